@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sentences about refusals. The destination is read from the environment once; each sentence goes
+ * out in one write(), so lines of several processes do not mix.
+ */
+#include "util/explain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SENTENCE_MAX 512
+
+static _Thread_local char last[SENTENCE_MAX];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int out_fd = -1;
+
+static void open_destination(void)
+{
+	const char *where = getenv("VERBENA_EXPLAIN");
+
+	if (!where || !*where || !strcmp(where, "0"))
+		return;
+	if (!strcmp(where, "1")) {
+		out_fd = STDERR_FILENO;
+		return;
+	}
+	out_fd = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (out_fd < 0) {
+		fprintf(stderr, "verbena: VERBENA_EXPLAIN=%s cannot be opened (%s); using stderr\n",
+			where, strerror(errno));
+		out_fd = STDERR_FILENO;
+	}
+}
+
+static void write_line(const char *tail)
+{
+	char line[SENTENCE_MAX + 96];
+	int n;
+
+	pthread_once(&once, open_destination);
+	if (out_fd < 0)
+		return;
+	n = snprintf(line, sizeof(line), "verbena[%d]: %s%s\n", (int)getpid(), last, tail);
+	if (n >= (int)sizeof(line))
+		n = sizeof(line) - 1;
+	if (write(out_fd, line, n) < 0)
+		return;
+}
+
+int explain(int err, const char *fmt, ...)
+{
+	char tail[64];
+	int saved = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last, sizeof(last), fmt, ap);
+	va_end(ap);
+	snprintf(tail, sizeof(tail), " [%s]", strerrorname_np(err) ? strerrorname_np(err) : "?");
+	write_line(tail);
+	errno = saved;
+	return -err;
+}
+
+int explain_stub(const char *call)
+{
+	explain(EOPNOTSUPP, "%s is not implemented by this adapter; docs/support.md lists what is",
+		call);
+	errno = EOPNOTSUPP;
+	return EOPNOTSUPP;
+}
+
+void explain_note(const char *fmt, ...)
+{
+	int saved = errno;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last, sizeof(last), fmt, ap);
+	va_end(ap);
+	write_line("");
+	errno = saved;
+}
+
+const char *explain_last(void)
+{
+	return last;
+}
