@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The one script a person has to know. `./do` alone says what it can do.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+# What building and testing need, as Debian 12 names it.
+packages_build=(cmake ninja-build gcc libc6-dev pkg-config)
+packages_test=(clang libclang-rt-14-dev libcmocka-dev python3 dwarves binutils iproute2 procps strace
+	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
+	libfabric-bin python3-pyverbs qperf fio)
+packages_lint=(clang-format clang-tidy cppcheck)
+packages_doc=(pandoc)
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+die() { printf 'do: %s\n' "$*" >&2; exit 1; }
+
+usage() {
+	cat <<-EOF
+	usage: ./do COMMAND
+
+	  setup              install the Debian packages that are missing (apt-get; sudo when not root)
+	  build [KIND]       build into build/; KIND is --asan, --ubsan, --tsan or --release
+	  test [FILTER]      set up, build (plain, ASan, UBSan, TSan) and run the tests;
+	                     FILTER: a ctest pattern (plain build only), or 'all' for the long sweeps too
+	  demo               set up, build, and show both adapters through Debian's ibv_devinfo
+	  bench              measure, as ratios within one run
+	  install --prefix P install below P
+	  package            build a .deb into build-release/
+	  format | lint      clang-format; clang-tidy, cppcheck and the include check
+	EOF
+}
+
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# need_packages NAME... installs what is not there; silent when there is nothing to do.
+need_packages() {
+	local missing=() name as_root=()
+	for name; do installed "$name" || missing+=("$name"); done
+	((${#missing[@]})) || return 0
+	command -v apt-get >/dev/null || die "apt-get is needed to install: ${missing[*]}"
+	if [[ $(id -u) != 0 ]]; then
+		command -v sudo >/dev/null || die "not root and no sudo; please install: ${missing[*]}"
+		as_root=(sudo)
+	fi
+	say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+	"${as_root[@]}" apt-get update -qq
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+cmd_setup() {
+	need_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_lint[@]}" "${packages_doc[@]}"
+	say "all packages are installed"
+}
+
+# build_kind KIND: configures once, then lets ninja decide what is stale.
+build_kind() {
+	local kind=$1 dir=build options=()
+	case $kind in
+	plain) ;;
+	asan) dir=build-asan options=(-DVB_SANITIZE=address) ;;
+	ubsan) dir=build-ubsan options=(-DVB_SANITIZE=undefined) ;;
+	tsan) dir=build-tsan options=(-DVB_SANITIZE=thread -DCMAKE_C_COMPILER=clang) ;;
+	clang) dir=build-clang options=(-DCMAKE_C_COMPILER=clang) ;;
+	release) dir=build-release options=(-DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF) ;;
+	*) die "unknown build kind $kind; use --asan, --ubsan, --tsan or --release" ;;
+	esac
+	[[ -f $dir/build.ninja ]] || cmake -G Ninja -S . -B "$dir" "${options[@]}" >"$dir.log" 2>&1 ||
+		{ cat "$dir.log"; die "configuring $dir failed"; }
+	rm -f "$dir.log"
+	say "building $dir"
+	ninja -C "$dir" --quiet
+}
+
+cmd_build() {
+	need_packages "${packages_build[@]}" libcmocka-dev
+	case ${1:-} in
+	'') build_kind plain ;;
+	--tsan) need_packages clang libclang-rt-14-dev && build_kind tsan ;;
+	--*) build_kind "${1#--}" ;;
+	*) die "build takes --asan, --ubsan, --tsan or --release, not '$1'" ;;
+	esac
+}
+
+run_ctest() {
+	local dir=$1
+	shift
+	say "testing $dir"
+	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@")
+}
+
+cmd_test() {
+	local filter=${1:-}
+	need_packages "${packages_build[@]}" "${packages_test[@]}"
+	build_kind plain
+	if [[ -n $filter && $filter != all ]]; then
+		run_ctest build -R "$filter" --no-tests=error
+		return
+	fi
+	local long=(-LE long)
+	[[ $filter == all ]] && long=()
+	run_ctest build "${long[@]}"
+	# Every warning is an error with clang, too.
+	build_kind clang
+	local kind
+	for kind in asan ubsan tsan; do
+		build_kind "$kind"
+		run_ctest "build-$kind" "${long[@]}" -LE "long|plain-only"
+	done
+	say "all tests passed"
+}
+
+cmd_demo() {
+	need_packages "${packages_build[@]}" libcmocka-dev ibverbs-utils
+	build_kind plain
+	say "verbena run -- ibv_devinfo   (Debian's own, unmodified)"
+	build/bin/verbena run -- ibv_devinfo
+}
+
+cmd_bench() {
+	need_packages "${packages_build[@]}" "${packages_test[@]}"
+	build_kind release
+	[[ -x bench/run ]] || die "no benchmarks yet: bench/run is missing"
+	bench/run "$@"
+}
+
+cmd_install() {
+	[[ ${1:-} == --prefix && -n ${2:-} ]] || die "usage: ./do install --prefix P"
+	need_packages "${packages_build[@]}"
+	build_kind release
+	cmake --install build-release --prefix "$2"
+}
+
+cmd_package() {
+	need_packages "${packages_build[@]}" "${packages_doc[@]}" dpkg-dev
+	build_kind release
+	(cd build-release && cpack -G DEB)
+}
+
+sources() { git ls-files '*.c' '*.h'; }
+
+cmd_format() {
+	need_packages clang-format
+	sources | xargs clang-format -i
+}
+
+cmd_lint() {
+	need_packages "${packages_build[@]}" "${packages_lint[@]}" libcmocka-dev python3
+	build_kind plain
+	say "clang-format"
+	sources | xargs clang-format --dry-run -Werror
+	say "includes point down only"
+	python3 tests/lint/includes.py
+	say "cppcheck"
+	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
+		--suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
+		-I include -I src src tools
+	say "clang-tidy"
+	git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p build 2>/dev/null
+}
+
+command=${1:-help}
+shift || true
+case $command in
+setup | build | test | demo | bench | install | package | format | lint) "cmd_$command" "$@" ;;
+help | --help | -h) usage ;;
+*) usage >&2; die "unknown command '$command'" ;;
+esac
