@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the real adapters are: ids, firmware, limits. Constant; no lock.
+ */
+#ifndef HCA_MODEL_H
+#define HCA_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/api.h"
+
+enum hca_link {
+	HCA_LINK_INFINIBAND,
+	HCA_LINK_ETHERNET,
+};
+
+enum hca_driver {
+	HCA_DRIVER_MLX5,
+	HCA_DRIVER_MLX4,
+};
+
+/*
+ * Limits that a configuration may lower. All 64 bits wide, so that one table of names and offsets
+ * serves the parser.
+ */
+struct hca_limits {
+	uint64_t max_mr_size;
+	uint64_t max_qp;
+	uint64_t max_qp_wr;
+	uint64_t max_sge;
+	uint64_t max_sge_rd;
+	uint64_t max_cq;
+	uint64_t max_cqe;
+	uint64_t max_mr;
+	uint64_t max_pd;
+	uint64_t max_qp_rd_atom;
+	uint64_t max_res_rd_atom;
+	uint64_t max_qp_init_rd_atom;
+	uint64_t max_mw;
+	uint64_t max_mcast_grp;
+	uint64_t max_mcast_qp_attach;
+	uint64_t max_total_mcast_qp_attach;
+	uint64_t max_ah;
+	uint64_t max_srq;
+	uint64_t max_srq_wr;
+	uint64_t max_srq_sge;
+	uint64_t max_pkeys;
+	uint64_t max_inline;
+	uint64_t max_dm_size;
+	uint64_t max_msg_size;
+	uint64_t gid_table_len;
+	uint64_t pkey_table_len;
+	uint64_t comp_vectors;
+};
+
+struct hca_model {
+	const char *name;     /* as the configuration spells it */
+	const char *hca_type; /* as sysfs spells it */
+	const char *board_id;
+	const char *fw_ver;
+	enum hca_driver driver;
+	enum hca_link link; /* when the configuration does not say */
+	uint16_t pci_device;
+	uint32_t hw_ver;
+	uint32_t guid_oui; /* top 24 bits of a GUID */
+	uint8_t active_speed; /* enum of the port attributes, per lane */
+	uint32_t lane_mbps;
+	uint8_t ack_delay;
+	uint32_t core_clock_khz;
+	struct hca_limits limits;
+};
+
+#define HCA_VENDOR_ID     0x02c9
+#define HCA_PCI_VENDOR_ID 0x15b3
+
+/* By name, without regard to case; NULL when there is none. */
+VB_API const struct hca_model *hca_model_find(const char *name);
+/* For messages: "ConnectX-3, ConnectX-6, ...". */
+VB_API const char *hca_model_names(void);
+
+/* The limit of this name inside l, NULL when there is none. */
+uint64_t *hca_limit_find(struct hca_limits *l, const char *name);
+
+#endif
