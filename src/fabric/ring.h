@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One direction of a link: a byte ring with one producer and one consumer, in different processes.
+ *
+ * Records start on 64-byte lines and never straddle the end, because the data is mapped twice in a
+ * row. Word 0 of a record's first line is its header: 0 until published, then FABRIC_PRESENT + the
+ * length. The consumer polls just that word, so a record of up to 56 bytes moves in one cache line.
+ * Before it returns credit it zeroes word 0 of every line it has read; whatever the lines held, the
+ * header after the last record therefore reads 0.
+ *
+ * Indices are free-running byte counts. Each side keeps its own in private memory; of what the
+ * other side writes (headers, head, want) a snapshot is checked before it is used.
+ */
+#ifndef FABRIC_RING_H
+#define FABRIC_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/api.h"
+
+#define FABRIC_LINE         64u
+#define FABRIC_HEADER       8u
+#define FABRIC_PRESENT      (1ull << 32)
+#define FABRIC_PENDING_MAX  64u
+#define FABRIC_RING_MIN     4096u
+#define FABRIC_RING_MAX     (64u << 20)
+#define FABRIC_RING_DEFAULT (256u << 10)
+
+/* Shared; one page per ring. */
+struct fabric_ring_ctl {
+	/* Consumed up to here. The consumer writes. */
+	_Alignas(64) _Atomic uint32_t head;
+	/* 1 + the head at which the producer wants to be told, 0 when it does not care. The
+	 * producer sets it, the consumer clears it. */
+	_Alignas(64) _Atomic uint32_t want;
+};
+
+/* The producer's side; whoever holds the link's send lock. */
+struct fabric_tx {
+	uint8_t *data;
+	struct fabric_ring_ctl *ctl;
+	uint32_t mask;
+	uint32_t tail;  /* reserved up to here */
+	uint32_t limit; /* may be reserved up to here: the last head seen + size */
+	uint32_t pending;
+	uint32_t max; /* longest record */
+	uint32_t size;
+	struct {
+		uint32_t pos, len;
+	} record[FABRIC_PENDING_MAX];
+};
+
+/* The consumer's side; whoever holds the link's receive lock, except `next`. */
+struct fabric_rx {
+	/* Header of the next record; anyone inside an epoch section may look through it. */
+	_Atomic(_Atomic uint64_t *) next;
+	uint8_t *data;
+	struct fabric_ring_ctl *ctl;
+	uint32_t mask;
+	uint32_t head;
+	uint32_t bytes; /* lines of the record that was peeked, 0 when none was */
+	uint32_t max;
+};
+
+/* Reads 0 for ever: what `next` points to when there is no ring. */
+extern _Atomic uint64_t fabric_ring_nothing;
+
+static inline uint32_t fabric_record_bytes(uint32_t len)
+{
+	return (len + FABRIC_HEADER + FABRIC_LINE - 1) & ~(FABRIC_LINE - 1);
+}
+
+/* Looks for credit: false when there is not enough; -EPROTO in *err when the head is impossible. */
+bool fabric_tx_refill(struct fabric_tx *tx, uint32_t bytes, int *err);
+
+/* Room for a record of len bytes, NULL when the ring or the pending list is full. */
+static inline void *fabric_tx_reserve(struct fabric_tx *tx, uint32_t len, int *err)
+{
+	uint32_t pos = tx->tail, bytes = fabric_record_bytes(len);
+
+	if (unlikely(len > tx->max || tx->pending == FABRIC_PENDING_MAX))
+		return NULL;
+	if (unlikely(tx->limit - pos < bytes) && !fabric_tx_refill(tx, bytes, err))
+		return NULL;
+	tx->record[tx->pending].pos = pos;
+	tx->record[tx->pending].len = len;
+	tx->pending++;
+	tx->tail = pos + bytes;
+	return tx->data + (pos & tx->mask) + FABRIC_HEADER;
+}
+
+static inline _Atomic uint64_t *fabric_ring_word(uint8_t *data, uint32_t mask, uint32_t pos)
+{
+	return (_Atomic uint64_t *)(void *)(data + (pos & mask));
+}
+
+/* Makes every reserved record visible, in order. */
+static inline void fabric_tx_publish(struct fabric_tx *tx)
+{
+	for (uint32_t i = 0; i < tx->pending; i++)
+		/* [R1] pairs with fabric_rx_peek(): the payload before the header */
+		atomic_store_explicit(fabric_ring_word(tx->data, tx->mask, tx->record[i].pos),
+				      FABRIC_PRESENT + tx->record[i].len, memory_order_release);
+	tx->pending = 0;
+}
+
+/* Forgets every record that is reserved and not published. */
+void fabric_tx_cancel(struct fabric_tx *tx);
+
+static inline bool fabric_rx_ready(struct fabric_rx *rx)
+{
+	return atomic_load_explicit(atomic_load_explicit(&rx->next, memory_order_relaxed),
+				    memory_order_relaxed) != 0;
+}
+
+/* The next record's payload; NULL when there is none, or when *err says that the header lies. */
+static inline const void *fabric_rx_peek(struct fabric_rx *rx, uint32_t *len, int *err)
+{
+	_Atomic uint64_t *next = atomic_load_explicit(&rx->next, memory_order_relaxed);
+	/* [R1] */
+	uint64_t header = atomic_load_explicit(next, memory_order_acquire);
+
+	if (!header)
+		return NULL;
+	header -= FABRIC_PRESENT;
+	if (unlikely(header > rx->max)) {
+		*err = 1;
+		return NULL;
+	}
+	*len = (uint32_t)header;
+	rx->bytes = fabric_record_bytes(*len);
+	return (const uint8_t *)next + FABRIC_HEADER;
+}
+
+/* Gives back the peeked record. True when the producer asked to hear of it. */
+static inline bool fabric_rx_release(struct fabric_rx *rx)
+{
+	uint32_t head = rx->head, want;
+	uint8_t *line = rx->data + (head & rx->mask);
+
+	for (uint32_t off = 0; off < rx->bytes; off += FABRIC_LINE)
+		atomic_store_explicit((_Atomic uint64_t *)(void *)(line + off), 0,
+				      memory_order_relaxed);
+	head += rx->bytes;
+	rx->head = head;
+	rx->bytes = 0;
+	atomic_store_explicit(&rx->next, fabric_ring_word(rx->data, rx->mask, head),
+			      memory_order_relaxed);
+	/* [R2] pairs with fabric_tx_refill(): the zeroes, and our reads, before the credit */
+	atomic_store_explicit(&rx->ctl->head, head, memory_order_release);
+	want = atomic_load_explicit(&rx->ctl->want, memory_order_relaxed);
+	return unlikely(want) && (int32_t)(head - (want - 1)) >= 0;
+}
+
+/* ---- a pair of rings in one memfd ---- */
+
+struct fabric_ring_pair {
+	void *base; /* one mapping of all */
+	size_t bytes;
+	struct fabric_ring_ctl *ctl[2];
+	uint8_t *data[2];
+	uint32_t size;
+};
+
+/* A sealed memfd for `rings` rings of `size` bytes. */
+int fabric_ring_memfd(uint32_t size, unsigned int rings, int *fd);
+/* Refuses (-EPROTO) a file that is not exactly such a memfd. Does not take the fd. */
+int fabric_ring_map(int fd, uint32_t size, unsigned int rings, struct fabric_ring_pair *out);
+void fabric_ring_unmap(struct fabric_ring_pair *pair);
+
+void fabric_tx_init(struct fabric_tx *tx, const struct fabric_ring_pair *pair, unsigned int which);
+void fabric_rx_init(struct fabric_rx *rx, const struct fabric_ring_pair *pair, unsigned int which);
+/* No ring: nothing to read, no room to write. */
+void fabric_tx_none(struct fabric_tx *tx);
+void fabric_rx_none(struct fabric_rx *rx);
+
+#endif
