@@ -110,7 +110,7 @@ struct ib_uverbs_gid_entry {
 
 /* Access bits in between are hints: unknown ones are ignored. */
 #define IB_UVERBS_ACCESS_OPTIONAL_FIRST (1 << 20)
-#define IB_UVERBS_ACCESS_OPTIONAL_LAST	(1 << 29)
+#define IB_UVERBS_ACCESS_OPTIONAL_LAST  (1 << 29)
 
 enum ib_uverbs_access_flags {
 	IB_UVERBS_ACCESS_LOCAL_WRITE = 1 << 0,
@@ -124,8 +124,8 @@ enum ib_uverbs_access_flags {
 	IB_UVERBS_ACCESS_FLUSH_GLOBAL = 1 << 8,
 	IB_UVERBS_ACCESS_FLUSH_PERSISTENT = 1 << 9,
 	IB_UVERBS_ACCESS_RELAXED_ORDERING = IB_UVERBS_ACCESS_OPTIONAL_FIRST,
-	IB_UVERBS_ACCESS_OPTIONAL_RANGE = IB_UVERBS_ACCESS_OPTIONAL_LAST * 2 -
-					  IB_UVERBS_ACCESS_OPTIONAL_FIRST,
+	IB_UVERBS_ACCESS_OPTIONAL_RANGE =
+		IB_UVERBS_ACCESS_OPTIONAL_LAST * 2 - IB_UVERBS_ACCESS_OPTIONAL_FIRST,
 };
 
 enum ib_uverbs_advise_mr_advice {
@@ -147,7 +147,7 @@ enum ib_uverbs_buffer_type {
 struct ib_uverbs_buffer_desc {
 	__u32 type;
 	__s32 fd;
-	__u32 flags;	      /* unknown bits are refused */
+	__u32 flags;          /* unknown bits are refused */
 	__u32 optional_flags; /* unknown bits are ignored */
 	__aligned_u64 addr;
 	__aligned_u64 length;

@@ -49,15 +49,14 @@ struct ibv_device **ibv_get_device_list(int *num_devices);
  * filled up with "none" to twenty.
  */
 #define _RDMA_STATIC_PREFIX_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, ...)      \
-	&verbs_provider_##a, &verbs_provider_##b, &verbs_provider_##c, &verbs_provider_##d,       \
-		&verbs_provider_##e, &verbs_provider_##f, &verbs_provider_##g,                    \
-		&verbs_provider_##h, &verbs_provider_##i, &verbs_provider_##j,                    \
-		&verbs_provider_##k, &verbs_provider_##l, &verbs_provider_##m,                    \
-		&verbs_provider_##n, &verbs_provider_##o, &verbs_provider_##p,                    \
-		&verbs_provider_##q, &verbs_provider_##r, &verbs_provider_##s,                    \
-		&verbs_provider_##t
-#define _RDMA_STATIC_PREFIX(arg)                                                                  \
-	_RDMA_STATIC_PREFIX_(arg, none, none, none, none, none, none, none, none, none, none,     \
+	&verbs_provider_##a, &verbs_provider_##b, &verbs_provider_##c, &verbs_provider_##d,        \
+		&verbs_provider_##e, &verbs_provider_##f, &verbs_provider_##g,                     \
+		&verbs_provider_##h, &verbs_provider_##i, &verbs_provider_##j,                     \
+		&verbs_provider_##k, &verbs_provider_##l, &verbs_provider_##m,                     \
+		&verbs_provider_##n, &verbs_provider_##o, &verbs_provider_##p,                     \
+		&verbs_provider_##q, &verbs_provider_##r, &verbs_provider_##s, &verbs_provider_##t
+#define _RDMA_STATIC_PREFIX(arg)                                                                   \
+	_RDMA_STATIC_PREFIX_(arg, none, none, none, none, none, none, none, none, none, none,      \
 			     none, none, none, none, none, none, none, none, none)
 
 struct verbs_device_ops;
@@ -137,6 +136,7 @@ enum ibv_fork_status ibv_is_fork_initialized(void);
 
 /* ---- asynchronous events: each one got must be acknowledged, or destroying its object waits */
 
+/* -1 and errno on failure */
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
 void ibv_ack_async_event(struct ibv_async_event *event);
 
@@ -157,8 +157,7 @@ static inline int ___ibv_query_port(struct ibv_context *context, uint8_t port_nu
 	return ibv_query_port(context, port_num, (struct _compat_ibv_port_attr *)port_attr);
 }
 
-#define ibv_query_port(context, port_num, port_attr)                                              \
-	___ibv_query_port(context, port_num, port_attr)
+#define ibv_query_port(context, port_num, port_attr) ___ibv_query_port(context, port_num, port_attr)
 
 /* In units of 100 Mbit/s */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
@@ -260,8 +259,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
  * on old libraries.
  */
 __attribute__((__always_inline__)) static inline struct ibv_mr *
-__ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, unsigned int access,
-	     int is_access_const)
+__ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, unsigned int access, int is_access_const)
 {
 	if (!is_access_const || (access & (unsigned int)IBV_ACCESS_OPTIONAL_RANGE))
 		return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, access);
@@ -269,21 +267,21 @@ __ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, unsigned int access,
 }
 
 __attribute__((__always_inline__)) static inline struct ibv_mr *
-__ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-		  unsigned int access, int is_access_const)
+__ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access,
+		  int is_access_const)
 {
 	if (!is_access_const || (access & (unsigned int)IBV_ACCESS_OPTIONAL_RANGE))
 		return ibv_reg_mr_iova2(pd, addr, length, iova, access);
 	return ibv_reg_mr_iova(pd, addr, length, iova, (int)access);
 }
 
-#define ibv_reg_mr(pd, addr, length, access)                                                      \
-	__ibv_reg_mr(pd, addr, length, access,                                                    \
-		     __builtin_constant_p(((int)(access) & IBV_ACCESS_OPTIONAL_RANGE) == 0))
+#define ibv_reg_mr(pd, addr, length, access)                                                       \
+	__ibv_reg_mr(pd, addr, length, access,                                                     \
+		     __builtin_constant_p(((int)(access)&IBV_ACCESS_OPTIONAL_RANGE) == 0))
 
-#define ibv_reg_mr_iova(pd, addr, length, iova, access)                                           \
-	__ibv_reg_mr_iova(pd, addr, length, iova, access,                                         \
-			  __builtin_constant_p(((int)(access) & IBV_ACCESS_OPTIONAL_RANGE) == 0))
+#define ibv_reg_mr_iova(pd, addr, length, iova, access)                                            \
+	__ibv_reg_mr_iova(pd, addr, length, iova, access,                                          \
+			  __builtin_constant_p(((int)(access)&IBV_ACCESS_OPTIONAL_RANGE) == 0))
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access);
@@ -308,8 +306,8 @@ static inline struct ibv_mr *ibv_alloc_null_mr(struct ibv_pd *pd)
 	return NULL;
 }
 
-static inline int ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
-				uint32_t flags, struct ibv_sge *sg_list, uint32_t num_sge)
+static inline int ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+				struct ibv_sge *sg_list, uint32_t num_sge)
 {
 	struct verbs_context *vctx = verbs_get_ctx_op(pd->context, advise_mr);
 
@@ -392,8 +390,8 @@ static inline int ibv_memcpy_from_dm(void *host_addr, struct ibv_dm *dm, uint64_
 	return dm->memcpy_from_dm(host_addr, dm, dm_offset, length);
 }
 
-static inline struct ibv_mr *ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
-					   uint64_t dm_offset, size_t length, unsigned int access)
+static inline struct ibv_mr *ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
+					   size_t length, unsigned int access)
 {
 	struct verbs_context *vctx = verbs_get_ctx_op(pd->context, reg_dm_mr);
 
@@ -403,7 +401,7 @@ static inline struct ibv_mr *ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
 	return NULL;
 }
 
-int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm); /* the caller closes it; -1 and errno */
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle);
 void ibv_unimport_dm(struct ibv_dm *dm);
 
@@ -449,7 +447,10 @@ static inline int ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return cq->context->ops.req_notify_cq(cq, solicited_only);
 }
 
-/* As with asynchronous events, destroying a CQ waits until all that were got are acknowledged. */
+/*
+ * As with asynchronous events, destroying a CQ waits until all that were got are acknowledged.
+ * Getting fails with -1 and errno.
+ */
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents);
 
@@ -753,8 +754,7 @@ static inline int ibv_read_counters(struct ibv_counters *counters, uint64_t *cou
 {
 	struct verbs_context *vctx = verbs_get_ctx_op(counters->context, read_counters);
 
-	return vctx ? vctx->read_counters(counters, counters_value, ncounters, flags) :
-		      EOPNOTSUPP;
+	return vctx ? vctx->read_counters(counters, counters_value, ncounters, flags) : EOPNOTSUPP;
 }
 
 #ifdef __cplusplus

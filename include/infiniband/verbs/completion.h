@@ -93,7 +93,7 @@ struct ibv_wc {
 	uint32_t vendor_err;
 	uint32_t byte_len;
 	__extension__ union {
-		__be32 imm_data;	   /* with IBV_WC_WITH_IMM */
+		__be32 imm_data;           /* with IBV_WC_WITH_IMM */
 		uint32_t invalidated_rkey; /* with IBV_WC_WITH_INV */
 	};
 	uint32_t qp_num;
@@ -206,10 +206,10 @@ enum {
 };
 
 enum {
-	IBV_CREATE_CQ_SUP_WC_FLAGS =
-		(int)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-		IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO |
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	IBV_CREATE_CQ_SUP_WC_FLAGS = (int)IBV_WC_STANDARD_FLAGS |
+				     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
+				     IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO |
+				     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 };
 
 enum ibv_cq_init_attr_mask {
@@ -226,10 +226,10 @@ struct ibv_cq_init_attr_ex {
 	uint32_t cqe; /* at least this many entries */
 	void *cq_context;
 	struct ibv_comp_channel *channel; /* NULL: no events */
-	uint32_t comp_vector;		  /* below num_comp_vectors */
-	uint64_t wc_flags;		  /* bits of ibv_create_cq_wc_flags */
-	uint32_t comp_mask;		  /* bits of ibv_cq_init_attr_mask */
-	uint32_t flags;			  /* bits of ibv_create_cq_attr_flags */
+	uint32_t comp_vector;             /* below num_comp_vectors */
+	uint64_t wc_flags;                /* bits of ibv_create_cq_wc_flags */
+	uint32_t comp_mask;               /* bits of ibv_cq_init_attr_mask */
+	uint32_t flags;                   /* bits of ibv_create_cq_attr_flags */
 	struct ibv_pd *parent_domain;
 };
 

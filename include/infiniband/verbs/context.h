@@ -41,7 +41,7 @@ struct ibv_device {
 	struct _ibv_device_ops _ops;
 	enum ibv_node_type node_type;
 	enum ibv_transport_type transport_type;
-	char name[IBV_SYSFS_NAME_MAX];	     /* mlx5_0 */
+	char name[IBV_SYSFS_NAME_MAX];       /* mlx5_0 */
 	char dev_name[IBV_SYSFS_NAME_MAX];   /* uverbs0 */
 	char dev_path[IBV_SYSFS_PATH_MAX];   /* /sys/class/infiniband_verbs/uverbs0 */
 	char ibdev_path[IBV_SYSFS_PATH_MAX]; /* /sys/class/infiniband/mlx5_0 */
@@ -152,11 +152,9 @@ struct verbs_context {
 	struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *context,
 					      struct ibv_parent_domain_init_attr *attr);
 	int (*dealloc_td)(struct ibv_td *td);
-	struct ibv_td *(*alloc_td)(struct ibv_context *context,
-				   struct ibv_td_init_attr *init_attr);
+	struct ibv_td *(*alloc_td)(struct ibv_context *context, struct ibv_td_init_attr *init_attr);
 	int (*modify_cq)(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
-	int (*post_srq_ops)(struct ibv_srq *srq, struct ibv_ops_wr *op,
-			    struct ibv_ops_wr **bad_op);
+	int (*post_srq_ops)(struct ibv_srq *srq, struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op);
 	int (*destroy_rwq_ind_table)(struct ibv_rwq_ind_table *rwq_ind_table);
 	struct ibv_rwq_ind_table *(*create_rwq_ind_table)(
 		struct ibv_context *context, struct ibv_rwq_ind_table_init_attr *init_attr);
@@ -185,7 +183,7 @@ struct verbs_context {
 				      struct ibv_xrcd_init_attr *xrcd_init_attr);
 	int (*close_xrcd)(struct ibv_xrcd *xrcd);
 	uint64_t _ABI_placeholder3;
-	size_t sz;		    /* of the table the library was built with; right before context */
+	size_t sz; /* of the table the library was built with; right before context */
 	struct ibv_context context; /* last */
 };
 
@@ -200,11 +198,11 @@ static inline struct verbs_context *verbs_get_ctx(struct ibv_context *ctx)
 }
 
 /* The table, if the library that made it knew about this operation and the driver has it. */
-#define verbs_get_ctx_op(ctx, op)                                                                 \
-	__extension__({                                                                           \
-		struct verbs_context *__vctx = verbs_get_ctx(ctx);                                \
+#define verbs_get_ctx_op(ctx, op)                                                                  \
+	__extension__({                                                                            \
+		struct verbs_context *__vctx = verbs_get_ctx(ctx);                                 \
 		size_t __need = sizeof(struct verbs_context) - offsetof(struct verbs_context, op); \
-		(__vctx && __vctx->sz >= __need && __vctx->op) ? __vctx : NULL;                   \
+		(__vctx && __vctx->sz >= __need && __vctx->op) ? __vctx : NULL;                    \
 	})
 
 /* Is fld inside the sz bytes that the other side knows of type? */

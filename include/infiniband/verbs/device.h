@@ -76,9 +76,9 @@ enum ibv_device_cap_flags {
 };
 
 /* Bits of device_cap_flags_ex that a 32-bit enum has no room for. */
-#define IBV_DEVICE_RAW_SCATTER_FCS	 (1ULL << 34)
+#define IBV_DEVICE_RAW_SCATTER_FCS       (1ULL << 34)
 #define IBV_DEVICE_PCI_WRITE_END_PADDING (1ULL << 36)
-#define IBV_DEVICE_CC_DMA_BOUNCE	 (1ULL << 41)
+#define IBV_DEVICE_CC_DMA_BOUNCE         (1ULL << 41)
 
 enum ibv_atomic_cap {
 	IBV_ATOMIC_NONE = 0,
@@ -215,10 +215,10 @@ enum ibv_tm_cap_flags {
 
 struct ibv_tm_caps {
 	uint32_t max_rndv_hdr_size; /* bytes of a rendezvous request header */
-	uint32_t max_num_tags;	    /* tags that one SRQ can hold */
-	uint32_t flags;		    /* bits of ibv_tm_cap_flags */
-	uint32_t max_ops;	    /* list operations under way at once */
-	uint32_t max_sge;	    /* per tagged buffer */
+	uint32_t max_num_tags;      /* tags that one SRQ can hold */
+	uint32_t flags;             /* bits of ibv_tm_cap_flags */
+	uint32_t max_ops;           /* list operations under way at once */
+	uint32_t max_sge;           /* per tagged buffer */
 };
 
 struct ibv_cq_moderation_caps {

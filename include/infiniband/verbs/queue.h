@@ -131,7 +131,7 @@ struct ibv_wq_attr {
 	uint32_t attr_mask; /* bits of ibv_wq_attr_mask */
 	enum ibv_wq_state wq_state;
 	enum ibv_wq_state curr_wq_state;
-	uint32_t flags;	     /* bits of ibv_wq_flags */
+	uint32_t flags;      /* bits of ibv_wq_flags */
 	uint32_t flags_mask; /* which of them to change */
 };
 
@@ -367,8 +367,8 @@ struct ibv_qp_attr {
 };
 
 struct ibv_qp_rate_limit_attr {
-	uint32_t rate_limit;	 /* kbit/s */
-	uint32_t max_burst_sz;	 /* bytes */
+	uint32_t rate_limit;     /* kbit/s */
+	uint32_t max_burst_sz;   /* bytes */
 	uint16_t typical_pkt_sz; /* bytes */
 	uint32_t comp_mask;
 };

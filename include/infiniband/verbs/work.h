@@ -82,7 +82,7 @@ struct ibv_send_wr {
 	enum ibv_wr_opcode opcode;
 	unsigned int send_flags;
 	__extension__ union {
-		__be32 imm_data;	  /* ..._WITH_IMM */
+		__be32 imm_data;          /* ..._WITH_IMM */
 		uint32_t invalidate_rkey; /* ..._INV */
 	};
 	union {
