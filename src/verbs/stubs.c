@@ -6,46 +6,7 @@
 #include "util/stub.h"
 
 /* Devices and contexts */
-STUB_PTR(ibv_get_device_list)
-STUB_VOID(ibv_free_device_list)
-STUB_PTR(ibv_get_device_name)
-STUB_ZERO(ibv_get_device_guid)
-STUB_MINUS1(ibv_get_device_index)
-STUB_PTR(ibv_open_device)
-STUB_MINUS1(ibv_close_device)
 STUB_PTR(ibv_import_device)
-
-/* Asynchronous events */
-STUB_MINUS1(ibv_get_async_event)
-STUB_VOID(ibv_ack_async_event)
-
-/* Queries */
-STUB_ERRNO(ibv_query_device)
-STUB_ERRNO(ibv_query_port)
-STUB_ERRNO(ibv_query_port_speed)
-STUB_MINUS1(ibv_query_gid)
-STUB_ERRNO(_ibv_query_gid_ex)
-STUB_NEG(_ibv_query_gid_table)
-STUB_MINUS1(ibv_query_gid_type)
-STUB_MINUS1(ibv_query_pkey)
-STUB_MINUS1(ibv_get_pkey_index)
-
-/* Strings and rates */
-STUB_TEXT(ibv_node_type_str)
-STUB_TEXT(ibv_port_state_str)
-STUB_TEXT(ibv_event_type_str)
-STUB_TEXT(ibv_wc_status_str)
-STUB_TEXT(ibv_wr_opcode_str)
-STUB_MINUS1(ibv_rate_to_mult)
-STUB_ZERO(mult_to_ibv_rate)
-STUB_MINUS1(ibv_rate_to_mbps)
-STUB_ZERO(mbps_to_ibv_rate)
-
-/* fork */
-STUB_ERRNO(ibv_fork_init)
-STUB_ZERO(ibv_is_fork_initialized)
-STUB_MINUS1(ibv_dontfork_range)
-STUB_MINUS1(ibv_dofork_range)
 
 /* Protection domains and memory */
 STUB_PTR(ibv_alloc_pd)

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libmlx4's entry: what libibverbs calls to open a ConnectX-3.
+ */
+#include "verbs/driver.h"
+
+static int context_init(struct vb_context *ctx)
+{
+	return 0;
+}
+
+static void context_fini(struct vb_context *ctx)
+{
+}
+
+static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
+{
+	attr->orig_attr.device_cap_flags =
+		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
+		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC |
+		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	attr->completion_timestamp_mask = 0xffffffffffff;
+	attr->hca_core_clock = ctx->adapter->model->core_clock_khz;
+	if (ctx->adapter->ports[0].link != HCA_LINK_ETHERNET)
+		return;
+	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
+	attr->rss_caps.max_rwq_indirection_tables = 65536;
+	attr->rss_caps.max_rwq_indirection_table_size = 128;
+	attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
+	attr->rss_caps.rx_hash_fields_mask =
+		IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
+		IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
+		IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
+	attr->max_wq_type_rq = 65536;
+}
+
+VB_API extern const struct vb_driver verbena_driver;
+
+const struct vb_driver verbena_driver = {
+	.abi = VB_DRIVER_ABI,
+	.name = "mlx4",
+	.context_init = context_init,
+	.context_fini = context_fini,
+	.query_device = query_device,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libmlx5's entry: what libibverbs calls to open a ConnectX-4 or later.
+ */
+#include "verbs/driver.h"
+
+static int context_init(struct vb_context *ctx)
+{
+	return 0;
+}
+
+static void context_fini(struct vb_context *ctx)
+{
+}
+
+static void query_odp(struct ibv_device_attr_ex *attr)
+{
+	const uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+			    IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+			    IBV_ODP_SUPPORT_SRQ_RECV;
+
+	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	attr->odp_caps.per_transport_caps.rc_odp_caps = rc;
+	attr->odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND;
+	attr->xrc_odp_caps = rc;
+}
+
+static void query_packets(struct ibv_device_attr_ex *attr)
+{
+	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS |
+				IBV_RAW_PACKET_CAP_IP_CSUM;
+	attr->tso_caps.max_tso = 262144;
+	attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
+	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
+	attr->rss_caps.max_rwq_indirection_tables = 1048576;
+	attr->rss_caps.max_rwq_indirection_table_size = 2048;
+	attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
+	attr->rss_caps.rx_hash_fields_mask =
+		IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
+		IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
+		IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP | IBV_RX_HASH_IPSEC_SPI |
+		IBV_RX_HASH_INNER;
+	attr->max_wq_type_rq = 8388608;
+	attr->orig_attr.max_raw_ethy_qp = 0;
+}
+
+static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
+{
+	attr->orig_attr.device_cap_flags =
+		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
+		IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC |
+		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+		IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
+	attr->device_cap_flags_ex = IBV_DEVICE_RAW_SCATTER_FCS;
+	attr->completion_timestamp_mask = 0x7fffffffffffffff;
+	attr->hca_core_clock = ctx->adapter->model->core_clock_khz;
+	attr->cq_mod_caps.max_cq_count = UINT16_MAX;
+	attr->cq_mod_caps.max_cq_period = 4095;
+	query_odp(attr);
+	if (ctx->adapter->ports[0].link == HCA_LINK_ETHERNET)
+		query_packets(attr);
+}
+
+VB_API extern const struct vb_driver verbena_driver;
+
+const struct vb_driver verbena_driver = {
+	.abi = VB_DRIVER_ABI,
+	.name = "mlx5",
+	.context_init = context_init,
+	.context_fini = context_fini,
+	.query_device = query_device,
+};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device list. Devices are made once and stay for ever, so a list may be freed while contexts
+ * of its devices are open, as programs like to do.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs/public.h"
+
+#include "hca/adapter.h"
+#include "util/explain.h"
+#include "verbs/context.h"
+
+#undef ibv_get_device_list
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_device *devices;
+
+static void describe(struct vb_device *d, const struct hca_adapter *a)
+{
+	const char *root = getenv("VERBENA_FACADE");
+
+	d->adapter = a;
+	d->dev.node_type = IBV_NODE_CA;
+	d->dev.transport_type = IBV_TRANSPORT_IB;
+	snprintf(d->dev.name, sizeof(d->dev.name), "%s", a->name);
+	snprintf(d->dev.dev_name, sizeof(d->dev.dev_name), "uverbs%d", a->index);
+	/* Programs that follow these paths find the facade's tree even without its preload. */
+	if (!root || strlen(root) > 128)
+		root = "";
+	snprintf(d->dev.dev_path, sizeof(d->dev.dev_path),
+		 "%s/sys/class/infiniband_verbs/uverbs%d", root, a->index);
+	snprintf(d->dev.ibdev_path, sizeof(d->dev.ibdev_path), "%s/sys/class/infiniband/%s", root,
+		 a->name);
+}
+
+static int make_devices(const struct hca_adapter *const *adapters, int count)
+{
+	struct vb_device *made;
+
+	pthread_mutex_lock(&lock);
+	if (!devices) {
+		made = calloc(count, sizeof(*made));
+		for (int i = 0; made && i < count; i++)
+			describe(&made[i], adapters[i]);
+		devices = made;
+	}
+	made = devices;
+	pthread_mutex_unlock(&lock);
+	return made ? 0 : -ENOMEM;
+}
+
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	const struct hca_adapter *const *adapters;
+	struct ibv_device **list;
+	int count, err;
+
+	if (num_devices)
+		*num_devices = 0;
+	err = hca_adapters_get(&adapters, &count);
+	if (!err)
+		err = make_devices(adapters, count);
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	list = calloc(count + 1, sizeof(*list));
+	if (!list) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	for (int i = 0; i < count; i++)
+		list[i] = &devices[i].dev;
+	if (num_devices)
+		*num_devices = count;
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	return htobe64(to_device(device)->adapter->node_guid);
+}
+
+int ibv_get_device_index(struct ibv_device *device)
+{
+	return to_device(device)->adapter->index;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finds the driver libraries. They are looked for where libibverbs itself was found (RUNPATH
+ * $ORIGIN), and are never unloaded: a program may hold pointers into them.
+ */
+#include "verbs/driver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "util/explain.h"
+
+static const char *const libraries[] = {
+	[HCA_DRIVER_MLX5] = "libmlx5.so.1",
+	[HCA_DRIVER_MLX4] = "libmlx4.so.1",
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct vb_driver *loaded[array_size(libraries)];
+
+static const struct vb_driver *load(const char *library)
+{
+	const struct vb_driver *driver;
+	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return explain_null(ELIBACC, "%s cannot be loaded: %s", library, dlerror());
+	driver = dlvsym(handle, "verbena_driver", "VERBENA_PRIVATE_0");
+	if (!driver) {
+		dlclose(handle);
+		return explain_null(ELIBBAD,
+				    "the %s that was found is not Verbena's; put Verbena's library "
+				    "folder first in LD_LIBRARY_PATH (verbena run does)",
+				    library);
+	}
+	if (driver->abi != VB_DRIVER_ABI) {
+		dlclose(handle);
+		return explain_null(ELIBBAD, "%s is of another build than libibverbs.so.1", library);
+	}
+	return driver;
+}
+
+const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter)
+{
+	const struct vb_driver *driver;
+
+	pthread_mutex_lock(&lock);
+	driver = loaded[adapter->model->driver];
+	if (!driver)
+		driver = loaded[adapter->model->driver] = load(libraries[adapter->model->driver]);
+	pthread_mutex_unlock(&lock);
+	return driver;
+}

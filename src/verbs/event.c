@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asynchronous events as the program sees them. An event about an object must be acknowledged
+ * before the object's destruction returns; the count is kept in the object itself.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "verbs/public.h"
+
+#include "hca/async.h"
+#include "util/explain.h"
+#include "verbs/context.h"
+
+_Static_assert((int)HCA_EVENT_CQ_ERR == (int)IBV_EVENT_CQ_ERR &&
+		       (int)HCA_EVENT_SQ_DRAINED == (int)IBV_EVENT_SQ_DRAINED &&
+		       (int)HCA_EVENT_SRQ_ERR == (int)IBV_EVENT_SRQ_ERR &&
+		       (int)HCA_EVENT_WQ_FATAL == (int)IBV_EVENT_WQ_FATAL,
+	       "event types are the public ones");
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct hca_event e;
+	int err = hca_async_get(&to_context(context)->async, &e);
+
+	if (err) {
+		errno = -err;
+		return -1;
+	}
+	event->event_type = (enum ibv_event_type)e.type;
+	if (e.element)
+		event->element.qp = e.element; /* whatever it is: all members are pointers */
+	else
+		event->element.port_num = e.port;
+	return 0;
+}
+
+static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	++*completed;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		acknowledge(&event->element.cq->mutex, &event->element.cq->cond,
+			    &event->element.cq->async_events_completed);
+		break;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		acknowledge(&event->element.qp->mutex, &event->element.qp->cond,
+			    &event->element.qp->events_completed);
+		break;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		acknowledge(&event->element.srq->mutex, &event->element.srq->cond,
+			    &event->element.srq->events_completed);
+		break;
+	case IBV_EVENT_WQ_FATAL:
+		acknowledge(&event->element.wq->mutex, &event->element.wq->cond,
+			    &event->element.wq->events_completed);
+		break;
+	default:
+		break; /* port and device events have nothing to count */
+	}
+}
