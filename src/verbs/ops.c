@@ -14,9 +14,9 @@
 	OP_ERRNO(dealloc_mw)                                                                       \
 	OP_NEG(poll_cq)                                                                            \
 	OP_ERRNO(req_notify_cq)                                                                    \
-	OP_ERRNO(post_srq_recv)                                                                    \
-	OP_ERRNO(post_send)                                                                        \
-	OP_ERRNO(post_recv)
+	OP_POST(post_srq_recv)                                                                     \
+	OP_POST(post_send)                                                                         \
+	OP_POST(post_recv)
 
 #define OPS_EX                                                                                     \
 	OP_VOID(free_buf)                                                                          \
@@ -42,7 +42,7 @@
 	OP_ERRNO(dealloc_td)                                                                       \
 	OP_PTR(alloc_td)                                                                           \
 	OP_ERRNO(modify_cq)                                                                        \
-	OP_ERRNO(post_srq_ops)                                                                     \
+	OP_POST(post_srq_ops)                                                                      \
 	OP_ERRNO(destroy_rwq_ind_table)                                                            \
 	OP_PTR(create_rwq_ind_table)                                                               \
 	OP_ERRNO(destroy_wq)                                                                       \
@@ -68,20 +68,29 @@
 #define OP_ERRNO(field) OP_DEFINE(int, field, EOPNOTSUPP)
 #define OP_NEG(field)	OP_DEFINE(int, field, -EOPNOTSUPP)
 #define OP_VOID(field)	OP_DEFINE(void, field, )
+/* the first request of the chain is the one that was not posted */
+#define OP_POST(field)                                                                             \
+	static int missing_##field(void *queue, void *wr, void **bad_wr)                           \
+	{                                                                                          \
+		*bad_wr = wr;                                                                      \
+		return explain_stub(#field);                                                       \
+	}
 OPS
 OPS_EX
 #undef OP_PTR
 #undef OP_ERRNO
 #undef OP_NEG
 #undef OP_VOID
+#undef OP_POST
 
 void vb_ops_init(struct verbs_context *verbs)
 {
-	/* A stub reads no argument, so any signature may call it. */
+	/* A stub reads no argument, or those its kind of call has, so any of them may call it. */
 #define OP_SET(field)	verbs->context.ops.field = (void *)missing_##field;
 #define OP_PTR(field)	OP_SET(field)
 #define OP_ERRNO(field) OP_SET(field)
 #define OP_NEG(field)	OP_SET(field)
+#define OP_POST(field)	OP_SET(field)
 	OPS
 #undef OP_SET
 #define OP_SET(field)  verbs->field = (void *)missing_##field;

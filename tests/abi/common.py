@@ -39,8 +39,28 @@ HEADERS = [
     "rdma/rsocket.h",
 ]
 
-OURS = ["-I", str(ROOT / "include")]
-DEBIAN = []
+
+
+class Headers:
+    """One of the two sets of public headers: how to compile with it, which files belong to it."""
+
+    def __init__(self, folder, flags):
+        self.folder = folder
+        self.flags = ["-std=gnu17", "-D_GNU_SOURCE", *flags]
+
+    def point_to(self, folder):
+        self.__init__(str(folder), ["-I", str(folder)])
+
+    def owns(self, path):
+        if not path.startswith(f"{self.folder}/"):
+            return False
+        # the system's folder holds much more; ours splits the large headers into parts
+        return self is OURS or path[len(self.folder) + 1:] in HEADERS
+
+
+OURS = Headers(str(ROOT / "include"), ["-I", str(ROOT / "include")])
+DEBIAN = Headers("/usr/include", [])
+INCLUDE_ALL = "".join(f"#include <{name}>\n" for name in HEADERS)
 
 
 class Report:
@@ -137,16 +157,13 @@ def private(node):
     return "PRIVATE" in node
 
 
-def functions(flags, headers=None, compiler="gcc"):
+def functions(headers):
     """{name: is inline} of the functions that public headers declare, asked from the compiler."""
-    source = "".join(f"#include <{name}>\n" for name in headers or HEADERS)
-    text = run(compiler, "-std=gnu17", "-D_GNU_SOURCE", *flags, "-x", "c", "-fsyntax-only",
-               "-aux-info", "/dev/stdout", "-", input=source)
+    text = run("gcc", *headers.flags, "-x", "c", "-fsyntax-only", "-aux-info", "/dev/stdout", "-",
+               input=INCLUDE_ALL)
     found = {}
-    for path, rest in re.findall(r"^/\* (\S+?):\d+:\w+ \*/ (.*)$", text, re.M):
-        if not re.search(r"/(infiniband|rdma)/[\w-]+\.h$", path):
-            continue
+    for path, rest in re.findall(r"^/\* (.+?):\d+:\w+ \*/ (.*)$", text, re.M):
         match = re.search(r"(\w+) \(", rest)
-        if match:
+        if match and headers.owns(path):
             found[match[1]] = found.get(match[1], False) or rest.startswith("static")
     return found
