@@ -14,6 +14,7 @@
 
 #include "hca/adapter.h"
 #include "hca/async.h"
+#include "hca/pd.h"
 #include "util/api.h"
 
 struct vb_driver;
@@ -28,6 +29,7 @@ struct vb_context {
 	const struct hca_adapter *adapter;
 	atomic_uint refs; /* the program's one, and one per object */
 	struct hca_async async;
+	struct hca_ctx hca;
 	void *driver_data; /* the driver's; freed by its context_fini */
 	struct verbs_context verbs;
 };

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues and channels. The ring belongs to a driver, which polls it without asking us;
+ * the adapter writes entries, and reads the consumer's index from the doorbell record.
+ */
+#ifndef HCA_CQ_H
+#define HCA_CQ_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fabric/lock.h"
+#include "hca/format.h"
+#include "hca/pd.h"
+
+/* Completion events: a queue of CQs and an eventfd that counts it. */
+struct hca_channel {
+	int fd;
+	pthread_mutex_t lock;
+	struct hca_cq *first, *last; /* CQs with events not yet fetched */
+	atomic_uint users;
+};
+
+VB_API int hca_channel_create(struct hca_channel **out);
+VB_API int hca_channel_destroy(struct hca_channel *ch); /* -EBUSY while a CQ uses it */
+/* Waits unless the fd is O_NONBLOCK (-EAGAIN). *user: of the CQ. */
+VB_API int hca_channel_get(struct hca_channel *ch, void **user);
+
+enum hca_arm {
+	HCA_ARM_NONE,
+	HCA_ARM_SOLICITED,
+	HCA_ARM_NEXT,
+};
+
+struct hca_cq {
+	struct fabric_lock lock; /* guards what the adapter writes; taken inside a QP's lock */
+	struct hca_ctx *ctx;
+	const struct hca_format *format;
+	void *buf;
+	uint32_t size;      /* entries, a power of two */
+	uint32_t entry_size; /* bytes */
+	volatile uint32_t *db; /* [0] consumer index, [1] arm word, as the format has them */
+	uint32_t pi;        /* free running */
+	enum hca_arm arm;
+	bool ignore_overrun;
+	bool failed; /* overrun: no more entries */
+	uint32_t cqn;
+	struct hca_channel *channel;
+	void *user;
+	atomic_uint users; /* QPs, SRQs, WQs */
+	uint64_t timestamp_mask;
+	/* events, guarded by the channel's lock */
+	unsigned int event_count; /* queued, not yet fetched */
+	struct hca_cq *next;
+	/* moderation: an event only every event_max entries, or event_ns after the first */
+	uint16_t moderation_count;
+	uint16_t moderation_usec;
+};
+
+struct hca_cq_init {
+	struct hca_ctx *ctx;
+	const struct hca_format *format;
+	void *buf; /* entries as the format calls "not valid" */
+	uint32_t size;
+	uint32_t entry_size;
+	volatile uint32_t *db;
+	struct hca_channel *channel; /* may be NULL */
+	bool ignore_overrun;
+	void *user;
+};
+
+VB_API int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out);
+VB_API int hca_cq_destroy(struct hca_cq *cq); /* -EBUSY while a queue uses it */
+
+/*
+ * The driver swaps rings: copies what is not consumed while the lock is held, through `move`, which
+ * returns the new producer index.
+ */
+VB_API void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
+			  uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
+			  void *arg);
+
+/*
+ * Asks for an event. When entries from `consumer` on are already there the event comes at once, as
+ * on the real adapters.
+ */
+VB_API void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer);
+
+/* The adapter's own: adds an entry. Caller may hold a QP's lock. */
+void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe);
+
+/* How many events of this CQ were fetched so far are the driver's to count; this withdraws queued. */
+VB_API unsigned int hca_cq_forget_events(struct hca_cq *cq);
+
+/* Adapter clock in ticks of the model's core clock. */
+VB_API uint64_t hca_clock(const struct hca_adapter *a);
+
+#endif

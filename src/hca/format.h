@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ring-format interface: how the adapter reads and writes rings in memory. One implementation
+ * for mlx5 (src/mlx5/format.c) and one for mlx4 (src/mlx4/format.c). Functions get pointers to
+ * ring memory that a program may change at any time: they read each word once, check what they
+ * read, and never follow anything but the ring's own bounds.
+ */
+#ifndef HCA_FORMAT_H
+#define HCA_FORMAT_H
+
+#include "hca/work.h"
+
+struct hca_qp;
+struct hca_cq;
+struct hca_srq;
+
+/* A send queue in memory. */
+struct hca_sq_ring {
+	void *buf;
+	uint32_t size;       /* slots; a power of two */
+	uint8_t slot_shift;  /* log2 of a slot's bytes */
+	volatile uint32_t *db; /* doorbell record of the producer index, or NULL (mlx4) */
+};
+
+/* A receive queue in memory. */
+struct hca_rq_ring {
+	void *buf;
+	uint32_t size; /* entries; a power of two; 0: there is none */
+	uint8_t slot_shift;
+	uint8_t max_sge;
+	bool signature; /* entries start with a signature segment */
+	volatile uint32_t *db; /* producer index, big-endian */
+};
+
+struct hca_format {
+	/*
+	 * The send queue's slot `index` (free running): true when the adapter owns it now. `producer`
+	 * is what the last doorbell said (formats whose slots carry an owner bit ignore it).
+	 */
+	bool (*sq_ready)(const struct hca_sq_ring *sq, uint32_t index, uint32_t producer);
+	/* What the doorbell record says now, free running modulo 2^16. */
+	uint32_t (*sq_producer)(const struct hca_sq_ring *sq);
+	/* Decodes the request at slot `index`. Never fails: see hca_send.bad. */
+	void (*sq_decode)(const struct hca_qp *qp, uint32_t index, struct hca_send *out);
+	/* Number of receive entries posted, free running modulo 2^16. */
+	uint32_t (*rq_producer)(const struct hca_rq_ring *rq);
+	void (*rq_decode)(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out);
+	/* The shared receive queue: entries form a list. `index` is a slot; returns the next one. */
+	uint32_t (*srq_next)(const struct hca_rq_ring *rq, uint32_t index);
+	/* Writes the completion into the ring at free-running index `pi`, owner bit last. */
+	void (*cqe_write)(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
+	/* Consumer index of the completion queue as its doorbell record has it, modulo 2^24. */
+	uint32_t (*cq_consumer)(const struct hca_cq *cq);
+};
+
+#endif

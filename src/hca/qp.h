@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs as drivers use them. hca/qp_priv.h has the inside.
+ */
+#ifndef HCA_QP_H
+#define HCA_QP_H
+
+#include "fabric/lock.h"
+#include "hca/cq.h"
+#include "hca/format.h"
+#include "hca/pd.h"
+#include "hca/srq.h"
+
+/* Numbers as enum ibv_qp_type has them. */
+enum hca_qp_type {
+	HCA_QP_RC = 2,
+	HCA_QP_UC = 3,
+	HCA_QP_UD = 4,
+	HCA_QP_RAW = 8,
+	HCA_QP_XRC_SEND = 9,
+	HCA_QP_XRC_RECV = 10,
+};
+
+/* Numbers as enum ibv_qp_state has them. */
+enum hca_qp_state {
+	HCA_QPS_RESET,
+	HCA_QPS_INIT,
+	HCA_QPS_RTR,
+	HCA_QPS_RTS,
+	HCA_QPS_SQD,
+	HCA_QPS_SQE,
+	HCA_QPS_ERR,
+};
+
+/* Attribute bits as enum ibv_qp_attr_mask has them. */
+enum hca_qp_mask {
+	HCA_QPM_STATE = 1 << 0,
+	HCA_QPM_CUR_STATE = 1 << 1,
+	HCA_QPM_EN_SQD_NOTIFY = 1 << 2,
+	HCA_QPM_ACCESS = 1 << 3,
+	HCA_QPM_PKEY_INDEX = 1 << 4,
+	HCA_QPM_PORT = 1 << 5,
+	HCA_QPM_QKEY = 1 << 6,
+	HCA_QPM_AV = 1 << 7,
+	HCA_QPM_PATH_MTU = 1 << 8,
+	HCA_QPM_TIMEOUT = 1 << 9,
+	HCA_QPM_RETRY_CNT = 1 << 10,
+	HCA_QPM_RNR_RETRY = 1 << 11,
+	HCA_QPM_RQ_PSN = 1 << 12,
+	HCA_QPM_MAX_RD_ATOMIC = 1 << 13,
+	HCA_QPM_ALT_PATH = 1 << 14,
+	HCA_QPM_MIN_RNR_TIMER = 1 << 15,
+	HCA_QPM_SQ_PSN = 1 << 16,
+	HCA_QPM_MAX_DEST_RD_ATOMIC = 1 << 17,
+	HCA_QPM_PATH_MIG_STATE = 1 << 18,
+	HCA_QPM_CAP = 1 << 19,
+	HCA_QPM_DEST_QPN = 1 << 20,
+	HCA_QPM_RATE_LIMIT = 1 << 25,
+};
+
+struct hca_qp_attr {
+	enum hca_qp_state state;
+	enum hca_qp_state cur_state;
+	uint8_t path_mtu; /* enum: 1 = 256 ... 5 = 4096 */
+	uint8_t path_mig_state;
+	uint32_t qkey;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint32_t dest_qpn;
+	uint32_t access; /* remote bits of enum hca_access */
+	struct hca_av av;
+	struct hca_av alt_av;
+	uint16_t pkey_index;
+	uint16_t alt_pkey_index;
+	uint8_t en_sqd_notify;
+	uint8_t sq_draining;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t port;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t alt_port;
+	uint8_t alt_timeout;
+	uint32_t rate_limit;
+};
+
+struct hca_qp_init {
+	enum hca_qp_type type;
+	struct hca_ctx *ctx;
+	struct hca_pd *pd;      /* NULL for XRC receive */
+	struct hca_cq *send_cq; /* NULL for XRC receive */
+	struct hca_cq *recv_cq; /* NULL for XRC */
+	struct hca_srq *srq;
+	uint32_t xrcd; /* XRC receive */
+	const struct hca_format *format;
+	struct hca_sq_ring sq;
+	struct hca_rq_ring rq;
+	bool sig_all;
+	uint32_t user_index;
+	void *user;
+};
+
+/* The part that drivers' hot paths touch; the rest of struct hca_qp is private. */
+struct hca_qp {
+	struct fabric_lock lock; /* everything of the QP; drivers hold it while they write the SQ */
+	enum hca_qp_type type;
+	enum hca_qp_state state; /* written under the lock */
+	uint32_t qpn;
+	const struct hca_format *format;
+	struct hca_sq_ring sq;
+	struct hca_rq_ring rq;
+	struct hca_ctx *ctx;
+	struct hca_pd *pd;
+	struct hca_cq *send_cq, *recv_cq;
+	struct hca_srq *srq;
+	bool sig_all;
+	uint32_t user_index;
+	void *user;
+};
+
+VB_API int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out);
+/* -EBUSY while multicast groups or flows hold it. After it returns nothing touches rings or CQs. */
+VB_API int hca_qp_destroy(struct hca_qp *qp);
+/* Checks everything before it changes anything. */
+VB_API int hca_qp_modify(struct hca_qp *qp, const struct hca_qp_attr *attr, uint32_t mask);
+VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
+
+VB_API int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid);
+VB_API int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid);
+
+/*
+ * The driver's doorbell: `producer` is the free-running slot after the last request written (any
+ * value where slots carry owner bits). The caller holds qp->lock. Executes what can be executed
+ * now; never waits.
+ */
+VB_API void hca_sq_doorbell(struct hca_qp *qp, uint32_t producer);
+
+/* After receives were posted: needed only in the error state, where they are flushed at once. */
+VB_API void hca_rq_flush_posted(struct hca_qp *qp);
+
+static inline void hca_rq_doorbell(struct hca_qp *qp)
+{
+	if (unlikely(qp->state == HCA_QPS_ERR))
+		hca_rq_flush_posted(qp);
+}
+
+/* For pollers, before they look at a ring: takes in what peers have sent. Cheap when nothing has. */
+VB_API void hca_poll(void);
+
+/* The program is about to wait for events (it armed a CQ). */
+VB_API void hca_poll_pause(void);
+
+#endif

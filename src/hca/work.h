@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work as the adapter executes it, after a ring format has decoded it, and completions before a
+ * ring format has encoded them. Values and bits carry over to and from the rings; nothing here is
+ * kept: the rings are the only representation of queued work.
+ */
+#ifndef HCA_WORK_H
+#define HCA_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/adapter.h"
+
+#define HCA_MAX_SGE 64
+
+/* Operations of a send queue. */
+enum hca_op {
+	HCA_OP_NOP,
+	HCA_OP_SEND,
+	HCA_OP_SEND_IMM,
+	HCA_OP_SEND_INV,
+	HCA_OP_WRITE,
+	HCA_OP_WRITE_IMM,
+	HCA_OP_READ,
+	HCA_OP_CMP_SWAP,
+	HCA_OP_FETCH_ADD,
+	HCA_OP_LOCAL_INV,
+	HCA_OP_BIND_MW,
+	HCA_OP_TSO,
+	HCA_OP_UMR, /* the mlx5 way to bind windows and build indirect keys */
+	HCA_OP_COUNT,
+};
+
+/* A scatter or gather element. With this key the address is the adapter's own (inline data). */
+#define HCA_KEY_INLINE 0xfffffffeu
+
+struct hca_sge {
+	uint64_t addr;
+	uint32_t len;
+	uint32_t key;
+};
+
+/* Where a datagram goes, or a connected queue pair's path. */
+struct hca_av {
+	struct hca_gid dgid;
+	bool has_grh;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint32_t flow_label;
+	uint16_t dlid;
+	uint8_t src_path_bits;
+	uint8_t sl;
+	uint8_t static_rate;
+	uint8_t port;
+	uint8_t dmac[6];
+};
+
+struct hca_bind {
+	uint32_t mw_key;  /* the window's present key */
+	uint32_t new_key; /* after the bind */
+	uint32_t mr_key;
+	uint32_t access; /* hca_access bits */
+	uint64_t addr;
+	uint64_t len; /* 0: unbind */
+	bool type2;
+};
+
+/* One decoded send work request. */
+struct hca_send {
+	enum hca_op op;
+	bool signaled;
+	bool solicited;
+	bool fence;
+	bool bad; /* malformed; syndrome and status of the completion below */
+	uint8_t bad_status;
+	uint8_t bad_vendor;
+	uint16_t blocks; /* ring slots that it takes */
+	uint16_t counter; /* what its completion names it by */
+	uint32_t imm;    /* immediate data in network order, or the key to invalidate */
+	uint64_t raddr;
+	uint32_t rkey;
+	uint32_t xrc_srqn;
+	uint64_t compare; /* compare value, or what to add */
+	uint64_t swap;
+	/* datagrams */
+	struct hca_av av;
+	uint32_t dqpn;
+	uint32_t qkey;
+	struct hca_bind bind;
+	uint64_t length; /* sum of the elements */
+	int sge_count;
+	struct hca_sge sge[HCA_MAX_SGE];
+};
+
+/* One decoded receive work request. */
+struct hca_recv {
+	uint16_t counter;
+	int sge_count;
+	struct hca_sge sge[HCA_MAX_SGE];
+};
+
+/* Completion status; numbers as enum ibv_wc_status has them. */
+enum hca_status {
+	HCA_SUCCESS = 0,
+	HCA_LOC_LEN_ERR = 1,
+	HCA_LOC_QP_OP_ERR = 2,
+	HCA_LOC_PROT_ERR = 4,
+	HCA_WR_FLUSH_ERR = 5,
+	HCA_MW_BIND_ERR = 6,
+	HCA_BAD_RESP_ERR = 7,
+	HCA_LOC_ACCESS_ERR = 8,
+	HCA_REM_INV_REQ_ERR = 9,
+	HCA_REM_ACCESS_ERR = 10,
+	HCA_REM_OP_ERR = 11,
+	HCA_RETRY_EXC_ERR = 12,
+	HCA_RNR_RETRY_EXC_ERR = 13,
+	HCA_REM_ABORT_ERR = 16,
+	HCA_GENERAL_ERR = 21,
+};
+
+/* What the receiver of a message is told about it. */
+enum hca_recv_kind {
+	HCA_RECV_SEND,
+	HCA_RECV_SEND_IMM,
+	HCA_RECV_SEND_INV,
+	HCA_RECV_WRITE_IMM,
+};
+
+/* A completion, for a ring format to write. */
+struct hca_cqe {
+	bool is_recv;
+	enum hca_status status;
+	uint8_t vendor;      /* the adapter's own syndrome of an error */
+	enum hca_op op;      /* of a send */
+	enum hca_recv_kind recv_kind;
+	bool solicited;
+	bool grh;
+	uint32_t qpn;
+	uint32_t user_index; /* of a QP, SRQ or WQ when the ring format has one */
+	uint32_t srqn;       /* 0: not from a shared receive queue */
+	uint16_t counter;
+	uint32_t byte_len;
+	uint32_t imm; /* network order, or the invalidated key in host order */
+	uint32_t src_qpn;
+	uint16_t slid;
+	uint8_t sl;
+	uint8_t path_bits;
+	uint16_t pkey_index;
+	bool roce;
+	uint8_t roce_kind; /* 0: RoCE v1 or IB GRH, 1: v2 over IPv6, 2: v2 over IPv4 */
+	uint8_t smac[6];
+	uint64_t timestamp; /* adapter clock */
+};
+
+#endif

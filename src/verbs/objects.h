@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs objects: the public struct, what the adapter has for it, and what the library needs.
+ * Objects with rings (CQ, QP, SRQ) are allocated by the driver, whose own struct starts with the
+ * one here; all others are the library's.
+ */
+#ifndef VERBS_OBJECTS_H
+#define VERBS_OBJECTS_H
+
+#include "hca/cq.h"
+#include "hca/mr.h"
+#include "hca/qp.h"
+#include "hca/srq.h"
+#include "verbs/context.h"
+
+/* A protection domain, or a parent domain that stands for one (hca is then the real one's). */
+struct vb_pd {
+	struct ibv_pd pd;
+	struct hca_pd *hca;
+	/* parent domains only */
+	struct vb_pd *of; /* NULL: a real protection domain */
+	struct vb_td *td;
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
+	void *pd_context;
+	atomic_uint users; /* parent domains: objects made through it; refuses dealloc while > 0 */
+};
+
+struct vb_td {
+	struct ibv_td td;
+	atomic_uint users;
+};
+
+struct vb_mr {
+	struct ibv_mr mr;
+	struct hca_mr *hca;
+};
+
+struct vb_ah {
+	struct ibv_ah ah;
+	struct hca_av av;
+	/* The driver's form of the address vector, ready to be copied into a request. */
+	_Alignas(16) uint8_t driver[64];
+};
+
+struct vb_channel {
+	struct ibv_comp_channel channel;
+	struct hca_channel *hca;
+};
+
+struct vb_xrcd {
+	struct ibv_xrcd xrcd;
+	uint32_t number; /* the same in every process that opened the same file */
+	atomic_uint users;
+};
+
+struct vb_cq {
+	struct hca_cq *hca;
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex;
+	};
+	struct vb_pd *parent; /* parent domain given at creation, or NULL */
+	/* events handed out by ibv_get_cq_event / ibv_get_async_event, against cq.*_completed */
+	atomic_uint comp_events, async_events;
+};
+
+struct vb_srq {
+	struct hca_srq *hca;
+	struct ibv_srq srq;
+	struct vb_pd *pd;
+	struct vb_xrcd *xrcd;
+	uint32_t max_wr, max_sge;
+	atomic_uint async_events;
+};
+
+struct vb_qp {
+	struct hca_qp *hca;
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex;
+	};
+	bool has_ex; /* made with send_ops_flags: ibv_qp_to_qp_ex works */
+	struct vb_pd *pd;
+	struct vb_xrcd *xrcd;
+	struct ibv_qp_cap cap; /* what was granted */
+	bool sig_all;
+	atomic_uint async_events;
+};
+
+static inline struct vb_pd *to_pd(struct ibv_pd *pd)
+{
+	return container_of(pd, struct vb_pd, pd);
+}
+
+static inline struct vb_mr *to_mr(struct ibv_mr *mr)
+{
+	return container_of(mr, struct vb_mr, mr);
+}
+
+static inline struct vb_ah *to_ah(struct ibv_ah *ah)
+{
+	return container_of(ah, struct vb_ah, ah);
+}
+
+static inline struct vb_channel *to_channel(struct ibv_comp_channel *channel)
+{
+	return container_of(channel, struct vb_channel, channel);
+}
+
+static inline struct vb_cq *to_cq(struct ibv_cq *cq)
+{
+	return container_of(cq, struct vb_cq, cq);
+}
+
+static inline struct vb_srq *to_srq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct vb_srq, srq);
+}
+
+static inline struct vb_qp *to_qp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct vb_qp, qp);
+}
+
+#endif
