@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The words that may follow `verbena`, and what options they share.
+ */
+#ifndef VERBENA_COMMAND_H
+#define VERBENA_COMMAND_H
+
+/* Each gets its own name in argv[0] and returns the command's exit status. */
+int command_run(int argc, char **argv);
+int command_devices(int argc, char **argv);
+int command_version(int argc, char **argv);
+
+extern const char command_run_help[];
+extern const char command_devices_help[];
+extern const char command_version_help[];
+
+/* --adapter and --config, which every command that looks at adapters takes. An exit status. */
+int option_adapter(const char *spec, int failure);
+int option_config(const char *file, int failure);
+
+/* After getopt_long() answered '?' or ':' (its own messages are off). Returns `failure`. */
+int option_bad(int option, char **argv, const char *command, int failure);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `verbena run`: a program on our libraries.
+ *
+ *	command ── fork ── writer: asks the libraries, fills the tree, ends
+ *	        └─ fork ── program
+ *
+ * The writer is a process of its own so that the command itself never loads adapters: it stays
+ * single-threaded, and the program starts from a clean one.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "command.h"
+#include "env.h"
+#include "facade.h"
+#include "place.h"
+#include "say.h"
+
+const char command_run_help[] =
+	"usage: verbena run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"Runs PROGRAM, unmodified, on Verbena's libraries and adapters.\n"
+	"\n"
+	"  -a, --adapter NAME[,KEY=VALUE...]  run with this adapter instead of the usual ones; may "
+	"be\n"
+	"                                     given several times. Keys: verbena.conf(5)\n"
+	"  -c, --config FILE                  take the adapters from FILE\n"
+	"  -e, --explain[=FILE]               say why calls are refused, on stderr or in FILE\n"
+	"  -f, --facade KIND                  how PROGRAM sees /sys/class/infiniband, "
+	"/dev/infiniband\n"
+	"                                     and the adapters' PCI functions:\n"
+	"                                       preload    by a preloaded library (the default)\n"
+	"                                       namespace  by mounts in a namespace of its own; "
+	"for\n"
+	"                                                  programs that do not use libc\n"
+	"                                       none       not at all\n"
+	"  -h, --help                         show this\n"
+	"\n"
+	"The exit status is PROGRAM's, or 128+N when signal N ended it, 127 when there is no "
+	"PROGRAM,\n"
+	"126 when it cannot be run, 125 when verbena itself fails.\n"
+	"\n"
+	"  verbena run -- ibv_devinfo\n"
+	"  verbena run --adapter mlx5_0,interface=eth0 -- ib_write_bw\n";
+
+struct run {
+	enum facade_kind kind;
+	char **argv;
+	struct place place;
+	struct signals signals;
+	struct tree tree;
+};
+
+static int set_facade(struct run *run, const char *kind)
+{
+	if (!strcmp(kind, "preload"))
+		run->kind = FACADE_PRELOAD;
+	else if (!strcmp(kind, "namespace"))
+		run->kind = FACADE_NAMESPACE;
+	else if (!strcmp(kind, "none"))
+		run->kind = FACADE_NONE;
+	else
+		return say(EXIT_RUN_FAILED,
+			   "--facade is 'preload', 'namespace' or 'none', not '%s'", kind);
+	return 0;
+}
+
+/* The program may change its directory before the first refusal, so the name is made absolute. */
+static int set_explain(const char *file)
+{
+	char cwd[PATH_MAX], path[2 * PATH_MAX];
+
+	if (!file || *file == '/') {
+		setenv("VERBENA_EXPLAIN", file ? file : "1", 1);
+		return 0;
+	}
+	if (!*file)
+		return say(EXIT_RUN_FAILED, "--explain= needs the name of a file; --explain alone "
+					    "writes to stderr");
+	if (!getcwd(cwd, sizeof(cwd)))
+		return say(EXIT_RUN_FAILED, "the current directory is gone: %s", strerror(errno));
+	snprintf(path, sizeof(path), "%s/%s", cwd, file);
+	setenv("VERBENA_EXPLAIN", path, 1);
+	return 0;
+}
+
+static int handle_option(struct run *run, int option, char **argv)
+{
+	switch (option) {
+	case 'a':
+		return option_adapter(optarg, EXIT_RUN_FAILED);
+	case 'c':
+		return option_config(optarg, EXIT_RUN_FAILED);
+	case 'e':
+		return set_explain(optarg);
+	case 'f':
+		return set_facade(run, optarg);
+	default:
+		return option_bad(option, argv, "run", EXIT_RUN_FAILED);
+	}
+}
+
+/* *done: there is nothing more to do than to exit with what is returned. */
+static int parse(struct run *run, int argc, char **argv, bool *done)
+{
+	static const struct option options[] = {
+		{ "adapter", required_argument, NULL, 'a' },
+		{ "config", required_argument, NULL, 'c' },
+		{ "explain", optional_argument, NULL, 'e' },
+		{ "facade", required_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int option, status;
+
+	*done = true;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:a:c:e::f:h", options, NULL)) >= 0) {
+		if (option == 'h') {
+			fputs(command_run_help, stdout);
+			return say_done();
+		}
+		status = handle_option(run, option, argv);
+		if (status)
+			return status;
+	}
+	if (optind == argc) {
+		say(0, "run: which program? For instance: verbena run -- ibv_devinfo");
+		return say_usage(EXIT_RUN_FAILED, "run");
+	}
+	run->argv = argv + optind;
+	*done = false;
+	return 0;
+}
+
+static int fill_tree(struct run *run)
+{
+	pid_t pid = child_fork(&run->signals);
+
+	if (pid < 0)
+		return say(EXIT_RUN_FAILED, "cannot start a process: %s", strerror(errno));
+	if (!pid) {
+		child_follow_parent();
+		exit(facade_fill(&run->tree, run->kind));
+	}
+	return child_wait(pid);
+}
+
+static int become_program(struct run *run)
+{
+	int status;
+
+	if (run->kind == FACADE_NAMESPACE) {
+		status = facade_namespace_enter(&run->tree);
+		if (status)
+			return status;
+	}
+	/* Not sooner: a change of user namespace undoes it. */
+	child_follow_parent();
+	env_set_libraries(&run->place, run->kind == FACADE_PRELOAD ? run->tree.path : NULL);
+	return child_exec(run->argv);
+}
+
+static int run_program(struct run *run)
+{
+	pid_t pid = child_fork(&run->signals);
+
+	if (pid < 0)
+		return say(EXIT_RUN_FAILED, "cannot start a process: %s", strerror(errno));
+	if (!pid)
+		_exit(become_program(run));
+	return child_wait(pid);
+}
+
+static int run_in_tree(struct run *run)
+{
+	int status, err;
+
+	signals_hold(&run->signals);
+	tree_sweep();
+	err = tree_create(&run->tree);
+	if (err)
+		return say(EXIT_RUN_FAILED,
+			   "cannot make a directory for the facade in XDG_RUNTIME_DIR or /tmp: %s; "
+			   "--facade none needs none",
+			   strerror(-err));
+	status = fill_tree(run);
+	if (!status)
+		status = run_program(run);
+	tree_destroy(&run->tree);
+	return status;
+}
+
+/* Inside another run the real /sys has to be looked at, not the outer run's facade. */
+static void leave_outer_facade(char **argv)
+{
+	if (env_drop_facade())
+		execv("/proc/self/exe", argv);
+}
+
+int command_run(int argc, char **argv)
+{
+	struct run run = { .kind = FACADE_PRELOAD };
+	bool done;
+	int status = parse(&run, argc, argv, &done);
+
+	if (done)
+		return status;
+	if (place_find(&run.place))
+		return EXIT_RUN_FAILED;
+	status = env_check(&run.place);
+	if (status)
+		return status;
+	leave_outer_facade(argv - 1);
+	if (run.kind != FACADE_NONE)
+		return run_in_tree(&run);
+	env_set_libraries(&run.place, NULL);
+	return child_exec(run.argv);
+}

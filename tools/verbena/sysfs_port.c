@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One port of the facade: sys/class/infiniband/<device>/ports/<number>.
+ */
+#include "sysfs.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rate.h"
+#include "util/api.h"
+
+static const char *const state_names[] = {
+	"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER",
+};
+
+static const char *const phys_names[] = {
+	"<unknown>",
+	"Sleep",
+	"Polling",
+	"Disabled",
+	"PortConfigurationTraining",
+	"LinkUp",
+	"LinkErrorRecovery",
+	"Phy Test",
+};
+
+static const char *name_of(const char *const *names, size_t count, unsigned int value)
+{
+	return value < count ? names[value] : "<unknown>";
+}
+
+static void write_attributes(const struct tree_dir *d, const struct port_fact *port)
+{
+	const struct ibv_port_attr *attr = &port->attr;
+	char rate[RATE_TEXT_MAX];
+
+	tree_dir_file(d, "state", "%u: %s\n", attr->state,
+		      name_of(state_names, array_size(state_names), attr->state));
+	tree_dir_file(d, "phys_state", "%u: %s\n", attr->phys_state,
+		      name_of(phys_names, array_size(phys_names), attr->phys_state));
+	tree_dir_file(d, "link_layer", "%s\n", facts_link(port));
+	tree_dir_file(d, "lid", "0x%x\n", attr->lid);
+	tree_dir_file(d, "sm_lid", "0x%x\n", attr->sm_lid);
+	tree_dir_file(d, "sm_sl", "%u\n", attr->sm_sl);
+	tree_dir_file(d, "lid_mask_count", "%u\n", attr->lmc);
+	tree_dir_file(d, "cap_mask", "0x%08x\n", attr->port_cap_flags);
+	rate_text(attr, rate, sizeof(rate));
+	tree_dir_file(d, "rate", "%s\n", rate);
+}
+
+static void gid_text(const union ibv_gid *gid, char out[41])
+{
+	const uint8_t *raw = gid->raw;
+	int i;
+
+	for (i = 0; i < 8; i++, raw += 2, out += 5)
+		snprintf(out, 6, "%02x%02x%s", raw[0], raw[1], i < 7 ? ":" : "");
+}
+
+/* Every index has a GID file, zeros when unused; only entries in use have attributes. */
+static void write_gids(const struct tree_dir *d, const struct port_fact *port)
+{
+	static const union ibv_gid none;
+	struct tree_dir gids, types, ndevs;
+	const struct gid_fact *gid = port->gids;
+	const struct gid_fact *end = gid + port->gid_count;
+	char name[16], text[41];
+	int i;
+
+	tree_dir_below(&gids, d, "gids");
+	tree_dir_below(&types, d, "gid_attrs/types");
+	tree_dir_below(&ndevs, d, "gid_attrs/ndevs");
+	tree_dir_make(&types);
+	tree_dir_make(&ndevs);
+	for (i = 0; i < port->attr.gid_tbl_len; i++) {
+		bool used = gid < end && gid->index == (unsigned int)i;
+
+		snprintf(name, sizeof(name), "%d", i);
+		gid_text(used ? &gid->gid : &none, text);
+		tree_dir_file(&gids, name, "%s\n", text);
+		if (!used)
+			continue;
+		tree_dir_file(&types, name, "%s\n",
+			      gid->type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+		if (*gid->interface)
+			tree_dir_file(&ndevs, name, "%s\n", gid->interface);
+		gid++;
+	}
+}
+
+static void write_pkeys(const struct tree_dir *d, const struct port_fact *port)
+{
+	struct tree_dir pkeys;
+	char name[16];
+	int i;
+
+	tree_dir_below(&pkeys, d, "pkeys");
+	for (i = 0; i < port->attr.pkey_tbl_len; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		tree_dir_file(&pkeys, name, "0x%04x\n", port->pkeys[i]);
+	}
+}
+
+static void write_zeros(const struct tree_dir *d, const char *folder, const char *const *names,
+			size_t count)
+{
+	struct tree_dir dir;
+	size_t i;
+
+	tree_dir_below(&dir, d, "%s", folder);
+	for (i = 0; i < count; i++)
+		tree_dir_file(&dir, names[i], "0\n");
+}
+
+static const char *const counters[] = {
+	"VL15_dropped",
+	"excessive_buffer_overrun_errors",
+	"link_downed",
+	"link_error_recovery",
+	"local_link_integrity_errors",
+	"multicast_rcv_packets",
+	"multicast_xmit_packets",
+	"port_rcv_constraint_errors",
+	"port_rcv_data",
+	"port_rcv_errors",
+	"port_rcv_packets",
+	"port_rcv_remote_physical_errors",
+	"port_rcv_switch_relay_errors",
+	"port_xmit_constraint_errors",
+	"port_xmit_data",
+	"port_xmit_discards",
+	"port_xmit_packets",
+	"port_xmit_wait",
+	"symbol_error",
+	"unicast_rcv_packets",
+	"unicast_xmit_packets",
+};
+
+static const char *const hw_counters[] = {
+	"duplicate_request",
+	"implied_nak_seq_err",
+	"lifespan",
+	"local_ack_timeout_err",
+	"np_cnp_sent",
+	"np_ecn_marked_roce_packets",
+	"out_of_buffer",
+	"out_of_sequence",
+	"packet_seq_err",
+	"req_cqe_error",
+	"req_cqe_flush_error",
+	"req_remote_access_errors",
+	"req_remote_invalid_request",
+	"resp_cqe_error",
+	"resp_cqe_flush_error",
+	"resp_local_length_error",
+	"resp_remote_access_errors",
+	"rnr_nak_retry_err",
+	"rp_cnp_handled",
+	"rp_cnp_ignored",
+	"rx_atomic_requests",
+	"rx_icrc_encapsulated",
+	"rx_read_requests",
+	"rx_write_requests",
+};
+
+void sysfs_write_port(const struct tree_dir *dev, const struct adapter_fact *fact, int number)
+{
+	const struct port_fact *port = &fact->ports[number - 1];
+	struct tree_dir d;
+
+	tree_dir_below(&d, dev, "ports/%d", number);
+	write_attributes(&d, port);
+	write_gids(&d, port);
+	write_pkeys(&d, port);
+	write_zeros(&d, "counters", counters, array_size(counters));
+	write_zeros(&d, "hw_counters", hw_counters, array_size(hw_counters));
+}
