@@ -304,7 +304,7 @@ enum {
 
 int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen);
 
-/* Names to addresses; like getaddrinfo(3), but failures are -1 and errno. */
+/* Names to addresses, like getaddrinfo(3): -1 and errno, or an EAI_ code of that call. */
 int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res);
 void rdma_freeaddrinfo(struct rdma_addrinfo *res);

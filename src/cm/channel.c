@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event channels and the events in them. Called by programs and by everything that reports an
+ * outcome; cm_lock guards all of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cm/channel.h"
+#include "cm/device.h"
+#include "cm/id.h"
+#include "util/explain.h"
+
+static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
+
+int cm_channel_create(struct cm_channel **out)
+{
+	struct cm_channel *channel;
+	int err;
+
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return explain(ENOMEM, "no memory for an event channel");
+	TAILQ_INIT(&channel->queue);
+
+	channel->pub.fd = eventfd(0, EFD_CLOEXEC);
+	if (channel->pub.fd < 0) {
+		err = explain(errno, "no descriptor for an event channel; the process may have "
+				     "reached its limit of open files");
+		goto free_channel;
+	}
+
+	pthread_mutex_lock(&cm_lock);
+	cm_handle_add(&channel->handle, CM_CHANNEL, &channel->pub);
+	pthread_mutex_unlock(&cm_lock);
+	*out = channel;
+	return 0;
+free_channel:
+	free(channel);
+	return err;
+}
+
+/* An id that outlives its channel is left without one, and its events go nowhere. */
+static void orphan(struct cm_handle *handle, void *arg)
+{
+	struct cm_id *id = container_of(handle, struct cm_id, handle);
+	struct cm_channel *channel = arg;
+
+	if (id->pub.channel != &channel->pub)
+		return;
+	explain_note("an event channel is destroyed while id %p still reports to it; destroy or "
+		     "migrate the id first",
+		     (void *)&id->pub);
+	id->pub.channel = NULL;
+}
+
+void cm_channel_destroy(struct cm_channel *channel)
+{
+	struct cm_event *event;
+
+	pthread_mutex_lock(&cm_lock);
+	cm_handle_remove(&channel->handle);
+	cm_handle_each(CM_ID, orphan, channel);
+	while ((event = TAILQ_FIRST(&channel->queue))) {
+		TAILQ_REMOVE(&channel->queue, event, link);
+		free(event);
+	}
+	pthread_mutex_unlock(&cm_lock);
+	close(channel->pub.fd);
+	free(channel);
+}
+
+struct cm_channel *cm_channel_find(const struct rdma_event_channel *public)
+{
+	struct cm_handle *handle = cm_handle_find(CM_CHANNEL, public);
+
+	return handle ? container_of(handle, struct cm_channel, handle) : NULL;
+}
+
+static void push(struct cm_channel *channel, struct cm_event *event)
+{
+	TAILQ_INSERT_TAIL(&channel->queue, event, link);
+	/* Once per event, so that edge-triggered watchers see each one. */
+	if (eventfd_write(channel->pub.fd, 1))
+		explain_note("descriptor %d of an event channel does not take the event; was it "
+			     "closed by hand?",
+			     channel->pub.fd);
+}
+
+static void pull(struct cm_channel *channel, struct cm_event *event)
+{
+	struct pollfd readable = { .fd = channel->pub.fd, .events = POLLIN };
+	eventfd_t count;
+
+	TAILQ_REMOVE(&channel->queue, event, link);
+	if (!TAILQ_EMPTY(&channel->queue))
+		return;
+	/* The program may have read the descriptor itself: never block here. */
+	if (poll(&readable, 1, 0) == 1)
+		eventfd_read(channel->pub.fd, &count);
+}
+
+struct cm_event *cm_event_create(struct cm_id *owner, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = calloc(1, sizeof(*event));
+
+	if (!event) {
+		explain(ENOMEM, "no memory for an event");
+		return NULL;
+	}
+	event->owner = owner;
+	event->pub.id = &owner->pub;
+	event->pub.event = type;
+	event->pub.status = status;
+	return event;
+}
+
+void cm_event_post(struct cm_event *event)
+{
+	struct cm_channel *channel = cm_channel_find(event->owner->pub.channel);
+
+	if (channel)
+		push(channel, event);
+	else
+		free(event);
+}
+
+void cm_channel_purge(struct cm_channel *channel, struct cm_id *id)
+{
+	struct cm_event *event, *next;
+
+	for (event = TAILQ_FIRST(&channel->queue); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->owner != id)
+			continue;
+		pull(channel, event);
+		free(event);
+	}
+}
+
+void cm_channel_move(struct cm_channel *from, struct cm_channel *to, struct cm_id *id)
+{
+	struct cm_event *event, *next;
+
+	if (from == to)
+		return;
+	for (event = TAILQ_FIRST(&from->queue); event; event = next) {
+		next = TAILQ_NEXT(event, link);
+		if (event->owner != id)
+			continue;
+		pull(from, event);
+		push(to, event);
+	}
+}
+
+void cm_event_wait_acked(struct cm_id *id)
+{
+	if (id->events_reported)
+		explain_note("waiting until %d reported events of id %p are acknowledged with "
+			     "rdma_ack_cm_event",
+			     id->events_reported, (void *)&id->pub);
+	while (id->events_reported)
+		pthread_cond_wait(&acked, &cm_lock);
+}
+
+/* Takes the oldest event: 0, or -EAGAIN when there is none. */
+static int take(struct rdma_event_channel *public, struct cm_event **out)
+{
+	struct cm_channel *channel;
+	struct cm_event *event;
+	int err = 0;
+
+	pthread_mutex_lock(&cm_lock);
+	channel = cm_channel_find(public);
+	if (!channel) {
+		err = explain(EINVAL, "%p is no event channel; rdma_create_event_channel makes one",
+			      (void *)public);
+		goto unlock;
+	}
+	event = TAILQ_FIRST(&channel->queue);
+	if (!event) {
+		err = -EAGAIN;
+		goto unlock;
+	}
+	pull(channel, event);
+	cm_handle_add(&event->handle, CM_EVENT, &event->pub);
+	event->owner->events_reported++;
+	*out = event;
+unlock:
+	pthread_mutex_unlock(&cm_lock);
+	return err;
+}
+
+static int wait_and_take(struct rdma_event_channel *public, struct cm_event **out)
+{
+	for (;;) {
+		struct pollfd readable = { .events = POLLIN };
+		int err = take(public, out), flags;
+
+		if (err != -EAGAIN)
+			return err;
+		flags = fcntl(public->fd, F_GETFL);
+		if (flags < 0)
+			return explain(errno, "descriptor %d of the event channel is closed",
+				       public->fd);
+		if (flags & O_NONBLOCK)
+			return -EAGAIN; /* an answer, not a refusal */
+		readable.fd = public->fd;
+		if (poll(&readable, 1, -1) < 0)
+			return -errno;
+	}
+}
+
+int cm_event_complete(struct cm_id *id)
+{
+	struct cm_event *event;
+	int status, err;
+
+	if (!id->sync)
+		return 0;
+	if (id->pub.event) {
+		rdma_ack_cm_event(id->pub.event);
+		id->pub.event = NULL;
+	}
+	err = wait_and_take(id->pub.channel, &event);
+	if (err)
+		return err;
+	id->pub.event = &event->pub;
+	status = event->pub.status;
+	if (status && event->pub.event == RDMA_CM_EVENT_REJECTED)
+		return -ECONNREFUSED;
+	return status > 0 ? -status : status;
+}
+
+VB_API struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct cm_channel *channel = NULL;
+	int err;
+
+	err = cm_devices_need();
+	if (!err)
+		err = cm_channel_create(&channel);
+	if (cm_answer(err))
+		return NULL;
+	return &channel->pub;
+}
+
+VB_API void rdma_destroy_event_channel(struct rdma_event_channel *public)
+{
+	struct cm_channel *channel;
+
+	pthread_mutex_lock(&cm_lock);
+	channel = cm_channel_find(public);
+	pthread_mutex_unlock(&cm_lock);
+	if (channel)
+		cm_channel_destroy(channel);
+	else
+		explain(EINVAL, "%p is no event channel, so there is nothing to destroy",
+			(void *)public);
+}
+
+VB_API int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	struct cm_event *taken;
+	int err;
+
+	if (!event)
+		return cm_answer(explain(EINVAL, "rdma_get_cm_event has nowhere to put the event; "
+						 "pass a pointer to a pointer"));
+	err = wait_and_take(channel, &taken);
+	if (err)
+		return cm_answer(err);
+	*event = &taken->pub;
+	return 0;
+}
+
+VB_API int rdma_ack_cm_event(struct rdma_cm_event *public)
+{
+	struct cm_handle *handle;
+	struct cm_event *event;
+
+	pthread_mutex_lock(&cm_lock);
+	handle = cm_handle_find(CM_EVENT, public);
+	if (!handle) {
+		pthread_mutex_unlock(&cm_lock);
+		return cm_answer(explain(EINVAL,
+					 "%p is no event waiting to be acknowledged; each event of "
+					 "rdma_get_cm_event is acknowledged once",
+					 (void *)public));
+	}
+	event = container_of(handle, struct cm_event, handle);
+	cm_handle_remove(handle);
+	event->owner->events_reported--;
+	pthread_cond_broadcast(&acked);
+	pthread_mutex_unlock(&cm_lock);
+	free(event);
+	return 0;
+}
+
+VB_API int rdma_write_cm_event(struct rdma_cm_id *public, enum rdma_cm_event_type type, int status,
+			       uint64_t arg)
+{
+	struct cm_event *event;
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(public, __func__, &id);
+	if (err)
+		return cm_answer(err);
+	if (type != RDMA_CM_EVENT_USER) {
+		err = explain(EINVAL, "programs may only write RDMA_CM_EVENT_USER (%d), not %d",
+			      RDMA_CM_EVENT_USER, type);
+		goto leave;
+	}
+	event = cm_event_create(id, type, status);
+	if (!event) {
+		err = -ENOMEM;
+		goto leave;
+	}
+	event->pub.param.arg = arg;
+	cm_event_post(event);
+leave:
+	cm_id_leave();
+	return cm_answer(err);
+}
+
+VB_API const char *rdma_event_str(enum rdma_cm_event_type event)
+{
+#define NAME(event) [event] = #event
+	static const char *const names[] = {
+		NAME(RDMA_CM_EVENT_ADDR_RESOLVED),
+		NAME(RDMA_CM_EVENT_ADDR_ERROR),
+		NAME(RDMA_CM_EVENT_ROUTE_RESOLVED),
+		NAME(RDMA_CM_EVENT_ROUTE_ERROR),
+		NAME(RDMA_CM_EVENT_CONNECT_REQUEST),
+		NAME(RDMA_CM_EVENT_CONNECT_RESPONSE),
+		NAME(RDMA_CM_EVENT_CONNECT_ERROR),
+		NAME(RDMA_CM_EVENT_UNREACHABLE),
+		NAME(RDMA_CM_EVENT_REJECTED),
+		NAME(RDMA_CM_EVENT_ESTABLISHED),
+		NAME(RDMA_CM_EVENT_DISCONNECTED),
+		NAME(RDMA_CM_EVENT_DEVICE_REMOVAL),
+		NAME(RDMA_CM_EVENT_MULTICAST_JOIN),
+		NAME(RDMA_CM_EVENT_MULTICAST_ERROR),
+		NAME(RDMA_CM_EVENT_ADDR_CHANGE),
+		NAME(RDMA_CM_EVENT_TIMEWAIT_EXIT),
+		NAME(RDMA_CM_EVENT_ADDRINFO_RESOLVED),
+		NAME(RDMA_CM_EVENT_ADDRINFO_ERROR),
+		NAME(RDMA_CM_EVENT_USER),
+		NAME(RDMA_CM_EVENT_INTERNAL),
+	};
+#undef NAME
+
+	return (unsigned int)event < array_size(names) ? names[event] : "UNKNOWN EVENT";
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of adapters. Uses the public verbs API only; cm_lock guards the list.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <rdma/rdma_cma.h>
+
+#include "cm/device.h"
+#include "cm/handle.h"
+#include "util/explain.h"
+
+static STAILQ_HEAD(, cm_device) devices = STAILQ_HEAD_INITIALIZER(devices);
+
+/* The verbs library keeps the devices while a list of them lives, so ours is never freed. */
+static struct ibv_device **listed;
+
+static int list_devices(void)
+{
+	struct ibv_device **list;
+	int i, count = 0;
+
+	if (listed)
+		return 0;
+	list = ibv_get_device_list(&count);
+	if (!list)
+		return explain(ENODEV, "the verbs library gives no list of adapters");
+	if (!count) {
+		ibv_free_device_list(list);
+		return explain(ENODEV, "there is no adapter; `verbena devices` tells what is "
+				       "configured");
+	}
+	for (i = 0; i < count; i++) {
+		struct cm_device *device = calloc(1, sizeof(*device));
+
+		if (!device)
+			goto undo;
+		device->device = list[i];
+		STAILQ_INSERT_TAIL(&devices, device, link);
+	}
+	listed = list;
+	return 0;
+undo:
+	while (!STAILQ_EMPTY(&devices)) {
+		struct cm_device *device = STAILQ_FIRST(&devices);
+
+		STAILQ_REMOVE_HEAD(&devices, link);
+		free(device);
+	}
+	ibv_free_device_list(list);
+	return explain(ENOMEM, "no memory for the list of adapters");
+}
+
+int cm_devices_need(void)
+{
+	int err;
+
+	pthread_mutex_lock(&cm_lock);
+	err = list_devices();
+	pthread_mutex_unlock(&cm_lock);
+	return err;
+}
+
+static int open_device(struct cm_device *device)
+{
+	int err;
+
+	if (device->verbs)
+		return 0;
+	device->verbs = ibv_open_device(device->device);
+	if (!device->verbs)
+		return -errno;
+	err = ibv_query_device(device->verbs, &device->attr);
+	if (err)
+		goto close_device;
+	return 0;
+close_device:
+	ibv_close_device(device->verbs);
+	device->verbs = NULL;
+	return -err;
+}
+
+struct cm_device *cm_device_next(struct cm_device *after)
+{
+	struct cm_device *device;
+
+	if (!after && list_devices())
+		return NULL;
+	device = after ? STAILQ_NEXT(after, link) : STAILQ_FIRST(&devices);
+	while (device && open_device(device))
+		device = STAILQ_NEXT(device, link);
+	return device;
+}
+
+int cm_device_get(struct cm_device *device)
+{
+	if (!device->pd)
+		device->pd = ibv_alloc_pd(device->verbs);
+	if (!device->pd)
+		return -errno;
+	device->bound_ids++;
+	return 0;
+}
+
+void cm_device_put(struct cm_device *device)
+{
+	if (--device->bound_ids)
+		return;
+	if (device->xrcd && !ibv_close_xrcd(device->xrcd))
+		device->xrcd = NULL;
+	/* A program may have left objects in the PD; then it stays for the next id. */
+	if (!ibv_dealloc_pd(device->pd))
+		device->pd = NULL;
+}
+
+int cm_device_xrcd(struct cm_device *device, struct ibv_xrcd **out)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1, /* private to this process */
+		.oflags = O_CREAT,
+	};
+	int err = 0;
+
+	pthread_mutex_lock(&cm_lock);
+	if (!device->xrcd) {
+		errno = EOPNOTSUPP; /* a driver without XRC leaves it alone */
+		device->xrcd = ibv_open_xrcd(device->verbs, &attr);
+	}
+	if (device->xrcd)
+		*out = device->xrcd;
+	else
+		err = -errno;
+	pthread_mutex_unlock(&cm_lock);
+	return err;
+}
+
+VB_API struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct ibv_context **list = NULL;
+	struct cm_device *device;
+	int count = 0, err;
+
+	pthread_mutex_lock(&cm_lock);
+	err = list_devices();
+	if (err)
+		goto unlock;
+	for (device = cm_device_next(NULL); device; device = cm_device_next(device))
+		count++;
+	list = calloc(count + 1, sizeof(*list));
+	if (!list) {
+		err = explain(ENOMEM, "no memory for a list of %d adapters", count);
+		goto unlock;
+	}
+	count = 0;
+	for (device = cm_device_next(NULL); device; device = cm_device_next(device))
+		list[count++] = device->verbs;
+unlock:
+	pthread_mutex_unlock(&cm_lock);
+	if (num_devices)
+		*num_devices = list ? count : 0;
+	cm_answer(err);
+	return list;
+}
+
+VB_API void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which adapter port an address belongs to. With cm_lock held.
+ */
+#ifndef CM_GID_H
+#define CM_GID_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+struct cm_device;
+
+struct cm_gid {
+	struct cm_device *device;
+	uint8_t port_num;
+	uint8_t link_layer;
+	uint16_t lid;
+	int index;
+	union ibv_gid gid;
+};
+
+/*
+ * The port whose GID table holds the address; RoCE v2 entries before v1. IP addresses belong to
+ * Ethernet ports, AF_IB addresses to any. 0, or -ENOENT, unexplained: the caller knows what the
+ * address was for.
+ */
+int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out);
+
+/* The first GID of the first active port: what a wildcard destination means. Same answers. */
+int cm_gid_first(bool ethernet_only, struct cm_gid *out);
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Communication ids: birth, death and change of channel. cm_lock guards them.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/channel.h"
+#include "cm/device.h"
+#include "cm/gid.h"
+#include "cm/id.h"
+#include "cm/port.h"
+#include "cm/sockaddr.h"
+#include "util/explain.h"
+
+const char *cm_state_name(enum cm_state state)
+{
+	static const char *const names[] = {
+		[CM_IDLE] = "not bound",
+		[CM_BOUND] = "bound",
+		[CM_LISTEN] = "listening",
+		[CM_ADDR_RESOLVED] = "address resolved",
+		[CM_ROUTE_RESOLVED] = "route resolved",
+	};
+
+	return names[state];
+}
+
+int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
+{
+	struct cm_handle *handle;
+
+	pthread_mutex_lock(&cm_lock);
+	handle = cm_handle_find(CM_ID, pub);
+	if (!handle) {
+		pthread_mutex_unlock(&cm_lock);
+		explain(EINVAL,
+			"%s: %p is no id of this library; rdma_create_id makes one, and it ends "
+			"with rdma_destroy_id",
+			call, (void *)pub);
+		return -EINVAL;
+	}
+	*out = container_of(handle, struct cm_id, handle);
+	return 0;
+}
+
+void cm_id_leave(void)
+{
+	pthread_mutex_unlock(&cm_lock);
+}
+
+static int check_port_space(enum rdma_port_space ps)
+{
+	switch (ps) {
+	case RDMA_PS_TCP:
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB:
+	case RDMA_PS_IB:
+		return 0;
+	default:
+		return explain(EINVAL,
+			       "0x%x is no port space; RDMA_PS_TCP, _UDP, _IPOIB and _IB are", ps);
+	}
+}
+
+int cm_id_create(struct rdma_event_channel *public, void *context, enum rdma_port_space ps,
+		 enum ibv_qp_type qp_type, struct cm_id **out)
+{
+	struct cm_channel *channel = NULL;
+	struct cm_id *id;
+	int err;
+
+	err = check_port_space(ps);
+	if (err)
+		return err;
+	err = cm_devices_need();
+	if (err)
+		return err;
+	id = calloc(1, sizeof(*id));
+	if (!id)
+		return explain(ENOMEM, "no memory for an id");
+	if (!public) {
+		err = cm_channel_create(&channel);
+		if (err)
+			goto free_id;
+		id->sync = true;
+		public = &channel->pub;
+	}
+	id->pub.channel = public;
+	id->pub.context = context;
+	id->pub.ps = ps;
+	id->pub.qp_type = qp_type;
+
+	pthread_mutex_lock(&cm_lock);
+	if (!cm_channel_find(public)) {
+		pthread_mutex_unlock(&cm_lock);
+		err = explain(EINVAL,
+			      "%p is no event channel; pass one of rdma_create_event_channel, or "
+			      "NULL for a synchronous id",
+			      (void *)public);
+		goto free_id;
+	}
+	cm_handle_add(&id->handle, CM_ID, &id->pub);
+	pthread_mutex_unlock(&cm_lock);
+	*out = id;
+	return 0;
+free_id:
+	free(id);
+	return err;
+}
+
+int cm_id_attach(struct cm_id *id, const struct cm_gid *gid)
+{
+	struct rdma_ib_addr *ibaddr = &id->pub.route.addr.addr.ibaddr;
+	__be16 pkey;
+	int err;
+
+	err = cm_device_get(gid->device);
+	if (err)
+		return err;
+	if (ibv_query_pkey(gid->device->verbs, gid->port_num, 0, &pkey))
+		pkey = 0xffff; /* the default partition, in either byte order */
+	id->device = gid->device;
+	id->gid_index = gid->index;
+	id->pub.verbs = gid->device->verbs;
+	id->pub.pd = gid->device->pd;
+	id->pub.port_num = gid->port_num;
+	ibaddr->sgid = gid->gid;
+	ibaddr->pkey = pkey;
+	return 0;
+}
+
+void cm_id_unbind(struct cm_id *id)
+{
+	cm_port_release(id);
+	if (id->device) {
+		cm_device_put(id->device);
+		id->device = NULL;
+		id->pub.verbs = NULL;
+		id->pub.pd = NULL;
+		id->pub.port_num = 0;
+	}
+	memset(&id->pub.route.addr, 0, sizeof(id->pub.route.addr));
+	id->state = CM_IDLE;
+}
+
+VB_API int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
+			  void *context, enum rdma_port_space ps)
+{
+	enum ibv_qp_type qp_type = IBV_QPT_RC;
+	struct cm_id *id;
+	int err;
+
+	if (!out)
+		return cm_answer(explain(EINVAL, "rdma_create_id has nowhere to put the id"));
+	if (ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB)
+		qp_type = IBV_QPT_UD;
+	err = cm_id_create(channel, context, ps, qp_type, &id);
+	if (err)
+		return cm_answer(err);
+	*out = &id->pub;
+	return 0;
+}
+
+VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
+{
+	struct cm_channel *channel;
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(pub, __func__, &id);
+	if (err)
+		return cm_answer(err);
+	/* From here on no call finds the id any more; only its reported events point to it. */
+	cm_handle_remove(&id->handle);
+	channel = cm_channel_find(pub->channel);
+	if (channel)
+		cm_channel_purge(channel, id);
+	cm_id_leave();
+	if (pub->event)
+		rdma_ack_cm_event(pub->event);
+
+	pthread_mutex_lock(&cm_lock);
+	cm_event_wait_acked(id);
+	cm_id_unbind(id);
+	pthread_mutex_unlock(&cm_lock);
+
+	if (id->sync && channel)
+		cm_channel_destroy(channel);
+	rdma_freeaddrinfo(id->resolved_info);
+	free(pub->route.path_rec);
+	free(id->listen_qp_attr);
+	free(id->connect_data);
+	free(id);
+	return 0;
+}
+
+/* Moves the id and returns the channel it came from when that was our own. */
+static int change_channel(struct rdma_cm_id *pub, struct rdma_event_channel *public, bool sync,
+			  struct cm_channel **own)
+{
+	struct cm_channel *from, *to;
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(pub, "rdma_migrate_id", &id);
+	if (err)
+		return err;
+	if (sync && id->sync) {
+		err = explain(EINVAL,
+			      "id %p is synchronous already; pass a channel to make it "
+			      "report there",
+			      (void *)pub);
+		goto leave;
+	}
+	to = cm_channel_find(public);
+	if (!to) {
+		err = explain(EINVAL, "%p is no event channel to migrate to", (void *)public);
+		goto leave;
+	}
+	from = cm_channel_find(pub->channel);
+	if (from)
+		cm_channel_move(from, to, id);
+	*own = id->sync ? from : NULL;
+	id->sync = sync;
+	pub->channel = public;
+leave:
+	cm_id_leave();
+	return err;
+}
+
+VB_API int rdma_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *public)
+{
+	struct cm_channel *fresh = NULL, *own = NULL;
+	struct cm_id *id;
+	int err;
+
+	if (!public) {
+		err = cm_channel_create(&fresh);
+		if (err)
+			return cm_answer(err);
+		public = &fresh->pub;
+	}
+	err = change_channel(pub, public, fresh != NULL, &own);
+	if (err) {
+		if (fresh)
+			cm_channel_destroy(fresh);
+		return cm_answer(err);
+	}
+	if (own) {
+		if (pub->event) {
+			rdma_ack_cm_event(pub->event);
+			pub->event = NULL;
+		}
+		cm_channel_destroy(own);
+	}
+	/* The program has seen the last event of the old channel when it has acknowledged it. */
+	err = cm_id_enter(pub, __func__, &id);
+	if (err)
+		return cm_answer(err);
+	cm_event_wait_acked(id);
+	cm_id_leave();
+	return 0;
+}
+
+static __be16 port_of(struct rdma_cm_id *pub, const char *call, bool source)
+{
+	struct cm_id *id;
+	uint16_t port;
+
+	if (cm_id_enter(pub, call, &id))
+		return 0;
+	port = cm_addr_port(source ? &pub->route.addr.src_addr : &pub->route.addr.dst_addr);
+	cm_id_leave();
+	return htobe16(port);
+}
+
+VB_API __be16 rdma_get_src_port(struct rdma_cm_id *id)
+{
+	return port_of(id, __func__, true);
+}
+
+VB_API __be16 rdma_get_dst_port(struct rdma_cm_id *id)
+{
+	return port_of(id, __func__, false);
+}
+
+VB_API int rdma_set_local_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
+{
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(pub, __func__, &id);
+	if (err)
+		return cm_answer(err);
+	if (pub->qp || !ece || !ece->vendor_id || ece->comp_mask) {
+		err = explain(EINVAL,
+			      "ECE options are set by hand only on an id without a QP, with a "
+			      "vendor id and comp_mask 0 (QP %p, vendor 0x%x, comp_mask 0x%x)",
+			      (void *)pub->qp, ece ? ece->vendor_id : 0, ece ? ece->comp_mask : 0);
+	} else {
+		id->local_ece.vendor_id = ece->vendor_id;
+		id->local_ece.options = ece->options;
+	}
+	cm_id_leave();
+	return cm_answer(err);
+}
+
+VB_API int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
+{
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(pub, __func__, &id);
+	if (err)
+		return cm_answer(err);
+	if (pub->qp || !ece) {
+		err = explain(EINVAL,
+			      "the peer's ECE options are for ids without a QP of their "
+			      "own, and need a place to go (QP %p, place %p)",
+			      (void *)pub->qp, (void *)ece);
+	} else {
+		*ece = id->remote_ece;
+		ece->comp_mask = 0;
+	}
+	cm_id_leave();
+	return cm_answer(err);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Port numbers in use, per port space. So far each process has its own. With cm_lock held.
+ */
+#ifndef CM_PORT_H
+#define CM_PORT_H
+
+#include <rdma/rdma_cma.h>
+
+struct cm_id;
+
+/*
+ * Claims the port in addr for the id, or picks a free one when that is 0 and writes it there.
+ * -EADDRINUSE: another id has this address and port. -EADDRNOTAVAIL: another id has the port and
+ * one of the two is a wildcard, or no port is free.
+ */
+int cm_port_claim(struct cm_id *id, enum rdma_port_space ps, struct sockaddr *addr);
+
+/* Listening admits nobody else on the port, whatever was agreed with REUSEADDR. Same answers. */
+int cm_port_check_listen(struct cm_id *id);
+
+/* Nothing to do when the id has no port. */
+void cm_port_release(struct cm_id *id);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queues that belong to an id, shared between its QP and its SRQ. The program serialises its own
+ * calls on these, so no lock.
+ */
+#ifndef CM_QP_H
+#define CM_QP_H
+
+#include <rdma/rdma_cma.h>
+#include <stdint.h>
+
+struct cm_id;
+
+/* Checks that the id is bound to an adapter; nothing is held on return. */
+int cm_id_for_verbs(struct rdma_cm_id *pub, const char *call, struct cm_id **out);
+
+/* CQs with a completion channel each, none where the size is 0. All or nothing. */
+int cm_cqs_create(struct rdma_cm_id *pub, uint32_t send_size, uint32_t recv_size);
+
+/* Those the id has, unless an XRC SRQ still completes into them. */
+void cm_cqs_destroy(struct rdma_cm_id *pub);
+
+#endif
