@@ -157,13 +157,20 @@ def private(node):
     return "PRIVATE" in node
 
 
-def functions(headers):
-    """{name: is inline} of the functions that public headers declare, asked from the compiler."""
+def declarations(headers):
+    """{name: (is inline, path of its header, returns a pointer)}, asked from the compiler."""
     text = run("gcc", *headers.flags, "-x", "c", "-fsyntax-only", "-aux-info", "/dev/stdout", "-",
                input=INCLUDE_ALL)
     found = {}
     for path, rest in re.findall(r"^/\* (.+?):\d+:\w+ \*/ (.*)$", text, re.M):
         match = re.search(r"(\w+) \(", rest)
         if match and headers.owns(path):
-            found[match[1]] = found.get(match[1], False) or rest.startswith("static")
+            inline = rest.startswith("static") or found.get(match[1], (False,))[0]
+            pointer = "*" in rest[:match.start()]
+            found[match[1]] = inline, path[len(headers.folder) + 1:], pointer
     return found
+
+
+def functions(headers):
+    """{name: is inline} of the functions that public headers declare"""
+    return {name: inline for name, (inline, *_) in declarations(headers).items()}

@@ -12,10 +12,8 @@ import common
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cpp", "-Werror", "-fsyntax-only"]
 WAYS = [
     ("gcc", ["-x", "c", "-std=gnu99"]),
-    ("gcc", ["-x", "c", "-std=gnu17"]),
     ("clang", ["-x", "c", "-std=gnu17"]),
     ("g++", ["-x", "c++", "-std=gnu++11"]),
-    ("g++", ["-x", "c++", "-std=gnu++20"]),
     ("clang++", ["-x", "c++", "-std=gnu++17"]),
 ]
 
