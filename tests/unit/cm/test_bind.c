@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+
 #include "cm/fake_verbs.h"
 #include "cm/support.h"
 
@@ -315,6 +317,46 @@ static void a_thousand_ids_leave_nothing_behind(void **state)
 	assert_int_equal(fake_objects(), 0);
 }
 
+static void *churn(void *unused)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	intptr_t failures = 0;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		struct rdma_cm_event *event;
+		struct rdma_cm_id *id;
+		struct address addr;
+
+		if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP)) {
+			failures++;
+			continue;
+		}
+		failures += rdma_bind_addr(id, ip(&addr, "127.0.0.1", 0)) != 0;
+		failures += rdma_resolve_addr(id, NULL, ip(&addr, "127.0.0.1", 9), 0) != 0;
+		failures += rdma_get_cm_event(channel, &event) || event->id != id ||
+			    rdma_ack_cm_event(event);
+		failures += rdma_destroy_id(id) != 0;
+	}
+	rdma_destroy_event_channel(channel);
+	return (void *)failures;
+}
+
+static void threads_work_on_ids_of_their_own_at_once(void **state)
+{
+	pthread_t threads[4];
+	void *failures;
+	size_t i;
+
+	for (i = 0; i < array_size(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, churn, NULL), 0);
+	for (i = 0; i < array_size(threads); i++) {
+		assert_int_equal(pthread_join(threads[i], &failures), 0);
+		assert_null(failures);
+	}
+	assert_int_equal(fake_objects(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +379,7 @@ int main(void)
 		cmocka_unit_test(listening_needs_a_bound_id_or_binds_it),
 		cmocka_unit_test(devices_are_listed_opened_once),
 		cmocka_unit_test(a_thousand_ids_leave_nothing_behind),
+		cmocka_unit_test(threads_work_on_ids_of_their_own_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
