@@ -53,7 +53,7 @@ static void write_line(const char *tail)
 		return;
 }
 
-int explain(int err, const char *fmt, ...)
+int(explain)(int err, const char *fmt, ...)
 {
 	char tail[64];
 	int saved = errno;

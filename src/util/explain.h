@@ -17,6 +17,14 @@
 /* Records the sentence; returns -err, so that a check can end in `return explain(...)`. */
 VB_API int explain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
+/* The same, but compiler and analyzers see what comes back: never 0 for a constant error. */
+#define explain(err, ...)                                                                          \
+	({                                                                                         \
+		const int explain_err_ = (err);                                                    \
+		(explain)(explain_err_, __VA_ARGS__);                                              \
+		-explain_err_;                                                                     \
+	})
+
 /* The same for entry points that answer NULL or -1 and set errno. */
 #define explain_null(err, ...) (errno = -explain((err), __VA_ARGS__), NULL)
 
