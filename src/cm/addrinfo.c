@@ -280,7 +280,7 @@ static int end_resolving(struct rdma_cm_id *pub, struct rdma_addrinfo *info, str
 VB_API int rdma_resolve_addrinfo(struct rdma_cm_id *pub, const char *node, const char *service,
 				 const struct rdma_addrinfo *hints)
 {
-	struct rdma_addrinfo *info;
+	struct rdma_addrinfo *info = NULL;
 	struct cm_id *id;
 	int err;
 

@@ -265,7 +265,7 @@ VB_API void rdma_destroy_event_channel(struct rdma_event_channel *public)
 
 VB_API int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	struct cm_event *taken;
+	struct cm_event *taken = NULL;
 	int err;
 
 	if (!event)

@@ -149,7 +149,7 @@ VB_API struct ibv_context **rdma_get_devices(int *num_devices)
 		goto unlock;
 	for (device = cm_device_next(NULL); device; device = cm_device_next(device))
 		count++;
-	list = calloc(count + 1, sizeof(*list));
+	list = calloc(count + 1, sizeof(void *));
 	if (!list) {
 		err = explain(ENOMEM, "no memory for a list of %d adapters", count);
 		goto unlock;

@@ -27,7 +27,7 @@ static bool entry_matches(const struct wanted *wanted, const struct ibv_gid_entr
 		return false;
 	if (!wanted->addr)
 		return port->state == IBV_PORT_ACTIVE;
-	if (memcmp(&entry->gid, &wanted->gid, sizeof(wanted->gid)))
+	if (memcmp(&entry->gid, &wanted->gid, sizeof(wanted->gid)) != 0)
 		return false;
 	if (!cm_addr_is_link_local(wanted->addr))
 		return true;
@@ -39,7 +39,7 @@ static bool entry_matches(const struct wanted *wanted, const struct ibv_gid_entr
 static bool search_entries(const struct wanted *wanted, struct cm_device *device,
 			   const struct ibv_gid_entry *entries, ssize_t count, struct cm_gid *out)
 {
-	struct ibv_port_attr port;
+	struct ibv_port_attr port = { 0 };
 	uint32_t port_num = 0;
 	bool found = false;
 	ssize_t i;

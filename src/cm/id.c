@@ -35,11 +35,10 @@ int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
 	handle = cm_handle_find(CM_ID, pub);
 	if (!handle) {
 		pthread_mutex_unlock(&cm_lock);
-		explain(EINVAL,
-			"%s: %p is no id of this library; rdma_create_id makes one, and it ends "
-			"with rdma_destroy_id",
-			call, (void *)pub);
-		return -EINVAL;
+		return explain(EINVAL,
+			       "%s: %p is no id of this library; rdma_create_id makes one, and it "
+			       "ends with rdma_destroy_id",
+			       call, (void *)pub);
 	}
 	*out = container_of(handle, struct cm_id, handle);
 	return 0;
