@@ -199,7 +199,8 @@ int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *eq);
 /* How far a field's last bit is from the end of its word. */
 #define __devx_dw_bit_off(bit_sz, bit_off) (32 - (bit_off) % 32 - (bit_sz))
 #define __devx_mask(bit_sz)                ((uint32_t)((UINT64_C(1) << (bit_sz)) - 1))
-#define __devx_dw_mask(bit_sz, bit_off)    (__devx_mask(bit_sz) << __devx_dw_bit_off(bit_sz, bit_off))
+
+#define __devx_dw_mask(bit_sz, bit_off) (__devx_mask(bit_sz) << __devx_dw_bit_off(bit_sz, bit_off))
 
 #define DEVX_ST_SZ_BYTES(typ)       (__devx_st_sz_bits(typ) / 8)
 #define DEVX_ST_SZ_DW(typ)          (__devx_st_sz_bits(typ) / 32)
@@ -242,8 +243,10 @@ static inline void _devx_set64(void *p, uint64_t v, size_t bit_off)
 	words[__devx_64_off(bit_off)] = htobe64(v);
 }
 
-#define DEVX_GET(typ, p, fld)      _devx_get(p, __devx_bit_off(typ, fld), __devx_bit_sz(typ, fld))
-#define DEVX_SET(typ, p, fld, v)   _devx_set(p, v, __devx_bit_off(typ, fld), __devx_bit_sz(typ, fld))
+#define DEVX_GET(typ, p, fld) _devx_get(p, __devx_bit_off(typ, fld), __devx_bit_sz(typ, fld))
+
+#define DEVX_SET(typ, p, fld, v) _devx_set(p, v, __devx_bit_off(typ, fld), __devx_bit_sz(typ, fld))
+
 #define DEVX_GET64(typ, p, fld)    _devx_get64(p, __devx_bit_off(typ, fld))
 #define DEVX_SET64(typ, p, fld, v) _devx_set64(p, v, __devx_bit_off(typ, fld))
 #define DEVX_ARRAY_SET64(typ, p, fld, idx, v)                                                      \
