@@ -31,6 +31,7 @@ int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter)
 	q->size = QUEUE_START;
 	q->head = q->tail = 0;
 	q->adapter = adapter;
+	q->taken = NULL;
 	pthread_mutex_init(&q->lock, NULL);
 
 	pthread_mutex_lock(&all_lock);
@@ -112,8 +113,11 @@ int hca_async_get(struct hca_async *q, struct hca_event *out)
 			return -errno;
 		pthread_mutex_lock(&q->lock);
 		found = q->head != q->tail;
-		if (found)
+		if (found) {
 			*out = q->ring[q->head++ & (q->size - 1)];
+			if (q->taken)
+				q->taken(out);
+		}
 		pthread_mutex_unlock(&q->lock);
 		if (found)
 			return 0;

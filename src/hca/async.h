@@ -51,6 +51,11 @@ struct hca_async {
 	pthread_mutex_t lock; /* guards the queue; innermost, taken with any other lock held */
 	struct hca_event *ring;
 	uint32_t size, head, tail; /* free running; size is a power of two */
+	/*
+	 * Called with the lock held for every event that is handed out, if set: whoever waits for
+	 * acknowledgements counts here, so that no event is out and not counted when its object dies.
+	 */
+	void (*taken)(const struct hca_event *event);
 	struct hca_async *next;    /* list of all, for port events */
 };
 

@@ -18,6 +18,8 @@ struct hca_channel {
 	int fd;
 	pthread_mutex_t lock;
 	struct hca_cq *first, *last; /* CQs with events not yet fetched */
+	/* Called with the lock held for every event that is handed out (the CQ's user), if set. */
+	void (*taken)(void *user);
 	atomic_uint users;
 };
 

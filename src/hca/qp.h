@@ -98,6 +98,7 @@ struct hca_qp_init {
 	struct hca_sq_ring sq;
 	struct hca_rq_ring rq;
 	bool sig_all;
+	bool block_self_mcast; /* UD: its own multicasts are not for it */
 	uint32_t user_index;
 	void *user;
 };
@@ -116,6 +117,7 @@ struct hca_qp {
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_srq *srq;
 	bool sig_all;
+	bool block_self_mcast;
 	uint32_t user_index;
 	void *user;
 };

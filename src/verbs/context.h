@@ -24,12 +24,25 @@ struct vb_device {
 	const struct hca_adapter *adapter;
 };
 
+/* Objects that other contexts can import stand in lists of the context that made them. */
+struct vb_link {
+	struct vb_link *next, **back;
+};
+
+struct vb_lists {
+	pthread_mutex_t lock; /* innermost */
+	struct vb_link *pd, *mr, *dm;
+};
+
 struct vb_context {
 	const struct vb_driver *driver;
 	const struct hca_adapter *adapter;
 	atomic_uint refs; /* the program's one, and one per object */
 	struct hca_async async;
 	struct hca_ctx hca;
+	struct vb_context *root; /* who was opened: itself, or whom it was imported from */
+	struct vb_lists lists;   /* of the root */
+	struct vb_context *next; /* list of all roots (import.c) */
 	void *driver_data; /* the driver's; freed by its context_fini */
 	struct verbs_context verbs;
 };

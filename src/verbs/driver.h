@@ -24,18 +24,33 @@ struct vb_driver {
 	 * after success; the driver allocates its struct, computes and allocates the rings, calls
 	 * hca_*_create, and puts its functions where the public struct has some (ibv_cq_ex,
 	 * ibv_qp_ex, ibv_wq). It writes the sizes that it granted into attr. 0 or -errno.
-	 * Destroying: the hca call decides (-EBUSY), then the driver frees its own.
+	 *
+	 * The struct comes from calloc() or aligned_alloc() and starts with the vb_ one. The `user` of
+	 * the hca object is the address of the public struct (&cq->cq, &srq->srq, &qp->qp): events
+	 * name objects by it.
+	 *
+	 * Destroying: the hca call decides (-EBUSY), then the driver frees everything except the
+	 * struct: events that the program holds are still to be acknowledged in it. The library
+	 * waits for that, and then frees the struct with free().
 	 */
 	int (*create_cq)(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
 			 struct vb_cq **out);
+	/* Sets cq->cq.cqe. -EINVAL when what is in the CQ does not fit. */
 	int (*resize_cq)(struct vb_cq *cq, int entries);
 	int (*destroy_cq)(struct vb_cq *cq);
+	/* The program fetched an event of the CQ. May be NULL. */
+	void (*cq_event)(struct vb_cq *cq);
 	int (*create_srq)(struct vb_context *ctx, struct ibv_srq_init_attr_ex *attr,
 			  struct vb_srq **out);
 	int (*destroy_srq)(struct vb_srq *srq);
 	int (*create_qp)(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr,
 			 struct vb_qp **out);
 	int (*destroy_qp)(struct vb_qp *qp);
+	/*
+	 * Another handle on an XRC receive QP that exists: a struct without rings, and *out with its
+	 * hca pointer set. The library counts handles; destroy_qp is called for the last one only.
+	 */
+	int (*open_qp)(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 	/* The QP went to RESET: rings, indexes and its entries in CQs start anew. */
 	void (*reset_qp)(struct vb_qp *qp);
 	/* Fills ah->driver from ah->av. */

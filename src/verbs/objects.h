@@ -17,6 +17,7 @@
 struct vb_pd {
 	struct ibv_pd pd;
 	struct hca_pd *hca;
+	struct vb_link link; /* in the context's list, for imports; parent domains are not in it */
 	/* parent domains only */
 	struct vb_pd *of; /* NULL: a real protection domain */
 	struct vb_td *td;
@@ -32,9 +33,38 @@ struct vb_td {
 	atomic_uint users;
 };
 
+/* What ibv_rereg_mr() and ibv_dereg_mr() must know about where the memory came from. */
+enum vb_mr_kind {
+	VB_MR_MEMORY, /* the program's own */
+	VB_MR_NULL,
+	VB_MR_DM,
+	VB_MR_DMABUF,
+};
+
 struct vb_mr {
 	struct ibv_mr mr;
 	struct hca_mr *hca;
+	enum vb_mr_kind kind;
+	struct vb_dm *dm;    /* VB_MR_DM */
+	void *map;           /* VB_MR_DMABUF: our mapping, and its length */
+	size_t map_len;
+	struct vb_link link; /* in the context's list */
+};
+
+struct vb_mw {
+	struct ibv_mw mw;
+	struct hca_mw *hca;
+};
+
+/* Device memory; an imported one has no memory of its own. */
+struct vb_dm {
+	struct ibv_dm dm;
+	uint8_t *addr;
+	size_t length; /* as asked for; copies and regions stay inside */
+	size_t size;   /* as taken from the adapter */
+	struct vb_dm *of; /* imported: the original */
+	atomic_uint users; /* regions on it, and imports */
+	struct vb_link link; /* in the context's list */
 };
 
 struct vb_ah {
@@ -52,6 +82,7 @@ struct vb_channel {
 struct vb_xrcd {
 	struct ibv_xrcd xrcd;
 	uint32_t number; /* the same in every process that opened the same file */
+	int lock;        /* descriptor that says to others that the domain is in use, or -1 */
 	atomic_uint users;
 };
 
@@ -86,6 +117,8 @@ struct vb_qp {
 	struct vb_xrcd *xrcd;
 	struct ibv_qp_cap cap; /* what was granted */
 	bool sig_all;
+	uint32_t ece_set, ece_got; /* options to be asked for, and agreed on */
+	struct vb_qp *next_handle; /* XRC receive: ring of all handles on the hca QP */
 	atomic_uint async_events;
 };
 
@@ -99,6 +132,16 @@ static inline struct vb_mr *to_mr(struct ibv_mr *mr)
 	return container_of(mr, struct vb_mr, mr);
 }
 
+static inline struct vb_mw *to_mw(struct ibv_mw *mw)
+{
+	return container_of(mw, struct vb_mw, mw);
+}
+
+static inline struct vb_dm *to_dm(struct ibv_dm *dm)
+{
+	return container_of(dm, struct vb_dm, dm);
+}
+
 static inline struct vb_ah *to_ah(struct ibv_ah *ah)
 {
 	return container_of(ah, struct vb_ah, ah);
@@ -107,6 +150,11 @@ static inline struct vb_ah *to_ah(struct ibv_ah *ah)
 static inline struct vb_channel *to_channel(struct ibv_comp_channel *channel)
 {
 	return container_of(channel, struct vb_channel, channel);
+}
+
+static inline struct vb_xrcd *to_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container_of(xrcd, struct vb_xrcd, xrcd);
 }
 
 static inline struct vb_cq *to_cq(struct ibv_cq *cq)
