@@ -110,3 +110,13 @@ int hca_adapters_get(const struct hca_adapter *const **out, int *count)
 	pthread_mutex_unlock(&lock);
 	return err;
 }
+
+void hca_adapters_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void hca_adapters_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}

@@ -155,3 +155,18 @@ unsigned int hca_async_forget(struct hca_async *q, void *element)
 	pthread_mutex_unlock(&q->lock);
 	return gone;
 }
+
+void hca_async_lock(void)
+{
+	pthread_mutex_lock(&all_lock);
+}
+
+void hca_async_unlock(void)
+{
+	pthread_mutex_unlock(&all_lock);
+}
+
+void hca_async_disown(void)
+{
+	all = NULL;
+}

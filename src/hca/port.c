@@ -19,6 +19,7 @@
 #include "hca/async.h"
 #include "hca/interfaces.h"
 #include "hca/lid.h"
+#include "hca/watch.h"
 #include "util/explain.h"
 
 struct port_table {
@@ -84,6 +85,9 @@ static void want(struct wanted *w, const struct hca_gid *gid, enum hca_gid_type 
 
 static void want_pair(struct wanted *w, const struct hca_gid *gid, const struct host_interface *i)
 {
+	/* Half a pair at the end of the table would be torn apart later. */
+	if (w->count + 2 > (int)w->a->limits.gid_table_len)
+		return;
 	want(w, gid, HCA_GID_ROCE_V1, i);
 	want(w, gid, HCA_GID_ROCE_V2, i);
 }
@@ -264,20 +268,30 @@ static void bring_up_to_date(const struct hca_adapter *a)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	hca_adapters_lock();
+	hca_async_lock();
 }
 
 static void after_fork_parent(void)
 {
+	hca_async_unlock();
+	hca_adapters_unlock();
 	pthread_mutex_unlock(&lock);
 }
 
-/* Two readers of one netlink socket would each see half of the reports: the child takes its own. */
+/*
+ * Two readers of one netlink socket would each see half of the reports, so the child has none
+ * until it opens a context of its own, and looks for itself until then.
+ */
 static void after_fork_child(void)
 {
-	if (watch_fd >= 0) {
+	if (watch_fd >= 0)
 		close(watch_fd);
-		watch_fd = host_watch_open();
-	}
+	watch_fd = -1;
+	hca_watch_forget();
+	hca_async_disown();
+	hca_async_unlock();
+	hca_adapters_unlock();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -286,16 +300,17 @@ void hca_port_watch(void)
 	static bool hooked;
 
 	pthread_mutex_lock(&lock);
-	if (watch_fd < 0)
-		watch_fd = host_watch_open();
 	if (!hooked && !pthread_atfork(before_fork, after_fork_parent, after_fork_child))
 		hooked = true;
+	if (watch_fd < 0) {
+		watch_fd = host_watch_open();
+		/* From here on changes are told, so what they are changes of must be known. */
+		rebuild_all();
+	}
+	if (watch_fd >= 0 && hca_watch_start(watch_fd))
+		explain_note("no thread can be started to watch the interfaces; events of ports "
+			     "come with the next query only");
 	pthread_mutex_unlock(&lock);
-}
-
-int hca_port_watch_fd(void)
-{
-	return watch_fd;
 }
 
 void hca_port_refresh(void)
@@ -376,6 +391,23 @@ int hca_port_gid(const struct hca_adapter *a, unsigned int port, unsigned int in
 		*out = tables[a->index][port - 1].entries[index];
 	else
 		err = -ENOMEM;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+int hca_port_gid_tables(const struct hca_adapter *a, struct hca_gid_entry *out)
+{
+	size_t len = a->limits.gid_table_len;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	bring_up_to_date(a);
+	for (int i = 0; i < a->port_count && !err; i++) {
+		if (tables[a->index][i].built)
+			memcpy(out + i * len, tables[a->index][i].entries, len * sizeof(*out));
+		else
+			err = -ENOMEM;
+	}
 	pthread_mutex_unlock(&lock);
 	return err;
 }

@@ -53,6 +53,9 @@ VB_API int hca_port_query(const struct hca_adapter *a, unsigned int port, struct
 VB_API int hca_port_gid(const struct hca_adapter *a, unsigned int port, unsigned int index,
 			struct hca_gid_entry *out);
 
+/* The tables of all ports, one after the other, as they were at one moment. */
+VB_API int hca_port_gid_tables(const struct hca_adapter *a, struct hca_gid_entry *out);
+
 /* Host order. -EINVAL: no such port or index. Entries past the first are 0. */
 VB_API int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigned int index,
 			 uint16_t *out);
@@ -60,12 +63,11 @@ VB_API int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigne
 VB_API bool hca_gid_is_empty(const struct hca_gid *gid);
 
 /*
- * Starts to follow the interfaces (a netlink socket, non-blocking); hca_port_refresh() takes in
- * what has been reported. hca_port_watch_fd() is that socket, for whoever waits; -1 when the
- * kernel gives none, in which case every query looks for itself.
+ * Starts to follow the interfaces, by a netlink socket and a thread that waits for it (watch.c).
+ * Where the kernel gives no socket every query looks for itself. hca_port_refresh() takes in what
+ * has been reported, and tells of it.
  */
 VB_API void hca_port_watch(void);
-VB_API int hca_port_watch_fd(void);
 VB_API void hca_port_refresh(void);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the driver libraries. They are looked for where libibverbs itself was found (RUNPATH
- * $ORIGIN), and are never unloaded: a program may hold pointers into them.
+ * Finds the driver libraries. They are looked for where libibverbs itself was found, and are never
+ * unloaded: a program may hold pointers into them.
  */
 #include "verbs/driver.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "util/explain.h"
 
@@ -19,10 +22,31 @@ static const char *const libraries[] = {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct vb_driver *loaded[array_size(libraries)];
 
+/*
+ * By its full path first: RUNPATH would do, were there not programs (and sanitizers) that put
+ * their own dlopen() between, and with it their own RUNPATH.
+ */
+static void *open_beside_us(const char *library)
+{
+	char path[PATH_MAX];
+	const char *slash;
+	void *handle;
+	Dl_info us;
+
+	if (dladdr(libraries, &us) && (slash = strrchr(us.dli_fname, '/'))) {
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - us.dli_fname), us.dli_fname,
+			 library);
+		handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		if (handle)
+			return handle;
+	}
+	return dlopen(library, RTLD_NOW | RTLD_LOCAL);
+}
+
 static const struct vb_driver *load(const char *library)
 {
 	const struct vb_driver *driver;
-	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+	void *handle = open_beside_us(library);
 
 	if (!handle)
 		return explain_null(ELIBACC, "%s cannot be loaded: %s", library, dlerror());

@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -199,39 +200,51 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 	return 0;
 }
 
+static int fill_gid_table(const struct hca_adapter *a, const struct hca_gid_entry *all,
+			  char *entries, size_t max_entries, size_t entry_size)
+{
+	size_t len = a->limits.gid_table_len, n = 0;
+
+	for (size_t i = 0; i < len * a->port_count; i++)
+		n += !hca_gid_is_empty(&all[i].gid);
+	if (n > max_entries)
+		return explain(EINVAL,
+			       "ibv_query_gid_table: room for %zu entries, and there are %zu; "
+			       "gid_tbl_len of all ports is always enough",
+			       max_entries, n);
+	for (size_t i = 0; i < len * a->port_count; i++) {
+		struct ibv_gid_entry whole;
+
+		if (hca_gid_is_empty(&all[i].gid))
+			continue;
+		fill_gid_entry(&all[i], i / len + 1, i % len, &whole);
+		memset(entries, 0, entry_size);
+		memcpy(entries, &whole, sizeof(whole));
+		entries += entry_size;
+	}
+	return n;
+}
+
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 			     size_t max_entries, uint32_t flags, size_t entry_size)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
-	struct ibv_gid_entry whole;
-	struct hca_gid_entry e;
-	size_t n = 0;
+	struct hca_gid_entry *all;
+	int ret;
 
 	if (flags)
 		return explain(EOPNOTSUPP, "ibv_query_gid_table: flags 0x%x; none is known", flags);
-	if (entry_size < sizeof(whole))
+	if (entry_size < sizeof(*entries))
 		return explain(EINVAL, "ibv_query_gid_table: entries of %zu bytes; %zu are the least",
-			       entry_size, sizeof(whole));
-	for (int port = 1; port <= a->port_count; port++) {
-		for (unsigned int i = 0; i < a->limits.gid_table_len; i++) {
-			int err = hca_port_gid(a, port, i, &e);
-
-			if (err)
-				return err;
-			if (hca_gid_is_empty(&e.gid))
-				continue;
-			if (n == max_entries)
-				return explain(EINVAL,
-					       "ibv_query_gid_table: room for %zu entries, and the "
-					       "table has more; gid_tbl_len of all ports is enough",
-					       max_entries);
-			fill_gid_entry(&e, port, i, &whole);
-			memset((char *)entries + n * entry_size, 0, entry_size);
-			memcpy((char *)entries + n * entry_size, &whole, sizeof(whole));
-			n++;
-		}
-	}
-	return n;
+			       entry_size, sizeof(*entries));
+	all = calloc(a->port_count * a->limits.gid_table_len, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	ret = hca_port_gid_tables(a, all);
+	if (!ret)
+		ret = fill_gid_table(a, all, (char *)entries, max_entries, entry_size);
+	free(all);
+	return ret;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "verbs_test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct ibv_context *test_open(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = NULL;
+
+	assert_non_null(list);
+	for (int i = 0; list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			context = ibv_open_device(list[i]);
+	ibv_free_device_list(list);
+	if (!context)
+		fail_msg("%s cannot be opened: %s", name, strerror(errno));
+	return context;
+}
+
+void test_close(struct ibv_context *context)
+{
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
+int test_count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = -1; /* the directory's own */
+
+	assert_non_null(dir);
+	for (struct dirent *e = readdir(dir); e; e = readdir(dir))
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+int test_in_child(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(fn(arg));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool test_readable(int fd, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do
+		n = poll(&pfd, 1, timeout_ms);
+	while (n < 0 && errno == EINTR);
+	assert_true(n >= 0);
+	return n == 1 && pfd.revents & POLLIN;
+}
