@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The other words of the command: devices, version, help, and the files that describe them.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+test_help_is_there_for_every_word() {
+	local word
+	status 0 "$VERBENA" --help
+	for word in run devices version help; do
+		has "$out" "  $word "
+	done
+	for word in run devices version; do
+		status 0 "$VERBENA" help $word
+		has "$out" "usage: verbena $word"
+		status 0 "$VERBENA" $word --help
+		has "$out" "usage: verbena $word"
+		is "$err" "" "messages"
+	done
+	status 2 "$VERBENA"
+	has "$err" usage
+}
+
+test_wrong_words_are_named() {
+	status 2 "$VERBENA" walk
+	has "$err" "'walk'"
+	status 2 "$VERBENA" help walk
+	status 2 "$VERBENA" devices --nonsense
+	has "$err" "'--nonsense'"
+	status 2 "$VERBENA" devices mlx5_0
+	has "$err" "'mlx5_0'"
+	status 2 "$VERBENA" version 2
+	status 2 "$VERBENA" devices --json=yes
+	has "$err" 'takes no value'
+}
+
+test_version_says_where_the_libraries_are() {
+	local lib
+	status 0 "$VERBENA" version
+	[[ $out =~ ^verbena\ [0-9]+\.[0-9]+\.[0-9]+$'\n'libraries:\ /.*$ ]] || die "$out"
+	lib=${out#*libraries: }
+	[[ -e $lib/libibverbs.so.1 && -e $lib/libverbena-facade.so ]] || die "not there: $lib"
+	is "$("$VERBENA" --version)" "$out" "--version"
+}
+
+test_devices_is_a_table() {
+	status 0 "$VERBENA" devices
+	is "$(wc -l <<<"$out")" 3 lines
+	[[ $out =~ mlx5_0\ +ConnectX-6\ +1\ +Ethernet\ +active ]] || die "$out"
+	[[ $out =~ mlx4_0\ +ConnectX-3\ +1\ +InfiniBand\ +active ]] || die "$out"
+	status 0 "$VERBENA" devices -a mlx5_5,ports=2
+	is "$(grep -c mlx5_5 <<<"$out")" 2 "one line for each port"
+}
+
+test_devices_verbose_has_guids_and_gids() {
+	status 0 "$VERBENA" devices -v
+	has "$out" 'node GUID'
+	has "$out" 'GID 0'
+	has "$out" 'RoCE v2'
+	has "$out" '/dev/infiniband/uverbs1'
+	status 0 "$VERBENA" devices --verbose -a mlx5_0,gids=10.1.2.3
+	has "$out" ::ffff:10.1.2.3
+}
+
+test_devices_json_is_json() {
+	status 0 "$VERBENA" devices --json
+	python3 -c '
+import json, sys
+both = json.load(sys.stdin)
+assert [d["name"] for d in both] == ["mlx5_0", "mlx4_0"], both
+assert both[0]["vendor_part_id"] == 4123 and both[1]["vendor_part_id"] == 4099
+assert both[1]["ports"][0]["lid"] > 0 and both[0]["ports"][0]["lid"] == 0
+' <<<"$out" || die "$out"
+}
+
+test_devices_explains_bad_adapters() {
+	status 1 "$VERBENA" devices -a mlx5_0,model=none
+	has "$err" "'none'"
+	status 1 env VERBENA_CONFIG=/no/such/file "$VERBENA" devices
+	has "$err" /no/such/file
+}
+
+test_output_that_cannot_be_written_is_a_failure() {
+	[[ -w /dev/full ]] || skip "no /dev/full"
+	"$VERBENA" devices >/dev/full 2>/dev/null && die "devices"
+	"$VERBENA" --help >/dev/full 2>/dev/null && die "--help"
+	"$VERBENA" version >/dev/full 2>/dev/null && die "version"
+	return 0
+}
+
+# complete WORD... : what bash would offer for the last of them
+complete_words() {
+	(
+		. "$SOURCE/completions/verbena.bash"
+		COMP_WORDS=("$@")
+		COMP_CWORD=$(($# - 1))
+		COMP_LINE="$*"
+		COMP_POINT=${#COMP_LINE}
+		COMPREPLY=()
+		_verbena verbena "${!#}" "${*: -2:1}"
+		printf '%s\n' "${COMPREPLY[@]}" | sed 's/ *$//' | sort -u | tr '\n' ' '
+	)
+}
+
+test_bash_completes_words_and_options() {
+	is "$(complete_words verbena '')" "devices help run version " words
+	is "$(complete_words verbena de)" "devices " prefix
+	is "$(complete_words verbena devices --j)" "--json " option
+	is "$(complete_words verbena run --facade '')" "namespace none preload " kinds
+	is "$(complete_words verbena run -- tru)" "true truncate " program
+	is "$(complete_words verbena help ru)" "run " help
+	has "$(complete_words verbena run --adapter mlx5_0,model=ConnectX-6)" ConnectX-6-Dx
+}
+
+# Help, manual and completion cannot drift apart.
+test_every_option_is_in_the_manual_and_the_completion() {
+	local word option
+	for word in run devices; do
+		for option in $("$VERBENA" help $word | grep -oE -- '--[a-z]+' | sort -u); do
+			tr -d '\\' <"$SOURCE/man/verbena.1.md" | grep -qF -- "**$option**" || die "verbena(1) lacks $option"
+			grep -qF -- "$option" "$SOURCE/completions/verbena.bash" || die "completion lacks $option"
+		done
+	done
+}
+
+test_every_model_is_in_the_manual_and_the_completion() {
+	local model models
+	status 1 "$VERBENA" devices -a x,model=none
+	models=$(grep -oE 'ConnectX-[0-9A-Za-z-]+' <<<"$err")
+	[[ $(wc -l <<<"$models") -ge 7 ]] || die "few models: $err"
+	for model in $models; do
+		grep -qw -- "$model" "$SOURCE/man/verbena.conf.5.md" || die "verbena.conf(5) lacks $model"
+		grep -qw -- "$model" "$SOURCE/completions/verbena.bash" || die "completion lacks $model"
+	done
+}
+
+# Every key and every variable that the sources read has its line.
+test_every_variable_is_in_the_manual() {
+	local name
+	for name in $(grep -rhoE 'getenv\("VERBENA_[A-Z_]+"' "$SOURCE/src" "$SOURCE/tools" |
+		grep -oE 'VERBENA_[A-Z_]+' | sort -u); do
+		grep -qF "$name" "$SOURCE/man/verbena-env.7.md" || die "verbena-env(7) lacks $name"
+	done
+	for name in $(grep -oE '^	[a-z_]*uint64_t [a-z_]+;|^	uint64_t [a-z_]+;' "$SOURCE/src/hca/model.h" |
+		grep -oE '[a-z_]+;' | tr -d ';'); do
+		grep -qF "$name" "$SOURCE/man/verbena.conf.5.md" || die "verbena.conf(5) lacks $name"
+	done
+}
+
+main "$@"

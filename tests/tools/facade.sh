@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What unmodified programs see of the adapters below /sys and /dev, by both kinds of facade.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+class=/sys/class/infiniband
+
+test_every_libc_call_is_redirected() {
+	REAL_PCI_COUNT=$(find /sys/bus/pci/devices -mindepth 1 ! -name '0000:a[01]:00.0' 2>/dev/null | wc -l)
+	export REAL_PCI_COUNT
+	run -- "$PROBES/tools-redirect" || die "see above"
+}
+
+test_ls_cat_and_python_see_the_adapters() {
+	status 0 run -- ls $class /dev/infiniband
+	has "$out" $'mlx4_0\nmlx5_0'
+	has "$out" $'rdma_cm\nuverbs0\nuverbs1'
+	status 0 run -- ls -l $class/mlx5_0/ports/1
+	is "$err" "" "messages of ls -l"
+	status 0 run -- cat $class/mlx5_0/ports/1/link_layer $class/mlx4_0/ports/1/link_layer
+	is "$out" $'Ethernet\nInfiniBand' "link layers"
+	status 0 run -- python3 -c "import os; print(sorted(os.listdir('$class')))"
+	is "$out" "['mlx4_0', 'mlx5_0']" "os.listdir"
+	status 0 run -- python3 -c "import os; print(os.path.realpath('$class/mlx5_0/device'))"
+	is "$out" /sys/devices/pci0000:a0/0000:a0:00.0 "os.path.realpath"
+	status 0 run -- find $class /dev/infiniband
+	has "$out" $class/mlx5_0
+	status 0 run -- grep -r . $class/mlx4_0/ports/1/counters
+	has "$out" port_xmit_data:0
+}
+
+test_shell_sees_device_files() {
+	status 0 run -- bash -c 'cd /dev/infiniband && [[ -c uverbs0 && -r uverbs0 && -w uverbs0 ]] && pwd -P'
+	is "$out" /dev/infiniband "pwd"
+	status 0 run -- stat -L -c %F /dev/infiniband/uverbs0
+	is "$out" 'character special file' "stat"
+	status 0 run -- readlink -f $class/mlx5_0/device/driver
+	is "$out" /sys/bus/pci/drivers/mlx5_core "readlink -f"
+}
+
+# The tree says what the API says, file by file.
+test_files_agree_with_the_api() {
+	"$VERBENA" devices --json >"$scratch/devices.json" || die devices
+	run -- python3 - "$scratch/devices.json" <<-'PYTHON' || die "see above"
+		import ipaddress, json, os, sys
+
+		def text(*parts):
+		    with open(os.path.join(*parts)) as f:
+		        return f.read().rstrip("\n")
+
+		def same(a, b, what):
+		    if a != b:
+		        sys.exit(f"{what}: {a!r} is not {b!r}")
+
+		for dev in json.load(open(sys.argv[1])):
+		    d = "/sys/class/infiniband/" + dev["name"]
+		    same(text(d, "node_guid"), dev["node_guid"], "node_guid")
+		    same(text(d, "fw_ver"), dev["firmware"], "fw_ver")
+		    same(text(d, "hca_type"), dev["hca_type"], "hca_type")
+		    same(text(d, "board_id"), dev["board_id"], "board_id")
+		    same(int(text(d, "device/device"), 16), dev["vendor_part_id"], "device")
+		    same("PCI_SLOT_NAME=" + dev["pci_slot"] in text(d, "device/uevent"), True, "uevent")
+		    same(text("/sys/class/infiniband_verbs", dev["device_file"], "ibdev"), dev["name"], "ibdev")
+		    same(len(text(d, "device/resource").split("\n")), 13, "resource")
+		    with open(d + "/device/config", "rb") as f:
+		        same(f.read(4), bytes([0xB3, 0x15]) + dev["vendor_part_id"].to_bytes(2, "little"), "config")
+		    for port in dev["ports"]:
+		        p = f"{d}/ports/{port['port']}"
+		        same(int(text(p, "lid"), 16), port["lid"], "lid")
+		        same(text(p, "link_layer"), port["link_layer"], "link_layer")
+		        rate = float(text(p, "rate").split()[0])
+		        same(int(rate * 1000), port["rate_mbps"], "rate")
+		        same(len(os.listdir(p + "/gids")), port["gid_table_len"], "gids")
+		        same(len(os.listdir(p + "/gid_attrs/types")), len(port["gids"]), "types")
+		        zero = ":".join(["0000"] * 8)
+		        used = [i for i in range(port["gid_table_len"]) if text(p, "gids", str(i)) != zero]
+		        same(used, [g["index"] for g in port["gids"]], "used GIDs")
+		        for gid in port["gids"]:
+		            i = str(gid["index"])
+		            same(ipaddress.ip_address(text(p, "gids", i)), ipaddress.ip_address(gid["gid"]), "gid")
+		            if gid["interface"]:
+		                same(text(p, "gid_attrs/ndevs", i), gid["interface"], "ndev")
+		            v2 = gid["type"] == "RoCE v2"
+		            same(text(p, "gid_attrs/types", i), "RoCE v2" if v2 else "IB/RoCE v1", "type")
+		        same(text(p, "pkeys/0"), "0xffff", "pkey")
+	PYTHON
+}
+
+test_nothing_changes_without_the_variable() {
+	local lib
+	lib=$("$VERBENA" version | sed -n 's/^libraries: //p')
+	[[ -e $class ]] && skip "this machine has real adapters"
+	status 2 env LD_PRELOAD="$lib/libverbena-facade.so" ls $class
+	status 2 env LD_PRELOAD="$lib/libverbena-facade.so" VERBENA_FACADE=/no/such ls $class
+	status 0 env LD_PRELOAD="$lib/libverbena-facade.so" VERBENA_FACADE=relative ls /sys/class/net
+}
+
+test_preload_works_where_namespaces_are_forbidden() {
+	status 0 "$PROBES/tools-forbid" "$VERBENA" run -- ls $class
+	is "$out" $'mlx4_0\nmlx5_0' adapters
+	no_trees
+}
+
+test_forbidden_namespaces_are_named_and_preload_is_offered() {
+	status 125 "$PROBES/tools-forbid" "$VERBENA" run --facade namespace -- touch "$scratch/ran"
+	has "$err" namespace
+	has "$err" '--facade preload'
+	[[ ! -e $scratch/ran ]] || die "the program ran all the same"
+	no_trees
+}
+
+need_namespaces() { unprivileged unshare -Ur true 2>/dev/null || skip "user namespaces are forbidden here"; }
+
+test_namespace_shows_the_adapters_to_static_programs() {
+	need_namespaces
+	status 0 unprivileged "$VERBENA" run --facade namespace -- "$PROBES/tools-static"
+	is "$out" "1: CA" node_type
+	status 1 run --facade none -- "$PROBES/tools-static"
+	no_trees
+}
+
+test_namespace_keeps_the_rest_of_the_machine() {
+	need_namespaces
+	local real net
+	real=$(ls /sys/bus/pci/devices /sys/devices/system 2>/dev/null)
+	net=$(ls /sys/class/net)
+	# shellcheck disable=SC2016
+	status 0 unprivileged "$VERBENA" run --facade namespace -- bash -c '
+		set -e
+		id -u
+		[[ $(ls /sys/class/net) == "$1" ]]
+		for name in $(ls /sys/class/net); do [[ -e /sys/class/net/$name/ifindex ]]; done
+		for name in $2; do [[ -e /sys/bus/pci/devices/$name || -e /sys/devices/system/$name || $name == *: ]]; done
+		echo x >/dev/null
+		head -c 1 /dev/zero >/dev/shm/verbena-test.$$ && rm /dev/shm/verbena-test.$$
+		[[ $(readlink -f /sys/class/infiniband/mlx5_0) == /sys/devices/pci0000:a0/0000:a0:00.0/infiniband/mlx5_0 ]]
+		[[ $(cat /sys/class/infiniband/mlx5_0/device/vendor) == 0x15b3 ]]
+		! compgen -G "$3/verbena-run-*/stage/*"' bash "$net" "$real" "$XDG_RUNTIME_DIR"
+	is "$out" "$(id -u)" "user in the namespace"
+	no_trees
+}
+
+test_namespace_ends_with_the_program() {
+	need_namespaces
+	status 143 unprivileged "$VERBENA" run --facade namespace -- sh -c 'kill -TERM $$'
+	status 127 unprivileged "$VERBENA" run --facade namespace -- no-such-program-anywhere
+	[[ -e $class ]] || [[ -z $(ls -d $class 2>/dev/null) ]] || die "a mount was left"
+	no_trees
+}
+
+main "$@"
