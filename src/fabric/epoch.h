@@ -53,9 +53,10 @@ static inline void fabric_epoch_enter(void)
 		cell = fabric_epoch_cell_get();
 	if (cell->depth++)
 		return;
-	/* [E1] pairs with the membarrier in fabric_epoch_reclaim(): the mark before the reads */
+	/* [E1] pairs with the membarrier in fabric_epoch_reclaim(): the mark before the reads.
+	 * [E5] pairs with fabric_epoch_retire(): a later number sees what was withdrawn. */
 	atomic_store_explicit(&cell->epoch,
-			      atomic_load_explicit(&fabric_epoch_now, memory_order_relaxed),
+			      atomic_load_explicit(&fabric_epoch_now, memory_order_acquire),
 			      memory_order_relaxed);
 	if (unlikely(atomic_load_explicit(&fabric_epoch_fences, memory_order_relaxed)))
 		atomic_thread_fence(memory_order_seq_cst);

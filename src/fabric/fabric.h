@@ -63,7 +63,11 @@ struct fabric_config {
 	void (*room)(struct fabric_link *link);
 	/* Runs what is due; returns the next absolute deadline, UINT64_MAX when there is none. */
 	uint64_t (*timers)(uint64_t now_ns);
-	/* In the child of a fork, after the fabric forgot everything; fabric_init() starts anew. */
+	/*
+	 * In the child of a fork, after the fabric forgot everything; fabric_init() starts anew.
+	 * fork() waits for the service thread to sleep, so a handler of yours that takes a lock
+	 * which upcalls take must be registered (pthread_atfork) before the first fabric_init().
+	 */
 	void (*forked)(void);
 };
 

@@ -18,8 +18,6 @@ struct fabric_page {
 
 	/* 1 while threads of the owner poll: peers need not kick. The owner writes. */
 	_Alignas(64) _Atomic uint32_t serving;
-	/* 1 from a peer's kick until the owner's service thread looks. Both write. */
-	_Alignas(64) _Atomic uint32_t kicked;
 };
 
 _Static_assert(sizeof(struct fabric_page) <= FABRIC_SEGMENT_RESERVED, "the page holds it");
@@ -33,6 +31,9 @@ uint64_t fabric_segment_size(void);
 int fabric_segment_create(uint64_t size);
 void fabric_segment_destroy(void);
 int fabric_segment_fd(void);
+/* Maps a peer's segment; -EPROTO when the fd is not a sealed memfd of that size. Keeps no fd. */
+int fabric_segment_map(int fd, uint64_t size, void **out);
+void fabric_segment_unmap(void *segment, uint64_t size);
 /* The child keeps the addresses, but what it writes there is its own. */
 void fabric_segment_fork_child(void);
 

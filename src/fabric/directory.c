@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The host directory's file, its lock and its process slots; see directory.h for the rules.
+ *
+ * Two kinds of bytes far beyond the end of the file carry OFD locks: one for changes, one per slot
+ * for the life of its process. An OFD lock does not exclude threads of the process that holds it,
+ * so change_lock does that; it is always taken first.
+ */
+#include "fabric/directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabric/dirfile.h"
+#include "fabric/folder.h"
+#include "util/explain.h"
+
+#define LOCK_CHANGES    ((off_t)1 << 40)
+#define LOCK_SLOT(slot) (LOCK_CHANGES + 1 + (off_t)(slot))
+
+#define JOIN_ATTEMPTS    1000
+#define EXIT_ATTEMPTS    200
+#define GENERATION_LIMIT (1u << (32 - FABRIC_SLOT_BITS))
+
+static struct {
+	pthread_mutex_t change_lock;
+	int fd;
+	struct folder_file place;
+	_Atomic(struct dir_file *) file;
+	_Atomic fabric_id_t self;
+} dir = { .change_lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+struct dir_file *dir_file(void)
+{
+	/* [D2] pairs with fabric_directory_join(): the mapping before the pointer */
+	return atomic_load_explicit(&dir.file, memory_order_acquire);
+}
+
+fabric_id_t fabric_self(void)
+{
+	return atomic_load_explicit(&dir.self, memory_order_relaxed);
+}
+
+/* ---- locks ---- */
+
+static int ofd_lock(int fd, int command, short type, off_t byte)
+{
+	struct flock range = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+	int rc;
+
+	do
+		rc = fcntl(fd, command, &range);
+	while (rc < 0 && errno == EINTR);
+	return rc < 0 ? -errno : 0;
+}
+
+/* True when another open file has the byte. */
+static bool ofd_is_locked(int fd, off_t byte)
+{
+	struct flock range = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+	};
+
+	return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+}
+
+int dir_lock(void)
+{
+	int err;
+
+	pthread_mutex_lock(&dir.change_lock);
+	if (dir.fd < 0) {
+		pthread_mutex_unlock(&dir.change_lock);
+		return -ENOTCONN;
+	}
+	err = ofd_lock(dir.fd, F_OFD_SETLKW, F_WRLCK, LOCK_CHANGES);
+	if (err) {
+		pthread_mutex_unlock(&dir.change_lock);
+		return explain(-err, "the host directory %s/%s cannot be locked: %s",
+			       dir.place.folder, dir.place.name, strerror(-err));
+	}
+	return 0;
+}
+
+void dir_unlock(void)
+{
+	ofd_lock(dir.fd, F_OFD_SETLK, F_UNLCK, LOCK_CHANGES);
+	pthread_mutex_unlock(&dir.change_lock);
+}
+
+/* ---- slots; the lock is held ---- */
+
+static void registry_moved(struct dir_file *file)
+{
+	for (int kind = 0; kind < FABRIC_REG_KINDS; kind++)
+		/* [D3] pairs with fabric_reg_version(): the change before the new version */
+		atomic_fetch_add_explicit(&file->reg_version[kind], 1, memory_order_release);
+}
+
+static void withdraw(struct dir_file *file, uint32_t slot)
+{
+	atomic_store_explicit(&file->slot[slot].id, FABRIC_NOBODY, memory_order_release);
+	registry_moved(file);
+}
+
+/* The owner's own byte is not locked as far as the owner can see. */
+static bool slot_is_dead(struct dir_file *file, int fd, uint32_t slot)
+{
+	fabric_id_t id = atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed);
+
+	return id && id != fabric_self() && !ofd_is_locked(fd, LOCK_SLOT(slot));
+}
+
+static unsigned int bury_the_dead(struct dir_file *file, int fd)
+{
+	unsigned int buried = 0;
+
+	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
+		if (!slot_is_dead(file, fd, slot))
+			continue;
+		withdraw(file, slot);
+		buried++;
+	}
+	return buried;
+}
+
+static bool anyone_listed(struct dir_file *file)
+{
+	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++)
+		if (atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+static uint64_t own_start_time(void)
+{
+	unsigned long long ticks = 0;
+	char line[1024], *p;
+	ssize_t n;
+	int fd;
+
+	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	line[n] = 0;
+	/* The name in parentheses may hold anything; 20 fields follow it. */
+	p = strrchr(line, ')');
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	if (p)
+		ticks = strtoull(p + 1, NULL, 10);
+	return ticks;
+}
+
+static void fill_slot(struct dir_file *file, uint32_t index, const uint8_t *token)
+{
+	struct dir_slot *slot = &file->slot[index];
+	uint64_t words[2];
+	char name[16] = "";
+
+	atomic_store_explicit(&slot->pid, (uint64_t)getpid(), memory_order_relaxed);
+	atomic_store_explicit(&slot->start_time, own_start_time(), memory_order_relaxed);
+	memcpy(words, token, sizeof(words));
+	for (int i = 0; i < 2; i++)
+		atomic_store_explicit(&slot->token[i], words[i], memory_order_relaxed);
+	prctl(PR_GET_NAME, name);
+	memcpy(words, name, sizeof(words));
+	for (int i = 0; i < 2; i++)
+		atomic_store_explicit(&slot->name[i], words[i], memory_order_relaxed);
+	for (int i = 0; i < FABRIC_COUNTERS; i++)
+		atomic_store_explicit(&file->counter[index][i], 0, memory_order_relaxed);
+}
+
+static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
+{
+	unsigned int buried = bury_the_dead(file, fd);
+
+	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
+		struct dir_slot *s = &file->slot[slot];
+		fabric_id_t id;
+
+		/* A process that is on its way out may hold the byte of a free slot. */
+		if (atomic_load_explicit(&s->id, memory_order_relaxed) ||
+		    ofd_lock(fd, F_OFD_SETLK, F_WRLCK, LOCK_SLOT(slot)))
+			continue;
+		s->generation = (s->generation + 1) % GENERATION_LIMIT;
+		if (!s->generation)
+			s->generation = 1;
+		id = s->generation << FABRIC_SLOT_BITS | slot;
+		/* [D4] pairs with read_slot(): no id of old beside the new contents */
+		atomic_thread_fence(memory_order_release);
+		fill_slot(file, slot, token);
+		atomic_store_explicit(&file->counter[slot][FABRIC_COUNT_BURIED], buried,
+				      memory_order_relaxed);
+		/* [D1] */
+		atomic_store_explicit(&s->id, id, memory_order_release);
+		*out = id;
+		return 0;
+	}
+	return explain(EUSERS, "all %u places of the host directory are taken by living processes",
+		       FABRIC_SLOTS);
+}
+
+/* ---- joining and leaving ---- */
+
+/*
+ * The file is locked. 0 when it is a directory of our kind, made so when it was empty; -ESTALE when
+ * it has to be opened again because it was removed, by another or by us.
+ */
+static int check_file(int fd, const struct folder_file *place)
+{
+	struct {
+		uint64_t magic;
+		uint32_t version, size;
+	} head = { 0 };
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!st.st_nlink)
+		return -ESTALE;
+	if (st.st_size && pread(fd, &head, sizeof(head), 0) < 0)
+		return -errno;
+	if (head.magic == DIR_MAGIC && head.version == DIR_VERSION &&
+	    head.size == sizeof(struct dir_file) && st.st_size == (off_t)head.size)
+		return 0;
+	if (head.magic) {
+		explain_note("the host directory %s/%s is of another version of Verbena; starting "
+			     "a new one",
+			     place->folder, place->name);
+		folder_file_unlink(place, fd);
+		return -ESTALE;
+	}
+	/* New, or its maker died before the magic: nobody uses it yet. */
+	if (ftruncate(fd, 0))
+		return -errno;
+	head.version = DIR_VERSION;
+	head.size = sizeof(struct dir_file);
+	if (posix_fallocate(fd, 0, head.size))
+		return explain(ENOSPC, "%s has no room for the host directory's %u KiB",
+			       place->folder, head.size >> 10);
+	if (pwrite(fd, &head, sizeof(head), 0) != sizeof(head))
+		return -EIO;
+	head.magic = DIR_MAGIC;
+	return pwrite(fd, &head.magic, sizeof(head.magic), 0) == sizeof(head.magic) ? 0 : -EIO;
+}
+
+static int open_locked(struct folder_file *place, int *out)
+{
+	int fd = -1, err;
+
+	for (int i = 0; i < JOIN_ATTEMPTS; i++) {
+		err = folder_file_open(place, &fd);
+		if (err)
+			return err;
+		err = ofd_lock(fd, F_OFD_SETLKW, F_WRLCK, LOCK_CHANGES);
+		if (!err)
+			err = check_file(fd, place);
+		if (!err) {
+			*out = fd;
+			return 0;
+		}
+		close(fd);
+		if (err == -ENOSPC)
+			return err;
+		if (err != -ESTALE)
+			return explain(-err, "the host directory %s/%s cannot be used: %s",
+				       place->folder, place->name, strerror(-err));
+	}
+	return explain(EAGAIN, "the host directory %s/%s was removed %d times while we opened it",
+		       place->folder, place->name, JOIN_ATTEMPTS);
+}
+
+int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
+{
+	struct dir_file *file;
+	fabric_id_t self;
+	int fd = -1, err;
+
+	pthread_mutex_lock(&dir.change_lock);
+	if (dir.fd >= 0) {
+		err = -EALREADY;
+		goto unlock;
+	}
+	err = open_locked(&dir.place, &fd);
+	if (err)
+		goto unlock;
+	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (file == MAP_FAILED) {
+		err = -errno;
+		goto close_file;
+	}
+	err = claim_slot(file, fd, token, &self);
+	if (err)
+		goto unmap;
+	dir.fd = fd;
+	atomic_store_explicit(&dir.self, self, memory_order_relaxed);
+	/* [D2] */
+	atomic_store_explicit(&dir.file, file, memory_order_release);
+	dir_unlock();
+	return 0;
+unmap:
+	munmap(file, sizeof(*file));
+close_file:
+	close(fd);
+unlock:
+	pthread_mutex_unlock(&dir.change_lock);
+	return err;
+}
+
+/* The lock is held. */
+static void sign_off(void)
+{
+	struct dir_file *file = dir_file();
+
+	withdraw(file, fabric_id_slot(fabric_self()));
+	atomic_store_explicit(&dir.self, FABRIC_NOBODY, memory_order_relaxed);
+	bury_the_dead(file, dir.fd);
+	if (!anyone_listed(file))
+		folder_file_unlink(&dir.place, dir.fd);
+}
+
+void fabric_directory_leave(void)
+{
+	struct dir_file *file;
+
+	if (dir_lock())
+		return;
+	sign_off();
+	file = atomic_exchange(&dir.file, NULL);
+	munmap(file, sizeof(*file));
+	/* Drops both locks. */
+	close(dir.fd);
+	dir.fd = -1;
+	pthread_mutex_unlock(&dir.change_lock);
+}
+
+/*
+ * Other threads may be anywhere, stopped ones included, so nothing here waits for long; if the
+ * lock is not to be had, the slot is found dead later.
+ */
+void fabric_directory_exit(void)
+{
+	const struct timespec nap = { .tv_nsec = 5000000 };
+
+	for (int i = 0; i < EXIT_ATTEMPTS; i++, nanosleep(&nap, NULL)) {
+		if (pthread_mutex_trylock(&dir.change_lock))
+			continue;
+		if (dir.fd < 0 || !fabric_self()) {
+			pthread_mutex_unlock(&dir.change_lock);
+			return;
+		}
+		if (!ofd_lock(dir.fd, F_OFD_SETLK, F_WRLCK, LOCK_CHANGES)) {
+			sign_off();
+			dir_unlock();
+			return;
+		}
+		pthread_mutex_unlock(&dir.change_lock);
+	}
+}
+
+unsigned int fabric_directory_sweep(void)
+{
+	unsigned int buried;
+
+	if (dir_lock())
+		return 0;
+	buried = bury_the_dead(dir_file(), dir.fd);
+	dir_unlock();
+	fabric_count(FABRIC_COUNT_BURIED, buried);
+	return buried;
+}
+
+/* ---- fork ---- */
+
+void fabric_directory_fork_prepare(void)
+{
+	pthread_mutex_lock(&dir.change_lock);
+}
+
+void fabric_directory_fork_parent(void)
+{
+	pthread_mutex_unlock(&dir.change_lock);
+}
+
+/* The locks belong to the open file that the parent still has; closing our copy drops none. */
+void fabric_directory_fork_child(void)
+{
+	struct dir_file *file = atomic_exchange(&dir.file, NULL);
+
+	if (file)
+		munmap(file, sizeof(*file));
+	if (dir.fd >= 0)
+		close(dir.fd);
+	dir.fd = -1;
+	atomic_store_explicit(&dir.self, FABRIC_NOBODY, memory_order_relaxed);
+	pthread_mutex_unlock(&dir.change_lock);
+}
+
+/* ---- looking up processes ---- */
+
+static int read_slot(struct dir_file *file, uint32_t index, struct fabric_process *out)
+{
+	struct dir_slot *slot = &file->slot[index];
+	struct fabric_process p;
+	uint64_t words[4];
+
+	/* [D1] */
+	p.id = atomic_load_explicit(&slot->id, memory_order_acquire);
+	if (!p.id)
+		return -ESRCH;
+	p.pid = (pid_t)atomic_load_explicit(&slot->pid, memory_order_relaxed);
+	p.start_time = atomic_load_explicit(&slot->start_time, memory_order_relaxed);
+	for (int i = 0; i < 2; i++) {
+		words[i] = atomic_load_explicit(&slot->token[i], memory_order_relaxed);
+		words[2 + i] = atomic_load_explicit(&slot->name[i], memory_order_relaxed);
+	}
+	/* [D4] pairs with claim_slot() */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&slot->id, memory_order_relaxed) != p.id)
+		return -ESRCH;
+	memcpy(p.token, words, sizeof(p.token));
+	memcpy(p.name, words + 2, sizeof(p.name));
+	p.name[sizeof(p.name) - 1] = 0;
+	*out = p;
+	return 0;
+}
+
+int fabric_process_in_slot(uint32_t slot, struct fabric_process *out)
+{
+	struct dir_file *file = dir_file();
+
+	return file && slot < FABRIC_SLOTS ? read_slot(file, slot, out) : -ESRCH;
+}
+
+int fabric_process_find(fabric_id_t id, struct fabric_process *out)
+{
+	struct fabric_process p;
+
+	if (!id || fabric_process_in_slot(fabric_id_slot(id), &p) || p.id != id)
+		return -ESRCH;
+	*out = p;
+	return 0;
+}
+
+bool fabric_process_alive(fabric_id_t id)
+{
+	struct dir_file *file = dir_file();
+
+	if (!file || !dir_is_listed(file, id))
+		return false;
+	return id == fabric_self() || ofd_is_locked(dir.fd, LOCK_SLOT(fabric_id_slot(id)));
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finds, makes and removes the folder and the file of the host directory. Called by directory.c
+ * only; needs no lock, because whoever unlinks the file holds the lock on it, and whoever opened it
+ * looks again once it has the lock.
+ */
+#include "fabric/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/explain.h"
+
+#define FILE_ATTEMPTS 100
+
+static unsigned long long netns_inode(void)
+{
+	struct stat st;
+
+	/* Without /proc there is one name space as far as we can tell. */
+	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
+}
+
+/* Opens the folder, made when missing. `strict`: nobody else may even look into it. */
+static int open_folder(const char *path, bool strict, int *out)
+{
+	mode_t forbidden = strict ? 077 : 022;
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & forbidden)) {
+		close(fd);
+		return explain(EPERM,
+			       "%s must be a folder of user %u, without access for others; its "
+			       "owner is %u, its mode %o",
+			       path, (unsigned int)geteuid(), (unsigned int)st.st_uid,
+			       (unsigned int)(st.st_mode & 07777));
+	}
+	*out = fd;
+	return 0;
+}
+
+static int open_file_at(int folder, const struct folder_file *file, int *out)
+{
+	struct stat st;
+	int fd;
+
+	fd = openat(folder, file->name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & 077)) {
+		close(fd);
+		return explain(EPERM,
+			       "%s/%s must be a file of user %u with mode 600; its owner is %u, "
+			       "its mode %o",
+			       file->folder, file->name, (unsigned int)geteuid(),
+			       (unsigned int)st.st_uid, (unsigned int)st.st_mode);
+	}
+	*out = fd;
+	return 0;
+}
+
+/* Fills in file->folder for one candidate and opens the file in it. */
+static int try_folder(struct folder_file *file, const char *path, bool own, int *fd)
+{
+	int folder = -1, err = 0;
+
+	/* The last process that leaves removes the folder; it may do so between our two steps. */
+	for (int i = 0; i < FILE_ATTEMPTS; i++) {
+		err = open_folder(path, own, &folder);
+		if (err)
+			return err;
+		snprintf(file->folder, sizeof(file->folder), "%s", path);
+		file->own = own;
+		err = open_file_at(folder, file, fd);
+		close(folder);
+		if (err != -ENOENT)
+			return err;
+	}
+	return err;
+}
+
+static int open_chosen(struct folder_file *file, const char *chosen, int *fd)
+{
+	char absolute[PATH_MAX];
+
+	if (mkdir(chosen, 0700) && errno != EEXIST)
+		return -errno;
+	/* The program may change its working directory before we unlink. */
+	if (!realpath(chosen, absolute))
+		return -errno;
+	return try_folder(file, absolute, false, fd);
+}
+
+static int open_usual(struct folder_file *file, unsigned long long inode, int *fd)
+{
+	const char *bases[] = { "/dev/shm", getenv("XDG_RUNTIME_DIR") };
+	char path[PATH_MAX - 64];
+	int err = -ENOENT;
+
+	for (size_t i = 0; err && i < array_size(bases); i++) {
+		if (!bases[i] || bases[i][0] != '/')
+			continue;
+		if (snprintf(path, sizeof(path), "%s/verbena-%u-%llu", bases[i],
+			     (unsigned int)geteuid(), inode) >= (int)sizeof(path))
+			continue;
+		err = try_folder(file, path, true, fd);
+	}
+	return err;
+}
+
+int folder_file_open(struct folder_file *file, int *fd)
+{
+	const char *chosen = getenv("VERBENA_DIR");
+	unsigned long long inode = netns_inode();
+	int err;
+
+	snprintf(file->name, sizeof(file->name), "host-%llu", inode);
+	if (chosen && *chosen)
+		err = open_chosen(file, chosen, fd);
+	else
+		err = open_usual(file, inode, fd);
+	/* EPERM was explained where it was decided. */
+	if (!err || err == -EPERM)
+		return err;
+	return explain(-err,
+		       "%s cannot hold the host directory: %s; VERBENA_DIR names the folder to use",
+		       chosen && *chosen ? chosen : "a folder in /dev/shm or XDG_RUNTIME_DIR",
+		       strerror(-err));
+}
+
+void folder_file_unlink(const struct folder_file *file, int fd)
+{
+	struct stat ours, theirs;
+	int folder;
+
+	folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0)
+		return;
+	if (!fstat(fd, &ours) && !fstatat(folder, file->name, &theirs, AT_SYMLINK_NOFOLLOW) &&
+	    ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev)
+		unlinkat(folder, file->name, 0);
+	close(folder);
+	if (file->own)
+		rmdir(file->folder);
+}

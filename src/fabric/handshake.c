@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How two processes become linked: over a SOCK_SEQPACKET socket with an abstract name that only
+ * readers of the directory know.
+ *
+ *	connects			is connected to
+ *	HELLO + rings, segment,
+ *	  eventfd, share memfd	->
+ *				<-	WELCOME + segment, eventfd, share memfd
+ *				<-	or YIELD: wait, we are connecting to you
+ *				<-	or REFUSE
+ *
+ * When both connect at once, the attempt of the one with the lower id counts; it answers YIELD to
+ * the other, which takes part as the one that is connected to. The socket stays open for as long
+ * as the link lives and carries nothing more.
+ *
+ * All of it runs on the service thread, except listening and unlistening.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fabric/barrier.h"
+#include "fabric/directory.h"
+#include "fabric/link_priv.h"
+#include "fabric/service.h"
+#include "fabric/service_priv.h"
+#include "util/explain.h"
+
+#define HELLO_MAGIC   0x6c6e6b76u
+#define HELLO_VERSION 1u
+#define HELLO_FDS     4
+#define YIELD_NS      100000000u
+#define PAUSE_NS      10000000u
+
+enum message_kind { HELLO = 1, WELCOME, YIELD, REFUSE };
+
+enum { FLAG_SHARE = 1, FLAG_BARRIER = 2 };
+
+/* Both ends are one machine, so host byte order. */
+struct message {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t kind;
+	fabric_id_t from, to;
+	uint32_t ring_size;
+	uint32_t flags;
+	uint64_t segment_size;
+};
+
+_Static_assert(sizeof(struct message) == 32, "every version begins the same way");
+
+/* What a HELLO or WELCOME brought, checked and mapped. */
+struct offer {
+	void *segment;
+	uint64_t segment_size;
+	struct fabric_ring_pair rings; /* HELLO only */
+	int wake_fd, share_fd;
+	bool barrier;
+	pid_t pid;
+};
+
+/* A connection on which HELLO has not come yet. */
+struct inbound {
+	struct inbound *next;
+	int sock;
+	uint64_t deadline_ns;
+};
+
+static int listener = -1;
+static bool listener_paused;
+static uint64_t listener_again_ns;
+static struct inbound *inbounds;
+
+/* ---- messages ---- */
+
+static int send_message(int sock, struct message *m, const int *fds, size_t count)
+{
+	union {
+		char bytes[CMSG_SPACE(HELLO_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec data = { .iov_base = m, .iov_len = sizeof(*m) };
+	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+
+	m->magic = HELLO_MAGIC;
+	m->version = HELLO_VERSION;
+	m->from = fabric_self();
+	if (count) {
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* What we give of ourselves, after the rings that HELLO brings. */
+static size_t own_fds(struct message *m, int *fds)
+{
+	size_t count = 0;
+	int share = fabric_config.share_fd();
+
+	fds[count++] = fabric_segment_fd();
+	fds[count++] = fabric_service_wake_fd();
+	m->segment_size = fabric_segment_size();
+	m->flags = barrier_has_global() ? FLAG_BARRIER : 0;
+	if (share >= 0) {
+		fds[count++] = share;
+		m->flags |= FLAG_SHARE;
+	}
+	return count;
+}
+
+static void close_all(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+static size_t take_fds(struct msghdr *msg, int *fds)
+{
+	struct cmsghdr *c;
+	size_t count = 0;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		/* The buffer has room for HELLO_FDS and no more. */
+		memcpy(fds + count, CMSG_DATA(c), here * sizeof(int));
+		count += here;
+	}
+	return count;
+}
+
+/* -EAGAIN when nothing has come yet, -EPIPE when the other end hung up. */
+static int receive_message(int sock, struct message *m, int fds[HELLO_FDS], size_t *count)
+{
+	union {
+		char bytes[CMSG_SPACE(HELLO_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec data = { .iov_base = m, .iov_len = sizeof(*m) };
+	struct msghdr msg = { .msg_iov = &data,
+			      .msg_iovlen = 1,
+			      .msg_control = control.bytes,
+			      .msg_controllen = sizeof(control.bytes) };
+	ssize_t n;
+
+	memset(m, 0, sizeof(*m));
+	*count = 0;
+	n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (!n)
+		return -EPIPE;
+	*count = take_fds(&msg, fds);
+	if (n != sizeof(*m) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
+	    m->magic != HELLO_MAGIC || m->version != HELLO_VERSION) {
+		close_all(fds, *count);
+		*count = 0;
+		return -EPROTO;
+	}
+	return 0;
+}
+
+static int check_peer(int sock, pid_t *pid)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -errno;
+	if (cred.uid != geteuid())
+		return explain(EPERM, "a process of user %u wants to link; we serve user %u only",
+			       (unsigned int)cred.uid, (unsigned int)geteuid());
+	*pid = cred.pid;
+	return 0;
+}
+
+/* An eventfd has no file type; anything else could block or kill whoever writes to it. */
+static int check_wake(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || (st.st_mode & S_IFMT) || fcntl(fd, F_SETFL, O_NONBLOCK))
+		return -EPROTO;
+	return 0;
+}
+
+static void offer_drop(struct offer *offer)
+{
+	fabric_segment_unmap(offer->segment, offer->segment_size);
+	fabric_ring_unmap(&offer->rings);
+	close_all(&offer->wake_fd, 1);
+	close_all(&offer->share_fd, 1);
+}
+
+/* Takes the descriptors that every peer gives; the others stay the caller's. */
+static int offer_take(struct offer *offer, const struct message *m, int *fds, size_t count)
+{
+	int err;
+
+	*offer = (struct offer){ .wake_fd = -1, .share_fd = -1 };
+	if (count != (m->flags & FLAG_SHARE ? 3u : 2u))
+		return -EPROTO;
+	err = check_wake(fds[1]);
+	if (!err)
+		err = fabric_segment_map(fds[0], m->segment_size, &offer->segment);
+	if (err)
+		return err;
+	offer->segment_size = m->segment_size;
+	offer->barrier = m->flags & FLAG_BARRIER;
+	offer->wake_fd = fds[1];
+	fds[1] = -1;
+	if (count == 3) {
+		offer->share_fd = fds[2];
+		fds[2] = -1;
+	}
+	return 0;
+}
+
+static void offer_give(const struct offer *offer, struct fabric_link *link)
+{
+	struct fabric_link_cold *cold = link->cold;
+
+	cold->segment = offer->segment;
+	cold->segment_size = offer->segment_size;
+	cold->peer_barrier = offer->barrier;
+	cold->wake_fd = offer->wake_fd;
+	cold->share_fd = offer->share_fd;
+}
+
+/* ---- the link's socket ---- */
+
+static void drop_socket(struct fabric_link *link)
+{
+	if (link->cold->sock < 0)
+		return;
+	fabric_service_del_fd(link->cold->sock);
+	close(link->cold->sock);
+	link->cold->sock = -1;
+}
+
+static void take_answer(struct fabric_link *link)
+{
+	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
+	struct offer offer;
+	struct message m;
+	size_t count;
+	int err;
+
+	err = receive_message(link->cold->sock, &m, fds, &count);
+	if (err == -EAGAIN)
+		return;
+	if (!err && m.kind == YIELD) {
+		drop_socket(link);
+		fabric_ring_unmap(&link->cold->rings);
+		link->cold->retry_ns = fabric_now_ns() + YIELD_NS;
+		return;
+	}
+	if (!err && (m.kind != WELCOME || m.from != link->peer || m.to != fabric_self()))
+		err = -EPROTO;
+	if (!err)
+		err = offer_take(&offer, &m, fds, count);
+	close_all(fds, count);
+	if (err) {
+		explain_note("process %d does not take our link: %s", (int)link->cold->pid,
+			     m.kind == REFUSE ? "it refused" : strerror(-err));
+		fabric_link_down(link);
+		return;
+	}
+	offer_give(&offer, link);
+	fabric_link_up(link);
+}
+
+static void on_link_socket(void *arg, uint32_t events)
+{
+	struct fabric_link *link = arg;
+
+	fabric_link_hold(link);
+	if (fabric_link_state(link) == FABRIC_LINK_CONNECTING)
+		take_answer(link);
+	else
+		/* After the handshake nothing may come but the end. */
+		fabric_link_down(link);
+	fabric_link_put(link);
+}
+
+/* ---- connecting ---- */
+
+static socklen_t socket_name(const uint8_t *token, struct sockaddr_un *name)
+{
+	char *out = name->sun_path + 1;
+	int n;
+
+	memset(name, 0, sizeof(*name));
+	name->sun_family = AF_UNIX;
+	n = snprintf(out, sizeof(name->sun_path) - 1, "verbena-");
+	for (int i = 0; i < FABRIC_TOKEN_BYTES; i++)
+		n += snprintf(out + n, sizeof(name->sun_path) - 1 - (size_t)n, "%02x", token[i]);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int dial(fabric_id_t peer, int *out)
+{
+	struct fabric_process process;
+	struct sockaddr_un name;
+	socklen_t len;
+	int sock, err;
+
+	err = fabric_process_find(peer, &process);
+	if (err)
+		return err;
+	len = socket_name(process.token, &name);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return -errno;
+	if (connect(sock, (struct sockaddr *)&name, len)) {
+		/* EAGAIN: its backlog is full. */
+		err = -errno;
+		close(sock);
+		return err;
+	}
+	*out = sock;
+	return 0;
+}
+
+static int send_hello(struct fabric_link *link, int sock)
+{
+	struct fabric_link_cold *cold = link->cold;
+	struct message m = { .kind = HELLO, .to = link->peer };
+	int fds[HELLO_FDS], err;
+	size_t count;
+
+	err = fabric_ring_memfd(fabric_config.ring_size, 2, &fds[0]);
+	if (err)
+		return err;
+	err = fabric_ring_map(fds[0], fabric_config.ring_size, 2, &cold->rings);
+	if (err)
+		goto close_rings;
+	count = 1 + own_fds(&m, fds + 1);
+	m.ring_size = fabric_config.ring_size;
+	err = send_message(sock, &m, fds, count);
+	/* Too many descriptors are under way just now. */
+	if (err == -ETOOMANYREFS)
+		err = -EAGAIN;
+	if (err)
+		fabric_ring_unmap(&cold->rings);
+close_rings:
+	close(fds[0]);
+	return err;
+}
+
+int handshake_connect(struct fabric_link *link)
+{
+	struct fabric_link_cold *cold = link->cold;
+	int sock = -1, err;
+
+	err = dial(link->peer, &sock);
+	if (err)
+		return err;
+	err = check_peer(sock, &cold->pid);
+	if (!err)
+		err = send_hello(link, sock);
+	if (err)
+		goto close_sock;
+	cold->tx_ring = 0;
+	cold->sock = sock;
+	err = fabric_service_add_fd(sock, EPOLLIN, on_link_socket, link);
+	if (!err)
+		return 0;
+	cold->sock = -1;
+	fabric_ring_unmap(&cold->rings);
+close_sock:
+	close(sock);
+	return err;
+}
+
+/* ---- being connected to ---- */
+
+static void answer(int sock, enum message_kind kind, fabric_id_t to)
+{
+	struct message m = { .kind = (uint16_t)kind, .to = to };
+
+	/* The connection is closed next, whether or not it hears this. */
+	send_message(sock, &m, NULL, 0);
+}
+
+static bool hung_up(int sock)
+{
+	char byte;
+	ssize_t n = recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+/* True when the peer has to give way: we are linked already, or our own attempt counts. */
+static bool peer_must_yield(fabric_id_t peer)
+{
+	struct fabric_link *link = fabric_link_find(peer);
+	bool yield = false;
+
+	if (!link)
+		return false;
+	if (fabric_link_state(link) == FABRIC_LINK_CONNECTING)
+		yield = link->cold->sock >= 0 && fabric_self() < peer;
+	else if (hung_up(link->cold->sock))
+		/* The peer gave that one up before it dialled again. */
+		fabric_link_down(link);
+	else
+		yield = true;
+	fabric_link_put(link);
+	return yield;
+}
+
+static int send_welcome(int sock, fabric_id_t to)
+{
+	struct message m = { .kind = WELCOME, .to = to };
+	int fds[HELLO_FDS];
+	size_t count = own_fds(&m, fds);
+
+	return send_message(sock, &m, fds, count);
+}
+
+/* Checks what came with a HELLO and answers it. */
+static int welcome(int sock, const struct message *m, int *fds, size_t count, struct offer *offer)
+{
+	int err;
+
+	if (count < 1)
+		return -EPROTO;
+	err = offer_take(offer, m, fds + 1, count - 1);
+	if (!err)
+		err = check_peer(sock, &offer->pid);
+	if (!err)
+		err = fabric_ring_map(fds[0], m->ring_size, 2, &offer->rings);
+	if (!err)
+		err = send_welcome(sock, m->from);
+	if (err)
+		offer_drop(offer);
+	return err;
+}
+
+/* The socket becomes a link's: a new one's, or of one whose own attempt gives way. */
+static int link_by_hello(int sock, const struct message *m, const struct offer *offer)
+{
+	struct fabric_link *link = fabric_link_find_or_create(m->from);
+	int err;
+
+	if (!link)
+		return -ENOMEM;
+	fabric_link_enlist(link);
+	err = fabric_service_add_fd(sock, EPOLLIN, on_link_socket, link);
+	if (err) {
+		fabric_link_kill(link);
+		fabric_link_put(link);
+		return err;
+	}
+	drop_socket(link);
+	fabric_ring_unmap(&link->cold->rings);
+	offer_give(offer, link);
+	link->cold->rings = offer->rings;
+	link->cold->pid = offer->pid;
+	link->cold->tx_ring = 1;
+	link->cold->sock = sock;
+	fabric_link_up(link);
+	fabric_link_put(link);
+	return 0;
+}
+
+static void take_hello(struct inbound *in)
+{
+	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
+	struct fabric_process process;
+	struct offer offer;
+	struct message m;
+	size_t count;
+	int err;
+
+	err = receive_message(in->sock, &m, fds, &count);
+	if (err == -EAGAIN)
+		return;
+	in->deadline_ns = 0;
+	fabric_service_del_fd(in->sock);
+	/* A peer that yielded to us meanwhile has hung up; what it said does not count. */
+	if (!err && hung_up(in->sock))
+		err = -EPIPE;
+	if (!err &&
+	    (m.kind != HELLO || m.to != fabric_self() || fabric_process_find(m.from, &process)))
+		err = -EPROTO;
+	if (!err && peer_must_yield(m.from)) {
+		answer(in->sock, YIELD, m.from);
+		goto close_fds;
+	}
+	if (!err)
+		err = welcome(in->sock, &m, fds, count, &offer);
+	if (err) {
+		if (err != -EPIPE)
+			fabric_count(FABRIC_COUNT_LINKS_REFUSED, 1);
+		answer(in->sock, REFUSE, m.from);
+		goto close_fds;
+	}
+	err = link_by_hello(in->sock, &m, &offer);
+	if (err)
+		offer_drop(&offer);
+	else
+		in->sock = -1;
+close_fds:
+	close_all(fds, count);
+}
+
+static void on_inbound(void *arg, uint32_t events)
+{
+	take_hello(arg);
+}
+
+static void on_listener(void *arg, uint32_t events)
+{
+	struct inbound *in;
+	pid_t pid;
+	int sock;
+
+	sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock < 0) {
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return;
+		/* No descriptors: the listener stays readable, so look away for a while. */
+		fabric_service_del_fd(listener);
+		listener_paused = true;
+		listener_again_ns = fabric_now_ns() + PAUSE_NS;
+		return;
+	}
+	if (check_peer(sock, &pid))
+		goto close_sock;
+	in = calloc(1, sizeof(*in));
+	if (!in)
+		goto close_sock;
+	in->sock = sock;
+	in->deadline_ns = fabric_now_ns() + (uint64_t)fabric_config.handshake_ms * 1000000u;
+	if (fabric_service_add_fd(sock, EPOLLIN, on_inbound, in))
+		goto free_in;
+	in->next = inbounds;
+	inbounds = in;
+	return;
+free_in:
+	free(in);
+close_sock:
+	close(sock);
+}
+
+static void inbound_free(struct inbound *in)
+{
+	if (in->sock >= 0) {
+		fabric_service_del_fd(in->sock);
+		close(in->sock);
+	}
+	free(in);
+}
+
+uint64_t handshake_turn(uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+	struct inbound **at = &inbounds, *in;
+
+	while ((in = *at)) {
+		if (in->deadline_ns <= now_ns) {
+			*at = in->next;
+			inbound_free(in);
+			continue;
+		}
+		if (in->deadline_ns < next_ns)
+			next_ns = in->deadline_ns;
+		at = &in->next;
+	}
+	if (!listener_paused)
+		return next_ns;
+	if (now_ns >= listener_again_ns) {
+		listener_paused = fabric_service_add_fd(listener, EPOLLIN, on_listener, NULL) != 0;
+		listener_again_ns = now_ns + PAUSE_NS;
+	}
+	return listener_paused && listener_again_ns < next_ns ? listener_again_ns : next_ns;
+}
+
+/* ---- begin and end ---- */
+
+int handshake_listen(const uint8_t *token)
+{
+	struct sockaddr_un name;
+	socklen_t len = socket_name(token, &name);
+	int sock, err;
+
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return explain(errno, "no socket to listen for peers: %s", strerror(errno));
+	if (bind(sock, (struct sockaddr *)&name, len) || listen(sock, SOMAXCONN)) {
+		err = explain(errno, "no peer can reach us: %s", strerror(errno));
+		close(sock);
+		return err;
+	}
+	listener = sock;
+	/* The first turn of the service thread, whenever that is, begins to watch it. */
+	listener_paused = true;
+	listener_again_ns = 0;
+	return 0;
+}
+
+void handshake_unlisten(void)
+{
+	if (listener >= 0)
+		close(listener);
+	listener = -1;
+	listener_paused = false;
+}
+
+void handshake_shutdown(void)
+{
+	struct inbound *in;
+
+	while ((in = inbounds)) {
+		inbounds = in->next;
+		inbound_free(in);
+	}
+}
+
+void handshake_fork_child(void)
+{
+	for (struct inbound *in = inbounds; in; in = in->next)
+		if (in->sock >= 0)
+			close(in->sock);
+	inbounds = NULL;
+	handshake_unlisten();
+}

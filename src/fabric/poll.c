@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who drains the rings: pollers, or the service thread when nobody polls; see service.h.
+ *
+ *	idle -> polled	[fabric_poll_begin, a poller]		peers stop kicking
+ *	polled -> idle	[watch, service thread: no poll for 1 ms]	peers kick again
+ *	polled -> idle	[fabric_poll_leave, about to sleep]
+ *
+ * Who makes the process idle clears `serving`, makes every core see that, and then drains. A peer
+ * publishes first and looks at `serving` second. So either the peer sees 0 and kicks, or its record
+ * is found.
+ */
+#include "fabric/poll_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/barrier.h"
+#include "fabric/directory.h"
+#include "fabric/service_priv.h"
+
+#define WATCH_NS 1000000u
+#define ROUNDS   64
+
+static unsigned int drain_nothing(struct fabric_link *link)
+{
+	return 0;
+}
+
+/* Where polls go when there is no fabric: as if somebody polled already. */
+static struct fabric_page no_page = { .serving = 1 };
+static struct fabric_poll_set no_links;
+
+struct fabric_poll fabric_poll = {
+	.page = &no_page,
+	.set = &no_links,
+	.drain = drain_nothing,
+};
+
+/* The service thread's memory of the last look at the poll counter. */
+static struct {
+	bool on;
+	uint32_t count;
+	uint64_t since_ns;
+} watch;
+
+void fabric_poll_init(struct fabric_page *page, unsigned int (*drain)(struct fabric_link *link))
+{
+	watch.on = false;
+	fabric_poll.drain = drain;
+	atomic_store(&fabric_poll.base, atomic_load(&fabric_poll.count));
+	atomic_store(&fabric_poll.page, page);
+}
+
+void fabric_poll_fini(void)
+{
+	atomic_store(&fabric_poll.page, &no_page);
+	atomic_store(&fabric_poll.set, &no_links);
+}
+
+/* ---- the set ---- */
+
+static void free_set(struct fabric_retire *retire)
+{
+	free(container_of(retire, struct fabric_poll_set, retire));
+}
+
+static void replace_set(struct fabric_poll_set *set)
+{
+	/* [P1] pairs with fabric_poll_links() */
+	struct fabric_poll_set *old =
+		atomic_exchange_explicit(&fabric_poll.set, set, memory_order_acq_rel);
+
+	if (old != &no_links)
+		fabric_epoch_retire(&old->retire, free_set);
+}
+
+static struct fabric_poll_set *copy_set(uint32_t room)
+{
+	struct fabric_poll_set *old = atomic_load_explicit(&fabric_poll.set, memory_order_relaxed);
+	struct fabric_poll_set *set = malloc(sizeof(*set) + room * sizeof(set->link[0]));
+
+	if (!set)
+		return NULL;
+	set->count = 0;
+	for (uint32_t i = 0; i < old->count && i < room; i++)
+		set->link[set->count++] = old->link[i];
+	return set;
+}
+
+int fabric_poll_add(struct fabric_link *link)
+{
+	struct fabric_poll_set *old = atomic_load_explicit(&fabric_poll.set, memory_order_relaxed);
+	struct fabric_poll_set *set = copy_set(old->count + 1);
+
+	if (!set)
+		return -ENOMEM;
+	set->link[set->count++] = link;
+	replace_set(set);
+	return 0;
+}
+
+void fabric_poll_remove(struct fabric_link *link)
+{
+	struct fabric_poll_set *old = atomic_load_explicit(&fabric_poll.set, memory_order_relaxed);
+	struct fabric_poll_set *set;
+	uint32_t at;
+
+	for (at = 0; at < old->count && old->link[at] != link; at++)
+		;
+	if (at == old->count)
+		return;
+	if (old->count == 1) {
+		replace_set(&no_links);
+		return;
+	}
+	set = copy_set(old->count);
+	/* A set cannot shrink without memory for a smaller one: the link must go all the same. */
+	if (!set)
+		abort();
+	set->link[at] = set->link[--set->count];
+	replace_set(set);
+}
+
+/* ---- serving ---- */
+
+void fabric_poll_begin(void)
+{
+	struct fabric_page *page = atomic_load_explicit(&fabric_poll.page, memory_order_relaxed);
+
+	if (fabric_service_need())
+		return;
+	/* The service thread starts its watch. */
+	if (!atomic_exchange_explicit(&page->serving, 1, memory_order_relaxed))
+		fabric_service_wake();
+}
+
+static bool serve_stop(struct fabric_page *page)
+{
+	atomic_store_explicit(&fabric_poll.base,
+			      atomic_load_explicit(&fabric_poll.count, memory_order_relaxed),
+			      memory_order_relaxed);
+	if (page == &no_page || !atomic_load_explicit(&page->serving, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&page->serving, 0, memory_order_relaxed);
+	/* [S1] pairs with fabric_link_publish(): `serving` is 0 for everyone before we look */
+	barrier_global();
+	return true;
+}
+
+/* Waits for the receive lock: its holder may have looked before the record came. */
+static unsigned int drain_waiting(struct fabric_link *link)
+{
+	unsigned int n;
+
+	fabric_link_rx_lock(link);
+	n = fabric_poll.drain(link);
+	fabric_link_rx_unlock(link);
+	return n;
+}
+
+void fabric_poll_leave(void)
+{
+	struct fabric_poll_set *set;
+
+	if (!serve_stop(atomic_load_explicit(&fabric_poll.page, memory_order_relaxed)))
+		return;
+	fabric_epoch_enter();
+	/* [P1] */
+	set = atomic_load_explicit(&fabric_poll.set, memory_order_acquire);
+	for (uint32_t i = 0; i < set->count; i++)
+		if (fabric_link_ready(set->link[i]))
+			drain_waiting(set->link[i]);
+	fabric_epoch_exit();
+}
+
+/* ---- the service thread's turn ---- */
+
+/* True while somebody polls. */
+static bool watch_pollers(struct fabric_page *page, uint64_t now_ns)
+{
+	uint32_t count = atomic_load_explicit(&fabric_poll.count, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&page->serving, memory_order_relaxed)) {
+		watch.on = false;
+		return false;
+	}
+	if (watch.on && now_ns - watch.since_ns < WATCH_NS)
+		return true;
+	if (watch.on && count == watch.count) {
+		watch.on = false;
+		if (serve_stop(page))
+			fabric_count(FABRIC_COUNT_SERVES, 1);
+		return false;
+	}
+	watch.on = true;
+	watch.count = count;
+	watch.since_ns = now_ns;
+	return true;
+}
+
+enum left { LEFT_NOTHING, LEFT_STALLED, LEFT_MORE };
+
+static enum left drain_round(bool polled)
+{
+	struct fabric_poll_set *set = atomic_load_explicit(&fabric_poll.set, memory_order_relaxed);
+	enum left left = LEFT_NOTHING;
+
+	/* Only this thread changes the set, so it needs no epoch section. */
+	for (uint32_t i = 0; i < set->count; i++) {
+		struct fabric_link *link = set->link[i];
+		_Atomic uint32_t *kicked = &link->rx.ctl->kicked;
+		enum left here;
+
+		/* [S2] pairs with fabric_link_kick(): what came before a kick that was not sent */
+		if (atomic_load_explicit(kicked, memory_order_relaxed))
+			atomic_exchange_explicit(kicked, 0, memory_order_seq_cst);
+		if (polled || !fabric_link_ready(link))
+			continue;
+		here = drain_waiting(link) ? LEFT_MORE : LEFT_STALLED;
+		if (!fabric_link_ready(link))
+			here = LEFT_NOTHING;
+		if (here > left)
+			left = here;
+	}
+	return left;
+}
+
+uint64_t fabric_poll_turn(uint64_t now_ns)
+{
+	struct fabric_page *page = atomic_load_explicit(&fabric_poll.page, memory_order_relaxed);
+	bool polled = watch_pollers(page, now_ns);
+	enum left left = LEFT_NOTHING;
+
+	for (int round = 0; round < ROUNDS; round++) {
+		left = drain_round(polled);
+		if (left != LEFT_MORE)
+			break;
+	}
+	if (left == LEFT_MORE)
+		return 0;
+	if (left == LEFT_STALLED)
+		return now_ns + WATCH_NS;
+	return watch.on ? watch.since_ns + WATCH_NS : UINT64_MAX;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The directory's registry: keys with values and owners, and multicast groups on top of it.
+ * Entries are added and removed under the directory's lock and found without it. An entry counts
+ * while its owner is listed; the dead owner's place is taken by the next one that is added.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/dirfile.h"
+#include "fabric/service_priv.h"
+#include "util/explain.h"
+
+#define KEY_WORDS (FABRIC_REG_KEY_MAX / 8)
+
+/* A key and its kind as the records hold them. */
+struct wanted {
+	uint64_t meta;
+	uint64_t key[KEY_WORDS];
+};
+
+static int want(enum fabric_reg_kind kind, const void *key, size_t len, struct wanted *out)
+{
+	if (kind < 1 || kind >= FABRIC_REG_KINDS || !len || len > FABRIC_REG_KEY_MAX)
+		return explain(EINVAL,
+			       "a key of kind %d and %zu bytes; kinds are 1 to %d, keys up "
+			       "to %d bytes",
+			       (int)kind, len, FABRIC_REG_KINDS - 1, FABRIC_REG_KEY_MAX);
+	memset(out, 0, sizeof(*out));
+	out->meta = (uint64_t)len << 32 | (uint32_t)kind;
+	memcpy(out->key, key, len);
+	return 0;
+}
+
+/* True with the owner and the value when the record is alive and has the key. */
+static bool matches(struct dir_file *dir, struct dir_record *record, const struct wanted *wanted,
+		    struct fabric_reg_entry *out)
+{
+	/* [G1] pairs with fill(): the contents before the owner */
+	uint64_t word = atomic_load_explicit(&record->word, memory_order_acquire);
+	uint64_t value, differ;
+
+	if (!dir_is_listed(dir, (fabric_id_t)word))
+		return false;
+	differ = atomic_load_explicit(&record->meta, memory_order_relaxed) ^ wanted->meta;
+	for (int i = 0; i < KEY_WORDS; i++)
+		differ |= atomic_load_explicit(&record->key[i], memory_order_relaxed) ^
+			  wanted->key[i];
+	value = atomic_load_explicit(&record->value, memory_order_relaxed);
+	/* [G2] pairs with fill(): a record that changed under us has another word */
+	atomic_thread_fence(memory_order_acquire);
+	if (differ || atomic_load_explicit(&record->word, memory_order_relaxed) != word)
+		return false;
+	out->owner = (fabric_id_t)word;
+	out->value = value;
+	return true;
+}
+
+static void fill(struct dir_record *record, const struct wanted *wanted, uint64_t value)
+{
+	uint64_t sequence = (atomic_load_explicit(&record->word, memory_order_relaxed) >> 32) + 1;
+
+	atomic_store_explicit(&record->word, sequence << 32, memory_order_relaxed);
+	/* [G2] */
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&record->meta, wanted->meta, memory_order_relaxed);
+	atomic_store_explicit(&record->value, value, memory_order_relaxed);
+	for (int i = 0; i < KEY_WORDS; i++)
+		atomic_store_explicit(&record->key[i], wanted->key[i], memory_order_relaxed);
+	/* [G1] */
+	atomic_store_explicit(&record->word, sequence << 32 | fabric_self(), memory_order_release);
+}
+
+static void moved(struct dir_file *dir, enum fabric_reg_kind kind)
+{
+	/* [D3] */
+	atomic_fetch_add_explicit(&dir->reg_version[kind], 1, memory_order_release);
+}
+
+static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const struct wanted *wanted,
+		      uint64_t value, bool exclusive)
+{
+	uint32_t used = atomic_load_explicit(&dir->records, memory_order_relaxed);
+	struct fabric_reg_entry entry;
+	uint32_t place = used;
+
+	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++) {
+		struct dir_record *record = &dir->record[i];
+		uint64_t word = atomic_load_explicit(&record->word, memory_order_relaxed);
+
+		if (!dir_is_listed(dir, (fabric_id_t)word)) {
+			if (place == used)
+				place = i;
+			continue;
+		}
+		if (!matches(dir, record, wanted, &entry))
+			continue;
+		if (exclusive)
+			return -EADDRINUSE;
+		if (entry.owner == fabric_self() && entry.value == value)
+			return -EEXIST;
+	}
+	if (place >= DIR_RECORDS)
+		return explain(ENOSPC, "the host directory's registry has only %u entries",
+			       DIR_RECORDS);
+	fill(&dir->record[place], wanted, value);
+	if (place == used)
+		/* [G3] pairs with fabric_reg_find(): a record before the count that covers it */
+		atomic_store_explicit(&dir->records, used + 1, memory_order_release);
+	moved(dir, kind);
+	return 0;
+}
+
+int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value,
+		   bool exclusive)
+{
+	struct wanted wanted;
+	int err;
+
+	err = want(kind, key, len, &wanted);
+	if (err)
+		return err;
+	err = fabric_service_need();
+	if (err)
+		return err;
+	err = dir_lock();
+	if (err)
+		return err;
+	err = add_locked(dir_file(), kind, &wanted, value, exclusive);
+	dir_unlock();
+	return err;
+}
+
+int fabric_reg_del(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value)
+{
+	struct fabric_reg_entry entry;
+	struct wanted wanted;
+	struct dir_file *dir;
+	uint32_t used;
+	int err;
+
+	err = want(kind, key, len, &wanted);
+	if (err)
+		return err;
+	err = dir_lock();
+	if (err)
+		return err;
+	dir = dir_file();
+	err = -ENOENT;
+	used = atomic_load_explicit(&dir->records, memory_order_relaxed);
+	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++) {
+		struct dir_record *record = &dir->record[i];
+
+		if (!matches(dir, record, &wanted, &entry) || entry.owner != fabric_self() ||
+		    entry.value != value)
+			continue;
+		atomic_store_explicit(&record->word,
+				      atomic_load_explicit(&record->word, memory_order_relaxed) >>
+					      32 << 32,
+				      memory_order_release);
+		moved(dir, kind);
+		err = 0;
+		break;
+	}
+	dir_unlock();
+	return err;
+}
+
+size_t fabric_reg_find(enum fabric_reg_kind kind, const void *key, size_t len,
+		       struct fabric_reg_entry *out, size_t max)
+{
+	struct dir_file *dir = dir_file();
+	struct fabric_reg_entry entry;
+	struct wanted wanted;
+	size_t found = 0;
+	uint32_t used;
+
+	if (!dir || want(kind, key, len, &wanted))
+		return 0;
+	/* [G3] */
+	used = atomic_load_explicit(&dir->records, memory_order_acquire);
+	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++) {
+		if (!matches(dir, &dir->record[i], &wanted, &entry))
+			continue;
+		if (found < max)
+			out[found] = entry;
+		found++;
+	}
+	return found;
+}
+
+uint64_t fabric_reg_version(enum fabric_reg_kind kind)
+{
+	struct dir_file *dir = dir_file();
+
+	if (!dir || kind < 1 || kind >= FABRIC_REG_KINDS)
+		return 0;
+	/* [D3] */
+	return atomic_load_explicit(&dir->reg_version[kind], memory_order_acquire);
+}
+
+/* ---- multicast groups ---- */
+
+struct group {
+	uint8_t gid[16];
+	uint32_t net;
+};
+
+static struct group group_of(uint32_t net, const uint8_t gid[16])
+{
+	struct group group = { .net = net };
+
+	memcpy(group.gid, gid, sizeof(group.gid));
+	return group;
+}
+
+int fabric_mcast_join(uint32_t net, const uint8_t gid[16], uint32_t qpn)
+{
+	struct group group = group_of(net, gid);
+	int err = fabric_reg_add(FABRIC_REG_MCAST, &group, sizeof(group), qpn, false);
+
+	return err == -EEXIST ? 0 : err;
+}
+
+int fabric_mcast_leave(uint32_t net, const uint8_t gid[16], uint32_t qpn)
+{
+	struct group group = group_of(net, gid);
+
+	return fabric_reg_del(FABRIC_REG_MCAST, &group, sizeof(group), qpn);
+}
+
+size_t fabric_mcast_members(uint32_t net, const uint8_t gid[16], struct fabric_reg_entry *out,
+			    size_t max)
+{
+	struct group group = group_of(net, gid);
+
+	return fabric_reg_find(FABRIC_REG_MCAST, &group, sizeof(group), out, max);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Creates this process's segment and maps those of peers. Own segment: changed by init, fini and
+ * fork only, when no other thread is inside the fabric.
+ */
+#include "fabric/segment.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fabric/memfd.h"
+#include "util/explain.h"
+
+#define SEGMENT_MAGIC   0x67657376u
+#define SEGMENT_VERSION 1u
+
+static struct {
+	void *base;
+	uint64_t size;
+	int fd;
+} self = { .fd = -1 };
+
+void *fabric_segment_self(void)
+{
+	return self.base;
+}
+
+uint64_t fabric_segment_size(void)
+{
+	return self.size;
+}
+
+int fabric_segment_fd(void)
+{
+	return self.fd;
+}
+
+static int map(int fd, uint64_t size, void **out)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	if (base == MAP_FAILED)
+		return explain(errno, "a segment of %llu MiB does not fit the address space: %s",
+			       (unsigned long long)(size >> 20), strerror(errno));
+	*out = base;
+	return 0;
+}
+
+int fabric_segment_create(uint64_t size)
+{
+	struct fabric_page *page;
+	void *base = NULL;
+	int fd, err;
+
+	size = (size + FABRIC_SEGMENT_RESERVED - 1) & ~(uint64_t)(FABRIC_SEGMENT_RESERVED - 1);
+	if (!size)
+		size = FABRIC_SEGMENT_RESERVED;
+	err = fabric_memfd_create("verbena-segment", size, &fd);
+	if (err)
+		return err;
+	err = map(fd, size, &base);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	page = base;
+	page->magic = SEGMENT_MAGIC;
+	page->version = SEGMENT_VERSION;
+	self.base = base;
+	self.size = size;
+	self.fd = fd;
+	return 0;
+}
+
+void fabric_segment_destroy(void)
+{
+	if (self.fd < 0)
+		return;
+	munmap(self.base, self.size);
+	close(self.fd);
+	self.base = NULL;
+	self.size = 0;
+	self.fd = -1;
+}
+
+int fabric_segment_map(int fd, uint64_t size, void **out)
+{
+	const struct fabric_page *page;
+	void *base = NULL;
+	int err;
+
+	if (size < FABRIC_SEGMENT_RESERVED || size % FABRIC_SEGMENT_RESERVED)
+		return -EPROTO;
+	err = fabric_memfd_check(fd, size);
+	if (!err)
+		err = map(fd, size, &base);
+	if (err)
+		return err;
+	page = base;
+	if (page->magic != SEGMENT_MAGIC || page->version != SEGMENT_VERSION) {
+		munmap(base, size);
+		return -EPROTO;
+	}
+	*out = base;
+	return 0;
+}
+
+void fabric_segment_unmap(void *segment, uint64_t size)
+{
+	if (segment)
+		munmap(segment, size);
+}
+
+/* Pointers into it may be anywhere in the program, so the addresses stay valid in the child. */
+void fabric_segment_fork_child(void)
+{
+	if (self.fd < 0)
+		return;
+	if (mmap(self.base, self.size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, self.fd, 0) == MAP_FAILED)
+		munmap(self.base, self.size);
+	close(self.fd);
+	self.base = NULL;
+	self.size = 0;
+	self.fd = -1;
+}
