@@ -119,7 +119,8 @@ void fabric_poll_remove(struct fabric_link *link)
 	/* A set cannot shrink without memory for a smaller one: the link must go all the same. */
 	if (!set)
 		abort();
-	set->link[at] = set->link[--set->count];
+	set->link[at] = old->link[old->count - 1];
+	set->count--;
 	replace_set(set);
 }
 
