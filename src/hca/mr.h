@@ -89,6 +89,7 @@ struct hca_mw {
 	uint32_t key;
 	bool type2;
 	struct hca_mr *mr; /* bound to */
+	struct hca_mw *next;
 };
 
 VB_API int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out);
@@ -97,5 +98,16 @@ VB_API int hca_mw_destroy(struct hca_mw *mw);
 /* Device memory: a piece of the adapter's own, zeroed. -ENOMEM when the model has no more. */
 VB_API int hca_dm_alloc(struct hca_ctx *ctx, uint64_t length, void **out);
 VB_API void hca_dm_free(struct hca_ctx *ctx, void *dm, uint64_t length);
+
+/* ---- inside the adapter ---- */
+
+struct hca_mr_entry *hca_mr_entry(uint32_t index);
+/* By full key, inside a guard; NULL when there is none. */
+struct hca_mr *hca_mr_find(uint32_t key);
+int hca_mr_number_get(uint32_t *index, uint32_t *key);
+void hca_mr_number_put(uint32_t index);
+void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key);
+/* Waits until nobody uses the entry any more. Not inside a guard. */
+void hca_mr_unpublish(uint32_t index);
 
 #endif

@@ -425,3 +425,50 @@ int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigned int i
 	*out = index ? 0 : 0xffff;
 	return 0;
 }
+
+bool hca_port_gid_quick(const struct hca_adapter *a, unsigned int port, unsigned int index,
+			struct hca_gid_entry *out)
+{
+	const struct port_table *t = &tables[a->index][port - 1];
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	if (t->built && index < a->limits.gid_table_len &&
+	    !hca_gid_is_empty(&t->entries[index].gid)) {
+		*out = t->entries[index];
+		found = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6])
+{
+	pthread_mutex_lock(&lock);
+	memcpy(mac, tables[a->index][port - 1].base.mac, 6);
+	pthread_mutex_unlock(&lock);
+}
+
+bool hca_gid_is_local(const struct hca_gid *gid)
+{
+	const struct hca_adapter *const *list;
+	bool found = false;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return false;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < count && !found; i++) {
+		for (int p = 0; p < list[i]->port_count && !found; p++) {
+			const struct port_table *t = &tables[i][p];
+
+			for (uint64_t k = 0; t->built && k < list[i]->limits.gid_table_len; k++)
+				if (!memcmp(&t->entries[k].gid, gid, sizeof(*gid))) {
+					found = true;
+					break;
+				}
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}

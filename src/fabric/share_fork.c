@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fork. The child inherits mappings of the parent's memfd, where its writes would be the parent's.
+ * So before fork() returns in the child, every shared page there becomes a private copy; the thread
+ * that forked waits in the parent until that is done, because what it writes next must not be in
+ * the child. (Other threads of the parent that write meanwhile take the same chance as with any
+ * fork: the child sees some instant near it.)
+ *
+ * The parent learns of the end by the hang-up of a pipe, which the child's death brings as well.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fabric/share_priv.h"
+
+/* A second, and time for the copy at a tenth of any sensible speed. */
+static int patience_ms(const struct share_state *state)
+{
+	struct stat st;
+
+	if (fstat(state->fd, &st))
+		return 1000;
+	return 1000 + (int)(st.st_blocks / 2048 > 120000 ? 120000 : st.st_blocks / 2048) * 10;
+}
+
+void share_fork_prepare(void)
+{
+	struct share_state *state = share_state_if_any();
+
+	if (!state)
+		return;
+	share_lock();
+	/* Out of descriptors: then nobody waits, and the child's copy is of a later instant. */
+	if (!state->ranges.count || pipe2(state->fork_pipe, O_CLOEXEC))
+		state->fork_pipe[0] = state->fork_pipe[1] = -1;
+}
+
+static void close_pipe_end(struct share_state *state, int which)
+{
+	if (state->fork_pipe[which] >= 0)
+		share_sys_close(state->fork_pipe[which]);
+	state->fork_pipe[which] = -1;
+}
+
+void share_fork_parent(void)
+{
+	struct share_state *state = share_state_if_any();
+
+	if (!state)
+		return;
+	close_pipe_end(state, 1);
+	if (state->fork_pipe[0] >= 0) {
+		struct pollfd p = { .fd = state->fork_pipe[0] };
+
+		/* Signals are blocked: nothing interrupts. When fork failed, the end we closed was
+		 * the last. */
+		poll(&p, 1, patience_ms(state));
+	}
+	close_pipe_end(state, 0);
+	share_unlock(state);
+}
+
+/* The child: one thread, and nobody to wait for. */
+static int make_private(struct share_state *state, const struct share_vma *vma,
+			struct share_range part, void *arg)
+{
+	const struct share_seg *seg = arg;
+	uintptr_t parked = seg->park ? seg->park + (part.start - seg->start) : 0, done = part.start;
+
+	if (share_in_place(state, vma))
+		share_move_out(state, SHARE_ALONE, part.start, part.end, part.start, vma->prot,
+			       parked, &done);
+	if (parked && done < part.end)
+		share_sys_munmap(parked + (done - part.start), part.end - done);
+	return 0;
+}
+
+void share_fork_child(void)
+{
+	struct share_state *state = share_state_if_any();
+	sigset_t signals;
+	int cancel, fd;
+
+	if (!state)
+		return;
+	close_pipe_end(state, 0);
+	state->keep_file = true;
+	for (struct share_seg *seg = share_tree_first(&state->ranges, 0); seg;
+	     seg = share_tree_first(&state->ranges, seg->end))
+		share_each_mapping(state, (struct share_range){ seg->start, seg->end },
+				   make_private, seg);
+	state->keep_file = false;
+	/* Memory that was born shared is plain now, and still to be freed by share_free(). */
+	for (struct share_seg *seg = share_tree_first(&state->allocs, 0); seg;
+	     seg = share_tree_first(&state->allocs, seg->end))
+		seg->refs = 0;
+	share_uffd_close(state);
+	if (state->fd >= 0)
+		share_sys_close(state->fd);
+	fd = state->fork_pipe[1];
+	signals = state->signals;
+	cancel = state->cancel;
+	share_books_init(state);
+	pthread_mutex_init(&state->lock, NULL);
+	if (fd >= 0)
+		share_sys_close(fd);
+	pthread_setcancelstate(cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &signals, NULL);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel's view of this process: its mappings, which of its pages hold something, and where
+ * its threads live. New kernels answer questions (one ioctl per mapping, one per stretch of pages);
+ * old ones have text and tables to read.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fabric/share_priv.h"
+
+/* ---- mappings ---- */
+
+/* ioctl on /proc/PID/maps, Linux 6.11; newer than the headers we build with. */
+struct query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, prot, page_size, offset, ino;
+	uint32_t dev_major, dev_minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define QUERY_MAPS          _IOWR('f', 17, struct query)
+#define QUERY_READ          0x01u
+#define QUERY_WRITE         0x02u
+#define QUERY_EXEC          0x04u
+#define QUERY_SHARED        0x08u
+#define QUERY_COVER_OR_NEXT 0x10u
+
+int share_walk_open(struct share_walk *walk, struct share_state *state)
+{
+	*walk = (struct share_walk){ .state = state };
+	walk->fd = share_sys_open("/proc/self/maps", O_RDONLY);
+	return walk->fd < 0 ? -EOPNOTSUPP : 0;
+}
+
+void share_walk_close(struct share_walk *walk)
+{
+	share_sys_close(walk->fd);
+}
+
+/* What the kernel calls a private mapping of no file. Stacks and vdso have names in brackets. */
+static bool plain_name(const char *name)
+{
+	return !*name || !strcmp(name, "[heap]") || !strncmp(name, "[anon:", 6);
+}
+
+static int ask_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out)
+{
+	struct query q = { .size = sizeof(q), .flags = QUERY_COVER_OR_NEXT, .addr = addr };
+	int err = share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
+	char *name = walk->state->scratch;
+
+	if (err)
+		return err;
+	*out = (struct share_vma){
+		.start = q.start,
+		.end = q.end,
+		.offset = q.offset,
+		.ino = q.ino,
+		.dev = makedev(q.dev_major, q.dev_minor),
+		.prot = (q.prot & QUERY_READ ? PROT_READ : 0) |
+			(q.prot & QUERY_WRITE ? PROT_WRITE : 0) |
+			(q.prot & QUERY_EXEC ? PROT_EXEC : 0),
+		.shared = q.prot & QUERY_SHARED,
+	};
+	if (q.ino || out->shared)
+		return 0;
+	q = (struct query){ .size = sizeof(q),
+			    .addr = out->start,
+			    .name = (uintptr_t)name,
+			    .name_size = SHARE_SCRATCH };
+	name[0] = 0;
+	err = share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
+	if (err)
+		return err;
+	out->plain = plain_name(q.name_size ? name : "");
+	return 0;
+}
+
+static int parse_line(char *line, struct share_vma *out)
+{
+	char prot[5], *name;
+	unsigned int major_no, minor_no;
+	unsigned long long ino, offset;
+	unsigned long start, end;
+	int used = 0;
+
+	if (sscanf(line, "%lx-%lx %4s %llx %x:%x %llu%n", &start, &end, prot, &offset, &major_no,
+		   &minor_no, &ino, &used) < 7)
+		return -EOPNOTSUPP;
+	name = line + used;
+	name += strspn(name, " ");
+	*out = (struct share_vma){
+		.start = start,
+		.end = end,
+		.offset = offset,
+		.ino = ino,
+		.dev = makedev(major_no, minor_no),
+		.prot = (prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0) |
+			(prot[2] == 'x' ? PROT_EXEC : 0),
+		.shared = prot[3] == 's',
+	};
+	out->plain = !out->shared && !ino && plain_name(name);
+	return 0;
+}
+
+/* The next line, in the scratch buffer; NULL at the end. Lines longer than it would be a wonder. */
+static char *read_line(struct share_walk *walk)
+{
+	char *buf = walk->state->scratch, *nl, *line;
+
+	for (;;) {
+		ssize_t n;
+
+		nl = memchr(buf + walk->pos, '\n', walk->have - walk->pos);
+		if (nl)
+			break;
+		memmove(buf, buf + walk->pos, walk->have - walk->pos);
+		walk->have -= walk->pos;
+		walk->pos = 0;
+		n = syscall(SYS_read, walk->fd, buf + walk->have, SHARE_SCRATCH - walk->have);
+		if (n <= 0)
+			return NULL;
+		walk->have += (size_t)n;
+	}
+	*nl = 0;
+	line = buf + walk->pos;
+	walk->pos = (size_t)(nl + 1 - buf);
+	return line;
+}
+
+int share_walk_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out)
+{
+	char *line;
+	int err;
+
+	if (!walk->text) {
+		err = ask_next(walk, addr, out);
+		if (err != -ENOTTY && err != -EINVAL && err != -EPERM && err != -ENOSYS)
+			return err;
+		walk->text = true;
+	}
+	/* Mappings may change while we walk: start over rather than trust a half-read buffer. */
+	lseek(walk->fd, 0, SEEK_SET);
+	walk->have = walk->pos = 0;
+	while ((line = read_line(walk))) {
+		err = parse_line(line, out);
+		if (err || out->end > addr)
+			return err;
+	}
+	return -ENOENT;
+}
+
+int share_each_mapping(struct share_state *state, struct share_range r, share_mapping_fn fn,
+		       void *arg)
+{
+	struct share_walk walk;
+	struct share_vma vma;
+	uintptr_t at = r.start;
+	int err = share_walk_open(&walk, state);
+
+	if (err)
+		return err;
+	while (!err && at < r.end) {
+		struct share_range part = { at, r.end };
+
+		err = share_walk_next(&walk, at, &vma);
+		if (err && err != -ENOENT)
+			break;
+		if (err || vma.start >= r.end)
+			vma = (struct share_vma){ .start = r.end, .end = r.end };
+		if (vma.start > at) {
+			part.end = vma.start;
+			vma = (struct share_vma){ .start = part.end, .end = part.end };
+		} else if (vma.end < r.end) {
+			part.end = vma.end;
+		}
+		err = fn(state, &vma, part, arg);
+		at = part.end;
+	}
+	share_walk_close(&walk);
+	return err;
+}
+
+bool share_in_file(const struct share_state *state, const struct share_vma *vma)
+{
+	return vma->shared && vma->ino == state->ino && vma->dev == state->dev;
+}
+
+bool share_in_place(const struct share_state *state, const struct share_vma *vma)
+{
+	return share_in_file(state, vma) && vma->offset == vma->start;
+}
+
+/* ---- pages ---- */
+
+/* ioctl on /proc/PID/pagemap, Linux 6.7. */
+struct region {
+	uint64_t start, end, categories;
+};
+
+struct scan_arg {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t inverted, all_of, any_of, returned;
+};
+
+#define SCAN_PAGES     _IOWR('f', 16, struct scan_arg)
+#define SCAN_PRESENT   (1u << 3)
+#define SCAN_SWAPPED   (1u << 4)
+#define SCAN_ZERO_PAGE (1u << 5)
+
+#define ENTRY_PRESENT (1ull << 63)
+#define ENTRY_SWAPPED (1ull << 62)
+
+int share_scan_open(struct share_scan *scan, struct share_state *state)
+{
+	*scan = (struct share_scan){ .state = state };
+	scan->fd = share_sys_open("/proc/self/pagemap", O_RDONLY);
+	return scan->fd < 0 ? -EOPNOTSUPP : 0;
+}
+
+void share_scan_close(struct share_scan *scan)
+{
+	share_sys_close(scan->fd);
+}
+
+void share_scan_begin(struct share_scan *scan, uintptr_t start, uintptr_t end)
+{
+	scan->at = start;
+	scan->end = end;
+	scan->have = scan->pos = 0;
+}
+
+static int scan_ask(struct share_scan *scan)
+{
+	struct scan_arg arg = {
+		.size = sizeof(arg),
+		.start = scan->at,
+		.end = scan->end,
+		.vec = (uintptr_t)scan->state->scratch,
+		.vec_len = SHARE_SCRATCH / sizeof(struct region),
+		.max_pages = scan->max,
+		.inverted = SCAN_ZERO_PAGE,
+		.all_of = SCAN_ZERO_PAGE,
+		.any_of = SCAN_PRESENT | SCAN_SWAPPED,
+		.returned = SCAN_PRESENT | SCAN_SWAPPED,
+	};
+	int n = share_sys_ioctl(scan->fd, SCAN_PAGES, &arg);
+
+	if (n < 0)
+		return n;
+	scan->at = arg.walk_end;
+	scan->have = (size_t)n;
+	scan->pos = 0;
+	return 0;
+}
+
+static int scan_slow(struct share_scan *scan, uintptr_t *start, uintptr_t *end)
+{
+	size_t page = scan->state->page, run = 0;
+	uint64_t *entry = (uint64_t *)(void *)scan->state->scratch;
+
+	for (; scan->at < scan->end; scan->at += page) {
+		if (scan->pos == scan->have) {
+			size_t want = (scan->end - scan->at) / page;
+			int64_t n;
+
+			if (want > SHARE_SCRATCH / 8)
+				want = SHARE_SCRATCH / 8;
+			n = share_sys_pread(scan->fd, (uintptr_t)entry, want * 8,
+					    scan->at / page * 8);
+			if (n < 8)
+				return n < 0 ? (int)n : -EIO;
+			scan->pos = 0;
+			scan->have = (size_t)n / 8;
+		}
+		if (entry[scan->pos++] & (ENTRY_PRESENT | ENTRY_SWAPPED)) {
+			run += page;
+			if (scan->max && run >= scan->max * page) {
+				scan->at += page;
+				break;
+			}
+		} else if (run) {
+			scan->pos--;
+			break;
+		}
+	}
+	*start = scan->at - run;
+	*end = scan->at;
+	return run != 0;
+}
+
+int share_scan_next(struct share_scan *scan, uintptr_t *start, uintptr_t *end)
+{
+	while (!scan->slow) {
+		struct region *r = (struct region *)(void *)scan->state->scratch;
+		int err;
+
+		if (scan->pos < scan->have) {
+			*start = r[scan->pos].start;
+			*end = r[scan->pos++].end;
+			return 1;
+		}
+		if (scan->at >= scan->end)
+			return 0;
+		err = scan_ask(scan);
+		if (err == -ENOTTY || err == -EINVAL || err == -ENOSYS || err == -EPERM) {
+			scan->slow = true;
+			scan->have = scan->pos = 0;
+		} else if (err) {
+			return err;
+		}
+	}
+	return scan_slow(scan, start, end);
+}
+
+/* ---- threads ---- */
+
+unsigned int share_threads_count(void)
+{
+	struct stat st;
+
+	/* One link for each thread's folder, beside . and .. */
+	if (stat("/proc/self/task", &st) || st.st_nlink < 3)
+		return 0;
+	return (unsigned int)st.st_nlink - 2;
+}
+
+struct dirent_raw {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+/*
+ * libc keeps the list of a thread's robust mutexes, whose address the kernel tells, in the thread's
+ * control block, and that in the mapping of its stack: at the upper end, with TLS, on x86. There
+ * the kernel also writes by itself (rseq), which must never fail.
+ */
+static bool lives_in(pid_t tid, const struct share_vma *vma, uintptr_t start, uintptr_t end,
+		     size_t page)
+{
+	uintptr_t head = 0, top;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, tid, &head, &size) || head < vma->start ||
+	    head >= vma->end)
+		return false;
+#if defined(__x86_64__)
+	top = (head & ~(page - 1)) + 2 * page;
+#else
+	top = vma->end;
+#endif
+	return start < top && end > vma->start;
+}
+
+bool share_threads_live_in(struct share_state *state, const struct share_vma *vma, uintptr_t start,
+			   uintptr_t end)
+{
+	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	bool found = false;
+	long n;
+	int fd;
+
+	/* Wherever our own frames are (coroutines live in heaps): we write there. */
+	if (start < sp + 65536 && end > sp - 65536)
+		return true;
+	fd = share_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return true;
+	while (!found &&
+	       (n = syscall(SYS_getdents64, fd, state->scratch, (size_t)SHARE_SCRATCH)) > 0)
+		for (long at = 0; at < n && !found;) {
+			struct dirent_raw *d = (struct dirent_raw *)(void *)(state->scratch + at);
+
+			if (d->name[0] != '.')
+				found = lives_in((pid_t)strtol(d->name, NULL, 10), vma, start, end,
+						 state->page);
+			at += d->reclen;
+		}
+	share_sys_close(fd);
+	return found;
+}

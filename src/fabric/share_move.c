@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Moves pages between private memory and the memfd, in place, losing no write of any thread.
+ *
+ *	in:  block writers; copy what is there into the memfd; move the private mapping aside
+ *	     ("park" it); map the memfd in its place; wake the writers; empty the parked mapping
+ *	out: block writers; copy the memfd's pages to the parked mapping; move that back; wake
+ *
+ * Parking, instead of dropping the private mapping, brings back exactly what the program had: the
+ * kernel joins it with its neighbours again, and it keeps what was ever said about it (madvise,
+ * mbind, names). Where every access can be blocked, parking comes before copying: then the copy
+ * reads memory that is not blocked, and cannot wait for itself when a page was reclaimed meanwhile.
+ * Otherwise the copy reads in the kernel, where such a page is an error instead.
+ *
+ * Work is cut in chunks, so that no thread waits long and the copy stays in the caches.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fabric/share_priv.h"
+
+#define CHUNK        (4u << 20)
+#define CHUNK_USER   (512u << 10)
+#define POPULATE_MAX (16u << 20)
+#define PARK_BIT     (1ull << 45)
+
+/* Newer than the headers of some distributions. */
+#define ADVICE_POPULATE_READ   22
+#define ADVICE_POPULATE_WRITE  23
+#define ADVICE_DONTNEED_LOCKED 24
+#define REMAP_MOVE             (MREMAP_MAYMOVE | MREMAP_FIXED)
+#define REMAP_LEAVE_EMPTY      (REMAP_MOVE | 4)
+
+int share_move_begin_in(struct share_state *state, enum share_method *method)
+{
+	unsigned int threads = share_threads_count();
+
+	if (threads == 1)
+		*method = SHARE_ALONE;
+	else if (!share_uffd_ready(state))
+		*method = state->uffd_kernel ? SHARE_BLOCK_ALL : SHARE_BLOCK_USER;
+	else if (threads && share_own_stop(&state->own, threads))
+		*method = SHARE_ALONE;
+	else
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+enum share_method share_move_begin_out(struct share_state *state)
+{
+	unsigned int threads = share_threads_count();
+
+	if (threads == 1)
+		return SHARE_ALONE;
+	if (!share_uffd_ready(state) && state->uffd_shmem)
+		return SHARE_BLOCK_USER;
+	if (threads && share_own_stop(&state->own, threads))
+		return SHARE_ALONE;
+	return SHARE_UNBLOCKED;
+}
+
+void share_move_end(struct share_state *state, enum share_method method)
+{
+	if (method == SHARE_ALONE)
+		share_own_resume(&state->own);
+}
+
+/* ---- stretches of the memfd that hold something ---- */
+
+/* 1 and the first such stretch in [from, to), or 0. */
+static int next_data(const struct share_state *state, uint64_t from, uint64_t to, uint64_t *start,
+		     uint64_t *end)
+{
+	int64_t data = share_sys_lseek(state->fd, from, SEEK_DATA), hole;
+
+	if (data < 0 || (uint64_t)data >= to)
+		return 0;
+	hole = share_sys_lseek(state->fd, (uint64_t)data, SEEK_HOLE);
+	*start = (uint64_t)data;
+	*end = hole < 0 || (uint64_t)hole > to ? to : (uint64_t)hole;
+	return 1;
+}
+
+static void punch(const struct share_state *state, uint64_t offset, size_t len)
+{
+	uint64_t start, end;
+
+	if (!state->keep_file && next_data(state, offset, offset + len, &start, &end))
+		share_sys_punch(state->fd, offset, len);
+}
+
+/* ---- in ---- */
+
+static int copy_in(struct share_state *state, struct share_scan *scan, uintptr_t from, size_t len,
+		   uint64_t offset)
+{
+	uintptr_t at, end;
+	int more;
+
+	scan->max = 0;
+	share_scan_begin(scan, from, from + len);
+	while ((more = share_scan_next(scan, &at, &end)) > 0)
+		while (at < end) {
+			int64_t n = share_sys_pwrite(state->fd, at, end - at, offset + (at - from));
+
+			/* The kernel took the page back, which it may when the program said so: it
+			 * reads as zeros, as the hole does. */
+			if (n == -EFAULT)
+				n = (int64_t)state->page;
+			else if (n <= 0)
+				return n == -ENOSPC || !n ? -ENOMEM : (int)n;
+			else
+				state->stats.bytes_in += (uint64_t)n;
+			at += (uintptr_t)n;
+		}
+	return more;
+}
+
+static int park(uintptr_t start, size_t len, uintptr_t to)
+{
+	uintptr_t r = share_sys_mremap(start, len, REMAP_LEAVE_EMPTY, to);
+
+	/* Too many mappings, or too old a kernel. */
+	return share_sys_failed(r) ? -EOPNOTSUPP : 0;
+}
+
+/* What was parked has been copied: its pages are free, the mapping stays. */
+static void empty_parked(uintptr_t parked, uintptr_t start, size_t len)
+{
+	if (share_sys_madvise(parked, len, MADV_DONTNEED) != -EINVAL)
+		return;
+	/* Locked memory stays so. */
+	share_sys_madvise(parked, len, ADVICE_DONTNEED_LOCKED);
+	syscall(SYS_mlock, start, len);
+}
+
+static int chunk_in(struct share_state *state, enum share_method method, struct share_scan *scan,
+		    int prot, uintptr_t start, size_t len, uintptr_t parked)
+{
+	uintptr_t r;
+	int err;
+
+	punch(state, start, len);
+	if (method != SHARE_ALONE &&
+	    share_uffd_block(state, start, len, method == SHARE_BLOCK_USER))
+		return -EOPNOTSUPP;
+	if (method == SHARE_BLOCK_ALL) {
+		err = park(start, len, parked);
+		if (err)
+			goto unblock;
+		err = copy_in(state, scan, parked, len, start);
+	} else {
+		err = copy_in(state, scan, start, len, start);
+		if (!err)
+			err = park(start, len, parked);
+		if (err)
+			goto unblock;
+	}
+	if (err)
+		goto unpark;
+	r = share_sys_mmap(start, len, prot, MAP_SHARED | MAP_FIXED, state->fd, start);
+	if (share_sys_failed(r)) {
+		err = -EOPNOTSUPP;
+		goto unpark;
+	}
+	if (method != SHARE_ALONE)
+		share_uffd_wake(state, start, len);
+	empty_parked(parked, start, len);
+	return 0;
+unpark:
+	share_sys_mremap(parked, len, REMAP_MOVE, start);
+	if (method != SHARE_ALONE)
+		share_uffd_wake(state, start, len);
+	punch(state, start, len);
+	return err;
+unblock:
+	if (method != SHARE_ALONE)
+		share_uffd_unblock(state, start, len);
+	punch(state, start, len);
+	return err;
+}
+
+/* Room to park: the same place in another part of the address space, so that neighbours join. */
+static uintptr_t reserve_parking(uintptr_t start, size_t len)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	uintptr_t mirror = start ^ PARK_BIT, r;
+
+	r = share_sys_mmap(mirror, len, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+	if (!share_sys_failed(r) && r != mirror) {
+		share_sys_munmap(r, len);
+		r = (uintptr_t)-EEXIST;
+	}
+	return share_sys_failed(r) ? share_sys_mmap(0, len, PROT_NONE, flags, -1, 0) : r;
+}
+
+/* As far as `limit` bytes of pages that hold something: a guess, others may touch more. */
+static uintptr_t chunk_end_in(struct share_scan *scan, uintptr_t start, uintptr_t end, size_t limit)
+{
+	uintptr_t from, to;
+	size_t sum = 0;
+
+	scan->max = limit / scan->state->page;
+	share_scan_begin(scan, start, end);
+	while (share_scan_next(scan, &from, &to) > 0) {
+		if (sum + (to - from) >= limit)
+			return from + (limit - sum);
+		sum += to - from;
+	}
+	return end;
+}
+
+/* Pages that were there before are there again, without a fault each. */
+static void populate(const struct share_state *state, uintptr_t start, uintptr_t end)
+{
+	uint64_t from, to = start;
+
+	while (next_data(state, to, end, &from, &to))
+		share_sys_madvise(from, to - from, ADVICE_POPULATE_READ);
+}
+
+int share_move_in(struct share_state *state, enum share_method method, const struct share_vma *vma,
+		  uintptr_t start, uintptr_t end, uintptr_t *done, uintptr_t *parked)
+{
+	size_t limit = method == SHARE_BLOCK_USER ? CHUNK_USER : CHUNK;
+	uintptr_t at = start, chunk;
+	struct share_scan scan;
+	int err;
+
+	*done = start;
+	*parked = reserve_parking(start, end - start);
+	if (share_sys_failed(*parked))
+		return -EOPNOTSUPP;
+	err = share_scan_open(&scan, state);
+	while (!err && at < end) {
+		chunk = chunk_end_in(&scan, at, end, limit);
+		err = chunk_in(state, method, &scan, vma->prot, at, chunk - at,
+			       *parked + (at - start));
+		if (!err)
+			at = chunk;
+	}
+	if (scan.fd >= 0)
+		share_scan_close(&scan);
+	if (err)
+		share_sys_munmap(*parked + (at - start), end - at);
+	else if (end - start <= POPULATE_MAX)
+		populate(state, start, end);
+	*done = at;
+	return err;
+}
+
+/* ---- out ---- */
+
+static int copy_out(struct share_state *state, uint64_t offset, size_t len, uintptr_t to)
+{
+	uint64_t from, end = offset;
+
+	while (next_data(state, end, offset + len, &from, &end))
+		while (from < end) {
+			int64_t n =
+				share_sys_pread(state->fd, to + (from - offset), end - from, from);
+
+			if (n <= 0)
+				return n ? (int)n : -EIO;
+			state->stats.bytes_out += (uint64_t)n;
+			from += (uint64_t)n;
+		}
+	return 0;
+}
+
+/* Moves len bytes of mappings, however many there are; returns how far it came. */
+static size_t move_mappings(const struct share_state *state, uintptr_t from, size_t len,
+			    uintptr_t to)
+{
+	uintptr_t r = share_sys_mremap(from, len, REMAP_MOVE, to);
+	size_t half = len / 2 & ~(state->page - 1), n;
+
+	if (!share_sys_failed(r))
+		return len;
+	/* -EFAULT: more than one mapping, which the kernel moves one by one. */
+	if (r != (uintptr_t)-EFAULT || !half)
+		return 0;
+	n = move_mappings(state, from, half, to);
+	return n < half ? n : half + move_mappings(state, from + half, len - half, to + half);
+}
+
+/* Writes to every page, changing nothing, whatever other threads do. */
+__attribute__((no_sanitize("thread", "address"))) static void touch(uintptr_t start, uintptr_t end,
+								    size_t page)
+{
+	for (uintptr_t at = start; at < end; at += page)
+		__atomic_fetch_or((uint8_t *)at, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * Nobody can be blocked: a private mapping of the memfd shows the same contents at once, and each
+ * page is copied by the first write to it. Those are ours, and then the memfd can go.
+ */
+static int switch_private(struct share_state *state, uintptr_t start, size_t len, uint64_t offset,
+			  int prot, uintptr_t parked)
+{
+	uintptr_t r = share_sys_mmap(start, len, prot, MAP_PRIVATE | MAP_FIXED, state->fd, offset);
+	uint64_t from, end = offset;
+
+	if (share_sys_failed(r))
+		return -ENOMEM;
+	while (next_data(state, end, offset + len, &from, &end)) {
+		uintptr_t at = start + (from - offset);
+
+		if (share_sys_madvise(at, end - from, ADVICE_POPULATE_WRITE))
+			touch(at, at + (end - from), state->page);
+		state->stats.bytes_out += end - from;
+	}
+	if (parked)
+		share_sys_munmap(parked, len);
+	punch(state, offset, len);
+	return 0;
+}
+
+/* *moved is how much became private, all or nothing of it unless the kernel is out of mappings. */
+static int chunk_out(struct share_state *state, enum share_method method, uintptr_t start,
+		     size_t len, uint64_t offset, int prot, uintptr_t parked, size_t *moved)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	bool block = method != SHARE_ALONE && (prot & PROT_WRITE);
+	uintptr_t room = parked;
+	int err;
+
+	if (block && (method == SHARE_UNBLOCKED || share_uffd_block(state, start, len, true))) {
+		err = switch_private(state, start, len, offset, prot, parked);
+		*moved = err ? 0 : len;
+		return err;
+	}
+	*moved = 0;
+	if (!room)
+		room = share_sys_mmap(0, len, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	err = share_sys_failed(room) ? -ENOMEM : share_sys_mprotect(room, len, rw);
+	if (!err)
+		err = copy_out(state, offset, len, room);
+	if (!err && prot != rw)
+		err = share_sys_mprotect(room, len, prot);
+	if (!err) {
+		*moved = move_mappings(state, room, len, start);
+		err = *moved == len ? 0 : -ENOMEM;
+	}
+	if (block) {
+		share_uffd_wake(state, start, *moved);
+		if (*moved < len)
+			share_uffd_unblock(state, start + *moved, len - *moved);
+	}
+	if (*moved)
+		punch(state, offset, *moved);
+	if (err && parked)
+		share_sys_madvise(parked + *moved, len - *moved, MADV_DONTNEED);
+	else if (err && !share_sys_failed(room))
+		share_sys_munmap(room + *moved, len - *moved);
+	return err;
+}
+
+static uint64_t chunk_end_out(const struct share_state *state, uint64_t offset, uint64_t end,
+			      size_t limit)
+{
+	uint64_t from, to = offset, sum = 0;
+
+	while (next_data(state, to, end, &from, &to)) {
+		if (sum + (to - from) >= limit)
+			return from + (limit - sum);
+		sum += to - from;
+	}
+	return end;
+}
+
+int share_move_out(struct share_state *state, enum share_method method, uintptr_t start,
+		   uintptr_t end, uint64_t offset, int prot, uintptr_t parked, uintptr_t *done)
+{
+	size_t limit = method == SHARE_BLOCK_USER ? CHUNK_USER : CHUNK, moved;
+	int err = 0;
+
+	*done = start;
+	while (!err && *done < end) {
+		uint64_t at = offset + (*done - start);
+
+		err = chunk_out(state, method, *done,
+				chunk_end_out(state, at, offset + (end - start), limit) - at, at,
+				prot, parked ? parked + (*done - start) : 0, &moved);
+		*done += moved;
+	}
+	return err;
+}

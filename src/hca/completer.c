@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The completer: answers to our requests, and the lack of them (IBTA volume 1, 9.7.6 and 9.9.2.1).
+ * Lock held, inside a guard.
+ */
+#include <string.h>
+
+#include "hca/send.h"
+
+static struct req_slot *head_slot(struct requester *r)
+{
+	return r->head == r->tail ? NULL : &r->window[r->head & (QP_WINDOW - 1)];
+}
+
+static bool is_read(uint8_t op)
+{
+	return op == HCA_OP_READ || op == HCA_OP_CMP_SWAP || op == HCA_OP_FETCH_ADD;
+}
+
+static void progress(struct requester *r)
+{
+	r->progress = true;
+	r->retries = 0;
+	r->rnr_retries = 0;
+}
+
+static void pop(struct qp *qp, struct req_slot *slot)
+{
+	struct req_slot done = *slot;
+
+	qp->req.head++;
+	if (is_read(done.op))
+		qp->req.reads--;
+	requester_complete(qp, &done, HCA_SUCCESS, 0);
+}
+
+/* Completes what an acknowledgement of `psn` covers. A read is done by its data only. */
+void completer_done_up_to(struct qp *qp, uint32_t psn)
+{
+	struct requester *r = &qp->req;
+	struct req_slot *slot;
+
+	while ((slot = head_slot(r)) && psn_diff(psn, slot->last_psn) >= 0) {
+		if (is_read(slot->op) && slot->got < slot->length)
+			break;
+		/* Partly sent and acknowledged as a whole: the peer is not honest. */
+		if (r->partial && r->head + 1 == r->tail)
+			break;
+		pop(qp, slot);
+		progress(r);
+	}
+	while ((slot = head_slot(r)) && slot->local)
+		pop(qp, slot);
+}
+
+/* The oldest request ends in an error, and the queue pair with it. */
+static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
+{
+	struct requester *r = &qp->req;
+	struct req_slot *slot = head_slot(r), done;
+
+	if (!slot)
+		return;
+	done = *slot;
+	if (r->partial && r->head + 1 == r->tail) {
+		r->next += done.blocks;
+		r->partial = false;
+	}
+	r->head++;
+	requester_complete(qp, &done, status, vendor);
+	qp_fail_send(qp);
+}
+
+static void receiver_not_ready(struct qp *qp, const struct hca_pkt *pkt)
+{
+	struct requester *r = &qp->req;
+
+	if (qp->attr.rnr_retry != 7 && r->rnr_retries++ >= qp->attr.rnr_retry) {
+		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
+		return;
+	}
+	requester_rewind(qp);
+	r->progress = true;
+	r->rnr_until = timer_now() + timer_rnr_ns(pkt->ack.syndrome & 0x1f);
+	timer_start(qp, r->rnr_until);
+}
+
+static void negative(struct qp *qp, const struct hca_pkt *pkt)
+{
+	switch (pkt->ack.syndrome) {
+	case HCA_SYN_NAK_SEQ:
+		if (qp->req.retries++ >= qp->attr.retry_cnt)
+			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
+		else
+			requester_rewind(qp);
+		break;
+	case HCA_SYN_NAK_REF:
+		if (qp->peer)
+			qp->peer->no_refs = true;
+		requester_rewind(qp);
+		break;
+	case HCA_SYN_NAK_INVALID:
+		fail_head(qp, HCA_REM_INV_REQ_ERR, SYN_REMOTE_INVALID);
+		break;
+	case HCA_SYN_NAK_ACCESS:
+		fail_head(qp, HCA_REM_ACCESS_ERR, SYN_REMOTE_ACCESS);
+		break;
+	default:
+		fail_head(qp, HCA_REM_OP_ERR, SYN_REMOTE_OP);
+		break;
+	}
+}
+
+/* A NAK or RNR names the request that it refuses; all before it are acknowledged. */
+static void refused(struct qp *qp, const struct hca_pkt *pkt)
+{
+	completer_done_up_to(qp, psn_add(pkt->psn, HCA_PSN_MASK));
+	if (!head_slot(&qp->req))
+		return;
+	if ((pkt->ack.syndrome & HCA_SYN_KIND) == HCA_SYN_RNR)
+		receiver_not_ready(qp, pkt);
+	else
+		negative(qp, pkt);
+}
+
+/* Data of a read, or the old value of an atomic, for the request at the window's head. */
+static void returned(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload)
+{
+	struct requester *r = &qp->req;
+	struct req_slot *slot;
+	struct hca_list list;
+	struct hca_send s;
+	bool good;
+
+	completer_done_up_to(qp, psn_add(pkt->psn, HCA_PSN_MASK));
+	slot = head_slot(r);
+	if (!slot || !is_read(slot->op) ||
+	    pkt->psn != psn_add(slot->first_psn, slot->got / HCA_FABRIC_MTU))
+		return; /* an answer to an earlier attempt */
+	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
+	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);
+	if (!good) {
+		fail_head(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		return;
+	}
+	if ((pkt->op & HCA_PKT_OPCODE_MASK) == HCA_PKT_ATOMIC_ACK) {
+		good = list.total >= 8 && hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
+		slot->got = 8;
+	} else {
+		good = slot->got + (uint64_t)pkt->len <= slot->length &&
+		       hca_mem_copy(&list, slot->got, payload, 0, pkt->len);
+		slot->got += pkt->len;
+	}
+	if (!good) {
+		fail_head(qp, HCA_BAD_RESP_ERR, SYN_BAD_RESPONSE);
+		return;
+	}
+	progress(r);
+	completer_done_up_to(qp, pkt->psn);
+}
+
+void completer_packet(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload)
+{
+	struct requester *r = &qp->req;
+	struct req_slot *slot = head_slot(r);
+
+	if (qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD)
+		return;
+	/* Only what speaks of something in the window counts. */
+	if (!slot || pkt->sqpn != qp->attr.dest_qpn || psn_diff(pkt->psn, slot->first_psn) < 0 ||
+	    psn_diff(pkt->psn, r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn) > 0)
+		return;
+	switch (pkt->op & HCA_PKT_OPCODE_MASK) {
+	case HCA_PKT_ACK:
+		if ((pkt->ack.syndrome & HCA_SYN_KIND) == 0)
+			completer_done_up_to(qp, pkt->psn);
+		else
+			refused(qp, pkt);
+		break;
+	default:
+		returned(qp, pkt, payload);
+		break;
+	}
+	requester_run(qp);
+}
+
+void completer_timeout(struct qp *qp, uint64_t now_ns)
+{
+	struct requester *r = &qp->req;
+	uint64_t again = timer_ack_ns(qp->attr.timeout);
+
+	if (r->rnr_until && now_ns >= r->rnr_until) {
+		r->rnr_until = 0;
+		requester_run(qp);
+	}
+	if (!r->timeout_at || now_ns < r->timeout_at)
+		return;
+	r->timeout_at = 0;
+	if (!head_slot(r) || !again)
+		return;
+	if (!r->progress && !r->rnr_until) {
+		if (r->retries++ >= qp->attr.retry_cnt) {
+			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
+			return;
+		}
+		requester_rewind(qp);
+		requester_run(qp);
+	}
+	r->progress = false;
+	if (head_slot(r))
+		timer_start(qp, now_ns + again);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues. An entry is written by the format, its owner bit last; a poller needs no lock
+ * against us. What is guarded by the CQ's lock: the producer index, arming, and the ring's
+ * exchange on resize.
+ */
+#include "hca/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "hca/async.h"
+#include "hca/cq_priv.h"
+#include "hca/guard.h"
+#include "util/explain.h"
+
+#define CI_MASK 0xffffffu
+
+uint64_t hca_clock(const struct hca_adapter *a)
+{
+	struct timespec now;
+	uint64_t ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = now.tv_sec * 1000000000ull + now.tv_nsec;
+	if (a->model->core_clock_khz == 1000000)
+		return ns;
+	return (unsigned __int128)ns * a->model->core_clock_khz / 1000000;
+}
+
+int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out)
+{
+	static atomic_uint next = 1;
+	struct hca_cq *cq;
+	int err = hca_ctx_take(init->ctx, HCA_KIND_CQ);
+
+	if (err)
+		return err;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq) {
+		hca_ctx_drop(init->ctx, HCA_KIND_CQ);
+		return -ENOMEM;
+	}
+	cq->ctx = init->ctx;
+	cq->format = init->format;
+	cq->buf = init->buf;
+	cq->size = init->size;
+	cq->entry_size = init->entry_size;
+	cq->db = init->db;
+	cq->channel = init->channel;
+	cq->ignore_overrun = init->ignore_overrun;
+	cq->user = init->user;
+	cq->cqn = atomic_fetch_add(&next, 1) & 0xffffff;
+	if (cq->channel)
+		atomic_fetch_add(&cq->channel->users, 1);
+	*out = cq;
+	return 0;
+}
+
+int hca_cq_destroy(struct hca_cq *cq)
+{
+	unsigned int users = atomic_load(&cq->users);
+
+	if (users)
+		return explain(EBUSY, "%u queues complete into the completion queue", users);
+	hca_async_forget(cq->ctx->async, cq->user);
+	hca_cq_forget_events(cq);
+	if (cq->channel)
+		atomic_fetch_sub(&cq->channel->users, 1);
+	hca_ctx_drop(cq->ctx, HCA_KIND_CQ);
+	free(cq);
+	return 0;
+}
+
+void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
+		   uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg), void *arg)
+{
+	fabric_lock(&cq->lock);
+	cq->pi = move(cq, buf, size, arg);
+	cq->buf = buf;
+	cq->size = size;
+	fabric_unlock(&cq->lock);
+}
+
+static void fire(struct hca_cq *cq)
+{
+	cq->arm = HCA_ARM_NONE;
+	if (cq->channel)
+		hca_channel_post(cq->channel, cq);
+}
+
+void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
+{
+	fabric_lock(&cq->lock);
+	if (cq->arm < arm)
+		cq->arm = arm;
+	/* Unsolicited entries that wait do not count for a solicited request. */
+	if (cq->arm == HCA_ARM_NEXT && ((cq->pi - consumer) & CI_MASK))
+		fire(cq);
+	fabric_unlock(&cq->lock);
+}
+
+static void overrun(struct hca_cq *cq)
+{
+	cq->failed = true;
+	hca_async_post(cq->ctx->async, HCA_EVENT_CQ_ERR, cq->user);
+	explain_note("a completion queue of %u entries overran; poll it faster or make it as deep as "
+		     "all work requests that complete into it",
+		     cq->size);
+}
+
+void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)
+{
+	fabric_lock(&cq->lock);
+	if (unlikely(cq->failed))
+		goto unlock;
+	if (unlikely(!cq->ignore_overrun &&
+		     ((cq->pi - cq->format->cq_consumer(cq)) & CI_MASK) >= cq->size)) {
+		overrun(cq);
+		goto unlock;
+	}
+	cq->format->cqe_write(cq, cq->pi++, cqe);
+	if (unlikely(cq->arm) &&
+	    (cq->arm == HCA_ARM_NEXT || cqe->solicited || cqe->status != HCA_SUCCESS))
+		fire(cq);
+unlock:
+	fabric_unlock(&cq->lock);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Guards: how memory and objects are known to be out of use before they go.
+ *
+ * A thread that moves data or follows a number to an object does so between hca_guard_enter() and
+ * hca_guard_exit(). Who unmakes an entry first makes it unfindable, then waits until every guard
+ * that was closed at that moment has opened: in this process, and for memory also in every linked
+ * peer, since peers carry out their own accesses. The cells lie in the process segment, one line
+ * per thread. A peer that dies takes its guards with it.
+ *
+ * Sections never wait for anything, and nest.
+ */
+#ifndef HCA_GUARD_H
+#define HCA_GUARD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "util/api.h"
+
+#define HCA_GUARD_CELLS 1024
+
+struct hca_guard_cell {
+	/* Odd inside a section. Its thread writes; who waits reads. */
+	_Alignas(64) _Atomic uint64_t section;
+	_Atomic uint32_t taken; /* owner process only */
+};
+
+struct hca_guard_area {
+	_Alignas(64) _Atomic uint32_t high; /* cells in use lie below */
+	struct hca_guard_cell cell[HCA_GUARD_CELLS];
+};
+
+struct hca_guard_self {
+	struct hca_guard_cell *cell;
+	uint64_t section;
+	uint32_t depth;
+};
+
+extern _Thread_local struct hca_guard_self hca_guard_self __attribute__((tls_model("initial-exec")));
+
+/* Finds the calling thread a cell; when all are taken it shares the last one under a lock. */
+void hca_guard_attach(void);
+
+static inline void hca_guard_enter(void)
+{
+	struct hca_guard_self *self = &hca_guard_self;
+
+	if (self->depth++)
+		return;
+	if (unlikely(!self->cell))
+		hca_guard_attach();
+	/* [G1] pairs with wait_area(): the mark before any look at an entry. An exchange, because a
+	 * store alone may be overtaken by the loads that follow. */
+	atomic_exchange_explicit(&self->cell->section, ++self->section, memory_order_seq_cst);
+}
+
+static inline void hca_guard_exit(void)
+{
+	struct hca_guard_self *self = &hca_guard_self;
+
+	if (--self->depth)
+		return;
+	/* [G2] pairs with wait_area(): every access of the section before its end */
+	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_release);
+}
+
+/* Waits for the sections of this process; not from inside one. */
+void hca_guard_wait(void);
+/* The same, and for those of every linked peer. */
+void hca_guard_wait_all(void);
+
+/* fork: the child's only thread starts outside of any section, with cells of its own. */
+void hca_guard_forked(void);
+
+#endif

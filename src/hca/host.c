@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter's side of the fabric: joins it, keeps one struct per linked process, and hands
+ * records to queue pairs.
+ *
+ * Locks, outermost first: link receive lock (the fabric's, during a drain), QP, link send lock or
+ * CQ, innermost. peers_lock guards the array of peers; finding one takes no lock but needs a
+ * guard, since a peer is freed only after the guards have passed.
+ */
+#include "hca/host.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fabric/link.h"
+#include "fabric/service.h"
+#include "hca/grh.h"
+#include "hca/qp_priv.h"
+#include "util/explain.h"
+
+#define DRAIN_MOST 256
+
+static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct hca_peer *) peers[FABRIC_SLOTS];
+static struct hca_segment *segment;
+static bool vm_allowed;
+
+struct hca_segment *hca_host_segment(void)
+{
+	return segment;
+}
+
+/* ---- peers ---- */
+
+bool hca_peer_is_up(const struct hca_peer *peer)
+{
+	return fabric_link_state(peer->link) == FABRIC_LINK_UP;
+}
+
+void hca_peer_kill(struct hca_peer *peer)
+{
+	fabric_link_kill(peer->link);
+}
+
+struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait)
+{
+	/* [H1] pairs with link_up(): the peer before its pointer */
+	struct hca_peer *peer =
+		atomic_load_explicit(&peers[fabric_id_slot(id)], memory_order_acquire);
+	struct fabric_link *link;
+
+	*wait = false;
+	if (likely(peer && peer->id == id && hca_peer_is_up(peer)))
+		return peer;
+	link = fabric_link_get(id);
+	if (!link)
+		return NULL;
+	/* UP but not yet in the array: link_up() is on its way. */
+	*wait = fabric_link_state(link) != FABRIC_LINK_DEAD;
+	fabric_link_put(link);
+	return NULL;
+}
+
+void hca_host_for_each_peer(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
+{
+	pthread_mutex_lock(&peers_lock);
+	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
+		struct hca_peer *peer = atomic_load(&peers[i]);
+
+		if (peer && !peer->is_self)
+			fn(peer, arg);
+	}
+	pthread_mutex_unlock(&peers_lock);
+}
+
+/* Does the kernel let us into the peer's memory? Its segment's address is not known: any will do. */
+static bool try_vm(const struct hca_peer *peer)
+{
+	char byte;
+	struct iovec here = { &byte, 1 }, there = { (void *)0x10000, 1 };
+
+	if (!vm_allowed || !peer->pid)
+		return false;
+	/* EFAULT says that we were let in and found nothing there. */
+	return process_vm_readv(peer->pid, &here, 1, &there, 1, 0) == 1 || errno == EFAULT;
+}
+
+static void link_up(struct fabric_link *link)
+{
+	struct hca_peer *peer = calloc(1, sizeof(*peer));
+
+	if (!peer) {
+		fabric_link_kill(link);
+		return;
+	}
+	peer->link = fabric_link_hold(link);
+	peer->id = fabric_link_peer(link);
+	peer->segment = fabric_link_segment(link);
+	peer->is_self = fabric_link_is_self(link);
+	peer->pid = fabric_link_peer_pid(link);
+	pthread_mutex_init(&peer->map_lock, NULL);
+	if (!peer->is_self && fabric_link_peer_share_fd(link) >= 0)
+		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link));
+	peer->can_vm = !peer->is_self && try_vm(peer);
+	link->user = peer;
+	pthread_mutex_lock(&peers_lock);
+	/* [H1] */
+	atomic_store_explicit(&peers[fabric_id_slot(peer->id)], peer, memory_order_release);
+	pthread_mutex_unlock(&peers_lock);
+	hca_host_wake_qps();
+}
+
+static void free_mappings(struct hca_peer *peer)
+{
+	for (uint32_t i = 0; i < HCA_TABLE_HALF; i++) {
+		_Atomic(void *) *leaf = atomic_load(&peer->mappings.top[i]);
+
+		for (uint32_t k = 0; leaf && k < HCA_TABLE_HALF; k++) {
+			struct hca_mapping *m = atomic_load(&leaf[k]);
+
+			if (m) {
+				share_view_unmap(&peer->view, m->base, m->length);
+				free(m);
+			}
+		}
+		free((void *)leaf);
+	}
+}
+
+static struct hca_peer *dead_peer;
+
+static void drop_peer(struct qp *qp)
+{
+	fabric_lock(&qp->pub.lock);
+	if (qp->peer == dead_peer)
+		qp->peer = NULL;
+	fabric_unlock(&qp->pub.lock);
+}
+
+static void link_down(struct fabric_link *link)
+{
+	struct hca_peer *peer = link->user;
+
+	if (!peer) {
+		hca_host_wake_qps(); /* it never came up: who waits must go another way */
+		return;
+	}
+	pthread_mutex_lock(&peers_lock);
+	if (atomic_load(&peers[fabric_id_slot(peer->id)]) == peer)
+		atomic_store(&peers[fabric_id_slot(peer->id)], NULL);
+	pthread_mutex_unlock(&peers_lock);
+	dead_peer = peer;
+	qp_for_each(drop_peer);
+	hca_guard_wait();
+	/* A section that began before may have put it back. */
+	qp_for_each(drop_peer);
+	hca_guard_wait();
+	hca_host_room(peer);
+	free_mappings(peer);
+	if (peer->can_map)
+		share_view_fini(&peer->view);
+	link->user = NULL;
+	fabric_link_put(link);
+	pthread_mutex_destroy(&peer->map_lock);
+	free(peer);
+	hca_host_wake_qps();
+}
+
+/* ---- mappings ---- */
+
+static void unmap_later(void *arg)
+{
+	struct hca_mapping *m = arg;
+
+	/* Threads that found it before it was replaced are inside a guard. The peer itself cannot
+	 * go meanwhile: it goes on this thread. */
+	hca_guard_wait();
+	share_view_unmap(&m->peer->view, m->base, m->length);
+	free(m);
+}
+
+static struct hca_mapping *make_mapping(struct hca_peer *peer, const struct hca_mr_entry *entry,
+					uint32_t key)
+{
+	struct hca_mapping *m = malloc(sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->key = key;
+	m->peer = peer;
+	m->length = entry->length;
+	m->base = share_view_map(&peer->view, entry->va, entry->length);
+	if (!m->base) {
+		free(m);
+		return NULL;
+	}
+	return m;
+}
+
+char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key)
+{
+	struct hca_mapping *m, *old;
+
+	if (peer->is_self)
+		return (char *)(uintptr_t)entry->va;
+	m = hca_table_find(&peer->mappings, key >> 8);
+	if (likely(m && m->key == key))
+		return m->base;
+	if (!peer->can_map || !(entry->flags & HCA_MR_SHARED))
+		return NULL;
+	pthread_mutex_lock(&peer->map_lock);
+	old = hca_table_find(&peer->mappings, key >> 8);
+	if (old && old->key == key) {
+		m = old;
+	} else {
+		m = make_mapping(peer, entry, key);
+		if (m && hca_table_set(&peer->mappings, key >> 8, m)) {
+			share_view_unmap(&peer->view, m->base, m->length);
+			free(m);
+			m = NULL;
+		} else if (m && old) {
+			fabric_service_run(unmap_later, old);
+		}
+	}
+	pthread_mutex_unlock(&peer->map_lock);
+	return m ? m->base : NULL;
+}
+
+/* ---- waiting queue pairs ---- */
+
+static void run_qp(struct qp *qp)
+{
+	hca_guard_enter();
+	fabric_lock(&qp->pub.lock);
+	if (!qp->dying) {
+		responder_continue(qp);
+		responder_send_ack(qp);
+		requester_run(qp);
+	}
+	fabric_unlock(&qp->pub.lock);
+	hca_guard_exit();
+}
+
+void hca_host_wake_qps(void)
+{
+	qp_for_each(run_qp);
+}
+
+/* Everybody who found no room tries again; who finds none again comes back to the list. */
+void hca_host_room(struct hca_peer *peer)
+{
+	struct qp *qp, *next;
+
+	hca_guard_enter();
+	pthread_mutex_lock(&peer->map_lock);
+	qp = peer->blocked;
+	peer->blocked = NULL;
+	pthread_mutex_unlock(&peer->map_lock);
+	for (; qp; qp = next) {
+		fabric_lock(&qp->pub.lock);
+		next = qp->blocked_next;
+		qp->req.blocked = false;
+		fabric_unlock(&qp->pub.lock);
+		run_qp(qp);
+	}
+	hca_guard_exit();
+}
+
+static void room(struct fabric_link *link)
+{
+	if (link->user)
+		hca_host_room(link->user);
+}
+
+static void forget_blocked(struct hca_peer *peer, struct qp *qp)
+{
+	struct qp **at;
+
+	pthread_mutex_lock(&peer->map_lock);
+	for (at = &peer->blocked; *at; at = &(*at)->blocked_next)
+		if (*at == qp) {
+			*at = qp->blocked_next;
+			break;
+		}
+	pthread_mutex_unlock(&peer->map_lock);
+}
+
+void hca_host_forget_qp(struct qp *qp)
+{
+	pthread_mutex_lock(&peers_lock);
+	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
+		struct hca_peer *peer = atomic_load(&peers[i]);
+
+		if (peer)
+			forget_blocked(peer, qp);
+	}
+	pthread_mutex_unlock(&peers_lock);
+}
+
+/* ---- receiving ---- */
+
+/* Follows references into the sender's memory. */
+static bool follow(struct hca_peer *peer, const struct hca_pkt *pkt, const char *body,
+		   struct hca_list *list)
+{
+	struct hca_ref ref;
+
+	list->count = 0;
+	list->total = 0;
+	for (unsigned int i = 0; i < pkt->refs; i++) {
+		struct hca_seg *seg = &list->seg[list->count++];
+		const struct hca_mr_entry *e;
+		char *base;
+
+		memcpy(&ref, body + i * sizeof(ref), sizeof(ref));
+		e = &peer->segment->mr[ref.key >> 8];
+		if (atomic_load_explicit(&e->key, memory_order_acquire) != ref.key ||
+		    ref.len > e->length || ref.addr < e->iova ||
+		    ref.addr - e->iova > e->length - ref.len)
+			return false;
+		*seg = (struct hca_seg){ .len = ref.len, .kind = HCA_SEG_PLAIN };
+		base = hca_peer_map(peer, e, ref.key);
+		if (base) {
+			seg->ptr = base + (ref.addr - e->iova);
+		} else if (peer->can_vm) {
+			seg->ptr = (char *)(uintptr_t)(e->va + (ref.addr - e->iova));
+			seg->kind = HCA_SEG_REMOTE;
+			seg->pid = peer->pid;
+		} else {
+			return false;
+		}
+		list->total += ref.len;
+	}
+	return true;
+}
+
+static bool take_payload(struct hca_peer *peer, struct hca_pkt *pkt, const char *body, uint32_t len,
+			 struct hca_list *list, const uint8_t **grh)
+{
+	*grh = NULL;
+	if (pkt->flags & HCA_PKT_BY_REF) {
+		if (pkt->refs > HCA_MAX_SGE || len < pkt->refs * sizeof(struct hca_ref))
+			return false;
+		if (!follow(peer, pkt, body, list) || list->total != pkt->len) {
+			/* A list that fails as soon as it is copied: the responder then says so. */
+			list->count = 1;
+			list->total = pkt->len;
+			list->seg[0] = (struct hca_seg){ .kind = HCA_SEG_REMOTE, .len = pkt->len };
+		}
+		return true;
+	}
+	if (len < pkt->len)
+		return false;
+	if (pkt->flags & HCA_PKT_GRH) {
+		if (pkt->len < HCA_GRH_BYTES)
+			return false;
+		*grh = (const uint8_t *)body;
+		body += HCA_GRH_BYTES;
+		pkt->len -= HCA_GRH_BYTES;
+	}
+	list->count = 1;
+	list->total = pkt->len;
+	list->seg[0] = (struct hca_seg){ .ptr = (char *)body, .len = pkt->len };
+	return true;
+}
+
+static bool is_answer(uint8_t op)
+{
+	op &= HCA_PKT_OPCODE_MASK;
+	return op >= HCA_PKT_READ_RESP_FIRST && op <= HCA_PKT_ATOMIC_ACK;
+}
+
+static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
+{
+	struct hca_list list;
+	const uint8_t *grh;
+	struct hca_pkt pkt;
+	struct qp *qp;
+
+	if (unlikely(len < sizeof(pkt)))
+		return false;
+	memcpy(&pkt, record, sizeof(pkt));
+	if (unlikely(!take_payload(peer, &pkt, record + sizeof(pkt), len - sizeof(pkt), &list, &grh)))
+		return false;
+	qp = qp_find(pkt.dqpn);
+	if (unlikely(!qp))
+		return true;
+	fabric_lock(&qp->pub.lock);
+	if (likely(!qp->dying)) {
+		if (is_answer(pkt.op))
+			completer_packet(qp, &pkt, &list);
+		else
+			responder_packet(qp, peer, &pkt, &list, grh);
+	}
+	fabric_unlock(&qp->pub.lock);
+	return true;
+}
+
+static void send_acks(struct hca_peer *peer)
+{
+	for (unsigned int i = 0; i < peer->ack_count; i++) {
+		struct qp *qp = peer->ack[i];
+
+		fabric_lock(&qp->pub.lock);
+		if (!qp->dying)
+			responder_send_ack(qp);
+		fabric_unlock(&qp->pub.lock);
+	}
+	peer->ack_count = 0;
+}
+
+static unsigned int drain(struct fabric_link *link)
+{
+	struct hca_peer *peer = link->user;
+	unsigned int n = 0;
+	const void *record;
+	uint32_t len;
+
+	if (unlikely(!peer))
+		return 0;
+	hca_guard_enter();
+	while (n < DRAIN_MOST && (record = fabric_link_peek(link, &len))) {
+		if (unlikely(!dispatch(peer, record, len))) {
+			fabric_link_corrupt(link);
+			break;
+		}
+		fabric_link_release(link);
+		n++;
+	}
+	if (peer->ack_count)
+		send_acks(peer);
+	hca_guard_exit();
+	return n;
+}
+
+/* ---- joining ---- */
+
+static uint64_t timers(uint64_t now_ns)
+{
+	return timer_run(now_ns);
+}
+
+static void forked(void)
+{
+	for (unsigned int i = 0; i < FABRIC_SLOTS; i++)
+		atomic_store(&peers[i], NULL);
+	pthread_mutex_init(&peers_lock, NULL);
+	pthread_mutex_init(&join_lock, NULL);
+	hca_guard_forked();
+	hca_qp_forked();
+	timer_forked();
+}
+
+static const struct fabric_config config = {
+	.segment_size = sizeof(struct hca_segment),
+	.share_fd = share_fd,
+	.drain = drain,
+	.link_up = link_up,
+	.link_down = link_down,
+	.room = room,
+	.timers = timers,
+	.forked = forked,
+};
+
+int hca_host_join(void)
+{
+	const char *vm = getenv("VERBENA_VM");
+	int err = 0;
+
+	pthread_mutex_lock(&join_lock);
+	if (!fabric_is_up()) {
+		vm_allowed = !vm || strcmp(vm, "off");
+		err = fabric_init(&config);
+		if (!err)
+			segment = fabric_segment_self();
+		else
+			explain(-err, "this process cannot join the host's fabric: %s",
+				strerror(-err));
+	}
+	pthread_mutex_unlock(&join_lock);
+	return err;
+}
+
+void hca_poll(void)
+{
+	fabric_poll_enter();
+	fabric_poll_links();
+}
+
+void hca_poll_pause(void)
+{
+	fabric_poll_leave();
+	fabric_poll_links();
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter in its host: the process segment's layout, the peers that this process is linked to,
+ * and the upcalls of the fabric. Joined by the first open context, left when the process ends.
+ */
+#ifndef HCA_HOST_H
+#define HCA_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+#include "fabric/segment.h"
+#include "fabric/share.h"
+#include "hca/guard.h"
+#include "hca/mr.h"
+#include "hca/table.h"
+
+struct fabric_link;
+struct qp;
+
+#define HCA_MR_ENTRIES (1u << 24)
+#define HCA_DOORS      (1u << 24)
+
+/*
+ * A door tells peers what they may do on behalf of a queue pair without asking: its word changes
+ * with every change of state. Written by the owner under the QP's lock.
+ */
+struct hca_door {
+	/* moves with every change; bit 0: requests of peer_qpn are welcome */
+	_Atomic uint64_t word;
+	uint32_t pdn;
+	uint32_t access; /* remote rights of the QP */
+	uint32_t peer_qpn;
+	uint32_t first_psn; /* that the owner expected when it went to RTR */
+};
+
+struct hca_segment {
+	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
+	_Alignas(4096) struct hca_guard_area guards;
+	_Alignas(1 << 20) struct hca_mr_entry mr[HCA_MR_ENTRIES];
+	struct hca_door door[HCA_DOORS];
+};
+
+/* Joins the fabric; once per process, and again in a forked child. */
+int hca_host_join(void);
+struct hca_segment *hca_host_segment(void);
+
+/* ---- peers ---- */
+
+/* A region of a peer, mapped here. */
+struct hca_mapping {
+	uint32_t key;
+	char *base; /* local address of the region's first byte */
+	uint64_t length;
+	struct hca_peer *peer;
+};
+
+struct hca_peer {
+	struct fabric_link *link;
+	struct hca_segment *segment;
+	fabric_id_t id;
+	struct share_view view;
+	bool can_map; /* its share memfd is here */
+	bool can_vm;  /* process_vm_* works on it */
+	bool is_self;
+	bool no_refs; /* it said that it cannot fetch from us */
+	int pid;
+	pthread_mutex_t map_lock;
+	struct hca_table mappings; /* by key index: struct hca_mapping */
+	/* QPs whose acknowledgement waits for the end of a drain; receive lock held */
+	struct qp *ack[16];
+	unsigned int ack_count;
+	/* QPs that found no room; guarded by map_lock */
+	struct qp *blocked;
+};
+
+/*
+ * The peer of this id when its link is up; NULL otherwise, and *wait says whether the link is being
+ * made (the QPs are called when it is up). Inside a guard.
+ */
+struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
+
+bool hca_peer_is_up(const struct hca_peer *peer);
+void hca_peer_kill(struct hca_peer *peer);
+static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
+{
+	return peer->segment;
+}
+
+/* Lets every QP that waits for a link try again. */
+void hca_host_wake_qps(void);
+void hca_host_room(struct hca_peer *peer);
+/* A QP goes: out of every list of waiting ones. */
+void hca_host_forget_qp(struct qp *qp);
+
+void hca_host_for_each_peer(void (*fn)(struct hca_peer *peer, void *arg), void *arg);
+
+/* The local address of a peer's valid entry's first byte, inside a guard; NULL: cannot be mapped. */
+char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast groups of datagram queue pairs. Membership lies in the host directory, by group and
+ * link layer; a sender asks it for the members.
+ */
+#include <errno.h>
+
+#include "fabric/directory.h"
+#include "hca/qp_priv.h"
+#include "util/explain.h"
+
+static uint32_t net_of(const struct hca_qp *qp)
+{
+	const struct qp *priv = (const struct qp *)qp;
+
+	return qp->ctx->adapter->ports[priv->attr.port ? priv->attr.port - 1 : 0].link;
+}
+
+static int check(const struct hca_qp *qp, const struct hca_gid *gid)
+{
+	if (qp->type != HCA_QP_UD)
+		return explain(EINVAL, "only a UD queue pair joins multicast groups");
+	if (gid->raw[0] != 0xff)
+		return explain(EINVAL, "a multicast GID starts with 0xff, this one with 0x%02x",
+			       gid->raw[0]);
+	return 0;
+}
+
+int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)
+{
+	int err = check(qp, gid);
+
+	if (!err)
+		err = fabric_mcast_join(net_of(qp), gid->raw, qp->qpn);
+	if (!err)
+		to_priv(qp)->mcast++;
+	return err;
+}
+
+int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)
+{
+	int err = check(qp, gid);
+
+	if (!err)
+		err = fabric_mcast_leave(net_of(qp), gid->raw, qp->qpn);
+	if (err == -ENOENT)
+		err = explain(EINVAL, "QP 0x%x is not attached to that group", qp->qpn);
+	if (!err)
+		to_priv(qp)->mcast--;
+	return err;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/mem.h"
+
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static uint32_t seg_kind(const struct hca_mr_entry *e)
+{
+	if (likely(!(e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
+		return HCA_SEG_PLAIN;
+	return e->flags & HCA_MR_NULL ? HCA_SEG_NULL : HCA_SEG_CAREFUL;
+}
+
+bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+		     struct hca_list *out)
+{
+	const struct hca_segment *segment = hca_host_segment();
+
+	out->count = 0;
+	out->total = 0;
+	for (int i = 0; i < count; i++) {
+		struct hca_seg *seg = &out->seg[out->count];
+
+		if (unlikely(!sge[i].len))
+			continue;
+		if (sge[i].key == HCA_KEY_INLINE) {
+			seg->ptr = (char *)(uintptr_t)sge[i].addr;
+			seg->kind = HCA_SEG_PLAIN;
+		} else {
+			const struct hca_mr_entry *e = hca_mem_find(segment, sge[i].key, pdn, 0,
+								    sge[i].addr, sge[i].len, access);
+
+			if (unlikely(!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2))))
+				return false;
+			seg->ptr = (char *)(uintptr_t)(e->va + (sge[i].addr - e->iova));
+			seg->kind = seg_kind(e);
+			seg->pid = 0;
+		}
+		seg->len = sge[i].len;
+		out->total += sge[i].len;
+		out->count++;
+	}
+	return true;
+}
+
+void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out)
+{
+	out->count = len ? 1 : 0;
+	out->total = len;
+	out->seg[0] = (struct hca_seg){
+		.ptr = (char *)(uintptr_t)(e->va + (addr - e->iova)),
+		.len = len,
+		.kind = seg_kind(e),
+	};
+}
+
+static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local, uint64_t len,
+			bool write)
+{
+	pid_t pid = remote->kind == HCA_SEG_REMOTE ? remote->pid : getpid();
+
+	while (len) {
+		struct iovec here = { local, len }, there = { remote->ptr + off, len };
+		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0) :
+				    process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (n <= 0)
+			return false;
+		local = (char *)local + n;
+		off += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* Both sides need the kernel's care: through a small buffer. */
+static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			uint64_t from_off, uint64_t len)
+{
+	char buf[4096];
+
+	while (len) {
+		uint64_t n = len < sizeof(buf) ? len : sizeof(buf);
+
+		if (!copy_kernel(from, from_off, buf, n, false) ||
+		    !copy_kernel(to, to_off, buf, n, true))
+			return false;
+		to_off += n;
+		from_off += n;
+		len -= n;
+	}
+	return true;
+}
+
+static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+		     uint64_t from_off, uint64_t len)
+{
+	if (likely(to->kind == HCA_SEG_PLAIN && from->kind == HCA_SEG_PLAIN)) {
+		vb_copy(to->ptr + to_off, from->ptr + from_off, len);
+		return true;
+	}
+	if (to->kind == HCA_SEG_NULL)
+		return true;
+	if (to->kind == HCA_SEG_PLAIN) {
+		if (from->kind == HCA_SEG_NULL)
+			memset(to->ptr + to_off, 0, len);
+		else
+			return copy_kernel(from, from_off, to->ptr + to_off, len, false);
+		return true;
+	}
+	if (from->kind == HCA_SEG_PLAIN)
+		return copy_kernel(to, to_off, from->ptr + from_off, len, true);
+	if (from->kind == HCA_SEG_NULL) {
+		static const char zeros[4096];
+		struct hca_seg zero = { .kind = HCA_SEG_PLAIN, .ptr = (char *)zeros };
+
+		for (uint64_t n; len; to_off += n, len -= n) {
+			n = len < sizeof(zeros) ? len : sizeof(zeros);
+			if (!copy_seg(to, to_off, &zero, 0, n))
+				return false;
+		}
+		return true;
+	}
+	return copy_bounce(to, to_off, from, from_off, len);
+}
+
+static const struct hca_seg *seek(const struct hca_list *list, uint64_t *off)
+{
+	const struct hca_seg *seg = list->seg;
+
+	while (*off >= seg->len) {
+		*off -= seg->len;
+		seg++;
+	}
+	return seg;
+}
+
+bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_list *from,
+		  uint64_t from_off, uint64_t len)
+{
+	const struct hca_seg *t, *f;
+
+	if (!len)
+		return true;
+	t = seek(to, &to_off);
+	f = seek(from, &from_off);
+	for (;;) {
+		uint64_t n = len;
+
+		if (n > t->len - to_off)
+			n = t->len - to_off;
+		if (n > f->len - from_off)
+			n = f->len - from_off;
+		if (!copy_seg(t, to_off, f, from_off, n))
+			return false;
+		len -= n;
+		if (!len)
+			return true;
+		to_off += n;
+		from_off += n;
+		if (to_off == t->len) {
+			t++;
+			to_off = 0;
+		}
+		if (from_off == f->len) {
+			f++;
+			from_off = 0;
+		}
+	}
+}
+
+bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = (char *)from, .len = len, .kind = HCA_SEG_PLAIN };
+	const struct hca_seg *t;
+	uint64_t done = 0;
+
+	if (!len)
+		return true;
+	for (t = seek(to, &off); done < len; t++, off = 0) {
+		uint64_t n = len - done < t->len - off ? len - done : t->len - off;
+
+		if (!copy_seg(t, off, &plain, done, n))
+			return false;
+		done += n;
+	}
+	return true;
+}
+
+bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = to, .len = len, .kind = HCA_SEG_PLAIN };
+	const struct hca_seg *f;
+	uint64_t done = 0;
+
+	if (!len)
+		return true;
+	for (f = seek(from, &off); done < len; f++, off = 0) {
+		uint64_t n = len - done < f->len - off ? len - done : f->len - off;
+
+		if (!copy_seg(&plain, done, f, off, n))
+			return false;
+		done += n;
+	}
+	return true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From keys to memory: checks, then lists of pieces that can be copied. Only inside a guard; what
+ * a list points to may be gone after it.
+ */
+#ifndef HCA_MEM_H
+#define HCA_MEM_H
+
+#include "hca/host.h"
+#include "hca/mr.h"
+#include "hca/work.h"
+#include "util/copy.h"
+
+enum hca_seg_kind {
+	HCA_SEG_PLAIN,
+	HCA_SEG_NULL,    /* reads as zeros, swallows writes */
+	HCA_SEG_CAREFUL, /* may be missing: copied through the kernel */
+	HCA_SEG_REMOTE,  /* an address in process `pid` */
+};
+
+struct hca_seg {
+	char *ptr;
+	uint64_t len;
+	uint32_t kind;
+	int pid;
+};
+
+struct hca_list {
+	int count;
+	uint64_t total;
+	struct hca_seg seg[HCA_MAX_SGE];
+};
+
+/*
+ * The entry for an access, or NULL when the key is not valid, of another protection domain, does
+ * not reach, or does not permit it. `qpn` is the target queue pair, for windows bound to one.
+ */
+static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *seg, uint32_t key,
+						      uint32_t pdn, uint32_t qpn, uint64_t addr,
+						      uint64_t len, uint32_t access)
+{
+	const struct hca_mr_entry *e = &seg->mr[key >> 8];
+
+	/* [M1] pairs with hca_mr_publish(): the key before the fields */
+	if (unlikely(!key || atomic_load_explicit(&e->key, memory_order_acquire) != key))
+		return NULL;
+	if (unlikely(e->pdn != pdn || (e->access & access) != access))
+		return NULL;
+	if (unlikely(len > e->length || addr < e->iova || addr - e->iova > e->length - len))
+		return NULL;
+	if (unlikely((e->flags & HCA_MR_WINDOW2) && e->qpn != qpn))
+		return NULL;
+	return e;
+}
+
+/* Elements of this process's own memory. False when one of them is not good for `access`. */
+bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+		     struct hca_list *out);
+
+/* One piece, [va, va + len) of this process's entry. */
+void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out);
+
+/*
+ * Copies `len` bytes from one list at an offset to another at an offset, in ascending order, the
+ * last byte last. False when a careful or remote piece turned out to be missing.
+ */
+bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_list *from,
+		  uint64_t from_off, uint64_t len);
+
+/* The same from or to plain memory. */
+bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len);
+bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory regions: entries of the table in the process segment. One lock guards the free list and
+ * all writing of entries; nobody takes it on a data path.
+ */
+#include "hca/mr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hca/host.h"
+#include "hca/table.h"
+#include "util/explain.h"
+
+#define ACCESS_KNOWN                                                                               \
+	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |               \
+	 HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND | HCA_ACCESS_ZERO_BASED |                   \
+	 HCA_ACCESS_ON_DEMAND | HCA_ACCESS_HUGETLB | HCA_ACCESS_FLUSH_GLOBAL |                     \
+	 HCA_ACCESS_FLUSH_PERSISTENT)
+/* Hints: what is not known among them does no harm. */
+#define ACCESS_OPTIONAL 0x3ff00000u
+
+static pthread_mutex_t mr_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hca_table regions; /* of this process, for binds */
+static struct hca_numbers numbers = { .first = 1, .limit = HCA_MR_ENTRIES };
+
+struct hca_mr_entry *hca_mr_entry(uint32_t index)
+{
+	return &hca_host_segment()->mr[index];
+}
+
+/* A number for a new entry and the key it gets; the low byte moves on with every use. */
+int hca_mr_number_get(uint32_t *index, uint32_t *key)
+{
+	struct hca_mr_entry *e;
+	int err;
+
+	pthread_mutex_lock(&mr_lock);
+	err = hca_number_get(&numbers, index);
+	if (!err) {
+		e = hca_mr_entry(*index);
+		e->generation++;
+		*key = *index << 8 | (e->generation & 0xff);
+	}
+	pthread_mutex_unlock(&mr_lock);
+	return err;
+}
+
+void hca_mr_number_put(uint32_t index)
+{
+	pthread_mutex_lock(&mr_lock);
+	hca_number_put(&numbers, index);
+	pthread_mutex_unlock(&mr_lock);
+}
+
+void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key)
+{
+	struct hca_mr_entry *e = hca_mr_entry(index);
+
+	e->pdn = from->pdn;
+	e->access = from->access;
+	e->flags = from->flags;
+	e->iova = from->iova;
+	e->length = from->length;
+	e->va = from->va;
+	e->qpn = from->qpn;
+	/* [M1] pairs with hca_mem_find(): the fields before the key */
+	atomic_store_explicit(&e->key, key, memory_order_release);
+}
+
+void hca_mr_unpublish(uint32_t index)
+{
+	/* [G1]: seen by every section that begins from now on */
+	atomic_store_explicit(&hca_mr_entry(index)->key, 0, memory_order_seq_cst);
+	hca_guard_wait_all();
+}
+
+struct hca_mr *hca_mr_find(uint32_t key)
+{
+	struct hca_mr *mr = hca_table_find(&regions, key >> 8);
+
+	return mr && mr->key == key ? mr : NULL;
+}
+
+static int check_access(uint32_t access)
+{
+	if (access & ~(ACCESS_KNOWN | ACCESS_OPTIONAL))
+		return explain(EINVAL, "access 0x%x has unknown bits 0x%x", access,
+			       access & ~(ACCESS_KNOWN | ACCESS_OPTIONAL));
+	if ((access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & HCA_ACCESS_LOCAL_WRITE))
+		return explain(EINVAL, "access 0x%x: remote write or atomic needs local write as well",
+			       access);
+	return 0;
+}
+
+static bool is_implicit(const void *addr, uint64_t length, uint32_t access)
+{
+	return !addr && length == UINT64_MAX && (access & HCA_ACCESS_ON_DEMAND);
+}
+
+/* True when every page can be touched now: what an adapter that pins pages would insist on. */
+static bool is_mapped(const void *addr, uint64_t length)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)addr & -page;
+	uint64_t pages = (((uintptr_t)addr + length + page - 1) - from) / page;
+	unsigned char seen[1024];
+
+	for (uint64_t i = 0; i < pages; i += sizeof(seen)) {
+		uint64_t n = pages - i < sizeof(seen) ? pages - i : sizeof(seen);
+
+		if (mincore((void *)(from + i * page), n * page, seen))
+			return false;
+	}
+	return true;
+}
+
+/* Decides how the memory is reached, and takes the reference that goes with it. */
+static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, bool *shared)
+{
+	int err;
+
+	*flags = 0;
+	*shared = false;
+	if (is_implicit(addr, length, access)) {
+		*flags = HCA_MR_CAREFUL;
+		return 0;
+	}
+	if (length > UINT64_MAX - (uintptr_t)addr)
+		return explain(EINVAL, "region %p + 0x%llx wraps around", addr,
+			       (unsigned long long)length);
+	if (!length)
+		return 0;
+	if (!is_mapped(addr, length)) {
+		if (access & HCA_ACCESS_ON_DEMAND) {
+			*flags = HCA_MR_CAREFUL;
+			return 0;
+		}
+		return explain(EFAULT, "not all of %p + 0x%llx is mapped", addr,
+			       (unsigned long long)length);
+	}
+	err = share_range_get(addr, length);
+	if (!err) {
+		*shared = true;
+		*flags = HCA_MR_SHARED;
+	} else if (err == -ENOMEM || err == -EFAULT) {
+		return explain(-err, "the region %p + 0x%llx cannot be registered", addr,
+			       (unsigned long long)length);
+	}
+	return 0;
+}
+
+static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, uint32_t access,
+		  uint32_t flags, bool shared, struct hca_mr **out)
+{
+	struct hca_mr_entry entry = { 0 };
+	struct hca_mr *mr;
+	int err = hca_ctx_take(pd->ctx, HCA_KIND_MR);
+
+	if (err)
+		return err;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr) {
+		err = -ENOMEM;
+		goto drop;
+	}
+	err = hca_mr_number_get(&mr->index, &mr->key);
+	if (err)
+		goto free_mr;
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = length;
+	mr->iova = iova;
+	mr->access = access;
+	mr->shared = shared;
+	entry = (struct hca_mr_entry){
+		.pdn = pd->pdn,
+		.access = access,
+		.flags = flags,
+		.iova = iova,
+		.length = length,
+		.va = (uintptr_t)addr,
+	};
+	err = hca_table_set(&regions, mr->index, mr);
+	if (err)
+		goto put_number;
+	hca_pd_get(pd);
+	hca_mr_publish(mr->index, &entry, mr->key);
+	*out = mr;
+	return 0;
+put_number:
+	hca_mr_number_put(mr->index);
+free_mr:
+	free(mr);
+drop:
+	hca_ctx_drop(pd->ctx, HCA_KIND_MR);
+	return err;
+}
+
+int hca_mr_create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, uint32_t access,
+		  struct hca_mr **out)
+{
+	uint32_t flags;
+	bool shared;
+	int err = check_access(access);
+
+	if (!err && length > pd->ctx->adapter->limits.max_mr_size)
+		err = explain(EINVAL, "a region of %llu bytes; the largest has %llu",
+			      (unsigned long long)length,
+			      (unsigned long long)pd->ctx->adapter->limits.max_mr_size);
+	if (!err)
+		err = claim(addr, length, access, &flags, &shared);
+	if (err)
+		return err;
+	err = create(pd, addr, length, iova, access, flags, shared, out);
+	if (err && shared)
+		share_range_put(addr, length);
+	return err;
+}
+
+int hca_mr_create_owned(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
+			uint32_t access, struct hca_mr **out)
+{
+	int err = check_access(access);
+
+	if (err)
+		return err;
+	return create(pd, addr, length, iova, access,
+		      share_covers(addr, length) ? HCA_MR_SHARED : 0, false, out);
+}
+
+int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out)
+{
+	return create(pd, NULL, UINT64_MAX, 0, HCA_ACCESS_LOCAL_WRITE, HCA_MR_NULL, false, out);
+}
+
+/* Bits as enum ibv_rereg_mr_flags has them. */
+enum {
+	CHANGE_TRANSLATION = 1,
+	CHANGE_PD = 2,
+	CHANGE_ACCESS = 4,
+};
+
+int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+		  uint32_t access)
+{
+	struct hca_mr_entry *e = hca_mr_entry(mr->index), next = *e;
+	bool shared = mr->shared, moved = flags & CHANGE_TRANSLATION;
+	uint32_t new_access = flags & CHANGE_ACCESS ? access : mr->access;
+	void *old_addr = mr->addr;
+	uint64_t old_length = mr->length;
+	bool old_shared = mr->shared;
+	int err = check_access(new_access);
+
+	if (!err && atomic_load(&mr->windows))
+		err = explain(EBUSY, "a memory window is bound to the region");
+	if (!err && moved)
+		err = claim(addr, length, new_access, &next.flags, &shared);
+	if (err)
+		return err;
+	hca_mr_unpublish(mr->index);
+	if (moved) {
+		mr->addr = addr;
+		mr->length = length;
+		mr->iova = (uintptr_t)addr;
+		mr->shared = shared;
+		next.va = next.iova = (uintptr_t)addr;
+		next.length = length;
+		if (old_shared)
+			share_range_put(old_addr, old_length);
+	}
+	if (flags & CHANGE_PD) {
+		hca_pd_get(pd);
+		hca_pd_put(mr->pd);
+		mr->pd = pd;
+		next.pdn = pd->pdn;
+	}
+	mr->access = next.access = new_access;
+	e->generation++;
+	mr->key = mr->index << 8 | (e->generation & 0xff);
+	hca_mr_publish(mr->index, &next, mr->key);
+	return 0;
+}
+
+int hca_mr_destroy(struct hca_mr *mr)
+{
+	unsigned int windows = atomic_load(&mr->windows);
+
+	if (windows)
+		return explain(EBUSY, "%u memory windows are bound to the region", windows);
+	hca_table_set(&regions, mr->index, NULL);
+	hca_mr_unpublish(mr->index);
+	if (mr->shared)
+		share_range_put(mr->addr, mr->length);
+	hca_mr_number_put(mr->index);
+	hca_ctx_drop(mr->pd->ctx, HCA_KIND_MR);
+	hca_pd_put(mr->pd);
+	free(mr);
+	return 0;
+}

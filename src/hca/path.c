@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an address to a link. On this host a queue pair number alone says which process owns it;
+ * the address says whether it is this host at all.
+ */
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "hca/port.h"
+#include "hca/qp_priv.h"
+
+bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
+{
+	if (likely(qp->local_gid_valid && !memcmp(&qp->local_gid_seen, gid, sizeof(*gid))))
+		return true;
+	if (!hca_gid_is_local(gid))
+		return false;
+	qp->local_gid_seen = *gid;
+	qp->local_gid_valid = true;
+	return true;
+}
+
+static bool is_local(struct qp *qp, const struct hca_av *av)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	unsigned int port = qp->attr.port ? qp->attr.port : 1;
+
+	/* InfiniBand ports have no wire: every LID and GID that exists is on this host. */
+	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
+		return true;
+	return path_gid_is_local(qp, &av->dgid);
+}
+
+static enum path_state find(uint32_t dqpn, struct hca_peer **out)
+{
+	fabric_id_t owner = fabric_qpn_owner(dqpn);
+	bool wait = false;
+
+	if (owner == FABRIC_NOBODY)
+		return PATH_NONE;
+	*out = hca_peer_find(owner, &wait);
+	if (*out)
+		return PATH_READY;
+	return wait ? PATH_WAIT : PATH_NONE;
+}
+
+enum path_state path_connected(struct qp *qp)
+{
+	if (likely(qp->peer && hca_peer_is_up(qp->peer)))
+		return PATH_READY;
+	qp->peer = NULL;
+	if (!is_local(qp, &qp->attr.av))
+		return PATH_NONE;
+	return find(qp->attr.dest_qpn, &qp->peer);
+}
+
+enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
+			      struct hca_peer **out)
+{
+	if (!is_local(qp, av))
+		return PATH_NONE;
+	return find(dqpn, out);
+}

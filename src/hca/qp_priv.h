@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a queue pair. Requester (sends), completer (answers to them) and responder
+ * (requests of the peer) each own their struct; the QP's lock guards all three.
+ */
+#ifndef HCA_QP_PRIV_H
+#define HCA_QP_PRIV_H
+
+#include "hca/host.h"
+#include "hca/mem.h"
+#include "hca/packet.h"
+#include "hca/qp.h"
+
+#define QP_WINDOW 128u /* requests that may wait for an answer; a power of two */
+
+/* A request that was sent and not answered yet. */
+struct req_slot {
+	uint32_t index; /* ring slot */
+	uint32_t first_psn, last_psn;
+	uint32_t length;
+	uint32_t got; /* bytes of a read that have come back */
+	uint16_t counter;
+	uint16_t blocks;
+	uint8_t op;
+	bool signaled;
+	bool local; /* nothing to wait for but its predecessors */
+};
+
+struct requester {
+	uint32_t producer; /* as the last doorbell said */
+	uint32_t next;     /* slot of the first request that is not wholly sent */
+	uint32_t psn;      /* of the next packet */
+	uint32_t first_psn; /* when the QP went to RTS */
+	struct req_slot *window;
+	uint32_t head, tail; /* free running */
+	uint32_t reads;      /* reads and atomics in the window */
+	uint32_t sent;       /* bytes of the request at `next` that went out already */
+	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
+	bool blocked;        /* waits for room on the link */
+	uint8_t retries;     /* used up since the last progress */
+	uint8_t rnr_retries;
+	bool progress;      /* an answer came since the timer was set */
+	uint64_t timeout_at; /* 0: no timer */
+	uint64_t rnr_until;  /* 0: not waiting */
+};
+
+#define RESP_RESOURCES 16u
+
+/* Answers that may be asked for again: reads (to be executed again) and atomics (replayed). */
+struct resp_resource {
+	uint32_t psn, last_psn;
+	uint8_t op; /* packet opcode; 0xff: free */
+	uint64_t orig; /* of an atomic */
+	uint64_t va;
+	uint32_t rkey, length;
+};
+
+struct responder {
+	uint32_t epsn; /* expected */
+	uint32_t msn;
+	bool nak_sent; /* a sequence NAK is out for this gap */
+	bool established;
+	bool ack_due;
+	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */
+	/* message in progress */
+	bool has_recv;
+	struct hca_recv *recv; /* allocated with the first receive */
+	uint64_t offset;
+	uint64_t va;
+	uint32_t rkey, left;
+	struct hca_srq *recv_srq;
+	uint32_t rq_taken; /* receive entries consumed, free running */
+	struct resp_resource *resource;
+	uint32_t resource_next;
+	/* a read whose response did not fit the link yet */
+	bool reading;
+	bool behind; /* requests came while it was going on */
+	struct hca_pkt read_pkt;
+	uint32_t read_sent;
+};
+
+struct qp {
+	struct hca_qp pub; /* first */
+	struct hca_qp_attr attr;
+	uint32_t xrcd;
+	struct requester req;
+	struct responder resp;
+	struct hca_peer *peer; /* connected: where the other end was found */
+	uint32_t direct_gen;   /* door word that was checked */
+	struct qp *all_next, *all_prev;
+	struct qp *blocked_next;
+	uint32_t mcast; /* groups attached */
+	bool dying;
+	bool timer_on;
+	bool drained_told;
+	bool last_wqe_told;
+	struct hca_gid local_gid_seen; /* the last destination that was found to be on this host */
+	bool local_gid_valid;
+};
+
+static inline struct qp *to_priv(struct hca_qp *qp)
+{
+	return (struct qp *)qp;
+}
+
+/* ---- qp.c ---- */
+struct qp *qp_find(uint32_t qpn); /* inside a guard */
+void qp_for_each(void (*fn)(struct qp *qp));
+/* Moves to ERR (or SQE) and flushes. Lock held. */
+void qp_fail(struct qp *qp);
+void qp_fail_send(struct qp *qp);
+/* The door's word after a change of state. Lock held. */
+void qp_door_update(struct qp *qp);
+void qp_event(struct qp *qp, enum hca_event_type type);
+
+/* In a forked child: the parent's queue pairs are not ours. */
+void hca_qp_forked(void);
+
+/* ---- requester.c ---- */
+void requester_run(struct qp *qp);
+void requester_start(struct qp *qp, uint32_t psn);
+void requester_reset(struct qp *qp);
+/* Completes the oldest request of the window, or one that never entered it. */
+void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
+			uint8_t vendor);
+void requester_flush(struct qp *qp);
+/* Sends again from the oldest unanswered request on. */
+void requester_rewind(struct qp *qp);
+bool requester_has_work(const struct qp *qp);
+/* SQD: told once the window is empty. */
+void requester_check_drained(struct qp *qp);
+
+/* ---- completer.c ---- */
+void completer_packet(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload);
+void completer_timeout(struct qp *qp, uint64_t now_ns);
+void completer_done_up_to(struct qp *qp, uint32_t psn);
+
+/* ---- responder.c ---- */
+void responder_packet(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+		      const struct hca_list *payload, const uint8_t *grh);
+void responder_reset(struct qp *qp);
+void responder_flush(struct qp *qp);
+/* Sends the acknowledgement that is due. False when there was no room. */
+bool responder_send_ack(struct qp *qp);
+void responder_continue(struct qp *qp);
+
+/* ---- direct.c ---- */
+enum direct_result {
+	DIRECT_DONE,
+	DIRECT_NO, /* not possible: use packets, which also find out what is wrong */
+	DIRECT_LOCAL_ERROR,
+};
+enum direct_result direct_execute(struct qp *qp, struct hca_send *s);
+
+/* ---- path.c ---- */
+enum path_state {
+	PATH_READY,
+	PATH_WAIT, /* link being made */
+	PATH_NONE, /* nobody there: what is sent is lost */
+};
+enum path_state path_connected(struct qp *qp);
+enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
+			      struct hca_peer **out);
+bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid);
+
+/* ---- timer.c ---- */
+void timer_start(struct qp *qp, uint64_t at_ns);
+uint64_t timer_run(uint64_t now_ns);
+void timer_forget(struct qp *qp);
+void timer_forked(void);
+uint64_t timer_now(void);
+/* 4.096 us * 2^timeout; 0 for 0. */
+uint64_t timer_ack_ns(uint8_t timeout);
+uint64_t timer_rnr_ns(uint8_t code);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The requester: takes requests from the send queue in order, executes them directly where the
+ * peer's memory is at hand, and otherwise sends packets and keeps a window of what waits for an
+ * answer (IBTA volume 1, 9.7.5). Runs under the QP's lock, inside a guard, on whatever thread has
+ * a reason: a doorbell, an answer, a timer, room on a link.
+ *
+ * Order: a direct request waits until everything before it has been answered, so one-sided work
+ * never overtakes two-sided work. Completions come in the order of the send queue: the window is
+ * emptied from its head only.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/link.h"
+#include "hca/async.h"
+#include "hca/mw.h"
+#include "hca/qp_priv.h"
+#include "hca/send.h"
+
+static struct req_slot *slot_at(struct requester *r, uint32_t i)
+{
+	return &r->window[i & (QP_WINDOW - 1)];
+}
+
+static bool window_empty(const struct requester *r)
+{
+	return r->head == r->tail;
+}
+
+void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
+			uint8_t vendor)
+{
+	struct hca_cqe cqe;
+
+	if (status == HCA_SUCCESS && !slot->signaled)
+		return;
+	cqe = (struct hca_cqe){
+		.status = status,
+		.vendor = vendor,
+		.op = slot->op,
+		.qpn = qp->pub.qpn,
+		.user_index = qp->pub.user_index,
+		.counter = slot->counter,
+		.byte_len = slot->length,
+	};
+	hca_cq_add(qp->pub.send_cq, &cqe);
+}
+
+static void fill_slot(const struct qp *qp, const struct hca_send *s, struct req_slot *slot)
+{
+	*slot = (struct req_slot){
+		.index = qp->req.next,
+		.counter = s->counter,
+		.blocks = s->blocks,
+		.op = s->op,
+		.signaled = s->signaled || qp->pub.sig_all,
+		.length = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD ? 8 : s->length,
+	};
+}
+
+/* Ends the request at `next` without a packet: at once, or behind what still waits. */
+static void finish_local(struct qp *qp, const struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+	struct req_slot slot;
+
+	fill_slot(qp, s, &slot);
+	r->next += s->blocks;
+	if (window_empty(r)) {
+		requester_complete(qp, &slot, HCA_SUCCESS, 0);
+		return;
+	}
+	slot.local = true;
+	slot.first_psn = slot.last_psn = psn_add(r->psn, HCA_PSN_MASK);
+	*slot_at(r, r->tail++) = slot;
+}
+
+/* The request at `next` fails: everything before it has been completed by the caller's waiting. */
+static void fail_request(struct qp *qp, const struct hca_send *s, enum hca_status status,
+			 uint8_t vendor)
+{
+	struct req_slot slot;
+
+	fill_slot(qp, s, &slot);
+	qp->req.next += s->blocks;
+	qp->req.partial = false;
+	requester_complete(qp, &slot, status, vendor);
+	qp_fail_send(qp);
+}
+
+static enum run_result run_local(struct qp *qp, struct hca_send *s)
+{
+	int err = 0;
+
+	if (s->op == HCA_OP_LOCAL_INV) {
+		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
+	} else if (s->op == HCA_OP_BIND_MW) {
+		err = hca_mw_bind(&s->bind, hca_mr_find(s->bind.mr_key), qp->pub.pd->pdn,
+				  qp->pub.qpn);
+	}
+	if (!err) {
+		finish_local(qp, s);
+		return RUN_ON;
+	}
+	if (!window_empty(&qp->req))
+		return RUN_WAIT;
+	fail_request(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
+	return RUN_STOP;
+}
+
+/* What the type of queue pair cannot do at all. */
+static bool op_allowed(const struct qp *qp, enum hca_op op)
+{
+	switch (op) {
+	case HCA_OP_NOP:
+	case HCA_OP_SEND:
+	case HCA_OP_SEND_IMM:
+		return true;
+	case HCA_OP_WRITE:
+	case HCA_OP_WRITE_IMM:
+	case HCA_OP_BIND_MW:
+		return qp->pub.type != HCA_QP_UD;
+	case HCA_OP_SEND_INV:
+	case HCA_OP_LOCAL_INV:
+		return qp->pub.type != HCA_QP_UD;
+	case HCA_OP_READ:
+	case HCA_OP_CMP_SWAP:
+	case HCA_OP_FETCH_ADD:
+		return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_SEND;
+	default:
+		return false;
+	}
+}
+
+static bool is_read(enum hca_op op)
+{
+	return op == HCA_OP_READ || op == HCA_OP_CMP_SWAP || op == HCA_OP_FETCH_ADD;
+}
+
+static bool is_one_sided(enum hca_op op)
+{
+	return op == HCA_OP_WRITE || is_read(op);
+}
+
+/* Connected transports: directly if that can be, else by packets. */
+static enum run_result run_connected(struct qp *qp, struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+	enum path_state path;
+
+	if (unlikely(s->length > HCA_MAX_MESSAGE)) {
+		if (!window_empty(r))
+			return RUN_WAIT;
+		fail_request(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		return RUN_STOP;
+	}
+	path = path_connected(qp);
+	if (unlikely(path == PATH_WAIT))
+		return RUN_WAIT;
+	if (likely(path == PATH_READY && is_one_sided(s->op) && !r->partial &&
+		   qp->pub.type != HCA_QP_XRC_SEND)) {
+		if (unlikely(!window_empty(r)))
+			return RUN_WAIT;
+		switch (direct_execute(qp, s)) {
+		case DIRECT_DONE:
+			finish_local(qp, s);
+			return RUN_ON;
+		case DIRECT_LOCAL_ERROR:
+			fail_request(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+			return RUN_STOP;
+		case DIRECT_NO:
+			break;
+		}
+	}
+	if (is_read(s->op) && !r->partial &&
+	    r->reads >= (qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1))
+		return RUN_WAIT;
+	return send_connected(qp, s, path == PATH_READY);
+}
+
+static enum run_result run_one(struct qp *qp, struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+
+	if (unlikely(s->bad || !op_allowed(qp, s->op))) {
+		if (!window_empty(r))
+			return RUN_WAIT;
+		fail_request(qp, s, s->bad ? s->bad_status : HCA_LOC_QP_OP_ERR,
+			     s->bad ? s->bad_vendor : SYN_QP_OP);
+		return RUN_STOP;
+	}
+	if (unlikely(s->fence && r->reads))
+		return RUN_WAIT;
+	switch (s->op) {
+	case HCA_OP_NOP:
+	case HCA_OP_LOCAL_INV:
+	case HCA_OP_BIND_MW:
+		return run_local(qp, s);
+	default:
+		break;
+	}
+	if (qp->pub.type == HCA_QP_UD)
+		return send_datagram(qp, s);
+	return run_connected(qp, s);
+}
+
+static bool may_send(const struct qp *qp)
+{
+	return qp->pub.state == HCA_QPS_RTS ||
+	       (qp->pub.state == HCA_QPS_SQD && qp->req.partial);
+}
+
+void requester_run(struct qp *qp)
+{
+	const struct hca_format *format = qp->pub.format;
+	struct requester *r = &qp->req;
+	struct hca_send s;
+
+	while (may_send(qp) && format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
+		if (unlikely(r->rnr_until || r->tail - r->head >= QP_WINDOW - 1))
+			break;
+		format->sq_decode(&qp->pub, r->next, &s);
+		if (run_one(qp, &s) != RUN_ON)
+			break;
+	}
+	if (unlikely(qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_SQE))
+		requester_flush(qp);
+	if (unlikely(qp->pub.state == HCA_QPS_SQD))
+		requester_check_drained(qp);
+}
+
+void requester_start(struct qp *qp, uint32_t psn)
+{
+	qp->req.psn = qp->req.first_psn = psn & HCA_PSN_MASK;
+}
+
+void requester_reset(struct qp *qp)
+{
+	struct req_slot *window = qp->req.window;
+
+	qp->req = (struct requester){ .window = window };
+}
+
+bool requester_has_work(const struct qp *qp)
+{
+	return !window_empty(&qp->req) ||
+	       qp->pub.format->sq_ready(&qp->pub.sq, qp->req.next, qp->req.producer);
+}
+
+void requester_flush(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	struct req_slot slot;
+	struct hca_send s;
+
+	while (!window_empty(r)) {
+		slot = *slot_at(r, r->head++);
+		/* A request that is partly sent is in the window and still at `next`, too. */
+		if (r->partial && window_empty(r))
+			r->next += slot.blocks;
+		requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	}
+	r->partial = false;
+	r->reads = 0;
+	r->timeout_at = 0;
+	r->rnr_until = 0;
+	while (qp->pub.format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
+		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
+		fill_slot(qp, &s, &slot);
+		r->next += s.blocks ? s.blocks : 1;
+		requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	}
+}
+
+/*
+ * Go back N: the ring still holds every unanswered request, so sending again is decoding again.
+ * A read that was answered in part is asked for anew from its start; its bytes are the same.
+ */
+void requester_rewind(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	if (window_empty(r))
+		return;
+	r->next = slot_at(r, r->head)->index;
+	r->psn = slot_at(r, r->head)->first_psn;
+	r->tail = r->head;
+	r->reads = 0;
+	r->partial = false;
+	r->sent = 0;
+}
+
+void requester_check_drained(struct qp *qp)
+{
+	if (!window_empty(&qp->req) || qp->drained_told)
+		return;
+	qp->drained_told = true;
+	qp->attr.sq_draining = 0;
+	if (qp->attr.en_sqd_notify)
+		qp_event(qp, HCA_EVENT_SQ_DRAINED);
+}
+
+void hca_sq_doorbell(struct hca_qp *pub, uint32_t producer)
+{
+	struct qp *qp = to_priv(pub);
+
+	qp->req.producer = producer;
+	hca_guard_enter();
+	requester_run(qp);
+	hca_guard_exit();
+}

@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The responder: requests of the peer, in order of their packet numbers (IBTA volume 1, 9.7.4 and
+ * 9.8). Lock held, inside a guard. Checks run straight down; what a fault does is decided once, in
+ * fault().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/async.h"
+#include "hca/grh.h"
+#include "hca/mw.h"
+#include "hca/send.h"
+#include "hca/srq_priv.h"
+
+#define NO_MESSAGE 0xff
+
+enum fault {
+	FAULT_NONE,
+	FAULT_WAIT,     /* no receive entry: RNR, or dropped */
+	FAULT_INVALID,  /* malformed, out of turn, too long */
+	FAULT_ACCESS,   /* key, range or right */
+	FAULT_LOCAL,    /* our own receive entry is bad */
+	FAULT_FETCH,    /* references that cannot be followed */
+};
+
+static bool is_reliable(const struct qp *qp)
+{
+	return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_RECV;
+}
+
+/* ---- answers ---- */
+
+static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct hca_pkt pkt = {
+		.op = (qp->pub.type == HCA_QP_XRC_RECV ? HCA_TR_XRC : HCA_TR_RC) | HCA_PKT_ACK,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+		.psn = psn,
+		.ack = { .syndrome = syndrome, .msn = qp->resp.msn },
+	};
+
+	if (!qp->peer && path_connected(qp) != PATH_READY)
+		return 0; /* nobody to tell */
+	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
+bool responder_send_ack(struct qp *qp)
+{
+	if (!qp->resp.ack_due)
+		return true;
+	if (answer(qp, HCA_SYN_ACK, psn_add(qp->resp.epsn, HCA_PSN_MASK)))
+		return false;
+	qp->resp.ack_due = false;
+	return true;
+}
+
+/* One acknowledgement at the end of a drain serves all requests that it handled. */
+static void ack_later(struct qp *qp, struct hca_peer *from)
+{
+	if (qp->resp.ack_due)
+		return;
+	qp->resp.ack_due = true;
+	if (from->ack_count < array_size(from->ack))
+		from->ack[from->ack_count++] = qp;
+	else
+		responder_send_ack(qp);
+}
+
+static void refuse(struct qp *qp, uint8_t syndrome)
+{
+	/* What came before must not be acknowledged after the refusal. */
+	qp->resp.ack_due = false;
+	answer(qp, syndrome, qp->resp.epsn);
+}
+
+/* ---- receive entries ---- */
+
+static bool take_recv(struct qp *qp, struct hca_srq *srq)
+{
+	struct responder *r = &qp->resp;
+
+	if (!r->recv) {
+		r->recv = malloc(sizeof(*r->recv));
+		if (!r->recv)
+			return false;
+	}
+	r->recv_srq = srq;
+	if (srq)
+		return hca_srq_take(srq, r->recv);
+	if (!qp->pub.rq.size ||
+	    !(uint16_t)(qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken))
+		return false;
+	qp->pub.format->rq_decode(&qp->pub.rq, r->rq_taken, r->recv);
+	r->recv->counter = r->rq_taken;
+	r->rq_taken++;
+	return true;
+}
+
+static void complete_recv(struct qp *qp, struct hca_cqe *cqe)
+{
+	struct responder *r = &qp->resp;
+	struct hca_cq *cq = qp->pub.recv_cq;
+
+	cqe->is_recv = true;
+	cqe->qpn = qp->pub.qpn;
+	cqe->counter = r->recv->counter;
+	cqe->user_index = qp->pub.user_index;
+	if (r->recv_srq) {
+		cqe->srqn = r->recv_srq->srqn;
+		cqe->user_index = r->recv_srq->user_index;
+		if (r->recv_srq->cq)
+			cq = r->recv_srq->cq;
+	}
+	r->has_recv = false;
+	if (cq)
+		hca_cq_add(cq, cqe);
+}
+
+static void complete_recv_error(struct qp *qp, enum hca_status status, uint8_t vendor)
+{
+	struct hca_cqe cqe = { .status = status, .vendor = vendor };
+
+	if (qp->resp.has_recv)
+		complete_recv(qp, &cqe);
+}
+
+/* ---- faults ---- */
+
+static void fault(struct qp *qp, enum fault f, enum hca_status recv_status)
+{
+	switch (f) {
+	case FAULT_NONE:
+		return;
+	case FAULT_WAIT:
+		if (is_reliable(qp))
+			refuse(qp, HCA_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
+		return;
+	case FAULT_FETCH:
+		refuse(qp, HCA_SYN_NAK_REF);
+		return;
+	default:
+		break;
+	}
+	if (!is_reliable(qp)) {
+		/* UC: the message is dropped without a word (9.8.2.2.2). */
+		qp->resp.last_op = NO_MESSAGE;
+		return;
+	}
+	complete_recv_error(qp, recv_status, recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH :
+									      SYN_LOCAL_PROT);
+	refuse(qp, f == FAULT_ACCESS ? HCA_SYN_NAK_ACCESS :
+		   f == FAULT_LOCAL  ? HCA_SYN_NAK_OP :
+				       HCA_SYN_NAK_INVALID);
+	qp_event(qp, f == FAULT_ACCESS ? HCA_EVENT_QP_ACCESS_ERR :
+		     f == FAULT_LOCAL  ? HCA_EVENT_QP_FATAL :
+					 HCA_EVENT_QP_REQ_ERR);
+	qp_fail(qp);
+}
+
+/* ---- what packets are ---- */
+
+static bool is_first(uint8_t op)
+{
+	switch (op) {
+	case HCA_PKT_SEND_MIDDLE:
+	case HCA_PKT_SEND_LAST:
+	case HCA_PKT_SEND_LAST_IMM:
+	case HCA_PKT_SEND_LAST_INV:
+	case HCA_PKT_WRITE_MIDDLE:
+	case HCA_PKT_WRITE_LAST:
+	case HCA_PKT_WRITE_LAST_IMM:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool is_last(uint8_t op)
+{
+	return op != HCA_PKT_SEND_FIRST && op != HCA_PKT_SEND_MIDDLE && op != HCA_PKT_WRITE_FIRST &&
+	       op != HCA_PKT_WRITE_MIDDLE;
+}
+
+static bool is_write(uint8_t op)
+{
+	return op >= HCA_PKT_WRITE_FIRST && op <= HCA_PKT_WRITE_ONLY_IMM;
+}
+
+static bool is_send(uint8_t op)
+{
+	return op <= HCA_PKT_SEND_ONLY_IMM || op == HCA_PKT_SEND_LAST_INV ||
+	       op == HCA_PKT_SEND_ONLY_INV;
+}
+
+static bool has_imm(uint8_t op)
+{
+	return op == HCA_PKT_SEND_LAST_IMM || op == HCA_PKT_SEND_ONLY_IMM ||
+	       op == HCA_PKT_WRITE_LAST_IMM || op == HCA_PKT_WRITE_ONLY_IMM;
+}
+
+static bool has_inv(uint8_t op)
+{
+	return op == HCA_PKT_SEND_LAST_INV || op == HCA_PKT_SEND_ONLY_INV;
+}
+
+/* Does the packet continue what is in progress, or begin when nothing is? */
+static bool in_turn(const struct responder *r, uint8_t op)
+{
+	if (r->last_op == NO_MESSAGE)
+		return is_first(op);
+	if (is_first(op))
+		return false;
+	return is_write(op) == is_write(r->last_op);
+}
+
+/* ---- sends and writes ---- */
+
+static struct hca_srq *srq_of(const struct qp *qp, const struct hca_pkt *pkt)
+{
+	struct hca_srq *srq;
+
+	if (qp->pub.type != HCA_QP_XRC_RECV)
+		return qp->pub.srq;
+	srq = hca_srq_find(pkt->rdma.srqn);
+	return srq && srq->type == HCA_SRQ_XRC && srq->xrcd == qp->xrcd ? srq : NULL;
+}
+
+static uint32_t target_pdn(const struct qp *qp, const struct hca_pkt *pkt)
+{
+	struct hca_srq *srq;
+
+	if (qp->pub.type != HCA_QP_XRC_RECV)
+		return qp->pub.pd->pdn;
+	srq = srq_of(qp, pkt);
+	return srq ? srq->pd->pdn : 0;
+}
+
+static enum fault need_recv(struct qp *qp, const struct hca_pkt *pkt)
+{
+	struct hca_srq *srq = srq_of(qp, pkt);
+
+	if (qp->resp.has_recv)
+		return FAULT_NONE; /* of an attempt whose references failed */
+	if (qp->pub.type == HCA_QP_XRC_RECV && !srq)
+		return FAULT_INVALID;
+	if (!take_recv(qp, srq))
+		return FAULT_WAIT;
+	qp->resp.has_recv = true;
+	return FAULT_NONE;
+}
+
+static enum fault copy_fault(const struct hca_pkt *pkt)
+{
+	return pkt->flags & HCA_PKT_BY_REF ? FAULT_FETCH : FAULT_LOCAL;
+}
+
+static enum fault do_send(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload,
+			  enum hca_status *status)
+{
+	struct responder *r = &qp->resp;
+	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	struct hca_list list;
+	enum fault f;
+
+	if (is_first(op)) {
+		f = need_recv(qp, pkt);
+		if (f)
+			return f;
+		r->offset = 0;
+	}
+	if (!hca_mem_resolve(r->recv->sge, r->recv->sge_count,
+			     r->recv_srq ? r->recv_srq->pd->pdn : qp->pub.pd->pdn,
+			     HCA_ACCESS_LOCAL_WRITE, &list)) {
+		*status = HCA_LOC_PROT_ERR;
+		return FAULT_LOCAL;
+	}
+	if (r->offset + pkt->len > list.total) {
+		*status = HCA_LOC_LEN_ERR;
+		return FAULT_INVALID;
+	}
+	if (!hca_mem_copy(&list, r->offset, payload, 0, pkt->len)) {
+		*status = HCA_LOC_PROT_ERR;
+		return copy_fault(pkt);
+	}
+	r->offset += pkt->len;
+	if (has_inv(op) && hca_mw_invalidate(pkt->imm, qp->pub.pd->pdn, qp->pub.qpn)) {
+		*status = HCA_LOC_ACCESS_ERR;
+		return FAULT_ACCESS;
+	}
+	return FAULT_NONE;
+}
+
+static enum fault do_write(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload,
+			   enum hca_status *status)
+{
+	struct responder *r = &qp->resp;
+	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	const struct hca_mr_entry *e;
+	struct hca_list list;
+	enum fault f;
+
+	if (is_first(op)) {
+		r->va = pkt->rdma.va;
+		r->rkey = pkt->rdma.rkey;
+		r->left = pkt->rdma.dma_len;
+		r->offset = 0;
+	}
+	if (pkt->len > r->left || (is_last(op) && pkt->len != r->left))
+		return FAULT_INVALID;
+	if (!(qp->attr.access & HCA_ACCESS_REMOTE_WRITE))
+		return FAULT_ACCESS;
+	if (has_imm(op)) {
+		f = need_recv(qp, pkt);
+		if (f)
+			return f;
+	}
+	if (pkt->len) {
+		e = hca_mem_find(hca_host_segment(), r->rkey, target_pdn(qp, pkt), qp->pub.qpn,
+				 r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
+		if (!e) {
+			*status = HCA_LOC_ACCESS_ERR;
+			return FAULT_ACCESS;
+		}
+		hca_mem_piece(e, r->va, pkt->len, &list);
+		if (!hca_mem_copy(&list, 0, payload, 0, pkt->len))
+			return copy_fault(pkt);
+	}
+	r->va += pkt->len;
+	r->left -= pkt->len;
+	r->offset += pkt->len;
+	return FAULT_NONE;
+}
+
+static void finish_message(struct qp *qp, const struct hca_pkt *pkt)
+{
+	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	struct hca_cqe cqe;
+
+	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	qp->resp.last_op = NO_MESSAGE;
+	if (is_write(op) && !has_imm(op))
+		return;
+	cqe = (struct hca_cqe){
+		.recv_kind = is_write(op)  ? HCA_RECV_WRITE_IMM :
+			     has_imm(op)   ? HCA_RECV_SEND_IMM :
+			     has_inv(op)   ? HCA_RECV_SEND_INV :
+					     HCA_RECV_SEND,
+		.byte_len = qp->resp.offset,
+		.imm = pkt->imm,
+		.solicited = pkt->flags & HCA_PKT_SOLICITED,
+		.src_qpn = qp->attr.dest_qpn,
+	};
+	complete_recv(qp, &cqe);
+}
+
+/* ---- reads and atomics ---- */
+
+static struct resp_resource *remember(struct qp *qp, const struct hca_pkt *pkt, uint32_t packets)
+{
+	struct responder *r = &qp->resp;
+	struct resp_resource *res;
+
+	if (!r->resource) {
+		r->resource = malloc(RESP_RESOURCES * sizeof(*r->resource));
+		if (!r->resource)
+			return NULL;
+		for (unsigned int i = 0; i < RESP_RESOURCES; i++)
+			r->resource[i].op = NO_MESSAGE;
+	}
+	res = &r->resource[r->resource_next++ % RESP_RESOURCES];
+	*res = (struct resp_resource){
+		.psn = pkt->psn,
+		.last_psn = psn_add(pkt->psn, packets - 1),
+		.op = pkt->op & HCA_PKT_OPCODE_MASK,
+	};
+	return res;
+}
+
+static uint32_t read_packets(uint32_t length)
+{
+	return length ? (length + HCA_FABRIC_MTU - 1) / HCA_FABRIC_MTU : 1;
+}
+
+/* Sends what is left of the read in progress, as far as there is room. */
+void responder_continue(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	const struct hca_mr_entry *e = NULL;
+	const struct hca_pkt *req = &r->read_pkt;
+	struct hca_list list = { 0 };
+
+	while (r->reading) {
+		uint32_t left = req->rdma.dma_len - r->read_sent;
+		uint32_t n = left > HCA_FABRIC_MTU ? HCA_FABRIC_MTU : left;
+		bool first = !r->read_sent, last = n == left;
+		struct hca_pkt pkt = {
+			.op = (req->op & HCA_PKT_TRANSPORT_MASK) |
+			      (first ? (last ? HCA_PKT_READ_RESP_ONLY : HCA_PKT_READ_RESP_FIRST) :
+				       (last ? HCA_PKT_READ_RESP_LAST : HCA_PKT_READ_RESP_MIDDLE)),
+			.dqpn = qp->attr.dest_qpn,
+			.sqpn = qp->pub.qpn,
+			.psn = psn_add(req->psn, r->read_sent / HCA_FABRIC_MTU),
+			.len = n,
+			.ack = { .syndrome = HCA_SYN_ACK, .msn = r->msn },
+		};
+
+		if (n) {
+			e = hca_mem_find(hca_host_segment(), req->rdma.rkey, target_pdn(qp, req),
+					 qp->pub.qpn, req->rdma.va + r->read_sent, n,
+					 HCA_ACCESS_REMOTE_READ);
+			if (!e) {
+				r->reading = false;
+				fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+				return;
+			}
+			hca_mem_piece(e, req->rdma.va + r->read_sent, n, &list);
+		}
+		if (!qp->peer || send_packet(qp, qp->peer, &pkt, &list, 0, NULL))
+			return;
+		r->read_sent += n;
+		if (last) {
+			r->reading = false;
+			if (r->behind) {
+				r->behind = false;
+				refuse(qp, HCA_SYN_NAK_SEQ);
+			}
+		}
+	}
+}
+
+static enum fault do_read(struct qp *qp, const struct hca_pkt *pkt, bool again)
+{
+	struct responder *r = &qp->resp;
+
+	if (!(qp->attr.access & HCA_ACCESS_REMOTE_READ))
+		return FAULT_ACCESS;
+	if (pkt->rdma.dma_len &&
+	    !hca_mem_find(hca_host_segment(), pkt->rdma.rkey, target_pdn(qp, pkt), qp->pub.qpn,
+			  pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
+		return FAULT_ACCESS;
+	if (!again) {
+		remember(qp, pkt, read_packets(pkt->rdma.dma_len));
+		r->epsn = psn_add(r->epsn, read_packets(pkt->rdma.dma_len));
+		r->msn = psn_add(r->msn, 1);
+	}
+	responder_send_ack(qp);
+	r->reading = true;
+	r->read_pkt = *pkt;
+	r->read_sent = 0;
+	responder_continue(qp);
+	return FAULT_NONE;
+}
+
+static void send_atomic_ack(struct qp *qp, uint8_t op, uint32_t psn, uint64_t orig)
+{
+	struct hca_pkt pkt = {
+		.op = (op & HCA_PKT_TRANSPORT_MASK) | HCA_PKT_ATOMIC_ACK,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+		.psn = psn,
+		.ack = { .syndrome = HCA_SYN_ACK, .msn = qp->resp.msn, .orig = orig },
+	};
+
+	/* Without room the answer is lost; the requester asks again and gets the same one. */
+	if (qp->peer)
+		send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
+static enum fault do_atomic(struct qp *qp, const struct hca_pkt *pkt)
+{
+	const struct hca_mr_entry *e;
+	struct resp_resource *res;
+	struct hca_list list;
+	uint64_t *target, old;
+
+	if (pkt->atomic.va & 7)
+		return FAULT_INVALID;
+	if (!(qp->attr.access & HCA_ACCESS_REMOTE_ATOMIC))
+		return FAULT_ACCESS;
+	e = hca_mem_find(hca_host_segment(), pkt->atomic.rkey, target_pdn(qp, pkt), qp->pub.qpn,
+			 pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
+	if (!e || (e->flags & HCA_MR_NULL))
+		return FAULT_ACCESS;
+	hca_mem_piece(e, pkt->atomic.va, 8, &list);
+	target = (uint64_t *)list.seg[0].ptr;
+	if ((uintptr_t)target & 7)
+		return FAULT_INVALID;
+	res = remember(qp, pkt, 1);
+	if (!res)
+		return FAULT_LOCAL;
+	if ((pkt->op & HCA_PKT_OPCODE_MASK) == HCA_PKT_FETCH_ADD) {
+		old = __atomic_fetch_add(target, pkt->atomic.swap, __ATOMIC_SEQ_CST);
+	} else {
+		old = pkt->atomic.compare;
+		__atomic_compare_exchange_n(target, &old, pkt->atomic.swap, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+	}
+	res->orig = old;
+	qp->resp.epsn = psn_add(qp->resp.epsn, 1);
+	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	responder_send_ack(qp);
+	send_atomic_ack(qp, pkt->op, pkt->psn, old);
+	return FAULT_NONE;
+}
+
+/* ---- order ---- */
+
+/* A packet that was seen before (9.7.5.1.1): never executed twice, except reads. */
+static void duplicate(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt)
+{
+	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	struct responder *r = &qp->resp;
+
+	if (op == HCA_PKT_CMP_SWAP || op == HCA_PKT_FETCH_ADD) {
+		for (unsigned int i = 0; r->resource && i < RESP_RESOURCES; i++)
+			if (r->resource[i].op == op && r->resource[i].psn == pkt->psn)
+				send_atomic_ack(qp, pkt->op, pkt->psn, r->resource[i].orig);
+	} else if (op == HCA_PKT_READ_REQUEST) {
+		fault(qp, do_read(qp, pkt, true), HCA_LOC_ACCESS_ERR);
+	} else {
+		ack_later(qp, from);
+	}
+}
+
+static void execute(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+		    const struct hca_list *payload)
+{
+	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	struct responder *r = &qp->resp;
+	enum hca_status status = HCA_REM_INV_REQ_ERR;
+	enum fault f = FAULT_INVALID;
+
+	if (in_turn(r, op)) {
+		if (is_send(op))
+			f = do_send(qp, pkt, payload, &status);
+		else if (is_write(op))
+			f = do_write(qp, pkt, payload, &status);
+		else if (op == HCA_PKT_READ_REQUEST && is_reliable(qp))
+			f = do_read(qp, pkt, false);
+		else if ((op == HCA_PKT_CMP_SWAP || op == HCA_PKT_FETCH_ADD) && is_reliable(qp))
+			f = do_atomic(qp, pkt);
+	}
+	if (unlikely(f)) {
+		fault(qp, f, status);
+		return;
+	}
+	r->nak_sent = false;
+	if (!is_send(op) && !is_write(op))
+		return; /* reads and atomics have moved on by themselves */
+	r->epsn = psn_add(r->epsn, 1);
+	if (is_last(op))
+		finish_message(qp, pkt);
+	else
+		r->last_op = op;
+	if (pkt->flags & HCA_PKT_ACK_REQ)
+		ack_later(qp, from);
+}
+
+static void reliable(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+		     const struct hca_list *payload)
+{
+	struct responder *r = &qp->resp;
+	int32_t ahead = psn_diff(pkt->psn, r->epsn);
+
+	if (unlikely(r->reading)) {
+		r->behind = true; /* asked for again when the read is out */
+		return;
+	}
+	if (likely(!ahead)) {
+		execute(qp, from, pkt, payload);
+	} else if (ahead < 0) {
+		duplicate(qp, from, pkt);
+	} else if (!r->nak_sent) {
+		r->nak_sent = true;
+		refuse(qp, HCA_SYN_NAK_SEQ);
+	}
+}
+
+/* UC: a gap ends the message in progress; a new one may begin anywhere (9.8.2). */
+static void unreliable(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+		       const struct hca_list *payload)
+{
+	struct responder *r = &qp->resp;
+	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+
+	if (pkt->psn != r->epsn || is_first(op)) {
+		r->last_op = NO_MESSAGE;
+		if (!is_first(op))
+			return;
+	}
+	execute(qp, from, pkt, payload);
+	r->epsn = psn_add(pkt->psn, 1);
+}
+
+/* ---- datagrams ---- */
+
+static void datagram(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload,
+		     const uint8_t *grh)
+{
+	struct hca_list list;
+	struct hca_cqe cqe = {
+		.recv_kind = has_imm(pkt->op & HCA_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM :
+								      HCA_RECV_SEND,
+		.byte_len = pkt->len + HCA_GRH_BYTES,
+		.imm = pkt->imm,
+		.solicited = pkt->flags & HCA_PKT_SOLICITED,
+		.src_qpn = pkt->sqpn,
+		.slid = pkt->ud.slid,
+		.sl = pkt->ud.sl,
+		.grh = grh != NULL,
+		.roce = qp->pub.ctx->adapter->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET,
+		.roce_kind = pkt->ud.roce_kind,
+	};
+
+	if (pkt->ud.qkey != qp->attr.qkey || !take_recv(qp, qp->pub.srq))
+		return;
+	qp->resp.has_recv = true;
+	memcpy(cqe.smac, pkt->ud.smac, sizeof(cqe.smac));
+	if (!hca_mem_resolve(qp->resp.recv->sge, qp->resp.recv->sge_count,
+			     qp->pub.srq ? qp->pub.srq->pd->pdn : qp->pub.pd->pdn,
+			     HCA_ACCESS_LOCAL_WRITE, &list)) {
+		complete_recv_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		qp_fail(qp);
+		return;
+	}
+	if (list.total < cqe.byte_len) {
+		complete_recv_error(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		qp_fail(qp);
+		return;
+	}
+	if (grh)
+		hca_mem_copy_in(&list, 0, grh, HCA_GRH_BYTES);
+	if (!hca_mem_copy(&list, HCA_GRH_BYTES, payload, 0, pkt->len)) {
+		complete_recv_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		qp_fail(qp);
+		return;
+	}
+	complete_recv(qp, &cqe);
+}
+
+static bool is_receiving(const struct qp *qp)
+{
+	switch (qp->pub.state) {
+	case HCA_QPS_RTR:
+	case HCA_QPS_RTS:
+	case HCA_QPS_SQD:
+	case HCA_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void establish(struct qp *qp)
+{
+	qp->resp.established = true;
+	if (qp->pub.state == HCA_QPS_RTR)
+		qp_event(qp, HCA_EVENT_COMM_EST);
+}
+
+void responder_packet(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+		      const struct hca_list *payload, const uint8_t *grh)
+{
+	uint8_t tr = pkt->op & HCA_PKT_TRANSPORT_MASK;
+
+	if (!is_receiving(qp))
+		return;
+	if (qp->pub.type == HCA_QP_UD) {
+		if (tr == HCA_TR_UD)
+			datagram(qp, pkt, payload, grh);
+		return;
+	}
+	if (pkt->sqpn != qp->attr.dest_qpn)
+		return;
+	/* Answers take the way that requests come. */
+	qp->peer = from;
+	if (unlikely(!qp->resp.established))
+		establish(qp);
+	if (qp->pub.type == HCA_QP_UC && tr == HCA_TR_UC)
+		unreliable(qp, from, pkt, payload);
+	else if ((qp->pub.type == HCA_QP_RC && tr == HCA_TR_RC) ||
+		 (qp->pub.type == HCA_QP_XRC_RECV && tr == HCA_TR_XRC))
+		reliable(qp, from, pkt, payload);
+}
+
+void responder_reset(struct qp *qp)
+{
+	struct hca_recv *recv = qp->resp.recv;
+	struct resp_resource *resource = qp->resp.resource;
+
+	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
+	for (unsigned int i = 0; resource && i < RESP_RESOURCES; i++)
+		resource[i].op = NO_MESSAGE;
+}
+
+void responder_flush(struct qp *qp)
+{
+	complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	if (qp->pub.srq || !qp->pub.rq.size)
+		return;
+	while (take_recv(qp, NULL)) {
+		qp->resp.has_recv = true;
+		complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	}
+}
+
+void hca_rq_flush_posted(struct hca_qp *pub)
+{
+	fabric_lock(&pub->lock);
+	if (pub->state == HCA_QPS_ERR)
+		responder_flush(to_priv(pub));
+	fabric_unlock(&pub->lock);
+}

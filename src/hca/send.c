@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets of connected transports. A message goes out as one packet where it fits a record or can
+ * be fetched by reference, and otherwise in pieces of the fabric's packet size.
+ */
+#include "hca/send.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/link.h"
+
+/* Above this a reference costs less than the second copy. */
+#define INLINE_MOST 2048u
+
+static void block(struct qp *qp, struct hca_peer *peer)
+{
+	pthread_mutex_lock(&peer->map_lock);
+	if (!qp->req.blocked) {
+		qp->req.blocked = true;
+		qp->blocked_next = peer->blocked;
+		peer->blocked = qp;
+	}
+	pthread_mutex_unlock(&peer->map_lock);
+}
+
+int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
+		const struct hca_list *list, uint64_t off, const struct hca_ref *refs)
+{
+	uint32_t extra = pkt->flags & HCA_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
+	struct fabric_link *link = peer->link;
+	char *record;
+
+	fabric_link_tx_lock(link);
+	record = fabric_link_reserve(link, sizeof(*pkt) + extra);
+	if (unlikely(!record)) {
+		bool up = fabric_link_state(link) == FABRIC_LINK_UP;
+
+		if (up) {
+			fabric_link_want_room(link);
+			block(qp, peer);
+		}
+		fabric_link_tx_unlock(link);
+		return up ? -EAGAIN : -ENOTCONN;
+	}
+	memcpy(record, pkt, sizeof(*pkt));
+	if (pkt->flags & HCA_PKT_BY_REF)
+		memcpy(record + sizeof(*pkt), refs, extra);
+	else if (pkt->len && !hca_mem_copy_out(list, off, record + sizeof(*pkt), pkt->len))
+		memset(record + sizeof(*pkt), 0, pkt->len);
+	fabric_link_publish(link);
+	fabric_link_tx_unlock(link);
+	return 0;
+}
+
+/* True when the peer can fetch every element itself. */
+static bool make_refs(const struct qp *qp, const struct hca_send *s, struct hca_ref *refs,
+		      uint16_t *count)
+{
+	const struct hca_segment *segment = hca_host_segment();
+	const struct hca_peer *peer = qp->peer;
+	uint16_t n = 0;
+
+	/* An unreliable sender is never told when its memory is free again. */
+	if (peer->no_refs || qp->pub.type == HCA_QP_UC)
+		return false;
+	for (int i = 0; i < s->sge_count; i++) {
+		uint32_t flags;
+
+		if (!s->sge[i].len)
+			continue;
+		if (s->sge[i].key == HCA_KEY_INLINE)
+			return false;
+		flags = segment->mr[s->sge[i].key >> 8].flags;
+		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL))
+			return false;
+		if (!peer->is_self && !(flags & HCA_MR_SHARED) && !peer->can_vm)
+			return false;
+		refs[n++] = (struct hca_ref){ s->sge[i].addr, s->sge[i].len, s->sge[i].key };
+	}
+	*count = n;
+	return true;
+}
+
+static uint8_t transport(const struct qp *qp)
+{
+	switch (qp->pub.type) {
+	case HCA_QP_UC:
+		return HCA_TR_UC;
+	case HCA_QP_XRC_SEND:
+	case HCA_QP_XRC_RECV:
+		return HCA_TR_XRC;
+	default:
+		return HCA_TR_RC;
+	}
+}
+
+/* Where in the message a packet stands. */
+enum { PART_FIRST, PART_MIDDLE, PART_LAST, PART_ONLY };
+
+static uint8_t opcode(enum hca_op op, int part)
+{
+	static const uint8_t table[HCA_OP_COUNT][4] = {
+		[HCA_OP_SEND] = { HCA_PKT_SEND_FIRST, HCA_PKT_SEND_MIDDLE, HCA_PKT_SEND_LAST,
+				  HCA_PKT_SEND_ONLY },
+		[HCA_OP_SEND_IMM] = { HCA_PKT_SEND_FIRST, HCA_PKT_SEND_MIDDLE,
+				      HCA_PKT_SEND_LAST_IMM, HCA_PKT_SEND_ONLY_IMM },
+		[HCA_OP_SEND_INV] = { HCA_PKT_SEND_FIRST, HCA_PKT_SEND_MIDDLE,
+				      HCA_PKT_SEND_LAST_INV, HCA_PKT_SEND_ONLY_INV },
+		[HCA_OP_WRITE] = { HCA_PKT_WRITE_FIRST, HCA_PKT_WRITE_MIDDLE, HCA_PKT_WRITE_LAST,
+				   HCA_PKT_WRITE_ONLY },
+		[HCA_OP_WRITE_IMM] = { HCA_PKT_WRITE_FIRST, HCA_PKT_WRITE_MIDDLE,
+				       HCA_PKT_WRITE_LAST_IMM, HCA_PKT_WRITE_ONLY_IMM },
+		[HCA_OP_READ] = { [PART_ONLY] = HCA_PKT_READ_REQUEST },
+		[HCA_OP_CMP_SWAP] = { [PART_ONLY] = HCA_PKT_CMP_SWAP },
+		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = HCA_PKT_FETCH_ADD },
+	};
+
+	return table[op][part];
+}
+
+static bool is_read(enum hca_op op)
+{
+	return op == HCA_OP_READ || op == HCA_OP_CMP_SWAP || op == HCA_OP_FETCH_ADD;
+}
+
+/* The request enters the window with its packet numbers. */
+static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packets)
+{
+	struct requester *r = &qp->req;
+	struct req_slot *slot;
+
+	if (!r->window) {
+		r->window = calloc(QP_WINDOW, sizeof(*r->window));
+		if (!r->window)
+			return -ENOMEM;
+	}
+	slot = &r->window[r->tail++ & (QP_WINDOW - 1)];
+	*slot = (struct req_slot){
+		.index = r->next,
+		.counter = s->counter,
+		.blocks = s->blocks,
+		.op = s->op,
+		.signaled = s->signaled || qp->pub.sig_all,
+		.length = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD ? 8 : s->length,
+		.first_psn = r->psn,
+		.last_psn = psn_add(r->psn, packets - 1),
+	};
+	if (is_read(s->op))
+		r->reads++;
+	return 0;
+}
+
+static void leave_request(struct qp *qp, const struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+
+	r->next += s->blocks;
+	r->psn = psn_add(r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn, 1);
+	r->partial = false;
+	r->sent = 0;
+	if (qp->pub.type == HCA_QP_UC) {
+		/* Sent is done. */
+		struct req_slot slot = r->window[r->head++ & (QP_WINDOW - 1)];
+
+		requester_complete(qp, &slot, HCA_SUCCESS, 0);
+		return;
+	}
+	if (!r->timeout_at && qp->attr.timeout) {
+		r->progress = false;
+		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
+	}
+}
+
+static void fill_packet(const struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt)
+{
+	*pkt = (struct hca_pkt){
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+		.imm = s->imm,
+	};
+	switch (s->op) {
+	case HCA_OP_CMP_SWAP:
+	case HCA_OP_FETCH_ADD:
+		pkt->atomic.va = s->raddr;
+		pkt->atomic.rkey = s->rkey;
+		pkt->atomic.compare = s->compare;
+		pkt->atomic.swap = s->op == HCA_OP_CMP_SWAP ? s->swap : s->compare;
+		pkt->atomic.srqn = s->xrc_srqn;
+		break;
+	default:
+		pkt->rdma.va = s->raddr;
+		pkt->rdma.rkey = s->rkey;
+		pkt->rdma.dma_len = s->length;
+		pkt->rdma.srqn = s->xrc_srqn;
+		break;
+	}
+}
+
+static int send_one(struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt, int part,
+		    const struct hca_list *list, uint64_t off, const struct hca_ref *refs)
+{
+	pkt->op = transport(qp) | opcode(s->op, part);
+	if (part == PART_LAST || part == PART_ONLY) {
+		if (qp->pub.type != HCA_QP_UC)
+			pkt->flags |= HCA_PKT_ACK_REQ;
+		if (s->solicited)
+			pkt->flags |= HCA_PKT_SOLICITED;
+	}
+	return send_packet(qp, qp->peer, pkt, list, off, refs);
+}
+
+/* In pieces, going on where an earlier attempt ran out of room. */
+static int send_pieces(struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt,
+		       const struct hca_list *list)
+{
+	struct requester *r = &qp->req;
+	uint32_t first = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
+
+	do {
+		uint32_t left = s->length - r->sent;
+		uint32_t n = left > HCA_FABRIC_MTU ? HCA_FABRIC_MTU : left;
+		int part = r->sent ? (n == left ? PART_LAST : PART_MIDDLE) :
+				     (n == left ? PART_ONLY : PART_FIRST);
+		int err;
+
+		pkt->len = n;
+		pkt->flags = 0;
+		pkt->psn = psn_add(first, r->sent / HCA_FABRIC_MTU);
+		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
+		if (err)
+			return err;
+		r->sent += n;
+	} while (r->sent < s->length);
+	return 0;
+}
+
+static uint32_t packets_of(const struct hca_send *s, bool whole)
+{
+	if (s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD || whole || !s->length)
+		return 1;
+	return (s->length + HCA_FABRIC_MTU - 1) / HCA_FABRIC_MTU;
+}
+
+static enum run_result local_error(struct qp *qp, const struct hca_send *s)
+{
+	struct req_slot slot = {
+		.index = qp->req.next,
+		.counter = s->counter,
+		.op = s->op,
+	};
+
+	if (qp->req.head != qp->req.tail)
+		return RUN_WAIT;
+	qp->req.next += s->blocks;
+	qp->req.partial = false;
+	requester_complete(qp, &slot, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+	qp_fail_send(qp);
+	return RUN_STOP;
+}
+
+enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable)
+{
+	struct hca_ref refs[HCA_MAX_SGE];
+	struct requester *r = &qp->req;
+	struct hca_list list;
+	struct hca_pkt pkt;
+	bool whole = false;
+	uint16_t ref_count = 0;
+	int err = 0;
+
+	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
+			     is_read(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &list)) {
+		if (!r->partial)
+			return local_error(qp, s);
+		list.count = 0; /* taken back while on its way: zeros go out */
+		return RUN_WAIT;
+	}
+	fill_packet(qp, s, &pkt);
+	if (!is_read(s->op))
+		whole = s->length <= INLINE_MOST ||
+			(reachable && make_refs(qp, s, refs, &ref_count));
+	if (!r->partial && enter_window(qp, s, packets_of(s, whole)))
+		return RUN_WAIT;
+	r->partial = true;
+	if (!reachable) {
+		leave_request(qp, s); /* into the void: the timer will tell */
+		return RUN_ON;
+	}
+	if (is_read(s->op)) {
+		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
+		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, NULL);
+	} else if (whole) {
+		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
+		pkt.len = s->length;
+		if (s->length > INLINE_MOST) {
+			pkt.flags = HCA_PKT_BY_REF;
+			pkt.refs = ref_count;
+		}
+		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, refs);
+	} else {
+		err = send_pieces(qp, s, &pkt, &list);
+	}
+	if (err == -EAGAIN) {
+		/* A request of one packet that found no room has not begun. */
+		if (whole || is_read(s->op)) {
+			r->tail--;
+			r->partial = false;
+			if (is_read(s->op))
+				r->reads--;
+		}
+		return RUN_WAIT;
+	}
+	leave_request(qp, s);
+	return RUN_ON;
+}

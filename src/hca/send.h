@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Between the requester and the code that turns requests into packets (send.c, datagram.c).
+ */
+#ifndef HCA_SEND_H
+#define HCA_SEND_H
+
+#include "hca/qp_priv.h"
+
+#define HCA_MAX_MESSAGE (1ull << 31)
+#define HCA_FABRIC_MTU	8192u
+
+/* Vendor syndromes as the real adapters give them with their completion status. */
+enum {
+	SYN_FLUSH = 0xf9,
+	SYN_LOCAL_PROT = 0x51,
+	SYN_LOCAL_ACCESS = 0x52,
+	SYN_LENGTH = 0x32,
+	SYN_QP_OP = 0x68,
+	SYN_BIND = 0x5d,
+	SYN_RETRY = 0x81,
+	SYN_RNR = 0x87,
+	SYN_REMOTE_ACCESS = 0x88,
+	SYN_REMOTE_OP = 0x89,
+	SYN_REMOTE_INVALID = 0x8a,
+	SYN_BAD_RESPONSE = 0x8b,
+};
+
+enum run_result {
+	RUN_ON,   /* the request is out of the way */
+	RUN_WAIT, /* it stays at `next` until something happens */
+	RUN_STOP, /* the queue pair's state has changed */
+};
+
+enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable);
+enum run_result send_datagram(struct qp *qp, struct hca_send *s);
+
+/*
+ * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.
+ * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone.
+ */
+int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
+		const struct hca_list *list, uint64_t off, const struct hca_ref *refs);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive queues. The chain of posted entries starts at `head`; the doorbell record counts
+ * what was posted, `taken` what was taken.
+ */
+#include "hca/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hca/guard.h"
+#include "hca/srq_priv.h"
+#include "hca/table.h"
+#include "util/explain.h"
+
+static pthread_mutex_t srq_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hca_numbers numbers = { .first = 1, .limit = 1 << 16 };
+static struct hca_table table;
+
+int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
+{
+	struct hca_ctx *ctx = init->pd->ctx;
+	struct hca_srq *srq;
+	int err = hca_ctx_take(ctx, HCA_KIND_SRQ);
+
+	if (err)
+		return err;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq) {
+		err = -ENOMEM;
+		goto drop;
+	}
+	srq->pd = init->pd;
+	srq->async = ctx->async;
+	srq->format = init->format;
+	srq->type = init->type;
+	srq->ring = init->ring;
+	srq->cq = init->cq;
+	srq->xrcd = init->xrcd;
+	srq->user_index = init->user_index;
+	srq->user = init->user;
+	pthread_mutex_lock(&srq_lock);
+	err = hca_number_get(&numbers, &srq->srqn);
+	if (!err)
+		err = hca_table_set(&table, srq->srqn, srq);
+	pthread_mutex_unlock(&srq_lock);
+	if (err)
+		goto free_srq;
+	hca_pd_get(srq->pd);
+	if (srq->cq)
+		atomic_fetch_add(&srq->cq->users, 1);
+	*out = srq;
+	return 0;
+free_srq:
+	free(srq);
+drop:
+	hca_ctx_drop(ctx, HCA_KIND_SRQ);
+	return err;
+}
+
+int hca_srq_destroy(struct hca_srq *srq)
+{
+	unsigned int users = atomic_load(&srq->users);
+
+	if (users)
+		return explain(EBUSY, "%u queue pairs receive through the shared receive queue", users);
+	pthread_mutex_lock(&srq_lock);
+	hca_table_set(&table, srq->srqn, NULL);
+	pthread_mutex_unlock(&srq_lock);
+	hca_guard_wait();
+	pthread_mutex_lock(&srq_lock);
+	hca_number_put(&numbers, srq->srqn);
+	pthread_mutex_unlock(&srq_lock);
+	hca_async_forget(srq->async, srq->user);
+	if (srq->cq)
+		atomic_fetch_sub(&srq->cq->users, 1);
+	hca_ctx_drop(srq->pd->ctx, HCA_KIND_SRQ);
+	hca_pd_put(srq->pd);
+	free(srq);
+	return 0;
+}
+
+struct hca_srq *hca_srq_find(uint32_t srqn)
+{
+	return hca_table_find(&table, srqn);
+}
+
+static uint16_t posted(const struct hca_srq *srq)
+{
+	return (uint16_t)(srq->format->rq_producer(&srq->ring) - srq->taken);
+}
+
+static void check_limit(struct hca_srq *srq)
+{
+	if (srq->limit && posted(srq) < srq->limit) {
+		srq->limit = 0;
+		hca_async_post(srq->async, HCA_EVENT_SRQ_LIMIT_REACHED, srq->user);
+	}
+}
+
+bool hca_srq_take(struct hca_srq *srq, struct hca_recv *out)
+{
+	bool found = false;
+
+	fabric_lock(&srq->lock);
+	if (!srq->failed && posted(srq)) {
+		srq->format->rq_decode(&srq->ring, srq->head, out);
+		out->counter = srq->head;
+		srq->head = srq->format->srq_next(&srq->ring, srq->head) & (srq->ring.size - 1);
+		srq->taken++;
+		check_limit(srq);
+		found = true;
+	}
+	fabric_unlock(&srq->lock);
+	return found;
+}
+
+void hca_srq_set_limit(struct hca_srq *srq, uint32_t limit)
+{
+	fabric_lock(&srq->lock);
+	srq->limit = limit;
+	check_limit(srq);
+	fabric_unlock(&srq->lock);
+}
+
+uint32_t hca_srq_limit(struct hca_srq *srq)
+{
+	return srq->limit;
+}
