@@ -39,6 +39,21 @@ static bool open_door(struct qp *qp, uint32_t access, uint32_t *pdn)
 	return atomic_load_explicit(&door->word, memory_order_relaxed) == word;
 }
 
+/*
+ * The other end learns that communication is established (it may be waiting for that event),
+ * though it will not see what we do. Lost when there is no room: then the next request tells.
+ */
+static void greet(struct qp *qp)
+{
+	struct hca_pkt pkt = {
+		.op = HCA_PKT_HELLO,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+	};
+
+	qp->req.greeted = !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
 static uint64_t do_atomic(const struct hca_send *s, void *target)
 {
 	uint64_t old;
@@ -66,6 +81,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		return DIRECT_LOCAL_ERROR;
 	if (!open_door(qp, access, &pdn))
 		return DIRECT_NO;
+	if (unlikely(!qp->req.greeted))
+		greet(qp);
 	if (!length)
 		return DIRECT_DONE;
 	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);

@@ -120,6 +120,13 @@ void hca_guard_wait_all(void)
 
 void hca_guard_forked(void)
 {
+	struct hca_segment *segment = hca_host_segment();
+
 	hca_guard_self.cell = NULL;
 	hca_guard_self.depth = 0;
+	/* Sections of the parent's other threads do not end in the child's copy of the cells. */
+	for (uint32_t i = 0; segment && i < atomic_load(&segment->guards.high); i++) {
+		atomic_store(&segment->guards.cell[i].section, 0);
+		atomic_store(&segment->guards.cell[i].taken, 0);
+	}
 }

@@ -45,6 +45,8 @@ enum hca_opcode {
 	HCA_PKT_FETCH_ADD = 0x14,
 	HCA_PKT_SEND_LAST_INV = 0x16,
 	HCA_PKT_SEND_ONLY_INV = 0x17,
+	/* fabric only: the sender has begun to use the connection without packets */
+	HCA_PKT_HELLO = 0xff,
 	HCA_PKT_OPCODE_MASK = 0x1f,
 	HCA_PKT_TRANSPORT_MASK = 0xe0,
 };

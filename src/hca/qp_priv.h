@@ -36,6 +36,7 @@ struct requester {
 	uint32_t reads;      /* reads and atomics in the window */
 	uint32_t sent;       /* bytes of the request at `next` that went out already */
 	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
+	bool greeted;        /* the other end knows that we have begun */
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
 	uint8_t rnr_retries;
@@ -86,7 +87,6 @@ struct qp {
 	struct requester req;
 	struct responder resp;
 	struct hca_peer *peer; /* connected: where the other end was found */
-	uint32_t direct_gen;   /* door word that was checked */
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
 	uint32_t mcast; /* groups attached */

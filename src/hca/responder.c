@@ -678,6 +678,8 @@ void responder_packet(struct qp *qp, struct hca_peer *from, const struct hca_pkt
 	qp->peer = from;
 	if (unlikely(!qp->resp.established))
 		establish(qp);
+	if (unlikely(pkt->op == HCA_PKT_HELLO))
+		return;
 	if (qp->pub.type == HCA_QP_UC && tr == HCA_TR_UC)
 		unreliable(qp, from, pkt, payload);
 	else if ((qp->pub.type == HCA_QP_RC && tr == HCA_TR_RC) ||
