@@ -8,7 +8,7 @@
 
 #include "hca/host.h"
 #include "hca/mem.h"
-#include "hca/packet.h"
+#include "roce/packet.h"
 #include "hca/qp.h"
 
 #define QP_WINDOW 128u /* requests that may wait for an answer; a power of two */
@@ -76,7 +76,7 @@ struct responder {
 	/* a read whose response did not fit the link yet */
 	bool reading;
 	bool behind; /* requests came while it was going on */
-	struct hca_pkt read_pkt;
+	struct roce_pkt read_pkt;
 	uint32_t read_sent;
 };
 
@@ -131,12 +131,12 @@ bool requester_has_work(const struct qp *qp);
 void requester_check_drained(struct qp *qp);
 
 /* ---- completer.c ---- */
-void completer_packet(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload);
+void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);
 void completer_timeout(struct qp *qp, uint64_t now_ns);
 void completer_done_up_to(struct qp *qp, uint32_t psn);
 
 /* ---- responder.c ---- */
-void responder_packet(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
 		      const struct hca_list *payload, const uint8_t *grh);
 void responder_reset(struct qp *qp);
 void responder_flush(struct qp *qp);

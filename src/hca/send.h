@@ -39,7 +39,7 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s);
  * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.
  * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone.
  */
-int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
-		const struct hca_list *list, uint64_t off, const struct hca_ref *refs);
+int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+		const struct hca_list *list, uint64_t off, const struct roce_ref *refs);
 
 #endif
