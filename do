@@ -7,8 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 # What building and testing need, as Debian 12 names it.
 packages_build=(cmake ninja-build gcc libc6-dev pkg-config)
 packages_test=(clang libclang-rt-14-dev libcmocka-dev python3 dwarves binutils iproute2 procps strace
-	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils rdma-core perftest
-	ucx-utils libfabric-bin python3-pyverbs qperf fio)
+	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
+	libfabric-bin python3-pyverbs qperf fio)
 packages_lint=(clang-format clang-tidy cppcheck)
 packages_doc=(pandoc)
 
@@ -87,11 +87,14 @@ cmd_build() {
 	esac
 }
 
+failed=()
+
+# run_ctest DIR OPTION...: a failure is remembered, so that the other builds are tested all the same.
 run_ctest() {
 	local dir=$1
 	shift
 	say "testing $dir"
-	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@")
+	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@") || failed+=("$dir")
 }
 
 cmd_test() {
@@ -100,6 +103,7 @@ cmd_test() {
 	build_kind plain
 	if [[ -n $filter && $filter != all ]]; then
 		run_ctest build -R "$filter" --no-tests=error
+		((!${#failed[@]})) || die "tests failed"
 		return
 	fi
 	# Labels: `long` sweeps run on demand, `plain-only` ones do not run our code.
@@ -114,6 +118,7 @@ cmd_test() {
 		build_kind "$kind"
 		run_ctest "build-$kind" -LE "$skip_sanitized"
 	done
+	((!${#failed[@]})) || die "tests failed in ${failed[*]}"
 	say "all tests passed"
 }
 
