@@ -135,7 +135,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
 	slot = head_slot(r);
 	if (!slot || !is_read(slot->op) ||
-	    pkt->psn != psn_add(slot->first_psn, slot->got / HCA_FABRIC_MTU))
+	    pkt->psn != psn_add(slot->first_psn, slot->got / qp->mtu))
 		return; /* an answer to an earlier attempt */
 	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
 	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);

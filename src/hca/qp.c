@@ -183,6 +183,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		.user = init->user,
 	};
 	qp->xrcd = init->xrcd;
+	qp->mtu = QP_FABRIC_MTU;
 	responder_reset(qp);
 
 	pthread_mutex_lock(&qp_lock);

@@ -8,9 +8,11 @@
 
 #include "hca/host.h"
 #include "hca/mem.h"
-#include "roce/packet.h"
 #include "hca/qp.h"
+#include "roce/packet.h"
 
+/* Packets on the fabric: a compromise between headers and the length of a record. */
+#define QP_FABRIC_MTU 8192u
 #define QP_WINDOW 128u /* requests that may wait for an answer; a power of two */
 
 /* A request that was sent and not answered yet. */
@@ -87,6 +89,7 @@ struct qp {
 	struct requester req;
 	struct responder resp;
 	struct hca_peer *peer; /* connected: where the other end was found */
+	uint32_t mtu;          /* payload of a packet on the way there */
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
 	uint32_t mcast; /* groups attached */
@@ -101,6 +104,12 @@ struct qp {
 static inline struct qp *to_priv(struct hca_qp *qp)
 {
 	return (struct qp *)qp;
+}
+
+static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
+{
+	qp->peer = peer;
+	qp->mtu = QP_FABRIC_MTU;
 }
 
 /* ---- qp.c ---- */

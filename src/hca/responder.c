@@ -378,9 +378,9 @@ static struct resp_resource *remember(struct qp *qp, const struct roce_pkt *pkt,
 	return res;
 }
 
-static uint32_t read_packets(uint32_t length)
+static uint32_t read_packets(const struct qp *qp, uint32_t length)
 {
-	return length ? (length + HCA_FABRIC_MTU - 1) / HCA_FABRIC_MTU : 1;
+	return length ? (length + qp->mtu - 1) / qp->mtu : 1;
 }
 
 /* Sends what is left of the read in progress, as far as there is room. */
@@ -393,7 +393,7 @@ void responder_continue(struct qp *qp)
 
 	while (r->reading) {
 		uint32_t left = req->rdma.dma_len - r->read_sent;
-		uint32_t n = left > HCA_FABRIC_MTU ? HCA_FABRIC_MTU : left;
+		uint32_t n = left > qp->mtu ? qp->mtu : left;
 		bool first = !r->read_sent, last = n == left;
 		struct roce_pkt pkt = {
 			.op = (req->op & ROCE_PKT_TRANSPORT_MASK) |
@@ -401,7 +401,7 @@ void responder_continue(struct qp *qp)
 				       (last ? ROCE_PKT_READ_RESP_LAST : ROCE_PKT_READ_RESP_MIDDLE)),
 			.dqpn = qp->attr.dest_qpn,
 			.sqpn = qp->pub.qpn,
-			.psn = psn_add(req->psn, r->read_sent / HCA_FABRIC_MTU),
+			.psn = psn_add(req->psn, r->read_sent / qp->mtu),
 			.len = n,
 			.ack = { .syndrome = ROCE_SYN_ACK, .msn = r->msn },
 		};
@@ -441,8 +441,8 @@ static enum fault do_read(struct qp *qp, const struct roce_pkt *pkt, bool again)
 			  pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
 		return FAULT_ACCESS;
 	if (!again) {
-		remember(qp, pkt, read_packets(pkt->rdma.dma_len));
-		r->epsn = psn_add(r->epsn, read_packets(pkt->rdma.dma_len));
+		remember(qp, pkt, read_packets(qp, pkt->rdma.dma_len));
+		r->epsn = psn_add(r->epsn, read_packets(qp, pkt->rdma.dma_len));
 		r->msn = psn_add(r->msn, 1);
 	}
 	responder_send_ack(qp);
@@ -675,7 +675,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pk
 	if (pkt->sqpn != qp->attr.dest_qpn)
 		return;
 	/* Answers take the way that requests come. */
-	qp->peer = from;
+	qp_set_peer(qp, from);
 	if (unlikely(!qp->resp.established))
 		establish(qp);
 	if (unlikely(pkt->op == ROCE_PKT_HELLO))

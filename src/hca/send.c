@@ -220,14 +220,14 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 
 	do {
 		uint32_t left = s->length - r->sent;
-		uint32_t n = left > HCA_FABRIC_MTU ? HCA_FABRIC_MTU : left;
+		uint32_t n = left > qp->mtu ? qp->mtu : left;
 		int part = r->sent ? (n == left ? PART_LAST : PART_MIDDLE) :
 				     (n == left ? PART_ONLY : PART_FIRST);
 		int err;
 
 		pkt->len = n;
 		pkt->flags = 0;
-		pkt->psn = psn_add(first, r->sent / HCA_FABRIC_MTU);
+		pkt->psn = psn_add(first, r->sent / qp->mtu);
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
 			return err;
@@ -236,11 +236,11 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	return 0;
 }
 
-static uint32_t packets_of(const struct hca_send *s, bool whole)
+static uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool whole)
 {
 	if (s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD || whole || !s->length)
 		return 1;
-	return (s->length + HCA_FABRIC_MTU - 1) / HCA_FABRIC_MTU;
+	return (s->length + qp->mtu - 1) / qp->mtu;
 }
 
 static enum run_result local_error(struct qp *qp, const struct hca_send *s)
@@ -281,7 +281,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (!is_read(s->op))
 		whole = s->length <= INLINE_MOST ||
 			(reachable && make_refs(qp, s, refs, &ref_count));
-	if (!r->partial && enter_window(qp, s, packets_of(s, whole)))
+	if (!r->partial && enter_window(qp, s, packets_of(qp, s, whole)))
 		return RUN_WAIT;
 	r->partial = true;
 	if (!reachable) {

@@ -8,7 +8,6 @@
 #include "hca/qp_priv.h"
 
 #define HCA_MAX_MESSAGE (1ull << 31)
-#define HCA_FABRIC_MTU	8192u
 
 /* Vendor syndromes as the real adapters give them with their completion status. */
 enum {
