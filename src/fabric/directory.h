@@ -72,6 +72,7 @@ int fabric_lid_get(const char *key, uint16_t *lid);
 enum fabric_reg_kind {
 	FABRIC_REG_MCAST = 1, /* key: gid and fabric number; value: queue pair */
 	FABRIC_REG_CM_PORT,   /* for the connection manager */
+	FABRIC_REG_XRCD,      /* key: adapter and file; value: tells openings apart */
 	FABRIC_REG_KINDS,
 };
 

@@ -230,7 +230,8 @@ static int check_mapping(struct share_state *state, const struct share_vma *vma,
 		return covered(state, part) ? 0 : -EOPNOTSUPP;
 	if (!(vma->prot & (PROT_READ | PROT_WRITE)))
 		return -EFAULT;
-	if (!vma->plain || (vma->prot & PROT_EXEC) || share_threads_live_in(state, vma, part))
+	if (!vma->plain || (vma->prot & PROT_EXEC) ||
+	    share_threads_live_in(state, vma, part.start, part.end))
 		return -EOPNOTSUPP;
 	(*missing)++;
 	return 0;

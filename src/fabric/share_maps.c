@@ -347,51 +347,36 @@ struct dirent_raw {
 
 /*
  * libc keeps the list of a thread's robust mutexes, whose address the kernel tells, in the thread's
- * control block, beside what the kernel writes to by itself (rseq), which must never fail; and its
- * thread-local variables next to that. The block of the main thread lies in a mapping of ld.so's,
- * that of any other at the upper end of its stack.
+ * control block, and that in the mapping of its stack: at the upper end, with TLS, on x86. There
+ * the kernel also writes by itself (rseq), which must never fail.
  */
-struct block {
-	uintptr_t below, above; /* how far libc's own things reach from the list's head */
-};
-
-static bool block_measure(struct block *out)
+static bool lives_in(pid_t tid, const struct share_vma *vma, uintptr_t start, uintptr_t end,
+		     size_t page)
 {
-	uintptr_t head = 0, local = (uintptr_t)&errno;
-	size_t size;
-
-	if (syscall(SYS_get_robust_list, 0, &head, &size) || !head)
-		return false;
-	out->below = (local < head ? head - local : 0) + 1024;
-	out->above = (local > head ? local - head : 0) + 2048;
-	return true;
-}
-
-static bool lives_in(pid_t tid, const struct block *block, const struct share_vma *vma,
-		     struct share_range r)
-{
-	uintptr_t head = 0, low, high;
+	uintptr_t head = 0, top;
 	size_t size;
 
 	if (syscall(SYS_get_robust_list, tid, &head, &size) || head < vma->start ||
 	    head >= vma->end)
 		return false;
-	low = tid == getpid() ? head - block->below : vma->start;
-	high = head + block->above;
-	return r.start < high && r.end > low;
+#if defined(__x86_64__)
+	top = (head & ~(page - 1)) + 2 * page;
+#else
+	top = vma->end;
+#endif
+	return start < top && end > vma->start;
 }
 
-bool share_threads_live_in(struct share_state *state, const struct share_vma *vma,
-			   struct share_range r)
+bool share_threads_live_in(struct share_state *state, const struct share_vma *vma, uintptr_t start,
+			   uintptr_t end)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-	struct block block;
 	bool found = false;
 	long n;
 	int fd;
 
 	/* Wherever our own frames are (coroutines live in heaps): we write there. */
-	if ((r.start < sp + 65536 && r.end > sp - 65536) || !block_measure(&block))
+	if (start < sp + 65536 && end > sp - 65536)
 		return true;
 	fd = share_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
@@ -402,7 +387,8 @@ bool share_threads_live_in(struct share_state *state, const struct share_vma *vm
 			struct dirent_raw *d = (struct dirent_raw *)(void *)(state->scratch + at);
 
 			if (d->name[0] != '.')
-				found = lives_in((pid_t)strtol(d->name, NULL, 10), &block, vma, r);
+				found = lives_in((pid_t)strtol(d->name, NULL, 10), vma, start, end,
+						 state->page);
 			at += d->reclen;
 		}
 	share_sys_close(fd);

@@ -91,6 +91,8 @@ int hca_channel_get(struct hca_channel *ch, void **user)
 		cq = ch->first;
 		if (cq) {
 			*user = cq->user;
+			if (ch->taken)
+				ch->taken(cq->user);
 			if (!--cq->event_count)
 				unlink_cq(ch, cq);
 		}

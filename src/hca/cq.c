@@ -83,6 +83,14 @@ void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 	fabric_unlock(&cq->lock);
 }
 
+void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec)
+{
+	fabric_lock(&cq->lock);
+	cq->moderation_count = count;
+	cq->moderation_usec = usec;
+	fabric_unlock(&cq->lock);
+}
+
 static void fire(struct hca_cq *cq)
 {
 	cq->arm = HCA_ARM_NONE;

@@ -88,6 +88,9 @@ VB_API void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
  */
 VB_API void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer);
 
+/* An event only every `count` entries, or `usec` after the first; 0 and 0: for each. */
+VB_API void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec);
+
 /* The adapter's own: adds an entry. Caller may hold a QP's lock. */
 void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe);
 

@@ -4,6 +4,7 @@
  * link layer; a sender asks it for the members.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "fabric/directory.h"
 #include "hca/qp_priv.h"
@@ -26,12 +27,33 @@ static int check(const struct hca_qp *qp, const struct hca_gid *gid)
 	return 0;
 }
 
+static bool is_member(const struct hca_qp *qp, const struct hca_gid *gid)
+{
+	struct fabric_reg_entry few[16], *all = few;
+	size_t n = fabric_mcast_members(net_of(qp), gid->raw, few, array_size(few));
+	bool found = false;
+
+	if (n > array_size(few)) {
+		all = calloc(n, sizeof(*all));
+		if (!all)
+			return false;
+		n = fabric_mcast_members(net_of(qp), gid->raw, all, n);
+	}
+	for (size_t i = 0; i < n && !found; i++)
+		found = all[i].value == qp->qpn;
+	if (all != few)
+		free(all);
+	return found;
+}
+
 int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)
 {
 	int err = check(qp, gid);
 
-	if (!err)
-		err = fabric_mcast_join(net_of(qp), gid->raw, qp->qpn);
+	/* Attaching twice is attaching once. */
+	if (err || is_member(qp, gid))
+		return err;
+	err = fabric_mcast_join(net_of(qp), gid->raw, qp->qpn);
 	if (!err)
 		to_priv(qp)->mcast++;
 	return err;

@@ -265,9 +265,10 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	if (moved) {
 		mr->addr = addr;
 		mr->length = length;
-		mr->iova = (uintptr_t)addr;
+		mr->iova = new_access & HCA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
 		mr->shared = shared;
-		next.va = next.iova = (uintptr_t)addr;
+		next.va = (uintptr_t)addr;
+		next.iova = mr->iova;
 		next.length = length;
 		if (old_shared)
 			share_range_put(old_addr, old_length);
@@ -280,7 +281,7 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	}
 	mr->access = next.access = new_access;
 	e->generation++;
-	mr->key = mr->index << 8 | (e->generation & 0xff);
+	/* The key stays, as on the real adapters: peers have it. */
 	hca_mr_publish(mr->index, &next, mr->key);
 	return 0;
 }

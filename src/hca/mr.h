@@ -99,6 +99,10 @@ VB_API int hca_mw_destroy(struct hca_mw *mw);
 VB_API int hca_dm_alloc(struct hca_ctx *ctx, uint64_t length, void **out);
 VB_API void hca_dm_free(struct hca_ctx *ctx, void *dm, uint64_t length);
 
+/* Memory for programs, page aligned and shared from the start; for hca_mr_create_owned(). */
+VB_API int hca_buf_alloc(uint64_t length, void **out);
+VB_API void hca_buf_free(void *buf);
+
 /* ---- inside the adapter ---- */
 
 struct hca_mr_entry *hca_mr_entry(uint32_t index);

@@ -179,11 +179,11 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		.recv_cq = init->recv_cq,
 		.srq = init->srq,
 		.sig_all = init->sig_all,
+		.block_self_mcast = init->block_self_mcast,
 		.user_index = init->user_index,
 		.user = init->user,
 	};
 	qp->xrcd = init->xrcd;
-	qp->mtu = QP_FABRIC_MTU;
 	responder_reset(qp);
 
 	pthread_mutex_lock(&qp_lock);
@@ -262,6 +262,16 @@ int hca_qp_destroy(struct hca_qp *pub)
 	free(qp->resp.resource);
 	free(qp);
 	return 0;
+}
+
+void hca_qp_set_user(struct hca_qp *pub, void *user)
+{
+	void *old = pub->user;
+
+	fabric_lock(&pub->lock);
+	pub->user = user;
+	fabric_unlock(&pub->lock);
+	hca_async_forget(pub->ctx->async, old);
 }
 
 /* ---- attributes ---- */
@@ -369,8 +379,8 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 	TAKE(HCA_QPM_PATH_MIG_STATE, path_mig_state);
 	TAKE(HCA_QPM_DEST_QPN, dest_qpn);
 	TAKE(HCA_QPM_RATE_LIMIT, rate_limit);
-	to->rq_psn &= PSN_MASK;
-	to->sq_psn &= PSN_MASK;
+	to->rq_psn &= HCA_PSN_MASK;
+	to->sq_psn &= HCA_PSN_MASK;
 }
 
 static void reset(struct qp *qp)

@@ -129,6 +129,9 @@ VB_API int hca_qp_destroy(struct hca_qp *qp);
 VB_API int hca_qp_modify(struct hca_qp *qp, const struct hca_qp_attr *attr, uint32_t mask);
 VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
 
+/* Who events are about from now on; those about the one before that nobody fetched are gone. */
+VB_API void hca_qp_set_user(struct hca_qp *qp, void *user);
+
 VB_API int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid);
 VB_API int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid);
 

@@ -26,7 +26,8 @@ struct vb_device {
 
 /* Objects that other contexts can import stand in lists of the context that made them. */
 struct vb_link {
-	struct vb_link *next, **back;
+	struct vb_link *next, **back; /* back NULL: in no list (imported) */
+	uint32_t handle;
 };
 
 struct vb_lists {
@@ -43,6 +44,8 @@ struct vb_context {
 	struct vb_context *root; /* who was opened: itself, or whom it was imported from */
 	struct vb_lists lists;   /* of the root */
 	struct vb_context *next; /* list of all roots (import.c) */
+	dev_t cmd_dev;           /* what cmd_fd of a root is known by */
+	ino_t cmd_ino;
 	void *driver_data; /* the driver's; freed by its context_fini */
 	struct verbs_context verbs;
 };
@@ -57,11 +60,15 @@ static inline struct vb_context *to_context(struct ibv_context *context)
 	return container_of(context, struct vb_context, verbs.context);
 }
 
+/* Opens a device; `root` NULL, or a context to import: then cmd_fd becomes the new one's. */
+int vb_context_open(struct ibv_device *device, struct vb_context *root, int cmd_fd,
+		    struct vb_context **out);
 void vb_context_get(struct vb_context *ctx);
 void vb_context_put(struct vb_context *ctx);
 
 /* The size as the inline wrappers pass it: longer structs come from newer programs. */
-int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t len);
+int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		  size_t len);
 int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		       struct ibv_device_attr_ex *attr, size_t size);
 int vb_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);

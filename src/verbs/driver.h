@@ -25,9 +25,9 @@ struct vb_driver {
 	 * hca_*_create, and puts its functions where the public struct has some (ibv_cq_ex,
 	 * ibv_qp_ex, ibv_wq). It writes the sizes that it granted into attr. 0 or -errno.
 	 *
-	 * The struct comes from calloc() or aligned_alloc() and starts with the vb_ one. The `user` of
-	 * the hca object is the address of the public struct (&cq->cq, &srq->srq, &qp->qp): events
-	 * name objects by it.
+	 * The struct comes from calloc() or aligned_alloc() and starts with the vb_ one. The `user`
+	 * of the hca object is the address of the public struct (&cq->cq, &srq->srq, &qp->qp):
+	 * events name objects by it.
 	 *
 	 * Destroying: the hca call decides (-EBUSY), then the driver frees everything except the
 	 * struct: events that the program holds are still to be acknowledged in it. The library
@@ -47,8 +47,9 @@ struct vb_driver {
 			 struct vb_qp **out);
 	int (*destroy_qp)(struct vb_qp *qp);
 	/*
-	 * Another handle on an XRC receive QP that exists: a struct without rings, and *out with its
-	 * hca pointer set. The library counts handles; destroy_qp is called for the last one only.
+	 * Another handle on an XRC receive QP that exists: a struct without rings, and *out with
+	 * its hca pointer set. The library counts handles; destroy_qp is called for the last one
+	 * only.
 	 */
 	int (*open_qp)(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 	/* The QP went to RESET: rings, indexes and its entries in CQs start anew. */
@@ -59,6 +60,12 @@ struct vb_driver {
 	/* Adds what the model can do beyond the limits. attr is whole and zeroed. */
 	void (*query_device)(struct vb_context *ctx, struct ibv_device_attr_ex *attr);
 };
+
+/* While a driver lacks the call. */
+#define vb_driver_lacks(ctx, call)                                                                 \
+	(!(ctx)->driver->call &&                                                                   \
+	 explain(EOPNOTSUPP, "libibverbs: the driver %s has no " #call " yet",                     \
+		 (ctx)->driver->name))
 
 /* The driver for an adapter, loaded at need; NULL after a failure, which is explained. */
 const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter);

@@ -4,19 +4,57 @@
  * before the object's destruction returns; the count is kept in the object itself.
  */
 #include <errno.h>
-#include <pthread.h>
 
-#include "verbs/public.h"
+#include "verbs/event.h"
 
-#include "hca/async.h"
 #include "util/explain.h"
-#include "verbs/context.h"
+#include "verbs/objects.h"
 
 _Static_assert((int)HCA_EVENT_CQ_ERR == (int)IBV_EVENT_CQ_ERR &&
 		       (int)HCA_EVENT_SQ_DRAINED == (int)IBV_EVENT_SQ_DRAINED &&
 		       (int)HCA_EVENT_SRQ_ERR == (int)IBV_EVENT_SRQ_ERR &&
 		       (int)HCA_EVENT_WQ_FATAL == (int)IBV_EVENT_WQ_FATAL,
 	       "event types are the public ones");
+
+/* The counter of the object that the event is about, NULL when it is about none. */
+static atomic_uint *counter_of(const struct hca_event *event)
+{
+	switch (event->type) {
+	case HCA_EVENT_CQ_ERR:
+		return &to_cq(event->element)->async_events;
+	case HCA_EVENT_QP_FATAL:
+	case HCA_EVENT_QP_REQ_ERR:
+	case HCA_EVENT_QP_ACCESS_ERR:
+	case HCA_EVENT_COMM_EST:
+	case HCA_EVENT_SQ_DRAINED:
+	case HCA_EVENT_PATH_MIG:
+	case HCA_EVENT_PATH_MIG_ERR:
+	case HCA_EVENT_QP_LAST_WQE_REACHED:
+		return &to_qp(event->element)->async_events;
+	case HCA_EVENT_SRQ_ERR:
+	case HCA_EVENT_SRQ_LIMIT_REACHED:
+		return &to_srq(event->element)->async_events;
+	default:
+		return NULL;
+	}
+}
+
+void vb_event_taken(const struct hca_event *event)
+{
+	atomic_uint *counter = event->element ? counter_of(event) : NULL;
+
+	if (counter)
+		atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+void vb_event_wait(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		   atomic_uint *handed_out)
+{
+	pthread_mutex_lock(mutex);
+	while (*completed != atomic_load_explicit(handed_out, memory_order_relaxed))
+		pthread_cond_wait(cond, mutex);
+	pthread_mutex_unlock(mutex);
+}
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {

@@ -11,6 +11,7 @@
 #include "hca/mr.h"
 #include "hca/qp.h"
 #include "hca/srq.h"
+#include "hca/xrcd.h"
 #include "verbs/context.h"
 
 /* A protection domain, or a parent domain that stands for one (hca is then the real one's). */
@@ -45,8 +46,8 @@ struct vb_mr {
 	struct ibv_mr mr;
 	struct hca_mr *hca;
 	enum vb_mr_kind kind;
-	struct vb_dm *dm;    /* VB_MR_DM */
-	void *map;           /* VB_MR_DMABUF: our mapping, and its length */
+	struct vb_dm *dm; /* VB_MR_DM */
+	void *map;        /* VB_MR_DMABUF: our mapping, and its length */
 	size_t map_len;
 	struct vb_link link; /* in the context's list */
 };
@@ -60,10 +61,10 @@ struct vb_mw {
 struct vb_dm {
 	struct ibv_dm dm;
 	uint8_t *addr;
-	size_t length; /* as asked for; copies and regions stay inside */
-	size_t size;   /* as taken from the adapter */
-	struct vb_dm *of; /* imported: the original */
-	atomic_uint users; /* regions on it, and imports */
+	size_t length;       /* as asked for; copies and regions stay inside */
+	size_t size;         /* as taken from the adapter */
+	struct vb_dm *of;    /* imported: the original */
+	atomic_uint users;   /* regions on it, and imports */
 	struct vb_link link; /* in the context's list */
 };
 
@@ -81,8 +82,8 @@ struct vb_channel {
 
 struct vb_xrcd {
 	struct ibv_xrcd xrcd;
+	struct hca_xrcd *hca;
 	uint32_t number; /* the same in every process that opened the same file */
-	int lock;        /* descriptor that says to others that the domain is in use, or -1 */
 	atomic_uint users;
 };
 

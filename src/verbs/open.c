@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening and closing. What an open context costs: this struct, an eventfd, and what its driver
- * keeps; all of it goes with the last reference.
+ * Opening and closing. What an open context costs: this struct, an eventfd, a memfd of one line
+ * (import.c), and what its driver keeps; all of it goes with the last reference.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "hca/port.h"
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"
+#include "verbs/event.h"
+#include "verbs/import.h"
+#include "verbs/result.h"
 
-static void init_public(struct vb_context *ctx, struct ibv_device *device)
+static void init_public(struct vb_context *ctx, struct ibv_device *device, int cmd_fd)
 {
 	struct ibv_context *public = &ctx->verbs.context;
 
 	ctx->verbs.sz = sizeof(ctx->verbs);
 	public->device = device;
-	/* There is no command channel: what a real driver asks the kernel is a function call here. */
-	public->cmd_fd = -1;
+	public->cmd_fd = cmd_fd;
 	public->async_fd = ctx->async.fd;
 	public->num_comp_vectors = ctx->adapter->limits.comp_vectors;
 	pthread_mutex_init(&public->mutex, NULL);
@@ -26,43 +29,77 @@ static void init_public(struct vb_context *ctx, struct ibv_device *device)
 	vb_ops_init(&ctx->verbs);
 }
 
+static int init(struct vb_context *ctx, struct ibv_device *device, struct vb_context *root,
+		int cmd_fd)
+{
+	int err = hca_async_init(&ctx->async, ctx->adapter);
+
+	if (err)
+		return err;
+	ctx->async.taken = vb_event_taken;
+	err = hca_ctx_init(&ctx->hca, ctx->adapter, &ctx->async);
+	if (err)
+		goto fini_async;
+	init_public(ctx, device, cmd_fd);
+	ctx->root = root ? root : ctx;
+	if (!root) {
+		err = vb_root_init(ctx);
+		if (err)
+			goto fini_public;
+	}
+	err = ctx->driver->context_init(ctx);
+	if (err)
+		goto fini_root;
+	if (root)
+		vb_context_get(root);
+	return 0;
+fini_root:
+	if (!root)
+		vb_root_fini(ctx);
+	if (cmd_fd < 0)
+		close(ctx->verbs.context.cmd_fd);
+fini_public:
+	pthread_mutex_destroy(&ctx->verbs.context.mutex);
+fini_async:
+	hca_async_fini(&ctx->async);
+	return err;
+}
+
+int vb_context_open(struct ibv_device *device, struct vb_context *root, int cmd_fd,
+		    struct vb_context **out)
+{
+	const struct vb_driver *driver = vb_driver_get(to_device(device)->adapter);
+	struct vb_context *ctx;
+	int err;
+
+	if (!driver)
+		return -errno;
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return -ENOMEM;
+	ctx->driver = driver;
+	ctx->adapter = to_device(device)->adapter;
+	atomic_init(&ctx->refs, 1);
+	err = init(ctx, device, root, cmd_fd);
+	if (err) {
+		free(ctx);
+		return err;
+	}
+	hca_port_watch();
+	*out = ctx;
+	return 0;
+}
+
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	const struct vb_driver *driver;
 	struct vb_context *ctx;
 	int err;
 
 	if (!device)
 		return explain_null(EINVAL, "ibv_open_device: the device is NULL; take one from "
 					    "ibv_get_device_list");
-	driver = vb_driver_get(to_device(device)->adapter);
-	if (!driver)
-		return NULL;
-	ctx = calloc(1, sizeof(*ctx));
-	if (!ctx) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	ctx->driver = driver;
-	ctx->adapter = to_device(device)->adapter;
-	atomic_init(&ctx->refs, 1);
-	err = hca_async_init(&ctx->async, ctx->adapter);
-	if (err)
-		goto free_ctx;
-	init_public(ctx, device);
-	err = driver->context_init(ctx);
-	if (err)
-		goto fini_async;
-	hca_port_watch();
-	return &ctx->verbs.context;
-
-fini_async:
-	pthread_mutex_destroy(&ctx->verbs.context.mutex);
-	hca_async_fini(&ctx->async);
-free_ctx:
-	free(ctx);
-	errno = -err;
-	return NULL;
+	err = vb_context_open(device, NULL, -1, &ctx);
+	return err ? vb_null(err) : &ctx->verbs.context;
 }
 
 void vb_context_get(struct vb_context *ctx)
@@ -72,12 +109,19 @@ void vb_context_get(struct vb_context *ctx)
 
 void vb_context_put(struct vb_context *ctx)
 {
+	struct vb_context *root = ctx->root;
+
 	if (atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	ctx->driver->context_fini(ctx);
+	if (root == ctx)
+		vb_root_fini(ctx);
+	close(ctx->verbs.context.cmd_fd);
 	pthread_mutex_destroy(&ctx->verbs.context.mutex);
 	hca_async_fini(&ctx->async);
 	free(ctx);
+	if (root != ctx)
+		vb_context_put(root);
 }
 
 int ibv_close_device(struct ibv_context *context)

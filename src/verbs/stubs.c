@@ -5,42 +5,12 @@
  */
 #include "util/stub.h"
 
-/* Devices and contexts */
-STUB_PTR(ibv_import_device)
-
 /* Protection domains and memory */
-STUB_PTR(ibv_alloc_pd)
-STUB_ERRNO(ibv_dealloc_pd)
-STUB_PTR(ibv_import_pd)
-STUB_VOID(ibv_unimport_pd)
-STUB_PTR(ibv_reg_mr)
-STUB_PTR(ibv_reg_mr_iova)
-STUB_PTR(ibv_reg_mr_iova2)
-STUB_PTR(ibv_reg_mr_ex)
-STUB_PTR(ibv_reg_dmabuf_mr)
-/* -1 is IBV_REREG_MR_ERR_INPUT: the old registration stays valid */
-STUB_MINUS1(ibv_rereg_mr)
-STUB_ERRNO(ibv_dereg_mr)
-STUB_PTR(ibv_import_mr)
-STUB_VOID(ibv_unimport_mr)
-STUB_PTR(ibv_import_dm)
-STUB_VOID(ibv_unimport_dm)
 STUB_MINUS1(ibv_dm_export_dmabuf_fd)
 STUB_PTR(ibv_alloc_dmah)
 STUB_ERRNO(ibv_dealloc_dmah)
-STUB_PTR(ibv_alloc_buf)
-STUB_VOID(ibv_free_buf)
-STUB_PTR(ibv_reg_buf_mr)
-STUB_MINUS1(ibv_export_buf_dmabuf_fd)
 
 /* Completion */
-STUB_PTR(ibv_create_comp_channel)
-STUB_ERRNO(ibv_destroy_comp_channel)
-STUB_PTR(ibv_create_cq)
-STUB_ERRNO(ibv_resize_cq)
-STUB_ERRNO(ibv_destroy_cq)
-STUB_MINUS1(ibv_get_cq_event)
-STUB_VOID(ibv_ack_cq_events)
 STUB_ERRNO(_ibv_query_comp_cntr_caps)
 STUB_PTR(ibv_create_comp_cntr)
 STUB_ERRNO(ibv_destroy_comp_cntr)
@@ -51,31 +21,8 @@ STUB_ERRNO(ibv_inc_err_comp_cntr)
 STUB_ERRNO(ibv_read_comp_cntr)
 STUB_ERRNO(ibv_read_err_comp_cntr)
 
-/* Shared receive queues */
-STUB_PTR(ibv_create_srq)
-STUB_ERRNO(ibv_modify_srq)
-STUB_ERRNO(ibv_query_srq)
-STUB_ERRNO(ibv_destroy_srq)
-
 /* Queue pairs */
-STUB_PTR(ibv_create_qp)
-STUB_ERRNO(ibv_modify_qp)
-STUB_ERRNO(ibv_query_qp)
-STUB_ERRNO(ibv_destroy_qp)
-STUB_PTR(ibv_qp_to_qp_ex)
-STUB_ZERO(ibv_query_qp_data_in_order)
 STUB_ERRNO(ibv_qp_attach_comp_cntr)
-STUB_ERRNO(ibv_set_ece)
-STUB_ERRNO(ibv_query_ece)
-
-/* Address handles and multicast */
-STUB_PTR(ibv_create_ah)
-STUB_PTR(ibv_create_ah_from_wc)
-STUB_MINUS1(ibv_init_ah_from_wc)
-STUB_ERRNO(ibv_destroy_ah)
-STUB_NEG(ibv_resolve_eth_l2_from_gid)
-STUB_ERRNO(ibv_attach_mcast)
-STUB_ERRNO(ibv_detach_mcast)
 
 /* Records of the kernel's uverbs and ucma interfaces, which nothing here produces */
 STUB_VOID(ibv_copy_ah_attr_from_kern)

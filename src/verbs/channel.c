@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion channels and their events. The public struct counts the CQs of a channel, under the
+ * context's mutex, as programs have been able to see since ever.
+ */
+#include "verbs/channel.h"
+
+#include <stdlib.h>
+
+#include "util/explain.h"
+#include "verbs/driver.h"
+#include "verbs/result.h"
+
+/* The channel's lock is held: a CQ that is being destroyed has not yet counted its events. */
+static void taken(void *cq)
+{
+	atomic_fetch_add_explicit(&to_cq(cq)->comp_events, 1, memory_order_relaxed);
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct vb_channel *ch = calloc(1, sizeof(*ch));
+	int err;
+
+	if (!ch)
+		return vb_null(-ENOMEM);
+	err = hca_channel_create(&ch->hca);
+	if (err) {
+		free(ch);
+		return vb_null(err);
+	}
+	ch->hca->taken = taken;
+	ch->channel.context = context;
+	ch->channel.fd = ch->hca->fd;
+	vb_context_get(to_context(context));
+	return &ch->channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	struct ibv_context *context = channel->context;
+	struct vb_channel *ch = to_channel(channel);
+	int err;
+
+	pthread_mutex_lock(&context->mutex);
+	if (channel->refcnt)
+		err = explain(EBUSY,
+			      "ibv_destroy_comp_channel: %d completion queues use the channel",
+			      channel->refcnt);
+	else
+		err = hca_channel_destroy(ch->hca);
+	pthread_mutex_unlock(&context->mutex);
+	if (err)
+		return vb_result(err);
+	vb_context_put(to_context(context));
+	free(ch);
+	return 0;
+}
+
+void vb_channel_count(struct ibv_comp_channel *channel, int change)
+{
+	if (!channel)
+		return;
+	pthread_mutex_lock(&channel->context->mutex);
+	channel->refcnt += change;
+	pthread_mutex_unlock(&channel->context->mutex);
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	const struct vb_driver *driver;
+	void *user;
+	int err = hca_channel_get(to_channel(channel)->hca, &user);
+
+	if (err) {
+		errno = -err;
+		return -1;
+	}
+	*cq = user;
+	*cq_context = (*cq)->cq_context;
+	driver = to_context((*cq)->context)->driver;
+	if (driver->cq_event)
+		driver->cq_event(to_cq(*cq));
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}

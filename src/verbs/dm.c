@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Device memory. It is memory of this process that the adapter gives out, so a copy is a copy; the
+ * real adapter's rules (words of four bytes, regions counted from 0) hold all the same.
+ */
+#include <stdlib.h>
+
+#include "util/explain.h"
+#include "verbs/calls.h"
+#include "verbs/import.h"
+#include "verbs/mr.h"
+#include "verbs/pd.h"
+#include "verbs/result.h"
+
+#define GRAIN         64u /* the adapter allocates in these */
+#define LOG_ALIGN_MAX 12u
+#define ACCESS_ALLOWED                                                                             \
+	((unsigned int)IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
+
+static int check_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
+{
+	if (offset > dm->length || length > dm->length - offset)
+		return explain(EFAULT, "device memory: %zu bytes at %llu; there are %zu", length,
+			       (unsigned long long)offset, dm->length);
+	if ((offset | length) & 3)
+		return explain(EINVAL,
+			       "device memory: %zu bytes at %llu; both must be multiples of 4",
+			       length, (unsigned long long)offset);
+	return 0;
+}
+
+/* Word by word, as the bus has it: who looks at the same word sees the old or the new one. */
+static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
+{
+	struct vb_dm *dm = to_dm(public);
+	_Atomic uint32_t *to = (_Atomic uint32_t *)(dm->addr + offset);
+	int err = check_copy(dm, offset, length);
+	uint32_t word;
+
+	if (err)
+		return vb_result(err);
+	for (size_t i = 0; i < length / 4; i++) {
+		__builtin_memcpy(&word, (const char *)from + 4 * i, sizeof(word));
+		atomic_store_explicit(&to[i], word, memory_order_relaxed);
+	}
+	return 0;
+}
+
+static int copy_from(void *to, struct ibv_dm *public, uint64_t offset, size_t length)
+{
+	struct vb_dm *dm = to_dm(public);
+	_Atomic uint32_t *from = (_Atomic uint32_t *)(dm->addr + offset);
+	int err = check_copy(dm, offset, length);
+	uint32_t word;
+
+	if (err)
+		return vb_result(err);
+	for (size_t i = 0; i < length / 4; i++) {
+		word = atomic_load_explicit(&from[i], memory_order_relaxed);
+		__builtin_memcpy((char *)to + 4 * i, &word, sizeof(word));
+	}
+	return 0;
+}
+
+static int check_exists(struct ibv_context *context)
+{
+	const struct hca_adapter *a = to_context(context)->adapter;
+
+	if (!a->limits.max_dm_size)
+		return explain(EOPNOTSUPP, "device memory: %s has none", a->name);
+	return 0;
+}
+
+static int check_alloc(struct ibv_context *context, const struct ibv_alloc_dm_attr *attr)
+{
+	uint64_t most = to_context(context)->adapter->limits.max_dm_size;
+	int err = check_exists(context);
+
+	if (err)
+		return err;
+	if (attr->comp_mask)
+		return explain(EINVAL, "ibv_alloc_dm: comp_mask 0x%x; no bit is known",
+			       attr->comp_mask);
+	if (!attr->length || attr->length > most)
+		return explain(EINVAL, "ibv_alloc_dm: %zu bytes; 1 to %llu can be had",
+			       attr->length, (unsigned long long)most);
+	if (attr->log_align_req > LOG_ALIGN_MAX)
+		return explain(EINVAL, "ibv_alloc_dm: an alignment of 2^%u; 2^%u is the most",
+			       attr->log_align_req, LOG_ALIGN_MAX);
+	return 0;
+}
+
+static struct vb_dm *make(struct vb_context *ctx, uint8_t *addr, size_t length, uint32_t handle)
+{
+	struct vb_dm *dm = calloc(1, sizeof(*dm));
+
+	if (!dm)
+		return NULL;
+	dm->addr = addr;
+	dm->length = length;
+	dm->dm.context = &ctx->verbs.context;
+	dm->dm.memcpy_to_dm = copy_to;
+	dm->dm.memcpy_from_dm = copy_from;
+	dm->dm.comp_mask = IBV_DM_MASK_HANDLE;
+	dm->dm.handle = handle;
+	return dm;
+}
+
+struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	static atomic_uint next = 1;
+	struct vb_context *ctx = to_context(context);
+	size_t size = (attr->length + GRAIN - 1) & ~(size_t)(GRAIN - 1);
+	struct vb_dm *dm;
+	void *addr;
+	int err = check_alloc(context, attr);
+
+	if (!err)
+		err = hca_dm_alloc(&ctx->hca, size, &addr);
+	if (err)
+		return vb_null(err);
+	dm = make(ctx, addr, attr->length, atomic_fetch_add(&next, 1));
+	if (!dm) {
+		hca_dm_free(&ctx->hca, addr, size);
+		return vb_null(-ENOMEM);
+	}
+	dm->size = size;
+	vb_context_get(ctx);
+	vb_list_add(ctx, &ctx->root->lists.dm, &dm->link, dm->dm.handle);
+	return &dm->dm;
+}
+
+static struct vb_dm *original(struct vb_dm *dm)
+{
+	return dm->of ? dm->of : dm;
+}
+
+/* Through an imported one the memory goes as well, and the original is left without. */
+int vb_free_dm(struct ibv_dm *public)
+{
+	struct vb_context *ctx = to_context(public->context);
+	struct vb_dm *dm = to_dm(public), *of;
+	unsigned int users;
+	int err = check_exists(public->context);
+
+	if (err)
+		return vb_result(err);
+	of = original(dm);
+	users = atomic_load_explicit(&of->users, memory_order_acquire);
+	if (users)
+		return vb_result(
+			explain(EBUSY, "ibv_free_dm: %u regions are on the device memory", users));
+	if (of->addr) {
+		hca_dm_free(&to_context(of->dm.context)->hca, of->addr, of->size);
+		of->addr = NULL;
+		of->length = 0;
+	}
+	vb_list_del(ctx, &of->link);
+	vb_context_put(ctx);
+	free(dm);
+	return 0;
+}
+
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
+{
+	struct vb_context *ctx = to_context(context);
+	struct vb_link *link = vb_list_find(ctx, &ctx->root->lists.dm, handle);
+	struct vb_dm *dm, *of;
+
+	if (!link)
+		return explain_null(EINVAL,
+				    "ibv_import_dm: no device memory of this context has the "
+				    "handle %u",
+				    handle);
+	of = container_of(link, struct vb_dm, link);
+	dm = make(ctx, of->addr, of->length, handle);
+	if (!dm)
+		return vb_null(-ENOMEM);
+	dm->of = of;
+	vb_context_get(ctx);
+	return &dm->dm;
+}
+
+void ibv_unimport_dm(struct ibv_dm *public)
+{
+	struct vb_context *ctx = to_context(public->context);
+	struct vb_dm *dm = to_dm(public);
+
+	vb_list_del(ctx, &dm->link);
+	vb_context_put(ctx);
+	free(dm);
+}
+
+static int check_register(const struct vb_pd *pd, const struct vb_dm *dm, uint64_t offset,
+			  size_t length, unsigned int access)
+{
+	if (pd->pd.context != dm->dm.context)
+		return explain(EINVAL, "ibv_reg_dm_mr: the protection domain and the device memory "
+				       "belong to different contexts");
+	if (access & ~ACCESS_ALLOWED)
+		return explain(EINVAL,
+			       "ibv_reg_dm_mr: access 0x%x has bits 0x%x that device memory "
+			       "does not have",
+			       access, access & ~ACCESS_ALLOWED);
+	if (!(access & IBV_ACCESS_ZERO_BASED))
+		return explain(EINVAL,
+			       "ibv_reg_dm_mr: access 0x%x lacks IBV_ACCESS_ZERO_BASED; device "
+			       "memory has no address but its offset",
+			       access);
+	if (offset > dm->length || length > dm->length - offset)
+		return explain(EINVAL, "ibv_reg_dm_mr: %zu bytes at %llu; there are %zu", length,
+			       (unsigned long long)offset, dm->length);
+	return 0;
+}
+
+struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *public_pd, struct ibv_dm *public, uint64_t offset,
+			    size_t length, unsigned int access)
+{
+	struct vb_dm *dm = to_dm(public);
+	struct vb_mr_range range = { .length = length };
+	struct vb_mr *mr;
+	int err = check_exists(public_pd->context);
+
+	if (!err)
+		err = check_register(to_pd(public_pd), dm, offset, length, access);
+	if (err)
+		return vb_null(err);
+	range.va = dm->addr + offset;
+	err = vb_mr_make(to_pd(public_pd), &range, access, true, VB_MR_DM, &mr);
+	if (err)
+		return vb_null(err);
+	mr->dm = original(dm);
+	atomic_fetch_add_explicit(&mr->dm->users, 1, memory_order_relaxed);
+	return &mr->mr;
+}

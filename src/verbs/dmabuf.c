@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Regions on dmabufs. The adapter reaches memory through the process's own mapping of it, so a
+ * dmabuf is as good as the mapping that its exporter gives.
+ */
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "util/explain.h"
+#include "verbs/mr.h"
+#include "verbs/result.h"
+
+#ifndef DMA_BUF_MAGIC
+#define DMA_BUF_MAGIC 0x444d4142
+#endif
+
+static int check(uint64_t offset, size_t length, uint64_t iova, int fd)
+{
+	const uint64_t page = sysconf(_SC_PAGESIZE);
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return explain(errno, "ibv_reg_dmabuf_mr: descriptor %d is not open", fd);
+	if (fs.f_type != DMA_BUF_MAGIC)
+		return explain(EOPNOTSUPP, "ibv_reg_dmabuf_mr: descriptor %d is no dmabuf", fd);
+	if (!length || length > UINT64_MAX - page || offset > UINT64_MAX - page - length)
+		return explain(EINVAL, "ibv_reg_dmabuf_mr: offset 0x%llx and length 0x%zx",
+			       (unsigned long long)offset, length);
+	if ((offset ^ iova) & (page - 1))
+		return explain(EINVAL,
+			       "ibv_reg_dmabuf_mr: offset 0x%llx and iova 0x%llx differ in "
+			       "their place in the page",
+			       (unsigned long long)offset, (unsigned long long)iova);
+	return 0;
+}
+
+int vb_mr_register_dmabuf(struct vb_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+			  unsigned int access, struct vb_mr **out)
+{
+	const uint64_t page = sysconf(_SC_PAGESIZE);
+	size_t skip = offset & (page - 1), map_len = skip + length;
+	struct vb_mr_range range = { .addr = (void *)(uintptr_t)offset,
+				     .length = length,
+				     .iova = iova };
+	char *map;
+	int err = vb_mr_check_access(to_context(pd->pd.context), access);
+
+	if (!err)
+		err = check(offset, length, iova, fd);
+	if (err)
+		return err;
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return explain(EINVAL, "ibv_reg_dmabuf_mr: a dmabuf is never paged on demand");
+	map = mmap(NULL, map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(offset - skip));
+	if (map == MAP_FAILED)
+		return explain(EOPNOTSUPP,
+			       "ibv_reg_dmabuf_mr: %zu bytes at 0x%llx of the dmabuf cannot "
+			       "be mapped, and the adapter has no other way to them",
+			       length, (unsigned long long)offset);
+	range.va = map + skip;
+	err = vb_mr_make(pd, &range, access, false, VB_MR_DMABUF, out);
+	if (err) {
+		munmap(map, map_len);
+		return err;
+	}
+	(*out)->map = map;
+	(*out)->map_len = map_len;
+	return 0;
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	struct vb_mr *mr;
+	int err = vb_mr_register_dmabuf(to_pd(pd), offset, length, iova, fd, access, &mr);
+
+	return err ? vb_null(err) : &mr->mr;
+}

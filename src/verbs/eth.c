@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * MAC addresses behind GIDs. Nothing here sends a packet or waits.
+ */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
+#include <string.h>
+
+#include "util/explain.h"
+#include "verbs/av.h"
+
+static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+/* Multicast over IPv4, as the RoCE annex writes it. */
+static const uint8_t mapped_group[12] = { 0xff, 0x0e, [10] = 0xff, [11] = 0xff };
+static const uint8_t link_local[8] = { 0xfe, 0x80 };
+
+static bool is_group(const uint8_t gid[16], uint8_t mac[6])
+{
+	if (!memcmp(gid, mapped_group, sizeof(mapped_group)) ||
+	    (!memcmp(gid, mapped, sizeof(mapped)) && (gid[12] & 0xf0) == 0xe0)) {
+		const uint8_t to[6] = { 0x01, 0x00, 0x5e, gid[13] & 0x7f, gid[14], gid[15] };
+
+		memcpy(mac, to, sizeof(to));
+		return true;
+	}
+	if (gid[0] == 0xff) {
+		const uint8_t to[6] = { 0x33, 0x33, gid[12], gid[13], gid[14], gid[15] };
+
+		memcpy(mac, to, sizeof(to));
+		return true;
+	}
+	return false;
+}
+
+/* A link-local GID that was made of a MAC. */
+static bool holds_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	const uint8_t to[6] = { gid[8] ^ 2, gid[9], gid[10], gid[13], gid[14], gid[15] };
+
+	if (memcmp(gid, link_local, sizeof(link_local)) || gid[11] != 0xff || gid[12] != 0xfe)
+		return false;
+	memcpy(mac, to, sizeof(to));
+	return true;
+}
+
+static bool is_address(const struct sockaddr *sa, const uint8_t gid[16])
+{
+	if (!sa)
+		return false;
+	if (sa->sa_family == AF_INET)
+		return !memcmp(gid, mapped, sizeof(mapped)) &&
+		       !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, gid + 12, 4);
+	return sa->sa_family == AF_INET6 &&
+	       !memcmp(&((const struct sockaddr_in6 *)sa)->sin6_addr, gid, 16);
+}
+
+static bool is_ours(const uint8_t gid[16], uint8_t mac[6])
+{
+	const struct ifaddrs *at, *owner = NULL;
+	const struct sockaddr_ll *ll;
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (at = all; at && !owner; at = at->ifa_next)
+		if (is_address(at->ifa_addr, gid))
+			owner = at;
+	for (at = all; at && owner && !found; at = at->ifa_next)
+		if (at->ifa_addr && at->ifa_addr->sa_family == AF_PACKET &&
+		    !strcmp(at->ifa_name, owner->ifa_name)) {
+			ll = (const struct sockaddr_ll *)at->ifa_addr;
+			memcpy(mac, ll->sll_addr, 6);
+			found = true;
+		}
+	freeifaddrs(all);
+	return found;
+}
+
+int vb_eth_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	if (is_group(gid, mac) || holds_mac(gid, mac) || is_ours(gid, mac))
+		return 0;
+	return -EHOSTUNREACH;
+}
+
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	const struct hca_adapter *a = to_context(context)->adapter;
+	int err = vb_av_check(a, attr);
+
+	if (err)
+		return err;
+	if (a->ports[attr->port_num - 1].link != HCA_LINK_ETHERNET)
+		return explain(EINVAL, "ibv_resolve_eth_l2_from_gid: port %u of %s is InfiniBand",
+			       attr->port_num, a->name);
+	err = vb_eth_mac(attr->grh.dgid.raw, eth_mac);
+	if (err)
+		return explain(-err,
+			       "ibv_resolve_eth_l2_from_gid: the GID is neither one of this host "
+			       "nor made of a MAC, and the adapter does not ask the network: it "
+			       "sends through the host's own stack");
+	if (vid)
+		*vid = 0xffff; /* none */
+	return 0;
+}

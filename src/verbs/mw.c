@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows. Binding is a work request, so it is the driver's.
+ */
+#include <stdlib.h>
+
+#include "util/explain.h"
+#include "verbs/calls.h"
+#include "verbs/pd.h"
+#include "verbs/result.h"
+
+struct ibv_mw *vb_alloc_mw(struct ibv_pd *public_pd, enum ibv_mw_type type)
+{
+	struct vb_pd *pd = to_pd(public_pd);
+	struct vb_mw *mw;
+	int err;
+
+	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
+		return explain_null(EINVAL,
+				    "ibv_alloc_mw: type %d; there are IBV_MW_TYPE_1 and "
+				    "IBV_MW_TYPE_2",
+				    (int)type);
+	mw = calloc(1, sizeof(*mw));
+	if (!mw)
+		return vb_null(-ENOMEM);
+	err = hca_mw_create(pd->hca, type == IBV_MW_TYPE_2, &mw->hca);
+	if (err) {
+		free(mw);
+		return vb_null(err);
+	}
+	mw->mw.context = public_pd->context;
+	mw->mw.pd = public_pd;
+	mw->mw.rkey = mw->hca->key;
+	mw->mw.handle = mw->hca->index;
+	mw->mw.type = type;
+	vb_parent_get(pd);
+	vb_context_get(to_context(public_pd->context));
+	return &mw->mw;
+}
+
+int vb_dealloc_mw(struct ibv_mw *public)
+{
+	struct vb_mw *mw = to_mw(public);
+	int err = hca_mw_destroy(mw->hca);
+
+	if (err)
+		return vb_result(err);
+	vb_parent_put(to_pd(public->pd));
+	vb_context_put(to_context(public->context));
+	free(mw);
+	return 0;
+}

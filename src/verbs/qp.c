@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs: creation and destruction. States and attributes are in qp_attr.c, XRC handles in
+ * qp_xrc.c.
+ */
+#include "verbs/qp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/explain.h"
+#include "verbs/calls.h"
+#include "verbs/driver.h"
+#include "verbs/event.h"
+#include "verbs/pd.h"
+#include "verbs/result.h"
+
+void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, void *qp_context,
+		enum ibv_qp_type type)
+{
+	qp->qp.context = context;
+	qp->qp.qp_context = qp_context;
+	qp->qp.qp_type = type;
+	qp->qp.handle = qp->qp.qp_num = qp->hca->qpn;
+	qp->qp.state = (enum ibv_qp_state)qp->hca->state;
+	pthread_mutex_init(&qp->qp.mutex, NULL);
+	pthread_cond_init(&qp->qp.cond, NULL);
+}
+
+/* Fields that the mask or the type says are not there are not there for the driver either. */
+static void tidy(struct ibv_qp_init_attr_ex *attr)
+{
+	bool xrc_recv = attr->qp_type == IBV_QPT_XRC_RECV;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || xrc_recv)
+		attr->pd = NULL;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !xrc_recv)
+		attr->xrcd = NULL;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS))
+		attr->create_flags = 0;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		attr->send_ops_flags = 0;
+	if (xrc_recv) {
+		attr->send_cq = NULL;
+		memset(&attr->cap, 0, sizeof(attr->cap));
+	}
+	if (xrc_recv || attr->qp_type == IBV_QPT_XRC_SEND) {
+		attr->recv_cq = NULL;
+		attr->srq = NULL;
+	}
+	if (attr->srq || !attr->recv_cq)
+		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+}
+
+static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out)
+{
+	struct vb_context *ctx = to_context(context);
+	struct vb_qp *qp;
+	int err = vb_driver_lacks(ctx, create_qp) ? -EOPNOTSUPP : vb_qp_check(context, attr);
+
+	if (err)
+		return err;
+	tidy(attr);
+	err = ctx->driver->create_qp(ctx, attr, &qp);
+	if (err)
+		return err;
+	vb_qp_fill(qp, context, attr->qp_context, attr->qp_type);
+	qp->qp.pd = attr->pd;
+	qp->qp.send_cq = attr->send_cq;
+	qp->qp.recv_cq = attr->recv_cq;
+	qp->qp.srq = attr->srq;
+	qp->pd = attr->pd ? to_pd(attr->pd) : NULL;
+	qp->cap = attr->cap;
+	qp->sig_all = attr->sq_sig_all;
+	qp->has_ex = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	if (qp->pd)
+		vb_parent_get(qp->pd);
+	if (attr->xrcd) {
+		qp->xrcd = to_xrcd(attr->xrcd);
+		vb_xrc_add(qp);
+	}
+	vb_context_get(ctx);
+	*out = qp;
+	return 0;
+}
+
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr_ex granted = *attr;
+	struct vb_qp *qp;
+	int err = create(context, &granted, &qp);
+
+	if (err)
+		return vb_null(err);
+	attr->cap = granted.cap;
+	return &qp->qp;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct vb_qp *qp;
+	int err = create(pd->context, &ex, &qp);
+
+	if (err)
+		return vb_null(err);
+	attr->cap = ex.cap;
+	return &qp->qp;
+}
+
+int ibv_destroy_qp(struct ibv_qp *public)
+{
+	struct vb_context *ctx = to_context(public->context);
+	struct vb_qp *qp = to_qp(public);
+
+	if (!qp->xrcd || !vb_xrc_del(qp)) {
+		int err = ctx->driver->destroy_qp(qp);
+
+		if (err) {
+			if (qp->xrcd)
+				vb_xrc_add(qp);
+			return vb_result(err);
+		}
+	}
+	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &qp->async_events);
+	pthread_cond_destroy(&public->cond);
+	pthread_mutex_destroy(&public->mutex);
+	if (qp->pd)
+		vb_parent_put(qp->pd);
+	free(qp);
+	vb_context_put(ctx);
+	return 0;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *public)
+{
+	struct vb_qp *qp = to_qp(public);
+
+	if (!qp->has_ex)
+		return explain_null(EOPNOTSUPP,
+				    "ibv_qp_to_qp_ex: QP 0x%x was not created with "
+				    "IBV_QP_INIT_ATTR_SEND_OPS_FLAGS",
+				    public->qp_num);
+	return &qp->ex;
+}

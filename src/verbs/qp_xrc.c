@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * XRC receive queue pairs have as many handles as were opened, and live until the last is gone. One
+ * lock around the list of all handles of the process.
+ */
+#include <pthread.h>
+
+#include "util/explain.h"
+#include "verbs/calls.h"
+#include "verbs/driver.h"
+#include "verbs/qp.h"
+#include "verbs/result.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vb_qp *handles;
+
+/* The context that the queue pair itself was made in must outlive every handle. */
+static struct vb_context *home(const struct vb_qp *qp)
+{
+	return container_of(qp->hca->ctx, struct vb_context, hca);
+}
+
+static void add(struct vb_qp *qp)
+{
+	qp->next_handle = handles;
+	handles = qp;
+	atomic_fetch_add_explicit(&qp->xrcd->users, 1, memory_order_relaxed);
+	vb_context_get(home(qp));
+}
+
+void vb_xrc_add(struct vb_qp *qp)
+{
+	pthread_mutex_lock(&lock);
+	add(qp);
+	pthread_mutex_unlock(&lock);
+}
+
+bool vb_xrc_del(struct vb_qp *qp)
+{
+	struct vb_context *home_ctx = home(qp);
+	struct vb_qp **at, *other;
+
+	pthread_mutex_lock(&lock);
+	for (at = &handles; *at != qp; at = &(*at)->next_handle)
+		;
+	*at = qp->next_handle;
+	for (other = handles; other && other->hca != qp->hca; other = other->next_handle)
+		;
+	if (other && qp->hca->user == &qp->qp)
+		hca_qp_set_user(qp->hca, &other->qp);
+	pthread_mutex_unlock(&lock);
+	atomic_fetch_sub_explicit(&qp->xrcd->users, 1, memory_order_release);
+	/* Not the last reference: the handle has one of its own, or another handle has this one. */
+	vb_context_put(home_ctx);
+	return other;
+}
+
+static int check(struct ibv_context *context, const struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed =
+		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+
+	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+		return explain(EOPNOTSUPP, "ibv_open_qp: comp_mask 0x%x has unknown bits",
+			       attr->comp_mask);
+	if ((attr->comp_mask & needed) != needed)
+		return explain(EINVAL,
+			       "ibv_open_qp: comp_mask 0x%x; number, domain and type are needed "
+			       "(0x%x)",
+			       attr->comp_mask, needed);
+	if (attr->qp_type != IBV_QPT_XRC_RECV)
+		return explain(EINVAL,
+			       "ibv_open_qp: type %d; only XRC receive queue pairs (%d) can be "
+			       "opened",
+			       (int)attr->qp_type, IBV_QPT_XRC_RECV);
+	if (!attr->xrcd || attr->xrcd->context != context)
+		return explain(EINVAL, "ibv_open_qp: the XRC domain %s",
+			       attr->xrcd ? "belongs to another context" : "is NULL");
+	return 0;
+}
+
+static int open_handle(struct ibv_context *context, const struct ibv_qp_open_attr *attr,
+		       struct vb_qp **out)
+{
+	struct vb_context *ctx = to_context(context);
+	struct vb_xrcd *xrcd = to_xrcd(attr->xrcd);
+	struct vb_qp *of, *qp;
+	int err;
+
+	for (of = handles; of; of = of->next_handle)
+		if (of->qp.qp_num == attr->qp_num && of->xrcd->number == xrcd->number)
+			break;
+	if (!of)
+		return explain(EINVAL,
+			       "ibv_open_qp: this process has no XRC receive queue pair 0x%x in "
+			       "the domain",
+			       attr->qp_num);
+	err = ctx->driver->open_qp(ctx, of->hca, &qp);
+	if (err)
+		return err;
+	vb_qp_fill(qp, context,
+		   attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL,
+		   IBV_QPT_XRC_RECV);
+	qp->xrcd = xrcd;
+	add(qp);
+	vb_context_get(ctx);
+	*out = qp;
+	return 0;
+}
+
+struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	struct vb_qp *qp;
+	int err =
+		vb_driver_lacks(to_context(context), open_qp) ? -EOPNOTSUPP : check(context, attr);
+
+	if (!err) {
+		pthread_mutex_lock(&lock);
+		err = open_handle(context, attr, &qp);
+		pthread_mutex_unlock(&lock);
+	}
+	return err ? vb_null(err) : &qp->qp;
+}
