@@ -54,7 +54,7 @@ cmd_setup() {
 	say "all packages are installed"
 }
 
-# build_kind KIND: configures once, then lets ninja decide what is stale.
+# build_kind KIND: configures, then lets ninja decide what is stale.
 build_kind() {
 	local kind=$1 dir=build options=()
 	case $kind in
@@ -66,11 +66,15 @@ build_kind() {
 	release) dir=build-release options=(-DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF) ;;
 	*) die "unknown build kind $kind; use --asan, --ubsan, --tsan or --release" ;;
 	esac
-	[[ -f $dir/build.ninja ]] || cmake -G Ninja -S . -B "$dir" "${options[@]}" >"$dir.log" 2>&1 ||
+	say "building $dir"
+	# Every time: what is installed meanwhile (pandoc, Debian's libraries) shall count.
+	cmake -G Ninja -S . -B "$dir" "${options[@]}" >"$dir.log" 2>&1 ||
 		{ cat "$dir.log"; die "configuring $dir failed"; }
 	rm -f "$dir.log"
-	say "building $dir"
-	ninja -C "$dir" --quiet
+	# A terminal shows one line that moves; a log needs no line per file.
+	local quiet=(--quiet)
+	[[ -t 1 ]] && quiet=()
+	ninja -C "$dir" "${quiet[@]}"
 }
 
 cmd_build() {
@@ -83,11 +87,14 @@ cmd_build() {
 	esac
 }
 
+failed=()
+
+# run_ctest DIR OPTION...: a failure is remembered, so that the other builds are tested all the same.
 run_ctest() {
 	local dir=$1
 	shift
 	say "testing $dir"
-	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@")
+	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@") || failed+=("$dir")
 }
 
 cmd_test() {
@@ -96,18 +103,22 @@ cmd_test() {
 	build_kind plain
 	if [[ -n $filter && $filter != all ]]; then
 		run_ctest build -R "$filter" --no-tests=error
+		((!${#failed[@]})) || die "tests failed"
 		return
 	fi
-	local long=(-LE long)
-	[[ $filter == all ]] && long=()
-	run_ctest build "${long[@]}"
-	# Every warning is an error with clang, too.
+	# Labels: `long` sweeps run on demand, `plain-only` ones do not run our code.
+	local skip=long skip_sanitized='long|plain-only'
+	[[ $filter == all ]] && skip=none skip_sanitized=plain-only
+	run_ctest build -LE "$skip"
+	# Every warning is an error with clang, and in a release, too.
 	build_kind clang
+	build_kind release
 	local kind
 	for kind in asan ubsan tsan; do
 		build_kind "$kind"
-		run_ctest "build-$kind" "${long[@]}" -LE "long|plain-only"
+		run_ctest "build-$kind" -LE "$skip_sanitized"
 	done
+	((!${#failed[@]})) || die "tests failed in ${failed[*]}"
 	say "all tests passed"
 }
 

@@ -17,7 +17,7 @@ struct fabric_lock {
 };
 
 /* The slow path: spins a little, then yields, then naps, so that a preempted holder gets on. */
-void fabric_lock_wait(struct fabric_lock *lock);
+VB_API void fabric_lock_wait(struct fabric_lock *lock);
 
 static inline bool fabric_trylock(struct fabric_lock *lock)
 {

@@ -230,8 +230,7 @@ static int check_mapping(struct share_state *state, const struct share_vma *vma,
 		return covered(state, part) ? 0 : -EOPNOTSUPP;
 	if (!(vma->prot & (PROT_READ | PROT_WRITE)))
 		return -EFAULT;
-	if (!vma->plain || (vma->prot & PROT_EXEC) ||
-	    share_threads_live_in(state, vma, part.start, part.end))
+	if (!vma->plain || (vma->prot & PROT_EXEC) || share_threads_live_in(state, vma, part))
 		return -EOPNOTSUPP;
 	(*missing)++;
 	return 0;

@@ -347,36 +347,51 @@ struct dirent_raw {
 
 /*
  * libc keeps the list of a thread's robust mutexes, whose address the kernel tells, in the thread's
- * control block, and that in the mapping of its stack: at the upper end, with TLS, on x86. There
- * the kernel also writes by itself (rseq), which must never fail.
+ * control block, beside what the kernel writes to by itself (rseq), which must never fail; and its
+ * thread-local variables next to that. The block of the main thread lies in a mapping of ld.so's,
+ * that of any other at the upper end of its stack.
  */
-static bool lives_in(pid_t tid, const struct share_vma *vma, uintptr_t start, uintptr_t end,
-		     size_t page)
+struct block {
+	uintptr_t below, above; /* how far libc's own things reach from the list's head */
+};
+
+static bool block_measure(struct block *out)
 {
-	uintptr_t head = 0, top;
+	uintptr_t head = 0, local = (uintptr_t)&errno;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, 0, &head, &size) || !head)
+		return false;
+	out->below = (local < head ? head - local : 0) + 1024;
+	out->above = (local > head ? local - head : 0) + 2048;
+	return true;
+}
+
+static bool lives_in(pid_t tid, const struct block *block, const struct share_vma *vma,
+		     struct share_range r)
+{
+	uintptr_t head = 0, low, high;
 	size_t size;
 
 	if (syscall(SYS_get_robust_list, tid, &head, &size) || head < vma->start ||
 	    head >= vma->end)
 		return false;
-#if defined(__x86_64__)
-	top = (head & ~(page - 1)) + 2 * page;
-#else
-	top = vma->end;
-#endif
-	return start < top && end > vma->start;
+	low = tid == getpid() ? head - block->below : vma->start;
+	high = head + block->above;
+	return r.start < high && r.end > low;
 }
 
-bool share_threads_live_in(struct share_state *state, const struct share_vma *vma, uintptr_t start,
-			   uintptr_t end)
+bool share_threads_live_in(struct share_state *state, const struct share_vma *vma,
+			   struct share_range r)
 {
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+	struct block block;
 	bool found = false;
 	long n;
 	int fd;
 
 	/* Wherever our own frames are (coroutines live in heaps): we write there. */
-	if (start < sp + 65536 && end > sp - 65536)
+	if ((r.start < sp + 65536 && r.end > sp - 65536) || !block_measure(&block))
 		return true;
 	fd = share_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
@@ -387,8 +402,7 @@ bool share_threads_live_in(struct share_state *state, const struct share_vma *vm
 			struct dirent_raw *d = (struct dirent_raw *)(void *)(state->scratch + at);
 
 			if (d->name[0] != '.')
-				found = lives_in((pid_t)strtol(d->name, NULL, 10), vma, start, end,
-						 state->page);
+				found = lives_in((pid_t)strtol(d->name, NULL, 10), &block, vma, r);
 			at += d->reclen;
 		}
 	share_sys_close(fd);

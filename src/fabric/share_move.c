@@ -86,9 +86,7 @@ static int next_data(const struct share_state *state, uint64_t from, uint64_t to
 
 static void punch(const struct share_state *state, uint64_t offset, size_t len)
 {
-	uint64_t start, end;
-
-	if (!state->keep_file && next_data(state, offset, offset + len, &start, &end))
+	if (!state->keep_file)
 		share_sys_punch(state->fd, offset, len);
 }
 
@@ -140,10 +138,13 @@ static void empty_parked(uintptr_t parked, uintptr_t start, size_t len)
 static int chunk_in(struct share_state *state, enum share_method method, struct share_scan *scan,
 		    int prot, uintptr_t start, size_t len, uintptr_t parked)
 {
+	uint64_t stray, stray_end;
 	uintptr_t r;
 	int err;
 
-	punch(state, start, len);
+	/* Somebody who has the file wrote where nothing was shared. */
+	if (next_data(state, start, start + len, &stray, &stray_end))
+		punch(state, start, len);
 	if (method != SHARE_ALONE &&
 	    share_uffd_block(state, start, len, method == SHARE_BLOCK_USER))
 		return -EOPNOTSUPP;
@@ -203,6 +204,8 @@ static uintptr_t chunk_end_in(struct share_scan *scan, uintptr_t start, uintptr_
 	uintptr_t from, to;
 	size_t sum = 0;
 
+	if (end - start <= limit)
+		return end;
 	scan->max = limit / scan->state->page;
 	share_scan_begin(scan, start, end);
 	while (share_scan_next(scan, &from, &to) > 0) {
@@ -365,6 +368,8 @@ static uint64_t chunk_end_out(const struct share_state *state, uint64_t offset, 
 {
 	uint64_t from, to = offset, sum = 0;
 
+	if (end - offset <= limit)
+		return end;
 	while (next_data(state, to, end, &from, &to)) {
 		if (sum + (to - from) >= limit)
 			return from + (limit - sum);

@@ -165,9 +165,9 @@ void share_scan_close(struct share_scan *scan);
 
 /* Threads of this process, 0 when the kernel does not say. */
 unsigned int share_threads_count(void);
-/* Whether a thread keeps its stack, or libc its block, in [start, end), a part of the mapping. */
-bool share_threads_live_in(struct share_state *state, const struct share_vma *vma, uintptr_t start,
-			   uintptr_t end);
+/* Whether a thread keeps its stack, or libc its block, in r, a part of the mapping. */
+bool share_threads_live_in(struct share_state *state, const struct share_vma *vma,
+			   struct share_range r);
 
 /* ---- share_uffd.c ---- */
 

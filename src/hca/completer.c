@@ -71,7 +71,7 @@ static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 	qp_fail_send(qp);
 }
 
-static void receiver_not_ready(struct qp *qp, const struct hca_pkt *pkt)
+static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
 
@@ -85,24 +85,24 @@ static void receiver_not_ready(struct qp *qp, const struct hca_pkt *pkt)
 	timer_start(qp, r->rnr_until);
 }
 
-static void negative(struct qp *qp, const struct hca_pkt *pkt)
+static void negative(struct qp *qp, const struct roce_pkt *pkt)
 {
 	switch (pkt->ack.syndrome) {
-	case HCA_SYN_NAK_SEQ:
+	case ROCE_SYN_NAK_SEQ:
 		if (qp->req.retries++ >= qp->attr.retry_cnt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
 			requester_rewind(qp);
 		break;
-	case HCA_SYN_NAK_REF:
+	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
 			qp->peer->no_refs = true;
 		requester_rewind(qp);
 		break;
-	case HCA_SYN_NAK_INVALID:
+	case ROCE_SYN_NAK_INVALID:
 		fail_head(qp, HCA_REM_INV_REQ_ERR, SYN_REMOTE_INVALID);
 		break;
-	case HCA_SYN_NAK_ACCESS:
+	case ROCE_SYN_NAK_ACCESS:
 		fail_head(qp, HCA_REM_ACCESS_ERR, SYN_REMOTE_ACCESS);
 		break;
 	default:
@@ -112,19 +112,19 @@ static void negative(struct qp *qp, const struct hca_pkt *pkt)
 }
 
 /* A NAK or RNR names the request that it refuses; all before it are acknowledged. */
-static void refused(struct qp *qp, const struct hca_pkt *pkt)
+static void refused(struct qp *qp, const struct roce_pkt *pkt)
 {
-	completer_done_up_to(qp, psn_add(pkt->psn, HCA_PSN_MASK));
+	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
 	if (!head_slot(&qp->req))
 		return;
-	if ((pkt->ack.syndrome & HCA_SYN_KIND) == HCA_SYN_RNR)
+	if ((pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR)
 		receiver_not_ready(qp, pkt);
 	else
 		negative(qp, pkt);
 }
 
 /* Data of a read, or the old value of an atomic, for the request at the window's head. */
-static void returned(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload)
+static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
 	struct req_slot *slot;
@@ -132,10 +132,10 @@ static void returned(struct qp *qp, const struct hca_pkt *pkt, const struct hca_
 	struct hca_send s;
 	bool good;
 
-	completer_done_up_to(qp, psn_add(pkt->psn, HCA_PSN_MASK));
+	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
 	slot = head_slot(r);
 	if (!slot || !is_read(slot->op) ||
-	    pkt->psn != psn_add(slot->first_psn, slot->got / HCA_FABRIC_MTU))
+	    pkt->psn != psn_add(slot->first_psn, slot->got / qp->mtu))
 		return; /* an answer to an earlier attempt */
 	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
 	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);
@@ -143,7 +143,7 @@ static void returned(struct qp *qp, const struct hca_pkt *pkt, const struct hca_
 		fail_head(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;
 	}
-	if ((pkt->op & HCA_PKT_OPCODE_MASK) == HCA_PKT_ATOMIC_ACK) {
+	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ATOMIC_ACK) {
 		good = list.total >= 8 && hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
 		slot->got = 8;
 	} else {
@@ -159,7 +159,7 @@ static void returned(struct qp *qp, const struct hca_pkt *pkt, const struct hca_
 	completer_done_up_to(qp, pkt->psn);
 }
 
-void completer_packet(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload)
+void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
 	struct req_slot *slot = head_slot(r);
@@ -170,9 +170,9 @@ void completer_packet(struct qp *qp, const struct hca_pkt *pkt, const struct hca
 	if (!slot || pkt->sqpn != qp->attr.dest_qpn || psn_diff(pkt->psn, slot->first_psn) < 0 ||
 	    psn_diff(pkt->psn, r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn) > 0)
 		return;
-	switch (pkt->op & HCA_PKT_OPCODE_MASK) {
-	case HCA_PKT_ACK:
-		if ((pkt->ack.syndrome & HCA_SYN_KIND) == 0)
+	switch (pkt->op & ROCE_PKT_OPCODE_MASK) {
+	case ROCE_PKT_ACK:
+		if ((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)
 			completer_done_up_to(qp, pkt->psn);
 		else
 			refused(qp, pkt);

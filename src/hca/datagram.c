@@ -35,17 +35,17 @@ static void finish(struct qp *qp, const struct hca_send *s, enum hca_status stat
 	requester_complete(qp, &slot, status, vendor);
 }
 
-static void fill_header(struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt, uint8_t *grh)
+static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, uint8_t *grh)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	unsigned int port = qp->attr.port;
 	struct hca_gid_entry src;
 	uint16_t sm;
 
-	*pkt = (struct hca_pkt){
-		.op = HCA_TR_UD | (s->op == HCA_OP_SEND_IMM ? HCA_PKT_SEND_ONLY_IMM :
-							      HCA_PKT_SEND_ONLY),
-		.flags = s->solicited ? HCA_PKT_SOLICITED : 0,
+	*pkt = (struct roce_pkt){
+		.op = ROCE_TR_UD | (s->op == HCA_OP_SEND_IMM ? ROCE_PKT_SEND_ONLY_IMM :
+							      ROCE_PKT_SEND_ONLY),
+		.flags = s->solicited ? ROCE_PKT_SOLICITED : 0,
 		.dqpn = s->dqpn,
 		.sqpn = qp->pub.qpn,
 		.psn = qp->req.psn,
@@ -62,18 +62,18 @@ static void fill_header(struct qp *qp, const struct hca_send *s, struct hca_pkt 
 	else
 		hca_port_mac_quick(a, port, pkt->ud.smac);
 	if (s->av.has_grh && hca_port_gid_quick(a, port, s->av.sgid_index, &src)) {
-		pkt->flags |= HCA_PKT_GRH;
+		pkt->flags |= ROCE_PKT_GRH;
 		pkt->ud.roce_kind = hca_grh_build(&s->av, &src, s->length, grh);
 	}
 }
 
-static int send_to(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt, const uint8_t *grh,
+static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, const uint8_t *grh,
 		   const struct hca_list *list)
 {
 	struct hca_list with;
-	struct hca_pkt out = *pkt;
+	struct roce_pkt out = *pkt;
 
-	if (!(pkt->flags & HCA_PKT_GRH))
+	if (!(pkt->flags & ROCE_PKT_GRH))
 		return send_packet(qp, peer, &out, list, 0, NULL);
 	with.seg[0] = (struct hca_seg){ .ptr = (char *)grh, .len = HCA_GRH_BYTES };
 	memcpy(&with.seg[1], list->seg, list->count * sizeof(list->seg[0]));
@@ -83,7 +83,7 @@ static int send_to(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt, co
 }
 
 /* A member whose link is not there yet, or has no room, loses the datagram, as on a busy wire. */
-static void send_group(struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt,
+static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const uint8_t *grh, const struct hca_list *list)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -91,7 +91,7 @@ static void send_group(struct qp *qp, const struct hca_send *s, struct hca_pkt *
 	size_t n = fabric_mcast_members(a->ports[qp->attr.port - 1].link, s->av.dgid.raw, member,
 					GROUP_MOST);
 
-	pkt->flags |= HCA_PKT_MCAST;
+	pkt->flags |= ROCE_PKT_MCAST;
 	for (size_t i = 0; i < n && i < GROUP_MOST; i++) {
 		struct hca_peer *peer;
 		bool wait;
@@ -111,7 +111,7 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	uint8_t grh[HCA_GRH_BYTES];
 	struct hca_peer *peer = NULL;
 	struct hca_list list;
-	struct hca_pkt pkt;
+	struct roce_pkt pkt;
 
 	if (s->length > 4096) {
 		finish(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);

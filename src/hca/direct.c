@@ -45,8 +45,8 @@ static bool open_door(struct qp *qp, uint32_t access, uint32_t *pdn)
  */
 static void greet(struct qp *qp)
 {
-	struct hca_pkt pkt = {
-		.op = HCA_PKT_HELLO,
+	struct roce_pkt pkt = {
+		.op = ROCE_PKT_HELLO,
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 	};

@@ -305,10 +305,10 @@ void hca_host_forget_qp(struct qp *qp)
 /* ---- receiving ---- */
 
 /* Follows references into the sender's memory. */
-static bool follow(struct hca_peer *peer, const struct hca_pkt *pkt, const char *body,
+static bool follow(struct hca_peer *peer, const struct roce_pkt *pkt, const char *body,
 		   struct hca_list *list)
 {
-	struct hca_ref ref;
+	struct roce_ref ref;
 
 	list->count = 0;
 	list->total = 0;
@@ -339,12 +339,12 @@ static bool follow(struct hca_peer *peer, const struct hca_pkt *pkt, const char 
 	return true;
 }
 
-static bool take_payload(struct hca_peer *peer, struct hca_pkt *pkt, const char *body, uint32_t len,
+static bool take_payload(struct hca_peer *peer, struct roce_pkt *pkt, const char *body, uint32_t len,
 			 struct hca_list *list, const uint8_t **grh)
 {
 	*grh = NULL;
-	if (pkt->flags & HCA_PKT_BY_REF) {
-		if (pkt->refs > HCA_MAX_SGE || len < pkt->refs * sizeof(struct hca_ref))
+	if (pkt->flags & ROCE_PKT_BY_REF) {
+		if (pkt->refs > HCA_MAX_SGE || len < pkt->refs * sizeof(struct roce_ref))
 			return false;
 		if (!follow(peer, pkt, body, list) || list->total != pkt->len) {
 			/* A list that fails as soon as it is copied: the responder then says so. */
@@ -356,7 +356,7 @@ static bool take_payload(struct hca_peer *peer, struct hca_pkt *pkt, const char 
 	}
 	if (len < pkt->len)
 		return false;
-	if (pkt->flags & HCA_PKT_GRH) {
+	if (pkt->flags & ROCE_PKT_GRH) {
 		if (pkt->len < HCA_GRH_BYTES)
 			return false;
 		*grh = (const uint8_t *)body;
@@ -371,15 +371,15 @@ static bool take_payload(struct hca_peer *peer, struct hca_pkt *pkt, const char 
 
 static bool is_answer(uint8_t op)
 {
-	op &= HCA_PKT_OPCODE_MASK;
-	return op >= HCA_PKT_READ_RESP_FIRST && op <= HCA_PKT_ATOMIC_ACK;
+	op &= ROCE_PKT_OPCODE_MASK;
+	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
 }
 
 static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 {
 	struct hca_list list;
 	const uint8_t *grh;
-	struct hca_pkt pkt;
+	struct roce_pkt pkt;
 	struct qp *qp;
 
 	if (unlikely(len < sizeof(pkt)))

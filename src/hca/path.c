@@ -46,12 +46,18 @@ static enum path_state find(uint32_t dqpn, struct hca_peer **out)
 
 enum path_state path_connected(struct qp *qp)
 {
+	struct hca_peer *peer = NULL;
+	enum path_state state;
+
 	if (likely(qp->peer && hca_peer_is_up(qp->peer)))
 		return PATH_READY;
 	qp->peer = NULL;
 	if (!is_local(qp, &qp->attr.av))
 		return PATH_NONE;
-	return find(qp->attr.dest_qpn, &qp->peer);
+	state = find(qp->attr.dest_qpn, &peer);
+	if (state == PATH_READY)
+		qp_set_peer(qp, peer);
+	return state;
 }
 
 enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,

@@ -184,6 +184,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		.user = init->user,
 	};
 	qp->xrcd = init->xrcd;
+	qp->mtu = QP_FABRIC_MTU;
 	responder_reset(qp);
 
 	pthread_mutex_lock(&qp_lock);
@@ -379,8 +380,8 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 	TAKE(HCA_QPM_PATH_MIG_STATE, path_mig_state);
 	TAKE(HCA_QPM_DEST_QPN, dest_qpn);
 	TAKE(HCA_QPM_RATE_LIMIT, rate_limit);
-	to->rq_psn &= HCA_PSN_MASK;
-	to->sq_psn &= HCA_PSN_MASK;
+	to->rq_psn &= PSN_MASK;
+	to->sq_psn &= PSN_MASK;
 }
 
 static void reset(struct qp *qp)

@@ -8,9 +8,11 @@
 
 #include "hca/host.h"
 #include "hca/mem.h"
-#include "hca/packet.h"
 #include "hca/qp.h"
+#include "roce/packet.h"
 
+/* Packets on the fabric: a compromise between headers and the length of a record. */
+#define QP_FABRIC_MTU 8192u
 #define QP_WINDOW 128u /* requests that may wait for an answer; a power of two */
 
 /* A request that was sent and not answered yet. */
@@ -76,7 +78,7 @@ struct responder {
 	/* a read whose response did not fit the link yet */
 	bool reading;
 	bool behind; /* requests came while it was going on */
-	struct hca_pkt read_pkt;
+	struct roce_pkt read_pkt;
 	uint32_t read_sent;
 };
 
@@ -87,6 +89,7 @@ struct qp {
 	struct requester req;
 	struct responder resp;
 	struct hca_peer *peer; /* connected: where the other end was found */
+	uint32_t mtu;          /* payload of a packet on the way there */
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
 	uint32_t mcast; /* groups attached */
@@ -101,6 +104,12 @@ struct qp {
 static inline struct qp *to_priv(struct hca_qp *qp)
 {
 	return (struct qp *)qp;
+}
+
+static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
+{
+	qp->peer = peer;
+	qp->mtu = QP_FABRIC_MTU;
 }
 
 /* ---- qp.c ---- */
@@ -131,12 +140,12 @@ bool requester_has_work(const struct qp *qp);
 void requester_check_drained(struct qp *qp);
 
 /* ---- completer.c ---- */
-void completer_packet(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload);
+void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);
 void completer_timeout(struct qp *qp, uint64_t now_ns);
 void completer_done_up_to(struct qp *qp, uint32_t psn);
 
 /* ---- responder.c ---- */
-void responder_packet(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
 		      const struct hca_list *payload, const uint8_t *grh);
 void responder_reset(struct qp *qp);
 void responder_flush(struct qp *qp);

@@ -73,7 +73,7 @@ static void finish_local(struct qp *qp, const struct hca_send *s)
 		return;
 	}
 	slot.local = true;
-	slot.first_psn = slot.last_psn = psn_add(r->psn, HCA_PSN_MASK);
+	slot.first_psn = slot.last_psn = psn_add(r->psn, PSN_MASK);
 	*slot_at(r, r->tail++) = slot;
 }
 
@@ -233,7 +233,7 @@ void requester_run(struct qp *qp)
 
 void requester_start(struct qp *qp, uint32_t psn)
 {
-	qp->req.psn = qp->req.first_psn = psn & HCA_PSN_MASK;
+	qp->req.psn = qp->req.first_psn = psn & PSN_MASK;
 }
 
 void requester_reset(struct qp *qp)

@@ -33,8 +33,8 @@ static bool is_reliable(const struct qp *qp)
 
 static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
-	struct hca_pkt pkt = {
-		.op = (qp->pub.type == HCA_QP_XRC_RECV ? HCA_TR_XRC : HCA_TR_RC) | HCA_PKT_ACK,
+	struct roce_pkt pkt = {
+		.op = (qp->pub.type == HCA_QP_XRC_RECV ? ROCE_TR_XRC : ROCE_TR_RC) | ROCE_PKT_ACK,
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = psn,
@@ -50,7 +50,7 @@ bool responder_send_ack(struct qp *qp)
 {
 	if (!qp->resp.ack_due)
 		return true;
-	if (answer(qp, HCA_SYN_ACK, psn_add(qp->resp.epsn, HCA_PSN_MASK)))
+	if (answer(qp, ROCE_SYN_ACK, psn_add(qp->resp.epsn, PSN_MASK)))
 		return false;
 	qp->resp.ack_due = false;
 	return true;
@@ -135,10 +135,10 @@ static void fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 		return;
 	case FAULT_WAIT:
 		if (is_reliable(qp))
-			refuse(qp, HCA_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
+			refuse(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
 		return;
 	case FAULT_FETCH:
-		refuse(qp, HCA_SYN_NAK_REF);
+		refuse(qp, ROCE_SYN_NAK_REF);
 		return;
 	default:
 		break;
@@ -150,9 +150,9 @@ static void fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 	}
 	complete_recv_error(qp, recv_status, recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH :
 									      SYN_LOCAL_PROT);
-	refuse(qp, f == FAULT_ACCESS ? HCA_SYN_NAK_ACCESS :
-		   f == FAULT_LOCAL  ? HCA_SYN_NAK_OP :
-				       HCA_SYN_NAK_INVALID);
+	refuse(qp, f == FAULT_ACCESS ? ROCE_SYN_NAK_ACCESS :
+		   f == FAULT_LOCAL  ? ROCE_SYN_NAK_OP :
+				       ROCE_SYN_NAK_INVALID);
 	qp_event(qp, f == FAULT_ACCESS ? HCA_EVENT_QP_ACCESS_ERR :
 		     f == FAULT_LOCAL  ? HCA_EVENT_QP_FATAL :
 					 HCA_EVENT_QP_REQ_ERR);
@@ -164,13 +164,13 @@ static void fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 static bool is_first(uint8_t op)
 {
 	switch (op) {
-	case HCA_PKT_SEND_MIDDLE:
-	case HCA_PKT_SEND_LAST:
-	case HCA_PKT_SEND_LAST_IMM:
-	case HCA_PKT_SEND_LAST_INV:
-	case HCA_PKT_WRITE_MIDDLE:
-	case HCA_PKT_WRITE_LAST:
-	case HCA_PKT_WRITE_LAST_IMM:
+	case ROCE_PKT_SEND_MIDDLE:
+	case ROCE_PKT_SEND_LAST:
+	case ROCE_PKT_SEND_LAST_IMM:
+	case ROCE_PKT_SEND_LAST_INV:
+	case ROCE_PKT_WRITE_MIDDLE:
+	case ROCE_PKT_WRITE_LAST:
+	case ROCE_PKT_WRITE_LAST_IMM:
 		return false;
 	default:
 		return true;
@@ -179,30 +179,30 @@ static bool is_first(uint8_t op)
 
 static bool is_last(uint8_t op)
 {
-	return op != HCA_PKT_SEND_FIRST && op != HCA_PKT_SEND_MIDDLE && op != HCA_PKT_WRITE_FIRST &&
-	       op != HCA_PKT_WRITE_MIDDLE;
+	return op != ROCE_PKT_SEND_FIRST && op != ROCE_PKT_SEND_MIDDLE && op != ROCE_PKT_WRITE_FIRST &&
+	       op != ROCE_PKT_WRITE_MIDDLE;
 }
 
 static bool is_write(uint8_t op)
 {
-	return op >= HCA_PKT_WRITE_FIRST && op <= HCA_PKT_WRITE_ONLY_IMM;
+	return op >= ROCE_PKT_WRITE_FIRST && op <= ROCE_PKT_WRITE_ONLY_IMM;
 }
 
 static bool is_send(uint8_t op)
 {
-	return op <= HCA_PKT_SEND_ONLY_IMM || op == HCA_PKT_SEND_LAST_INV ||
-	       op == HCA_PKT_SEND_ONLY_INV;
+	return op <= ROCE_PKT_SEND_ONLY_IMM || op == ROCE_PKT_SEND_LAST_INV ||
+	       op == ROCE_PKT_SEND_ONLY_INV;
 }
 
 static bool has_imm(uint8_t op)
 {
-	return op == HCA_PKT_SEND_LAST_IMM || op == HCA_PKT_SEND_ONLY_IMM ||
-	       op == HCA_PKT_WRITE_LAST_IMM || op == HCA_PKT_WRITE_ONLY_IMM;
+	return op == ROCE_PKT_SEND_LAST_IMM || op == ROCE_PKT_SEND_ONLY_IMM ||
+	       op == ROCE_PKT_WRITE_LAST_IMM || op == ROCE_PKT_WRITE_ONLY_IMM;
 }
 
 static bool has_inv(uint8_t op)
 {
-	return op == HCA_PKT_SEND_LAST_INV || op == HCA_PKT_SEND_ONLY_INV;
+	return op == ROCE_PKT_SEND_LAST_INV || op == ROCE_PKT_SEND_ONLY_INV;
 }
 
 /* Does the packet continue what is in progress, or begin when nothing is? */
@@ -217,7 +217,7 @@ static bool in_turn(const struct responder *r, uint8_t op)
 
 /* ---- sends and writes ---- */
 
-static struct hca_srq *srq_of(const struct qp *qp, const struct hca_pkt *pkt)
+static struct hca_srq *srq_of(const struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct hca_srq *srq;
 
@@ -227,7 +227,7 @@ static struct hca_srq *srq_of(const struct qp *qp, const struct hca_pkt *pkt)
 	return srq && srq->type == HCA_SRQ_XRC && srq->xrcd == qp->xrcd ? srq : NULL;
 }
 
-static uint32_t target_pdn(const struct qp *qp, const struct hca_pkt *pkt)
+static uint32_t target_pdn(const struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct hca_srq *srq;
 
@@ -237,7 +237,7 @@ static uint32_t target_pdn(const struct qp *qp, const struct hca_pkt *pkt)
 	return srq ? srq->pd->pdn : 0;
 }
 
-static enum fault need_recv(struct qp *qp, const struct hca_pkt *pkt)
+static enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct hca_srq *srq = srq_of(qp, pkt);
 
@@ -251,16 +251,16 @@ static enum fault need_recv(struct qp *qp, const struct hca_pkt *pkt)
 	return FAULT_NONE;
 }
 
-static enum fault copy_fault(const struct hca_pkt *pkt)
+static enum fault copy_fault(const struct roce_pkt *pkt)
 {
-	return pkt->flags & HCA_PKT_BY_REF ? FAULT_FETCH : FAULT_LOCAL;
+	return pkt->flags & ROCE_PKT_BY_REF ? FAULT_FETCH : FAULT_LOCAL;
 }
 
-static enum fault do_send(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload,
+static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 			  enum hca_status *status)
 {
 	struct responder *r = &qp->resp;
-	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct hca_list list;
 	enum fault f;
 
@@ -292,11 +292,11 @@ static enum fault do_send(struct qp *qp, const struct hca_pkt *pkt, const struct
 	return FAULT_NONE;
 }
 
-static enum fault do_write(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload,
+static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 			   enum hca_status *status)
 {
 	struct responder *r = &qp->resp;
-	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	const struct hca_mr_entry *e;
 	struct hca_list list;
 	enum fault f;
@@ -333,9 +333,9 @@ static enum fault do_write(struct qp *qp, const struct hca_pkt *pkt, const struc
 	return FAULT_NONE;
 }
 
-static void finish_message(struct qp *qp, const struct hca_pkt *pkt)
+static void finish_message(struct qp *qp, const struct roce_pkt *pkt)
 {
-	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct hca_cqe cqe;
 
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
@@ -349,7 +349,7 @@ static void finish_message(struct qp *qp, const struct hca_pkt *pkt)
 					     HCA_RECV_SEND,
 		.byte_len = qp->resp.offset,
 		.imm = pkt->imm,
-		.solicited = pkt->flags & HCA_PKT_SOLICITED,
+		.solicited = pkt->flags & ROCE_PKT_SOLICITED,
 		.src_qpn = qp->attr.dest_qpn,
 	};
 	complete_recv(qp, &cqe);
@@ -357,7 +357,7 @@ static void finish_message(struct qp *qp, const struct hca_pkt *pkt)
 
 /* ---- reads and atomics ---- */
 
-static struct resp_resource *remember(struct qp *qp, const struct hca_pkt *pkt, uint32_t packets)
+static struct resp_resource *remember(struct qp *qp, const struct roce_pkt *pkt, uint32_t packets)
 {
 	struct responder *r = &qp->resp;
 	struct resp_resource *res;
@@ -373,14 +373,14 @@ static struct resp_resource *remember(struct qp *qp, const struct hca_pkt *pkt, 
 	*res = (struct resp_resource){
 		.psn = pkt->psn,
 		.last_psn = psn_add(pkt->psn, packets - 1),
-		.op = pkt->op & HCA_PKT_OPCODE_MASK,
+		.op = pkt->op & ROCE_PKT_OPCODE_MASK,
 	};
 	return res;
 }
 
-static uint32_t read_packets(uint32_t length)
+static uint32_t read_packets(const struct qp *qp, uint32_t length)
 {
-	return length ? (length + HCA_FABRIC_MTU - 1) / HCA_FABRIC_MTU : 1;
+	return length ? (length + qp->mtu - 1) / qp->mtu : 1;
 }
 
 /* Sends what is left of the read in progress, as far as there is room. */
@@ -388,22 +388,22 @@ void responder_continue(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 	const struct hca_mr_entry *e = NULL;
-	const struct hca_pkt *req = &r->read_pkt;
+	const struct roce_pkt *req = &r->read_pkt;
 	struct hca_list list = { 0 };
 
 	while (r->reading) {
 		uint32_t left = req->rdma.dma_len - r->read_sent;
-		uint32_t n = left > HCA_FABRIC_MTU ? HCA_FABRIC_MTU : left;
+		uint32_t n = left > qp->mtu ? qp->mtu : left;
 		bool first = !r->read_sent, last = n == left;
-		struct hca_pkt pkt = {
-			.op = (req->op & HCA_PKT_TRANSPORT_MASK) |
-			      (first ? (last ? HCA_PKT_READ_RESP_ONLY : HCA_PKT_READ_RESP_FIRST) :
-				       (last ? HCA_PKT_READ_RESP_LAST : HCA_PKT_READ_RESP_MIDDLE)),
+		struct roce_pkt pkt = {
+			.op = (req->op & ROCE_PKT_TRANSPORT_MASK) |
+			      (first ? (last ? ROCE_PKT_READ_RESP_ONLY : ROCE_PKT_READ_RESP_FIRST) :
+				       (last ? ROCE_PKT_READ_RESP_LAST : ROCE_PKT_READ_RESP_MIDDLE)),
 			.dqpn = qp->attr.dest_qpn,
 			.sqpn = qp->pub.qpn,
-			.psn = psn_add(req->psn, r->read_sent / HCA_FABRIC_MTU),
+			.psn = psn_add(req->psn, r->read_sent / qp->mtu),
 			.len = n,
-			.ack = { .syndrome = HCA_SYN_ACK, .msn = r->msn },
+			.ack = { .syndrome = ROCE_SYN_ACK, .msn = r->msn },
 		};
 
 		if (n) {
@@ -424,13 +424,13 @@ void responder_continue(struct qp *qp)
 			r->reading = false;
 			if (r->behind) {
 				r->behind = false;
-				refuse(qp, HCA_SYN_NAK_SEQ);
+				refuse(qp, ROCE_SYN_NAK_SEQ);
 			}
 		}
 	}
 }
 
-static enum fault do_read(struct qp *qp, const struct hca_pkt *pkt, bool again)
+static enum fault do_read(struct qp *qp, const struct roce_pkt *pkt, bool again)
 {
 	struct responder *r = &qp->resp;
 
@@ -441,8 +441,8 @@ static enum fault do_read(struct qp *qp, const struct hca_pkt *pkt, bool again)
 			  pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
 		return FAULT_ACCESS;
 	if (!again) {
-		remember(qp, pkt, read_packets(pkt->rdma.dma_len));
-		r->epsn = psn_add(r->epsn, read_packets(pkt->rdma.dma_len));
+		remember(qp, pkt, read_packets(qp, pkt->rdma.dma_len));
+		r->epsn = psn_add(r->epsn, read_packets(qp, pkt->rdma.dma_len));
 		r->msn = psn_add(r->msn, 1);
 	}
 	responder_send_ack(qp);
@@ -455,12 +455,12 @@ static enum fault do_read(struct qp *qp, const struct hca_pkt *pkt, bool again)
 
 static void send_atomic_ack(struct qp *qp, uint8_t op, uint32_t psn, uint64_t orig)
 {
-	struct hca_pkt pkt = {
-		.op = (op & HCA_PKT_TRANSPORT_MASK) | HCA_PKT_ATOMIC_ACK,
+	struct roce_pkt pkt = {
+		.op = (op & ROCE_PKT_TRANSPORT_MASK) | ROCE_PKT_ATOMIC_ACK,
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = psn,
-		.ack = { .syndrome = HCA_SYN_ACK, .msn = qp->resp.msn, .orig = orig },
+		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn, .orig = orig },
 	};
 
 	/* Without room the answer is lost; the requester asks again and gets the same one. */
@@ -468,7 +468,7 @@ static void send_atomic_ack(struct qp *qp, uint8_t op, uint32_t psn, uint64_t or
 		send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
-static enum fault do_atomic(struct qp *qp, const struct hca_pkt *pkt)
+static enum fault do_atomic(struct qp *qp, const struct roce_pkt *pkt)
 {
 	const struct hca_mr_entry *e;
 	struct resp_resource *res;
@@ -490,7 +490,7 @@ static enum fault do_atomic(struct qp *qp, const struct hca_pkt *pkt)
 	res = remember(qp, pkt, 1);
 	if (!res)
 		return FAULT_LOCAL;
-	if ((pkt->op & HCA_PKT_OPCODE_MASK) == HCA_PKT_FETCH_ADD) {
+	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD) {
 		old = __atomic_fetch_add(target, pkt->atomic.swap, __ATOMIC_SEQ_CST);
 	} else {
 		old = pkt->atomic.compare;
@@ -508,26 +508,26 @@ static enum fault do_atomic(struct qp *qp, const struct hca_pkt *pkt)
 /* ---- order ---- */
 
 /* A packet that was seen before (9.7.5.1.1): never executed twice, except reads. */
-static void duplicate(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt)
+static void duplicate(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt)
 {
-	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct responder *r = &qp->resp;
 
-	if (op == HCA_PKT_CMP_SWAP || op == HCA_PKT_FETCH_ADD) {
+	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) {
 		for (unsigned int i = 0; r->resource && i < RESP_RESOURCES; i++)
 			if (r->resource[i].op == op && r->resource[i].psn == pkt->psn)
 				send_atomic_ack(qp, pkt->op, pkt->psn, r->resource[i].orig);
-	} else if (op == HCA_PKT_READ_REQUEST) {
+	} else if (op == ROCE_PKT_READ_REQUEST) {
 		fault(qp, do_read(qp, pkt, true), HCA_LOC_ACCESS_ERR);
 	} else {
 		ack_later(qp, from);
 	}
 }
 
-static void execute(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+static void execute(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
 		    const struct hca_list *payload)
 {
-	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct responder *r = &qp->resp;
 	enum hca_status status = HCA_REM_INV_REQ_ERR;
 	enum fault f = FAULT_INVALID;
@@ -537,9 +537,9 @@ static void execute(struct qp *qp, struct hca_peer *from, const struct hca_pkt *
 			f = do_send(qp, pkt, payload, &status);
 		else if (is_write(op))
 			f = do_write(qp, pkt, payload, &status);
-		else if (op == HCA_PKT_READ_REQUEST && is_reliable(qp))
+		else if (op == ROCE_PKT_READ_REQUEST && is_reliable(qp))
 			f = do_read(qp, pkt, false);
-		else if ((op == HCA_PKT_CMP_SWAP || op == HCA_PKT_FETCH_ADD) && is_reliable(qp))
+		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) && is_reliable(qp))
 			f = do_atomic(qp, pkt);
 	}
 	if (unlikely(f)) {
@@ -554,11 +554,11 @@ static void execute(struct qp *qp, struct hca_peer *from, const struct hca_pkt *
 		finish_message(qp, pkt);
 	else
 		r->last_op = op;
-	if (pkt->flags & HCA_PKT_ACK_REQ)
+	if (pkt->flags & ROCE_PKT_ACK_REQ)
 		ack_later(qp, from);
 }
 
-static void reliable(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+static void reliable(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
 		     const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
@@ -574,16 +574,16 @@ static void reliable(struct qp *qp, struct hca_peer *from, const struct hca_pkt 
 		duplicate(qp, from, pkt);
 	} else if (!r->nak_sent) {
 		r->nak_sent = true;
-		refuse(qp, HCA_SYN_NAK_SEQ);
+		refuse(qp, ROCE_SYN_NAK_SEQ);
 	}
 }
 
 /* UC: a gap ends the message in progress; a new one may begin anywhere (9.8.2). */
-static void unreliable(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+static void unreliable(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
 		       const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
-	uint8_t op = pkt->op & HCA_PKT_OPCODE_MASK;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 
 	if (pkt->psn != r->epsn || is_first(op)) {
 		r->last_op = NO_MESSAGE;
@@ -596,16 +596,16 @@ static void unreliable(struct qp *qp, struct hca_peer *from, const struct hca_pk
 
 /* ---- datagrams ---- */
 
-static void datagram(struct qp *qp, const struct hca_pkt *pkt, const struct hca_list *payload,
+static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 		     const uint8_t *grh)
 {
 	struct hca_list list;
 	struct hca_cqe cqe = {
-		.recv_kind = has_imm(pkt->op & HCA_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM :
+		.recv_kind = has_imm(pkt->op & ROCE_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM :
 								      HCA_RECV_SEND,
 		.byte_len = pkt->len + HCA_GRH_BYTES,
 		.imm = pkt->imm,
-		.solicited = pkt->flags & HCA_PKT_SOLICITED,
+		.solicited = pkt->flags & ROCE_PKT_SOLICITED,
 		.src_qpn = pkt->sqpn,
 		.slid = pkt->ud.slid,
 		.sl = pkt->ud.sl,
@@ -660,30 +660,30 @@ static void establish(struct qp *qp)
 		qp_event(qp, HCA_EVENT_COMM_EST);
 }
 
-void responder_packet(struct qp *qp, struct hca_peer *from, const struct hca_pkt *pkt,
+void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
 		      const struct hca_list *payload, const uint8_t *grh)
 {
-	uint8_t tr = pkt->op & HCA_PKT_TRANSPORT_MASK;
+	uint8_t tr = pkt->op & ROCE_PKT_TRANSPORT_MASK;
 
 	if (!is_receiving(qp))
 		return;
 	if (qp->pub.type == HCA_QP_UD) {
-		if (tr == HCA_TR_UD)
+		if (tr == ROCE_TR_UD)
 			datagram(qp, pkt, payload, grh);
 		return;
 	}
 	if (pkt->sqpn != qp->attr.dest_qpn)
 		return;
 	/* Answers take the way that requests come. */
-	qp->peer = from;
+	qp_set_peer(qp, from);
 	if (unlikely(!qp->resp.established))
 		establish(qp);
-	if (unlikely(pkt->op == HCA_PKT_HELLO))
+	if (unlikely(pkt->op == ROCE_PKT_HELLO))
 		return;
-	if (qp->pub.type == HCA_QP_UC && tr == HCA_TR_UC)
+	if (qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC)
 		unreliable(qp, from, pkt, payload);
-	else if ((qp->pub.type == HCA_QP_RC && tr == HCA_TR_RC) ||
-		 (qp->pub.type == HCA_QP_XRC_RECV && tr == HCA_TR_XRC))
+	else if ((qp->pub.type == HCA_QP_RC && tr == ROCE_TR_RC) ||
+		 (qp->pub.type == HCA_QP_XRC_RECV && tr == ROCE_TR_XRC))
 		reliable(qp, from, pkt, payload);
 }
 

@@ -25,10 +25,10 @@ static void block(struct qp *qp, struct hca_peer *peer)
 	pthread_mutex_unlock(&peer->map_lock);
 }
 
-int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
-		const struct hca_list *list, uint64_t off, const struct hca_ref *refs)
+int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
-	uint32_t extra = pkt->flags & HCA_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
+	uint32_t extra = pkt->flags & ROCE_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
 	struct fabric_link *link = peer->link;
 	char *record;
 
@@ -45,7 +45,7 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
 		return up ? -EAGAIN : -ENOTCONN;
 	}
 	memcpy(record, pkt, sizeof(*pkt));
-	if (pkt->flags & HCA_PKT_BY_REF)
+	if (pkt->flags & ROCE_PKT_BY_REF)
 		memcpy(record + sizeof(*pkt), refs, extra);
 	else if (pkt->len && !hca_mem_copy_out(list, off, record + sizeof(*pkt), pkt->len))
 		memset(record + sizeof(*pkt), 0, pkt->len);
@@ -55,7 +55,7 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
 }
 
 /* True when the peer can fetch every element itself. */
-static bool make_refs(const struct qp *qp, const struct hca_send *s, struct hca_ref *refs,
+static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce_ref *refs,
 		      uint16_t *count)
 {
 	const struct hca_segment *segment = hca_host_segment();
@@ -77,7 +77,7 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct hca_
 			return false;
 		if (!peer->is_self && !(flags & HCA_MR_SHARED) && !peer->can_vm)
 			return false;
-		refs[n++] = (struct hca_ref){ s->sge[i].addr, s->sge[i].len, s->sge[i].key };
+		refs[n++] = (struct roce_ref){ s->sge[i].addr, s->sge[i].len, s->sge[i].key };
 	}
 	*count = n;
 	return true;
@@ -87,12 +87,12 @@ static uint8_t transport(const struct qp *qp)
 {
 	switch (qp->pub.type) {
 	case HCA_QP_UC:
-		return HCA_TR_UC;
+		return ROCE_TR_UC;
 	case HCA_QP_XRC_SEND:
 	case HCA_QP_XRC_RECV:
-		return HCA_TR_XRC;
+		return ROCE_TR_XRC;
 	default:
-		return HCA_TR_RC;
+		return ROCE_TR_RC;
 	}
 }
 
@@ -102,19 +102,19 @@ enum { PART_FIRST, PART_MIDDLE, PART_LAST, PART_ONLY };
 static uint8_t opcode(enum hca_op op, int part)
 {
 	static const uint8_t table[HCA_OP_COUNT][4] = {
-		[HCA_OP_SEND] = { HCA_PKT_SEND_FIRST, HCA_PKT_SEND_MIDDLE, HCA_PKT_SEND_LAST,
-				  HCA_PKT_SEND_ONLY },
-		[HCA_OP_SEND_IMM] = { HCA_PKT_SEND_FIRST, HCA_PKT_SEND_MIDDLE,
-				      HCA_PKT_SEND_LAST_IMM, HCA_PKT_SEND_ONLY_IMM },
-		[HCA_OP_SEND_INV] = { HCA_PKT_SEND_FIRST, HCA_PKT_SEND_MIDDLE,
-				      HCA_PKT_SEND_LAST_INV, HCA_PKT_SEND_ONLY_INV },
-		[HCA_OP_WRITE] = { HCA_PKT_WRITE_FIRST, HCA_PKT_WRITE_MIDDLE, HCA_PKT_WRITE_LAST,
-				   HCA_PKT_WRITE_ONLY },
-		[HCA_OP_WRITE_IMM] = { HCA_PKT_WRITE_FIRST, HCA_PKT_WRITE_MIDDLE,
-				       HCA_PKT_WRITE_LAST_IMM, HCA_PKT_WRITE_ONLY_IMM },
-		[HCA_OP_READ] = { [PART_ONLY] = HCA_PKT_READ_REQUEST },
-		[HCA_OP_CMP_SWAP] = { [PART_ONLY] = HCA_PKT_CMP_SWAP },
-		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = HCA_PKT_FETCH_ADD },
+		[HCA_OP_SEND] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE, ROCE_PKT_SEND_LAST,
+				  ROCE_PKT_SEND_ONLY },
+		[HCA_OP_SEND_IMM] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE,
+				      ROCE_PKT_SEND_LAST_IMM, ROCE_PKT_SEND_ONLY_IMM },
+		[HCA_OP_SEND_INV] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE,
+				      ROCE_PKT_SEND_LAST_INV, ROCE_PKT_SEND_ONLY_INV },
+		[HCA_OP_WRITE] = { ROCE_PKT_WRITE_FIRST, ROCE_PKT_WRITE_MIDDLE, ROCE_PKT_WRITE_LAST,
+				   ROCE_PKT_WRITE_ONLY },
+		[HCA_OP_WRITE_IMM] = { ROCE_PKT_WRITE_FIRST, ROCE_PKT_WRITE_MIDDLE,
+				       ROCE_PKT_WRITE_LAST_IMM, ROCE_PKT_WRITE_ONLY_IMM },
+		[HCA_OP_READ] = { [PART_ONLY] = ROCE_PKT_READ_REQUEST },
+		[HCA_OP_CMP_SWAP] = { [PART_ONLY] = ROCE_PKT_CMP_SWAP },
+		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_FETCH_ADD },
 	};
 
 	return table[op][part];
@@ -173,9 +173,9 @@ static void leave_request(struct qp *qp, const struct hca_send *s)
 	}
 }
 
-static void fill_packet(const struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt)
+static void fill_packet(const struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
-	*pkt = (struct hca_pkt){
+	*pkt = (struct roce_pkt){
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.imm = s->imm,
@@ -198,21 +198,21 @@ static void fill_packet(const struct qp *qp, const struct hca_send *s, struct hc
 	}
 }
 
-static int send_one(struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt, int part,
-		    const struct hca_list *list, uint64_t off, const struct hca_ref *refs)
+static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
+		    const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
 	pkt->op = transport(qp) | opcode(s->op, part);
 	if (part == PART_LAST || part == PART_ONLY) {
 		if (qp->pub.type != HCA_QP_UC)
-			pkt->flags |= HCA_PKT_ACK_REQ;
+			pkt->flags |= ROCE_PKT_ACK_REQ;
 		if (s->solicited)
-			pkt->flags |= HCA_PKT_SOLICITED;
+			pkt->flags |= ROCE_PKT_SOLICITED;
 	}
 	return send_packet(qp, qp->peer, pkt, list, off, refs);
 }
 
 /* In pieces, going on where an earlier attempt ran out of room. */
-static int send_pieces(struct qp *qp, const struct hca_send *s, struct hca_pkt *pkt,
+static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const struct hca_list *list)
 {
 	struct requester *r = &qp->req;
@@ -220,14 +220,14 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct hca_pkt *
 
 	do {
 		uint32_t left = s->length - r->sent;
-		uint32_t n = left > HCA_FABRIC_MTU ? HCA_FABRIC_MTU : left;
+		uint32_t n = left > qp->mtu ? qp->mtu : left;
 		int part = r->sent ? (n == left ? PART_LAST : PART_MIDDLE) :
 				     (n == left ? PART_ONLY : PART_FIRST);
 		int err;
 
 		pkt->len = n;
 		pkt->flags = 0;
-		pkt->psn = psn_add(first, r->sent / HCA_FABRIC_MTU);
+		pkt->psn = psn_add(first, r->sent / qp->mtu);
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
 			return err;
@@ -236,11 +236,11 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct hca_pkt *
 	return 0;
 }
 
-static uint32_t packets_of(const struct hca_send *s, bool whole)
+static uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool whole)
 {
 	if (s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD || whole || !s->length)
 		return 1;
-	return (s->length + HCA_FABRIC_MTU - 1) / HCA_FABRIC_MTU;
+	return (s->length + qp->mtu - 1) / qp->mtu;
 }
 
 static enum run_result local_error(struct qp *qp, const struct hca_send *s)
@@ -262,10 +262,10 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 
 enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable)
 {
-	struct hca_ref refs[HCA_MAX_SGE];
+	struct roce_ref refs[HCA_MAX_SGE];
 	struct requester *r = &qp->req;
 	struct hca_list list;
-	struct hca_pkt pkt;
+	struct roce_pkt pkt;
 	bool whole = false;
 	uint16_t ref_count = 0;
 	int err = 0;
@@ -281,7 +281,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (!is_read(s->op))
 		whole = s->length <= INLINE_MOST ||
 			(reachable && make_refs(qp, s, refs, &ref_count));
-	if (!r->partial && enter_window(qp, s, packets_of(s, whole)))
+	if (!r->partial && enter_window(qp, s, packets_of(qp, s, whole)))
 		return RUN_WAIT;
 	r->partial = true;
 	if (!reachable) {
@@ -295,7 +295,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
 		pkt.len = s->length;
 		if (s->length > INLINE_MOST) {
-			pkt.flags = HCA_PKT_BY_REF;
+			pkt.flags = ROCE_PKT_BY_REF;
 			pkt.refs = ref_count;
 		}
 		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, refs);

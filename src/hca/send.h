@@ -8,7 +8,6 @@
 #include "hca/qp_priv.h"
 
 #define HCA_MAX_MESSAGE (1ull << 31)
-#define HCA_FABRIC_MTU	8192u
 
 /* Vendor syndromes as the real adapters give them with their completion status. */
 enum {
@@ -39,7 +38,7 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s);
  * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.
  * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone.
  */
-int send_packet(struct qp *qp, struct hca_peer *peer, struct hca_pkt *pkt,
-		const struct hca_list *list, uint64_t off, const struct hca_ref *refs);
+int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+		const struct hca_list *list, uint64_t off, const struct roce_ref *refs);
 
 #endif

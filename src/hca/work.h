@@ -140,6 +140,7 @@ struct hca_cqe {
 	uint32_t qpn;
 	uint32_t user_index; /* of a QP, SRQ or WQ when the ring format has one */
 	uint32_t srqn;       /* 0: not from a shared receive queue */
+	bool xrc;            /* came through an XRC QP, which may be another process's */
 	uint16_t counter;
 	uint32_t byte_len;
 	uint32_t imm; /* network order, or the invalidated key in host order */

@@ -113,10 +113,11 @@ test_bash_completes_words_and_options() {
 
 # Help, manual and completion cannot drift apart.
 test_every_option_is_in_the_manual_and_the_completion() {
-	local word option
+	local word option manual
+	manual=$(tr -d '\\' <"$SOURCE/man/verbena.1.md")
 	for word in run devices; do
 		for option in $("$VERBENA" help $word | grep -oE -- '--[a-z]+' | sort -u); do
-			tr -d '\\' <"$SOURCE/man/verbena.1.md" | grep -qF -- "**$option**" || die "verbena(1) lacks $option"
+			has "$manual" "**$option**"
 			grep -qF -- "$option" "$SOURCE/completions/verbena.bash" || die "completion lacks $option"
 		done
 	done

@@ -148,4 +148,53 @@ test_namespace_ends_with_the_program() {
 	no_trees
 }
 
+test_namespace_dies_with_the_command() {
+	need_namespaces
+	mkfifo "$scratch/fifo"
+	# shellcheck disable=SC2016
+	"$VERBENA" run --facade namespace -- sh -c 'echo $$ >"$1"; exec sleep 600' sh "$scratch/fifo" &
+	local pid=$! child
+	read -r child <"$scratch/fifo"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for sh -c "! kill -0 $child 2>/dev/null"
+	is "$(trees)" 1 "trees of a killed run"
+	status 0 run -- true
+	no_trees
+}
+
+# The outer run is a machine with adapters of its own at the slots that ours take.
+test_namespace_machine_with_real_adapters_shows_only_ours() {
+	need_namespaces
+	local kind
+	for kind in preload namespace; do
+		# shellcheck disable=SC2016
+		status 0 unprivileged "$VERBENA" run --facade namespace -- \
+			"$VERBENA" run --facade $kind -a mlx5_9,model=ConnectX-5 -- bash -c '
+			set -e
+			ls /sys/class/infiniband /dev/infiniband
+			ls /sys/bus/pci/devices | grep :a
+			cat /sys/bus/pci/devices/0000:a0:00.0/device /sys/bus/pci/devices/0000:a1:00.0/device
+			ls /sys/devices/pci0000:a0/0000:a0:00.0/infiniband
+			readlink -f /sys/class/infiniband/mlx5_9/device
+			readlink -f /sys/bus/pci/devices/0000:a1:00.0
+			ls /sys/bus/pci/drivers/mlx5_core/0000:a0:00.0/infiniband'
+		is "$out" "/dev/infiniband:
+rdma_cm
+uverbs0
+
+/sys/class/infiniband:
+mlx5_9
+0000:a0:00.0
+0000:a1:00.0
+0x1017
+0x1003
+mlx5_9
+/sys/devices/pci0000:a0/0000:a0:00.0
+/sys/devices/pci0000:a1/0000:a1:00.0
+mlx5_9" "what $kind shows"
+	done
+	no_trees
+}
+
 main "$@"

@@ -26,14 +26,18 @@ static int complain(const char *what, const char *name, int err)
 static int take_gids(struct ibv_context *ctx, unsigned int number, struct port_fact *port)
 {
 	int i, len = port->attr.gid_tbl_len;
+	static const union ibv_gid empty;
 	struct ibv_gid_entry entry;
 	struct gid_fact *gid;
+	union ibv_gid raw;
 
 	port->gids = calloc(len ? len : 1, sizeof(*port->gids));
 	if (!port->gids)
 		return ENOMEM;
 	for (i = 0; i < len; i++) {
-		if (ibv_query_gid_ex(ctx, number, i, &entry, 0))
+		/* The plain query first: it does not take an empty entry for a refusal. */
+		if (ibv_query_gid(ctx, number, i, &raw) || !memcmp(&raw, &empty, sizeof(raw)) ||
+		    ibv_query_gid_ex(ctx, number, i, &entry, 0))
 			continue;
 		gid = &port->gids[port->gid_count++];
 		gid->index = i;

@@ -59,47 +59,72 @@ static void gid_text(const union ibv_gid *gid, char out[41])
 		snprintf(out, 6, "%02x%02x%s", raw[0], raw[1], i < 7 ? ":" : "");
 }
 
+/* Entries that read the same are one file; `first` holds its name once it is there. */
+static void write_entry(const struct tree_dir *d, int index, char first[16], const char *text)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", index);
+	if (*first) {
+		tree_dir_again(d, name, first);
+		return;
+	}
+	tree_dir_file(d, name, "%s\n", text);
+	memcpy(first, name, sizeof(name));
+}
+
+static void write_gid(const struct tree_dir *port, const struct gid_fact *gid)
+{
+	struct tree_dir d;
+	char name[16], text[41];
+
+	snprintf(name, sizeof(name), "%u", gid->index);
+	gid_text(&gid->gid, text);
+	tree_dir_below(&d, port, "gids");
+	tree_dir_file(&d, name, "%s\n", text);
+	tree_dir_below(&d, port, "gid_attrs/types");
+	tree_dir_file(&d, name, "%s\n",
+		      gid->type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+	tree_dir_below(&d, port, "gid_attrs/ndevs");
+	if (*gid->interface)
+		tree_dir_file(&d, name, "%s\n", gid->interface);
+}
+
 /* Every index has a GID file, zeros when unused; only entries in use have attributes. */
 static void write_gids(const struct tree_dir *d, const struct port_fact *port)
 {
 	static const union ibv_gid none;
-	struct tree_dir gids, types, ndevs;
 	const struct gid_fact *gid = port->gids;
 	const struct gid_fact *end = gid + port->gid_count;
-	char name[16], text[41];
+	char first[16] = "", text[41];
+	struct tree_dir gids, attrs;
 	int i;
 
 	tree_dir_below(&gids, d, "gids");
-	tree_dir_below(&types, d, "gid_attrs/types");
-	tree_dir_below(&ndevs, d, "gid_attrs/ndevs");
-	tree_dir_make(&types);
-	tree_dir_make(&ndevs);
+	tree_dir_below(&attrs, d, "gid_attrs/types");
+	tree_dir_make(&attrs);
+	tree_dir_below(&attrs, d, "gid_attrs/ndevs");
+	tree_dir_make(&attrs);
+	gid_text(&none, text);
 	for (i = 0; i < port->attr.gid_tbl_len; i++) {
-		bool used = gid < end && gid->index == (unsigned int)i;
-
-		snprintf(name, sizeof(name), "%d", i);
-		gid_text(used ? &gid->gid : &none, text);
-		tree_dir_file(&gids, name, "%s\n", text);
-		if (!used)
-			continue;
-		tree_dir_file(&types, name, "%s\n",
-			      gid->type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
-		if (*gid->interface)
-			tree_dir_file(&ndevs, name, "%s\n", gid->interface);
-		gid++;
+		if (gid < end && gid->index == (unsigned int)i)
+			write_gid(d, gid++);
+		else
+			write_entry(&gids, i, first, text);
 	}
 }
 
 static void write_pkeys(const struct tree_dir *d, const struct port_fact *port)
 {
+	char used[16], none[16] = "", text[16];
 	struct tree_dir pkeys;
-	char name[16];
 	int i;
 
 	tree_dir_below(&pkeys, d, "pkeys");
 	for (i = 0; i < port->attr.pkey_tbl_len; i++) {
-		snprintf(name, sizeof(name), "%d", i);
-		tree_dir_file(&pkeys, name, "0x%04x\n", port->pkeys[i]);
+		used[0] = '\0';
+		snprintf(text, sizeof(text), "0x%04x", port->pkeys[i]);
+		write_entry(&pkeys, i, port->pkeys[i] ? used : none, text);
 	}
 }
 
@@ -110,8 +135,9 @@ static void write_zeros(const struct tree_dir *d, const char *folder, const char
 	size_t i;
 
 	tree_dir_below(&dir, d, "%s", folder);
-	for (i = 0; i < count; i++)
-		tree_dir_file(&dir, names[i], "0\n");
+	tree_dir_file(&dir, names[0], "0\n");
+	for (i = 1; i < count; i++)
+		tree_dir_again(&dir, names[i], names[0]);
 }
 
 static const char *const counters[] = {

@@ -38,6 +38,8 @@ void tree_dir_make(const struct tree_dir *d);
 void tree_dir_file(const struct tree_dir *d, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *bytes, size_t len);
+/* A further name for a file of the same directory: hundreds of entries read alike. */
+void tree_dir_again(const struct tree_dir *d, const char *name, const char *first);
 void tree_dir_link(const struct tree_dir *d, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

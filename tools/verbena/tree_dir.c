@@ -118,6 +118,17 @@ void tree_dir_file(const struct tree_dir *d, const char *name, const char *fmt, 
 	tree_dir_bytes(d, name, text, strlen(text));
 }
 
+void tree_dir_again(const struct tree_dir *d, const char *name, const char *first)
+{
+	char path[PATH_MAX], from[PATH_MAX];
+
+	name_in(d, name, path);
+	name_in(d, first, from);
+	/* Not every file system has hard links. */
+	if (linkat(d->tree->fd, from, d->tree->fd, path, 0) && symlinkat(first, d->tree->fd, path))
+		fail(d->tree, -errno);
+}
+
 void tree_dir_link(const struct tree_dir *d, const char *name, const char *fmt, ...)
 {
 	char path[PATH_MAX], target[PATH_MAX];

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes completion entries. The adapter calls this with the CQ's lock held; a consumer may look at
+ * the entry at any time, and takes it when its owner bit changes. That bit is in the last eight
+ * bytes, which therefore go in as one store, last.
+ *
+ * In rings of 64-byte entries the entry is the second half; the first is not used.
+ */
+#include <endian.h>
+
+#include "hca/cq.h"
+#include "mlx4/format.h"
+#include "util/api.h"
+
+static const uint8_t send_opcodes[HCA_OP_COUNT] = {
+	[HCA_OP_NOP] = MLX4_OPCODE_NOP,
+	[HCA_OP_SEND] = MLX4_OPCODE_SEND,
+	[HCA_OP_SEND_IMM] = MLX4_OPCODE_SEND_IMM,
+	[HCA_OP_SEND_INV] = MLX4_OPCODE_SEND_INVAL,
+	[HCA_OP_WRITE] = MLX4_OPCODE_RDMA_WRITE,
+	[HCA_OP_WRITE_IMM] = MLX4_OPCODE_RDMA_WRITE_IMM,
+	[HCA_OP_READ] = MLX4_OPCODE_RDMA_READ,
+	[HCA_OP_CMP_SWAP] = MLX4_OPCODE_ATOMIC_CS,
+	[HCA_OP_FETCH_ADD] = MLX4_OPCODE_ATOMIC_FA,
+	[HCA_OP_LOCAL_INV] = MLX4_OPCODE_LOCAL_INVAL,
+	[HCA_OP_BIND_MW] = MLX4_OPCODE_BIND_MW,
+	[HCA_OP_TSO] = MLX4_OPCODE_LSO,
+};
+
+static const uint8_t recv_opcodes[] = {
+	[HCA_RECV_SEND] = MLX4_RECV_OPCODE_SEND,
+	[HCA_RECV_SEND_IMM] = MLX4_RECV_OPCODE_SEND_IMM,
+	[HCA_RECV_SEND_INV] = MLX4_RECV_OPCODE_SEND_INVAL,
+	[HCA_RECV_WRITE_IMM] = MLX4_RECV_OPCODE_RDMA_WRITE_IMM,
+};
+
+static const struct {
+	uint8_t status, syndrome;
+} syndromes[] = {
+	{ HCA_LOC_LEN_ERR, MLX4_CQE_SYNDROME_LOCAL_LENGTH_ERR },
+	{ HCA_LOC_QP_OP_ERR, MLX4_CQE_SYNDROME_LOCAL_QP_OP_ERR },
+	{ HCA_LOC_PROT_ERR, MLX4_CQE_SYNDROME_LOCAL_PROT_ERR },
+	{ HCA_WR_FLUSH_ERR, MLX4_CQE_SYNDROME_WR_FLUSH_ERR },
+	{ HCA_MW_BIND_ERR, MLX4_CQE_SYNDROME_MW_BIND_ERR },
+	{ HCA_BAD_RESP_ERR, MLX4_CQE_SYNDROME_BAD_RESP_ERR },
+	{ HCA_LOC_ACCESS_ERR, MLX4_CQE_SYNDROME_LOCAL_ACCESS_ERR },
+	{ HCA_REM_INV_REQ_ERR, MLX4_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR },
+	{ HCA_REM_ACCESS_ERR, MLX4_CQE_SYNDROME_REMOTE_ACCESS_ERR },
+	{ HCA_REM_OP_ERR, MLX4_CQE_SYNDROME_REMOTE_OP_ERR },
+	{ HCA_RETRY_EXC_ERR, MLX4_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR },
+	{ HCA_RNR_RETRY_EXC_ERR, MLX4_CQE_SYNDROME_RNR_RETRY_EXC_ERR },
+	{ HCA_REM_ABORT_ERR, MLX4_CQE_SYNDROME_REMOTE_ABORTED_ERR },
+};
+
+uint8_t mlx4_syndrome(enum hca_status status)
+{
+	for (size_t i = 0; i < array_size(syndromes); i++)
+		if (syndromes[i].status == status)
+			return syndromes[i].syndrome;
+	return 0xff;
+}
+
+enum ibv_wc_status mlx4_syndrome_status(uint8_t syndrome)
+{
+	for (size_t i = 0; i < array_size(syndromes); i++)
+		if (syndromes[i].syndrome == syndrome)
+			return (enum ibv_wc_status)syndromes[i].status;
+	return IBV_WC_GENERAL_ERR;
+}
+
+/* Immediate data, the key that was invalidated, or else which P_Key the message came with. */
+static uint32_t immediate(const struct hca_cqe *c)
+{
+	switch (c->recv_kind) {
+	case HCA_RECV_SEND:
+		return htobe32(c->pkey_index & 0x7f);
+	case HCA_RECV_SEND_INV:
+		return htobe32(c->imm);
+	default:
+		return c->imm;
+	}
+}
+
+static uint32_t source(const struct hca_cqe *c)
+{
+	/* An XRC target is known by its receive queue, which takes the sender's place. */
+	uint32_t qpn = c->xrc ? c->srqn : c->src_qpn;
+
+	return (uint32_t)c->grh << 31 | (uint32_t)(c->path_bits & 0x7f) << 24 |
+	       (qpn & MLX4_QPN_MASK);
+}
+
+void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
+{
+	uint8_t *slot = (uint8_t *)cq->buf + (size_t)(pi & (cq->size - 1)) * cq->entry_size;
+	struct mlx4_cqe *to = (void *)(slot + cq->entry_size - sizeof(*to));
+	uint64_t last = (uint64_t)c->counter << 48;
+	uint8_t own = pi & cq->size ? MLX4_CQE_OWNER_MASK : 0;
+	uint64_t *word = (uint64_t *)to;
+
+	to->vlan_my_qpn = htobe32(c->qpn & MLX4_QPN_MASK);
+	to->immed_rss_invalid = 0;
+	to->g_mlpath_rqpn = c->is_recv ? htobe32(source(c)) : 0;
+	if (!c->is_recv)
+		own |= MLX4_CQE_IS_SEND_MASK;
+	if (unlikely(c->status != HCA_SUCCESS)) {
+		to->ts_47_16 = 0;
+		to->status = 0;
+		to->byte_cnt = 0;
+		last |= (uint64_t)c->vendor << 40 | (uint64_t)mlx4_syndrome(c->status) << 32;
+		last |= own | MLX4_CQE_OPCODE_ERROR;
+	} else {
+		if (unlikely(cq->timestamp_mask)) {
+			to->ts_47_16 = htobe32(c->timestamp >> 16);
+			last |= (c->timestamp & 0xffff) << 8;
+		} else {
+			to->sl_vid = htobe16(c->roce ? (c->sl & 7) << 13 : (c->sl & 0xf) << 12);
+			to->rlid = htobe16(c->slid);
+		}
+		to->status = 0;
+		to->byte_cnt = htobe32(c->byte_len);
+		if (c->is_recv)
+			to->immed_rss_invalid = immediate(c);
+		last |= own | (c->is_recv ? recv_opcodes[c->recv_kind] : send_opcodes[c->op]);
+	}
+	/* [X2] pairs with the consumer's look at the owner: the entry before its owner */
+	__atomic_store_n(&word[3], htobe64(last), __ATOMIC_RELEASE);
+}

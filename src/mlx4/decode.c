@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads work queue entries. The adapter calls this with the QP's lock held, but the program may
+ * write to the ring meanwhile: each word is read once and checked before it is used, and no
+ * pointer leaves the entry's slot.
+ */
+#include <endian.h>
+
+#include "hca/mr.h"
+#include "hca/qp.h"
+#include "mlx4/av.h"
+#include "mlx4/format.h"
+#include "util/explain.h"
+
+#define ON(type)  (1u << HCA_QP_##type)
+#define RELIABLE  (ON(RC) | ON(XRC_SEND))
+#define CONNECTED (RELIABLE | ON(UC))
+
+enum seg {
+	SEG_RADDR = 1 << 0,
+	SEG_ATOMIC = 1 << 1,
+	SEG_LAND = 1 << 2,  /* data segments are written to, so they are not inside the entry */
+	SEG_OTHER = 1 << 3, /* the operation's own segment, and no data */
+};
+
+/* What each opcode is, on which transports, and which segments it brings. */
+static const struct {
+	uint8_t op;
+	uint8_t segs;
+	uint16_t types;
+} opcodes[MLX4_OPCODE_MASK + 1] = {
+	[MLX4_OPCODE_NOP] = { HCA_OP_NOP, SEG_OTHER, CONNECTED | ON(UD) },
+	[MLX4_OPCODE_SEND_INVAL] = { HCA_OP_SEND_INV, 0, RELIABLE },
+	[MLX4_OPCODE_RDMA_WRITE] = { HCA_OP_WRITE, SEG_RADDR, CONNECTED },
+	[MLX4_OPCODE_RDMA_WRITE_IMM] = { HCA_OP_WRITE_IMM, SEG_RADDR, CONNECTED },
+	[MLX4_OPCODE_SEND] = { HCA_OP_SEND, 0, CONNECTED | ON(UD) },
+	[MLX4_OPCODE_SEND_IMM] = { HCA_OP_SEND_IMM, 0, CONNECTED | ON(UD) },
+	[MLX4_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR | SEG_LAND, RELIABLE },
+	[MLX4_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
+	[MLX4_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
+	[MLX4_OPCODE_BIND_MW] = { HCA_OP_BIND_MW, SEG_OTHER, CONNECTED },
+	[MLX4_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_OTHER, CONNECTED },
+};
+
+/* The part of an entry that was not looked at yet. */
+struct cursor {
+	const uint8_t *at;
+	uint32_t left; /* in units of 16 bytes */
+};
+
+static uint32_t load32(const void *p)
+{
+	return be32toh(__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED));
+}
+
+static uint64_t load64(const void *p)
+{
+	return be64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED));
+}
+
+static const void *take(struct cursor *c, uint32_t bytes)
+{
+	const void *seg = c->at;
+
+	if (unlikely(c->left < bytes / MLX4_DS))
+		return NULL;
+	c->left -= bytes / MLX4_DS;
+	c->at += bytes;
+	return seg;
+}
+
+static __attribute__((cold, noinline)) void
+bad(const struct hca_qp *qp, uint32_t index, struct hca_send *out, const char *what, uint32_t value)
+{
+	out->bad = true;
+	out->bad_status = HCA_LOC_QP_OP_ERR;
+	out->bad_vendor = MLX4_VENDOR_BAD_ENTRY;
+	explain_note("QP 0x%06x: send entry %u (slot %u of %u) %s (0x%x)", qp->qpn,
+		     index & MLX4_INDEX_MASK, index & (qp->sq.size - 1), qp->sq.size, what, value);
+}
+
+/* Data inside the entry. The reason it is wrong, or NULL. */
+static const char *take_inline(struct cursor *c, uint32_t len, uint8_t segs, struct hca_send *out)
+{
+	const uint32_t head = sizeof(struct mlx4_wqe_inline_seg);
+	uint32_t offset = (uintptr_t)c->at & (MLX4_INLINE_ALIGN - 1);
+	const uint8_t *data = c->at + head;
+	struct hca_sge *sge;
+
+	if (unlikely(len > MLX4_INLINE_ALIGN || offset + head + len > MLX4_INLINE_ALIGN))
+		return "has inline data across a multiple of 64 bytes; a chunk must end before it";
+	/* An empty chunk is how an element of length 0 is written: it fills a data segment. */
+	if (unlikely(!take(c, (head + len + MLX4_DS - 1) & ~(MLX4_DS - 1))))
+		return "ends before its inline data does; the length in its control segment is "
+		       "too small";
+	if (!len)
+		return NULL;
+	if (unlikely(segs & SEG_LAND))
+		return "has inline data where the answer is to be written; it takes data segments";
+	sge = &out->sge[out->sge_count++];
+	sge->addr = (uintptr_t)data;
+	sge->len = len;
+	sge->key = HCA_KEY_INLINE;
+	out->length += len;
+	return NULL;
+}
+
+/* Everything that is left is data; at most a unit each, so there is room for all of it. */
+static const char *take_data(struct cursor *c, uint8_t segs, struct hca_send *out)
+{
+	_Static_assert(HCA_MAX_SGE >= MLX4_DS_MASK, "room for every unit of an entry");
+
+	while (c->left) {
+		const struct mlx4_wqe_data_seg *seg = (const void *)c->at;
+		uint32_t count = load32(&seg->byte_count);
+		struct hca_sge *sge;
+
+		if (count & MLX4_INLINE_SEG) {
+			const char *wrong = take_inline(c, count & MLX4_INLINE_LENGTH, segs, out);
+
+			if (unlikely(wrong))
+				return wrong;
+			continue;
+		}
+		sge = &out->sge[out->sge_count++];
+		sge->addr = load64(&seg->addr);
+		sge->len = count ? count : MLX4_DATA_SEG_MAX;
+		sge->key = load32(&seg->lkey);
+		out->length += sge->len;
+		c->at += sizeof(*seg);
+		c->left--;
+	}
+	return NULL;
+}
+
+static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
+{
+	const struct mlx4_wqe_raddr_seg *raddr = take(c, sizeof(*raddr));
+	const struct mlx4_wqe_atomic_seg *atomic;
+
+	if (unlikely(!raddr))
+		return false;
+	out->raddr = load64(&raddr->raddr);
+	out->rkey = load32(&raddr->rkey);
+	if (likely(!(segs & SEG_ATOMIC)))
+		return true;
+	atomic = take(c, sizeof(*atomic));
+	if (unlikely(!atomic))
+		return false;
+	out->swap = load64(&atomic->swap_add);
+	out->compare = out->op == HCA_OP_CMP_SWAP ? load64(&atomic->compare) : out->swap;
+	return true;
+}
+
+static bool take_datagram(const struct hca_qp *qp, struct cursor *c, struct hca_send *out)
+{
+	const struct mlx4_wqe_datagram_seg *seg = take(c, sizeof(*seg));
+	const struct hca_adapter *adapter = qp->ctx->adapter;
+	unsigned int port;
+
+	if (unlikely(!seg))
+		return false;
+	port = mlx4_av_port(seg);
+	if (unlikely(!port || port > (unsigned int)adapter->port_count))
+		port = 1;
+	mlx4_av_decode(seg, adapter->ports[port - 1].link == HCA_LINK_ETHERNET, &out->av);
+	out->dqpn = load32(&seg->dqpn) & MLX4_QPN_MASK;
+	out->qkey = load32(&seg->qkey);
+	return true;
+}
+
+static uint32_t window_access(uint32_t flags1, uint32_t flags2)
+{
+	uint32_t access = 0;
+
+	if (flags1 & MLX4_WQE_MW_ATOMIC)
+		access |= HCA_ACCESS_REMOTE_ATOMIC;
+	if (flags1 & MLX4_WQE_MW_REMOTE_WRITE)
+		access |= HCA_ACCESS_REMOTE_WRITE;
+	if (flags1 & MLX4_WQE_MW_REMOTE_READ)
+		access |= HCA_ACCESS_REMOTE_READ;
+	if (flags2 & MLX4_WQE_BIND_ZERO_BASED)
+		access |= HCA_ACCESS_ZERO_BASED;
+	return access;
+}
+
+/* The entry has the key to be; the window's present one differs in its low byte only. */
+static bool take_bind(struct cursor *c, struct hca_send *out)
+{
+	const struct mlx4_wqe_bind_seg *seg = take(c, sizeof(*seg));
+	uint32_t flags2;
+
+	if (unlikely(!seg))
+		return false;
+	flags2 = load32(&seg->flags2);
+	out->bind.new_key = load32(&seg->new_rkey);
+	out->bind.mw_key = out->bind.new_key;
+	out->bind.mr_key = load32(&seg->lkey);
+	out->bind.access = window_access(load32(&seg->flags1), flags2);
+	out->bind.addr = load64(&seg->addr);
+	out->bind.len = load64(&seg->length);
+	out->bind.type2 = flags2 & MLX4_WQE_BIND_TYPE_2;
+	return true;
+}
+
+static bool take_other(struct cursor *c, struct hca_send *out)
+{
+	const struct mlx4_wqe_local_inval_seg *inval;
+
+	switch (out->op) {
+	case HCA_OP_BIND_MW:
+		return take_bind(c, out);
+	case HCA_OP_LOCAL_INV:
+		inval = take(c, sizeof(*inval));
+		if (unlikely(!inval))
+			return false;
+		out->imm = load32(&inval->mem_key);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static void decode_rest(const struct hca_qp *qp, uint32_t index, struct cursor *c, uint8_t segs,
+			struct hca_send *out)
+{
+	const uint32_t units = c->left + 1;
+	const char *wrong;
+
+	if (unlikely(segs & SEG_OTHER)) {
+		if (unlikely(!take_other(c, out)))
+			bad(qp, index, out, "is too short for its operation's segment", units);
+		return;
+	}
+	if (unlikely((qp->type == HCA_QP_UD && !take_datagram(qp, c, out)) ||
+		     ((segs & SEG_RADDR) && !take_operation(c, segs, out)))) {
+		bad(qp, index, out, "is too short for address and operands", units);
+		return;
+	}
+	wrong = take_data(c, segs, out);
+	if (unlikely(wrong))
+		bad(qp, index, out, wrong, units);
+}
+
+void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
+{
+	const struct mlx4_wqe_ctrl_seg *ctrl;
+	uint32_t what, size, flags, opcode;
+	struct cursor c;
+
+	ctrl = (const void *)((const uint8_t *)qp->sq.buf +
+			      ((size_t)(index & (qp->sq.size - 1)) << qp->sq.slot_shift));
+	what = load32(&ctrl->owner_opcode);
+	size = load32(&ctrl->bf_qpn);
+	flags = load32(&ctrl->srcrb_flags);
+	opcode = what & MLX4_OPCODE_MASK;
+
+	out->bad = false;
+	out->op = HCA_OP_NOP;
+	out->counter = index & MLX4_INDEX_MASK;
+	out->blocks = 1;
+	out->signaled = flags & MLX4_WQE_CTRL_CQ_UPDATE;
+	out->solicited = flags & MLX4_WQE_CTRL_SOLICIT;
+	out->fence = size & MLX4_WQE_CTRL_FENCE;
+	out->length = 0;
+	out->sge_count = 0;
+	size &= MLX4_DS_MASK;
+
+	if (unlikely(!size || size * MLX4_DS > 1u << qp->sq.slot_shift)) {
+		bad(qp, index, out, "has a length of no or more 16-byte units than its slot has",
+		    size);
+		return;
+	}
+	if (unlikely(!(opcodes[opcode].types & 1u << qp->type))) {
+		bad(qp, index, out, "has an opcode that this type of QP does not know", opcode);
+		return;
+	}
+	out->op = opcodes[opcode].op;
+	out->imm = __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
+	if (out->op == HCA_OP_SEND_INV)
+		out->imm = be32toh(out->imm);
+	/* Where others name a buffer of the program, this type names the target's receive queue. */
+	if (qp->type == HCA_QP_XRC_SEND)
+		out->xrc_srqn = flags >> 8;
+	c.at = (const uint8_t *)(ctrl + 1);
+	c.left = size - 1;
+	decode_rest(qp, index, &c, opcodes[opcode].segs, out);
+}
+
+static const void *rq_entry(const struct hca_rq_ring *rq, uint32_t index)
+{
+	return (const uint8_t *)rq->buf + ((size_t)(index & (rq->size - 1)) << rq->slot_shift);
+}
+
+void mlx4_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out)
+{
+	const struct mlx4_wqe_data_seg *seg = rq_entry(rq, index);
+	int count = 0;
+
+	seg += rq->signature;
+	for (; count < rq->max_sge; count++, seg++) {
+		struct hca_sge *sge = &out->sge[count];
+		uint32_t len = load32(&seg->byte_count);
+
+		sge->key = load32(&seg->lkey);
+		if (sge->key == MLX4_INVALID_LKEY)
+			break;
+		sge->len = len ? len : MLX4_DATA_SEG_MAX;
+		sge->addr = load64(&seg->addr);
+	}
+	out->counter = index & MLX4_INDEX_MASK;
+	out->sge_count = count;
+}
+
+uint32_t mlx4_srq_next(const struct hca_rq_ring *rq, uint32_t index)
+{
+	const struct mlx4_wqe_srq_next_seg *link = rq_entry(rq, index);
+
+	return be16toh(__atomic_load_n(&link->next_wqe_index, __ATOMIC_RELAXED)) & (rq->size - 1);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet between queue pairs, in host order. On the fabric it is a record's header as it stands,
+ * with the payload behind it; on the wire roce/ encodes it. Opcodes are those of the InfiniBand
+ * specification (volume 1, table 35): transport in the upper three bits.
+ *
+ * On the fabric a packet may be as long as the message (the path decides), and its payload may be
+ * given by reference: ROCE_PKT_BY_REF with `refs` elements of struct roce_ref, which name memory of
+ * the sender that the receiver fetches itself.
+ */
+#ifndef ROCE_PACKET_H
+#define ROCE_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum roce_transport {
+	ROCE_TR_RC = 0x00,
+	ROCE_TR_UC = 0x20,
+	ROCE_TR_UD = 0x60,
+	ROCE_TR_XRC = 0xa0,
+};
+
+enum roce_opcode {
+	ROCE_PKT_SEND_FIRST = 0x00,
+	ROCE_PKT_SEND_MIDDLE = 0x01,
+	ROCE_PKT_SEND_LAST = 0x02,
+	ROCE_PKT_SEND_LAST_IMM = 0x03,
+	ROCE_PKT_SEND_ONLY = 0x04,
+	ROCE_PKT_SEND_ONLY_IMM = 0x05,
+	ROCE_PKT_WRITE_FIRST = 0x06,
+	ROCE_PKT_WRITE_MIDDLE = 0x07,
+	ROCE_PKT_WRITE_LAST = 0x08,
+	ROCE_PKT_WRITE_LAST_IMM = 0x09,
+	ROCE_PKT_WRITE_ONLY = 0x0a,
+	ROCE_PKT_WRITE_ONLY_IMM = 0x0b,
+	ROCE_PKT_READ_REQUEST = 0x0c,
+	ROCE_PKT_READ_RESP_FIRST = 0x0d,
+	ROCE_PKT_READ_RESP_MIDDLE = 0x0e,
+	ROCE_PKT_READ_RESP_LAST = 0x0f,
+	ROCE_PKT_READ_RESP_ONLY = 0x10,
+	ROCE_PKT_ACK = 0x11,
+	ROCE_PKT_ATOMIC_ACK = 0x12,
+	ROCE_PKT_CMP_SWAP = 0x13,
+	ROCE_PKT_FETCH_ADD = 0x14,
+	ROCE_PKT_SEND_LAST_INV = 0x16,
+	ROCE_PKT_SEND_ONLY_INV = 0x17,
+	/* fabric only: the sender has begun to use the connection without packets */
+	ROCE_PKT_HELLO = 0xff,
+	ROCE_PKT_OPCODE_MASK = 0x1f,
+	ROCE_PKT_TRANSPORT_MASK = 0xe0,
+};
+
+enum roce_pkt_flags {
+	ROCE_PKT_SOLICITED = 1 << 0,
+	ROCE_PKT_ACK_REQ = 1 << 1,
+	ROCE_PKT_BY_REF = 1 << 2,
+	ROCE_PKT_GRH = 1 << 3,   /* datagrams: the payload starts with 40 bytes of GRH */
+	ROCE_PKT_MCAST = 1 << 4, /* datagrams: to a multicast group */
+};
+
+/* Acknowledgement syndromes (AETH): the upper three bits say which kind. */
+enum roce_syndrome {
+	ROCE_SYN_ACK = 0x1f, /* without credits: as many as you like */
+	ROCE_SYN_RNR = 0x20, /* | timer */
+	ROCE_SYN_NAK_SEQ = 0x60,
+	ROCE_SYN_NAK_INVALID = 0x61,
+	ROCE_SYN_NAK_ACCESS = 0x62,
+	ROCE_SYN_NAK_OP = 0x63,
+	ROCE_SYN_NAK_REF = 0x7f, /* fabric only: the references could not be followed */
+	ROCE_SYN_KIND = 0xe0,
+};
+
+struct roce_pkt {
+	uint8_t op;
+	uint8_t flags;
+	uint16_t refs;
+	uint32_t dqpn;
+	uint32_t psn;
+	uint32_t sqpn;
+	uint32_t len; /* payload, GRH not counted */
+	uint32_t imm; /* immediate data in network order, or the key to invalidate */
+	union {
+		struct {
+			uint64_t va;
+			uint32_t rkey;
+			uint32_t dma_len;
+			uint32_t pad[3];
+			uint32_t srqn;
+		} rdma;
+		struct {
+			uint64_t va;
+			uint64_t swap;
+			uint64_t compare;
+			uint32_t rkey;
+			uint32_t srqn;
+		} atomic;
+		struct {
+			uint64_t orig; /* of an atomic */
+			uint32_t syndrome;
+			uint32_t msn;
+		} ack;
+		struct {
+			uint32_t qkey;
+			uint16_t slid;
+			uint16_t dlid;
+			uint8_t sl;
+			uint8_t path_bits;
+			uint8_t roce_kind;
+			uint8_t port;
+			uint8_t smac[6];
+		} ud;
+	};
+};
+
+_Static_assert(sizeof(struct roce_pkt) == 56, "a record's header fits its first cache line");
+
+struct roce_ref {
+	uint64_t addr; /* as the key counts */
+	uint32_t len;
+	uint32_t key;
+};
+
+/* PSNs count modulo 2^24. */
+#define PSN_MASK 0xffffffu
+
+static inline uint32_t psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & PSN_MASK;
+}
+
+/* a - b, between -2^23 and 2^23 - 1. */
+static inline int32_t psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+#endif
