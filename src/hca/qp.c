@@ -429,11 +429,26 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 	}
 }
 
+/* Halves of a connection get the attributes of whole ones from programs; the other half's are moot. */
+static uint32_t meant(enum hca_qp_type type, uint32_t mask)
+{
+	switch (type) {
+	case HCA_QP_XRC_SEND:
+		return mask & ~(HCA_QPM_MAX_DEST_RD_ATOMIC | HCA_QPM_MIN_RNR_TIMER);
+	case HCA_QP_XRC_RECV:
+		return mask & ~(HCA_QPM_MAX_RD_ATOMIC | HCA_QPM_RETRY_CNT | HCA_QPM_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t mask)
 {
 	struct qp *qp = to_priv(pub);
 	enum hca_qp_state from, to;
 	int err;
+
+	mask = meant(pub->type, mask);
 
 	hca_guard_enter();
 	fabric_lock(&pub->lock);

@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +40,35 @@ static void open_destination(void)
 	}
 }
 
-static void write_line(const char *tail)
+/*
+ * A program that scans a table meets the same refusal hundreds of times, and the one that matters
+ * would drown. A sentence is known by its format; how often it came is counted in a small table,
+ * where two formats may share a place: then both are cut short, no more.
+ */
+#define SAME_SHOWN 8
+
+static unsigned int times_before(const char *fmt)
 {
-	char line[SENTENCE_MAX + 96];
+	static atomic_uint seen[1024];
+	uintptr_t place = (uintptr_t)fmt;
+
+	return atomic_fetch_add(&seen[(place ^ place >> 10 ^ place >> 20) % array_size(seen)], 1);
+}
+
+static void write_line(const char *fmt, const char *tail)
+{
+	char line[SENTENCE_MAX + 128];
+	unsigned int before;
 	int n;
 
 	pthread_once(&once, open_destination);
 	if (out_fd < 0)
 		return;
-	n = snprintf(line, sizeof(line), "verbena[%d]: %s%s\n", (int)getpid(), last, tail);
+	before = times_before(fmt);
+	if (before >= SAME_SHOWN)
+		return;
+	n = snprintf(line, sizeof(line), "verbena[%d]: %s%s%s\n", (int)getpid(), last, tail,
+		     before == SAME_SHOWN - 1 ? " (more of this kind are not shown)" : "");
 	if (n >= (int)sizeof(line))
 		n = sizeof(line) - 1;
 	if (write(out_fd, line, n) < 0)
@@ -63,7 +85,7 @@ int(explain)(int err, const char *fmt, ...)
 	vsnprintf(last, sizeof(last), fmt, ap);
 	va_end(ap);
 	snprintf(tail, sizeof(tail), " [%s]", strerrorname_np(err) ? strerrorname_np(err) : "?");
-	write_line(tail);
+	write_line(fmt, tail);
 	errno = saved;
 	return -err;
 }
@@ -84,7 +106,7 @@ void explain_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(last, sizeof(last), fmt, ap);
 	va_end(ap);
-	write_line("");
+	write_line(fmt, "");
 	errno = saved;
 }
 

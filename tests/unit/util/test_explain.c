@@ -48,6 +48,7 @@ static void an_overlong_sentence_is_cut(void **state)
 static void the_file_destination_gets_one_line_per_refusal(void **state)
 {
 	char path[] = "/tmp/vb-explain-XXXXXX", line[256], expect[64];
+	int lines;
 	FILE *f;
 
 	close(mkstemp(path));
@@ -60,6 +61,15 @@ static void the_file_destination_gets_one_line_per_refusal(void **state)
 	snprintf(expect, sizeof(expect), "verbena[%d]: too much [ERANGE]\n", (int)getpid());
 	assert_string_equal(line, expect);
 	assert_null(fgets(line, sizeof(line), f));
+	for (int i = 0; i < 100; i++)
+		explain(ENODATA, "entry %d is empty", i);
+	clearerr(f);
+	for (lines = 0; fgets(line, sizeof(line), f); lines++)
+		;
+	/* The same refusal over and over is cut short, and says so. */
+	assert_int_equal(lines, 8);
+	assert_non_null(strstr(line, "not shown"));
+	assert_string_equal(explain_last(), "entry 99 is empty");
 	fclose(f);
 	unlink(path);
 }
