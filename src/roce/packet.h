@@ -57,6 +57,9 @@ enum roce_pkt_flags {
 	ROCE_PKT_BY_REF = 1 << 2,
 	ROCE_PKT_GRH = 1 << 3,   /* datagrams: the payload starts with 40 bytes of GRH */
 	ROCE_PKT_MCAST = 1 << 4, /* datagrams: to a multicast group */
+	ROCE_PKT_MIGREQ = 1 << 5,
+	ROCE_PKT_FECN = 1 << 6,
+	ROCE_PKT_BECN = 1 << 7,
 };
 
 /* Acknowledgement syndromes (AETH): the upper three bits say which kind. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints: this process's end of the wire at one local address, an ordinary UDP socket on port
+ * 4791. Packets leave through tx.h and arrive through rx.h. Nothing here has a thread; the caller
+ * polls the descriptors.
+ *
+ * Several processes of one user may have endpoints at one address. The kernel then needs to know
+ * whose packets are whose: roce_endpoint_steer() hands it a program that picks a process by the
+ * packet's destination QP. A process is known to that program by its index in the group of sockets,
+ * which follows the order of opening, except that the last one moves into the place of one that
+ * closes. roce_endpoint_probe() and roce_endpoint_index() find one's own; what lands astray
+ * meanwhile is the caller's to forward.
+ *
+ * Locking: sockets are the kernel's; counters are atomic. Opening, closing, joining and steering
+ * one endpoint are for one thread at a time.
+ */
+#ifndef ROCE_UDP_H
+#define ROCE_UDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "roce/addr.h"
+#include "roce/codec.h"
+
+#define ROCE_UDP_PORT  4791
+#define ROCE_MAX_FLOWS 64
+
+struct roce_taps;
+
+struct roce_endpoint_opts {
+	uint16_t port;   /* 0: ROCE_UDP_PORT */
+	uint16_t flows;  /* further sockets to send from, so that flows differ in source port */
+	uint32_t sndbuf; /* bytes wished for; 0: plenty */
+	uint32_t rcvbuf;
+	bool no_segment;              /* no UDP_SEGMENT (benchmarks) */
+	bool no_gro;                  /* no UDP_GRO */
+	bool lonely;                  /* the port is not shared with other processes */
+	const struct roce_taps *taps; /* capture and faults, or NULL; outlives the endpoint */
+};
+
+struct roce_endpoint;
+
+/*
+ * -EADDRINUSE when another user, or a program that does not share, has the port (the sentence
+ * says who, where /proc tells); -EADDRNOTAVAIL when the address is not local. NULL opts: defaults.
+ */
+int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint_opts *opts,
+		       struct roce_endpoint **out);
+void roce_endpoint_close(struct roce_endpoint *ep);
+
+/* Readable: packets for this address. Writable: there is room again after -EAGAIN. */
+int roce_endpoint_fd(const struct roce_endpoint *ep);
+/* Readable: packets for a group that was joined. Both stay the same until close. */
+int roce_endpoint_group_fd(const struct roce_endpoint *ep);
+
+const struct roce_addr *roce_endpoint_addr(const struct roce_endpoint *ep);
+/* The InfiniBand MTU of the interface, 256 to 4096, as it is now. */
+uint32_t roce_endpoint_mtu(const struct roce_endpoint *ep);
+
+struct roce_endpoint_limits {
+	uint32_t sndbuf; /* bytes, as the kernel accounts them */
+	uint32_t rcvbuf;
+	bool segment; /* UDP_SEGMENT is in use; goes off when an interface refuses it */
+	bool gro;
+	uint16_t flows;
+};
+
+void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_limits *out);
+
+/* ---- several processes at one address ---- */
+
+/* Packets to QPs first..last go to socket `index` of the group. */
+struct roce_steer {
+	uint32_t first;
+	uint32_t last;
+	uint32_t index;
+};
+
+#define ROCE_STEER_MAX 1024u
+
+/*
+ * Replaces the whole group's program. Rows in any order, but they must not overlap; a QP in none of
+ * them goes to socket `rest`, and to one by the kernel's own hash when there is no such socket.
+ */
+int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows, size_t count,
+			uint32_t rest);
+/* Sends one tiny datagram to each of the sockets 0..count-1; every process may do so at any time.
+ */
+int roce_endpoint_probe(struct roce_endpoint *ep, uint32_t count);
+/* What the last probe that came back says; -ENOENT while none has. Needs a program in place. */
+int roce_endpoint_index(const struct roce_endpoint *ep, uint32_t *index);
+
+/* ---- multicast ---- */
+
+/* Counted: as many leaves as joins. -EINVAL for what is not a group of the endpoint's IP version.
+ */
+int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group);
+int roce_endpoint_leave(struct roce_endpoint *ep, const struct roce_addr *group);
+
+/* ---- counters ---- */
+
+struct roce_counters {
+	uint64_t tx_packets;
+	uint64_t tx_bytes; /* BTH through ICRC */
+	uint64_t tx_calls; /* system calls */
+	uint64_t tx_full;  /* no room in the socket */
+	uint64_t tx_lost;  /* the kernel refused the packet: no route, too long, forbidden */
+	uint64_t rx_packets;
+	uint64_t rx_bytes;
+	uint64_t rx_calls;
+	uint64_t rx_drop[ROCE_DROP_COUNT];
+};
+
+void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters *out);
+
+#endif
