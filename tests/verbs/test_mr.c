@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory regions and windows: what is refused and with which error, what a change keeps, buffers of
+ * the library, advice.
+ */
+#include "verbs_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+struct fixture {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	char *memory; /* two pages, then none */
+};
+
+static int open_mlx5(void **state)
+{
+	static struct fixture f;
+
+	f.context = test_open("mlx5_0");
+	f.pd = ibv_alloc_pd(f.context);
+	f.memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(f.memory + 2 * PAGE, PAGE);
+	*state = &f;
+	return f.pd ? 0 : -1;
+}
+
+/* Every test gives back what it took, so the domain is free. */
+static int close_it(void **state)
+{
+	struct fixture *f = *state;
+	int err = ibv_dealloc_pd(f->pd);
+
+	munmap(f->memory, 2 * PAGE);
+	test_close(f->context);
+	return err;
+}
+
+static void assert_refused(struct ibv_mr *mr, int err)
+{
+	assert_null(mr);
+	assert_int_equal(errno, err);
+}
+
+static void remote_writing_needs_local_writing(void **state)
+{
+	struct fixture *f = *state;
+	volatile unsigned int access = IBV_ACCESS_REMOTE_ATOMIC;
+
+	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, access), EINVAL);
+}
+
+static void unknown_rights_are_refused_unless_they_are_hints(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr;
+
+	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, 1 << 15), EINVAL);
+	mr = ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_OPTIONAL_FIRST << 5);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void memory_that_is_not_there_is_a_fault(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_refused(ibv_reg_mr(f->pd, f->memory, 3 * PAGE, 0), EFAULT);
+	assert_refused(ibv_reg_mr(f->pd, (void *)-PAGE, 2 * PAGE, 0), EINVAL);
+	assert_refused(ibv_reg_mr(f->pd, NULL, SIZE_MAX, 0), EINVAL);
+}
+
+static void an_iova_keeps_the_place_in_the_page(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr;
+
+	assert_refused(ibv_reg_mr_iova(f->pd, f->memory + 8, 64, 0x10000, 0), EINVAL);
+	mr = ibv_reg_mr_iova(f->pd, f->memory + 8, 64, 0x10008, 0);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->addr, f->memory + 8);
+	assert_int_equal(mr->length, 64);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void a_key_is_not_used_again_at_once(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->memory, PAGE, 0);
+	uint32_t key = mr->lkey;
+
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	mr = ibv_reg_mr(f->pd, f->memory, PAGE, 0);
+	assert_int_not_equal(mr->lkey, key);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void the_implicit_region_is_the_whole_address_space(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND);
+
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_refused(ibv_reg_mr(f->pd, f->memory, SIZE_MAX, IBV_ACCESS_ON_DEMAND), EINVAL);
+}
+
+static void a_model_without_paging_says_so(void **state)
+{
+	struct ibv_context *context = test_open("mlx4_0");
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct fixture *f = *state;
+	struct ibv_sge sge = { 0 };
+
+	assert_refused(ibv_reg_mr(pd, f->memory, PAGE, IBV_ACCESS_ON_DEMAND), EOPNOTSUPP);
+	assert_refused(ibv_alloc_null_mr(pd), EOPNOTSUPP);
+	assert_int_equal(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), EOPNOTSUPP);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	test_close(context);
+}
+
+static void flushes_are_not_offered(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_FLUSH_GLOBAL), EOPNOTSUPP);
+}
+
+static void a_change_that_makes_no_sense_is_refused_before_it_begins(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_context *other = test_open("mlx5_0");
+	struct ibv_pd *foreign = ibv_alloc_pd(other);
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->memory, PAGE, 0);
+	struct ibv_mr before = *mr;
+	const struct {
+		int flags;
+		struct ibv_pd *pd;
+		void *addr;
+		size_t length;
+		int access;
+	} wrong[] = {
+		{ 1 << 7, NULL, NULL, 0, 0 },
+		{ IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, PAGE, 0 },
+		{ IBV_REREG_MR_CHANGE_TRANSLATION, NULL, f->memory, 0, 0 },
+		{ IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0 },
+		{ IBV_REREG_MR_CHANGE_PD, foreign, NULL, 0, 0 },
+		{ IBV_REREG_MR_CHANGE_PD, f->pd, NULL, 0, IBV_ACCESS_LOCAL_WRITE },
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		errno = 0;
+		assert_int_equal(ibv_rereg_mr(mr, wrong[i].flags, wrong[i].pd, wrong[i].addr,
+					      wrong[i].length, wrong[i].access),
+				 IBV_REREG_MR_ERR_INPUT);
+		assert_int_equal(errno, EINVAL);
+		assert_memory_equal(mr, &before, sizeof(before));
+	}
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(foreign), 0);
+	test_close(other);
+}
+
+static void what_the_adapter_refuses_leaves_the_region_as_it_was(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->memory, PAGE, 0), before = *mr;
+
+	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				      IBV_ACCESS_REMOTE_WRITE),
+			 IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, f->memory, 3 * PAGE, 0),
+		IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(errno, EFAULT);
+	assert_memory_equal(mr, &before, sizeof(before));
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void a_change_keeps_the_key_and_moves_the_domain(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(f->context);
+	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->memory, PAGE, 0);
+	uint32_t key = mr->rkey;
+
+	assert_int_equal(ibv_rereg_mr(mr,
+				      IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION |
+					      IBV_REREG_MR_CHANGE_ACCESS,
+				      pd, f->memory + PAGE, 100, IBV_ACCESS_LOCAL_WRITE),
+			 0);
+	assert_ptr_equal(mr->pd, pd);
+	assert_ptr_equal(mr->addr, f->memory + PAGE);
+	assert_int_equal(mr->length, 100);
+	assert_int_equal(mr->rkey, key);
+	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(f->pd), 0);
+	f->pd = ibv_alloc_pd(f->context);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static void a_null_region_has_a_local_key_and_cannot_be_changed(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr = ibv_alloc_null_mr(f->pd);
+
+	assert_non_null(mr);
+	assert_int_not_equal(mr->lkey, 0);
+	assert_null(mr->addr);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, f->memory, PAGE, 0),
+		IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void a_registration_by_attributes_wants_one_kind_of_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr_init_attr attr = { .length = PAGE, .addr = f->memory, .fd = -1 };
+	static const uint64_t wrong[] = {
+		0,
+		1ull << 40,
+		IBV_REG_MR_MASK_IOVA,
+		IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_FD_OFFSET,
+		IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET,
+		IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_IOVA,
+		IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET,
+	};
+	struct ibv_mr *mr;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		attr.comp_mask = wrong[i];
+		errno = 0;
+		assert_refused(ibv_reg_mr_ex(f->pd, &attr), EINVAL);
+	}
+	attr.comp_mask = IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_DMAH;
+	assert_refused(ibv_reg_mr_ex(f->pd, &attr), EOPNOTSUPP);
+	attr.comp_mask = IBV_REG_MR_MASK_ADDR;
+	mr = ibv_reg_mr_ex(f->pd, &attr);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->addr, f->memory);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+static void only_a_dmabuf_is_a_dmabuf(void **state)
+{
+	struct fixture *f = *state;
+	int fd = memfd_create("no-dmabuf", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_refused(ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 0, fd, 0), EOPNOTSUPP);
+	close(fd);
+	assert_refused(ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 0, fd, 0), EBADF);
+}
+
+static void a_buffer_of_the_library_is_whole_pages_of_zeros(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_buf *buf;
+	char *addr = ibv_alloc_buf(f->pd, 10000, &buf);
+	struct ibv_mr *mr;
+
+	assert_non_null(addr);
+	assert_int_equal((uintptr_t)addr % PAGE, 0);
+	for (int i = 0; i < 10000; i++)
+		assert_int_equal(addr[i], 0);
+	mr = ibv_reg_buf_mr(f->pd, buf, addr + 100, 200, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->addr, addr + 100);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+
+	assert_refused(ibv_reg_buf_mr(f->pd, buf, addr - 1, 2, 0), EINVAL);
+	assert_refused(ibv_reg_buf_mr(f->pd, buf, addr + 9999, 2, 0), EINVAL);
+	assert_int_equal(ibv_export_buf_dmabuf_fd(buf), -1);
+	assert_int_equal(errno, ENODATA);
+	ibv_free_buf(buf);
+}
+
+static void a_buffer_of_no_bytes_and_one_of_another_domain_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(f->context);
+	struct ibv_buf *buf;
+	char *addr;
+
+	assert_null(ibv_alloc_buf(f->pd, 0, &buf));
+	assert_int_equal(errno, EINVAL);
+	addr = ibv_alloc_buf(pd, PAGE, &buf);
+	assert_refused(ibv_reg_buf_mr(f->pd, buf, addr, PAGE, 0), EINVAL);
+	ibv_free_buf(buf);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+static int advise(struct fixture *f, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  uint32_t lkey, const char *addr, uint32_t length)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)addr, .length = length, .lkey = lkey };
+
+	return ibv_advise_mr(f->pd, advice, flags, &sge, 1);
+}
+
+static void advice_is_for_regions_that_are_paged_on_demand(void **state)
+{
+	struct fixture *f = *state;
+	const enum ibv_advise_mr_advice read = IBV_ADVISE_MR_ADVICE_PREFETCH,
+					write = IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	struct ibv_mr *pinned = ibv_reg_mr(f->pd, f->memory, PAGE, 0);
+	struct ibv_mr *odp = ibv_reg_mr(f->pd, f->memory, 2 * PAGE, IBV_ACCESS_ON_DEMAND);
+	struct ibv_pd *pd = f->pd;
+
+	assert_non_null(odp);
+	assert_int_equal(advise(f, read, IBV_ADVISE_MR_FLAG_FLUSH, odp->lkey, f->memory, 2 * PAGE),
+			 0);
+	assert_int_equal(advise(f, read, 0, pinned->lkey, f->memory, PAGE), ENOENT);
+	assert_int_equal(advise(f, read, 0, odp->lkey ^ 1, f->memory, PAGE), ENOENT);
+	assert_int_equal(advise(f, write, 0, odp->lkey, f->memory, PAGE), EPERM);
+	assert_int_equal(advise(f, read, 0, odp->lkey, f->memory + PAGE, 2 * PAGE), EFAULT);
+	assert_int_equal(advise(f, read, 1 << 4, odp->lkey, f->memory, PAGE), EINVAL);
+	assert_int_equal(advise(f, 99, 0, odp->lkey, f->memory, PAGE), EOPNOTSUPP);
+	assert_int_equal(ibv_advise_mr(f->pd, read, 0, NULL, 0), EINVAL);
+	f->pd = ibv_alloc_pd(f->context);
+	assert_int_equal(advise(f, read, 0, odp->lkey, f->memory, PAGE), EPERM);
+	ibv_dealloc_pd(f->pd);
+	f->pd = pd;
+	assert_int_equal(ibv_dereg_mr(odp), 0);
+	assert_int_equal(ibv_dereg_mr(pinned), 0);
+}
+
+static void windows_are_of_two_types(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int type = 0; type < 4; type++) {
+		struct ibv_mw *mw = ibv_alloc_mw(f->pd, type);
+
+		if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) {
+			assert_null(mw);
+			assert_int_equal(errno, EINVAL);
+			continue;
+		}
+		assert_non_null(mw);
+		assert_int_equal(mw->type, type);
+		assert_int_equal(ibv_dealloc_pd(f->pd), EBUSY);
+		assert_int_equal(ibv_dealloc_mw(mw), 0);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_mlx5, close_it)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(remote_writing_needs_local_writing),
+		TEST(unknown_rights_are_refused_unless_they_are_hints),
+		TEST(memory_that_is_not_there_is_a_fault),
+		TEST(an_iova_keeps_the_place_in_the_page),
+		TEST(a_key_is_not_used_again_at_once),
+		TEST(the_implicit_region_is_the_whole_address_space),
+		TEST(a_model_without_paging_says_so),
+		TEST(flushes_are_not_offered),
+		TEST(a_change_that_makes_no_sense_is_refused_before_it_begins),
+		TEST(what_the_adapter_refuses_leaves_the_region_as_it_was),
+		TEST(a_change_keeps_the_key_and_moves_the_domain),
+		TEST(a_null_region_has_a_local_key_and_cannot_be_changed),
+		TEST(a_registration_by_attributes_wants_one_kind_of_memory),
+		TEST(only_a_dmabuf_is_a_dmabuf),
+		TEST(a_buffer_of_the_library_is_whole_pages_of_zeros),
+		TEST(a_buffer_of_no_bytes_and_one_of_another_domain_are_refused),
+		TEST(advice_is_for_regions_that_are_paged_on_demand),
+		TEST(windows_are_of_two_types),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
