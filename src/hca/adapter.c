@@ -15,8 +15,10 @@
 #include "hca/config.h"
 #include "hca/interfaces.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_ADAPTER);
 static struct hca_config config;
 static const struct hca_adapter *list[HCA_ADAPTERS_MAX];
 static bool built;
@@ -109,14 +111,4 @@ int hca_adapters_get(const struct hca_adapter *const **out, int *count)
 	}
 	pthread_mutex_unlock(&lock);
 	return err;
-}
-
-void hca_adapters_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void hca_adapters_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
 }

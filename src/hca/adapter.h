@@ -45,8 +45,4 @@ struct hca_adapter {
  */
 VB_API int hca_adapters_get(const struct hca_adapter *const **list, int *count);
 
-/* Around fork(), for port.c: the list is not being built while memory is copied. */
-void hca_adapters_lock(void);
-void hca_adapters_unlock(void);
-
 #endif

@@ -12,10 +12,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "util/forksafe.h"
+
 #define QUEUE_START 16
 #define QUEUE_MAX   65536
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(all_lock, FORKSAFE_ASYNC);
 static struct hca_async *all;
 
 int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter)
@@ -154,16 +157,6 @@ unsigned int hca_async_forget(struct hca_async *q, void *element)
 		take_count(q);
 	pthread_mutex_unlock(&q->lock);
 	return gone;
-}
-
-void hca_async_lock(void)
-{
-	pthread_mutex_lock(&all_lock);
-}
-
-void hca_async_unlock(void)
-{
-	pthread_mutex_unlock(&all_lock);
 }
 
 void hca_async_disown(void)

@@ -75,12 +75,9 @@ VB_API int hca_async_get(struct hca_async *q, struct hca_event *out);
 VB_API unsigned int hca_async_forget(struct hca_async *q, void *element);
 
 /*
- * Around fork(), for port.c: no other thread is inside the list while it is copied, and the child
- * owns none of it. A queue that came with fork shares its descriptor with the parent; what the
- * child learns is not for the parent's ears.
+ * In a forked child: it owns none of the queues. One that came with the fork shares its descriptor
+ * with the parent, whose events are not for the child.
  */
-void hca_async_lock(void);
-void hca_async_unlock(void);
 void hca_async_disown(void);
 
 #endif

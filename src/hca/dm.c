@@ -10,8 +10,10 @@
 #include "fabric/share.h"
 #include "hca/mr.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 static pthread_mutex_t dm_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(dm_lock, FORKSAFE_OBJECT);
 static uint64_t used[HCA_ADAPTERS_MAX];
 
 int hca_dm_alloc(struct hca_ctx *ctx, uint64_t length, void **out)

@@ -19,13 +19,17 @@
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/grh.h"
+#include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 #define DRAIN_MOST 256
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(join_lock, FORKSAFE_JOIN);
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(peers_lock, FORKSAFE_OBJECT);
 static _Atomic(struct hca_peer *) peers[FABRIC_SLOTS];
 static struct hca_segment *segment;
 static bool vm_allowed;
@@ -449,8 +453,7 @@ static void forked(void)
 {
 	for (unsigned int i = 0; i < FABRIC_SLOTS; i++)
 		atomic_store(&peers[i], NULL);
-	pthread_mutex_init(&peers_lock, NULL);
-	pthread_mutex_init(&join_lock, NULL);
+	hca_port_forked();
 	hca_guard_forked();
 	hca_qp_forked();
 	timer_forked();
@@ -476,9 +479,10 @@ int hca_host_join(void)
 	if (!fabric_is_up()) {
 		vm_allowed = !vm || strcmp(vm, "off");
 		err = fabric_init(&config);
-		if (!err)
+		if (!err) {
 			segment = fabric_segment_self();
-		else
+			forksafe_arm();
+		} else
 			explain(-err, "this process cannot join the host's fabric: %s",
 				strerror(-err));
 	}

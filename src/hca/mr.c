@@ -14,6 +14,7 @@
 #include "hca/host.h"
 #include "hca/table.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 #define ACCESS_KNOWN                                                                               \
 	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |               \
@@ -24,6 +25,7 @@
 #define ACCESS_OPTIONAL 0x3ff00000u
 
 static pthread_mutex_t mr_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(mr_lock, FORKSAFE_OBJECT);
 static struct hca_table regions; /* of this process, for binds */
 static struct hca_numbers numbers = { .first = 1, .limit = HCA_MR_ENTRIES };
 

@@ -12,9 +12,11 @@
 
 #include "hca/host.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 /* Windows of this process by index, so that a bind request can find them. */
 static pthread_mutex_t mw_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(mw_lock, FORKSAFE_OBJECT);
 static struct hca_mw *all;
 
 int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out)

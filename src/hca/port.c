@@ -14,13 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
+#include "fabric/service.h"
 #include "hca/async.h"
 #include "hca/interfaces.h"
 #include "hca/lid.h"
-#include "hca/watch.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 struct port_table {
 	bool built;
@@ -30,6 +32,7 @@ struct port_table {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_PORT);
 static struct port_table tables[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
 static int watch_fd = -1;
 
@@ -265,51 +268,34 @@ static void bring_up_to_date(const struct hca_adapter *a)
 		rebuild_all();
 }
 
-static void before_fork(void)
-{
-	pthread_mutex_lock(&lock);
-	hca_adapters_lock();
-	hca_async_lock();
-}
-
-static void after_fork_parent(void)
-{
-	hca_async_unlock();
-	hca_adapters_unlock();
-	pthread_mutex_unlock(&lock);
-}
-
 /*
  * Two readers of one netlink socket would each see half of the reports, so the child has none
- * until it opens a context of its own, and looks for itself until then.
+ * until it opens a context of its own, and looks for itself until then. The lock is held.
  */
-static void after_fork_child(void)
+void hca_port_forked(void)
 {
 	if (watch_fd >= 0)
 		close(watch_fd);
 	watch_fd = -1;
-	hca_watch_forget();
 	hca_async_disown();
-	hca_async_unlock();
-	hca_adapters_unlock();
-	pthread_mutex_unlock(&lock);
+}
+
+static void changed(void *arg, uint32_t events)
+{
+	hca_port_refresh();
 }
 
 void hca_port_watch(void)
 {
-	static bool hooked;
-
 	pthread_mutex_lock(&lock);
-	if (!hooked && !pthread_atfork(before_fork, after_fork_parent, after_fork_child))
-		hooked = true;
 	if (watch_fd < 0) {
 		watch_fd = host_watch_open();
 		/* From here on changes are told, so what they are changes of must be known. */
 		rebuild_all();
+		if (watch_fd >= 0 && fabric_service_add_fd(watch_fd, EPOLLIN, changed, NULL))
+			explain_note("nobody can watch the interfaces; events of ports come with the "
+				     "next query only");
 	}
-	if (watch_fd >= 0 && hca_watch_start(watch_fd))
-		explain_note("no thread can be started to watch the interfaces; events of ports "
-			     "come with the next query only");
 	pthread_mutex_unlock(&lock);
 }
 

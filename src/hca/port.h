@@ -71,11 +71,13 @@ VB_API int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigne
 VB_API bool hca_gid_is_empty(const struct hca_gid *gid);
 
 /*
- * Starts to follow the interfaces, by a netlink socket and a thread that waits for it (watch.c).
+ * Starts to follow the interfaces, by a netlink socket that the service thread waits for.
  * Where the kernel gives no socket every query looks for itself. hca_port_refresh() takes in what
  * has been reported, and tells of it.
  */
 VB_API void hca_port_watch(void);
 VB_API void hca_port_refresh(void);
+/* In a forked child, by host.c. */
+void hca_port_forked(void);
 
 #endif

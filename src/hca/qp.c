@@ -24,8 +24,10 @@
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 static pthread_mutex_t qp_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(qp_lock, FORKSAFE_OBJECT);
 static struct hca_table table;
 static struct qp *all;
 static uint32_t *free_qpns;

@@ -12,8 +12,10 @@
 #include "hca/srq_priv.h"
 #include "hca/table.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 static pthread_mutex_t srq_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(srq_lock, FORKSAFE_OBJECT);
 static struct hca_numbers numbers = { .first = 1, .limit = 1 << 16 };
 static struct hca_table table;
 

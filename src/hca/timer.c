@@ -10,8 +10,10 @@
 
 #include "fabric/service.h"
 #include "hca/qp_priv.h"
+#include "util/forksafe.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* innermost */
+FORKSAFE(lock, FORKSAFE_LEAF);
 static struct qp **timed; /* QPs with a timer */
 static size_t count, room;
 
@@ -124,5 +126,4 @@ uint64_t timer_run(uint64_t now_ns)
 void timer_forked(void)
 {
 	count = 0;
-	pthread_mutex_init(&lock, NULL);
 }

@@ -47,15 +47,15 @@ static void open_destination(void)
  */
 #define SAME_SHOWN 8
 
-static unsigned int times_before(const char *fmt)
+static unsigned int times_before(const char *kind)
 {
 	static atomic_uint seen[1024];
-	uintptr_t place = (uintptr_t)fmt;
+	uintptr_t place = (uintptr_t)kind;
 
 	return atomic_fetch_add(&seen[(place ^ place >> 10 ^ place >> 20) % array_size(seen)], 1);
 }
 
-static void write_line(const char *fmt, const char *tail)
+static void write_line(const char *kind, const char *tail)
 {
 	char line[SENTENCE_MAX + 128];
 	unsigned int before;
@@ -64,7 +64,7 @@ static void write_line(const char *fmt, const char *tail)
 	pthread_once(&once, open_destination);
 	if (out_fd < 0)
 		return;
-	before = times_before(fmt);
+	before = times_before(kind);
 	if (before >= SAME_SHOWN)
 		return;
 	n = snprintf(line, sizeof(line), "verbena[%d]: %s%s%s\n", (int)getpid(), last, tail,
@@ -75,25 +75,32 @@ static void write_line(const char *fmt, const char *tail)
 		return;
 }
 
-int(explain)(int err, const char *fmt, ...)
+static void write_refusal(int err, const char *kind)
 {
 	char tail[64];
+
+	snprintf(tail, sizeof(tail), " [%s]", strerrorname_np(err) ? strerrorname_np(err) : "?");
+	write_line(kind, tail);
+}
+
+int(explain)(int err, const char *fmt, ...)
+{
 	int saved = errno;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(last, sizeof(last), fmt, ap);
 	va_end(ap);
-	snprintf(tail, sizeof(tail), " [%s]", strerrorname_np(err) ? strerrorname_np(err) : "?");
-	write_line(fmt, tail);
+	write_refusal(err, fmt);
 	errno = saved;
 	return -err;
 }
 
 int explain_stub(const char *call)
 {
-	explain(EOPNOTSUPP, "%s is not implemented by this adapter; docs/support.md lists what is",
-		call);
+	snprintf(last, sizeof(last),
+		 "%s is not implemented by this adapter; docs/support.md lists what is", call);
+	write_refusal(EOPNOTSUPP, call);
 	errno = EOPNOTSUPP;
 	return EOPNOTSUPP;
 }

@@ -14,10 +14,12 @@
 #include "hca/adapter.h"
 #include "util/explain.h"
 #include "verbs/context.h"
+#include "util/forksafe.h"
 
 #undef ibv_get_device_list
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_CONTEXT);
 static struct vb_device *devices;
 
 static void describe(struct vb_device *d, const struct hca_adapter *a)

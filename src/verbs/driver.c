@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 static const char *const libraries[] = {
 	[HCA_DRIVER_MLX5] = "libmlx5.so.1",
@@ -20,6 +21,7 @@ static const char *const libraries[] = {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_CONTEXT);
 static const struct vb_driver *loaded[array_size(libraries)];
 
 /*

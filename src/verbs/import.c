@@ -17,10 +17,12 @@
 
 #include "util/explain.h"
 #include "verbs/result.h"
+#include "util/forksafe.h"
 
 #define MARK "verbena adapter "
 
 static pthread_mutex_t roots_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(roots_lock, FORKSAFE_CONTEXT);
 static struct vb_context *roots;
 
 static int make_cmd_fd(const struct vb_context *ctx)

@@ -10,8 +10,10 @@
 #include "verbs/driver.h"
 #include "verbs/qp.h"
 #include "verbs/result.h"
+#include "util/forksafe.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_CONTEXT);
 static struct vb_qp *handles;
 
 /* The context that the queue pair itself was made in must outlive every handle. */
