@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes completion entries. The adapter calls this with the CQ's lock held; a consumer may look at
+ * the entry at any time, and takes it when the last eight bytes (QP, counter, opcode, owner) have
+ * their new value, so these go in as one store, last.
+ *
+ * In rings of 128-byte entries the entry is the second half; the first is room for scattered data.
+ */
+#include <endian.h>
+#include <string.h>
+
+#include "hca/cq.h"
+#include "mlx5/format.h"
+#include "util/api.h"
+
+static const uint8_t send_opcodes[HCA_OP_COUNT] = {
+	[HCA_OP_NOP] = MLX5_OPCODE_NOP,
+	[HCA_OP_SEND] = MLX5_OPCODE_SEND,
+	[HCA_OP_SEND_IMM] = MLX5_OPCODE_SEND_IMM,
+	[HCA_OP_SEND_INV] = MLX5_OPCODE_SEND_INVAL,
+	[HCA_OP_WRITE] = MLX5_OPCODE_RDMA_WRITE,
+	[HCA_OP_WRITE_IMM] = MLX5_OPCODE_RDMA_WRITE_IMM,
+	[HCA_OP_READ] = MLX5_OPCODE_RDMA_READ,
+	[HCA_OP_CMP_SWAP] = MLX5_OPCODE_ATOMIC_CS,
+	[HCA_OP_FETCH_ADD] = MLX5_OPCODE_ATOMIC_FA,
+	[HCA_OP_LOCAL_INV] = MLX5_OPCODE_UMR,
+	[HCA_OP_BIND_MW] = MLX5_OPCODE_UMR,
+	[HCA_OP_TSO] = MLX5_OPCODE_TSO,
+	[HCA_OP_UMR] = MLX5_OPCODE_UMR,
+};
+
+static const uint8_t recv_opcodes[] = {
+	[HCA_RECV_SEND] = MLX5_CQE_RESP_SEND,
+	[HCA_RECV_SEND_IMM] = MLX5_CQE_RESP_SEND_IMM,
+	[HCA_RECV_SEND_INV] = MLX5_CQE_RESP_SEND_INV,
+	[HCA_RECV_WRITE_IMM] = MLX5_CQE_RESP_WR_IMM,
+};
+
+static const struct {
+	uint8_t status, syndrome;
+} syndromes[] = {
+	{ HCA_LOC_LEN_ERR, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR },
+	{ HCA_LOC_QP_OP_ERR, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR },
+	{ HCA_LOC_PROT_ERR, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR },
+	{ HCA_WR_FLUSH_ERR, MLX5_CQE_SYNDROME_WR_FLUSH_ERR },
+	{ HCA_MW_BIND_ERR, MLX5_CQE_SYNDROME_MW_BIND_ERR },
+	{ HCA_BAD_RESP_ERR, MLX5_CQE_SYNDROME_BAD_RESP_ERR },
+	{ HCA_LOC_ACCESS_ERR, MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR },
+	{ HCA_REM_INV_REQ_ERR, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR },
+	{ HCA_REM_ACCESS_ERR, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR },
+	{ HCA_REM_OP_ERR, MLX5_CQE_SYNDROME_REMOTE_OP_ERR },
+	{ HCA_RETRY_EXC_ERR, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR },
+	{ HCA_RNR_RETRY_EXC_ERR, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR },
+	{ HCA_REM_ABORT_ERR, MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR },
+};
+
+uint8_t mlx5_syndrome(enum hca_status status)
+{
+	for (size_t i = 0; i < array_size(syndromes); i++)
+		if (syndromes[i].status == status)
+			return syndromes[i].syndrome;
+	return 0xff;
+}
+
+enum ibv_wc_status mlx5_syndrome_status(uint8_t syndrome)
+{
+	for (size_t i = 0; i < array_size(syndromes); i++)
+		if (syndromes[i].syndrome == syndrome)
+			return (enum ibv_wc_status)syndromes[i].status;
+	return IBV_WC_GENERAL_ERR;
+}
+
+/* The last eight bytes, as they lie in memory. */
+static uint64_t tail_word(uint32_t what_qpn, uint16_t counter, uint8_t op_own)
+{
+	return htobe64((uint64_t)what_qpn << 32 | (uint64_t)counter << 16 | op_own);
+}
+
+static void write_source(struct mlx5_cqe64 *to, const struct hca_cqe *c)
+{
+	uint32_t flags = c->src_qpn & MLX5_QPN_MASK;
+
+	if (c->grh)
+		flags |= 1u << 28;
+	if (c->roce) {
+		flags |= (uint32_t)(c->roce_kind & 3) << 24;
+		to->vlan_info = htobe16((c->sl & 7) << 13);
+	} else {
+		flags |= (uint32_t)(c->sl & 0xf) << 24;
+		to->slid = htobe16(c->slid);
+		to->ml_path = c->path_bits & 0x7f;
+	}
+	to->flags_rqpn = htobe32(flags);
+}
+
+static uint64_t stamp(const struct hca_cq *cq, const struct hca_cqe *c)
+{
+	if (likely(!cq->timestamp_mask) || c->timestamp)
+		return c->timestamp;
+	return hca_clock(cq->ctx->adapter) & cq->timestamp_mask;
+}
+
+void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
+{
+	uint8_t *slot = (uint8_t *)cq->buf + (size_t)(pi & (cq->size - 1)) * cq->entry_size;
+	struct mlx5_cqe64 *to = (void *)(slot + cq->entry_size - sizeof(*to));
+	uint8_t own = !!(pi & cq->size), opcode;
+	uint64_t *word = (uint64_t *)to;
+
+	word[0] = 0;
+	word[1] = 0;
+	word[2] = 0;
+	word[3] = 0;
+	word[5] = 0;
+	to->srqn_uidx = htobe32(c->user_index & MLX5_QPN_MASK);
+	to->imm_inval_pkey = 0;
+	if (likely(c->status == HCA_SUCCESS)) {
+		to->byte_cnt = htobe32(c->byte_len);
+		to->timestamp = htobe64(stamp(cq, c));
+		if (c->is_recv) {
+			opcode = recv_opcodes[c->recv_kind];
+			write_source(to, c);
+			if (c->recv_kind == HCA_RECV_SEND)
+				to->imm_inval_pkey = htobe32(c->pkey_index);
+			else if (c->recv_kind == HCA_RECV_SEND_INV)
+				to->imm_inval_pkey = htobe32(c->imm);
+			else
+				to->imm_inval_pkey = c->imm;
+		} else {
+			opcode = MLX5_CQE_REQ;
+		}
+	} else {
+		struct mlx5_err_cqe *err = (void *)to;
+
+		word[6] = 0;
+		err->vendor_err_synd = c->vendor;
+		err->syndrome = mlx5_syndrome(c->status);
+		opcode = c->is_recv ? MLX5_CQE_RESP_ERR : MLX5_CQE_REQ_ERR;
+	}
+	/* [M2] pairs with the consumer's look at the owner: the entry before its owner */
+	__atomic_store_n(&word[7],
+			 tail_word((c->is_recv ? 0 : (uint32_t)send_opcodes[c->op] << 24) |
+					   (c->qpn & MLX5_QPN_MASK),
+				   c->counter, opcode << 4 | c->solicited << 1 | own),
+			 __ATOMIC_RELEASE);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads work queue entries. The adapter calls this with the QP's lock held, but the program may
+ * write to the ring meanwhile: each word is read once and checked before it is used, and no
+ * pointer leaves the ring.
+ */
+#include <endian.h>
+
+#include "hca/mr.h"
+#include "hca/qp.h"
+#include "mlx5/av.h"
+#include "mlx5/format.h"
+#include "util/explain.h"
+
+#define ON(type) (1u << HCA_QP_##type)
+#define RELIABLE (ON(RC) | ON(XRC_SEND))
+#define ANY      (RELIABLE | ON(UC) | ON(UD) | ON(RAW))
+
+enum seg {
+	SEG_RADDR = 1 << 0,
+	SEG_ATOMIC = 1 << 1,
+	SEG_KEY = 1 << 2,   /* the control segment's last word is a key, not immediate data */
+	SEG_OTHER = 1 << 3, /* neither transport nor data segments follow */
+};
+
+/* What each opcode is, on which transports, and which segments it brings. */
+static const struct {
+	uint8_t op;
+	uint8_t segs;
+	uint16_t types;
+} opcodes[] = {
+	[MLX5_OPCODE_NOP] = { HCA_OP_NOP, SEG_OTHER, ANY },
+	[MLX5_OPCODE_SEND_INVAL] = { HCA_OP_SEND_INV, SEG_KEY, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_RDMA_WRITE] = { HCA_OP_WRITE, SEG_RADDR, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_RDMA_WRITE_IMM] = { HCA_OP_WRITE_IMM, SEG_RADDR, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_SEND] = { HCA_OP_SEND, 0, ANY },
+	[MLX5_OPCODE_SEND_IMM] = { HCA_OP_SEND_IMM, 0, RELIABLE | ON(UC) | ON(UD) },
+	[MLX5_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR, RELIABLE },
+	[MLX5_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC, RELIABLE },
+	[MLX5_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC, RELIABLE },
+	[MLX5_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
+};
+
+/* A place in the ring, and how much of the entry is left from there, in units of 16 bytes. */
+struct cursor {
+	const uint8_t *ring;
+	uint32_t mask; /* bytes of the ring, less one */
+	uint32_t pos;
+	uint32_t left;
+};
+
+static uint32_t load32(const void *p)
+{
+	return be32toh(__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED));
+}
+
+/* The key of inline data is ours alone: in a ring it is no key at all. */
+static uint32_t load_key(const void *p)
+{
+	uint32_t key = load32(p);
+
+	return unlikely(key == HCA_KEY_INLINE) ? 0 : key;
+}
+
+static uint64_t load64(const void *p)
+{
+	return be64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED));
+}
+
+/* The next segment, whose length is a multiple of the unit and which never meets the ring's end. */
+static const void *take(struct cursor *c, uint32_t bytes)
+{
+	const void *seg = c->ring + c->pos;
+
+	if (unlikely(c->left < bytes / MLX5_DS || c->pos + bytes > c->mask + 1))
+		return NULL;
+	c->left -= bytes / MLX5_DS;
+	c->pos = (c->pos + bytes) & c->mask;
+	return seg;
+}
+
+static __attribute__((cold, noinline)) void bad(const struct hca_qp *qp, uint32_t index,
+						struct hca_send *out, const char *field,
+						uint32_t is, uint32_t right)
+{
+	out->bad = true;
+	out->bad_status = HCA_LOC_QP_OP_ERR;
+	out->bad_vendor = MLX5_VENDOR_BAD_ENTRY;
+	explain_note("QP 0x%06x: send entry %u (block %u of %u) has %s 0x%x; right would be 0x%x",
+		     qp->qpn, index & MLX5_INDEX_MASK, index & (qp->sq.size - 1), qp->sq.size,
+		     field, is, right);
+}
+
+static void add_piece(struct hca_send *out, uint64_t addr, uint32_t len, uint32_t key)
+{
+	struct hca_sge *sge = &out->sge[out->sge_count++];
+
+	sge->addr = addr;
+	sge->len = len;
+	sge->key = key;
+	out->length += len;
+}
+
+/* Data in the entry itself: two pieces when the ring's end is in between. */
+static bool take_inline(struct cursor *c, uint32_t len, struct hca_send *out)
+{
+	uint32_t units = (len + sizeof(struct mlx5_wqe_inl_data_seg) + MLX5_DS - 1) / MLX5_DS;
+	uint32_t start = c->pos + sizeof(struct mlx5_wqe_inl_data_seg);
+	uint32_t room = c->mask + 1 - start;
+
+	if (unlikely(len > MLX5_SQ_ENTRY_MAX || units > c->left))
+		return false;
+	if (likely(len <= room)) {
+		add_piece(out, (uintptr_t)(c->ring + start), len, HCA_KEY_INLINE);
+	} else {
+		add_piece(out, (uintptr_t)(c->ring + start), room, HCA_KEY_INLINE);
+		add_piece(out, (uintptr_t)c->ring, len - room, HCA_KEY_INLINE);
+	}
+	c->pos = (c->pos + units * MLX5_DS) & c->mask;
+	c->left -= units;
+	return true;
+}
+
+/* Everything that is left is data. */
+static bool take_data(struct cursor *c, struct hca_send *out)
+{
+	while (c->left) {
+		const struct mlx5_wqe_data_seg *seg = (const void *)(c->ring + c->pos);
+		uint32_t count = load32(&seg->byte_count);
+
+		if (count & MLX5_INLINE_SEG) {
+			if (!take_inline(c, count & ~MLX5_INLINE_SEG, out))
+				return false;
+			continue;
+		}
+		add_piece(out, load64(&seg->addr), count ? count : MLX5_DATA_SEG_MAX,
+			  load_key(&seg->lkey));
+		c->pos = (c->pos + sizeof(*seg)) & c->mask;
+		c->left--;
+	}
+	return true;
+}
+
+static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
+{
+	const struct mlx5_wqe_raddr_seg *raddr = take(c, sizeof(*raddr));
+	const struct mlx5_wqe_atomic_seg *atomic;
+
+	if (unlikely(!raddr))
+		return false;
+	out->raddr = load64(&raddr->raddr);
+	out->rkey = load32(&raddr->rkey);
+	if (likely(!(segs & SEG_ATOMIC)))
+		return true;
+	atomic = take(c, sizeof(*atomic));
+	if (!atomic)
+		return false;
+	if (out->op == HCA_OP_CMP_SWAP) {
+		out->compare = load64(&atomic->compare);
+		out->swap = load64(&atomic->swap_add);
+	} else {
+		out->compare = load64(&atomic->swap_add);
+	}
+	return true;
+}
+
+/* The frame's first bytes lie behind the segment's fixed part, rounded up to whole units. */
+static bool take_ethernet(struct cursor *c, struct hca_send *out)
+{
+	const struct mlx5_wqe_eth_seg *eth = (const void *)(c->ring + c->pos);
+	const uint32_t fixed = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start);
+	uint32_t header, units, room, start = c->pos + fixed;
+
+	if (!c->left)
+		return false;
+	header = be16toh(__atomic_load_n(&eth->inline_hdr_sz, __ATOMIC_RELAXED));
+	units = (fixed + header + MLX5_DS - 1) / MLX5_DS;
+	if (units > c->left)
+		return false;
+	room = c->mask + 1 - start;
+	if (header > room) {
+		add_piece(out, (uintptr_t)(c->ring + start), room, HCA_KEY_INLINE);
+		add_piece(out, (uintptr_t)c->ring, header - room, HCA_KEY_INLINE);
+	} else if (header) {
+		add_piece(out, (uintptr_t)(c->ring + start), header, HCA_KEY_INLINE);
+	}
+	c->pos = (c->pos + units * MLX5_DS) & c->mask;
+	c->left -= units;
+	return true;
+}
+
+static bool take_transport(const struct hca_qp *qp, struct cursor *c, struct hca_send *out)
+{
+	const struct mlx5_wqe_xrc_seg *xrc;
+	const struct mlx5_wqe_av *av;
+
+	switch (qp->type) {
+	case HCA_QP_UD:
+		av = take(c, sizeof(*av));
+		if (!av)
+			return false;
+		mlx5_av_decode(av, qp->ctx->adapter->ports[0].link == HCA_LINK_ETHERNET, &out->av);
+		out->dqpn = load32(&av->dqp_dct) & MLX5_QPN_MASK;
+		out->qkey = load32(&av->key.qkey.qkey);
+		return true;
+	case HCA_QP_XRC_SEND:
+		xrc = take(c, sizeof(*xrc));
+		if (!xrc)
+			return false;
+		out->xrc_srqn = load32(&xrc->srqn) & MLX5_QPN_MASK;
+		return true;
+	case HCA_QP_RAW:
+		return take_ethernet(c, out);
+	default:
+		return true;
+	}
+}
+
+static uint32_t window_access(uint8_t flags)
+{
+	uint32_t access = 0;
+
+	if (flags & MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE)
+		access |= HCA_ACCESS_LOCAL_WRITE;
+	if (flags & MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ)
+		access |= HCA_ACCESS_REMOTE_READ;
+	if (flags & MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE)
+		access |= HCA_ACCESS_REMOTE_WRITE;
+	if (flags & MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC)
+		access |= HCA_ACCESS_REMOTE_ATOMIC;
+	return access;
+}
+
+/*
+ * Windows are bound and invalidated by rewriting their memory key: out->imm is the key, the mask
+ * says what changes. A type 2 window is tied to a QP, a type 1 window is not.
+ */
+static bool take_umr(struct cursor *c, struct hca_send *out)
+{
+	const struct mlx5_wqe_umr_ctrl_seg *umr = take(c, sizeof(*umr));
+	const struct mlx5_wqe_mkey_context_seg *mkey = umr ? take(c, sizeof(*mkey)) : NULL;
+	const struct mlx5_wqe_umr_klm_seg *klm;
+	struct hca_bind *bind = &out->bind;
+	uint64_t mask;
+
+	if (!mkey)
+		return false;
+	mask = load64(&umr->mkey_mask);
+	if (!(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE))
+		return false;
+	bind->type2 = mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN;
+	bind->mw_key = out->imm;
+	bind->new_key = (out->imm & ~0xffu) | (load32(&mkey->qpn_mkey) & 0xff);
+	bind->access = 0;
+	bind->addr = 0;
+	bind->len = 0;
+	bind->mr_key = 0;
+	out->op = HCA_OP_BIND_MW;
+	if (mkey->free & MLX5_WQE_MKEY_CONTEXT_FREE) {
+		if (bind->type2)
+			out->op = HCA_OP_LOCAL_INV;
+		return true;
+	}
+	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE))
+		return false;
+	klm = take(c, sizeof(*klm));
+	if (!klm)
+		return false;
+	bind->access = window_access(mkey->access_flags);
+	bind->addr = load64(&klm->address);
+	bind->len = load64(&mkey->len);
+	bind->mr_key = load32(&klm->mkey);
+	if (!load64(&mkey->start_addr) && bind->addr)
+		bind->access |= HCA_ACCESS_ZERO_BASED;
+	return bind->len && bind->len <= MLX5_DATA_SEG_MAX;
+}
+
+void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
+{
+	struct cursor c = { .ring = qp->sq.buf, .mask = (qp->sq.size << qp->sq.slot_shift) - 1 };
+	const struct mlx5_wqe_ctrl_seg *ctrl;
+	uint32_t what, whose, opcode, ds;
+	uint8_t flags, segs;
+
+	c.pos = (index << qp->sq.slot_shift) & c.mask;
+	ctrl = (const void *)(c.ring + c.pos);
+	what = load32(&ctrl->opmod_idx_opcode);
+	whose = load32(&ctrl->qpn_ds);
+	flags = __atomic_load_n(&ctrl->fm_ce_se, __ATOMIC_RELAXED);
+	opcode = what & 0xff;
+	ds = whose & MLX5_DS_MASK;
+
+	out->bad = false;
+	out->op = HCA_OP_NOP;
+	out->counter = index & MLX5_INDEX_MASK;
+	out->blocks = 1;
+	out->signaled = flags & MLX5_WQE_CTRL_CQ_UPDATE;
+	out->solicited = flags & MLX5_WQE_CTRL_SOLICITED;
+	out->fence = flags >> MLX5_FENCE_SHIFT > MLX5_FENCE_SMALL;
+	out->length = 0;
+	out->sge_count = 0;
+
+	if (unlikely(!ds || mlx5_blocks(ds) > qp->sq.size))
+		return bad(qp, index, out, "length (16-byte units)", ds, 1);
+	out->blocks = mlx5_blocks(ds);
+	if (unlikely((what >> 8 & MLX5_INDEX_MASK) != (index & MLX5_INDEX_MASK)))
+		return bad(qp, index, out, "index", what >> 8 & MLX5_INDEX_MASK,
+			   index & MLX5_INDEX_MASK);
+	if (unlikely(whose >> 8 != qp->qpn))
+		return bad(qp, index, out, "QP number", whose >> 8, qp->qpn);
+	if (unlikely(opcode >= array_size(opcodes) || !(opcodes[opcode].types & 1u << qp->type)))
+		return bad(qp, index, out, "opcode", opcode, MLX5_OPCODE_SEND);
+
+	out->op = opcodes[opcode].op;
+	segs = opcodes[opcode].segs;
+	out->imm = segs & SEG_KEY ? load32(&ctrl->imm) :
+				    __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
+	c.pos = (c.pos + sizeof(*ctrl)) & c.mask;
+	c.left = ds - 1;
+	if (unlikely(segs & SEG_OTHER)) {
+		if (opcode == MLX5_OPCODE_UMR && !take_umr(&c, out))
+			bad(qp, index, out, "key update of length", ds,
+			    sizeof(struct mlx5_bind_wqe) / MLX5_DS);
+		return;
+	}
+	if (unlikely(!take_transport(qp, &c, out)) ||
+	    unlikely((segs & SEG_RADDR) && !take_operation(&c, segs, out)) ||
+	    unlikely(!take_data(&c, out)))
+		bad(qp, index, out, "too few 16-byte units for its segments:", ds, ds + 1);
+}
+
+void mlx5_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out)
+{
+	const struct mlx5_wqe_data_seg *seg;
+	int count = 0;
+
+	seg = (const void *)((const uint8_t *)rq->buf +
+			     ((size_t)(index & (rq->size - 1)) << rq->slot_shift));
+	seg += rq->signature;
+	for (; count < rq->max_sge; count++, seg++) {
+		struct hca_sge *sge = &out->sge[count];
+		uint32_t len = load32(&seg->byte_count);
+
+		sge->key = load_key(&seg->lkey);
+		if (sge->key == MLX5_INVALID_LKEY)
+			break;
+		sge->len = len ? len : MLX5_DATA_SEG_MAX;
+		sge->addr = load64(&seg->addr);
+	}
+	out->counter = index & MLX5_INDEX_MASK;
+	out->sge_count = count;
+}
+
+uint32_t mlx5_srq_next(const struct hca_rq_ring *rq, uint32_t index)
+{
+	const struct mlx5_wqe_srq_next_seg *link;
+
+	link = (const void *)((const uint8_t *)rq->buf +
+			      ((size_t)(index & (rq->size - 1)) << rq->slot_shift));
+	return be16toh(__atomic_load_n(&link->next_wqe_index, __ATOMIC_RELAXED)) & (rq->size - 1);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What lies in a send entry and has no public name, and the limits of entries. The public segments
+ * are in <infiniband/mlx5dv_rings.h>.
+ *
+ * An entry is a control segment, a segment of the transport (address vector, XRC target), one of
+ * the operation (remote address, atomic operands), then data; all in units of 16 bytes. It starts
+ * at a block of 64 bytes and may go on at the ring's start when it meets the ring's end.
+ */
+#ifndef MLX5_WQE_H
+#define MLX5_WQE_H
+
+#include "mlx5/public.h"
+
+#define MLX5_DS         16u /* bytes of the unit that control segments count in */
+#define MLX5_DS_MASK    0x3fu
+#define MLX5_BLOCK_SIZE 64u
+#define MLX5_INDEX_MASK 0xffffu
+#define MLX5_QPN_MASK   0xffffffu
+
+/* The longest entries that a ConnectX takes. */
+#define MLX5_SQ_ENTRY_MAX 1024u
+#define MLX5_RQ_ENTRY_MAX 512u
+/* The longest send queue. */
+#define MLX5_SQ_BLOCKS_MAX 32768u
+
+/* The longest piece that a data segment can name; it is written as 0. */
+#define MLX5_DATA_SEG_MAX (1u << 31)
+
+/* fm_ce_se of a control segment: fence mode in bits 7:5, completion mode in bits 3:2. */
+#define MLX5_FENCE_SHIFT 5
+#define MLX5_FENCE_SMALL 1
+
+struct mlx5_wqe_xrc_seg {
+	__be32 srqn;
+	uint8_t reserved[12];
+};
+
+/* The whole of an entry that binds a window; an unbinding one ends before klm. */
+struct mlx5_bind_wqe {
+	struct mlx5_wqe_ctrl_seg ctrl;
+	struct mlx5_wqe_umr_ctrl_seg umr;
+	struct mlx5_wqe_mkey_context_seg mkey;
+	struct mlx5_wqe_umr_klm_seg klm;
+	uint8_t pad[48];
+};
+
+_Static_assert(sizeof(struct mlx5_wqe_ctrl_seg) == 16, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_xrc_seg) == 16, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_av) == 48, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_umr_ctrl_seg) == 48, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_mkey_context_seg) == 64, "layout");
+_Static_assert(sizeof(struct mlx5_bind_wqe) == 192, "layout");
+_Static_assert(offsetof(struct mlx5_bind_wqe, mkey) == 64, "segments end at blocks");
+
+static inline uint32_t mlx5_blocks(uint32_t ds)
+{
+	return (ds + 3) / 4;
+}
+
+#endif
