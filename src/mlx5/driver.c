@@ -2,16 +2,7 @@
 /*
  * libmlx5's entry: what libibverbs calls to open a ConnectX-4 or later.
  */
-#include "verbs/driver.h"
-
-static int context_init(struct vb_context *ctx)
-{
-	return 0;
-}
-
-static void context_fini(struct vb_context *ctx)
-{
-}
+#include "mlx5/mlx5.h"
 
 static void query_odp(struct ibv_device_attr_ex *attr)
 {
@@ -67,7 +58,18 @@ VB_API extern const struct vb_driver verbena_driver;
 const struct vb_driver verbena_driver = {
 	.abi = VB_DRIVER_ABI,
 	.name = "mlx5",
-	.context_init = context_init,
-	.context_fini = context_fini,
+	.context_init = mlx5_context_init,
+	.context_fini = mlx5_context_fini,
+	.create_cq = mlx5_create_cq,
+	.resize_cq = mlx5_resize_cq,
+	.destroy_cq = mlx5_destroy_cq,
+	.cq_event = mlx5_cq_event,
+	.create_srq = mlx5_create_srq,
+	.destroy_srq = mlx5_destroy_srq,
+	.create_qp = mlx5_create_qp,
+	.destroy_qp = mlx5_destroy_qp,
+	.open_qp = mlx5_open_qp,
+	.reset_qp = mlx5_reset_qp,
+	.init_ah = mlx5_init_ah,
 	.query_device = query_device,
 };

@@ -6,24 +6,16 @@
 #include "util/stub.h"
 
 /* Devices and contexts */
-STUB_ZERO(mlx5dv_is_supported)
-STUB_PTR(mlx5dv_open_device)
-STUB_ERRNO(mlx5dv_query_device)
 STUB_ERRNO(_mlx5dv_query_port)
-STUB_ERRNO(mlx5dv_set_context_attr)
-STUB_ERRNO(mlx5dv_get_clock_info)
 STUB_ERRNO(mlx5dv_get_data_direct_sysfs_path)
 STUB_PTR(mlx5dv_get_vfio_device_list)
 STUB_MINUS1(mlx5dv_vfio_get_events_fd)
 STUB_ERRNO(mlx5dv_vfio_process_events)
 
 /* The rings of an object; the older node reported no doorbell page of a completion queue */
-STUB_ERRNO(mlx5dv_init_obj)
 OLD_ERRNO(mlx5dv_init_obj, "MLX5_1.0")
 
 /* Completion queues, queue pairs, work queues */
-STUB_PTR(mlx5dv_create_cq)
-STUB_PTR(mlx5dv_create_qp)
 STUB_PTR(mlx5dv_create_wq)
 STUB_PTR(mlx5dv_qp_ex_from_ibv_qp_ex)
 STUB_NEG(mlx5dv_qp_cancel_posted_send_wrs)

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the driver keeps per open context, and the operations it puts into it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "mlx5/av.h"
+#include "mlx5/mlx5.h"
+
+int mlx5_context_init(struct vb_context *vb)
+{
+	struct ibv_context_ops *ops = &vb->verbs.context.ops;
+	struct mlx5_context *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return -ENOMEM;
+	ctx->uar = mmap(NULL, MLX5_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	if (ctx->uar == MAP_FAILED) {
+		free(ctx);
+		return -ENOMEM;
+	}
+	ctx->vb = vb;
+	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
+	mlx5_table_init(&ctx->table);
+	mlx5_records_init(&ctx->records);
+	vb->driver_data = ctx;
+
+	ops->poll_cq = mlx5_poll_cq;
+	ops->req_notify_cq = mlx5_arm_cq;
+	ops->post_send = mlx5_post_send;
+	ops->post_recv = mlx5_post_recv;
+	ops->post_srq_recv = mlx5_post_srq_recv;
+	ops->bind_mw = mlx5_bind_mw;
+	vb->verbs.get_srq_num = mlx5_get_srq_num;
+	return 0;
+}
+
+void mlx5_context_fini(struct vb_context *vb)
+{
+	struct mlx5_context *ctx = mlx5_ctx(vb);
+
+	mlx5_records_fini(&ctx->records);
+	mlx5_table_fini(&ctx->table);
+	munmap(ctx->uar, MLX5_PAGE_SIZE);
+	free(ctx);
+}
+
+void mlx5_init_ah(struct vb_ah *ah)
+{
+	_Static_assert(sizeof(struct mlx5_wqe_av) <= sizeof(ah->driver), "a handle has room for it");
+	bool ethernet = mlx5_ctx_of(ah->ah.context)->ethernet;
+
+	mlx5_av_encode(&ah->av, ethernet, (struct mlx5_wqe_av *)ah->driver);
+}

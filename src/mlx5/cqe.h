@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Taking completions out of a ring: what poll.c and cqex.c share. Callers hold the CQ's lock, or
+ * are the only thread that uses it.
+ */
+#ifndef MLX5_CQE_H
+#define MLX5_CQE_H
+
+#include "mlx5/format.h"
+#include "mlx5/mlx5.h"
+
+static inline struct mlx5_cqe64 *mlx5_cqe_at(const struct mlx5_cq *cq, uint32_t index)
+{
+	return (void *)(cq->entries + ((size_t)(index & cq->mask) << cq->entry_shift));
+}
+
+/* The owner bit is that of the consumer's lap, and the adapter has written the entry at all. */
+static inline bool mlx5_cqe_ready(const struct mlx5_cq *cq, uint32_t index)
+{
+	const uint64_t *word = (const uint64_t *)mlx5_cqe_at(cq, index) + 7;
+	/* [M2] pairs with mlx5_cqe_write(): the owner before the entry */
+	uint8_t op_own = be64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+
+	return !((op_own ^ !!(index & (cq->mask + 1))) & MLX5_CQE_OWNER_MASK) &&
+	       likely(op_own >> 4 != MLX5_CQE_INVALID);
+}
+
+/* What completing a request yields beside the entry itself. */
+struct mlx5_taken {
+	uint64_t wr_id;
+	enum ibv_wc_status status;
+	uint8_t request; /* mlx5_slot.request of a send */
+};
+
+static inline void mlx5_take_send(struct mlx5_qp *qp, uint16_t counter, struct mlx5_taken *out)
+{
+	const struct mlx5_slot *slot = &qp->sq.slots[counter & qp->sq.mask];
+
+	out->wr_id = slot->wr_id;
+	out->request = slot->request;
+	/* It and every request before it are done. [M4] pairs with posting: slots before tail */
+	atomic_store_explicit(&qp->sq.tail, slot->head + 1, memory_order_release);
+}
+
+static inline void mlx5_take_recv(struct mlx5_rsc *rsc, uint16_t counter, struct mlx5_taken *out)
+{
+	struct mlx5_srq *srq;
+	struct mlx5_qp *qp;
+
+	if (rsc->type == MLX5_RSC_QP) {
+		qp = container_of(rsc, struct mlx5_qp, rsc);
+		srq = qp->srq;
+		if (likely(!srq)) {
+			out->wr_id = qp->rq.wr_ids[counter & qp->rq.mask];
+			/* [M4] */
+			atomic_store_explicit(
+				&qp->rq.tail,
+				atomic_load_explicit(&qp->rq.tail, memory_order_relaxed) + 1,
+				memory_order_release);
+			return;
+		}
+	} else {
+		srq = container_of(rsc, struct mlx5_srq, rsc);
+	}
+	out->wr_id = srq->wr_ids[counter & (srq->size - 1)];
+	mlx5_srq_free_entry(srq, counter);
+}
+
+/* Completes what the entry is about. False: it is about nothing that we know. */
+static inline bool mlx5_take(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
+			     struct mlx5_taken *out)
+{
+	uint32_t index = be32toh(cqe->srqn_uidx) & MLX5_QPN_MASK;
+	uint16_t counter = be16toh(cqe->wqe_counter);
+	uint8_t opcode = cqe->op_own >> 4;
+	struct mlx5_rsc *rsc = cq->last;
+
+	if (!rsc || rsc->index != index) {
+		rsc = mlx5_table_find(&cq->ctx->table, index);
+		if (unlikely(!rsc))
+			return false;
+		cq->last = rsc;
+	}
+	out->status = IBV_WC_SUCCESS;
+	out->request = 0;
+	switch (opcode) {
+	case MLX5_CQE_REQ_ERR:
+	case MLX5_CQE_RESP_ERR:
+		out->status = mlx5_syndrome_status(((const struct mlx5_err_cqe *)cqe)->syndrome);
+		break;
+	case MLX5_CQE_REQ:
+	case MLX5_CQE_RESP_SEND:
+	case MLX5_CQE_RESP_SEND_IMM:
+	case MLX5_CQE_RESP_SEND_INV:
+	case MLX5_CQE_RESP_WR_IMM:
+		break;
+	default:
+		return false;
+	}
+	if (opcode == MLX5_CQE_REQ || opcode == MLX5_CQE_REQ_ERR) {
+		if (unlikely(rsc->type != MLX5_RSC_QP))
+			return false;
+		mlx5_take_send(container_of(rsc, struct mlx5_qp, rsc), counter, out);
+	} else {
+		mlx5_take_recv(rsc, counter, out);
+	}
+	return true;
+}
+
+/* What a send completion reports, from the opcode that the entry repeats. */
+static inline enum ibv_wc_opcode mlx5_send_wc_opcode(const struct mlx5_cqe64 *cqe, uint8_t request)
+{
+	switch (be32toh(cqe->sop_drop_qpn) >> 24) {
+	case MLX5_OPCODE_RDMA_WRITE:
+	case MLX5_OPCODE_RDMA_WRITE_IMM:
+		return IBV_WC_RDMA_WRITE;
+	case MLX5_OPCODE_RDMA_READ:
+		return IBV_WC_RDMA_READ;
+	case MLX5_OPCODE_ATOMIC_CS:
+		return IBV_WC_COMP_SWAP;
+	case MLX5_OPCODE_ATOMIC_FA:
+		return IBV_WC_FETCH_ADD;
+	case MLX5_OPCODE_TSO:
+		return IBV_WC_TSO;
+	case MLX5_OPCODE_UMR:
+	case MLX5_OPCODE_NOP:
+		return request;
+	default:
+		return IBV_WC_SEND;
+	}
+}
+
+/* Ethernet has no service level; its priority is where a VLAN tag has it. */
+static inline uint8_t mlx5_cqe_sl(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe)
+{
+	if (cq->ctx->ethernet)
+		return be16toh(cqe->vlan_info) >> 13;
+	return (be32toh(cqe->flags_rqpn) >> 24) & 0xf;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Direct verbs that open devices and make objects with more than verbs can say.
+ */
+#include "mlx5/dv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+
+_Thread_local struct mlx5_dv_extra mlx5_dv_extra;
+
+uint32_t mlx5_dv_cqe_size(void)
+{
+	const struct mlx5dv_cq_init_attr *attr = mlx5_dv_extra.cq;
+	const char *env;
+
+	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
+		return attr->cqe_size;
+	env = getenv("MLX5_CQE_SIZE");
+	return env && atoi(env) == 128 ? 128 : 64;
+}
+
+struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call)
+{
+	if (context && to_context(context)->adapter->model->driver == HCA_DRIVER_MLX5)
+		return mlx5_ctx_of(context);
+	errno = -explain(EOPNOTSUPP, "%s: not a context of a ConnectX-4 or later", call);
+	return NULL;
+}
+
+bool mlx5dv_is_supported(struct ibv_device *device)
+{
+	return device && to_device(device)->adapter->model->driver == HCA_DRIVER_MLX5;
+}
+
+struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
+{
+	if (!mlx5dv_is_supported(device))
+		return explain_null(EOPNOTSUPP,
+				    "mlx5dv_open_device: not a ConnectX-4 or later device");
+	if (attr && attr->comp_mask)
+		return explain_null(EOPNOTSUPP, "mlx5dv_open_device: comp_mask 0x%llx; 0 is known",
+				    (unsigned long long)attr->comp_mask);
+	if (attr && attr->flags & MLX5DV_CONTEXT_FLAGS_DEVX)
+		return explain_null(EOPNOTSUPP, "mlx5dv_open_device: DEVX is not there yet");
+	if (attr && attr->flags)
+		return explain_null(EINVAL, "mlx5dv_open_device: flags 0x%x are unknown",
+				    attr->flags);
+	return ibv_open_device(device);
+}
+
+static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
+{
+	const uint64_t known = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE |
+			       MLX5DV_CQ_INIT_ATTR_MASK_FLAGS | MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
+
+	if (attr->comp_mask & ~known)
+		return explain(EINVAL, "mlx5dv_create_cq: comp_mask 0x%llx; 0x%llx is known",
+			       (unsigned long long)attr->comp_mask, (unsigned long long)known);
+	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE)
+		return explain(EINVAL, "mlx5dv_create_cq: completions are never compressed; "
+				       "mlx5dv_query_device says so");
+	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags)
+		return explain(EINVAL, "mlx5dv_create_cq: flags 0x%x; none is offered", attr->flags);
+	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE && attr->cqe_size != 64 &&
+	    attr->cqe_size != 128)
+		return explain(EINVAL, "mlx5dv_create_cq: cqe_size %u; right is 64 or 128",
+			       attr->cqe_size);
+	return 0;
+}
+
+struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+				   struct mlx5dv_cq_init_attr *extra)
+{
+	struct ibv_cq_ex *cq;
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	err = extra ? check_cq_attr(extra) : 0;
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	mlx5_dv_extra.cq = extra;
+	cq = ibv_create_cq_ex(context, attr);
+	mlx5_dv_extra.cq = NULL;
+	return cq;
+}
+
+static int check_qp_attr(const struct mlx5dv_qp_init_attr *attr)
+{
+	const uint64_t known = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS |
+			       MLX5DV_QP_INIT_ATTR_MASK_DC |
+			       MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS |
+			       MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+	const uint32_t scatter = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE |
+				 MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+
+	if (attr->comp_mask & ~known)
+		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%llx; 0x%llx is known",
+			       (unsigned long long)attr->comp_mask, (unsigned long long)known);
+	if (attr->comp_mask & (MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS))
+		return explain(EOPNOTSUPP, "mlx5dv_create_qp: dynamically connected QPs are not there "
+					   "yet");
+	if (attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS && attr->send_ops_flags)
+		return explain(EOPNOTSUPP, "mlx5dv_create_qp: send_ops_flags 0x%llx are not there yet",
+			       (unsigned long long)attr->send_ops_flags);
+	if (!(attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS))
+		return 0;
+	/* Data is never scattered into completions; to forbid it or to allow it changes nothing. */
+	if (attr->create_flags & ~scatter)
+		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
+			       attr->create_flags, scatter);
+	if ((attr->create_flags & scatter) == scatter)
+		return explain(EINVAL, "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
+	return 0;
+}
+
+struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				struct mlx5dv_qp_init_attr *extra)
+{
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	err = extra ? check_qp_attr(extra) : 0;
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	return ibv_create_qp_ex(context, attr);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How mlx5dv_create_cq() and mlx5dv_create_qp() hand what they add through the library's own create
+ * calls: the calling thread keeps it while the call runs.
+ */
+#ifndef MLX5_DV_H
+#define MLX5_DV_H
+
+#include "mlx5/public.h"
+
+struct mlx5_dv_extra {
+	const struct mlx5dv_cq_init_attr *cq;
+	const struct mlx5dv_qp_init_attr *qp;
+};
+
+extern _Thread_local struct mlx5_dv_extra mlx5_dv_extra;
+
+struct mlx5_context;
+
+/* The driver's context, or NULL and errno EOPNOTSUPP when it is another driver's. */
+struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call);
+
+/* 64, or 128 when the program or its environment asks for it. */
+uint32_t mlx5_dv_cqe_size(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mlx5dv_init_obj(): the rings behind verbs objects. Every object lives in its ring from the start,
+ * so there is nothing to convert, only pointers to hand out.
+ */
+#include <errno.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+
+#define KNOWN                                                                                      \
+	(MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_AH |          \
+	 MLX5DV_OBJ_PD)
+
+static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
+{
+	const struct mlx5_qp *qp = to_mqp(ibqp);
+	uint64_t wanted = out->comp_mask;
+
+	out->comp_mask = 0;
+	out->dbrec = (__be32 *)qp->db;
+	out->sq.buf = qp->sq.buf;
+	out->sq.wqe_cnt = qp->sq.mask + 1;
+	out->sq.stride = MLX5_BLOCK_SIZE;
+	out->rq.buf = qp->rq.buf;
+	out->rq.wqe_cnt = qp->rq.mask + 1;
+	out->rq.stride = 1u << qp->rq.shift;
+	out->bf.reg = qp->ctx->uar + MLX5_UAR_BF_OFFSET;
+	out->bf.size = MLX5_UAR_BF_SIZE;
+	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) {
+		out->uar_mmap_offset = 0;
+		out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
+	}
+}
+
+/* From here on the program consumes: purging would take entries away under its feet. */
+static void tell_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
+{
+	struct mlx5_cq *cq = to_mcq(ibcq);
+
+	fabric_lock(&cq->lock);
+	cq->raw = true;
+	out->comp_mask = 0;
+	out->buf = cq->buf.addr;
+	out->dbrec = (__be32 *)cq->db;
+	out->cqe_cnt = cq->mask + 1;
+	out->cqe_size = 1u << cq->entry_shift;
+	out->cq_uar = cq->ctx->uar;
+	out->cqn = cq->vb.hca->cqn;
+	fabric_unlock(&cq->lock);
+	mlx5_cq_stamp(cq);
+}
+
+static void tell_srq(struct ibv_srq *ibsrq, struct mlx5dv_srq *out)
+{
+	struct mlx5_srq *srq = to_msrq(ibsrq);
+	uint64_t wanted = out->comp_mask;
+
+	out->comp_mask = 0;
+	fabric_lock(&srq->lock);
+	out->buf = srq->entries;
+	out->dbrec = (__be32 *)srq->db;
+	out->stride = 1u << srq->shift;
+	out->head = srq->head;
+	out->tail = srq->tail;
+	fabric_unlock(&srq->lock);
+	if (wanted & MLX5DV_SRQ_MASK_SRQN) {
+		out->srqn = srq->vb.hca->srqn;
+		out->comp_mask |= MLX5DV_SRQ_MASK_SRQN;
+	}
+}
+
+static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
+{
+	const struct vb_dm *dm = to_dm(ibdm);
+	uint64_t wanted = out->comp_mask;
+
+	out->comp_mask = 0;
+	out->buf = dm->addr;
+	out->length = dm->length;
+	if (wanted & MLX5DV_DM_MASK_REMOTE_VA) {
+		out->remote_va = (uintptr_t)dm->addr;
+		out->comp_mask |= MLX5DV_DM_MASK_REMOTE_VA;
+	}
+}
+
+static struct ibv_context *context_of(const struct mlx5dv_obj *obj, uint64_t type)
+{
+	if (type & MLX5DV_OBJ_QP)
+		return obj->qp.in->context;
+	if (type & MLX5DV_OBJ_CQ)
+		return obj->cq.in->context;
+	if (type & MLX5DV_OBJ_SRQ)
+		return obj->srq.in->context;
+	if (type & MLX5DV_OBJ_DM)
+		return obj->dm.in->context;
+	if (type & MLX5DV_OBJ_AH)
+		return obj->ah.in->context;
+	if (type & MLX5DV_OBJ_PD)
+		return obj->pd.in->context;
+	return NULL;
+}
+
+int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
+{
+	if (type & (MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DEVX))
+		return errno = -explain(EOPNOTSUPP, "mlx5dv_init_obj: work queues and DEVX objects "
+						    "are not there yet");
+	if (!type || type & ~(uint64_t)KNOWN)
+		return errno = -explain(EINVAL, "mlx5dv_init_obj: type bits 0x%llx; 0x%x is known",
+					(unsigned long long)type, KNOWN);
+	if (!mlx5_dv_context(context_of(obj, type), __func__))
+		return errno;
+	if (type & MLX5DV_OBJ_QP)
+		tell_qp(obj->qp.in, obj->qp.out);
+	if (type & MLX5DV_OBJ_CQ)
+		tell_cq(obj->cq.in, obj->cq.out);
+	if (type & MLX5DV_OBJ_SRQ)
+		tell_srq(obj->srq.in, obj->srq.out);
+	if (type & MLX5DV_OBJ_DM)
+		tell_dm(obj->dm.in, obj->dm.out);
+	if (type & MLX5DV_OBJ_AH) {
+		obj->ah.out->av = (struct mlx5_wqe_av *)to_ah(obj->ah.in)->driver;
+		obj->ah.out->comp_mask = 0;
+	}
+	if (type & MLX5DV_OBJ_PD) {
+		obj->pd.out->pdn = to_pd(obj->pd.in)->hca->pdn;
+		obj->pd.out->comp_mask = 0;
+	}
+	return 0;
+}

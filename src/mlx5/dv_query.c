@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Direct verbs that ask and tell about contexts.
+ */
+#include <errno.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+
+/* A clock reading never gets old, because every call takes a fresh one. */
+#define CLOCK_UPDATE_NS 1000000000ull
+
+/* What can be said of it is no, or none. */
+#define ANSWERED_BY_ZERO                                                                           \
+	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
+	 MLX5DV_CONTEXT_MASK_STRIDING_RQ | MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                   \
+	 MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS |                  \
+	 MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |                 \
+	 MLX5DV_CONTEXT_MASK_DCI_STREAMS | MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |                  \
+	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM |                 \
+	 MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
+
+/* Only members that the caller named are there for sure: older programs have a shorter struct. */
+static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
+{
+	if (wanted & MLX5DV_CONTEXT_MASK_CQE_COMPRESION)
+		out->cqe_comp_caps = (struct mlx5dv_cqe_comp_caps){ 0 };
+	if (wanted & MLX5DV_CONTEXT_MASK_SWP)
+		out->sw_parsing_caps = (struct mlx5dv_sw_parsing_caps){ 0 };
+	if (wanted & MLX5DV_CONTEXT_MASK_STRIDING_RQ)
+		out->striding_rq_caps = (struct mlx5dv_striding_rq_caps){ 0 };
+	if (wanted & MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS)
+		out->tunnel_offloads_caps = 0;
+	if (wanted & MLX5DV_CONTEXT_MASK_DYN_BFREGS)
+		out->max_dynamic_bfregs = 0;
+	if (wanted & MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS)
+		out->flow_action_flags = 0;
+	if (wanted & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
+		out->dc_odp_caps = 0;
+	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
+		out->sig_caps = (struct mlx5dv_sig_caps){ 0 };
+	if (wanted & MLX5DV_CONTEXT_MASK_DCI_STREAMS)
+		out->dci_streams_caps = (struct mlx5dv_dci_streams_caps){ 0 };
+	if (wanted & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH)
+		out->max_wr_memcpy_length = 0;
+	if (wanted & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
+		out->crypto_caps = (struct mlx5dv_crypto_caps){ 0 };
+	if (wanted & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM)
+		out->max_dc_rd_atom = out->max_dc_init_rd_atom = 0;
+	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
+		out->ooo_recv_wrs_caps = (struct mlx5dv_ooo_recv_wrs_caps){ 0 };
+}
+
+int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
+{
+	uint64_t wanted, filled;
+
+	if (!mlx5_dv_context(context, __func__))
+		return errno;
+	wanted = out->comp_mask;
+	filled = wanted & ANSWERED_BY_ZERO;
+	fill_zeros(out, filled);
+	out->version = 0;
+	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME;
+	if (wanted & MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE) {
+		out->max_clock_info_update_nsec = CLOCK_UPDATE_NS;
+		filled |= MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
+	}
+	if (wanted & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS) {
+		out->num_lag_ports = 1;
+		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
+	}
+	out->comp_mask = filled;
+	return 0;
+}
+
+int mlx5dv_get_clock_info(struct ibv_context *context, struct mlx5dv_clock_info *out)
+{
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
+
+	if (!ctx)
+		return errno;
+	mlx5_clock_read(ctx->vb->adapter, out);
+	return 0;
+}
+
+int mlx5dv_set_context_attr(struct ibv_context *context, enum mlx5dv_set_ctx_attr_type type,
+			    void *attr)
+{
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
+	const struct mlx5dv_ctx_allocators *from = attr;
+
+	if (!ctx)
+		return errno;
+	if (type != MLX5DV_CTX_ATTR_BUF_ALLOCATORS)
+		return -explain(ENOTSUP, "mlx5dv_set_context_attr: type %d; %d is known", type,
+				MLX5DV_CTX_ATTR_BUF_ALLOCATORS);
+	ctx->allocators = (struct mlx5_allocators){ 0 };
+	/* One without the other turns both off. */
+	if (from->alloc && from->free)
+		ctx->allocators = (struct mlx5_allocators){ from->alloc, from->free, from->data };
+	return 0;
+}

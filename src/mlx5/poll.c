@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibv_poll_cq(). What peers have sent is taken in first, so that a program that only polls makes
+ * its own progress.
+ */
+#include "mlx5/cqe.h"
+#include "mlx5/mlx5.h"
+
+#include "hca/qp.h"
+
+static inline void fill_send(const struct mlx5_cqe64 *cqe, uint8_t request, struct ibv_wc *wc)
+{
+	uint8_t opcode = be32toh(cqe->sop_drop_qpn) >> 24;
+
+	wc->opcode = mlx5_send_wc_opcode(cqe, request);
+	switch (opcode) {
+	case MLX5_OPCODE_RDMA_READ:
+		wc->byte_len = be32toh(cqe->byte_cnt);
+		break;
+	case MLX5_OPCODE_ATOMIC_CS:
+	case MLX5_OPCODE_ATOMIC_FA:
+		wc->byte_len = sizeof(uint64_t);
+		break;
+	case MLX5_OPCODE_SEND_IMM:
+	case MLX5_OPCODE_RDMA_WRITE_IMM:
+		wc->wc_flags = IBV_WC_WITH_IMM;
+		break;
+	}
+}
+
+static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
+			     struct ibv_wc *wc)
+{
+	uint32_t source = be32toh(cqe->flags_rqpn);
+	uint32_t key = be32toh(cqe->imm_inval_pkey);
+
+	wc->opcode = IBV_WC_RECV;
+	wc->byte_len = be32toh(cqe->byte_cnt);
+	wc->pkey_index = 0;
+	if (source >> 28 & 3)
+		wc->wc_flags = IBV_WC_GRH;
+	switch (cqe->op_own >> 4) {
+	case MLX5_CQE_RESP_WR_IMM:
+		wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+		wc->wc_flags |= IBV_WC_WITH_IMM;
+		wc->imm_data = cqe->imm_inval_pkey;
+		break;
+	case MLX5_CQE_RESP_SEND_IMM:
+		wc->wc_flags |= IBV_WC_WITH_IMM;
+		wc->imm_data = cqe->imm_inval_pkey;
+		break;
+	case MLX5_CQE_RESP_SEND_INV:
+		wc->wc_flags |= IBV_WC_WITH_INV;
+		wc->invalidated_rkey = key;
+		break;
+	default:
+		wc->pkey_index = key;
+		break;
+	}
+	wc->src_qp = source & MLX5_QPN_MASK;
+	wc->slid = be16toh(cqe->slid);
+	wc->sl = mlx5_cqe_sl(cq, cqe);
+	wc->dlid_path_bits = cqe->ml_path & 0x7f;
+}
+
+static inline bool poll_one(struct mlx5_cq *cq, struct ibv_wc *wc)
+{
+	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->ci);
+	struct mlx5_taken taken;
+	bool known;
+
+	__atomic_store_n(&cq->ci, cq->ci + 1, __ATOMIC_RELAXED);
+	known = mlx5_take(cq, cqe, &taken);
+	if (unlikely(!known))
+		return false;
+	wc->wr_id = taken.wr_id;
+	wc->status = taken.status;
+	wc->qp_num = be32toh(cqe->sop_drop_qpn) & MLX5_QPN_MASK;
+	wc->wc_flags = 0;
+	wc->byte_len = 0;
+	if (likely(taken.status == IBV_WC_SUCCESS)) {
+		wc->vendor_err = 0;
+		if (cqe->op_own >> 4 == MLX5_CQE_REQ)
+			fill_send(cqe, taken.request, wc);
+		else
+			fill_recv(cq, cqe, wc);
+		return true;
+	}
+	wc->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
+	wc->opcode = cqe->op_own >> 4 == MLX5_CQE_REQ_ERR ?
+			     mlx5_send_wc_opcode(cqe, taken.request) :
+			     IBV_WC_RECV;
+	return true;
+}
+
+int mlx5_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
+{
+	struct mlx5_cq *cq = to_mcq(ibcq);
+	bool known = true;
+	int done = 0;
+
+	hca_poll();
+	if (!cq->unlocked)
+		fabric_lock(&cq->lock);
+	while (done < count && mlx5_cqe_ready(cq, cq->ci)) {
+		known = poll_one(cq, &wc[done]);
+		if (unlikely(!known))
+			break;
+		done++;
+	}
+	if (done || unlikely(!known))
+		mlx5_record_store(cq->db, cq->ci & 0xffffff);
+	if (!cq->unlocked)
+		fabric_unlock(&cq->lock);
+	return likely(known) ? done : -2;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibv_post_send(): writes one entry per request, then rings once. A request that cannot be written
+ * ends the list; what was written before it is posted all the same.
+ */
+#include "mlx5/send.h"
+
+const uint8_t mlx5_wr_opcodes[MLX5_OPCODES] = {
+	[IBV_WR_RDMA_WRITE] = MLX5_OPCODE_RDMA_WRITE,
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = MLX5_OPCODE_RDMA_WRITE_IMM,
+	[IBV_WR_SEND] = MLX5_OPCODE_SEND,
+	[IBV_WR_SEND_WITH_IMM] = MLX5_OPCODE_SEND_IMM,
+	[IBV_WR_RDMA_READ] = MLX5_OPCODE_RDMA_READ,
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = MLX5_OPCODE_ATOMIC_CS,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = MLX5_OPCODE_ATOMIC_FA,
+	[IBV_WR_LOCAL_INV] = MLX5_OPCODE_UMR,
+	[IBV_WR_BIND_MW] = MLX5_OPCODE_UMR,
+	[IBV_WR_SEND_WITH_INV] = MLX5_OPCODE_SEND_INVAL,
+	[IBV_WR_TSO] = MLX5_OPCODE_TSO,
+};
+
+/* An entry while it is written. */
+struct entry {
+	struct mlx5_wqe_ctrl_seg *ctrl;
+	uint8_t *seg; /* next segment */
+	uint32_t ds;  /* length so far */
+	uint32_t imm; /* as it goes into the control segment */
+	uint8_t request;
+	uint8_t fence_next;
+};
+
+static __attribute__((cold, noinline)) int refuse(const struct mlx5_qp *qp,
+						  const struct ibv_send_wr *wr)
+{
+	const struct mlx5_sq *sq = &qp->sq;
+
+	if ((unsigned int)wr->opcode >= MLX5_OPCODES || sq->refused >> wr->opcode & 1)
+		return -explain(EINVAL,
+				"QP 0x%06x: opcode %d is unknown, or is not among the operations "
+				"that the QP was made for",
+				qp->qpn, wr->opcode);
+	if (mlx5_sq_full(sq, 0))
+		return -explain(ENOMEM,
+				"QP 0x%06x: the send queue is full with %u requests; poll "
+				"completions of signaled ones to make room",
+				qp->qpn, sq->max_post);
+	return -explain(ENOMEM, "QP 0x%06x: %d elements in a request; the QP was made for %d",
+			qp->qpn, wr->num_sge, sq->max_sge);
+}
+
+static __attribute__((cold, noinline)) int refuse_state(const struct mlx5_qp *qp)
+{
+	return -explain(ENOMEM, "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
+			qp->qpn, qp->vb.hca->state, HCA_QPS_RTS);
+}
+
+static void put_raddr(struct entry *e, uint64_t addr, uint32_t rkey)
+{
+	e->seg = mlx5_put_raddr(e->seg, addr, rkey);
+	e->ds++;
+}
+
+static void put_atomic(struct entry *e, const struct ibv_send_wr *wr)
+{
+	put_raddr(e, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
+	e->seg = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ?
+			 mlx5_put_atomic(e->seg, wr->wr.atomic.swap, wr->wr.atomic.compare_add) :
+			 mlx5_put_atomic(e->seg, wr->wr.atomic.compare_add, 0);
+	e->ds++;
+}
+
+static int put_key_change(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
+{
+	static const struct ibv_mw_bind_info none;
+
+	e->fence_next = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
+	if (wr->opcode == IBV_WR_LOCAL_INV) {
+		e->imm = htobe32(wr->invalidate_rkey);
+		e->request = IBV_WC_LOCAL_INV;
+		return mlx5_put_bind(qp, e->ctrl, true, 0, &none, &e->ds);
+	}
+	e->imm = htobe32(wr->bind_mw.mw->rkey);
+	e->request = IBV_WC_BIND_MW;
+	return mlx5_put_bind(qp, e->ctrl, wr->bind_mw.mw->type == IBV_MW_TYPE_2, wr->bind_mw.rkey,
+			     &wr->bind_mw.bind_info, &e->ds);
+}
+
+/* An operation that the transport lacks goes out without segments: the adapter refuses it. */
+static inline int put_operation(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
+{
+	switch (wr->opcode) {
+	case IBV_WR_SEND_WITH_IMM:
+		e->imm = wr->imm_data;
+		return 0;
+	case IBV_WR_SEND_WITH_INV:
+		e->imm = htobe32(wr->invalidate_rkey);
+		return 0;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		e->imm = wr->imm_data;
+		put_raddr(e, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		return 0;
+	case IBV_WR_RDMA_WRITE:
+		put_raddr(e, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		return 0;
+	case IBV_WR_RDMA_READ:
+		if (qp->type != HCA_QP_UC)
+			put_raddr(e, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+		return 0;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		if (qp->type != HCA_QP_UC)
+			put_atomic(e, wr);
+		return 0;
+	case IBV_WR_BIND_MW:
+	case IBV_WR_LOCAL_INV:
+		return put_key_change(qp, wr, e);
+	default:
+		return 0;
+	}
+}
+
+static inline int put_heads(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
+{
+	int err;
+
+	switch (qp->type) {
+	case HCA_QP_UD:
+		if (unlikely(!wr->wr.ud.ah))
+			return -explain(EINVAL, "QP 0x%06x: a datagram without address handle",
+					qp->qpn);
+		e->seg = mlx5_put_address(e->seg, to_ah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
+					  wr->wr.ud.remote_qkey);
+		e->ds += sizeof(struct mlx5_wqe_datagram_seg) / MLX5_DS;
+		if (wr->opcode == IBV_WR_SEND_WITH_IMM)
+			e->imm = wr->imm_data;
+		break;
+	case HCA_QP_XRC_SEND:
+		if (likely(mlx5_wr_opcodes[wr->opcode] != MLX5_OPCODE_UMR)) {
+			e->seg = mlx5_put_xrc(e->seg, wr->qp_type.xrc.remote_srqn);
+			e->ds++;
+		}
+		/* fallthrough */
+	default:
+		err = put_operation(qp, wr, e);
+		if (unlikely(err))
+			return err;
+		break;
+	}
+	e->seg = mlx5_sq_wrap(&qp->sq, e->seg);
+	return 0;
+}
+
+static __attribute__((cold, noinline)) int refuse_inline(const struct mlx5_qp *qp, uint64_t length)
+{
+	return -explain(ENOMEM, "QP 0x%06x: %llu bytes of inline data; the QP was granted %u",
+			qp->qpn, (unsigned long long)length, qp->sq.max_inline);
+}
+
+static int put_inline(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
+{
+	struct mlx5_wqe_inl_data_seg *head = (void *)e->seg;
+	uint8_t *to = (uint8_t *)(head + 1);
+	uint64_t length = 0;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		length += sge->length;
+		if (unlikely(length > qp->sq.max_inline))
+			return refuse_inline(qp, length);
+		if (likely(sge->length))
+			to = mlx5_put_bytes(&qp->sq, to, (void *)(uintptr_t)sge->addr, sge->length);
+	}
+	if (likely(length))
+		head->byte_count = htobe32((uint32_t)length | MLX5_INLINE_SEG);
+	e->ds += mlx5_inline_ds(length);
+	return 0;
+}
+
+static inline int put_data(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
+{
+	bool atomic = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (unlikely(!sge->length))
+			continue;
+		if (unlikely(sge->length > MLX5_DATA_SEG_MAX))
+			return -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most",
+					qp->qpn, sge->length);
+		mlx5_put_data(e->seg, sge->addr, unlikely(atomic) ? sizeof(uint64_t) : sge->length,
+			      sge->lkey);
+		e->seg = mlx5_sq_wrap(&qp->sq, e->seg + MLX5_DS);
+		e->ds++;
+	}
+	return 0;
+}
+
+static inline int post_one(struct mlx5_qp *qp, const struct ibv_send_wr *wr)
+{
+	struct mlx5_sq *sq = &qp->sq;
+	struct mlx5_slot *slot;
+	struct entry e;
+	int err;
+
+	if (unlikely((unsigned int)wr->opcode >= MLX5_OPCODES) ||
+	    unlikely(sq->refused >> wr->opcode & 1) || unlikely(mlx5_sq_full(sq, 0)) ||
+	    unlikely(wr->num_sge < 0 || wr->num_sge > sq->max_sge))
+		return refuse(qp, wr);
+	e = (struct entry){ .ctrl = mlx5_sq_entry(sq), .ds = 1 };
+	e.seg = (uint8_t *)(e.ctrl + 1);
+	err = put_heads(qp, wr, &e);
+	if (unlikely(err))
+		return err;
+	if (e.request)
+		; /* changing a key takes no data */
+	else if (wr->send_flags & IBV_SEND_INLINE)
+		err = put_inline(qp, wr, &e);
+	else
+		err = put_data(qp, wr, &e);
+	if (unlikely(err))
+		return err;
+	mlx5_put_ctrl(e.ctrl, sq->post, mlx5_wr_opcodes[wr->opcode],
+		      mlx5_ctrl_flags(sq, wr->send_flags), e.imm);
+	mlx5_put_ctrl_length(e.ctrl, qp->qpn, e.ds);
+	slot = &sq->slots[sq->post & sq->mask];
+	slot->wr_id = wr->wr_id;
+	slot->head = sq->head;
+	slot->request = e.request;
+	sq->fence_next = e.fence_next;
+	sq->head++;
+	sq->post += mlx5_blocks(e.ds);
+	return 0;
+}
+
+int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct mlx5_qp *qp = to_mqp(ibqp);
+	struct hca_qp *hca = qp->vb.hca;
+	uint32_t before;
+	int err = 0;
+
+	fabric_lock(&hca->lock);
+	before = qp->sq.post;
+	if (unlikely(hca->state < HCA_QPS_RTS)) {
+		err = refuse_state(qp);
+		*bad = wr;
+		goto unlock;
+	}
+	for (; wr; wr = wr->next) {
+		err = post_one(qp, wr);
+		if (unlikely(err)) {
+			*bad = wr;
+			break;
+		}
+	}
+	if (likely(qp->sq.post != before))
+		mlx5_sq_ring(qp);
+unlock:
+	fabric_unlock(&hca->lock);
+	return err;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows. A window is bound, unbound and invalidated by an entry that rewrites its memory
+ * key; ibv_bind_mw() of type 1 windows posts one too. decode.c has the reading side.
+ */
+#include "mlx5/send.h"
+
+#define MASK_ALWAYS (MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY)
+#define MASK_BIND                                                                                  \
+	(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR |                \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |                                          \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |                                          \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |                                         \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
+
+/* One translation entry, in the octowords that come in fours. */
+#define KLM_OCTOWORDS 4
+
+static void put_umr(struct mlx5_wqe_umr_ctrl_seg *umr, bool type2, bool bind)
+{
+	uint64_t mask = MASK_ALWAYS;
+
+	memset(umr, 0, sizeof(*umr));
+	umr->flags = MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET | MLX5_WQE_UMR_CTRL_FLAG_INLINE;
+	if (type2) {
+		mask |= MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN;
+		umr->flags |= bind ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE :
+				     MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN;
+	}
+	if (bind) {
+		mask |= MASK_BIND;
+		umr->klm_octowords = htobe16(KLM_OCTOWORDS);
+	}
+	umr->mkey_mask = htobe64(mask);
+}
+
+static uint8_t access_flags(unsigned int access)
+{
+	uint8_t flags = 0;
+
+	if (access & IBV_ACCESS_LOCAL_WRITE)
+		flags |= MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE;
+	if (access & IBV_ACCESS_REMOTE_READ)
+		flags |= MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ;
+	if (access & IBV_ACCESS_REMOTE_WRITE)
+		flags |= MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE;
+	if (access & IBV_ACCESS_REMOTE_ATOMIC)
+		flags |= MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC;
+	return flags;
+}
+
+static void put_mkey(struct mlx5_wqe_mkey_context_seg *mkey, uint32_t qpn, uint32_t key,
+		     const struct ibv_mw_bind_info *info)
+{
+	memset(mkey, 0, sizeof(*mkey));
+	mkey->qpn_mkey = htobe32(qpn << 8 | (key & 0xff));
+	if (!info->length) {
+		mkey->free = MLX5_WQE_MKEY_CONTEXT_FREE;
+		return;
+	}
+	mkey->access_flags = access_flags(info->mw_access_flags);
+	if (!(info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
+		mkey->start_addr = htobe64(info->addr);
+	mkey->len = htobe64(info->length);
+}
+
+int mlx5_put_bind(struct mlx5_qp *qp, struct mlx5_wqe_ctrl_seg *ctrl, bool type2, uint32_t new_key,
+		  const struct ibv_mw_bind_info *info, uint32_t *ds)
+{
+	uint8_t *seg = (uint8_t *)(ctrl + 1);
+	struct mlx5_wqe_umr_klm_seg *klm;
+
+	if (info->length > MLX5_DATA_SEG_MAX)
+		return -explain(EOPNOTSUPP, "a window of %llu bytes; 2^31 is most",
+				(unsigned long long)info->length);
+	if (info->length && !info->mr)
+		return -explain(EINVAL, "a window is to be bound to no memory region");
+	put_umr((void *)seg, type2, info->length);
+	seg = mlx5_sq_wrap(&qp->sq, seg + sizeof(struct mlx5_wqe_umr_ctrl_seg));
+	put_mkey((void *)seg, type2 && info->length ? qp->qpn : MLX5_QPN_MASK, new_key, info);
+	seg = mlx5_sq_wrap(&qp->sq, seg + sizeof(struct mlx5_wqe_mkey_context_seg));
+	*ds = offsetof(struct mlx5_bind_wqe, klm) / MLX5_DS;
+	if (!info->length)
+		return 0;
+	memset(seg, 0, sizeof(*klm) + sizeof(((struct mlx5_bind_wqe *)0)->pad));
+	klm = (void *)seg;
+	klm->byte_count = htobe32(info->length & ~MLX5_DATA_SEG_MAX);
+	klm->mkey = htobe32(info->mr->lkey);
+	klm->address = htobe64(info->addr);
+	*ds = sizeof(struct mlx5_bind_wqe) / MLX5_DS;
+	return 0;
+}
+
+int mlx5_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW }, *bad;
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	int err;
+
+	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return errno = -explain(EINVAL, "a type 1 window cannot be zero-based");
+	if (info->mr && to_mr(info->mr)->hca->access & HCA_ACCESS_ZERO_BASED)
+		return errno = -explain(EINVAL, "a type 1 window cannot be bound to a zero-based "
+						"memory region");
+	wr.wr_id = bind->wr_id;
+	wr.send_flags = bind->send_flags;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = *info;
+	err = mlx5_post_send(qp, &wr, &bad);
+	if (err)
+		return err;
+	mw->rkey = wr.bind_mw.rkey;
+	return 0;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Building chains call by call: ibv_wr_start(), operations with their setters, ibv_wr_complete().
+ *
+ * The adapter's lock of the QP is held from start to complete or abort. The entry of the last
+ * operation stays open for setters until the next operation or the end closes it, so setters may
+ * come in any order, or not at all. The first error is kept; after it nothing more is written, and
+ * complete takes everything back.
+ */
+#include "mlx5/send.h"
+
+#define OPS_SEND                                                                                   \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV)
+#define OPS_WRITE  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define OPS_KEY    (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
+#define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define OPS_UC     (OPS_SEND | OPS_WRITE | OPS_KEY)
+#define OPS_RC     (OPS_UC | IBV_QP_EX_WITH_RDMA_READ | OPS_ATOMIC)
+#define OPS_UD     (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+
+static void fail(struct mlx5_qp *qp, int err)
+{
+	if (!qp->chain.err)
+		qp->chain.err = err;
+	qp->chain.ctrl = NULL;
+}
+
+static inline void close_entry(struct mlx5_qp *qp)
+{
+	struct mlx5_chain *chain = &qp->chain;
+
+	if (!chain->ctrl)
+		return;
+	mlx5_put_ctrl_length(chain->ctrl, qp->qpn, chain->ds);
+	qp->sq.post += mlx5_blocks(chain->ds);
+	chain->count++;
+	chain->ctrl = NULL;
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	fabric_lock(&qp->vb.hca->lock);
+	qp->chain.ctrl = NULL;
+	qp->chain.count = 0;
+	qp->chain.first = qp->sq.post;
+	qp->chain.fence = qp->sq.fence_next;
+	qp->chain.err = 0;
+}
+
+static void take_back(struct mlx5_qp *qp)
+{
+	qp->sq.post = qp->chain.first;
+	qp->sq.fence_next = qp->chain.fence;
+	qp->chain.ctrl = NULL;
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	struct hca_qp *hca = qp->vb.hca;
+	int err;
+
+	close_entry(qp);
+	err = qp->chain.err;
+	if (unlikely(hca->state < HCA_QPS_RTS) && !err)
+		err = -explain(EINVAL, "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
+			       qp->qpn, hca->state, HCA_QPS_RTS);
+	if (unlikely(err)) {
+		take_back(qp);
+	} else if (likely(qp->chain.count)) {
+		qp->sq.head += qp->chain.count;
+		mlx5_sq_ring(qp);
+	}
+	fabric_unlock(&hca->lock);
+	return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	take_back(qp);
+	fabric_unlock(&qp->vb.hca->lock);
+}
+
+static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_wr_opcode opcode)
+{
+	if (qp->chain.err)
+		return;
+	if (qp->sq.refused >> opcode & 1)
+		fail(qp, -explain(EINVAL,
+				  "QP 0x%06x: opcode %d is not among the operations that the QP was "
+				  "made for",
+				  qp->qpn, opcode));
+	else
+		fail(qp, -explain(ENOMEM,
+				  "QP 0x%06x: the send queue is full with %u requests; poll "
+				  "completions of signaled ones to make room",
+				  qp->qpn, qp->sq.max_post));
+}
+
+/* Opens an entry; the place behind its control segment, or NULL after an error. */
+static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode, uint32_t imm,
+				  uint8_t request)
+{
+	struct mlx5_chain *chain = &qp->chain;
+	struct mlx5_sq *sq = &qp->sq;
+	struct mlx5_slot *slot;
+
+	close_entry(qp);
+	if (unlikely(chain->err) || unlikely(sq->refused >> opcode & 1) ||
+	    unlikely(mlx5_sq_full(sq, chain->count))) {
+		refuse(qp, opcode);
+		return NULL;
+	}
+	chain->ctrl = mlx5_sq_entry(sq);
+	chain->ds = 1;
+	slot = &sq->slots[sq->post & sq->mask];
+	slot->wr_id = qp->vb.ex.wr_id;
+	slot->head = sq->head + chain->count;
+	slot->request = request;
+	mlx5_put_ctrl(chain->ctrl, sq->post, mlx5_wr_opcodes[opcode],
+		      mlx5_ctrl_flags(sq, qp->vb.ex.wr_flags), imm);
+	sq->fence_next = 0;
+	return (uint8_t *)(chain->ctrl + 1);
+}
+
+/* Leaves room for the segment that wr_set_ud_addr() or wr_set_xrc_srqn() writes. */
+static inline uint8_t *skip_transport(struct mlx5_qp *qp, uint8_t *seg)
+{
+	uint32_t size = 0;
+
+	if (qp->type == HCA_QP_UD)
+		size = sizeof(struct mlx5_wqe_datagram_seg);
+	else if (qp->type == HCA_QP_XRC_SEND)
+		size = sizeof(struct mlx5_wqe_xrc_seg);
+	qp->chain.ds += size / MLX5_DS;
+	return mlx5_sq_wrap(&qp->sq, seg + size);
+}
+
+static inline void open_send(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t imm)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	uint8_t *seg = open_entry(qp, opcode, imm, 0);
+
+	if (likely(seg))
+		qp->chain.data = skip_transport(qp, seg);
+}
+
+static inline void open_rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t imm,
+			     uint32_t rkey, uint64_t addr)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	uint8_t *seg = open_entry(qp, opcode, imm, 0);
+
+	if (unlikely(!seg))
+		return;
+	seg = mlx5_put_raddr(skip_transport(qp, seg), addr, rkey);
+	qp->chain.data = mlx5_sq_wrap(&qp->sq, seg);
+	qp->chain.ds++;
+}
+
+static inline void open_atomic(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey,
+			       uint64_t addr, uint64_t swap_add, uint64_t compare)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	open_rdma(ex, opcode, 0, rkey, addr);
+	if (unlikely(!qp->chain.ctrl))
+		return;
+	qp->chain.data = mlx5_sq_wrap(&qp->sq, mlx5_put_atomic(qp->chain.data, swap_add, compare));
+	qp->chain.ds++;
+}
+
+static void open_key_change(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t key,
+			    uint32_t new_key, const struct ibv_mw_bind_info *info, uint8_t request)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	int err;
+
+	if (!open_entry(qp, opcode, htobe32(key), request))
+		return;
+	err = mlx5_put_bind(qp, qp->chain.ctrl, true, new_key, info, &qp->chain.ds);
+	if (err) {
+		fail(qp, err);
+		return;
+	}
+	qp->sq.fence_next = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
+	/* It takes no data, whatever setters follow. */
+	close_entry(qp);
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	open_send(ex, IBV_WR_SEND, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
+{
+	open_send(ex, IBV_WR_SEND_WITH_IMM, imm);
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t key)
+{
+	open_send(ex, IBV_WR_SEND_WITH_INV, htobe32(key));
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
+{
+	open_rdma(ex, IBV_WR_RDMA_WRITE, 0, rkey, addr);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, __be32 imm)
+{
+	open_rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, imm, rkey, addr);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
+{
+	open_rdma(ex, IBV_WR_RDMA_READ, 0, rkey, addr);
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t compare,
+			      uint64_t swap)
+{
+	open_atomic(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, addr, swap, compare);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t add)
+{
+	open_atomic(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t key)
+{
+	static const struct ibv_mw_bind_info none;
+
+	open_key_change(ex, IBV_WR_LOCAL_INV, key, 0, &none, IBV_WC_LOCAL_INV);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	open_key_change(ex, IBV_WR_BIND_MW, mw->rkey, rkey, info, IBV_WC_BIND_MW);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	if (likely(qp->chain.ctrl))
+		mlx5_put_address((uint8_t *)(qp->chain.ctrl + 1), to_ah(ah), qpn, qkey);
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	if (likely(qp->chain.ctrl))
+		mlx5_put_xrc((uint8_t *)(qp->chain.ctrl + 1), srqn);
+}
+
+static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	if (unlikely(!length))
+		return;
+	if (unlikely(length > MLX5_DATA_SEG_MAX)) {
+		fail(qp, -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most", qp->qpn,
+				  length));
+		return;
+	}
+	mlx5_put_data(qp->chain.data, addr, length, lkey);
+	qp->chain.data = mlx5_sq_wrap(&qp->sq, qp->chain.data + MLX5_DS);
+	qp->chain.ds++;
+}
+
+static __attribute__((cold, noinline)) void refuse_sges(struct mlx5_qp *qp, size_t count)
+{
+	fail(qp, -explain(ENOMEM, "QP 0x%06x: %zu elements in a request; the QP was made for %d",
+			  qp->qpn, count, qp->sq.max_sge));
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	if (unlikely(!qp->chain.ctrl))
+		return;
+	if (unlikely(!qp->sq.max_sge))
+		refuse_sges(qp, 1);
+	else
+		add_data(qp, lkey, addr, length);
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv_sge *list)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+
+	if (unlikely(!qp->chain.ctrl))
+		return;
+	if (unlikely(count > (size_t)qp->sq.max_sge)) {
+		refuse_sges(qp, count);
+		return;
+	}
+	for (size_t i = 0; i < count && likely(qp->chain.ctrl); i++)
+		add_data(qp, list[i].lkey, list[i].addr, list[i].length);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
+				    const struct ibv_data_buf *list)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	struct mlx5_wqe_inl_data_seg *head;
+	uint8_t *to;
+	size_t length = 0;
+
+	if (unlikely(!qp->chain.ctrl))
+		return;
+	head = (void *)qp->chain.data;
+	to = (uint8_t *)(head + 1);
+	for (size_t i = 0; i < count; i++) {
+		if (unlikely(list[i].length > qp->sq.max_inline ||
+			     length + list[i].length > qp->sq.max_inline)) {
+			fail(qp, -explain(ENOMEM,
+					  "QP 0x%06x: %zu bytes of inline data; the QP was granted "
+					  "%u",
+					  qp->qpn, length + list[i].length, qp->sq.max_inline));
+			return;
+		}
+		length += list[i].length;
+		if (likely(list[i].length))
+			to = mlx5_put_bytes(&qp->sq, to, list[i].addr, list[i].length);
+	}
+	if (likely(length))
+		head->byte_count = htobe32((uint32_t)length | MLX5_INLINE_SEG);
+	qp->chain.ds += mlx5_inline_ds(length);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	const struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+/* What a type cannot do at all. */
+static void missing_operation(struct mlx5_qp *qp)
+{
+	fail(qp, -explain(EOPNOTSUPP, "QP 0x%06x: its type does not have this operation", qp->qpn));
+}
+
+static void missing_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	missing_operation(to_mqp_ex(ex));
+}
+
+static void missing_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t len,
+			  uint8_t type, uint8_t level)
+{
+	missing_operation(to_mqp_ex(ex));
+}
+
+static void missing_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr,
+				 const void *value)
+{
+	missing_operation(to_mqp_ex(ex));
+}
+
+static void missing_address(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	missing_operation(to_mqp_ex(ex));
+}
+
+static void missing_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
+{
+	missing_operation(to_mqp_ex(ex));
+}
+
+static uint64_t supported_ops(const struct mlx5_qp *qp)
+{
+	switch (qp->type) {
+	case HCA_QP_RC:
+	case HCA_QP_XRC_SEND:
+		return OPS_RC;
+	case HCA_QP_UC:
+		return OPS_UC;
+	case HCA_QP_UD:
+		return OPS_UD;
+	default:
+		return 0;
+	}
+}
+
+int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
+{
+	struct ibv_qp_ex *ex = &qp->vb.ex;
+	uint64_t supported = supported_ops(qp);
+
+	if (send_ops & ~supported || !supported)
+		return explain(EOPNOTSUPP, "send_ops_flags 0x%llx: a QP of type %d has 0x%llx",
+			       (unsigned long long)send_ops, qp->type,
+			       (unsigned long long)supported);
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+	/* Whatever the transport lacks, the adapter refuses; what the entry lacks, open_entry(). */
+	ex->wr_send = wr_send;
+	ex->wr_send_imm = wr_send_imm;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_send_tso = missing_send_tso;
+	ex->wr_rdma_write = wr_rdma_write;
+	ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	ex->wr_rdma_read = wr_rdma_read;
+	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_atomic_write = missing_atomic_write;
+	ex->wr_flush = missing_flush;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_bind_mw = wr_bind_mw;
+	ex->wr_set_ud_addr = qp->type == HCA_QP_UD ? wr_set_ud_addr : missing_address;
+	ex->wr_set_xrc_srqn = qp->type == HCA_QP_XRC_SEND ? wr_set_xrc_srqn : missing_srqn;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	return 0;
+}
