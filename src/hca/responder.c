@@ -109,6 +109,7 @@ static void complete_recv(struct qp *qp, struct hca_cqe *cqe)
 	cqe->user_index = qp->pub.user_index;
 	if (r->recv_srq) {
 		cqe->srqn = r->recv_srq->srqn;
+		cqe->xrc = r->recv_srq->type == HCA_SRQ_XRC;
 		cqe->user_index = r->recv_srq->user_index;
 		if (r->recv_srq->cq)
 			cq = r->recv_srq->cq;

@@ -62,3 +62,9 @@ int hca_table_set(struct hca_table *t, uint32_t number, void *object)
 	atomic_store_explicit(&leaf[number & (HCA_TABLE_HALF - 1)], object, memory_order_seq_cst);
 	return 0;
 }
+
+void hca_table_fini(struct hca_table *t)
+{
+	for (uint32_t i = 0; i < HCA_TABLE_HALF; i++)
+		free((void *)atomic_load(&t->top[i]));
+}

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/api.h"
+
 struct hca_numbers {
 	uint32_t first; /* lowest number */
 	uint32_t limit; /* one past the highest */
@@ -21,7 +23,8 @@ struct hca_numbers {
 
 /*
  * Pointers by a 24-bit number, in two levels. Finding takes no lock; what was found stays valid
- * until the finder leaves its guard (guard.h). Changing locks.
+ * until the finder leaves its guard (guard.h), or by what else its user arranges. Setting takes no
+ * lock either; one number has one setter at a time.
  */
 #define HCA_TABLE_BITS 12
 #define HCA_TABLE_HALF (1u << HCA_TABLE_BITS)
@@ -45,7 +48,9 @@ static inline void *hca_table_find(struct hca_table *t, uint32_t number)
 }
 
 /* NULL takes the number out. -ENOMEM. */
-int hca_table_set(struct hca_table *t, uint32_t number, void *object);
+VB_API int hca_table_set(struct hca_table *t, uint32_t number, void *object);
+/* Frees what the table took; nobody may look anything up any more. */
+VB_API void hca_table_fini(struct hca_table *t);
 
 /* -ENOSPC when all are taken. */
 int hca_number_get(struct hca_numbers *n, uint32_t *out);

@@ -111,8 +111,10 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		last |= own | MLX4_CQE_OPCODE_ERROR;
 	} else {
 		if (unlikely(cq->timestamp_mask)) {
-			to->ts_47_16 = htobe32(c->timestamp >> 16);
-			last |= (c->timestamp & 0xffff) << 8;
+			uint64_t now = c->timestamp ? c->timestamp : hca_clock(cq->ctx->adapter);
+
+			to->ts_47_16 = htobe32(now >> 16);
+			last |= (now & 0xffff) << 8;
 		} else {
 			to->sl_vid = htobe16(c->roce ? (c->sl & 7) << 13 : (c->sl & 0xf) << 12);
 			to->rlid = htobe16(c->slid);

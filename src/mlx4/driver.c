@@ -2,18 +2,9 @@
 /*
  * libmlx4's entry: what libibverbs calls to open a ConnectX-3.
  */
-#include "verbs/driver.h"
+#include "mlx4/mlx4.h"
 
-static int context_init(struct vb_context *ctx)
-{
-	return 0;
-}
-
-static void context_fini(struct vb_context *ctx)
-{
-}
-
-static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
+void mlx4_query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
 {
 	attr->orig_attr.device_cap_flags =
 		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
@@ -22,6 +13,8 @@ static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr
 		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->completion_timestamp_mask = 0xffffffffffff;
 	attr->hca_core_clock = ctx->adapter->model->core_clock_khz;
+	attr->cq_mod_caps.max_cq_count = UINT16_MAX;
+	attr->cq_mod_caps.max_cq_period = UINT16_MAX;
 	if (ctx->adapter->ports[0].link != HCA_LINK_ETHERNET)
 		return;
 	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
@@ -41,7 +34,18 @@ VB_API extern const struct vb_driver verbena_driver;
 const struct vb_driver verbena_driver = {
 	.abi = VB_DRIVER_ABI,
 	.name = "mlx4",
-	.context_init = context_init,
-	.context_fini = context_fini,
-	.query_device = query_device,
+	.context_init = mlx4_context_init,
+	.context_fini = mlx4_context_fini,
+	.create_cq = mlx4_create_cq,
+	.resize_cq = mlx4_resize_cq,
+	.destroy_cq = mlx4_destroy_cq,
+	.cq_event = mlx4_cq_event,
+	.create_srq = mlx4_create_srq,
+	.destroy_srq = mlx4_destroy_srq,
+	.create_qp = mlx4_create_qp,
+	.destroy_qp = mlx4_destroy_qp,
+	.open_qp = mlx4_open_qp,
+	.reset_qp = mlx4_reset_qp,
+	.init_ah = mlx4_init_ah,
+	.query_device = mlx4_query_device,
 };

@@ -4,8 +4,3 @@
  * together with writing the call; docs/support.py then counts it as working.
  */
 #include "util/stub.h"
-
-STUB_ERRNO(mlx4dv_query_device)
-STUB_ERRNO(mlx4dv_init_obj)
-STUB_ERRNO(mlx4dv_set_context_attr)
-STUB_PTR(mlx4dv_create_qp)

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Direct verbs: hands rings, doorbells and registers to the program. What is handed out are the
+ * rings themselves, so nothing has to be kept in step afterwards.
+ */
+#include <errno.h>
+
+#include "mlx4/mlx4.h"
+#include "util/explain.h"
+
+extern const struct vb_driver verbena_driver;
+
+static int check_context(struct ibv_context *context, const char *what)
+{
+	if (to_context(context)->driver == &verbena_driver)
+		return 0;
+	return explain(EINVAL, "%s belongs to %s, which is not an mlx4 adapter", what,
+		       to_context(context)->adapter->name);
+}
+
+static int check_mask(uint64_t mask, uint64_t known, const char *what)
+{
+	if (!(mask & ~known))
+		return 0;
+	return explain(EINVAL, "comp_mask 0x%llx of %s; 0x%llx is known", (unsigned long long)mask,
+		       what, (unsigned long long)known);
+}
+
+static int check_qp(const struct mlx4dv_obj *obj)
+{
+	int err;
+
+	if (!obj->qp.in || !obj->qp.out)
+		return explain(EINVAL, "mlx4dv_init_obj: qp.in or qp.out is NULL");
+	err = check_context(obj->qp.in->context, "the QP");
+	return err ? err
+		   : check_mask(obj->qp.out->comp_mask, MLX4DV_QP_MASK_UAR_MMAP_OFFSET, "qp.out");
+}
+
+static int check_cq(const struct mlx4dv_obj *obj)
+{
+	int err;
+
+	if (!obj->cq.in || !obj->cq.out)
+		return explain(EINVAL, "mlx4dv_init_obj: cq.in or cq.out is NULL");
+	err = check_context(obj->cq.in->context, "the CQ");
+	return err ? err : check_mask(obj->cq.out->comp_mask, MLX4DV_CQ_MASK_UAR, "cq.out");
+}
+
+/* The mask of an SRQ is written and never read: no bit of it was ever defined. */
+static int check_srq(const struct mlx4dv_obj *obj)
+{
+	if (!obj->srq.in || !obj->srq.out)
+		return explain(EINVAL, "mlx4dv_init_obj: srq.in or srq.out is NULL");
+	return check_context(obj->srq.in->context, "the SRQ");
+}
+
+static int check_obj(const struct mlx4dv_obj *obj, uint64_t types)
+{
+	const uint64_t known = MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ | MLX4DV_OBJ_SRQ | MLX4DV_OBJ_RWQ;
+	int err = 0;
+
+	if (types & ~known)
+		return explain(EINVAL, "mlx4dv_init_obj: object types 0x%llx; 0x%llx are known",
+			       (unsigned long long)types, (unsigned long long)known);
+	if (types & MLX4DV_OBJ_RWQ)
+		return explain(EOPNOTSUPP, "mlx4dv_init_obj: this adapter has no work queues yet");
+	if (types & MLX4DV_OBJ_QP)
+		err = check_qp(obj);
+	if (!err && types & MLX4DV_OBJ_CQ)
+		err = check_cq(obj);
+	if (!err && types & MLX4DV_OBJ_SRQ)
+		err = check_srq(obj);
+	return err;
+}
+
+static void get_qp(struct ibv_qp *in, struct mlx4dv_qp *out)
+{
+	const struct mlx4_qp *qp = to_mqp(in);
+	const uint8_t *base = qp->buf.addr;
+
+	out->rdb = (__be32 *)qp->db;
+	out->sdb = (uint32_t *)(qp->ctx->uar + MLX4_SEND_DOORBELL);
+	out->doorbell_qpn = htobe32(qp->qpn << 8);
+	out->sq.wqe_cnt = qp->sq.buf ? qp->sq.mask + 1 : 0;
+	out->sq.wqe_shift = qp->sq.shift;
+	out->sq.offset = qp->sq.buf ? (int)(qp->sq.buf - base) : 0;
+	out->rq.wqe_cnt = qp->rq.max_post;
+	out->rq.wqe_shift = qp->rq.shift;
+	out->rq.offset = qp->rq.buf ? (int)(qp->rq.buf - base) : 0;
+	out->buf.buf = qp->buf.addr;
+	out->buf.length = qp->buf.size;
+	if (out->comp_mask & MLX4DV_QP_MASK_UAR_MMAP_OFFSET)
+		out->uar_mmap_offset = 0;
+}
+
+static void get_cq(struct ibv_cq *in, struct mlx4dv_cq *out)
+{
+	struct mlx4_cq *cq = to_mcq(in);
+
+	fabric_lock(&cq->lock);
+	cq->raw = true;
+	out->buf.buf = cq->buf.addr;
+	out->buf.length = cq->buf.size;
+	out->cqe_cnt = cq->mask + 1;
+	fabric_unlock(&cq->lock);
+	out->cqn = cq->vb.hca->cqn;
+	out->set_ci_db = (__be32 *)&cq->db[0];
+	out->arm_db = (__be32 *)&cq->db[1];
+	out->arm_sn = atomic_load_explicit(&cq->arm_sn, memory_order_relaxed);
+	out->cqe_size = cq->entry_size;
+	if (out->comp_mask & MLX4DV_CQ_MASK_UAR)
+		out->cq_uar = cq->ctx->uar;
+}
+
+static void get_srq(struct ibv_srq *in, struct mlx4dv_srq *out)
+{
+	struct mlx4_srq *srq = to_msrq(in);
+
+	out->buf.buf = srq->buf.addr;
+	out->buf.length = srq->buf.size;
+	out->wqe_shift = srq->shift;
+	fabric_lock(&srq->lock);
+	out->head = srq->head;
+	out->tail = srq->tail;
+	fabric_unlock(&srq->lock);
+	out->db = (__be32 *)srq->db;
+	out->comp_mask = 0;
+}
+
+int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
+{
+	int err = check_obj(obj, obj_type);
+
+	if (err)
+		return -err;
+	if (obj_type & MLX4DV_OBJ_QP)
+		get_qp(obj->qp.in, obj->qp.out);
+	if (obj_type & MLX4DV_OBJ_CQ)
+		get_cq(obj->cq.in, obj->cq.out);
+	if (obj_type & MLX4DV_OBJ_SRQ)
+		get_srq(obj->srq.in, obj->srq.out);
+	return 0;
+}
+
+int mlx4dv_query_device(struct ibv_context *ctx_in, struct mlx4dv_context *attrs_out)
+{
+	int err = check_context(ctx_in, "the context");
+
+	if (err)
+		return -err;
+	attrs_out->version = 0;
+	attrs_out->max_inl_recv_sz = MLX4_RQ_INLINE_MAX;
+	attrs_out->comp_mask = 0;
+	return 0;
+}
+
+int mlx4dv_set_context_attr(struct ibv_context *context, enum mlx4dv_set_ctx_attr_type attr_type,
+			    void *attr)
+{
+	const struct mlx4dv_ctx_allocators *allocators = attr;
+	int err = check_context(context, "the context");
+
+	if (err)
+		return -err;
+	switch (attr_type) {
+	case MLX4DV_SET_CTX_ATTR_LOG_WQS_RANGE_SZ:
+		mlx4_ctx_of(context)->log_wqs_range = *(const uint8_t *)attr;
+		return 0;
+	case MLX4DV_SET_CTX_ATTR_BUF_ALLOCATORS:
+		mlx4_ctx_of(context)->memory.allocators =
+			(struct vb_allocators){ .alloc = allocators->alloc,
+						.free = allocators->free,
+						.data = allocators->data };
+		return 0;
+	default:
+		return -explain(EOPNOTSUPP,
+				"mlx4dv_set_context_attr: attribute %d; 0 and 1 are known",
+				attr_type);
+	}
+}
+
+/* The library makes the QP, and asks the driver on this very thread. */
+struct ibv_qp *mlx4dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				struct mlx4dv_qp_init_attr *mlx4_qp_attr)
+{
+	int err = check_context(context, "the context");
+	struct ibv_qp *qp;
+
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	mlx4_qp_extra = mlx4_qp_attr;
+	qp = ibv_create_qp_ex(context, attr);
+	mlx4_qp_extra = NULL;
+	return qp;
+}

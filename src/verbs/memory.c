@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory of rings and doorbell records.
+ */
+#include "verbs/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "util/explain.h"
+#include "verbs/objects.h"
+
+#define RECORD_SIZE      64u
+#define RECORDS_PER_PAGE (VB_PAGE_SIZE / RECORD_SIZE)
+
+struct vb_record_page {
+	struct vb_record_page *next;
+	uint64_t used; /* a bit per record */
+	uint8_t *base;
+};
+
+_Static_assert(RECORDS_PER_PAGE == 64, "a word of bits has one for each");
+
+void verbena_memory_init(struct vb_memory *memory)
+{
+	*memory = (struct vb_memory){ 0 };
+	pthread_mutex_init(&memory->lock, NULL);
+}
+
+void verbena_memory_fini(struct vb_memory *memory)
+{
+	while (memory->pages) {
+		struct vb_record_page *page = memory->pages;
+
+		memory->pages = page->next;
+		munmap(page->base, VB_PAGE_SIZE);
+		free(page);
+	}
+	pthread_mutex_destroy(&memory->lock);
+}
+
+static void *map_pages(size_t size)
+{
+	void *addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return addr == MAP_FAILED ? NULL : addr;
+}
+
+static struct vb_record_page *add_page(struct vb_memory *memory)
+{
+	struct vb_record_page *page = malloc(sizeof(*page));
+
+	if (!page)
+		return NULL;
+	page->base = map_pages(VB_PAGE_SIZE);
+	if (!page->base) {
+		free(page);
+		return NULL;
+	}
+	page->used = 0;
+	page->next = memory->pages;
+	memory->pages = page;
+	return page;
+}
+
+static void *take_record(struct vb_memory *memory)
+{
+	struct vb_record_page *page;
+	uint8_t *record = NULL;
+
+	pthread_mutex_lock(&memory->lock);
+	for (page = memory->pages; page && page->used == UINT64_MAX; page = page->next)
+		;
+	if (!page)
+		page = add_page(memory);
+	if (page) {
+		int bit = __builtin_ctzll(~page->used);
+
+		page->used |= 1ull << bit;
+		record = page->base + bit * RECORD_SIZE;
+		memset(record, 0, RECORD_SIZE);
+	}
+	pthread_mutex_unlock(&memory->lock);
+	return record;
+}
+
+static void put_record(struct vb_memory *memory, uint8_t *record)
+{
+	struct vb_record_page **link, *page;
+
+	pthread_mutex_lock(&memory->lock);
+	for (link = &memory->pages; (page = *link); link = &page->next) {
+		if (record < page->base || record >= page->base + VB_PAGE_SIZE)
+			continue;
+		page->used &= ~(1ull << (record - page->base) / RECORD_SIZE);
+		if (!page->used) {
+			*link = page->next;
+			munmap(page->base, VB_PAGE_SIZE);
+			free(page);
+		}
+		break;
+	}
+	pthread_mutex_unlock(&memory->lock);
+}
+
+/* True when the program's allocators decided, one way or the other. */
+static bool ask_program(struct vb_memory *memory, struct vb_pd *parent, size_t align,
+			struct vb_buf *buf)
+{
+	if (parent && parent->alloc) {
+		void *addr =
+			parent->alloc(&parent->pd, parent->pd_context, buf->size, align, buf->type);
+
+		if (addr != IBV_ALLOCATOR_USE_DEFAULT) {
+			buf->addr = addr;
+			buf->origin = VB_BUF_PARENT;
+			buf->parent = parent;
+			return true;
+		}
+	}
+	if (memory->allocators.alloc && memory->allocators.free) {
+		buf->allocators = memory->allocators;
+		buf->addr = buf->allocators.alloc(buf->size, buf->allocators.data);
+		buf->origin = VB_BUF_CONTEXT;
+		return true;
+	}
+	return false;
+}
+
+static int finish(struct vb_buf *buf)
+{
+	if (!buf->addr) {
+		buf->origin = VB_BUF_NONE;
+		return explain(ENOMEM, "no memory for a ring or record of %zu bytes", buf->size);
+	}
+	if (buf->origin == VB_BUF_PARENT || buf->origin == VB_BUF_CONTEXT)
+		memset(buf->addr, 0, buf->size);
+	return 0;
+}
+
+int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t size, uint64_t type,
+		      struct vb_buf *buf)
+{
+	*buf = (struct vb_buf){ .size = (size + VB_PAGE_SIZE - 1) & ~(size_t)(VB_PAGE_SIZE - 1),
+				.type = type };
+	if (!size)
+		return 0;
+	if (!ask_program(memory, parent, VB_PAGE_SIZE, buf)) {
+		buf->addr = map_pages(buf->size);
+		buf->origin = VB_BUF_PAGES;
+	}
+	return finish(buf);
+}
+
+int verbena_record_alloc(struct vb_memory *memory, struct vb_pd *parent, uint64_t type,
+			 struct vb_buf *buf)
+{
+	*buf = (struct vb_buf){ .size = 2 * sizeof(uint32_t), .type = type };
+	if (!ask_program(memory, parent, buf->size, buf)) {
+		buf->addr = take_record(memory);
+		buf->origin = VB_BUF_RECORD;
+	}
+	return finish(buf);
+}
+
+void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf)
+{
+	switch (buf->origin) {
+	case VB_BUF_PAGES:
+		munmap(buf->addr, buf->size);
+		break;
+	case VB_BUF_RECORD:
+		put_record(memory, buf->addr);
+		break;
+	case VB_BUF_CONTEXT:
+		buf->allocators.free(buf->addr, buf->allocators.data);
+		break;
+	case VB_BUF_PARENT:
+		buf->parent->free(&buf->parent->pd, buf->parent->pd_context, buf->addr, buf->type);
+		break;
+	case VB_BUF_NONE:
+		break;
+	}
+	buf->addr = NULL;
+	buf->origin = VB_BUF_NONE;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where drivers take rings and doorbell records from: the program's own allocators when it gave any
+ * (a parent domain's first, then the context's), else whole pages of ours. All of it is zeroed.
+ *
+ * Records of ours are a cache line each, many to a page.
+ */
+#ifndef VERBS_MEMORY_H
+#define VERBS_MEMORY_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/api.h"
+
+struct vb_pd;
+struct vb_record_page;
+
+#define VB_PAGE_SIZE 4096u
+
+/* As mlx5dv_set_context_attr() and mlx4dv_set_context_attr() give them. */
+struct vb_allocators {
+	void *(*alloc)(size_t size, void *data);
+	void (*free)(void *ptr, void *data);
+	void *data;
+};
+
+/* One per context. The program sets allocators before it makes objects, so they need no lock. */
+struct vb_memory {
+	struct vb_allocators allocators;
+	pthread_mutex_t lock; /* pages */
+	struct vb_record_page *pages;
+};
+
+enum vb_buf_origin {
+	VB_BUF_NONE,
+	VB_BUF_PAGES,
+	VB_BUF_RECORD,
+	VB_BUF_CONTEXT, /* the context's allocators */
+	VB_BUF_PARENT,  /* the parent domain's */
+};
+
+struct vb_buf {
+	void *addr;
+	size_t size;
+	enum vb_buf_origin origin;
+	struct vb_pd *parent;
+	uint64_t type;
+	struct vb_allocators allocators; /* as they were, in case that the program sets others */
+};
+
+VB_API void verbena_memory_init(struct vb_memory *memory);
+VB_API void verbena_memory_fini(struct vb_memory *memory);
+
+/*
+ * 0 or -ENOMEM. `parent` may be NULL or any domain; `type` is for its allocators, as the driver's
+ * direct verbs number them. Size 0 gives a buffer without memory.
+ */
+VB_API int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t size,
+			     uint64_t type, struct vb_buf *buf);
+/* A record of two words. */
+VB_API int verbena_record_alloc(struct vb_memory *memory, struct vb_pd *parent, uint64_t type,
+				struct vb_buf *buf);
+/* Either kind. */
+VB_API void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf);
+
+#endif
