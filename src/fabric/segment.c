@@ -5,6 +5,7 @@
  */
 #include "fabric/segment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,6 +67,7 @@ int fabric_segment_create(uint64_t size)
 		return err;
 	}
 	page = base;
+	assert(page);
 	page->magic = SEGMENT_MAGIC;
 	page->version = SEGMENT_VERSION;
 	self.base = base;
@@ -99,6 +101,7 @@ int fabric_segment_map(int fd, uint64_t size, void **out)
 	if (err)
 		return err;
 	page = base;
+	assert(page);
 	if (page->magic != SEGMENT_MAGIC || page->version != SEGMENT_VERSION) {
 		munmap(base, size);
 		return -EPROTO;

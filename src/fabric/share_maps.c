@@ -5,6 +5,7 @@
  * old ones have text and tables to read.
  */
 #include <dirent.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -271,6 +272,7 @@ static int scan_slow(struct share_scan *scan, uintptr_t *start, uintptr_t *end)
 	size_t page = scan->state->page, run = 0;
 	uint64_t *entry = (uint64_t *)(void *)scan->state->scratch;
 
+	assert(page);
 	for (; scan->at < scan->end; scan->at += page) {
 		if (scan->pos == scan->have) {
 			size_t want = (scan->end - scan->at) / page;

@@ -151,6 +151,7 @@ void share_tree_join(struct share_tree *tree, uintptr_t start, uintptr_t end)
 			continue;
 		}
 		share_tree_remove(tree, next);
+		/* cppcheck-suppress nullPointerRedundantCheck ; the loop's condition holds */
 		seg->end = next->end;
 	}
 }

@@ -43,7 +43,7 @@ static uint64_t host_hash(void)
 	struct host_picture pic;
 	bool found = false;
 	struct stat st;
-	char boot[64];
+	char boot[64] = "";
 	FILE *f;
 
 	if (!host_picture_take(&pic)) {

@@ -18,6 +18,7 @@
 #include "hca/config.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -203,6 +204,7 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 		if (port < 1 || port > a->port_count)
 			return bad(at, "'%s': %s has ports 1 to %d (write 'ports' first)", key,
 				   a->name, a->port_count);
+		/* cppcheck-suppress negativeIndex ; it loses the return above in the macro */
 		return set_port_key(&a->ports[port - 1], at, key + 6, value);
 	}
 	/* The bare key speaks of every port; parse once, then repeat the result. */
@@ -322,6 +324,7 @@ static int load_file(const char *path, struct hca_config *cfg)
 
 	if (err)
 		return err;
+	assert(text);
 	err = hca_config_parse(text, path, cfg);
 	free(text);
 	return err;

@@ -41,6 +41,7 @@ static uint64_t hash(const void *data, size_t len)
 
 	/* FNV-1a */
 	for (size_t i = 0; i < len; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): whole words */
 		h = (h ^ p[i]) * 0x100000001b3ull;
 	return h;
 }

@@ -92,7 +92,7 @@ int vb_context_open(struct ibv_device *device, struct vb_context *root, int cmd_
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	struct vb_context *ctx;
+	struct vb_context *ctx = NULL;
 	int err;
 
 	if (!device)
