@@ -12,7 +12,7 @@
  *   16-bit number, and that is the id. So 16 of the 32 bits still protect, besides the UDP
  *   checksum. With IPv6 all 32 do.
  *
- * No state but tables that are filled before main(); any thread.
+ * No state but tables that are filled at first use; any thread.
  */
 #ifndef ROCE_ICRC_H
 #define ROCE_ICRC_H
@@ -40,7 +40,10 @@ uint32_t roce_icrc_compute(const struct roce_icrc_flow *flow, const uint8_t *pac
 /* How an ICRC changes when the id goes from 0 to `id`; `len` as above. */
 uint32_t roce_icrc_id_term(size_t len, uint16_t id);
 
-/* `len` includes the ICRC. True when it is right; *id is then the IPv4 id (0 with IPv6). */
+/*
+ * `len` includes the ICRC. True when it is right. *id comes in as a guess, which only saves time,
+ * and goes out as the IPv4 id (0 with IPv6; undefined on false).
+ */
 bool roce_icrc_check(const struct roce_icrc_flow *flow, const uint8_t *packet, size_t len,
 		     uint16_t *id);
 

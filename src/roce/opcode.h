@@ -63,7 +63,7 @@ enum roce_payload_rule {
 #define ROCE_MIN_PACKET (ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
 
 struct roce_opcode_info {
-	const char *name; /* as Wireshark writes it, e.g. "RC SEND_ONLY"; NULL: no such opcode */
+	const char *name; /* e.g. "RC SEND_ONLY"; NULL: no such opcode */
 	uint8_t headers;  /* enum roce_header */
 	uint8_t length;   /* of all headers, BTH included */
 	uint8_t place;    /* enum roce_place */

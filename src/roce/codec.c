@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Byte offsets, from IBTA volume 1, chapter 9. All numbers are big-endian.
+ *
+ *	BTH        0 opcode  1 SE|M|pad:2|TVer:4  2-3 P_Key  4 FECN|BECN|0:6  5-7 QP
+ *	           8 A|0:7   9-11 PSN
+ *	DETH       0-3 Q_Key  4 0  5-7 source QP
+ *	XRCETH     0 0  1-3 XRC SRQ
+ *	RETH       0-7 address  8-11 R_Key  12-15 length
+ *	AtomicETH  0-7 address  8-11 R_Key  12-19 swap or add  20-27 compare
+ *	AETH       0 syndrome  1-3 MSN
+ *	AtomicAck  0-7 original value
+ *	ImmDt, IETH  0-3
+ */
+#include "roce/codec.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include "util/api.h"
+
+enum {
+	BTH_SE = 0x80,
+	BTH_MIGREQ = 0x40,
+	BTH_PAD_SHIFT = 4,
+	BTH_TVER = 0x0f,
+	BTH_FECN = 0x80,
+	BTH_BECN = 0x40,
+	BTH_ACKREQ = 0x80,
+};
+
+_Static_assert(offsetof(struct roce_pkt, rdma.srqn) == offsetof(struct roce_pkt, atomic.srqn),
+	       "the SRQ number has one place, whatever else the packet carries");
+
+static inline void put16(uint8_t *to, uint16_t v)
+{
+	v = htobe16(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static inline void put32(uint8_t *to, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static inline void put64(uint8_t *to, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static inline uint16_t get16(const uint8_t *from)
+{
+	uint16_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return be16toh(v);
+}
+
+static inline uint32_t get32(const uint8_t *from)
+{
+	uint32_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return be32toh(v);
+}
+
+static inline uint64_t get64(const uint8_t *from)
+{
+	uint64_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return be64toh(v);
+}
+
+const char *roce_drop_name(enum roce_drop why)
+{
+	static const char *const names[] = {
+		[ROCE_OK] = "none",
+		[ROCE_DROP_SHORT] = "shorter than BTH and ICRC",
+		[ROCE_DROP_LENGTH] = "bad length",
+		[ROCE_DROP_VERSION] = "unknown transport version",
+		[ROCE_DROP_OPCODE] = "unknown opcode",
+		[ROCE_DROP_HEADER] = "incomplete headers",
+		[ROCE_DROP_PAD] = "bad pad count",
+		[ROCE_DROP_PAYLOAD] = "payload of a length that the opcode forbids",
+		[ROCE_DROP_ICRC] = "bad ICRC",
+		[ROCE_DROP_TRUNCATED] = "longer than any packet",
+		[ROCE_DROP_PROBE] = "steering probe",
+		[ROCE_DROP_FAULT] = "fault injection",
+	};
+
+	_Static_assert(array_size(names) == ROCE_DROP_COUNT, "every reason has a name");
+	return (unsigned int)why < ROCE_DROP_COUNT ? names[why] : "?";
+}
+
+static void encode_bth(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
+{
+	uint8_t flags = pkt->flags;
+
+	out[0] = pkt->op;
+	out[1] = (flags & ROCE_PKT_SOLICITED ? BTH_SE : 0) |
+		 (flags & ROCE_PKT_MIGREQ ? BTH_MIGREQ : 0) | roce_pad(pkt->len) << BTH_PAD_SHIFT;
+	put16(out + 2, pkey);
+	put32(out + 4, pkt->dqpn & 0xffffff);
+	out[4] = (flags & ROCE_PKT_FECN ? BTH_FECN : 0) | (flags & ROCE_PKT_BECN ? BTH_BECN : 0);
+	put32(out + 8, pkt->psn & PSN_MASK);
+	out[8] = flags & ROCE_PKT_ACK_REQ ? BTH_ACKREQ : 0;
+}
+
+size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
+{
+	const struct roce_opcode_info *info = roce_opcode_find(pkt->op);
+	uint8_t *p = out + ROCE_BTH_BYTES;
+	uint32_t headers;
+
+	assert(info && roce_payload_allowed(info->payload, pkt->len));
+	headers = info->headers;
+	encode_bth(pkt, pkey, out);
+	if (!headers)
+		return ROCE_BTH_BYTES;
+	if (headers & ROCE_HDR_DETH) {
+		put32(p, pkt->ud.qkey);
+		put32(p + 4, pkt->sqpn & 0xffffff);
+		p += ROCE_DETH_BYTES;
+	}
+	if (headers & ROCE_HDR_XRCETH) {
+		put32(p, pkt->rdma.srqn & 0xffffff);
+		p += ROCE_XRCETH_BYTES;
+	}
+	if (headers & ROCE_HDR_RETH) {
+		put64(p, pkt->rdma.va);
+		put32(p + 8, pkt->rdma.rkey);
+		put32(p + 12, pkt->rdma.dma_len);
+		p += ROCE_RETH_BYTES;
+	}
+	if (headers & ROCE_HDR_ATOMICETH) {
+		put64(p, pkt->atomic.va);
+		put32(p + 8, pkt->atomic.rkey);
+		put64(p + 12, pkt->atomic.swap);
+		put64(p + 20, pkt->atomic.compare);
+		p += ROCE_ATOMICETH_BYTES;
+	}
+	if (headers & ROCE_HDR_AETH) {
+		put32(p, pkt->ack.syndrome << 24 | (pkt->ack.msn & 0xffffff));
+		p += ROCE_AETH_BYTES;
+	}
+	if (headers & ROCE_HDR_ATOMICACKETH) {
+		put64(p, pkt->ack.orig);
+		p += ROCE_ATOMICACKETH_BYTES;
+	}
+	if (headers & ROCE_HDR_IMMDT) {
+		memcpy(p, &pkt->imm, ROCE_IMMDT_BYTES);
+		p += ROCE_IMMDT_BYTES;
+	}
+	if (headers & ROCE_HDR_IETH) {
+		put32(p, pkt->imm);
+		p += ROCE_IETH_BYTES;
+	}
+	assert(p == out + info->length);
+	return p - out;
+}
+
+static void decode_bth(const uint8_t *data, struct roce_pkt *out)
+{
+	out->op = data[0];
+	out->flags = (data[1] & BTH_SE ? ROCE_PKT_SOLICITED : 0) |
+		     (data[1] & BTH_MIGREQ ? ROCE_PKT_MIGREQ : 0) |
+		     (data[4] & BTH_FECN ? ROCE_PKT_FECN : 0) |
+		     (data[4] & BTH_BECN ? ROCE_PKT_BECN : 0) |
+		     (data[8] & BTH_ACKREQ ? ROCE_PKT_ACK_REQ : 0);
+	out->dqpn = get32(data + 4) & 0xffffff;
+	out->psn = get32(data + 8) & PSN_MASK;
+}
+
+/* The headers are known to be complete. */
+static void decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
+{
+	if (headers & ROCE_HDR_DETH) {
+		out->ud.qkey = get32(p);
+		out->sqpn = get32(p + 4) & 0xffffff;
+		p += ROCE_DETH_BYTES;
+	}
+	if (headers & ROCE_HDR_XRCETH) {
+		out->rdma.srqn = get32(p) & 0xffffff;
+		p += ROCE_XRCETH_BYTES;
+	}
+	if (headers & ROCE_HDR_RETH) {
+		out->rdma.va = get64(p);
+		out->rdma.rkey = get32(p + 8);
+		out->rdma.dma_len = get32(p + 12);
+		p += ROCE_RETH_BYTES;
+	}
+	if (headers & ROCE_HDR_ATOMICETH) {
+		out->atomic.va = get64(p);
+		out->atomic.rkey = get32(p + 8);
+		out->atomic.swap = get64(p + 12);
+		out->atomic.compare = get64(p + 20);
+		p += ROCE_ATOMICETH_BYTES;
+	}
+	if (headers & ROCE_HDR_AETH) {
+		out->ack.syndrome = p[0];
+		out->ack.msn = get32(p) & 0xffffff;
+		p += ROCE_AETH_BYTES;
+	}
+	if (headers & ROCE_HDR_ATOMICACKETH) {
+		out->ack.orig = get64(p);
+		p += ROCE_ATOMICACKETH_BYTES;
+	}
+	if (headers & ROCE_HDR_IMMDT)
+		memcpy(&out->imm, p, ROCE_IMMDT_BYTES);
+	if (headers & ROCE_HDR_IETH)
+		out->imm = get32(p);
+}
+
+enum roce_drop roce_decode(const uint8_t *data, size_t len, struct roce_pkt *out,
+			   struct roce_payload *payload)
+{
+	const struct roce_opcode_info *info;
+	uint32_t pad, rest;
+
+	if (len < ROCE_MIN_PACKET)
+		return ROCE_DROP_SHORT;
+	if (len > ROCE_MAX_PACKET || len & 3)
+		return ROCE_DROP_LENGTH;
+	if (data[1] & BTH_TVER)
+		return ROCE_DROP_VERSION;
+	info = roce_opcode_find(data[0]);
+	if (!info)
+		return ROCE_DROP_OPCODE;
+	if (len < (size_t)info->length + ROCE_ICRC_BYTES)
+		return ROCE_DROP_HEADER;
+	rest = len - info->length - ROCE_ICRC_BYTES;
+	pad = data[1] >> BTH_PAD_SHIFT & 3;
+	/* The length is a multiple of four, so any payload that is there is longer than its pad. */
+	if (pad && !rest)
+		return ROCE_DROP_PAD;
+	if (!roce_payload_allowed(info->payload, rest - pad))
+		return ROCE_DROP_PAYLOAD;
+
+	memset(out, 0, sizeof(*out));
+	decode_bth(data, out);
+	decode_headers(data + ROCE_BTH_BYTES, info->headers, out);
+	out->len = rest - pad;
+	*payload = (struct roce_payload){
+		.data = data + info->length,
+		.len = rest - pad,
+		.pad = pad,
+		.pkey = get16(data + 2),
+	};
+	return ROCE_OK;
+}
