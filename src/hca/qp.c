@@ -161,6 +161,7 @@ void qp_fail_send(struct qp *qp)
 int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 {
 	struct qp *qp;
+	bool wait;
 	int err = hca_ctx_take(init->ctx, HCA_KIND_QP);
 
 	if (err)
@@ -203,6 +204,8 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	if (err)
 		goto free_qp;
 
+	/* The way to ourselves takes a moment to come up: begin before the first request needs it. */
+	hca_peer_find(fabric_self(), &wait);
 	qp_door_update(qp);
 	if (qp->pub.pd)
 		hca_pd_get(qp->pub.pd);

@@ -19,20 +19,23 @@
 	(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                            \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
+/* Without meaning for connected queue pairs, and taken by the real driver all the same. */
+#define NO_SELF IBV_QP_CREATE_BLOCK_SELF_MCAST_LB
+
 static const struct rules {
 	const char *name;
 	bool pd, send_cq, recv_cq, xrcd;
 	uint64_t send_ops;
 	uint32_t create_flags;
 } types[] = {
-	[IBV_QPT_RC] = { "RC", true, true, true, false, OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS,
-			 0 },
-	[IBV_QPT_UC] = { "UC", true, true, true, false, OPS_SEND | OPS_WRITE | OPS_KEYS, 0 },
-	[IBV_QPT_UD] = { "UD", true, true, true, false, OPS_SEND,
-			 IBV_QP_CREATE_BLOCK_SELF_MCAST_LB },
+	[IBV_QPT_RC] = { "RC", true, true, true, false,
+			 OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS, NO_SELF },
+	[IBV_QPT_UC] = { "UC", true, true, true, false, OPS_SEND | OPS_WRITE | OPS_KEYS, NO_SELF },
+	[IBV_QPT_UD] = { "UD", true, true, true, false, OPS_SEND, NO_SELF },
 	[IBV_QPT_RAW_PACKET] = { "raw packet", true, true, true, false,
 				 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO,
-				 IBV_QP_CREATE_SCATTER_FCS | IBV_QP_CREATE_CVLAN_STRIPPING |
+				 NO_SELF | IBV_QP_CREATE_SCATTER_FCS |
+					 IBV_QP_CREATE_CVLAN_STRIPPING |
 					 IBV_QP_CREATE_PCI_WRITE_END_PADDING },
 	[IBV_QPT_XRC_SEND] = { "XRC send", true, true, false, false,
 			       OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS, 0 },
