@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/link.h"
@@ -30,6 +31,7 @@ static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(peers_lock, FORKSAFE_OBJECT);
+static pthread_cond_t met_self = PTHREAD_COND_INITIALIZER;
 static _Atomic(struct hca_peer *) peers[FABRIC_SLOTS];
 static struct hca_segment *segment;
 static bool vm_allowed;
@@ -68,6 +70,22 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait)
 	*wait = fabric_link_state(link) != FABRIC_LINK_DEAD;
 	fabric_link_put(link);
 	return NULL;
+}
+
+void hca_host_meet_self(void)
+{
+	struct timespec until;
+	bool wait;
+
+	if (hca_peer_find(fabric_self(), &wait) || !wait)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++; /* far more than it takes; without the link, requests wait instead of us */
+	pthread_mutex_lock(&peers_lock);
+	while (!atomic_load(&peers[fabric_id_slot(fabric_self())]))
+		if (pthread_cond_timedwait(&met_self, &peers_lock, &until))
+			break;
+	pthread_mutex_unlock(&peers_lock);
 }
 
 void hca_host_for_each_peer(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
@@ -115,6 +133,8 @@ static void link_up(struct fabric_link *link)
 	pthread_mutex_lock(&peers_lock);
 	/* [H1] */
 	atomic_store_explicit(&peers[fabric_id_slot(peer->id)], peer, memory_order_release);
+	if (peer->is_self)
+		pthread_cond_broadcast(&met_self);
 	pthread_mutex_unlock(&peers_lock);
 	hca_host_wake_qps();
 }

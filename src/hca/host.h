@@ -45,6 +45,11 @@ struct hca_segment {
 /* Joins the fabric; once per process, and again in a forked child. */
 int hca_host_join(void);
 struct hca_segment *hca_host_segment(void);
+/*
+ * Waits, the first time, until the link to this process itself is up, so that requests between its
+ * own queue pairs never wait for a handshake. Not on the service thread.
+ */
+void hca_host_meet_self(void);
 
 /* ---- peers ---- */
 

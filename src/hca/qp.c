@@ -161,11 +161,11 @@ void qp_fail_send(struct qp *qp)
 int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 {
 	struct qp *qp;
-	bool wait;
 	int err = hca_ctx_take(init->ctx, HCA_KIND_QP);
 
 	if (err)
 		return err;
+	hca_host_meet_self();
 	qp = calloc(1, sizeof(*qp));
 	if (!qp) {
 		err = -ENOMEM;
@@ -204,8 +204,6 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	if (err)
 		goto free_qp;
 
-	/* The way to ourselves takes a moment to come up: begin before the first request needs it. */
-	hca_peer_find(fabric_self(), &wait);
 	qp_door_update(qp);
 	if (qp->pub.pd)
 		hca_pd_get(qp->pub.pd);
