@@ -35,9 +35,9 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 		return explain(EINVAL, "TSO headers, receive hashing and indirection tables are for "
 				       "raw packet QPs only");
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags & ~IBV_QP_CREATE_PCI_WRITE_END_PADDING)
+	    attr->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
 		return explain(EINVAL, "create_flags 0x%x: this QP type has none but 0x%x",
-			       attr->create_flags, IBV_QP_CREATE_PCI_WRITE_END_PADDING);
+			       attr->create_flags, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
 	return 0;
 }
 
@@ -124,6 +124,8 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 		.rq = { .buf = qp->rq.buf, .size = geo->rq_size, .slot_shift = geo->rq_shift,
 			.max_sge = geo->rq_max_sge },
 		.sig_all = attr->sq_sig_all,
+		.block_self_mcast = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+				    attr->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.user_index = qp->rsc.index,
 		.user = &qp->vb.qp,
 	};

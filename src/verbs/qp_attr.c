@@ -35,7 +35,10 @@ static void to_hca(const struct hca_adapter *a, const struct ibv_qp_attr *from, 
 		.rq_psn = from->rq_psn,
 		.sq_psn = from->sq_psn,
 		.dest_qpn = from->dest_qp_num,
-		.access = from->qp_access_flags,
+		/* Rights of regions that say nothing about a queue pair are common here, too. */
+		.access = from->qp_access_flags &
+			  ~(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
+			    IBV_ACCESS_OPTIONAL_RANGE),
 		.pkey_index = from->pkey_index,
 		.alt_pkey_index = from->alt_pkey_index,
 		.en_sqd_notify = from->en_sqd_async_notify,
