@@ -94,6 +94,7 @@ void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec)
 static void fire(struct hca_cq *cq)
 {
 	cq->arm = HCA_ARM_NONE;
+	cq->notified = cq->pi;
 	if (cq->channel)
 		hca_channel_post(cq->channel, cq);
 }
@@ -103,8 +104,13 @@ void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 	fabric_lock(&cq->lock);
 	if (cq->arm < arm)
 		cq->arm = arm;
-	/* Unsolicited entries that wait do not count for a solicited request. */
-	if (cq->arm == HCA_ARM_NEXT && ((cq->pi - consumer) & CI_MASK))
+	/*
+	 * An entry that came after the last event and before this request must not be missed by a
+	 * program that looked just before. Those that the last event spoke of are the program's to
+	 * fetch: it may ask again first and poll then. Unsolicited ones do not count for a solicited
+	 * request.
+	 */
+	if (cq->arm == HCA_ARM_NEXT && cq->pi != cq->notified && ((cq->pi - consumer) & CI_MASK))
 		fire(cq);
 	fabric_unlock(&cq->lock);
 }

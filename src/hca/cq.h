@@ -43,6 +43,7 @@ struct hca_cq {
 	uint32_t entry_size; /* bytes */
 	volatile uint32_t *db; /* [0] consumer index, [1] arm word, as the format has them */
 	uint32_t pi;        /* free running */
+	uint32_t notified;  /* pi at the last event */
 	enum hca_arm arm;
 	bool ignore_overrun;
 	bool failed; /* overrun: no more entries */
@@ -83,8 +84,8 @@ VB_API void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 			  void *arg);
 
 /*
- * Asks for an event. When entries from `consumer` on are already there the event comes at once, as
- * on the real adapters.
+ * Asks for an event. It comes at once when there are entries from `consumer` on that no event has
+ * spoken of yet.
  */
 VB_API void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer);
 

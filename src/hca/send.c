@@ -277,6 +277,9 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		list.count = 0; /* taken back while on its way: zeros go out */
 		return RUN_WAIT;
 	}
+	/* What we have received is acknowledged before what we say in reply. */
+	if (unlikely(qp->resp.ack_due))
+		responder_send_ack(qp);
 	fill_packet(qp, s, &pkt);
 	if (!is_read(s->op))
 		whole = s->length <= INLINE_MOST ||
