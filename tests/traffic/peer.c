@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Other processes: started before anything is opened, talked to over a socket pair.
+ */
+#include "rig.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct peer peer_start(void (*fn)(int fd))
+{
+	struct peer p;
+	int fd[2];
+
+	check_ok(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd));
+	fflush(stdout);
+	fflush(stderr);
+	p.pid = fork();
+	check(p.pid >= 0);
+	if (!p.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fd[0]);
+		fn(fd[1]);
+		exit(0);
+	}
+	close(fd[1]);
+	p.fd = fd[0];
+	return p;
+}
+
+void peer_join(struct peer *p)
+{
+	int status = 0;
+
+	close(p->fd);
+	wait_for(waitpid(p->pid, &status, WNOHANG) == p->pid);
+	if (WIFSIGNALED(status))
+		rig_fail(__FILE__, __LINE__, "a peer died of signal %d", WTERMSIG(status));
+	check_equal(WEXITSTATUS(status), 0);
+}
+
+void peer_kill(struct peer *p)
+{
+	int status;
+
+	check_ok(kill(p->pid, SIGKILL));
+	check_equal(waitpid(p->pid, &status, 0), p->pid);
+	check(WIFSIGNALED(status));
+	close(p->fd);
+}
+
+void tell(int fd, const void *what, size_t len)
+{
+	check_equal(send(fd, what, len, MSG_NOSIGNAL), len);
+}
+
+void hear(int fd, void *what, size_t len)
+{
+	for (size_t got = 0; got < len;) {
+		ssize_t n;
+
+		if (!is_readable(fd, PATIENCE_MS))
+			rig_fail(__FILE__, __LINE__, "the other process says nothing");
+		n = read(fd, (char *)what + got, len - got);
+		if (n <= 0)
+			rig_fail(__FILE__, __LINE__, "the other process is gone");
+		got += n;
+	}
+}
+
+void tell_mark(int fd, char mark)
+{
+	tell(fd, &mark, 1);
+}
+
+void hear_mark(int fd, char mark)
+{
+	char got;
+
+	hear(fd, &got, 1);
+	check_equal(got, mark);
+}
+
+void end_meet(struct end *e, int fd)
+{
+	struct address mine = end_address(e), theirs;
+
+	tell(fd, &mine, sizeof(mine));
+	hear(fd, &theirs, sizeof(theirs));
+	end_connect(e, &theirs);
+	/* Both are ready, or the first request may meet a queue pair that is not. */
+	tell_mark(fd, 'R');
+	hear_mark(fd, 'R');
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Extended reliable connections: one receiving queue pair, any shared receive queue of its domain.
+ */
+#include "rig.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#define FILE_NAME "/tmp/verbena-xrc-XXXXXX"
+
+static char file_name[64];
+static int file = -1;
+
+static void make_file(void)
+{
+	strcpy(file_name, FILE_NAME);
+	file = mkstemp(file_name);
+	check(file >= 0);
+}
+
+static struct ibv_xrcd *open_domain(struct ibv_context *ctx)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = file,
+		.oflags = O_CREAT,
+	};
+
+	return must(ibv_open_xrcd(ctx, &attr));
+}
+
+static void need_xrc(void)
+{
+	if (!(rig_attr()->device_cap_flags & IBV_DEVICE_XRC))
+		rig_skip("the adapter has no XRC");
+}
+
+static struct ibv_srq *make_srq(struct end *e, struct ibv_xrcd *xrcd)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 32, .max_sge = 2 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_PD,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = e->pd,
+		.xrcd = xrcd,
+		.cq = e->rcq,
+	};
+
+	return must(ibv_create_srq_ex(e->ctx, &attr));
+}
+
+static struct ibv_qp *make_recv_qp(struct end *e, struct ibv_xrcd *xrcd)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = xrcd,
+	};
+
+	return must(ibv_create_qp_ex(e->ctx, &attr));
+}
+
+/* An end whose queue pair is the given half of XRC. */
+static struct end *open_half(enum ibv_qp_type type, struct ibv_xrcd *xrcd)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct end *e = end_open(&o);
+
+	end_drop_qp(e);
+	e->o.type = type;
+	if (type == IBV_QPT_XRC_RECV) {
+		e->qp = make_recv_qp(e, xrcd);
+	} else {
+		struct ibv_qp_init_attr_ex attr = {
+			.qp_type = IBV_QPT_XRC_SEND,
+			.send_cq = e->scq,
+			.cap = { .max_send_wr = 32, .max_send_sge = 2 },
+			.comp_mask = IBV_QP_INIT_ATTR_PD,
+			.pd = e->pd,
+		};
+
+		e->qp = must(ibv_create_qp_ex(e->ctx, &attr));
+	}
+	return e;
+}
+
+static void post_srq(struct ibv_srq *srq, struct end *e, uint64_t id, size_t off, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf + off, len, e->mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+
+	check_ok(ibv_post_srq_recv(srq, &wr, &bad));
+}
+
+static void send_to(struct end *e, uint32_t srqn, enum ibv_wr_opcode op, uint64_t id, uint32_t len)
+{
+	struct ibv_sge sge = { (uintptr_t)e->buf, len, e->mr->lkey };
+	struct ibv_send_wr *bad, wr = { .wr_id = id,
+					.sg_list = &sge,
+					.num_sge = 1,
+					.opcode = op,
+					.send_flags = IBV_SEND_SIGNALED };
+
+	wr.qp_type.xrc.remote_srqn = srqn;
+	wr.wr.rdma.remote_addr = e->to.va;
+	wr.wr.rdma.rkey = e->to.rkey;
+	check_ok(ibv_post_send(e->qp, &wr, &bad));
+}
+
+static void a_message_names_the_receive_queue_it_is_for(void)
+{
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq[2];
+	uint32_t srqn[2];
+	struct end *a, *b;
+	struct address to_a, to_b;
+
+	need_xrc();
+	make_file();
+	xrcd = open_domain(rig_context());
+	a = open_half(IBV_QPT_XRC_SEND, xrcd);
+	b = open_half(IBV_QPT_XRC_RECV, xrcd);
+	to_a = end_address(a);
+	to_b = end_address(b);
+	end_connect(a, &to_b);
+	end_connect(b, &to_a);
+	for (int i = 0; i < 2; i++) {
+		srq[i] = make_srq(b, xrcd);
+		check_ok(ibv_get_srq_num(srq[i], &srqn[i]));
+	}
+	check(srqn[0] != srqn[1]);
+	for (unsigned int i = 0; i < 20; i++) {
+		int which = i % 3 == 0;
+		uint32_t len = 10 + i * 700;
+		struct ibv_wc wc;
+
+		post_srq(srq[which], b, i, 16384, 16384);
+		fill(a->buf, len, i);
+		send_to(a, srqn[which], IBV_WR_SEND, i, len);
+		wc = expect_ok(b->rcq, i);
+		check_equal(wc.byte_len, len);
+		check_filled(b->buf + 16384, len, i);
+		expect_ok(a->scq, i);
+	}
+	/* one-sided work goes by the domain of the receive queue that is named */
+	fill(a->buf, 3000, 99);
+	send_to(a, srqn[0], IBV_WR_RDMA_WRITE, 50, 3000);
+	expect_ok(a->scq, 50);
+	memset(a->buf, 0, 3000);
+	send_to(a, srqn[0], IBV_WR_RDMA_READ, 51, 3000);
+	expect_ok(a->scq, 51);
+	check_filled(a->buf, 3000, 99);
+	end_drop_qp(b);
+	for (int i = 0; i < 2; i++)
+		check_ok(ibv_destroy_srq(srq[i]));
+	end_close(a);
+	end_close(b);
+	check_ok(ibv_close_xrcd(xrcd));
+	unlink(file_name);
+}
+
+static void a_queue_of_another_domain_is_out_of_reach(void)
+{
+	struct ibv_xrcd *xrcd, *other;
+	struct ibv_srq *srq;
+	struct address to_a, to_b;
+	struct end *a, *b;
+	uint32_t srqn;
+
+	need_xrc();
+	make_file();
+	xrcd = open_domain(rig_context());
+	unlink(file_name);
+	make_file();
+	other = open_domain(rig_context());
+	a = open_half(IBV_QPT_XRC_SEND, xrcd);
+	b = open_half(IBV_QPT_XRC_RECV, xrcd);
+	to_a = end_address(a);
+	to_b = end_address(b);
+	end_connect(a, &to_b);
+	end_connect(b, &to_a);
+	srq = make_srq(b, other);
+	check_ok(ibv_get_srq_num(srq, &srqn));
+	post_srq(srq, b, 1, 0, 64);
+	send_to(a, srqn, IBV_WR_SEND, 2, 8);
+	check(wait_wc(a->scq).status != IBV_WC_SUCCESS);
+	check_empty(b->rcq);
+	end_drop_qp(b);
+	check_ok(ibv_destroy_srq(srq));
+	end_close(a);
+	end_close(b);
+	check_ok(ibv_close_xrcd(xrcd));
+	check_ok(ibv_close_xrcd(other));
+	unlink(file_name);
+}
+
+static void a_domain_in_use_is_busy(void)
+{
+	struct ibv_xrcd *xrcd;
+	struct end *e;
+
+	need_xrc();
+	make_file();
+	xrcd = open_domain(rig_context());
+	e = open_half(IBV_QPT_XRC_RECV, xrcd);
+	check_equal(ibv_close_xrcd(xrcd), EBUSY);
+	end_close(e);
+	check_ok(ibv_close_xrcd(xrcd));
+	unlink(file_name);
+}
+
+/* Two contexts of one process open the same file: one domain. */
+static void contexts_share_a_domain_by_its_file(void)
+{
+	struct ibv_context *second;
+	struct ibv_xrcd *xrcd, *same;
+	struct ibv_srq *srq;
+	struct address to_a, to_b;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct end *a, *b;
+	char *buf = pages(4096);
+	uint32_t srqn;
+
+	need_xrc();
+	make_file();
+	xrcd = open_domain(rig_context());
+	second = rig_open();
+	same = open_domain(second);
+	a = open_half(IBV_QPT_XRC_SEND, xrcd);
+	b = open_half(IBV_QPT_XRC_RECV, xrcd);
+	to_a = end_address(a);
+	to_b = end_address(b);
+	end_connect(a, &to_b);
+	end_connect(b, &to_a);
+	pd = must(ibv_alloc_pd(second));
+	cq = must(ibv_create_cq(second, 16, NULL, NULL, 0));
+	mr = must(ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE));
+	{
+		struct end there = { .ctx = second, .pd = pd, .rcq = cq, .buf = buf, .mr = mr };
+
+		srq = make_srq(&there, same);
+		check_ok(ibv_get_srq_num(srq, &srqn));
+		post_srq(srq, &there, 1, 0, 64);
+	}
+	fill(a->buf, 50, 4);
+	send_to(a, srqn, IBV_WR_SEND, 2, 50);
+	expect_ok(a->scq, 2);
+	check_equal(expect_ok(cq, 1).byte_len, 50);
+	check_filled(buf, 50, 4);
+	end_drop_qp(b);
+	check_ok(ibv_destroy_srq(srq));
+	check_ok(ibv_dereg_mr(mr));
+	check_ok(ibv_destroy_cq(cq));
+	check_ok(ibv_dealloc_pd(pd));
+	check_ok(ibv_close_xrcd(same));
+	check_ok(ibv_close_device(second));
+	end_close(a);
+	end_close(b);
+	check_ok(ibv_close_xrcd(xrcd));
+	unlink(file_name);
+}
+
+/* ---- two processes: a sender, and a receiver with its queue ---- */
+
+static void receiver(int fd)
+{
+	struct address mine, theirs;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	struct end *e;
+
+	need_xrc();
+	xrcd = open_domain(rig_context());
+	e = open_half(IBV_QPT_XRC_RECV, xrcd);
+	srq = make_srq(e, xrcd);
+	mine = end_address(e);
+	check_ok(ibv_get_srq_num(srq, &mine.srqn));
+	tell(fd, &mine, sizeof(mine));
+	hear(fd, &theirs, sizeof(theirs));
+	end_connect(e, &theirs);
+	for (unsigned int i = 0; i < 20; i++)
+		post_srq(srq, e, i, i * 2048, 2048);
+	tell_mark(fd, 'p');
+	for (unsigned int i = 0; i < 20; i++) {
+		check_equal(expect_ok(e->rcq, i).byte_len, 100 * i);
+		check_filled(e->buf + i * 2048, 100 * i, i);
+	}
+	hear_mark(fd, 'E');
+	end_drop_qp(e);
+	check_ok(ibv_destroy_srq(srq));
+	end_close(e);
+	check_ok(ibv_close_xrcd(xrcd));
+}
+
+static void messages_cross_processes(void)
+{
+	struct address mine, theirs;
+	struct peer peer;
+	struct end *e;
+
+	make_file();
+	peer = peer_start(receiver);
+	need_xrc();
+	e = open_half(IBV_QPT_XRC_SEND, NULL);
+	mine = end_address(e);
+	hear(peer.fd, &theirs, sizeof(theirs));
+	end_connect(e, &theirs);
+	tell(peer.fd, &mine, sizeof(mine));
+	hear_mark(peer.fd, 'p');
+	for (unsigned int i = 0; i < 20; i++) {
+		fill(e->buf, 100 * i, i);
+		send_to(e, theirs.srqn, IBV_WR_SEND, i, 100 * i);
+		expect_ok(e->scq, i);
+	}
+	tell_mark(peer.fd, 'E');
+	end_close(e);
+	peer_join(&peer);
+	unlink(file_name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_message_names_the_receive_queue_it_is_for),
+		TEST(a_queue_of_another_domain_is_out_of_reach),
+		TEST(a_domain_in_use_is_busy),
+		TEST(contexts_share_a_domain_by_its_file),
+		TEST(messages_cross_processes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
