@@ -90,10 +90,16 @@ static void fail_request(struct qp *qp, const struct hca_send *s, enum hca_statu
 	qp_fail_send(qp);
 }
 
+/*
+ * Windows change when all before is done. Not earlier: should one of those have to be sent again,
+ * what follows it is run again, too, and these may run only once.
+ */
 static enum run_result run_local(struct qp *qp, struct hca_send *s)
 {
 	int err = 0;
 
+	if (s->op != HCA_OP_NOP && !window_empty(&qp->req))
+		return RUN_WAIT;
 	if (s->op == HCA_OP_LOCAL_INV) {
 		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
 	} else if (s->op == HCA_OP_BIND_MW) {
@@ -104,8 +110,6 @@ static enum run_result run_local(struct qp *qp, struct hca_send *s)
 		finish_local(qp, s);
 		return RUN_ON;
 	}
-	if (!window_empty(&qp->req))
-		return RUN_WAIT;
 	fail_request(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
 	return RUN_STOP;
 }
