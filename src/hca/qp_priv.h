@@ -31,6 +31,7 @@ struct req_slot {
 struct requester {
 	uint32_t producer; /* as the last doorbell said */
 	uint32_t next;     /* slot of the first request that is not wholly sent */
+	uint32_t begun;    /* while `again`: behind the last request that was sent before */
 	uint32_t psn;      /* of the next packet */
 	uint32_t first_psn; /* when the QP went to RTS */
 	struct req_slot *window;
@@ -39,6 +40,7 @@ struct requester {
 	uint32_t sent;       /* bytes of the request at `next` that went out already */
 	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
 	bool greeted;        /* the other end knows that we have begun */
+	bool again;          /* requests from `next` to `begun` are sent once more */
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
 	uint8_t rnr_retries;

@@ -210,10 +210,16 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	return run_connected(qp, s);
 }
 
+/* Something at or behind `next` was sent before, and is to be sent again. */
+static bool has_begun(const struct requester *r)
+{
+	return r->partial || (r->again && (int32_t)(r->begun - r->next) > 0);
+}
+
 static bool may_send(const struct qp *qp)
 {
 	return qp->pub.state == HCA_QPS_RTS ||
-	       (qp->pub.state == HCA_QPS_SQD && qp->req.partial);
+	       (qp->pub.state == HCA_QPS_SQD && has_begun(&qp->req));
 }
 
 void requester_run(struct qp *qp)
@@ -229,6 +235,8 @@ void requester_run(struct qp *qp)
 		if (run_one(qp, &s) != RUN_ON)
 			break;
 	}
+	if (unlikely(r->again))
+		r->again = has_begun(r);
 	if (unlikely(qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_SQE))
 		requester_flush(qp);
 	if (unlikely(qp->pub.state == HCA_QPS_SQD))
@@ -285,9 +293,14 @@ void requester_flush(struct qp *qp)
 void requester_rewind(struct qp *qp)
 {
 	struct requester *r = &qp->req;
+	uint32_t end;
 
 	if (window_empty(r))
 		return;
+	end = r->next + (r->partial ? slot_at(r, r->tail - 1)->blocks : 0);
+	if (!r->again || (int32_t)(end - r->begun) > 0)
+		r->begun = end;
+	r->again = true;
 	r->next = slot_at(r, r->head)->index;
 	r->psn = slot_at(r, r->head)->first_psn;
 	r->tail = r->head;
@@ -298,7 +311,7 @@ void requester_rewind(struct qp *qp)
 
 void requester_check_drained(struct qp *qp)
 {
-	if (!window_empty(&qp->req) || qp->drained_told)
+	if (!window_empty(&qp->req) || has_begun(&qp->req) || qp->drained_told)
 		return;
 	qp->drained_told = true;
 	qp->attr.sq_draining = 0;
