@@ -490,6 +490,15 @@ static const struct fabric_config config = {
 	.forked = forked,
 };
 
+/* The link to ourselves takes a moment to come up: ask for it before anybody waits for it. */
+static void greet_self(void)
+{
+	struct fabric_link *link = fabric_link_get(fabric_self());
+
+	if (link)
+		fabric_link_put(link);
+}
+
 int hca_host_join(void)
 {
 	const char *vm = getenv("VERBENA_VM");
@@ -502,6 +511,7 @@ int hca_host_join(void)
 		if (!err) {
 			segment = fabric_segment_self();
 			forksafe_arm();
+			greet_self();
 		} else
 			explain(-err, "this process cannot join the host's fabric: %s",
 				strerror(-err));

@@ -315,10 +315,6 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	const struct hca_limits *l = &a->limits;
 	unsigned int port = mask & HCA_QPM_PORT ? at->port : qp->attr.port;
-	const uint32_t remote = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE |
-				HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC |
-				HCA_ACCESS_MW_BIND | HCA_ACCESS_FLUSH_GLOBAL |
-				HCA_ACCESS_FLUSH_PERSISTENT | HCA_ACCESS_RELAXED;
 	int err = 0;
 
 	if ((mask & HCA_QPM_PORT) && (at->port < 1 || at->port > a->port_count))
@@ -330,8 +326,6 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 	if ((mask & HCA_QPM_PATH_MTU) && (at->path_mtu < 1 || at->path_mtu > 5))
 		return explain(EINVAL, "path MTU %u is none of IBV_MTU_256 to IBV_MTU_4096",
 			       at->path_mtu);
-	if ((mask & HCA_QPM_ACCESS) && (at->access & ~remote))
-		return explain(EINVAL, "access flags 0x%x make no sense for a queue pair", at->access);
 	if ((mask & HCA_QPM_PATH_MIG_STATE) && at->path_mig_state > 2)
 		return explain(EINVAL, "path migration state %u is unknown", at->path_mig_state);
 	err = err ? err : check_range(mask, HCA_QPM_TIMEOUT, at->timeout, 31, "timeout");
