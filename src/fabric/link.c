@@ -529,15 +529,24 @@ void fabric_links_fork_parent(void)
 /* Whoever still has a reference finds a DEAD link without rings. */
 void fabric_links_fork_child(void)
 {
-	for (struct fabric_link *link = all.first; link; link = link->cold->all_next) {
+	struct fabric_link *link, *next;
+
+	memset(table.by_slot, 0, sizeof(table.by_slot));
+	fabric_unlock(&all.lock);
+	pthread_mutex_unlock(&table.lock);
+	/* What was retired goes first; no put below then frees a link other than its own. */
+	fabric_epoch_reclaim();
+	for (link = all.first; link; link = next) {
+		bool had_place = fabric_link_state(link) != FABRIC_LINK_DEAD;
+
+		next = link->cold->all_next;
 		atomic_store(&link->state, FABRIC_LINK_DEAD);
 		fabric_tx_none(&link->tx);
 		fabric_rx_none(&link->rx);
 		fabric_unlock(&link->tx_lock);
 		fabric_unlock(&link->rx_lock);
 		let_go(link);
+		if (had_place)
+			fabric_link_put(link);
 	}
-	memset(table.by_slot, 0, sizeof(table.by_slot));
-	fabric_unlock(&all.lock);
-	pthread_mutex_unlock(&table.lock);
 }

@@ -53,10 +53,14 @@ void fabric_poll_init(struct fabric_page *page, unsigned int (*drain)(struct fab
 	atomic_store(&fabric_poll.page, page);
 }
 
+/* Nobody polls. Only in the child of a fork are there still links in the set. */
 void fabric_poll_fini(void)
 {
+	struct fabric_poll_set *set = atomic_exchange(&fabric_poll.set, &no_links);
+
 	atomic_store(&fabric_poll.page, &no_page);
-	atomic_store(&fabric_poll.set, &no_links);
+	if (set != &no_links)
+		free(set);
 }
 
 /* ---- the set ---- */

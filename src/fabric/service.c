@@ -427,7 +427,14 @@ close_all:
 
 static void forget(void)
 {
+	struct work *work;
+
 	close_fds();
+	while ((work = service.first)) {
+		service.first = work->next;
+		free(work);
+	}
+	service.last = &service.first;
 	free(service.watches);
 	service.watches = NULL;
 	service.watch_count = 0;
@@ -468,8 +475,6 @@ void fabric_service_fork_child(void)
 {
 	fabric_unlock(&service.timer_lock);
 	atomic_store(&service.running, false);
-	service.first = NULL;
-	service.last = &service.first;
 	forget();
 	pthread_cond_init(&service.idle, NULL);
 	pthread_mutex_unlock(&service.lock);
