@@ -309,11 +309,12 @@ static void on_link_socket(void *arg, uint32_t events)
 
 static socklen_t socket_name(const uint8_t *token, struct sockaddr_un *name)
 {
-	char *out = name->sun_path + 1;
+	char *out;
 	int n;
 
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
+	out = name->sun_path + 1;
 	n = snprintf(out, sizeof(name->sun_path) - 1, "verbena-");
 	for (int i = 0; i < FABRIC_TOKEN_BYTES; i++)
 		n += snprintf(out + n, sizeof(name->sun_path) - 1 - (size_t)n, "%02x", token[i]);

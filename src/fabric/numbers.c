@@ -110,7 +110,7 @@ static bool find_lid(struct dir_file *dir, const char *key, uint32_t *at)
 		/* [N1] pairs with add_lid(): the key before its mark */
 		if (!atomic_load_explicit(&dir->lid[i].used, memory_order_acquire))
 			break;
-		if (strncmp(dir->lid[i].key, key, sizeof(dir->lid[i].key)))
+		if (strncmp(dir->lid[i].key, key, sizeof(dir->lid[i].key)) != 0)
 			continue;
 		*at = i;
 		return true;

@@ -83,7 +83,7 @@ static void replace_set(struct fabric_poll_set *set)
 static struct fabric_poll_set *copy_set(uint32_t room)
 {
 	struct fabric_poll_set *old = atomic_load_explicit(&fabric_poll.set, memory_order_relaxed);
-	struct fabric_poll_set *set = malloc(sizeof(*set) + room * sizeof(set->link[0]));
+	struct fabric_poll_set *set = malloc(sizeof(*set) + room * sizeof(struct fabric_link *));
 
 	if (!set)
 		return NULL;

@@ -43,7 +43,7 @@ static int map(int fd, uint64_t size, void **out)
 	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
 	if (base == MAP_FAILED)
-		return explain(errno, "a segment of %llu MiB does not fit the address space: %s",
+		return explain(ENOMEM, "a segment of %llu MiB does not fit the address space: %s",
 			       (unsigned long long)(size >> 20), strerror(errno));
 	*out = base;
 	return 0;
