@@ -18,8 +18,9 @@ static const char *file_path(void)
 	static char path[128];
 	struct stat st;
 
-	assert_int_equal(stat("/proc/self/ns/net", &st), 0);
-	snprintf(path, sizeof(path), "%s/host-%llu", peer_dir, (unsigned long long)st.st_ino);
+	must(stat("/proc/self/ns/net", &st) == 0, "stat");
+	snprintf(path, sizeof(path), "%s/host-%llu", getenv("VERBENA_DIR"),
+		 (unsigned long long)st.st_ino);
 	return path;
 }
 
@@ -155,6 +156,7 @@ static int role_comings(void)
 	for (int i = 0; i < 300; i++) {
 		must(!fabric_init(record_config()), "init");
 		must(fabric_process_alive(fabric_self()), "alive");
+		must(!access(file_path(), F_OK), "in a file that is gone");
 		fabric_fini();
 	}
 	return 0;
