@@ -11,7 +11,8 @@
  *
  * What a program can notice:
  * - Where userfaultfd only knows user mode (no privilege), a system call of another thread that
- *   writes to a page at the very moment it moves fails with EFAULT.
+ *   writes to a page at the very moment it moves fails with EFAULT; so does a process_vm_writev()
+ *   of another process. Whoever tries again succeeds.
  * - Transfers of the kernel that hold the old page (O_DIRECT, pinned io_uring buffers) while it
  *   moves miss the new one; so do waiters on a process-shared futex in it.
  * - Memory must not be moved or grown with mremap() (realloc of a large block) while registered.

@@ -71,9 +71,14 @@ static int make_private(struct share_state *state, const struct share_vma *vma,
 	const struct share_seg *seg = arg;
 	uintptr_t parked = seg->park ? seg->park + (part.start - seg->start) : 0, done = part.start;
 
-	if (share_in_place(state, vma))
+	if (share_in_place(state, vma)) {
 		share_move_out(state, SHARE_ALONE, part.start, part.end, part.start, vma->prot,
 			       parked, &done);
+		/* What the program keeps from its children (MADV_DONTFORK) is not parked here. */
+		if (done < part.end)
+			share_move_out(state, SHARE_ALONE, done, part.end, done, vma->prot, 0,
+				       &done);
+	}
 	if (parked && done < part.end)
 		share_sys_munmap(parked + (done - part.start), part.end - done);
 	return 0;

@@ -329,6 +329,9 @@ int share_scan_next(struct share_scan *scan, uintptr_t *start, uintptr_t *end)
 
 /* ---- threads ---- */
 
+#define OWN_FRAMES 8192u  /* of share's functions, above the innermost */
+#define BELOW      65536u /* what they may call */
+
 unsigned int share_threads_count(void)
 {
 	struct stat st;
@@ -393,7 +396,9 @@ bool share_threads_live_in(struct share_state *state, const struct share_vma *vm
 	int fd;
 
 	/* Wherever our own frames are (coroutines live in heaps): we write there. */
-	if ((r.start < sp + 65536 && r.end > sp - 65536) || !block_measure(&block))
+	if (sp >= vma->start && sp < vma->end && r.start < sp + OWN_FRAMES && r.end > sp - BELOW)
+		return true;
+	if (!block_measure(&block))
 		return true;
 	fd = share_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)

@@ -16,23 +16,24 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabric/share_priv.h"
 
-#define CHUNK        (4u << 20)
-#define CHUNK_USER   (512u << 10)
-#define POPULATE_MAX (16u << 20)
-#define PARK_BIT     (1ull << 45)
+#define CHUNK      (4u << 20)
+#define CHUNK_USER (512u << 10)
+#define WINDOW     1024u /* pages */
+#define PARK_BIT   (1ull << 45)
 
 /* Newer than the headers of some distributions. */
-#define ADVICE_POPULATE_READ   22
-#define ADVICE_POPULATE_WRITE  23
-#define ADVICE_DONTNEED_LOCKED 24
-#define REMAP_MOVE             (MREMAP_MAYMOVE | MREMAP_FIXED)
-#define REMAP_LEAVE_EMPTY      (REMAP_MOVE | 4)
+#define ADVICE_POPULATE_READ  22
+#define ADVICE_POPULATE_WRITE 23
+#define ADVICE_COLD           20
+#define REMAP_MOVE            (MREMAP_MAYMOVE | MREMAP_FIXED)
+#define REMAP_LEAVE_EMPTY     (REMAP_MOVE | 4)
 
 int share_move_begin_in(struct share_state *state, enum share_method *method)
 {
@@ -70,24 +71,81 @@ void share_move_end(struct share_state *state, enum share_method method)
 
 /* ---- stretches of the memfd that hold something ---- */
 
-/* 1 and the first such stretch in [from, to), or 0. */
-static int next_data(const struct share_state *state, uint64_t from, uint64_t to, uint64_t *start,
-		     uint64_t *end)
-{
-	int64_t data = share_sys_lseek(state->fd, from, SEEK_DATA), hole;
+/*
+ * The file finds the next page that holds something at once, but the end of a stretch only by
+ * walking it, however long. So ends come from mincore(), a window at a time; what it does not see
+ * (pages that are swapped out) the file shows one by one.
+ */
+struct data {
+	struct share_state *state;
+	uintptr_t start; /* where the file is mapped from `offset` on */
+	uint64_t offset;
+	uint64_t at, end;  /* what is left to look at */
+	uint64_t from, to; /* the window that is in the scratch buffer */
+};
 
-	if (data < 0 || (uint64_t)data >= to)
-		return 0;
-	hole = share_sys_lseek(state->fd, (uint64_t)data, SEEK_HOLE);
-	*start = (uint64_t)data;
-	*end = hole < 0 || (uint64_t)hole > to ? to : (uint64_t)hole;
-	return 1;
+static void data_begin(struct data *data, struct share_state *state, uintptr_t start, size_t len,
+		       uint64_t offset)
+{
+	*data = (struct data){
+		.state = state, .start = start, .offset = offset, .at = offset, .end = offset + len
+	};
+}
+
+static void data_look(struct data *data)
+{
+	size_t page = data->state->page;
+	uintptr_t addr = data->start + (data->at - data->offset);
+
+	data->from = data->at;
+	data->to = data->at + (uint64_t)WINDOW * page;
+	if (data->to > data->end)
+		data->to = data->end;
+	if (syscall(SYS_mincore, addr, data->to - data->from, data->state->scratch))
+		memset(data->state->scratch, 0, (data->to - data->from) / page);
+}
+
+/* The next stretch, in offsets of the file. */
+static bool data_next(struct data *data, uint64_t *from, uint64_t *to)
+{
+	size_t page = data->state->page;
+	const char *there = data->state->scratch;
+	int64_t first;
+
+	if (data->at >= data->end)
+		return false;
+	first = share_sys_lseek(data->state->fd, data->at, SEEK_DATA);
+	if (first < 0 || (uint64_t)first >= data->end) {
+		data->at = data->end;
+		return false;
+	}
+	data->at = *from = (uint64_t)first;
+	do {
+		if (data->at < data->from || data->at >= data->to)
+			data_look(data);
+		/* The first one holds something in any case. */
+		if (data->at != *from && !(there[(data->at - data->from) / page] & 1))
+			break;
+		data->at += page;
+	} while (data->at < data->end);
+	*to = data->at;
+	return true;
 }
 
 static void punch(const struct share_state *state, uint64_t offset, size_t len)
 {
 	if (!state->keep_file)
 		share_sys_punch(state->fd, offset, len);
+}
+
+/*
+ * Locked memory stays locked. The only way to ask without reading tables is a hint that the kernel
+ * refuses for such memory; and it forgets to count back when a locked mapping moves aside, so
+ * memory is unlocked while it moves.
+ */
+static bool is_locked(const struct share_state *state, uintptr_t start)
+{
+	return share_sys_madvise(start, state->page, ADVICE_COLD) == -EINVAL;
 }
 
 /* ---- in ---- */
@@ -125,25 +183,25 @@ static int park(uintptr_t start, size_t len, uintptr_t to)
 	return share_sys_failed(r) ? -EOPNOTSUPP : 0;
 }
 
-/* What was parked has been copied: its pages are free, the mapping stays. */
-static void empty_parked(uintptr_t parked, uintptr_t start, size_t len)
+/* Pages that were there before are there again, without a fault each. */
+static void populate(struct share_scan *scan, uintptr_t start, size_t len, uintptr_t parked)
 {
-	if (share_sys_madvise(parked, len, MADV_DONTNEED) != -EINVAL)
-		return;
-	/* Locked memory stays so. */
-	share_sys_madvise(parked, len, ADVICE_DONTNEED_LOCKED);
-	syscall(SYS_mlock, start, len);
+	uintptr_t from, to;
+
+	share_scan_begin(scan, parked, parked + len);
+	while (share_scan_next(scan, &from, &to) > 0)
+		share_sys_madvise(start + (from - parked), to - from, ADVICE_POPULATE_READ);
 }
 
 static int chunk_in(struct share_state *state, enum share_method method, struct share_scan *scan,
 		    int prot, uintptr_t start, size_t len, uintptr_t parked)
 {
-	uint64_t stray, stray_end;
+	int64_t stray = share_sys_lseek(state->fd, start, SEEK_DATA);
 	uintptr_t r;
 	int err;
 
 	/* Somebody who has the file wrote where nothing was shared. */
-	if (next_data(state, start, start + len, &stray, &stray_end))
+	if (stray >= 0 && (uint64_t)stray < start + len)
 		punch(state, start, len);
 	if (method != SHARE_ALONE &&
 	    share_uffd_block(state, start, len, method == SHARE_BLOCK_USER))
@@ -169,7 +227,9 @@ static int chunk_in(struct share_state *state, enum share_method method, struct 
 	}
 	if (method != SHARE_ALONE)
 		share_uffd_wake(state, start, len);
-	empty_parked(parked, start, len);
+	populate(scan, start, len, parked);
+	/* It has been copied: its pages are free, the mapping stays. */
+	share_sys_madvise(parked, len, MADV_DONTNEED);
 	return 0;
 unpark:
 	share_sys_mremap(parked, len, REMAP_MOVE, start);
@@ -216,27 +276,22 @@ static uintptr_t chunk_end_in(struct share_scan *scan, uintptr_t start, uintptr_
 	return end;
 }
 
-/* Pages that were there before are there again, without a fault each. */
-static void populate(const struct share_state *state, uintptr_t start, uintptr_t end)
-{
-	uint64_t from, to = start;
-
-	while (next_data(state, to, end, &from, &to))
-		share_sys_madvise(from, to - from, ADVICE_POPULATE_READ);
-}
-
 int share_move_in(struct share_state *state, enum share_method method, const struct share_vma *vma,
 		  uintptr_t start, uintptr_t end, uintptr_t *done, uintptr_t *parked)
 {
 	size_t limit = method == SHARE_BLOCK_USER ? CHUNK_USER : CHUNK;
 	uintptr_t at = start, chunk;
 	struct share_scan scan;
+	bool locked;
 	int err;
 
 	*done = start;
 	*parked = reserve_parking(start, end - start);
 	if (share_sys_failed(*parked))
 		return -EOPNOTSUPP;
+	locked = is_locked(state, start);
+	if (locked)
+		syscall(SYS_munlock, start, end - start);
 	err = share_scan_open(&scan, state);
 	while (!err && at < end) {
 		chunk = chunk_end_in(&scan, at, end, limit);
@@ -247,21 +302,27 @@ int share_move_in(struct share_state *state, enum share_method method, const str
 	}
 	if (scan.fd >= 0)
 		share_scan_close(&scan);
+	if (locked)
+		syscall(SYS_mlock, start, end - start);
 	if (err)
 		share_sys_munmap(*parked + (at - start), end - at);
-	else if (end - start <= POPULATE_MAX)
-		populate(state, start, end);
 	*done = at;
 	return err;
 }
 
 /* ---- out ---- */
 
-static int copy_out(struct share_state *state, uint64_t offset, size_t len, uintptr_t to)
+static int copy_out(struct share_state *state, uintptr_t start, size_t len, uint64_t offset,
+		    uintptr_t to)
 {
-	uint64_t from, end = offset;
+	uint64_t from, end;
+	struct data data;
 
-	while (next_data(state, end, offset + len, &from, &end))
+	data_begin(&data, state, start, len, offset);
+	while (data_next(&data, &from, &end)) {
+		/* The same pages one fault at a time take twice as long. */
+		if (end - from > state->page)
+			share_sys_madvise(to + (from - offset), end - from, ADVICE_POPULATE_WRITE);
 		while (from < end) {
 			int64_t n =
 				share_sys_pread(state->fd, to + (from - offset), end - from, from);
@@ -271,6 +332,7 @@ static int copy_out(struct share_state *state, uint64_t offset, size_t len, uint
 			state->stats.bytes_out += (uint64_t)n;
 			from += (uint64_t)n;
 		}
+	}
 	return 0;
 }
 
@@ -306,11 +368,13 @@ static int switch_private(struct share_state *state, uintptr_t start, size_t len
 			  int prot, uintptr_t parked)
 {
 	uintptr_t r = share_sys_mmap(start, len, prot, MAP_PRIVATE | MAP_FIXED, state->fd, offset);
-	uint64_t from, end = offset;
+	uint64_t from, end;
+	struct data data;
 
 	if (share_sys_failed(r))
 		return -ENOMEM;
-	while (next_data(state, end, offset + len, &from, &end)) {
+	data_begin(&data, state, start, len, offset);
+	while (data_next(&data, &from, &end)) {
 		uintptr_t at = start + (from - offset);
 
 		if (share_sys_madvise(at, end - from, ADVICE_POPULATE_WRITE))
@@ -342,7 +406,7 @@ static int chunk_out(struct share_state *state, enum share_method method, uintpt
 		room = share_sys_mmap(0, len, rw, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	err = share_sys_failed(room) ? -ENOMEM : share_sys_mprotect(room, len, rw);
 	if (!err)
-		err = copy_out(state, offset, len, room);
+		err = copy_out(state, start, len, offset, room);
 	if (!err && prot != rw)
 		err = share_sys_mprotect(room, len, prot);
 	if (!err) {
@@ -363,35 +427,42 @@ static int chunk_out(struct share_state *state, enum share_method method, uintpt
 	return err;
 }
 
-static uint64_t chunk_end_out(const struct share_state *state, uint64_t offset, uint64_t end,
-			      size_t limit)
+/* How much to move at once. */
+static size_t chunk_out_len(struct share_state *state, uintptr_t start, size_t len, uint64_t offset,
+			    size_t limit)
 {
-	uint64_t from, to = offset, sum = 0;
+	uint64_t from, to;
+	struct data data;
+	size_t sum = 0;
 
-	if (end - offset <= limit)
-		return end;
-	while (next_data(state, to, end, &from, &to)) {
+	if (len <= limit)
+		return len;
+	data_begin(&data, state, start, len, offset);
+	while (data_next(&data, &from, &to)) {
 		if (sum + (to - from) >= limit)
-			return from + (limit - sum);
+			return from + (limit - sum) - offset;
 		sum += to - from;
 	}
-	return end;
+	return len;
 }
 
 int share_move_out(struct share_state *state, enum share_method method, uintptr_t start,
 		   uintptr_t end, uint64_t offset, int prot, uintptr_t parked, uintptr_t *done)
 {
 	size_t limit = method == SHARE_BLOCK_USER ? CHUNK_USER : CHUNK, moved;
+	bool locked = is_locked(state, start);
 	int err = 0;
 
 	*done = start;
 	while (!err && *done < end) {
 		uint64_t at = offset + (*done - start);
+		size_t len = chunk_out_len(state, *done, end - *done, at, limit);
 
-		err = chunk_out(state, method, *done,
-				chunk_end_out(state, at, offset + (end - start), limit) - at, at,
-				prot, parked ? parked + (*done - start) : 0, &moved);
+		err = chunk_out(state, method, *done, len, at, prot,
+				parked ? parked + (*done - start) : 0, &moved);
 		*done += moved;
 	}
+	if (locked)
+		syscall(SYS_mlock, start, *done - start);
 	return err;
 }

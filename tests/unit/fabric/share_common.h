@@ -30,6 +30,12 @@
 
 #define PAGE 4096u
 
+/* Its runtime has a thread of its own, and keeps the address space to itself. */
+static inline bool under_tsan(void)
+{
+	return !strcmp(VB_SANITIZE, "thread");
+}
+
 /* For code in a child process, where cmocka's asserts would go on with the parent's tests. */
 #define check(x)                                                                                   \
 	do {                                                                                       \
@@ -125,22 +131,24 @@ static inline void become_nobody(void)
 	check(!prctl(PR_SET_DUMPABLE, 1));
 }
 
-/* What a container does: the call, or (with nr = ioctl) this one request of it, fails from now on.
+/*
+ * What a container does, or a kernel that is out of something: from now on the call fails, always
+ * (arg < 0), or when the low half of one argument has this value.
  */
-static inline void forbid(long nr, unsigned int request, unsigned int action)
+static inline void forbid(long nr, int arg, uint32_t value, unsigned int action)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)nr, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request, 0, 1),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) +
+							   8 * (unsigned int)(arg < 0 ? 0 : arg)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, action),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog prog = { .len = 6, .filter = filter };
 
-	/* Without a request every call of that number is meant. */
-	if (!request)
+	if (arg < 0)
 		filter[3] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
 	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));

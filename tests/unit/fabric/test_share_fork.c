@@ -262,6 +262,26 @@ static void forks_amid_sharing_threads_work(void **state)
 	munmap(b, 4 * PAGE);
 }
 
+static void memory_kept_from_children_is_not_the_parents_in_the_child(void **state)
+{
+	uint8_t *p = map_anon(4 * PAGE);
+	pid_t pid;
+
+	memset(p, 5, 4 * PAGE);
+	assert_int_equal(madvise(p, 4 * PAGE, MADV_DONTFORK), 0);
+	assert_int_equal(share_range_get(p, 4 * PAGE), 0);
+	pid = fork();
+	if (!pid) {
+		check(!mappings_of_share());
+		p[0] = 6;
+		_exit(0);
+	}
+	assert_exits_well(pid);
+	assert_int_equal(p[0], 5);
+	share_range_put(p, 4 * PAGE);
+	munmap(p, 4 * PAGE);
+}
+
 /* The child dies in the middle of making its copy. */
 static void fork_a_child_that_dies(void)
 {
@@ -273,7 +293,7 @@ static void fork_a_child_that_dies(void)
 
 	memset(p, 1, n);
 	check(!share_range_get(p, n));
-	forbid(SYS_mremap, 0, SECCOMP_RET_KILL_PROCESS);
+	forbid(SYS_mremap, -1, 0, SECCOMP_RET_KILL_PROCESS);
 	begin = seconds();
 	pid = fork();
 	if (!pid)
@@ -338,6 +358,7 @@ int main(void)
 		cmocka_unit_test(heap_neighbours_are_apart_in_the_child),
 		cmocka_unit_test(children_of_children_are_apart_too),
 		cmocka_unit_test(forks_amid_sharing_threads_work),
+		cmocka_unit_test(memory_kept_from_children_is_not_the_parents_in_the_child),
 		cmocka_unit_test(a_child_that_dies_at_once_holds_nobody_up),
 		cmocka_unit_test(spawned_programs_cost_no_copy),
 		cmocka_unit_test(a_fork_leaves_no_descriptor_behind),

@@ -118,8 +118,8 @@ static void no_update_is_lost_for_an_ordinary_user(void **state)
 static void with_old_kernel(void)
 {
 	/* Neither questions about mappings nor about pages: text and tables. */
-	forbid(SYS_ioctl, 0xc0686611u, FAIL_WITH(ENOTTY));
-	forbid(SYS_ioctl, 0xc0606610u, FAIL_WITH(ENOTTY));
+	forbid(SYS_ioctl, 1, 0xc0686611u, FAIL_WITH(ENOTTY));
+	forbid(SYS_ioctl, 1, 0xc0606610u, FAIL_WITH(ENOTTY));
 	move_under_writers();
 }
 
@@ -200,9 +200,9 @@ static void system_calls_of_other_threads_lose_nothing_that_they_report(void **s
 
 static void forbid_userfaultfd(int err)
 {
-	forbid(SYS_userfaultfd, 0, FAIL_WITH(err));
+	forbid(SYS_userfaultfd, -1, 0, FAIL_WITH(err));
 	/* and its device */
-	forbid(SYS_ioctl, 0xaa00u, FAIL_WITH(EPERM));
+	forbid(SYS_ioctl, 1, 0xaa00u, FAIL_WITH(EPERM));
 }
 
 static void alone_without_userfaultfd(void)
@@ -220,6 +220,8 @@ static void alone_without_userfaultfd(void)
 
 static void one_thread_needs_no_userfaultfd(void **state)
 {
+	if (under_tsan())
+		skip();
 	in_child(alone_without_userfaultfd);
 }
 
@@ -253,6 +255,8 @@ static void two_without_userfaultfd(void)
 
 static void two_threads_without_userfaultfd_are_refused(void **state)
 {
+	if (under_tsan())
+		skip();
 	in_child(two_without_userfaultfd);
 }
 
@@ -284,7 +288,134 @@ static void out_under_writers_without_userfaultfd(void)
 
 static void the_way_out_needs_no_userfaultfd(void **state)
 {
+	if (under_tsan())
+		skip();
 	in_child(out_under_writers_without_userfaultfd);
+}
+
+/* ---- when the kernel fails half-way ---- */
+
+/* The place of the second chunk of the range, which is what fails. */
+static uint8_t *second_chunk;
+
+static void fail_copy(void)
+{
+	forbid(SYS_pwrite64, 3, (uint32_t)(uintptr_t)second_chunk, FAIL_WITH(ENOSPC));
+}
+
+static void fail_parking(void)
+{
+	forbid(SYS_mremap, 0, (uint32_t)(uintptr_t)second_chunk, FAIL_WITH(ENOMEM));
+}
+
+static void fail_mapping(void)
+{
+	forbid(SYS_mmap, 5, (uint32_t)(uintptr_t)second_chunk, FAIL_WITH(ENOMEM));
+}
+
+static void refused_half_way(void (*inject)(void), bool company, bool nobody)
+{
+	struct writer w[WRITERS];
+	unsigned int maps;
+	struct share_stats s;
+	int err;
+
+	if (nobody)
+		become_nobody();
+	memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	memset(memory, 0, PAGES * PAGE);
+	check(share_fd() >= 0);
+	second_chunk = memory + (company && nobody ? 512u << 10 : 4u << 20);
+	inject();
+	atomic_store(&stop, false);
+	for (unsigned int i = 0; company && i < WRITERS; i++) {
+		w[i] = (struct writer){ .id = i };
+		check(!pthread_create(&w[i].thread, NULL, write_all_the_time, &w[i]));
+	}
+	maps = count_maps();
+	err = share_range_get(memory, PAGES * PAGE);
+	check(err == (inject == fail_copy ? -ENOMEM : -EOPNOTSUPP));
+	share_stats(&s);
+	check(s.bytes == 0 && s.segments == 0 && s.runs == 0);
+	check(s.bytes_in > 0);
+	check(file_blocks() == 0);
+	if (company)
+		writers_stop(w);
+	else
+		check(count_maps() == maps);
+}
+
+static void failures_alone(void)
+{
+	void (*injections[])(void) = { fail_copy, fail_parking, fail_mapping };
+
+	for (unsigned int i = 0; i < 3; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			refused_half_way(injections[i], false, false);
+			_exit(0);
+		}
+		check(waitpid(pid, &status, 0) == pid && !status);
+	}
+}
+
+static void a_get_that_fails_half_way_changes_nothing(void **state)
+{
+	in_child(failures_alone);
+}
+
+static void failures_in_company(void)
+{
+	void (*injections[])(void) = { fail_copy, fail_parking, fail_mapping };
+
+	for (unsigned int i = 0; i < 6; i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid) {
+			refused_half_way(injections[i % 3], true, i >= 3);
+			_exit(0);
+		}
+		check(waitpid(pid, &status, 0) == pid && !status);
+	}
+}
+
+static void a_get_that_fails_half_way_loses_no_update(void **state)
+{
+	in_child(failures_in_company);
+}
+
+static void cannot_go_out(void)
+{
+	struct share_stats s;
+	uint8_t *p =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 4, 8 * PAGE);
+	check(!share_range_get(p, 8 * PAGE));
+	forbid(SYS_pread64, 3, (uint32_t)(uintptr_t)p, FAIL_WITH(ENOMEM));
+	share_range_put(p, 8 * PAGE);
+	/* Still there, still shared, and wanted by nobody. */
+	check(share_covers(p, 8 * PAGE));
+	p[0]++;
+	check(p[0] == 5 && p[PAGE] == 4);
+	check(!share_range_get(p + PAGE, PAGE));
+	share_range_put(p + PAGE, PAGE);
+	check(!share_covers(p + PAGE, 1));
+	check(share_covers(p, PAGE));
+	check(p[PAGE] == 4);
+	munmap(p, 8 * PAGE);
+	share_range_put(p, 8 * PAGE);
+	share_stats(&s);
+	check(s.bytes == 0);
+}
+
+static void memory_that_cannot_become_private_stays_usable(void **state)
+{
+	in_child(cannot_go_out);
 }
 
 /* ---- our own threads ---- */
@@ -339,6 +470,8 @@ static void with_own_thread(void)
 
 static void memory_moves_while_our_own_threads_rest(void **state)
 {
+	if (under_tsan())
+		skip();
 	in_child(with_own_thread);
 }
 
@@ -383,6 +516,9 @@ int main(void)
 		cmocka_unit_test(one_thread_needs_no_userfaultfd),
 		cmocka_unit_test(two_threads_without_userfaultfd_are_refused),
 		cmocka_unit_test(the_way_out_needs_no_userfaultfd),
+		cmocka_unit_test(a_get_that_fails_half_way_changes_nothing),
+		cmocka_unit_test(a_get_that_fails_half_way_loses_no_update),
+		cmocka_unit_test(memory_that_cannot_become_private_stays_usable),
 		cmocka_unit_test(memory_moves_while_our_own_threads_rest),
 		cmocka_unit_test(a_thread_of_ours_that_does_not_rest_is_not_waited_for_ever),
 	};
