@@ -322,10 +322,10 @@ static void a_process_that_stops_polling_is_served_by_its_thread(void **state)
 
 	for (int round = 0; round < 5; round++) {
 		before = fabric_counter_read(slot, FABRIC_COUNT_SERVES);
-		poll_a_while();
-		assert_int_equal(serving(), 1);
+		/* Who loses the core between two polls has stopped polling, too. */
+		until((poll_a_while(), serving() == 1));
 		until(serving() == 0);
-		until(fabric_counter_read(slot, FABRIC_COUNT_SERVES) == before + 1);
+		until(fabric_counter_read(slot, FABRIC_COUNT_SERVES) > before);
 	}
 	/* And then it sleeps. */
 	usleep(20000);
