@@ -48,7 +48,7 @@ static void a_peer_that_never_polls_answers(void **state)
 	for (uint32_t len = 0; len < 3000; len += 37)
 		ping(link, 10, len);
 	peer_tell(&peer, 0);
-	assert_true(peer_hear(&peer) >= 800);
+	assert_true(peer_hear(&peer) >= 809);
 	fabric_link_put(link);
 	assert_int_equal(peer_end(&peer), 0);
 	until(seen_downs == 1);
@@ -304,8 +304,11 @@ static void a_corrupt_header_ends_the_link_and_is_counted(void **state)
 	link = link_to(peer.id);
 	ping(link, 5, 5);
 	fabric_link_put(link);
-	peer_tell(&peer, 0);
-	word = peer_hear(&peer);
+	/* It counts a question after it answered it. */
+	do {
+		peer_tell(&peer, 0);
+		word = peer_hear(&peer);
+	} while (word < 10);
 	assert_int_equal(word, 10);
 	assert_int_equal(peer_end(&peer), 0);
 }
