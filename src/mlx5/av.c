@@ -18,9 +18,8 @@
 
 /* The static rates of the specification, as the adapter numbers them; 0 is no limit. */
 static const uint8_t rate_codes[] = {
-	[2] = 7,   [3] = 8,   [4] = 9,   [5] = 10,  [6] = 11,  [7] = 12,  [8] = 13,
-	[9] = 14,  [10] = 15, [11] = 11, [12] = 13, [13] = 15, [15] = 9,  [16] = 15,
-	[19] = 9,  [20] = 13,
+	[2] = 7,   [3] = 8,   [4] = 9,   [5] = 10,  [6] = 11, [7] = 12,  [8] = 13, [9] = 14,
+	[10] = 15, [11] = 11, [12] = 13, [13] = 15, [15] = 9, [16] = 15, [19] = 9, [20] = 13,
 };
 
 static uint8_t encode_rate(uint8_t rate)

@@ -50,7 +50,8 @@ void mlx5_context_fini(struct vb_context *vb)
 
 void mlx5_init_ah(struct vb_ah *ah)
 {
-	_Static_assert(sizeof(struct mlx5_wqe_av) <= sizeof(ah->driver), "a handle has room for it");
+	_Static_assert(sizeof(struct mlx5_wqe_av) <= sizeof(ah->driver),
+		       "a handle has room for it");
 	bool ethernet = mlx5_ctx_of(ah->ah.context)->ethernet;
 
 	mlx5_av_encode(&ah->av, ethernet, (struct mlx5_wqe_av *)ah->driver);

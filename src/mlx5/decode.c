@@ -314,8 +314,8 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 
 	out->op = opcodes[opcode].op;
 	segs = opcodes[opcode].segs;
-	out->imm = segs & SEG_KEY ? load32(&ctrl->imm) :
-				    __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
+	out->imm =
+		segs & SEG_KEY ? load32(&ctrl->imm) : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
 	c.pos = (c.pos + sizeof(*ctrl)) & c.mask;
 	c.left = ds - 1;
 	if (unlikely(segs & SEG_OTHER)) {

@@ -18,19 +18,19 @@ static void query_odp(struct ibv_device_attr_ex *attr)
 
 static void query_packets(struct ibv_device_attr_ex *attr)
 {
-	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS |
-				IBV_RAW_PACKET_CAP_IP_CSUM;
+	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING |
+				IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM;
 	attr->tso_caps.max_tso = 262144;
 	attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.max_rwq_indirection_tables = 1048576;
 	attr->rss_caps.max_rwq_indirection_table_size = 2048;
 	attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
-	attr->rss_caps.rx_hash_fields_mask =
-		IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
-		IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
-		IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP | IBV_RX_HASH_IPSEC_SPI |
-		IBV_RX_HASH_INNER;
+	attr->rss_caps.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
+					     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
+					     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
+					     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP |
+					     IBV_RX_HASH_IPSEC_SPI | IBV_RX_HASH_INNER;
 	attr->max_wq_type_rq = 8388608;
 	attr->orig_attr.max_raw_ethy_qp = 0;
 }

@@ -64,7 +64,8 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 		return explain(EINVAL, "mlx5dv_create_cq: completions are never compressed; "
 				       "mlx5dv_query_device says so");
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags)
-		return explain(EINVAL, "mlx5dv_create_cq: flags 0x%x; none is offered", attr->flags);
+		return explain(EINVAL, "mlx5dv_create_cq: flags 0x%x; none is offered",
+			       attr->flags);
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE && attr->cqe_size != 64 &&
 	    attr->cqe_size != 128)
 		return explain(EINVAL, "mlx5dv_create_cq: cqe_size %u; right is 64 or 128",
@@ -93,21 +94,22 @@ struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_in
 
 static int check_qp_attr(const struct mlx5dv_qp_init_attr *attr)
 {
-	const uint64_t known = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS |
-			       MLX5DV_QP_INIT_ATTR_MASK_DC |
-			       MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS |
-			       MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
-	const uint32_t scatter = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE |
-				 MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+	const uint64_t known =
+		MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |
+		MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+	const uint32_t scatter =
+		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
 
 	if (attr->comp_mask & ~known)
 		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%llx; 0x%llx is known",
 			       (unsigned long long)attr->comp_mask, (unsigned long long)known);
 	if (attr->comp_mask & (MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS))
-		return explain(EOPNOTSUPP, "mlx5dv_create_qp: dynamically connected QPs are not there "
-					   "yet");
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_create_qp: dynamically connected QPs are not there "
+			       "yet");
 	if (attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS && attr->send_ops_flags)
-		return explain(EOPNOTSUPP, "mlx5dv_create_qp: send_ops_flags 0x%llx are not there yet",
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_create_qp: send_ops_flags 0x%llx are not there yet",
 			       (unsigned long long)attr->send_ops_flags);
 	if (!(attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS))
 		return 0;
@@ -116,7 +118,8 @@ static int check_qp_attr(const struct mlx5dv_qp_init_attr *attr)
 		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
 			       attr->create_flags, scatter);
 	if ((attr->create_flags & scatter) == scatter)
-		return explain(EINVAL, "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
+		return explain(EINVAL,
+			       "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
 	return 0;
 }
 

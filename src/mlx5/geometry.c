@@ -56,9 +56,9 @@ static uint32_t operation_overhead(const struct ibv_qp_init_attr_ex *attr, uint6
 	uint64_t ops = attr->send_ops_flags;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
-		ops = attr->qp_type == IBV_QPT_UD || attr->qp_type == IBV_QPT_RAW_PACKET ?
-			      IBV_QP_EX_WITH_SEND :
-			      OPS_RDMA | OPS_ATOMIC | OPS_UMR;
+		ops = attr->qp_type == IBV_QPT_UD || attr->qp_type == IBV_QPT_RAW_PACKET
+			      ? IBV_QP_EX_WITH_SEND
+			      : OPS_RDMA | OPS_ATOMIC | OPS_UMR;
 	if (ops & OPS_UMR || extra_ops & EXTRA_UMR)
 		return SIZE_UMR;
 	if (ops & OPS_ATOMIC)
@@ -94,8 +94,7 @@ static int compute_sq(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops
 		return explain(EINVAL, "max_inline_data %u is more than an entry of %u bytes takes",
 			       cap->max_inline_data, MLX5_SQ_ENTRY_MAX);
 	if (cap->max_inline_data)
-		with_inline = out->overhead +
-			      align_up(INLINE_HEAD + cap->max_inline_data, MLX5_DS);
+		with_inline = out->overhead + align_up(INLINE_HEAD + cap->max_inline_data, MLX5_DS);
 	fixed = out->overhead;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
 		fixed += align_up(attr->max_tso_header, MLX5_DS);

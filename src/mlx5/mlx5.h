@@ -91,9 +91,9 @@ struct mlx5_slot {
 
 struct mlx5_sq {
 	uint8_t *buf, *end;
-	uint32_t mask; /* blocks, less one */
-	uint32_t post; /* next block, free running */
-	uint32_t head; /* requests posted */
+	uint32_t mask;         /* blocks, less one */
+	uint32_t post;         /* next block, free running */
+	uint32_t head;         /* requests posted */
 	_Atomic uint32_t tail; /* requests completed; written under the CQ's lock */
 	uint32_t max_post;
 	uint32_t max_inline;

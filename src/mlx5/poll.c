@@ -87,9 +87,8 @@ static inline bool poll_one(struct mlx5_cq *cq, struct ibv_wc *wc)
 		return true;
 	}
 	wc->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
-	wc->opcode = cqe->op_own >> 4 == MLX5_CQE_REQ_ERR ?
-			     mlx5_send_wc_opcode(cqe, taken.request) :
-			     IBV_WC_RECV;
+	wc->opcode = cqe->op_own >> 4 == MLX5_CQE_REQ_ERR ? mlx5_send_wc_opcode(cqe, taken.request)
+							  : IBV_WC_RECV;
 	return true;
 }
 

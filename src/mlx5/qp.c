@@ -12,9 +12,15 @@
 #include "mlx5/geometry.h"
 #include "mlx5/send.h"
 
+static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
+}
+
 /* Nothing that the library checks for us: what is left is what this driver has. */
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
+	uint32_t flags = IBV_QP_CREATE_PCI_WRITE_END_PADDING;
 	const uint32_t raw = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
 			     IBV_QP_INIT_ATTR_RX_HASH;
 
@@ -32,12 +38,14 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 			       attr->qp_type);
 	}
 	if (attr->comp_mask & raw)
-		return explain(EINVAL, "TSO headers, receive hashing and indirection tables are for "
-				       "raw packet QPs only");
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
+		return explain(EINVAL,
+			       "TSO headers, receive hashing and indirection tables are for "
+			       "raw packet QPs only");
+	if (attr->qp_type == IBV_QPT_UD)
+		flags |= IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	if (create_flags(attr) & ~flags)
 		return explain(EINVAL, "create_flags 0x%x: this QP type has none but 0x%x",
-			       attr->create_flags, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
+			       attr->create_flags, flags);
 	return 0;
 }
 
@@ -49,14 +57,14 @@ static bool is_bare(const struct mlx5_qp *qp)
 
 static uint16_t refused_opcodes(const struct mlx5_geometry *geo, enum ibv_qp_type type)
 {
-	uint32_t transport = type == IBV_QPT_UD	      ? sizeof(struct mlx5_wqe_datagram_seg) :
-			     type == IBV_QPT_XRC_SEND ? sizeof(struct mlx5_wqe_xrc_seg) :
-							0;
+	uint32_t transport = type == IBV_QPT_UD         ? sizeof(struct mlx5_wqe_datagram_seg)
+			     : type == IBV_QPT_XRC_SEND ? sizeof(struct mlx5_wqe_xrc_seg)
+							: 0;
 	uint16_t refused = 0;
 
 	for (int op = 0; op < MLX5_OPCODES; op++)
-		if (!mlx5_wr_opcodes[op] ||
-		    (type != IBV_QPT_UD && mlx5_operation_size(op) + transport > geo->overhead))
+		if (!mlx5_wr_opcodes[op] || (type != IBV_QPT_UD && geo->blocks &&
+					     mlx5_operation_size(op) + transport > geo->overhead))
 			refused |= 1u << op;
 	return refused;
 }
@@ -121,11 +129,12 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 		.srq = qp->srq ? qp->srq->vb.hca : NULL,
 		.format = &mlx5_format,
 		.sq = { .buf = qp->sq.buf, .size = geo->blocks, .slot_shift = MLX5_SEND_WQE_SHIFT },
-		.rq = { .buf = qp->rq.buf, .size = geo->rq_size, .slot_shift = geo->rq_shift,
+		.rq = { .buf = qp->rq.buf,
+			.size = geo->rq_size,
+			.slot_shift = geo->rq_shift,
 			.max_sge = geo->rq_max_sge },
 		.sig_all = attr->sq_sig_all,
-		.block_self_mcast = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-				    attr->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
+		.block_self_mcast = create_flags(attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
 		.user_index = qp->rsc.index,
 		.user = &qp->vb.qp,
 	};

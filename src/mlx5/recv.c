@@ -55,7 +55,8 @@ int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 	if (unlikely(__atomic_load_n(&hca->state, __ATOMIC_RELAXED) == HCA_QPS_RESET)) {
 		*bad = wr;
-		return -explain(EINVAL, "QP 0x%06x is in RESET: receives may be posted from INIT on",
+		return -explain(EINVAL,
+				"QP 0x%06x is in RESET: receives may be posted from INIT on",
 				qp->qpn);
 	}
 	fabric_lock(&qp->rq_lock);
@@ -71,8 +72,8 @@ int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 		mlx5_record_store(&qp->db[MLX5_RCV_DBR], qp->rq.head & MLX5_INDEX_MASK);
 	fabric_unlock(&qp->rq_lock);
 	/*
-	 * Whoever moves the QP to the error state first sets the state, then flushes what the record
-	 * shows; we do it the other way round, so that one of us sees the other.
+	 * Whoever moves the QP to the error state first sets the state, then flushes what the
+	 * record shows; we do it the other way round, so that one of us sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	hca_rq_doorbell(hca);

@@ -63,9 +63,9 @@ static void put_raddr(struct entry *e, uint64_t addr, uint32_t rkey)
 static void put_atomic(struct entry *e, const struct ibv_send_wr *wr)
 {
 	put_raddr(e, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey);
-	e->seg = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ?
-			 mlx5_put_atomic(e->seg, wr->wr.atomic.swap, wr->wr.atomic.compare_add) :
-			 mlx5_put_atomic(e->seg, wr->wr.atomic.compare_add, 0);
+	e->seg = wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP
+			 ? mlx5_put_atomic(e->seg, wr->wr.atomic.swap, wr->wr.atomic.compare_add)
+			 : mlx5_put_atomic(e->seg, wr->wr.atomic.compare_add, 0);
 	e->ds++;
 }
 

@@ -143,8 +143,8 @@ static inline void mlx5_sq_ring(struct mlx5_qp *qp)
 }
 
 /*
- * Segments that give a window a key, behind the control segment at ctrl: `info` with a length binds,
- * without one unbinds. 0 and the entry's whole length, or a positive errno. umr.c
+ * Segments that give a window a key, behind the control segment at ctrl: `info` with a length
+ * binds, without one unbinds. 0 and the entry's whole length, or a positive errno. umr.c
  */
 int mlx5_put_bind(struct mlx5_qp *qp, struct mlx5_wqe_ctrl_seg *ctrl, bool type2, uint32_t new_key,
 		  const struct ibv_mw_bind_info *info, uint32_t *ds);

@@ -173,9 +173,12 @@ int mlx5_create_srq(struct vb_context *vb, struct ibv_srq_init_attr_ex *attr, st
 	init.pd = to_pd(attr->pd)->hca;
 	init.format = &mlx5_format;
 	init.type = xrc ? HCA_SRQ_XRC : HCA_SRQ_BASIC;
-	init.ring = (struct hca_rq_ring){ .buf = srq->entries, .size = srq->size,
-					  .slot_shift = srq->shift, .max_sge = srq->max_sge,
-					  .signature = true, .db = srq->db };
+	init.ring = (struct hca_rq_ring){ .buf = srq->entries,
+					  .size = srq->size,
+					  .slot_shift = srq->shift,
+					  .max_sge = srq->max_sge,
+					  .signature = true,
+					  .db = srq->db };
 	if (xrc) {
 		init.cq = to_cq(attr->cq)->hca;
 		init.xrcd = to_xrcd(attr->xrcd)->number;

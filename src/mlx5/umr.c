@@ -24,8 +24,8 @@ static void put_umr(struct mlx5_wqe_umr_ctrl_seg *umr, bool type2, bool bind)
 	umr->flags = MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET | MLX5_WQE_UMR_CTRL_FLAG_INLINE;
 	if (type2) {
 		mask |= MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN;
-		umr->flags |= bind ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE :
-				     MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN;
+		umr->flags |=
+			bind ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE : MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN;
 	}
 	if (bind) {
 		mask |= MASK_BIND;

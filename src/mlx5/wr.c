@@ -9,8 +9,7 @@
  */
 #include "mlx5/send.h"
 
-#define OPS_SEND                                                                                   \
-	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV)
+#define OPS_SEND   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define OPS_WRITE  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
 #define OPS_KEY    (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
@@ -65,7 +64,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	close_entry(qp);
 	err = qp->chain.err;
 	if (unlikely(hca->state < HCA_QPS_RTS) && !err)
-		err = -explain(EINVAL, "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
+		err = -explain(EINVAL,
+			       "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
 			       qp->qpn, hca->state, HCA_QPS_RTS);
 	if (unlikely(err)) {
 		take_back(qp);
@@ -90,10 +90,11 @@ static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_
 	if (qp->chain.err)
 		return;
 	if (qp->sq.refused >> opcode & 1)
-		fail(qp, -explain(EINVAL,
-				  "QP 0x%06x: opcode %d is not among the operations that the QP was "
-				  "made for",
-				  qp->qpn, opcode));
+		fail(qp,
+		     -explain(EINVAL,
+			      "QP 0x%06x: opcode %d is not among the operations that the QP was "
+			      "made for",
+			      qp->qpn, opcode));
 	else
 		fail(qp, -explain(ENOMEM,
 				  "QP 0x%06x: the send queue is full with %u requests; poll "
@@ -267,8 +268,8 @@ static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, ui
 	if (unlikely(!length))
 		return;
 	if (unlikely(length > MLX5_DATA_SEG_MAX)) {
-		fail(qp, -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most", qp->qpn,
-				  length));
+		fail(qp, -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most",
+				  qp->qpn, length));
 		return;
 	}
 	mlx5_put_data(qp->chain.data, addr, length, lkey);

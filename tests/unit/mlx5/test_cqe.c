@@ -18,7 +18,9 @@ static void make_ring(uint32_t entry_size)
 {
 	memset(ring, 0xff, sizeof(ring));
 	memset(record, 0, sizeof(record));
-	cq = (struct hca_cq){ .buf = ring, .size = ENTRIES, .entry_size = entry_size, .db = record };
+	cq = (struct hca_cq){
+		.buf = ring, .size = ENTRIES, .entry_size = entry_size, .db = record
+	};
 }
 
 static int setup(void **state)
@@ -34,8 +36,12 @@ static struct mlx5_cqe64 *at(uint32_t pi)
 
 static void a_send_completion_repeats_the_request(void **state)
 {
-	const struct hca_cqe c = { .op = HCA_OP_READ, .qpn = 0x123, .user_index = 7,
-				   .counter = 0xbeef, .byte_len = 4096, .timestamp = 0x1122334455 };
+	const struct hca_cqe c = { .op = HCA_OP_READ,
+				   .qpn = 0x123,
+				   .user_index = 7,
+				   .counter = 0xbeef,
+				   .byte_len = 4096,
+				   .timestamp = 0x1122334455 };
 	struct mlx5_cqe64 *cqe = at(0);
 
 	mlx5_cqe_write(&cq, 0, &c);
@@ -55,10 +61,10 @@ static void each_operation_has_its_opcode(void **state)
 		enum hca_op op;
 		uint8_t opcode;
 	} ops[] = {
-		{ HCA_OP_SEND, 0x0a },      { HCA_OP_SEND_IMM, 0x0b },  { HCA_OP_SEND_INV, 0x01 },
-		{ HCA_OP_WRITE, 0x08 },     { HCA_OP_WRITE_IMM, 0x09 }, { HCA_OP_READ, 0x10 },
-		{ HCA_OP_CMP_SWAP, 0x11 },  { HCA_OP_FETCH_ADD, 0x12 }, { HCA_OP_LOCAL_INV, 0x25 },
-		{ HCA_OP_BIND_MW, 0x25 },   { HCA_OP_NOP, 0x00 },
+		{ HCA_OP_SEND, 0x0a },     { HCA_OP_SEND_IMM, 0x0b },  { HCA_OP_SEND_INV, 0x01 },
+		{ HCA_OP_WRITE, 0x08 },    { HCA_OP_WRITE_IMM, 0x09 }, { HCA_OP_READ, 0x10 },
+		{ HCA_OP_CMP_SWAP, 0x11 }, { HCA_OP_FETCH_ADD, 0x12 }, { HCA_OP_LOCAL_INV, 0x25 },
+		{ HCA_OP_BIND_MW, 0x25 },  { HCA_OP_NOP, 0x00 },
 	};
 
 	for (size_t i = 0; i < array_size(ops); i++) {
@@ -105,9 +111,13 @@ static void receive_completions_tell_what_came(void **state)
 	};
 
 	for (size_t i = 0; i < array_size(kinds); i++) {
-		const struct hca_cqe c = { .is_recv = true, .recv_kind = kinds[i].kind,
-					   .imm = kinds[i].imm, .pkey_index = 3, .qpn = 9,
-					   .op = HCA_OP_READ, .solicited = true };
+		const struct hca_cqe c = { .is_recv = true,
+					   .recv_kind = kinds[i].kind,
+					   .imm = kinds[i].imm,
+					   .pkey_index = 3,
+					   .qpn = 9,
+					   .op = HCA_OP_READ,
+					   .solicited = true };
 
 		mlx5_cqe_write(&cq, 0, &c);
 		assert_int_equal(mlx5dv_get_cqe_opcode(at(0)), kinds[i].opcode);
@@ -119,8 +129,9 @@ static void receive_completions_tell_what_came(void **state)
 
 static void datagrams_tell_where_they_came_from(void **state)
 {
-	const struct hca_cqe c = { .is_recv = true, .src_qpn = 0x801, .slid = 17, .sl = 5,
-				   .path_bits = 3, .grh = true };
+	const struct hca_cqe c = {
+		.is_recv = true, .src_qpn = 0x801, .slid = 17, .sl = 5, .path_bits = 3, .grh = true
+	};
 
 	mlx5_cqe_write(&cq, 0, &c);
 	assert_int_equal(be32toh(at(0)->flags_rqpn), 0x15000801);
@@ -130,8 +141,13 @@ static void datagrams_tell_where_they_came_from(void **state)
 
 static void roce_datagrams_tell_their_network_header(void **state)
 {
-	const struct hca_cqe c = { .is_recv = true, .src_qpn = 0x801, .grh = true, .roce = true,
-				   .roce_kind = 2, .sl = 3, .slid = 99 };
+	const struct hca_cqe c = { .is_recv = true,
+				   .src_qpn = 0x801,
+				   .grh = true,
+				   .roce = true,
+				   .roce_kind = 2,
+				   .sl = 3,
+				   .slid = 99 };
 
 	mlx5_cqe_write(&cq, 0, &c);
 	assert_int_equal(be32toh(at(0)->flags_rqpn), 0x12000801);
@@ -141,8 +157,11 @@ static void roce_datagrams_tell_their_network_header(void **state)
 
 static void errors_have_status_and_syndrome(void **state)
 {
-	struct hca_cqe c = { .status = HCA_REM_ACCESS_ERR, .vendor = 0x88, .op = HCA_OP_WRITE,
-			     .qpn = 5, .counter = 2 };
+	struct hca_cqe c = { .status = HCA_REM_ACCESS_ERR,
+			     .vendor = 0x88,
+			     .op = HCA_OP_WRITE,
+			     .qpn = 5,
+			     .counter = 2 };
 	struct mlx5_err_cqe *err = (void *)at(0);
 
 	mlx5_cqe_write(&cq, 0, &c);
@@ -159,10 +178,10 @@ static void errors_have_status_and_syndrome(void **state)
 static void every_status_survives_the_ring(void **state)
 {
 	const enum hca_status all[] = {
-		HCA_LOC_LEN_ERR, HCA_LOC_QP_OP_ERR, HCA_LOC_PROT_ERR, HCA_WR_FLUSH_ERR,
-		HCA_MW_BIND_ERR, HCA_BAD_RESP_ERR, HCA_LOC_ACCESS_ERR, HCA_REM_INV_REQ_ERR,
-		HCA_REM_ACCESS_ERR, HCA_REM_OP_ERR, HCA_RETRY_EXC_ERR, HCA_RNR_RETRY_EXC_ERR,
-		HCA_REM_ABORT_ERR, HCA_GENERAL_ERR,
+		HCA_LOC_LEN_ERR,    HCA_LOC_QP_OP_ERR, HCA_LOC_PROT_ERR,   HCA_WR_FLUSH_ERR,
+		HCA_MW_BIND_ERR,    HCA_BAD_RESP_ERR,  HCA_LOC_ACCESS_ERR, HCA_REM_INV_REQ_ERR,
+		HCA_REM_ACCESS_ERR, HCA_REM_OP_ERR,    HCA_RETRY_EXC_ERR,  HCA_RNR_RETRY_EXC_ERR,
+		HCA_REM_ABORT_ERR,  HCA_GENERAL_ERR,
 	};
 
 	for (size_t i = 0; i < array_size(all); i++) {

@@ -23,7 +23,9 @@ static int setup(void **state)
 {
 	memset(ring, 0xee, sizeof(ring));
 	memset(&out, 0xee, sizeof(out));
-	qp = (struct hca_qp){ .type = HCA_QP_RC, .qpn = QPN, .ctx = &ctx,
+	qp = (struct hca_qp){ .type = HCA_QP_RC,
+			      .qpn = QPN,
+			      .ctx = &ctx,
 			      .sq = { .buf = ring, .size = BLOCKS, .slot_shift = 6 } };
 	adapter.ports[0].link = HCA_LINK_ETHERNET;
 	return 0;
@@ -189,8 +191,14 @@ static struct hca_av sample_av(bool ethernet)
 {
 	return (struct hca_av){
 		.dgid = { { 0xfe, 0x80, [15] = 1 } },
-		.has_grh = true, .sgid_index = 3, .hop_limit = 64, .traffic_class = 0x20,
-		.flow_label = 0x12345, .dlid = ethernet ? 0 : 17, .sl = 5, .static_rate = 3,
+		.has_grh = true,
+		.sgid_index = 3,
+		.hop_limit = 64,
+		.traffic_class = 0x20,
+		.flow_label = 0x12345,
+		.dlid = ethernet ? 0 : 17,
+		.sl = 5,
+		.static_rate = 3,
 		.src_path_bits = ethernet ? 0 : 2,
 		.dmac = { 2, 3, 4, 5, 6, ethernet ? 7 : 7 },
 	};
@@ -371,10 +379,14 @@ static void opcodes_that_a_transport_lacks_are_bad(void **state)
 		enum hca_qp_type type;
 		uint8_t opcode;
 	} wrong[] = {
-		{ HCA_QP_UC, MLX5_OPCODE_RDMA_READ }, { HCA_QP_UC, MLX5_OPCODE_ATOMIC_CS },
-		{ HCA_QP_UD, MLX5_OPCODE_RDMA_WRITE }, { HCA_QP_UD, MLX5_OPCODE_SEND_INVAL },
-		{ HCA_QP_UD, MLX5_OPCODE_UMR },        { HCA_QP_RC, MLX5_OPCODE_TSO },
-		{ HCA_QP_RC, 0x7f },                   { HCA_QP_RC, 0xff },
+		{ HCA_QP_UC, MLX5_OPCODE_RDMA_READ },
+		{ HCA_QP_UC, MLX5_OPCODE_ATOMIC_CS },
+		{ HCA_QP_UD, MLX5_OPCODE_RDMA_WRITE },
+		{ HCA_QP_UD, MLX5_OPCODE_SEND_INVAL },
+		{ HCA_QP_UD, MLX5_OPCODE_UMR },
+		{ HCA_QP_RC, MLX5_OPCODE_TSO },
+		{ HCA_QP_RC, 0x7f },
+		{ HCA_QP_RC, 0xff },
 		{ HCA_QP_RC, MLX5_OPCODE_SET_PSV },
 	};
 
@@ -427,9 +439,9 @@ static struct mlx5_bind_wqe *put_bind(uint32_t index)
 	put_ctrl(index, MLX5_OPCODE_UMR, MLX5_WQE_CTRL_CQ_UPDATE, sizeof(*wqe) / 16,
 		 htobe32(0x00123401));
 	wqe->umr.flags = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
-	wqe->umr.mkey_mask = htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE |
-				     MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY |
-				     MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
+	wqe->umr.mkey_mask =
+		htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY |
+			MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
 	wqe->mkey.access_flags = MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE;
 	wqe->mkey.qpn_mkey = htobe32(QPN << 8 | 0x02);
 	wqe->mkey.start_addr = htobe64(0x7000);
@@ -468,8 +480,8 @@ static void a_window_of_type_1_is_unbound(void **state)
 {
 	struct mlx5_bind_wqe *wqe = put_bind(0);
 
-	wqe->umr.mkey_mask = htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE |
-				     MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
+	wqe->umr.mkey_mask =
+		htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
 	wqe->mkey.free = MLX5_WQE_MKEY_CONTEXT_FREE;
 	put_ctrl(0, MLX5_OPCODE_UMR, 0, 8, htobe32(0x00123401));
 	decode(0);
@@ -571,7 +583,8 @@ static void any_bytes_decode_to_something_inside_the_ring(void **state)
 			if (out.sge[i].key != HCA_KEY_INLINE)
 				continue;
 			assert_in_range(out.sge[i].addr, ring, ring + sizeof(ring));
-			assert_in_range(out.sge[i].addr + out.sge[i].len, ring, ring + sizeof(ring));
+			assert_in_range(out.sge[i].addr + out.sge[i].len, ring,
+					ring + sizeof(ring));
 		}
 	}
 }
@@ -607,8 +620,9 @@ static void a_receive_ends_at_its_entrys_end(void **state)
 
 static void shared_entries_have_a_link_first(void **state)
 {
-	struct hca_rq_ring rq = { .buf = ring, .size = 16, .slot_shift = 5, .max_sge = 1,
-				  .signature = true };
+	struct hca_rq_ring rq = {
+		.buf = ring, .size = 16, .slot_shift = 5, .max_sge = 1, .signature = true
+	};
 	struct mlx5_wqe_srq_next_seg *link = (void *)(ring + 2 * 32);
 	struct hca_recv recv;
 

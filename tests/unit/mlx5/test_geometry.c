@@ -18,7 +18,8 @@ static struct ibv_qp_init_attr_ex make_attr(const struct wish *row)
 {
 	return (struct ibv_qp_init_attr_ex){
 		.qp_type = row->type,
-		.cap = { .max_send_wr = row->wr, .max_send_sge = row->sge,
+		.cap = { .max_send_wr = row->wr,
+			 .max_send_sge = row->sge,
 			 .max_inline_data = row->inl },
 		.comp_mask = row->ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0,
 		.send_ops_flags = row->ops,
@@ -107,7 +108,7 @@ static void receive_entries_are_powers_of_two(void **state)
 	const struct {
 		uint32_t wr, sge, size, shift, max_sge;
 	} rows[] = {
-		{ 1, 1, 4, 4, 1 },   { 1, 0, 4, 4, 1 },     { 5, 1, 8, 4, 1 },
+		{ 1, 1, 4, 4, 1 },     { 1, 0, 4, 4, 1 },         { 5, 1, 8, 4, 1 },
 		{ 100, 3, 128, 6, 4 }, { 32768, 1, 32768, 4, 1 }, { 1, 32, 1, 9, 32 },
 		{ 500, 2, 512, 5, 2 },
 	};
@@ -142,8 +143,10 @@ static void receive_queues_beyond_the_limits_are_refused(void **state)
 static void the_send_queue_follows_the_receive_queue(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_UD,
-					    .cap = { .max_send_wr = 10, .max_send_sge = 1,
-						     .max_recv_wr = 100, .max_recv_sge = 1 } };
+					    .cap = { .max_send_wr = 10,
+						     .max_send_sge = 1,
+						     .max_recv_wr = 100,
+						     .max_recv_sge = 1 } };
 	struct mlx5_geometry geo;
 
 	assert_int_equal(mlx5_geometry_compute(&attr, 0, &limits, &geo), 0);
@@ -154,7 +157,8 @@ static void the_send_queue_follows_the_receive_queue(void **state)
 static void a_shared_receive_queue_takes_the_own_ones_place(void **state)
 {
 	struct ibv_srq srq;
-	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC, .srq = &srq,
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RC,
+					    .srq = &srq,
 					    .cap = { .max_recv_wr = 100, .max_recv_sge = 1 } };
 	struct mlx5_geometry geo;
 

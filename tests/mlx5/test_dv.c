@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Direct verbs: the rings behind objects are the ones that work goes through. */
+#include "pair.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define HALF (PAIR_BUF / 2)
+
+static struct pair p;
+
+static int drop(void **state)
+{
+	pair_drop(&p);
+	return 0;
+}
+
+static void make(void)
+{
+	pair_make(&p, &(struct pair_wish){ .type = IBV_QPT_RC });
+}
+
+static struct ibv_send_wr write_wr(struct ibv_sge *sge)
+{
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .opcode = IBV_WR_RDMA_WRITE,
+				  .sg_list = sge,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED };
+
+	*sge = pair_sge(&p, 16, 24);
+	pair_fill_wr(&p, &wr, HALF);
+	return wr;
+}
+
+static void the_send_ring_holds_what_was_posted(void **state)
+{
+	struct mlx5dv_qp out = { .comp_mask = UINT64_MAX };
+	struct mlx5dv_obj obj = { .qp = { .out = &out } };
+	struct mlx5_wqe_ctrl_seg *ctrl;
+	struct mlx5_wqe_raddr_seg *raddr;
+	struct mlx5_wqe_data_seg *data;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+
+	make();
+	obj.qp.in = p.qp[0];
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	assert_int_equal(out.sq.stride, 64);
+	assert_int_equal(out.sq.wqe_cnt, 64 * 4);
+	assert_int_equal(out.rq.wqe_cnt, 64);
+	assert_int_equal(out.rq.stride, 32);
+	assert_ptr_equal(out.sq.buf, (uint8_t *)out.rq.buf + 64 * 32);
+	assert_int_equal(out.bf.size, 256);
+	assert_int_equal(out.comp_mask & ~(uint64_t)MLX5DV_QP_MASK_UAR_MMAP_OFFSET, 0);
+	/* Both halves of the register are writable memory. */
+	((volatile uint64_t *)out.bf.reg)[0] = 0;
+	((volatile uint64_t *)((uintptr_t)out.bf.reg ^ 0x100))[31] = 0;
+
+	wr = write_wr(&sge);
+	pair_post(&p, &wr);
+	ctrl = out.sq.buf;
+	raddr = (void *)(ctrl + 1);
+	data = (void *)(raddr + 1);
+	assert_int_equal(be32toh(ctrl->opmod_idx_opcode), MLX5_OPCODE_RDMA_WRITE);
+	assert_int_equal(be32toh(ctrl->qpn_ds), p.qp[0]->qp_num << 8 | 3);
+	assert_int_equal(ctrl->fm_ce_se, MLX5_WQE_CTRL_CQ_UPDATE);
+	assert_int_equal(be64toh(raddr->raddr), (uintptr_t)p.buf + HALF);
+	assert_int_equal(be32toh(raddr->rkey), p.mr->rkey);
+	assert_int_equal(be32toh(data->byte_count), 24);
+	assert_int_equal(be32toh(data->lkey), p.mr->lkey);
+	assert_int_equal(be64toh(data->addr), (uintptr_t)p.buf + 16);
+	assert_int_equal(be32toh(out.dbrec[MLX5_SND_DBR]), 1);
+	pair_expect(p.cq[0], IBV_WC_RDMA_WRITE, 1);
+}
+
+static void a_raw_cq_belongs_to_the_program(void **state)
+{
+	struct mlx5dv_cq out = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .out = &out } };
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	uint32_t ci = 0;
+
+	pair_make(&p, &(struct pair_wish){ .type = IBV_QPT_RC, .cqe = 7 });
+	obj.cq.in = p.cq[0];
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	assert_int_equal(out.cqe_cnt, 8);
+	assert_int_equal(out.cqe_size, 64);
+	assert_int_not_equal(out.cqn, 0);
+	assert_non_null(out.cq_uar);
+	wr = write_wr(&sge);
+	/* As many as the send queue takes, whose tail only the driver's own polling moves. */
+	for (; ci < 60; ci++) {
+		struct mlx5_cqe64 *cqe = (struct mlx5_cqe64 *)out.buf + ci % 8;
+
+		pair_post(&p, &wr);
+		/* Polling the other CQ makes progress, this one is left alone. */
+		while (__atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE) !=
+		       (MLX5_CQE_REQ << 4 | ((ci / 8) & 1)))
+			assert_int_equal(ibv_poll_cq(p.cq[1], 1, &wc), 0);
+		assert_int_equal(be32toh(cqe->sop_drop_qpn) & 0xffffff, p.qp[0]->qp_num);
+		assert_int_equal(be16toh(cqe->wqe_counter), ci);
+		assert_int_not_equal(cqe->timestamp, 0);
+		out.dbrec[0] = htobe32((ci + 1) & 0xffffff);
+	}
+}
+
+static void wide_completions_can_be_had(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 3, .wc_flags = IBV_WC_STANDARD_FLAGS };
+	struct mlx5dv_cq_init_attr extra = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+					     .cqe_size = 128 };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD, .cap = { 1, 4, 1, 1, 0 } };
+	struct ibv_qp_attr qp_attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 1 };
+	struct mlx5dv_cq out = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .out = &out } };
+	struct ibv_recv_wr wr = { .wr_id = 7 }, *bad;
+	struct ibv_cq_ex *cq;
+	struct ibv_qp *qp;
+
+	make();
+	cq = mlx5dv_create_cq(p.ctx, &attr, &extra);
+	assert_non_null(cq);
+	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(cq);
+	qp = ibv_create_qp(p.pd, &init);
+	assert_non_null(qp);
+	for (int lap = 0; lap < 20; lap++) {
+		qp_attr.qp_state = IBV_QPS_INIT;
+		assert_int_equal(
+			ibv_modify_qp(qp, &qp_attr,
+				      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+			0);
+		assert_int_equal(ibv_post_recv(qp, &wr, &bad), 0);
+		pair_to_error(qp);
+		assert_int_equal(pair_wait(ibv_cq_ex_to_cq(cq)).wr_id, 7);
+		pair_to_reset(qp);
+	}
+	obj.cq.in = ibv_cq_ex_to_cq(cq);
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	assert_int_equal(out.cqe_size, 128);
+	assert_int_equal(out.cqe_cnt, 4);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+static void what_a_cq_cannot_be_is_refused(void **state)
+{
+	const struct mlx5dv_cq_init_attr wrong[] = {
+		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE, .cqe_size = 32 },
+		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE,
+		  .cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH },
+		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_FLAGS,
+		  .flags = MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD },
+		{ .comp_mask = 1 << 10 },
+	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 3 };
+
+	make();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct mlx5dv_cq_init_attr extra = wrong[i];
+
+		errno = 0;
+		assert_null(mlx5dv_create_cq(p.ctx, &attr, &extra));
+		assert_int_equal(errno, EINVAL);
+	}
+}
+
+static void a_shared_ring_starts_as_one_chain(void **state)
+{
+	struct mlx5dv_srq out = { .comp_mask = MLX5DV_SRQ_MASK_SRQN };
+	struct mlx5dv_obj obj = { .srq = { .out = &out } };
+	uint32_t srqn;
+
+	pair_make(&p, &(struct pair_wish){ .type = IBV_QPT_RC, .srq = true });
+	obj.srq.in = p.srq;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ), 0);
+	assert_int_equal(out.head, 0);
+	assert_int_equal(out.tail, 127);
+	assert_int_equal(out.stride, 64);
+	for (uint32_t i = 0; i < out.tail; i++) {
+		struct mlx5_wqe_srq_next_seg *link = (void *)((uint8_t *)out.buf + i * out.stride);
+
+		assert_int_equal(be16toh(link->next_wqe_index), i + 1);
+	}
+	assert_int_equal(ibv_get_srq_num(p.srq, &srqn), 0);
+	assert_int_equal(out.srqn, srqn);
+	assert_int_equal(out.comp_mask, MLX5DV_SRQ_MASK_SRQN);
+}
+
+static void several_objects_are_told_at_once(void **state)
+{
+	struct mlx5dv_qp qp = { 0 };
+	struct mlx5dv_cq cq = { 0 };
+	struct mlx5dv_ah ah = { 0 };
+	struct mlx5dv_pd pd = { 0 };
+	struct mlx5dv_obj obj = { .qp = { .out = &qp },
+				  .cq = { .out = &cq },
+				  .ah = { .out = &ah },
+				  .pd = { .out = &pd } };
+
+	make();
+	obj.qp.in = p.qp[1];
+	obj.cq.in = p.cq[1];
+	obj.ah.in = p.ah;
+	obj.pd.in = p.pd;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_AH |
+						       MLX5DV_OBJ_PD),
+			 0);
+	assert_non_null(qp.sq.buf);
+	assert_non_null(cq.buf);
+	assert_int_equal(ah.av->hop_limit, 64);
+	assert_int_not_equal(pd.pdn, 0);
+}
+
+static void unknown_types_change_nothing(void **state)
+{
+	struct mlx5dv_qp out = { .comp_mask = 77 };
+	struct mlx5dv_obj obj = { .qp = { .out = &out } };
+
+	make();
+	obj.qp.in = p.qp[0];
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP | 1ull << 40), EINVAL);
+	assert_int_equal(mlx5dv_init_obj(&obj, 0), EINVAL);
+	assert_int_equal(out.comp_mask, 77);
+	assert_null(out.sq.buf);
+}
+
+static void devices_are_told_apart(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct mlx5dv_context_attr devx = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX }, plain = { 0 };
+	struct mlx5dv_context out = { 0 };
+	struct mlx5dv_clock_info clock;
+	struct ibv_context *ctx;
+
+	make();
+	for (int i = 0; list[i]; i++) {
+		bool mlx5 = !strncmp(ibv_get_device_name(list[i]), "mlx5", 4);
+
+		assert_int_equal(mlx5dv_is_supported(list[i]), mlx5);
+		errno = 0;
+		assert_null(mlx5dv_open_device(list[i], &devx));
+		assert_int_equal(errno, EOPNOTSUPP);
+		ctx = mlx5dv_open_device(list[i], &plain);
+		assert_int_equal(!!ctx, mlx5);
+		if (!ctx)
+			ctx = ibv_open_device(list[i]);
+		assert_int_equal(mlx5dv_query_device(ctx, &out), mlx5 ? 0 : EOPNOTSUPP);
+		assert_int_equal(mlx5dv_get_clock_info(ctx, &clock), mlx5 ? 0 : EOPNOTSUPP);
+		assert_int_equal(ibv_close_device(ctx), 0);
+	}
+	ibv_free_device_list(list);
+}
+
+static void a_query_answers_what_it_was_asked(void **state)
+{
+	struct mlx5dv_context out = { 0 };
+
+	make();
+	memset(&out.cqe_comp_caps, 0xee, sizeof(out.cqe_comp_caps));
+	assert_int_equal(mlx5dv_query_device(p.ctx, &out), 0);
+	assert_int_equal(out.comp_mask, 0);
+	assert_true(out.flags & MLX5DV_CONTEXT_FLAGS_CQE_V1);
+	assert_int_equal(out.cqe_comp_caps.max_num, 0xeeeeeeee);
+	out.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_HCA_CORE_CLOCK |
+			MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
+	assert_int_equal(mlx5dv_query_device(p.ctx, &out), 0);
+	assert_int_equal(out.comp_mask, MLX5DV_CONTEXT_MASK_CQE_COMPRESION |
+						MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE);
+	assert_int_equal(out.cqe_comp_caps.max_num, 0);
+}
+
+static void the_clock_can_be_turned_into_wall_time(void **state)
+{
+	struct mlx5dv_clock_info clock;
+	struct timespec now;
+	uint64_t ns;
+
+	make();
+	assert_int_equal(mlx5dv_get_clock_info(p.ctx, &clock), 0);
+	clock_gettime(CLOCK_REALTIME, &now);
+	ns = now.tv_sec * 1000000000ull + now.tv_nsec;
+	assert_in_range(mlx5dv_ts_to_ns(&clock, clock.last_cycles), ns - 1000000000, ns);
+	/* One GHz: a second is as many ticks. */
+	assert_int_equal(mlx5dv_ts_to_ns(&clock, clock.last_cycles + 1000000000) -
+				 mlx5dv_ts_to_ns(&clock, clock.last_cycles),
+			 1000000000);
+}
+
+static int allocated, freed;
+
+static void *count_alloc(size_t size, void *data)
+{
+	assert_ptr_equal(data, &allocated);
+	allocated++;
+	return aligned_alloc(4096, (size + 4095) & ~4095ul);
+}
+
+static void count_free(void *ptr, void *data)
+{
+	freed++;
+	free(ptr);
+}
+
+static void a_program_may_allocate_the_rings(void **state)
+{
+	struct mlx5dv_ctx_allocators own = { count_alloc, count_free, &allocated };
+	struct ibv_cq *cq;
+
+	make();
+	assert_int_equal(mlx5dv_set_context_attr(p.ctx, MLX5DV_CTX_ATTR_BUF_ALLOCATORS, &own), 0);
+	cq = ibv_create_cq(p.ctx, 10, NULL, NULL, 0);
+	assert_non_null(cq);
+	assert_int_equal(allocated, 2);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(freed, 2);
+	assert_int_not_equal(mlx5dv_set_context_attr(p.ctx, 77, &own), 0);
+}
+
+#define T(name) cmocka_unit_test_teardown(name, drop)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(the_send_ring_holds_what_was_posted), T(a_raw_cq_belongs_to_the_program),
+		T(wide_completions_can_be_had),         T(what_a_cq_cannot_be_is_refused),
+		T(a_shared_ring_starts_as_one_chain),   T(several_objects_are_told_at_once),
+		T(unknown_types_change_nothing),        T(devices_are_told_apart),
+		T(a_query_answers_what_it_was_asked),   T(the_clock_can_be_turned_into_wall_time),
+		T(a_program_may_allocate_the_rings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
