@@ -7,13 +7,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-static const char *const devices[] = { "mlx5_0", "mlx4_0" };
-
-#define FOR_EACH_DEVICE(context)                                                                   \
-	for (size_t i_ = 0; i_ < 2; i_++)                                                          \
-		for (struct ibv_context *context = test_open(devices[i_]); context;                \
-		     test_close(context), context = NULL)
-
 static void domains_of_a_context_have_different_handles(void **state)
 {
 	FOR_EACH_DEVICE(context)
@@ -56,7 +49,7 @@ static void a_context_closed_early_lives_until_its_domain_is_gone(void **state)
 	int fds = 0;
 
 	for (int i = -1; i < 2; i++) {
-		struct ibv_context *context = test_open(devices[i < 0 ? 0 : i]);
+		struct ibv_context *context = test_open(test_devices[i < 0 ? 0 : i]);
 		struct ibv_pd *pd = ibv_alloc_pd(context);
 		struct ibv_mr *mr;
 
@@ -112,7 +105,7 @@ static void a_parent_domain_refuses_what_it_does_not_know(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
-		struct ibv_context *other = test_open(devices[i_]);
+		struct ibv_context *other = test_open(test_devices[i_]);
 		struct ibv_pd *pd = ibv_alloc_pd(context), *foreign = ibv_alloc_pd(other);
 		struct ibv_parent_domain_init_attr attr = { 0 };
 

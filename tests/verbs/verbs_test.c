@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char *const test_devices[2] = { "mlx5_0", "mlx4_0" };
+
 struct ibv_context *test_open(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

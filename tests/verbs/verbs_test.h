@@ -21,6 +21,14 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 struct ibv_context *test_open(const char *name);
 void test_close(struct ibv_context *context);
 
+/* One adapter of either kind. The block runs once on each; its number is i_. */
+extern const char *const test_devices[2];
+
+#define FOR_EACH_DEVICE(context)                                                                   \
+	for (size_t i_ = 0; i_ < 2; i_++)                                                          \
+		for (struct ibv_context *context = test_open(test_devices[i_]); context;           \
+		     test_close(context), context = NULL)
+
 /* How many descriptors the process has open. */
 int test_count_fds(void);
 
