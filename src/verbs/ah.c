@@ -32,8 +32,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *public_pd, struct ibv_ah_attr *attr)
 	ah->ah.pd = public_pd;
 	ah->ah.handle = atomic_fetch_add(&next, 1);
 	vb_av_fill(ctx->adapter, attr, &ah->av);
-	if (ctx->driver->init_ah)
-		ctx->driver->init_ah(ah);
+	ctx->driver->init_ah(ah);
 	hca_pd_get(pd->hca);
 	vb_parent_get(pd);
 	vb_context_get(ctx);

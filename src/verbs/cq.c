@@ -78,8 +78,6 @@ static int create(struct ibv_context *context, const struct ibv_cq_init_attr_ex 
 		attr.flags = 0;
 	if (!(attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
 		attr.parent_domain = NULL;
-	if (vb_driver_lacks(ctx, create_cq))
-		return -EOPNOTSUPP;
 	err = ctx->driver->create_cq(ctx, &attr, &cq);
 	if (err)
 		return err;
@@ -160,8 +158,6 @@ int vb_modify_cq(struct ibv_cq *public, struct ibv_modify_cq_attr *attr)
 	struct vb_context *ctx = to_context(public->context);
 	struct ibv_device_attr_ex caps = { 0 };
 
-	if (vb_driver_lacks(ctx, create_cq))
-		return vb_result(-EOPNOTSUPP);
 	if (!attr->attr_mask)
 		return vb_result(explain(EINVAL,
 					 "ibv_modify_cq: attr_mask is 0; there is nothing to "

@@ -61,12 +61,6 @@ struct vb_driver {
 	void (*query_device)(struct vb_context *ctx, struct ibv_device_attr_ex *attr);
 };
 
-/* While a driver lacks the call. */
-#define vb_driver_lacks(ctx, call)                                                                 \
-	(!(ctx)->driver->call &&                                                                   \
-	 explain(EOPNOTSUPP, "libibverbs: the driver %s has no " #call " yet",                     \
-		 (ctx)->driver->name))
-
 /* The driver for an adapter, loaded at need; NULL after a failure, which is explained. */
 const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter);
 

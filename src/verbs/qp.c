@@ -56,7 +56,7 @@ static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 {
 	struct vb_context *ctx = to_context(context);
 	struct vb_qp *qp;
-	int err = vb_driver_lacks(ctx, create_qp) ? -EOPNOTSUPP : vb_qp_check(context, attr);
+	int err = vb_qp_check(context, attr);
 
 	if (err)
 		return err;

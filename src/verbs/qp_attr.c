@@ -36,9 +36,8 @@ static void to_hca(const struct hca_adapter *a, const struct ibv_qp_attr *from, 
 		.sq_psn = from->sq_psn,
 		.dest_qpn = from->dest_qp_num,
 		/* Rights of regions that say nothing about a queue pair are common here, too. */
-		.access = from->qp_access_flags &
-			  ~(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB |
-			    IBV_ACCESS_OPTIONAL_RANGE),
+		.access = from->qp_access_flags & ~(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
+						    IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE),
 		.pkey_index = from->pkey_index,
 		.alt_pkey_index = from->alt_pkey_index,
 		.en_sqd_notify = from->en_sqd_async_notify,
@@ -162,8 +161,6 @@ int vb_modify_qp_rate_limit(struct ibv_qp *public, struct ibv_qp_rate_limit_attr
 	const struct hca_adapter *a = to_context(public->context)->adapter;
 	struct hca_qp_attr to = { .rate_limit = attr->rate_limit };
 
-	if (vb_driver_lacks(to_context(public->context), create_qp))
-		return vb_result(-EOPNOTSUPP);
 	if (a->model->driver == HCA_DRIVER_MLX4)
 		return vb_result(explain(
 			EOPNOTSUPP, "ibv_modify_qp_rate_limit: %s does not pace packets", a->name));

@@ -28,8 +28,8 @@ static const struct rules {
 	uint64_t send_ops;
 	uint32_t create_flags;
 } types[] = {
-	[IBV_QPT_RC] = { "RC", true, true, true, false,
-			 OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS, NO_SELF },
+	[IBV_QPT_RC] = { "RC", true, true, true, false, OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS,
+			 NO_SELF },
 	[IBV_QPT_UC] = { "UC", true, true, true, false, OPS_SEND | OPS_WRITE | OPS_KEYS, NO_SELF },
 	[IBV_QPT_UD] = { "UD", true, true, true, false, OPS_SEND, NO_SELF },
 	[IBV_QPT_RAW_PACKET] = { "raw packet", true, true, true, false,

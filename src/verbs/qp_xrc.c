@@ -113,8 +113,7 @@ static int open_handle(struct ibv_context *context, const struct ibv_qp_open_att
 struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
 	struct vb_qp *qp;
-	int err =
-		vb_driver_lacks(to_context(context), open_qp) ? -EOPNOTSUPP : check(context, attr);
+	int err = check(context, attr);
 
 	if (!err) {
 		pthread_mutex_lock(&lock);

@@ -63,7 +63,7 @@ static int create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr
 {
 	struct vb_context *ctx = to_context(context);
 	struct vb_srq *srq;
-	int err = vb_driver_lacks(ctx, create_srq) ? -EOPNOTSUPP : check(context, attr);
+	int err = check(context, attr);
 
 	if (!err)
 		err = ctx->driver->create_srq(ctx, attr, &srq);
@@ -153,8 +153,6 @@ int ibv_query_srq(struct ibv_srq *public, struct ibv_srq_attr *attr)
 
 int vb_get_srq_num(struct ibv_srq *public, uint32_t *number)
 {
-	if (vb_driver_lacks(to_context(public->context), create_srq))
-		return vb_result(-EOPNOTSUPP);
 	*number = to_srq(public)->hca->srqn;
 	return 0;
 }

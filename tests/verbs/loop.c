@@ -25,7 +25,10 @@ struct ibv_ah *loop_ah(struct ibv_pd *pd)
 void loop_open(struct loop *l, struct ibv_context *context)
 {
 	struct ibv_qp_init_attr init = {
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = 16,
+			 .max_recv_wr = 16,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_UD,
 		.sq_sig_all = 1,
 	};
@@ -42,9 +45,10 @@ void loop_open(struct loop *l, struct ibv_context *context)
 	init.send_cq = init.recv_cq = l->cq;
 	l->qp = ibv_create_qp(l->pd, &init);
 	assert_non_null(l->qp);
-	assert_int_equal(ibv_modify_qp(l->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY),
-			 0);
+	assert_int_equal(
+		ibv_modify_qp(l->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY),
+		0);
 	attr.qp_state = IBV_QPS_RTR;
 	assert_int_equal(ibv_modify_qp(l->qp, &attr, IBV_QP_STATE), 0);
 	attr.qp_state = IBV_QPS_RTS;

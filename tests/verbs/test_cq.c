@@ -21,15 +21,13 @@ static void sizes_and_vectors_out_of_range_are_refused(void **state)
 		struct ibv_device_attr attr;
 		const struct {
 			int cqe, vector;
-		} wrong[] = { { 0, 0 },
-			      { -1, 0 },
-			      { 1, context->num_comp_vectors },
-			      { 1, -1 } };
+		} wrong[] = { { 0, 0 }, { -1, 0 }, { 1, context->num_comp_vectors }, { 1, -1 } };
 
 		assert_int_equal(ibv_query_device(context, &attr), 0);
 		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 			errno = 0;
-			assert_null(ibv_create_cq(context, wrong[i].cqe, NULL, NULL, wrong[i].vector));
+			assert_null(
+				ibv_create_cq(context, wrong[i].cqe, NULL, NULL, wrong[i].vector));
 			assert_int_equal(errno, EINVAL);
 		}
 		assert_null(ibv_create_cq(context, attr.max_cqe + 1, NULL, NULL, 0));
@@ -43,8 +41,8 @@ static void the_public_struct_says_what_was_asked_for(void **state)
 	{
 		struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
 		int mark;
-		struct ibv_cq *cq = ibv_create_cq(context, 100, &mark, channel,
-						  context->num_comp_vectors - 1);
+		struct ibv_cq *cq =
+			ibv_create_cq(context, 100, &mark, channel, context->num_comp_vectors - 1);
 
 		assert_non_null(cq);
 		assert_ptr_equal(cq->context, context);
