@@ -60,10 +60,16 @@ static const struct fabric_config defaults = {
 	.link_down = ignore_link,
 	.room = ignore_link,
 	.timers = no_timers,
+	.before_fork = ignore_fork,
+	.after_fork = ignore_fork,
 	.forked = ignore_fork,
 };
 
-struct fabric_config fabric_config;
+/* Fork handlers read it even before the fabric is up. */
+struct fabric_config fabric_config = {
+	.before_fork = ignore_fork,
+	.after_fork = ignore_fork,
+};
 
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
@@ -115,6 +121,10 @@ static int take_config(const struct fabric_config *config)
 		c.room = defaults.room;
 	if (!c.timers)
 		c.timers = defaults.timers;
+	if (!c.before_fork || !c.after_fork) {
+		c.before_fork = defaults.before_fork;
+		c.after_fork = defaults.after_fork;
+	}
 	if (!c.forked)
 		c.forked = defaults.forked;
 	fabric_config = c;
@@ -125,8 +135,9 @@ static int take_config(const struct fabric_config *config)
 
 static void fork_prepare(void)
 {
-	pthread_mutex_lock(&init_lock);
 	fabric_service_fork_prepare_turn();
+	fabric_config.before_fork();
+	pthread_mutex_lock(&init_lock);
 	fabric_links_fork_prepare();
 	fabric_service_fork_prepare();
 	fabric_directory_fork_prepare();
@@ -140,6 +151,7 @@ static void fork_parent(void)
 	fabric_service_fork_parent();
 	fabric_links_fork_parent();
 	pthread_mutex_unlock(&init_lock);
+	fabric_config.after_fork();
 }
 
 static void fork_child(void)
@@ -158,6 +170,7 @@ static void fork_child(void)
 	pthread_mutex_unlock(&init_lock);
 	if (was_up)
 		fabric_config.forked();
+	fabric_config.after_fork();
 }
 
 static void watch_forks(void)

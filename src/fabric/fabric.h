@@ -64,10 +64,12 @@ struct fabric_config {
 	/* Runs what is due; returns the next absolute deadline, UINT64_MAX when there is none. */
 	uint64_t (*timers)(uint64_t now_ns);
 	/*
-	 * In the child of a fork, after the fabric forgot everything; fabric_init() starts anew.
-	 * fork() waits for the service thread to sleep, so a handler of yours that takes a lock
-	 * which upcalls take must be registered (pthread_atfork) before the first fabric_init().
+	 * Around a fork: the caller's own locks, all of them, in the order in which they nest. They
+	 * are taken when the service thread rests and before any lock of the fabric.
 	 */
+	void (*before_fork)(void);
+	void (*after_fork)(void); /* in the parent, and in the child after forked() */
+	/* In the child of a fork, after the fabric forgot everything; fabric_init() starts anew. */
 	void (*forked)(void);
 };
 

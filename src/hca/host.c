@@ -487,6 +487,8 @@ static const struct fabric_config config = {
 	.link_down = link_down,
 	.room = room,
 	.timers = timers,
+	.before_fork = forksafe_lock_all,
+	.after_fork = forksafe_unlock_all,
 	.forked = forked,
 };
 
@@ -510,7 +512,6 @@ int hca_host_join(void)
 		err = fabric_init(&config);
 		if (!err) {
 			segment = fabric_segment_self();
-			forksafe_arm();
 			greet_self();
 		} else
 			explain(-err, "this process cannot join the host's fabric: %s",

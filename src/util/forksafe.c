@@ -15,26 +15,14 @@ void forksafe_add(struct forksafe *f)
 	*at = f;
 }
 
-static void prepare(void)
+void forksafe_lock_all(void)
 {
 	for (struct forksafe *f = first; f; f = f->next)
 		pthread_mutex_lock(f->lock);
 }
 
-static void release(void)
+void forksafe_unlock_all(void)
 {
 	for (struct forksafe *f = first; f; f = f->next)
 		pthread_mutex_unlock(f->lock);
-}
-
-static void arm(void)
-{
-	pthread_atfork(prepare, release, release);
-}
-
-void forksafe_arm(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, arm);
 }

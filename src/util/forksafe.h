@@ -34,11 +34,9 @@ struct forksafe {
 /* From constructors, before there are threads. */
 VB_API void forksafe_add(struct forksafe *f);
 
-/*
- * From now on forks are safe. Call it after everything below has set its own fork handlers: ours
- * then run before theirs, as the locks nest.
- */
-VB_API void forksafe_arm(void);
+/* Around a fork; the fabric calls them (hca/host.c), since its own locks nest inside of these. */
+void forksafe_lock_all(void);
+void forksafe_unlock_all(void);
 
 #define FORKSAFE(mutex, order)                                                                     \
 	static struct forksafe mutex##_forksafe = { .lock = &(mutex), .rank = (order) };           \
