@@ -25,7 +25,7 @@ int mlx5_context_init(struct vb_context *vb)
 	ctx->vb = vb;
 	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
 	mlx5_table_init(&ctx->table);
-	mlx5_records_init(&ctx->records);
+	verbena_memory_init(&ctx->memory);
 	vb->driver_data = ctx;
 
 	ops->poll_cq = mlx5_poll_cq;
@@ -42,7 +42,7 @@ void mlx5_context_fini(struct vb_context *vb)
 {
 	struct mlx5_context *ctx = mlx5_ctx(vb);
 
-	mlx5_records_fini(&ctx->records);
+	verbena_memory_fini(&ctx->memory);
 	mlx5_table_fini(&ctx->table);
 	munmap(ctx->uar, MLX5_PAGE_SIZE);
 	free(ctx);

@@ -46,14 +46,14 @@ static void attach_ring(struct mlx5_cq *cq, void *buf, uint32_t count, uint32_t 
 static int alloc_rings(struct mlx5_cq *cq, struct vb_pd *parent, uint32_t count,
 		       uint32_t entry_size)
 {
-	int err = mlx5_buf_alloc(cq->ctx, parent, (size_t)count * entry_size, MLX5DV_RES_TYPE_CQ,
-				 &cq->buf);
+	int err = verbena_buf_alloc(&cq->ctx->memory, parent, (size_t)count * entry_size,
+				    MLX5DV_RES_TYPE_CQ, &cq->buf);
 
 	if (err)
 		return err;
-	err = mlx5_record_alloc(cq->ctx, parent, &cq->record);
+	err = verbena_record_alloc(&cq->ctx->memory, parent, MLX5DV_RES_TYPE_DBR, &cq->record);
 	if (err) {
-		mlx5_buf_free(cq->ctx, &cq->buf);
+		verbena_buf_free(&cq->ctx->memory, &cq->buf);
 		return err;
 	}
 	cq->db = cq->record.addr;
@@ -106,8 +106,8 @@ int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, str
 	return 0;
 
 free_rings:
-	mlx5_buf_free(cq->ctx, &cq->record);
-	mlx5_buf_free(cq->ctx, &cq->buf);
+	verbena_buf_free(&cq->ctx->memory, &cq->record);
+	verbena_buf_free(&cq->ctx->memory, &cq->buf);
 free_cq:
 	free(cq);
 	return err;
@@ -120,8 +120,8 @@ int mlx5_destroy_cq(struct vb_cq *vb)
 
 	if (err)
 		return err;
-	mlx5_buf_free(cq->ctx, &cq->record);
-	mlx5_buf_free(cq->ctx, &cq->buf);
+	verbena_buf_free(&cq->ctx->memory, &cq->record);
+	verbena_buf_free(&cq->ctx->memory, &cq->buf);
 	return 0;
 }
 
@@ -153,15 +153,15 @@ int mlx5_resize_cq(struct vb_cq *vb, int entries)
 {
 	struct mlx5_cq *cq = container_of(vb, struct mlx5_cq, vb);
 	uint32_t entry_size = 1u << cq->entry_shift, count, live;
-	struct mlx5_buf buf, old;
+	struct vb_buf buf, old;
 	int err = count_entries(cq->ctx->vb, entries < 0 ? 0 : entries, &count);
 
 	if (err)
 		return err;
 	if (count == cq->mask + 1)
 		return 0;
-	err = mlx5_buf_alloc(cq->ctx, cq->buf.parent, (size_t)count * entry_size,
-			     MLX5DV_RES_TYPE_CQ, &buf);
+	err = verbena_buf_alloc(&cq->ctx->memory, cq->buf.parent, (size_t)count * entry_size,
+				MLX5DV_RES_TYPE_CQ, &buf);
 	if (err)
 		return err;
 	init_entries(buf.addr, count, entry_size);
@@ -181,7 +181,7 @@ int mlx5_resize_cq(struct vb_cq *vb, int entries)
 		err = -EINVAL;
 	}
 	fabric_unlock(&cq->lock);
-	mlx5_buf_free(cq->ctx, &old);
+	verbena_buf_free(&cq->ctx->memory, &old);
 	if (err)
 		return explain(EINVAL, "the CQ holds %u completions, which %u entries cannot take",
 			       live, count - 1);

@@ -96,9 +96,10 @@ int mlx5dv_set_context_attr(struct ibv_context *context, enum mlx5dv_set_ctx_att
 	if (type != MLX5DV_CTX_ATTR_BUF_ALLOCATORS)
 		return -explain(ENOTSUP, "mlx5dv_set_context_attr: type %d; %d is known", type,
 				MLX5DV_CTX_ATTR_BUF_ALLOCATORS);
-	ctx->allocators = (struct mlx5_allocators){ 0 };
+	ctx->memory.allocators = (struct vb_allocators){ 0 };
 	/* One without the other turns both off. */
 	if (from->alloc && from->free)
-		ctx->allocators = (struct mlx5_allocators){ from->alloc, from->free, from->data };
+		ctx->memory.allocators =
+			(struct vb_allocators){ from->alloc, from->free, from->data };
 	return 0;
 }

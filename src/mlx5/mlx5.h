@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 
 #include "hca/cq.h"
-#include "mlx5/buf.h"
 #include "mlx5/table.h"
 #include "mlx5/wqe.h"
 #include "verbs/driver.h"
+#include "verbs/memory.h"
 
 #define MLX5_PAGE_SIZE 4096u
 
@@ -30,8 +30,7 @@ struct mlx5_context {
 	bool ethernet;
 	uint8_t *uar;
 	struct mlx5_table table;
-	struct mlx5_records records;
-	struct mlx5_allocators allocators;
+	struct vb_memory memory;
 };
 
 static inline struct mlx5_context *mlx5_ctx(struct vb_context *ctx)
@@ -62,7 +61,7 @@ struct mlx5_cq {
 	uint8_t request; /* what the send queue noted about the request, see mlx5_slot */
 	struct mlx5dv_clock_info clock;
 	struct mlx5_context *ctx;
-	struct mlx5_buf buf, record;
+	struct vb_buf buf, record;
 };
 
 struct mlx5_srq {
@@ -79,7 +78,7 @@ struct mlx5_srq {
 	uint64_t *wr_ids;
 	struct mlx5_cq *cq; /* of an XRC queue; constant, as are the three before */
 	struct mlx5_context *ctx;
-	struct mlx5_buf buf, record;
+	struct vb_buf buf, record;
 };
 
 /* What the driver keeps of a posted send, at the block where its entry starts. */
@@ -139,7 +138,7 @@ struct mlx5_qp {
 	struct mlx5_srq *srq;
 	struct mlx5_cq *send_cq, *recv_cq;
 	struct mlx5_context *ctx;
-	struct mlx5_buf buf, record;
+	struct vb_buf buf, record;
 };
 
 static inline struct mlx5_cq *to_mcq(struct ibv_cq *cq)

@@ -160,10 +160,10 @@ static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *at
 	*out = qp;
 	if (is_bare(qp))
 		return 0;
-	err = mlx5_buf_alloc(qp->ctx, pd, geo->bytes, MLX5DV_RES_TYPE_QP, &qp->buf);
+	err = verbena_buf_alloc(&qp->ctx->memory, pd, geo->bytes, MLX5DV_RES_TYPE_QP, &qp->buf);
 	if (err)
 		goto free_qp;
-	err = mlx5_record_alloc(qp->ctx, pd, &qp->record);
+	err = verbena_record_alloc(&qp->ctx->memory, pd, MLX5DV_RES_TYPE_DBR, &qp->record);
 	if (err)
 		goto free_buf;
 	err = alloc_tables(qp, geo);
@@ -178,9 +178,9 @@ static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *at
 free_tables:
 	free_tables(qp);
 free_record:
-	mlx5_buf_free(qp->ctx, &qp->record);
+	verbena_buf_free(&qp->ctx->memory, &qp->record);
 free_buf:
-	mlx5_buf_free(qp->ctx, &qp->buf);
+	verbena_buf_free(&qp->ctx->memory, &qp->buf);
 free_qp:
 	free(qp);
 	return err;
@@ -192,8 +192,8 @@ static void free_rings(struct mlx5_qp *qp)
 		return;
 	mlx5_table_remove(&qp->ctx->table, &qp->rsc);
 	free_tables(qp);
-	mlx5_buf_free(qp->ctx, &qp->record);
-	mlx5_buf_free(qp->ctx, &qp->buf);
+	verbena_buf_free(&qp->ctx->memory, &qp->record);
+	verbena_buf_free(&qp->ctx->memory, &qp->buf);
 }
 
 int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out)

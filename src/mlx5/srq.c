@@ -112,11 +112,11 @@ static int alloc_rings(struct mlx5_context *ctx, struct vb_pd *pd, struct mlx5_s
 	srq->shift = __builtin_ctz(bytes);
 	srq->max_sge = bytes / MLX5_DS - 1;
 	srq->size = mlx5_pow2_up(attr->max_wr + 1);
-	err = mlx5_buf_alloc(ctx, pd, (size_t)srq->size << srq->shift, MLX5DV_RES_TYPE_SRQ,
-			     &srq->buf);
+	err = verbena_buf_alloc(&ctx->memory, pd, (size_t)srq->size << srq->shift,
+				MLX5DV_RES_TYPE_SRQ, &srq->buf);
 	if (err)
 		return err;
-	err = mlx5_record_alloc(ctx, pd, &srq->record);
+	err = verbena_record_alloc(&ctx->memory, pd, MLX5DV_RES_TYPE_DBR, &srq->record);
 	if (err)
 		goto free_buf;
 	srq->wr_ids = calloc(srq->size, sizeof(*srq->wr_ids));
@@ -133,17 +133,17 @@ static int alloc_rings(struct mlx5_context *ctx, struct vb_pd *pd, struct mlx5_s
 	return 0;
 
 free_record:
-	mlx5_buf_free(ctx, &srq->record);
+	verbena_buf_free(&ctx->memory, &srq->record);
 free_buf:
-	mlx5_buf_free(ctx, &srq->buf);
+	verbena_buf_free(&ctx->memory, &srq->buf);
 	return err;
 }
 
 static void free_rings(struct mlx5_context *ctx, struct mlx5_srq *srq)
 {
 	free(srq->wr_ids);
-	mlx5_buf_free(ctx, &srq->record);
-	mlx5_buf_free(ctx, &srq->buf);
+	verbena_buf_free(&ctx->memory, &srq->record);
+	verbena_buf_free(&ctx->memory, &srq->buf);
 }
 
 int mlx5_create_srq(struct vb_context *vb, struct ibv_srq_init_attr_ex *attr, struct vb_srq **out)
