@@ -502,6 +502,30 @@ unlock:
 	share_unlock(state);
 }
 
+static int check_rights(struct share_state *state, const struct share_vma *vma,
+			struct share_range part, void *arg)
+{
+	const int *need = arg;
+
+	return vma->start == vma->end || !(vma->prot & *need) ? -EFAULT : 0;
+}
+
+int share_range_check(const void *va, size_t len, bool write)
+{
+	int need = write ? PROT_WRITE : PROT_READ | PROT_WRITE;
+	struct share_state *state = share_lock();
+	struct share_range r;
+	int err;
+
+	if (!state)
+		return -EOPNOTSUPP;
+	err = share_range_make(state, va, len, &r);
+	if (!err)
+		err = share_each_mapping(state, r, check_rights, &need);
+	share_unlock(state);
+	return err;
+}
+
 bool share_covers(const void *va, size_t len)
 {
 	struct share_state *state = share_lock();

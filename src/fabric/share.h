@@ -44,6 +44,12 @@ int share_range_get(void *va, size_t len);
  */
 void share_range_put(void *va, size_t len);
 
+/*
+ * Whether every page of the range is mapped, and may be written if `write` says so: 0 or -EFAULT;
+ * -EOPNOTSUPP when the kernel does not tell.
+ */
+int share_range_check(const void *va, size_t len, bool write);
+
 /* Whether every page of the range is shared now. */
 bool share_covers(const void *va, size_t len);
 

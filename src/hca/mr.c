@@ -105,7 +105,7 @@ static bool is_implicit(const void *addr, uint64_t length, uint32_t access)
 	return !addr && length == UINT64_MAX && (access & HCA_ACCESS_ON_DEMAND);
 }
 
-/* True when every page can be touched now: what an adapter that pins pages would insist on. */
+/* Where the kernel tells no more: every page is there, whatever may be done to it. */
 static bool is_mapped(const void *addr, uint64_t length)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)addr & -page;
@@ -119,6 +119,20 @@ static bool is_mapped(const void *addr, uint64_t length)
 			return false;
 	}
 	return true;
+}
+
+/* What an adapter that pins pages would insist on. */
+static int check_memory(const void *addr, uint64_t length, uint32_t access)
+{
+	bool write = access & HCA_ACCESS_LOCAL_WRITE;
+	int err = share_range_check(addr, length, write);
+
+	if (err == -EOPNOTSUPP)
+		err = is_mapped(addr, length) ? 0 : -EFAULT;
+	if (err)
+		return explain(-err, "not all of %p + 0x%llx is mapped%s", addr,
+			       (unsigned long long)length, write ? " and writable" : "");
+	return 0;
 }
 
 /* Decides how the memory is reached, and takes the reference that goes with it. */
@@ -137,14 +151,14 @@ static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, 
 			       (unsigned long long)length);
 	if (!length)
 		return 0;
-	if (!is_mapped(addr, length)) {
-		if (access & HCA_ACCESS_ON_DEMAND) {
-			*flags = HCA_MR_CAREFUL;
-			return 0;
-		}
-		return explain(EFAULT, "not all of %p + 0x%llx is mapped", addr,
-			       (unsigned long long)length);
+	/* The program may unmap it, drop its pages, map something else: nothing of it is ours. */
+	if (access & HCA_ACCESS_ON_DEMAND) {
+		*flags = HCA_MR_CAREFUL;
+		return 0;
 	}
+	err = check_memory(addr, length, access);
+	if (err)
+		return err;
 	err = share_range_get(addr, length);
 	if (!err) {
 		*shared = true;

@@ -37,11 +37,11 @@ void rig_check_equal(const char *file, int line, const char *text, long long got
 			 want);
 }
 
-void *rig_must(const char *file, int line, const char *text, const void *got)
+uintptr_t rig_must(const char *file, int line, const char *text, uintptr_t got)
 {
 	if (!got)
 		rig_fail(file, line, "%s: %s", text, strerror(errno));
-	return (void *)got;
+	return got;
 }
 
 void rig_skip(const char *why)
@@ -87,6 +87,7 @@ static bool wait_child(pid_t pid, int ms, int *status)
 
 void rig_isolate(void **state)
 {
+	static const int deadly[] = { SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS };
 	void (*fn)(void) = (void (*)(void)) * state;
 	int status = 0;
 	bool ended;
@@ -101,6 +102,9 @@ void rig_isolate(void **state)
 		setpgid(0, 0);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		signal(SIGPIPE, SIG_IGN);
+		/* cmocka's handlers would go on with the next test, here. */
+		for (size_t i = 0; i < array_size(deadly); i++)
+			signal(deadly[i], SIG_DFL);
 		fn();
 		exit(0);
 	}
@@ -116,6 +120,15 @@ void rig_isolate(void **state)
 	if (WIFSIGNALED(status))
 		fail_msg("the test died of signal %d", WTERMSIG(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* For who looks for something: TRAFFIC_TEST=pattern runs these tests only. */
+__attribute__((constructor)) static void choose(void)
+{
+	const char *pattern = getenv("TRAFFIC_TEST");
+
+	if (pattern)
+		cmocka_set_test_filter(pattern);
 }
 
 /* ---- the device ---- */

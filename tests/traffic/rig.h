@@ -27,7 +27,7 @@
 _Noreturn void rig_fail(const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void rig_check_equal(const char *file, int line, const char *text, long long got, long long want);
-void *rig_must(const char *file, int line, const char *text, const void *got);
+uintptr_t rig_must(const char *file, int line, const char *text, uintptr_t got);
 /* Ends the test as skipped: the adapter does not have what it is about. */
 _Noreturn void rig_skip(const char *why);
 
@@ -41,7 +41,7 @@ _Noreturn void rig_skip(const char *why);
 /* For calls that return 0 or an errno. */
 #define check_ok(call) check_equal(call, 0)
 /* For calls that return a pointer: NULL fails, with what errno says. */
-#define must(call) ((typeof(call))rig_must(__FILE__, __LINE__, #call, call))
+#define must(call) ((typeof(call))rig_must(__FILE__, __LINE__, #call, (uintptr_t)(call)))
 /* For calls that return NULL and errno. */
 #define check_refused(call, want)                                                                  \
 	do {                                                                                       \
