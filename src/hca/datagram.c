@@ -112,6 +112,7 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	struct hca_peer *peer = NULL;
 	struct hca_list list;
 	struct roce_pkt pkt;
+	int err;
 
 	if (s->length > 4096) {
 		finish(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
@@ -137,8 +138,14 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 		case PATH_WAIT:
 			return RUN_WAIT;
 		case PATH_READY:
-			if (send_to(qp, peer, &pkt, grh, &list) == -EAGAIN)
+			err = send_to(qp, peer, &pkt, grh, &list);
+			if (err == -EAGAIN)
 				return RUN_WAIT;
+			if (err == -EFAULT) {
+				finish(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+				qp_fail_send(qp);
+				return RUN_STOP;
+			}
 			break;
 		case PATH_NONE:
 			break; /* nobody hears it */

@@ -4,6 +4,7 @@
  * 9.8). Lock held, inside a guard. Checks run straight down; what a fault does is decided once, in
  * fault().
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,6 +385,14 @@ static uint32_t read_packets(const struct qp *qp, uint32_t length)
 	return length ? (length + qp->mtu - 1) / qp->mtu : 1;
 }
 
+/* The read at `psn` fails after it was accepted: the refusal must name it, not what follows. */
+static void fail_read(struct qp *qp, uint32_t psn)
+{
+	qp->resp.reading = false;
+	qp->resp.epsn = psn;
+	fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+}
+
 /* Sends what is left of the read in progress, as far as there is room. */
 void responder_continue(struct qp *qp)
 {
@@ -391,6 +400,7 @@ void responder_continue(struct qp *qp)
 	const struct hca_mr_entry *e = NULL;
 	const struct roce_pkt *req = &r->read_pkt;
 	struct hca_list list = { 0 };
+	int err;
 
 	while (r->reading) {
 		uint32_t left = req->rdma.dma_len - r->read_sent;
@@ -412,13 +422,15 @@ void responder_continue(struct qp *qp)
 					 qp->pub.qpn, req->rdma.va + r->read_sent, n,
 					 HCA_ACCESS_REMOTE_READ);
 			if (!e) {
-				r->reading = false;
-				fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+				fail_read(qp, pkt.psn);
 				return;
 			}
 			hca_mem_piece(e, req->rdma.va + r->read_sent, n, &list);
 		}
-		if (!qp->peer || send_packet(qp, qp->peer, &pkt, &list, 0, NULL))
+		err = qp->peer ? send_packet(qp, qp->peer, &pkt, &list, 0, NULL) : -ENOTCONN;
+		if (err == -EFAULT)
+			fail_read(qp, pkt.psn);
+		if (err)
 			return;
 		r->read_sent += n;
 		if (last) {
@@ -488,6 +500,9 @@ static enum fault do_atomic(struct qp *qp, const struct roce_pkt *pkt)
 	target = (uint64_t *)list.seg[0].ptr;
 	if ((uintptr_t)target & 7)
 		return FAULT_INVALID;
+	/* Pages that may be missing are looked for before they are touched. */
+	if ((e->flags & HCA_MR_CAREFUL) && !hca_mem_copy_out(&list, 0, &old, 8))
+		return FAULT_ACCESS;
 	res = remember(qp, pkt, 1);
 	if (!res)
 		return FAULT_LOCAL;
@@ -519,7 +534,8 @@ static void duplicate(struct qp *qp, struct hca_peer *from, const struct roce_pk
 			if (r->resource[i].op == op && r->resource[i].psn == pkt->psn)
 				send_atomic_ack(qp, pkt->op, pkt->psn, r->resource[i].orig);
 	} else if (op == ROCE_PKT_READ_REQUEST) {
-		fault(qp, do_read(qp, pkt, true), HCA_LOC_ACCESS_ERR);
+		if (do_read(qp, pkt, true))
+			fail_read(qp, pkt->psn);
 	} else {
 		ack_later(qp, from);
 	}

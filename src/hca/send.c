@@ -45,10 +45,14 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		return up ? -EAGAIN : -ENOTCONN;
 	}
 	memcpy(record, pkt, sizeof(*pkt));
-	if (pkt->flags & ROCE_PKT_BY_REF)
+	if (pkt->flags & ROCE_PKT_BY_REF) {
 		memcpy(record + sizeof(*pkt), refs, extra);
-	else if (pkt->len && !hca_mem_copy_out(list, off, record + sizeof(*pkt), pkt->len))
-		memset(record + sizeof(*pkt), 0, pkt->len);
+	} else if (unlikely(pkt->len &&
+			    !hca_mem_copy_out(list, off, record + sizeof(*pkt), pkt->len))) {
+		fabric_link_cancel(link);
+		fabric_link_tx_unlock(link);
+		return -EFAULT;
+	}
 	fabric_link_publish(link);
 	fabric_link_tx_unlock(link);
 	return 0;
@@ -243,6 +247,18 @@ static uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool w
 	return (s->length + qp->mtu - 1) / qp->mtu;
 }
 
+/* The request at `next` is taken back from the window, as if it had not begun. */
+static void leave_window(struct qp *qp, const struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+
+	r->tail--;
+	if (is_read(s->op))
+		r->reads--;
+	r->partial = false;
+	r->sent = 0;
+}
+
 static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 {
 	struct req_slot slot = {
@@ -254,7 +270,6 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 	if (qp->req.head != qp->req.tail)
 		return RUN_WAIT;
 	qp->req.next += s->blocks;
-	qp->req.partial = false;
 	requester_complete(qp, &slot, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	qp_fail_send(qp);
 	return RUN_STOP;
@@ -272,10 +287,9 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     is_read(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &list)) {
-		if (!r->partial)
-			return local_error(qp, s);
-		list.count = 0; /* taken back while on its way: zeros go out */
-		return RUN_WAIT;
+		if (r->partial)
+			leave_window(qp, s); /* deregistered when half of it was sent */
+		return local_error(qp, s);
 	}
 	/* What we have received is acknowledged before what we say in reply. */
 	if (unlikely(qp->resp.ack_due))
@@ -307,13 +321,13 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	}
 	if (err == -EAGAIN) {
 		/* A request of one packet that found no room has not begun. */
-		if (whole || is_read(s->op)) {
-			r->tail--;
-			r->partial = false;
-			if (is_read(s->op))
-				r->reads--;
-		}
+		if (whole || is_read(s->op))
+			leave_window(qp, s);
 		return RUN_WAIT;
+	}
+	if (unlikely(err == -EFAULT)) {
+		leave_window(qp, s);
+		return local_error(qp, s);
 	}
 	leave_request(qp, s);
 	return RUN_ON;

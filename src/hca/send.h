@@ -36,7 +36,8 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s);
 
 /*
  * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.
- * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone.
+ * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone,
+ * -EFAULT when memory of the list is not there any more.
  */
 int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		const struct hca_list *list, uint64_t off, const struct roce_ref *refs);
