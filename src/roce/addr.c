@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -75,40 +74,35 @@ static bool needs_scope(const uint8_t *gid)
 	       (gid[0] == 0xff && (gid[1] & 0x0f) <= 2);
 }
 
-socklen_t roce_addr_to_sockaddr(const struct roce_addr *a, uint16_t port,
-				struct sockaddr_storage *out)
+socklen_t roce_addr_to_sockaddr(const struct roce_addr *a, uint16_t port, union roce_sockaddr *out)
 {
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
-	struct sockaddr_in *v4 = (struct sockaddr_in *)out;
-
+	memset(out, 0, sizeof(*out));
 	if (roce_addr_is_ipv4(a)) {
-		*v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port) };
-		memcpy(&v4->sin_addr, a->gid + 12, 4);
-		return sizeof(*v4);
+		out->v4.sin_family = AF_INET;
+		out->v4.sin_port = htons(port);
+		memcpy(&out->v4.sin_addr, a->gid + 12, 4);
+		return sizeof(out->v4);
 	}
-	*v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	memcpy(&v6->sin6_addr, a->gid, 16);
+	out->v6.sin6_family = AF_INET6;
+	out->v6.sin6_port = htons(port);
+	memcpy(&out->v6.sin6_addr, a->gid, 16);
 	if (needs_scope(a->gid))
-		v6->sin6_scope_id = a->ifindex;
-	return sizeof(*v6);
+		out->v6.sin6_scope_id = a->ifindex;
+	return sizeof(out->v6);
 }
 
-bool roce_addr_from_sockaddr(const struct sockaddr_storage *from, struct roce_addr *out,
-			     uint16_t *port)
+bool roce_addr_from_sockaddr(const union roce_sockaddr *from, struct roce_addr *out, uint16_t *port)
 {
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;
-
-	switch (from->ss_family) {
+	switch (from->any.sa_family) {
 	case AF_INET:
-		set_ipv4(out, &v4->sin_addr);
+		set_ipv4(out, &from->v4.sin_addr);
 		out->ifindex = 0;
-		*port = ntohs(v4->sin_port);
+		*port = ntohs(from->v4.sin_port);
 		return true;
 	case AF_INET6:
-		memcpy(out->gid, &v6->sin6_addr, 16);
-		out->ifindex = v6->sin6_scope_id;
-		*port = ntohs(v6->sin6_port);
+		memcpy(out->gid, &from->v6.sin6_addr, 16);
+		out->ifindex = from->v6.sin6_scope_id;
+		*port = ntohs(from->v6.sin6_port);
 		return true;
 	default:
 		return false;
@@ -128,7 +122,7 @@ int roce_addr_interface(const struct roce_addr *a, uint32_t *ifindex)
 	if (getifaddrs(&list))
 		return -errno;
 	for (i = list; i; i = i->ifa_next) {
-		struct sockaddr_storage ss = { .ss_family = AF_UNSPEC };
+		union roce_sockaddr ss = { .any.sa_family = AF_UNSPEC };
 		struct roce_addr have;
 		uint32_t index;
 		uint16_t port;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #define ROCE_ADDR_TEXT 64
@@ -17,6 +18,12 @@
 struct roce_addr {
 	uint8_t gid[16];
 	uint32_t ifindex; /* needed for link-local and multicast addresses; else 0 is fine */
+};
+
+union roce_sockaddr {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
 };
 
 static inline bool roce_addr_is_ipv4(const struct roce_addr *a)
@@ -36,11 +43,10 @@ int roce_addr_parse(const char *text, struct roce_addr *out);
 /* Returns `text`, which has ROCE_ADDR_TEXT bytes. */
 const char *roce_addr_format(const struct roce_addr *a, char *text);
 
-/* Returns the length of what it wrote. */
-socklen_t roce_addr_to_sockaddr(const struct roce_addr *a, uint16_t port,
-				struct sockaddr_storage *out);
+/* Returns the length of what it wrote; the rest is zero. */
+socklen_t roce_addr_to_sockaddr(const struct roce_addr *a, uint16_t port, union roce_sockaddr *out);
 /* False for a family that is neither IPv4 nor IPv6. */
-bool roce_addr_from_sockaddr(const struct sockaddr_storage *from, struct roce_addr *out,
+bool roce_addr_from_sockaddr(const union roce_sockaddr *from, struct roce_addr *out,
 			     uint16_t *port);
 
 /* The interface that has this local address; -EADDRNOTAVAIL when none has. */

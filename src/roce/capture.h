@@ -10,7 +10,6 @@
 #ifndef ROCE_CAPTURE_H
 #define ROCE_CAPTURE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +32,10 @@ int roce_capture_start(struct roce_capture *cap, const char *path);
 /* Everything that was written before is in the file on return. */
 void roce_capture_stop(struct roce_capture *cap);
 
+/* For fork: held around it, nobody is inside. */
+void roce_capture_lock(struct roce_capture *cap);
+void roce_capture_unlock(struct roce_capture *cap);
+
 /* Whether somebody wants packets; cheap. */
 bool roce_capture_on(const struct roce_capture *cap);
 
@@ -48,7 +51,10 @@ struct roce_frame {
 	bool out;
 };
 
-/* BTH through ICRC. `comment` may be NULL. Buffered until roce_capture_flush() or enough. */
+/*
+ * BTH through ICRC. `comment` may be NULL; the process's name and number go in front of it.
+ * Buffered until roce_capture_flush() or until there is enough.
+ */
 void roce_capture_frame(struct roce_capture *cap, const struct roce_frame *frame,
 			const uint8_t *packet, size_t len, const char *comment);
 
@@ -60,6 +66,6 @@ void roce_capture_packet(struct roce_capture *cap, const struct roce_frame *fram
 void roce_capture_flush(struct roce_capture *cap);
 
 /* Frames since the start, and frames that could not be written (a full disk ends the capture). */
-void roce_capture_count(const struct roce_capture *cap, uint64_t *frames, uint64_t *lost);
+void roce_capture_count(struct roce_capture *cap, uint64_t *frames, uint64_t *lost);
 
 #endif

@@ -10,7 +10,7 @@
  *	drop            the packet is lost
  *	dup             it arrives twice
  *	corrupt         one bit is flipped, which one by chance or as bit=N says
- *	delay us=N      it leaves (or is delivered) N microseconds late
+ *	delay us=N      it leaves (or is delivered) N microseconds late (or ms=N)
  *	reorder         it trades places with the next packet, or is 1 ms late when none comes
  *	rnr [timer=N]   the responder acts as if it had no receive entry
  *	nak code=C      the responder refuses: seq, invalid, access or op
@@ -28,7 +28,7 @@
  *	from_ms=N to_ms=N  time since the script was loaded: from_ms=100 to_ms=300 is a link down
  *	nth=N           only the Nth that met them
  *	every=N         each Nth of them
- *	p=X             with probability X
+ *	p=X             with probability X: 0.01 or 1%
  *	count=N         fires at most N times
  *
  * The first rule that fires decides. Own lock inside; any thread.
@@ -77,6 +77,10 @@ void roce_fault_destroy(struct roce_fault *f);
  * that names the character and what was wrong; the old rules then stay.
  */
 int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uint64_t now_ns);
+
+/* For fork: held around it, nobody is inside. */
+void roce_fault_lock(struct roce_fault *f);
+void roce_fault_unlock(struct roce_fault *f);
 
 /* Whether there is any rule; cheap. */
 bool roce_fault_on(const struct roce_fault *f);

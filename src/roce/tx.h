@@ -30,15 +30,19 @@ struct roce_dest {
 /* Prepared once per QP or address handle; for the endpoint it was made with. A plain value. */
 struct roce_path {
 	struct roce_icrc_flow icrc;
-	struct sockaddr_storage to;
-	socklen_t to_len;
-	uint32_t gso_group; /* packets may share a send when this is equal */
-	uint16_t socket;
-	uint16_t sport;
-	uint16_t pkey;
-	uint8_t tclass;
-	uint8_t ttl;
 	struct roce_addr dst;
+	/* How it leaves: packets for which this is equal may share a send. */
+	struct roce_route {
+		union roce_sockaddr to;
+		uint16_t to_len;
+		uint16_t socket;
+		uint8_t tclass;
+		uint8_t ttl;
+		uint16_t reserved; /* 0 */
+	} route;
+	uint16_t sport;
+	uint16_t dport;
+	uint16_t pkey;
 };
 
 /* -EINVAL when the endpoint speaks the other IP version. */

@@ -27,6 +27,12 @@
 #define ROCE_UDP_PORT  4791
 #define ROCE_MAX_FLOWS 64
 
+/*
+ * Packets to QPs of one block (QP number without its lowest bits) may share a send, so they share
+ * the socket that receives them: one block belongs to one process.
+ */
+#define ROCE_QPN_BLOCK_BITS 8
+
 struct roce_taps;
 
 struct roce_endpoint_opts {
@@ -78,7 +84,7 @@ struct roce_steer {
 	uint32_t index;
 };
 
-#define ROCE_STEER_MAX 1024u
+#define ROCE_STEER_MAX 680u
 
 /*
  * Replaces the whole group's program. Rows in any order, but they must not overlap; a QP in none of

@@ -2,7 +2,6 @@
 #include "cmocka_all.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 
 #include "roce/addr.h"
@@ -24,7 +23,7 @@ static void text_and_back(void **state)
 
 static void a_link_local_address_has_its_interface(void **state)
 {
-	struct sockaddr_storage ss;
+	union roce_sockaddr ss;
 	struct roce_addr a, back;
 	char text[ROCE_ADDR_TEXT];
 	uint16_t port;
@@ -34,7 +33,7 @@ static void a_link_local_address_has_its_interface(void **state)
 	assert_string_equal(roce_addr_format(&a, text), "fe80::2%1");
 	assert_int_equal(roce_addr_parse("fe80::2%17", &a), 0);
 	assert_int_equal(roce_addr_to_sockaddr(&a, 4791, &ss), sizeof(struct sockaddr_in6));
-	assert_int_equal(((struct sockaddr_in6 *)&ss)->sin6_scope_id, 17);
+	assert_int_equal(ss.v6.sin6_scope_id, 17);
 	assert_true(roce_addr_from_sockaddr(&ss, &back, &port));
 	assert_memory_equal(&a, &back, sizeof(a));
 	assert_int_equal(port, 4791);

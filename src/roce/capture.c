@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Blocks of pcapng (draft-ietf-opsawg-pcapng), in the machine's own byte order:
+ *
+ *	section header     type 0x0a0d0d0a, byte-order magic, version 1.0, length unknown
+ *	interface          type 1, link type Ethernet, stamps in nanoseconds
+ *	enhanced packet    type 6, interface 0, stamp, frame, comment, direction
+ *
+ * The first two make the file's head, the same for every process; whoever finds the file empty,
+ *under a lock on it, writes them. Packets follow by appending writes of whole blocks.
+ */
+#include "roce/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "roce/codec.h"
+#include "roce/icrc.h"
+#include "util/api.h"
+#include "util/explain.h"
+
+enum {
+	LINK_ETHERNET = 1,
+	OPT_END = 0,
+	OPT_COMMENT = 1,
+	OPT_IF_NAME = 2,
+	OPT_EPB_FLAGS = 2,
+	OPT_SHB_APPLICATION = 4,
+	OPT_IF_TSRESOL = 9,
+	FLAG_INBOUND = 1,
+	FLAG_OUTBOUND = 2,
+
+	ETHERNET = 14,
+	FRAME_HEADERS = ETHERNET + 40 + 8,
+	MAX_COMMENT = 512,
+	MAX_BLOCK = 32 + FRAME_HEADERS + ROCE_MAX_PACKET + MAX_COMMENT + 64,
+	BUFFER = 256 << 10,
+	ENOUGH = 64 << 10,
+};
+
+struct roce_capture {
+	atomic_bool on;
+	pthread_mutex_t lock;
+	int fd;
+	pid_t pid; /* whose buffer it is: a child does not write its parent's packets */
+	size_t used;
+	uint64_t waiting; /* frames in the buffer */
+	uint64_t frames;
+	uint64_t lost;
+	char tag[48];
+	uint8_t buf[BUFFER];
+};
+
+/* ---- writing blocks ---- */
+
+static uint8_t *put(uint8_t *p, const void *data, size_t len)
+{
+	memcpy(p, data, len);
+	return p + len;
+}
+
+static uint8_t *put_u32(uint8_t *p, uint32_t v)
+{
+	return put(p, &v, sizeof(v));
+}
+
+static uint8_t *put_padded(uint8_t *p, const void *data, size_t len)
+{
+	p = put(p, data, len);
+	while (len++ & 3)
+		*p++ = 0;
+	return p;
+}
+
+static uint8_t *put_option(uint8_t *p, uint16_t code, const void *data, uint16_t len)
+{
+	p = put(p, &code, sizeof(code));
+	p = put(p, &len, sizeof(len));
+	return put_padded(p, data, len);
+}
+
+/* The length stands at both ends. */
+static uint8_t *finish(uint8_t *start, uint8_t *p)
+{
+	put_u32(start + 4, p + 4 - start);
+	return put_u32(p, p + 4 - start);
+}
+
+static size_t file_head(uint8_t *out)
+{
+	static const char application[] = "Verbena " VB_VERSION, name[] = "verbena";
+	const uint16_t version[2] = { 1, 0 }, link[2] = { LINK_ETHERNET, 0 };
+	const uint8_t nanoseconds = 9;
+	const uint64_t unknown = UINT64_MAX;
+	uint8_t *p = out, *block = out;
+
+	p = put_u32(p, 0x0a0d0d0a);
+	p = put_u32(p, 0);
+	p = put_u32(p, 0x1a2b3c4d);
+	p = put(p, version, sizeof(version));
+	p = put(p, &unknown, sizeof(unknown));
+	p = put_option(p, OPT_SHB_APPLICATION, application, sizeof(application) - 1);
+	p = put_option(p, OPT_END, "", 0);
+	p = finish(block, p);
+
+	block = p;
+	p = put_u32(p, 1);
+	p = put_u32(p, 0);
+	p = put(p, link, sizeof(link));
+	p = put_u32(p, 0); /* frames are whole */
+	p = put_option(p, OPT_IF_NAME, name, sizeof(name) - 1);
+	p = put_option(p, OPT_IF_TSRESOL, &nanoseconds, 1);
+	p = put_option(p, OPT_END, "", 0);
+	return finish(block, p) - out;
+}
+
+/* ---- frames ---- */
+
+static void put_be16(uint8_t *to, uint16_t v)
+{
+	to[0] = v >> 8;
+	to[1] = v;
+}
+
+/* Groups have the MAC address that IP gives them; hosts one made of their address. */
+static void put_mac(uint8_t *mac, const struct roce_addr *a)
+{
+	bool ipv4 = roce_addr_is_ipv4(a);
+
+	if (roce_addr_is_multicast(a)) {
+		mac[0] = ipv4 ? 0x01 : 0x33;
+		mac[1] = ipv4 ? 0x00 : 0x33;
+		memcpy(mac + 2, a->gid + 12, 4);
+		if (ipv4) {
+			mac[2] = 0x5e;
+			mac[3] &= 0x7f;
+		}
+		return;
+	}
+	mac[0] = 0x02;
+	mac[1] = ipv4 ? 0x00 : a->gid[11];
+	memcpy(mac + 2, a->gid + 12, 4);
+}
+
+static uint32_t sum16(uint32_t sum, const uint8_t *data, size_t len)
+{
+	for (; len > 1; data += 2, len -= 2)
+		sum += data[0] << 8 | data[1];
+	return len ? sum + (data[0] << 8) : sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~(sum + (sum >> 16));
+}
+
+static uint8_t *put_ipv4(uint8_t *ip, const struct roce_frame *f, size_t udp_len)
+{
+	memset(ip, 0, 20);
+	ip[0] = 0x45;
+	ip[1] = f->tclass;
+	put_be16(ip + 2, 20 + udp_len);
+	put_be16(ip + 4, f->ip_id);
+	ip[6] = 0x40;
+	ip[8] = f->ttl;
+	ip[9] = IPPROTO_UDP;
+	memcpy(ip + 12, f->src.gid + 12, 4);
+	memcpy(ip + 16, f->dst.gid + 12, 4);
+	put_be16(ip + 10, fold(sum16(0, ip, 20)));
+	return ip + 20;
+}
+
+static uint8_t *put_ipv6(uint8_t *ip, const struct roce_frame *f, size_t udp_len)
+{
+	memset(ip, 0, 8);
+	ip[0] = 0x60 | f->tclass >> 4;
+	ip[1] = f->tclass << 4;
+	put_be16(ip + 4, udp_len);
+	ip[6] = IPPROTO_UDP;
+	ip[7] = f->ttl;
+	memcpy(ip + 8, f->src.gid, 16);
+	memcpy(ip + 24, f->dst.gid, 16);
+	return ip + 40;
+}
+
+/* Returns the end of what it wrote. IPv4 allows a check sum of 0, IPv6 does not. */
+static uint8_t *put_frame(uint8_t *p, const struct roce_frame *f, const uint8_t *packet, size_t len)
+{
+	bool ipv4 = roce_addr_is_ipv4(&f->src);
+	size_t udp_len = 8 + len;
+	uint8_t *ip = p + ETHERNET, *udp;
+	uint32_t sum;
+
+	put_mac(p, &f->dst);
+	put_mac(p + 6, &f->src);
+	put_be16(p + 12, ipv4 ? 0x0800 : 0x86dd);
+	udp = ipv4 ? put_ipv4(ip, f, udp_len) : put_ipv6(ip, f, udp_len);
+	put_be16(udp, f->sport);
+	put_be16(udp + 2, f->dport);
+	put_be16(udp + 4, udp_len);
+	put_be16(udp + 6, 0);
+	memcpy(udp + 8, packet, len);
+	if (!ipv4) {
+		sum = sum16(IPPROTO_UDP + udp_len, ip + 8, 32);
+		sum = fold(sum16(sum, udp, udp_len));
+		put_be16(udp + 6, sum ? sum : 0xffff);
+	}
+	return udp + udp_len;
+}
+
+static void put_block(struct roce_capture *cap, const struct roce_frame *f, const uint8_t *packet,
+		      size_t len, const char *comment)
+{
+	uint8_t *block = cap->buf + cap->used, *p = block, *data, *end;
+	uint32_t flags = f->out ? FLAG_OUTBOUND : FLAG_INBOUND;
+	char text[MAX_COMMENT];
+	struct timespec t;
+	uint64_t stamp;
+	int text_len;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	stamp = t.tv_sec * 1000000000ull + t.tv_nsec;
+	p = put_u32(p, 6);
+	p = put_u32(p, 0);
+	p = put_u32(p, 0); /* interface */
+	p = put_u32(p, stamp >> 32);
+	p = put_u32(p, stamp);
+	data = p + 8;
+	end = put_frame(data, f, packet, len);
+	put_u32(p, end - data);
+	put_u32(p + 4, end - data);
+	for (p = end; (p - data) & 3;)
+		*p++ = 0;
+	text_len = snprintf(text, sizeof(text), "%s%s%s", cap->tag, comment ? ": " : "",
+			    comment ? comment : "");
+	if (text_len >= (int)sizeof(text))
+		text_len = sizeof(text) - 1;
+	p = put_option(p, OPT_COMMENT, text, text_len);
+	p = put_option(p, OPT_EPB_FLAGS, &flags, sizeof(flags));
+	p = put_option(p, OPT_END, "", 0);
+	p = finish(block, p);
+	cap->used = p - cap->buf;
+	cap->frames++;
+	cap->waiting++;
+}
+
+/* ---- the file ---- */
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		data += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static void flush(struct roce_capture *cap)
+{
+	int err;
+
+	if (!cap->used)
+		return;
+	err = write_all(cap->fd, cap->buf, cap->used);
+	cap->used = 0;
+	if (err) {
+		cap->lost += cap->waiting;
+		atomic_store(&cap->on, false);
+		explain_note("the capture ends: %s", strerror(-err));
+	}
+	cap->waiting = 0;
+}
+
+/* Under the lock. */
+static void adopt(struct roce_capture *cap)
+{
+	pid_t self = getpid();
+
+	if (cap->pid == self)
+		return;
+	cap->pid = self;
+	cap->used = cap->waiting = 0;
+	snprintf(cap->tag, sizeof(cap->tag), "%.24s[%d]", program_invocation_short_name, self);
+}
+
+/* Empty: give it a head. Else it has to have ours. */
+static int check_head(int fd, const char *path)
+{
+	uint8_t want[256], have[256];
+	size_t len = file_head(want);
+	struct stat st;
+	int err = 0;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return write_all(fd, want, len);
+	if (flock(fd, LOCK_EX))
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!st.st_size)
+		err = write_all(fd, want, len);
+	else if (pread(fd, have, len, 0) != (ssize_t)len || memcmp(have, want, len))
+		err = explain(EINVAL,
+			      "%s is there and is no capture of this version of Verbena, to which "
+			      "packets could be added",
+			      path);
+	flock(fd, LOCK_UN);
+	return err;
+}
+
+int roce_capture_create(struct roce_capture **out)
+{
+	struct roce_capture *cap = malloc(sizeof(*cap));
+
+	if (!cap)
+		return -ENOMEM;
+	memset(cap, 0, offsetof(struct roce_capture, buf));
+	pthread_mutex_init(&cap->lock, NULL);
+	cap->fd = -1;
+	*out = cap;
+	return 0;
+}
+
+void roce_capture_destroy(struct roce_capture *cap)
+{
+	if (!cap)
+		return;
+	roce_capture_stop(cap);
+	pthread_mutex_destroy(&cap->lock);
+	free(cap);
+}
+
+int roce_capture_start(struct roce_capture *cap, const char *path)
+{
+	int fd, err;
+
+	fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == ENXIO)
+		fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	if (fd < 0)
+		return explain(errno, "cannot capture to %s: %s", path, strerror(errno));
+	err = check_head(fd, path);
+	if (err)
+		goto close_fd;
+	pthread_mutex_lock(&cap->lock);
+	if (cap->fd >= 0) {
+		pthread_mutex_unlock(&cap->lock);
+		err = explain(EALREADY, "a capture is on; stop it before starting one to %s", path);
+		goto close_fd;
+	}
+	adopt(cap);
+	cap->fd = fd;
+	cap->used = cap->waiting = 0;
+	cap->frames = cap->lost = 0;
+	atomic_store(&cap->on, true);
+	pthread_mutex_unlock(&cap->lock);
+	return 0;
+close_fd:
+	close(fd);
+	return err;
+}
+
+void roce_capture_stop(struct roce_capture *cap)
+{
+	pthread_mutex_lock(&cap->lock);
+	if (cap->fd >= 0) {
+		adopt(cap);
+		atomic_store(&cap->on, false);
+		flush(cap);
+		close(cap->fd);
+		cap->fd = -1;
+	}
+	pthread_mutex_unlock(&cap->lock);
+}
+
+void roce_capture_lock(struct roce_capture *cap)
+{
+	pthread_mutex_lock(&cap->lock);
+}
+
+void roce_capture_unlock(struct roce_capture *cap)
+{
+	pthread_mutex_unlock(&cap->lock);
+}
+
+bool roce_capture_on(const struct roce_capture *cap)
+{
+	return atomic_load_explicit(&cap->on, memory_order_relaxed);
+}
+
+void roce_capture_frame(struct roce_capture *cap, const struct roce_frame *frame,
+			const uint8_t *packet, size_t len, const char *comment)
+{
+	pthread_mutex_lock(&cap->lock);
+	if (roce_capture_on(cap)) {
+		adopt(cap);
+		/* Longer than any packet: somebody else's datagram, cut. */
+		len = len > ROCE_MAX_PACKET ? ROCE_MAX_PACKET : len;
+		put_block(cap, frame, packet, len, comment);
+		if (cap->used > ENOUGH)
+			flush(cap);
+	}
+	pthread_mutex_unlock(&cap->lock);
+}
+
+_Static_assert(ENOUGH + MAX_BLOCK <= BUFFER, "one more always fits");
+
+void roce_capture_packet(struct roce_capture *cap, const struct roce_frame *frame,
+			 const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,
+			 size_t count, const char *comment)
+{
+	uint8_t packet[ROCE_MAX_PACKET];
+	struct roce_icrc_flow flow;
+	size_t len = roce_encode(pkt, pkey, packet);
+	uint32_t icrc;
+
+	for (size_t i = 0; i < count; i++)
+		len = put(packet + len, pieces[i].iov_base, pieces[i].iov_len) - packet;
+	memset(packet + len, 0, roce_pad(pkt->len));
+	len += roce_pad(pkt->len);
+	roce_icrc_flow_init(&flow, &frame->src, &frame->dst, frame->sport, frame->dport);
+	icrc = htole32(roce_icrc_compute(&flow, packet, len, frame->ip_id));
+	memcpy(packet + len, &icrc, sizeof(icrc));
+	roce_capture_frame(cap, frame, packet, len + sizeof(icrc), comment);
+}
+
+void roce_capture_flush(struct roce_capture *cap)
+{
+	pthread_mutex_lock(&cap->lock);
+	if (cap->fd >= 0) {
+		adopt(cap);
+		flush(cap);
+	}
+	pthread_mutex_unlock(&cap->lock);
+}
+
+void roce_capture_count(struct roce_capture *cap, uint64_t *frames, uint64_t *lost)
+{
+	pthread_mutex_lock(&cap->lock);
+	*frames = cap->frames;
+	*lost = cap->lost;
+	pthread_mutex_unlock(&cap->lock);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <linux/udp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "roce/udp_priv.h"
+#include "util/api.h"
+#include "util/explain.h"
+
+/* What a socket holds of a burst is what need not be sent again. */
+#define PLENTY (8u << 20)
+
+static const struct roce_taps no_taps;
+static const struct roce_endpoint_opts defaults;
+
+static int set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+/* As much as is allowed: with privilege what is wished, else up to the system's limit. */
+static void set_buffer(int fd, int force, int plain, uint32_t wish)
+{
+	int bytes = wish ? (wish > INT32_MAX / 2 ? INT32_MAX / 2 : wish) : PLENTY;
+
+	if (set(fd, SOL_SOCKET, force, bytes))
+		set(fd, SOL_SOCKET, plain, bytes);
+}
+
+/*
+ * The ICRC covers the IPv4 id. PROBE forbids fragments, upon which the kernel gives id 0, and does
+ * not let forged ICMP messages shrink packets.
+ */
+static int set_ipv4(int fd, const struct roce_endpoint *ep)
+{
+	struct ip_mreqn from = { .imr_ifindex = (int)ep->local.ifindex };
+	int err;
+
+	memcpy(&from.imr_address, ep->local.gid + 12, 4);
+	err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+	if (err)
+		return err;
+	set(fd, IPPROTO_IP, IP_TTL, ROCE_TTL);
+	set(fd, IPPROTO_IP, IP_MULTICAST_TTL, ROCE_TTL);
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof(from));
+	set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
+	return 0;
+}
+
+static int set_ipv6(int fd, const struct roce_endpoint *ep)
+{
+	int err = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+
+	if (!err)
+		err = set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+	if (err)
+		return err;
+	set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, ROCE_TTL);
+	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, ROCE_TTL);
+	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ep->local.ifindex);
+	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+	return 0;
+}
+
+static int set_receive(int fd, const struct roce_endpoint *ep)
+{
+	int err;
+
+	if (ep->ipv4) {
+		err = set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+		if (!err)
+			err = set(fd, IPPROTO_IP, IP_RECVTTL, 1);
+		if (!err)
+			err = set(fd, IPPROTO_IP, IP_PKTINFO, 1);
+		return err;
+	}
+	err = set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	if (!err)
+		err = set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	if (!err)
+		err = set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	/* Adapters and rxe send a check sum of 0, which IPv6 otherwise forbids. */
+	if (!err)
+		err = set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	return err;
+}
+
+int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
+		     const struct roce_endpoint_opts *opts, const struct roce_addr *bind_to,
+		     uint16_t port)
+{
+	union roce_sockaddr sa;
+	socklen_t sa_len = roce_addr_to_sockaddr(bind_to, port, &sa);
+	int fd, err;
+
+	fd = socket(sa.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	err = ep->ipv4 ? set_ipv4(fd, ep) : set_ipv6(fd, ep);
+	if (!err && kind != ROCE_SOCKET_FLOW)
+		err = set_receive(fd, ep);
+	if (err)
+		goto close_fd;
+	if (kind == ROCE_SOCKET_MAIN && !opts->lonely)
+		set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (kind == ROCE_SOCKET_GROUP)
+		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (kind != ROCE_SOCKET_FLOW && ep->gro)
+		set(fd, IPPROTO_UDP, UDP_GRO, 1);
+	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, opts->sndbuf);
+	if (kind == ROCE_SOCKET_FLOW)
+		set(fd, SOL_SOCKET, SO_RCVBUF, 1); /* nobody reads it */
+	else
+		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, opts->rcvbuf);
+	if (bind(fd, &sa.any, sa_len)) {
+		err = -errno;
+		goto close_fd;
+	}
+	return fd;
+close_fd:
+	close(fd);
+	return err;
+}
+
+static uint32_t buffer_bytes(int fd, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	getsockopt(fd, SOL_SOCKET, name, &value, &len);
+	return value;
+}
+
+/* The range that RoCE uses for source ports; wherever there is room in it. */
+static int open_flow(struct roce_endpoint *ep, const struct roce_endpoint_opts *opts, uint32_t n)
+{
+	uint32_t start = ep->cookie + n * 251;
+	int fd = -EADDRINUSE;
+
+	for (uint32_t i = 0; i < 64 && fd == -EADDRINUSE; i++) {
+		uint16_t port = 0xc000 | ((start + i) & 0x3fff);
+
+		fd = roce_socket_open(ep, ROCE_SOCKET_FLOW, opts, &ep->local, port);
+		if (fd >= 0)
+			ep->flow[ep->flows + 1] = (struct roce_flow_socket){ fd, port };
+	}
+	if (fd < 0)
+		return fd;
+	ep->flows++;
+	return 0;
+}
+
+static int refuse(const struct roce_endpoint *ep, int err)
+{
+	char text[ROCE_ADDR_TEXT], holder[256];
+
+	roce_addr_format(&ep->local, text);
+	switch (err) {
+	case -EADDRINUSE:
+		roce_port_holder(&ep->local, ep->port, holder, sizeof(holder));
+		return explain(
+			EADDRINUSE,
+			"UDP port %u at %s is taken by %s; RoCEv2 needs it, to be shared only "
+			"by Verbena's processes of one user",
+			ep->port, text, holder);
+	case -EADDRNOTAVAIL:
+		return explain(EADDRNOTAVAIL, "%s is no address of this host (any more)", text);
+	default:
+		return explain(-err, "no UDP socket at %s port %u: %s", text, ep->port,
+			       strerror(-err));
+	}
+}
+
+static int open_sockets(struct roce_endpoint *ep, const struct roce_endpoint_opts *opts)
+{
+	int fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, opts, &ep->local, ep->port);
+
+	if (fd < 0)
+		return refuse(ep, fd);
+	ep->flow[0] = (struct roce_flow_socket){ fd, ep->port };
+	ep->sndbuf = buffer_bytes(fd, SO_SNDBUF);
+	ep->rcvbuf = buffer_bytes(fd, SO_RCVBUF);
+	for (uint32_t i = 0; i < opts->flows && i < ROCE_MAX_FLOWS; i++)
+		if (open_flow(ep, opts, i))
+			break; /* fewer will do */
+	return 0;
+}
+
+static void close_sockets(struct roce_endpoint *ep)
+{
+	for (unsigned int i = 0; i <= ep->flows; i++)
+		close(ep->flow[i].fd);
+}
+
+/* Whether the kernel knows UDP_SEGMENT (4.18) is seen by asking for what it is set to. */
+static bool can_segment(int fd)
+{
+	int value;
+	socklen_t len = sizeof(value);
+
+	return !getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &value, &len);
+}
+
+int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint_opts *opts,
+		       struct roce_endpoint **out)
+{
+	struct roce_endpoint *ep;
+	uint64_t cookie;
+	int err;
+
+	if (!opts)
+		opts = &defaults;
+	if (roce_addr_is_multicast(local))
+		return explain(EINVAL, "an endpoint has a host's address; groups are joined");
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		return -ENOMEM;
+	ep->local = *local;
+	ep->ipv4 = roce_addr_is_ipv4(local);
+	ep->port = opts->port ? opts->port : ROCE_UDP_PORT;
+	ep->gro = !opts->no_gro;
+	ep->taps = opts->taps ? opts->taps : &no_taps;
+	atomic_init(&ep->index, -1);
+	pthread_mutex_init(&ep->group_lock, NULL);
+	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
+		cookie = roce_now_ns() ^ (uint64_t)getpid() << 32;
+	atomic_init(&ep->cookie, cookie);
+	/* An address without interface is bound, or refused, by the kernel's own rules. */
+	roce_addr_interface(local, &ep->local.ifindex);
+	ep->group_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ep->group_fd < 0) {
+		err = -errno;
+		goto free_ep;
+	}
+	err = open_sockets(ep, opts);
+	if (err)
+		goto close_group_fd;
+	atomic_init(&ep->segment, !opts->no_segment && can_segment(ep->flow[0].fd));
+	*out = ep;
+	return 0;
+close_group_fd:
+	close(ep->group_fd);
+free_ep:
+	pthread_mutex_destroy(&ep->group_lock);
+	free(ep);
+	return err;
+}
+
+void roce_endpoint_close(struct roce_endpoint *ep)
+{
+	if (!ep)
+		return;
+	roce_groups_leave_all(ep);
+	close_sockets(ep);
+	close(ep->group_fd);
+	pthread_mutex_destroy(&ep->group_lock);
+	free(ep);
+}
+
+int roce_endpoint_fd(const struct roce_endpoint *ep)
+{
+	return ep->flow[0].fd;
+}
+
+int roce_endpoint_group_fd(const struct roce_endpoint *ep)
+{
+	return ep->group_fd;
+}
+
+const struct roce_addr *roce_endpoint_addr(const struct roce_endpoint *ep)
+{
+	return &ep->local;
+}
+
+uint32_t roce_endpoint_mtu(const struct roce_endpoint *ep)
+{
+	uint32_t mtu;
+
+	if (roce_interface_mtu(ep->local.ifindex, &mtu))
+		return 256;
+	mtu = roce_mtu_from_ip(mtu);
+	return mtu ? mtu : 256;
+}
+
+void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_limits *out)
+{
+	*out = (struct roce_endpoint_limits){
+		.sndbuf = ep->sndbuf,
+		.rcvbuf = ep->rcvbuf,
+		.segment = atomic_load_explicit(&ep->segment, memory_order_relaxed),
+		.gro = ep->gro,
+		.flows = ep->flows,
+	};
+}
+
+void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters *out)
+{
+	*out = (struct roce_counters){
+		.tx_packets = ep->count.tx_packets,
+		.tx_bytes = ep->count.tx_bytes,
+		.tx_calls = ep->count.tx_calls,
+		.tx_full = ep->count.tx_full,
+		.tx_lost = ep->count.tx_lost,
+		.rx_packets = ep->count.rx_packets,
+		.rx_bytes = ep->count.rx_bytes,
+		.rx_calls = ep->count.rx_calls,
+	};
+	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)
+		out->rx_drop[i] = ep->count.rx_drop[i];
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast groups of an endpoint. A socket that is bound to a host's address hears no multicast,
+ * so each group has a socket of its own, bound to the group's address; the kernel copies a packet
+ * to every socket that has joined. One epoll descriptor stands for all of them.
+ */
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "roce/udp_priv.h"
+#include "util/explain.h"
+
+static struct roce_group **find(struct roce_endpoint *ep, const struct roce_addr *addr)
+{
+	struct roce_group **p = &ep->groups;
+
+	while (*p && memcmp((*p)->addr.gid, addr->gid, 16))
+		p = &(*p)->next;
+	return p;
+}
+
+static int membership(const struct roce_endpoint *ep, const struct roce_group *g)
+{
+	struct ip_mreqn v4 = { .imr_ifindex = (int)ep->local.ifindex };
+	struct ipv6_mreq v6 = { .ipv6mr_interface = ep->local.ifindex };
+	int err;
+
+	if (ep->ipv4) {
+		memcpy(&v4.imr_multiaddr, g->addr.gid + 12, 4);
+		err = setsockopt(g->fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.ipv6mr_multiaddr, g->addr.gid, 16);
+		err = setsockopt(g->fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6));
+	}
+	return err ? -errno : 0;
+}
+
+static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr,
+		      struct roce_group **out)
+{
+	static const struct roce_endpoint_opts defaults;
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct roce_group *g = calloc(1, sizeof(*g));
+	int err;
+
+	if (!g)
+		return -ENOMEM;
+	g->addr = *addr;
+	g->addr.ifindex = ep->local.ifindex;
+	g->joined = 1;
+	g->fd = roce_socket_open(ep, ROCE_SOCKET_GROUP, &defaults, &g->addr, ep->port);
+	if (g->fd < 0) {
+		err = g->fd;
+		goto free_g;
+	}
+	err = membership(ep, g);
+	if (err)
+		goto close_fd;
+	ev.data.ptr = g;
+	if (epoll_ctl(ep->group_fd, EPOLL_CTL_ADD, g->fd, &ev)) {
+		err = -errno;
+		goto close_fd;
+	}
+	*out = g;
+	return 0;
+close_fd:
+	close(g->fd);
+free_g:
+	free(g);
+	return err;
+}
+
+int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group)
+{
+	char at[ROCE_ADDR_TEXT], text[ROCE_ADDR_TEXT];
+	struct roce_group *g;
+	int err = 0;
+
+	if (!roce_addr_is_multicast(group) || roce_addr_is_ipv4(group) != ep->ipv4)
+		return explain(EINVAL, "%s is no %s multicast group for %s",
+			       roce_addr_format(group, text), ep->ipv4 ? "IPv4" : "IPv6",
+			       roce_addr_format(&ep->local, at));
+	pthread_mutex_lock(&ep->group_lock);
+	g = *find(ep, group);
+	if (g) {
+		g->joined++;
+	} else {
+		err = open_group(ep, group, &g);
+		if (!err) {
+			g->next = ep->groups;
+			ep->groups = g;
+			atomic_store(&ep->has_groups, true);
+		}
+	}
+	pthread_mutex_unlock(&ep->group_lock);
+	if (err)
+		return explain(-err, "cannot join %s at %s: %s", roce_addr_format(group, text),
+			       roce_addr_format(&ep->local, at), strerror(-err));
+	return 0;
+}
+
+/* Closing the last descriptor of the socket takes it out of the epoll set, and out of the group. */
+static void drop(struct roce_endpoint *ep, struct roce_group **p)
+{
+	struct roce_group *g = *p;
+
+	*p = g->next;
+	epoll_ctl(ep->group_fd, EPOLL_CTL_DEL, g->fd, NULL);
+	close(g->fd);
+	free(g);
+	atomic_store(&ep->has_groups, ep->groups != NULL);
+}
+
+int roce_endpoint_leave(struct roce_endpoint *ep, const struct roce_addr *group)
+{
+	char text[ROCE_ADDR_TEXT];
+	struct roce_group **p;
+	int err = 0;
+
+	pthread_mutex_lock(&ep->group_lock);
+	p = find(ep, group);
+	if (!*p)
+		err = -ENOENT;
+	else if (!--(*p)->joined)
+		drop(ep, p);
+	pthread_mutex_unlock(&ep->group_lock);
+	if (err)
+		return explain(ENOENT, "%s has not been joined", roce_addr_format(group, text));
+	return 0;
+}
+
+void roce_groups_leave_all(struct roce_endpoint *ep)
+{
+	while (ep->groups)
+		drop(ep, &ep->groups);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which process's socket gets a packet: a classic BPF program, attached to the group of sockets
+ * that share one address and port. It sees the UDP payload, so the word at offset 4 holds the
+ * destination QP, and returns an index into the group.
+ *
+ * Nothing tells a process its index. So the program also serves probes: a datagram that starts with
+ * ROCE_PROBE_MAGIC (an opcode that does not exist) goes to the socket whose index is its second
+ * word. Whoever finds a probe with its own cookie in its own socket knows. An index past the last
+ * socket leads anywhere, so the lowest one of a round counts.
+ */
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "roce/udp_priv.h"
+#include "util/explain.h"
+
+#define QPNS      0x1000000u
+#define PROLOGUE  6
+#define MAX_STEPS (2 * ROCE_STEER_MAX + 1)
+
+/* From QP `first` on, up to the next step: socket `index`. */
+struct step {
+	uint32_t first;
+	uint32_t index;
+};
+
+struct program {
+	struct sock_filter code[PROLOGUE + 3 * MAX_STEPS];
+	uint16_t len;
+};
+
+_Static_assert(PROLOGUE + 3 * MAX_STEPS <= BPF_MAXINSNS, "the kernel takes the longest program");
+
+static void emit(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint32_t k)
+{
+	p->code[p->len++] = (struct sock_filter){ code, yes, no, k };
+}
+
+/* A decision tree over steps[0..count): a comparison takes two instructions, a leaf takes one. */
+static void emit_tree(struct program *p, const struct step *steps, size_t count)
+{
+	size_t half = count / 2;
+	uint16_t jump;
+
+	if (count == 1) {
+		emit(p, BPF_RET | BPF_K, 0, 0, steps[0].index);
+		return;
+	}
+	/* Conditional jumps reach 255 instructions, unconditional ones anywhere. */
+	emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, steps[half].first);
+	jump = p->len;
+	emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+	emit_tree(p, steps, half);
+	p->code[jump].k = p->len - jump - 1;
+	emit_tree(p, steps + half, count - half);
+}
+
+static void emit_program(struct program *p, const struct step *steps, size_t count)
+{
+	p->len = 0;
+	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 2, ROCE_PROBE_MAGIC);
+	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, 4);
+	emit(p, BPF_RET | BPF_A, 0, 0, 0);
+	emit(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, 4);
+	emit(p, BPF_ALU | BPF_AND | BPF_K, 0, 0, QPNS - 1);
+	assert(p->len == PROLOGUE);
+	emit_tree(p, steps, count);
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct roce_steer *x = a, *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Neighbours that lead to the same socket are one step. */
+static void add_step(struct step *steps, size_t *count, uint32_t first, uint32_t index)
+{
+	if (*count && steps[*count - 1].index == index)
+		return;
+	steps[(*count)++] = (struct step){ first, index };
+}
+
+/* Rows are sorted; gaps between them go to `rest`. */
+static int make_steps(const struct roce_steer *rows, size_t n, uint32_t rest, struct step *steps,
+		      size_t *count)
+{
+	uint32_t next = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].first > rows[i].last || rows[i].last >= QPNS)
+			return explain(EINVAL, "QP numbers 0x%x to 0x%x are no range below 2^24",
+				       rows[i].first, rows[i].last);
+		if (i && rows[i].first < next)
+			return explain(EINVAL,
+				       "two rows claim QP number 0x%x; a QP has one process",
+				       rows[i].first);
+		if (rows[i].first > next)
+			add_step(steps, count, next, rest);
+		add_step(steps, count, rows[i].first, rows[i].index);
+		next = rows[i].last + 1;
+	}
+	if (next < QPNS)
+		add_step(steps, count, next, rest);
+	return 0;
+}
+
+static int attach(int fd, struct program *p)
+{
+	struct sock_fprog prog = { .len = p->len, .filter = p->code };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog)))
+		return explain(errno, "the kernel refuses the steering program: %s",
+			       strerror(errno));
+	return 0;
+}
+
+int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows, size_t count,
+			uint32_t rest)
+{
+	struct {
+		struct roce_steer rows[ROCE_STEER_MAX];
+		struct step steps[MAX_STEPS];
+		struct program program;
+	} * work;
+	size_t steps;
+	int err;
+
+	if (count > ROCE_STEER_MAX)
+		return explain(ENOSPC, "%zu rows to steer by, at most %u", count, ROCE_STEER_MAX);
+	work = malloc(sizeof(*work));
+	if (!work)
+		return -ENOMEM;
+	if (count)
+		memcpy(work->rows, rows, count * sizeof(*rows));
+	qsort(work->rows, count, sizeof(*rows), by_first);
+	err = make_steps(work->rows, count, rest, work->steps, &steps);
+	if (!err) {
+		emit_program(&work->program, work->steps, steps);
+		err = attach(ep->flow[0].fd, &work->program);
+	}
+	free(work);
+	return err;
+}
+
+static void put32(uint8_t *to, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+static uint32_t get32(const uint8_t *from)
+{
+	uint32_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return be32toh(v);
+}
+
+int roce_endpoint_probe(struct roce_endpoint *ep, uint32_t count)
+{
+	union roce_sockaddr self;
+	socklen_t len = roce_addr_to_sockaddr(&ep->local, ep->port, &self);
+	uint8_t probe[ROCE_PROBE_BYTES];
+	uint64_t cookie = atomic_fetch_add(&ep->cookie, 1) + 1;
+
+	/* What is still under way from an earlier round has another cookie. */
+	atomic_store(&ep->index, -1);
+	put32(probe, ROCE_PROBE_MAGIC);
+	memcpy(probe + 8, &cookie, 8);
+	for (uint32_t i = 0; i < count; i++) {
+		put32(probe + 4, i);
+		if (sendto(ep->flow[0].fd, probe, sizeof(probe), MSG_DONTWAIT, &self.any, len) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+bool roce_probe_take(struct roce_endpoint *ep, const uint8_t *data, size_t len)
+{
+	int64_t index, now;
+	uint64_t cookie;
+
+	if (len != ROCE_PROBE_BYTES || get32(data) != ROCE_PROBE_MAGIC)
+		return false;
+	memcpy(&cookie, data + 8, 8);
+	if (cookie != atomic_load(&ep->cookie))
+		return true;
+	index = get32(data + 4);
+	now = atomic_load(&ep->index);
+	while ((now < 0 || index < now) && !atomic_compare_exchange_weak(&ep->index, &now, index))
+		;
+	return true;
+}
+
+int roce_endpoint_index(const struct roce_endpoint *ep, uint32_t *index)
+{
+	int64_t now = atomic_load_explicit(&ep->index, memory_order_relaxed);
+
+	if (now < 0)
+		return -ENOENT;
+	*index = now;
+	return 0;
+}

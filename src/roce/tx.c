@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A batch is one buffer that fills up with packets, and a list of runs: neighbours that leave as
+ * one UDP_SEGMENT send. All packets of a run have one length, except that the last may be shorter.
+ * The kernel numbers the segments of a send from IPv4 id 0 on, so a packet's place in its run
+ * decides its ICRC.
+ */
+#include "roce/tx.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "roce/hold.h"
+#include "roce/udp_priv.h"
+#include "util/api.h"
+#include "util/copy.h"
+#include "util/explain.h"
+
+enum {
+	TX_BYTES = 128 << 10,
+	TX_RUNS = 64,
+	/* What one send may hold: 64 segments are the kernel's limit, 65507 bytes that of UDP. */
+	RUN_PACKETS = 64,
+	RUN_BYTES = 65000,
+	/* A packet may bring a duplicate of itself and one that was held back for it. */
+	ADD_PACKETS = 3,
+};
+
+struct run {
+	struct roce_route route;
+	uint32_t block;
+	uint32_t offset;
+	uint32_t bytes;
+	uint16_t segment; /* length of all packets but the last */
+	uint16_t count;
+	uint16_t sent; /* by single sends */
+	bool closed;   /* its last packet is a shorter one */
+	bool single;   /* it was refused as a whole */
+	bool refused;  /* for being segments */
+};
+
+struct roce_tx {
+	struct roce_endpoint *ep;
+	uint32_t head; /* first run that has not left */
+	uint32_t runs;
+	uint32_t used;
+	struct roce_hold hold;
+	struct run run[TX_RUNS];
+	uint8_t buf[TX_BYTES] __attribute__((aligned(64)));
+};
+
+/* What is kept of a packet that is held back, in front of its bytes. */
+struct held_head {
+	struct roce_path path;
+	struct roce_pkt pkt;
+};
+
+/* ---- paths ---- */
+
+uint32_t roce_flow_connected(uint32_t qpn, uint32_t remote_qpn)
+{
+	uint64_t v = (uint64_t)qpn * remote_qpn;
+
+	v ^= v >> 20;
+	v ^= v >> 40;
+	v &= 0xfffff;
+	return 0xc000 | (uint32_t)((v & 0x3fff) ^ (v >> 14));
+}
+
+uint32_t roce_flow_datagram(uint32_t qpn)
+{
+	return 0xc000 | (qpn * 0x61c88647u) >> 18;
+}
+
+int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
+		   const struct roce_dest *dest)
+{
+	uint16_t socket = dest->flow && ep->flows ? 1 + dest->flow % ep->flows : 0;
+	char from[ROCE_ADDR_TEXT], to[ROCE_ADDR_TEXT];
+
+	if (roce_addr_is_ipv4(&dest->addr) != ep->ipv4)
+		return explain(EINVAL, "no way from %s to %s: not one IP version",
+			       roce_addr_format(&ep->local, from),
+			       roce_addr_format(&dest->addr, to));
+	memset(path, 0, sizeof(*path));
+	path->dst = dest->addr;
+	if (!path->dst.ifindex)
+		path->dst.ifindex = ep->local.ifindex;
+	path->sport = ep->flow[socket].port;
+	path->dport = dest->port ? dest->port : ep->port;
+	path->pkey = dest->pkey ? dest->pkey : ROCE_PKEY_DEFAULT;
+	path->route.to_len = roce_addr_to_sockaddr(&path->dst, path->dport, &path->route.to);
+	path->route.socket = socket;
+	path->route.tclass = dest->tclass;
+	path->route.ttl = dest->ttl ? dest->ttl : ROCE_TTL;
+	roce_icrc_flow_init(&path->icrc, &ep->local, &dest->addr, path->sport, path->dport);
+	return 0;
+}
+
+/* ---- the batch ---- */
+
+int roce_tx_create(struct roce_endpoint *ep, struct roce_tx **out)
+{
+	struct roce_tx *tx = aligned_alloc(64, (sizeof(*tx) + 63) & ~(size_t)63);
+
+	if (!tx)
+		return -ENOMEM;
+	memset(tx, 0, offsetof(struct roce_tx, buf));
+	tx->ep = ep;
+	*out = tx;
+	return 0;
+}
+
+void roce_tx_destroy(struct roce_tx *tx)
+{
+	if (!tx)
+		return;
+	roce_hold_clear(&tx->hold);
+	free(tx);
+}
+
+void roce_tx_reset(struct roce_tx *tx)
+{
+	tx->head = tx->runs = tx->used = 0;
+	roce_hold_clear(&tx->hold);
+}
+
+uint32_t roce_tx_pending(const struct roce_tx *tx)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = tx->head; i < tx->runs; i++)
+		n += tx->run[i].count - tx->run[i].sent;
+	return n;
+}
+
+uint64_t roce_tx_due(const struct roce_tx *tx)
+{
+	return roce_hold_due(&tx->hold);
+}
+
+static bool has_room(const struct roce_tx *tx)
+{
+	return tx->used + ADD_PACKETS * ROCE_MAX_PACKET <= TX_BYTES &&
+	       tx->runs + ADD_PACKETS <= TX_RUNS;
+}
+
+static bool joins(const struct roce_tx *tx, const struct run *r, const struct roce_route *route,
+		  uint32_t block, size_t len)
+{
+	return !r->closed && len <= r->segment && r->count < RUN_PACKETS &&
+	       r->bytes + len <= RUN_BYTES && r->block == block && !r->sent &&
+	       !memcmp(&r->route, route, sizeof(*route)) &&
+	       atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
+}
+
+/* The run that a packet of `len` bytes belongs to; its place in it is the run's count. */
+static struct run *run_for(struct roce_tx *tx, const struct roce_route *route, uint32_t dqpn,
+			   size_t len)
+{
+	uint32_t block = dqpn >> ROCE_QPN_BLOCK_BITS;
+	struct run *r = &tx->run[tx->runs - 1];
+
+	if (tx->runs > tx->head && joins(tx, r, route, block, len))
+		return r;
+	r = &tx->run[tx->runs++];
+	*r = (struct run){
+		.route = *route,
+		.block = block,
+		.offset = tx->used,
+		.segment = len,
+	};
+	return r;
+}
+
+static void run_add(struct roce_tx *tx, struct run *r, size_t len)
+{
+	r->closed = len < r->segment;
+	r->bytes += len;
+	r->count++;
+	tx->used += len;
+}
+
+static void capture(const struct roce_tx *tx, const struct roce_path *path,
+		    const struct roce_pkt *pkt, uint16_t id, const uint8_t *packet, size_t len,
+		    const char *note)
+{
+	const struct roce_taps *taps = tx->ep->taps;
+	char text[256] = "";
+	struct roce_frame frame = {
+		.src = tx->ep->local,
+		.dst = path->dst,
+		.sport = path->sport,
+		.dport = path->dport,
+		.ip_id = id,
+		.tclass = path->route.tclass,
+		.ttl = path->route.ttl,
+		.out = true,
+	};
+
+	if (taps->comment)
+		taps->comment(taps->arg, pkt, true, text, sizeof(text));
+	if (note) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at, "%s%s", at ? "; " : "", note);
+	}
+	roce_capture_frame(taps->capture, &frame, packet, len, text[0] ? text : NULL);
+}
+
+static bool is_captured(const struct roce_tx *tx)
+{
+	return tx->ep->taps->capture && roce_capture_on(tx->ep->taps->capture);
+}
+
+/* Headers, payload and pad at `out`; returns their length. */
+static size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,
+			   size_t count, uint8_t *out)
+{
+	size_t at = roce_encode(pkt, pkey, out), end = at + pkt->len;
+
+	for (size_t i = 0; i < count; i++) {
+		assert(at + pieces[i].iov_len <= end);
+		vb_copy(out + at, pieces[i].iov_base, pieces[i].iov_len);
+		at += pieces[i].iov_len;
+	}
+	assert(at == end);
+	while (at & 3)
+		out[at++] = 0;
+	return at;
+}
+
+static void put_icrc(uint8_t *to, uint32_t icrc)
+{
+	icrc = htole32(icrc);
+	memcpy(to, &icrc, sizeof(icrc));
+}
+
+static void add_plain(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
+		      const struct iovec *pieces, size_t count)
+{
+	uint8_t *packet = tx->buf + tx->used;
+	size_t len = write_packet(pkt, path->pkey, pieces, count, packet);
+	struct run *r = run_for(tx, &path->route, pkt->dqpn, len + ROCE_ICRC_BYTES);
+
+	put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->count));
+	len += ROCE_ICRC_BYTES;
+	if (unlikely(is_captured(tx)))
+		capture(tx, path, pkt, r->count, packet, len, NULL);
+	run_add(tx, r, len);
+}
+
+/* ---- faults ---- */
+
+/* An ICRC made for one IPv4 id, changed for another; right or spoilt, it stays so. */
+static void move_id(uint8_t *packet, size_t len, uint16_t from, uint16_t to)
+{
+	uint32_t icrc;
+
+	len -= ROCE_ICRC_BYTES;
+	memcpy(&icrc, packet + len, sizeof(icrc));
+	icrc = le32toh(icrc) ^ roce_icrc_id_term(len, from) ^ roce_icrc_id_term(len, to);
+	put_icrc(packet + len, icrc);
+}
+
+/* A packet that is complete, with an ICRC for id 0. */
+static void add_bytes(struct roce_tx *tx, const struct held_head *head, const uint8_t *bytes,
+		      size_t len, const char *note)
+{
+	struct run *r = run_for(tx, &head->path.route, head->pkt.dqpn, len);
+	uint8_t *packet = tx->buf + tx->used;
+
+	memcpy(packet, bytes, len);
+	if (tx->ep->ipv4)
+		move_id(packet, len, 0, r->count);
+	if (is_captured(tx))
+		capture(tx, &head->path, &head->pkt, r->count, packet, len, note);
+	run_add(tx, r, len);
+}
+
+static void add_held(struct roce_tx *tx, struct roce_held *h)
+{
+	add_bytes(tx, (const void *)h->data, h->data + sizeof(struct held_head),
+		  h->len - sizeof(struct held_head), h->swap ? "fault: reordered" : "fault: late");
+	free(h);
+}
+
+static void add_spoilt(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
+		       const struct iovec *pieces, size_t count)
+{
+	struct held_head head = { .path = *path, .pkt = *pkt };
+	uint64_t now = roce_now_ns();
+	struct roce_verdict v =
+		roce_fault_judge(tx->ep->taps->fault, ROCE_DIR_OUT, pkt, &path->dst, now);
+	struct roce_held *passed = roce_hold_take_swap(&tx->hold, tx->ep);
+	uint8_t bytes[ROCE_MAX_PACKET];
+	size_t len = write_packet(pkt, path->pkey, pieces, count, bytes);
+	const char *note = NULL;
+
+	put_icrc(bytes + len, roce_icrc_compute(&path->icrc, bytes, len, 0));
+	len += ROCE_ICRC_BYTES;
+	switch (v.action) {
+	case ROCE_FAULT_DROP:
+		goto release;
+	case ROCE_FAULT_DELAY:
+	case ROCE_FAULT_REORDER:
+		if (roce_hold_add(&tx->hold, now + v.delay_ns, v.action == ROCE_FAULT_REORDER,
+				  tx->ep, &head, sizeof(head), bytes, len))
+			goto release;
+		break;
+	case ROCE_FAULT_CORRUPT:
+		v.bit %= len * 8;
+		bytes[v.bit / 8] ^= 1 << v.bit % 8;
+		note = "fault: corrupted";
+		break;
+	case ROCE_FAULT_DUP:
+		add_bytes(tx, &head, bytes, len, NULL);
+		note = "fault: duplicate";
+		break;
+	default:
+		break;
+	}
+	add_bytes(tx, &head, bytes, len, note);
+release:
+	if (passed)
+		add_held(tx, passed);
+}
+
+static void release_due(struct roce_tx *tx)
+{
+	struct roce_held *h;
+	uint64_t now = roce_now_ns();
+
+	while (has_room(tx) && (h = roce_hold_take(&tx->hold, now, NULL)))
+		add_held(tx, h);
+}
+
+/* ---- out ---- */
+
+struct outgoing {
+	struct mmsghdr msg[TX_RUNS];
+	struct iovec iov[TX_RUNS];
+	union {
+		char bytes[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control[TX_RUNS];
+};
+
+static char *add_control(char *at, int level, int type, const void *data, size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)at;
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), data, len);
+	return at + CMSG_SPACE(len);
+}
+
+static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t offset,
+			 uint32_t bytes, bool segments, struct outgoing *o, unsigned int i)
+{
+	char *start = o->control[i].bytes, *at = start;
+	bool ipv4 = tx->ep->ipv4;
+	int value;
+
+	o->iov[i] = (struct iovec){ (void *)(tx->buf + offset), bytes };
+	if (segments)
+		at = add_control(at, IPPROTO_UDP, UDP_SEGMENT, &r->segment, sizeof(r->segment));
+	if (r->route.tclass) {
+		value = r->route.tclass;
+		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS,
+				 &value, sizeof(value));
+	}
+	if (r->route.ttl != ROCE_TTL) {
+		value = r->route.ttl;
+		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
+				 ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value, sizeof(value));
+	}
+	o->msg[i].msg_hdr = (struct msghdr){
+		.msg_name = (void *)&r->route.to,
+		.msg_namelen = r->route.to_len,
+		.msg_iov = &o->iov[i],
+		.msg_iovlen = 1,
+		.msg_control = at == start ? NULL : start,
+		.msg_controllen = at - start,
+	};
+}
+
+static void sent(struct roce_tx *tx, uint32_t packets, uint32_t bytes)
+{
+	roce_count(&tx->ep->count.tx_packets, packets);
+	roce_count(&tx->ep->count.tx_bytes, bytes);
+}
+
+static bool is_full(int err)
+{
+	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
+}
+
+/* Of a run that cannot leave as a whole, one packet after the other. */
+static int send_singly(struct roce_tx *tx, struct run *r)
+{
+	while (r->sent < r->count) {
+		uint32_t at = r->sent * r->segment;
+		uint32_t len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
+		struct outgoing o;
+
+		fill_message(tx, r, r->offset + at, len, false, &o, 0);
+		roce_count(&tx->ep->count.tx_calls, 1);
+		if (sendmsg(tx->ep->flow[r->route.socket].fd, &o.msg[0].msg_hdr,
+			    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+			sent(tx, 1, len);
+			/* So it was the segments that were refused, and will be again. */
+			if (r->refused)
+				atomic_store_explicit(&tx->ep->segment, false,
+						      memory_order_relaxed);
+		} else if (is_full(errno)) {
+			roce_count(&tx->ep->count.tx_full, 1);
+			return -EAGAIN;
+		} else if (errno == EINTR) {
+			continue;
+		} else {
+			roce_count(&tx->ep->count.tx_lost, 1);
+		}
+		r->sent++;
+	}
+	tx->head++;
+	return 0;
+}
+
+/* Every packet alone has id 0. */
+static void make_single(struct roce_tx *tx, struct run *r)
+{
+	r->single = true;
+	for (uint32_t i = 1; i < r->count && tx->ep->ipv4; i++) {
+		uint32_t at = i * r->segment;
+		uint32_t len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
+
+		move_id(tx->buf + r->offset + at, len, i, 0);
+	}
+}
+
+/* What a kernel or an interface says to a send of segments that it would take one by one. */
+static bool is_refusal(int err)
+{
+	return err == EIO || err == EINVAL || err == EOPNOTSUPP || err == ENOPROTOOPT;
+}
+
+/* The first run of a system call did not leave. */
+static int send_failed(struct roce_tx *tx, int err)
+{
+	struct run *r = &tx->run[tx->head];
+
+	if (is_full(err)) {
+		roce_count(&tx->ep->count.tx_full, 1);
+		return -EAGAIN;
+	}
+	if (err == EINTR)
+		return 0;
+	/* The last packet of a run that is too long may be short enough. */
+	if (r->count > 1 && (is_refusal(err) || err == EMSGSIZE)) {
+		r->refused = err != EMSGSIZE;
+		make_single(tx, r);
+		return 0;
+	}
+	roce_count(&tx->ep->count.tx_lost, r->count);
+	tx->head++;
+	return 0;
+}
+
+/* One system call for all runs from the head on that leave by the same socket. */
+static int send_some(struct roce_tx *tx)
+{
+	struct outgoing o;
+	uint16_t socket = tx->run[tx->head].route.socket;
+	unsigned int n = 0;
+	int done;
+
+	for (uint32_t i = tx->head; i < tx->runs; i++) {
+		const struct run *r = &tx->run[i];
+
+		if (r->route.socket != socket || r->single)
+			break;
+		fill_message(tx, r, r->offset, r->bytes, r->count > 1, &o, n++);
+	}
+	roce_count(&tx->ep->count.tx_calls, 1);
+	if (n == 1)
+		done = sendmsg(tx->ep->flow[socket].fd, &o.msg[0].msg_hdr,
+			       MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+			       ? -1
+			       : 1;
+	else
+		done = sendmmsg(tx->ep->flow[socket].fd, o.msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (done <= 0)
+		return send_failed(tx, errno);
+	for (int i = 0; i < done; i++, tx->head++)
+		sent(tx, tx->run[tx->head].count, tx->run[tx->head].bytes);
+	return 0;
+}
+
+int roce_tx_flush(struct roce_tx *tx)
+{
+	int err = 0;
+
+	if (unlikely(tx->hold.first))
+		release_due(tx);
+	while (!err && tx->head < tx->runs) {
+		struct run *r = &tx->run[tx->head];
+
+		err = r->single ? send_singly(tx, r) : send_some(tx);
+	}
+	if (!err)
+		tx->head = tx->runs = tx->used = 0;
+	if (unlikely(is_captured(tx)))
+		roce_capture_flush(tx->ep->taps->capture);
+	return err;
+}
+
+int roce_tx_add(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
+		const struct iovec *pieces, size_t count)
+{
+	struct roce_fault *fault = tx->ep->taps->fault;
+
+	if (unlikely(!has_room(tx))) {
+		roce_tx_flush(tx);
+		if (!has_room(tx))
+			return -EAGAIN;
+	}
+	if (unlikely(fault && roce_fault_on(fault)))
+		add_spoilt(tx, path, pkt, pieces, count);
+	else
+		add_plain(tx, path, pkt, pieces, count);
+	return 0;
+}

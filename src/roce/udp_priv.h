@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by the files behind udp.h, tx.h and rx.h. */
+#ifndef ROCE_UDP_PRIV_H
+#define ROCE_UDP_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "roce/taps.h"
+#include "roce/udp.h"
+
+/* 255 hops are the most there are; this is what everybody starts with. */
+#define ROCE_TTL 64
+
+struct roce_group {
+	struct roce_group *next;
+	struct roce_addr addr;
+	unsigned int joined;
+	int fd;
+};
+
+struct roce_flow_socket {
+	int fd;
+	uint16_t port;
+};
+
+struct roce_endpoint {
+	struct roce_addr local;
+	uint16_t port;
+	bool ipv4;
+	bool gro;
+	atomic_bool segment;
+	/* Which to send from: the first is the one that receives. */
+	uint16_t flows;
+	struct roce_flow_socket flow[1 + ROCE_MAX_FLOWS];
+	uint32_t sndbuf;
+	uint32_t rcvbuf;
+	const struct roce_taps *taps; /* never NULL */
+
+	/* Groups: by their lock; the receiver takes it, too. */
+	pthread_mutex_t group_lock;
+	struct roce_group *groups;
+	int group_fd;
+	atomic_bool has_groups;
+
+	/* What the probes of the latest round look like; -1 while none has come back. */
+	_Atomic uint64_t cookie;
+	_Atomic int64_t index;
+
+	struct {
+		_Atomic uint64_t tx_packets, tx_bytes, tx_calls, tx_full, tx_lost;
+		_Atomic uint64_t rx_packets, rx_bytes, rx_calls;
+		_Atomic uint64_t rx_drop[ROCE_DROP_COUNT];
+	} count;
+};
+
+static inline void roce_count(_Atomic uint64_t *counter, uint64_t n)
+{
+	if (n)
+		atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static inline uint64_t roce_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+enum roce_socket_kind {
+	ROCE_SOCKET_MAIN,
+	ROCE_SOCKET_FLOW,
+	ROCE_SOCKET_GROUP,
+};
+
+/* A socket of the endpoint's IP version, bound; -errno, -EADDRINUSE without a sentence. */
+int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
+		     const struct roce_endpoint_opts *opts, const struct roce_addr *bind_to,
+		     uint16_t port);
+
+/* Who holds UDP port `port` at `addr`, in words; best effort, never empty. */
+void roce_port_holder(const struct roce_addr *addr, uint16_t port, char *text, size_t size);
+
+void roce_groups_leave_all(struct roce_endpoint *ep);
+
+/* The probe of one socket of the group (steer.c). */
+#define ROCE_PROBE_BYTES 16
+#define ROCE_PROBE_MAGIC 0xfe564250u
+/* Whether the datagram is one; if it is ours, its index is taken. */
+bool roce_probe_take(struct roce_endpoint *ep, const uint8_t *data, size_t len);
+
+#endif
