@@ -370,7 +370,7 @@ static void skip_blanks(const char **s)
 static int parse_rule(const char *script, const char **s, struct roce_rule *r)
 {
 	struct parser p = { .script = script, .at = *s, .len = word_length(*s) };
-	const char *start = *s;
+	const char *start = *s, *end = *s + p.len;
 	struct parser action = p;
 	uint32_t seen = 0;
 	int err = parse_action(&p, r);
@@ -384,14 +384,13 @@ static int parse_rule(const char *script, const char **s, struct roce_rule *r)
 			break;
 		err = parse_key(&p, r, &seen);
 		*s += p.len;
+		end = *s;
 	}
 	if (!err)
 		err = finish_rule(&action, r);
 	if (err)
 		return err;
-	while (*s > start && isspace((unsigned char)p.at[-1]))
-		p.at--;
-	r->text = strndup(start, p.at - start);
+	r->text = strndup(start, end - start);
 	return r->text ? 0 : -ENOMEM;
 }
 

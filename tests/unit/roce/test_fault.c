@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmocka_all.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "roce/fault.h"
+#include "samples.h"
+#include "util/api.h"
+#include "util/explain.h"
+
+static struct roce_fault *load(const char *script, uint64_t seed)
+{
+	struct roce_fault *f;
+
+	assert_int_equal(roce_fault_create(&f), 0);
+	assert_int_equal(roce_fault_load(f, script, seed, 1000), 0);
+	return f;
+}
+
+static enum roce_fault_action judge(struct roce_fault *f, enum roce_dir dir, uint8_t op,
+				    uint32_t psn)
+{
+	struct roce_pkt pkt = sample_packet(op, 64);
+
+	pkt.psn = psn;
+	return roce_fault_judge(f, dir, &pkt, NULL, 1000).action;
+}
+
+static enum roce_fault_action out(struct roce_fault *f)
+{
+	return judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 5);
+}
+
+static void without_rules_nothing_happens(void **state)
+{
+	struct roce_fault *f = load(" \n; # nothing at all\n;;", 1);
+
+	assert_false(roce_fault_on(f));
+	assert_int_equal(out(f), ROCE_FAULT_NONE);
+	roce_fault_destroy(f);
+}
+
+static void a_rule_without_conditions_always_fires(void **state)
+{
+	struct roce_fault *f = load("drop", 1);
+
+	assert_true(roce_fault_on(f));
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(out(f), ROCE_FAULT_DROP);
+	roce_fault_destroy(f);
+}
+
+static void nth_every_after_and_count_count_what_met_the_conditions(void **state)
+{
+	struct roce_fault *f = load("drop nth=3 opcode=SEND_ONLY", 1);
+
+	for (int i = 1; i < 8; i++) {
+		assert_int_equal(judge(f, ROCE_DIR_OUT, ROCE_PKT_ACK, 0), ROCE_FAULT_NONE);
+		assert_int_equal(out(f), i == 3 ? ROCE_FAULT_DROP : ROCE_FAULT_NONE);
+	}
+	assert_int_equal(roce_fault_load(f, "dup every=4", 1, 0), 0);
+	for (int i = 1; i < 20; i++)
+		assert_int_equal(out(f), i % 4 ? ROCE_FAULT_NONE : ROCE_FAULT_DUP);
+	assert_int_equal(roce_fault_load(f, "drop after=5 count=3", 1, 0), 0);
+	for (int i = 1; i < 20; i++)
+		assert_int_equal(out(f), i > 5 && i <= 8 ? ROCE_FAULT_DROP : ROCE_FAULT_NONE);
+	roce_fault_destroy(f);
+}
+
+static void conditions_look_at_the_packet(void **state)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_TR_UD | ROCE_PKT_SEND_ONLY, 64);
+	struct roce_addr here, there;
+	struct roce_fault *f = load("drop opcode=UC_WRITE_ONLY", 1);
+
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0x2a, 0), ROCE_FAULT_DROP);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0x0a, 0), ROCE_FAULT_NONE);
+	roce_fault_load(f, "drop opcode=write_only", 1, 0);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0x2a, 0), ROCE_FAULT_DROP);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0xaa, 0), ROCE_FAULT_DROP);
+	/* 0x81 & 0x1f is that of SEND_MIDDLE, but it is no such thing */
+	roce_fault_load(f, "drop opcode=send_middle", 1, 0);
+	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_OP_CNP, 0), ROCE_FAULT_NONE);
+	roce_fault_load(f, "drop opcode=0x64", 1, 0);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0x64, 0), ROCE_FAULT_DROP);
+	roce_fault_load(f, "drop psn=0xfffffe-1", 1, 0);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0, 0xfffffd), ROCE_FAULT_NONE);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0, 0xfffffe), ROCE_FAULT_DROP);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0, 1), ROCE_FAULT_DROP);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0, 2), ROCE_FAULT_NONE);
+	roce_fault_load(f, "drop dir=in", 1, 0);
+	assert_int_equal(judge(f, ROCE_DIR_IN, 0, 0), ROCE_FAULT_DROP);
+	assert_int_equal(judge(f, ROCE_DIR_OUT, 0, 0), ROCE_FAULT_NONE);
+	roce_fault_load(f, "drop qp=0xabcde1 sqp=0x123 peer=10.0.0.2", 1, 0);
+	roce_addr_parse("10.0.0.2", &there);
+	roce_addr_parse("10.0.0.1", &here);
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &there, 0).action, ROCE_FAULT_DROP);
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &here, 0).action, ROCE_FAULT_NONE);
+	pkt.sqpn++;
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &there, 0).action, ROCE_FAULT_NONE);
+	pkt.sqpn--;
+	pkt.dqpn++;
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &there, 0).action, ROCE_FAULT_NONE);
+	roce_fault_destroy(f);
+}
+
+static void a_link_is_down_between_two_moments(void **state)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
+	struct roce_fault *f = load("drop from_ms=100 to_ms=300", 1);
+	static const struct {
+		uint64_t ms;
+		enum roce_fault_action want;
+	} times[] = { { 0, ROCE_FAULT_NONE },
+		      { 99, ROCE_FAULT_NONE },
+		      { 100, ROCE_FAULT_DROP },
+		      { 299, ROCE_FAULT_DROP },
+		      { 300, ROCE_FAULT_NONE } };
+
+	for (size_t i = 0; i < array_size(times); i++)
+		assert_int_equal(
+			roce_fault_judge(f, ROCE_DIR_IN, &pkt, NULL, 1000 + times[i].ms * 1000000)
+				.action,
+			times[i].want);
+	roce_fault_destroy(f);
+}
+
+static void one_seed_gives_one_sequence_and_another_gives_another(void **state)
+{
+	struct roce_fault *a = load("drop p=0.3; dup p=10%", 42),
+			  *b = load("drop p=0.3; dup p=0.1", 42);
+	struct roce_fault *c = load("drop p=0.3; dup p=0.1", 43);
+	unsigned int differ = 0, count[16] = { 0 };
+
+	for (int i = 0; i < 20000; i++) {
+		enum roce_fault_action x = out(a);
+
+		assert_int_equal(x, out(b));
+		differ += x != out(c);
+		count[x]++;
+	}
+	assert_true(differ > 1000);
+	/* 6000 and 1400 of 20000 on average; six standard deviations */
+	assert_in_range(count[ROCE_FAULT_DROP], 5600, 6400);
+	assert_in_range(count[ROCE_FAULT_DUP], 1180, 1620);
+	roce_fault_destroy(a);
+	roce_fault_destroy(b);
+	roce_fault_destroy(c);
+}
+
+static void a_new_rule_does_not_change_what_others_draw(void **state)
+{
+	struct roce_fault *a = load("drop p=0.5", 7),
+			  *b = load("drop p=0.5; dup opcode=ACK p=0.5", 7);
+
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(out(a), out(b));
+		judge(b, ROCE_DIR_OUT, ROCE_PKT_ACK, 0);
+		judge(a, ROCE_DIR_OUT, ROCE_PKT_ACK, 0);
+	}
+	roce_fault_destroy(a);
+	roce_fault_destroy(b);
+}
+
+static void pass_spares_a_packet_from_later_rules(void **state)
+{
+	struct roce_fault *f = load("pass opcode=ACK; drop", 1);
+
+	assert_int_equal(judge(f, ROCE_DIR_OUT, ROCE_PKT_ACK, 0), ROCE_FAULT_NONE);
+	assert_int_equal(out(f), ROCE_FAULT_DROP);
+	roce_fault_destroy(f);
+}
+
+static void verdicts_carry_what_their_rule_says(void **state)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
+	struct roce_fault *f = load("delay us=50", 1);
+	struct roce_verdict v = roce_fault_judge(f, ROCE_DIR_OUT, &pkt, NULL, 0);
+
+	assert_int_equal(v.delay_ns, 50000);
+	roce_fault_load(f, "delay ms=3", 1, 0);
+	v = roce_fault_judge(f, ROCE_DIR_OUT, &pkt, NULL, 0);
+	assert_int_equal(v.delay_ns, 3000000);
+	roce_fault_load(f, "corrupt bit=17", 1, 0);
+	v = roce_fault_judge(f, ROCE_DIR_OUT, &pkt, NULL, 0);
+	assert_int_equal(v.action, ROCE_FAULT_CORRUPT);
+	assert_int_equal(v.bit, 17);
+	roce_fault_destroy(f);
+}
+
+static void refusals_are_for_the_responder_only(void **state)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
+	struct roce_fault *f = load("rnr timer=5 nth=1; nak code=access nth=1; drop", 1);
+	struct roce_verdict v = roce_fault_judge(f, ROCE_DIR_IN, &pkt, NULL, 0);
+
+	assert_int_equal(v.action, ROCE_FAULT_DROP);
+	v = roce_fault_judge_request(f, &pkt, NULL, 0);
+	assert_int_equal(v.action, ROCE_FAULT_RNR);
+	assert_int_equal(v.syndrome, ROCE_SYN_RNR | 5);
+	v = roce_fault_judge_request(f, &pkt, NULL, 0);
+	assert_int_equal(v.action, ROCE_FAULT_NAK);
+	assert_int_equal(v.syndrome, ROCE_SYN_NAK_ACCESS);
+	v = roce_fault_judge_request(f, &pkt, NULL, 0);
+	assert_int_equal(v.action, ROCE_FAULT_NONE);
+	roce_fault_destroy(f);
+}
+
+static void what_fired_is_counted_and_listed(void **state)
+{
+	struct roce_fault *f = load("drop psn=3 ;\n dup every=2 # half of them", 1);
+	struct roce_fired list[2000];
+	const char *text;
+	uint64_t fired;
+	size_t n;
+
+	for (uint32_t psn = 0; psn < 10; psn++)
+		judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn);
+	assert_true(roce_fault_rule(f, 0, &text, &fired));
+	assert_string_equal(text, "drop psn=3");
+	assert_int_equal(fired, 1);
+	assert_true(roce_fault_rule(f, 1, &text, &fired));
+	assert_string_equal(text, "dup every=2");
+	assert_int_equal(fired, 4); /* of nine: the one that was dropped is none of its */
+	assert_false(roce_fault_rule(f, 2, &text, &fired));
+	n = roce_fault_list(f, list, array_size(list));
+	assert_int_equal(n, 5);
+	assert_int_equal(list[1].psn, 3);
+	assert_int_equal(list[1].action, ROCE_FAULT_DROP);
+	assert_int_equal(list[1].qpn, 0xabcde1);
+	assert_int_equal(list[1].dir, ROCE_DIR_IN);
+	assert_int_equal(list[4].psn, 8);
+	assert_int_equal(roce_fault_list(f, list, 2), 2);
+	assert_int_equal(list[1].psn, 8);
+
+	/* Only the newest are kept. */
+	roce_fault_load(f, "drop", 1, 0);
+	for (uint32_t psn = 0; psn < 1500; psn++)
+		judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn);
+	assert_int_equal(roce_fault_list(f, list, array_size(list)), 1024);
+	assert_int_equal(list[0].psn, 476);
+	assert_int_equal(list[1023].psn, 1499);
+	roce_fault_destroy(f);
+}
+
+static void mistakes_are_named_with_their_place(void **state)
+{
+	static const struct {
+		const char *script, *where, *why;
+	} bad[] = {
+		{ "dorp p=1", "character 1:", "'dorp' is no action" },
+		{ "drop; dup evry=3", "character 11:", "'evry=3' is no condition" },
+		{ "drop p=1.5", "character 6:", "no probability" },
+		{ "drop p=", "character 6:", "no probability" },
+		{ "drop p=.", "character 6:", "no probability" },
+		{ "drop p=0,5", "character 6:", "no probability" },
+		{ "drop p=1e-3", "character 6:", "no probability" },
+		{ "drop p=-1", "character 6:", "no probability" },
+		{ "drop p", "character 6:", "key=value" },
+		{ "drop nth=0", "character 6:", "from 1 on" },
+		{ "drop nth=x", "character 6:", "from 1 on" },
+		{ "drop every=-3", "character 6:", "from 1 on" },
+		{ "drop qp=0x1000000", "character 6:", "0 to 16777215" },
+		{ "drop psn=5-", "character 6:", "100-199" },
+		{ "drop psn=-5", "character 6:", "packet number" },
+		{ "drop opcode=SEND", "character 6:", "no opcode" },
+		{ "drop opcode=0x15", "character 6:", "no opcode" },
+		{ "drop dir=up", "character 6:", "in or out" },
+		{ "drop peer=there", "character 6:", "no IP address" },
+		{ "drop us=3", "character 6:", "does not go with" },
+		{ "drop nth=3 nth=4", "character 12:", "twice" },
+		{ "delay p=0.1", "character 1:", "us=50" },
+		{ "nak", "character 1:", "code=" },
+		{ "nak code=maybe", "character 5:", "seq, invalid" },
+		{ "rnr timer=32", "character 5:", "0 to 31" },
+		{ "rnr dir=out", "character 1:", "comes in" },
+		{ "drop from_ms=5 to_ms=5", "character 1:", "before it starts" },
+		{ "drop\n# fine\n dup nth=q", "line 3, character 6:", "from 1 on" },
+	};
+	struct roce_fault *f = load("drop nth=2", 1);
+
+	for (size_t i = 0; i < array_size(bad); i++) {
+		assert_int_equal(roce_fault_load(f, bad[i].script, 1, 0), -EINVAL);
+		if (!strstr(explain_last(), bad[i].where) || !strstr(explain_last(), bad[i].why))
+			fail_msg("'%s': %s", bad[i].script, explain_last());
+	}
+	/* The old rules stay, with their counts. */
+	assert_int_equal(out(f), ROCE_FAULT_NONE);
+	assert_int_equal(out(f), ROCE_FAULT_DROP);
+	roce_fault_destroy(f);
+}
+
+static void more_rules_than_there_is_room_for_are_refused(void **state)
+{
+	char script[65 * 6 + 1] = "";
+	struct roce_fault *f;
+
+	for (int i = 0; i < 64; i++)
+		strcat(script, "drop;");
+	f = load(script, 1);
+	strcat(script, "drop;");
+	assert_int_equal(roce_fault_load(f, script, 1, 0), -EINVAL);
+	roce_fault_destroy(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_rules_nothing_happens),
+		cmocka_unit_test(a_rule_without_conditions_always_fires),
+		cmocka_unit_test(nth_every_after_and_count_count_what_met_the_conditions),
+		cmocka_unit_test(conditions_look_at_the_packet),
+		cmocka_unit_test(a_link_is_down_between_two_moments),
+		cmocka_unit_test(one_seed_gives_one_sequence_and_another_gives_another),
+		cmocka_unit_test(a_new_rule_does_not_change_what_others_draw),
+		cmocka_unit_test(pass_spares_a_packet_from_later_rules),
+		cmocka_unit_test(verdicts_carry_what_their_rule_says),
+		cmocka_unit_test(refusals_are_for_the_responder_only),
+		cmocka_unit_test(what_fired_is_counted_and_listed),
+		cmocka_unit_test(mistakes_are_named_with_their_place),
+		cmocka_unit_test(more_rules_than_there_is_room_for_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fault injection where packets leave and where they arrive. */
+#include "cmocka_all.h"
+
+#include <time.h>
+
+#include "net.h"
+#include "pair.h"
+#include "roce/taps.h"
+#include "util/api.h"
+
+struct spoilt {
+	struct pair p;
+	struct roce_taps taps;
+};
+
+static void spoilt_init(struct spoilt *s, const char *script)
+{
+	struct roce_endpoint_opts opts = { .taps = &s->taps };
+
+	memset(s, 0, sizeof(*s));
+	assert_int_equal(roce_fault_create(&s->taps.fault), 0);
+	pair_init(&s->p, "127.0.0.1", "127.0.0.2", &opts);
+	assert_int_equal(roce_fault_load(s->taps.fault, script, 1, 0), 0);
+}
+
+static void spoilt_fini(struct spoilt *s)
+{
+	pair_fini(&s->p);
+	roce_fault_destroy(s->taps.fault);
+}
+
+static void send_many(struct spoilt *s, uint32_t n)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_FIRST, 256);
+
+	for (uint32_t i = 0; i < n; i++) {
+		pkt.psn = i;
+		assert_int_equal(pair_add(&s->p, &pkt, i), 0);
+	}
+	assert_int_equal(roce_tx_flush(s->p.tx), 0);
+}
+
+/* Sends `n` packets and expects exactly these to arrive, with their data. */
+static void expect(struct spoilt *s, uint32_t n, const uint32_t *psns, size_t count)
+{
+	send_many(s, n);
+	pair_receive(&s->p, count);
+	pair_drain(&s->p);
+	assert_int_equal(s->p.in.count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(s->p.in.at[i].pkt.psn, psns[i]);
+		assert_memory_equal(s->p.in.at[i].data, pattern() + psns[i], 256);
+	}
+}
+
+#define EXPECT(script, n, ...)                                                                     \
+	do {                                                                                       \
+		static const uint32_t psns_[] = { __VA_ARGS__ };                                   \
+		struct spoilt s_;                                                                  \
+                                                                                                   \
+		spoilt_init(&s_, script);                                                          \
+		expect(&s_, n, psns_, array_size(psns_));                                          \
+		spoilt_fini(&s_);                                                                  \
+	} while (0)
+
+static void dropped_packets_do_not_arrive(void **state)
+{
+	EXPECT("drop dir=out every=3", 7, 0, 1, 3, 4, 6);
+	EXPECT("drop dir=in every=3", 7, 0, 1, 3, 4, 6);
+}
+
+static void duplicates_arrive_twice(void **state)
+{
+	EXPECT("dup dir=out psn=2", 4, 0, 1, 2, 2, 3);
+	EXPECT("dup dir=in psn=2", 4, 0, 1, 2, 2, 3);
+}
+
+static void reordered_packets_trade_places_with_the_next(void **state)
+{
+	EXPECT("reorder dir=out psn=1", 4, 0, 2, 1, 3);
+	EXPECT("reorder dir=in psn=1", 4, 0, 2, 1, 3);
+}
+
+static void corrupted_packets_fail_their_icrc(void **state)
+{
+	static const char *const scripts[] = { "corrupt dir=out psn=2 bit=200",
+					       "corrupt dir=in psn=2 bit=200" };
+
+	for (size_t i = 0; i < array_size(scripts); i++) {
+		static const uint32_t psns[] = { 0, 1, 3 };
+		struct roce_counters count;
+		struct spoilt s;
+
+		spoilt_init(&s, scripts[i]);
+		expect(&s, 4, psns, 3);
+		roce_endpoint_counters(s.p.b, &count);
+		assert_int_equal(count.rx_drop[ROCE_DROP_ICRC], 1);
+		spoilt_fini(&s);
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void wait_until(uint64_t due_ns)
+{
+	struct timespec t = { .tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		;
+}
+
+static void a_delayed_packet_leaves_when_it_is_due(void **state)
+{
+	uint64_t start = now_ns(), due;
+	struct spoilt s;
+
+	spoilt_init(&s, "delay ms=20 dir=out psn=0");
+	assert_true(roce_tx_due(s.p.tx) == UINT64_MAX);
+	send_many(&s, 3);
+	pair_receive(&s.p, 2);
+	assert_int_equal(s.p.in.at[0].pkt.psn, 1);
+	due = roce_tx_due(s.p.tx);
+	assert_true(due >= start + 20000000 && due <= now_ns() + 20000000);
+	wait_until(due);
+	assert_int_equal(roce_tx_flush(s.p.tx), 0);
+	pair_receive(&s.p, 3);
+	assert_int_equal(s.p.in.at[2].pkt.psn, 0);
+	assert_memory_equal(s.p.in.at[2].data, pattern(), 256);
+	assert_true(roce_tx_due(s.p.tx) == UINT64_MAX);
+	spoilt_fini(&s);
+}
+
+static void a_delayed_packet_is_delivered_when_it_is_due(void **state)
+{
+	struct spoilt s;
+	uint64_t due;
+
+	spoilt_init(&s, "delay ms=20 dir=in psn=0");
+	send_many(&s, 3);
+	pair_receive(&s.p, 2);
+	due = roce_rx_due(s.p.rx);
+	assert_true(due != UINT64_MAX);
+	/* It is b's packet; another endpoint does not get it. */
+	wait_until(due);
+	assert_int_equal(roce_rx_poll(s.p.rx, s.p.a, 8, inbox_put, &s.p.in), 0);
+	assert_int_equal(s.p.in.count, 2);
+	pair_drain(&s.p);
+	assert_int_equal(s.p.in.count, 3);
+	assert_int_equal(s.p.in.at[2].pkt.psn, 0);
+	assert_int_equal(s.p.in.at[2].meta.sport, ROCE_UDP_PORT);
+	assert_memory_equal(s.p.in.at[2].data, pattern(), 256);
+	spoilt_fini(&s);
+}
+
+static void a_reordered_packet_without_a_follower_is_late_only(void **state)
+{
+	struct spoilt s;
+
+	spoilt_init(&s, "reorder dir=out");
+	send_many(&s, 1);
+	pair_drain(&s.p);
+	assert_int_equal(s.p.in.count, 0);
+	wait_until(roce_tx_due(s.p.tx));
+	assert_int_equal(roce_tx_flush(s.p.tx), 0);
+	pair_receive(&s.p, 1);
+	spoilt_fini(&s);
+}
+
+static void many_faults_at_once_lose_nothing_but_what_they_drop(void **state)
+{
+	const char *text;
+	struct spoilt s;
+	uint64_t dropped, doubled;
+	uint32_t sent = 0;
+
+	spoilt_init(&s, "drop p=0.1 dir=out; dup p=0.1 dir=in; reorder p=0.1; delay us=1 p=0.1");
+	for (unsigned int round = 0; round < 40; round++) {
+		send_many(&s, 50);
+		sent += 50;
+		pair_drain(&s.p);
+	}
+	while (roce_tx_due(s.p.tx) != UINT64_MAX || roce_rx_due(s.p.rx) != UINT64_MAX) {
+		roce_tx_flush(s.p.tx);
+		pair_drain(&s.p);
+		/* drain ends at the first empty socket; what is due comes with the next call */
+		roce_rx_poll(s.p.rx, s.p.b, 64, inbox_put, &s.p.in);
+	}
+	assert_true(roce_fault_rule(s.taps.fault, 0, &text, &dropped));
+	assert_true(roce_fault_rule(s.taps.fault, 1, &text, &doubled));
+	assert_true(dropped > 100 && doubled > 100);
+	assert_int_equal(s.p.in.count, sent - dropped + doubled);
+	spoilt_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dropped_packets_do_not_arrive),
+		cmocka_unit_test(duplicates_arrive_twice),
+		cmocka_unit_test(reordered_packets_trade_places_with_the_next),
+		cmocka_unit_test(corrupted_packets_fail_their_icrc),
+		cmocka_unit_test(a_delayed_packet_leaves_when_it_is_due),
+		cmocka_unit_test(a_delayed_packet_is_delivered_when_it_is_due),
+		cmocka_unit_test(a_reordered_packet_without_a_follower_is_late_only),
+		cmocka_unit_test(many_faults_at_once_lose_nothing_but_what_they_drop),
+	};
+
+	net_enter();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
