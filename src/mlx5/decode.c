@@ -42,13 +42,18 @@ static const struct {
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 };
 
-/* A place in the ring, and how much of the entry is left from there, in units of 16 bytes. */
+/*
+ * A place in the ring, and how much of the entry is left from there, in units of 16 bytes. Nearly
+ * all entries end before the ring does: `straight`, a constant wherever it is passed, lets the
+ * compiler make a version of all that follows for them that knows nothing of ends.
+ */
 struct cursor {
-	const uint8_t *ring;
-	uint32_t mask; /* bytes of the ring, less one */
-	uint32_t pos;
+	const uint8_t *seg;
+	const uint8_t *ring, *end;
 	uint32_t left;
 };
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 static uint32_t load32(const void *p)
 {
@@ -68,15 +73,23 @@ static uint64_t load64(const void *p)
 	return be64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED));
 }
 
-/* The next segment, whose length is a multiple of the unit and which never meets the ring's end. */
-static const void *take(struct cursor *c, uint32_t bytes)
+ALWAYS_INLINE void advance(struct cursor *c, bool straight, uint32_t bytes)
 {
-	const void *seg = c->ring + c->pos;
-
-	if (unlikely(c->left < bytes / MLX5_DS || c->pos + bytes > c->mask + 1))
-		return NULL;
 	c->left -= bytes / MLX5_DS;
-	c->pos = (c->pos + bytes) & c->mask;
+	c->seg += bytes;
+	if (!straight && c->seg >= c->end)
+		c->seg -= c->end - c->ring;
+}
+
+/* The next segment, whose length is a multiple of the unit and which never meets the ring's end. */
+ALWAYS_INLINE const void *take(struct cursor *c, bool straight, uint32_t bytes)
+{
+	const uint8_t *seg = c->seg;
+
+	if (unlikely(c->left < bytes / MLX5_DS) ||
+	    (!straight && unlikely((size_t)(c->end - seg) < bytes)))
+		return NULL;
+	advance(c, straight, bytes);
 	return seg;
 }
 
@@ -92,7 +105,7 @@ static __attribute__((cold, noinline)) void bad(const struct hca_qp *qp, uint32_
 		     field, is, right);
 }
 
-static void add_piece(struct hca_send *out, uint64_t addr, uint32_t len, uint32_t key)
+ALWAYS_INLINE void add_piece(struct hca_send *out, uint64_t addr, uint32_t len, uint32_t key)
 {
 	struct hca_sge *sge = &out->sge[out->sge_count++];
 
@@ -102,49 +115,55 @@ static void add_piece(struct hca_send *out, uint64_t addr, uint32_t len, uint32_
 	out->length += len;
 }
 
-/* Data in the entry itself: two pieces when the ring's end is in between. */
-static bool take_inline(struct cursor *c, uint32_t len, struct hca_send *out)
+/* Data in the entry itself, at `from`: two pieces when the ring's end is in between. */
+ALWAYS_INLINE void add_inline(const struct cursor *c, bool straight, const uint8_t *from,
+			      uint32_t len, struct hca_send *out)
 {
-	uint32_t units = (len + sizeof(struct mlx5_wqe_inl_data_seg) + MLX5_DS - 1) / MLX5_DS;
-	uint32_t start = c->pos + sizeof(struct mlx5_wqe_inl_data_seg);
-	uint32_t room = c->mask + 1 - start;
+	size_t room = c->end - from;
+
+	if (straight || likely(len <= room)) {
+		add_piece(out, (uintptr_t)from, len, HCA_KEY_INLINE);
+		return;
+	}
+	add_piece(out, (uintptr_t)from, room, HCA_KEY_INLINE);
+	add_piece(out, (uintptr_t)c->ring, len - room, HCA_KEY_INLINE);
+}
+
+ALWAYS_INLINE bool take_inline(struct cursor *c, bool straight, uint32_t len, struct hca_send *out)
+{
+	const uint32_t fixed = sizeof(struct mlx5_wqe_inl_data_seg);
+	uint32_t units = (len + fixed + MLX5_DS - 1) / MLX5_DS;
 
 	if (unlikely(len > MLX5_SQ_ENTRY_MAX || units > c->left))
 		return false;
-	if (likely(len <= room)) {
-		add_piece(out, (uintptr_t)(c->ring + start), len, HCA_KEY_INLINE);
-	} else {
-		add_piece(out, (uintptr_t)(c->ring + start), room, HCA_KEY_INLINE);
-		add_piece(out, (uintptr_t)c->ring, len - room, HCA_KEY_INLINE);
-	}
-	c->pos = (c->pos + units * MLX5_DS) & c->mask;
-	c->left -= units;
+	add_inline(c, straight, c->seg + fixed, len, out);
+	advance(c, straight, units * MLX5_DS);
 	return true;
 }
 
 /* Everything that is left is data. */
-static bool take_data(struct cursor *c, struct hca_send *out)
+ALWAYS_INLINE bool take_data(struct cursor *c, bool straight, struct hca_send *out)
 {
 	while (c->left) {
-		const struct mlx5_wqe_data_seg *seg = (const void *)(c->ring + c->pos);
+		const struct mlx5_wqe_data_seg *seg = (const void *)c->seg;
 		uint32_t count = load32(&seg->byte_count);
 
 		if (count & MLX5_INLINE_SEG) {
-			if (!take_inline(c, count & ~MLX5_INLINE_SEG, out))
+			if (unlikely(!take_inline(c, straight, count & ~MLX5_INLINE_SEG, out)))
 				return false;
 			continue;
 		}
 		add_piece(out, load64(&seg->addr), count ? count : MLX5_DATA_SEG_MAX,
 			  load_key(&seg->lkey));
-		c->pos = (c->pos + sizeof(*seg)) & c->mask;
-		c->left--;
+		advance(c, straight, sizeof(*seg));
 	}
 	return true;
 }
 
-static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
+ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
+				  struct hca_send *out)
 {
-	const struct mlx5_wqe_raddr_seg *raddr = take(c, sizeof(*raddr));
+	const struct mlx5_wqe_raddr_seg *raddr = take(c, straight, sizeof(*raddr));
 	const struct mlx5_wqe_atomic_seg *atomic;
 
 	if (unlikely(!raddr))
@@ -153,7 +172,7 @@ static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
 	out->rkey = load32(&raddr->rkey);
 	if (likely(!(segs & SEG_ATOMIC)))
 		return true;
-	atomic = take(c, sizeof(*atomic));
+	atomic = take(c, straight, sizeof(*atomic));
 	if (!atomic)
 		return false;
 	if (out->op == HCA_OP_CMP_SWAP) {
@@ -166,11 +185,11 @@ static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
 }
 
 /* The frame's first bytes lie behind the segment's fixed part, rounded up to whole units. */
-static bool take_ethernet(struct cursor *c, struct hca_send *out)
+ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_send *out)
 {
-	const struct mlx5_wqe_eth_seg *eth = (const void *)(c->ring + c->pos);
+	const struct mlx5_wqe_eth_seg *eth = (const void *)c->seg;
 	const uint32_t fixed = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start);
-	uint32_t header, units, room, start = c->pos + fixed;
+	uint32_t header, units;
 
 	if (!c->left)
 		return false;
@@ -178,43 +197,56 @@ static bool take_ethernet(struct cursor *c, struct hca_send *out)
 	units = (fixed + header + MLX5_DS - 1) / MLX5_DS;
 	if (units > c->left)
 		return false;
-	room = c->mask + 1 - start;
-	if (header > room) {
-		add_piece(out, (uintptr_t)(c->ring + start), room, HCA_KEY_INLINE);
-		add_piece(out, (uintptr_t)c->ring, header - room, HCA_KEY_INLINE);
-	} else if (header) {
-		add_piece(out, (uintptr_t)(c->ring + start), header, HCA_KEY_INLINE);
-	}
-	c->pos = (c->pos + units * MLX5_DS) & c->mask;
-	c->left -= units;
+	if (header)
+		add_inline(c, straight, c->seg + fixed, header, out);
+	advance(c, straight, units * MLX5_DS);
 	return true;
 }
 
-static bool take_transport(const struct hca_qp *qp, struct cursor *c, struct hca_send *out)
+static bool take_address(const struct hca_qp *qp, const struct mlx5_wqe_av *av,
+			 struct hca_send *out)
+{
+	if (unlikely(!av))
+		return false;
+	mlx5_av_decode(av, qp->ctx->adapter->ports[0].link == HCA_LINK_ETHERNET, &out->av);
+	out->dqpn = load32(&av->dqp_dct) & MLX5_QPN_MASK;
+	out->qkey = load32(&av->key.qkey.qkey);
+	return true;
+}
+
+ALWAYS_INLINE bool take_transport(const struct hca_qp *qp, struct cursor *c, bool straight,
+				  struct hca_send *out)
 {
 	const struct mlx5_wqe_xrc_seg *xrc;
-	const struct mlx5_wqe_av *av;
 
 	switch (qp->type) {
 	case HCA_QP_UD:
-		av = take(c, sizeof(*av));
-		if (!av)
-			return false;
-		mlx5_av_decode(av, qp->ctx->adapter->ports[0].link == HCA_LINK_ETHERNET, &out->av);
-		out->dqpn = load32(&av->dqp_dct) & MLX5_QPN_MASK;
-		out->qkey = load32(&av->key.qkey.qkey);
-		return true;
+		return take_address(qp, take(c, straight, sizeof(struct mlx5_wqe_av)), out);
 	case HCA_QP_XRC_SEND:
-		xrc = take(c, sizeof(*xrc));
-		if (!xrc)
+		xrc = take(c, straight, sizeof(*xrc));
+		if (unlikely(!xrc))
 			return false;
 		out->xrc_srqn = load32(&xrc->srqn) & MLX5_QPN_MASK;
 		return true;
 	case HCA_QP_RAW:
-		return take_ethernet(c, out);
+		return take_ethernet(c, straight, out);
 	default:
 		return true;
 	}
+}
+
+ALWAYS_INLINE bool take_segments(const struct hca_qp *qp, struct cursor c, bool straight,
+				 uint8_t segs, struct hca_send *out)
+{
+	return take_transport(qp, &c, straight, out) &&
+	       (!(segs & SEG_RADDR) || take_operation(&c, straight, segs, out)) &&
+	       take_data(&c, straight, out);
+}
+
+static __attribute__((noinline)) bool take_around_the_end(const struct hca_qp *qp, struct cursor c,
+							  uint8_t segs, struct hca_send *out)
+{
+	return take_segments(qp, c, false, segs, out);
 }
 
 static uint32_t window_access(uint8_t flags)
@@ -236,10 +268,10 @@ static uint32_t window_access(uint8_t flags)
  * Windows are bound and invalidated by rewriting their memory key: out->imm is the key, the mask
  * says what changes. A type 2 window is tied to a QP, a type 1 window is not.
  */
-static bool take_umr(struct cursor *c, struct hca_send *out)
+static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send *out)
 {
-	const struct mlx5_wqe_umr_ctrl_seg *umr = take(c, sizeof(*umr));
-	const struct mlx5_wqe_mkey_context_seg *mkey = umr ? take(c, sizeof(*mkey)) : NULL;
+	const struct mlx5_wqe_umr_ctrl_seg *umr = take(&c, false, sizeof(*umr));
+	const struct mlx5_wqe_mkey_context_seg *mkey = umr ? take(&c, false, sizeof(*mkey)) : NULL;
 	const struct mlx5_wqe_umr_klm_seg *klm;
 	struct hca_bind *bind = &out->bind;
 	uint64_t mask;
@@ -264,7 +296,7 @@ static bool take_umr(struct cursor *c, struct hca_send *out)
 	}
 	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE))
 		return false;
-	klm = take(c, sizeof(*klm));
+	klm = take(&c, false, sizeof(*klm));
 	if (!klm)
 		return false;
 	bind->access = window_access(mkey->access_flags);
@@ -278,13 +310,14 @@ static bool take_umr(struct cursor *c, struct hca_send *out)
 
 void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
 {
-	struct cursor c = { .ring = qp->sq.buf, .mask = (qp->sq.size << qp->sq.slot_shift) - 1 };
+	uint32_t slot = index & (qp->sq.size - 1);
+	struct cursor c = { .ring = qp->sq.buf };
 	const struct mlx5_wqe_ctrl_seg *ctrl;
 	uint32_t what, whose, opcode, ds;
 	uint8_t flags, segs;
+	bool fine;
 
-	c.pos = (index << qp->sq.slot_shift) & c.mask;
-	ctrl = (const void *)(c.ring + c.pos);
+	ctrl = (const void *)(c.ring + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
 	what = load32(&ctrl->opmod_idx_opcode);
 	whose = load32(&ctrl->qpn_ds);
 	flags = __atomic_load_n(&ctrl->fm_ce_se, __ATOMIC_RELAXED);
@@ -316,17 +349,20 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	segs = opcodes[opcode].segs;
 	out->imm =
 		segs & SEG_KEY ? load32(&ctrl->imm) : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
-	c.pos = (c.pos + sizeof(*ctrl)) & c.mask;
+	c.seg = (const uint8_t *)(ctrl + 1);
+	c.end = c.ring + ((size_t)qp->sq.size << MLX5_SEND_WQE_SHIFT);
 	c.left = ds - 1;
 	if (unlikely(segs & SEG_OTHER)) {
-		if (opcode == MLX5_OPCODE_UMR && !take_umr(&c, out))
+		if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
 			bad(qp, index, out, "key update of length", ds,
 			    sizeof(struct mlx5_bind_wqe) / MLX5_DS);
 		return;
 	}
-	if (unlikely(!take_transport(qp, &c, out)) ||
-	    unlikely((segs & SEG_RADDR) && !take_operation(&c, segs, out)) ||
-	    unlikely(!take_data(&c, out)))
+	if (likely(slot + out->blocks <= qp->sq.size))
+		fine = take_segments(qp, c, true, segs, out);
+	else
+		fine = take_around_the_end(qp, c, segs, out);
+	if (unlikely(!fine))
 		bad(qp, index, out, "too few 16-byte units for its segments:", ds, ds + 1);
 }
 
