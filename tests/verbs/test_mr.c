@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #define PAGE 4096
+/* Nothing is ever mapped so low. */
+#define NOWHERE ((void *)PAGE)
 
 struct fixture {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	char *memory; /* two pages, then none */
+	char *memory; /* two pages */
 };
 
 static int open_mlx5(void **state)
@@ -25,8 +27,7 @@ static int open_mlx5(void **state)
 
 	f.context = test_open("mlx5_0");
 	f.pd = ibv_alloc_pd(f.context);
-	f.memory = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	munmap(f.memory + 2 * PAGE, PAGE);
+	f.memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	*state = &f;
 	return f.pd ? 0 : -1;
 }
@@ -72,7 +73,7 @@ static void memory_that_is_not_there_is_a_fault(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_refused(ibv_reg_mr(f->pd, f->memory, 3 * PAGE, 0), EFAULT);
+	assert_refused(ibv_reg_mr(f->pd, NOWHERE, PAGE, 0), EFAULT);
 	assert_refused(ibv_reg_mr(f->pd, (void *)-PAGE, 2 * PAGE, 0), EINVAL);
 	assert_refused(ibv_reg_mr(f->pd, NULL, SIZE_MAX, 0), EINVAL);
 }
@@ -179,9 +180,8 @@ static void what_the_adapter_refuses_leaves_the_region_as_it_was(void **state)
 				      IBV_ACCESS_REMOTE_WRITE),
 			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, EINVAL);
-	assert_int_equal(
-		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, f->memory, 3 * PAGE, 0),
-		IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NOWHERE, PAGE, 0),
+			 IBV_REREG_MR_ERR_CMD);
 	assert_int_equal(errno, EFAULT);
 	assert_memory_equal(mr, &before, sizeof(before));
 	assert_int_equal(ibv_dereg_mr(mr), 0);
