@@ -85,6 +85,11 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 	timer_start(qp, r->rnr_until);
 }
 
+static void slow_down(struct requester *r)
+{
+	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
+}
+
 static void negative(struct qp *qp, const struct roce_pkt *pkt)
 {
 	switch (pkt->ack.syndrome) {
@@ -93,9 +98,7 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
 			requester_rewind(qp);
-		break;
-	case ROCE_SYN_NAK_AGAIN: /* nothing was lost: no try is used up */
-		requester_rewind(qp);
+		slow_down(&qp->req);
 		break;
 	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
@@ -133,13 +136,24 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	struct req_slot *slot;
 	struct hca_list list;
 	struct hca_send s;
+	int32_t ahead;
 	bool good;
 
 	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
 	slot = head_slot(r);
-	if (!slot || !is_read(slot->op) ||
-	    pkt->psn != psn_add(slot->first_psn, slot->got / qp->mtu))
+	if (!slot || !is_read(slot->op))
 		return; /* an answer to an earlier attempt */
+	ahead = psn_diff(pkt->psn, psn_add(slot->first_psn, slot->got / qp->mtu));
+	if (unlikely(ahead)) {
+		/* Data is missing: ask again for the rest, once (9.7.5.2.8). */
+		if (ahead > 0 && !r->asked_again) {
+			r->asked_again = true;
+			slow_down(r);
+			requester_rewind(qp);
+		}
+		return;
+	}
+	r->asked_again = false;
 	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
 	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);
 	if (!good) {
@@ -162,6 +176,22 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	completer_done_up_to(qp, pkt->psn);
 }
 
+/* How far the other end has come. */
+static void advance(struct requester *r, const struct roce_pkt *pkt)
+{
+	bool refused = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ACK &&
+		       (pkt->ack.syndrome & ROCE_SYN_KIND);
+	uint32_t una = psn_add(pkt->psn, refused ? 0 : 1);
+
+	if (psn_diff(una, r->una) <= 0)
+		return;
+	r->una = una;
+	r->progress = true;
+	r->retries = 0;
+	if (r->cwnd < QP_CWND_MOST)
+		r->cwnd++;
+}
+
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
@@ -173,6 +203,7 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 	if (!slot || pkt->sqpn != qp->attr.dest_qpn || psn_diff(pkt->psn, slot->first_psn) < 0 ||
 	    psn_diff(pkt->psn, r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn) > 0)
 		return;
+	advance(r, pkt);
 	switch (pkt->op & ROCE_PKT_OPCODE_MASK) {
 	case ROCE_PKT_ACK:
 		if ((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)
@@ -206,6 +237,8 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 			return;
 		}
+		r->asked_again = false;
+		slow_down(r);
 		requester_rewind(qp);
 		requester_run(qp);
 	}

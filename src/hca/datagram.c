@@ -73,8 +73,11 @@ static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, c
 	struct hca_list with;
 	struct roce_pkt out = *pkt;
 
-	if (!(pkt->flags & ROCE_PKT_GRH))
+	/* On the wire the header is the packet's own. */
+	if (!peer || !(pkt->flags & ROCE_PKT_GRH)) {
+		out.flags &= ~ROCE_PKT_GRH;
 		return send_packet(qp, peer, &out, list, 0, NULL);
+	}
 	with.seg[0] = (struct hca_seg){ .ptr = (char *)grh, .len = HCA_GRH_BYTES };
 	memcpy(&with.seg[1], list->seg, list->count * sizeof(list->seg[0]));
 	with.count = list->count + 1;

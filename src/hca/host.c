@@ -22,6 +22,7 @@
 #include "hca/grh.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
+#include "hca/wire.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -257,7 +258,7 @@ char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry, uint
 
 /* ---- waiting queue pairs ---- */
 
-static void run_qp(struct qp *qp)
+void hca_host_run_qp(struct qp *qp)
 {
 	hca_guard_enter();
 	fabric_lock(&qp->pub.lock);
@@ -272,7 +273,7 @@ static void run_qp(struct qp *qp)
 
 void hca_host_wake_qps(void)
 {
-	qp_for_each(run_qp);
+	qp_for_each(hca_host_run_qp);
 }
 
 /* Everybody who found no room tries again; who finds none again comes back to the list. */
@@ -290,7 +291,7 @@ void hca_host_room(struct hca_peer *peer)
 		next = qp->blocked_next;
 		qp->req.blocked = false;
 		fabric_unlock(&qp->pub.lock);
-		run_qp(qp);
+		hca_host_run_qp(qp);
 	}
 	hca_guard_exit();
 }
@@ -411,6 +412,10 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 	memcpy(&pkt, record, sizeof(pkt));
 	if (unlikely(!take_payload(peer, &pkt, record + sizeof(pkt), len - sizeof(pkt), &list, &grh)))
 		return false;
+	if (unlikely(pkt.op == ROCE_PKT_FORWARD)) {
+		wire_forwarded(record + sizeof(pkt), len - sizeof(pkt));
+		return true;
+	}
 	qp = qp_find(pkt.dqpn);
 	if (unlikely(!qp))
 		return true;
@@ -419,23 +424,25 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		if (is_answer(pkt.op))
 			completer_packet(qp, &pkt, &list);
 		else
-			responder_packet(qp, peer, &pkt, &list, grh);
+			responder_packet(qp, peer, &peer->acks, &pkt, &list, grh);
 	}
 	fabric_unlock(&qp->pub.lock);
 	return true;
 }
 
-static void send_acks(struct hca_peer *peer)
+void hca_host_send_acks(struct hca_acks *acks)
 {
-	for (unsigned int i = 0; i < peer->ack_count; i++) {
-		struct qp *qp = peer->ack[i];
+	for (unsigned int i = 0; i < acks->count; i++) {
+		struct qp *qp = acks->qp[i];
 
 		fabric_lock(&qp->pub.lock);
-		if (!qp->dying)
+		if (!qp->dying) {
 			responder_send_ack(qp);
+			wire_flush(qp);
+		}
 		fabric_unlock(&qp->pub.lock);
 	}
-	peer->ack_count = 0;
+	acks->count = 0;
 }
 
 static unsigned int drain(struct fabric_link *link)
@@ -456,8 +463,8 @@ static unsigned int drain(struct fabric_link *link)
 		fabric_link_release(link);
 		n++;
 	}
-	if (peer->ack_count)
-		send_acks(peer);
+	if (peer->acks.count)
+		hca_host_send_acks(&peer->acks);
 	hca_guard_exit();
 	return n;
 }
@@ -466,7 +473,9 @@ static unsigned int drain(struct fabric_link *link)
 
 static uint64_t timers(uint64_t now_ns)
 {
-	return timer_run(now_ns);
+	uint64_t next = timer_run(now_ns), wire = wire_timers(now_ns);
+
+	return next < wire ? next : wire;
 }
 
 static void forked(void)
@@ -477,6 +486,7 @@ static void forked(void)
 	hca_guard_forked();
 	hca_qp_forked();
 	timer_forked();
+	wire_forked();
 }
 
 static const struct fabric_config config = {
@@ -525,6 +535,7 @@ void hca_poll(void)
 {
 	fabric_poll_enter();
 	fabric_poll_links();
+	wire_poll();
 }
 
 void hca_poll_pause(void)

@@ -61,6 +61,12 @@ struct hca_mapping {
 	struct hca_peer *peer;
 };
 
+/* QPs whose acknowledgement waits until everything that has arrived is handled. */
+struct hca_acks {
+	struct qp *qp[16];
+	unsigned int count;
+};
+
 struct hca_peer {
 	struct fabric_link *link;
 	struct hca_segment *segment;
@@ -73,9 +79,7 @@ struct hca_peer {
 	int pid;
 	pthread_mutex_t map_lock;
 	struct hca_table mappings; /* by key index: struct hca_mapping */
-	/* QPs whose acknowledgement waits for the end of a drain; receive lock held */
-	struct qp *ack[16];
-	unsigned int ack_count;
+	struct hca_acks acks; /* receive lock held */
 	/* QPs that found no room; guarded by map_lock */
 	struct qp *blocked;
 };
@@ -96,6 +100,9 @@ static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 /* Lets every QP that waits for a link try again. */
 void hca_host_wake_qps(void);
 void hca_host_room(struct hca_peer *peer);
+void hca_host_run_qp(struct qp *qp);
+/* Sends what is due. Inside a guard. */
+void hca_host_send_acks(struct hca_acks *acks);
 /* A QP goes: out of every list of waiting ones. */
 void hca_host_forget_qp(struct qp *qp);
 

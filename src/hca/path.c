@@ -8,6 +8,7 @@
 #include "fabric/directory.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
+#include "hca/wire.h"
 
 bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
 {
@@ -28,7 +29,7 @@ static bool is_local(struct qp *qp, const struct hca_av *av)
 	/* InfiniBand ports have no wire: every LID and GID that exists is on this host. */
 	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
 		return true;
-	return path_gid_is_local(qp, &av->dgid);
+	return !wire_forced() && path_gid_is_local(qp, &av->dgid);
 }
 
 static enum path_state find(uint32_t dqpn, struct hca_peer **out)
@@ -51,9 +52,16 @@ enum path_state path_connected(struct qp *qp)
 
 	if (likely(qp->peer && hca_peer_is_up(qp->peer)))
 		return PATH_READY;
+	if (qp->wired)
+		return PATH_READY;
 	qp->peer = NULL;
-	if (!is_local(qp, &qp->attr.av))
-		return PATH_NONE;
+	if (!is_local(qp, &qp->attr.av)) {
+		if (wire_connect(qp, &qp->attr.av))
+			return PATH_NONE;
+		qp->wired = true;
+		qp->mtu = 128u << qp->attr.path_mtu;
+		return PATH_READY;
+	}
 	state = find(qp->attr.dest_qpn, &peer);
 	if (state == PATH_READY)
 		qp_set_peer(qp, peer);
@@ -63,7 +71,8 @@ enum path_state path_connected(struct qp *qp)
 enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
 			      struct hca_peer **out)
 {
+	*out = NULL;
 	if (!is_local(qp, av))
-		return PATH_NONE;
+		return wire_connect(qp, av) ? PATH_NONE : PATH_READY;
 	return find(dqpn, out);
 }

@@ -23,6 +23,7 @@
 #include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
+#include "hca/wire.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -247,6 +248,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	timer_forget(qp);
 	hca_host_forget_qp(qp);
 	hca_guard_wait();
+	wire_forget(qp);
 
 	hca_async_forget(pub->ctx->async, pub->user);
 	if (pub->srq)
@@ -387,8 +389,22 @@ static void reset(struct qp *qp)
 	responder_reset(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->peer = NULL;
+	qp->wired = false;
 	qp->local_gid_valid = false;
 	qp->drained_told = qp->last_wqe_told = false;
+}
+
+/* Who waits for a peer beyond this host must be heard there before it says anything itself. */
+static void open_path(struct qp *qp)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+
+	if (a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
+		return;
+	if (qp->pub.type == HCA_QP_UD)
+		wire_listen(qp);
+	else if (qp->pub.type != HCA_QP_RAW && (wire_forced() || !path_gid_is_local(qp, &qp->attr.av.dgid)))
+		path_connected(qp);
 }
 
 /* What a change of state sets going. Lock held, inside a guard. */
@@ -402,6 +418,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 	case HCA_QPS_RTR:
 		qp->resp.epsn = qp->attr.rq_psn;
 		set_state(qp, to);
+		open_path(qp);
 		break;
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_RTR)

@@ -13,6 +13,10 @@
 
 /* Packets on the fabric: a compromise between headers and the length of a record. */
 #define QP_FABRIC_MTU 8192u
+/* Packets on their way over a wire: what an untuned socket buffer holds, then as many as go well. */
+#define QP_CWND_FIRST 32u
+#define QP_CWND_LEAST 8u
+#define QP_CWND_MOST  256u
 #define QP_WINDOW 128u /* requests that may wait for an answer; a power of two */
 
 /* A request that was sent and not answered yet. */
@@ -34,6 +38,8 @@ struct requester {
 	uint32_t begun;    /* while `again`: behind the last request that was sent before */
 	uint32_t psn;      /* of the next packet */
 	uint32_t first_psn; /* when the QP went to RTS */
+	uint32_t una;       /* oldest packet that is not acknowledged */
+	uint32_t cwnd;      /* wire: packets that may be on their way */
 	struct req_slot *window;
 	uint32_t head, tail; /* free running */
 	uint32_t reads;      /* reads and atomics in the window */
@@ -44,6 +50,7 @@ struct requester {
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
 	uint8_t rnr_retries;
+	bool asked_again;   /* for a read whose data came with a gap */
 	bool progress;      /* an answer came since the timer was set */
 	uint64_t timeout_at; /* 0: no timer */
 	uint64_t rnr_until;  /* 0: not waiting */
@@ -66,8 +73,6 @@ struct responder {
 	bool nak_sent; /* a sequence NAK is out for this gap */
 	bool established;
 	bool ack_due;
-	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
-	uint32_t nak_psn;
 	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */
 	/* message in progress */
 	bool has_recv;
@@ -94,6 +99,8 @@ struct qp {
 	struct responder resp;
 	struct hca_peer *peer; /* connected: where the other end was found */
 	uint32_t mtu;          /* payload of a packet on the way there */
+	struct qp_wire *wire;  /* ... or over the wire (wire.h), when wired */
+	bool wired;
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
 	uint32_t mcast; /* groups attached */
@@ -113,6 +120,7 @@ static inline struct qp *to_priv(struct hca_qp *qp)
 static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
 {
 	qp->peer = peer;
+	qp->wired = false;
 	qp->mtu = QP_FABRIC_MTU;
 }
 
@@ -149,8 +157,9 @@ void completer_timeout(struct qp *qp, uint64_t now_ns);
 void completer_done_up_to(struct qp *qp, uint32_t psn);
 
 /* ---- responder.c ---- */
-void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
-		      const struct hca_list *payload, const uint8_t *grh);
+/* `from` is NULL for what came over the wire. */
+void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *acks,
+		      const struct roce_pkt *pkt, const struct hca_list *payload, const uint8_t *grh);
 void responder_reset(struct qp *qp);
 void responder_flush(struct qp *qp);
 /* Sends the acknowledgement that is due. False when there was no room. */

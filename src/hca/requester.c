@@ -18,6 +18,7 @@
 #include "hca/mw.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
+#include "hca/wire.h"
 
 static struct req_slot *slot_at(struct requester *r, uint32_t i)
 {
@@ -163,7 +164,7 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	path = path_connected(qp);
 	if (unlikely(path == PATH_WAIT))
 		return RUN_WAIT;
-	if (likely(path == PATH_READY && is_one_sided(s->op) && !r->partial &&
+	if (likely(path == PATH_READY && qp->peer && is_one_sided(s->op) && !r->partial &&
 		   qp->pub.type != HCA_QP_XRC_SEND)) {
 		if (unlikely(!window_empty(r)))
 			return RUN_WAIT;
@@ -241,11 +242,14 @@ void requester_run(struct qp *qp)
 		requester_flush(qp);
 	if (unlikely(qp->pub.state == HCA_QPS_SQD))
 		requester_check_drained(qp);
+	if (unlikely(qp->wire))
+		wire_flush(qp);
 }
 
 void requester_start(struct qp *qp, uint32_t psn)
 {
-	qp->req.psn = qp->req.first_psn = psn & PSN_MASK;
+	qp->req.psn = qp->req.first_psn = qp->req.una = psn & PSN_MASK;
+	qp->req.cwnd = QP_CWND_FIRST;
 }
 
 void requester_reset(struct qp *qp)

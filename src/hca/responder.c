@@ -49,11 +49,6 @@ static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 
 bool responder_send_ack(struct qp *qp)
 {
-	if (unlikely(qp->resp.nak_due)) {
-		if (answer(qp, qp->resp.nak_due, qp->resp.nak_psn) == -EAGAIN)
-			return false;
-		qp->resp.nak_due = 0;
-	}
 	if (!qp->resp.ack_due)
 		return true;
 	if (answer(qp, ROCE_SYN_ACK, psn_add(qp->resp.epsn, PSN_MASK)))
@@ -63,33 +58,22 @@ bool responder_send_ack(struct qp *qp)
 }
 
 /* One acknowledgement at the end of a drain serves all requests that it handled. */
-static void ack_later(struct qp *qp, struct hca_peer *from)
+static void ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.ack_due)
 		return;
 	qp->resp.ack_due = true;
-	if (from->ack_count < array_size(from->ack))
-		from->ack[from->ack_count++] = qp;
+	if (acks->count < array_size(acks->qp))
+		acks->qp[acks->count++] = qp;
 	else
 		responder_send_ack(qp);
 }
 
-/* Without room it goes out when there is: a refusal that is lost costs the requester a timeout. */
-static void refuse_at(struct qp *qp, uint8_t syndrome, uint32_t psn)
-{
-	if (qp->resp.nak_due)
-		return; /* an earlier one waits */
-	/* What came before must not be acknowledged after the refusal. */
-	qp->resp.ack_due = false;
-	if (answer(qp, syndrome, psn) == -EAGAIN) {
-		qp->resp.nak_due = syndrome;
-		qp->resp.nak_psn = psn;
-	}
-}
-
 static void refuse(struct qp *qp, uint8_t syndrome)
 {
-	refuse_at(qp, syndrome, qp->resp.epsn);
+	/* What came before must not be acknowledged after the refusal. */
+	qp->resp.ack_due = false;
+	answer(qp, syndrome, qp->resp.epsn);
 }
 
 /* ---- receive entries ---- */
@@ -443,7 +427,7 @@ void responder_continue(struct qp *qp)
 			}
 			hca_mem_piece(e, req->rdma.va + r->read_sent, n, &list);
 		}
-		err = qp->peer ? send_packet(qp, qp->peer, &pkt, &list, 0, NULL) : -ENOTCONN;
+		err = send_packet(qp, qp->peer, &pkt, &list, 0, NULL);
 		if (err == -EFAULT)
 			fail_read(qp, pkt.psn);
 		if (err)
@@ -453,7 +437,7 @@ void responder_continue(struct qp *qp)
 			r->reading = false;
 			if (r->behind) {
 				r->behind = false;
-				refuse(qp, ROCE_SYN_NAK_AGAIN);
+				refuse(qp, ROCE_SYN_NAK_SEQ);
 			}
 		}
 	}
@@ -492,9 +476,8 @@ static void send_atomic_ack(struct qp *qp, uint8_t op, uint32_t psn, uint64_t or
 		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn, .orig = orig },
 	};
 
-	/* Without room the requester is told to ask again later; it gets the same answer. */
-	if (qp->peer && send_packet(qp, qp->peer, &pkt, NULL, 0, NULL) == -EAGAIN)
-		refuse_at(qp, ROCE_SYN_NAK_AGAIN, psn);
+	/* Without room the answer is lost; the requester asks again and gets the same one. */
+	send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
 static enum fault do_atomic(struct qp *qp, const struct roce_pkt *pkt)
@@ -540,7 +523,7 @@ static enum fault do_atomic(struct qp *qp, const struct roce_pkt *pkt)
 /* ---- order ---- */
 
 /* A packet that was seen before (9.7.5.1.1): never executed twice, except reads. */
-static void duplicate(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt)
+static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct responder *r = &qp->resp;
@@ -553,11 +536,11 @@ static void duplicate(struct qp *qp, struct hca_peer *from, const struct roce_pk
 		if (do_read(qp, pkt, true))
 			fail_read(qp, pkt->psn);
 	} else {
-		ack_later(qp, from);
+		ack_later(qp, acks);
 	}
 }
 
-static void execute(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
+static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		    const struct hca_list *payload)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
@@ -588,10 +571,10 @@ static void execute(struct qp *qp, struct hca_peer *from, const struct roce_pkt 
 	else
 		r->last_op = op;
 	if (pkt->flags & ROCE_PKT_ACK_REQ)
-		ack_later(qp, from);
+		ack_later(qp, acks);
 }
 
-static void reliable(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
+static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		     const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
@@ -602,9 +585,9 @@ static void reliable(struct qp *qp, struct hca_peer *from, const struct roce_pkt
 		return;
 	}
 	if (likely(!ahead)) {
-		execute(qp, from, pkt, payload);
+		execute(qp, acks, pkt, payload);
 	} else if (ahead < 0) {
-		duplicate(qp, from, pkt);
+		duplicate(qp, acks, pkt);
 	} else if (!r->nak_sent) {
 		r->nak_sent = true;
 		refuse(qp, ROCE_SYN_NAK_SEQ);
@@ -612,7 +595,7 @@ static void reliable(struct qp *qp, struct hca_peer *from, const struct roce_pkt
 }
 
 /* UC: a gap ends the message in progress; a new one may begin anywhere (9.8.2). */
-static void unreliable(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
+static void unreliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		       const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
@@ -623,7 +606,7 @@ static void unreliable(struct qp *qp, struct hca_peer *from, const struct roce_p
 		if (!is_first(op))
 			return;
 	}
-	execute(qp, from, pkt, payload);
+	execute(qp, acks, pkt, payload);
 	r->epsn = psn_add(pkt->psn, 1);
 }
 
@@ -693,8 +676,8 @@ static void establish(struct qp *qp)
 		qp_event(qp, HCA_EVENT_COMM_EST);
 }
 
-void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pkt *pkt,
-		      const struct hca_list *payload, const uint8_t *grh)
+void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *acks,
+		      const struct roce_pkt *pkt, const struct hca_list *payload, const uint8_t *grh)
 {
 	uint8_t tr = pkt->op & ROCE_PKT_TRANSPORT_MASK;
 
@@ -708,16 +691,19 @@ void responder_packet(struct qp *qp, struct hca_peer *from, const struct roce_pk
 	if (pkt->sqpn != qp->attr.dest_qpn)
 		return;
 	/* Answers take the way that requests come. */
-	qp_set_peer(qp, from);
+	if (likely(from))
+		qp_set_peer(qp, from);
+	else if (path_connected(qp) != PATH_READY)
+		return;
 	if (unlikely(!qp->resp.established))
 		establish(qp);
 	if (unlikely(pkt->op == ROCE_PKT_HELLO))
 		return;
 	if (qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC)
-		unreliable(qp, from, pkt, payload);
+		unreliable(qp, acks, pkt, payload);
 	else if ((qp->pub.type == HCA_QP_RC && tr == ROCE_TR_RC) ||
 		 (qp->pub.type == HCA_QP_XRC_RECV && tr == ROCE_TR_XRC))
-		reliable(qp, from, pkt, payload);
+		reliable(qp, acks, pkt, payload);
 }
 
 void responder_reset(struct qp *qp)

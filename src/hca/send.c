@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fabric/link.h"
+#include "hca/wire.h"
 
 /* Above this a reference costs less than the second copy. */
 #define INLINE_MOST 2048u
@@ -29,9 +30,12 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
 	uint32_t extra = pkt->flags & ROCE_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
-	struct fabric_link *link = peer->link;
+	struct fabric_link *link;
 	char *record;
 
+	if (!peer)
+		return qp->wire ? wire_send(qp, pkt, list, off) : -ENOTCONN;
+	link = peer->link;
 	fabric_link_tx_lock(link);
 	record = fabric_link_reserve(link, sizeof(*pkt) + extra);
 	if (unlikely(!record)) {
@@ -134,13 +138,19 @@ static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packet
 {
 	struct requester *r = &qp->req;
 	struct req_slot *slot;
+	uint32_t got = 0;
 
 	if (!r->window) {
 		r->window = calloc(QP_WINDOW, sizeof(*r->window));
 		if (!r->window)
 			return -ENOMEM;
 	}
-	slot = &r->window[r->tail++ & (QP_WINDOW - 1)];
+	slot = &r->window[r->tail & (QP_WINDOW - 1)];
+	/* A read that is asked for again keeps what has come back already. */
+	if (r->tail == r->head && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
+	    slot->index == r->next && slot->first_psn == r->psn)
+		got = slot->got;
+	r->tail++;
 	*slot = (struct req_slot){
 		.index = r->next,
 		.counter = s->counter,
@@ -150,7 +160,12 @@ static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packet
 		.length = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD ? 8 : s->length,
 		.first_psn = r->psn,
 		.last_psn = psn_add(r->psn, packets - 1),
+		.got = got,
 	};
+	/* Of a message that is sent again, only what has not arrived. */
+	if (packets > 1 && !is_read(s->op) && psn_diff(r->una, slot->first_psn) > 0 &&
+	    psn_diff(r->una, slot->last_psn) <= 0)
+		r->sent = psn_diff(r->una, slot->first_psn) * qp->mtu;
 	if (is_read(s->op))
 		r->reads++;
 	return 0;
@@ -215,6 +230,13 @@ static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pk
 	return send_packet(qp, qp->peer, pkt, list, off, refs);
 }
 
+/* On a wire no more is sent than the other end is likely to take. */
+static bool window_closed(const struct qp *qp, uint32_t psn)
+{
+	return qp->wired && qp->pub.type != HCA_QP_UC &&
+	       psn_diff(psn, qp->req.una) >= (int32_t)qp->req.cwnd;
+}
+
 /* In pieces, going on where an earlier attempt ran out of room. */
 static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const struct hca_list *list)
@@ -232,6 +254,11 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		pkt->len = n;
 		pkt->flags = 0;
 		pkt->psn = psn_add(first, r->sent / qp->mtu);
+		if (window_closed(qp, pkt->psn))
+			return -EBUSY;
+		/* Acknowledgements on the way keep the window moving. */
+		if (qp->wired && !(pkt->psn % (r->cwnd / 4)) && qp->pub.type != HCA_QP_UC)
+			pkt->flags = ROCE_PKT_ACK_REQ;
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
 			return err;
@@ -296,8 +323,10 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		responder_send_ack(qp);
 	fill_packet(qp, s, &pkt);
 	if (!is_read(s->op))
-		whole = s->length <= INLINE_MOST ||
-			(reachable && make_refs(qp, s, refs, &ref_count));
+		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
+			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
+	if (!r->partial && window_closed(qp, r->psn))
+		return RUN_WAIT;
 	if (!r->partial && enter_window(qp, s, packets_of(qp, s, whole)))
 		return RUN_WAIT;
 	r->partial = true;
@@ -306,12 +335,18 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		return RUN_ON;
 	}
 	if (is_read(s->op)) {
-		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
+		const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+
+		pkt.psn = psn_add(slot->first_psn, slot->got / qp->mtu);
+		if (s->op == HCA_OP_READ) {
+			pkt.rdma.va += slot->got;
+			pkt.rdma.dma_len -= slot->got;
+		}
 		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, NULL);
 	} else if (whole) {
 		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
 		pkt.len = s->length;
-		if (s->length > INLINE_MOST) {
+		if (ref_count) {
 			pkt.flags = ROCE_PKT_BY_REF;
 			pkt.refs = ref_count;
 		}
@@ -319,6 +354,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	} else {
 		err = send_pieces(qp, s, &pkt, &list);
 	}
+	if (err == -EBUSY)
+		return RUN_WAIT;
 	if (err == -EAGAIN) {
 		/* A request of one packet that found no room has not begun. */
 		if (whole || is_read(s->op))

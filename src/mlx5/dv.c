@@ -12,23 +12,15 @@
 
 _Thread_local struct mlx5_dv_extra mlx5_dv_extra;
 
-int mlx5_dv_cqe_size(uint32_t *size)
+uint32_t mlx5_dv_cqe_size(void)
 {
 	const struct mlx5dv_cq_init_attr *attr = mlx5_dv_extra.cq;
 	const char *env;
 
-	*size = 64;
-	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE) {
-		*size = attr->cqe_size;
-		return 0;
-	}
+	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
+		return attr->cqe_size;
 	env = getenv("MLX5_CQE_SIZE");
-	if (!env || !*env)
-		return 0;
-	*size = strtoul(env, NULL, 10);
-	if (*size != 64 && *size != 128)
-		return explain(EINVAL, "MLX5_CQE_SIZE is %s; right is 64 or 128", env);
-	return 0;
+	return env && atoi(env) == 128 ? 128 : 64;
 }
 
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call)

@@ -47,6 +47,8 @@ enum roce_opcode {
 	ROCE_PKT_SEND_ONLY_INV = 0x17,
 	/* fabric only: the sender has begun to use the connection without packets */
 	ROCE_PKT_HELLO = 0xff,
+	/* fabric only: a packet from the wire that another process of the host received */
+	ROCE_PKT_FORWARD = 0xfe,
 	ROCE_PKT_OPCODE_MASK = 0x1f,
 	ROCE_PKT_TRANSPORT_MASK = 0xe0,
 };
@@ -70,7 +72,6 @@ enum roce_syndrome {
 	ROCE_SYN_NAK_INVALID = 0x61,
 	ROCE_SYN_NAK_ACCESS = 0x62,
 	ROCE_SYN_NAK_OP = 0x63,
-	ROCE_SYN_NAK_AGAIN = 0x7e, /* fabric only: there was no room; once more from here */
 	ROCE_SYN_NAK_REF = 0x7f, /* fabric only: the references could not be followed */
 	ROCE_SYN_KIND = 0xe0,
 };

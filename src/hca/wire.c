@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ports of the wire: one UDP endpoint per local address that a queue pair of this process uses,
+ * opened by the first and kept. Pollers and the service thread take packets in, whoever comes
+ * first; several processes share an address, so what is not ours is passed on over the fabric.
+ *
+ * Locks: ports_lock guards the list, which only grows; rx_lock of a port is held while packets are
+ * handed to QPs (outside of their locks), tx_lock inside of a QP's lock.
+ */
+#include "hca/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+
+#include "fabric/directory.h"
+#include "fabric/link.h"
+#include "fabric/service.h"
+#include "hca/grh.h"
+#include "hca/port.h"
+#include "hca/send.h"
+#include "roce/rx.h"
+#include "roce/udp.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+#define RX_BUDGET     32
+#define RETRY_FULL_NS 100000u
+
+struct wire_port {
+	struct roce_addr addr;
+	struct roce_endpoint *ep; /* NULL: it could not be opened, and nobody tries again */
+	struct fabric_lock tx_lock;
+	struct roce_tx *tx;
+	bool dirty; /* something waits for a flush */
+	struct fabric_lock rx_lock;
+	struct roce_rx *rx;
+	struct hca_acks acks;
+	struct qp *blocked; /* under tx_lock */
+	struct wire_port *next;
+};
+
+_Atomic bool wire_is_open;
+
+static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(ports_lock, FORKSAFE_OBJECT);
+static _Atomic(struct wire_port *) ports;
+
+bool wire_forced(void)
+{
+	static _Atomic int forced = -1;
+
+	if (unlikely(atomic_load_explicit(&forced, memory_order_relaxed) < 0)) {
+		const char *path = getenv("VERBENA_PATH");
+
+		atomic_store(&forced, path && !strcmp(path, "wire"));
+	}
+	return atomic_load_explicit(&forced, memory_order_relaxed);
+}
+
+/* ---- ports ---- */
+
+static void readable(void *arg, uint32_t events);
+
+static void open_port(struct wire_port *port)
+{
+	int err = roce_endpoint_open(&port->addr, NULL, &port->ep);
+
+	if (err) {
+		port->ep = NULL;
+		return; /* explained where it was refused; traffic on the host goes on */
+	}
+	err = roce_tx_create(port->ep, &port->tx);
+	if (!err)
+		err = roce_rx_create(&port->rx);
+	if (!err)
+		err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, readable, port);
+	if (err) {
+		explain(-err, "the wire cannot be used: %s", strerror(-err));
+		roce_endpoint_close(port->ep);
+		port->ep = NULL;
+		return;
+	}
+	atomic_store(&wire_is_open, true);
+}
+
+static struct wire_port *get_port(const struct hca_gid_entry *src)
+{
+	struct wire_port *port;
+
+	pthread_mutex_lock(&ports_lock);
+	for (port = atomic_load(&ports); port; port = port->next)
+		if (!memcmp(port->addr.gid, src->gid.raw, sizeof(port->addr.gid)))
+			break;
+	if (!port) {
+		port = calloc(1, sizeof(*port));
+		if (port) {
+			memcpy(port->addr.gid, src->gid.raw, sizeof(port->addr.gid));
+			port->addr.ifindex = src->ifindex;
+			open_port(port);
+			port->next = atomic_load(&ports);
+			/* [W1] pairs with wire_poll_ports(): the port before its pointer */
+			atomic_store(&ports, port);
+		}
+	}
+	pthread_mutex_unlock(&ports_lock);
+	return port && port->ep ? port : NULL;
+}
+
+int wire_connect(struct qp *qp, const struct hca_av *av)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	struct hca_gid_entry src;
+	struct qp_wire *w = qp->wire;
+	struct roce_dest dest = { .tclass = av->traffic_class, .ttl = av->hop_limit };
+
+	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
+		   !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
+		return 0;
+	if (!hca_port_gid_quick(a, qp->attr.port, av->sgid_index, &src))
+		return -EINVAL;
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w)
+			return -ENOMEM;
+		qp->wire = w;
+	}
+	w->port = get_port(&src);
+	if (!w->port) {
+		free(w);
+		qp->wire = NULL;
+		return -ENETDOWN;
+	}
+	memcpy(dest.addr.gid, av->dgid.raw, sizeof(dest.addr.gid));
+	dest.addr.ifindex = src.ifindex;
+	w->dgid = av->dgid;
+	w->sgid_index = av->sgid_index;
+	w->tclass = av->traffic_class;
+	return roce_path_init(&w->path, w->port->ep, &dest);
+}
+
+void wire_listen(struct qp *qp)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	struct hca_gid_entry e;
+
+	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
+		if (hca_port_gid_quick(a, qp->attr.port, i, &e) && e.type == HCA_GID_ROCE_V2)
+			get_port(&e);
+}
+
+static void unblock(struct wire_port *port, struct qp *qp)
+{
+	struct qp **at;
+
+	fabric_lock(&port->tx_lock);
+	for (at = &port->blocked; *at; at = &(*at)->blocked_next)
+		if (*at == qp) {
+			*at = qp->blocked_next;
+			break;
+		}
+	fabric_unlock(&port->tx_lock);
+}
+
+/* The QP is dying or reset; nobody else uses qp->wire. */
+void wire_forget(struct qp *qp)
+{
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
+		unblock(port, qp);
+	free(qp->wire);
+	qp->wire = NULL;
+}
+
+/* ---- sending ---- */
+
+/* A careful or null piece cannot be handed to the socket as it is. */
+static bool plain_pieces(const struct hca_list *list, uint64_t off, uint32_t len, struct iovec *iov,
+			 size_t *count)
+{
+	const struct hca_seg *seg = list->seg;
+
+	*count = 0;
+	while (len) {
+		uint64_t n;
+
+		while (off >= seg->len) {
+			off -= seg->len;
+			seg++;
+		}
+		if (seg->kind != HCA_SEG_PLAIN)
+			return false;
+		n = seg->len - off < len ? seg->len - off : len;
+		iov[(*count)++] = (struct iovec){ seg->ptr + off, n };
+		off += n;
+		len -= n;
+	}
+	return true;
+}
+
+static void block(struct wire_port *port, struct qp *qp)
+{
+	if (!qp->req.blocked) {
+		qp->req.blocked = true;
+		qp->blocked_next = port->blocked;
+		port->blocked = qp;
+	}
+	fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
+}
+
+int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off)
+{
+	struct wire_port *port = qp->wire->port;
+	struct iovec iov[HCA_MAX_SGE];
+	char bounce[4096];
+	size_t count = 0;
+	int err;
+
+	if (pkt->len && !plain_pieces(list, off, pkt->len, iov, &count)) {
+		if (pkt->len > sizeof(bounce) || !hca_mem_copy_out(list, off, bounce, pkt->len))
+			return -EFAULT;
+		iov[0] = (struct iovec){ bounce, pkt->len };
+		count = 1;
+	}
+	fabric_lock(&port->tx_lock);
+	err = roce_tx_add(port->tx, &qp->wire->path, pkt, iov, count);
+	port->dirty = true;
+	if (err == -EAGAIN)
+		block(port, qp);
+	fabric_unlock(&port->tx_lock);
+	/* Refused for good: lost, as a wire loses things. */
+	return err == -EAGAIN ? err : 0;
+}
+
+static void flush_port(struct wire_port *port)
+{
+	fabric_lock(&port->tx_lock);
+	if (port->dirty) {
+		port->dirty = roce_tx_flush(port->tx) == -EAGAIN;
+		if (port->dirty)
+			fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
+	}
+	fabric_unlock(&port->tx_lock);
+}
+
+void wire_flush(struct qp *qp)
+{
+	if (qp->wire && qp->wire->port->dirty)
+		flush_port(qp->wire->port);
+}
+
+uint64_t wire_timers(uint64_t now_ns)
+{
+	bool again = false;
+
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
+		struct qp *qp, *next;
+
+		if (!port->ep)
+			continue;
+		hca_guard_enter();
+		flush_port(port);
+		fabric_lock(&port->tx_lock);
+		qp = port->blocked;
+		port->blocked = NULL;
+		fabric_unlock(&port->tx_lock);
+		for (; qp; qp = next) {
+			fabric_lock(&qp->pub.lock);
+			next = qp->blocked_next;
+			qp->req.blocked = false;
+			fabric_unlock(&qp->pub.lock);
+			hca_host_run_qp(qp);
+		}
+		hca_guard_exit();
+		again |= port->dirty || port->blocked;
+	}
+	return again ? now_ns + RETRY_FULL_NS : UINT64_MAX;
+}
+
+/* ---- receiving ---- */
+
+/* What a packet is worth knowing of besides itself, for whoever it is passed on to. */
+struct forward {
+	struct roce_pkt pkt;
+	uint8_t grh[HCA_GRH_BYTES];
+	uint8_t src[16];
+};
+
+static bool is_answer(uint8_t op)
+{
+	op &= ROCE_PKT_OPCODE_MASK;
+	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
+}
+
+/* Connected queue pairs listen to their peer only; the packet itself does not say who sent it. */
+static bool is_from_peer(struct qp *qp, struct forward *f)
+{
+	if (qp->pub.type == HCA_QP_UD)
+		return true;
+	if (memcmp(f->src, qp->attr.av.dgid.raw, sizeof(f->src)))
+		return false;
+	f->pkt.sqpn = qp->attr.dest_qpn;
+	return true;
+}
+
+static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struct hca_acks *acks)
+{
+	struct hca_list list = { .count = 1, .total = f->pkt.len };
+
+	list.seg[0] = (struct hca_seg){ .ptr = (char *)data, .len = f->pkt.len };
+	fabric_lock(&qp->pub.lock);
+	if (likely(!qp->dying && is_from_peer(qp, f))) {
+		if (is_answer(f->pkt.op))
+			completer_packet(qp, &f->pkt, &list);
+		else
+			responder_packet(qp, NULL, acks, &f->pkt, &list, f->grh);
+		wire_flush(qp);
+	}
+	fabric_unlock(&qp->pub.lock);
+}
+
+static void pass_on(fabric_id_t owner, const struct forward *f, const uint8_t *data)
+{
+	struct roce_pkt head = { .op = ROCE_PKT_FORWARD, .len = sizeof(*f) + f->pkt.len };
+	struct hca_peer *peer;
+	bool wait;
+	char *record;
+
+	peer = hca_peer_find(owner, &wait);
+	if (!peer)
+		return; /* lost; the sender will send again when it is told to care */
+	fabric_link_tx_lock(peer->link);
+	record = fabric_link_reserve(peer->link, sizeof(head) + head.len);
+	if (record) {
+		memcpy(record, &head, sizeof(head));
+		memcpy(record + sizeof(head), f, sizeof(*f));
+		memcpy(record + sizeof(head) + sizeof(*f), data, f->pkt.len);
+		fabric_link_publish(peer->link);
+	}
+	fabric_link_tx_unlock(peer->link);
+}
+
+static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
+		      const struct roce_meta *meta)
+{
+	struct wire_port *port = arg;
+	struct forward f = { .pkt = *pkt };
+	struct qp *qp;
+
+	if ((payload->pkey & 0x7fff) != 0x7fff)
+		return;
+	f.pkt.len = payload->len;
+	memcpy(f.src, meta->src.gid, sizeof(f.src));
+	roce_meta_grh(meta, f.grh);
+	qp = qp_find(pkt->dqpn);
+	if (likely(qp)) {
+		deliver(qp, &f, payload->data, &port->acks);
+	} else {
+		fabric_id_t owner = fabric_qpn_owner(pkt->dqpn);
+
+		if (owner != FABRIC_NOBODY && owner != fabric_self())
+			pass_on(owner, &f, payload->data);
+	}
+}
+
+void wire_forwarded(const void *body, uint32_t len)
+{
+	struct hca_acks acks = { .count = 0 };
+	struct forward f;
+	struct qp *qp;
+
+	if (len < sizeof(f))
+		return;
+	memcpy(&f, body, sizeof(f));
+	if (f.pkt.len > len - sizeof(f))
+		return;
+	qp = qp_find(f.pkt.dqpn);
+	if (!qp)
+		return;
+	deliver(qp, &f, (const uint8_t *)body + sizeof(f), &acks);
+	hca_host_send_acks(&acks);
+}
+
+static void poll_port(struct wire_port *port)
+{
+	if (!port->ep || !fabric_trylock(&port->rx_lock))
+		return;
+	hca_guard_enter();
+	roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
+	hca_host_send_acks(&port->acks);
+	hca_guard_exit();
+	fabric_unlock(&port->rx_lock);
+	flush_port(port);
+}
+
+void wire_poll_ports(void)
+{
+	/* [W1] */
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
+		poll_port(port);
+}
+
+static void readable(void *arg, uint32_t events)
+{
+	poll_port(arg);
+}
+
+void wire_forked(void)
+{
+	/* The sockets are the parent's; the child opens its own when it needs some. */
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
+		if (port->ep)
+			roce_endpoint_close(port->ep);
+	atomic_store(&ports, NULL);
+	atomic_store(&wire_is_open, false);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter's side of the wire: RoCEv2 for peers that are not on this host (or that shall be
+ * reached as if they were not: VERBENA_PATH=wire). Packets are the engine's; roce/ puts them on
+ * UDP and takes them off.
+ */
+#ifndef HCA_WIRE_H
+#define HCA_WIRE_H
+
+#include "hca/qp_priv.h"
+#include "roce/tx.h"
+
+struct wire_port;
+
+/* A queue pair's way over the wire. */
+struct qp_wire {
+	struct wire_port *port;
+	struct hca_gid dgid;
+	uint8_t sgid_index;
+	uint8_t tclass;
+	struct roce_path path;
+};
+
+/* Every path over the wire, also to peers on this host. */
+bool wire_forced(void);
+
+/* Opens what the QP needs to send and to receive. 0 or -errno, explained. Lock held. */
+int wire_connect(struct qp *qp, const struct hca_av *av);
+/* A datagram QP hears what comes to any address of its port. */
+void wire_listen(struct qp *qp);
+void wire_forget(struct qp *qp);
+
+/* As send_packet(). */
+int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off);
+/* Puts on the wire what wire_send() has collected. */
+void wire_flush(struct qp *qp);
+
+/* Takes in what has arrived, unless another thread is at it. Cheap while there is no wire. */
+extern _Atomic bool wire_is_open;
+void wire_poll_ports(void);
+static inline void wire_poll(void)
+{
+	if (unlikely(atomic_load_explicit(&wire_is_open, memory_order_relaxed)))
+		wire_poll_ports();
+}
+
+/* A packet that another process received for one of our QPs. */
+void wire_forwarded(const void *body, uint32_t len);
+
+/* Service thread: lets those try again who found the socket full. Returns the next deadline. */
+uint64_t wire_timers(uint64_t now_ns);
+
+void wire_forked(void);
+
+#endif
