@@ -4,10 +4,27 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "mlx5/av.h"
 #include "mlx5/mlx5.h"
+
+/* The environment may want huge pages for a kind of ring. */
+static enum vb_pages pages_for(uint64_t type)
+{
+	const char *env = NULL;
+
+	if (type == MLX5DV_RES_TYPE_QP)
+		env = getenv("MLX_QP_ALLOC_TYPE");
+	else if (type == MLX5DV_RES_TYPE_CQ)
+		env = getenv("MLX_CQ_ALLOC_TYPE");
+	else if (type == MLX5DV_RES_TYPE_SRQ)
+		env = getenv("MLX_SRQ_ALLOC_TYPE");
+	if (env && !strcmp(env, "HUGE"))
+		return VB_PAGES_HUGE;
+	return env && !strcmp(env, "PREFER_HUGE") ? VB_PAGES_PREFER_HUGE : VB_PAGES_ANY;
+}
 
 int mlx5_context_init(struct vb_context *vb)
 {
@@ -26,6 +43,7 @@ int mlx5_context_init(struct vb_context *vb)
 	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
 	mlx5_table_init(&ctx->table);
 	verbena_memory_init(&ctx->memory);
+	ctx->memory.pages_for = pages_for;
 	vb->driver_data = ctx;
 
 	ops->poll_cq = mlx5_poll_cq;

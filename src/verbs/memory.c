@@ -12,6 +12,7 @@
 #include "util/explain.h"
 #include "verbs/objects.h"
 
+#define HUGE_SIZE        ((size_t)2 << 20)
 #define RECORD_SIZE      64u
 #define RECORDS_PER_PAGE (VB_PAGE_SIZE / RECORD_SIZE)
 
@@ -41,9 +42,10 @@ void verbena_memory_fini(struct vb_memory *memory)
 	pthread_mutex_destroy(&memory->lock);
 }
 
-static void *map_pages(size_t size)
+static void *map_pages(size_t size, int flags)
 {
-	void *addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+			  -1, 0);
 
 	return addr == MAP_FAILED ? NULL : addr;
 }
@@ -54,7 +56,7 @@ static struct vb_record_page *add_page(struct vb_memory *memory)
 
 	if (!page)
 		return NULL;
-	page->base = map_pages(VB_PAGE_SIZE);
+	page->base = map_pages(VB_PAGE_SIZE, 0);
 	if (!page->base) {
 		free(page);
 		return NULL;
@@ -140,6 +142,18 @@ static int finish(struct vb_buf *buf)
 	return 0;
 }
 
+static void map_ring(struct vb_buf *buf, enum vb_pages pages)
+{
+	size_t huge = (buf->size + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
+
+	if (pages != VB_PAGES_ANY)
+		buf->addr = map_pages(huge, MAP_HUGETLB);
+	if (buf->addr)
+		buf->size = huge;
+	else if (pages != VB_PAGES_HUGE)
+		buf->addr = map_pages(buf->size, 0);
+}
+
 int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t size, uint64_t type,
 		      struct vb_buf *buf)
 {
@@ -148,7 +162,7 @@ int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t siz
 	if (!size)
 		return 0;
 	if (!ask_program(memory, parent, VB_PAGE_SIZE, buf)) {
-		buf->addr = map_pages(buf->size);
+		map_ring(buf, memory->pages_for ? memory->pages_for(type) : VB_PAGES_ANY);
 		buf->origin = VB_BUF_PAGES;
 	}
 	return finish(buf);

@@ -26,10 +26,18 @@ struct vb_allocators {
 	void *data;
 };
 
+/* What pages of ours a ring is to lie in. */
+enum vb_pages {
+	VB_PAGES_ANY,
+	VB_PAGES_PREFER_HUGE,
+	VB_PAGES_HUGE, /* or none at all */
+};
+
 /* One per context. The program sets allocators before it makes objects, so they need no lock. */
 struct vb_memory {
 	struct vb_allocators allocators;
-	pthread_mutex_t lock; /* pages */
+	enum vb_pages (*pages_for)(uint64_t type); /* the driver's, NULL: any */
+	pthread_mutex_t lock;                      /* pages */
 	struct vb_record_page *pages;
 };
 

@@ -3,6 +3,7 @@
 #include "pair.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -144,6 +145,60 @@ static void wide_completions_can_be_had(void **state)
 	assert_int_equal(out.cqe_cnt, 4);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+}
+
+static bool have_huge_pages(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "re");
+	int free_pages = 0;
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%d", &free_pages) != 1)
+		free_pages = 0;
+	fclose(f);
+	return free_pages > 0;
+}
+
+static void the_environment_may_ask_for_huge_pages(void **state)
+{
+	struct ibv_cq *cq;
+
+	make();
+	setenv("MLX_CQ_ALLOC_TYPE", "PREFER_HUGE", 1);
+	cq = ibv_create_cq(p.ctx, 3, NULL, NULL, 0);
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	setenv("MLX_CQ_ALLOC_TYPE", "HUGE", 1);
+	errno = 0;
+	cq = ibv_create_cq(p.ctx, 3, NULL, NULL, 0);
+	unsetenv("MLX_CQ_ALLOC_TYPE");
+	assert_int_equal(!!cq, have_huge_pages());
+	if (cq)
+		assert_int_equal(ibv_destroy_cq(cq), 0);
+	else
+		assert_int_equal(errno, ENOMEM);
+}
+
+static void the_environment_may_ask_for_wide_completions(void **state)
+{
+	struct mlx5dv_cq out = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .out = &out } };
+	struct ibv_cq *cq;
+
+	make();
+	setenv("MLX5_CQE_SIZE", "128", 1);
+	cq = ibv_create_cq(p.ctx, 3, NULL, NULL, 0);
+	setenv("MLX5_CQE_SIZE", "100", 1);
+	errno = 0;
+	assert_null(ibv_create_cq(p.ctx, 3, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+	unsetenv("MLX5_CQE_SIZE");
+	assert_non_null(cq);
+	obj.cq.in = cq;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	assert_int_equal(out.cqe_size, 128);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
 static void what_a_cq_cannot_be_is_refused(void **state)
@@ -325,11 +380,18 @@ static void a_program_may_allocate_the_rings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(the_send_ring_holds_what_was_posted), T(a_raw_cq_belongs_to_the_program),
-		T(wide_completions_can_be_had),         T(what_a_cq_cannot_be_is_refused),
-		T(a_shared_ring_starts_as_one_chain),   T(several_objects_are_told_at_once),
-		T(unknown_types_change_nothing),        T(devices_are_told_apart),
-		T(a_query_answers_what_it_was_asked),   T(the_clock_can_be_turned_into_wall_time),
+		T(the_send_ring_holds_what_was_posted),
+		T(a_raw_cq_belongs_to_the_program),
+		T(wide_completions_can_be_had),
+		T(the_environment_may_ask_for_huge_pages),
+		T(the_environment_may_ask_for_wide_completions),
+		T(what_a_cq_cannot_be_is_refused),
+		T(a_shared_ring_starts_as_one_chain),
+		T(several_objects_are_told_at_once),
+		T(unknown_types_change_nothing),
+		T(devices_are_told_apart),
+		T(a_query_answers_what_it_was_asked),
+		T(the_clock_can_be_turned_into_wall_time),
 		T(a_program_may_allocate_the_rings),
 	};
 
