@@ -34,6 +34,8 @@
 
 /* Reserved, not used: room for as many segments as there could ever be mappings. */
 #define BOOK_BYTES (64u << 20)
+/* Where the kernel lists all mappings to answer a question about one. */
+#define MAX_RUNS_SLOW 2048u
 
 static struct share_state *share_state;
 static pthread_once_t share_once = PTHREAD_ONCE_INIT;
@@ -175,6 +177,8 @@ int share_state_up(struct share_state *state)
 	/* A stretch alone among others is up to three mappings: itself, the parked one, and one
 	 * more by the split. The program shall keep a quarter of what it may have. */
 	state->max_runs = read_max_maps() / 4;
+	if (!share_walk_is_fast(state) && state->max_runs > MAX_RUNS_SLOW)
+		state->max_runs = MAX_RUNS_SLOW;
 	return 0;
 }
 

@@ -156,11 +156,25 @@ int share_walk_next(struct share_walk *walk, uintptr_t addr, struct share_vma *o
 	lseek(walk->fd, 0, SEEK_SET);
 	walk->have = walk->pos = 0;
 	while ((line = read_line(walk))) {
-		err = parse_line(line, out);
-		if (err || out->end > addr)
-			return err;
+		/* Most lines are of no interest beyond their first two numbers. */
+		char *dash = strchr(line, '-');
+
+		if (dash && strtoul(dash + 1, NULL, 16) > addr)
+			return parse_line(line, out);
 	}
 	return -ENOENT;
+}
+
+bool share_walk_is_fast(struct share_state *state)
+{
+	struct share_walk walk;
+	struct share_vma vma;
+
+	if (share_walk_open(&walk, state))
+		return false;
+	share_walk_next(&walk, 0, &vma);
+	share_walk_close(&walk);
+	return !walk.text;
 }
 
 int share_each_mapping(struct share_state *state, struct share_range r, share_mapping_fn fn,

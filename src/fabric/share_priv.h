@@ -135,6 +135,8 @@ int share_walk_open(struct share_walk *walk, struct share_state *state);
 /* The first mapping that ends behind addr, which only ever grows. -ENOENT behind the last. */
 int share_walk_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out);
 void share_walk_close(struct share_walk *walk);
+/* Whether the kernel finds one mapping without listing all. */
+bool share_walk_is_fast(struct share_state *state);
 
 typedef int (*share_mapping_fn)(struct share_state *state, const struct share_vma *vma,
 				struct share_range part, void *arg);

@@ -36,6 +36,22 @@ static inline bool under_tsan(void)
 	return !strcmp(VB_SANITIZE, "thread");
 }
 
+/* Containers forbid it at times; then only a lone thread can share memory. */
+static inline bool has_userfaultfd(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* user mode only */);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+#define need_userfaultfd()                                                                         \
+	do {                                                                                       \
+		if (!has_userfaultfd())                                                            \
+			skip();                                                                    \
+	} while (0)
+
 /* For code in a child process, where cmocka's asserts would go on with the parent's tests. */
 #define check(x)                                                                                   \
 	do {                                                                                       \

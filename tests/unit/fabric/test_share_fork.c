@@ -229,6 +229,7 @@ static void forks_amid_sharing_threads_work(void **state)
 	uint8_t *a = map_anon(4 * PAGE), *b = map_anon(4 * PAGE), *held = map_anon(20 * PAGE);
 	pthread_t one, two;
 
+	need_userfaultfd();
 	memset(held, 7, 20 * PAGE);
 	assert_int_equal(share_range_get(held, 20 * PAGE), 0);
 	atomic_store(&stop, false);

@@ -101,6 +101,7 @@ static void move_under_writers(void)
 
 static void no_update_is_lost(void **state)
 {
+	need_userfaultfd();
 	in_child(move_under_writers);
 }
 
@@ -112,6 +113,7 @@ static void as_nobody(void)
 
 static void no_update_is_lost_for_an_ordinary_user(void **state)
 {
+	need_userfaultfd();
 	in_child(as_nobody);
 }
 
@@ -125,6 +127,7 @@ static void with_old_kernel(void)
 
 static void no_update_is_lost_on_an_older_kernel(void **state)
 {
+	need_userfaultfd();
 	in_child(with_old_kernel);
 }
 
@@ -182,6 +185,7 @@ static void privileged_calls(void)
 
 static void system_calls_of_other_threads_wait_where_the_kernel_lets_them(void **state)
 {
+	need_userfaultfd();
 	in_child(privileged_calls);
 }
 
@@ -193,6 +197,7 @@ static void ordinary_calls(void)
 
 static void system_calls_of_other_threads_lose_nothing_that_they_report(void **state)
 {
+	need_userfaultfd();
 	in_child(ordinary_calls);
 }
 
@@ -385,6 +390,7 @@ static void failures_in_company(void)
 
 static void a_get_that_fails_half_way_loses_no_update(void **state)
 {
+	need_userfaultfd();
 	in_child(failures_in_company);
 }
 
