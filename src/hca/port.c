@@ -398,6 +398,22 @@ int hca_port_gid_tables(const struct hca_adapter *a, struct hca_gid_entry *out)
 	return err;
 }
 
+int hca_port_gid_find(const struct hca_adapter *a, unsigned int port, const struct hca_gid *gid,
+		      enum hca_gid_type type)
+{
+	const struct port_table *t = &tables[a->index][port - 1];
+	int found = -ENOENT;
+
+	pthread_mutex_lock(&lock);
+	bring_up_to_date(a);
+	for (uint64_t i = 0; t->built && i < a->limits.gid_table_len && found < 0; i++)
+		if (t->entries[i].type == type &&
+		    !memcmp(&t->entries[i].gid, gid, sizeof(*gid)))
+			found = i;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
 int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigned int index, uint16_t *out)
 {
 	int err = check_port(a, port);
@@ -435,26 +451,44 @@ void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t 
 	pthread_mutex_unlock(&lock);
 }
 
-bool hca_gid_is_local(const struct hca_gid *gid)
+/* The table that has the GID, NULL when none has. Locked. */
+static const struct port_table *find_local(const struct hca_gid *gid)
 {
 	const struct hca_adapter *const *list;
-	bool found = false;
 	int count;
 
 	if (hca_adapters_get(&list, &count))
-		return false;
-	pthread_mutex_lock(&lock);
-	for (int i = 0; i < count && !found; i++) {
-		for (int p = 0; p < list[i]->port_count && !found; p++) {
+		return NULL;
+	for (int i = 0; i < count; i++) {
+		for (int p = 0; p < list[i]->port_count; p++) {
 			const struct port_table *t = &tables[i][p];
 
 			for (uint64_t k = 0; t->built && k < list[i]->limits.gid_table_len; k++)
-				if (!memcmp(&t->entries[k].gid, gid, sizeof(*gid))) {
-					found = true;
-					break;
-				}
+				if (!memcmp(&t->entries[k].gid, gid, sizeof(*gid)))
+					return t;
 		}
 	}
+	return NULL;
+}
+
+bool hca_gid_is_local(const struct hca_gid *gid)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = find_local(gid);
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+bool hca_gid_mac_quick(const struct hca_gid *gid, uint8_t mac[6])
+{
+	const struct port_table *t;
+
+	pthread_mutex_lock(&lock);
+	t = find_local(gid);
+	if (t)
+		memcpy(mac, t->base.mac, sizeof(t->base.mac));
+	pthread_mutex_unlock(&lock);
+	return t;
 }

@@ -56,11 +56,17 @@ VB_API int hca_port_gid(const struct hca_adapter *a, unsigned int port, unsigned
 /* The tables of all ports, one after the other, as they were at one moment. */
 VB_API int hca_port_gid_tables(const struct hca_adapter *a, struct hca_gid_entry *out);
 
+/* The index of a GID of this type in a port's table; -ENOENT. */
+VB_API int hca_port_gid_find(const struct hca_adapter *a, unsigned int port,
+			     const struct hca_gid *gid, enum hca_gid_type type);
+
 /* The same as last seen, without asking the kernel: for data paths. False when it is empty. */
 bool hca_port_gid_quick(const struct hca_adapter *a, unsigned int port, unsigned int index,
 			struct hca_gid_entry *out);
 /* True when some port of an adapter of this process has the GID. */
 bool hca_gid_is_local(const struct hca_gid *gid);
+/* The hardware address of the port that has the GID, as last seen; false when none has. */
+VB_API bool hca_gid_mac_quick(const struct hca_gid *gid, uint8_t mac[6]);
 /* The hardware address of the port as last seen. */
 void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6]);
 

@@ -43,7 +43,7 @@ static int find_source(struct ibv_context *context, uint8_t port, const uint8_t 
 		       enum hca_gid_type type, struct ibv_ah_attr *attr)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
-	int index = vb_gid_find(a, port, gid, type);
+	int index = hca_port_gid_find(a, port, (const struct hca_gid *)gid, type);
 
 	if (index < 0)
 		return explain(ENOENT,

@@ -84,15 +84,3 @@ void vb_av_show(const struct hca_av *av, struct ibv_ah_attr *attr)
 	attr->grh.traffic_class = av->traffic_class;
 	attr->grh.flow_label = av->flow_label;
 }
-
-int vb_gid_find(const struct hca_adapter *a, unsigned int port, const uint8_t gid[16],
-		enum hca_gid_type type)
-{
-	struct hca_gid_entry entry;
-
-	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
-		if (!hca_port_gid(a, port, i, &entry) && entry.type == type &&
-		    !memcmp(entry.gid.raw, gid, sizeof(entry.gid.raw)))
-			return i;
-	return -ENOENT;
-}

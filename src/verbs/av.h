@@ -14,10 +14,6 @@ int vb_av_check(const struct hca_adapter *a, const struct ibv_ah_attr *attr);
 void vb_av_fill(const struct hca_adapter *a, const struct ibv_ah_attr *attr, struct hca_av *av);
 void vb_av_show(const struct hca_av *av, struct ibv_ah_attr *attr);
 
-/* The index of a GID of this type in the port's table, or -ENOENT. */
-int vb_gid_find(const struct hca_adapter *a, unsigned int port, const uint8_t gid[16],
-		enum hca_gid_type type);
-
 /*
  * The MAC behind a GID, without asking the network: multicast and link-local GIDs hold it, and this
  * host's own are known. -EHOSTUNREACH otherwise.

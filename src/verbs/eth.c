@@ -3,10 +3,6 @@
  * MAC addresses behind GIDs. Nothing here sends a packet or waits.
  */
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <netpacket/packet.h>
 #include <string.h>
 
 #include "util/explain.h"
@@ -46,43 +42,10 @@ static bool holds_mac(const uint8_t gid[16], uint8_t mac[6])
 	return true;
 }
 
-static bool is_address(const struct sockaddr *sa, const uint8_t gid[16])
-{
-	if (!sa)
-		return false;
-	if (sa->sa_family == AF_INET)
-		return !memcmp(gid, mapped, sizeof(mapped)) &&
-		       !memcmp(&((const struct sockaddr_in *)sa)->sin_addr, gid + 12, 4);
-	return sa->sa_family == AF_INET6 &&
-	       !memcmp(&((const struct sockaddr_in6 *)sa)->sin6_addr, gid, 16);
-}
-
-static bool is_ours(const uint8_t gid[16], uint8_t mac[6])
-{
-	const struct ifaddrs *at, *owner = NULL;
-	const struct sockaddr_ll *ll;
-	struct ifaddrs *all;
-	bool found = false;
-
-	if (getifaddrs(&all))
-		return false;
-	for (at = all; at && !owner; at = at->ifa_next)
-		if (is_address(at->ifa_addr, gid))
-			owner = at;
-	for (at = all; at && owner && !found; at = at->ifa_next)
-		if (at->ifa_addr && at->ifa_addr->sa_family == AF_PACKET &&
-		    !strcmp(at->ifa_name, owner->ifa_name)) {
-			ll = (const struct sockaddr_ll *)at->ifa_addr;
-			memcpy(mac, ll->sll_addr, 6);
-			found = true;
-		}
-	freeifaddrs(all);
-	return found;
-}
-
 int vb_eth_mac(const uint8_t gid[16], uint8_t mac[6])
 {
-	if (is_group(gid, mac) || holds_mac(gid, mac) || is_ours(gid, mac))
+	if (is_group(gid, mac) || holds_mac(gid, mac) ||
+	    hca_gid_mac_quick((const struct hca_gid *)gid, mac))
 		return 0;
 	return -EHOSTUNREACH;
 }
