@@ -31,9 +31,12 @@ enum {
 #define CLASSES (ROCE_MAX_PACKET / 4 + 1)
 
 /*
- * What the id is worth behind it comes: x^n for n = 32 + 8 * (BEHIND_ID + 4 * class), and its
- * inverse.
+ * By length of the packet in words. A flow's CRC is that of its headers with lengths of 0, carried
+ * on over the packet as it is: what the real lengths and the masked byte add is the same for all
+ * flows, since a CRC is linear.
  */
+static uint32_t added_ipv4[CLASSES], added_ipv6[CLASSES];
+/* The weight of the IPv4 id: x^n for n = 32 + 8 * (BEHIND_ID + length), and its inverse. */
 static uint32_t power[CLASSES], inverse[CLASSES];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 static bool has_avx;
@@ -62,13 +65,88 @@ static inline uint32_t times(uint32_t a, uint32_t b, int bits)
 	return product;
 }
 
+/*
+ * ISA-L returns with the upper halves of vector registers in use, after which every SSE instruction
+ * of the whole program is slow: four times the price of the CRC itself was measured here alone.
+ */
+static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
+{
+	crc = crc32_gzip_refl(crc, data, len);
+#ifdef __x86_64__
+	if (likely(has_avx))
+		__asm__ volatile("vzeroupper" ::
+					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+					   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+					   "xmm13", "xmm14", "xmm15");
+#endif
+	return crc;
+}
+
+static inline void put16(uint8_t *to, uint16_t v)
+{
+	to[0] = v >> 8;
+	to[1] = v;
+}
+
+/* Ones, IP and UDP header of a flow; what may change on the way is ones, too. Returns the length.
+ */
+static size_t put_headers(uint8_t *out, const struct roce_addr *src, const struct roce_addr *dst,
+			  uint16_t sport, uint16_t dport, uint16_t udp_len)
+{
+	bool ipv4 = roce_addr_is_ipv4(src);
+	uint8_t *ip = out + ONES, *udp = ip + (ipv4 ? IPV4 : IPV6);
+
+	memset(out, 0xff, ONES + IPV6 + UDP);
+	if (ipv4) {
+		/* TOS, TTL and check sum stay ones. */
+		ip[0] = 0x45;
+		put16(ip + 2, udp_len ? IPV4 + udp_len : 0);
+		put16(ip + 4, 0);
+		put16(ip + 6, 0x4000); /* don't fragment */
+		ip[9] = PROTO_UDP;
+		memcpy(ip + 12, src->gid + 12, 4);
+		memcpy(ip + 16, dst->gid + 12, 4);
+	} else {
+		/* Traffic class, flow label and hop limit stay ones. */
+		ip[0] = 0x6f;
+		put16(ip + 4, udp_len);
+		ip[6] = PROTO_UDP;
+		memcpy(ip + 8, src->gid, 16);
+		memcpy(ip + 24, dst->gid, 16);
+	}
+	put16(udp, sport);
+	put16(udp + 2, dport);
+	put16(udp + 4, udp_len);
+	return udp + UDP - out;
+}
+
+static void fill_added(const struct roce_addr *any, uint32_t added[CLASSES])
+{
+	static const uint8_t nothing[ROCE_MAX_PACKET], masked[ROCE_BTH_BYTES] = { [MASKED] = 0xff };
+	uint8_t head[ONES + IPV6 + UDP];
+	uint32_t zero = crc32(0, head, put_headers(head, any, any, 0, 0, 0));
+
+	for (size_t class = ROCE_BTH_BYTES / 4; class < CLASSES; class ++) {
+		size_t len = class * 4;
+		uint32_t crc = crc32(
+			0, head, put_headers(head, any, any, 0, 0, UDP + len + ROCE_ICRC_BYTES));
+
+		crc = crc32(crc, masked, sizeof(masked));
+		crc = crc32(crc, nothing, len - sizeof(masked));
+		added[class] = crc ^ crc32(zero, nothing, len);
+	}
+}
+
 static void fill_tables(void)
 {
+	static const struct roce_addr ipv4 = { .gid = { [10] = 0xff, 0xff } }, ipv6;
 	uint32_t up = ONE, down = ONE;
 
 #ifdef __x86_64__
 	has_avx = __builtin_cpu_supports("avx");
 #endif
+	fill_added(&ipv4, added_ipv4);
+	fill_added(&ipv6, added_ipv6);
 	for (int i = 0; i < 32 + 8 * BEHIND_ID; i++) {
 		up = times_x(up);
 		down = over_x(down);
@@ -92,86 +170,27 @@ static inline uint32_t poly_of_id(uint16_t id)
 void roce_icrc_flow_init(struct roce_icrc_flow *flow, const struct roce_addr *src,
 			 const struct roce_addr *dst, uint16_t sport, uint16_t dport)
 {
-	uint8_t *ip = flow->bytes + ONES, *udp;
+	uint8_t head[ONES + IPV6 + UDP];
 
 	pthread_once(&tables_once, fill_tables);
-	memset(flow->bytes, 0xff, sizeof(flow->bytes));
 	flow->ipv4 = roce_addr_is_ipv4(src);
-	if (flow->ipv4) {
-		/* TOS, TTL and checksum stay ones. */
-		ip[0] = 0x45;
-		ip[2] = ip[3] = 0;
-		ip[4] = ip[5] = 0;
-		ip[6] = 0x40; /* don't fragment */
-		ip[7] = 0;
-		ip[9] = PROTO_UDP;
-		memcpy(ip + 12, src->gid + 12, 4);
-		memcpy(ip + 16, dst->gid + 12, 4);
-		udp = ip + IPV4;
-	} else {
-		/* Traffic class, flow label and hop limit stay ones. */
-		ip[0] = 0x6f;
-		ip[4] = ip[5] = 0;
-		ip[6] = PROTO_UDP;
-		memcpy(ip + 8, src->gid, 16);
-		memcpy(ip + 24, dst->gid, 16);
-		udp = ip + IPV6;
-	}
-	udp[0] = sport >> 8;
-	udp[1] = sport;
-	udp[2] = dport >> 8;
-	udp[3] = dport;
-	udp[4] = udp[5] = 0;
-	flow->len = udp + UDP - flow->bytes;
-}
-
-static inline void put16(uint8_t *to, uint16_t v)
-{
-	to[0] = v >> 8;
-	to[1] = v;
-}
-
-/*
- * ISA-L returns with the upper halves of vector registers in use, after which every SSE instruction
- * of the whole program is slow: four times the price of the CRC itself was measured here alone.
- */
-static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
-{
-	crc = crc32_gzip_refl(crc, data, len);
-#ifdef __x86_64__
-	if (likely(has_avx))
-		__asm__ volatile("vzeroupper" ::
-					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
-					   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-					   "xmm13", "xmm14", "xmm15");
-#endif
-	return crc;
+	flow->crc = crc32(0, head, put_headers(head, src, dst, sport, dport, 0));
 }
 
 /* With id 0. */
 static uint32_t compute(const struct roce_icrc_flow *flow, const uint8_t *packet, size_t len)
 {
-	/* Short packets go through the CRC in one piece: calls and odd ends cost more than a copy.
-	 */
-	enum { TOGETHER = 128 };
-	uint8_t head[sizeof(flow->bytes) + TOGETHER];
-	size_t take = len <= TOGETHER ? len : ROCE_BTH_BYTES;
-	uint16_t udp_len = UDP + len + ROCE_ICRC_BYTES;
+	const uint32_t *added = flow->ipv4 ? added_ipv4 : added_ipv6;
+	uint8_t bth[ROCE_BTH_BYTES];
 	uint32_t crc;
 
-	assert(len >= ROCE_BTH_BYTES && len <= ROCE_MAX_PACKET && !(len & 3));
-	memcpy(head, flow->bytes, sizeof(flow->bytes));
-	if (flow->ipv4)
-		put16(head + ONES + 2, udp_len + IPV4);
-	else
-		put16(head + ONES + 4, udp_len);
-	put16(head + flow->len - 4, udp_len);
-	memcpy(head + flow->len, packet, take);
-	head[flow->len + MASKED] = 0xff;
-	crc = crc32(0, head, flow->len + take);
-	if (len > take)
-		crc = crc32(crc, packet + take, len - take);
-	return crc;
+	assert(len >= ROCE_BTH_BYTES && len < ROCE_MAX_PACKET && !(len & 3));
+	if (likely(!packet[MASKED]))
+		return crc32(flow->crc, packet, len) ^ added[len / 4];
+	memcpy(bth, packet, sizeof(bth));
+	bth[MASKED] = 0;
+	crc = crc32(flow->crc, bth, sizeof(bth));
+	return crc32(crc, packet + sizeof(bth), len - sizeof(bth)) ^ added[len / 4];
 }
 
 /* Ids that the kernel counts up from 0 within a send fit a byte. */

@@ -23,10 +23,9 @@
 
 #include "roce/addr.h"
 
-/* What all packets of one flow have in front: ones, IP header, UDP header, lengths still 0. */
+/* What all packets of one flow have in front of them, condensed. */
 struct roce_icrc_flow {
-	uint8_t bytes[56];
-	uint8_t len; /* 36 or 56 */
+	uint32_t crc;
 	bool ipv4;
 };
 

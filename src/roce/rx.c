@@ -24,6 +24,7 @@ struct roce_rx {
 	struct roce_icrc_flow flow;
 	struct roce_addr flow_src, flow_dst;
 	uint16_t flow_sport;
+	uint16_t flow_dport;
 	struct mmsghdr msg[RX_DATAGRAMS];
 	struct iovec iov[RX_DATAGRAMS];
 	union roce_sockaddr from[RX_DATAGRAMS];
@@ -322,13 +323,14 @@ static void read_control(struct msghdr *msg, struct roce_meta *meta, size_t *seg
 static void find_flow(struct roce_rx *rx, const struct roce_endpoint *ep,
 		      const struct roce_meta *meta)
 {
-	if (rx->flow_sport == meta->sport && rx->flow.len &&
+	if (rx->flow_sport == meta->sport && rx->flow_dport == ep->port &&
 	    !memcmp(rx->flow_src.gid, meta->src.gid, 16) &&
 	    !memcmp(rx->flow_dst.gid, meta->dst.gid, 16))
 		return;
 	rx->flow_src = meta->src;
 	rx->flow_dst = meta->dst;
 	rx->flow_sport = meta->sport;
+	rx->flow_dport = ep->port;
 	roce_icrc_flow_init(&rx->flow, &meta->src, &meta->dst, meta->sport, ep->port);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "roce/icrc.h"
+#include "rxe_packets.h"
 #include "samples.h"
 
 /* The definition, bit by bit, on a whole IP packet: what the fast code is held against. */
@@ -147,6 +148,40 @@ static void every_id_is_found_at_one_length(void **state)
 	}
 }
 
+static void packets_of_linux_rxe_are_right_and_decode(void **state)
+{
+	for (size_t i = 0; i < sizeof(rxe_packets) / sizeof(rxe_packets[0]); i++) {
+		const uint8_t *ip = rxe_packets[i].ip;
+		bool ipv4 = ip[0] >> 4 == 4;
+		size_t header = (ipv4 ? 20 : 40) + 8, len = rxe_packets[i].len - header;
+		struct roce_addr src = { .ifindex = 0 }, dst = { .ifindex = 0 };
+		uint8_t again[ROCE_MAX_HEADER];
+		struct roce_icrc_flow flow;
+		struct roce_payload payload;
+		struct roce_pkt pkt;
+		uint16_t id = 0, sport = ip[header - 8] << 8 | ip[header - 7];
+
+		if (ipv4) {
+			src.gid[10] = src.gid[11] = dst.gid[10] = dst.gid[11] = 0xff;
+			memcpy(src.gid + 12, ip + 12, 4);
+			memcpy(dst.gid + 12, ip + 16, 4);
+		} else {
+			memcpy(src.gid, ip + 8, 16);
+			memcpy(dst.gid, ip + 24, 16);
+		}
+		roce_icrc_flow_init(&flow, &src, &dst, sport, 4791);
+		assert_true(roce_icrc_check(&flow, ip + header, len, &id));
+		if (ipv4)
+			assert_int_equal(id, ip[4] << 8 | ip[5]);
+		assert_int_equal(roce_decode(ip + header, len, &pkt, &payload), ROCE_OK);
+		assert_int_equal(payload.pkey, 0xffff);
+		/* What rxe wrote is what we would have written. */
+		assert_int_equal(roce_encode(&pkt, payload.pkey, again),
+				 roce_opcode_table[pkt.op].length);
+		assert_memory_equal(again, ip + header, roce_opcode_table[pkt.op].length);
+	}
+}
+
 static void ipv6_detects_every_flipped_bit(void **state)
 {
 	static const size_t lens[] = { 12, 28, 1036, 4108 };
@@ -237,6 +272,7 @@ int main(void)
 		cmocka_unit_test(icrc_is_the_one_of_the_definition),
 		cmocka_unit_test(the_id_of_an_ipv4_packet_is_found_whatever_the_guess),
 		cmocka_unit_test(every_id_is_found_at_one_length),
+		cmocka_unit_test(packets_of_linux_rxe_are_right_and_decode),
 		cmocka_unit_test(ipv6_detects_every_flipped_bit),
 		cmocka_unit_test(ipv4_detects_every_flipped_bit_of_a_short_packet),
 		cmocka_unit_test(ipv4_lets_hardly_any_random_damage_pass),
