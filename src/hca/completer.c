@@ -100,6 +100,9 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 			requester_rewind(qp);
 		slow_down(&qp->req);
 		break;
+	case ROCE_SYN_NAK_AGAIN: /* nothing was lost: no try is used up */
+		requester_rewind(qp);
+		break;
 	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
 			qp->peer->no_refs = true;

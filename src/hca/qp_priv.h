@@ -73,6 +73,8 @@ struct responder {
 	bool nak_sent; /* a sequence NAK is out for this gap */
 	bool established;
 	bool ack_due;
+	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
+	uint32_t nak_psn;
 	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */
 	/* message in progress */
 	bool has_recv;

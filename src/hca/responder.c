@@ -49,6 +49,11 @@ static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 
 bool responder_send_ack(struct qp *qp)
 {
+	if (unlikely(qp->resp.nak_due)) {
+		if (answer(qp, qp->resp.nak_due, qp->resp.nak_psn) == -EAGAIN)
+			return false;
+		qp->resp.nak_due = 0;
+	}
 	if (!qp->resp.ack_due)
 		return true;
 	if (answer(qp, ROCE_SYN_ACK, psn_add(qp->resp.epsn, PSN_MASK)))
@@ -69,11 +74,22 @@ static void ack_later(struct qp *qp, struct hca_acks *acks)
 		responder_send_ack(qp);
 }
 
-static void refuse(struct qp *qp, uint8_t syndrome)
+/* Without room it goes out when there is: a refusal that is lost costs the requester a timeout. */
+static void refuse_at(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
+	if (qp->resp.nak_due)
+		return; /* an earlier one waits */
 	/* What came before must not be acknowledged after the refusal. */
 	qp->resp.ack_due = false;
-	answer(qp, syndrome, qp->resp.epsn);
+	if (answer(qp, syndrome, psn) == -EAGAIN) {
+		qp->resp.nak_due = syndrome;
+		qp->resp.nak_psn = psn;
+	}
+}
+
+static void refuse(struct qp *qp, uint8_t syndrome)
+{
+	refuse_at(qp, syndrome, qp->resp.epsn);
 }
 
 /* ---- receive entries ---- */
@@ -437,7 +453,7 @@ void responder_continue(struct qp *qp)
 			r->reading = false;
 			if (r->behind) {
 				r->behind = false;
-				refuse(qp, ROCE_SYN_NAK_SEQ);
+				refuse(qp, qp->peer ? ROCE_SYN_NAK_AGAIN : ROCE_SYN_NAK_SEQ);
 			}
 		}
 	}
@@ -476,8 +492,9 @@ static void send_atomic_ack(struct qp *qp, uint8_t op, uint32_t psn, uint64_t or
 		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn, .orig = orig },
 	};
 
-	/* Without room the answer is lost; the requester asks again and gets the same one. */
-	send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+	/* Without room on the host's link the requester is told to ask again; elsewhere it does so. */
+	if (send_packet(qp, qp->peer, &pkt, NULL, 0, NULL) == -EAGAIN && qp->peer)
+		refuse_at(qp, ROCE_SYN_NAK_AGAIN, psn);
 }
 
 static enum fault do_atomic(struct qp *qp, const struct roce_pkt *pkt)

@@ -129,6 +129,7 @@ static uint8_t *put_datagram(uint8_t *at, const struct ibv_send_wr *wr)
 	return at + sizeof(*seg);
 }
 
+/* NULL when an element is longer than can be told. */
 static uint8_t *put_data(uint8_t *at, const struct ibv_send_wr *wr)
 {
 	struct mlx4_wqe_data_seg *seg = (void *)at;
@@ -138,8 +139,16 @@ static uint8_t *put_data(uint8_t *at, const struct ibv_send_wr *wr)
 
 		seg->addr = htobe64(sge->addr);
 		seg->lkey = htobe32(sge->lkey);
-		/* A length of 0 would mean the longest there is; an empty chunk means nothing. */
-		seg->byte_count = htobe32(likely(sge->length) ? sge->length : MLX4_INLINE_SEG);
+		seg->byte_count = htobe32(sge->length);
+		if (likely((int32_t)sge->length > 0))
+			continue;
+		/* A count of 0 means the longest there is; an empty chunk means nothing. */
+		if (!sge->length)
+			seg->byte_count = htobe32(MLX4_INLINE_SEG);
+		else if (sge->length == MLX4_DATA_SEG_MAX)
+			seg->byte_count = 0;
+		else
+			return NULL;
 	}
 	return (uint8_t *)seg;
 }
@@ -278,6 +287,9 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 		goto done;
 	}
 	at = wr->send_flags & IBV_SEND_INLINE ? put_inline(at, wr) : put_data(at, wr);
+	if (unlikely(!at))
+		return explain(EINVAL, "QP 0x%06x: an element is longer than %u bytes", qp->qpn,
+			       MLX4_DATA_SEG_MAX);
 done:
 	ctrl->srcrb_flags = htobe32(flags);
 	size = (uint32_t)(at - slot + MLX4_DS - 1) / MLX4_DS;

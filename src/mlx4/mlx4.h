@@ -21,9 +21,6 @@
 /* What a ConnectX-3 and its kernel driver agree on by default; programs find it in mlx4dv_cq. */
 #define MLX4_CQE_SIZE 64u
 
-/* QP numbers of XRC targets have this bit on the real adapter. */
-#define MLX4_XRC_QPN_BIT (1u << 23)
-
 struct mlx4_context {
 	struct vb_context *vb;
 	bool ethernet; /* the link of port 1 */

@@ -18,8 +18,7 @@ static inline void mlx4_put_scatter(struct mlx4_wqe_data_seg *seg, const struct 
 
 		/* Length 0 in a ring means 2 GiB. */
 		if (likely(sge->length))
-			mlx4dv_set_data_seg(&seg[used++], sge->length & ~MLX4_DATA_SEG_MAX,
-					    sge->lkey, sge->addr);
+			mlx4dv_set_data_seg(&seg[used++], sge->length, sge->lkey, sge->addr);
 	}
 	if (used < max_sge)
 		mlx4dv_set_data_seg(&seg[used], 0, MLX4_INVALID_LKEY, 0);

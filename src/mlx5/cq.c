@@ -65,12 +65,14 @@ static int alloc_rings(struct mlx5_cq *cq, struct vb_pd *parent, uint32_t count,
 int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, struct vb_cq **out)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
-	uint32_t count, entry_size = mlx5_dv_cqe_size();
+	uint32_t count, entry_size;
 	struct vb_pd *parent = NULL;
 	struct hca_cq_init init;
 	struct mlx5_cq *cq;
 	int err = count_entries(ctx, attr->cqe, &count);
 
+	if (!err)
+		err = mlx5_dv_cqe_size(&entry_size);
 	if (err)
 		return err;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && attr->parent_domain)

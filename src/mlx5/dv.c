@@ -12,15 +12,23 @@
 
 _Thread_local struct mlx5_dv_extra mlx5_dv_extra;
 
-uint32_t mlx5_dv_cqe_size(void)
+int mlx5_dv_cqe_size(uint32_t *size)
 {
 	const struct mlx5dv_cq_init_attr *attr = mlx5_dv_extra.cq;
 	const char *env;
 
-	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE)
-		return attr->cqe_size;
+	*size = 64;
+	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE) {
+		*size = attr->cqe_size;
+		return 0;
+	}
 	env = getenv("MLX5_CQE_SIZE");
-	return env && atoi(env) == 128 ? 128 : 64;
+	if (!env || !*env)
+		return 0;
+	*size = strtoul(env, NULL, 10);
+	if (*size != 64 && *size != 128)
+		return explain(EINVAL, "MLX5_CQE_SIZE is %s; right is 64 or 128", env);
+	return 0;
 }
 
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call)

@@ -20,7 +20,7 @@ struct mlx5_context;
 /* The driver's context, or NULL and errno EOPNOTSUPP when it is another driver's. */
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call);
 
-/* 64, or 128 when the program or its environment asks for it. */
-uint32_t mlx5_dv_cqe_size(void);
+/* 64, or 128 when the program or its environment asks for it. -EINVAL for anything else. */
+int mlx5_dv_cqe_size(uint32_t *size);
 
 #endif

@@ -168,19 +168,25 @@ static void the_device_tells_its_inline_receive_size(void)
 
 /* ---- rings by hand ---- */
 
+/* The word that is written last, whole, with the owner in its last byte. */
+static bool is_mine(const struct mlx4_cqe *cqe, const struct mlx4dv_cq *cq, uint32_t ci)
+{
+	const uint64_t *last = (const uint64_t *)cqe + 3;
+	uint8_t own = be64toh(__atomic_load_n(last, __ATOMIC_ACQUIRE));
+
+	return !!(own & MLX4_CQE_OWNER_MASK) == !!(ci & cq->cqe_cnt);
+}
+
 /* The next entry of a raw CQ, waited for; counts it as consumed. */
 static struct mlx4_cqe *take_raw(struct ibv_cq *kick, const struct mlx4dv_cq *cq, uint32_t *ci)
 {
 	struct mlx4_cqe *cqe =
 		(void *)((char *)cq->buf.buf + (*ci & (cq->cqe_cnt - 1)) * cq->cqe_size +
 			 cq->cqe_size - 32);
-	volatile uint8_t *own = &cqe->owner_sr_opcode;
 	struct ibv_wc wc;
 
 	/* another CQ is polled so that this process makes progress */
-	wait_for(ibv_poll_cq(kick, 1, &wc) == 0 &&
-		 !!(*own & MLX4_CQE_OWNER_MASK) == !!(*ci & cq->cqe_cnt));
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	wait_for(ibv_poll_cq(kick, 1, &wc) == 0 && is_mine(cqe, cq, *ci));
 	++*ci;
 	__atomic_store_n(cq->set_ci_db, htobe32(*ci & 0xffffff), __ATOMIC_RELEASE);
 	return cqe;

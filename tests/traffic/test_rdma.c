@@ -276,30 +276,52 @@ static void more_reads_than_may_be_outstanding_all_come_back(void)
 
 /* Big reads with work behind them, and no second chance: on a path that loses nothing none is
  * needed. */
-static void reads_with_work_behind_them_need_no_retry(void)
+static struct options unforgiving(void)
 {
 	struct options o = roomy();
-	struct pair p;
 
 	o.retry_cnt = 0;
 	o.rnr_retry = 0;
-	p = pair_open(&o);
-	fill(p.b->buf, 1 << 20, 4);
+	return o;
+}
+
+static void read_from_me(int fd)
+{
+	struct options o = unforgiving();
+	struct end *e = end_open(&o);
+
+	fill(e->buf, 1 << 20, 4);
+	end_meet(e, fd);
 	for (unsigned int i = 0; i < 8; i++)
-		post_recv(p.b, 50 + i, BIG, 64);
+		post_recv(e, 50 + i, BIG, 64);
+	tell_mark(fd, 'p');
+	for (unsigned int i = 0; i < 8; i++)
+		expect_ok(e->rcq, 50 + i);
+	hear_mark(fd, 'E');
+	end_close(e);
+}
+
+static void reads_with_work_behind_them_need_no_retry(void)
+{
+	struct peer peer = peer_start(read_from_me);
+	struct options o = unforgiving();
+	struct end *e = end_open(&o);
+
+	end_meet(e, peer.fd);
+	hear_mark(peer.fd, 'p');
 	for (unsigned int i = 0; i < 8; i++) {
-		read_at(p.a, 2 * i, 4096, 1 << 20, 0);
-		post(p.a, &(struct work){ .id = 2 * i + 1,
-					  .op = IBV_WR_SEND,
-					  .flags = IBV_SEND_SIGNALED,
-					  .len = 64 });
+		read_at(e, 2 * i, 4096, 1 << 20, 0);
+		post(e, &(struct work){ .id = 2 * i + 1,
+					.op = IBV_WR_SEND,
+					.flags = IBV_SEND_SIGNALED,
+					.len = 64 });
 	}
 	for (unsigned int i = 0; i < 16; i++)
-		expect_ok(p.a->scq, i);
-	for (unsigned int i = 0; i < 8; i++)
-		expect_ok(p.b->rcq, 50 + i);
-	check_filled(p.a->buf + 4096, 1 << 20, 4);
-	pair_close(&p);
+		expect_ok(e->scq, i);
+	check_filled(e->buf + 4096, 1 << 20, 4);
+	tell_mark(peer.fd, 'E');
+	end_close(e);
+	peer_join(&peer);
 }
 
 /* The region is known by an address of the program's choice. */

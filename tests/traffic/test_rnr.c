@@ -18,6 +18,7 @@ enum {
 	TIMER_10_US = 1,
 	TIMER_1280_US = 14,
 	TIMER_10_MS = 20,
+	TIMER_20_MS = 22,
 };
 
 static void send_byte(struct end *e, uint64_t id)
@@ -91,11 +92,11 @@ static void every_try_waits_as_long_as_the_receiver_asked(void)
 
 static void progress_gives_all_tries_back(void)
 {
-	struct options o = patient(3, TIMER_10_MS);
+	struct options o = patient(6, TIMER_20_MS);
 	struct pair p = pair_open(&o);
 
-	for (unsigned int i = 0; i < 6; i++) {
-		uint64_t end = now_ns() + 12000000; /* one try is gone, maybe two */
+	for (unsigned int i = 0; i < 8; i++) {
+		uint64_t end = now_ns() + 22000000; /* one try is gone, maybe two */
 
 		send_byte(p.a, i);
 		while (now_ns() < end)

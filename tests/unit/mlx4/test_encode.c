@@ -301,6 +301,18 @@ static void elements_of_length_zero_are_nothing(void **state)
 	free(f);
 }
 
+static void an_element_may_have_two_gibibytes(void **state)
+{
+	struct fixture *f = make(HCA_QP_RC, 6);
+	struct ibv_sge sge = { 0x1000, 1u << 31, 1 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(roundtrip(f, &wr), 0);
+	assert_false(f->send.bad);
+	assert_int_equal(f->send.length, 1ull << 31);
+	free(f);
+}
+
 static void the_most_elements_fit(void **state)
 {
 	struct fixture *f = make(HCA_QP_RC, 10);
@@ -350,6 +362,8 @@ static void what_cannot_be_written_is_refused(void **state)
 	wr.send_flags = IBV_SEND_IP_CSUM;
 	assert_refused(f, &wr, EINVAL, "CSUM");
 	wr.send_flags = 0;
+	sge[0].length = (1u << 31) + 1;
+	assert_refused(f, &wr, EINVAL, "longer");
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	wr.num_sge = 6;
 	assert_refused(f, &wr, ENOMEM, "atomic");
@@ -382,6 +396,7 @@ int main(void)
 		cmocka_unit_test(xrc_sends_name_their_receive_queue),
 		cmocka_unit_test(inline_data_of_every_length_stays_between_boundaries),
 		cmocka_unit_test(elements_of_length_zero_are_nothing),
+		cmocka_unit_test(an_element_may_have_two_gibibytes),
 		cmocka_unit_test(the_most_elements_fit),
 		cmocka_unit_test(what_cannot_be_written_is_refused),
 		cmocka_unit_test(free_slots_are_stamped),
