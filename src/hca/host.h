@@ -38,7 +38,7 @@ struct hca_door {
 struct hca_segment {
 	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
 	_Alignas(4096) struct hca_guard_area guards;
-	_Alignas(1 << 20) struct hca_mr_entry mr[HCA_MR_ENTRIES];
+	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_door door[HCA_DOORS];
 };
 
