@@ -26,7 +26,8 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
-#define DRAIN_MOST 256
+#define DRAIN_MOST	256
+#define ACK_EVERY_BYTES (256u << 10)
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
@@ -450,6 +451,7 @@ static unsigned int drain(struct fabric_link *link)
 	struct hca_peer *peer = link->user;
 	unsigned int n = 0;
 	const void *record;
+	uint64_t bytes = 0;
 	uint32_t len;
 
 	if (unlikely(!peer))
@@ -460,8 +462,14 @@ static unsigned int drain(struct fabric_link *link)
 			fabric_link_corrupt(link);
 			break;
 		}
+		bytes += ((const struct roce_pkt *)record)->len;
 		fabric_link_release(link);
 		n++;
+		/* A row of long messages takes its time; their senders must not give up meanwhile. */
+		if (unlikely(bytes > ACK_EVERY_BYTES)) {
+			hca_host_send_acks(&peer->acks);
+			bytes = 0;
+		}
 	}
 	if (peer->acks.count)
 		hca_host_send_acks(&peer->acks);
