@@ -152,13 +152,18 @@ struct ibv_context *rig_open(void)
 	return must(context);
 }
 
+static struct ibv_context *opened;
+
 struct ibv_context *rig_context(void)
 {
-	static struct ibv_context *context;
+	if (!opened)
+		opened = rig_open();
+	return opened;
+}
 
-	if (!context)
-		context = rig_open();
-	return context;
+void rig_forget(void)
+{
+	opened = NULL;
 }
 
 bool rig_is_mlx5(void)

@@ -79,6 +79,7 @@ void rig_isolate(void **state);
 /* The adapter that this run is about; opened once per process. */
 struct ibv_context *rig_context(void);
 struct ibv_context *rig_open(void);
+void rig_forget(void); /* in a forked child: what was opened is the parent's */
 bool rig_is_mlx5(void);
 bool rig_is_ethernet(void);
 /* The first RoCEv2 GID, or the first GID of an InfiniBand port. */
