@@ -6,16 +6,19 @@
  */
 #include "hca/cq.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "hca/async.h"
+#include "hca/bell.h"
 #include "hca/cq_priv.h"
 #include "hca/guard.h"
 #include "util/explain.h"
 
-#define CI_MASK 0xffffffu
+#define CI_MASK       0xffffffu
+#define ARM_SOLICITED (1u << 24)
 
 uint64_t hca_clock(const struct hca_adapter *a)
 {
@@ -64,6 +67,7 @@ int hca_cq_destroy(struct hca_cq *cq)
 
 	if (users)
 		return explain(EBUSY, "%u queues complete into the completion queue", users);
+	bell_forget_cq(cq);
 	hca_async_forget(cq->ctx->async, cq->user);
 	hca_cq_forget_events(cq);
 	if (cq->channel)
@@ -99,9 +103,9 @@ static void fire(struct hca_cq *cq)
 		hca_channel_post(cq->channel, cq);
 }
 
-void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
+/* Lock held. */
+static void arm_for(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 {
-	fabric_lock(&cq->lock);
 	if (cq->arm < arm)
 		cq->arm = arm;
 	/*
@@ -112,7 +116,44 @@ void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 	 */
 	if (cq->arm == HCA_ARM_NEXT && cq->pi != cq->notified && ((cq->pi - consumer) & CI_MASK))
 		fire(cq);
+}
+
+static uint32_t arm_word(const struct hca_cq *cq)
+{
+	/* [C1] pairs with the program's write of the word: it has read its entries before */
+	return __atomic_load_n(&cq->db[1], __ATOMIC_ACQUIRE);
+}
+
+void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
+{
+	fabric_lock(&cq->lock);
+	if (unlikely(cq->raw))
+		__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
+	arm_for(cq, arm, consumer);
 	fabric_unlock(&cq->lock);
+}
+
+void hca_cq_arm_begin(struct hca_cq *cq)
+{
+	fabric_lock(&cq->lock);
+	__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
+	fabric_unlock(&cq->lock);
+}
+
+/* Both formats have the consumer's index and, above it, the bit for "solicited" at one place. */
+bool hca_cq_arm_raw(struct hca_cq *cq)
+{
+	uint32_t word = arm_word(cq), asked;
+
+	if (likely(word == __atomic_load_n(&cq->arm_seen, __ATOMIC_RELAXED)))
+		return false;
+	fabric_lock(&cq->lock);
+	word = arm_word(cq);
+	asked = be32toh(word);
+	__atomic_store_n(&cq->arm_seen, word, __ATOMIC_RELAXED);
+	arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, asked & CI_MASK);
+	fabric_unlock(&cq->lock);
+	return true;
 }
 
 static void overrun(struct hca_cq *cq)

@@ -47,6 +47,8 @@ struct hca_cq {
 	enum hca_arm arm;
 	bool ignore_overrun;
 	bool failed; /* overrun: no more entries */
+	bool raw;    /* its arm word is watched (bell.c) */
+	uint32_t arm_seen; /* the arm word that was acted upon last, as it lies in memory */
 	uint32_t cqn;
 	struct hca_channel *channel;
 	void *user;

@@ -8,4 +8,11 @@
 /* Queues one event of the CQ. Innermost lock; any other may be held. */
 void hca_channel_post(struct hca_channel *ch, struct hca_cq *cq);
 
+/*
+ * Arming by hand, for bell.c: from _begin() on a change of the arm word is a request, and _raw()
+ * carries it out. True when there was one.
+ */
+void hca_cq_arm_begin(struct hca_cq *cq);
+bool hca_cq_arm_raw(struct hca_cq *cq);
+
 #endif

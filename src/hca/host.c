@@ -19,6 +19,7 @@
 
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/bell.h"
 #include "hca/grh.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
@@ -481,9 +482,11 @@ static unsigned int drain(struct fabric_link *link)
 
 static uint64_t timers(uint64_t now_ns)
 {
-	uint64_t next = timer_run(now_ns), wire = wire_timers(now_ns);
+	uint64_t next = timer_run(now_ns), wire = wire_timers(now_ns), bell = bell_run(now_ns);
 
-	return next < wire ? next : wire;
+	if (wire < next)
+		next = wire;
+	return bell < next ? bell : next;
 }
 
 static void forked(void)
@@ -494,6 +497,7 @@ static void forked(void)
 	hca_guard_forked();
 	hca_qp_forked();
 	timer_forked();
+	bell_forked();
 	wire_forked();
 }
 
@@ -544,6 +548,7 @@ void hca_poll(void)
 	fabric_poll_enter();
 	fabric_poll_links();
 	wire_poll();
+	bell_poll();
 }
 
 void hca_poll_pause(void)

@@ -20,6 +20,7 @@
 
 #include "fabric/directory.h"
 #include "hca/async.h"
+#include "hca/bell.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
@@ -246,6 +247,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 		all = qp->all_next;
 	pthread_mutex_unlock(&qp_lock);
 	timer_forget(qp);
+	bell_forget_qp(pub);
 	hca_host_forget_qp(qp);
 	hca_guard_wait();
 	wire_forget(qp);

@@ -108,6 +108,7 @@ struct qp {
 	uint32_t mcast; /* groups attached */
 	bool dying;
 	bool timer_on;
+	bool raw; /* its ring is watched (bell.c) */
 	bool drained_told;
 	bool last_wqe_told;
 	struct hca_gid local_gid_seen; /* the last destination that was found to be on this host */

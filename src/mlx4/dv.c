@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "hca/bell.h"
 #include "mlx4/mlx4.h"
 #include "util/explain.h"
 
@@ -128,10 +129,22 @@ static void get_srq(struct ibv_srq *in, struct mlx4dv_srq *out)
 	out->comp_mask = 0;
 }
 
+/* The adapter has to look at what the program is about to write by itself. */
+static int watch(const struct mlx4dv_obj *obj, uint64_t types)
+{
+	int err = types & MLX4DV_OBJ_QP ? hca_bell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
+
+	if (!err && types & MLX4DV_OBJ_CQ)
+		err = hca_bell_watch_cq(to_mcq(obj->cq.in)->vb.hca);
+	return err;
+}
+
 int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
 {
 	int err = check_obj(obj, obj_type);
 
+	if (!err)
+		err = watch(obj, obj_type);
 	if (err)
 		return -err;
 	if (obj_type & MLX4DV_OBJ_QP)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "hca/bell.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
@@ -21,11 +22,11 @@ static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->comp_mask = 0;
 	out->dbrec = (__be32 *)qp->db;
 	out->sq.buf = qp->sq.buf;
-	out->sq.wqe_cnt = qp->sq.mask + 1;
+	out->sq.wqe_cnt = qp->sq.buf ? qp->sq.mask + 1 : 0;
 	out->sq.stride = MLX5_BLOCK_SIZE;
 	out->rq.buf = qp->rq.buf;
-	out->rq.wqe_cnt = qp->rq.mask + 1;
-	out->rq.stride = 1u << qp->rq.shift;
+	out->rq.wqe_cnt = qp->rq.max_post ? qp->rq.mask + 1 : 0;
+	out->rq.stride = qp->rq.max_post ? 1u << qp->rq.shift : 0;
 	out->bf.reg = qp->ctx->uar + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) {
@@ -85,33 +86,57 @@ static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 	}
 }
 
-static struct ibv_context *context_of(const struct mlx5dv_obj *obj, uint64_t type)
+/* Every object that the call is about is one of ours. */
+static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *call)
 {
-	if (type & MLX5DV_OBJ_QP)
-		return obj->qp.in->context;
-	if (type & MLX5DV_OBJ_CQ)
-		return obj->cq.in->context;
-	if (type & MLX5DV_OBJ_SRQ)
-		return obj->srq.in->context;
-	if (type & MLX5DV_OBJ_DM)
-		return obj->dm.in->context;
-	if (type & MLX5DV_OBJ_AH)
-		return obj->ah.in->context;
-	if (type & MLX5DV_OBJ_PD)
-		return obj->pd.in->context;
-	return NULL;
+	if (type & MLX5DV_OBJ_QP && !mlx5_dv_context(obj->qp.in->context, call))
+		return false;
+	if (type & MLX5DV_OBJ_CQ && !mlx5_dv_context(obj->cq.in->context, call))
+		return false;
+	if (type & MLX5DV_OBJ_SRQ && !mlx5_dv_context(obj->srq.in->context, call))
+		return false;
+	if (type & MLX5DV_OBJ_DM && !mlx5_dv_context(obj->dm.in->context, call))
+		return false;
+	if (type & MLX5DV_OBJ_AH && !mlx5_dv_context(obj->ah.in->context, call))
+		return false;
+	return !(type & MLX5DV_OBJ_PD) || mlx5_dv_context(obj->pd.in->context, call);
+}
+
+/*
+ * The adapter has to look at what the program is about to write by itself. A request for an event
+ * is a change of the arm word, and the first one of a fresh CQ may be all zeros, so it starts with
+ * what nobody asks for.
+ */
+static int watch(const struct mlx5dv_obj *obj, uint64_t type)
+{
+	int err = type & MLX5DV_OBJ_QP ? hca_bell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
+	struct mlx5_cq *cq;
+
+	if (err || !(type & MLX5DV_OBJ_CQ))
+		return err;
+	cq = to_mcq(obj->cq.in);
+	fabric_lock(&cq->lock);
+	if (!cq->raw && !cq->db[1])
+		mlx5_record_store(&cq->db[1], 3u << 28 | 0xffffff);
+	fabric_unlock(&cq->lock);
+	return hca_bell_watch_cq(cq->vb.hca);
 }
 
 int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 {
+	int err;
+
 	if (type & (MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DEVX))
 		return errno = -explain(EOPNOTSUPP, "mlx5dv_init_obj: work queues and DEVX objects "
 						    "are not there yet");
 	if (!type || type & ~(uint64_t)KNOWN)
 		return errno = -explain(EINVAL, "mlx5dv_init_obj: type bits 0x%llx; 0x%x is known",
 					(unsigned long long)type, KNOWN);
-	if (!mlx5_dv_context(context_of(obj, type), __func__))
+	if (!are_ours(obj, type, __func__))
 		return errno;
+	err = watch(obj, type);
+	if (err)
+		return errno = -err;
 	if (type & MLX5DV_OBJ_QP)
 		tell_qp(obj->qp.in, obj->qp.out);
 	if (type & MLX5DV_OBJ_CQ)

@@ -18,6 +18,7 @@
 enum forksafe_rank {
 	FORKSAFE_CONTEXT, /* the library's lists of devices, drivers and contexts */
 	FORKSAFE_JOIN,
+	FORKSAFE_BELL, /* the watch over raw rings, which carries out what it finds */
 	FORKSAFE_PORT,
 	FORKSAFE_ADAPTER,
 	FORKSAFE_ASYNC,
