@@ -57,7 +57,7 @@ enum share_method share_move_begin_out(struct share_state *state)
 	if (threads == 1)
 		return SHARE_ALONE;
 	if (!share_uffd_ready(state) && state->uffd_shmem)
-		return SHARE_BLOCK_USER;
+		return state->uffd_kernel ? SHARE_BLOCK_ALL : SHARE_BLOCK_USER;
 	if (threads && share_own_stop(&state->own, threads))
 		return SHARE_ALONE;
 	return SHARE_UNBLOCKED;
@@ -82,6 +82,7 @@ struct data {
 	uint64_t offset;
 	uint64_t at, end;  /* what is left to look at */
 	uint64_t from, to; /* the window that is in the scratch buffer */
+	uint64_t most;     /* at once */
 };
 
 static void data_begin(struct data *data, struct share_state *state, uintptr_t start, size_t len,
@@ -127,7 +128,7 @@ static bool data_next(struct data *data, uint64_t *from, uint64_t *to)
 		if (data->at != *from && !(there[(data->at - data->from) / page] & 1))
 			break;
 		data->at += page;
-	} while (data->at < data->end);
+	} while (data->at < data->end && data->at - *from < data->most);
 	*to = data->at;
 	return true;
 }
@@ -438,6 +439,7 @@ static size_t chunk_out_len(struct share_state *state, uintptr_t start, size_t l
 	if (len <= limit)
 		return len;
 	data_begin(&data, state, start, len, offset);
+	data.most = limit;
 	while (data_next(&data, &from, &to)) {
 		if (sum + (to - from) >= limit)
 			return from + (limit - sum) - offset;
