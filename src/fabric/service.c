@@ -23,6 +23,7 @@
 #include "fabric/epoch_priv.h"
 #include "fabric/link_priv.h"
 #include "fabric/service_priv.h"
+#include "fabric/share.h"
 #include "util/explain.h"
 
 #define EVENTS       32
@@ -326,13 +327,16 @@ static void *service_main(void *arg)
 
 	is_service = true;
 	pthread_setname_np(pthread_self(), "verbena");
+	share_thread_begin();
 	pthread_mutex_lock(&service.turn);
 	while (!atomic_load(&service.stop)) {
 		int timeout = wait_ms(take_turn(fabric_now_ns()));
 		int n;
 
 		pthread_mutex_unlock(&service.turn);
+		share_thread_rest();
 		n = epoll_wait(service.epoll, events, EVENTS, timeout);
+		share_thread_work();
 		pthread_mutex_lock(&service.turn);
 		fabric_count(FABRIC_COUNT_WAKEUPS, 1);
 		for (int i = 0; i < n; i++)
@@ -341,6 +345,7 @@ static void *service_main(void *arg)
 	run_work();
 	fabric_links_shutdown();
 	pthread_mutex_unlock(&service.turn);
+	share_thread_end();
 	return NULL;
 }
 

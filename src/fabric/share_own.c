@@ -4,13 +4,14 @@
  * mutex of its own, taken inside share's.
  */
 #include <errno.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "fabric/share_priv.h"
 
 #define PATIENCE_NS 20000000
+
+/* 1 + the calling thread's place in the list, 0 when it is the program's. */
+static __thread unsigned int own_place;
 
 void share_own_init(struct share_own *own)
 {
@@ -22,70 +23,56 @@ void share_own_init(struct share_own *own)
 	pthread_cond_init(&own->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	for (unsigned int i = 0; i < SHARE_OWN_MAX; i++)
-		own->tid[i] = 0;
+		own->state[i] = SHARE_OWN_FREE;
 	own->moving = false;
-}
-
-static unsigned int find(const struct share_own *own, pid_t tid)
-{
-	unsigned int i = 0;
-
-	while (i < SHARE_OWN_MAX && own->tid[i] != tid)
-		i++;
-	return i;
 }
 
 void share_own_enter(struct share_own *own)
 {
-	unsigned int i;
-
 	pthread_mutex_lock(&own->lock);
-	i = find(own, 0);
 	/* One too many just counts as the program's. */
-	if (i < SHARE_OWN_MAX) {
-		own->tid[i] = (pid_t)syscall(SYS_gettid);
-		own->resting[i] = false;
-	}
+	for (unsigned int i = 0; i < SHARE_OWN_MAX && !own_place; i++)
+		if (own->state[i] == SHARE_OWN_FREE) {
+			own->state[i] = SHARE_OWN_WORKS;
+			own_place = i + 1;
+		}
+	pthread_mutex_unlock(&own->lock);
+}
+
+static void change(struct share_own *own, enum share_own_state to)
+{
+	pthread_mutex_lock(&own->lock);
+	while (to == SHARE_OWN_WORKS && own->moving)
+		pthread_cond_wait(&own->changed, &own->lock);
+	own->state[own_place - 1] = to;
+	if (to != SHARE_OWN_WORKS)
+		pthread_cond_broadcast(&own->changed);
 	pthread_mutex_unlock(&own->lock);
 }
 
 void share_own_leave(struct share_own *own)
 {
-	unsigned int i;
-
-	pthread_mutex_lock(&own->lock);
-	i = find(own, (pid_t)syscall(SYS_gettid));
-	if (i < SHARE_OWN_MAX)
-		own->tid[i] = 0;
-	pthread_cond_broadcast(&own->changed);
-	pthread_mutex_unlock(&own->lock);
+	if (own_place)
+		change(own, SHARE_OWN_FREE);
+	own_place = 0;
 }
 
 void share_own_rest(struct share_own *own, bool rest)
 {
-	unsigned int i;
-
-	pthread_mutex_lock(&own->lock);
-	while (!rest && own->moving)
-		pthread_cond_wait(&own->changed, &own->lock);
-	i = find(own, (pid_t)syscall(SYS_gettid));
-	if (i < SHARE_OWN_MAX)
-		own->resting[i] = rest;
-	pthread_cond_broadcast(&own->changed);
-	pthread_mutex_unlock(&own->lock);
+	if (own_place)
+		change(own, rest ? SHARE_OWN_RESTS : SHARE_OWN_WORKS);
 }
 
 /* Who works beside the caller; *all counts who is there at all, the caller not. */
 static unsigned int at_work(const struct share_own *own, unsigned int *all)
 {
-	pid_t self = (pid_t)syscall(SYS_gettid);
 	unsigned int n = 0;
 
 	*all = 0;
 	for (unsigned int i = 0; i < SHARE_OWN_MAX; i++)
-		if (own->tid[i] && own->tid[i] != self) {
+		if (own->state[i] != SHARE_OWN_FREE && i + 1 != own_place) {
 			(*all)++;
-			n += !own->resting[i];
+			n += own->state[i] == SHARE_OWN_WORKS;
 		}
 	return n;
 }

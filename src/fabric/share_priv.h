@@ -38,11 +38,16 @@ enum share_method {
 	SHARE_UNBLOCKED,  /* only out: the page becomes private first, and is then copied */
 };
 
+enum share_own_state {
+	SHARE_OWN_FREE, /* nobody's place */
+	SHARE_OWN_WORKS,
+	SHARE_OWN_RESTS,
+};
+
 struct share_own {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	pid_t tid[SHARE_OWN_MAX]; /* 0 when free */
-	bool resting[SHARE_OWN_MAX];
+	enum share_own_state state[SHARE_OWN_MAX];
 	bool moving; /* nobody may go back to work */
 };
 
