@@ -36,7 +36,8 @@ static void pin(int core)
 
 static int line(long count)
 {
-	_Atomic long *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic long *word =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	double start;
 
 	if (word == MAP_FAILED)

@@ -56,7 +56,7 @@ struct hca_async {
 	 * acknowledgements counts here, so that no event is out and not counted when its object dies.
 	 */
 	void (*taken)(const struct hca_event *event);
-	struct hca_async *next;    /* list of all, for port events */
+	struct hca_async *next; /* list of all, for port events */
 };
 
 VB_API int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter);

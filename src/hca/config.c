@@ -38,9 +38,9 @@ struct place {
 };
 
 #define bad(place, fmt, ...)                                                                       \
-	((place)->line ? explain(EINVAL, "%s:%d: " fmt, (place)->where, (place)->line,             \
-				 ##__VA_ARGS__)                                                    \
-		       : explain(EINVAL, "%s: " fmt, (place)->where, ##__VA_ARGS__))
+	((place)->line                                                                             \
+		 ? explain(EINVAL, "%s:%d: " fmt, (place)->where, (place)->line, ##__VA_ARGS__)    \
+		 : explain(EINVAL, "%s: " fmt, (place)->where, ##__VA_ARGS__))
 
 static char *trim(char *s)
 {
@@ -106,7 +106,8 @@ static int parse_gids(struct hca_port_config *port, const struct place *at, char
 	char *save = NULL;
 
 	port->gid_count = 0;
-	for (char *item = strtok_r(value, ", \t", &save); item; item = strtok_r(NULL, ", \t", &save)) {
+	for (char *item = strtok_r(value, ", \t", &save); item;
+	     item = strtok_r(NULL, ", \t", &save)) {
 		struct hca_gid *gid = &port->gids[port->gid_count];
 
 		if (port->gid_count == HCA_FIXED_GIDS)
@@ -191,7 +192,8 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 	}
 	if (!strcmp(key, "guid")) {
 		if (parse_number(value, UINT64_MAX, &n) || !n)
-			return bad(at, "guid is a 64-bit number such as 0x0002c90300a0b0c0, not '%s'",
+			return bad(at,
+				   "guid is a 64-bit number such as 0x0002c90300a0b0c0, not '%s'",
 				   value);
 		a->node_guid = n;
 		return 0;

@@ -43,8 +43,8 @@ static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt
 	uint16_t sm;
 
 	*pkt = (struct roce_pkt){
-		.op = ROCE_TR_UD | (s->op == HCA_OP_SEND_IMM ? ROCE_PKT_SEND_ONLY_IMM :
-							      ROCE_PKT_SEND_ONLY),
+		.op = ROCE_TR_UD |
+		      (s->op == HCA_OP_SEND_IMM ? ROCE_PKT_SEND_ONLY_IMM : ROCE_PKT_SEND_ONLY),
 		.flags = s->solicited ? ROCE_PKT_SOLICITED : 0,
 		.dqpn = s->dqpn,
 		.sqpn = qp->pub.qpn,

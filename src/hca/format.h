@@ -17,8 +17,8 @@ struct hca_srq;
 /* A send queue in memory. */
 struct hca_sq_ring {
 	void *buf;
-	uint32_t size;       /* slots; a power of two */
-	uint8_t slot_shift;  /* log2 of a slot's bytes */
+	uint32_t size;         /* slots; a power of two */
+	uint8_t slot_shift;    /* log2 of a slot's bytes */
 	volatile uint32_t *db; /* doorbell record of the producer index, or NULL (mlx4) */
 };
 
@@ -28,7 +28,7 @@ struct hca_rq_ring {
 	uint32_t size; /* entries; a power of two; 0: there is none */
 	uint8_t slot_shift;
 	uint8_t max_sge;
-	bool signature; /* entries start with a signature segment */
+	bool signature;        /* entries start with a signature segment */
 	volatile uint32_t *db; /* producer index, big-endian */
 };
 

@@ -40,7 +40,8 @@ void hca_guard_attach(void)
 
 			if (atomic_exchange_explicit(&cell->taken, 1, memory_order_acquire))
 				continue;
-			while (high <= i && !atomic_compare_exchange_weak(&area->high, &high, i + 1))
+			while (high <= i &&
+			       !atomic_compare_exchange_weak(&area->high, &high, i + 1))
 				;
 			hca_guard_self.cell = cell;
 			hca_guard_self.section = atomic_load(&cell->section);

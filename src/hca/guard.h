@@ -37,7 +37,8 @@ struct hca_guard_self {
 	uint32_t depth;
 };
 
-extern _Thread_local struct hca_guard_self hca_guard_self __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct hca_guard_self hca_guard_self
+	__attribute__((tls_model("initial-exec")));
 
 /* Finds the calling thread a cell; when all are taken it shares the last one under a lock. */
 void hca_guard_attach(void);

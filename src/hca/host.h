@@ -79,7 +79,7 @@ struct hca_peer {
 	int pid;
 	pthread_mutex_t map_lock;
 	struct hca_table mappings; /* by key index: struct hca_mapping */
-	struct hca_acks acks; /* receive lock held */
+	struct hca_acks acks;      /* receive lock held */
 	/* QPs that found no room; guarded by map_lock */
 	struct qp *blocked;
 };

@@ -28,8 +28,8 @@ bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_
 			seg->ptr = (char *)(uintptr_t)sge[i].addr;
 			seg->kind = HCA_SEG_PLAIN;
 		} else {
-			const struct hca_mr_entry *e = hca_mem_find(segment, sge[i].key, pdn, 0,
-								    sge[i].addr, sge[i].len, access);
+			const struct hca_mr_entry *e = hca_mem_find(
+				segment, sge[i].key, pdn, 0, sge[i].addr, sge[i].len, access);
 
 			if (unlikely(!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2))))
 				return false;
@@ -62,8 +62,8 @@ static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local,
 
 	while (len) {
 		struct iovec here = { local, len }, there = { remote->ptr + off, len };
-		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0) :
-				    process_vm_readv(pid, &here, 1, &there, 1, 0);
+		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+				  : process_vm_readv(pid, &here, 1, &there, 1, 0);
 
 		if (n <= 0)
 			return false;

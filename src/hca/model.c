@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* clang-format off */
 #define MLX5_LIMITS                                                                                \
 	{                                                                                          \
 		.max_mr_size = UINT64_MAX, .max_qp = 131072, .max_qp_wr = 32768, .max_sge = 30,    \
@@ -64,6 +65,7 @@ static const struct hca_model models[] = {
 	  .pci_device = 0x1021, .hw_ver = 0x0, .guid_oui = 0xa088c2, .active_speed = 128,
 	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
 };
+/* clang-format on */
 
 const struct hca_model *hca_model_find(const char *name)
 {
@@ -79,7 +81,10 @@ const char *hca_model_names(void)
 	       "ConnectX-7";
 }
 
-#define LIMIT(field) { #field, offsetof(struct hca_limits, field) }
+#define LIMIT(field)                                                                               \
+	{                                                                                          \
+#field, offsetof(struct hca_limits, field)                                         \
+	}
 
 static const struct {
 	const char *name;

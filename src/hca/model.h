@@ -63,7 +63,7 @@ struct hca_model {
 	enum hca_link link; /* when the configuration does not say */
 	uint16_t pci_device;
 	uint32_t hw_ver;
-	uint32_t guid_oui; /* top 24 bits of a GUID */
+	uint32_t guid_oui;    /* top 24 bits of a GUID */
 	uint8_t active_speed; /* enum of the port attributes, per lane */
 	uint32_t lane_mbps;
 	uint8_t ack_delay;

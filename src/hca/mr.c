@@ -95,7 +95,8 @@ static int check_access(uint32_t access)
 			       access & ~(ACCESS_KNOWN | ACCESS_OPTIONAL));
 	if ((access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & HCA_ACCESS_LOCAL_WRITE))
-		return explain(EINVAL, "access 0x%x: remote write or atomic needs local write as well",
+		return explain(EINVAL,
+			       "access 0x%x: remote write or atomic needs local write as well",
 			       access);
 	return 0;
 }

@@ -32,11 +32,11 @@ enum hca_access {
 };
 
 enum hca_mr_flags {
-	HCA_MR_SHARED = 1 << 0,   /* peers may map it through the owner's share memfd */
-	HCA_MR_NULL = 1 << 1,     /* reads as zeros, swallows writes */
-	HCA_MR_CAREFUL = 1 << 2,  /* pages may be missing: copy through the kernel */
+	HCA_MR_SHARED = 1 << 0,  /* peers may map it through the owner's share memfd */
+	HCA_MR_NULL = 1 << 1,    /* reads as zeros, swallows writes */
+	HCA_MR_CAREFUL = 1 << 2, /* pages may be missing: copy through the kernel */
 	HCA_MR_WINDOW1 = 1 << 3,
-	HCA_MR_WINDOW2 = 1 << 4,  /* bound to one QP: qpn */
+	HCA_MR_WINDOW2 = 1 << 4, /* bound to one QP: qpn */
 };
 
 struct hca_mr_entry {
@@ -62,9 +62,9 @@ struct hca_mr {
 	void *addr;
 	uint64_t length;
 	uint64_t iova;
-	bool shared;        /* holds a share_range reference */
+	bool shared;         /* holds a share_range reference */
 	atomic_uint windows; /* bound to it */
-	void *buffer;       /* for adapter-owned memory: no share reference of its own */
+	void *buffer;        /* for adapter-owned memory: no share reference of its own */
 };
 
 /*

@@ -31,7 +31,8 @@ static const struct {
 
 int hca_ctx_take(struct hca_ctx *ctx, enum hca_kind kind)
 {
-	uint64_t limit = *(const uint64_t *)((const char *)&ctx->adapter->limits + kinds[kind].limit);
+	uint64_t limit =
+		*(const uint64_t *)((const char *)&ctx->adapter->limits + kinds[kind].limit);
 
 	if (atomic_fetch_add(&ctx->count[kind], 1) >= limit) {
 		atomic_fetch_sub(&ctx->count[kind], 1);

@@ -57,7 +57,7 @@ static void put_be64(uint8_t *to, uint64_t v)
 /* The interface identifier of RFC 4291: ff:fe in the middle, the universal bit inverted. */
 static void link_local_gid(const uint8_t mac[6], struct hca_gid *gid)
 {
-	const uint8_t raw[16] = { 0xfe,	  0x80,	   0,	   0,	 0,	 0,	 0,	 0,
+	const uint8_t raw[16] = { 0xfe,       0x80,   0,      0,    0,    0,      0,      0,
 				  mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5] };
 
 	memcpy(gid->raw, raw, sizeof(raw));
@@ -151,8 +151,7 @@ static void want_ethernet(struct wanted *w, const struct hca_port_config *cfg, i
 	link_local_gid(base_out->mac, &gid);
 	want_pair(w, &gid, base);
 	for (int i = 0; i < pic->address_count; i++) {
-		const struct host_interface *of =
-			host_interface_find(pic, pic->addresses[i].index);
+		const struct host_interface *of = host_interface_find(pic, pic->addresses[i].index);
 
 		if (of && belongs(cfg, base, of))
 			want_pair(w, &pic->addresses[i].gid, of);
@@ -293,8 +292,9 @@ void hca_port_watch(void)
 		/* From here on changes are told, so what they are changes of must be known. */
 		rebuild_all();
 		if (watch_fd >= 0 && fabric_service_add_fd(watch_fd, EPOLLIN, changed, NULL))
-			explain_note("nobody can watch the interfaces; events of ports come with the "
-				     "next query only");
+			explain_note(
+				"nobody can watch the interfaces; events of ports come with the "
+				"next query only");
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -310,8 +310,9 @@ void hca_port_refresh(void)
 static int check_port(const struct hca_adapter *a, unsigned int port)
 {
 	if (port < 1 || port > (unsigned int)a->port_count)
-		return explain(EINVAL, "port %u does not exist; %s has port%s 1%s%.0d", port, a->name,
-			       a->port_count > 1 ? "s" : "", a->port_count > 1 ? " to " : "",
+		return explain(EINVAL, "port %u does not exist; %s has port%s 1%s%.0d", port,
+			       a->name, a->port_count > 1 ? "s" : "",
+			       a->port_count > 1 ? " to " : "",
 			       a->port_count > 1 ? a->port_count : 0);
 	return 0;
 }
@@ -369,7 +370,8 @@ int hca_port_gid(const struct hca_adapter *a, unsigned int port, unsigned int in
 	if (err)
 		return err;
 	if (index >= a->limits.gid_table_len)
-		return explain(EINVAL, "GID index %u does not exist; the table of %s has %llu entries",
+		return explain(EINVAL,
+			       "GID index %u does not exist; the table of %s has %llu entries",
 			       index, a->name, (unsigned long long)a->limits.gid_table_len);
 	pthread_mutex_lock(&lock);
 	bring_up_to_date(a);
@@ -407,8 +409,7 @@ int hca_port_gid_find(const struct hca_adapter *a, unsigned int port, const stru
 	pthread_mutex_lock(&lock);
 	bring_up_to_date(a);
 	for (uint64_t i = 0; t->built && i < a->limits.gid_table_len && found < 0; i++)
-		if (t->entries[i].type == type &&
-		    !memcmp(&t->entries[i].gid, gid, sizeof(*gid)))
+		if (t->entries[i].type == type && !memcmp(&t->entries[i].gid, gid, sizeof(*gid)))
 			found = i;
 	pthread_mutex_unlock(&lock);
 	return found;

@@ -47,7 +47,8 @@ struct hca_port_attr {
 	uint8_t mac[6];
 };
 
-VB_API int hca_port_query(const struct hca_adapter *a, unsigned int port, struct hca_port_attr *out);
+VB_API int hca_port_query(const struct hca_adapter *a, unsigned int port,
+			  struct hca_port_attr *out);
 
 /* The entry may be empty. -EINVAL: no such port or index. */
 VB_API int hca_port_gid(const struct hca_adapter *a, unsigned int port, unsigned int index,

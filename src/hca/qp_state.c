@@ -64,7 +64,8 @@ static const struct edge {
 	{ S(RTR), S(ERR), ALL, 0, 0 },
 	{ S(RTR), S(RTS), UD, SQPSN, CUR | QKEY },
 	{ S(RTR), S(RTS), UC, SQPSN, CUR | ALT | ACCESS | MIG },
-	{ S(RTR), S(RTS), RC, TMO | RETRY | RNR | SQPSN | RDSRC, CUR | ALT | ACCESS | MINRNR | MIG },
+	{ S(RTR), S(RTS), RC, TMO | RETRY | RNR | SQPSN | RDSRC,
+	  CUR | ALT | ACCESS | MINRNR | MIG },
 	{ S(RTR), S(RTS), XS, TMO | RETRY | RNR | SQPSN | RDSRC, CUR | ALT | ACCESS | MIG },
 	{ S(RTR), S(RTS), XR, TMO | SQPSN, CUR | ALT | ACCESS | MINRNR | MIG },
 	{ S(RTR), S(RTS), RAW, 0, RATE },
@@ -86,7 +87,8 @@ static const struct edge {
 	{ S(SQD), S(SQD), UC, 0, AV | ALT | ACCESS | PKEY | MIG },
 	{ S(SQD), S(SQD), RC, 0,
 	  PORT | AV | TMO | RETRY | RNR | RDSRC | RDDST | ALT | ACCESS | PKEY | MINRNR | MIG },
-	{ S(SQD), S(SQD), XS, 0, PORT | AV | TMO | RETRY | RNR | RDSRC | ALT | ACCESS | PKEY | MIG },
+	{ S(SQD), S(SQD), XS, 0,
+	  PORT | AV | TMO | RETRY | RNR | RDSRC | ALT | ACCESS | PKEY | MIG },
 	{ S(SQD), S(SQD), XR, 0, PORT | AV | TMO | RDDST | ALT | ACCESS | PKEY | MINRNR | MIG },
 
 	{ S(SQE), S(RESET), ALL, 0, 0 },
@@ -107,6 +109,7 @@ const char *qp_state_name(enum hca_qp_state state)
 
 static const char *mask_names(uint32_t mask, char *buf, size_t size)
 {
+	/* clang-format off */
 	static const char *const names[] = {
 		"STATE",	  "CUR_STATE",	 "EN_SQD_ASYNC_NOTIFY", "ACCESS_FLAGS",
 		"PKEY_INDEX",	  "PORT",	 "QKEY",		"AV",
@@ -115,6 +118,7 @@ static const char *mask_names(uint32_t mask, char *buf, size_t size)
 		"SQ_PSN",	  "MAX_DEST_RD_ATOMIC", "PATH_MIG_STATE", "CAP",
 		"DEST_QPN",
 	};
+	/* clang-format on */
 
 	buf[0] = 0;
 	for (size_t i = 0; i < 32; i++) {
@@ -130,7 +134,8 @@ static const char *mask_names(uint32_t mask, char *buf, size_t size)
 	return buf;
 }
 
-int qp_state_check(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to, uint32_t mask)
+int qp_state_check(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to,
+		   uint32_t mask)
 {
 	char missing[256], extra[256];
 
@@ -146,7 +151,8 @@ int qp_state_check(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_st
 			return 0;
 		if (lacks)
 			return explain(EINVAL, "%s to %s also needs: %s", qp_state_name(from),
-				       qp_state_name(to), mask_names(lacks, missing, sizeof(missing)));
+				       qp_state_name(to),
+				       mask_names(lacks, missing, sizeof(missing)));
 		return explain(EINVAL, "%s to %s does not take: %s", qp_state_name(from),
 			       qp_state_name(to), mask_names(odd, extra, sizeof(extra)));
 	}

@@ -18,11 +18,11 @@
 
 enum fault {
 	FAULT_NONE,
-	FAULT_WAIT,     /* no receive entry: RNR, or dropped */
-	FAULT_INVALID,  /* malformed, out of turn, too long */
-	FAULT_ACCESS,   /* key, range or right */
-	FAULT_LOCAL,    /* our own receive entry is bad */
-	FAULT_FETCH,    /* references that cannot be followed */
+	FAULT_WAIT,    /* no receive entry: RNR, or dropped */
+	FAULT_INVALID, /* malformed, out of turn, too long */
+	FAULT_ACCESS,  /* key, range or right */
+	FAULT_LOCAL,   /* our own receive entry is bad */
+	FAULT_FETCH,   /* references that cannot be followed */
 };
 
 static bool is_reliable(const struct qp *qp)
@@ -106,8 +106,7 @@ static bool take_recv(struct qp *qp, struct hca_srq *srq)
 	r->recv_srq = srq;
 	if (srq)
 		return hca_srq_take(srq, r->recv);
-	if (!qp->pub.rq.size ||
-	    !(uint16_t)(qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken))
+	if (!qp->pub.rq.size || !(uint16_t)(qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken))
 		return false;
 	qp->pub.format->rq_decode(&qp->pub.rq, r->rq_taken, r->recv);
 	r->recv->counter = r->rq_taken;
@@ -166,14 +165,14 @@ static void fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 		qp->resp.last_op = NO_MESSAGE;
 		return;
 	}
-	complete_recv_error(qp, recv_status, recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH :
-									      SYN_LOCAL_PROT);
-	refuse(qp, f == FAULT_ACCESS ? ROCE_SYN_NAK_ACCESS :
-		   f == FAULT_LOCAL  ? ROCE_SYN_NAK_OP :
-				       ROCE_SYN_NAK_INVALID);
-	qp_event(qp, f == FAULT_ACCESS ? HCA_EVENT_QP_ACCESS_ERR :
-		     f == FAULT_LOCAL  ? HCA_EVENT_QP_FATAL :
-					 HCA_EVENT_QP_REQ_ERR);
+	complete_recv_error(qp, recv_status,
+			    recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH : SYN_LOCAL_PROT);
+	refuse(qp, f == FAULT_ACCESS  ? ROCE_SYN_NAK_ACCESS
+		   : f == FAULT_LOCAL ? ROCE_SYN_NAK_OP
+				      : ROCE_SYN_NAK_INVALID);
+	qp_event(qp, f == FAULT_ACCESS  ? HCA_EVENT_QP_ACCESS_ERR
+		     : f == FAULT_LOCAL ? HCA_EVENT_QP_FATAL
+					: HCA_EVENT_QP_REQ_ERR);
 	qp_fail(qp);
 }
 
@@ -197,8 +196,8 @@ static bool is_first(uint8_t op)
 
 static bool is_last(uint8_t op)
 {
-	return op != ROCE_PKT_SEND_FIRST && op != ROCE_PKT_SEND_MIDDLE && op != ROCE_PKT_WRITE_FIRST &&
-	       op != ROCE_PKT_WRITE_MIDDLE;
+	return op != ROCE_PKT_SEND_FIRST && op != ROCE_PKT_SEND_MIDDLE &&
+	       op != ROCE_PKT_WRITE_FIRST && op != ROCE_PKT_WRITE_MIDDLE;
 }
 
 static bool is_write(uint8_t op)
@@ -310,8 +309,8 @@ static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struc
 	return FAULT_NONE;
 }
 
-static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
-			   enum hca_status *status)
+static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
+			   const struct hca_list *payload, enum hca_status *status)
 {
 	struct responder *r = &qp->resp;
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
@@ -361,10 +360,10 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt)
 	if (is_write(op) && !has_imm(op))
 		return;
 	cqe = (struct hca_cqe){
-		.recv_kind = is_write(op)  ? HCA_RECV_WRITE_IMM :
-			     has_imm(op)   ? HCA_RECV_SEND_IMM :
-			     has_inv(op)   ? HCA_RECV_SEND_INV :
-					     HCA_RECV_SEND,
+		.recv_kind = is_write(op)  ? HCA_RECV_WRITE_IMM
+			     : has_imm(op) ? HCA_RECV_SEND_IMM
+			     : has_inv(op) ? HCA_RECV_SEND_INV
+					   : HCA_RECV_SEND,
 		.byte_len = qp->resp.offset,
 		.imm = pkt->imm,
 		.solicited = pkt->flags & ROCE_PKT_SOLICITED,
@@ -424,8 +423,9 @@ void responder_continue(struct qp *qp)
 		bool first = !r->read_sent, last = n == left;
 		struct roce_pkt pkt = {
 			.op = (req->op & ROCE_PKT_TRANSPORT_MASK) |
-			      (first ? (last ? ROCE_PKT_READ_RESP_ONLY : ROCE_PKT_READ_RESP_FIRST) :
-				       (last ? ROCE_PKT_READ_RESP_LAST : ROCE_PKT_READ_RESP_MIDDLE)),
+			      (first ? (last ? ROCE_PKT_READ_RESP_ONLY : ROCE_PKT_READ_RESP_FIRST)
+				     : (last ? ROCE_PKT_READ_RESP_LAST
+					     : ROCE_PKT_READ_RESP_MIDDLE)),
 			.dqpn = qp->attr.dest_qpn,
 			.sqpn = qp->pub.qpn,
 			.psn = psn_add(req->psn, r->read_sent / qp->mtu),
@@ -634,8 +634,8 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 {
 	struct hca_list list;
 	struct hca_cqe cqe = {
-		.recv_kind = has_imm(pkt->op & ROCE_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM :
-								      HCA_RECV_SEND,
+		.recv_kind =
+			has_imm(pkt->op & ROCE_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM : HCA_RECV_SEND,
 		.byte_len = pkt->len + HCA_GRH_BYTES,
 		.imm = pkt->imm,
 		.solicited = pkt->flags & ROCE_PKT_SOLICITED,
@@ -694,7 +694,8 @@ static void establish(struct qp *qp)
 }
 
 void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *acks,
-		      const struct roce_pkt *pkt, const struct hca_list *payload, const uint8_t *grh)
+		      const struct roce_pkt *pkt, const struct hca_list *payload,
+		      const uint8_t *grh)
 {
 	uint8_t tr = pkt->op & ROCE_PKT_TRANSPORT_MASK;
 

@@ -247,8 +247,8 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	do {
 		uint32_t left = s->length - r->sent;
 		uint32_t n = left > qp->mtu ? qp->mtu : left;
-		int part = r->sent ? (n == left ? PART_LAST : PART_MIDDLE) :
-				     (n == left ? PART_ONLY : PART_FIRST);
+		int part = r->sent ? (n == left ? PART_LAST : PART_MIDDLE)
+				   : (n == left ? PART_ONLY : PART_FIRST);
 		int err;
 
 		pkt->len = n;

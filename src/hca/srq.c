@@ -65,7 +65,8 @@ int hca_srq_destroy(struct hca_srq *srq)
 	unsigned int users = atomic_load(&srq->users);
 
 	if (users)
-		return explain(EBUSY, "%u queue pairs receive through the shared receive queue", users);
+		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
+			       users);
 	pthread_mutex_lock(&srq_lock);
 	hca_table_set(&table, srq->srqn, NULL);
 	pthread_mutex_unlock(&srq_lock);

@@ -25,9 +25,9 @@ struct hca_srq {
 	struct hca_rq_ring ring;
 	uint32_t srqn;
 	uint32_t user_index;
-	uint32_t head;     /* slot of the next entry to take */
-	uint16_t taken;    /* free running count, against the doorbell record's */
-	uint32_t limit;    /* armed limit, 0: none */
+	uint32_t head;  /* slot of the next entry to take */
+	uint16_t taken; /* free running count, against the doorbell record's */
+	uint32_t limit; /* armed limit, 0: none */
 	bool failed;
 	struct hca_cq *cq; /* XRC */
 	uint32_t xrcd;     /* XRC: domain number, unique on the host */

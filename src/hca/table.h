@@ -14,9 +14,9 @@
 #include "util/api.h"
 
 struct hca_numbers {
-	uint32_t first; /* lowest number */
-	uint32_t limit; /* one past the highest */
-	uint32_t fresh; /* numbers from first + fresh on were never used */
+	uint32_t first;  /* lowest number */
+	uint32_t limit;  /* one past the highest */
+	uint32_t fresh;  /* numbers from first + fresh on were never used */
 	uint32_t *queue; /* given back, oldest first */
 	uint32_t size, head, count;
 };

@@ -76,9 +76,9 @@ struct hca_send {
 	bool bad; /* malformed; syndrome and status of the completion below */
 	uint8_t bad_status;
 	uint8_t bad_vendor;
-	uint16_t blocks; /* ring slots that it takes */
+	uint16_t blocks;  /* ring slots that it takes */
 	uint16_t counter; /* what its completion names it by */
-	uint32_t imm;    /* immediate data in network order, or the key to invalidate */
+	uint32_t imm;     /* immediate data in network order, or the key to invalidate */
 	uint64_t raddr;
 	uint32_t rkey;
 	uint32_t xrc_srqn;
@@ -132,8 +132,8 @@ enum hca_recv_kind {
 struct hca_cqe {
 	bool is_recv;
 	enum hca_status status;
-	uint8_t vendor;      /* the adapter's own syndrome of an error */
-	enum hca_op op;      /* of a send */
+	uint8_t vendor; /* the adapter's own syndrome of an error */
+	enum hca_op op; /* of a send */
 	enum hca_recv_kind recv_kind;
 	bool solicited;
 	bool grh;

@@ -22,10 +22,10 @@ void mlx4_query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
 	attr->rss_caps.max_rwq_indirection_tables = 65536;
 	attr->rss_caps.max_rwq_indirection_table_size = 128;
 	attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
-	attr->rss_caps.rx_hash_fields_mask =
-		IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
-		IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
-		IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
+	attr->rss_caps.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
+					     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
+					     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
+					     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
 	attr->max_wq_type_rq = 65536;
 }
 

@@ -10,8 +10,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-#define container_of(ptr, type, member)                                                            \
-	((type *)((char *)(ptr) - __builtin_offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - __builtin_offsetof(type, member)))
 
 #define array_size(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -34,8 +34,8 @@ static void describe(struct vb_device *d, const struct hca_adapter *a)
 	/* Programs that follow these paths find the facade's tree even without its preload. */
 	if (!root || strlen(root) > 128)
 		root = "";
-	snprintf(d->dev.dev_path, sizeof(d->dev.dev_path),
-		 "%s/sys/class/infiniband_verbs/uverbs%d", root, a->index);
+	snprintf(d->dev.dev_path, sizeof(d->dev.dev_path), "%s/sys/class/infiniband_verbs/uverbs%d",
+		 root, a->index);
 	snprintf(d->dev.ibdev_path, sizeof(d->dev.ibdev_path), "%s/sys/class/infiniband/%s", root,
 		 a->name);
 }

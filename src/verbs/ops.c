@@ -64,7 +64,8 @@ OPS_EX
 #undef OP_VOID
 #undef OP_POST
 
-void vb_ops_init(struct verbs_context *verbs)
+	void
+	vb_ops_init(struct verbs_context *verbs)
 {
 	/* A stub reads no argument, or those its kind of call has, so any of them may call it. */
 #define OP_SET(field)   verbs->context.ops.field = (void *)missing_##field;
@@ -78,9 +79,9 @@ void vb_ops_init(struct verbs_context *verbs)
 #define OP_SET(field)  verbs->field = (void *)missing_##field;
 #define OP_VOID(field) OP_SET(field)
 	OPS_EX
-	/* clang-format on */
+			/* clang-format on */
 
-	verbs->context.ops.alloc_mw = vb_alloc_mw;
+			verbs->context.ops.alloc_mw = vb_alloc_mw;
 	verbs->context.ops.dealloc_mw = vb_dealloc_mw;
 	verbs->alloc_td = vb_alloc_td;
 	verbs->dealloc_td = vb_dealloc_td;

@@ -15,6 +15,6 @@ enum ibv_gid_type_sysfs {
 };
 
 VB_API int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
-		       enum ibv_gid_type_sysfs *type);
+			      enum ibv_gid_type_sysfs *type);
 
 #endif

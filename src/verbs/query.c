@@ -82,11 +82,13 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 	struct ibv_device_attr_ex whole;
 
 	if (input && input->comp_mask)
-		return -explain(EINVAL, "ibv_query_device_ex: input comp_mask 0x%x; no bit is known",
+		return -explain(EINVAL,
+				"ibv_query_device_ex: input comp_mask 0x%x; no bit is known",
 				input->comp_mask);
 	if (size < sizeof(attr->orig_attr))
-		return -explain(EINVAL, "ibv_query_device_ex: room for %zu bytes; %zu are the least",
-				size, sizeof(attr->orig_attr));
+		return -explain(EINVAL,
+				"ibv_query_device_ex: room for %zu bytes; %zu are the least", size,
+				sizeof(attr->orig_attr));
 	query_device(to_context(context), &whole);
 	memset(attr, 0, size);
 	memcpy(attr, &whole, size < sizeof(whole) ? size : sizeof(whole));
@@ -235,7 +237,8 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	if (flags)
 		return explain(EOPNOTSUPP, "ibv_query_gid_table: flags 0x%x; none is known", flags);
 	if (entry_size < sizeof(*entries))
-		return explain(EINVAL, "ibv_query_gid_table: entries of %zu bytes; %zu are the least",
+		return explain(EINVAL,
+			       "ibv_query_gid_table: entries of %zu bytes; %zu are the least",
 			       entry_size, sizeof(*entries));
 	all = calloc(a->port_count * a->limits.gid_table_len, sizeof(*all));
 	if (!all)
@@ -257,8 +260,8 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 		errno = -err;
 		return -1;
 	}
-	*type = e.type == HCA_GID_ROCE_V2 ? IBV_GID_TYPE_SYSFS_ROCE_V2 :
-					    IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
+	*type = e.type == HCA_GID_ROCE_V2 ? IBV_GID_TYPE_SYSFS_ROCE_V2
+					  : IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
 	return 0;
 }
 

@@ -45,7 +45,8 @@ void netns_enter(char **argv)
 	else if (run("unshare --map-root-user --net ip link >/dev/null 2>&1"))
 		way = "--map-root-user";
 	if (!way) {
-		printf("SKIPPED: neither a network namespace nor a user namespace is allowed here\n");
+		printf("SKIPPED: neither a network namespace nor a user namespace is allowed "
+		       "here\n");
 		exit(77);
 	}
 	setenv(INSIDE, "1", 1);

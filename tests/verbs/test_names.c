@@ -38,7 +38,7 @@ static void *theirs(const char *name, void *ours)
 	do {                                                                                       \
 		const char *(*theirs_fn)(type) = theirs(#fn, (void *)fn);                          \
 		static const int newer[] = { INT_MIN, ##__VA_ARGS__ };                             \
-												   \
+                                                                                                   \
 		for (int v = -4; v < 600; v++)                                                     \
 			if (!listed(newer, sizeof(newer) / sizeof(newer[0]), v))                   \
 				assert_string_equal(fn(v), theirs_fn(v));                          \

@@ -152,9 +152,9 @@ static void a_struct_without_room_for_the_basics_is_refused(void **state)
 	struct ibv_device_attr_ex ex;
 
 	memset(&ex, 0xa5, sizeof(ex));
-	assert_int_equal(verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &ex,
-							     sizeof(ex.orig_attr) - 1),
-			 EINVAL);
+	assert_int_equal(
+		verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &ex, sizeof(ex.orig_attr) - 1),
+		EINVAL);
 	assert_int_equal(verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &ex, 0), EINVAL);
 	assert_true(untouched(&ex, sizeof(ex), 0xa5));
 }
@@ -220,9 +220,9 @@ static void a_port_that_does_not_exist_is_einval_in_every_call(void **state)
 		memset(&gid, 0xa5, sizeof(gid));
 		memset(&entry, 0xa5, sizeof(entry));
 		assert_int_equal(ibv_query_port(context, port, &attr), EINVAL);
-		assert_int_equal((ibv_query_port)(context, port,
-						  (struct _compat_ibv_port_attr *)&attr),
-				 EINVAL);
+		assert_int_equal(
+			(ibv_query_port)(context, port, (struct _compat_ibv_port_attr *)&attr),
+			EINVAL);
 		assert_int_equal(ibv_query_port_speed(context, port, &speed), EINVAL);
 		assert_int_equal(ibv_query_gid_ex(context, port, 0, &entry, 0), EINVAL);
 		errno = 0;
@@ -434,7 +434,8 @@ static void gid_entries_of_a_newer_program_are_spaced_by_its_size(void **state)
 		assert_memory_equal(&wide[i].entry, &entries[i], sizeof(entries[i]));
 		assert_true(untouched(wide[i].news, sizeof(wide[i].news), 0));
 	}
-	assert_int_equal(_ibv_query_gid_table(cx6, entries, 255, 0, sizeof(entries[0]) - 1), -EINVAL);
+	assert_int_equal(_ibv_query_gid_table(cx6, entries, 255, 0, sizeof(entries[0]) - 1),
+			 -EINVAL);
 }
 
 /* ---- P_Keys ---- */

@@ -52,9 +52,10 @@ static void the_model_follows_from_a_well_known_name(void **state)
 
 static void a_list_sets_keys_after_commas(void **state)
 {
-	assert_int_equal(hca_config_parse_list(
-				 "mlx5_0,link=infiniband,max_cq=7;mlx5_1,gids=10.0.0.1 ::1", "t", &cfg),
-			 0);
+	assert_int_equal(
+		hca_config_parse_list("mlx5_0,link=infiniband,max_cq=7;mlx5_1,gids=10.0.0.1 ::1",
+				      "t", &cfg),
+		0);
 	assert_int_equal(cfg.adapters[0].ports[0].link, HCA_LINK_INFINIBAND);
 	assert_int_equal(cfg.adapters[0].limits.max_cq, 7);
 	assert_int_equal(cfg.adapters[1].ports[0].gid_count, 2);

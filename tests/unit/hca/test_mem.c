@@ -66,8 +66,8 @@ static void a_null_piece_reads_as_zeros_and_swallows_writes(void **state)
 
 static void a_careful_piece_that_is_missing_fails_without_a_crash(void **state)
 {
-	char buf[64] = "x", *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char buf[64] = "x",
+	     *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct hca_list careful = { .count = 1, .total = 64 }, plain = { .count = 1, .total = 64 };
 
 	careful.seg[0] = (struct hca_seg){ .ptr = page, .len = 64, .kind = HCA_SEG_CAREFUL };
