@@ -84,7 +84,9 @@ static struct mlx4_cqe *next_cqe(const struct raw_cq *cq)
 
 static bool ready_raw(const struct raw_cq *cq)
 {
-	uint8_t own = __atomic_load_n(&next_cqe(cq)->owner_sr_opcode, __ATOMIC_ACQUIRE);
+	/* the entry's last word, whose last byte has the owner */
+	uint64_t last = __atomic_load_n((uint64_t *)next_cqe(cq) + 3, __ATOMIC_ACQUIRE);
+	uint8_t own = be64toh(last);
 
 	return !!(own & MLX4_CQE_OWNER_MASK) == !!(cq->ci & cq->m4.cqe_cnt);
 }

@@ -90,7 +90,9 @@ static struct mlx5_cqe64 *next_cqe(const struct raw_cq *cq)
 
 static bool ready_raw(const struct raw_cq *cq)
 {
-	uint8_t own = __atomic_load_n(&next_cqe(cq)->op_own, __ATOMIC_ACQUIRE);
+	/* the entry's last word, whose last byte has the owner */
+	uint64_t last = __atomic_load_n((uint64_t *)next_cqe(cq) + 7, __ATOMIC_ACQUIRE);
+	uint8_t own = be64toh(last);
 
 	return own >> 4 != MLX5_CQE_INVALID && (own & 1) == !!(cq->ci & cq->m5.cqe_cnt);
 }
