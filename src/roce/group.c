@@ -39,8 +39,7 @@ static int membership(const struct roce_endpoint *ep, const struct roce_group *g
 	return err ? -errno : 0;
 }
 
-static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr,
-		      struct roce_group **out)
+static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr)
 {
 	static const struct roce_endpoint_opts defaults;
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -65,7 +64,9 @@ static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr,
 		err = -errno;
 		goto close_fd;
 	}
-	*out = g;
+	g->next = ep->groups;
+	ep->groups = g;
+	atomic_store(&ep->has_groups, true);
 	return 0;
 close_fd:
 	close(g->fd);
@@ -86,16 +87,10 @@ int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group)
 			       roce_addr_format(&ep->local, at));
 	pthread_mutex_lock(&ep->group_lock);
 	g = *find(ep, group);
-	if (g) {
+	if (g)
 		g->joined++;
-	} else {
-		err = open_group(ep, group, &g);
-		if (!err) {
-			g->next = ep->groups;
-			ep->groups = g;
-			atomic_store(&ep->has_groups, true);
-		}
-	}
+	else
+		err = open_group(ep, group);
 	pthread_mutex_unlock(&ep->group_lock);
 	if (err)
 		return explain(-err, "cannot join %s at %s: %s", roce_addr_format(group, text),

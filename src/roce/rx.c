@@ -20,6 +20,7 @@ enum {
 
 struct roce_rx {
 	struct roce_hold hold;
+	struct roce_meta meta; /* of the datagram in work */
 	/* The flow of the last datagram, which is that of the next one more often than not. */
 	struct roce_icrc_flow flow;
 	struct roce_addr flow_src, flow_dst;
@@ -40,6 +41,7 @@ struct receive {
 	struct roce_rx *rx;
 	struct roce_endpoint *ep;
 	const struct roce_icrc_flow *flow;
+	uint16_t dport;
 	struct roce_meta *meta;
 	uint64_t *drops;
 	uint64_t packets, bytes;
@@ -99,7 +101,7 @@ static void capture(const struct receive *r, const struct roce_pkt *pkt, const u
 		.src = r->meta->src,
 		.dst = r->meta->dst,
 		.sport = r->meta->sport,
-		.dport = r->ep->port,
+		.dport = r->dport,
 		.ip_id = r->meta->ip_id,
 		.tclass = r->meta->tclass,
 		.ttl = r->meta->ttl,
@@ -338,25 +340,25 @@ static void take_message(struct receive *r, unsigned int i, const struct roce_ad
 			 bool multicast)
 {
 	struct roce_rx *rx = r->rx;
+	struct roce_meta *meta = &rx->meta;
 	struct msghdr *msg = &rx->msg[i].msg_hdr;
-	struct roce_meta meta = {
+	size_t segment = 0;
+
+	*meta = (struct roce_meta){
 		.dst = *dst,
 		.ipv4 = r->ep->ipv4,
 		.multicast = multicast,
 	};
-	size_t segment = 0;
-
-	read_control(msg, &meta, &segment);
-	if (!roce_addr_from_sockaddr(&rx->from[i], &meta.src, &meta.sport))
+	read_control(msg, meta, &segment);
+	if (!roce_addr_from_sockaddr(&rx->from[i], &meta->src, &meta->sport))
 		return;
-	/* cppcheck-suppress autoVariables ; nobody looks at it after this datagram */
-	r->meta = &meta;
+	r->meta = meta;
 	r->flow = &rx->flow;
 	if (msg->msg_flags & MSG_TRUNC) {
 		drop(r, rx->buf[i], RX_BYTES, ROCE_DROP_TRUNCATED);
 		return;
 	}
-	find_flow(rx, r->ep, &meta);
+	find_flow(rx, r->ep, meta);
 	take_datagram(r, rx->buf[i], rx->msg[i].msg_len, segment);
 }
 
@@ -434,7 +436,14 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 		 void *arg)
 {
 	uint64_t drops[ROCE_DROP_COUNT] = { 0 };
-	struct receive r = { .rx = rx, .ep = ep, .drops = drops, .fn = fn, .arg = arg };
+	struct receive r = {
+		.rx = rx,
+		.ep = ep,
+		.dport = ep->port,
+		.drops = drops,
+		.fn = fn,
+		.arg = arg,
+	};
 	int n, more = 0;
 
 	n = poll_main(&r, budget);

@@ -149,12 +149,18 @@ static bool has_room(const struct roce_tx *tx)
 	       tx->runs + ADD_PACKETS <= TX_RUNS;
 }
 
+static bool same_route(const struct roce_route *a, const struct roce_route *b)
+{
+	return a->socket == b->socket && a->tclass == b->tclass && a->ttl == b->ttl &&
+	       a->to_len == b->to_len && !memcmp(&a->to, &b->to, a->to_len);
+}
+
 static bool joins(const struct roce_tx *tx, const struct run *r, const struct roce_route *route,
 		  uint32_t block, size_t len)
 {
 	return !r->closed && len <= r->segment && r->count < RUN_PACKETS &&
-	       r->bytes + len <= RUN_BYTES && r->block == block && !r->sent &&
-	       !memcmp(&r->route, route, sizeof(*route)) &&
+	       r->bytes + len <= RUN_BYTES && r->block == block && !r->single &&
+	       same_route(&r->route, route) &&
 	       atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
 }
 
@@ -163,10 +169,10 @@ static struct run *run_for(struct roce_tx *tx, const struct roce_route *route, u
 			   size_t len)
 {
 	uint32_t block = dqpn >> ROCE_QPN_BLOCK_BITS;
-	struct run *r = &tx->run[tx->runs - 1];
+	struct run *r;
 
-	if (tx->runs > tx->head && joins(tx, r, route, block, len))
-		return r;
+	if (tx->runs > tx->head && joins(tx, &tx->run[tx->runs - 1], route, block, len))
+		return &tx->run[tx->runs - 1];
 	r = &tx->run[tx->runs++];
 	*r = (struct run){
 		.route = *route,

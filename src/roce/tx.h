@@ -38,7 +38,6 @@ struct roce_path {
 		uint16_t socket;
 		uint8_t tclass;
 		uint8_t ttl;
-		uint16_t reserved; /* 0 */
 	} route;
 	uint16_t sport;
 	uint16_t dport;

@@ -110,13 +110,17 @@ static inline void pair_fini(struct pair *p)
 	roce_endpoint_close(p->b);
 }
 
+static uint8_t pattern_bytes[ROCE_MAX_PAYLOAD + 256];
+
+__attribute__((constructor)) static void pattern_fill(void)
+{
+	for (size_t i = 0; i < sizeof(pattern_bytes); i++)
+		pattern_bytes[i] = i * 31 + (i >> 8);
+}
+
 static inline const uint8_t *pattern(void)
 {
-	static uint8_t bytes[ROCE_MAX_PAYLOAD + 256];
-
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = i * 31 + (i >> 8);
-	return bytes;
+	return pattern_bytes;
 }
 
 /* Adds a packet whose payload is pattern() from `seed` on, in three pieces. */

@@ -2,6 +2,9 @@
 /* Fault injection where packets leave and where they arrive. */
 #include "cmocka_all.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "net.h"
@@ -199,6 +202,87 @@ static void many_faults_at_once_lose_nothing_but_what_they_drop(void **state)
 	spoilt_fini(&s);
 }
 
+struct sender {
+	struct spoilt *s;
+	uint32_t qpn;
+	pthread_t thread;
+	atomic_uint *arrived; /* of all of them */
+};
+
+enum { SENDERS = 3, EACH = 3000 };
+
+static void *send_on_thread(void *arg)
+{
+	struct sender *me = arg;
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 40);
+	struct iovec piece = { (void *)pattern(), 40 };
+	struct roce_tx *tx;
+
+	pkt.dqpn = me->qpn;
+	if (roce_tx_create(me->s->p.a, &tx))
+		return "no batch";
+	for (uint32_t i = 0; i < EACH; i++) {
+		/* A receive buffer without privilege holds a few hundred packets. */
+		while (i * SENDERS > atomic_load(me->arrived) + 200) {
+			if (roce_tx_flush(tx))
+				return "not sent";
+			sched_yield();
+		}
+		pkt.psn = i;
+		if (roce_tx_add(tx, &me->s->p.path, &pkt, &piece, 1))
+			return "not added";
+		if (i % 10 == 0 && roce_tx_flush(tx))
+			return "not sent";
+	}
+	if (roce_tx_flush(tx))
+		return "not sent";
+	roce_tx_destroy(tx);
+	return NULL;
+}
+
+/* One endpoint, several threads, with capture and faults switched on and off meanwhile. */
+static void several_threads_may_feed_one_endpoint(void **state)
+{
+	struct sender senders[SENDERS];
+	uint32_t next[SENDERS] = { 0 };
+	atomic_uint arrived = 0;
+	struct spoilt s;
+
+	spoilt_init(&s, "");
+	assert_int_equal(roce_capture_create(&s.taps.capture), 0);
+	for (uint32_t i = 0; i < SENDERS; i++) {
+		senders[i] = (struct sender){ .s = &s, .qpn = i << 8, .arrived = &arrived };
+		assert_int_equal(
+			pthread_create(&senders[i].thread, NULL, send_on_thread, &senders[i]), 0);
+	}
+	for (uint32_t turn = 0; s.p.in.count < SENDERS * EACH; turn++) {
+		if (turn % 16 == 0)
+			roce_fault_load(s.taps.fault, turn & 16 ? "" : "dup psn=0xffffff", 1, 0);
+		if (turn % 32 == 0)
+			roce_capture_start(s.taps.capture, "/dev/null");
+		if (turn % 32 == 16)
+			roce_capture_stop(s.taps.capture);
+		pair_receive(&s.p, s.p.in.count + 1);
+		atomic_store(&arrived, s.p.in.count);
+	}
+	for (uint32_t i = 0; i < SENDERS; i++) {
+		void *failed;
+
+		pthread_join(senders[i].thread, &failed);
+		assert_null(failed);
+	}
+	/* each thread's own packets in their order */
+	for (size_t i = 0; i < s.p.in.count; i++) {
+		const struct roce_pkt *pkt = &s.p.in.at[i].pkt;
+
+		assert_in_range(pkt->dqpn >> 8, 0, SENDERS - 1);
+		assert_int_equal(pkt->psn, next[pkt->dqpn >> 8]++);
+	}
+	pair_fini(&s.p);
+	roce_capture_destroy(s.taps.capture);
+	roce_fault_destroy(s.taps.fault);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_delayed_packet_leaves_when_it_is_due),
 		cmocka_unit_test(a_delayed_packet_is_delivered_when_it_is_due),
 		cmocka_unit_test(a_reordered_packet_without_a_follower_is_late_only),
+		cmocka_unit_test(several_threads_may_feed_one_endpoint),
 		cmocka_unit_test(many_faults_at_once_lose_nothing_but_what_they_drop),
 	};
 
