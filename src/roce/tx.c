@@ -227,14 +227,15 @@ static bool is_captured(const struct roce_tx *tx)
 static size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,
 			   size_t count, uint8_t *out)
 {
-	size_t at = roce_encode(pkt, pkey, out), end = at + pkt->len;
+	size_t at = roce_encode(pkt, pkey, out), left = pkt->len;
 
 	for (size_t i = 0; i < count; i++) {
-		assert(at + pieces[i].iov_len <= end);
+		assert(pieces[i].iov_len <= left);
 		vb_copy(out + at, pieces[i].iov_base, pieces[i].iov_len);
 		at += pieces[i].iov_len;
+		left -= pieces[i].iov_len;
 	}
-	assert(at == end);
+	assert(!left);
 	while (at & 3)
 		out[at++] = 0;
 	return at;
