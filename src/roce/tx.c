@@ -227,15 +227,16 @@ static bool is_captured(const struct roce_tx *tx)
 static size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,
 			   size_t count, uint8_t *out)
 {
-	size_t at = roce_encode(pkt, pkey, out), left = pkt->len;
+	size_t at = roce_encode(pkt, pkey, out);
+	const uint8_t *end = out + at + pkt->len;
 
 	for (size_t i = 0; i < count; i++) {
-		assert(pieces[i].iov_len <= left);
+		assert(pieces[i].iov_len <= (size_t)(end - out) - at);
 		vb_copy(out + at, pieces[i].iov_base, pieces[i].iov_len);
 		at += pieces[i].iov_len;
-		left -= pieces[i].iov_len;
 	}
-	assert(!left);
+	assert(out + at == end);
+	(void)end;
 	while (at & 3)
 		out[at++] = 0;
 	return at;
