@@ -615,7 +615,7 @@ static void malloced_memory_lives_on(void **state)
 {
 	static const size_t sizes[] = { 24, 1000, 5000, 100000, 200000, 3000000 };
 
-	for (unsigned int round = 0; round < 20; round++)
+	for (unsigned int round = 0; round < 6; round++)
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			size_t n = sizes[i];
 			uint8_t *p = malloc(n), *other;
@@ -640,7 +640,7 @@ static void memory_freed_before_its_put_does_no_harm(void **state)
 {
 	struct share_stats s;
 
-	for (unsigned int round = 0; round < 50; round++) {
+	for (unsigned int round = 0; round < 16; round++) {
 		size_t n = round % 2 ? 3000 : 1u << 20;
 		uint8_t *p = malloc(n), *q;
 		volatile uintptr_t was = (uintptr_t)p;
