@@ -110,6 +110,7 @@ void qp_door_update(struct qp *qp)
 	uint64_t word = atomic_load_explicit(&door->word, memory_order_relaxed);
 
 	atomic_store_explicit(&door->word, (word & ~1ull) + 2, memory_order_release);
+	/* [Q1] pairs with hca_rq_doorbell() */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!open)
 		return;
@@ -123,7 +124,7 @@ void qp_door_update(struct qp *qp)
 
 static void set_state(struct qp *qp, enum hca_qp_state state)
 {
-	qp->pub.state = state;
+	__atomic_store_n(&qp->pub.state, state, __ATOMIC_RELAXED);
 	qp->attr.state = state;
 	qp_door_update(qp);
 }

@@ -147,7 +147,10 @@ VB_API void hca_rq_flush_posted(struct hca_qp *qp);
 
 static inline void hca_rq_doorbell(struct hca_qp *qp)
 {
-	if (unlikely(qp->state == HCA_QPS_ERR))
+	/* [Q1] pairs with qp_door_update(), which fences between the new state and the flush: either
+	 * we see the state, or the flush sees what was posted. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (unlikely(__atomic_load_n(&qp->state, __ATOMIC_RELAXED) == HCA_QPS_ERR))
 		hca_rq_flush_posted(qp);
 }
 

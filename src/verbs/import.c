@@ -174,13 +174,16 @@ static struct vb_link *find(struct vb_link *at, uint32_t handle)
 	return at;
 }
 
-void vb_list_del(struct vb_context *ctx, struct vb_link *link)
+bool vb_list_del(struct vb_context *ctx, struct vb_link *link)
 {
 	struct vb_lists *l = &ctx->root->lists;
+	bool listed;
 
 	pthread_mutex_lock(&l->lock);
+	listed = link->back;
 	take_out(link);
 	pthread_mutex_unlock(&l->lock);
+	return listed;
 }
 
 struct vb_link *vb_list_find(struct vb_context *ctx, struct vb_link **head, uint32_t handle)

@@ -16,7 +16,8 @@ void vb_root_fini(struct vb_context *ctx);
 void vb_list_add(struct vb_context *ctx, struct vb_link **head, struct vb_link *link,
 		 uint32_t handle);
 /* Nothing happens to a link that is in no list. */
-void vb_list_del(struct vb_context *ctx, struct vb_link *link);
+/* False when it was in no list: another handle of an object that was imported. */
+bool vb_list_del(struct vb_context *ctx, struct vb_link *link);
 /* NULL when there is none. */
 struct vb_link *vb_list_find(struct vb_context *ctx, struct vb_link **head, uint32_t handle);
 /*

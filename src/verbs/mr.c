@@ -227,9 +227,7 @@ int ibv_dereg_mr(struct ibv_mr *public)
 
 	if (err)
 		return vb_result(err);
-	if (mr->link.back)
-		vb_list_del(ctx, &mr->link);
-	else
+	if (!vb_list_del(ctx, &mr->link))
 		vb_list_forget(ctx, &ctx->root->lists.mr, public->handle);
 	if (mr->dm)
 		atomic_fetch_sub_explicit(&mr->dm->users, 1, memory_order_release);

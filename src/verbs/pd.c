@@ -41,9 +41,7 @@ int ibv_dealloc_pd(struct ibv_pd *public)
 	err = hca_pd_destroy(pd->hca);
 	if (err)
 		return vb_result(err);
-	if (pd->link.back)
-		vb_list_del(ctx, &pd->link);
-	else
+	if (!vb_list_del(ctx, &pd->link))
 		vb_list_forget(ctx, &ctx->root->lists.pd, pd->pd.handle);
 	vb_context_put(ctx);
 	free(pd);
