@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct options with_events(void)
@@ -273,6 +274,34 @@ static void events_of_a_destroyed_queue_vanish_from_the_channel(void)
 	pair_close(&p);
 }
 
+static uint64_t cpu_us(void)
+{
+	struct rusage u;
+
+	check_ok(getrusage(RUSAGE_SELF, &u));
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000ull + u.ru_utime.tv_usec +
+	       u.ru_stime.tv_usec;
+}
+
+static void a_process_that_waits_uses_no_processor(void)
+{
+	struct pair p = open_pair();
+	uint64_t before;
+
+	for (int i = 0; i < 100; i++) {
+		send_byte(p.a, p.b, IBV_SEND_SIGNALED);
+		expect_ok(p.b->rcq, 1);
+		expect_ok(p.a->scq, 1);
+	}
+	check_ok(ibv_req_notify_cq(p.b->rcq, 0));
+	before = cpu_us();
+	check(!is_readable(p.b->channel->fd, 1000));
+	check(cpu_us() - before < 20000);
+	send_byte(p.a, p.b, IBV_SEND_SIGNALED);
+	take_event(p.b);
+	pair_close(&p);
+}
+
 /* ---- blocked in ibv_get_cq_event, woken from another process ---- */
 
 #define TURNS 300u
@@ -360,6 +389,7 @@ int main(void)
 		TEST(a_channel_in_use_is_busy),
 		TEST(destroying_a_queue_waits_for_its_events_to_be_acknowledged),
 		TEST(events_of_a_destroyed_queue_vanish_from_the_channel),
+		TEST(a_process_that_waits_uses_no_processor),
 		TEST(blocked_processes_wake_each_other),
 	};
 

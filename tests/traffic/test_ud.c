@@ -245,6 +245,26 @@ static void a_datagram_too_long_for_the_receive_never_arrives(void)
 	pair_close(&p);
 }
 
+/* Only sends go without a connection. */
+static void one_sided_work_is_refused(void)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						  IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	for (unsigned int i = 0; i < array_size(ops); i++) {
+		struct pair p = open_pair();
+		struct address b = end_address(p.b);
+		struct work w = { .id = 1, .op = ops[i], .len = 8, .raddr = b.va, .rkey = b.rkey };
+
+		memset(p.a->buf, 1, 8);
+		/* when it is posted, or by its completion */
+		if (!try_post(p.a, &w))
+			check(expect_wc(p.a->scq, 1, IBV_WC_LOC_QP_OP_ERR).vendor_err != 0);
+		check(is_all(p.b->buf, 8, 0));
+		pair_close(&p);
+	}
+}
+
 /* ---- the GRH ---- */
 
 static void the_grh_says_where_a_datagram_came_from(void)
@@ -498,6 +518,7 @@ int main(void)
 		TEST(datagrams_without_a_receive_are_lost),
 		TEST(datagrams_to_nobody_complete_all_the_same),
 		TEST(a_datagram_too_long_for_the_receive_never_arrives),
+		TEST(one_sided_work_is_refused),
 		TEST(the_grh_says_where_a_datagram_came_from),
 		TEST(a_reply_by_the_completion_reaches_the_sender),
 		TEST(a_reply_by_the_completion_reaches_another_process),
