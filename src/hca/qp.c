@@ -78,7 +78,7 @@ void hca_qp_forked(void)
 {
 	free_count = 0;
 	all = NULL;
-	memset(&table, 0, sizeof(table));
+	hca_table_fini(&table);
 }
 
 struct qp *qp_find(uint32_t qpn)

@@ -66,5 +66,5 @@ int hca_table_set(struct hca_table *t, uint32_t number, void *object)
 void hca_table_fini(struct hca_table *t)
 {
 	for (uint32_t i = 0; i < HCA_TABLE_HALF; i++)
-		free((void *)atomic_load(&t->top[i]));
+		free((void *)atomic_exchange(&t->top[i], NULL));
 }

@@ -49,7 +49,7 @@ static inline void *hca_table_find(struct hca_table *t, uint32_t number)
 
 /* NULL takes the number out. -ENOMEM. */
 VB_API int hca_table_set(struct hca_table *t, uint32_t number, void *object);
-/* Frees what the table took; nobody may look anything up any more. */
+/* Frees what the table took, and leaves it empty; nobody may be looking. */
 VB_API void hca_table_fini(struct hca_table *t);
 
 /* -ENOSPC when all are taken. */

@@ -301,8 +301,8 @@ static void a_send_with_invalidate_ends_the_receivers_window(void)
 static void a_send_that_invalidates_what_is_not_bound_fails(void)
 {
 	struct pair p = open_pair();
+	struct ibv_mw *mw = window(p.b, IBV_MW_TYPE_2);
 
-	window(p.b, IBV_MW_TYPE_2);
 	post_recv(p.b, 5, 0, 64);
 	post(p.a, &(struct work){ .id = 1,
 				  .op = IBV_WR_SEND_WITH_INV,
@@ -312,6 +312,8 @@ static void a_send_that_invalidates_what_is_not_bound_fails(void)
 	check(wait_wc(p.a->scq).status != IBV_WC_SUCCESS);
 	check(wait_wc(p.b->rcq).status != IBV_WC_SUCCESS);
 	check_equal(end_state(p.b), IBV_QPS_ERR);
+	check_ok(ibv_dealloc_mw(mw));
+	pair_close(&p);
 }
 
 /* Sending again what a receiver was not ready for does not repeat what stands between. */
@@ -385,8 +387,8 @@ static void a_window_works_and_ends_between_processes(void)
 	struct end *e;
 	uint32_t rkey;
 
-	window(end_open(NULL), IBV_MW_TYPE_2); /* or there is nothing to test */
 	e = end_open(NULL);
+	check_ok(ibv_dealloc_mw(window(e, IBV_MW_TYPE_2))); /* or there is nothing to test */
 	end_meet(e, peer.fd);
 	hear(peer.fd, &rkey, sizeof(rkey));
 	write_by(e, rkey, e->to.va + 128, 256, 1);
@@ -401,6 +403,7 @@ static void a_window_works_and_ends_between_processes(void)
 	write_by(e, rkey, e->to.va + 128, 8, 3);
 	expect_wc(e->scq, 3, IBV_WC_REM_ACCESS_ERR);
 	tell_mark(peer.fd, 'E');
+	end_close(e);
 	peer_join(&peer);
 }
 
