@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@
 /* Where the kernel lists all mappings to answer a question about one. */
 #define MAX_RUNS_SLOW 2048u
 
-static struct share_state *share_state;
+static _Atomic(struct share_state *) share_state;
 static pthread_once_t share_once = PTHREAD_ONCE_INIT;
 
 /* ---- the state ---- */
@@ -67,7 +68,7 @@ static void state_create(void)
 	state->page = (size_t)sysconf(_SC_PAGESIZE);
 	share_books_init(state);
 	share_tree_init(&state->allocs, (char *)state + bytes - BOOK_BYTES, BOOK_BYTES);
-	share_state = state;
+	atomic_store_explicit(&share_state, state, memory_order_release);
 }
 
 /*
@@ -79,21 +80,28 @@ __attribute__((constructor)) static void share_load(void)
 	pthread_atfork(share_fork_prepare, share_fork_parent, share_fork_child);
 }
 
+struct share_state *share_state_if_any(void)
+{
+	return atomic_load_explicit(&share_state, memory_order_acquire);
+}
+
 struct share_state *share_lock(void)
 {
+	struct share_state *state;
 	sigset_t all, before;
 	int cancel;
 
 	pthread_once(&share_once, state_create);
-	if (!share_state)
+	state = share_state_if_any();
+	if (!state)
 		return NULL;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&share_state->lock);
-	share_state->signals = before;
-	share_state->cancel = cancel;
-	return share_state;
+	pthread_mutex_lock(&state->lock);
+	state->signals = before;
+	state->cancel = cancel;
+	return state;
 }
 
 void share_unlock(struct share_state *state)
@@ -104,12 +112,6 @@ void share_unlock(struct share_state *state)
 	pthread_mutex_unlock(&state->lock);
 	pthread_setcancelstate(cancel, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* For the fork handlers, which must not create it. */
-struct share_state *share_state_if_any(void)
-{
-	return share_state;
 }
 
 /* ---- the memfd ---- */

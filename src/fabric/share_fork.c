@@ -29,11 +29,12 @@ static int patience_ms(const struct share_state *state)
 
 void share_fork_prepare(void)
 {
-	struct share_state *state = share_state_if_any();
+	/* Creates it if need be: nobody shall while we fork. */
+	struct share_state *state = share_lock();
 
 	if (!state)
 		return;
-	share_lock();
+	pthread_mutex_lock(&state->own.lock);
 	/* Out of descriptors: then nobody waits, and the child's copy is of a later instant. */
 	if (!state->ranges.count || pipe2(state->fork_pipe, O_CLOEXEC))
 		state->fork_pipe[0] = state->fork_pipe[1] = -1;
@@ -61,6 +62,7 @@ void share_fork_parent(void)
 		poll(&p, 1, patience_ms(state));
 	}
 	close_pipe_end(state, 0);
+	pthread_mutex_unlock(&state->own.lock);
 	share_unlock(state);
 }
 
@@ -87,8 +89,7 @@ static int make_private(struct share_state *state, const struct share_vma *vma,
 void share_fork_child(void)
 {
 	struct share_state *state = share_state_if_any();
-	sigset_t signals;
-	int cancel, fd;
+	int fd;
 
 	if (!state)
 		return;
@@ -107,12 +108,9 @@ void share_fork_child(void)
 	if (state->fd >= 0)
 		share_sys_close(state->fd);
 	fd = state->fork_pipe[1];
-	signals = state->signals;
-	cancel = state->cancel;
+	pthread_mutex_unlock(&state->own.lock);
 	share_books_init(state);
-	pthread_mutex_init(&state->lock, NULL);
 	if (fd >= 0)
 		share_sys_close(fd);
-	pthread_setcancelstate(cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &signals, NULL);
+	share_unlock(state);
 }

@@ -85,6 +85,7 @@ struct share_range {
 
 struct share_state *share_lock(void);
 void share_unlock(struct share_state *state);
+/* NULL before the first use, or when it could not be created. */
 struct share_state *share_state_if_any(void);
 /* Forgets all that is shared, the memfd and userfaultfd, too. */
 void share_books_init(struct share_state *state);
