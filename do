@@ -157,19 +157,25 @@ cmd_format() {
 	sources | xargs clang-format -i
 }
 
+# check NAME COMMAND...: the other checks run even when this one fails.
+check() {
+	say "$1"
+	"${@:2}" || failed+=("$1")
+}
+
+tidy() { git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p build 2>/dev/null; }
+formatted() { sources | xargs clang-format --dry-run -Werror; }
+
 cmd_lint() {
 	need_packages "${packages_build[@]}" "${packages_lint[@]}" libcmocka-dev python3
 	build_kind plain
-	say "clang-format"
-	sources | xargs clang-format --dry-run -Werror
-	say "includes point down only"
-	python3 tests/lint/includes.py
-	say "cppcheck"
-	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
-		--suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
+	check clang-format formatted
+	check "includes point down only" python3 tests/lint/includes.py
+	check cppcheck cppcheck --quiet --error-exitcode=1 --enable=warning,portability \
+		--inline-suppr --suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
 		-I include -I src src tools
-	say "clang-tidy"
-	git ls-files 'src/*.c' 'tools/*.c' | xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p build 2>/dev/null
+	check "clang-tidy (some minutes)" tidy
+	((!${#failed[@]})) || die "lint failed: ${failed[*]}"
 }
 
 command=${1:-help}

@@ -78,7 +78,8 @@ int hca_cq_destroy(struct hca_cq *cq)
 }
 
 void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
-		   uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg), void *arg)
+		   uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
+		   void *arg)
 {
 	fabric_lock(&cq->lock);
 	cq->pi = move(cq, buf, size, arg);
@@ -160,9 +161,10 @@ static void overrun(struct hca_cq *cq)
 {
 	cq->failed = true;
 	hca_async_post(cq->ctx->async, HCA_EVENT_CQ_ERR, cq->user);
-	explain_note("a completion queue of %u entries overran; poll it faster or make it as deep as "
-		     "all work requests that complete into it",
-		     cq->size);
+	explain_note(
+		"a completion queue of %u entries overran; poll it faster or make it as deep as "
+		"all work requests that complete into it",
+		cq->size);
 }
 
 void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)

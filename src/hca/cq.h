@@ -39,15 +39,15 @@ struct hca_cq {
 	struct hca_ctx *ctx;
 	const struct hca_format *format;
 	void *buf;
-	uint32_t size;      /* entries, a power of two */
-	uint32_t entry_size; /* bytes */
+	uint32_t size;         /* entries, a power of two */
+	uint32_t entry_size;   /* bytes */
 	volatile uint32_t *db; /* [0] consumer index, [1] arm word, as the format has them */
-	uint32_t pi;        /* free running */
-	uint32_t notified;  /* pi at the last event */
+	uint32_t pi;           /* free running */
+	uint32_t notified;     /* pi at the last event */
 	enum hca_arm arm;
 	bool ignore_overrun;
-	bool failed; /* overrun: no more entries */
-	bool raw;    /* its arm word is watched (bell.c) */
+	bool failed;       /* overrun: no more entries */
+	bool raw;          /* its arm word is watched (bell.c) */
 	uint32_t arm_seen; /* the arm word that was acted upon last, as it lies in memory */
 	uint32_t cqn;
 	struct hca_channel *channel;

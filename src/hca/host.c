@@ -27,7 +27,7 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
-#define DRAIN_MOST	256
+#define DRAIN_MOST      256
 #define ACK_EVERY_BYTES (256u << 10)
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -366,8 +366,8 @@ static bool follow(struct hca_peer *peer, const struct roce_pkt *pkt, const char
 	return true;
 }
 
-static bool take_payload(struct hca_peer *peer, struct roce_pkt *pkt, const char *body, uint32_t len,
-			 struct hca_list *list, const uint8_t **grh)
+static bool take_payload(struct hca_peer *peer, struct roce_pkt *pkt, const char *body,
+			 uint32_t len, struct hca_list *list, const uint8_t **grh)
 {
 	*grh = NULL;
 	if (pkt->flags & ROCE_PKT_BY_REF) {
@@ -412,7 +412,8 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 	if (unlikely(len < sizeof(pkt)))
 		return false;
 	memcpy(&pkt, record, sizeof(pkt));
-	if (unlikely(!take_payload(peer, &pkt, record + sizeof(pkt), len - sizeof(pkt), &list, &grh)))
+	if (unlikely(!take_payload(peer, &pkt, record + sizeof(pkt), len - sizeof(pkt), &list,
+				   &grh)))
 		return false;
 	if (unlikely(pkt.op == ROCE_PKT_FORWARD)) {
 		wire_forwarded(record + sizeof(pkt), len - sizeof(pkt));

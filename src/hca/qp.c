@@ -294,7 +294,8 @@ static int check_av(const struct hca_adapter *a, const struct hca_av *av, unsign
 		return explain(EINVAL, "%s: port %u does not exist on %s", what, port, a->name);
 	if (a->ports[port - 1].link == HCA_LINK_ETHERNET && !av->has_grh)
 		return explain(EINVAL,
-			       "%s: an Ethernet port needs a global route (is_global and grh)", what);
+			       "%s: an Ethernet port needs a global route (is_global and grh)",
+			       what);
 	if (av->has_grh) {
 		if (hca_port_gid(a, port, av->sgid_index, &e))
 			return -EINVAL;
@@ -336,15 +337,17 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 	err = err ? err : check_range(mask, HCA_QPM_TIMEOUT, at->timeout, 31, "timeout");
 	err = err ? err : check_range(mask, HCA_QPM_RETRY_CNT, at->retry_cnt, 7, "retry_cnt");
 	err = err ? err : check_range(mask, HCA_QPM_RNR_RETRY, at->rnr_retry, 7, "rnr_retry");
-	err = err ? err :
-		    check_range(mask, HCA_QPM_MIN_RNR_TIMER, at->min_rnr_timer, 31, "min_rnr_timer");
-	err = err ? err :
-		    check_range(mask, HCA_QPM_MAX_RD_ATOMIC, at->max_rd_atomic,
+	err = err ? err
+		  : check_range(mask, HCA_QPM_MIN_RNR_TIMER, at->min_rnr_timer, 31,
+				"min_rnr_timer");
+	err = err ? err
+		  : check_range(mask, HCA_QPM_MAX_RD_ATOMIC, at->max_rd_atomic,
 				l->max_qp_init_rd_atom, "max_rd_atomic");
-	err = err ? err :
-		    check_range(mask, HCA_QPM_MAX_DEST_RD_ATOMIC, at->max_dest_rd_atomic,
+	err = err ? err
+		  : check_range(mask, HCA_QPM_MAX_DEST_RD_ATOMIC, at->max_dest_rd_atomic,
 				l->max_qp_rd_atom, "max_dest_rd_atomic");
-	err = err ? err : check_range(mask, HCA_QPM_DEST_QPN, at->dest_qpn, 0xffffff, "dest_qp_num");
+	err = err ? err
+		  : check_range(mask, HCA_QPM_DEST_QPN, at->dest_qpn, 0xffffff, "dest_qp_num");
 	if (!err && (mask & HCA_QPM_AV))
 		err = check_av(a, &at->av, at->av.port ? at->av.port : port, "ah_attr");
 	if (!err && (mask & HCA_QPM_ALT_PATH))
@@ -406,7 +409,8 @@ static void open_path(struct qp *qp)
 		return;
 	if (qp->pub.type == HCA_QP_UD)
 		wire_listen(qp);
-	else if (qp->pub.type != HCA_QP_RAW && (wire_forced() || !path_gid_is_local(qp, &qp->attr.av.dgid)))
+	else if (qp->pub.type != HCA_QP_RAW &&
+		 (wire_forced() || !path_gid_is_local(qp, &qp->attr.av.dgid)))
 		path_connected(qp);
 }
 

@@ -17,7 +17,7 @@
 #define QP_CWND_FIRST 32u
 #define QP_CWND_LEAST 8u
 #define QP_CWND_MOST  256u
-#define QP_WINDOW 128u /* requests that may wait for an answer; a power of two */
+#define QP_WINDOW     128u /* requests that may wait for an answer; a power of two */
 
 /* A request that was sent and not answered yet. */
 struct req_slot {
@@ -33,10 +33,10 @@ struct req_slot {
 };
 
 struct requester {
-	uint32_t producer; /* as the last doorbell said */
-	uint32_t next;     /* slot of the first request that is not wholly sent */
-	uint32_t begun;    /* while `again`: behind the last request that was sent before */
-	uint32_t psn;      /* of the next packet */
+	uint32_t producer;  /* as the last doorbell said */
+	uint32_t next;      /* slot of the first request that is not wholly sent */
+	uint32_t begun;     /* while `again`: behind the last request that was sent before */
+	uint32_t psn;       /* of the next packet */
 	uint32_t first_psn; /* when the QP went to RTS */
 	uint32_t una;       /* oldest packet that is not acknowledged */
 	uint32_t cwnd;      /* wire: packets that may be on their way */
@@ -50,8 +50,8 @@ struct requester {
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
 	uint8_t rnr_retries;
-	bool asked_again;   /* for a read whose data came with a gap */
-	bool progress;      /* an answer came since the timer was set */
+	bool asked_again;    /* for a read whose data came with a gap */
+	bool progress;       /* an answer came since the timer was set */
 	uint64_t timeout_at; /* 0: no timer */
 	uint64_t rnr_until;  /* 0: not waiting */
 };
@@ -61,7 +61,7 @@ struct requester {
 /* Answers that may be asked for again: reads (to be executed again) and atomics (replayed). */
 struct resp_resource {
 	uint32_t psn, last_psn;
-	uint8_t op; /* packet opcode; 0xff: free */
+	uint8_t op;    /* packet opcode; 0xff: free */
 	uint64_t orig; /* of an atomic */
 	uint64_t va;
 	uint32_t rkey, length;
@@ -162,7 +162,8 @@ void completer_done_up_to(struct qp *qp, uint32_t psn);
 /* ---- responder.c ---- */
 /* `from` is NULL for what came over the wire. */
 void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *acks,
-		      const struct roce_pkt *pkt, const struct hca_list *payload, const uint8_t *grh);
+		      const struct roce_pkt *pkt, const struct hca_list *payload,
+		      const uint8_t *grh);
 void responder_reset(struct qp *qp);
 void responder_flush(struct qp *qp);
 /* Sends the acknowledgement that is due. False when there was no room. */
