@@ -56,12 +56,22 @@ static bool plain_name(const char *name)
 	return !*name || !strcmp(name, "[heap]") || !strncmp(name, "[anon:", 6);
 }
 
+/*
+ * Range and name come from one question: between two, a neighbour that had been merged into this
+ * mapping may go, and take along the address that the second one would ask about.
+ */
 static int ask_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out)
 {
-	struct query q = { .size = sizeof(q), .flags = QUERY_COVER_OR_NEXT, .addr = addr };
-	int err = share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
 	char *name = walk->state->scratch;
+	struct query q = { .size = sizeof(q),
+			   .flags = QUERY_COVER_OR_NEXT,
+			   .addr = addr,
+			   .name = (uintptr_t)name,
+			   .name_size = SHARE_SCRATCH };
+	int err;
 
+	name[0] = 0;
+	err = share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
 	if (err)
 		return err;
 	*out = (struct share_vma){
@@ -75,17 +85,7 @@ static int ask_next(struct share_walk *walk, uintptr_t addr, struct share_vma *o
 			(q.prot & QUERY_EXEC ? PROT_EXEC : 0),
 		.shared = q.prot & QUERY_SHARED,
 	};
-	if (q.ino || out->shared)
-		return 0;
-	q = (struct query){ .size = sizeof(q),
-			    .addr = out->start,
-			    .name = (uintptr_t)name,
-			    .name_size = SHARE_SCRATCH };
-	name[0] = 0;
-	err = share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
-	if (err)
-		return err;
-	out->plain = plain_name(q.name_size ? name : "");
+	out->plain = !out->shared && !q.ino && plain_name(q.name_size ? name : "");
 	return 0;
 }
 
