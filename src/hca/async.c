@@ -35,6 +35,7 @@ int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter)
 	q->head = q->tail = 0;
 	q->adapter = adapter;
 	q->taken = NULL;
+	q->tap = NULL;
 	pthread_mutex_init(&q->lock, NULL);
 
 	pthread_mutex_lock(&all_lock);
@@ -81,6 +82,8 @@ static void post(struct hca_async *q, struct hca_event event)
 {
 	const uint64_t one = 1;
 
+	if (q->tap && q->tap(q->tap_arg, &event))
+		return;
 	pthread_mutex_lock(&q->lock);
 	if (q->tail - q->head == q->size && grow(q)) {
 		pthread_mutex_unlock(&q->lock);
@@ -90,6 +93,16 @@ static void post(struct hca_async *q, struct hca_event event)
 	pthread_mutex_unlock(&q->lock);
 	while (write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
+}
+
+/* Port events come from another thread, under the lock of the list. */
+void hca_async_set_tap(struct hca_async *q, bool (*tap)(void *arg, const struct hca_event *event),
+		       void *arg)
+{
+	pthread_mutex_lock(&all_lock);
+	q->tap_arg = arg;
+	q->tap = tap;
+	pthread_mutex_unlock(&all_lock);
 }
 
 void hca_async_post(struct hca_async *q, enum hca_event_type type, void *element)

@@ -11,6 +11,7 @@
 #define HCA_ASYNC_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "hca/adapter.h"
@@ -56,11 +57,22 @@ struct hca_async {
 	 * acknowledgements counts here, so that no event is out and not counted when its object dies.
 	 */
 	void (*taken)(const struct hca_event *event);
+	/*
+	 * Sees every event before it is queued, if set, on the posting thread and with whatever locks
+	 * that holds: takes innermost ones only. True: the event is not for the queue. Set once,
+	 * before the context has objects.
+	 */
+	bool (*tap)(void *arg, const struct hca_event *event);
+	void *tap_arg;
 	struct hca_async *next; /* list of all, for port events */
 };
 
 VB_API int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter);
 VB_API void hca_async_fini(struct hca_async *q);
+
+/* From now on tap(arg) sees every event first. */
+VB_API void hca_async_set_tap(struct hca_async *q,
+			      bool (*tap)(void *arg, const struct hca_event *event), void *arg);
 
 /* From any thread. When memory runs out the event is lost, as on an adapter with a full queue. */
 VB_API void hca_async_post(struct hca_async *q, enum hca_event_type type, void *element);

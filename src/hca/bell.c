@@ -4,6 +4,10 @@
  * object. Then threads that poll look on their way, and the service thread looks for programs that
  * never call: every few microseconds while it finds something, ever more rarely when it does not.
  *
+ * Where every program has to ring a register (uar.c), pages are put to sleep after a short while
+ * of quiet, and then nobody looks until the kernel tells of a store; but for a look now and then
+ * for receives that were posted to a queue in error, which nobody rings for.
+ *
  * One lock guards the lists and is held while looking, so an object that was forgotten is out of
  * use. It is taken outside of a QP's or CQ's lock; who finds it taken leaves the looking to the
  * holder.
@@ -17,10 +21,15 @@
 #include "fabric/service.h"
 #include "hca/cq_priv.h"
 #include "hca/qp_priv.h"
+#include "hca/uar.h"
 #include "util/forksafe.h"
 
-#define SOONEST_NS 5000u
-#define LATEST_NS  1000000u
+#define SOONEST_NS  5000u
+#define LATEST_NS   1000000u
+#define IDLE_NS     10000000u   /* between looks after a second of quiet */
+#define BACKSTOP_NS 50000000u   /* while pages sleep */
+#define LONG_NS     1000000000u /* of quiet */
+#define SLEEPY_NS   2000000u
 /* Pauses grow by this part of the time since something was found. */
 #define PATIENCE 8u
 
@@ -34,6 +43,8 @@ FORKSAFE(lock, FORKSAFE_BELL);
 static struct watched qps, cqs;
 static uint64_t found_ns;    /* when something was found last */
 static uint32_t polls, seen; /* looks of pollers, and how many the service thread knows of */
+static uint32_t unpaged;     /* watched objects for which nobody has to ring */
+static bool asleep;          /* all pages are, and nobody looks */
 _Atomic bool bell_any;
 
 static int add(struct watched *w, void *object)
@@ -58,11 +69,39 @@ static void drop(struct watched *w, const void *object)
 			w->object[i] = w->object[--w->count];
 			break;
 		}
-	if (!qps.count && !cqs.count)
+	if (!qps.count && !cqs.count && !uar_any())
 		atomic_store_explicit(&bell_any, false, memory_order_relaxed);
 }
 
-static int watch(struct watched *w, void *object, bool *raw)
+void bell_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void bell_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Lock held. */
+static void get_up(void)
+{
+	found_ns = fabric_now_ns();
+	if (asleep)
+		uar_wake();
+	asleep = false;
+	atomic_store_explicit(&bell_any, true, memory_order_relaxed);
+}
+
+void bell_wake(void)
+{
+	pthread_mutex_lock(&lock);
+	get_up();
+	pthread_mutex_unlock(&lock);
+	fabric_service_set_deadline(fabric_now_ns() + SOONEST_NS);
+}
+
+static int watch(struct watched *w, void *object, const struct hca_format *format, bool *raw)
 {
 	int err = 0;
 
@@ -70,11 +109,11 @@ static int watch(struct watched *w, void *object, bool *raw)
 	if (!*raw) {
 		err = add(w, object);
 		*raw = !err;
+		if (!err && !format->uar_take)
+			unpaged++;
 	}
-	if (!err) {
-		found_ns = fabric_now_ns();
-		atomic_store_explicit(&bell_any, true, memory_order_relaxed);
-	}
+	if (!err)
+		get_up();
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		fabric_service_set_deadline(fabric_now_ns() + SOONEST_NS);
@@ -83,14 +122,14 @@ static int watch(struct watched *w, void *object, bool *raw)
 
 int hca_bell_watch_qp(struct hca_qp *qp)
 {
-	return watch(&qps, qp, &to_priv(qp)->raw);
+	return watch(&qps, qp, qp->format, &to_priv(qp)->raw);
 }
 
 int hca_bell_watch_cq(struct hca_cq *cq)
 {
 	if (!cq->raw)
 		hca_cq_arm_begin(cq);
-	return watch(&cqs, cq, &cq->raw);
+	return watch(&cqs, cq, cq->format, &cq->raw);
 }
 
 void bell_forget_qp(struct hca_qp *qp)
@@ -99,6 +138,7 @@ void bell_forget_qp(struct hca_qp *qp)
 		return;
 	pthread_mutex_lock(&lock);
 	drop(&qps, qp);
+	unpaged -= !qp->format->uar_take;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -108,7 +148,18 @@ void bell_forget_cq(struct hca_cq *cq)
 		return;
 	pthread_mutex_lock(&lock);
 	drop(&cqs, cq);
+	unpaged -= !cq->format->uar_take;
 	pthread_mutex_unlock(&lock);
+}
+
+void bell_ring_cq(uint32_t cqn, uint32_t word)
+{
+	for (size_t i = 0; i < cqs.count; i++) {
+		struct hca_cq *cq = cqs.object[i];
+
+		if (cq->cqn == cqn && cq->format->uar_take)
+			hca_cq_arm_rung(cq, word);
+	}
 }
 
 /* Who holds the QP's lock may be about to ring himself; if not, the next look finds it free. */
@@ -139,10 +190,13 @@ unlock:
 	return found;
 }
 
-/* Lock held. True when an event was asked for: the program is about to sleep. */
+/*
+ * Lock held. True when an event was asked for: the program is about to sleep. Registers come first:
+ * what was rung there says of a record that it was acted upon.
+ */
 static bool look(void)
 {
-	bool found = false, armed = false;
+	bool armed = uar_look(), found = false;
 
 	for (size_t i = 0; i < qps.count; i++)
 		found |= look_qp(qps.object[i]);
@@ -173,9 +227,24 @@ static uint64_t pause_ns(uint64_t now_ns)
 	bool polled = polls != seen;
 
 	seen = polls;
+	if (quiet > LONG_NS && !polled)
+		return IDLE_NS;
 	if (polled || pause > LATEST_NS)
 		return LATEST_NS;
 	return pause < SOONEST_NS ? SOONEST_NS : pause;
+}
+
+/* Lock held. Goes to sleep if that can be; what comes while doing so is found by the last look. */
+static bool lie_down(uint64_t now_ns)
+{
+	if (unpaged || now_ns < found_ns + SLEEPY_NS || !uar_sleep())
+		return false;
+	asleep = true;
+	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
+	look();
+	if (found_ns > now_ns)
+		get_up();
+	return asleep;
 }
 
 uint64_t bell_run(uint64_t now_ns)
@@ -183,12 +252,18 @@ uint64_t bell_run(uint64_t now_ns)
 	uint64_t next = UINT64_MAX;
 	bool armed = false;
 
-	if (!atomic_load_explicit(&bell_any, memory_order_relaxed))
-		return next;
 	if (pthread_mutex_trylock(&lock))
 		return now_ns + SOONEST_NS;
+	if (!qps.count && !cqs.count && !uar_any()) {
+		pthread_mutex_unlock(&lock);
+		return next;
+	}
 	armed = look();
-	if (qps.count || cqs.count)
+	if (asleep && found_ns > now_ns)
+		get_up();
+	if (asleep || lie_down(now_ns))
+		next = qps.count ? now_ns + BACKSTOP_NS : next;
+	else
 		next = now_ns + pause_ns(now_ns);
 	pthread_mutex_unlock(&lock);
 	if (armed)
@@ -199,5 +274,8 @@ uint64_t bell_run(uint64_t now_ns)
 void bell_forked(void)
 {
 	qps.count = cqs.count = 0;
+	unpaged = 0;
+	asleep = false;
+	uar_forked();
 	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
 }

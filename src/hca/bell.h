@@ -28,6 +28,14 @@ static inline void bell_poll(void)
 		bell_look();
 }
 
+/* Guards all that is watched, here and in uar.c. */
+void bell_lock(void);
+void bell_unlock(void);
+/* Something was rung, or will be: look again soon. Not with the lock held. */
+void bell_wake(void);
+/* Arms the watched CQ of this number. Lock held. */
+void bell_ring_cq(uint32_t cqn, uint32_t word);
+
 /* Service thread: looks, and says when to look again. */
 uint64_t bell_run(uint64_t now_ns);
 

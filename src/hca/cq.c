@@ -14,11 +14,19 @@
 #include "hca/async.h"
 #include "hca/bell.h"
 #include "hca/cq_priv.h"
+#include "hca/eq.h"
 #include "hca/guard.h"
+#include "hca/table.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 #define CI_MASK       0xffffffu
 #define ARM_SOLICITED (1u << 24)
+
+/* Guards the table, and that nobody takes a queue that is about to go. */
+static pthread_mutex_t cq_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(cq_lock, FORKSAFE_OBJECT);
+static struct hca_table queues;
 
 uint64_t hca_clock(const struct hca_adapter *a)
 {
@@ -32,9 +40,23 @@ uint64_t hca_clock(const struct hca_adapter *a)
 	return (unsigned __int128)ns * a->model->core_clock_khz / 1000000;
 }
 
+static int number(struct hca_cq *cq)
+{
+	static uint32_t last;
+	int err;
+
+	pthread_mutex_lock(&cq_lock);
+	do
+		last = (last + 1) & 0xffffff;
+	while (!last || hca_table_find(&queues, last));
+	cq->cqn = last;
+	err = hca_table_set(&queues, cq->cqn, cq);
+	pthread_mutex_unlock(&cq_lock);
+	return err;
+}
+
 int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out)
 {
-	static atomic_uint next = 1;
 	struct hca_cq *cq;
 	int err = hca_ctx_take(init->ctx, HCA_KIND_CQ);
 
@@ -42,8 +64,8 @@ int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out)
 		return err;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq) {
-		hca_ctx_drop(init->ctx, HCA_KIND_CQ);
-		return -ENOMEM;
+		err = -ENOMEM;
+		goto drop;
 	}
 	cq->ctx = init->ctx;
 	cq->format = init->format;
@@ -52,19 +74,35 @@ int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out)
 	cq->entry_size = init->entry_size;
 	cq->db = init->db;
 	cq->channel = init->channel;
+	cq->eq = init->eq;
+	cq->event = init->event;
 	cq->ignore_overrun = init->ignore_overrun;
 	cq->user = init->user;
-	cq->cqn = atomic_fetch_add(&next, 1) & 0xffffff;
+	err = number(cq);
+	if (err)
+		goto free_cq;
 	if (cq->channel)
 		atomic_fetch_add(&cq->channel->users, 1);
+	if (cq->eq)
+		atomic_fetch_add(&cq->eq->users, 1);
 	*out = cq;
 	return 0;
+free_cq:
+	free(cq);
+drop:
+	hca_ctx_drop(init->ctx, HCA_KIND_CQ);
+	return err;
 }
 
 int hca_cq_destroy(struct hca_cq *cq)
 {
-	unsigned int users = atomic_load(&cq->users);
+	unsigned int users;
 
+	pthread_mutex_lock(&cq_lock);
+	users = atomic_load(&cq->users);
+	if (!users)
+		hca_table_set(&queues, cq->cqn, NULL);
+	pthread_mutex_unlock(&cq_lock);
 	if (users)
 		return explain(EBUSY, "%u queues complete into the completion queue", users);
 	bell_forget_cq(cq);
@@ -72,9 +110,25 @@ int hca_cq_destroy(struct hca_cq *cq)
 	hca_cq_forget_events(cq);
 	if (cq->channel)
 		atomic_fetch_sub(&cq->channel->users, 1);
+	if (cq->eq)
+		atomic_fetch_sub(&cq->eq->users, 1);
 	hca_ctx_drop(cq->ctx, HCA_KIND_CQ);
 	free(cq);
 	return 0;
+}
+
+struct hca_cq *hca_cq_hold(const struct hca_adapter *adapter, uint32_t cqn)
+{
+	struct hca_cq *cq;
+
+	pthread_mutex_lock(&cq_lock);
+	cq = hca_table_find(&queues, cqn);
+	if (cq && cq->ctx->adapter != adapter)
+		cq = NULL;
+	if (cq)
+		atomic_fetch_add(&cq->users, 1);
+	pthread_mutex_unlock(&cq_lock);
+	return cq;
 }
 
 void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
@@ -102,6 +156,10 @@ static void fire(struct hca_cq *cq)
 	cq->notified = cq->pi;
 	if (cq->channel)
 		hca_channel_post(cq->channel, cq);
+	if (cq->eq)
+		hca_eq_post(cq->eq, &(struct hca_eqe){ .data = { [6] = cq->cqn } });
+	if (cq->event)
+		cq->event(cq->user);
 }
 
 /* Lock held. */
@@ -155,6 +213,14 @@ bool hca_cq_arm_raw(struct hca_cq *cq)
 	arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, asked & CI_MASK);
 	fabric_unlock(&cq->lock);
 	return true;
+}
+
+void hca_cq_arm_rung(struct hca_cq *cq, uint32_t asked)
+{
+	fabric_lock(&cq->lock);
+	__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
+	arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, asked & CI_MASK);
+	fabric_unlock(&cq->lock);
 }
 
 static void overrun(struct hca_cq *cq)

@@ -51,6 +51,8 @@ struct hca_cq {
 	uint32_t arm_seen; /* the arm word that was acted upon last, as it lies in memory */
 	uint32_t cqn;
 	struct hca_channel *channel;
+	struct hca_eq *eq;         /* events go there, */
+	void (*event)(void *user); /* or are told by this call, under the CQ's lock */
 	void *user;
 	atomic_uint users; /* QPs, SRQs, WQs */
 	uint64_t timestamp_mask;
@@ -69,13 +71,21 @@ struct hca_cq_init {
 	uint32_t size;
 	uint32_t entry_size;
 	volatile uint32_t *db;
-	struct hca_channel *channel; /* may be NULL */
+	struct hca_channel *channel; /* may be NULL, as may the next two */
+	struct hca_eq *eq;
+	void (*event)(void *user);
 	bool ignore_overrun;
 	void *user;
 };
 
 VB_API int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out);
 VB_API int hca_cq_destroy(struct hca_cq *cq); /* -EBUSY while a queue uses it */
+/* By number, with a use taken; NULL when the adapter has no such queue. */
+VB_API struct hca_cq *hca_cq_hold(const struct hca_adapter *adapter, uint32_t cqn);
+static inline void hca_cq_put(struct hca_cq *cq)
+{
+	atomic_fetch_sub(&cq->users, 1);
+}
 
 /*
  * The driver swaps rings: copies what is not consumed while the lock is held, through `move`, which

@@ -14,5 +14,7 @@ void hca_channel_post(struct hca_channel *ch, struct hca_cq *cq);
  */
 void hca_cq_arm_begin(struct hca_cq *cq);
 bool hca_cq_arm_raw(struct hca_cq *cq);
+/* The same by a word that came through a doorbell page. */
+void hca_cq_arm_rung(struct hca_cq *cq, uint32_t asked);
 
 #endif

@@ -13,6 +13,8 @@
 struct hca_qp;
 struct hca_cq;
 struct hca_srq;
+struct hca_eq;
+struct hca_eqe;
 
 /* A send queue in memory. */
 struct hca_sq_ring {
@@ -29,8 +31,24 @@ struct hca_rq_ring {
 	uint8_t slot_shift;
 	uint8_t max_sge;
 	bool signature;        /* entries start with a signature segment */
+	bool cyclic;           /* a shared queue whose entries are taken one after the other */
 	volatile uint32_t *db; /* producer index, big-endian */
 };
+
+/* What was rung in a doorbell page (uar.h). */
+enum hca_rung_what {
+	HCA_RUNG_CQ, /* an event is asked for; `word` as it stands in a doorbell record */
+	HCA_RUNG_EQ, /* `word` is the consumer index */
+};
+
+struct hca_rung {
+	enum hca_rung_what what;
+	uint32_t number;
+	uint32_t word;
+	bool arm;
+};
+
+#define HCA_RUNG_MAX 3
 
 struct hca_format {
 	/*
@@ -51,6 +69,14 @@ struct hca_format {
 	void (*cqe_write)(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
 	/* Consumer index of the completion queue as its doorbell record has it, modulo 2^24. */
 	uint32_t (*cq_consumer)(const struct hca_cq *cq);
+	/* Writes the event into the ring at free-running index `pi`, owner bit last. */
+	void (*eqe_write)(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe);
+	/*
+	 * Doorbell pages: whether any register holds something, and what; taking empties them.
+	 * NULL: programs need not ring, so that the rings themselves have to be watched.
+	 */
+	bool (*uar_rung)(const uint8_t *page);
+	int (*uar_take)(uint8_t *page, struct hca_rung *out);
 };
 
 #endif

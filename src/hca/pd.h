@@ -46,6 +46,8 @@ struct hca_pd {
 
 VB_API int hca_pd_create(struct hca_ctx *ctx, struct hca_pd **out);
 VB_API int hca_pd_destroy(struct hca_pd *pd); /* -EBUSY while something uses it */
+/* By number, with a use taken (hca_pd_put); NULL when the adapter has no such domain. */
+VB_API struct hca_pd *hca_pd_hold(const struct hca_adapter *adapter, uint32_t pdn);
 
 static inline void hca_pd_get(struct hca_pd *pd)
 {

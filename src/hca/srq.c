@@ -62,14 +62,16 @@ drop:
 
 int hca_srq_destroy(struct hca_srq *srq)
 {
-	unsigned int users = atomic_load(&srq->users);
+	unsigned int users;
 
+	pthread_mutex_lock(&srq_lock);
+	users = atomic_load(&srq->users);
+	if (!users)
+		hca_table_set(&table, srq->srqn, NULL);
+	pthread_mutex_unlock(&srq_lock);
 	if (users)
 		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
 			       users);
-	pthread_mutex_lock(&srq_lock);
-	hca_table_set(&table, srq->srqn, NULL);
-	pthread_mutex_unlock(&srq_lock);
 	hca_guard_wait();
 	pthread_mutex_lock(&srq_lock);
 	hca_number_put(&numbers, srq->srqn);
@@ -81,6 +83,20 @@ int hca_srq_destroy(struct hca_srq *srq)
 	hca_pd_put(srq->pd);
 	free(srq);
 	return 0;
+}
+
+struct hca_srq *hca_srq_hold(const struct hca_adapter *adapter, uint32_t srqn)
+{
+	struct hca_srq *srq;
+
+	pthread_mutex_lock(&srq_lock);
+	srq = hca_table_find(&table, srqn);
+	if (srq && srq->pd->ctx->adapter != adapter)
+		srq = NULL;
+	if (srq)
+		atomic_fetch_add(&srq->users, 1);
+	pthread_mutex_unlock(&srq_lock);
+	return srq;
 }
 
 struct hca_srq *hca_srq_find(uint32_t srqn)

@@ -48,6 +48,12 @@ struct hca_srq_init {
 
 VB_API int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out);
 VB_API int hca_srq_destroy(struct hca_srq *srq); /* -EBUSY while a QP uses it */
+/* By number, with a use taken; NULL when the adapter has no such queue. */
+VB_API struct hca_srq *hca_srq_hold(const struct hca_adapter *adapter, uint32_t srqn);
+static inline void hca_srq_put(struct hca_srq *srq)
+{
+	atomic_fetch_sub(&srq->users, 1);
+}
 /* Arms the limit event: it comes when fewer entries than this are posted. 0 disarms. */
 VB_API void hca_srq_set_limit(struct hca_srq *srq, uint32_t limit);
 VB_API uint32_t hca_srq_limit(struct hca_srq *srq);

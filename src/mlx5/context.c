@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "hca/uar.h"
 #include "mlx5/av.h"
+#include "mlx5/format.h"
 #include "mlx5/mlx5.h"
 
 /* The environment may want huge pages for a kind of ring. */
@@ -30,15 +31,16 @@ int mlx5_context_init(struct vb_context *vb)
 {
 	struct ibv_context_ops *ops = &vb->verbs.context.ops;
 	struct mlx5_context *ctx = calloc(1, sizeof(*ctx));
+	int err;
 
 	if (!ctx)
 		return -ENOMEM;
-	ctx->uar = mmap(NULL, MLX5_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	if (ctx->uar == MAP_FAILED) {
+	err = hca_uar_create(&mlx5_format, &ctx->bells);
+	if (err) {
 		free(ctx);
-		return -ENOMEM;
+		return err;
 	}
+	ctx->uar = ctx->bells->page;
 	ctx->vb = vb;
 	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
 	mlx5_table_init(&ctx->table);
@@ -62,7 +64,7 @@ void mlx5_context_fini(struct vb_context *vb)
 
 	verbena_memory_fini(&ctx->memory);
 	mlx5_table_fini(&ctx->table);
-	munmap(ctx->uar, MLX5_PAGE_SIZE);
+	hca_uar_destroy(ctx->bells);
 	free(ctx);
 }
 

@@ -392,6 +392,8 @@ uint32_t mlx5_srq_next(const struct hca_rq_ring *rq, uint32_t index)
 {
 	const struct mlx5_wqe_srq_next_seg *link;
 
+	if (rq->cyclic)
+		return (index + 1) & (rq->size - 1);
 	link = (const void *)((const uint8_t *)rq->buf +
 			      ((size_t)(index & (rq->size - 1)) << rq->slot_shift));
 	return be16toh(__atomic_load_n(&link->next_wqe_index, __ATOMIC_RELAXED)) & (rq->size - 1);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "hca/bell.h"
+#include "hca/uar.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
@@ -112,6 +113,8 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	int err = type & MLX5DV_OBJ_QP ? hca_bell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
 	struct mlx5_cq *cq;
 
+	if (!err && type & MLX5DV_OBJ_QP)
+		hca_uar_watch(to_mqp(obj->qp.in)->ctx->bells);
 	if (err || !(type & MLX5DV_OBJ_CQ))
 		return err;
 	cq = to_mcq(obj->cq.in);
@@ -119,6 +122,7 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	if (!cq->raw && !cq->db[1])
 		mlx5_record_store(&cq->db[1], 3u << 28 | 0xffffff);
 	fabric_unlock(&cq->lock);
+	hca_uar_watch(cq->ctx->bells);
 	return hca_bell_watch_cq(cq->vb.hca);
 }
 

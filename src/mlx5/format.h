@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mlx5 ring format as the adapter uses it (hca/format.h), in three files: decode.c reads work
- * queues, cqe.c writes completions, format.c puts them into a table.
+ * The mlx5 ring format as the adapter uses it (hca/format.h), in four files: decode.c reads work
+ * queues, cqe.c and eqe.c write completions and events, format.c puts them into a table.
  *
  * Receive rings of shared queues have hca_rq_ring.signature set: their entries start with a link
  * segment, which has the size of a signature and is skipped like one.
@@ -22,6 +22,7 @@ enum mlx5_vendor {
 void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out);
 void mlx5_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out);
 uint32_t mlx5_srq_next(const struct hca_rq_ring *rq, uint32_t index);
+void mlx5_eqe_write(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe);
 void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
 
 /* Both ways between statuses and what error entries carry. */

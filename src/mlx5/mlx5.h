@@ -28,7 +28,9 @@
 struct mlx5_context {
 	struct vb_context *vb;
 	bool ethernet;
-	uint8_t *uar;
+	uint8_t *uar; /* the page of `bells` */
+	struct hca_uar *bells;
+	struct devx *devx; /* devx.h; NULL until the context is opened for it */
 	struct mlx5_table table;
 	struct vb_memory memory;
 };

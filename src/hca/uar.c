@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbell pages. All lists here are guarded by the lock of bell.c, under which pages are looked
+ * at, put to sleep and woken.
+ *
+ * Asleep means write protected through userfaultfd. A store then waits in the kernel until the
+ * service thread has read of it and lifted the protection, so none is missed; what was stored
+ * before the protection took hold is found by the look that follows it. Where userfaultfd is not
+ * to be had, pages never sleep, and bell.c looks ever more rarely instead.
+ */
+#include "hca/uar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fabric/service.h"
+#include "hca/bell.h"
+#include "hca/cq_priv.h"
+
+/* Newer than the headers of some distributions. */
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+
+static struct hca_uar *pages;
+static struct hca_eq **eqs;
+static size_t eq_count, eq_room;
+static int uffd = -1;
+static bool asked; /* there is no use in asking for a descriptor again */
+
+/* ---- write protection ---- */
+
+static void touched(void *arg, uint32_t events)
+{
+	struct uffd_msg msg;
+
+	(void)arg;
+	(void)events;
+	while (read(uffd, &msg, sizeof(msg)) == (ssize_t)sizeof(msg))
+		;
+	bell_wake();
+}
+
+static void open_guard(void)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
+
+	if (asked)
+		return;
+	asked = true;
+	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	if (uffd < 0)
+		return;
+	if (ioctl(uffd, UFFDIO_API, &api) || fabric_service_add_fd(uffd, EPOLLIN, touched, NULL)) {
+		close(uffd);
+		uffd = -1;
+	}
+}
+
+static void guard(struct hca_uar *uar)
+{
+	struct uffdio_register reg = {
+		.range = { .start = (uintptr_t)uar->page, .len = HCA_UAR_SIZE },
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+
+	if (uffd >= 0 && !ioctl(uffd, UFFDIO_REGISTER, &reg))
+		uar->guarded = true;
+}
+
+static bool protect(struct hca_uar *uar, bool on)
+{
+	struct uffdio_writeprotect wp = {
+		.range = { .start = (uintptr_t)uar->page, .len = HCA_UAR_SIZE },
+		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+	};
+	int err;
+
+	do
+		err = ioctl(uffd, UFFDIO_WRITEPROTECT, &wp);
+	while (err && errno == EAGAIN);
+	return !err;
+}
+
+static void wake(struct hca_uar *uar)
+{
+	struct uffdio_range range = { .start = (uintptr_t)uar->page, .len = HCA_UAR_SIZE };
+
+	if (!uar->asleep)
+		return;
+	/* Should it fail, nobody may stay behind in the kernel: then the page has no guard any more. */
+	if (!protect(uar, false)) {
+		ioctl(uffd, UFFDIO_UNREGISTER, &range);
+		uar->guarded = false;
+	}
+	uar->asleep = false;
+}
+
+void uar_wake(void)
+{
+	for (struct hca_uar *u = pages; u; u = u->next)
+		wake(u);
+}
+
+bool uar_sleep(void)
+{
+	bool fine = pages;
+
+	for (struct hca_uar *u = pages; u && fine; u = u->next) {
+		if (!u->asleep && (!u->guarded || !protect(u, true)))
+			fine = false;
+		else
+			u->asleep = true;
+	}
+	/* [U1] what was stored before the protection is seen by the loads after it */
+	for (struct hca_uar *u = pages; u && fine; u = u->next)
+		fine = !u->format->uar_rung(u->page);
+	if (!fine)
+		uar_wake();
+	return fine;
+}
+
+/* ---- registers ---- */
+
+static void ring_eq(const struct hca_rung *rung, uint32_t page)
+{
+	for (size_t i = 0; i < eq_count; i++)
+		if (eqs[i]->eqn == rung->number && eqs[i]->page == page)
+			hca_eq_update(eqs[i], rung->word, rung->arm);
+}
+
+/* Nothing can have been rung on a page that sleeps, and we could not empty its registers. */
+bool uar_look(void)
+{
+	struct hca_rung rung[HCA_RUNG_MAX];
+	bool found = false;
+
+	for (struct hca_uar *u = pages; u; u = u->next) {
+		int n = u->asleep || !u->format->uar_rung(u->page)
+				? 0
+				: u->format->uar_take(u->page, rung);
+
+		for (int i = 0; i < n; i++) {
+			if (rung[i].what == HCA_RUNG_EQ)
+				ring_eq(&rung[i], u->id);
+			else
+				bell_ring_cq(rung[i].number, rung[i].word);
+			found = true;
+		}
+	}
+	return found;
+}
+
+bool uar_any(void)
+{
+	return pages;
+}
+
+int uar_watch_eq(struct hca_eq *eq)
+{
+	int err = 0;
+
+	bell_lock();
+	if (eq_count == eq_room) {
+		size_t room = eq_room ? 2 * eq_room : 8;
+		struct hca_eq **more = realloc(eqs, room * sizeof(struct hca_eq *));
+
+		if (more) {
+			eqs = more;
+			eq_room = room;
+		} else {
+			err = -ENOMEM;
+		}
+	}
+	if (!err)
+		eqs[eq_count++] = eq;
+	bell_unlock();
+	return err;
+}
+
+void uar_forget_eq(struct hca_eq *eq)
+{
+	bell_lock();
+	for (size_t i = 0; i < eq_count; i++)
+		if (eqs[i] == eq) {
+			eqs[i] = eqs[--eq_count];
+			break;
+		}
+	bell_unlock();
+}
+
+/* ---- life ---- */
+
+int hca_uar_create(const struct hca_format *format, struct hca_uar **out)
+{
+	static uint32_t last;
+	struct hca_uar *uar = calloc(1, sizeof(*uar));
+
+	if (!uar)
+		return -ENOMEM;
+	uar->page = mmap(NULL, HCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	if (uar->page == MAP_FAILED) {
+		free(uar);
+		return -ENOMEM;
+	}
+	/* A page that is not there cannot be protected. */
+	*(volatile uint64_t *)uar->page = 0;
+	uar->format = format;
+	bell_lock();
+	/* 24 bits, and 0 is none. A number comes again after 16 million others. */
+	last = last >= 0xffffff ? 1 : last + 1;
+	uar->id = last;
+	bell_unlock();
+	*out = uar;
+	return 0;
+}
+
+void hca_uar_watch(struct hca_uar *uar)
+{
+	bell_lock();
+	if (!uar->watched) {
+		open_guard();
+		guard(uar);
+		uar->watched = true;
+		uar->next = pages;
+		pages = uar;
+	}
+	bell_unlock();
+	bell_wake();
+}
+
+void hca_uar_destroy(struct hca_uar *uar)
+{
+	bell_lock();
+	for (struct hca_uar **at = &pages; *at; at = &(*at)->next)
+		if (*at == uar) {
+			*at = uar->next;
+			break;
+		}
+	wake(uar);
+	bell_unlock();
+	munmap(uar->page, HCA_UAR_SIZE);
+	free(uar);
+}
+
+/* The child's pages are copies without a guard, and nobody in it looks at the parent's objects. */
+void uar_forked(void)
+{
+	for (struct hca_uar *u = pages; u; u = u->next)
+		u->watched = u->asleep = u->guarded = false;
+	pages = NULL;
+	eq_count = 0;
+	if (uffd >= 0)
+		close(uffd);
+	uffd = -1;
+	asked = false;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes event entries. The adapter calls this with the event queue's lock held; a program may look
+ * at the entry at any time, and takes it when the owner bit is that of its lap, so the word with
+ * the owner goes in last.
+ */
+#include <endian.h>
+
+#include "hca/eq.h"
+#include "mlx5/format.h"
+#include "mlx5/ifc.h"
+
+#define ENTRY_WORDS 16
+#define DATA_WORD   (ifc_byte(eqe, data) / 4)
+
+/* All 64 bytes of an entry together have the bitwise sum 0xff. */
+static uint8_t signature(const uint32_t *words, uint8_t owner)
+{
+	uint32_t sum = owner;
+
+	for (int i = 0; i < ENTRY_WORDS - 1; i++)
+		sum ^= words[i];
+	sum ^= sum >> 16;
+	return ~(sum ^ sum >> 8);
+}
+
+void mlx5_eqe_write(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe)
+{
+	uint32_t *entry = (uint32_t *)eq->buf + (size_t)(pi & (eq->size - 1)) * ENTRY_WORDS;
+	uint32_t image[ENTRY_WORDS] = { 0 };
+	uint8_t owner = !!(pi & eq->size);
+
+	image[0] = htobe32((uint32_t)eqe->type << 16 | eqe->sub_type);
+	for (int i = 0; i < 7; i++)
+		image[DATA_WORD + i] = htobe32(eqe->data[i]);
+	image[ENTRY_WORDS - 1] = htobe32((uint32_t)signature(image, owner) << 8 | owner);
+	for (int i = 0; i < ENTRY_WORDS - 1; i++)
+		__atomic_store_n(&entry[i], image[i], __ATOMIC_RELAXED);
+	/* [M6] pairs with the program's look at the owner: the entry before its owner */
+	__atomic_store_n(&entry[ENTRY_WORDS - 1], image[ENTRY_WORDS - 1], __ATOMIC_RELEASE);
+}
