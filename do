@@ -107,7 +107,7 @@ cmd_test() {
 		((!${#failed[@]})) || die "tests failed"
 		return
 	fi
-	# Labels: `long` sweeps run on demand, `plain-only` ones do not run our code.
+	# Labels: `long` sweeps run on demand, `plain-only` ones gain nothing from a sanitizer.
 	local skip=long skip_sanitized='long|plain-only'
 	[[ $filter == all ]] && skip=none skip_sanitized=plain-only
 	run_ctest build -LE "$skip"

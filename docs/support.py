@@ -4,8 +4,9 @@
 
 The state is read from what decides it: version scripts, stub tables, the table of missing
 operations in src/verbs/ops.c and what the drivers put over it, and the bodies of inline calls.
-Reasons and restrictions are in support-notes.txt, written by hand. Without --write it only compares
-the committed file and fails when that is out of date."""
+Reasons and restrictions are in support-notes.txt, the capabilities that adapters lack in
+capabilities.txt, both written by hand. Without --write it only compares the committed file and
+fails when that is out of date."""
 import collections
 import difflib
 import fnmatch
@@ -19,6 +20,7 @@ import common  # noqa: E402
 
 PAGE = HERE / "support.md"
 NOTES = HERE / "support-notes.txt"
+CAPABILITIES = HERE / "capabilities.txt"
 MODELS = {"libmlx5.so.1": {"mlx5"}, "libmlx4.so.1": {"mlx4"}}
 BOTH = {"mlx5", "mlx4"}
 ANSWERS = {
@@ -55,6 +57,13 @@ test `docs.support` fails when it is out of date.
 A node in the second column is where the dynamic linker finds the call; *inline* calls live in the
 headers and work as far as what they call does.
 """
+MISSING = """
+## Capabilities that are not offered
+
+An adapter that lacks one says so where programs ask for its attributes, and refuses what needs it.
+
+| capability | not on | why |
+|---|---|---|"""
 TAIL = """
 ## For the dynamic linker only
 
@@ -89,6 +98,19 @@ def read_notes():
             fail(f"{NOTES.name}:{number}: want `call | partly, after CALL, or nothing | text`")
         notes.append(tuple(parts))
     return notes
+
+
+def read_capabilities():
+    """The rows of the table of what is not offered."""
+    rows = []
+    for number, line in enumerate(CAPABILITIES.read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) != 3 or not all(parts) or not set(parts[1].split()) <= BOTH:
+            fail(f"{CAPABILITIES.name}:{number}: want `name | models | why`")
+        rows.append(f"| {parts[0]} | {', '.join(parts[1].split())} | {parts[2]} |")
+    return rows
 
 
 class Operations:
@@ -255,7 +277,8 @@ def page(calls, notes):
     hidden = sum(len(names) for node, names in common.version_script("libibverbs.so.1")
                  if node == "IBVERBS_PRIVATE_34")
     old = sum(1 for soname in common.LIBRARIES for _, _, node in common.stub_tables(soname) if node)
-    tail = TAIL.format(hidden=hidden, old=old).splitlines()
+    tail = MISSING.splitlines() + read_capabilities()
+    tail += TAIL.format(hidden=hidden, old=old).splitlines()
     head = INTRO.splitlines() + ["", "| library | calls | work | in part | not yet |",
                                  "|---|---|---|---|---|", *summary]
     return "\n".join(head + sections + tail) + "\n"

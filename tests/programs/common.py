@@ -14,6 +14,8 @@ import tempfile
 import time
 
 SKIPPED = 77
+# pyverbs is built for Debian's own interpreter, whatever else comes first in PATH.
+PYTHON = "/usr/bin/python3"
 DOCUMENTS = pathlib.Path("/usr/share/doc/rdma-core/tests")
 
 

@@ -8,10 +8,7 @@ import subprocess
 import sys
 
 import common
-from common import run, want
-
-# pyverbs is built for Debian's own interpreter, whatever else comes first in PATH.
-PYTHON = "/usr/bin/python3"
+from common import PYTHON, run, want
 
 
 def ibv_devices(build):

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""pyverbs_suite.py BUILD ADAPTER: Debian's own tests of pyverbs, unmodified.
+
+None may fail, and one that is left out has to say why: pyverbs-skips.txt lists the reasons that
+count, each with the line of docs/support.md that admits to it, or with what the machine lacks."""
+import pathlib
+import re
+
+import common
+from common import PYTHON
+from pair import Program, arguments
+
+SKIPS = pathlib.Path(__file__).with_name("pyverbs-skips.txt")
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "support.md"
+MODULES = {f"test_{name}" for name in (
+    "addr", "pd", "mr", "cq", "cqex", "cq_events", "qp", "qpex", "atomic", "odp", "parent_domain",
+    "relaxed_ordering", "shared_pd", "fork", "tag_matching")}
+LEAST = 132  # as many are there in Debian 12
+SECONDS = 600
+
+
+def allowed_skips(adapter):
+    """Patterns for this model; a capability has to be in the table of those that we lack."""
+    model = adapter.split("_")[0]
+    table = PAGE.read_text().partition("## Capabilities that are not offered")[2]
+    allowed = []
+    for number, line in enumerate(SKIPS.read_text().splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) != 3:
+            common.fail(f"{SKIPS.name}:{number}: want `models | reason | why`")
+        models, pattern, why = parts
+        kind, _, what = why.partition(": ")
+        if model not in models.split():
+            continue
+        if kind == "capability":
+            row = re.search(rf"^\| {re.escape(what)} \| ([^|]*) \| [^|]+ \|$", table, re.M)
+            if not row or model not in row[1]:
+                common.fail(f"{SKIPS.name}:{number}: docs/support.md does not say of {model} that "
+                            f"{what} is not offered")
+        elif kind != "machine" or not what:
+            common.fail(f"{SKIPS.name}:{number}: why is neither `capability: …` nor `machine: …`")
+        allowed.append(pattern)
+    return allowed
+
+
+def run_tests(build, adapter):
+    with common.temporary_folder() as folder:
+        tests = common.pyverbs_tests(folder)
+        for path in tests.glob("test_*.py"):
+            if path.stem not in MODULES:
+                path.unlink()
+        program = Program(build, PYTHON, "tests/run_tests.py", "--dev", adapter, "-v", cwd=folder)
+        ended = program.ended(SECONDS)
+        program.close()
+    print(program.text())
+    if not ended:
+        common.fail(f"not over within {SECONDS} s")
+    common.complain_of_sanitizers(program.text())
+    return program.process.returncode, program.text()
+
+
+def main():
+    build, adapter, _ = arguments()
+    allowed = allowed_skips(adapter)
+    status, text = run_tests(build, adapter)
+    ran = re.search(r"^Ran (\d+) tests", text, re.M)
+    if status or not ran or not re.search(r"^OK\b", text, re.M):
+        common.fail(f"the suite ended with {status} on {adapter}")
+    missing = MODULES - set(re.findall(r"\(tests\.(test_\w+)\.", text))
+    if missing or int(ran[1]) < LEAST:
+        common.fail(f"only {ran[1]} tests ran; nothing of {sorted(missing)}")
+    reasons = re.findall(r"skipped ['\"](.*)['\"]$", text, re.M)
+    told = re.search(r"^OK \(skipped=(\d+)\)", text, re.M)
+    if len(reasons) != (int(told[1]) if told else 0):
+        common.fail(f"{len(reasons)} reasons for skips were found, but the suite counts otherwise")
+    unknown = {r for r in reasons if not any(re.fullmatch(p, r) for p in allowed)}
+    if unknown:
+        common.fail(f"{SKIPS.name} does not allow {adapter} to skip for {sorted(unknown)}")
+    print(f"{ran[1]} tests on {adapter}: as expected")
+
+
+if __name__ == "__main__":
+    main()
