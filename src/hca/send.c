@@ -171,6 +171,15 @@ static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packet
 	return 0;
 }
 
+/* From the first packet that may get lost on. */
+static void start_timer(struct qp *qp)
+{
+	if (!qp->req.timeout_at && qp->attr.timeout) {
+		qp->req.progress = false;
+		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
+	}
+}
+
 static void leave_request(struct qp *qp, const struct hca_send *s)
 {
 	struct requester *r = &qp->req;
@@ -186,10 +195,7 @@ static void leave_request(struct qp *qp, const struct hca_send *s)
 		requester_complete(qp, &slot, HCA_SUCCESS, 0);
 		return;
 	}
-	if (!r->timeout_at && qp->attr.timeout) {
-		r->progress = false;
-		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
-	}
+	start_timer(qp);
 }
 
 static void fill_packet(const struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
@@ -354,8 +360,10 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	} else {
 		err = send_pieces(qp, s, &pkt, &list);
 	}
-	if (err == -EBUSY)
+	if (err == -EBUSY) {
+		start_timer(qp); /* what would open the window may be lost */
 		return RUN_WAIT;
+	}
 	if (err == -EAGAIN) {
 		/* A request of one packet that found no room has not begun. */
 		if (whole || is_read(s->op))

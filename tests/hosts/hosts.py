@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""hosts.py BUILD TEST: several hosts, as network namespaces on a bridge, speak RoCEv2 to each other.
+
+Everything happens in a network and a mount namespace of this script's own, so nothing is left behind.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIPPED = 77
+BUILD = pathlib.Path(sys.argv[1])
+MESH = BUILD / "tests" / "hosts-mesh"
+VERBENA = BUILD / "bin" / "verbena"
+
+
+def fail(text):
+    print(f"FAILED: {text}")
+    sys.exit(1)
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}")
+    sys.exit(SKIPPED)
+
+
+def enter_namespaces():
+    """Starts this script again in namespaces of its own; returns inside."""
+    if os.environ.get("VERBENA_TEST_HOSTS"):
+        return
+    probe = "mount -t tmpfs none /run && mkdir /run/netns && ip netns add probe && " \
+            "ip link add near type veth peer name far netns probe && ip link add wires type bridge"
+    for way in (["--net", "--mount"], ["--map-root-user", "--net", "--mount"]):
+        if subprocess.run(["unshare", *way, "sh", "-c", probe], capture_output=True).returncode == 0:
+            os.environ["VERBENA_TEST_HOSTS"] = "1"
+            os.execvp("unshare", ["unshare", *way, "sh", "-c", "mount -t tmpfs none /run && mkdir /run/netns && "
+                                  "exec \"$0\" \"$@\"", sys.executable, *sys.argv])
+    skip("network namespaces, a bridge in one or veth pairs between them are not allowed here")
+
+
+def ip(*argv):
+    done = subprocess.run(["ip", *argv], capture_output=True, text=True)
+    if done.returncode:
+        fail(f"ip {' '.join(argv)}: {done.stderr.strip()}")
+
+
+def inside(host, *argv):
+    return ["nsenter", f"--net=/run/netns/h{host}", *map(str, argv)]
+
+
+def sysctl(host, **values):
+    for name, value in values.items():
+        path = "/proc/sys/net/" + name.replace("__", "/")
+        subprocess.run(inside(host, "sh", "-c", f"echo {value} > {path}"), check=True)
+
+
+def address(host, version=4, net=0):
+    return f"10.88.{net}.{host}" if version == 4 else f"fd88:{net}::{host}"
+
+
+def make_hosts(count, mtu=1500):
+    """Hosts 1 to count on one bridge, each with an IPv4 and an IPv6 address on eth0."""
+    ip("link", "add", "bridge", "type", "bridge")
+    ip("link", "set", "bridge", "mtu", str(mtu), "up")
+    for h in range(1, count + 1):
+        ip("netns", "add", f"h{h}")
+        sysctl(h, ipv6__conf__all__accept_dad=0, ipv6__conf__default__accept_dad=0)
+        ip("link", "add", f"port{h}", "mtu", str(mtu), "type", "veth", "peer", "name", "eth0", "mtu", str(mtu),
+           "netns", f"h{h}")
+        ip("link", "set", f"port{h}", "master", "bridge", "up")
+        ip("-n", f"h{h}", "link", "set", "lo", "up")
+        ip("-n", f"h{h}", "link", "set", "eth0", "up")
+        ip("-n", f"h{h}", "addr", "add", address(h) + "/24", "dev", "eth0")
+        ip("-n", f"h{h}", "-6", "addr", "add", address(h, 6) + "/64", "dev", "eth0", "nodad")
+
+
+def environment(**more):
+    return dict(os.environ, VERBENA_ADAPTERS="", VERBENA_CONFIG="", VERBENA_EXPLAIN="1",
+                **{k: str(v) for k, v in more.items()})
+
+
+class Mesh:
+    """The processes of hosts.c, some on each host."""
+
+    def __init__(self, addresses, *options, **env):
+        self.folder = tempfile.mkdtemp(prefix="verbena-mesh-")
+        self.logs = [open(f"{self.folder}/log.{i}", "w+") for i in range(len(addresses))]
+        self.hosts = [h for h, _ in addresses]
+        self.processes = [
+            subprocess.Popen(inside(h, MESH, "-f", self.folder, "-i", i, "-t", len(addresses), "-a", a, *options),
+                             stdout=self.logs[i], stderr=subprocess.STDOUT, env=environment(**env))
+            for i, (h, a) in enumerate(addresses)]
+
+    def text(self, i):
+        return pathlib.Path(f"{self.folder}/log.{i}").read_text()
+
+    def wait_for_round(self, n, seconds=60):
+        end = time.monotonic() + seconds
+        while not all(re.search(rf"^round {n}$", self.text(i), re.M) for i in range(len(self.processes))):
+            if time.monotonic() > end or any(p.poll() for p in self.processes):
+                self.show()
+                fail(f"round {n} was not reached")
+            time.sleep(0.05)
+
+    def show(self):
+        for i, p in enumerate(self.processes):
+            text = "\n    ".join([l for l in self.text(i).splitlines() if not re.fullmatch(r"round \d+", l)][-5:])
+            print(f"  process {i} on host {self.hosts[i]} ended with {p.poll()}:\n    {text}")
+
+    def end(self, seconds=90):
+        """Exit statuses, once all have ended."""
+        until = time.monotonic() + seconds
+        for p in self.processes:
+            try:
+                p.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self.show()
+                self.kill()
+                fail(f"process {self.processes.index(p)} does not end")
+        return [p.returncode for p in self.processes]
+
+    def kill(self, host=None):
+        for p, h in zip(self.processes, self.hosts):
+            if host in (None, h):
+                p.kill()
+                p.wait()
+
+    def close(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def mesh(addresses, *options, **env):
+    """All processes end well."""
+    m = Mesh(addresses, *options, **env)
+    if any(m.end()):
+        m.show()
+        fail("not every process ended well")
+    m.close()
+
+
+def spread(hosts, processes, version=4):
+    return [(h, address(h, version)) for h in range(1, hosts + 1) for _ in range(processes)]
+
+
+# ---- tests ----
+
+def two(build):
+    """Two hosts, two processes each: polling and sleeping ones, both IP versions, both MTUs."""
+    make_hosts(2, mtu=9000)
+    mesh(spread(2, 2), "-r", 20, "-b", 50000, "-m", 4096)
+    mesh(spread(2, 2, 6), "-r", 20, "-b", 50001, "-m", 1024, "-e")
+
+
+def three(build):
+    """Three hosts, three processes each; IPv6 and IPv4 at once."""
+    make_hosts(3)
+    mesh([(h, address(h, 4)) for h in (1, 2, 3) for _ in range(3)], "-r", 8, "-e")
+
+
+def eight(build):
+    make_hosts(8)
+    mesh(spread(8, 2), "-r", 5, "-b", 6000, "-e")
+
+
+def vlan(build):
+    """VLAN interfaces have GIDs of their own, and traffic goes by the one that was chosen."""
+    make_hosts(2)
+    if subprocess.run(["ip", "link", "add", "link", "bridge", "name", "probe", "type", "vlan", "id", "7"],
+                      capture_output=True).returncode:
+        skip("this kernel has no VLAN interfaces (module 8021q)")
+    for h in (1, 2):
+        ip("-n", f"h{h}", "link", "add", "link", "eth0", "name", "eth0.7", "type", "vlan", "id", "7")
+        ip("-n", f"h{h}", "link", "set", "eth0.7", "up")
+        ip("-n", f"h{h}", "addr", "add", address(h, 4, 7) + "/24", "dev", "eth0.7")
+        ip("-n", f"h{h}", "-6", "addr", "add", address(h, 6, 7) + "/64", "dev", "eth0.7", "nodad")
+        ip("-n", f"h{h}", "addr", "add", address(h, 4, 9) + "/24", "dev", "eth0")
+
+    def packets():
+        text = subprocess.run(["ip", "-n", "h1", "-s", "link", "show", "eth0.7"], capture_output=True,
+                              text=True).stdout
+        return int(re.search(r"TX:.*\n\s*\d+\s+(\d+)", text)[1])
+
+    before = packets()
+    mesh([(h, address(h, 4, 9)) for h in (1, 2)], "-r", 5)
+    if packets() > before + 20:
+        fail("traffic of the untagged address went over the VLAN")
+    for version in (4, 6):
+        before = packets()
+        mesh([(h, address(h, version, 7)) for h in (1, 2)], "-r", 5)
+        if packets() < before + 50:
+            fail(f"traffic of the VLAN's IPv{version} address did not go over it")
+
+
+def vanish(build):
+    """A host goes away for a while that retries cover, and nothing is lost; then for longer: every
+    connection with it ends in the documented error, and the next ones work."""
+    make_hosts(3)
+    m = Mesh(spread(3, 1), "-r", 3000, "-e")
+    m.wait_for_round(3)
+    ip("link", "set", "port2", "down")
+    time.sleep(1)   # how long it is away, not a synchronisation
+    ip("link", "set", "port2", "up")
+    rounds = max(int(re.findall(r"^round (\d+)$", m.text(i), re.M)[-1]) for i in range(3))
+    m.wait_for_round(rounds + 10)
+    m.kill()
+    m.close()
+
+    m = Mesh(spread(3, 1), "-r", 1000000, "-T", 14, "-e")
+    m.wait_for_round(3)
+    ip("link", "set", "port2", "down")
+    if m.end() != [3, 3, 3] or not re.search(r"status 12 .* peer 1", m.text(0)):
+        m.show()
+        fail("those who lost host 2 were not told so")
+    m.close()
+    ip("link", "set", "port2", "up")
+    mesh(spread(3, 1), "-r", 5, "-e")
+
+
+def killed(build):
+    """A process that dies takes nobody else's traffic with it; those that come after it work."""
+    make_hosts(2)
+    m = Mesh(spread(2, 2), "-r", 1000000, "-T", 14, "-e")
+    m.wait_for_round(2)
+    m.processes[3].kill()
+    if m.end()[:3] != [3, 3, 3]:
+        m.show()
+        fail("those who lost process 3 were not told so")
+    m.close()
+    mesh(spread(2, 2), "-r", 5, "-e")
+
+
+def pair(name, *argv, address="10.88.0.1", gid="-x"):
+    """One program as server on host 1 and client on host 2."""
+    port = str(18000 + os.getpid() % 1000)
+    command = [VERBENA, "run", "--", name, "-d", "mlx5_0", "-p", port, *argv]
+    with tempfile.TemporaryFile("w+") as log:
+        server = subprocess.Popen(inside(1, *command), stdout=log, stderr=subprocess.STDOUT, env=environment())
+        try:
+            for _ in range(600):
+                listening = subprocess.run(inside(1, "ss", "-Hltn", f"sport = :{port}"), capture_output=True)
+                if listening.stdout:
+                    break
+                if server.poll() is not None:
+                    break
+                time.sleep(0.05)
+            client = subprocess.run(inside(2, *command, address), capture_output=True, text=True, timeout=90,
+                                    env=environment())
+            status = server.wait(30) if not client.returncode else server.poll()
+        finally:
+            server.kill()
+        log.seek(0)
+        if client.returncode or status:
+            print(log.read(), client.stdout, client.stderr)
+            fail(f"{name} {' '.join(argv)}: client {client.returncode}, server {status}")
+        return client.stdout
+
+
+def pingpong(build):
+    make_hosts(2)
+    for kind in ("rc", "uc", "ud", "srq"):
+        for gid in ("3", "5"):
+            size = "1000" if kind == "ud" else "5000"
+            pair(f"ibv_{kind}_pingpong", "-c", "-n", "100", "-s", size, "-g", gid)
+
+
+def perftest(build):
+    make_hosts(2, mtu=9000)
+    short = ["-n", "100", "-F", "-x", "3"]
+    for op in ("send", "write", "read", "atomic"):
+        for kind in ("lat", "bw"):
+            pair(f"ib_{op}_{kind}", *short)
+    for name in ("ib_send_lat", "ib_send_bw", "ib_write_lat", "ib_write_bw"):
+        pair(name, "-c", "UC", *short)
+    for name in ("ib_send_lat", "ib_send_bw"):
+        pair(name, "-c", "UD", "-s", "1024", *short)
+    pair("ib_write_bw", "-n", "100", "-F", "-x", "5", "-q", "4")
+
+
+def main():
+    enter_namespaces()
+    globals()[sys.argv[2]](BUILD)
+    print("all right")
+
+
+main()
