@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 packages_build=(cmake ninja-build gcc libc6-dev pkg-config libisal-dev)
 packages_test=(clang libclang-rt-14-dev libcmocka-dev python3 dwarves binutils iproute2 procps strace tshark
 	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
-	libfabric-bin python3-pyverbs qperf fio)
+	libfabric-bin python3-pyverbs qperf fio
+	qemu-system-x86 busybox-static kmod cpio xz-utils tcpdump)
 packages_lint=(clang-format clang-tidy cppcheck)
 packages_doc=(pandoc)
 
@@ -22,7 +23,8 @@ usage() {
 	  setup              install the Debian packages that are missing (apt-get; sudo when not root)
 	  build [KIND]       build into build/; KIND is --asan, --ubsan, --tsan or --release
 	  test [FILTER]      set up, build (plain, ASan, UBSan, TSan) and run the tests;
-	                     FILTER: a ctest pattern (plain build only), or 'all' for the long sweeps too
+	                     FILTER: a ctest pattern (plain build only; 'interop': against the kernel's
+	                     rxe in a guest), or 'all' for the long sweeps too
 	  demo               set up, build, and show both adapters through Debian's ibv_devinfo
 	  bench              measure, as ratios within one run
 	  install --prefix P install below P
