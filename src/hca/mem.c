@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/mem.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "fabric/share.h"
+
+#define MOVE_TRIES 16u
 
 static uint32_t seg_kind(const struct hca_mr_entry *e)
 {
@@ -55,16 +61,32 @@ void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, st
 	};
 }
 
+/*
+ * Memory that is being moved while the kernel copies looks missing to it (share.h). When the page is
+ * our own, asking whether it is there waits for the move.
+ */
+static bool is_moving(const struct hca_seg *seg, uint64_t off, bool write, unsigned int *tries)
+{
+	if (errno != EFAULT || (*tries)++ >= MOVE_TRIES)
+		return false;
+	if (seg->kind == HCA_SEG_REMOTE)
+		return !sched_yield();
+	return !share_range_check(seg->ptr + off, 1, write);
+}
+
 static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local, uint64_t len,
 			bool write)
 {
 	pid_t pid = remote->kind == HCA_SEG_REMOTE ? remote->pid : getpid();
+	unsigned int tries = 0;
 
 	while (len) {
 		struct iovec here = { local, len }, there = { remote->ptr + off, len };
 		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
 				  : process_vm_readv(pid, &here, 1, &there, 1, 0);
 
+		if (n < 0 && is_moving(remote, off, write, &tries))
+			continue;
 		if (n <= 0)
 			return false;
 		local = (char *)local + n;
