@@ -299,6 +299,17 @@ void fabric_link_want_room(struct fabric_link *link)
 		call_attention();
 }
 
+bool fabric_link_unread(struct fabric_link *link)
+{
+	bool unread;
+
+	fabric_link_tx_lock(link);
+	unread = link->tx.size &&
+		 atomic_load_explicit(&link->tx.ctl->head, memory_order_relaxed) != link->tx.tail;
+	fabric_link_tx_unlock(link);
+	return unread;
+}
+
 void fabric_link_tell_room(struct fabric_link *link)
 {
 	if (!atomic_exchange_explicit(&link->rx.ctl->want, 0, memory_order_relaxed))

@@ -152,6 +152,9 @@ static inline void fabric_link_cancel(struct fabric_link *link)
  */
 void fabric_link_want_room(struct fabric_link *link);
 
+/* Whether the peer has yet to take a record that was published. */
+bool fabric_link_unread(struct fabric_link *link);
+
 /* ---- receiving ---- */
 
 static inline bool fabric_link_rx_trylock(struct fabric_link *link)

@@ -7,6 +7,8 @@
 
 #include "hca/send.h"
 
+#define PATIENCE_NS 10000000000ull
+
 static struct req_slot *head_slot(struct requester *r)
 {
 	return r->head == r->tail ? NULL : &r->window[r->head & (QP_WINDOW - 1)];
@@ -221,6 +223,29 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 	requester_run(qp);
 }
 
+/*
+ * On one host nothing gets lost. While the peer has not come round to what we sent, or we to what
+ * it answered, sending again helps nobody; but only for so long.
+ */
+static bool forgive(struct qp *qp, uint64_t now_ns)
+{
+	struct requester *r = &qp->req;
+
+	if (!qp->peer || !hca_peer_is_late(qp->peer))
+		return false;
+	if (!r->late_since)
+		r->late_since = now_ns;
+	return now_ns - r->late_since < PATIENCE_NS;
+}
+
+static void give_up(struct qp *qp)
+{
+	if (head_slot(&qp->req))
+		fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
+	else
+		requester_give_up(qp);
+}
+
 void completer_timeout(struct qp *qp, uint64_t now_ns)
 {
 	struct requester *r = &qp->req;
@@ -233,11 +258,13 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	if (!r->timeout_at || now_ns < r->timeout_at)
 		return;
 	r->timeout_at = 0;
-	if (!head_slot(r) || !again)
+	if ((!head_slot(r) && !r->no_path) || !again)
 		return;
-	if (!r->progress && !r->rnr_until) {
+	if (r->progress)
+		r->late_since = 0;
+	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
 		if (r->retries++ >= qp->attr.retry_cnt) {
-			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
+			give_up(qp);
 			return;
 		}
 		r->asked_again = false;
@@ -246,6 +273,6 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 		requester_run(qp);
 	}
 	r->progress = false;
-	if (head_slot(r))
+	if (head_slot(r) || r->no_path)
 		timer_start(qp, now_ns + again);
 }

@@ -10,7 +10,9 @@
 #include "hca/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -28,6 +30,7 @@
 #include "util/forksafe.h"
 
 #define DRAIN_MOST      256
+#define MUTE_NS         1000000000ull
 #define ACK_EVERY_BYTES (256u << 10)
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,6 +59,59 @@ void hca_peer_kill(struct hca_peer *peer)
 	fabric_link_kill(peer->link);
 }
 
+/* Stopped by a signal or a debugger, or dead, as far as the kernel tells. */
+static bool is_stopped(int pid)
+{
+	char path[32], text[256], *state;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	state = strrchr(text, ')'); /* the name before it may hold anything */
+	return !state || !state[1] || strchr("TtZX", state[2]);
+}
+
+bool hca_peer_is_late(const struct hca_peer *peer)
+{
+	if (!hca_peer_is_up(peer))
+		return false;
+	if (fabric_link_ready(peer->link))
+		return true;
+	return fabric_link_unread(peer->link) &&
+	       (peer->is_self || (peer->pid && !is_stopped(peer->pid)));
+}
+
+/*
+ * A process that did not answer a handshake is not asked again at once: it counts as absent for a
+ * while, so that what is sent to it is lost as it would be on a wire.
+ */
+static struct {
+	_Atomic fabric_id_t id;
+	_Atomic uint64_t until_ns;
+} mute[FABRIC_SLOTS];
+
+static bool is_mute(fabric_id_t id)
+{
+	unsigned int slot = fabric_id_slot(id);
+
+	return atomic_load(&mute[slot].id) == id &&
+	       fabric_now_ns() < atomic_load(&mute[slot].until_ns);
+}
+
+static void set_mute(fabric_id_t id)
+{
+	unsigned int slot = fabric_id_slot(id);
+
+	atomic_store(&mute[slot].until_ns, fabric_now_ns() + MUTE_NS);
+	atomic_store(&mute[slot].id, id);
+}
+
 struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait)
 {
 	/* [H1] pairs with link_up(): the peer before its pointer */
@@ -66,6 +122,8 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait)
 	*wait = false;
 	if (likely(peer && peer->id == id && hca_peer_is_up(peer)))
 		return peer;
+	if (is_mute(id))
+		return NULL;
 	link = fabric_link_get(id);
 	if (!link)
 		return NULL;
@@ -174,6 +232,7 @@ static void link_down(struct fabric_link *link)
 	struct hca_peer *peer = link->user;
 
 	if (!peer) {
+		set_mute(fabric_link_peer(link));
 		hca_host_wake_qps(); /* it never came up: who waits must go another way */
 		return;
 	}

@@ -92,6 +92,11 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
 
 bool hca_peer_is_up(const struct hca_peer *peer);
 void hca_peer_kill(struct hca_peer *peer);
+/*
+ * Whether an answer may still come: records lie unread, here or there, and the process lives and is
+ * not stopped. An adapter would have answered meanwhile; a process may wait for a processor.
+ */
+bool hca_peer_is_late(const struct hca_peer *peer);
 static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 {
 	return peer->segment;

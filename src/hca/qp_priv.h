@@ -52,6 +52,8 @@ struct requester {
 	uint8_t rnr_retries;
 	bool asked_again;    /* for a read whose data came with a gap */
 	bool progress;       /* an answer came since the timer was set */
+	bool no_path;        /* the request at `next` waits for a link that is being made */
+	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
 	uint64_t timeout_at; /* 0: no timer */
 	uint64_t rnr_until;  /* 0: not waiting */
 };
@@ -153,6 +155,8 @@ void requester_rewind(struct qp *qp);
 bool requester_has_work(const struct qp *qp);
 /* SQD: told once the window is empty. */
 void requester_check_drained(struct qp *qp);
+/* The link that the request at `next` waits for does not come about. */
+void requester_give_up(struct qp *qp);
 
 /* ---- completer.c ---- */
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);

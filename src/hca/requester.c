@@ -149,6 +149,41 @@ static bool is_one_sided(enum hca_op op)
 	return op == HCA_OP_WRITE || is_read(op);
 }
 
+/* Something at or behind `next` was sent before, and is to be sent again. */
+static bool has_begun(const struct requester *r)
+{
+	return r->partial || (r->again && (int32_t)(r->begun - r->next) > 0);
+}
+
+static bool may_send(const struct qp *qp)
+{
+	return qp->pub.state == HCA_QPS_RTS ||
+	       (qp->pub.state == HCA_QPS_SQD && has_begun(&qp->req));
+}
+
+/* What waits for a link has as long as what waits for an answer: the other end may be stopped. */
+static void await_path(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+
+	r->no_path = true;
+	if (!r->timeout_at && qp->attr.timeout && qp->pub.type != HCA_QP_UC) {
+		r->progress = false;
+		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
+	}
+}
+
+void requester_give_up(struct qp *qp)
+{
+	struct hca_send s;
+
+	qp->req.no_path = false;
+	if (!may_send(qp) || !qp->pub.format->sq_ready(&qp->pub.sq, qp->req.next, qp->req.producer))
+		return;
+	qp->pub.format->sq_decode(&qp->pub, qp->req.next, &s);
+	fail_request(qp, &s, HCA_RETRY_EXC_ERR, SYN_RETRY);
+}
+
 /* Connected transports: directly if that can be, else by packets. */
 static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 {
@@ -162,8 +197,15 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 		return RUN_STOP;
 	}
 	path = path_connected(qp);
-	if (unlikely(path == PATH_WAIT))
+	if (unlikely(path == PATH_WAIT)) {
+		await_path(qp);
 		return RUN_WAIT;
+	}
+	if (unlikely(r->no_path)) {
+		r->no_path = false;
+		r->progress = true;
+		r->retries = path == PATH_READY ? 0 : r->retries;
+	}
 	if (likely(path == PATH_READY && qp->peer && is_one_sided(s->op) && !r->partial &&
 		   qp->pub.type != HCA_QP_XRC_SEND)) {
 		if (unlikely(!window_empty(r)))
@@ -209,18 +251,6 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	if (qp->pub.type == HCA_QP_UD)
 		return send_datagram(qp, s);
 	return run_connected(qp, s);
-}
-
-/* Something at or behind `next` was sent before, and is to be sent again. */
-static bool has_begun(const struct requester *r)
-{
-	return r->partial || (r->again && (int32_t)(r->begun - r->next) > 0);
-}
-
-static bool may_send(const struct qp *qp)
-{
-	return qp->pub.state == HCA_QPS_RTS ||
-	       (qp->pub.state == HCA_QPS_SQD && has_begun(&qp->req));
 }
 
 void requester_run(struct qp *qp)
@@ -282,6 +312,7 @@ void requester_flush(struct qp *qp)
 	r->reads = 0;
 	r->timeout_at = 0;
 	r->rnr_until = 0;
+	r->no_path = false;
 	while (qp->pub.format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
 		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
 		fill_slot(qp, &s, &slot);

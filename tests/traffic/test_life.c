@@ -132,6 +132,86 @@ static void a_killed_peer_is_told_by_exceeded_retries(void)
 	pair_close(&p);
 }
 
+/* There, with a queue pair, and then not running any more: no link to it can be made. */
+static void sleeper(int fd)
+{
+	struct options o = hasty();
+	struct end *e = end_open(&o);
+	struct address here = end_address(e), there;
+
+	tell(fd, &here, sizeof(here));
+	hear(fd, &there, sizeof(there));
+	end_connect(e, &there);
+	post_recv(e, 1, 0, 64);
+	tell_mark(fd, 'r');
+	hear_mark(fd, 's');
+	raise(SIGSTOP);
+	hear_mark(fd, 'E');
+	end_close(e);
+}
+
+static void stop(const struct peer *peer)
+{
+	int status;
+
+	tell_mark(peer->fd, 's');
+	wait_for(waitpid(peer->pid, &status, WUNTRACED | WNOHANG) == peer->pid);
+	check(WIFSTOPPED(status));
+}
+
+static void a_peer_that_stopped_before_the_first_message_is_told_by_exceeded_retries(void)
+{
+	struct peer peer = peer_start(sleeper);
+	struct options o = hasty();
+	struct address here, there;
+	struct end *e = end_open(&o);
+	uint64_t began;
+
+	hear(peer.fd, &there, sizeof(there));
+	here = end_address(e);
+	tell(peer.fd, &here, sizeof(here));
+	end_connect(e, &there);
+	hear_mark(peer.fd, 'r');
+	stop(&peer);
+	began = now_ns();
+	for (int i = 0; i < 3; i++)
+		post(e, &(struct work){
+				.id = i, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
+	expect_wc(e->scq, 0, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(e->scq, 1, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(e->scq, 2, IBV_WC_WR_FLUSH_ERR);
+	/* four times 34 ms; a link's handshake alone would have five seconds */
+	check(now_ns() - began < 4000000000ull);
+	check_equal(end_state(e), IBV_QPS_ERR);
+	check_ok(kill(peer.pid, SIGCONT));
+	tell_mark(peer.fd, 'E');
+	peer_join(&peer);
+	end_close(e);
+}
+
+static void a_peer_that_stops_is_told_by_exceeded_retries(void)
+{
+	struct peer peer = peer_start(sleeper);
+	struct options o = hasty();
+	struct address here, there;
+	struct end *e = end_open(&o);
+
+	hear(peer.fd, &there, sizeof(there));
+	here = end_address(e);
+	tell(peer.fd, &here, sizeof(here));
+	end_connect(e, &there);
+	hear_mark(peer.fd, 'r');
+	post(e, &(struct work){ .id = 1, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
+	expect_ok(e->scq, 1);
+	stop(&peer);
+	post(e, &(struct work){ .id = 2, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
+	expect_wc(e->scq, 2, IBV_WC_RETRY_EXC_ERR);
+	check_ok(kill(peer.pid, SIGCONT));
+	tell_mark(peer.fd, 'E');
+	peer_join(&peer);
+	end_close(e);
+}
+
 /* ---- what is left behind ---- */
 
 static void count_files(const char *path, unsigned int *files)
@@ -463,6 +543,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_killed_peer_is_told_by_exceeded_retries),
+		TEST(a_peer_that_stopped_before_the_first_message_is_told_by_exceeded_retries),
+		TEST(a_peer_that_stops_is_told_by_exceeded_retries),
 		TEST(the_dead_leave_no_files),
 		TEST(a_folder_without_processes_stays_small),
 		TEST(a_crowd_comes_and_goes),
