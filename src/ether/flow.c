@@ -1,18 +1,334 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The flow engine, while there are no rules: what arrives is dropped, what leaves passes.
+ * Frames meet rules: called for each one that arrives or leaves, without a lock, in an epoch.
  */
-#include "ether/steer.h"
+#include "ether/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ether/flow_priv.h"
+
+extern struct flow_rule flow_rule_gone;
+
+static void run_actions(struct flow_run *run, const struct flow_action *actions,
+			unsigned int count);
+
+static struct flow_rule *find_rule(struct flow_group *group, const struct flow_key *key)
+{
+	/* [F3] pairs with grow() and slot_store() */
+	struct flow_slots *slots = atomic_load_explicit(&group->slots, memory_order_acquire);
+	uint64_t value[FLOW_KEY_WORDS];
+	unsigned int count = group->word_count;
+	struct flow_rule *rule;
+	uint32_t hash = 0;
+
+	if (!slots)
+		return NULL;
+	for (unsigned int i = 0; i < count; i++) {
+		value[i] = key->words[group->word[i]] & group->word_mask[i];
+		hash = flow_hash_word(hash, value[i]);
+	}
+	for (uint32_t at = hash & slots->mask;; at = (at + 1) & slots->mask) {
+		rule = atomic_load_explicit(&slots->at[at], memory_order_acquire);
+		if (!rule)
+			return NULL;
+		if (rule->hash != hash || rule == &flow_rule_gone)
+			continue;
+		if (!memcmp(rule->value, value, count * sizeof(value[0])))
+			return rule;
+	}
+}
+
+static struct flow_table *root_of(struct flow_port *engine, enum flow_domain domain)
+{
+	/* [F1] pairs with flow_table_root() */
+	struct flow_table *root = atomic_load_explicit(&engine->root[domain], memory_order_acquire);
+
+	/* One that is empty does nothing, in any domain. */
+	if (!root || !atomic_load_explicit(&root->groups, memory_order_relaxed))
+		return NULL;
+	return root;
+}
+
+/* Beyond the last rule of a domain. */
+static void leave(struct flow_run *run, bool uplink)
+{
+	struct flow_port *engine = run->port->engine;
+	struct flow_table *next = NULL;
+
+	if (run->domain == FLOW_TX) {
+		run->domain = FLOW_FDB;
+		next = root_of(engine, FLOW_FDB);
+	} else if (run->domain == FLOW_FDB && !uplink && !run->out) {
+		run->domain = FLOW_RX;
+		next = root_of(engine, FLOW_RX);
+		if (!next)
+			return;
+	} else if (run->domain != FLOW_FDB || !uplink) {
+		return;
+	}
+	if (next) {
+		flow_run_table(run, next);
+	} else if (run->out && !run->out->is_there) {
+		/* Bytes that belong to the run which this one is a copy of do not last. */
+		if (!run->own && run->frame.data != run->given && !flow_run_own(run, 0))
+			return;
+		run->out->is_there = true;
+		run->out->frame = run->frame;
+		run->out->own = run->own;
+		run->own = NULL;
+	} else if (ether_transmit) {
+		ether_transmit(run->port, &run->frame);
+	}
+}
+
+static void miss(struct flow_run *run)
+{
+	leave(run, run->out);
+}
+
+static void copy_run(struct flow_run *to, const struct flow_run *from)
+{
+	*to = *from;
+	to->own = NULL;
+}
+
+/* On a copy, so that what it does to the packet is its own affair. */
+static void run_aside(const struct flow_run *run, const struct flow_action *actions,
+		      unsigned int count)
+{
+	struct flow_run copy;
+
+	copy_run(&copy, run);
+	run_actions(&copy, actions, count);
+	free(copy.own);
+}
+
+static void sample(struct flow_run *run, struct flow_sampler *s)
+{
+	if (atomic_fetch_add_explicit(&s->seen, 1, memory_order_relaxed) % s->ratio == 0)
+		run_aside(run, s->actions, s->action_count);
+}
+
+static void count_frame(struct flow_counter *counter, const struct flow_run *run)
+{
+	atomic_fetch_add_explicit(&counter->packets, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counter->bytes, run->frame.len, memory_order_relaxed);
+}
+
+/* Everything that happens on the way; false when the packet ends here. */
+static bool prepare(struct flow_run *run, const struct flow_action *a, unsigned int count)
+{
+	for (; count; a++, count--) {
+		switch (a->op) {
+		case FLOW_OP_COUNT:
+			count_frame(a->counter, run);
+			break;
+		case FLOW_OP_TAG:
+			run->frame.tag = a->tag;
+			break;
+		case FLOW_OP_EDIT:
+			if (!flow_edit_apply(a->edit, run))
+				return false;
+			break;
+		case FLOW_OP_SAMPLE:
+			sample(run, a->sampler);
+			break;
+		default:
+			break;
+		}
+	}
+	return true;
+}
+
+static void send_to(struct flow_run *run, const struct flow_action *a)
+{
+	switch (a->op) {
+	case FLOW_OP_DEST:
+		a->dest->deliver(a->dest, &run->frame);
+		break;
+	case FLOW_OP_TABLE:
+		flow_run_table(run, a->table);
+		break;
+	case FLOW_OP_SAMPLE:
+		if (a->sampler->next)
+			flow_run_table(run, a->sampler->next);
+		break;
+	case FLOW_OP_PORT:
+		leave(run, a->vport != FLOW_VPORT_PF);
+		break;
+	case FLOW_OP_MISS:
+		miss(run);
+		break;
+	default:
+		break;
+	}
+}
+
+static void run_actions(struct flow_run *run, const struct flow_action *actions, unsigned int count)
+{
+	const struct flow_action *last = NULL;
+
+	if (!prepare(run, actions, count))
+		return;
+	for (unsigned int i = 0; i < count; i++) {
+		const struct flow_action *a = &actions[i];
+
+		if (a->op < FLOW_OP_SAMPLE)
+			continue;
+		/* A destination leaves the frame as it was; everybody else but the last works on a
+		 * copy. */
+		if (last && last->op != FLOW_OP_DEST) {
+			struct flow_run copy;
+
+			copy_run(&copy, run);
+			send_to(&copy, last);
+			free(copy.own);
+		} else if (last) {
+			send_to(run, last);
+		}
+		last = a;
+	}
+	if (last)
+		send_to(run, last);
+	else
+		miss(run);
+}
+
+/* True when rules of lower priority are to see the packet as well. */
+static bool run_rules(struct flow_run *run, struct flow_table *table, struct flow_rule *rule)
+{
+	bool on = false;
+
+	while (rule) {
+		struct flow_rule *next =
+			table->root ? atomic_load_explicit(&rule->also, memory_order_acquire)
+				    : NULL;
+
+		on = on || rule->flags & FLOW_RULE_GO_ON;
+		if (next || on)
+			run_aside(run, rule->actions, rule->action_count);
+		else
+			run_actions(run, rule->actions, rule->action_count);
+		rule = next;
+	}
+	return on;
+}
+
+void flow_run_table(struct flow_run *run, struct flow_table *table)
+{
+	/* [F2] pairs with change_groups() */
+	struct flow_groups *groups = atomic_load_explicit(&table->groups, memory_order_acquire);
+	uint32_t count = groups ? groups->count : 0;
+
+	if (run->hops++ >= FLOW_HOPS)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		struct flow_rule *rule;
+
+		if (!run->key_is_filled) {
+			flow_key_fill(&run->key, &run->frame);
+			run->key_is_filled = true;
+		}
+		rule = find_rule(groups->at[i], &run->key);
+		if (rule && !run_rules(run, table, rule))
+			return;
+	}
+	miss(run);
+}
+
+static void begin(struct flow_run *run, struct ether_port *port, struct ether_frame *frame,
+		  enum flow_domain domain, struct flow_out *out)
+{
+	run->port = port;
+	run->out = out;
+	run->domain = domain;
+	run->hops = 0;
+	run->key_is_filled = false;
+	run->own = NULL;
+	run->given = frame->data;
+	run->reg_b = 0;
+	run->frame = *frame;
+	memset(run->key.bytes + FLOW_KEY_MISC2, 0, 64); /* registers begin as 0 */
+}
 
 void ether_steer(struct ether_port *port, struct ether_frame *frame)
 {
-	(void)port;
-	(void)frame;
+	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
+	struct flow_table *sniffer, *fdb, *root;
+	struct flow_run run;
+
+	if (!engine)
+		return;
+	fabric_epoch_enter();
+	sniffer = root_of(engine, FLOW_SNIFFER);
+	if (unlikely(sniffer)) {
+		begin(&run, port, frame, FLOW_SNIFFER, NULL);
+		flow_run_table(&run, sniffer);
+		free(run.own);
+	}
+	fdb = root_of(engine, FLOW_FDB);
+	root = fdb ? fdb : root_of(engine, FLOW_RX);
+	if (root) {
+		begin(&run, port, frame, root->domain, NULL);
+		flow_run_table(&run, root);
+		free(run.own);
+	}
+	fabric_epoch_exit();
+}
+
+/* ---- what leaves ---- */
+
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static pthread_key_t kept;
+static bool kept_is_valid;
+
+static void make_kept(void)
+{
+	kept_is_valid = !pthread_key_create(&kept, free);
+}
+
+/* The bytes of a changed frame, until the thread's next one. */
+static bool keep(uint8_t *own)
+{
+	pthread_once(&kept_once, make_kept);
+	if (!kept_is_valid) {
+		free(own);
+		return false;
+	}
+	free(pthread_getspecific(kept));
+	if (pthread_setspecific(kept, own)) {
+		pthread_setspecific(kept, NULL);
+		free(own);
+		return false;
+	}
+	return true;
 }
 
 bool ether_steer_out(struct ether_port *port, struct ether_frame *frame)
 {
-	(void)port;
-	(void)frame;
-	return true;
+	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
+	struct flow_out out = { .is_there = false };
+	struct flow_table *root;
+	struct flow_run run;
+
+	if (!engine)
+		return true;
+	fabric_epoch_enter();
+	root = root_of(engine, FLOW_TX);
+	if (!root)
+		root = root_of(engine, FLOW_FDB);
+	if (!root) {
+		fabric_epoch_exit();
+		return true;
+	}
+	begin(&run, port, frame, root->domain, &out);
+	flow_run_table(&run, root);
+	free(run.own);
+	fabric_epoch_exit();
+	if (!out.is_there)
+		return false;
+	*frame = out.frame;
+	return !out.own || keep(out.own);
 }

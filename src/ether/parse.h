@@ -38,18 +38,21 @@ enum ether_tunnel {
 	ETHER_TUNNEL_NVGRE,
 	ETHER_TUNNEL_IPIP, /* IPv4 or IPv6 right behind IPv4 or IPv6 */
 	ETHER_TUNNEL_MPLS, /* over UDP or GRE */
+	ETHER_TUNNEL_GTPU,
 };
 
 /* One level of headers. */
 struct ether_headers {
 	bool has_l2;
 	uint8_t vlans;     /* tags present: 0 to ETHER_VLANS */
+	bool mpls;         /* labels between here and IP; the first is at mpls_off */
 	uint8_t l3;        /* enum ether_l3 */
 	uint8_t l4;        /* enum ether_l4; NONE for all fragments but the first */
 	uint8_t protocol;  /* of IPv4, or the last next header of IPv6 */
 	bool fragment;     /* a fragment of IP, the first one included */
 	uint16_t l2_off;   /* destination MAC */
 	uint16_t vlan_off; /* the first tag's TCI; the second's is 4 bytes on */
+	uint16_t mpls_off; /* of a tunnel's labels: equals tunnel_off */
 	uint16_t type;     /* EtherType behind the tags, host order */
 	uint16_t l3_off;
 	uint16_t l4_off;   /* behind IPv4 options and IPv6 extension headers */

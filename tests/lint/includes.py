@@ -9,7 +9,7 @@ BELOW = {
     "util": set(),
     "fabric": {"util"},
     "roce": {"util"},
-    "ether": {"util"},
+    "ether": {"util", "fabric"},
     "hca": {"util", "fabric", "roce", "ether"},
     "verbs": {"util", "hca"},
     "mlx5": {"util", "hca", "verbs"},

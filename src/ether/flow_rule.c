@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rules, and the hash table that a group of them is. Slots are changed one at a time under
+ * flow_lock, in an order that readers may see half of; a table that is full is replaced.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ether/flow_priv.h"
+#include "util/explain.h"
+
+#define SLOTS_MIN 8u
+
+/* Stands in a slot whose rule has gone: what lies behind it is still to be found. */
+struct flow_rule flow_rule_gone;
+
+static void free_slots(struct fabric_retire *retire)
+{
+	free(container_of(retire, struct flow_slots, retire));
+}
+
+static void free_rule(struct fabric_retire *retire)
+{
+	struct flow_rule *rule = container_of(retire, struct flow_rule, retire);
+
+	flow_actions_put(rule->actions, rule->action_count);
+	free(rule);
+}
+
+static struct flow_rule *slot_load(struct flow_slots *slots, uint32_t i)
+{
+	return atomic_load_explicit(&slots->at[i], memory_order_relaxed);
+}
+
+static void slot_store(struct flow_slots *slots, uint32_t i, struct flow_rule *rule)
+{
+	/* [F3] pairs with find_rule(): a rule's contents before the rule */
+	atomic_store_explicit(&slots->at[i], rule, memory_order_release);
+}
+
+static struct flow_rule *rule_also(struct flow_rule *rule)
+{
+	return atomic_load_explicit(&rule->also, memory_order_relaxed);
+}
+
+static bool same_value(const struct flow_group *group, const struct flow_rule *a,
+		       const struct flow_rule *b)
+{
+	return a->hash == b->hash &&
+	       !memcmp(a->value, b->value, group->word_count * sizeof(a->value[0]));
+}
+
+/* Makes room for one more: at most half of the slots are in use, so that chains stay short. */
+static int grow(struct flow_group *group)
+{
+	struct flow_slots *old = atomic_load_explicit(&group->slots, memory_order_relaxed), *slots;
+	uint32_t size = SLOTS_MIN;
+
+	if (old && (old->used + 1) * 2 <= old->mask + 1)
+		return 0;
+	while (size < (group->rules + 1) * 4)
+		size *= 2;
+	slots = calloc(1, sizeof(*slots) + size * sizeof(slots->at[0]));
+	if (!slots)
+		return -ENOMEM;
+	slots->mask = size - 1;
+	for (uint32_t i = 0; old && i <= old->mask; i++) {
+		struct flow_rule *rule = slot_load(old, i);
+		uint32_t at;
+
+		if (!rule || rule == &flow_rule_gone)
+			continue;
+		for (at = rule->hash & slots->mask; slot_load(slots, at);)
+			at = (at + 1) & slots->mask;
+		atomic_init(&slots->at[at], rule);
+		slots->used++;
+	}
+	/* [F3] */
+	atomic_store_explicit(&group->slots, slots, memory_order_release);
+	if (old)
+		fabric_epoch_retire(&old->retire, free_slots);
+	return 0;
+}
+
+static int add(struct flow_group *group, struct flow_rule *rule)
+{
+	struct flow_slots *slots;
+	uint32_t at, free_at = UINT32_MAX;
+	struct flow_rule *here;
+
+	if (grow(group))
+		return explain(ENOMEM, "no memory for a larger hash table");
+	slots = atomic_load_explicit(&group->slots, memory_order_relaxed);
+	for (at = rule->hash & slots->mask; (here = slot_load(slots, at));
+	     at = (at + 1) & slots->mask) {
+		if (here == &flow_rule_gone) {
+			if (free_at == UINT32_MAX)
+				free_at = at;
+			continue;
+		}
+		if (!same_value(group, here, rule))
+			continue;
+		if (rule->flags & FLOW_RULE_ALONE)
+			return explain(EEXIST, "the matcher has a rule with this value already");
+		while (rule_also(here))
+			here = rule_also(here);
+		/* [F3] */
+		atomic_store_explicit(&here->also, rule, memory_order_release);
+		return 0;
+	}
+	if (free_at == UINT32_MAX) {
+		free_at = at;
+		slots->used++;
+	}
+	slot_store(slots, free_at, rule);
+	return 0;
+}
+
+static void take_out(struct flow_group *group, struct flow_rule *rule)
+{
+	struct flow_slots *slots = atomic_load_explicit(&group->slots, memory_order_relaxed);
+	uint32_t at = rule->hash & slots->mask;
+	struct flow_rule *here, *next = rule_also(rule);
+
+	for (;; at = (at + 1) & slots->mask) {
+		here = slot_load(slots, at);
+		if (here != &flow_rule_gone && same_value(group, here, rule))
+			break;
+	}
+	if (here != rule) {
+		while (rule_also(here) != rule)
+			here = rule_also(here);
+		atomic_store_explicit(&here->also, next, memory_order_release);
+	} else if (next) {
+		slot_store(slots, at, next);
+	} else if (slot_load(slots, (at + 1) & slots->mask)) {
+		slot_store(slots, at, &flow_rule_gone);
+	} else {
+		slot_store(slots, at, NULL);
+		slots->used--;
+	}
+}
+
+/* ---- what may be in a rule ---- */
+
+static int check_action(const struct flow_table *table, const struct flow_action *action)
+{
+	static const char *const names[] = { "receiving", "sending", "the switch", "sniffing" };
+	enum flow_domain domain = table->domain;
+	bool fits = true;
+
+	switch (action->op) {
+	case FLOW_OP_DEST:
+		fits = domain == FLOW_RX || domain == FLOW_SNIFFER;
+		break;
+	case FLOW_OP_TAG:
+		fits = domain == FLOW_RX;
+		break;
+	case FLOW_OP_PORT:
+		fits = domain == FLOW_FDB;
+		break;
+	case FLOW_OP_TABLE:
+		if (action->table->domain != domain || action->table->port != table->port)
+			return explain(EINVAL, "a rule may jump to tables of its own port and "
+					       "domain only");
+		if (action->table->root)
+			return explain(EINVAL, "a rule may not jump to a root table");
+		break;
+	default:
+		break;
+	}
+	if (!fits)
+		return explain(EINVAL, "an action of the rule has no meaning for %s",
+			       names[domain]);
+	return 0;
+}
+
+static int check_rule(const struct flow_matcher *matcher, const struct flow_key *value,
+		      const struct flow_action *actions, unsigned int count)
+{
+	const struct flow_group *group = matcher->group;
+
+	if (count > UINT8_MAX)
+		return explain(EINVAL, "%u actions; a rule may have %u", count, UINT8_MAX);
+	for (unsigned int i = 0; i < FLOW_KEY_WORDS; i++)
+		if (value->words[i] & ~group->mask.words[i])
+			return explain(EINVAL,
+				       "the value has bits at byte %u that are not in the "
+				       "mask",
+				       i * 8);
+	for (unsigned int i = 0; i < count; i++) {
+		int err = check_action(group->table, &actions[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Tells the switch which frames the rules are after. */
+static void want(const struct flow_matcher *matcher, const struct flow_rule *rule, int delta)
+{
+	const struct flow_table *table = matcher->group->table;
+	const struct flow_group *group = matcher->group;
+	uint8_t mac[8] = { 0 };
+
+	if (!table->root || table->domain == FLOW_TX || !table->port)
+		return;
+	for (unsigned int i = 0; i < group->word_count; i++)
+		if (group->word[i] == 1) /* the word with the destination's address */
+			memcpy(mac, &rule->value[i], sizeof(mac));
+	ether_port_want(table->port, mac, group->mask.bytes + 8, delta);
+}
+
+/* ---- rules ---- */
+
+static struct flow_rule *new_rule(struct flow_matcher *matcher, const struct flow_key *value,
+				  unsigned int flags, const struct flow_action *actions,
+				  unsigned int count)
+{
+	const struct flow_group *group = matcher->group;
+	size_t words = group->word_count * sizeof(uint64_t);
+	struct flow_rule *rule = malloc(sizeof(*rule) + words + count * sizeof(*actions));
+
+	if (!rule)
+		return NULL;
+	memset(rule, 0, sizeof(*rule));
+	rule->flags = flags;
+	rule->matcher = matcher;
+	rule->action_count = count;
+	for (unsigned int i = 0; i < group->word_count; i++) {
+		rule->value[i] = value->words[group->word[i]];
+		rule->hash = flow_hash_word(rule->hash, rule->value[i]);
+	}
+	rule->actions = (struct flow_action *)((uint8_t *)rule->value + words);
+	memcpy(rule->actions, actions, count * sizeof(*actions));
+	return rule;
+}
+
+int flow_rule_create(struct flow_matcher *matcher, const struct flow_key *value, unsigned int flags,
+		     const struct flow_action *actions, unsigned int count, struct flow_rule **out)
+{
+	struct flow_group *group = matcher->group;
+	struct flow_rule *rule;
+	int err = check_rule(matcher, value, actions, count);
+
+	if (err)
+		return err;
+	rule = new_rule(matcher, value, flags, actions, count);
+	if (!rule)
+		return explain(ENOMEM, "no memory for a rule");
+	flow_actions_get(actions, count);
+	pthread_mutex_lock(&flow_lock);
+	err = add(group, rule);
+	if (err) {
+		pthread_mutex_unlock(&flow_lock);
+		flow_dests_put(actions, count);
+		flow_actions_put(actions, count);
+		free(rule);
+		return err;
+	}
+	matcher->rules++;
+	group->rules++;
+	group->table->rules++;
+	pthread_mutex_unlock(&flow_lock);
+	want(matcher, rule, 1);
+	*out = rule;
+	return 0;
+}
+
+void flow_rule_destroy(struct flow_rule *rule)
+{
+	struct flow_matcher *matcher = rule->matcher;
+	struct flow_group *group = matcher->group;
+
+	want(matcher, rule, -1);
+	pthread_mutex_lock(&flow_lock);
+	take_out(group, rule);
+	matcher->rules--;
+	group->rules--;
+	group->table->rules--;
+	pthread_mutex_unlock(&flow_lock);
+	flow_dests_put(rule->actions, rule->action_count);
+	fabric_epoch_retire(&rule->retire, free_rule);
+}
