@@ -265,6 +265,7 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
 		if (r->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
+			requester_run(qp); /* other streams go on */
 			return;
 		}
 		r->asked_again = false;

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "hca/dc.h"
 #include "hca/send.h"
 
 static uint32_t remote_access(enum hca_op op)
@@ -29,12 +30,16 @@ static bool open_door(struct qp *qp, uint32_t access, uint32_t *pdn)
 	/* [D1] pairs with qp_door_update(): fields before the word */
 	uint64_t word = atomic_load_explicit(&door->word, memory_order_acquire);
 
-	if (unlikely(!(word & 1) || door->peer_qpn != qp->pub.qpn ||
-		     (door->access & access) != access))
+	if (unlikely(!(word & 1) || (door->access & access) != access))
 		return false;
-	/* Both ends must agree where numbering starts, as on a wire. */
-	if (unlikely(door->first_psn != qp->req.first_psn))
+	if (qp->dci) {
+		if (!(door->access & HCA_DOOR_DCT) || door->dc_key != dci_key(qp))
+			return false;
+	} else if (unlikely(door->peer_qpn != qp->pub.qpn || door->access & HCA_DOOR_DCT ||
+			    /* Both ends must agree where numbering starts, as on a wire. */
+			    door->first_psn != qp->req.first_psn)) {
 		return false;
+	}
 	*pdn = door->pdn;
 	return atomic_load_explicit(&door->word, memory_order_relaxed) == word;
 }
@@ -81,7 +86,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		return DIRECT_LOCAL_ERROR;
 	if (!open_door(qp, access, &pdn))
 		return DIRECT_NO;
-	if (unlikely(!qp->req.greeted))
+	if (unlikely(!qp->req.greeted && !qp->dci))
 		greet(qp);
 	if (!length)
 		return DIRECT_DONE;

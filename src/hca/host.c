@@ -22,6 +22,7 @@
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/bell.h"
+#include "hca/dc.h"
 #include "hca/grh.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
@@ -468,17 +469,19 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 	struct roce_pkt pkt;
 	struct qp *qp;
 
-	if (unlikely(len < sizeof(pkt)))
+	if (unlikely(len < ROCE_PKT_RECORD))
 		return false;
-	memcpy(&pkt, record, sizeof(pkt));
-	if (unlikely(!take_payload(peer, &pkt, record + sizeof(pkt), len - sizeof(pkt), &list,
-				   &grh)))
+	memcpy(&pkt, record, ROCE_PKT_RECORD);
+	if (unlikely(!take_payload(peer, &pkt, record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD,
+				   &list, &grh)))
 		return false;
 	if (unlikely(pkt.op == ROCE_PKT_FORWARD)) {
-		wire_forwarded(record + sizeof(pkt), len - sizeof(pkt));
+		wire_forwarded(record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD);
 		return true;
 	}
 	qp = qp_find(pkt.dqpn);
+	if (unlikely(qp && qp->dct))
+		qp = dct_session(qp, peer, &pkt);
 	if (unlikely(!qp))
 		return true;
 	fabric_lock(&qp->pub.lock);

@@ -21,6 +21,7 @@ struct qp;
 
 #define HCA_MR_ENTRIES (1u << 24)
 #define HCA_DOORS      (1u << 24)
+#define HCA_DOOR_DCT   (1u << 31)
 
 /*
  * A door tells peers what they may do on behalf of a queue pair without asking: its word changes
@@ -30,9 +31,14 @@ struct hca_door {
 	/* moves with every change; bit 0: requests of peer_qpn are welcome */
 	_Atomic uint64_t word;
 	uint32_t pdn;
-	uint32_t access; /* remote rights of the QP */
-	uint32_t peer_qpn;
-	uint32_t first_psn; /* that the owner expected when it went to RTR */
+	uint32_t access; /* remote rights of the QP, and HCA_DOOR_DCT */
+	union {
+		struct {
+			uint32_t peer_qpn;
+			uint32_t first_psn; /* that the owner expected when it went to RTR */
+		};
+		uint64_t dc_key; /* DCT: open to any initiator that knows it */
+	};
 };
 
 struct hca_segment {

@@ -10,7 +10,7 @@
  * RESET: rings are empty, indexes zero. INIT: receives may be posted. RTR: the responder works,
  * peers may come in through the door. RTS: the requester works. SQD: what was begun is ended,
  * nothing is begun. SQE: sends are flushed, receives work. ERR: everything is flushed.
- * Only set_state() changes the state.
+ * Only set_state() changes the state. DC initiators have no SQD; targets end at RTR (dc.c).
  */
 #include "hca/qp.h"
 
@@ -21,6 +21,7 @@
 #include "fabric/directory.h"
 #include "hca/async.h"
 #include "hca/bell.h"
+#include "hca/dc.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
@@ -81,9 +82,41 @@ void hca_qp_forked(void)
 	hca_table_fini(&table);
 }
 
+static void link_locked(struct qp *qp)
+{
+	qp->all_next = all;
+	if (all)
+		all->all_prev = qp;
+	all = qp;
+}
+
+static void unlink_locked(struct qp *qp)
+{
+	if (qp->all_next)
+		qp->all_next->all_prev = qp->all_prev;
+	if (qp->all_prev)
+		qp->all_prev->all_next = qp->all_next;
+	else
+		all = qp->all_next;
+}
+
 struct qp *qp_find(uint32_t qpn)
 {
 	return hca_table_find(&table, qpn);
+}
+
+void qp_link(struct qp *qp)
+{
+	pthread_mutex_lock(&qp_lock);
+	link_locked(qp);
+	pthread_mutex_unlock(&qp_lock);
+}
+
+void qp_unlink(struct qp *qp)
+{
+	pthread_mutex_lock(&qp_lock);
+	unlink_locked(qp);
+	pthread_mutex_unlock(&qp_lock);
 }
 
 void qp_for_each(void (*fn)(struct qp *qp))
@@ -98,26 +131,37 @@ void qp_for_each(void (*fn)(struct qp *qp))
 
 void qp_event(struct qp *qp, enum hca_event_type type)
 {
+	/* What happens in a session is between it and its initiator. */
+	if (qp->pub.type == HCA_QP_DCR)
+		return;
 	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
 }
 
 void qp_door_update(struct qp *qp)
 {
 	struct hca_door *door = &hca_host_segment()->door[qp->pub.qpn];
-	bool open = (qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_UC) &&
+	bool open = (qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_UC ||
+		     qp->pub.type == HCA_QP_DCT) &&
 		    (qp->pub.state == HCA_QPS_RTR || qp->pub.state == HCA_QPS_RTS ||
 		     qp->pub.state == HCA_QPS_SQD || qp->pub.state == HCA_QPS_SQE);
 	uint64_t word = atomic_load_explicit(&door->word, memory_order_relaxed);
 
+	if (qp->pub.type == HCA_QP_DCR)
+		return; /* the door is its target's */
 	atomic_store_explicit(&door->word, (word & ~1ull) + 2, memory_order_release);
 	/* [Q1] pairs with hca_rq_doorbell() */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!open)
 		return;
 	door->pdn = qp->pub.pd->pdn;
-	door->access = qp->attr.access;
-	door->peer_qpn = qp->attr.dest_qpn;
-	door->first_psn = qp->attr.rq_psn;
+	door->access = qp->attr.access & ~HCA_DOOR_DCT;
+	if (qp->dct) {
+		door->access |= HCA_DOOR_DCT;
+		door->dc_key = dct_key(qp);
+	} else {
+		door->peer_qpn = qp->attr.dest_qpn;
+		door->first_psn = qp->attr.rq_psn;
+	}
 	/* [D1] pairs with open_door() */
 	atomic_store_explicit(&door->word, ((word & ~1ull) + 4) | 1, memory_order_release);
 }
@@ -149,6 +193,8 @@ void qp_fail(struct qp *qp)
 
 void qp_fail_send(struct qp *qp)
 {
+	if (qp->dci && dci_fail_stream(qp))
+		return;
 	if (qp->pub.type == HCA_QP_UC || qp->pub.type == HCA_QP_UD) {
 		if (qp->pub.state == HCA_QPS_RTS) {
 			set_state(qp, HCA_QPS_SQE);
@@ -192,20 +238,19 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	qp->xrcd = init->xrcd;
 	qp->mtu = QP_FABRIC_MTU;
 	responder_reset(qp);
+	err = dc_init(qp, init);
+	if (err)
+		goto free_qp;
 
 	pthread_mutex_lock(&qp_lock);
 	err = get_qpn(&qp->pub.qpn);
 	if (!err)
 		err = hca_table_set(&table, qp->pub.qpn, qp);
-	if (!err) {
-		qp->all_next = all;
-		if (all)
-			all->all_prev = qp;
-		all = qp;
-	}
+	if (!err)
+		link_locked(qp);
 	pthread_mutex_unlock(&qp_lock);
 	if (err)
-		goto free_qp;
+		goto fini_dc;
 
 	qp_door_update(qp);
 	if (qp->pub.pd)
@@ -218,6 +263,8 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		atomic_fetch_add(&qp->pub.srq->users, 1);
 	*out = &qp->pub;
 	return 0;
+fini_dc:
+	dc_fini(qp);
 free_qp:
 	free(qp);
 drop:
@@ -240,17 +287,13 @@ int hca_qp_destroy(struct hca_qp *pub)
 
 	pthread_mutex_lock(&qp_lock);
 	hca_table_set(&table, pub->qpn, NULL);
-	if (qp->all_next)
-		qp->all_next->all_prev = qp->all_prev;
-	if (qp->all_prev)
-		qp->all_prev->all_next = qp->all_next;
-	else
-		all = qp->all_next;
+	unlink_locked(qp);
 	pthread_mutex_unlock(&qp_lock);
 	timer_forget(qp);
 	bell_forget_qp(pub);
 	hca_host_forget_qp(qp);
-	hca_guard_wait();
+	hca_guard_wait(); /* from here on nobody opens a session */
+	dct_retire(qp);
 	wire_forget(qp);
 
 	hca_async_forget(pub->ctx->async, pub->user);
@@ -269,6 +312,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	free(qp->req.window);
 	free(qp->resp.recv);
 	free(qp->resp.resource);
+	dc_fini(qp);
 	free(qp);
 	return 0;
 }
@@ -286,13 +330,13 @@ void hca_qp_set_user(struct hca_qp *pub, void *user)
 /* ---- attributes ---- */
 
 static int check_av(const struct hca_adapter *a, const struct hca_av *av, unsigned int port,
-		    const char *what)
+		    bool aimed, const char *what)
 {
 	struct hca_gid_entry e;
 
 	if (port < 1 || port > (unsigned int)a->port_count)
 		return explain(EINVAL, "%s: port %u does not exist on %s", what, port, a->name);
-	if (a->ports[port - 1].link == HCA_LINK_ETHERNET && !av->has_grh)
+	if (a->ports[port - 1].link == HCA_LINK_ETHERNET && !av->has_grh && aimed)
 		return explain(EINVAL,
 			       "%s: an Ethernet port needs a global route (is_global and grh)",
 			       what);
@@ -302,7 +346,7 @@ static int check_av(const struct hca_adapter *a, const struct hca_av *av, unsign
 		if (hca_gid_is_empty(&e.gid))
 			return explain(EINVAL, "%s: source GID index %u of %s is empty", what,
 				       av->sgid_index, a->name);
-		if (hca_gid_is_empty(&av->dgid))
+		if (hca_gid_is_empty(&av->dgid) && aimed)
 			return explain(EINVAL, "%s: the destination GID is zero", what);
 	}
 	return 0;
@@ -349,9 +393,10 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 	err = err ? err
 		  : check_range(mask, HCA_QPM_DEST_QPN, at->dest_qpn, 0xffffff, "dest_qp_num");
 	if (!err && (mask & HCA_QPM_AV))
-		err = check_av(a, &at->av, at->av.port ? at->av.port : port, "ah_attr");
+		err = check_av(a, &at->av, at->av.port ? at->av.port : port, !qp->dci && !qp->dct,
+			       "ah_attr");
 	if (!err && (mask & HCA_QPM_ALT_PATH))
-		err = check_av(a, &at->alt_av, at->alt_port, "alt_ah_attr");
+		err = check_av(a, &at->alt_av, at->alt_port, true, "alt_ah_attr");
 	return err;
 }
 
@@ -393,6 +438,7 @@ static void reset(struct qp *qp)
 {
 	requester_reset(qp);
 	responder_reset(qp);
+	dci_reset(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->peer = NULL;
 	qp->wired = false;
@@ -407,9 +453,9 @@ static void open_path(struct qp *qp)
 
 	if (a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
 		return;
-	if (qp->pub.type == HCA_QP_UD)
+	if (qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCT)
 		wire_listen(qp);
-	else if (qp->pub.type != HCA_QP_RAW &&
+	else if (qp->pub.type != HCA_QP_RAW && qp->pub.type != HCA_QP_DCI &&
 		 (wire_forced() || !path_gid_is_local(qp, &qp->attr.av.dgid)))
 		path_connected(qp);
 }
@@ -429,7 +475,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 		break;
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_RTR)
-			requester_start(qp, qp->attr.sq_psn);
+			requester_start(qp, qp->dci ? dci_first_psn() : qp->attr.sq_psn);
 		set_state(qp, to);
 		requester_run(qp);
 		break;

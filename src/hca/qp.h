@@ -19,6 +19,10 @@ enum hca_qp_type {
 	HCA_QP_RAW = 8,
 	HCA_QP_XRC_SEND = 9,
 	HCA_QP_XRC_RECV = 10,
+	/* ours, since the public types know these as "the driver's" only */
+	HCA_QP_DCI = 11, /* dynamically connected: the end that sends */
+	HCA_QP_DCT = 12, /* the end that initiators turn to */
+	HCA_QP_DCR = 13, /* inside the adapter: a target's end of one initiator's session */
 };
 
 /* Numbers as enum ibv_qp_state has them. */
@@ -93,7 +97,11 @@ struct hca_qp_init {
 	struct hca_cq *send_cq; /* NULL for XRC receive */
 	struct hca_cq *recv_cq; /* NULL for XRC */
 	struct hca_srq *srq;
-	uint32_t xrcd; /* XRC receive */
+	uint32_t xrcd;   /* XRC receive */
+	uint64_t dc_key; /* DCT: what initiators have to know */
+	/* DCI: requests belong to streams, of which fewer than 2^this may fail before all do */
+	bool dci_streams;
+	uint8_t dci_log_errored;
 	const struct hca_format *format;
 	struct hca_sq_ring sq;
 	struct hca_rq_ring rq;
@@ -131,6 +139,9 @@ VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
 
 /* Who events are about from now on; those about the one before that nobody fetched are gone. */
 VB_API void hca_qp_set_user(struct hca_qp *qp, void *user);
+
+/* A stream of a DC initiator that failed may go on. -EINVAL when it has not failed. */
+VB_API int hca_dci_reset_stream(struct hca_qp *qp, uint16_t stream);
 
 VB_API int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid);
 VB_API int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid);

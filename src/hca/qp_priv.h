@@ -104,6 +104,8 @@ struct qp {
 	struct hca_peer *peer; /* connected: where the other end was found */
 	uint32_t mtu;          /* payload of a packet on the way there */
 	struct qp_wire *wire;  /* ... or over the wire (wire.h), when wired */
+	struct dci *dci;       /* of an initiator, or NULL (dc.c) */
+	struct dct *dct;       /* of a target, or NULL */
 	bool wired;
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
@@ -142,6 +144,10 @@ void qp_event(struct qp *qp, enum hca_event_type type);
 /* In a forked child: the parent's queue pairs are not ours. */
 void hca_qp_forked(void);
 
+/* In and out of the list of all, for those that have no number of their own. No QP lock held. */
+void qp_link(struct qp *qp);
+void qp_unlink(struct qp *qp);
+
 /* ---- requester.c ---- */
 void requester_run(struct qp *qp);
 void requester_start(struct qp *qp, uint32_t psn);
@@ -150,6 +156,8 @@ void requester_reset(struct qp *qp);
 void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
 			uint8_t vendor);
 void requester_flush(struct qp *qp);
+/* The same for what has been sent only. */
+void requester_flush_window(struct qp *qp);
 /* Sends again from the oldest unanswered request on. */
 void requester_rewind(struct qp *qp);
 bool requester_has_work(const struct qp *qp);

@@ -36,7 +36,9 @@
 #define XS      T(HCA_QP_XRC_SEND)
 #define XR      T(HCA_QP_XRC_RECV)
 #define RAW     T(HCA_QP_RAW)
-#define ALL     (RC | UC | UD | XS | XR | RAW)
+#define DCI     T(HCA_QP_DCI)
+#define DCT     T(HCA_QP_DCT)
+#define ALL     (RC | UC | UD | XS | XR | RAW | DCI)
 
 #define S(state) HCA_QPS_##state
 
@@ -49,6 +51,8 @@ static const struct edge {
 	{ S(RESET), S(INIT), UD, PKEY | PORT | QKEY, 0 },
 	{ S(RESET), S(INIT), RC | UC | XS | XR, PKEY | PORT | ACCESS, 0 },
 	{ S(RESET), S(INIT), RAW, PORT, 0 },
+	{ S(RESET), S(INIT), DCI, PKEY | PORT, ACCESS },
+	{ S(RESET), S(INIT), DCT, PKEY | PORT | ACCESS, 0 },
 
 	{ S(INIT), S(RESET), ALL, 0, 0 },
 	{ S(INIT), S(ERR), ALL, 0, 0 },
@@ -58,7 +62,10 @@ static const struct edge {
 	{ S(INIT), S(RTR), UD, 0, PKEY | QKEY },
 	{ S(INIT), S(RTR), UC | XS, AV | MTU | DQPN | RQPSN, ALT | ACCESS | PKEY },
 	{ S(INIT), S(RTR), RC | XR, AV | MTU | DQPN | RQPSN | RDDST | MINRNR, ALT | ACCESS | PKEY },
+	{ S(INIT), S(INIT), DCI, 0, PKEY | PORT | ACCESS },
 	{ S(INIT), S(RTR), RAW, 0, 0 },
+	{ S(INIT), S(RTR), DCI, MTU, PKEY | AV },
+	{ S(INIT), S(RTR), DCT, AV | MTU | MINRNR, 0 },
 
 	{ S(RTR), S(RESET), ALL, 0, 0 },
 	{ S(RTR), S(ERR), ALL, 0, 0 },
@@ -69,6 +76,7 @@ static const struct edge {
 	{ S(RTR), S(RTS), XS, TMO | RETRY | RNR | SQPSN | RDSRC, CUR | ALT | ACCESS | MIG },
 	{ S(RTR), S(RTS), XR, TMO | SQPSN, CUR | ALT | ACCESS | MINRNR | MIG },
 	{ S(RTR), S(RTS), RAW, 0, RATE },
+	{ S(RTR), S(RTS), DCI, TMO | RETRY | RNR | SQPSN | RDSRC, MINRNR },
 
 	{ S(RTS), S(RESET), ALL, 0, 0 },
 	{ S(RTS), S(ERR), ALL, 0, 0 },
@@ -76,7 +84,8 @@ static const struct edge {
 	{ S(RTS), S(RTS), UC | XS, 0, CUR | ACCESS | ALT | MIG },
 	{ S(RTS), S(RTS), RC | XR, 0, CUR | ACCESS | ALT | MIG | MINRNR },
 	{ S(RTS), S(RTS), RAW, 0, RATE },
-	{ S(RTS), S(SQD), ALL & ~XR, 0, NOTIFY },
+	{ S(RTS), S(RTS), DCI, 0, MINRNR },
+	{ S(RTS), S(SQD), ALL & ~(XR | DCI), 0, NOTIFY },
 
 	{ S(SQD), S(RESET), ALL, 0, 0 },
 	{ S(SQD), S(ERR), ALL, 0, 0 },

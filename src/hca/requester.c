@@ -15,6 +15,7 @@
 
 #include "fabric/link.h"
 #include "hca/async.h"
+#include "hca/dc.h"
 #include "hca/mw.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
@@ -88,7 +89,10 @@ static void fail_request(struct qp *qp, const struct hca_send *s, enum hca_statu
 	qp->req.next += s->blocks;
 	qp->req.partial = false;
 	requester_complete(qp, &slot, status, vendor);
-	qp_fail_send(qp);
+	if (qp->dci && s->bad)
+		qp_fail(qp); /* whose stream it was cannot be believed */
+	else
+		qp_fail_send(qp);
 }
 
 /*
@@ -133,7 +137,8 @@ static bool op_allowed(const struct qp *qp, enum hca_op op)
 	case HCA_OP_READ:
 	case HCA_OP_CMP_SWAP:
 	case HCA_OP_FETCH_ADD:
-		return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_SEND;
+		return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_SEND ||
+		       qp->pub.type == HCA_QP_DCI;
 	default:
 		return false;
 	}
@@ -221,6 +226,8 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 			break;
 		}
 	}
+	if (qp->dci && path == PATH_READY && !dci_announce(qp))
+		return RUN_WAIT;
 	if (is_read(s->op) && !r->partial &&
 	    r->reads >= (qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1))
 		return RUN_WAIT;
@@ -230,6 +237,7 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 static enum run_result run_one(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
+	struct req_slot slot;
 
 	if (unlikely(s->bad || !op_allowed(qp, s->op))) {
 		if (!window_empty(r))
@@ -250,6 +258,17 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	}
 	if (qp->pub.type == HCA_QP_UD)
 		return send_datagram(qp, s);
+	if (qp->dci && !dci_is_aimed(qp, s)) {
+		if (!window_empty(r))
+			return RUN_WAIT;
+		if (dci_stream_failed(qp, s->dc_stream)) {
+			fill_slot(qp, s, &slot);
+			r->next += s->blocks;
+			requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+			return RUN_ON;
+		}
+		dci_aim(qp, s);
+	}
 	return run_connected(qp, s);
 }
 
@@ -263,7 +282,8 @@ void requester_run(struct qp *qp)
 		if (unlikely(r->rnr_until || r->tail - r->head >= QP_WINDOW - 1))
 			break;
 		format->sq_decode(&qp->pub, r->next, &s);
-		if (run_one(qp, &s) != RUN_ON)
+		/* Should it have failed, the state says whether that ends it. */
+		if (run_one(qp, &s) == RUN_WAIT)
 			break;
 	}
 	if (unlikely(r->again))
@@ -295,11 +315,10 @@ bool requester_has_work(const struct qp *qp)
 	       qp->pub.format->sq_ready(&qp->pub.sq, qp->req.next, qp->req.producer);
 }
 
-void requester_flush(struct qp *qp)
+void requester_flush_window(struct qp *qp)
 {
 	struct requester *r = &qp->req;
 	struct req_slot slot;
-	struct hca_send s;
 
 	while (!window_empty(r)) {
 		slot = *slot_at(r, r->head++);
@@ -313,6 +332,15 @@ void requester_flush(struct qp *qp)
 	r->timeout_at = 0;
 	r->rnr_until = 0;
 	r->no_path = false;
+}
+
+void requester_flush(struct qp *qp)
+{
+	struct requester *r = &qp->req;
+	struct req_slot slot;
+	struct hca_send s;
+
+	requester_flush_window(qp);
 	while (qp->pub.format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
 		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
 		fill_slot(qp, &s, &slot);
@@ -342,6 +370,7 @@ void requester_rewind(struct qp *qp)
 	r->reads = 0;
 	r->partial = false;
 	r->sent = 0;
+	dci_unannounce(qp);
 }
 
 void requester_check_drained(struct qp *qp)

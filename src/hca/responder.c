@@ -27,15 +27,28 @@ enum fault {
 
 static bool is_reliable(const struct qp *qp)
 {
-	return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_RECV;
+	return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_RECV ||
+	       qp->pub.type == HCA_QP_DCR;
 }
 
 /* ---- answers ---- */
 
+static uint8_t transport(const struct qp *qp)
+{
+	switch (qp->pub.type) {
+	case HCA_QP_XRC_RECV:
+		return ROCE_TR_XRC;
+	case HCA_QP_DCR:
+		return ROCE_TR_DC;
+	default:
+		return ROCE_TR_RC;
+	}
+}
+
 static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct roce_pkt pkt = {
-		.op = (qp->pub.type == HCA_QP_XRC_RECV ? ROCE_TR_XRC : ROCE_TR_RC) | ROCE_PKT_ACK,
+		.op = transport(qp) | ROCE_PKT_ACK,
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = psn,
@@ -719,8 +732,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		return;
 	if (qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC)
 		unreliable(qp, acks, pkt, payload);
-	else if ((qp->pub.type == HCA_QP_RC && tr == ROCE_TR_RC) ||
-		 (qp->pub.type == HCA_QP_XRC_RECV && tr == ROCE_TR_XRC))
+	else if (is_reliable(qp) && tr == transport(qp))
 		reliable(qp, acks, pkt, payload);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fabric/link.h"
+#include "hca/dc.h"
 #include "hca/wire.h"
 
 /* Above this a reference costs less than the second copy. */
@@ -37,7 +38,7 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		return qp->wire ? wire_send(qp, pkt, list, off) : -ENOTCONN;
 	link = peer->link;
 	fabric_link_tx_lock(link);
-	record = fabric_link_reserve(link, sizeof(*pkt) + extra);
+	record = fabric_link_reserve(link, ROCE_PKT_RECORD + extra);
 	if (unlikely(!record)) {
 		bool up = fabric_link_state(link) == FABRIC_LINK_UP;
 
@@ -48,11 +49,11 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		fabric_link_tx_unlock(link);
 		return up ? -EAGAIN : -ENOTCONN;
 	}
-	memcpy(record, pkt, sizeof(*pkt));
+	memcpy(record, pkt, ROCE_PKT_RECORD);
 	if (pkt->flags & ROCE_PKT_BY_REF) {
-		memcpy(record + sizeof(*pkt), refs, extra);
+		memcpy(record + ROCE_PKT_RECORD, refs, extra);
 	} else if (unlikely(pkt->len &&
-			    !hca_mem_copy_out(list, off, record + sizeof(*pkt), pkt->len))) {
+			    !hca_mem_copy_out(list, off, record + ROCE_PKT_RECORD, pkt->len))) {
 		fabric_link_cancel(link);
 		fabric_link_tx_unlock(link);
 		return -EFAULT;
@@ -99,6 +100,8 @@ static uint8_t transport(const struct qp *qp)
 	case HCA_QP_XRC_SEND:
 	case HCA_QP_XRC_RECV:
 		return ROCE_TR_XRC;
+	case HCA_QP_DCI:
+		return ROCE_TR_DC;
 	default:
 		return ROCE_TR_RC;
 	}
@@ -205,6 +208,8 @@ static void fill_packet(const struct qp *qp, const struct hca_send *s, struct ro
 		.sqpn = qp->pub.qpn,
 		.imm = s->imm,
 	};
+	if (qp->wired && qp->dci)
+		dci_fill(qp, pkt);
 	switch (s->op) {
 	case HCA_OP_CMP_SWAP:
 	case HCA_OP_FETCH_ADD:

@@ -18,6 +18,7 @@
 #include "fabric/directory.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/dc.h"
 #include "hca/grh.h"
 #include "hca/port.h"
 #include "hca/send.h"
@@ -284,7 +285,7 @@ uint64_t wire_timers(uint64_t now_ns)
 struct forward {
 	struct roce_pkt pkt;
 	uint8_t grh[HCA_GRH_BYTES];
-	uint8_t src[16];
+	uint8_t src[16], dst[16];
 };
 
 static bool is_answer(uint8_t op)
@@ -296,7 +297,7 @@ static bool is_answer(uint8_t op)
 /* Connected queue pairs listen to their peer only; the packet itself does not say who sent it. */
 static bool is_from_peer(struct qp *qp, struct forward *f)
 {
-	if (qp->pub.type == HCA_QP_UD)
+	if (qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR)
 		return true;
 	if (memcmp(f->src, qp->attr.av.dgid.raw, sizeof(f->src)))
 		return false;
@@ -309,6 +310,10 @@ static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struc
 	struct hca_list list = { .count = 1, .total = f->pkt.len };
 
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)data, .len = f->pkt.len };
+	if (unlikely(qp->dct))
+		qp = dct_wire_session(qp, f->src, f->dst, &f->pkt);
+	if (unlikely(!qp))
+		return;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying && is_from_peer(qp, f))) {
 		if (is_answer(f->pkt.op))
@@ -331,11 +336,11 @@ static void pass_on(fabric_id_t owner, const struct forward *f, const uint8_t *d
 	if (!peer)
 		return; /* lost; the sender will send again when it is told to care */
 	fabric_link_tx_lock(peer->link);
-	record = fabric_link_reserve(peer->link, sizeof(head) + head.len);
+	record = fabric_link_reserve(peer->link, ROCE_PKT_RECORD + head.len);
 	if (record) {
-		memcpy(record, &head, sizeof(head));
-		memcpy(record + sizeof(head), f, sizeof(*f));
-		memcpy(record + sizeof(head) + sizeof(*f), data, f->pkt.len);
+		memcpy(record, &head, ROCE_PKT_RECORD);
+		memcpy(record + ROCE_PKT_RECORD, f, sizeof(*f));
+		memcpy(record + ROCE_PKT_RECORD + sizeof(*f), data, f->pkt.len);
 		fabric_link_publish(peer->link);
 	}
 	fabric_link_tx_unlock(peer->link);
@@ -352,6 +357,7 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 		return;
 	f.pkt.len = payload->len;
 	memcpy(f.src, meta->src.gid, sizeof(f.src));
+	memcpy(f.dst, meta->dst.gid, sizeof(f.dst));
 	roce_meta_grh(meta, f.grh);
 	qp = qp_find(pkt->dqpn);
 	if (likely(qp)) {

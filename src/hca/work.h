@@ -88,6 +88,9 @@ struct hca_send {
 	struct hca_av av;
 	uint32_t dqpn;
 	uint32_t qkey;
+	/* of a DC initiator */
+	uint64_t dc_key;
+	uint16_t dc_stream;
 	struct hca_bind bind;
 	uint64_t length; /* sum of the elements */
 	int sge_count;

@@ -5,6 +5,7 @@
  * pointer leaves the ring.
  */
 #include <endian.h>
+#include <string.h>
 
 #include "hca/mr.h"
 #include "hca/qp.h"
@@ -13,7 +14,7 @@
 #include "util/explain.h"
 
 #define ON(type) (1u << HCA_QP_##type)
-#define RELIABLE (ON(RC) | ON(XRC_SEND))
+#define RELIABLE (ON(RC) | ON(XRC_SEND) | ON(DCI))
 #define ANY      (RELIABLE | ON(UC) | ON(UD) | ON(RAW))
 
 enum seg {
@@ -203,14 +204,30 @@ ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_sen
 	return true;
 }
 
-static bool take_address(const struct hca_qp *qp, const struct mlx5_wqe_av *av,
-			 struct hca_send *out)
+/* A bit says whether the address is the whole vector or its first unit, which is enough for a LID. */
+ALWAYS_INLINE bool take_address(const struct hca_qp *qp, struct cursor *c, bool straight,
+				struct hca_send *out)
 {
+	const struct mlx5_wqe_av *av = (const void *)c->seg;
+	struct mlx5_wqe_av brief = { .dqp_dct = 0 };
+	uint32_t to;
+
+	if (unlikely(!c->left))
+		return false;
+	to = load32(&av->dqp_dct);
+	av = take(c, straight, to & MLX5_EXTENDED_UD_AV ? sizeof(*av) : MLX5_DS);
 	if (unlikely(!av))
 		return false;
+	if (unlikely(!(to & MLX5_EXTENDED_UD_AV))) {
+		memcpy(&brief, av, MLX5_DS);
+		av = &brief;
+	}
 	mlx5_av_decode(av, qp->ctx->adapter->ports[0].link == HCA_LINK_ETHERNET, &out->av);
-	out->dqpn = load32(&av->dqp_dct) & MLX5_QPN_MASK;
-	out->qkey = load32(&av->key.qkey.qkey);
+	out->dqpn = to & MLX5_QPN_MASK;
+	if (qp->type == HCA_QP_DCI)
+		out->dc_key = load64(&av->key.dc_key);
+	else
+		out->qkey = load32(&av->key.qkey.qkey);
 	return true;
 }
 
@@ -221,7 +238,8 @@ ALWAYS_INLINE bool take_transport(const struct hca_qp *qp, struct cursor *c, boo
 
 	switch (qp->type) {
 	case HCA_QP_UD:
-		return take_address(qp, take(c, straight, sizeof(struct mlx5_wqe_av)), out);
+	case HCA_QP_DCI:
+		return take_address(qp, c, straight, out);
 	case HCA_QP_XRC_SEND:
 		xrc = take(c, straight, sizeof(*xrc));
 		if (unlikely(!xrc))
@@ -313,14 +331,14 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	uint32_t slot = index & (qp->sq.size - 1);
 	struct cursor c = { .ring = qp->sq.buf };
 	const struct mlx5_wqe_ctrl_seg *ctrl;
-	uint32_t what, whose, opcode, ds;
-	uint8_t flags, segs;
+	uint32_t what, whose, flags, opcode, ds;
+	uint8_t segs;
 	bool fine;
 
 	ctrl = (const void *)(c.ring + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
 	what = load32(&ctrl->opmod_idx_opcode);
 	whose = load32(&ctrl->qpn_ds);
-	flags = __atomic_load_n(&ctrl->fm_ce_se, __ATOMIC_RELAXED);
+	flags = load32(&ctrl->signature); /* and the stream, and fm_ce_se */
 	opcode = what & 0xff;
 	ds = whose & MLX5_DS_MASK;
 
@@ -330,7 +348,8 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->blocks = 1;
 	out->signaled = flags & MLX5_WQE_CTRL_CQ_UPDATE;
 	out->solicited = flags & MLX5_WQE_CTRL_SOLICITED;
-	out->fence = flags >> MLX5_FENCE_SHIFT > MLX5_FENCE_SMALL;
+	out->fence = (flags & 0xff) >> MLX5_FENCE_SHIFT > MLX5_FENCE_SMALL;
+	out->dc_stream = flags >> 8;
 	out->length = 0;
 	out->sge_count = 0;
 

@@ -2,6 +2,7 @@
 /*
  * libmlx5's entry: what libibverbs calls to open a ConnectX-4 or later.
  */
+#include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 
 static void query_odp(struct ibv_device_attr_ex *attr)
@@ -67,6 +68,7 @@ const struct vb_driver verbena_driver = {
 	.create_srq = mlx5_create_srq,
 	.destroy_srq = mlx5_destroy_srq,
 	.create_qp = mlx5_create_qp,
+	.check_driver_qp = mlx5_check_driver_qp,
 	.destroy_qp = mlx5_destroy_qp,
 	.open_qp = mlx5_open_qp,
 	.reset_qp = mlx5_reset_qp,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs that open devices and make objects with more than verbs can say.
+ * Direct verbs that open devices and make completion queues with more than verbs can say.
  */
 #include "mlx5/dv.h"
 
@@ -98,50 +98,4 @@ struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_in
 	cq = ibv_create_cq_ex(context, attr);
 	mlx5_dv_extra.cq = NULL;
 	return cq;
-}
-
-static int check_qp_attr(const struct mlx5dv_qp_init_attr *attr)
-{
-	const uint64_t known =
-		MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |
-		MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
-	const uint32_t scatter =
-		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
-
-	if (attr->comp_mask & ~known)
-		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%llx; 0x%llx is known",
-			       (unsigned long long)attr->comp_mask, (unsigned long long)known);
-	if (attr->comp_mask & (MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS))
-		return explain(EOPNOTSUPP,
-			       "mlx5dv_create_qp: dynamically connected QPs are not there "
-			       "yet");
-	if (attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS && attr->send_ops_flags)
-		return explain(EOPNOTSUPP,
-			       "mlx5dv_create_qp: send_ops_flags 0x%llx are not there yet",
-			       (unsigned long long)attr->send_ops_flags);
-	if (!(attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS))
-		return 0;
-	/* Data is never scattered into completions; to forbid it or to allow it changes nothing. */
-	if (attr->create_flags & ~scatter)
-		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
-			       attr->create_flags, scatter);
-	if ((attr->create_flags & scatter) == scatter)
-		return explain(EINVAL,
-			       "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
-	return 0;
-}
-
-struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
-				struct mlx5dv_qp_init_attr *extra)
-{
-	int err;
-
-	if (!mlx5_dv_context(context, __func__))
-		return NULL;
-	err = extra ? check_qp_attr(extra) : 0;
-	if (err) {
-		errno = -err;
-		return NULL;
-	}
-	return ibv_create_qp_ex(context, attr);
 }

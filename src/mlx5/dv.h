@@ -6,6 +6,7 @@
 #ifndef MLX5_DV_H
 #define MLX5_DV_H
 
+#include "hca/qp.h"
 #include "mlx5/public.h"
 
 struct mlx5_dv_extra {
@@ -22,5 +23,14 @@ struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *ca
 
 /* 64, or 128 when the program or its environment asks for it. -EINVAL for anything else. */
 int mlx5_dv_cqe_size(uint32_t *size);
+
+/* What mlx5dv_create_qp() has said, for qp.c. */
+enum hca_qp_type mlx5_qp_type(const struct ibv_qp_init_attr_ex *attr);
+int mlx5_check_driver_qp(const struct ibv_qp_init_attr_ex *attr);
+void mlx5_fill_dc(struct hca_qp_init *init);
+uint64_t mlx5_dv_send_ops(void);
+
+/* The most streams of a DC initiator, and the most that may fail. */
+#define MLX5_LOG_STREAMS 8u
 
 #endif

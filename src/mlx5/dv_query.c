@@ -16,9 +16,9 @@
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_STRIDING_RQ | MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                   \
 	 MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS |                  \
-	 MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |                 \
-	 MLX5DV_CONTEXT_MASK_DCI_STREAMS | MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |                  \
-	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM |                 \
+	 MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |                 \
+	 MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |                  \
+	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD |                \
 	 MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
 
 /* Only members that the caller named are there for sure: older programs have a shorter struct. */
@@ -36,20 +36,33 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 		out->max_dynamic_bfregs = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS)
 		out->flow_action_flags = 0;
-	if (wanted & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
-		out->dc_odp_caps = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
 		out->sig_caps = (struct mlx5dv_sig_caps){ 0 };
-	if (wanted & MLX5DV_CONTEXT_MASK_DCI_STREAMS)
-		out->dci_streams_caps = (struct mlx5dv_dci_streams_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH)
 		out->max_wr_memcpy_length = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
 		out->crypto_caps = (struct mlx5dv_crypto_caps){ 0 };
-	if (wanted & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM)
-		out->max_dc_rd_atom = out->max_dc_init_rd_atom = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
 		out->ooo_recv_wrs_caps = (struct mlx5dv_ooo_recv_wrs_caps){ 0 };
+}
+
+#define ANSWERED_OF_DC                                                                             \
+	(MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS |                       \
+	 MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM)
+
+static void fill_dc(const struct hca_limits *limits, struct mlx5dv_context *out, uint64_t wanted)
+{
+	if (wanted & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
+		out->dc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |
+				   IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+				   IBV_ODP_SUPPORT_SRQ_RECV;
+	if (wanted & MLX5DV_CONTEXT_MASK_DCI_STREAMS)
+		out->dci_streams_caps =
+			(struct mlx5dv_dci_streams_caps){ MLX5_LOG_STREAMS, MLX5_LOG_STREAMS };
+	if (wanted & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM) {
+		out->max_dc_rd_atom = limits->max_qp_rd_atom;
+		out->max_dc_init_rd_atom = limits->max_qp_init_rd_atom;
+	}
 }
 
 int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
@@ -61,6 +74,8 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	wanted = out->comp_mask;
 	filled = wanted & ANSWERED_BY_ZERO;
 	fill_zeros(out, filled);
+	fill_dc(&to_context(context)->adapter->limits, out, wanted);
+	filled |= wanted & ANSWERED_OF_DC;
 	out->version = 0;
 	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME;
 	if (wanted & MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE) {

@@ -141,6 +141,7 @@ struct mlx5_qp {
 	struct mlx5_cq *send_cq, *recv_cq;
 	struct mlx5_context *ctx;
 	struct vb_buf buf, record;
+	struct mlx5dv_qp_ex dv; /* the driver's own part of building chains */
 };
 
 static inline struct mlx5_cq *to_mcq(struct ibv_cq *cq)
@@ -161,6 +162,11 @@ static inline struct mlx5_qp *to_mqp(struct ibv_qp *qp)
 static inline struct mlx5_qp *to_mqp_ex(struct ibv_qp_ex *qp)
 {
 	return container_of(qp, struct mlx5_qp, vb.ex);
+}
+
+static inline struct mlx5_qp *to_mqp_dv(struct mlx5dv_qp_ex *dv)
+{
+	return container_of(dv, struct mlx5_qp, dv);
 }
 
 /* [M1] pairs with format.c: entries before the index that hands them over */

@@ -30,6 +30,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	case IBV_QPT_UD:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
 		break;
 	case IBV_QPT_RAW_PACKET:
 		return explain(EOPNOTSUPP, "raw packet QPs are not there yet");
@@ -49,15 +50,19 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* An XRC receive QP has no rings, and may have several handles: nothing belongs to one of them. */
+/*
+ * An XRC receive QP has no rings, and may have several handles: nothing belongs to one of them. A DC
+ * target has none either.
+ */
 static bool is_bare(const struct mlx5_qp *qp)
 {
-	return qp->type == HCA_QP_XRC_RECV;
+	return qp->type == HCA_QP_XRC_RECV || qp->type == HCA_QP_DCT;
 }
 
 static uint16_t refused_opcodes(const struct mlx5_geometry *geo, enum ibv_qp_type type)
 {
 	uint32_t transport = type == IBV_QPT_UD         ? sizeof(struct mlx5_wqe_datagram_seg)
+			     : type == IBV_QPT_DRIVER   ? sizeof(struct mlx5_wqe_datagram_seg)
 			     : type == IBV_QPT_XRC_SEND ? sizeof(struct mlx5_wqe_xrc_seg)
 							: 0;
 	uint16_t refused = 0;
@@ -121,7 +126,7 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 		      struct hca_qp_init *init)
 {
 	*init = (struct hca_qp_init){
-		.type = (enum hca_qp_type)attr->qp_type,
+		.type = qp->type,
 		.ctx = &ctx->hca,
 		.pd = attr->pd ? to_pd(attr->pd)->hca : NULL,
 		.send_cq = qp->send_cq ? qp->send_cq->vb.hca : NULL,
@@ -138,6 +143,8 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 		.user_index = qp->rsc.index,
 		.user = &qp->vb.qp,
 	};
+	if (attr->qp_type == IBV_QPT_DRIVER)
+		mlx5_fill_dc(init);
 	if (is_bare(qp)) {
 		init->xrcd = attr->xrcd ? to_xrcd(attr->xrcd)->number : 0;
 		return;
@@ -156,7 +163,8 @@ static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *at
 	if (!qp)
 		return -ENOMEM;
 	qp->ctx = mlx5_ctx(ctx);
-	qp->type = attr->qp_type;
+	qp->type = mlx5_qp_type(attr);
+	qp->rsc.type = MLX5_RSC_QP;
 	*out = qp;
 	if (is_bare(qp))
 		return 0;
@@ -169,7 +177,6 @@ static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *at
 	err = alloc_tables(qp, geo);
 	if (err)
 		goto free_record;
-	qp->rsc.type = MLX5_RSC_QP;
 	err = mlx5_table_add(&qp->ctx->table, &qp->rsc);
 	if (err)
 		goto free_tables;
@@ -205,9 +212,19 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 
 	if (err)
 		return err;
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
+	switch (mlx5_qp_type(attr)) {
+	case HCA_QP_DCI:
+		attr->srq = NULL; /* it receives nothing */
+		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+		break;
+	case HCA_QP_DCT:
+	case HCA_QP_XRC_RECV:
 		attr->cap = (struct ibv_qp_cap){ 0 };
-	err = mlx5_geometry_compute(attr, 0, &ctx->adapter->limits, &geo);
+		break;
+	default:
+		break;
+	}
+	err = mlx5_geometry_compute(attr, mlx5_dv_send_ops(), &ctx->adapter->limits, &geo);
 	if (err)
 		return err;
 	err = alloc_qp(ctx, attr, &geo, &qp);

@@ -86,6 +86,16 @@ static inline uint8_t *mlx5_put_address(uint8_t *seg, const struct vb_ah *ah, ui
 	return seg + sizeof(*to);
 }
 
+static inline void mlx5_put_dc_address(uint8_t *seg, const struct vb_ah *ah, uint32_t dctn,
+				       uint64_t key)
+{
+	struct mlx5_wqe_av *to = (void *)seg;
+
+	memcpy(to, ah->driver, sizeof(*to));
+	to->dqp_dct = htobe32(dctn | MLX5_EXTENDED_UD_AV);
+	to->key.dc_key = htobe64(key);
+}
+
 /* A length of 2 GiB becomes 0. Longer ones do not get here. */
 static inline void mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 {

@@ -17,13 +17,11 @@ OLD_ERRNO(mlx5dv_init_obj, "MLX5_1.0")
 
 /* Completion queues, queue pairs, work queues */
 STUB_PTR(mlx5dv_create_wq)
-STUB_PTR(mlx5dv_qp_ex_from_ibv_qp_ex)
 STUB_NEG(mlx5dv_qp_cancel_posted_send_wrs)
 STUB_ERRNO(mlx5dv_query_qp_lag_port)
 STUB_ERRNO(mlx5dv_modify_qp_lag_port)
 STUB_ERRNO(mlx5dv_modify_qp_udp_sport)
 STUB_ERRNO(mlx5dv_modify_qp_sched_elem)
-STUB_ERRNO(mlx5dv_dci_stream_id_reset)
 STUB_ERRNO(mlx5dv_map_ah_to_qp)
 STUB_ERRNO(mlx5dv_reserved_qpn_alloc)
 STUB_ERRNO(mlx5dv_reserved_qpn_dealloc)

@@ -15,6 +15,7 @@
 #define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 #define OPS_UC     (OPS_SEND | OPS_WRITE | OPS_KEY)
 #define OPS_RC     (OPS_UC | IBV_QP_EX_WITH_RDMA_READ | OPS_ATOMIC)
+#define OPS_DCI    (OPS_RC & ~IBV_QP_EX_WITH_BIND_MW)
 #define OPS_UD     (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 
 static void fail(struct mlx5_qp *qp, int err)
@@ -128,12 +129,12 @@ static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode,
 	return (uint8_t *)(chain->ctrl + 1);
 }
 
-/* Leaves room for the segment that wr_set_ud_addr() or wr_set_xrc_srqn() writes. */
+/* Leaves room for the segment that a setter of the address or the XRC target writes. */
 static inline uint8_t *skip_transport(struct mlx5_qp *qp, uint8_t *seg)
 {
 	uint32_t size = 0;
 
-	if (qp->type == HCA_QP_UD)
+	if (qp->type == HCA_QP_UD || qp->type == HCA_QP_DCI)
 		size = sizeof(struct mlx5_wqe_datagram_seg);
 	else if (qp->type == HCA_QP_XRC_SEND)
 		size = sizeof(struct mlx5_wqe_xrc_seg);
@@ -253,6 +254,24 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
 
 	if (likely(qp->chain.ctrl))
 		mlx5_put_address((uint8_t *)(qp->chain.ctrl + 1), to_ah(ah), qpn, qkey);
+}
+
+static void wr_set_dc_addr(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn, uint64_t key)
+{
+	struct mlx5_qp *qp = to_mqp_dv(dv);
+
+	if (likely(qp->chain.ctrl))
+		mlx5_put_dc_address((uint8_t *)(qp->chain.ctrl + 1), to_ah(ah), dctn, key);
+}
+
+static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
+				  uint64_t key, uint16_t stream)
+{
+	struct mlx5_qp *qp = to_mqp_dv(dv);
+
+	if (likely(qp->chain.ctrl))
+		qp->chain.ctrl->dci_stream_channel_id = htobe16(stream);
+	wr_set_dc_addr(dv, ah, dctn, key);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
@@ -385,6 +404,8 @@ static uint64_t supported_ops(const struct mlx5_qp *qp)
 	case HCA_QP_RC:
 	case HCA_QP_XRC_SEND:
 		return OPS_RC;
+	case HCA_QP_DCI:
+		return OPS_DCI;
 	case HCA_QP_UC:
 		return OPS_UC;
 	case HCA_QP_UD:
@@ -392,6 +413,18 @@ static uint64_t supported_ops(const struct mlx5_qp *qp)
 	default:
 		return 0;
 	}
+}
+
+static void missing_dc_address(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
+			       uint64_t key)
+{
+	missing_operation(to_mqp_dv(dv));
+}
+
+static void missing_dc_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
+			      uint64_t key, uint16_t stream)
+{
+	missing_operation(to_mqp_dv(dv));
 }
 
 int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
@@ -422,6 +455,9 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
 	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_set_ud_addr = qp->type == HCA_QP_UD ? wr_set_ud_addr : missing_address;
 	ex->wr_set_xrc_srqn = qp->type == HCA_QP_XRC_SEND ? wr_set_xrc_srqn : missing_srqn;
+	qp->dv.wr_set_dc_addr = qp->type == HCA_QP_DCI ? wr_set_dc_addr : missing_dc_address;
+	qp->dv.wr_set_dc_addr_stream =
+		qp->type == HCA_QP_DCI ? wr_set_dc_addr_stream : missing_dc_stream;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

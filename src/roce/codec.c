@@ -4,6 +4,7 @@
  *
  *	BTH        0 opcode  1 SE|M|pad:2|TVer:4  2-3 P_Key  4 FECN|BECN|0:6  5-7 QP
  *	           8 A|0:7   9-11 PSN
+ *	DCETH      0-7 access key  8 0  9-11 source QP  12-15 session  16 0  17-19 its first PSN
  *	DETH       0-3 Q_Key  4 0  5-7 source QP
  *	XRCETH     0 0  1-3 XRC SRQ
  *	RETH       0-7 address  8-11 R_Key  12-15 length
@@ -121,6 +122,13 @@ size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
 	encode_bth(pkt, pkey, out);
 	if (!headers)
 		return ROCE_BTH_BYTES;
+	if (headers & ROCE_HDR_DCETH) {
+		put64(p, pkt->dc.key);
+		put32(p + 8, pkt->sqpn & 0xffffff);
+		put32(p + 12, pkt->dc.session);
+		put32(p + 16, pkt->dc.first_psn & PSN_MASK);
+		p += ROCE_DCETH_BYTES;
+	}
 	if (headers & ROCE_HDR_DETH) {
 		put32(p, pkt->ud.qkey);
 		put32(p + 4, pkt->sqpn & 0xffffff);
@@ -178,6 +186,13 @@ static void decode_bth(const uint8_t *data, struct roce_pkt *out)
 /* The headers are known to be complete. */
 static void decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
 {
+	if (headers & ROCE_HDR_DCETH) {
+		out->dc.key = get64(p);
+		out->sqpn = get32(p + 8) & 0xffffff;
+		out->dc.session = get32(p + 12);
+		out->dc.first_psn = get32(p + 16) & PSN_MASK;
+		p += ROCE_DCETH_BYTES;
+	}
 	if (headers & ROCE_HDR_DETH) {
 		out->ud.qkey = get32(p);
 		out->sqpn = get32(p + 4) & 0xffffff;

@@ -9,6 +9,7 @@
  *	AtomicETH  atomic.va, atomic.rkey, atomic.swap (or what to add), atomic.compare
  *	AETH       ack.syndrome, ack.msn
  *	AtomicAck  ack.orig
+ *	DCETH      dc.key, sqpn, dc.session, dc.first_psn
  *	DETH       ud.qkey, sqpn
  *	XRCETH     rdma.srqn or atomic.srqn, which are one place
  *	ImmDt      imm, in network order

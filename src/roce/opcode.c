@@ -8,7 +8,8 @@
 #define HAS(headers, one, bytes) (((headers) & (one)) ? (bytes) : 0)
 #define LENGTH(h)                                                                                  \
 	(ROCE_BTH_BYTES + HAS(h, ROCE_HDR_DETH, ROCE_DETH_BYTES) +                                 \
-	 HAS(h, ROCE_HDR_XRCETH, ROCE_XRCETH_BYTES) + HAS(h, ROCE_HDR_RETH, ROCE_RETH_BYTES) +     \
+	 HAS(h, ROCE_HDR_DCETH, ROCE_DCETH_BYTES) + HAS(h, ROCE_HDR_XRCETH, ROCE_XRCETH_BYTES) +   \
+	 HAS(h, ROCE_HDR_RETH, ROCE_RETH_BYTES) +                                                  \
 	 HAS(h, ROCE_HDR_ATOMICETH, ROCE_ATOMICETH_BYTES) +                                        \
 	 HAS(h, ROCE_HDR_AETH, ROCE_AETH_BYTES) +                                                  \
 	 HAS(h, ROCE_HDR_ATOMICACKETH, ROCE_ATOMICACKETH_BYTES) +                                  \
@@ -35,7 +36,7 @@
 #define IETH   ROCE_HDR_IETH
 #define DETH   ROCE_HDR_DETH
 
-/* What RC, UC and XRC share; `x` is the header that each request of an XRC queue pair has. */
+/* What RC, UC, XRC and DC share; `x` is the header that each request of an XRC or DC one has. */
 #define SEND_AND_WRITE(tr, x)                                                                      \
 	REQUEST(tr, SEND_FIRST, x, ROCE_FIRST, FULL), REQUEST(tr, SEND_MIDDLE, x, MIDDLE, FULL),   \
 		REQUEST(tr, SEND_LAST, x, ROCE_LAST, SOME),                                        \
@@ -63,7 +64,7 @@
 		REQUEST(tr, SEND_LAST_INV, (x) | IETH, ROCE_LAST, SOME),                           \
 		REQUEST(tr, SEND_ONLY_INV, (x) | IETH, ONLY, ANY)
 
-_Static_assert(LENGTH(ROCE_HDR_XRCETH | ATOMIC) == ROCE_MAX_HEADER, "the longest of all");
+_Static_assert(LENGTH(ROCE_HDR_DCETH | ATOMIC) == ROCE_MAX_HEADER, "the longest of all");
 
 const struct roce_opcode_info roce_opcode_table[256] = {
 	RELIABLE(RC, 0),
@@ -71,6 +72,7 @@ const struct roce_opcode_info roce_opcode_table[256] = {
 	REQUEST(UD, SEND_ONLY, DETH, ONLY, ANY),
 	REQUEST(UD, SEND_ONLY_IMM, DETH | IMM, ONLY, ANY),
 	RELIABLE(XRC, ROCE_HDR_XRCETH),
+	RELIABLE(DC, ROCE_HDR_DCETH),
 	[ROCE_OP_CNP] = {
 		.name = "CNP",
 		.length = ROCE_BTH_BYTES,

@@ -3,7 +3,8 @@
  * The one table of opcodes (IBTA volume 1, 9.2; CNP: annex 17): which headers follow the BTH, where
  * in a message the packet stands, who sends it, what payload it may have. Read-only.
  *
- * Known are RC, UC, UD, XRC and the congestion notification. Reliable datagrams (RD) exist nowhere,
+ * Known are RC, UC, UD, XRC, DC and the congestion notification. How adapters put DC on the wire is
+ * not public; here it is the reliable opcodes with a header of our own (codec.c). Reliable datagrams (RD) exist nowhere,
  * and no ConnectX that is modelled here sends FLUSH or ATOMIC WRITE: such packets are unknown.
  */
 #ifndef ROCE_OPCODE_H
@@ -26,6 +27,7 @@ enum roce_header {
 	ROCE_HDR_ATOMICACKETH = 1 << 5,
 	ROCE_HDR_IMMDT = 1 << 6,
 	ROCE_HDR_IETH = 1 << 7,
+	ROCE_HDR_DCETH = 1 << 8, /* right behind the BTH */
 };
 
 enum roce_header_bytes {
@@ -38,10 +40,11 @@ enum roce_header_bytes {
 	ROCE_ATOMICACKETH_BYTES = 8,
 	ROCE_IMMDT_BYTES = 4,
 	ROCE_IETH_BYTES = 4,
+	ROCE_DCETH_BYTES = 20,
 	ROCE_ICRC_BYTES = 4,
 	ROCE_CNP_BYTES = 16, /* after the BTH */
-	/* BTH, XRCETH and AtomicETH: no packet has more in front of its payload */
-	ROCE_MAX_HEADER = 12 + 4 + 28,
+	/* BTH, DCETH and AtomicETH: no packet has more in front of its payload */
+	ROCE_MAX_HEADER = 12 + 20 + 28,
 };
 
 enum roce_place {
@@ -64,7 +67,7 @@ enum roce_payload_rule {
 
 struct roce_opcode_info {
 	const char *name; /* e.g. "RC SEND_ONLY"; NULL: no such opcode */
-	uint8_t headers;  /* enum roce_header */
+	uint16_t headers; /* enum roce_header */
 	uint8_t length;   /* of all headers, BTH included */
 	uint8_t place;    /* enum roce_place */
 	uint8_t payload;  /* enum roce_payload_rule */

@@ -12,6 +12,7 @@
 #define ROCE_PACKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum roce_transport {
@@ -19,6 +20,7 @@ enum roce_transport {
 	ROCE_TR_UC = 0x20,
 	ROCE_TR_UD = 0x60,
 	ROCE_TR_XRC = 0xa0,
+	ROCE_TR_DC = 0xe0, /* ours: among the numbers that are left to manufacturers */
 };
 
 enum roce_opcode {
@@ -49,6 +51,8 @@ enum roce_opcode {
 	ROCE_PKT_HELLO = 0xff,
 	/* fabric only: a packet from the wire that another process of the host received */
 	ROCE_PKT_FORWARD = 0xfe,
+	/* fabric only: a DC initiator turns to this target; va is the key, rkey the session */
+	ROCE_PKT_DC_BEGIN = 0xfd,
 	ROCE_PKT_OPCODE_MASK = 0x1f,
 	ROCE_PKT_TRANSPORT_MASK = 0xe0,
 };
@@ -117,9 +121,19 @@ struct roce_pkt {
 			uint8_t smac[6];
 		} ud;
 	};
+	/* wire only: what each request of a DC initiator says of the session it belongs to */
+	struct {
+		uint64_t key;
+		uint32_t session;
+		uint32_t first_psn;
+	} dc;
 };
 
-_Static_assert(sizeof(struct roce_pkt) == 56, "a record's header fits its first cache line");
+/* What a record on the fabric has of it. */
+#define ROCE_PKT_RECORD 56u
+
+_Static_assert(offsetof(struct roce_pkt, dc) == ROCE_PKT_RECORD,
+	       "a record's header fits its first cache line");
 
 struct roce_ref {
 	uint64_t addr; /* as the key counts */

@@ -46,6 +46,8 @@ struct vb_driver {
 	int (*create_qp)(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr,
 			 struct vb_qp **out);
 	int (*destroy_qp)(struct vb_qp *qp);
+	/* Whether a QP of IBV_QPT_DRIVER may be made now; NULL: the driver has none. */
+	int (*check_driver_qp)(const struct ibv_qp_init_attr_ex *attr);
 	/*
 	 * Another handle on an XRC receive QP that exists: a struct without rings, and *out with
 	 * its hca pointer set. The library counts handles; destroy_qp is called for the last one

@@ -63,7 +63,8 @@ static void to_hca(const struct hca_adapter *a, const struct ibv_qp_attr *from, 
 		vb_av_fill(a, &from->alt_ah_attr, &to->alt_av);
 }
 
-static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, int mask)
+static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, int mask,
+		 bool connected)
 {
 	int err = 0;
 
@@ -75,7 +76,8 @@ static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, in
 	if ((mask & IBV_QP_CUR_STATE) && (unsigned int)attr->cur_qp_state > IBV_QPS_ERR)
 		return explain(EINVAL, "ibv_modify_qp: current state %d is unknown",
 			       (int)attr->cur_qp_state);
-	if (mask & IBV_QP_AV)
+	/* Of the driver's own types each request says where it goes. */
+	if ((mask & IBV_QP_AV) && connected)
 		err = vb_av_check(a, &attr->ah_attr);
 	if (!err && (mask & IBV_QP_ALT_PATH))
 		err = vb_av_check(a, &attr->alt_ah_attr);
@@ -87,7 +89,7 @@ int ibv_modify_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask)
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_qp *qp = to_qp(public);
 	struct hca_qp_attr to;
-	int err = check(ctx->adapter, attr, mask);
+	int err = check(ctx->adapter, attr, mask, public->qp_type != IBV_QPT_DRIVER);
 
 	if (err)
 		return vb_result(err);

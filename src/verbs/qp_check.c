@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "util/explain.h"
+#include "verbs/driver.h"
 #include "verbs/qp.h"
 
 #define MASK_KNOWN                                                                                 \
@@ -42,8 +43,15 @@ static const struct rules {
 	[IBV_QPT_XRC_RECV] = { "XRC receive", false, false, false, true, 0, 0 },
 };
 
+/* What else a driver's own types need, the driver knows. */
+static const struct rules drivers_own = {
+	"driver", true, false, false, false, OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS, 0,
+};
+
 static const struct rules *find_rules(enum ibv_qp_type type)
 {
+	if (type == IBV_QPT_DRIVER)
+		return &drivers_own;
 	return (size_t)type < array_size(types) && types[type].name ? &types[type] : NULL;
 }
 
@@ -139,16 +147,21 @@ static int check_parts(struct ibv_context *context, const struct rules *r,
 int vb_qp_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
+	const struct vb_driver *driver = to_context(context)->driver;
 	const struct rules *r = find_rules(attr->qp_type);
 	int err;
 
 	if (attr->comp_mask & ~(uint32_t)MASK_KNOWN)
 		return explain(EINVAL, "ibv_create_qp_ex: comp_mask 0x%x has unknown bits 0x%x",
 			       attr->comp_mask, attr->comp_mask & ~(uint32_t)MASK_KNOWN);
-	if (attr->qp_type == IBV_QPT_DRIVER)
-		return explain(EINVAL,
-			       "ibv_create_qp: a driver's own queue pairs are created by the "
-			       "driver's calls (mlx5dv_create_qp)");
+	if (attr->qp_type == IBV_QPT_DRIVER) {
+		if (!driver->check_driver_qp)
+			return explain(EINVAL, "ibv_create_qp: %s has no queue pairs of its own",
+				       a->name);
+		err = driver->check_driver_qp(attr);
+		if (err)
+			return err;
+	}
 	if (!r)
 		return explain(EINVAL, "ibv_create_qp: type %d is unknown", (int)attr->qp_type);
 	if (attr->qp_type == IBV_QPT_RAW_PACKET && a->ports[0].link != HCA_LINK_ETHERNET)

@@ -65,6 +65,12 @@ static inline struct roce_pkt sample_packet(uint8_t op, uint32_t wish)
 	}
 	if (info->headers & ROCE_HDR_ATOMICACKETH)
 		pkt.ack.orig = 0xc1c2c3c4c5c6c7c8;
+	if (info->headers & ROCE_HDR_DCETH) {
+		pkt.dc.key = 0xf1f2f3f4f5f6f7f8;
+		pkt.dc.session = 0x81828384;
+		pkt.dc.first_psn = 0x123400;
+		pkt.sqpn = 0x000123;
+	}
 	if (info->headers & ROCE_HDR_XRCETH)
 		pkt.rdma.srqn = 0x00fedc;
 	if (info->headers & ROCE_HDR_DETH) {

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mlx5dv_create_qp(): queue pairs with more than verbs can say, dynamically connected ones among
+ * them. What is added goes through the library's own call beside its arguments (dv.h).
+ */
+#include <errno.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+
+#define KNOWN                                                                                      \
+	(MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |                  \
+	 MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
+
+/* Data is never scattered into completions; to forbid it or to allow it changes nothing. */
+#define SCATTER (MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE)
+
+static bool is_dct(const struct mlx5dv_qp_init_attr *extra)
+{
+	return extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC &&
+	       extra->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCT;
+}
+
+static int check_streams(const struct mlx5dv_qp_init_attr *extra)
+{
+	const struct mlx5dv_dci_streams *s = &extra->dc_init_attr.dci_streams;
+
+	if (!(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) || is_dct(extra))
+		return explain(EINVAL, "mlx5dv_create_qp: streams are for DC initiators only");
+	if (s->log_num_concurent > MLX5_LOG_STREAMS || s->log_num_errored > MLX5_LOG_STREAMS)
+		return explain(EINVAL,
+			       "mlx5dv_create_qp: 2^%u streams, of which 2^%u may fail; at most "
+			       "2^%u",
+			       s->log_num_concurent, s->log_num_errored, MLX5_LOG_STREAMS);
+	return 0;
+}
+
+static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_init_attr *extra)
+{
+	enum mlx5dv_dc_type type = extra->dc_init_attr.dc_type;
+
+	if (attr->qp_type != IBV_QPT_DRIVER)
+		return explain(EINVAL, "mlx5dv_create_qp: DC attributes for a QP of type %d; "
+				       "IBV_QPT_DRIVER is theirs",
+			       attr->qp_type);
+	if (type != MLX5DV_DCTYPE_DCT && type != MLX5DV_DCTYPE_DCI)
+		return explain(EINVAL, "mlx5dv_create_qp: dc_type %d is neither DCT nor DCI", type);
+	if (!is_dct(extra)) {
+		if (!attr->send_cq)
+			return explain(EINVAL, "mlx5dv_create_qp: a DCI needs a send CQ");
+		return 0;
+	}
+	if (!attr->srq || !attr->recv_cq)
+		return explain(EINVAL, "mlx5dv_create_qp: a DCT needs a shared receive queue and a "
+				       "receive CQ");
+	if (to_srq(attr->srq)->hca->type != HCA_SRQ_BASIC)
+		return explain(EINVAL, "mlx5dv_create_qp: the shared receive queue of a DCT is a "
+				       "basic one");
+	if (attr->comp_mask & ~IBV_QP_INIT_ATTR_PD)
+		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%x; a DCT takes a protection "
+				       "domain and nothing else",
+			       attr->comp_mask);
+	return 0;
+}
+
+static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_init_attr *extra)
+{
+	uint32_t flags = extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS
+				 ? extra->create_flags
+				 : 0;
+	int err = 0;
+
+	if (extra->comp_mask & ~(uint64_t)KNOWN)
+		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%llx; 0x%x is known",
+			       (unsigned long long)extra->comp_mask, KNOWN);
+	if (flags & ~SCATTER)
+		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
+			       flags, SCATTER);
+	if ((flags & SCATTER) == SCATTER)
+		return explain(EINVAL,
+			       "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
+	if (extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)
+		err = check_dc(attr, extra);
+	if (!err && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
+		err = check_streams(extra);
+	return err;
+}
+
+int mlx5_check_driver_qp(const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct mlx5dv_qp_init_attr *extra = mlx5_dv_extra.qp;
+
+	if (!extra || !(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC))
+		return explain(EINVAL, "IBV_QPT_DRIVER: mlx5dv_create_qp() makes these, with "
+				       "MLX5DV_QP_INIT_ATTR_MASK_DC");
+	return 0;
+}
+
+enum hca_qp_type mlx5_qp_type(const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type != IBV_QPT_DRIVER)
+		return (enum hca_qp_type)attr->qp_type;
+	return is_dct(mlx5_dv_extra.qp) ? HCA_QP_DCT : HCA_QP_DCI;
+}
+
+void mlx5_fill_dc(struct hca_qp_init *init)
+{
+	const struct mlx5dv_dc_init_attr *dc = &mlx5_dv_extra.qp->dc_init_attr;
+
+	if (init->type == HCA_QP_DCT) {
+		init->dc_key = dc->dct_access_key;
+	} else if (mlx5_dv_extra.qp->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS) {
+		init->dci_streams = true;
+		init->dci_log_errored = dc->dci_streams.log_num_errored;
+	}
+}
+
+uint64_t mlx5_dv_send_ops(void)
+{
+	const struct mlx5dv_qp_init_attr *extra = mlx5_dv_extra.qp;
+
+	return extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS
+		       ? extra->send_ops_flags
+		       : 0;
+}
+
+struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				struct mlx5dv_qp_init_attr *extra)
+{
+	struct ibv_qp *qp;
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	err = extra ? check(attr, extra) : 0;
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	mlx5_dv_extra.qp = extra;
+	qp = ibv_create_qp_ex(context, attr);
+	mlx5_dv_extra.qp = NULL;
+	return qp;
+}
+
+struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
+{
+	return &to_mqp_ex(qp)->dv;
+}
+
+int mlx5dv_dci_stream_id_reset(struct ibv_qp *qp, uint16_t stream_id)
+{
+	if (!mlx5_dv_context(qp->context, __func__))
+		return errno;
+	return errno = -hca_dci_reset_stream(to_mqp(qp)->vb.hca, stream_id);
+}
