@@ -33,12 +33,12 @@ class Program:
     """One program in a process group of its own, on a terminal: what it wrote before it hung or
     was killed is there to be read."""
 
-    def __init__(self, build, *argv, **more):
+    def __init__(self, build, *argv, before=(), **more):
         self.argv = argv
         self.output = bytearray()
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            common.command(build, *argv), stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+            [*before, *common.command(build, *argv)], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
             env=common.environment(), start_new_session=True, **more)
         os.close(slave)
         self.pidfd = os.pidfd_open(self.process.pid)

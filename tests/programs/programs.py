@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """programs.py BUILD TEST: Debian's unmodified programs under `verbena run` see both adapters."""
-import os
 import re
-import socket
 import subprocess
 import sys
 
@@ -91,32 +89,6 @@ def ucx_info(build):
             common.fail(f"ucx_info does not see {name}")
         if common.works("ibv_create_qp"):
             want(text, rf"# Memory domain: {name}", r"#\s+Transport: rc_verbs", rf"#\s+Device: {name}:1")
-
-
-def ucx_pair(build, transport, *tests):
-    """Two processes of ucx_perftest for each test. These transports write rings and doorbells
-    themselves, and no call tells us of it."""
-    os.environ.update(UCX_TLS=transport, UCX_NET_DEVICES="mlx5_0:1")
-    for test in tests:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
-        server = common.Terminal(build, "ucx_perftest", "-p", port)
-        server.wait_for(r"Waiting for connection")
-        text = run(build, "ucx_perftest", "127.0.0.1", "-p", port, "-f", "-w", "10", "-n", "100",
-                   *test.split())
-        want(text, r"(Final:)?\s*100( +[0-9.]+)+")
-        server.stop()
-
-
-def ucx_rc_x(build):
-    ucx_pair(build, "rc_x", "-t ucp_put_lat -s 8", "-t ucp_get -s 4096", "-t tag_lat -s 8",
-             "-t tag_bw -s 1000000", "-t ucp_fadd -s 8",
-             "-t am_lat -s 8 -d mlx5_0:1 -x rc_mlx5")
-
-
-def ucx_ud_x(build):
-    ucx_pair(build, "ud_x", "-t am_lat -s 8 -d mlx5_0:1 -x ud_mlx5", "-t tag_lat -s 1000")
 
 
 def fi_info(build):

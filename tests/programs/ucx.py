@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""ucx.py BUILD TRANSPORT [wire]: Debian's ucx_perftest over transports that write rings and ring
+doorbells themselves, between two processes; with `wire`, between two hosts, which are network
+namespaces joined by a cable."""
+import os
+import re
+import subprocess
+import sys
+
+import common
+from pair import Failed, Group, free_port, wait_for_ends, wait_for_text
+
+# What the library offers, and the transport itself. Data is checked where the program knows how.
+TESTS = {
+    "rc_x": ["-t ucp_put_lat -s 8", "-t ucp_put_bw -s 65536", "-t ucp_get -s 4096", "-t tag_lat -s 8",
+             "-t tag_bw -s 1000000", "-t ucp_fadd -s 8", "-t ucp_cswap -s 8", "-t ucp_am_lat -s 3000",
+             "-t am_lat -s 8 -d mlx5_0:1 -x rc_mlx5"],
+    "ud_x": ["-t tag_lat -s 1000", "-t ucp_am_bw -s 20000", "-t am_lat -s 8 -d mlx5_0:1 -x ud_mlx5"],
+    "dc_x": ["-t ucp_put_lat -s 8", "-t ucp_put_bw -s 65536", "-t ucp_get -s 4096", "-t tag_lat -s 8",
+             "-t tag_bw -s 1000000", "-t ucp_fadd -s 8", "-t ucp_cswap -s 8", "-t ucp_am_lat -s 3000",
+             "-t am_lat -s 8 -d mlx5_0:1 -x dc_mlx5", "-t put_lat -s 8 -d mlx5_0:1 -x dc_mlx5"],
+}
+ROUNDS = "100"
+
+
+def two_hosts():
+    """Enters a namespace, and joins it to another; gives what to put before a command there."""
+    common.enter_network_namespace()
+    other = subprocess.Popen(["unshare", "--net", "sleep", "1000"], stdin=subprocess.DEVNULL)
+    there = ["nsenter", f"--target={other.pid}", "--net"]
+    mine = os.readlink("/proc/self/ns/net")
+    while os.readlink(f"/proc/{other.pid}/ns/net") == mine:
+        if other.poll() is not None:
+            common.skip("a second network namespace is not allowed here")
+    common.ip("link", "set", "lo", "up")
+    common.ip("link", "add", "va", "type", "veth", "peer", "name", "vb")
+    common.ip("link", "set", "vb", "netns", str(other.pid))
+    common.ip("addr", "add", "10.77.0.1/24", "dev", "va")
+    common.ip("link", "set", "va", "up")
+    for words in ("link set lo up", "addr add 10.77.0.2/24 dev vb", "link set vb up"):
+        subprocess.run([*there, "ip", *words.split()], check=True)
+    return other, there
+
+
+def run_test(group, test, host, there):
+    with group.run() as start:
+        port = str(free_port())
+        server = start("ucx_perftest", "-p", port)
+        wait_for_text(server, "Waiting for connection")
+        client = start("ucx_perftest", host, "-p", port, "-f", "-w", "10", "-n", ROUNDS,
+                       *test.split(), before=there)
+        wait_for_ends([client])
+        if not re.search(rf"^(Final:)?\s*{ROUNDS}( +[0-9.]+)+$", client.text(), re.M):
+            raise Failed("no result")
+
+
+def main():
+    build, transport = sys.argv[1:3]
+    wire = sys.argv[3:] == ["wire"]
+    other, there = two_hosts() if wire else (None, [])
+    os.environ.update(UCX_TLS=transport, UCX_NET_DEVICES="mlx5_0:1")
+    group = Group(build)
+    try:
+        for test in TESTS[transport]:
+            run_test(group, test, "10.77.0.1" if wire else "127.0.0.1", there)
+    finally:
+        if other:
+            other.terminate()
+            other.wait()
+    group.finish()
+
+
+if __name__ == "__main__":
+    main()
