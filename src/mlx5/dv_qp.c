@@ -41,8 +41,9 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	enum mlx5dv_dc_type type = extra->dc_init_attr.dc_type;
 
 	if (attr->qp_type != IBV_QPT_DRIVER)
-		return explain(EINVAL, "mlx5dv_create_qp: DC attributes for a QP of type %d; "
-				       "IBV_QPT_DRIVER is theirs",
+		return explain(EINVAL,
+			       "mlx5dv_create_qp: DC attributes for a QP of type %d; "
+			       "IBV_QPT_DRIVER is theirs",
 			       attr->qp_type);
 	if (type != MLX5DV_DCTYPE_DCT && type != MLX5DV_DCTYPE_DCI)
 		return explain(EINVAL, "mlx5dv_create_qp: dc_type %d is neither DCT nor DCI", type);
@@ -58,8 +59,9 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 		return explain(EINVAL, "mlx5dv_create_qp: the shared receive queue of a DCT is a "
 				       "basic one");
 	if (attr->comp_mask & ~IBV_QP_INIT_ATTR_PD)
-		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%x; a DCT takes a protection "
-				       "domain and nothing else",
+		return explain(EINVAL,
+			       "mlx5dv_create_qp: comp_mask 0x%x; a DCT takes a protection "
+			       "domain and nothing else",
 			       attr->comp_mask);
 	return 0;
 }

@@ -16,10 +16,8 @@
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_STRIDING_RQ | MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                   \
 	 MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS |                  \
-	 MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |                 \
-	 MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |                  \
-	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD |                \
-	 MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
+	 MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD | MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |            \
+	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
 
 /* Only members that the caller named are there for sure: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)

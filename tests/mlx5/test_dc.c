@@ -508,7 +508,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_target_without_receives_is_waited_for, make,
 						drop),
 		cmocka_unit_test_setup_teardown(
-			a_target_that_is_gone_is_an_error_and_the_next_one_is_not, make_hasty, drop),
+			a_target_that_is_gone_is_an_error_and_the_next_one_is_not, make_hasty,
+			drop),
 		cmocka_unit_test_setup_teardown(a_stream_fails_alone_until_too_many_have,
 						make_streams, drop),
 		cmocka_unit_test_setup_teardown(states_have_the_attributes_of_their_type, make_idle,
