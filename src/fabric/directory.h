@@ -60,6 +60,15 @@ int fabric_qpn_block_put(uint32_t first);
 /* Lock-free. FABRIC_NOBODY when the number belongs to no process. */
 fabric_id_t fabric_qpn_owner(uint32_t qpn);
 
+/* Numbers first..last, neighbouring blocks of one process. */
+struct fabric_qpn_range {
+	uint32_t first, last;
+	fabric_id_t owner;
+};
+
+/* Lock-free. All that belong to somebody, in order, up to `max`; returns how many. */
+size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max);
+
 /* ---- LIDs ---- */
 
 #define FABRIC_LID_KEY_MAX 59
@@ -73,6 +82,7 @@ enum fabric_reg_kind {
 	FABRIC_REG_MCAST = 1, /* key: gid and fabric number; value: queue pair */
 	FABRIC_REG_CM_PORT,   /* for the connection manager */
 	FABRIC_REG_XRCD,      /* key: adapter and file; value: tells openings apart */
+	FABRIC_REG_STEER,     /* key: gid; value: place among the sockets at that address */
 	FABRIC_REG_KINDS,
 };
 

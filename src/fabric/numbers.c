@@ -100,6 +100,28 @@ fabric_id_t fabric_qpn_owner(uint32_t qpn)
 	return dir_is_listed(dir, owner) ? owner : FABRIC_NOBODY;
 }
 
+size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max)
+{
+	struct dir_file *dir = dir_file();
+	size_t n = 0;
+
+	for (uint32_t block = 0; dir && block < DIR_QPN_BLOCKS; block++) {
+		fabric_id_t owner = atomic_load_explicit(&dir->block[block], memory_order_relaxed);
+
+		if (owner == FABRIC_NOBODY || !dir_is_listed(dir, owner))
+			continue;
+		if (n && out[n - 1].owner == owner && out[n - 1].last + 1 == block_first(block)) {
+			out[n - 1].last = block_last(block);
+			continue;
+		}
+		if (n == max)
+			break;
+		out[n++] =
+			(struct fabric_qpn_range){ block_first(block), block_last(block), owner };
+	}
+	return n;
+}
+
 /* ---- LIDs ---- */
 
 static bool find_lid(struct dir_file *dir, const char *key, uint32_t *at)

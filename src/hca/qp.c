@@ -460,6 +460,20 @@ static void open_path(struct qp *qp)
 		path_connected(qp);
 }
 
+/* A connection beyond this host needs the wire; without it, it cannot be made. */
+static int check_path(struct qp *qp, const struct hca_qp_attr *attr, enum hca_qp_state to,
+		      uint32_t mask)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+
+	if (to != HCA_QPS_RTR || !(mask & HCA_QPM_AV) || qp->pub.type == HCA_QP_UD ||
+	    a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
+		return 0;
+	if (!wire_forced() && path_gid_is_local(qp, &attr->av.dgid))
+		return 0;
+	return wire_check(qp, qp->attr.port, &attr->av);
+}
+
 /* What a change of state sets going. Lock held, inside a guard. */
 static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 {
@@ -529,6 +543,8 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		err = qp_state_check(pub->type, from, to, mask);
 	if (!err)
 		err = check_values(qp, attr, mask);
+	if (!err)
+		err = check_path(qp, attr, to, mask);
 	if (!err) {
 		take_values(&qp->attr, attr, mask);
 		enter(qp, from, to);

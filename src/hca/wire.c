@@ -22,6 +22,7 @@
 #include "hca/grh.h"
 #include "hca/port.h"
 #include "hca/send.h"
+#include "hca/steer.h"
 #include "roce/rx.h"
 #include "roce/udp.h"
 #include "util/explain.h"
@@ -32,13 +33,14 @@
 
 struct wire_port {
 	struct roce_addr addr;
-	struct roce_endpoint *ep; /* NULL: it could not be opened, and nobody tries again */
+	struct roce_endpoint *ep;
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
 	bool dirty; /* something waits for a flush */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
 	struct hca_acks acks;
+	struct steer steer; /* service thread */
 	struct qp *blocked; /* under tx_lock */
 	struct wire_port *next;
 };
@@ -65,49 +67,115 @@ bool wire_forced(void)
 
 static void readable(void *arg, uint32_t events);
 
-static void open_port(struct wire_port *port)
+/* An address that could not be opened, so that not every packet asks again. Under ports_lock. */
+#define RETRY_OPEN_NS 1000000000u
+static struct {
+	uint8_t gid[16];
+	uint64_t until_ns;
+	int err;
+} refused[8];
+static unsigned int refused_next;
+
+static int recent_refusal(const uint8_t gid[16])
+{
+	uint64_t now = timer_now();
+
+	for (unsigned int i = 0; i < array_size(refused); i++)
+		if (now < refused[i].until_ns && !memcmp(refused[i].gid, gid, 16))
+			return refused[i].err;
+	return 0;
+}
+
+static void remember_refusal(const uint8_t gid[16], int err)
+{
+	unsigned int i = refused_next++ % array_size(refused);
+
+	memcpy(refused[i].gid, gid, 16);
+	refused[i].until_ns = timer_now() + RETRY_OPEN_NS;
+	refused[i].err = err;
+}
+
+/* Refusals are explained where they happen; traffic on the host goes on without a wire. */
+static int open_port(struct wire_port *port)
 {
 	int err = roce_endpoint_open(&port->addr, NULL, &port->ep);
 
-	if (err) {
-		port->ep = NULL;
-		return; /* explained where it was refused; traffic on the host goes on */
-	}
+	if (err)
+		return err;
 	err = roce_tx_create(port->ep, &port->tx);
-	if (!err)
-		err = roce_rx_create(&port->rx);
-	if (!err)
-		err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, readable, port);
-	if (err) {
-		explain(-err, "the wire cannot be used: %s", strerror(-err));
-		roce_endpoint_close(port->ep);
-		port->ep = NULL;
-		return;
-	}
+	if (err)
+		goto close_ep;
+	err = roce_rx_create(&port->rx);
+	if (err)
+		goto destroy_tx;
+	err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, readable, port);
+	if (err)
+		goto destroy_rx;
+	steer_begin(&port->steer, port->ep, timer_now());
 	atomic_store(&wire_is_open, true);
+	return 0;
+destroy_rx:
+	roce_rx_destroy(port->rx);
+destroy_tx:
+	roce_tx_destroy(port->tx);
+close_ep:
+	roce_endpoint_close(port->ep);
+	return explain(-err, "the wire cannot be used: %s", strerror(-err));
 }
 
-static struct wire_port *get_port(const struct hca_gid_entry *src)
+static int make_port(const struct hca_gid_entry *src, struct wire_port **out)
+{
+	struct wire_port *port = calloc(1, sizeof(*port));
+	int err;
+
+	if (!port)
+		return -ENOMEM;
+	memcpy(port->addr.gid, src->gid.raw, sizeof(port->addr.gid));
+	port->addr.ifindex = src->ifindex;
+	err = open_port(port);
+	if (err) {
+		free(port);
+		return err;
+	}
+	port->next = atomic_load(&ports);
+	/* [W1] pairs with wire_poll_ports(): the port before its pointer */
+	atomic_store(&ports, port);
+	*out = port;
+	return 0;
+}
+
+/* `patient`: on a data path, where a refusal a moment ago will do. */
+static int get_port(const struct hca_gid_entry *src, bool patient, struct wire_port **out)
 {
 	struct wire_port *port;
+	int err = 0;
 
 	pthread_mutex_lock(&ports_lock);
 	for (port = atomic_load(&ports); port; port = port->next)
 		if (!memcmp(port->addr.gid, src->gid.raw, sizeof(port->addr.gid)))
 			break;
 	if (!port) {
-		port = calloc(1, sizeof(*port));
-		if (port) {
-			memcpy(port->addr.gid, src->gid.raw, sizeof(port->addr.gid));
-			port->addr.ifindex = src->ifindex;
-			open_port(port);
-			port->next = atomic_load(&ports);
-			/* [W1] pairs with wire_poll_ports(): the port before its pointer */
-			atomic_store(&ports, port);
+		if (patient)
+			err = recent_refusal(src->gid.raw);
+		if (!err) {
+			err = make_port(src, &port);
+			if (err)
+				remember_refusal(src->gid.raw, err);
 		}
 	}
 	pthread_mutex_unlock(&ports_lock);
-	return port && port->ep ? port : NULL;
+	*out = port;
+	return err;
+}
+
+int wire_check(const struct qp *qp, unsigned int port_num, const struct hca_av *av)
+{
+	struct hca_gid_entry src;
+	struct wire_port *port;
+
+	if (!hca_port_gid_quick(qp->pub.ctx->adapter, port_num, av->sgid_index, &src))
+		return 0; /* the check of values says more about it */
+	return get_port(&src, false, &port);
 }
 
 int wire_connect(struct qp *qp, const struct hca_av *av)
@@ -116,6 +184,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	struct hca_gid_entry src;
 	struct qp_wire *w = qp->wire;
 	struct roce_dest dest = { .tclass = av->traffic_class, .ttl = av->hop_limit };
+	int err;
 
 	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
 		   !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
@@ -128,11 +197,11 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 			return -ENOMEM;
 		qp->wire = w;
 	}
-	w->port = get_port(&src);
-	if (!w->port) {
+	err = get_port(&src, true, &w->port);
+	if (err) {
 		free(w);
 		qp->wire = NULL;
-		return -ENETDOWN;
+		return err;
 	}
 	memcpy(dest.addr.gid, av->dgid.raw, sizeof(dest.addr.gid));
 	dest.addr.ifindex = src.ifindex;
@@ -146,10 +215,11 @@ void wire_listen(struct qp *qp)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	struct hca_gid_entry e;
+	struct wire_port *port;
 
 	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
 		if (hca_port_gid_quick(a, qp->attr.port, i, &e) && e.type == HCA_GID_ROCE_V2)
-			get_port(&e);
+			get_port(&e, true, &port);
 }
 
 static void unblock(struct wire_port *port, struct qp *qp)
@@ -253,13 +323,12 @@ void wire_flush(struct qp *qp)
 
 uint64_t wire_timers(uint64_t now_ns)
 {
+	uint64_t next_ns = UINT64_MAX, steer_ns;
 	bool again = false;
 
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
 		struct qp *qp, *next;
 
-		if (!port->ep)
-			continue;
 		hca_guard_enter();
 		flush_port(port);
 		fabric_lock(&port->tx_lock);
@@ -275,8 +344,11 @@ uint64_t wire_timers(uint64_t now_ns)
 		}
 		hca_guard_exit();
 		again |= port->dirty || port->blocked;
+		steer_ns = steer_run(&port->steer, port->ep, now_ns);
+		if (steer_ns < next_ns)
+			next_ns = steer_ns;
 	}
-	return again ? now_ns + RETRY_FULL_NS : UINT64_MAX;
+	return again && now_ns + RETRY_FULL_NS < next_ns ? now_ns + RETRY_FULL_NS : next_ns;
 }
 
 /* ---- receiving ---- */
@@ -384,13 +456,14 @@ void wire_forwarded(const void *body, uint32_t len)
 	qp = qp_find(f.pkt.dqpn);
 	if (!qp)
 		return;
+	steer_stray(timer_now());
 	deliver(qp, &f, (const uint8_t *)body + sizeof(f), &acks);
 	hca_host_send_acks(&acks);
 }
 
 static void poll_port(struct wire_port *port)
 {
-	if (!port->ep || !fabric_trylock(&port->rx_lock))
+	if (!fabric_trylock(&port->rx_lock))
 		return;
 	hca_guard_enter();
 	roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
@@ -416,8 +489,7 @@ void wire_forked(void)
 {
 	/* The sockets are the parent's; the child opens its own when it needs some. */
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
-		if (port->ep)
-			roce_endpoint_close(port->ep);
+		roce_endpoint_close(port->ep);
 	atomic_store(&ports, NULL);
 	atomic_store(&wire_is_open, false);
 }

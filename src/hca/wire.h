@@ -24,6 +24,8 @@ struct qp_wire {
 /* Every path over the wire, also to peers on this host. */
 bool wire_forced(void);
 
+/* Whether that way over the wire can be opened from this address. 0 or -errno, explained. */
+int wire_check(const struct qp *qp, unsigned int port_num, const struct hca_av *av);
 /* Opens what the QP needs to send and to receive. 0 or -errno, explained. Lock held. */
 int wire_connect(struct qp *qp, const struct hca_av *av);
 /* A datagram QP hears what comes to any address of its port. */

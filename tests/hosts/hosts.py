@@ -236,6 +236,66 @@ def killed(build):
     mesh(spread(2, 2), "-r", 5, "-e")
 
 
+def rounds(m):
+    return min(int((re.findall(r"^round (\d+)$", m.text(i), re.M) or ["0"])[-1]) for i in range(len(m.processes)))
+
+
+def stop_one_at_a_time(meshes):
+    """While the processes of one mesh stand still, packets of the others reach them all the same."""
+    for still in meshes:
+        for p in still.processes:
+            p.send_signal(signal.SIGSTOP)
+        for m in meshes:
+            if m is not still:
+                m.wait_for_round(rounds(m) + 20)
+        for p in still.processes:
+            p.send_signal(signal.SIGCONT)
+
+
+def steer(build):
+    """Processes that share an address and a port do not depend on each other, also when some have
+    gone and others have come."""
+    make_hosts(2)
+    options = ("-r", 1000000, "-e", "-b", 3000)
+    first, second = Mesh(spread(2, 1), *options), Mesh(spread(2, 1), *options)
+    for m in (first, second):
+        m.wait_for_round(50)
+    stop_one_at_a_time([first, second])
+    third = Mesh(spread(2, 1), *options)
+    third.wait_for_round(50)
+    first.kill()
+    third.wait_for_round(rounds(third) + 200)
+    stop_one_at_a_time([second, third])
+    for m in (first, second, third):
+        m.kill()
+        m.close()
+
+
+def taken(build):
+    """A program that does not share has our port: the error says who, and traffic on the host goes on."""
+    make_hosts(2)
+    hold = "import socket,sys; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.bind(('10.88.0.1',4791)); " \
+           "print('bound', flush=True); sys.stdin.read()"
+    holder = subprocess.Popen(inside(1, sys.executable, "-c", hold), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    m = Mesh(spread(2, 1), "-r", 5)
+    if m.processes[0].wait(60) != 1:
+        m.show()
+        fail("host 1 connected although its port is taken")
+    m.kill()
+    text = m.text(0)
+    if "Address already in use" not in text or \
+       not re.search(rf"4791 at 10.88.0.1 is taken by process {holder.pid} \(python3", text):
+        print(text)
+        fail("the error does not say who has the port")
+    m.close()
+    mesh([(1, address(1)), (1, address(1))], "-r", 5)
+    mesh(spread(2, 1, 6), "-r", 5)
+    holder.stdin.close()
+    holder.wait()
+    mesh(spread(2, 1), "-r", 5)
+
+
 def pair(name, *argv, address="10.88.0.1", gid="-x"):
     """One program as server on host 1 and client on host 2."""
     port = str(18000 + os.getpid() % 1000)

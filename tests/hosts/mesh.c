@@ -238,8 +238,8 @@ static struct ibv_qp *create_qp(enum ibv_qp_type type, struct ibv_cq *of)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qkey = QKEY,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	};
 	struct ibv_qp *made = ibv_create_qp(pd, &init);
 
@@ -384,8 +384,11 @@ static void post_datagram(unsigned int peer)
 	check(!ibv_post_send(ud, &wr, &bad));
 }
 
+static void take_datagrams(void);
+
 static void begin_round(void)
 {
+	take_datagrams();
 	for (unsigned int i = 0; i < opt.total; i++) {
 		struct area a = area_of(i);
 		size_t window = area_of(opt.id).window; /* ours in the peer's buffer */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/steer.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "fabric/directory.h"
+#include "fabric/service.h"
+
+enum {
+	PROBES = 32,
+	MOST_PROBES = 1024,
+	MOST_TRIES = 6,
+	MOST_MEMBERS = 256,
+	STRAYS = 16, /* that are worth a search */
+};
+#define ANSWER_NS 5000000u   /* probes go through the kernel's loopback */
+#define PAUSE_NS  100000000u /* between two searches */
+
+static _Atomic uint32_t steer_strays;
+
+void steer_stray(uint64_t now_ns)
+{
+	uint32_t n = atomic_fetch_add_explicit(&steer_strays, 1, memory_order_relaxed) + 1;
+
+	if (n % STRAYS == 0)
+		fabric_service_set_deadline(now_ns);
+}
+
+static bool place_of(const struct fabric_reg_entry *members, size_t count, fabric_id_t owner,
+		     uint32_t *index)
+{
+	for (size_t i = 0; i < count; i++)
+		if (members[i].owner == owner) {
+			*index = members[i].value;
+			return true;
+		}
+	return false;
+}
+
+/* What is refused costs speed only: packets are passed on. */
+static void hand_over_program(struct roce_endpoint *ep)
+{
+	struct {
+		struct fabric_reg_entry member[MOST_MEMBERS];
+		struct fabric_qpn_range range[ROCE_STEER_MAX];
+		struct roce_steer row[ROCE_STEER_MAX];
+	} *work = malloc(sizeof(*work));
+	size_t members, ranges, rows = 0;
+
+	if (!work)
+		return;
+	members = fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, work->member,
+				  MOST_MEMBERS);
+	if (members > MOST_MEMBERS)
+		members = MOST_MEMBERS;
+	ranges = fabric_qpn_ranges(work->range, ROCE_STEER_MAX);
+	for (size_t i = 0; i < ranges; i++) {
+		struct roce_steer *row = &work->row[rows];
+
+		if (!place_of(work->member, members, work->range[i].owner, &row->index))
+			continue;
+		row->first = work->range[i].first;
+		row->last = work->range[i].last;
+		rows++;
+	}
+	roce_endpoint_steer(ep, work->row, rows, 0);
+	free(work);
+}
+
+static void unlist(struct steer *s, struct roce_endpoint *ep)
+{
+	if (s->listed)
+		fabric_reg_del(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, s->index);
+	s->listed = false;
+}
+
+static void list(struct steer *s, struct roce_endpoint *ep, uint32_t index)
+{
+	if (s->listed && s->index == index)
+		return;
+	unlist(s, ep);
+	s->index = index;
+	s->listed =
+		!fabric_reg_add(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, index, false);
+}
+
+static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+{
+	s->strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
+	s->probing = true;
+	s->due = now_ns + ANSWER_NS;
+	roce_endpoint_probe(ep, s->count);
+	fabric_service_set_deadline(s->due);
+}
+
+void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+{
+	*s = (struct steer){ .count = PROBES };
+	hand_over_program(ep); /* without one there is nobody to answer probes */
+	search(s, ep, now_ns);
+}
+
+/* The time for answers is over. */
+static void conclude(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+{
+	uint32_t index;
+
+	if (roce_endpoint_index(ep, &index)) {
+		/* Too many of us, or the answers are late. */
+		if (++s->tries < MOST_TRIES) {
+			s->count = s->count * 4 > MOST_PROBES ? MOST_PROBES : s->count * 4;
+			search(s, ep, now_ns);
+			return;
+		}
+		unlist(s, ep);
+	} else {
+		list(s, ep, index);
+	}
+	s->probing = false;
+	s->tries = 0;
+	s->count = PROBES;
+	s->due = now_ns + PAUSE_NS;
+	hand_over_program(ep);
+}
+
+uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+{
+	uint32_t strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
+
+	if (!s->probing && strays - s->strays < STRAYS)
+		return UINT64_MAX;
+	if (now_ns >= s->due) {
+		if (s->probing)
+			conclude(s, ep, now_ns);
+		else
+			search(s, ep, now_ns);
+	}
+	return s->probing ? s->due : UINT64_MAX;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which process's socket the kernel gives a packet to, when several have one at the same address
+ * (roce/udp.h says how). A process finds the place of its socket by probes, lists it in the host
+ * directory, and hands the kernel a program made of all that is listed there. Places change as
+ * processes come and go; whoever notices that others have to pass on its packets looks for its
+ * place anew.
+ */
+#ifndef HCA_STEER_H
+#define HCA_STEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "roce/udp.h"
+
+/* Of one endpoint. Service thread only, once begun. */
+struct steer {
+	bool probing;
+	bool listed;
+	uint32_t index;  /* while listed */
+	uint32_t count;  /* places that are probed */
+	uint32_t tries;  /* of this search */
+	uint32_t strays; /* steer_strays when the last search began */
+	uint64_t due;    /* the answer is looked at, or the next search may begin */
+};
+
+void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
+/* Does what is due; returns when to come again, UINT64_MAX for never. */
+uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
+
+/* Another process had to pass a packet on to us. Any thread. */
+void steer_stray(uint64_t now_ns);
+
+#endif
