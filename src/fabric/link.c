@@ -351,6 +351,8 @@ void fabric_link_up(struct fabric_link *link)
 	atomic_store_explicit(&link->state, FABRIC_LINK_UP, memory_order_release);
 	fabric_count(FABRIC_COUNT_LINKS_UP, 1);
 	fabric_config.link_up(link);
+	/* [K4] */
+	atomic_store_explicit(&link->tx.ctl->met, 1, memory_order_release);
 	if (fabric_poll_add(link))
 		fabric_link_kill(link);
 }

@@ -172,6 +172,16 @@ static inline void fabric_link_rx_unlock(struct fabric_link *link)
 	fabric_unlock(&link->rx_lock);
 }
 
+/*
+ * Whether the peer's link_up() has returned, too: what it hands out before that may reach us first.
+ * While UP.
+ */
+static inline bool fabric_link_met(struct fabric_link *link)
+{
+	/* [K4] pairs with fabric_link_up(): what link_up() did over there */
+	return atomic_load_explicit(&link->rx.ctl->met, memory_order_acquire);
+}
+
 /* A hint, without a lock. */
 static inline bool fabric_link_ready(struct fabric_link *link)
 {

@@ -40,6 +40,8 @@ struct fabric_ring_ctl {
 	 * write. One per ring: a producer that stops between the two steps of a kick silences
 	 * nobody but itself. */
 	_Alignas(64) _Atomic uint32_t kicked;
+	/* 1 once the producer's side knows of the link. The producer writes. */
+	_Alignas(64) _Atomic uint32_t met;
 };
 
 /* The producer's side; whoever holds the link's send lock. */

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "fabric/link.h"
 #include "hca/dc.h"
 #include "hca/send.h"
 
@@ -21,6 +22,20 @@ static uint32_t remote_access(enum hca_op op)
 	default:
 		return HCA_ACCESS_REMOTE_ATOMIC;
 	}
+}
+
+/*
+ * Before it knows of the link, the other process would not wait for us when it takes memory away,
+ * though our side of the link is up.
+ */
+static bool has_met(struct hca_peer *peer)
+{
+	if (likely(__atomic_load_n(&peer->met, __ATOMIC_ACQUIRE)))
+		return true;
+	if (!fabric_link_met(peer->link))
+		return false;
+	__atomic_store_n(&peer->met, true, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* The door's rights for us; false when the other end is not ready for this QP. */
@@ -84,7 +99,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
 		return DIRECT_LOCAL_ERROR;
-	if (!open_door(qp, access, &pdn))
+	if (unlikely(!has_met(peer)) || !open_door(qp, access, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.greeted && !qp->dci))
 		greet(qp);

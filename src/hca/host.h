@@ -82,6 +82,7 @@ struct hca_peer {
 	bool can_vm;  /* process_vm_* works on it */
 	bool is_self;
 	bool no_refs; /* it said that it cannot fetch from us */
+	bool met;     /* it counts our guards: we may reach into its memory */
 	int pid;
 	pthread_mutex_t map_lock;
 	struct hca_table mappings; /* by key index: struct hca_mapping */
@@ -95,6 +96,9 @@ struct hca_peer {
  * made (the QPs are called when it is up). Inside a guard.
  */
 struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
+
+/* Whoever stands in this slot now, or NULL. Inside a guard. */
+struct hca_peer *hca_peer_at(unsigned int slot);
 
 bool hca_peer_is_up(const struct hca_peer *peer);
 void hca_peer_kill(struct hca_peer *peer);
