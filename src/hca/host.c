@@ -55,6 +55,12 @@ bool hca_peer_is_up(const struct hca_peer *peer)
 	return fabric_link_state(peer->link) == FABRIC_LINK_UP;
 }
 
+struct hca_peer *hca_peer_at(unsigned int slot)
+{
+	/* [H1] */
+	return atomic_load_explicit(&peers[slot], memory_order_acquire);
+}
+
 void hca_peer_kill(struct hca_peer *peer)
 {
 	fabric_link_kill(peer->link);

@@ -3,7 +3,7 @@
  * Memory windows. A window has an entry of its own, which is valid while it is bound; binding
  * copies the reach of its region. The entry is changed by the queue pair that binds, under that
  * QP's lock and inside its guard, so a rebind cannot wait for readers: it moves the key instead,
- * and readers of the old key fail at their next look.
+ * readers of the old key fail at their next look, and the request completes behind a fence.
  */
 #include "hca/mw.h"
 

@@ -309,6 +309,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	pthread_mutex_lock(&qp_lock);
 	add_qpn(pub->qpn);
 	pthread_mutex_unlock(&qp_lock);
+	free(qp->req.fence);
 	free(qp->req.window);
 	free(qp->resp.recv);
 	free(qp->resp.resource);

@@ -56,6 +56,8 @@ struct requester {
 	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
 	uint64_t timeout_at; /* 0: no timer */
 	uint64_t rnr_until;  /* 0: not waiting */
+	/* The request at `next` has ended a window, and waits for those who are using it. */
+	struct hca_fence *fence;
 };
 
 #define RESP_RESOURCES 16u

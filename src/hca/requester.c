@@ -16,10 +16,13 @@
 #include "fabric/link.h"
 #include "hca/async.h"
 #include "hca/dc.h"
+#include "hca/fence.h"
 #include "hca/mw.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
 #include "hca/wire.h"
+
+#define FENCE_NS 50000u
 
 static struct req_slot *slot_at(struct requester *r, uint32_t i)
 {
@@ -95,22 +98,52 @@ static void fail_request(struct qp *qp, const struct hca_send *s, enum hca_statu
 		qp_fail_send(qp);
 }
 
+/* A type 2 window is not bound when it is bound: there is nothing to end. */
+static bool ends_window(const struct hca_send *s)
+{
+	return s->op == HCA_OP_LOCAL_INV || (s->op == HCA_OP_BIND_MW && !s->bind.type2);
+}
+
+/* Peers who found the window before it ended may still be at their copies: it is not over yet. */
+static enum run_result await_fence(struct qp *qp, const struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+
+	if (!hca_fence_passed(r->fence)) {
+		r->rnr_until = timer_now() + FENCE_NS;
+		timer_start(qp, r->rnr_until);
+		return RUN_WAIT;
+	}
+	free(r->fence);
+	r->fence = NULL;
+	finish_local(qp, s);
+	return RUN_ON;
+}
+
 /*
  * Windows change when all before is done. Not earlier: should one of those have to be sent again,
  * what follows it is run again, too, and these may run only once.
  */
 static enum run_result run_local(struct qp *qp, struct hca_send *s)
 {
+	const struct hca_peer *user = NULL; /* of a type 2 window: the queue pair's other end */
 	int err = 0;
 
 	if (s->op != HCA_OP_NOP && !window_empty(&qp->req))
 		return RUN_WAIT;
+	if (qp->req.fence)
+		return await_fence(qp, s);
 	if (s->op == HCA_OP_LOCAL_INV) {
 		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
+		user = qp->peer;
 	} else if (s->op == HCA_OP_BIND_MW) {
 		err = hca_mw_bind(&s->bind, hca_mr_find(s->bind.mr_key), qp->pub.pd->pdn,
 				  qp->pub.qpn);
 	}
+	if (!err && ends_window(s))
+		err = hca_fence_make(user, &qp->req.fence);
+	if (!err && qp->req.fence)
+		return await_fence(qp, s);
 	if (!err) {
 		finish_local(qp, s);
 		return RUN_ON;
@@ -306,6 +339,7 @@ void requester_reset(struct qp *qp)
 {
 	struct req_slot *window = qp->req.window;
 
+	free(qp->req.fence);
 	qp->req = (struct requester){ .window = window };
 }
 
@@ -341,6 +375,12 @@ void requester_flush(struct qp *qp)
 	struct hca_send s;
 
 	requester_flush_window(qp);
+	/* A window that has ended has ended; what comes behind it is flushed when all know. */
+	if (r->fence) {
+		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
+		if (await_fence(qp, &s) == RUN_WAIT)
+			return;
+	}
 	while (qp->pub.format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
 		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
 		fill_slot(qp, &s, &slot);

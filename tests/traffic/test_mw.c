@@ -407,6 +407,71 @@ static void a_window_works_and_ends_between_processes(void)
 	peer_join(&peer);
 }
 
+#define HUGE_BYTES (8u << 20)
+#define ROUNDS     12
+
+/* Writes through every window that it is told of until that is refused. */
+static void writer(int fd)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct options o = options_of(IBV_QPT_RC);
+		struct ibv_wc wc;
+		struct end *e;
+		uint32_t rkey;
+
+		o.bytes = HUGE_BYTES;
+		e = end_open(&o);
+		end_meet(e, fd);
+		memset(e->buf, 1, HUGE_BYTES);
+		hear(fd, &rkey, sizeof(rkey));
+		do {
+			post(e, &(struct work){ .id = 1,
+						.op = IBV_WR_RDMA_WRITE,
+						.flags = IBV_SEND_SIGNALED,
+						.len = HUGE_BYTES,
+						.raddr = e->to.va,
+						.rkey = rkey });
+			wc = wait_wc(e->scq);
+		} while (wc.status == IBV_WC_SUCCESS);
+		check_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+		tell_mark(fd, 'x');
+		end_close(e);
+	}
+}
+
+static void nobody_writes_through_a_window_whose_invalidation_has_completed(void)
+{
+	struct peer peer = peer_start(writer);
+	struct ibv_mw *mw;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct options o = options_of(IBV_QPT_RC);
+		struct end *e;
+		uint32_t rkey;
+
+		o.bytes = HUGE_BYTES;
+		o.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+		e = end_open(&o);
+		end_meet(e, peer.fd);
+		mw = window(e, IBV_MW_TYPE_2);
+		rkey = bind_type2(e, mw, 0, HUGE_BYTES, BIND_ACCESS);
+		expect_ok(e->scq, 41);
+		tell(peer.fd, &rkey, sizeof(rkey));
+		wait_for(*(volatile char *)e->buf == 1); /* it is at work */
+		post(e, &(struct work){ .id = 2,
+					.op = IBV_WR_LOCAL_INV,
+					.flags = IBV_SEND_SIGNALED,
+					.imm = rkey });
+		expect_ok(e->scq, 2);
+		memset(e->buf, 2, HUGE_BYTES);
+		hear_mark(peer.fd, 'x');
+		check(is_all(e->buf, HUGE_BYTES, 2));
+		check_ok(ibv_dealloc_mw(mw));
+		end_close(e);
+	}
+	peer_join(&peer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +489,7 @@ int main(void)
 		TEST(a_send_that_invalidates_what_is_not_bound_fails),
 		TEST(binds_between_sends_that_wait_happen_once),
 		TEST(a_window_works_and_ends_between_processes),
+		TEST(nobody_writes_through_a_window_whose_invalidation_has_completed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
