@@ -45,7 +45,7 @@ void completer_done_up_to(struct qp *qp, uint32_t psn)
 	while ((slot = head_slot(r)) && psn_diff(psn, slot->last_psn) >= 0) {
 		if (is_read(slot->op) && slot->got < slot->length)
 			break;
-		/* Partly sent and acknowledged as a whole: the peer is not honest. */
+		/* Partly sent again, and acknowledged from before: the sender will see. */
 		if (r->partial && r->head + 1 == r->tail)
 			break;
 		pop(qp, slot);
@@ -73,6 +73,11 @@ static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 	qp_fail_send(qp);
 }
 
+static void slow_down(struct requester *r)
+{
+	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
+}
+
 static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
@@ -87,11 +92,6 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 	timer_start(qp, r->rnr_until);
 }
 
-static void slow_down(struct requester *r)
-{
-	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
-}
-
 static void negative(struct qp *qp, const struct roce_pkt *pkt)
 {
 	switch (pkt->ack.syndrome) {
@@ -101,9 +101,6 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 		else
 			requester_rewind(qp);
 		slow_down(&qp->req);
-		break;
-	case ROCE_SYN_NAK_AGAIN: /* nothing was lost: no try is used up */
-		requester_rewind(qp);
 		break;
 	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
@@ -125,13 +122,46 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 /* A NAK or RNR names the request that it refuses; all before it are acknowledged. */
 static void refused(struct qp *qp, const struct roce_pkt *pkt)
 {
+	bool rnr = (pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR;
+
+	/* Of something that was accepted since: late, or repeated by the network. */
+	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->req.una) < 0)
+		return;
 	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
 	if (!head_slot(&qp->req))
 		return;
-	if ((pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR)
+	if (rnr)
 		receiver_not_ready(qp, pkt);
 	else
 		negative(qp, pkt);
+}
+
+/*
+ * Data is missing in front of `psn`: ask again for the rest (9.7.5.2.8). Once, as more of the same
+ * answer is on its way; but a number that is not higher than the last belongs to the next answer.
+ */
+static void ask_again(struct qp *qp, uint32_t psn)
+{
+	struct requester *r = &qp->req;
+	bool same = r->asked_again && psn_diff(psn, r->gap_psn) > 0;
+
+	r->gap_psn = psn;
+	if (same)
+		return;
+	r->asked_again = true;
+	slow_down(r);
+	requester_rewind(qp);
+}
+
+/* An acknowledgement of what follows a read says that the read's data was lost. */
+static void acknowledged(struct qp *qp, uint32_t psn)
+{
+	const struct req_slot *slot;
+
+	completer_done_up_to(qp, psn);
+	slot = head_slot(&qp->req);
+	if (slot && is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
+		ask_again(qp, psn);
 }
 
 /* Data of a read, or the old value of an atomic, for the request at the window's head. */
@@ -150,12 +180,8 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		return; /* an answer to an earlier attempt */
 	ahead = psn_diff(pkt->psn, psn_add(slot->first_psn, slot->got / qp->mtu));
 	if (unlikely(ahead)) {
-		/* Data is missing: ask again for the rest, once (9.7.5.2.8). */
-		if (ahead > 0 && !r->asked_again) {
-			r->asked_again = true;
-			slow_down(r);
-			requester_rewind(qp);
-		}
+		if (ahead > 0)
+			ask_again(qp, pkt->psn);
 		return;
 	}
 	r->asked_again = false;
@@ -166,10 +192,12 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		return;
 	}
 	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ATOMIC_ACK) {
-		good = list.total >= 8 && hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
+		good = slot->op != HCA_OP_READ && list.total >= 8 &&
+		       hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
 		slot->got = 8;
 	} else {
-		good = slot->got + (uint64_t)pkt->len <= slot->length &&
+		good = slot->op == HCA_OP_READ && slot->got + (uint64_t)pkt->len <= slot->length &&
+		       (pkt->len == qp->mtu || slot->got + pkt->len == slot->length) &&
 		       hca_mem_copy(&list, slot->got, payload, 0, pkt->len);
 		slot->got += pkt->len;
 	}
@@ -204,15 +232,18 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 
 	if (qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD)
 		return;
-	/* Only what speaks of something in the window counts. */
+	/*
+	 * Only what speaks of something that was sent and is not done counts. That may be behind the
+	 * window: while requests are sent again, the other end may know more of them.
+	 */
 	if (!slot || pkt->sqpn != qp->attr.dest_qpn || psn_diff(pkt->psn, slot->first_psn) < 0 ||
-	    psn_diff(pkt->psn, r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn) > 0)
+	    psn_diff(pkt->psn, r->high) >= 0)
 		return;
 	advance(r, pkt);
 	switch (pkt->op & ROCE_PKT_OPCODE_MASK) {
 	case ROCE_PKT_ACK:
 		if ((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)
-			completer_done_up_to(qp, pkt->psn);
+			acknowledged(qp, pkt->psn);
 		else
 			refused(qp, pkt);
 		break;

@@ -138,7 +138,7 @@ void dci_aim(struct qp *qp, const struct hca_send *s)
 	qp->attr.dest_qpn = s->dqpn;
 	qp->peer = NULL;
 	qp->wired = false;
-	qp->req.una = qp->req.psn;
+	qp->req.una = qp->req.high = qp->req.psn;
 	d->key = s->dc_key;
 	d->stream = s->dc_stream;
 	d->session++;

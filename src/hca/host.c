@@ -23,6 +23,7 @@
 #include "fabric/service.h"
 #include "hca/bell.h"
 #include "hca/dc.h"
+#include "hca/forward.h"
 #include "hca/grh.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
@@ -204,6 +205,7 @@ static void link_up(struct fabric_link *link)
 	if (peer->is_self)
 		pthread_cond_broadcast(&met_self);
 	pthread_mutex_unlock(&peers_lock);
+	forward_ready(peer);
 	hca_host_wake_qps();
 }
 
@@ -238,6 +240,7 @@ static void link_down(struct fabric_link *link)
 {
 	struct hca_peer *peer = link->user;
 
+	forward_gone(fabric_link_peer(link));
 	if (!peer) {
 		set_mute(fabric_link_peer(link));
 		hca_host_wake_qps(); /* it never came up: who waits must go another way */
@@ -350,6 +353,7 @@ void hca_host_room(struct hca_peer *peer)
 	struct qp *qp, *next;
 
 	hca_guard_enter();
+	forward_ready(peer);
 	pthread_mutex_lock(&peer->map_lock);
 	qp = peer->blocked;
 	peer->blocked = NULL;
@@ -567,6 +571,7 @@ static void forked(void)
 	hca_qp_forked();
 	timer_forked();
 	bell_forked();
+	forward_forked();
 	wire_forked();
 }
 

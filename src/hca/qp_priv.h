@@ -39,6 +39,7 @@ struct requester {
 	uint32_t psn;       /* of the next packet */
 	uint32_t first_psn; /* when the QP went to RTS */
 	uint32_t una;       /* oldest packet that is not acknowledged */
+	uint32_t high;      /* behind the last packet that was ever sent */
 	uint32_t cwnd;      /* wire: packets that may be on their way */
 	struct req_slot *window;
 	uint32_t head, tail; /* free running */
@@ -51,6 +52,7 @@ struct requester {
 	uint8_t retries;     /* used up since the last progress */
 	uint8_t rnr_retries;
 	bool asked_again;    /* for a read whose data came with a gap */
+	uint32_t gap_psn;    /* ... and the last packet that came behind the gap */
 	bool progress;       /* an answer came since the timer was set */
 	bool no_path;        /* the request at `next` waits for a link that is being made */
 	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
@@ -62,13 +64,20 @@ struct requester {
 
 #define RESP_RESOURCES 16u
 
-/* Answers that may be asked for again: reads (to be executed again) and atomics (replayed). */
+/*
+ * Reads and atomics of the peer, the last ones that came, answered or not: reads may be asked for
+ * again and are executed again, atomics are replayed.
+ */
 struct resp_resource {
 	uint32_t psn, last_psn;
 	uint8_t op;    /* packet opcode; 0xff: free */
+	bool due;      /* an answer is to be sent */
+	bool again;    /* ... not for the first time */
 	uint64_t orig; /* of an atomic */
 	uint64_t va;
-	uint32_t rkey, length;
+	uint32_t rkey, length, srqn;
+	/* the answer to a read that is under way: what was asked for, and how far it has come */
+	uint32_t from, upto, sent;
 };
 
 struct responder {
@@ -89,12 +98,8 @@ struct responder {
 	struct hca_srq *recv_srq;
 	uint32_t rq_taken; /* receive entries consumed, free running */
 	struct resp_resource *resource;
-	uint32_t resource_next;
-	/* a read whose response did not fit the link yet */
-	bool reading;
-	bool behind; /* requests came while it was going on */
-	struct roce_pkt read_pkt;
-	uint32_t read_sent;
+	uint32_t resource_next;  /* free running: the place of the next one */
+	uint32_t resource_first; /* of the oldest one that may have an answer due */
 };
 
 struct qp {
@@ -182,6 +187,7 @@ void responder_reset(struct qp *qp);
 void responder_flush(struct qp *qp);
 /* Sends the acknowledgement that is due. False when there was no room. */
 bool responder_send_ack(struct qp *qp);
+/* Sends what is due, as far as there is room: answers to reads and atomics, then the rest. */
 void responder_continue(struct qp *qp);
 
 /* ---- direct.c ---- */

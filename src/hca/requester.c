@@ -331,7 +331,7 @@ void requester_run(struct qp *qp)
 
 void requester_start(struct qp *qp, uint32_t psn)
 {
-	qp->req.psn = qp->req.first_psn = qp->req.una = psn & PSN_MASK;
+	qp->req.psn = qp->req.first_psn = qp->req.una = qp->req.high = psn & PSN_MASK;
 	qp->req.cwnd = QP_CWND_FIRST;
 }
 
@@ -391,7 +391,7 @@ void requester_flush(struct qp *qp)
 
 /*
  * Go back N: the ring still holds every unanswered request, so sending again is decoding again.
- * A read that was answered in part is asked for anew from its start; its bytes are the same.
+ * A read that was answered in part is asked for from where its data ends.
  */
 void requester_rewind(struct qp *qp)
 {

@@ -2,7 +2,7 @@
 /*
  * The responder: requests of the peer, in order of their packet numbers (IBTA volume 1, 9.7.4 and
  * 9.8). Lock held, inside a guard. Checks run straight down; what a fault does is decided once, in
- * fault().
+ * responder_fault(). Reads and atomics are in resource.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,19 +11,11 @@
 #include "hca/async.h"
 #include "hca/grh.h"
 #include "hca/mw.h"
+#include "hca/responder.h"
 #include "hca/send.h"
 #include "hca/srq_priv.h"
 
 #define NO_MESSAGE 0xff
-
-enum fault {
-	FAULT_NONE,
-	FAULT_WAIT,    /* no receive entry: RNR, or dropped */
-	FAULT_INVALID, /* malformed, out of turn, too long */
-	FAULT_ACCESS,  /* key, range or right */
-	FAULT_LOCAL,   /* our own receive entry is bad */
-	FAULT_FETCH,   /* references that cannot be followed */
-};
 
 static bool is_reliable(const struct qp *qp)
 {
@@ -62,6 +54,9 @@ static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 
 bool responder_send_ack(struct qp *qp)
 {
+	/* What follows a read is not acknowledged before the read is answered. */
+	if (unlikely(resource_is_due(qp)))
+		return false;
 	if (unlikely(qp->resp.nak_due)) {
 		if (answer(qp, qp->resp.nak_due, qp->resp.nak_psn) == -EAGAIN)
 			return false;
@@ -73,6 +68,13 @@ bool responder_send_ack(struct qp *qp)
 		return false;
 	qp->resp.ack_due = false;
 	return true;
+}
+
+void responder_continue(struct qp *qp)
+{
+	if (likely(!resource_is_due(qp)) || !resource_send(qp))
+		return;
+	responder_send_ack(qp);
 }
 
 /* One acknowledgement at the end of a drain serves all requests that it handled. */
@@ -87,22 +89,20 @@ static void ack_later(struct qp *qp, struct hca_acks *acks)
 		responder_send_ack(qp);
 }
 
-/* Without room it goes out when there is: a refusal that is lost costs the requester a timeout. */
-static void refuse_at(struct qp *qp, uint8_t syndrome, uint32_t psn)
+/*
+ * Not before the answers to what came first. Without room it goes out when there is: a refusal that
+ * is lost costs the requester a timeout.
+ */
+static void refuse(struct qp *qp, uint8_t syndrome)
 {
 	if (qp->resp.nak_due)
 		return; /* an earlier one waits */
 	/* What came before must not be acknowledged after the refusal. */
 	qp->resp.ack_due = false;
-	if (answer(qp, syndrome, psn) == -EAGAIN) {
+	if (resource_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
 		qp->resp.nak_due = syndrome;
-		qp->resp.nak_psn = psn;
+		qp->resp.nak_psn = qp->resp.epsn;
 	}
-}
-
-static void refuse(struct qp *qp, uint8_t syndrome)
-{
-	refuse_at(qp, syndrome, qp->resp.epsn);
 }
 
 /* ---- receive entries ---- */
@@ -158,7 +158,7 @@ static void complete_recv_error(struct qp *qp, enum hca_status status, uint8_t v
 
 /* ---- faults ---- */
 
-static void fault(struct qp *qp, enum fault f, enum hca_status recv_status)
+void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 {
 	switch (f) {
 	case FAULT_NONE:
@@ -247,29 +247,29 @@ static bool in_turn(const struct responder *r, uint8_t op)
 
 /* ---- sends and writes ---- */
 
-static struct hca_srq *srq_of(const struct qp *qp, const struct roce_pkt *pkt)
+static struct hca_srq *srq_of(const struct qp *qp, uint32_t srqn)
 {
 	struct hca_srq *srq;
 
 	if (qp->pub.type != HCA_QP_XRC_RECV)
 		return qp->pub.srq;
-	srq = hca_srq_find(pkt->rdma.srqn);
+	srq = hca_srq_find(srqn);
 	return srq && srq->type == HCA_SRQ_XRC && srq->xrcd == qp->xrcd ? srq : NULL;
 }
 
-static uint32_t target_pdn(const struct qp *qp, const struct roce_pkt *pkt)
+uint32_t responder_pdn(const struct qp *qp, uint32_t srqn)
 {
 	struct hca_srq *srq;
 
 	if (qp->pub.type != HCA_QP_XRC_RECV)
 		return qp->pub.pd->pdn;
-	srq = srq_of(qp, pkt);
+	srq = srq_of(qp, srqn);
 	return srq ? srq->pd->pdn : 0;
 }
 
 static enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
 {
-	struct hca_srq *srq = srq_of(qp, pkt);
+	struct hca_srq *srq = srq_of(qp, pkt->rdma.srqn);
 
 	if (qp->resp.has_recv)
 		return FAULT_NONE; /* of an attempt whose references failed */
@@ -347,8 +347,8 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 			return f;
 	}
 	if (pkt->len) {
-		e = hca_mem_find(hca_host_segment(), r->rkey, target_pdn(qp, pkt), qp->pub.qpn,
-				 r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
+		e = hca_mem_find(hca_host_segment(), r->rkey, responder_pdn(qp, pkt->rdma.srqn),
+				 qp->pub.qpn, r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
 		if (!e) {
 			*status = HCA_LOC_ACCESS_ERR;
 			return FAULT_ACCESS;
@@ -385,189 +385,17 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt)
 	complete_recv(qp, &cqe);
 }
 
-/* ---- reads and atomics ---- */
-
-static struct resp_resource *remember(struct qp *qp, const struct roce_pkt *pkt, uint32_t packets)
-{
-	struct responder *r = &qp->resp;
-	struct resp_resource *res;
-
-	if (!r->resource) {
-		r->resource = malloc(RESP_RESOURCES * sizeof(*r->resource));
-		if (!r->resource)
-			return NULL;
-		for (unsigned int i = 0; i < RESP_RESOURCES; i++)
-			r->resource[i].op = NO_MESSAGE;
-	}
-	res = &r->resource[r->resource_next++ % RESP_RESOURCES];
-	*res = (struct resp_resource){
-		.psn = pkt->psn,
-		.last_psn = psn_add(pkt->psn, packets - 1),
-		.op = pkt->op & ROCE_PKT_OPCODE_MASK,
-	};
-	return res;
-}
-
-static uint32_t read_packets(const struct qp *qp, uint32_t length)
-{
-	return length ? (length + qp->mtu - 1) / qp->mtu : 1;
-}
-
-/* The read at `psn` fails after it was accepted: the refusal must name it, not what follows. */
-static void fail_read(struct qp *qp, uint32_t psn)
-{
-	qp->resp.reading = false;
-	qp->resp.epsn = psn;
-	fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
-}
-
-/* Sends what is left of the read in progress, as far as there is room. */
-void responder_continue(struct qp *qp)
-{
-	struct responder *r = &qp->resp;
-	const struct hca_mr_entry *e = NULL;
-	const struct roce_pkt *req = &r->read_pkt;
-	struct hca_list list = { 0 };
-	int err;
-
-	while (r->reading) {
-		uint32_t left = req->rdma.dma_len - r->read_sent;
-		uint32_t n = left > qp->mtu ? qp->mtu : left;
-		bool first = !r->read_sent, last = n == left;
-		struct roce_pkt pkt = {
-			.op = (req->op & ROCE_PKT_TRANSPORT_MASK) |
-			      (first ? (last ? ROCE_PKT_READ_RESP_ONLY : ROCE_PKT_READ_RESP_FIRST)
-				     : (last ? ROCE_PKT_READ_RESP_LAST
-					     : ROCE_PKT_READ_RESP_MIDDLE)),
-			.dqpn = qp->attr.dest_qpn,
-			.sqpn = qp->pub.qpn,
-			.psn = psn_add(req->psn, r->read_sent / qp->mtu),
-			.len = n,
-			.ack = { .syndrome = ROCE_SYN_ACK, .msn = r->msn },
-		};
-
-		if (n) {
-			e = hca_mem_find(hca_host_segment(), req->rdma.rkey, target_pdn(qp, req),
-					 qp->pub.qpn, req->rdma.va + r->read_sent, n,
-					 HCA_ACCESS_REMOTE_READ);
-			if (!e) {
-				fail_read(qp, pkt.psn);
-				return;
-			}
-			hca_mem_piece(e, req->rdma.va + r->read_sent, n, &list);
-		}
-		err = send_packet(qp, qp->peer, &pkt, &list, 0, NULL);
-		if (err == -EFAULT)
-			fail_read(qp, pkt.psn);
-		if (err)
-			return;
-		r->read_sent += n;
-		if (last) {
-			r->reading = false;
-			if (r->behind) {
-				r->behind = false;
-				refuse(qp, qp->peer ? ROCE_SYN_NAK_AGAIN : ROCE_SYN_NAK_SEQ);
-			}
-		}
-	}
-}
-
-static enum fault do_read(struct qp *qp, const struct roce_pkt *pkt, bool again)
-{
-	struct responder *r = &qp->resp;
-
-	if (!(qp->attr.access & HCA_ACCESS_REMOTE_READ))
-		return FAULT_ACCESS;
-	if (pkt->rdma.dma_len &&
-	    !hca_mem_find(hca_host_segment(), pkt->rdma.rkey, target_pdn(qp, pkt), qp->pub.qpn,
-			  pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
-		return FAULT_ACCESS;
-	if (!again) {
-		remember(qp, pkt, read_packets(qp, pkt->rdma.dma_len));
-		r->epsn = psn_add(r->epsn, read_packets(qp, pkt->rdma.dma_len));
-		r->msn = psn_add(r->msn, 1);
-	}
-	responder_send_ack(qp);
-	r->reading = true;
-	r->read_pkt = *pkt;
-	r->read_sent = 0;
-	responder_continue(qp);
-	return FAULT_NONE;
-}
-
-static void send_atomic_ack(struct qp *qp, uint8_t op, uint32_t psn, uint64_t orig)
-{
-	struct roce_pkt pkt = {
-		.op = (op & ROCE_PKT_TRANSPORT_MASK) | ROCE_PKT_ATOMIC_ACK,
-		.dqpn = qp->attr.dest_qpn,
-		.sqpn = qp->pub.qpn,
-		.psn = psn,
-		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn, .orig = orig },
-	};
-
-	/* Without room on the host's link the requester is told to ask again; elsewhere it does so. */
-	if (send_packet(qp, qp->peer, &pkt, NULL, 0, NULL) == -EAGAIN && qp->peer)
-		refuse_at(qp, ROCE_SYN_NAK_AGAIN, psn);
-}
-
-static enum fault do_atomic(struct qp *qp, const struct roce_pkt *pkt)
-{
-	const struct hca_mr_entry *e;
-	struct resp_resource *res;
-	struct hca_list list;
-	uint64_t *target, old;
-
-	if (pkt->atomic.va & 7)
-		return FAULT_INVALID;
-	if (!(qp->attr.access & HCA_ACCESS_REMOTE_ATOMIC))
-		return FAULT_ACCESS;
-	e = hca_mem_find(hca_host_segment(), pkt->atomic.rkey, target_pdn(qp, pkt), qp->pub.qpn,
-			 pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
-	if (!e || (e->flags & HCA_MR_NULL))
-		return FAULT_ACCESS;
-	hca_mem_piece(e, pkt->atomic.va, 8, &list);
-	target = (uint64_t *)list.seg[0].ptr;
-	if ((uintptr_t)target & 7)
-		return FAULT_INVALID;
-	/* Pages that may be missing are looked for before they are touched. */
-	if ((e->flags & HCA_MR_CAREFUL) && !hca_mem_copy_out(&list, 0, &old, 8))
-		return FAULT_ACCESS;
-	res = remember(qp, pkt, 1);
-	if (!res)
-		return FAULT_LOCAL;
-	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD) {
-		old = __atomic_fetch_add(target, pkt->atomic.swap, __ATOMIC_SEQ_CST);
-	} else {
-		old = pkt->atomic.compare;
-		__atomic_compare_exchange_n(target, &old, pkt->atomic.swap, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-	}
-	res->orig = old;
-	qp->resp.epsn = psn_add(qp->resp.epsn, 1);
-	qp->resp.msn = psn_add(qp->resp.msn, 1);
-	responder_send_ack(qp);
-	send_atomic_ack(qp, pkt->op, pkt->psn, old);
-	return FAULT_NONE;
-}
-
 /* ---- order ---- */
 
 /* A packet that was seen before (9.7.5.1.1): never executed twice, except reads. */
 static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
-	struct responder *r = &qp->resp;
 
-	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) {
-		for (unsigned int i = 0; r->resource && i < RESP_RESOURCES; i++)
-			if (r->resource[i].op == op && r->resource[i].psn == pkt->psn)
-				send_atomic_ack(qp, pkt->op, pkt->psn, r->resource[i].orig);
-	} else if (op == ROCE_PKT_READ_REQUEST) {
-		if (do_read(qp, pkt, true))
-			fail_read(qp, pkt->psn);
-	} else {
+	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_READ_REQUEST)
+		resource_again(qp, pkt);
+	else
 		ack_later(qp, acks);
-	}
 }
 
 static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
@@ -584,12 +412,12 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		else if (is_write(op))
 			f = do_write(qp, pkt, payload, &status);
 		else if (op == ROCE_PKT_READ_REQUEST && is_reliable(qp))
-			f = do_read(qp, pkt, false);
+			f = resource_read(qp, pkt);
 		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) && is_reliable(qp))
-			f = do_atomic(qp, pkt);
+			f = resource_atomic(qp, pkt);
 	}
 	if (unlikely(f)) {
-		fault(qp, f, status);
+		responder_fault(qp, f, status);
 		return;
 	}
 	r->nak_sent = false;
@@ -610,10 +438,6 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 	struct responder *r = &qp->resp;
 	int32_t ahead = psn_diff(pkt->psn, r->epsn);
 
-	if (unlikely(r->reading)) {
-		r->behind = true; /* asked for again when the read is out */
-		return;
-	}
 	if (likely(!ahead)) {
 		execute(qp, acks, pkt, payload);
 	} else if (ahead < 0) {
@@ -742,8 +566,7 @@ void responder_reset(struct qp *qp)
 	struct resp_resource *resource = qp->resp.resource;
 
 	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
-	for (unsigned int i = 0; resource && i < RESP_RESOURCES; i++)
-		resource[i].op = NO_MESSAGE;
+	resource_reset(qp);
 }
 
 void responder_flush(struct qp *qp)

@@ -165,22 +165,23 @@ static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packet
 		.last_psn = psn_add(r->psn, packets - 1),
 		.got = got,
 	};
-	/* Of a message that is sent again, only what has not arrived. */
-	if (packets > 1 && !is_read(s->op) && psn_diff(r->una, slot->first_psn) > 0 &&
-	    psn_diff(r->una, slot->last_psn) <= 0)
-		r->sent = psn_diff(r->una, slot->first_psn) * qp->mtu;
 	if (is_read(s->op))
 		r->reads++;
+	/* From here on, not from when all of it is out: a closed window opens by answers only. */
+	if (qp->pub.type != HCA_QP_UC && !r->timeout_at && qp->attr.timeout) {
+		r->progress = false;
+		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
+	}
 	return 0;
 }
 
-/* From the first packet that may get lost on. */
-static void start_timer(struct qp *qp)
+/* All of it has arrived in an earlier attempt. */
+static bool has_arrived(const struct qp *qp, const struct hca_send *s)
 {
-	if (!qp->req.timeout_at && qp->attr.timeout) {
-		qp->req.progress = false;
-		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
-	}
+	const struct requester *r = &qp->req;
+
+	return qp->pub.type != HCA_QP_UC && !is_read(s->op) &&
+	       psn_diff(r->una, r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn) > 0;
 }
 
 static void leave_request(struct qp *qp, const struct hca_send *s)
@@ -196,9 +197,7 @@ static void leave_request(struct qp *qp, const struct hca_send *s)
 		struct req_slot slot = r->window[r->head++ & (QP_WINDOW - 1)];
 
 		requester_complete(qp, &slot, HCA_SUCCESS, 0);
-		return;
 	}
-	start_timer(qp);
 }
 
 static void fill_packet(const struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
@@ -241,6 +240,13 @@ static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pk
 	return send_packet(qp, qp->peer, pkt, list, off, refs);
 }
 
+/* The packet with this number is out. */
+static void note_sent(struct requester *r, uint32_t psn)
+{
+	if (psn_diff(psn, r->high) >= 0)
+		r->high = psn_add(psn, 1);
+}
+
 /* On a wire no more is sent than the other end is likely to take. */
 static bool window_closed(const struct qp *qp, uint32_t psn)
 {
@@ -254,7 +260,11 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 {
 	struct requester *r = &qp->req;
 	uint32_t first = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
+	int32_t arrived = psn_diff(r->una, first);
 
+	/* Of a message that is sent again, only what has not arrived. */
+	if (qp->pub.type != HCA_QP_UC && arrived > 0 && arrived * (uint64_t)qp->mtu > r->sent)
+		r->sent = (uint32_t)arrived * qp->mtu;
 	do {
 		uint32_t left = s->length - r->sent;
 		uint32_t n = left > qp->mtu ? qp->mtu : left;
@@ -273,6 +283,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
 			return err;
+		note_sent(r, pkt->psn);
 		r->sent += n;
 	} while (r->sent < s->length);
 	return 0;
@@ -345,6 +356,11 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		leave_request(qp, s); /* into the void: the timer will tell */
 		return RUN_ON;
 	}
+	if (unlikely(has_arrived(qp, s))) {
+		leave_request(qp, s);
+		completer_done_up_to(qp, psn_add(r->una, PSN_MASK));
+		return RUN_ON;
+	}
 	if (is_read(s->op)) {
 		const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
 
@@ -354,6 +370,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 			pkt.rdma.dma_len -= slot->got;
 		}
 		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, NULL);
+		if (!err)
+			note_sent(r, slot->last_psn);
 	} else if (whole) {
 		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
 		pkt.len = s->length;
@@ -362,13 +380,13 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 			pkt.refs = ref_count;
 		}
 		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, refs);
+		if (!err)
+			note_sent(r, pkt.psn);
 	} else {
 		err = send_pieces(qp, s, &pkt, &list);
 	}
-	if (err == -EBUSY) {
-		start_timer(qp); /* what would open the window may be lost */
+	if (err == -EBUSY)
 		return RUN_WAIT;
-	}
 	if (err == -EAGAIN) {
 		/* A request of one packet that found no room has not begun. */
 		if (whole || is_read(s->op))

@@ -16,10 +16,9 @@
 #include <sys/uio.h>
 
 #include "fabric/directory.h"
-#include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/dc.h"
-#include "hca/grh.h"
+#include "hca/forward.h"
 #include "hca/port.h"
 #include "hca/send.h"
 #include "hca/steer.h"
@@ -353,13 +352,6 @@ uint64_t wire_timers(uint64_t now_ns)
 
 /* ---- receiving ---- */
 
-/* What a packet is worth knowing of besides itself, for whoever it is passed on to. */
-struct forward {
-	struct roce_pkt pkt;
-	uint8_t grh[HCA_GRH_BYTES];
-	uint8_t src[16], dst[16];
-};
-
 static bool is_answer(uint8_t op)
 {
 	op &= ROCE_PKT_OPCODE_MASK;
@@ -397,27 +389,6 @@ static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struc
 	fabric_unlock(&qp->pub.lock);
 }
 
-static void pass_on(fabric_id_t owner, const struct forward *f, const uint8_t *data)
-{
-	struct roce_pkt head = { .op = ROCE_PKT_FORWARD, .len = sizeof(*f) + f->pkt.len };
-	struct hca_peer *peer;
-	bool wait;
-	char *record;
-
-	peer = hca_peer_find(owner, &wait);
-	if (!peer)
-		return; /* lost; the sender will send again when it is told to care */
-	fabric_link_tx_lock(peer->link);
-	record = fabric_link_reserve(peer->link, ROCE_PKT_RECORD + head.len);
-	if (record) {
-		memcpy(record, &head, ROCE_PKT_RECORD);
-		memcpy(record + ROCE_PKT_RECORD, f, sizeof(*f));
-		memcpy(record + ROCE_PKT_RECORD + sizeof(*f), data, f->pkt.len);
-		fabric_link_publish(peer->link);
-	}
-	fabric_link_tx_unlock(peer->link);
-}
-
 static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
 		      const struct roce_meta *meta)
 {
@@ -438,7 +409,7 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 		fabric_id_t owner = fabric_qpn_owner(pkt->dqpn);
 
 		if (owner != FABRIC_NOBODY && owner != fabric_self())
-			pass_on(owner, &f, payload->data);
+			forward_send(owner, &f, payload->data);
 	}
 }
 

@@ -76,8 +76,7 @@ enum roce_syndrome {
 	ROCE_SYN_NAK_INVALID = 0x61,
 	ROCE_SYN_NAK_ACCESS = 0x62,
 	ROCE_SYN_NAK_OP = 0x63,
-	ROCE_SYN_NAK_AGAIN = 0x7e, /* fabric only: there was no room; once more from here */
-	ROCE_SYN_NAK_REF = 0x7f,   /* fabric only: the references could not be followed */
+	ROCE_SYN_NAK_REF = 0x7f, /* fabric only: the references could not be followed */
 	ROCE_SYN_KIND = 0xe0,
 };
 

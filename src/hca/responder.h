@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Between the responder's files: order and faults (responder.c), reads and atomics (resource.c). */
+#ifndef HCA_RESPONDER_H
+#define HCA_RESPONDER_H
+
+#include "hca/qp_priv.h"
+
+enum fault {
+	FAULT_NONE,
+	FAULT_WAIT,    /* no receive entry: RNR, or dropped */
+	FAULT_INVALID, /* malformed, out of turn, too long, too many */
+	FAULT_ACCESS,  /* key, range or right */
+	FAULT_LOCAL,   /* our own receive entry is bad */
+	FAULT_FETCH,   /* references that cannot be followed */
+};
+
+/* What the fault does to the message, the queue pair and the requester. */
+void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status);
+/* The domain that keys of a request must belong to; `srqn` counts for XRC. */
+uint32_t responder_pdn(const struct qp *qp, uint32_t srqn);
+
+/* ---- resource.c ---- */
+
+/* In turn: the answer goes out as soon as there is room. */
+enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt);
+enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt);
+/* A read or an atomic that came before. */
+void resource_again(struct qp *qp, const struct roce_pkt *pkt);
+/* Some answer waits for its turn, or for room: acknowledgements of later requests must wait. */
+bool resource_is_due(const struct qp *qp);
+/* Sends answers as far as there is room; false when some are left. */
+bool resource_send(struct qp *qp);
+void resource_reset(struct qp *qp);
+
+#endif
