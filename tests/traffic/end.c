@@ -336,3 +336,16 @@ void post_recv(struct end *e, uint64_t id, size_t off, uint32_t len)
 	else
 		check_ok(ibv_post_recv(e->qp, &wr, &bad));
 }
+
+/* A message there and one back: acknowledgements of what was before have come with the answer. */
+void pair_settle(struct pair *p)
+{
+	const struct work mark = { .op = IBV_WR_SEND };
+
+	post_recv(p->a, 0, 0, 0);
+	post_recv(p->b, 0, 0, 0);
+	post(p->a, &mark);
+	check_equal(wait_wc(p->b->rcq).status, IBV_WC_SUCCESS);
+	post(p->b, &mark);
+	check_equal(wait_wc(p->a->rcq).status, IBV_WC_SUCCESS);
+}

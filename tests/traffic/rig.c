@@ -223,6 +223,13 @@ struct ibv_device_attr_ex rig_attr_ex(void)
 	return attr;
 }
 
+bool rig_on_wire(void)
+{
+	const char *path = getenv("VERBENA_PATH");
+
+	return path && !strcmp(path, "wire") && rig_is_ethernet();
+}
+
 bool rig_shares(void)
 {
 	const char *share = getenv("VERBENA_SHARE");

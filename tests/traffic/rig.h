@@ -87,6 +87,7 @@ int rig_gid_index(void);
 const struct ibv_device_attr *rig_attr(void);
 /* 0 when the extended query fails. */
 struct ibv_device_attr_ex rig_attr_ex(void);
+bool rig_on_wire(void); /* all traffic is packets over UDP */
 bool rig_shares(void); /* memory is shared, not copied through the kernel or relayed */
 
 /* ---- data ---- */
@@ -165,6 +166,8 @@ struct pair {
 /* Two ends in this process, connected with each other. NULL: RC. */
 struct pair pair_open(const struct options *o);
 void pair_close(struct pair *p);
+/* What a has posted is done, and its completions are there, without looking at them. RC or UC. */
+void pair_settle(struct pair *p);
 
 /* ---- work ---- */
 

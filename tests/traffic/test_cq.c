@@ -165,6 +165,7 @@ static void a_queue_does_not_shrink_below_what_it_holds(void)
 	p = pair_open(&o);
 	for (unsigned int i = 0; i < 40; i++)
 		write_one(p.a, i);
+	pair_settle(&p);
 	check(ibv_resize_cq(p.a->scq, 4) != 0);
 	check(ibv_resize_cq(p.a->scq, 0) != 0);
 	check(ibv_resize_cq(p.a->scq, rig_attr()->max_cqe + 1) != 0);

@@ -467,9 +467,16 @@ static void a_peer_that_is_gone_exceeds_the_retries(void)
 static void a_peer_that_expects_somebody_else_exceeds_the_retries(void)
 {
 	struct options o = hasty();
-	struct end *a = end_open(&o), *b = end_open(&o), *c = end_open(&o);
-	struct address to_a = end_address(a), to_b = end_address(b);
+	struct end *a, *b, *c;
+	struct address to_a, to_b;
 
+	if (rig_on_wire())
+		rig_skip("packets of connections do not say which queue pair sent them");
+	a = end_open(&o);
+	b = end_open(&o);
+	c = end_open(&o);
+	to_a = end_address(a);
+	to_b = end_address(b);
 	end_connect(b, &to_a);
 	end_connect(a, &to_b);
 	end_connect(c, &to_b);
