@@ -106,6 +106,7 @@ int hca_cq_destroy(struct hca_cq *cq)
 	if (users)
 		return explain(EBUSY, "%u queues complete into the completion queue", users);
 	bell_forget_cq(cq);
+	hca_cq_moderate_forget(cq);
 	hca_async_forget(cq->ctx->async, cq->user);
 	hca_cq_forget_events(cq);
 	if (cq->channel)
@@ -142,18 +143,11 @@ void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 	fabric_unlock(&cq->lock);
 }
 
-void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec)
-{
-	fabric_lock(&cq->lock);
-	cq->moderation_count = count;
-	cq->moderation_usec = usec;
-	fabric_unlock(&cq->lock);
-}
-
-static void fire(struct hca_cq *cq)
+void hca_cq_fire(struct hca_cq *cq)
 {
 	cq->arm = HCA_ARM_NONE;
 	cq->notified = cq->pi;
+	cq->event_due_ns = 0;
 	if (cq->channel)
 		hca_channel_post(cq->channel, cq);
 	if (cq->eq)
@@ -174,7 +168,7 @@ static void arm_for(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 	 * request.
 	 */
 	if (cq->arm == HCA_ARM_NEXT && cq->pi != cq->notified && ((cq->pi - consumer) & CI_MASK))
-		fire(cq);
+		hca_cq_event_wanted(cq);
 }
 
 static uint32_t arm_word(const struct hca_cq *cq)
@@ -246,7 +240,7 @@ void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)
 	cq->format->cqe_write(cq, cq->pi++, cqe);
 	if (unlikely(cq->arm) &&
 	    (cq->arm == HCA_ARM_NEXT || cqe->solicited || cqe->status != HCA_SUCCESS))
-		fire(cq);
+		hca_cq_event_wanted(cq);
 unlock:
 	fabric_unlock(&cq->lock);
 }

@@ -59,9 +59,11 @@ struct hca_cq {
 	/* events, guarded by the channel's lock */
 	unsigned int event_count; /* queued, not yet fetched */
 	struct hca_cq *next;
-	/* moderation: an event only every event_max entries, or event_ns after the first */
+	/* moderation (moderate.c); either 0: none */
 	uint16_t moderation_count;
 	uint16_t moderation_usec;
+	uint64_t event_due_ns; /* of one that is held back; 0: none is */
+	struct hca_cq *moderated_next, **moderated_at;
 };
 
 struct hca_cq_init {
@@ -101,7 +103,7 @@ VB_API void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
  */
 VB_API void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer);
 
-/* An event only every `count` entries, or `usec` after the first; 0 and 0: for each. */
+/* An event only every `count` entries, or `usec` after the first; as soon as may be if one is 0. */
 VB_API void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec);
 
 /* The adapter's own: adds an entry. Caller may hold a QP's lock. */

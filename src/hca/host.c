@@ -22,6 +22,7 @@
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/bell.h"
+#include "hca/cq_priv.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/grh.h"
@@ -555,11 +556,14 @@ static unsigned int drain(struct fabric_link *link)
 
 static uint64_t timers(uint64_t now_ns)
 {
-	uint64_t next = timer_run(now_ns), wire = wire_timers(now_ns), bell = bell_run(now_ns);
+	uint64_t due[] = { timer_run(now_ns), wire_timers(now_ns), bell_run(now_ns),
+			   hca_cq_timers(now_ns) };
+	uint64_t next = UINT64_MAX;
 
-	if (wire < next)
-		next = wire;
-	return bell < next ? bell : next;
+	for (size_t i = 0; i < array_size(due); i++)
+		if (due[i] < next)
+			next = due[i];
+	return next;
 }
 
 static void forked(void)
@@ -570,6 +574,7 @@ static void forked(void)
 	hca_guard_forked();
 	hca_qp_forked();
 	timer_forked();
+	hca_cq_forked();
 	bell_forked();
 	forward_forked();
 	wire_forked();

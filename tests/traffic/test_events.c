@@ -373,6 +373,88 @@ static void blocked_processes_wake_each_other(void)
 	peer_join(&peer);
 }
 
+/* ---- moderation ---- */
+
+#define PERIOD_US 4000
+
+static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t usec)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE,
+					   .moderate = { .cq_count = count, .cq_period = usec } };
+
+	check_ok(ibv_modify_cq(cq, &attr));
+}
+
+/* How long after the first of so many messages their event comes. */
+static uint64_t event_after_ns(struct pair *p, int messages)
+{
+	uint64_t began, took;
+
+	check_ok(ibv_req_notify_cq(p->b->rcq, 0));
+	began = now_ns();
+	for (int i = 0; i < messages; i++)
+		send_byte(p->a, p->b, IBV_SEND_SIGNALED);
+	take_event(p->b);
+	took = now_ns() - began;
+	check(!is_readable(p->b->channel->fd, 0));
+	for (int i = 0; i < messages; i++) {
+		expect_ok(p->b->rcq, 1);
+		expect_ok(p->a->scq, 1);
+	}
+	return took;
+}
+
+static void a_moderated_event_waits_for_more_completions_or_for_its_time(void)
+{
+	struct pair p = open_pair();
+	int at_once = 0;
+
+	moderate(p.b->rcq, 4, PERIOD_US);
+	for (int i = 0; i < 5; i++)
+		check(event_after_ns(&p, 1) >= PERIOD_US * 1000ull);
+	/* enough of them do not wait; a busy machine may be as slow now and then */
+	for (int i = 0; i < 200 && !at_once; i++)
+		at_once = event_after_ns(&p, 4) < PERIOD_US * 1000ull;
+	check(at_once);
+	pair_close(&p);
+}
+
+static void an_event_that_is_held_back_comes_when_moderation_ends(void)
+{
+	struct pair p = open_pair();
+	bool in_time = false;
+
+	for (int i = 0; i < 200 && !in_time; i++) {
+		uint64_t began = now_ns();
+
+		moderate(p.b->rcq, 100, PERIOD_US);
+		check_ok(ibv_req_notify_cq(p.b->rcq, 0));
+		send_byte(p.a, p.b, IBV_SEND_SIGNALED);
+		expect_ok(p.a->scq, 1);
+		moderate(p.b->rcq, 0, 0);
+		take_event(p.b);
+		in_time = now_ns() - began < PERIOD_US * 1000ull;
+		expect_ok(p.b->rcq, 1);
+	}
+	check(in_time);
+	pair_close(&p);
+}
+
+static void a_queue_goes_with_an_event_held_back(void)
+{
+	struct pair p = open_pair();
+
+	moderate(p.b->rcq, 100, PERIOD_US);
+	check_ok(ibv_req_notify_cq(p.b->rcq, 0));
+	send_byte(p.a, p.b, IBV_SEND_SIGNALED);
+	expect_ok(p.a->scq, 1);
+	pair_close(&p);
+	p = open_pair();
+	send_byte(p.a, p.b, IBV_SEND_SIGNALED);
+	check(!is_readable(p.b->channel->fd, 2 * PERIOD_US / 1000)); /* not asked for */
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +473,9 @@ int main(void)
 		TEST(events_of_a_destroyed_queue_vanish_from_the_channel),
 		TEST(a_process_that_waits_uses_no_processor),
 		TEST(blocked_processes_wake_each_other),
+		TEST(a_moderated_event_waits_for_more_completions_or_for_its_time),
+		TEST(an_event_that_is_held_back_comes_when_moderation_ends),
+		TEST(a_queue_goes_with_an_event_held_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
