@@ -232,7 +232,7 @@ static struct session *find(struct dct *t, fabric_id_t from, const uint8_t *gid,
 {
 	for (struct session *c = t->bucket[sqpn % BUCKETS]; c; c = c->next)
 		if (c->qp.attr.dest_qpn == sqpn && c->from == from &&
-		    (from != FABRIC_NOBODY || !memcmp(c->gid, gid, sizeof(c->gid))))
+		    (!gid || !memcmp(c->gid, gid, sizeof(c->gid))))
 			return c;
 	return NULL;
 }
