@@ -50,6 +50,19 @@ static void show(struct ether_port *port)
 	atomic_store_explicit(&port->wish->flags, flags, memory_order_relaxed);
 }
 
+void ether_port_place(struct ether_port *port, struct ether_wish *wish)
+{
+	pthread_mutex_lock(&lock);
+	port->wish = wish ? wish : &nowhere[port->adapter][port->number - 1];
+	show(port);
+	pthread_mutex_unlock(&lock);
+}
+
+void ether_port_forked(void)
+{
+	memset(ports, 0, sizeof(ports));
+}
+
 void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
 		     int delta)
 {

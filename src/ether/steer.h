@@ -125,6 +125,9 @@ VB_API struct ether_port *ether_port(unsigned int adapter, unsigned int number);
 VB_API void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
 			    int delta);
 
+/* The wishes lie here from now on, where peers see them; NULL: nowhere. */
+void ether_port_place(struct ether_port *port, struct ether_wish *wish);
+
 static inline unsigned int ether_mac_bit(const uint8_t mac[6])
 {
 	uint32_t h = ((uint32_t)mac[2] << 24 | mac[3] << 16 | mac[4] << 8 | mac[5]) ^
@@ -132,6 +135,19 @@ static inline unsigned int ether_mac_bit(const uint8_t mac[6])
 
 	return (h * 0x9e3779b1u) >> 26;
 }
+
+/* Does the port want frames to this address? At times yes where no is right, never the reverse. */
+static inline bool ether_wish_has(const struct ether_wish *wish, const uint8_t mac[6])
+{
+	uint32_t flags = atomic_load_explicit(&wish->flags, memory_order_relaxed);
+	uint64_t macs = atomic_load_explicit(&wish->macs, memory_order_relaxed);
+
+	return flags & ETHER_WISH_ALL || (flags & ETHER_WISH_MULTICAST && mac[0] & 1) ||
+	       macs >> ether_mac_bit(mac) & 1;
+}
+
+/* In a forked child: rules and wishes are the parent's. */
+void ether_port_forked(void);
 
 /* ---- the flow engine (flow*.c) ---- */
 

@@ -83,6 +83,7 @@ enum fabric_reg_kind {
 	FABRIC_REG_CM_PORT,   /* for the connection manager */
 	FABRIC_REG_XRCD,      /* key: adapter and file; value: tells openings apart */
 	FABRIC_REG_STEER,     /* key: gid; value: place among the sockets at that address */
+	FABRIC_REG_ETHER,     /* key: name of a switch; value: port in the owner's segment */
 	FABRIC_REG_KINDS,
 };
 

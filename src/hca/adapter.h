@@ -23,8 +23,9 @@ struct hca_gid {
 
 struct hca_port_config {
 	enum hca_link link;
-	char interface[16]; /* bound interface; "" means every interface that is up */
-	int gid_count;      /* fixed GIDs from the configuration; 0: follow the interfaces */
+	char switch_name[24]; /* the virtual switch for raw frames */
+	char interface[16];   /* bound interface; "" means every interface that is up */
+	int gid_count;        /* fixed GIDs from the configuration; 0: follow the interfaces */
 	struct hca_gid gids[HCA_FIXED_GIDS];
 };
 

@@ -142,11 +142,18 @@ static int set_port_key(struct hca_port_config *port, const struct place *at, co
 		snprintf(port->interface, sizeof(port->interface), "%s", value);
 		return 0;
 	}
+	if (!strcmp(key, "switch")) {
+		if (!*value || strlen(value) >= sizeof(port->switch_name))
+			return bad(at, "a switch's name has 1 to %zu characters, not '%s'",
+				   sizeof(port->switch_name) - 1, value);
+		snprintf(port->switch_name, sizeof(port->switch_name), "%s", value);
+		return 0;
+	}
 	if (!strcmp(key, "gids"))
 		return parse_gids(port, at, value);
 	return bad(at,
-		   "unknown key '%s'; there are model, ports, link, interface, gids, guid and "
-		   "limits such as max_qp",
+		   "unknown key '%s'; there are model, ports, link, interface, switch, gids, guid "
+		   "and limits such as max_qp",
 		   key);
 }
 

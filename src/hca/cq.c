@@ -227,20 +227,33 @@ static void overrun(struct hca_cq *cq)
 		cq->size);
 }
 
-void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)
+/* Lock held. */
+static void add_one(struct hca_cq *cq, const struct hca_cqe *cqe)
 {
-	fabric_lock(&cq->lock);
 	if (unlikely(cq->failed))
-		goto unlock;
+		return;
 	if (unlikely(!cq->ignore_overrun &&
 		     ((cq->pi - cq->format->cq_consumer(cq)) & CI_MASK) >= cq->size)) {
 		overrun(cq);
-		goto unlock;
+		return;
 	}
 	cq->format->cqe_write(cq, cq->pi++, cqe);
 	if (unlikely(cq->arm) &&
 	    (cq->arm == HCA_ARM_NEXT || cqe->solicited || cqe->status != HCA_SUCCESS))
 		hca_cq_event_wanted(cq);
-unlock:
+}
+
+void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)
+{
+	fabric_lock(&cq->lock);
+	add_one(cq, cqe);
+	fabric_unlock(&cq->lock);
+}
+
+void hca_cq_add_many(struct hca_cq *cq, const struct hca_cqe *cqe, unsigned int count)
+{
+	fabric_lock(&cq->lock);
+	for (unsigned int i = 0; i < count; i++)
+		add_one(cq, &cqe[i]);
 	fabric_unlock(&cq->lock);
 }

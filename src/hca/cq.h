@@ -108,6 +108,8 @@ VB_API void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec);
 
 /* The adapter's own: adds an entry. Caller may hold a QP's lock. */
 void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe);
+/* The same for a row of them, with the lock taken once. */
+void hca_cq_add_many(struct hca_cq *cq, const struct hca_cqe *cqe, unsigned int count);
 
 /* How many events of this CQ were fetched so far are the driver's to count; this withdraws queued. */
 VB_API unsigned int hca_cq_forget_events(struct hca_cq *cq);

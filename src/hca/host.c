@@ -26,9 +26,12 @@
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/grh.h"
+#include "hca/netif.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
+#include "hca/switch.h"
 #include "hca/wire.h"
+#include "hca/wq.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -526,6 +529,7 @@ static unsigned int drain(struct fabric_link *link)
 	struct hca_peer *peer = link->user;
 	unsigned int n = 0;
 	const void *record;
+	bool frames = false, fine;
 	uint64_t bytes = 0;
 	uint32_t len;
 
@@ -533,7 +537,23 @@ static unsigned int drain(struct fabric_link *link)
 		return 0;
 	hca_guard_enter();
 	while (n < DRAIN_MOST && (record = fabric_link_peek(link, &len))) {
-		if (unlikely(!dispatch(peer, record, len))) {
+		if (*(const uint8_t *)record == ROCE_PKT_ETHER) {
+			if (!frames) {
+				frames = true;
+				hca_rx_begin();
+			}
+			if (unlikely(hca_rx_is_starved()))
+				break;
+			fine = hca_switch_receive(peer, record, len);
+		} else {
+			/* Queue pairs are locked outside of the frames' lock. */
+			if (frames) {
+				frames = false;
+				hca_rx_end();
+			}
+			fine = dispatch(peer, record, len);
+		}
+		if (unlikely(!fine)) {
 			fabric_link_corrupt(link);
 			break;
 		}
@@ -546,6 +566,8 @@ static unsigned int drain(struct fabric_link *link)
 			bytes = 0;
 		}
 	}
+	if (frames)
+		hca_rx_end();
 	if (peer->acks.count)
 		hca_host_send_acks(&peer->acks);
 	hca_guard_exit();
@@ -578,6 +600,8 @@ static void forked(void)
 	bell_forked();
 	forward_forked();
 	wire_forked();
+	hca_rx_forked();
+	hca_switch_forked();
 }
 
 static const struct fabric_config config = {
@@ -627,6 +651,7 @@ void hca_poll(void)
 	fabric_poll_enter();
 	fabric_poll_links();
 	wire_poll();
+	hca_netif_poll();
 	bell_poll();
 }
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ether/steer.h"
 #include "fabric/fabric.h"
 #include "fabric/segment.h"
 #include "fabric/share.h"
@@ -41,8 +42,11 @@ struct hca_door {
 	};
 };
 
+#define HCA_ETHER_SLOTS (ETHER_ADAPTERS * ETHER_PORTS)
+
 struct hca_segment {
 	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
+	struct ether_wish ether[HCA_ETHER_SLOTS]; /* what the ports ask the switch for */
 	_Alignas(4096) struct hca_guard_area guards;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_door door[HCA_DOORS];

@@ -16,7 +16,7 @@
 		.max_qp_init_rd_atom = 16, .max_mw = 16777216, .max_mcast_grp = 2097152,           \
 		.max_mcast_qp_attach = 240, .max_total_mcast_qp_attach = 503316480,                \
 		.max_ah = 2147483647, .max_srq = 8388608, .max_srq_wr = 32767, .max_srq_sge = 31,  \
-		.max_pkeys = 128, .max_inline = 828, .max_dm_size = 131072,                        \
+		.max_wq = 8388608, .max_pkeys = 128, .max_inline = 828, .max_dm_size = 131072,                        \
 		.max_msg_size = 1ull << 30, .gid_table_len = 255, .pkey_table_len = 1,             \
 		.comp_vectors = 8,                                                                 \
 	}
@@ -29,7 +29,7 @@
 		.max_qp_init_rd_atom = 128, .max_mw = 524032, .max_mcast_grp = 8192,               \
 		.max_mcast_qp_attach = 248, .max_total_mcast_qp_attach = 2031616,                  \
 		.max_ah = 2147483647, .max_srq = 65472, .max_srq_wr = 16383, .max_srq_sge = 31,    \
-		.max_pkeys = 128, .max_inline = 900, .max_dm_size = 0,                             \
+		.max_wq = 392632, .max_pkeys = 128, .max_inline = 900, .max_dm_size = 0,                             \
 		.max_msg_size = 1ull << 30, .gid_table_len = 128, .pkey_table_len = 128,           \
 		.comp_vectors = 4,                                                                 \
 	}
@@ -110,6 +110,7 @@ static const struct {
 	LIMIT(max_srq),
 	LIMIT(max_srq_wr),
 	LIMIT(max_srq_sge),
+	LIMIT(max_wq),
 	LIMIT(max_pkeys),
 	LIMIT(max_inline),
 	LIMIT(max_dm_size),

@@ -45,6 +45,7 @@ struct hca_limits {
 	uint64_t max_srq;
 	uint64_t max_srq_wr;
 	uint64_t max_srq_sge;
+	uint64_t max_wq;
 	uint64_t max_pkeys;
 	uint64_t max_inline;
 	uint64_t max_dm_size;

@@ -17,8 +17,11 @@ static uint32_t last_pdn;
 
 int hca_ctx_init(struct hca_ctx *ctx, const struct hca_adapter *adapter, struct hca_async *async)
 {
+	static atomic_uint domains = 1;
+
 	ctx->adapter = adapter;
 	ctx->async = async;
+	ctx->domain = atomic_fetch_add(&domains, 1);
 	for (int i = 0; i < HCA_KIND_COUNT; i++)
 		atomic_init(&ctx->count[i], 0);
 	return hca_host_join();
@@ -34,6 +37,7 @@ static const struct {
 	[HCA_KIND_CQ] = { "completion queues", offsetof(struct hca_limits, max_cq) },
 	[HCA_KIND_QP] = { "queue pairs", offsetof(struct hca_limits, max_qp) },
 	[HCA_KIND_SRQ] = { "shared receive queues", offsetof(struct hca_limits, max_srq) },
+	[HCA_KIND_WQ] = { "work queues", offsetof(struct hca_limits, max_wq) },
 	[HCA_KIND_AH] = { "address handles", offsetof(struct hca_limits, max_ah) },
 };
 

@@ -18,6 +18,7 @@ enum hca_kind {
 	HCA_KIND_QP,
 	HCA_KIND_SRQ,
 	HCA_KIND_AH,
+	HCA_KIND_WQ,
 	HCA_KIND_COUNT,
 };
 
@@ -28,6 +29,7 @@ enum hca_kind {
 struct hca_ctx {
 	const struct hca_adapter *adapter;
 	struct hca_async *async;
+	uint32_t domain; /* tells contexts of this process apart */
 	atomic_uint count[HCA_KIND_COUNT];
 };
 

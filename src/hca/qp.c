@@ -25,6 +25,7 @@
 #include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
+#include "hca/raw.h"
 #include "hca/wire.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -72,6 +73,23 @@ static int get_qpn(uint32_t *qpn)
 	free_head = (free_head + 1) % free_room;
 	free_count--;
 	return 0;
+}
+
+int qp_number_get(uint32_t *number)
+{
+	int err;
+
+	pthread_mutex_lock(&qp_lock);
+	err = get_qpn(number);
+	pthread_mutex_unlock(&qp_lock);
+	return err;
+}
+
+void qp_number_put(uint32_t number)
+{
+	pthread_mutex_lock(&qp_lock);
+	add_qpn(number);
+	pthread_mutex_unlock(&qp_lock);
 }
 
 /* In a forked child: the parent's numbers and queue pairs are not ours. */
@@ -171,6 +189,8 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	__atomic_store_n(&qp->pub.state, state, __ATOMIC_RELAXED);
 	qp->attr.state = state;
 	qp_door_update(qp);
+	if (qp->pub.type == HCA_QP_RAW)
+		raw_enter(qp, state);
 }
 
 static void tell_last_wqe(struct qp *qp)
@@ -206,6 +226,14 @@ void qp_fail_send(struct qp *qp)
 }
 
 /* ---- life ---- */
+
+static void unlist(struct qp *qp)
+{
+	pthread_mutex_lock(&qp_lock);
+	hca_table_set(&table, qp->pub.qpn, NULL);
+	unlink_locked(qp);
+	pthread_mutex_unlock(&qp_lock);
+}
 
 int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 {
@@ -251,6 +279,11 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	pthread_mutex_unlock(&qp_lock);
 	if (err)
 		goto fini_dc;
+	if (qp->pub.type == HCA_QP_RAW) {
+		err = raw_create(qp, init);
+		if (err)
+			goto unlist;
+	}
 
 	qp_door_update(qp);
 	if (qp->pub.pd)
@@ -263,6 +296,10 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		atomic_fetch_add(&qp->pub.srq->users, 1);
 	*out = &qp->pub;
 	return 0;
+unlist:
+	unlist(qp);
+	hca_guard_wait();
+	qp_number_put(qp->pub.qpn);
 fini_dc:
 	dc_fini(qp);
 free_qp:
@@ -279,22 +316,27 @@ int hca_qp_destroy(struct hca_qp *pub)
 	if (qp->mcast)
 		return explain(EBUSY, "QP 0x%x is still attached to %u multicast groups", pub->qpn,
 			       qp->mcast);
+	if (pub->type == HCA_QP_RAW) {
+		int err = raw_check_idle(qp);
+
+		if (err)
+			return err;
+	}
 	fabric_lock(&pub->lock);
 	qp->dying = true;
 	pub->state = HCA_QPS_RESET;
 	qp_door_update(qp);
 	fabric_unlock(&pub->lock);
 
-	pthread_mutex_lock(&qp_lock);
-	hca_table_set(&table, pub->qpn, NULL);
-	unlink_locked(qp);
-	pthread_mutex_unlock(&qp_lock);
+	unlist(qp);
 	timer_forget(qp);
 	bell_forget_qp(pub);
 	hca_host_forget_qp(qp);
 	hca_guard_wait(); /* from here on nobody opens a session */
 	dct_retire(qp);
 	wire_forget(qp);
+	if (pub->type == HCA_QP_RAW)
+		raw_fini(qp);
 
 	hca_async_forget(pub->ctx->async, pub->user);
 	if (pub->srq)
@@ -306,9 +348,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	if (pub->pd)
 		hca_pd_put(pub->pd);
 	hca_ctx_drop(pub->ctx, HCA_KIND_QP);
-	pthread_mutex_lock(&qp_lock);
-	add_qpn(pub->qpn);
-	pthread_mutex_unlock(&qp_lock);
+	qp_number_put(pub->qpn);
 	free(qp->req.fence);
 	free(qp->req.window);
 	free(qp->resp.recv);

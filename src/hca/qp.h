@@ -10,6 +10,10 @@
 #include "hca/format.h"
 #include "hca/pd.h"
 #include "hca/srq.h"
+#include "hca/wq.h"
+
+struct hca_ind_table;
+struct hca_rss;
 
 /* Numbers as enum ibv_qp_type has them. */
 enum hca_qp_type {
@@ -107,6 +111,12 @@ struct hca_qp_init {
 	struct hca_rq_ring rq;
 	bool sig_all;
 	bool block_self_mcast; /* UD: its own multicasts are not for it */
+	/* raw packets: flags of the receive queue, or a hash over a table instead of one */
+	uint32_t wq_flags;
+	uint8_t self_lb; /* enum hca_self_lb */
+	struct hca_ind_table *ind_table;
+	uint32_t rss_fields;    /* enum ether_rss */
+	const uint8_t *rss_key; /* 40 bytes */
 	uint32_t user_index;
 	void *user;
 };
@@ -128,6 +138,8 @@ struct hca_qp {
 	bool block_self_mcast;
 	uint32_t user_index;
 	void *user;
+	struct hca_wq *wq;   /* raw packets: the receive queue, */
+	struct hca_rss *rss; /* or the hash */
 };
 
 VB_API int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out);
@@ -136,6 +148,9 @@ VB_API int hca_qp_destroy(struct hca_qp *qp);
 /* Checks everything before it changes anything. */
 VB_API int hca_qp_modify(struct hca_qp *qp, const struct hca_qp_attr *attr, uint32_t mask);
 VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
+
+/* Where rules lead frames that are for a raw packet QP; NULL when it receives none. */
+VB_API struct ether_dest *hca_qp_dest(struct hca_qp *qp);
 
 /* Who events are about from now on; those about the one before that nobody fetched are gone. */
 VB_API void hca_qp_set_user(struct hca_qp *qp, void *user);

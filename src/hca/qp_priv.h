@@ -116,7 +116,9 @@ struct qp {
 	bool wired;
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
-	uint32_t mcast; /* groups attached */
+	uint32_t mcast;          /* groups attached */
+	struct ether_port *port; /* raw packets */
+	uint8_t *frame;          /* raw packets: where a frame is put together, at need */
 	bool dying;
 	bool timer_on;
 	bool raw; /* its ring is watched (bell.c) */
@@ -140,6 +142,9 @@ static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
 
 /* ---- qp.c ---- */
 struct qp *qp_find(uint32_t qpn); /* inside a guard */
+/* Numbers of the host that no other queue has; also for work queues. */
+int qp_number_get(uint32_t *number);
+void qp_number_put(uint32_t number);
 void qp_for_each(void (*fn)(struct qp *qp));
 /* Moves to ERR (or SQE) and flushes. Lock held. */
 void qp_fail(struct qp *qp);

@@ -20,6 +20,7 @@
 #include "hca/mw.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
+#include "hca/switch.h"
 #include "hca/wire.h"
 
 #define FENCE_NS 50000u
@@ -155,6 +156,8 @@ static enum run_result run_local(struct qp *qp, struct hca_send *s)
 /* What the type of queue pair cannot do at all. */
 static bool op_allowed(const struct qp *qp, enum hca_op op)
 {
+	if (qp->pub.type == HCA_QP_RAW)
+		return op == HCA_OP_NOP || op == HCA_OP_SEND || op == HCA_OP_TSO;
 	switch (op) {
 	case HCA_OP_NOP:
 	case HCA_OP_SEND:
@@ -291,6 +294,8 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	}
 	if (qp->pub.type == HCA_QP_UD)
 		return send_datagram(qp, s);
+	if (qp->pub.type == HCA_QP_RAW)
+		return send_raw(qp, s);
 	if (qp->dci && !dci_is_aimed(qp, s)) {
 		if (!window_empty(r))
 			return RUN_WAIT;
@@ -327,6 +332,8 @@ void requester_run(struct qp *qp)
 		requester_check_drained(qp);
 	if (unlikely(qp->wire))
 		wire_flush(qp);
+	if (unlikely(qp->pub.type == HCA_QP_RAW))
+		hca_switch_flush();
 }
 
 void requester_start(struct qp *qp, uint32_t psn)

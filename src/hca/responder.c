@@ -571,6 +571,10 @@ void responder_reset(struct qp *qp)
 
 void responder_flush(struct qp *qp)
 {
+	if (qp->pub.wq)
+		hca_wq_flush_posted(qp->pub.wq);
+	if (qp->pub.type == HCA_QP_RAW)
+		return;
 	complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	if (qp->pub.srq || !qp->pub.rq.size)
 		return;

@@ -27,6 +27,12 @@ static void block(struct qp *qp, struct hca_peer *peer)
 	pthread_mutex_unlock(&peer->map_lock);
 }
 
+void send_block(struct qp *qp, struct hca_peer *peer)
+{
+	fabric_link_want_room(peer->link);
+	block(qp, peer);
+}
+
 int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {

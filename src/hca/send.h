@@ -34,6 +34,11 @@ enum run_result {
 enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable);
 enum run_result send_datagram(struct qp *qp, struct hca_send *s);
 
+enum run_result send_raw(struct qp *qp, struct hca_send *s);
+
+/* The QP is called when the link, whose send lock is held, has room again. */
+void send_block(struct qp *qp, struct hca_peer *peer);
+
 /*
  * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.
  * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone,

@@ -67,6 +67,15 @@ struct hca_bind {
 	bool type2;
 };
 
+/* What the adapter does to a raw frame before it leaves. */
+enum hca_offload {
+	HCA_OFFLOAD_L3 = 1 << 0, /* IPv4 header check sum */
+	HCA_OFFLOAD_L4 = 1 << 1, /* TCP or UDP check sum */
+	HCA_OFFLOAD_INNER_L3 = 1 << 2,
+	HCA_OFFLOAD_INNER_L4 = 1 << 3,
+	HCA_OFFLOAD_VLAN = 1 << 4, /* insert a tag */
+};
+
 /* One decoded send work request. */
 struct hca_send {
 	enum hca_op op;
@@ -92,7 +101,12 @@ struct hca_send {
 	uint64_t dc_key;
 	uint16_t dc_stream;
 	struct hca_bind bind;
-	uint64_t length; /* sum of the elements */
+	/* raw frames */
+	uint8_t offload; /* enum hca_offload */
+	uint16_t mss;
+	uint16_t tso_header; /* bytes at the front that every segment repeats */
+	uint16_t vlan_tci;   /* with HCA_OFFLOAD_VLAN */
+	uint64_t length;     /* sum of the elements */
 	int sge_count;
 	struct hca_sge sge[HCA_MAX_SGE];
 };
@@ -131,6 +145,24 @@ enum hca_recv_kind {
 	HCA_RECV_WRITE_IMM,
 };
 
+/* What a completion says of a frame that was received. */
+struct hca_frame_info {
+	uint8_t check; /* enum ether_check of ether/steer.h */
+	uint8_t l3, l4;
+	bool fragment;
+	bool options;  /* IPv4 options or IPv6 extension headers */
+	uint8_t tcp;   /* 1: no ACK, 2: ACK alone, 3: ACK and data; 0: not TCP */
+	bool has_vlan; /* a tag was stripped */
+	uint16_t vlan_tci;
+	uint32_t tag; /* of the flow rule, 24 bits */
+	uint32_t rss_hash;
+	uint32_t rss_fields; /* enum ether_rss */
+	/* multi-packet receive queues: `counter` is then the first stride's number in its entry */
+	uint16_t strides; /* 0: not such a queue */
+	uint16_t entry;   /* index of the receive entry */
+	bool filler;      /* the strides are skipped, they hold no frame */
+};
+
 /* A completion, for a ring format to write. */
 struct hca_cqe {
 	bool is_recv;
@@ -156,6 +188,8 @@ struct hca_cqe {
 	uint8_t roce_kind; /* 0: RoCE v1 or IB GRH, 1: v2 over IPv6, 2: v2 over IPv4 */
 	uint8_t smac[6];
 	uint64_t timestamp; /* adapter clock */
+	bool raw;           /* a frame; `frame` is valid */
+	struct hca_frame_info frame;
 };
 
 #endif

@@ -42,6 +42,7 @@ int mlx5_context_init(struct vb_context *vb)
 	}
 	ctx->uar = ctx->bells->page;
 	ctx->vb = vb;
+	ctx->min_inline = strcmp(vb->adapter->model->name, "ConnectX-4") ? 0 : MLX5_ETH_L2_INLINE;
 	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
 	mlx5_table_init(&ctx->table);
 	verbena_memory_init(&ctx->memory);

@@ -221,9 +221,11 @@ static bool holds_receive(uint8_t opcode)
 
 static bool belongs(const struct mlx5_cqe64 *cqe, const struct mlx5_rsc *rsc)
 {
-	if (rsc->type == MLX5_RSC_QP)
-		return (be32toh(cqe->sop_drop_qpn) & MLX5_QPN_MASK) ==
-		       container_of(rsc, struct mlx5_qp, rsc)->qpn;
+	const struct mlx5_qp *qp = container_of(rsc, struct mlx5_qp, rsc);
+
+	/* Received frames carry their tag where others have the QP's number. */
+	if (rsc->type == MLX5_RSC_QP && qp->type != HCA_QP_RAW)
+		return (be32toh(cqe->sop_drop_qpn) & MLX5_QPN_MASK) == qp->qpn;
 	return (be32toh(cqe->srqn_uidx) & MLX5_QPN_MASK) == rsc->index;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hca/cq.h"
+#include "hca/wq.h"
 #include "mlx5/format.h"
 #include "util/api.h"
 
@@ -93,6 +94,65 @@ static void write_source(struct mlx5_cqe64 *to, const struct hca_cqe *c)
 	to->flags_rqpn = htobe32(flags);
 }
 
+/* How addresses and ports went into the hash: source and destination, two bits each. */
+static uint8_t rss_type(uint32_t fields)
+{
+	uint8_t type = 0;
+
+	if (fields & ETHER_RSS_SRC_IPV4)
+		type |= 1;
+	if (fields & ETHER_RSS_SRC_IPV6)
+		type |= 2;
+	if (fields & ETHER_RSS_DST_IPV4)
+		type |= 1 << 2;
+	if (fields & ETHER_RSS_DST_IPV6)
+		type |= 2 << 2;
+	if (fields & ETHER_RSS_SRC_PORT_TCP)
+		type |= 1 << 4;
+	if (fields & ETHER_RSS_SRC_PORT_UDP)
+		type |= 2 << 4;
+	if (fields & ETHER_RSS_DST_PORT_TCP)
+		type |= 1 << 6;
+	if (fields & ETHER_RSS_DST_PORT_UDP)
+		type |= 2 << 6;
+	if (fields & ETHER_RSS_IPSEC_SPI)
+		type |= 3 << 4 | 3 << 6;
+	return type;
+}
+
+/* The numbers of l4_hdr_type_etc, bits 6:4. */
+static uint8_t l4_type(const struct hca_frame_info *f)
+{
+	static const uint8_t tcp[] = { 0, 1, 3, 4 };
+
+	if (f->fragment)
+		return 0;
+	return f->l4 == ETHER_L4_UDP ? 2 : tcp[f->tcp & 3];
+}
+
+static void write_frame(struct mlx5_cqe64 *to, const struct hca_cqe *c)
+{
+	const struct hca_frame_info *f = &c->frame;
+	uint32_t hash = htobe32(f->rss_hash);
+	uint8_t *byte = (uint8_t *)to;
+
+	to->wqe_id = htobe16(f->entry);
+	memcpy(byte + MLX5_CQE_RSS_HASH, &hash, sizeof(hash));
+	byte[MLX5_CQE_RSS_TYPE] = rss_type(f->rss_fields);
+	to->hds_ip_ext = MLX5_CQE_L2_OK | (f->check & ETHER_CHECK_L3_OK ? MLX5_CQE_L3_OK : 0) |
+			 (f->check & ETHER_CHECK_L4_OK ? MLX5_CQE_L4_OK : 0);
+	to->l4_hdr_type_etc = f->has_vlan | f->options << 1 |
+			      (f->l3 == ETHER_L3_IPV4   ? MLX5_CQE_L3_HDR_TYPE_IPV4
+			       : f->l3 == ETHER_L3_IPV6 ? MLX5_CQE_L3_HDR_TYPE_IPV6
+							: 0)
+				      << 2 |
+			      l4_type(f) << 4 | f->fragment << 7;
+	to->vlan_info = htobe16(f->vlan_tci);
+	if (f->strides)
+		to->byte_cnt = htobe32(c->byte_len | (uint32_t)f->strides << MLX5_STRIDES_SHIFT |
+				       (f->filler ? MLX5_STRIDE_FILLER : 0));
+}
+
 static uint64_t stamp(const struct hca_cq *cq, const struct hca_cqe *c)
 {
 	if (likely(!cq->timestamp_mask) || c->timestamp)
@@ -105,6 +165,7 @@ void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 	uint8_t *slot = (uint8_t *)cq->buf + (size_t)(pi & (cq->size - 1)) * cq->entry_size;
 	struct mlx5_cqe64 *to = (void *)(slot + cq->entry_size - sizeof(*to));
 	uint8_t own = !!(pi & cq->size), opcode;
+	uint32_t number = c->qpn;
 	uint64_t *word = (uint64_t *)to;
 
 	word[0] = 0;
@@ -119,7 +180,12 @@ void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		to->timestamp = htobe64(stamp(cq, c));
 		if (c->is_recv) {
 			opcode = recv_opcodes[c->recv_kind];
-			write_source(to, c);
+			if (c->raw) {
+				write_frame(to, c);
+				number = c->frame.tag; /* it takes the queue's place */
+			} else {
+				write_source(to, c);
+			}
 			if (c->recv_kind == HCA_RECV_SEND)
 				to->imm_inval_pkey = htobe32(c->pkey_index);
 			else if (c->recv_kind == HCA_RECV_SEND_INV)
@@ -140,7 +206,7 @@ void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 	/* [M2] pairs with the consumer's look at the owner: the entry before its owner */
 	__atomic_store_n(&word[7],
 			 tail_word((c->is_recv ? 0 : (uint32_t)send_opcodes[c->op] << 24) |
-					   (c->qpn & MLX5_QPN_MASK),
+					   (number & MLX5_QPN_MASK),
 				   c->counter, opcode << 4 | c->solicited << 1 | own),
 			 __ATOMIC_RELEASE);
 }

@@ -42,7 +42,27 @@ static inline void mlx5_take_send(struct mlx5_qp *qp, uint16_t counter, struct m
 	atomic_store_explicit(&qp->sq.tail, slot->head + 1, memory_order_release);
 }
 
-static inline void mlx5_take_recv(struct mlx5_rsc *rsc, uint16_t counter, struct mlx5_taken *out)
+/* An entry of a striding queue is free when its strides are used up. */
+static inline void mlx5_take_wq(struct mlx5_wq *wq, const struct mlx5_cqe64 *cqe, uint16_t counter,
+				struct mlx5_taken *out)
+{
+	uint32_t tail = atomic_load_explicit(&wq->rq.tail, memory_order_relaxed);
+
+	if (wq->strides && cqe->op_own >> 4 != MLX5_CQE_RESP_ERR) {
+		counter = be16toh(cqe->wqe_id);
+		wq->used += be32toh(cqe->byte_cnt) >> MLX5_STRIDES_SHIFT & MLX5_STRIDES_MASK;
+		out->wr_id = wq->rq.wr_ids[counter & wq->rq.mask];
+		if (wq->used < wq->strides)
+			return;
+		wq->used = 0;
+	}
+	out->wr_id = wq->rq.wr_ids[counter & wq->rq.mask];
+	/* [M4] */
+	atomic_store_explicit(&wq->rq.tail, tail + 1, memory_order_release);
+}
+
+static inline void mlx5_take_recv(struct mlx5_rsc *rsc, const struct mlx5_cqe64 *cqe,
+				  uint16_t counter, struct mlx5_taken *out)
 {
 	struct mlx5_srq *srq;
 	struct mlx5_qp *qp;
@@ -59,6 +79,9 @@ static inline void mlx5_take_recv(struct mlx5_rsc *rsc, uint16_t counter, struct
 				memory_order_release);
 			return;
 		}
+	} else if (rsc->type == MLX5_RSC_WQ) {
+		mlx5_take_wq(container_of(rsc, struct mlx5_wq, rsc), cqe, counter, out);
+		return;
 	} else {
 		srq = container_of(rsc, struct mlx5_srq, rsc);
 	}
@@ -102,7 +125,7 @@ static inline bool mlx5_take(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
 			return false;
 		mlx5_take_send(container_of(rsc, struct mlx5_qp, rsc), counter, out);
 	} else {
-		mlx5_take_recv(rsc, counter, out);
+		mlx5_take_recv(rsc, cqe, counter, out);
 	}
 	return true;
 }
@@ -128,6 +151,15 @@ static inline enum ibv_wc_opcode mlx5_send_wc_opcode(const struct mlx5_cqe64 *cq
 	default:
 		return IBV_WC_SEND;
 	}
+}
+
+/* The frame's check sums, IPv4 and TCP or UDP, are right. */
+static inline bool mlx5_cqe_sums_are_right(const struct mlx5_cqe64 *cqe)
+{
+	const uint8_t both = MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
+
+	return (cqe->hds_ip_ext & both) == both &&
+	       (cqe->l4_hdr_type_etc >> 2 & 3) == MLX5_CQE_L3_HDR_TYPE_IPV4;
 }
 
 /* Ethernet has no service level; its priority is where a VLAN tag has it. */

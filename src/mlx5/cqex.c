@@ -98,6 +98,9 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	const struct mlx5_cqe64 *cqe = to_mcq_ex(ex)->cqe;
 	unsigned int flags = be32toh(cqe->flags_rqpn) >> 28 & 3 ? IBV_WC_GRH : 0;
 
+	if (mlx5_cqe_sums_are_right(cqe))
+		flags |= IBV_WC_IP_CSUM_OK;
+
 	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_RESP_WR_IMM:
 	case MLX5_CQE_RESP_SEND_IMM:
@@ -168,10 +171,10 @@ static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 	return be16toh(to_mcq_ex(ex)->cqe->vlan_info);
 }
 
-/* A flow tag takes the QP number's place in completions of steered frames; others have none. */
+/* A flow tag takes the QP number's place in completions of frames. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
-	return 0;
+	return be32toh(to_mcq_ex(ex)->cqe->sop_drop_qpn) & MLX5_QPN_MASK;
 }
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)

@@ -35,6 +35,7 @@ static const struct {
 	[MLX5_OPCODE_RDMA_WRITE] = { HCA_OP_WRITE, SEG_RADDR, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_RDMA_WRITE_IMM] = { HCA_OP_WRITE_IMM, SEG_RADDR, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_SEND] = { HCA_OP_SEND, 0, ANY },
+	[MLX5_OPCODE_TSO] = { HCA_OP_TSO, 0, ON(RAW) },
 	[MLX5_OPCODE_SEND_IMM] = { HCA_OP_SEND_IMM, 0, RELIABLE | ON(UC) | ON(UD) },
 	[MLX5_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC, RELIABLE },
@@ -191,10 +192,25 @@ ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_sen
 	const struct mlx5_wqe_eth_seg *eth = (const void *)c->seg;
 	const uint32_t fixed = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start);
 	uint32_t header, units;
+	uint8_t flags;
 
 	if (!c->left)
 		return false;
+	flags = __atomic_load_n(&eth->cs_flags, __ATOMIC_RELAXED);
+	out->offload = (flags & MLX5_ETH_WQE_L3_CSUM ? HCA_OFFLOAD_L3 : 0) |
+		       (flags & MLX5_ETH_WQE_L4_CSUM ? HCA_OFFLOAD_L4 : 0) |
+		       (flags & MLX5_ETH_INNER_L3 ? HCA_OFFLOAD_INNER_L3 : 0) |
+		       (flags & MLX5_ETH_INNER_L4 ? HCA_OFFLOAD_INNER_L4 : 0);
+	out->mss = be16toh(__atomic_load_n(&eth->mss, __ATOMIC_RELAXED)) & MLX5_ETH_MSS_MASK;
 	header = be16toh(__atomic_load_n(&eth->inline_hdr_sz, __ATOMIC_RELAXED));
+	if (header & MLX5_ETH_INSERT_VLAN) {
+		/* The tag stands where inline headers would. */
+		out->offload |= HCA_OFFLOAD_VLAN;
+		out->vlan_tci =
+			(uint16_t)(eth->inline_hdr_start[0] << 8 | eth->inline_hdr_start[1]);
+		header = 0;
+	}
+	out->tso_header = header;
 	units = (fixed + header + MLX5_DS - 1) / MLX5_DS;
 	if (units > c->left)
 		return false;

@@ -17,7 +17,7 @@ static void query_odp(struct ibv_device_attr_ex *attr)
 	attr->xrc_odp_caps = rc;
 }
 
-static void query_packets(struct ibv_device_attr_ex *attr)
+static void query_packets(struct ibv_device_attr_ex *attr, uint32_t max_wq)
 {
 	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING |
 				IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM;
@@ -25,14 +25,14 @@ static void query_packets(struct ibv_device_attr_ex *attr)
 	attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.max_rwq_indirection_tables = 1048576;
-	attr->rss_caps.max_rwq_indirection_table_size = 2048;
+	attr->rss_caps.max_rwq_indirection_table_size = 1 << HCA_IND_LOG_MOST;
 	attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
 	attr->rss_caps.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
 					     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
 					     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
 					     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP |
 					     IBV_RX_HASH_IPSEC_SPI | IBV_RX_HASH_INNER;
-	attr->max_wq_type_rq = 8388608;
+	attr->max_wq_type_rq = max_wq;
 	attr->orig_attr.max_raw_ethy_qp = 0;
 }
 
@@ -51,7 +51,7 @@ static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr
 	attr->cq_mod_caps.max_cq_period = 4095;
 	query_odp(attr);
 	if (ctx->adapter->ports[0].link == HCA_LINK_ETHERNET)
-		query_packets(attr);
+		query_packets(attr, ctx->adapter->limits.max_wq);
 }
 
 VB_API extern const struct vb_driver verbena_driver;
@@ -59,6 +59,7 @@ VB_API extern const struct vb_driver verbena_driver;
 const struct vb_driver verbena_driver = {
 	.abi = VB_DRIVER_ABI,
 	.name = "mlx5",
+	.log_ind_table = HCA_IND_LOG_MOST,
 	.context_init = mlx5_context_init,
 	.context_fini = mlx5_context_fini,
 	.create_cq = mlx5_create_cq,
@@ -72,6 +73,9 @@ const struct vb_driver verbena_driver = {
 	.destroy_qp = mlx5_destroy_qp,
 	.open_qp = mlx5_open_qp,
 	.reset_qp = mlx5_reset_qp,
+	.create_wq = mlx5_create_wq,
+	.destroy_wq = mlx5_destroy_wq,
+	.reset_wq = mlx5_reset_wq,
 	.init_ah = mlx5_init_ah,
 	.query_device = query_device,
 };

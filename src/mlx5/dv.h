@@ -12,6 +12,7 @@
 struct mlx5_dv_extra {
 	const struct mlx5dv_cq_init_attr *cq;
 	const struct mlx5dv_qp_init_attr *qp;
+	const struct mlx5dv_striding_rq_init_attr *striding;
 };
 
 extern _Thread_local struct mlx5_dv_extra mlx5_dv_extra;

@@ -66,6 +66,11 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	return 0;
 }
 
+/* Of queue pairs for raw packets. */
+#define RAW                                                                                        \
+	(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |                                             \
+	 MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC | MLX5DV_QP_CREATE_TUNNEL_OFFLOADS)
+
 static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_init_attr *extra)
 {
 	uint32_t flags = extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS
@@ -76,9 +81,14 @@ static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_
 	if (extra->comp_mask & ~(uint64_t)KNOWN)
 		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%llx; 0x%x is known",
 			       (unsigned long long)extra->comp_mask, KNOWN);
-	if (flags & ~SCATTER)
+	if (flags & ~(SCATTER | RAW))
 		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
-			       flags, SCATTER);
+			       flags, SCATTER | RAW);
+	if (flags & RAW && attr->qp_type != IBV_QPT_RAW_PACKET)
+		return explain(EINVAL,
+			       "mlx5dv_create_qp: create_flags 0x%x are for raw packets, which "
+			       "type %d does not have",
+			       flags & RAW, attr->qp_type);
 	if ((flags & SCATTER) == SCATTER)
 		return explain(EINVAL,
 			       "mlx5dv_create_qp: scatter to CQE both disabled and allowed");

@@ -14,7 +14,7 @@
 /* What can be said of it is no, or none. */
 #define ANSWERED_BY_ZERO                                                                           \
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
-	 MLX5DV_CONTEXT_MASK_STRIDING_RQ | MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                   \
+	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                   \
 	 MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS |                  \
 	 MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD | MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |            \
 	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
@@ -26,8 +26,6 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 		out->cqe_comp_caps = (struct mlx5dv_cqe_comp_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_SWP)
 		out->sw_parsing_caps = (struct mlx5dv_sw_parsing_caps){ 0 };
-	if (wanted & MLX5DV_CONTEXT_MASK_STRIDING_RQ)
-		out->striding_rq_caps = (struct mlx5dv_striding_rq_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS)
 		out->tunnel_offloads_caps = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_DYN_BFREGS)
@@ -63,11 +61,24 @@ static void fill_dc(const struct hca_limits *limits, struct mlx5dv_context *out,
 	}
 }
 
+static void fill_striding(const struct mlx5_context *ctx, struct mlx5dv_striding_rq_caps *out)
+{
+	*out = (struct mlx5dv_striding_rq_caps){ 0 };
+	if (!ctx->ethernet)
+		return;
+	out->min_single_stride_log_num_of_bytes = MLX5_STRIDE_LOG_LEAST;
+	out->max_single_stride_log_num_of_bytes = MLX5_STRIDE_LOG_MOST;
+	out->min_single_wqe_log_num_of_strides = MLX5_STRIDES_LOG_LEAST;
+	out->max_single_wqe_log_num_of_strides = MLX5_STRIDES_LOG_MOST;
+	out->supported_qpts = 1 << IBV_QPT_RAW_PACKET;
+}
+
 int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 {
+	const struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 	uint64_t wanted, filled;
 
-	if (!mlx5_dv_context(context, __func__))
+	if (!ctx)
 		return errno;
 	wanted = out->comp_mask;
 	filled = wanted & ANSWERED_BY_ZERO;
@@ -76,6 +87,10 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	filled |= wanted & ANSWERED_OF_DC;
 	out->version = 0;
 	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME;
+	if (wanted & MLX5DV_CONTEXT_MASK_STRIDING_RQ) {
+		fill_striding(ctx, &out->striding_rq_caps);
+		filled |= MLX5DV_CONTEXT_MASK_STRIDING_RQ;
+	}
 	if (wanted & MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE) {
 		out->max_clock_info_update_nsec = CLOCK_UPDATE_NS;
 		filled |= MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;

@@ -14,6 +14,10 @@
 
 extern const struct hca_format mlx5_format;
 
+/* Where a completion of a frame has its hash; the public struct has no names for them. */
+#define MLX5_CQE_RSS_HASH 12
+#define MLX5_CQE_RSS_TYPE 16
+
 /* Syndromes that a ConnectX gives for entries that it cannot make sense of. */
 enum mlx5_vendor {
 	MLX5_VENDOR_BAD_ENTRY = 0x68,

@@ -28,6 +28,7 @@
 struct mlx5_context {
 	struct vb_context *vb;
 	bool ethernet;
+	uint8_t min_inline; /* bytes of a frame that must lie in its entry */
 	uint8_t *uar; /* the page of `bells` */
 	struct hca_uar *bells;
 	struct devx *devx; /* devx.h; NULL until the context is opened for it */
@@ -101,7 +102,8 @@ struct mlx5_sq {
 	int max_sge;
 	uint16_t refused;    /* bits of ibv_wr_opcode that this queue has no room for, or nobody */
 	uint8_t signal_bits; /* for every request, when the QP signals all */
-	uint8_t fence_next;  /* for the next request: the last one changed a key */
+	uint16_t max_tso_header;
+	uint8_t fence_next; /* for the next request: the last one changed a key */
 	struct mlx5_slot *slots;
 };
 
@@ -122,6 +124,7 @@ struct mlx5_chain {
 	uint8_t *data;                  /* where its data goes */
 	uint32_t ds;                    /* its length so far */
 	uint32_t count;
+	uint32_t owed;  /* bytes of data that have to go into the Ethernet segment */
 	uint32_t first; /* block to go back to */
 	uint8_t fence;  /* to go back to */
 	int err;
@@ -132,6 +135,7 @@ struct mlx5_qp {
 	struct mlx5_rsc rsc;
 	uint32_t qpn;
 	uint8_t type; /* enum hca_qp_type */
+	bool rss;     /* hashes over a table, and has no rings */
 	volatile uint32_t *db;
 	struct mlx5_sq sq;
 	struct mlx5_chain chain;
@@ -142,6 +146,19 @@ struct mlx5_qp {
 	struct mlx5_context *ctx;
 	struct vb_buf buf, record;
 	struct mlx5dv_qp_ex dv; /* the driver's own part of building chains */
+};
+
+struct mlx5_wq {
+	struct vb_wq vb;
+	struct mlx5_rsc rsc;
+	struct fabric_lock lock; /* rq, but for its tail */
+	struct mlx5_rq rq;
+	uint32_t strides; /* of an entry; 0: each entry takes one frame */
+	uint32_t used;    /* strides of the oldest entry that completed; under the CQ's lock */
+	volatile uint32_t *db;
+	struct mlx5_cq *cq;
+	struct mlx5_context *ctx;
+	struct vb_buf buf, record;
 };
 
 static inline struct mlx5_cq *to_mcq(struct ibv_cq *cq)
@@ -202,6 +219,15 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 int mlx5_destroy_qp(struct vb_qp *qp);
 int mlx5_open_qp(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 void mlx5_reset_qp(struct vb_qp *qp);
+
+/* wq.c */
+#define MLX5_STRIDE_LOG_LEAST  6
+#define MLX5_STRIDE_LOG_MOST   13
+#define MLX5_STRIDES_LOG_LEAST 3
+#define MLX5_STRIDES_LOG_MOST  16
+int mlx5_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
+int mlx5_destroy_wq(struct vb_wq *wq);
+void mlx5_reset_wq(struct vb_wq *wq);
 
 /* send.c, recv.c, wr.c */
 int mlx5_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

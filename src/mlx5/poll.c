@@ -57,6 +57,8 @@ static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *
 		wc->pkey_index = key;
 		break;
 	}
+	if (unlikely(mlx5_cqe_sums_are_right(cqe)))
+		wc->wc_flags |= IBV_WC_IP_CSUM_OK;
 	wc->src_qp = source & MLX5_QPN_MASK;
 	wc->slid = be16toh(cqe->slid);
 	wc->sl = mlx5_cqe_sl(cq, cqe);

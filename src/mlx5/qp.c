@@ -17,6 +17,50 @@ static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
 	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
 }
 
+#define HASH_IPV4 (IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4)
+#define HASH_IPV6 (IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6)
+#define HASH_TCP  (IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP)
+#define HASH_UDP  (IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP)
+
+/* The adapter hashes one kind of address, and one of ports or the SPI, at a time. */
+static int check_hash(const struct ibv_rx_hash_conf *conf)
+{
+	uint64_t fields = conf->rx_hash_fields_mask;
+	const uint64_t known = HASH_IPV4 | HASH_IPV6 | HASH_TCP | HASH_UDP | IBV_RX_HASH_IPSEC_SPI |
+			       IBV_RX_HASH_INNER;
+	int l4 = !!(fields & HASH_TCP) + !!(fields & HASH_UDP) + !!(fields & IBV_RX_HASH_IPSEC_SPI);
+
+	if (fields & ~known)
+		return explain(EOPNOTSUPP, "rx_hash_fields_mask 0x%llx; 0x%llx is known",
+			       (unsigned long long)fields, (unsigned long long)known);
+	if ((fields & HASH_IPV4 && fields & HASH_IPV6) || l4 > 1)
+		return explain(EINVAL,
+			       "rx_hash_fields_mask 0x%llx: one of IPv4 and IPv6, and one of TCP, "
+			       "UDP and the SPI, can be hashed by a QP",
+			       (unsigned long long)fields);
+	return 0;
+}
+
+static int check_raw(const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS |
+			       IBV_QP_CREATE_CVLAN_STRIPPING | IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+
+	if (attr->srq)
+		return explain(EINVAL, "a raw packet QP does not receive through an SRQ");
+	if (create_flags(attr) & ~flags)
+		return explain(EINVAL, "create_flags 0x%x: a raw packet QP has 0x%x",
+			       attr->create_flags, flags);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE))
+		return 0;
+	if (create_flags(attr))
+		return explain(EINVAL,
+			       "create_flags 0x%x: flags are for queues, and belong to "
+			       "those in the indirection table",
+			       attr->create_flags);
+	return check_hash(&attr->rx_hash_conf);
+}
+
 /* Nothing that the library checks for us: what is left is what this driver has. */
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
@@ -24,6 +68,8 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	const uint32_t raw = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
 			     IBV_QP_INIT_ATTR_RX_HASH;
 
+	if (attr->qp_type == IBV_QPT_RAW_PACKET)
+		return check_raw(attr);
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_UC:
@@ -32,8 +78,6 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	case IBV_QPT_XRC_RECV:
 	case IBV_QPT_DRIVER:
 		break;
-	case IBV_QPT_RAW_PACKET:
-		return explain(EOPNOTSUPP, "raw packet QPs are not there yet");
 	default:
 		return explain(EINVAL, "QP type %d is none of RC, UC, UD, XRC and raw packet",
 			       attr->qp_type);
@@ -52,14 +96,14 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 
 /*
  * An XRC receive QP has no rings, and may have several handles: nothing belongs to one of them. A DC
- * target has none either.
+ * target has none either, nor has a QP that hashes over a table.
  */
 static bool is_bare(const struct mlx5_qp *qp)
 {
-	return qp->type == HCA_QP_XRC_RECV || qp->type == HCA_QP_DCT;
+	return qp->type == HCA_QP_XRC_RECV || qp->type == HCA_QP_DCT || qp->rss;
 }
 
-static uint16_t refused_opcodes(const struct mlx5_geometry *geo, enum ibv_qp_type type)
+static uint16_t refused_opcodes(const struct mlx5_geometry *geo, enum ibv_qp_type type, bool tso)
 {
 	uint32_t transport = type == IBV_QPT_UD         ? sizeof(struct mlx5_wqe_datagram_seg)
 			     : type == IBV_QPT_DRIVER   ? sizeof(struct mlx5_wqe_datagram_seg)
@@ -67,6 +111,8 @@ static uint16_t refused_opcodes(const struct mlx5_geometry *geo, enum ibv_qp_typ
 							: 0;
 	uint16_t refused = 0;
 
+	if (type == IBV_QPT_RAW_PACKET)
+		return (uint16_t) ~(1u << IBV_WR_SEND | (tso ? 1u << IBV_WR_TSO : 0));
 	for (int op = 0; op < MLX5_OPCODES; op++)
 		if (!mlx5_wr_opcodes[op] || (type != IBV_QPT_UD && geo->blocks &&
 					     mlx5_operation_size(op) + transport > geo->overhead))
@@ -117,8 +163,33 @@ static void init_queues(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *at
 	sq->max_post = geo->max_post;
 	sq->max_inline = geo->max_inline;
 	sq->max_sge = attr->cap.max_send_sge;
-	sq->refused = refused_opcodes(geo, attr->qp_type);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
+		sq->max_tso_header = attr->max_tso_header;
+	sq->refused = refused_opcodes(geo, attr->qp_type, sq->max_tso_header);
 	sq->signal_bits = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
+}
+
+static void fill_raw(const struct ibv_qp_init_attr_ex *attr, struct hca_qp_init *init)
+{
+	const struct mlx5dv_qp_init_attr *extra = mlx5_dv_extra.qp;
+	uint32_t flags = create_flags(attr);
+
+	if (flags & IBV_QP_CREATE_CVLAN_STRIPPING)
+		init->wq_flags |= HCA_WQF_CVLAN_STRIPPING;
+	if (flags & IBV_QP_CREATE_SCATTER_FCS)
+		init->wq_flags |= HCA_WQF_SCATTER_FCS;
+	if (extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS) {
+		if (extra->create_flags & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC)
+			init->self_lb |= HCA_SELF_LB_UNICAST;
+		if (extra->create_flags & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC)
+			init->self_lb |= HCA_SELF_LB_MULTICAST;
+	}
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE))
+		return;
+	init->ind_table = to_ind_table(attr->rwq_ind_tbl)->hca;
+	/* The bits are the public ones. */
+	init->rss_fields = (uint32_t)attr->rx_hash_conf.rx_hash_fields_mask;
+	init->rss_key = attr->rx_hash_conf.rx_hash_key;
 }
 
 static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
@@ -145,6 +216,8 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 	};
 	if (attr->qp_type == IBV_QPT_DRIVER)
 		mlx5_fill_dc(init);
+	if (qp->type == HCA_QP_RAW)
+		fill_raw(attr, init);
 	if (is_bare(qp)) {
 		init->xrcd = attr->xrcd ? to_xrcd(attr->xrcd)->number : 0;
 		return;
@@ -165,6 +238,7 @@ static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *at
 	qp->ctx = mlx5_ctx(ctx);
 	qp->type = mlx5_qp_type(attr);
 	qp->rsc.type = MLX5_RSC_QP;
+	qp->rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
 	*out = qp;
 	if (is_bare(qp))
 		return 0;

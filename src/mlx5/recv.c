@@ -76,6 +76,9 @@ int mlx5_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 	 * record shows; we do it the other way round, so that one of us sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	hca_rq_doorbell(hca);
+	if (unlikely(hca->wq))
+		hca_wq_doorbell(hca->wq);
+	else
+		hca_rq_doorbell(hca);
 	return err;
 }

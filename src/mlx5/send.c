@@ -22,9 +22,10 @@ const uint8_t mlx5_wr_opcodes[MLX5_OPCODES] = {
 /* An entry while it is written. */
 struct entry {
 	struct mlx5_wqe_ctrl_seg *ctrl;
-	uint8_t *seg; /* next segment */
-	uint32_t ds;  /* length so far */
-	uint32_t imm; /* as it goes into the control segment */
+	uint8_t *seg;  /* next segment */
+	uint32_t ds;   /* length so far */
+	uint32_t imm;  /* as it goes into the control segment */
+	uint32_t skip; /* bytes of data that are in the entry already */
 	uint8_t request;
 	uint8_t fence_next;
 };
@@ -125,6 +126,40 @@ static inline int put_operation(struct mlx5_qp *qp, const struct ibv_send_wr *wr
 	}
 }
 
+/* The Ethernet segment, with as much of the frame as has to be in it. */
+static int put_ethernet(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
+{
+	uint8_t checks = wr->send_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0;
+	uint8_t *to = mlx5_put_ethernet(e->seg, checks, 0, qp->ctx->min_inline);
+	uint32_t left = qp->ctx->min_inline;
+
+	if (wr->opcode == IBV_WR_TSO) {
+		int err = mlx5_check_tso(qp, wr->tso.hdr_sz);
+
+		if (err)
+			return err;
+		mlx5_put_ethernet(e->seg, checks, wr->tso.mss, wr->tso.hdr_sz);
+		mlx5_put_bytes(&qp->sq, to, wr->tso.hdr, wr->tso.hdr_sz);
+		e->ds += mlx5_ethernet_ds(wr->tso.hdr_sz);
+		e->seg = mlx5_sq_skip(&qp->sq, e->seg, mlx5_ethernet_ds(wr->tso.hdr_sz));
+		return 0;
+	}
+	for (int i = 0; i < wr->num_sge && left; i++) {
+		uint32_t n = wr->sg_list[i].length < left ? wr->sg_list[i].length : left;
+
+		memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, n);
+		to += n;
+		left -= n;
+	}
+	if (left || !wr->num_sge)
+		return -explain(EINVAL, "QP 0x%06x: a frame needs at least its %u bytes of header",
+				qp->qpn, qp->ctx->min_inline ? qp->ctx->min_inline : 14);
+	e->skip = qp->ctx->min_inline;
+	e->ds += mlx5_ethernet_ds(e->skip);
+	e->seg = mlx5_sq_skip(&qp->sq, e->seg, mlx5_ethernet_ds(e->skip));
+	return 0;
+}
+
 static inline int put_heads(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
 {
 	int err;
@@ -140,6 +175,8 @@ static inline int put_heads(struct mlx5_qp *qp, const struct ibv_send_wr *wr, st
 		if (wr->opcode == IBV_WR_SEND_WITH_IMM)
 			e->imm = wr->imm_data;
 		break;
+	case HCA_QP_RAW:
+		return put_ethernet(qp, wr, e);
 	case HCA_QP_XRC_SEND:
 		if (likely(mlx5_wr_opcodes[wr->opcode] != MLX5_OPCODE_UMR)) {
 			e->seg = mlx5_put_xrc(e->seg, wr->qp_type.xrc.remote_srqn);
@@ -162,6 +199,16 @@ static __attribute__((cold, noinline)) int refuse_inline(const struct mlx5_qp *q
 			qp->qpn, (unsigned long long)length, qp->sq.max_inline);
 }
 
+/* Leaves out what the entry has already. */
+static void skip_head(struct entry *e, struct ibv_sge *sge)
+{
+	uint32_t n = sge->length < e->skip ? sge->length : e->skip;
+
+	sge->addr += n;
+	sge->length -= n;
+	e->skip -= n;
+}
+
 static int put_inline(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
 {
 	struct mlx5_wqe_inl_data_seg *head = (void *)e->seg;
@@ -169,13 +216,15 @@ static int put_inline(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct e
 	uint64_t length = 0;
 
 	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
+		struct ibv_sge sge = wr->sg_list[i];
 
-		length += sge->length;
+		if (unlikely(e->skip))
+			skip_head(e, &sge);
+		length += sge.length;
 		if (unlikely(length > qp->sq.max_inline))
 			return refuse_inline(qp, length);
-		if (likely(sge->length))
-			to = mlx5_put_bytes(&qp->sq, to, (void *)(uintptr_t)sge->addr, sge->length);
+		if (likely(sge.length))
+			to = mlx5_put_bytes(&qp->sq, to, (void *)(uintptr_t)sge.addr, sge.length);
 	}
 	if (likely(length))
 		head->byte_count = htobe32((uint32_t)length | MLX5_INLINE_SEG);
@@ -189,15 +238,17 @@ static inline int put_data(struct mlx5_qp *qp, const struct ibv_send_wr *wr, str
 		      wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 
 	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
+		struct ibv_sge sge = wr->sg_list[i];
 
-		if (unlikely(!sge->length))
+		if (unlikely(e->skip))
+			skip_head(e, &sge);
+		if (unlikely(!sge.length))
 			continue;
-		if (unlikely(sge->length > MLX5_DATA_SEG_MAX))
+		if (unlikely(sge.length > MLX5_DATA_SEG_MAX))
 			return -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most",
-					qp->qpn, sge->length);
-		mlx5_put_data(e->seg, sge->addr, unlikely(atomic) ? sizeof(uint64_t) : sge->length,
-			      sge->lkey);
+					qp->qpn, sge.length);
+		mlx5_put_data(e->seg, sge.addr, unlikely(atomic) ? sizeof(uint64_t) : sge.length,
+			      sge.lkey);
 		e->seg = mlx5_sq_wrap(&qp->sq, e->seg + MLX5_DS);
 		e->ds++;
 	}

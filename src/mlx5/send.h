@@ -96,6 +96,46 @@ static inline void mlx5_put_dc_address(uint8_t *seg, const struct vb_ah *ah, uin
 	to->key.dc_key = htobe64(key);
 }
 
+#define MLX5_ETH_FIXED offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start)
+#define MLX5_ETH_SUMS  (MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM)
+
+/* Units of an Ethernet segment with this much of the frame in it. */
+static inline uint32_t mlx5_ethernet_ds(uint32_t header)
+{
+	return (MLX5_ETH_FIXED + header + MLX5_DS - 1) / MLX5_DS;
+}
+
+/* Without the frame's bytes, which go to what is returned. */
+static inline uint8_t *mlx5_put_ethernet(uint8_t *seg, uint8_t checks, uint16_t mss,
+					 uint16_t header)
+{
+	struct mlx5_wqe_eth_seg *to = (void *)seg;
+
+	to->rsvd0 = 0;
+	to->cs_flags = checks;
+	to->rsvd1 = 0;
+	to->mss = htobe16(mss);
+	to->rsvd2 = 0;
+	to->inline_hdr_sz = htobe16(header);
+	to->inline_hdr_start[0] = to->inline_hdr_start[1] = 0;
+	return to->inline_hdr_start;
+}
+
+static inline uint8_t *mlx5_sq_skip(const struct mlx5_sq *sq, uint8_t *seg, uint32_t ds)
+{
+	seg += ds * MLX5_DS;
+	return unlikely(seg >= sq->end) ? seg - (sq->end - sq->buf) : seg;
+}
+
+/* 0, or a positive errno. */
+static inline int mlx5_check_tso(const struct mlx5_qp *qp, uint16_t header)
+{
+	if (likely(header >= 14 && header <= qp->sq.max_tso_header))
+		return 0;
+	return -explain(EINVAL, "QP 0x%06x: %u bytes of headers to repeat; 14 to %u are right",
+			qp->qpn, header, qp->sq.max_tso_header);
+}
+
 /* A length of 2 GiB becomes 0. Longer ones do not get here. */
 static inline void mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 {

@@ -16,7 +16,6 @@ STUB_ERRNO(mlx5dv_vfio_process_events)
 OLD_ERRNO(mlx5dv_init_obj, "MLX5_1.0")
 
 /* Completion queues, queue pairs, work queues */
-STUB_PTR(mlx5dv_create_wq)
 STUB_NEG(mlx5dv_qp_cancel_posted_send_wrs)
 STUB_ERRNO(mlx5dv_query_qp_lag_port)
 STUB_ERRNO(mlx5dv_modify_qp_lag_port)

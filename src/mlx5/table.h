@@ -21,6 +21,7 @@
 enum mlx5_rsc_type {
 	MLX5_RSC_QP,
 	MLX5_RSC_SRQ,
+	MLX5_RSC_WQ,
 };
 
 /* Embedded in what completions may belong to. */

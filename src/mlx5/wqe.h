@@ -31,6 +31,18 @@
 #define MLX5_FENCE_SHIFT 5
 #define MLX5_FENCE_SMALL 1
 
+/* The Ethernet segment, beyond what has a public name. */
+#define MLX5_ETH_INNER_L3    (1u << 4)
+#define MLX5_ETH_INNER_L4    (1u << 5)
+#define MLX5_ETH_MSS_MASK    0x3fffu
+#define MLX5_ETH_INSERT_VLAN 0x8000u /* in inline_hdr_sz */
+#define MLX5_ETH_L2_INLINE   18u     /* what a ConnectX-4 wants inline */
+
+/* Bits of byte_cnt when a receive queue is striding. */
+#define MLX5_STRIDES_SHIFT 16
+#define MLX5_STRIDES_MASK  0x7fffu
+#define MLX5_STRIDE_FILLER (1u << 31)
+
 struct mlx5_wqe_xrc_seg {
 	__be32 srqn;
 	uint8_t reserved[12];

@@ -31,6 +31,12 @@ static inline void close_entry(struct mlx5_qp *qp)
 
 	if (!chain->ctrl)
 		return;
+	if (unlikely(chain->owed)) {
+		fail(qp,
+		     -explain(EINVAL, "QP 0x%06x: a frame needs at least its %u bytes of header",
+			      qp->qpn, qp->ctx->min_inline));
+		return;
+	}
 	mlx5_put_ctrl_length(chain->ctrl, qp->qpn, chain->ds);
 	qp->sq.post += mlx5_blocks(chain->ds);
 	chain->count++;
@@ -118,6 +124,7 @@ static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode,
 		return NULL;
 	}
 	chain->ctrl = mlx5_sq_entry(sq);
+	chain->owed = 0;
 	chain->ds = 1;
 	slot = &sq->slots[sq->post & sq->mask];
 	slot->wr_id = qp->vb.ex.wr_id;
@@ -129,11 +136,37 @@ static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode,
 	return (uint8_t *)(chain->ctrl + 1);
 }
 
+/* An Ethernet segment; the first bytes of data go into it where the adapter wants that. */
+static uint8_t *open_ethernet(struct mlx5_qp *qp, uint8_t *seg)
+{
+	uint8_t checks = qp->vb.ex.wr_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0;
+	uint32_t ds = mlx5_ethernet_ds(qp->ctx->min_inline);
+
+	mlx5_put_ethernet(seg, checks, 0, qp->ctx->min_inline);
+	qp->chain.owed = qp->ctx->min_inline;
+	qp->chain.ds += ds;
+	return mlx5_sq_skip(&qp->sq, seg, ds);
+}
+
+/* Puts what the segment still wants of the data into it, and leaves the rest. */
+static void pay_head(struct mlx5_qp *qp, uint64_t *addr, size_t *length)
+{
+	uint8_t *to = (uint8_t *)(qp->chain.ctrl + 1) + MLX5_ETH_FIXED;
+	size_t n = *length < qp->chain.owed ? *length : qp->chain.owed;
+
+	memcpy(to + qp->ctx->min_inline - qp->chain.owed, (const void *)(uintptr_t)*addr, n);
+	qp->chain.owed -= n;
+	*addr += n;
+	*length -= n;
+}
+
 /* Leaves room for the segment that a setter of the address or the XRC target writes. */
 static inline uint8_t *skip_transport(struct mlx5_qp *qp, uint8_t *seg)
 {
 	uint32_t size = 0;
 
+	if (unlikely(qp->type == HCA_QP_RAW))
+		return open_ethernet(qp, seg);
 	if (qp->type == HCA_QP_UD || qp->type == HCA_QP_DCI)
 		size = sizeof(struct mlx5_wqe_datagram_seg);
 	else if (qp->type == HCA_QP_XRC_SEND)
@@ -248,6 +281,26 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 	open_key_change(ex, IBV_WR_BIND_MW, mw->rkey, rkey, info, IBV_WC_BIND_MW);
 }
 
+static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	uint8_t *seg = open_entry(qp, IBV_WR_TSO, 0, 0), *to;
+	int err;
+
+	if (unlikely(!seg))
+		return;
+	err = mlx5_check_tso(qp, hdr_sz);
+	if (unlikely(err)) {
+		fail(qp, err);
+		return;
+	}
+	to = mlx5_put_ethernet(seg, ex->wr_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0, mss,
+			       hdr_sz);
+	mlx5_put_bytes(&qp->sq, to, hdr, hdr_sz);
+	qp->chain.ds += mlx5_ethernet_ds(hdr_sz);
+	qp->chain.data = mlx5_sq_skip(&qp->sq, seg, mlx5_ethernet_ds(hdr_sz));
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	struct mlx5_qp *qp = to_mqp_ex(ex);
@@ -282,12 +335,14 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 		mlx5_put_xrc((uint8_t *)(qp->chain.ctrl + 1), srqn);
 }
 
-static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, uint32_t length)
+static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, size_t length)
 {
+	if (unlikely(qp->chain.owed))
+		pay_head(qp, &addr, &length);
 	if (unlikely(!length))
 		return;
 	if (unlikely(length > MLX5_DATA_SEG_MAX)) {
-		fail(qp, -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most",
+		fail(qp, -explain(EINVAL, "QP 0x%06x: an element of %zu bytes; 2^31 is most",
 				  qp->qpn, length));
 		return;
 	}
@@ -341,17 +396,21 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
 	head = (void *)qp->chain.data;
 	to = (uint8_t *)(head + 1);
 	for (size_t i = 0; i < count; i++) {
-		if (unlikely(list[i].length > qp->sq.max_inline ||
-			     length + list[i].length > qp->sq.max_inline)) {
+		uint64_t addr = (uintptr_t)list[i].addr;
+		size_t n = list[i].length;
+
+		if (unlikely(qp->chain.owed))
+			pay_head(qp, &addr, &n);
+		if (unlikely(n > qp->sq.max_inline || length + n > qp->sq.max_inline)) {
 			fail(qp, -explain(ENOMEM,
 					  "QP 0x%06x: %zu bytes of inline data; the QP was granted "
 					  "%u",
-					  qp->qpn, length + list[i].length, qp->sq.max_inline));
+					  qp->qpn, length + n, qp->sq.max_inline));
 			return;
 		}
-		length += list[i].length;
-		if (likely(list[i].length))
-			to = mlx5_put_bytes(&qp->sq, to, list[i].addr, list[i].length);
+		length += n;
+		if (likely(n))
+			to = mlx5_put_bytes(&qp->sq, to, (const void *)(uintptr_t)addr, n);
 	}
 	if (likely(length))
 		head->byte_count = htobe32((uint32_t)length | MLX5_INLINE_SEG);
@@ -410,6 +469,8 @@ static uint64_t supported_ops(const struct mlx5_qp *qp)
 		return OPS_UC;
 	case HCA_QP_UD:
 		return OPS_UD;
+	case HCA_QP_RAW:
+		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO;
 	default:
 		return 0;
 	}
@@ -443,7 +504,7 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_send_inv = wr_send_inv;
-	ex->wr_send_tso = missing_send_tso;
+	ex->wr_send_tso = qp->type == HCA_QP_RAW ? wr_send_tso : missing_send_tso;
 	ex->wr_rdma_write = wr_rdma_write;
 	ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	ex->wr_rdma_read = wr_rdma_read;

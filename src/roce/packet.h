@@ -53,6 +53,8 @@ enum roce_opcode {
 	ROCE_PKT_FORWARD = 0xfe,
 	/* fabric only: a DC initiator turns to this target; va is the key, rkey the session */
 	ROCE_PKT_DC_BEGIN = 0xfd,
+	/* fabric only: a raw frame, to the port `dqpn` of the receiving process */
+	ROCE_PKT_ETHER = 0xfc,
 	ROCE_PKT_OPCODE_MASK = 0x1f,
 	ROCE_PKT_TRANSPORT_MASK = 0xe0,
 };

@@ -31,6 +31,13 @@ int vb_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int vb_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 
+struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);
+int vb_modify_wq(struct ibv_wq *wq, struct ibv_wq_attr *attr);
+int vb_destroy_wq(struct ibv_wq *wq);
+struct ibv_rwq_ind_table *vb_create_rwq_ind_table(struct ibv_context *context,
+						  struct ibv_rwq_ind_table_init_attr *attr);
+int vb_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
+
 struct ibv_xrcd *vb_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 int vb_close_xrcd(struct ibv_xrcd *xrcd);
 

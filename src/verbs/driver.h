@@ -15,6 +15,7 @@
 struct vb_driver {
 	int abi;
 	const char *name;
+	uint8_t log_ind_table; /* log2 of the longest indirection table */
 	/* Puts the driver's operations into ctx->verbs. 0 or -errno. */
 	int (*context_init)(struct vb_context *ctx);
 	void (*context_fini)(struct vb_context *ctx);
@@ -56,6 +57,11 @@ struct vb_driver {
 	int (*open_qp)(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 	/* The QP went to RESET: rings, indexes and its entries in CQs start anew. */
 	void (*reset_qp)(struct vb_qp *qp);
+	/* Puts its own post_recv into the public struct. */
+	int (*create_wq)(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
+	int (*destroy_wq)(struct vb_wq *wq);
+	/* The WQ is about to leave RESET: rings, indexes and its entries in CQs start anew. */
+	void (*reset_wq)(struct vb_wq *wq);
 	/* Fills ah->driver from ah->av. */
 	void (*init_ah)(struct vb_ah *ah);
 

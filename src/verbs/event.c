@@ -34,6 +34,8 @@ static atomic_uint *counter_of(const struct hca_event *event)
 	case HCA_EVENT_SRQ_ERR:
 	case HCA_EVENT_SRQ_LIMIT_REACHED:
 		return &to_srq(event->element)->async_events;
+	case HCA_EVENT_WQ_FATAL:
+		return &to_wq(event->element)->async_events;
 	default:
 		return NULL;
 	}

@@ -10,6 +10,7 @@
 #include "hca/cq.h"
 #include "hca/mr.h"
 #include "hca/qp.h"
+#include "hca/rss.h"
 #include "hca/srq.h"
 #include "hca/xrcd.h"
 #include "verbs/context.h"
@@ -107,6 +108,20 @@ struct vb_srq {
 	atomic_uint async_events;
 };
 
+struct vb_wq {
+	struct hca_wq *hca;
+	struct ibv_wq wq;
+	struct vb_pd *pd;
+	struct vb_wq *next; /* of all that live, see wq.c */
+	atomic_uint async_events;
+};
+
+struct vb_ind_table {
+	struct ibv_rwq_ind_table table;
+	struct hca_ind_table *hca;
+	struct vb_ind_table *next; /* of all that live */
+};
+
 struct vb_qp {
 	struct hca_qp *hca;
 	union {
@@ -166,6 +181,16 @@ static inline struct vb_cq *to_cq(struct ibv_cq *cq)
 static inline struct vb_srq *to_srq(struct ibv_srq *srq)
 {
 	return container_of(srq, struct vb_srq, srq);
+}
+
+static inline struct vb_wq *to_wq(struct ibv_wq *wq)
+{
+	return container_of(wq, struct vb_wq, wq);
+}
+
+static inline struct vb_ind_table *to_ind_table(struct ibv_rwq_ind_table *table)
+{
+	return container_of(table, struct vb_ind_table, table);
 }
 
 static inline struct vb_qp *to_qp(struct ibv_qp *qp)

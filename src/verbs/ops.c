@@ -29,11 +29,6 @@
 	OP_ERRNO(destroy_flow_action)                                                              \
 	OP_PTR(create_flow_action_esp)                                                             \
 	OP_POST(post_srq_ops)                                                                      \
-	OP_ERRNO(destroy_rwq_ind_table)                                                            \
-	OP_PTR(create_rwq_ind_table)                                                               \
-	OP_ERRNO(destroy_wq)                                                                       \
-	OP_ERRNO(modify_wq)                                                                        \
-	OP_PTR(create_wq)                                                                          \
 	OP_ERRNO(ibv_destroy_flow)                                                                 \
 	OP_PTR(ibv_create_flow)
 
@@ -98,6 +93,11 @@ OPS_EX
 	verbs->modify_cq = vb_modify_cq;
 	verbs->create_srq_ex = vb_create_srq_ex;
 	verbs->get_srq_num = vb_get_srq_num;
+	verbs->create_wq = vb_create_wq;
+	verbs->modify_wq = vb_modify_wq;
+	verbs->destroy_wq = vb_destroy_wq;
+	verbs->create_rwq_ind_table = vb_create_rwq_ind_table;
+	verbs->destroy_rwq_ind_table = vb_destroy_rwq_ind_table;
 	verbs->open_xrcd = vb_open_xrcd;
 	verbs->close_xrcd = vb_close_xrcd;
 	verbs->create_qp_ex = vb_create_qp_ex;

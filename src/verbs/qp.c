@@ -48,6 +48,8 @@ static void tidy(struct ibv_qp_init_attr_ex *attr)
 		attr->recv_cq = NULL;
 		attr->srq = NULL;
 	}
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		attr->recv_cq = NULL;
 	if (attr->srq || !attr->recv_cq)
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 }

@@ -7,6 +7,7 @@
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/qp.h"
+#include "verbs/wq.h"
 
 #define MASK_KNOWN                                                                                 \
 	(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |             \
@@ -106,6 +107,48 @@ static int check_caps(const struct hca_adapter *a, const struct rules *r,
 	return 0;
 }
 
+static bool is_rss(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH);
+}
+
+/* A queue pair that spreads frames over a table has no queue of its own. */
+static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t both = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
+	const struct ibv_rx_hash_conf *conf = &attr->rx_hash_conf;
+	const struct vb_ind_table *table;
+
+	if ((attr->comp_mask & both) != both)
+		return explain(EINVAL, "ibv_create_qp_ex: receive hashing needs an indirection "
+				       "table, and a table needs hashing; comp_mask has one bit");
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
+		return explain(EINVAL, "ibv_create_qp_ex: there is no protection domain of this "
+				       "context");
+	if (attr->srq || attr->send_cq || attr->cap.max_recv_wr || attr->cap.max_recv_sge ||
+	    attr->cap.max_send_wr || attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return explain(EINVAL,
+			       "ibv_create_qp_ex: a queue pair that hashes over a table neither "
+			       "sends nor has receives of its own");
+	table = vb_ind_table_find(context, attr->rwq_ind_tbl);
+	if (!table)
+		return explain(EINVAL, "ibv_create_qp_ex: rwq_ind_tbl is no indirection table of "
+				       "this context, or one that was destroyed");
+	if (!conf->rx_hash_fields_mask) {
+		if (table->hca->log_size)
+			return explain(EINVAL, "ibv_create_qp_ex: no field to hash, and a table of "
+					       "more than one entry");
+		return 0;
+	}
+	if (conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ)
+		return explain(EINVAL, "ibv_create_qp_ex: hash function %u; there is Toeplitz (%u)",
+			       conf->rx_hash_function, IBV_RX_HASH_FUNC_TOEPLITZ);
+	if (conf->rx_hash_key_len != ETHER_RSS_KEY || !conf->rx_hash_key)
+		return explain(EINVAL, "ibv_create_qp_ex: a hash key of %u bytes; right are %u",
+			       conf->rx_hash_key ? conf->rx_hash_key_len : 0, ETHER_RSS_KEY);
+	return 0;
+}
+
 /* What the type must have is there, and of this context. */
 static int check_parts(struct ibv_context *context, const struct rules *r,
 		       const struct ibv_qp_init_attr_ex *attr)
@@ -169,7 +212,8 @@ int vb_qp_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a
 			       "ibv_create_qp: raw packets need Ethernet, and %s is "
 			       "InfiniBand",
 			       a->name);
-	err = check_parts(context, r, attr);
+	err = is_rss(attr) && attr->qp_type == IBV_QPT_RAW_PACKET ? check_rss(context, attr)
+								  : check_parts(context, r, attr);
 	if (!err)
 		err = check_extras(r, attr);
 	if (!err)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The switch's sending half is in every sender: it knows who is on the switch from the host
+ * directory, and what they want from the wishes in their segments. Its receiving half is the link's
+ * drain. Frames for other processes are records in their links; within this one they are steered
+ * at once.
+ *
+ * A sender keeps one link open (its send lock taken) until it needs another or flushes, so that a
+ * row of frames to one peer is published once. Locks, outermost first: the QP, the receive lock
+ * (wq.h), the link's send lock.
+ */
+#include "hca/switch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "fabric/link.h"
+#include "fabric/service.h"
+#include "hca/adapter.h"
+#include "hca/netif.h"
+#include "hca/qp_priv.h"
+#include "hca/send.h"
+#include "hca/wq.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+#define MEMBERS_MOST 1024u
+#define NESTING_MOST 8u
+
+struct member {
+	fabric_id_t id;
+	uint32_t slot;
+	bool waited; /* its link had its chance to come up */
+};
+
+/* Who is on a port's switch, as the directory said at `version`. */
+struct view {
+	uint64_t version;
+	uint32_t count;
+	struct member member[];
+};
+
+static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(join_lock, FORKSAFE_OBJECT);
+static bool joined[ETHER_ADAPTERS];
+static const struct hca_adapter *adapters[ETHER_ADAPTERS];
+static _Atomic(struct view *) views[HCA_ETHER_SLOTS];
+
+static _Thread_local struct fabric_link *open_link;
+static _Thread_local unsigned int nesting;
+
+static const char default_name[] = "default";
+
+static const char *switch_of(const struct hca_adapter *a, unsigned int number)
+{
+	const char *name = a->ports[number - 1].switch_name;
+
+	return *name ? name : default_name;
+}
+
+static uint32_t slot_of(const struct ether_port *port)
+{
+	return port->adapter * ETHER_PORTS + port->number - 1;
+}
+
+/* ---- members ---- */
+
+static void free_later(void *view)
+{
+	hca_guard_wait();
+	free(view);
+}
+
+static bool was_waited(const struct view *old, const struct fabric_reg_entry *e)
+{
+	for (uint32_t i = 0; old && i < old->count; i++)
+		if (old->member[i].id == e->owner && old->member[i].slot == e->value)
+			return old->member[i].waited;
+	return false;
+}
+
+static struct view *renew(struct ether_port *port, struct view *old, uint64_t version)
+{
+	const char *name = switch_of(adapters[port->adapter], port->number);
+	struct fabric_reg_entry *entry = malloc(MEMBERS_MOST * sizeof(*entry));
+	struct view *view;
+	size_t n;
+
+	if (!entry)
+		return old;
+	n = fabric_reg_find(FABRIC_REG_ETHER, name, strlen(name), entry, MEMBERS_MOST);
+	if (n > MEMBERS_MOST)
+		n = MEMBERS_MOST;
+	view = malloc(sizeof(*view) + n * sizeof(view->member[0]));
+	if (!view) {
+		free(entry);
+		return old;
+	}
+	view->version = version;
+	view->count = n;
+	for (size_t i = 0; i < n; i++)
+		view->member[i] = (struct member){ .id = entry[i].owner,
+						   .slot = entry[i].value % HCA_ETHER_SLOTS,
+						   .waited = was_waited(old, &entry[i]) };
+	free(entry);
+	/* [V1] pairs with current(): the view before its pointer */
+	if (!atomic_compare_exchange_strong(&views[slot_of(port)], &old, view)) {
+		free(view); /* another thread was faster, and may have seen less: look again */
+		return atomic_load(&views[slot_of(port)]);
+	}
+	if (old && fabric_service_run(free_later, old))
+		return view; /* nobody to free it: it stays */
+	return view;
+}
+
+static struct view *current(struct ether_port *port)
+{
+	uint64_t version = fabric_reg_version(FABRIC_REG_ETHER);
+	/* [V1] */
+	struct view *view = atomic_load_explicit(&views[slot_of(port)], memory_order_acquire);
+
+	if (likely(view && view->version == version))
+		return view;
+	return renew(port, view, version);
+}
+
+static void transmit(struct ether_port *port, struct ether_frame *frame)
+{
+	hca_switch_send(NULL, port, frame);
+	hca_switch_flush();
+}
+
+/* Links to those who are there already; newcomers make theirs to us. */
+static void greet(const char *name)
+{
+	struct fabric_reg_entry *entry = malloc(MEMBERS_MOST * sizeof(*entry));
+	size_t n;
+
+	if (!entry)
+		return;
+	n = fabric_reg_find(FABRIC_REG_ETHER, name, strlen(name), entry, MEMBERS_MOST);
+	for (size_t i = 0; i < n && i < MEMBERS_MOST; i++) {
+		struct fabric_link *link = fabric_link_get(entry[i].owner);
+
+		if (link)
+			fabric_link_put(link);
+	}
+	free(entry);
+}
+
+static int join_port(const struct hca_adapter *a, unsigned int number)
+{
+	struct ether_port *port = ether_port(a->index, number);
+	const char *name = switch_of(a, number);
+	int err;
+
+	if (!port)
+		return -EINVAL;
+	ether_port_place(port, &hca_host_segment()->ether[slot_of(port)]);
+	err = fabric_reg_add(FABRIC_REG_ETHER, name, strlen(name), slot_of(port), false);
+	if (err && err != -EEXIST)
+		return explain(-err, "port %u of %s cannot join the switch '%s'", number, a->name,
+			       name);
+	greet(name);
+	hca_netif_open(port, a);
+	return 0;
+}
+
+int hca_switch_join(const struct hca_adapter *a)
+{
+	int err = 0;
+
+	if ((unsigned int)a->index >= ETHER_ADAPTERS)
+		return explain(EINVAL, "%s is one adapter too many for the switch", a->name);
+	pthread_mutex_lock(&join_lock);
+	if (!joined[a->index]) {
+		ether_transmit = transmit;
+		adapters[a->index] = a;
+		for (int i = 0; i < a->port_count && !err; i++)
+			if (a->ports[i].link == HCA_LINK_ETHERNET)
+				err = join_port(a, i + 1);
+		joined[a->index] = !err;
+	}
+	pthread_mutex_unlock(&join_lock);
+	return err;
+}
+
+void hca_switch_forked(void)
+{
+	memset(joined, 0, sizeof(joined));
+	for (unsigned int i = 0; i < HCA_ETHER_SLOTS; i++)
+		atomic_store(&views[i], NULL);
+	open_link = NULL;
+	nesting = 0;
+	ether_port_forked();
+	hca_netif_forked();
+}
+
+/* ---- sending ---- */
+
+void hca_switch_flush(void)
+{
+	struct fabric_link *link = open_link;
+
+	if (!link)
+		return;
+	open_link = NULL;
+	fabric_link_publish(link);
+	fabric_link_tx_unlock(link);
+}
+
+static void use_link(struct fabric_link *link)
+{
+	if (open_link == link)
+		return;
+	hca_switch_flush();
+	fabric_link_tx_lock(link);
+	open_link = link;
+}
+
+/* False without room. */
+static bool put_record(struct hca_peer *peer, uint32_t slot, const struct ether_frame *frame)
+{
+	struct roce_pkt pkt = { .op = ROCE_PKT_ETHER,
+				.dqpn = slot,
+				.sqpn = frame->src_qpn,
+				.psn = frame->src_domain,
+				.len = frame->len,
+				.imm = frame->check };
+	char *record;
+
+	use_link(peer->link);
+	record = fabric_link_reserve(peer->link, sizeof(pkt) + frame->len);
+	if (unlikely(!record)) {
+		fabric_link_publish(peer->link); /* 64 may wait, and then no more */
+		record = fabric_link_reserve(peer->link, sizeof(pkt) + frame->len);
+	}
+	if (unlikely(!record))
+		return false;
+	memcpy(record, &pkt, sizeof(pkt));
+	memcpy(record + sizeof(pkt), frame->data, frame->len);
+	return true;
+}
+
+static void steer_here(uint32_t slot, const struct ether_frame *frame)
+{
+	struct ether_port *port = ether_port(slot / ETHER_PORTS, slot % ETHER_PORTS + 1);
+	struct ether_frame copy = *frame;
+
+	hca_switch_flush();
+	hca_rx_begin();
+	ether_steer(port, &copy);
+	hca_rx_end();
+}
+
+struct wanting {
+	struct hca_peer *peer;
+	uint32_t slot;
+};
+
+#define WANTING_MOST 64u
+
+/* Those that want the frame. False when a link is still being made, and may be worth waiting for. */
+static bool find_wanting(struct view *view, const struct ether_frame *frame, struct wanting *out,
+			 unsigned int *count)
+{
+	bool wait;
+
+	*count = 0;
+	for (uint32_t i = 0; i < view->count && *count < WANTING_MOST; i++) {
+		struct member *m = &view->member[i];
+		struct hca_peer *peer = NULL;
+
+		if (m->id == fabric_self()) {
+			if (!ether_wish_has(&hca_host_segment()->ether[m->slot], frame->data))
+				continue;
+		} else {
+			peer = hca_peer_find(m->id, &wait);
+			if (unlikely(!peer)) {
+				if (wait && !__atomic_load_n(&m->waited, __ATOMIC_RELAXED)) {
+					__atomic_store_n(&m->waited, true, __ATOMIC_RELAXED);
+					return false;
+				}
+				continue;
+			}
+			if (!ether_wish_has(&peer->segment->ether[m->slot], frame->data))
+				continue;
+		}
+		out[(*count)++] = (struct wanting){ peer, m->slot };
+	}
+	return true;
+}
+
+bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame *frame)
+{
+	struct wanting wanting[WANTING_MOST];
+	struct view *view;
+	unsigned int count;
+	bool sent = true;
+
+	if (unlikely(frame->len < ETHER_HEADER || nesting >= NESTING_MOST))
+		return true;
+	view = current(port);
+	if (unlikely(!view))
+		return true;
+	if (unlikely(!find_wanting(view, frame, wanting, &count)) && qp)
+		return false;
+	nesting++;
+	for (unsigned int i = 0; i < count; i++) {
+		if (!wanting[i].peer) {
+			steer_here(wanting[i].slot, frame);
+		} else if (unlikely(!put_record(wanting[i].peer, wanting[i].slot, frame)) && qp &&
+			   count == 1) {
+			sent = false;
+			send_block(qp, wanting[i].peer);
+		}
+	}
+	/* What nobody here has asked for by its address, and what is for many, also goes out. */
+	if (unlikely(hca_netif_is_open(port)) && sent)
+		hca_netif_send(port, frame);
+	nesting--;
+	return sent;
+}
+
+bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len)
+{
+	struct ether_frame frame = { 0 };
+	struct ether_port *port;
+	struct roce_pkt pkt;
+
+	if (unlikely(len < sizeof(pkt)))
+		return false;
+	memcpy(&pkt, record, sizeof(pkt));
+	if (unlikely(pkt.len > len - sizeof(pkt) || pkt.len < ETHER_HEADER ||
+		     pkt.len > ETHER_FRAME_MAX || pkt.dqpn >= HCA_ETHER_SLOTS))
+		return false;
+	port = ether_port(pkt.dqpn / ETHER_PORTS, pkt.dqpn % ETHER_PORTS + 1);
+	frame.data = (const uint8_t *)record + sizeof(pkt);
+	frame.len = pkt.len;
+	frame.check = (uint8_t)pkt.imm;
+	frame.src_process = peer->id;
+	frame.src_domain = pkt.psn;
+	frame.src_qpn = pkt.sqpn;
+	ether_steer(port, &frame);
+	return true;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The virtual switch: joins the raw ports of all adapters of one host directory that name the same
+ * switch (the key `switch` of the configuration; all by default). It learns nothing: ports say what
+ * they want (ether/steer.h), and senders look there. No process is its master.
+ */
+#ifndef HCA_SWITCH_H
+#define HCA_SWITCH_H
+
+#include "ether/steer.h"
+#include "hca/host.h"
+
+struct hca_adapter;
+struct qp;
+
+/* The Ethernet ports of the adapter can be sent to from now on. 0 or -errno, explained. */
+VB_API int hca_switch_join(const struct hca_adapter *a);
+
+/*
+ * Hands a frame to everyone who wants it. With a QP: false when the frame has to wait for the one
+ * receiver's link, and the QP is called again; without, and to several, it is lost there. Inside a
+ * guard. Records may wait for hca_switch_flush(), to be called by the same thread.
+ */
+bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame *frame);
+void hca_switch_flush(void);
+
+/* A record of a peer, within a batch. False: it makes no sense. */
+bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len);
+
+void hca_switch_forked(void);
+
+#endif

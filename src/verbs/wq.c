@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work queues and indirection tables. Rings and posting are the driver's, states the adapter's.
+ *
+ * A table takes an array of pointers that a program may have kept too long: those are looked up
+ * among the living before anything is read through them. The lists have one lock.
+ */
+#include "verbs/wq.h"
+
+#include <stdlib.h>
+
+#include "util/explain.h"
+#include "util/forksafe.h"
+#include "verbs/calls.h"
+#include "verbs/driver.h"
+#include "verbs/event.h"
+#include "verbs/pd.h"
+#include "verbs/result.h"
+
+#define BUCKETS 256u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_CONTEXT);
+static struct vb_wq *queues[BUCKETS];
+static struct vb_ind_table *tables;
+
+static struct vb_wq **bucket(const struct ibv_wq *wq)
+{
+	return &queues[((uintptr_t)wq >> 6) % BUCKETS];
+}
+
+/* Lock held. */
+static struct vb_wq *find(const struct ibv_wq *wq)
+{
+	struct vb_wq *q = *bucket(wq);
+
+	while (q && &q->wq != wq)
+		q = q->next;
+	return q;
+}
+
+static void list(struct vb_wq *wq)
+{
+	pthread_mutex_lock(&lock);
+	wq->next = *bucket(&wq->wq);
+	*bucket(&wq->wq) = wq;
+	pthread_mutex_unlock(&lock);
+}
+
+static void unlist(struct vb_wq *wq)
+{
+	struct vb_wq **at;
+
+	for (at = bucket(&wq->wq); *at != wq; at = &(*at)->next)
+		;
+	*at = wq->next;
+}
+
+/* ---- work queues ---- */
+
+static int check(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
+{
+	const struct hca_adapter *a = to_context(context)->adapter;
+	uint32_t flags = attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0;
+
+	if (!to_context(context)->driver->create_wq || a->ports[0].link != HCA_LINK_ETHERNET)
+		return explain(EOPNOTSUPP,
+			       "ibv_create_wq: %s has no work queues; they need Ethernet", a->name);
+	if (attr->comp_mask & ~(uint32_t)(IBV_WQ_INIT_ATTR_RESERVED - 1))
+		return explain(EINVAL, "ibv_create_wq: comp_mask 0x%x; 0x%x is known",
+			       attr->comp_mask, IBV_WQ_INIT_ATTR_RESERVED - 1);
+	if (attr->wq_type != IBV_WQT_RQ)
+		return explain(EINVAL, "ibv_create_wq: type %d; there is only IBV_WQT_RQ",
+			       (int)attr->wq_type);
+	if (flags & ~(uint32_t)(IBV_WQ_FLAGS_RESERVED - 1))
+		return explain(EOPNOTSUPP, "ibv_create_wq: create_flags 0x%x; 0x%x is known", flags,
+			       IBV_WQ_FLAGS_RESERVED - 1);
+	if (!attr->pd || !attr->cq)
+		return explain(EINVAL, "ibv_create_wq: there is no %s",
+			       attr->pd ? "completion queue" : "protection domain");
+	if (attr->pd->context != context || attr->cq->context != context)
+		return explain(EINVAL, "ibv_create_wq: the %s belongs to another context",
+			       attr->pd->context == context ? "completion queue"
+							    : "protection domain");
+	if (!attr->max_wr || attr->max_wr > a->limits.max_qp_wr ||
+	    attr->max_sge > a->limits.max_sge)
+		return explain(EINVAL,
+			       "ibv_create_wq: %u requests of %u elements; 1 to %llu, and up to "
+			       "%llu, are right for %s",
+			       attr->max_wr, attr->max_sge, (unsigned long long)a->limits.max_qp_wr,
+			       (unsigned long long)a->limits.max_sge, a->name);
+	return 0;
+}
+
+struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
+{
+	struct vb_context *ctx = to_context(context);
+	struct ibv_wq_init_attr granted = *attr;
+	struct vb_wq *wq;
+	int err = check(context, attr);
+
+	if (!(granted.comp_mask & IBV_WQ_INIT_ATTR_FLAGS))
+		granted.create_flags = 0;
+	if (!err)
+		err = ctx->driver->create_wq(ctx, &granted, &wq);
+	if (err)
+		return vb_null(err);
+	attr->max_wr = granted.max_wr;
+	attr->max_sge = granted.max_sge;
+	wq->wq.context = context;
+	wq->wq.wq_context = attr->wq_context;
+	wq->wq.pd = attr->pd;
+	wq->wq.cq = attr->cq;
+	wq->wq.wq_type = attr->wq_type;
+	wq->wq.state = IBV_WQS_RESET;
+	wq->wq.wq_num = wq->wq.handle = wq->hca->wqn;
+	/* Programs built with old headers do it again, which hurts nobody yet. */
+	pthread_mutex_init(&wq->wq.mutex, NULL);
+	pthread_cond_init(&wq->wq.cond, NULL);
+	wq->pd = to_pd(attr->pd);
+	vb_parent_get(wq->pd);
+	vb_context_get(ctx);
+	list(wq);
+	return &wq->wq;
+}
+
+static int check_flags(const struct ibv_wq_attr *attr)
+{
+	if (!(attr->attr_mask & IBV_WQ_ATTR_FLAGS))
+		return 0;
+	if (attr->flags_mask & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING)
+		return explain(EOPNOTSUPP,
+			       "ibv_modify_wq: flags_mask 0x%x; only VLAN stripping (0x%x) can be "
+			       "changed after creation",
+			       attr->flags_mask, IBV_WQ_FLAGS_CVLAN_STRIPPING);
+	return 0;
+}
+
+int vb_modify_wq(struct ibv_wq *public, struct ibv_wq_attr *attr)
+{
+	struct vb_context *ctx = to_context(public->context);
+	struct vb_wq *wq = to_wq(public);
+	int err;
+
+	if (!attr->attr_mask || attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
+		return vb_result(explain(EINVAL, "ibv_modify_wq: attr_mask 0x%x; bits of 0x%x are",
+					 attr->attr_mask, IBV_WQ_ATTR_RESERVED - 1));
+	if ((attr->attr_mask & IBV_WQ_ATTR_STATE && (unsigned int)attr->wq_state > IBV_WQS_ERR) ||
+	    (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE &&
+	     (unsigned int)attr->curr_wq_state > IBV_WQS_ERR))
+		return vb_result(explain(EINVAL,
+					 "ibv_modify_wq: a state that is none of RESET, RDY and "
+					 "ERR"));
+	if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE &&
+	    (int)attr->curr_wq_state != (int)wq->hca->state)
+		return vb_result(explain(EINVAL, "ibv_modify_wq: the queue is in state %d, not %d",
+					 (int)wq->hca->state, (int)attr->curr_wq_state));
+	err = check_flags(attr);
+	if (err)
+		return vb_result(err);
+	if (attr->attr_mask & IBV_WQ_ATTR_STATE) {
+		if (wq->hca->state == HCA_WQS_RESET && attr->wq_state == IBV_WQS_RDY)
+			ctx->driver->reset_wq(wq);
+		err = hca_wq_modify(wq->hca, (enum hca_wq_state)attr->wq_state);
+		if (err)
+			return vb_result(err);
+		if (attr->wq_state == IBV_WQS_RESET)
+			ctx->driver->reset_wq(wq);
+	}
+	public->state = (enum ibv_wq_state)wq->hca->state;
+	if (attr->attr_mask & IBV_WQ_ATTR_FLAGS && attr->flags_mask & IBV_WQ_FLAGS_CVLAN_STRIPPING)
+		hca_wq_set_vlan_stripping(wq->hca, attr->flags & IBV_WQ_FLAGS_CVLAN_STRIPPING);
+	return 0;
+}
+
+int vb_destroy_wq(struct ibv_wq *public)
+{
+	struct vb_context *ctx = to_context(public->context);
+	struct vb_wq *wq = to_wq(public);
+	int err;
+
+	/* With the lock held, so that no table takes it while it goes. */
+	pthread_mutex_lock(&lock);
+	err = ctx->driver->destroy_wq(wq);
+	if (!err)
+		unlist(wq);
+	pthread_mutex_unlock(&lock);
+	if (err)
+		return vb_result(err);
+	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &wq->async_events);
+	pthread_cond_destroy(&public->cond);
+	pthread_mutex_destroy(&public->mutex);
+	vb_parent_put(wq->pd);
+	free(wq);
+	vb_context_put(ctx);
+	return 0;
+}
+
+/* ---- indirection tables ---- */
+
+struct vb_ind_table *vb_ind_table_find(struct ibv_context *context,
+				       const struct ibv_rwq_ind_table *table)
+{
+	struct vb_ind_table *t;
+
+	pthread_mutex_lock(&lock);
+	for (t = tables; t && (&t->table != table || t->table.context != context); t = t->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return t;
+}
+
+/* Lock held. */
+static int resolve(struct ibv_context *context, struct ibv_wq *const *from, size_t count,
+		   struct hca_wq **to)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct vb_wq *wq = from[i] ? find(from[i]) : NULL;
+
+		if (!wq)
+			return explain(EINVAL, "ibv_create_rwq_ind_table: entry %zu is %s", i,
+				       from[i] ? "no work queue, or one that was destroyed"
+					       : "NULL");
+		if (wq->wq.context != context)
+			return explain(EINVAL,
+				       "ibv_create_rwq_ind_table: entry %zu, work queue 0x%x, "
+				       "belongs to another context",
+				       i, wq->wq.wq_num);
+		to[i] = wq->hca;
+	}
+	return 0;
+}
+
+static int check_table(struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
+{
+	const struct hca_adapter *a = to_context(context)->adapter;
+
+	if (!to_context(context)->driver->create_wq || a->ports[0].link != HCA_LINK_ETHERNET)
+		return explain(
+			EOPNOTSUPP,
+			"ibv_create_rwq_ind_table: %s has no work queues; they need Ethernet",
+			a->name);
+	if (attr->comp_mask & ~(uint32_t)(IBV_CREATE_IND_TABLE_RESERVED - 1))
+		return explain(EINVAL, "ibv_create_rwq_ind_table: comp_mask 0x%x; no bit is known",
+			       attr->comp_mask);
+	if (attr->log_ind_tbl_size > to_context(context)->driver->log_ind_table)
+		return explain(EINVAL,
+			       "ibv_create_rwq_ind_table: 2^%u entries; %s has tables of at most "
+			       "2^%u",
+			       attr->log_ind_tbl_size, a->name,
+			       to_context(context)->driver->log_ind_table);
+	if (!attr->ind_tbl)
+		return explain(EINVAL, "ibv_create_rwq_ind_table: there is no array of queues");
+	return 0;
+}
+
+struct ibv_rwq_ind_table *vb_create_rwq_ind_table(struct ibv_context *context,
+						  struct ibv_rwq_ind_table_init_attr *attr)
+{
+	struct vb_ind_table *table = NULL;
+	struct hca_wq **wq = NULL;
+	int err = check_table(context, attr);
+
+	if (err)
+		return vb_null(err);
+	table = calloc(1, sizeof(*table));
+	wq = calloc((size_t)1 << attr->log_ind_tbl_size, sizeof(struct hca_wq *));
+	if (!table || !wq) {
+		err = -ENOMEM;
+		goto free;
+	}
+	pthread_mutex_lock(&lock);
+	err = resolve(context, attr->ind_tbl, (size_t)1 << attr->log_ind_tbl_size, wq);
+	if (!err)
+		err = hca_ind_table_create(wq, attr->log_ind_tbl_size, &table->hca);
+	if (!err) {
+		table->table.context = context;
+		table->table.ind_tbl_handle = (int)table->hca->number;
+		table->table.ind_tbl_num = (int)table->hca->number;
+		table->next = tables;
+		tables = table;
+	}
+	pthread_mutex_unlock(&lock);
+	if (err)
+		goto free;
+	free(wq);
+	vb_context_get(to_context(context));
+	return &table->table;
+
+free:
+	free(wq);
+	free(table);
+	return vb_null(err);
+}
+
+int vb_destroy_rwq_ind_table(struct ibv_rwq_ind_table *public)
+{
+	struct vb_context *ctx = to_context(public->context);
+	struct vb_ind_table *table = to_ind_table(public), **at;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = hca_ind_table_destroy(table->hca);
+	if (!err) {
+		for (at = &tables; *at != table; at = &(*at)->next)
+			;
+		*at = table->next;
+	}
+	pthread_mutex_unlock(&lock);
+	if (err)
+		return vb_result(err);
+	free(table);
+	vb_context_put(ctx);
+	return 0;
+}
