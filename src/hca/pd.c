@@ -17,11 +17,11 @@ static uint32_t last_pdn;
 
 int hca_ctx_init(struct hca_ctx *ctx, const struct hca_adapter *adapter, struct hca_async *async)
 {
-	static atomic_uint domains = 1;
+	static atomic_uint contexts = 1;
 
 	ctx->adapter = adapter;
 	ctx->async = async;
-	ctx->domain = atomic_fetch_add(&domains, 1);
+	ctx->domain = atomic_fetch_add(&contexts, 1);
 	for (int i = 0; i < HCA_KIND_COUNT; i++)
 		atomic_init(&ctx->count[i], 0);
 	return hca_host_join();

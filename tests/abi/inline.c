@@ -276,11 +276,12 @@ static void steering(struct ibv_context *ctx, struct objects *made)
 	struct ibv_flow *flow;
 	uint64_t value;
 
-	wq = OR_STAND_IN(wq, ctx);
-	SHOW_ERR(ibv_modify_wq(wq, &ready));
-	table = SHOW_PTR(ibv_create_rwq_ind_table(ctx, &table_attr));
-	SHOW_ERR(ibv_destroy_rwq_ind_table(OR_STAND_IN(table, ctx)));
-	SHOW_ERR(ibv_destroy_wq(wq));
+	if (wq) {
+		SHOW_ERR(ibv_modify_wq(wq, &ready));
+		table = SHOW_PTR(ibv_create_rwq_ind_table(ctx, &table_attr));
+		SHOW_ERR(ibv_destroy_rwq_ind_table(OR_STAND_IN(table, ctx)));
+		SHOW_ERR(ibv_destroy_wq(wq));
+	}
 	flow = SHOW_PTR(ibv_create_flow(OR_STAND_IN(made->qp, ctx), &flow_attr));
 	SHOW_ERR(ibv_destroy_flow(OR_STAND_IN(flow, ctx)));
 	action = SHOW_PTR(ibv_create_flow_action_esp(ctx, &esp_attr));
