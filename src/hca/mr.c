@@ -136,6 +136,11 @@ static int check_memory(const void *addr, uint64_t length, uint32_t access)
 	return 0;
 }
 
+int hca_mr_check(const void *addr, uint64_t length, uint32_t access)
+{
+	return check_memory(addr, length, access);
+}
+
 /* Decides how the memory is reached, and takes the reference that goes with it. */
 static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, bool *shared)
 {
@@ -302,6 +307,13 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	/* The key stays, as on the real adapters: peers have it. */
 	hca_mr_publish(mr->index, &next, mr->key);
 	return 0;
+}
+
+void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant)
+{
+	mr->key = (mr->key & ~0xffu) | variant;
+	/* [M1] pairs with hca_mem_find() */
+	atomic_store_explicit(&hca_mr_entry(mr->index)->key, mr->key, memory_order_release);
 }
 
 int hca_mr_destroy(struct hca_mr *mr)

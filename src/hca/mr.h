@@ -80,6 +80,10 @@ VB_API int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out);
 /* Changes what is not NULL/0: flags as enum ibv_rereg_mr_flags. The old state holds on failure. */
 VB_API int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr,
 			 uint64_t length, uint32_t access);
+/* Gives the region's key another low byte, before anybody knows the key. */
+VB_API void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant);
+/* Whether the memory could be registered: 0, -EFAULT. */
+VB_API int hca_mr_check(const void *addr, uint64_t length, uint32_t access);
 /* Waits for accesses in flight, here and in peers. -EBUSY while a window is bound to it. */
 VB_API int hca_mr_destroy(struct hca_mr *mr);
 

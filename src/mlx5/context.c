@@ -8,6 +8,7 @@
 
 #include "hca/uar.h"
 #include "mlx5/av.h"
+#include "mlx5/devx.h"
 #include "mlx5/format.h"
 #include "mlx5/mlx5.h"
 
@@ -48,6 +49,14 @@ int mlx5_context_init(struct vb_context *vb)
 	verbena_memory_init(&ctx->memory);
 	ctx->memory.pages_for = pages_for;
 	vb->driver_data = ctx;
+	err = devx_init(ctx);
+	if (err) {
+		mlx5_table_fini(&ctx->table);
+		verbena_memory_fini(&ctx->memory);
+		hca_uar_destroy(ctx->bells);
+		free(ctx);
+		return err;
+	}
 
 	ops->poll_cq = mlx5_poll_cq;
 	ops->req_notify_cq = mlx5_arm_cq;
@@ -63,6 +72,7 @@ void mlx5_context_fini(struct vb_context *vb)
 {
 	struct mlx5_context *ctx = mlx5_ctx(vb);
 
+	devx_fini(ctx);
 	verbena_memory_fini(&ctx->memory);
 	mlx5_table_fini(&ctx->table);
 	hca_uar_destroy(ctx->bells);

@@ -52,9 +52,8 @@ struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_
 	if (attr && attr->comp_mask)
 		return explain_null(EOPNOTSUPP, "mlx5dv_open_device: comp_mask 0x%llx; 0 is known",
 				    (unsigned long long)attr->comp_mask);
-	if (attr && attr->flags & MLX5DV_CONTEXT_FLAGS_DEVX)
-		return explain_null(EOPNOTSUPP, "mlx5dv_open_device: DEVX is not there yet");
-	if (attr && attr->flags)
+	/* Every context takes device commands. */
+	if (attr && attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX)
 		return explain_null(EINVAL, "mlx5dv_open_device: flags 0x%x are unknown",
 				    attr->flags);
 	return ibv_open_device(device);

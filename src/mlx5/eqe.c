@@ -5,6 +5,7 @@
  * the owner goes in last.
  */
 #include <endian.h>
+#include <string.h>
 
 #include "hca/eq.h"
 #include "mlx5/format.h"
@@ -24,16 +25,21 @@ static uint8_t signature(const uint32_t *words, uint8_t owner)
 	return ~(sum ^ sum >> 8);
 }
 
+void mlx5_eqe_image(const struct hca_eqe *eqe, uint8_t owner, uint32_t out[16])
+{
+	memset(out, 0, ENTRY_WORDS * sizeof(*out));
+	out[0] = htobe32((uint32_t)eqe->type << 16 | eqe->sub_type);
+	for (int i = 0; i < 7; i++)
+		out[DATA_WORD + i] = htobe32(eqe->data[i]);
+	out[ENTRY_WORDS - 1] = htobe32((uint32_t)signature(out, owner) << 8 | owner);
+}
+
 void mlx5_eqe_write(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe)
 {
 	uint32_t *entry = (uint32_t *)eq->buf + (size_t)(pi & (eq->size - 1)) * ENTRY_WORDS;
-	uint32_t image[ENTRY_WORDS] = { 0 };
-	uint8_t owner = !!(pi & eq->size);
+	uint32_t image[ENTRY_WORDS];
 
-	image[0] = htobe32((uint32_t)eqe->type << 16 | eqe->sub_type);
-	for (int i = 0; i < 7; i++)
-		image[DATA_WORD + i] = htobe32(eqe->data[i]);
-	image[ENTRY_WORDS - 1] = htobe32((uint32_t)signature(image, owner) << 8 | owner);
+	mlx5_eqe_image(eqe, !!(pi & eq->size), image);
 	for (int i = 0; i < ENTRY_WORDS - 1; i++)
 		__atomic_store_n(&entry[i], image[i], __ATOMIC_RELAXED);
 	/* [M6] pairs with the program's look at the owner: the entry before its owner */

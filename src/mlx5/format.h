@@ -26,6 +26,8 @@ enum mlx5_vendor {
 void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out);
 void mlx5_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out);
 uint32_t mlx5_srq_next(const struct hca_rq_ring *rq, uint32_t index);
+/* The entry's 64 bytes as they lie in memory. */
+void mlx5_eqe_image(const struct hca_eqe *eqe, uint8_t owner, uint32_t out[16]);
 void mlx5_eqe_write(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe);
 void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
 

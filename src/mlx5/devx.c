@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the public calls to the function of a command and back: which call takes which command, how
+ * long mailboxes are, what a refusal looks like.
+ */
+#include "mlx5/devx.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlx5/dv.h"
+
+#define SYNDROME 0x560000u
+
+/* ---- refusals ---- */
+
+int devx_refuse(struct devx_cmd *c, uint8_t status, enum devx_why why, const char *fmt, ...)
+{
+	uint16_t op = devx_op(c);
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	c->status = status;
+	c->syndrome = SYNDROME | why;
+	return explain(EREMOTEIO, "%s (0x%x): %s", ifc_op_name(op), op, text);
+}
+
+int devx_refuse_errno(struct devx_cmd *c, int err, enum devx_why why)
+{
+	switch (-err) {
+	case 0:
+		return 0;
+	case ENOMEM:
+	case ENOSPC:
+		c->status = IFC_STATUS_NO_RES;
+		break;
+	case EBUSY:
+		c->status = IFC_STATUS_RES_BUSY;
+		break;
+	default:
+		c->status = IFC_STATUS_BAD_PARAM;
+		break;
+	}
+	c->syndrome = SYNDROME | why;
+	return -EREMOTEIO;
+}
+
+/* ---- carrying out ---- */
+
+static uint32_t named(const struct devx_row *row, const uint8_t *in)
+{
+	if (row->id_width)
+		return ifc_load(in, row->id_bit, row->id_width);
+	return ifc_get(in, obj_in, number);
+}
+
+/* A command on an object has to name that object. */
+static int check_name(const struct devx_cmd *c, const struct mlx5dv_devx_obj *obj)
+{
+	uint32_t id = named(c->row, c->in), span = obj->count ? obj->count : 1;
+
+	if (obj->kind != c->row->kind)
+		return explain(EINVAL, "%s is for another kind of object",
+			       ifc_op_name(c->row->op));
+	if (id - obj->number >= span)
+		return explain(EINVAL, "%s names object 0x%x, but is sent for 0x%x",
+			       ifc_op_name(c->row->op), id, obj->number);
+	if (obj->kind == DEVX_GENERAL &&
+	    ifc_get(c->in, general_obj_in_cmd_hdr, obj_type) != obj->type)
+		return explain(EINVAL, "%s names an object of type 0x%x; it is of type 0x%x",
+			       ifc_op_name(c->row->op),
+			       (unsigned int)ifc_get(c->in, general_obj_in_cmd_hdr, obj_type),
+			       obj->type);
+	return 0;
+}
+
+static int check_lengths(const struct devx_row *row, size_t inlen, size_t outlen)
+{
+	if (inlen < row->in_min)
+		return explain(EINVAL, "%s: an input mailbox of %zu bytes; right is 0x%x or more",
+			       ifc_op_name(row->op), inlen, row->in_min);
+	if (outlen < row->out_min)
+		return explain(EINVAL, "%s: an output mailbox of %zu bytes; right is 0x%x or more",
+			       ifc_op_name(row->op), outlen, row->out_min);
+	return 0;
+}
+
+static const char *const calls[] = {
+	[DEVX_GENERAL_CMD] = "mlx5dv_devx_general_cmd",
+	[DEVX_CREATE] = "mlx5dv_devx_obj_create",
+	[DEVX_QUERY] = "mlx5dv_devx_obj_query",
+	[DEVX_MODIFY] = "mlx5dv_devx_obj_modify",
+	[DEVX_DESTROY] = "mlx5dv_devx_obj_destroy",
+	[DEVX_CREATE_EQ] = "mlx5dv_devx_create_eq",
+};
+
+/* An unknown command is the device's to refuse. A known one has its own call. */
+static int choose(struct devx_cmd *c, enum devx_verb verb)
+{
+	c->row = devx_row_find(devx_op(c));
+	if (!c->row)
+		return devx_refuse(c, IFC_STATUS_BAD_OP, DEVX_WHY_OPCODE,
+				   "the device has no such command");
+	if (c->row->verb != verb)
+		return explain(EINVAL, "%s goes through %s(), not %s()", ifc_op_name(c->row->op),
+			       calls[c->row->verb], calls[verb]);
+	return check_lengths(c->row, c->inlen, c->outlen);
+}
+
+static int run(struct devx_cmd *c, enum devx_verb verb, struct mlx5dv_devx_obj *obj)
+{
+	int err = choose(c, verb);
+
+	if (err)
+		return err;
+	c->obj = obj;
+	if (verb != DEVX_CREATE && verb != DEVX_CREATE_EQ) {
+		err = obj ? check_name(c, obj) : 0;
+		return err ? err : c->row->run(c);
+	}
+	obj->kind = c->row->kind;
+	return c->row->run(c);
+}
+
+int devx_exec(struct devx *devx, enum devx_verb verb, struct mlx5dv_devx_obj *obj, const void *in,
+	      size_t inlen, void *out, size_t outlen)
+{
+	struct devx_cmd c = { .devx = devx, .inlen = inlen, .outlen = outlen };
+	size_t room = outlen > DEVX_OUT_MAX ? outlen : DEVX_OUT_MAX;
+	uint8_t *box;
+	int err;
+
+	if (!in || inlen < ifc_len(cmd_in) || !out || outlen < ifc_len(cmd_out))
+		return explain(EINVAL, "mailboxes of %zu and %zu bytes; a command has at least %zu",
+			       inlen, outlen, ifc_len(cmd_in));
+	box = calloc(1, inlen + DEVX_IN_PAD + room);
+	if (!box)
+		return -ENOMEM;
+	memcpy(box, in, inlen);
+	c.in = box;
+	c.out = box + inlen + DEVX_IN_PAD;
+	c.adapter = devx->ctx->vb->adapter;
+	pthread_mutex_lock(&devx->lock);
+	err = run(&c, verb, obj);
+	pthread_mutex_unlock(&devx->lock);
+	if (!err)
+		memcpy(out, c.out, outlen);
+	else if (err == -EREMOTEIO)
+		ifc_answer(out, outlen, c.status, c.syndrome);
+	free(box);
+	return err;
+}
+
+/* ---- the public calls ---- */
+
+struct mlx5_context *devx_context(struct ibv_context *context, const char *call)
+{
+	return mlx5_dv_context(context, call);
+}
+
+int mlx5dv_devx_general_cmd(struct ibv_context *context, const void *in, size_t inlen, void *out,
+			    size_t outlen)
+{
+	struct mlx5_context *ctx = devx_context(context, __func__);
+
+	if (!ctx)
+		return errno;
+	return -devx_exec(ctx->devx, DEVX_GENERAL_CMD, NULL, in, inlen, out, outlen);
+}
+
+struct mlx5dv_devx_obj *devx_create(struct devx *devx, enum devx_verb verb, const void *in,
+				    size_t inlen, void *out, size_t outlen)
+{
+	struct mlx5dv_devx_obj *obj = calloc(1, sizeof(*obj));
+	int err;
+
+	if (!obj) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	obj->devx = devx;
+	err = devx_exec(devx, verb, obj, in, inlen, out, outlen);
+	pthread_mutex_lock(&devx->lock);
+	if (err) {
+		devx_obj_abort(obj);
+	} else {
+		obj->handle = ++devx->handles;
+		obj->next = devx->objs;
+		if (obj->next)
+			obj->next->prev = obj;
+		devx->objs = obj;
+	}
+	pthread_mutex_unlock(&devx->lock);
+	if (!err)
+		return obj;
+	errno = -err;
+	return NULL;
+}
+
+struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
+					       size_t inlen, void *out, size_t outlen)
+{
+	struct mlx5_context *ctx = devx_context(context, __func__);
+
+	return ctx ? devx_create(ctx->devx, DEVX_CREATE, in, inlen, out, outlen) : NULL;
+}
+
+int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
+			  size_t outlen)
+{
+	return -devx_exec(obj->devx, DEVX_QUERY, obj, in, inlen, out, outlen);
+}
+
+int mlx5dv_devx_obj_modify(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
+			   size_t outlen)
+{
+	return -devx_exec(obj->devx, DEVX_MODIFY, obj, in, inlen, out, outlen);
+}
+
+int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
+{
+	struct devx *devx = obj->devx;
+	int err;
+
+	pthread_mutex_lock(&devx->lock);
+	err = devx_obj_destroy(obj);
+	pthread_mutex_unlock(&devx->lock);
+	return -err;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * QUERY_HCA_CAP: what the device can do, page by page. A program decides by these bits, so they say
+ * what this adapter has, not what a ConnectX has: a bit is set here together with the code that
+ * makes it true. Current and maximal values are the same; there is nobody who would lower one.
+ */
+#include <errno.h>
+
+#include "mlx5/devx.h"
+
+struct page {
+	const struct hca_adapter *adapter;
+	const struct hca_limits *limits;
+	bool ethernet;
+	uint8_t *cap;
+};
+
+static uint8_t log2_down(uint64_t n)
+{
+	return n ? 63 - __builtin_clzll(n) : 0;
+}
+
+static uint8_t log2_up(uint64_t n)
+{
+	return n > 1 ? 64 - __builtin_clzll(n - 1) : 0;
+}
+
+/* ---- general ---- */
+
+#define SET(field, value) ifc_set(p->cap, cmd_hca_cap, field, value)
+
+static void fill_limits(const struct page *p)
+{
+	const struct hca_limits *l = p->limits;
+
+	SET(log_max_srq_sz, log2_up(l->max_srq_wr));
+	SET(log_max_qp_sz, log2_down(l->max_qp_wr));
+	SET(log_max_qp, log2_down(l->max_qp));
+	SET(log_max_srq, log2_down(l->max_srq));
+	SET(log_max_cq_sz, log2_up(l->max_cqe));
+	SET(log_max_cq, log2_down(l->max_cq));
+	SET(log_max_eq_sz, 22);
+	SET(log_max_eq, 7);
+	SET(max_num_eqs, 127);
+	SET(log_max_mkey, log2_down(l->max_mr));
+	SET(log_max_mrw_sz, 64);
+	SET(log_max_ra_req_qp, log2_down(l->max_qp_init_rd_atom));
+	SET(log_max_ra_res_qp, log2_down(l->max_qp_rd_atom));
+	SET(log_max_ra_req_dc, log2_down(l->max_qp_init_rd_atom));
+	SET(log_max_ra_res_dc, log2_down(l->max_qp_rd_atom));
+	SET(log_max_msg, log2_down(l->max_msg_size));
+	SET(log_max_pd, log2_down(l->max_pd));
+	SET(log_max_xrcd, 23);
+	SET(log_max_mcg, log2_down(l->max_mcast_grp));
+	SET(max_qp_mcg, l->max_mcast_qp_attach);
+	SET(log_max_transport_domain, 20);
+	SET(max_wqe_sz_sq, MLX5_SQ_ENTRY_MAX);
+	SET(max_wqe_sz_rq, MLX5_RQ_ENTRY_MAX);
+	SET(max_wqe_sz_sq_dc, MLX5_SQ_ENTRY_MAX);
+	SET(log_max_atomic_size_qp, 3);
+	SET(log_max_atomic_size_dc, 3);
+	SET(local_ca_ack_delay, p->adapter->model->ack_delay);
+	SET(max_flow_counter_15_0, 0xffff);
+	SET(flow_counter_bulk_alloc, 0xff);
+	SET(log_max_rq, 20);
+	SET(log_max_sq, 20);
+	SET(log_max_rqt, 20);
+	SET(log_max_rqt_size, 11);
+	SET(log_max_tir, 20);
+	SET(log_max_tis, 20);
+	SET(log_max_tis_per_sq, 0);
+	SET(log_max_rmp, 20);
+	SET(log_max_wq_sz, 15);
+	SET(log_max_stride_sz_rq, 9);
+	SET(log_min_stride_sz_rq, 4);
+	SET(log_max_stride_sz_sq, 6);
+	SET(log_min_stride_sz_sq, 6);
+}
+
+static void fill_features(const struct page *p)
+{
+	SET(hca_cap_2, 1);
+	SET(vhca_id, p->adapter->index + 1);
+	SET(event_cap, 1);
+	SET(relaxed_ordering_write, 1);
+	SET(relaxed_ordering_read, 1);
+	SET(access_register_user, 1);
+	SET(terminate_scatter_list_mkey, 1);
+	SET(vport_counters, 1);
+	SET(vport_group_manager, 1);
+	SET(vhca_group_manager, 1);
+	SET(cqe_version, 1);
+	SET(compact_address_vector, 1);
+	SET(umr_fence, 2);
+	SET(cq_oi, 1);
+	SET(cq_moderation, 1);
+	SET(block_lb_mc, 1);
+	SET(mem_rq_rmp, 1);
+	SET(basic_cyclic_rcv_wqe, 1);
+	SET(imaicl, 1);
+	SET(xrc, 1);
+	SET(ud, 1);
+	SET(uc, 1);
+	SET(rc, 1);
+	SET(qkv, 1);
+	SET(pkv, 1);
+	SET(atomic, 1);
+	SET(pg, 1);
+	SET(bf, 1);
+	SET(log_bf_reg_size, 9); /* both halves of a register */
+	SET(uar_4k, 1);
+	SET(uar_sz, 5);
+	SET(log_uar_page_sz, 0);
+	SET(num_of_uars_per_page, 1);
+	SET(log_pg_sz, 12);
+	SET(modify_tis, 1);
+	SET(max_tc, 8);
+	SET(num_vhca_ports, p->adapter->port_count);
+	SET(native_port_num, 1);
+	SET(stat_rate_support, 0x3ffc);
+	SET(general_obj_types, devx_general_types());
+}
+
+static int fill_general(const struct page *p)
+{
+	uint32_t gids = p->limits->gid_table_len + 1;
+
+	fill_limits(p);
+	fill_features(p);
+	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
+	SET(num_ports, p->adapter->port_count);
+	SET(gid_table_size, log2_up(gids) > 3 ? log2_up(gids) - 3 : 0);
+	SET(pkey_table_size, 0); /* 128, as little as can be said */
+	SET(device_frequency_khz, p->adapter->model->core_clock_khz);
+	SET(device_frequency_mhz, p->adapter->model->core_clock_khz / 1000);
+	SET(roce, p->ethernet);
+	SET(eth_net_offloads, p->ethernet);
+	SET(nic_flow_table, p->ethernet);
+	SET(ib_virt, !p->ethernet);
+	SET(eth_virt, p->ethernet);
+	SET(sq_ts_format, IFC_TS_CAP_FREE_RUNNING);
+	SET(rq_ts_format, IFC_TS_CAP_FREE_RUNNING);
+	return 0;
+}
+
+#undef SET
+
+static int fill_general_2(const struct page *p)
+{
+	ifc_set(p->cap, cmd_hca_cap_2, log_min_stride_wqe_sz, 4);
+	return 0;
+}
+
+/* ---- the other pages ---- */
+
+static void fill_odp_scheme(uint8_t *scheme)
+{
+	uint8_t *rc = ifc_ptr(scheme, odp_scheme_cap, rc_odp_caps);
+	uint8_t *xrc = ifc_ptr(scheme, odp_scheme_cap, xrc_odp_caps);
+	uint8_t *ud = ifc_ptr(scheme, odp_scheme_cap, ud_odp_caps);
+
+	for (int i = 0; i < 2; i++) {
+		uint8_t *t = i ? xrc : rc;
+
+		ifc_set(t, odp_per_transport_service_cap, send, 1);
+		ifc_set(t, odp_per_transport_service_cap, receive, 1);
+		ifc_set(t, odp_per_transport_service_cap, write, 1);
+		ifc_set(t, odp_per_transport_service_cap, read, 1);
+		ifc_set(t, odp_per_transport_service_cap, atomic, 1);
+		ifc_set(t, odp_per_transport_service_cap, srq_receive, 1);
+	}
+	ifc_set(ud, odp_per_transport_service_cap, send, 1);
+}
+
+static int fill_odp(const struct page *p)
+{
+	fill_odp_scheme(ifc_ptr(p->cap, odp_cap, transport_page_fault_scheme_cap));
+	return 0;
+}
+
+static int fill_atomic(const struct page *p)
+{
+	ifc_set(p->cap, atomic_caps, atomic_operations, IFC_ATOMIC_CMP_SWAP | IFC_ATOMIC_FETCH_ADD);
+	ifc_set(p->cap, atomic_caps, atomic_size_qp, 8);
+	ifc_set(p->cap, atomic_caps, atomic_size_dc, 8);
+	return 0;
+}
+
+static int fill_roce(const struct page *p)
+{
+	if (!p->ethernet)
+		return -ENODEV;
+	ifc_set(p->cap, roce_cap, l3_type, 3); /* IPv4 and IPv6 */
+	ifc_set(p->cap, roce_cap, roce_version, 1 << IFC_ROCE_V1 | 1 << IFC_ROCE_V2);
+	ifc_set(p->cap, roce_cap, r_roce_dest_udp_port, 4791);
+	ifc_set(p->cap, roce_cap, r_roce_min_src_udp_port, 0xc000);
+	ifc_set(p->cap, roce_cap, r_roce_max_src_udp_port, 0xffff);
+	ifc_set(p->cap, roce_cap, roce_address_table_size, p->limits->gid_table_len);
+	ifc_set(p->cap, roce_cap, qp_ts_format, IFC_TS_CAP_FREE_RUNNING);
+	return 0;
+}
+
+static int fill_ethernet(const struct page *p)
+{
+	if (!p->ethernet)
+		return -ENODEV;
+	ifc_set(p->cap, eth_cap, csum_cap, 1);
+	ifc_set(p->cap, eth_cap, vlan_cap, 1);
+	ifc_set(p->cap, eth_cap, max_lso_cap, 18);
+	ifc_set(p->cap, eth_cap, wqe_inline_mode, IFC_INLINE_MODE_CAP_NONE);
+	ifc_set(p->cap, eth_cap, rss_ind_tbl_cap, 11);
+	ifc_set(p->cap, eth_cap, scatter_fcs, 1);
+	return 0;
+}
+
+static int fill_qos(const struct page *p)
+{
+	(void)p;
+	return 0;
+}
+
+static int fill_device_memory(const struct page *p)
+{
+	ifc_set(p->cap, device_mem_cap, memic, p->limits->max_dm_size > 0);
+	ifc_set(p->cap, device_mem_cap, log_min_memic_alloc_size, 6);
+	ifc_set(p->cap, device_mem_cap, log_max_memic_addr_alignment, 6);
+	ifc_set(p->cap, device_mem_cap, max_memic_size, p->limits->max_dm_size);
+	ifc_set(p->cap, device_mem_cap, memic_bar_size, p->limits->max_dm_size >> 6);
+	return 0;
+}
+
+/* Tables as the mailbox layer keeps them. */
+static int fill_nic_flow(const struct page *p)
+{
+	uint8_t *rx = ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive);
+
+	if (!p->ethernet)
+		return -ENODEV;
+	ifc_set(rx, flow_table_prop_layout, ft_support, 1);
+	ifc_set(rx, flow_table_prop_layout, flow_tag, 1);
+	ifc_set(rx, flow_table_prop_layout, flow_counter, 1);
+	ifc_set(rx, flow_table_prop_layout, log_max_ft_size, 16);
+	ifc_set(rx, flow_table_prop_layout, max_ft_level, 16);
+	ifc_set(rx, flow_table_prop_layout, log_max_ft_num, 16);
+	ifc_set(rx, flow_table_prop_layout, log_max_flow_counter, 16);
+	ifc_set(rx, flow_table_prop_layout, log_max_flow, 16);
+	return 0;
+}
+
+static int fill_device_event(const struct page *p)
+{
+	const uint64_t of_objects =
+		1ull << IFC_EVENT_COMP | 1ull << IFC_EVENT_PATH_MIG | 1ull << IFC_EVENT_COMM_EST |
+		1ull << IFC_EVENT_SQ_DRAINED | 1ull << IFC_EVENT_CQ_ERROR |
+		1ull << IFC_EVENT_WQ_CATAS | 1ull << IFC_EVENT_PATH_MIG_FAILED |
+		1ull << IFC_EVENT_WQ_INVALID_REQUEST | 1ull << IFC_EVENT_WQ_ACCESS |
+		1ull << IFC_EVENT_SRQ_CATAS | 1ull << IFC_EVENT_SRQ_LAST_WQE |
+		1ull << IFC_EVENT_SRQ_LIMIT;
+	const uint64_t of_none = 1ull << IFC_EVENT_PORT_STATE | 1ull << IFC_EVENT_INTERNAL_ERROR;
+
+	ifc_set(p->cap, device_event_cap, user_affiliated_events, of_objects);
+	ifc_set(p->cap, device_event_cap, user_unaffiliated_events, of_none);
+	return 0;
+}
+
+static int fill_nothing(const struct page *p)
+{
+	(void)p;
+	return 0;
+}
+
+static int (*const fill[])(const struct page *p) = {
+	[IFC_CAP_GENERAL] = fill_general,
+	[IFC_CAP_ETHERNET] = fill_ethernet,
+	[IFC_CAP_ODP] = fill_odp,
+	[IFC_CAP_ATOMIC] = fill_atomic,
+	[IFC_CAP_ROCE] = fill_roce,
+	[IFC_CAP_IPOIB] = fill_nothing,
+	[IFC_CAP_NIC_FLOW_TABLE] = fill_nic_flow,
+	[IFC_CAP_ESW_FLOW_TABLE] = fill_nothing,
+	[IFC_CAP_ESW] = fill_nothing,
+	[IFC_CAP_QOS] = fill_qos,
+	[IFC_CAP_DEVICE_MEMORY] = fill_device_memory,
+	[IFC_CAP_VDPA] = fill_nothing,
+	[IFC_CAP_DEVICE_EVENT] = fill_device_event,
+	[IFC_CAP_CRYPTO] = fill_nothing,
+	[IFC_CAP_WQE_BASED_FLOW_TABLE] = fill_nothing,
+	[IFC_CAP_PARSE_GRAPH_NODE] = fill_nothing,
+	[IFC_CAP_GENERAL_2] = fill_general_2,
+};
+
+int devx_query_hca_cap(struct devx_cmd *c)
+{
+	unsigned int number = devx_op_mod(c) >> 1;
+	struct page p = {
+		.adapter = c->adapter,
+		.limits = &c->adapter->limits,
+		.ethernet = c->devx->ctx->ethernet,
+		.cap = ifc_ptr(c->out, query_hca_cap_out, capability),
+	};
+
+	if (number >= array_size(fill) || !fill[number])
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
+				   "op_mod 0x%x names page 0x%x, which the device does not have",
+				   devx_op_mod(c), number);
+	if (ifc_get(c->in, query_hca_cap_in, other_function))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "there is no other function to ask about");
+	if (fill[number](&p))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
+				   "page 0x%x is for Ethernet ports only", number);
+	return 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues in user memory. The program writes consumer index and arm word into its own
+ * doorbell record and rings its own page.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/bell.h"
+#include "mlx5/devx.h"
+#include "mlx5/format.h"
+
+/* What no program asks for: see mlx5dv_init_obj(). */
+#define NEVER_ARMED (3u << 28 | 0xffffff)
+
+static int check_cqc(struct devx_cmd *c, const void *cqc)
+{
+	unsigned int cqe_sz = ifc_get(cqc, cqc, cqe_sz), log = ifc_get(cqc, cqc, log_cq_size);
+
+	if (cqe_sz > IFC_CQE_SZ_128_PAD)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "cqe_sz %u; right is 0 (64 bytes), 1 or 2 (128 bytes)", cqe_sz);
+	if (1ull << log > c->adapter->limits.max_cqe + 1)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
+				   "log_cq_size %u is more than %llu entries", log,
+				   (unsigned long long)c->adapter->limits.max_cqe);
+	if (ifc_get(cqc, cqc, cqe_comp_en))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
+				   "cqe_comp_en: completions are never compressed");
+	return 0;
+}
+
+static int find_memory(struct devx_cmd *c, const void *cqc, struct hca_cq_init *init)
+{
+	struct devx_ring ring = {
+		.id = ifc_get(c->in, create_cq_in, cq_umem_id),
+		.offset = ifc_get(c->in, create_cq_in, cq_umem_offset),
+		.valid = ifc_get(c->in, create_cq_in, cq_umem_valid),
+		.bytes = (uint64_t)init->size * init->entry_size,
+		.align = 64,
+		.what = "ring",
+	};
+	struct devx_ring record = {
+		.id = ifc_get(cqc, cqc, dbr_umem_id),
+		.offset = ifc_get(cqc, cqc, dbr_addr),
+		.valid = ifc_get(cqc, cqc, dbr_umem_valid),
+		.bytes = 8,
+		.align = 8,
+		.what = "doorbell record",
+	};
+	void *at;
+	int err;
+
+	err = devx_umem_at(c, 0, &ring, &init->buf);
+	if (!err)
+		err = devx_umem_at(c, 1, &record, &at);
+	if (!err)
+		init->db = at;
+	return err;
+}
+
+int devx_create_cq(struct devx_cmd *c)
+{
+	const void *cqc = ifc_cptr(c->in, create_cq_in, cq_context);
+	struct hca_cq_init init = {
+		.ctx = &c->devx->ctx->vb->hca,
+		.format = &mlx5_format,
+		.size = 1u << ifc_get(cqc, cqc, log_cq_size),
+		.entry_size = ifc_get(cqc, cqc, cqe_sz) == IFC_CQE_SZ_64 ? 64 : 128,
+		.ignore_overrun = ifc_get(cqc, cqc, oi),
+		.event = devx_event_cq,
+		.user = devx_user(c->obj),
+	};
+	struct hca_cq *cq;
+	int err = check_cqc(c, cqc);
+
+	if (!err)
+		err = find_memory(c, cqc, &init);
+	if (!err)
+		err = devx_uar_use(c, ifc_get(cqc, cqc, uar_page));
+	if (!err)
+		err = devx_eq_find(c, ifc_get(cqc, cqc, c_eqn), &init.eq);
+	if (!err)
+		err = devx_keep(c, cqc, ifc_len(cqc));
+	if (err)
+		return err;
+	if (init.eq)
+		init.event = NULL;
+	if (!init.db[1])
+		mlx5_record_store(&init.db[1], NEVER_ARMED);
+	err = hca_cq_create(&init, &cq);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
+	c->obj->cq = cq;
+	cq->timestamp_mask = MLX5_CLOCK_MASK;
+	hca_cq_moderate(cq, ifc_get(cqc, cqc, cq_max_count), ifc_get(cqc, cqc, cq_period));
+	err = hca_bell_watch_cq(cq);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
+	c->obj->number = cq->cqn;
+	ifc_set(c->out, create_cq_out, cqn, cq->cqn);
+	return 0;
+}
+
+/* What moves; everything else is as it was given. Verbs queues start from zeros. */
+void devx_cqc_fill(struct hca_cq *cq, void *cqc)
+{
+	fabric_lock(&cq->lock);
+	ifc_set(cqc, cqc, status, cq->failed ? IFC_CQ_STATUS_OVERFLOW : IFC_CQ_STATUS_OK);
+	ifc_set(cqc, cqc, cqe_sz,
+		cq->entry_size == 64 ? IFC_CQE_SZ_64
+				     : (ifc_get(cqc, cqc, cqe_sz) ?: IFC_CQE_SZ_128));
+	ifc_set(cqc, cqc, oi, cq->ignore_overrun);
+	ifc_set(cqc, cqc, st,
+		cq->arm == HCA_ARM_NEXT        ? IFC_CQ_ARMED
+		: cq->arm == HCA_ARM_SOLICITED ? IFC_CQ_ARMED_SOLICITED
+					       : IFC_CQ_FIRED);
+	ifc_set(cqc, cqc, log_cq_size, __builtin_ctz(cq->size));
+	ifc_set(cqc, cqc, cq_period, cq->moderation_usec);
+	ifc_set(cqc, cqc, cq_max_count, cq->moderation_count);
+	ifc_set(cqc, cqc, last_notified_index, cq->notified & 0xffffff);
+	ifc_set(cqc, cqc, consumer_counter, cq->format->cq_consumer(cq));
+	ifc_set(cqc, cqc, producer_counter, cq->pi & 0xffffff);
+	fabric_unlock(&cq->lock);
+}
+
+int devx_query_cq(struct devx_cmd *c)
+{
+	void *cqc = ifc_ptr(c->out, query_cq_out, cq_context);
+
+	memcpy(cqc, c->obj->image, c->obj->image_len);
+	devx_cqc_fill(c->obj->cq, cqc);
+	return 0;
+}
+
+/* Of a verbs queue as well, which has no object: c->obj is then a stand-in. */
+int devx_modify_cq(struct devx_cmd *c)
+{
+	const void *cqc = ifc_cptr(c->in, modify_cq_in, cq_context);
+	uint32_t select = ifc_get(c->in, modify_cq_in, field_select);
+	struct hca_cq *cq = c->obj->cq;
+
+	if (devx_op_mod(c) != IFC_MODIFY_CQ_MODERATE)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
+				   "op_mod %u: a ring in user memory is not exchanged; 0 "
+				   "(moderation) is offered",
+				   devx_op_mod(c));
+	if (select & ~(IFC_CQ_SELECT_PERIOD | IFC_CQ_SELECT_MAX_COUNT | IFC_CQ_SELECT_OVERRUN))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "field_select 0x%x; 0x%x is known", select,
+				   IFC_CQ_SELECT_PERIOD | IFC_CQ_SELECT_MAX_COUNT |
+					   IFC_CQ_SELECT_OVERRUN);
+	fabric_lock(&cq->lock);
+	if (select & IFC_CQ_SELECT_PERIOD)
+		cq->moderation_usec = ifc_get(cqc, cqc, cq_period);
+	if (select & IFC_CQ_SELECT_MAX_COUNT)
+		cq->moderation_count = ifc_get(cqc, cqc, cq_max_count);
+	if (select & IFC_CQ_SELECT_OVERRUN)
+		cq->ignore_overrun = ifc_get(cqc, cqc, oi);
+	fabric_unlock(&cq->lock);
+	return 0;
+}

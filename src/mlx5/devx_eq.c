@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Interrupt vectors and event queues of a program.
+ *
+ * Vectors are those of the context's completion vectors, taken from the last one down; the first is
+ * never given away. The adapter's own event queues, which mlx5dv_devx_query_eqn() tells of, are
+ * numbers only: what arrives there goes to subscribers (devx_event.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mlx5/devx.h"
+#include "mlx5/dv.h"
+#include "mlx5/format.h"
+
+#define EQE_SIZE      64u
+#define OWN_EQN       2u /* of vector 0; number 1 is for what concerns no completion */
+#define USER_EQN      0x80u
+#define USER_EQN_END  0xffu
+#define LOG_EQ_MAX    22u
+#define STATUS_FULL   0xau
+#define EQ_ARMED      0x9u
+#define EQ_FIRED      0xau
+
+static uint32_t vector_count(const struct devx *devx)
+{
+	uint64_t n = devx->ctx->vb->adapter->limits.comp_vectors;
+
+	return n < USER_EQN - OWN_EQN ? n : USER_EQN - OWN_EQN;
+}
+
+/* ---- vectors ---- */
+
+int mlx5dv_devx_query_eqn(struct ibv_context *context, uint32_t vector, uint32_t *eqn)
+{
+	struct mlx5_context *ctx = devx_context(context, __func__);
+	bool taken;
+
+	if (!ctx)
+		return errno;
+	if (vector >= vector_count(ctx->devx))
+		return -explain(EINVAL, "mlx5dv_devx_query_eqn: vector %u; there are %u", vector,
+				vector_count(ctx->devx));
+	pthread_mutex_lock(&ctx->devx->lock);
+	taken = ctx->devx->vectors[vector];
+	pthread_mutex_unlock(&ctx->devx->lock);
+	if (taken)
+		return -explain(EINVAL,
+				"mlx5dv_devx_query_eqn: vector %u is that of event queues of the "
+				"program's own",
+				vector);
+	*eqn = OWN_EQN + vector;
+	return 0;
+}
+
+struct mlx5dv_devx_msi_vector *mlx5dv_devx_alloc_msi_vector(struct ibv_context *context)
+{
+	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct devx_vector *v;
+	uint32_t number;
+
+	if (!ctx)
+		return NULL;
+	v = calloc(1, sizeof(*v));
+	if (!v) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	v->devx = ctx->devx;
+	v->pub.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (v->pub.fd < 0) {
+		free(v);
+		return NULL;
+	}
+	pthread_mutex_lock(&ctx->devx->lock);
+	for (number = vector_count(ctx->devx) - 1; number && ctx->devx->vectors[number]; number--)
+		;
+	if (number)
+		ctx->devx->vectors[number] = v;
+	pthread_mutex_unlock(&ctx->devx->lock);
+	v->pub.vector = (int)number;
+	if (number)
+		return &v->pub;
+	close(v->pub.fd);
+	free(v);
+	return explain_null(ENOSPC, "mlx5dv_devx_alloc_msi_vector: all %u vectors are taken",
+			    vector_count(ctx->devx) - 1);
+}
+
+int mlx5dv_devx_free_msi_vector(struct mlx5dv_devx_msi_vector *pub)
+{
+	struct devx_vector *v = container_of(pub, struct devx_vector, pub);
+	struct devx *devx = v->devx;
+	unsigned int users;
+
+	pthread_mutex_lock(&devx->lock);
+	users = v->users;
+	if (!users)
+		devx->vectors[pub->vector] = NULL;
+	pthread_mutex_unlock(&devx->lock);
+	if (users)
+		return -explain(EBUSY, "mlx5dv_devx_free_msi_vector: %u event queues use vector %d",
+				users, pub->vector);
+	close(pub->fd);
+	free(v);
+	return 0;
+}
+
+void devx_vectors_fini(struct devx *devx)
+{
+	for (int i = 0; i < DEVX_VECTORS; i++)
+		if (devx->vectors[i]) {
+			close(devx->vectors[i]->pub.fd);
+			free(devx->vectors[i]);
+		}
+}
+
+/* ---- event queues ---- */
+
+/* What a program finds in a fresh ring: nothing of its first lap. */
+static void *alloc_ring(size_t size)
+{
+	uint8_t *ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (ring == MAP_FAILED)
+		return NULL;
+	for (size_t i = 0; i + EQE_SIZE <= size; i += EQE_SIZE)
+		ifc_set(ring + i, eqe, owner, 1);
+	return ring;
+}
+
+static size_t ring_bytes(unsigned int log)
+{
+	size_t bytes = (size_t)EQE_SIZE << log;
+
+	return bytes < MLX5_PAGE_SIZE ? MLX5_PAGE_SIZE : bytes;
+}
+
+/* Everything that the queue has beside its number; all of it is undone by devx_eq_release(). */
+static int prepare(struct devx_cmd *c, const void *eqc, struct devx_user_eq **out)
+{
+	unsigned int log = ifc_get(eqc, eqc, log_eq_size), intr = ifc_get(eqc, eqc, intr);
+	struct devx_vector *vector = c->devx->vectors[intr];
+	struct devx_user_eq *eq;
+
+	if (log > LOG_EQ_MAX)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
+				   "log_eq_size %u; at most %u", log, LOG_EQ_MAX);
+	if (!vector)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_INDEX,
+				   "intr %u is no vector of mlx5dv_devx_alloc_msi_vector()", intr);
+	eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return -ENOMEM;
+	eq->devx = c->devx;
+	eq->obj = c->obj;
+	eq->size = ring_bytes(log);
+	eq->pub.vaddr = alloc_ring(eq->size);
+	if (!eq->pub.vaddr) {
+		free(eq);
+		return -ENOMEM;
+	}
+	for (int i = 0; i < 4; i++)
+		eq->mask[i] = ifc_get_at(c->in, create_eq_in, event_bitmask, i);
+	eq->vector = vector;
+	vector->users++;
+	*out = eq;
+	return 0;
+}
+
+int devx_create_eq(struct devx_cmd *c)
+{
+	const void *eqc = ifc_cptr(c->in, create_eq_in, eq_context_entry);
+	struct devx_user_eq *eq = NULL;
+	struct hca_eq_init init;
+	int err = devx_uar_use(c, ifc_get(eqc, eqc, uar_page));
+
+	if (!err)
+		err = prepare(c, eqc, &eq);
+	if (err)
+		return err;
+	c->obj->user_eq = eq;
+	err = devx_keep(c, eqc, ifc_len(eqc));
+	if (!err)
+		err = devx_refuse_errno(c, devx_number(c->obj, USER_EQN, USER_EQN_END, 1),
+					DEVX_WHY_OBJECT);
+	if (err)
+		return err;
+	init = (struct hca_eq_init){
+		.format = &mlx5_format,
+		.buf = eq->pub.vaddr,
+		.size = 1u << ifc_get(eqc, eqc, log_eq_size),
+		.eqn = c->obj->number,
+		.page = ifc_get(eqc, eqc, uar_page),
+		.fd = eq->vector->pub.fd,
+		.ignore_overrun = ifc_get(eqc, eqc, oi),
+	};
+	err = devx_refuse_errno(c, hca_eq_create(&init, &c->obj->eq), DEVX_WHY_MEMORY);
+	if (err)
+		return err;
+	ifc_set(c->obj->image, eqc, log_page_size, __builtin_ctzll(eq->size / MLX5_PAGE_SIZE));
+	pthread_mutex_lock(&c->devx->event_lock);
+	eq->next = c->devx->eqs;
+	c->devx->eqs = eq;
+	pthread_mutex_unlock(&c->devx->event_lock);
+	ifc_set(c->out, create_eq_out, eq_number, c->obj->number);
+	return 0;
+}
+
+/* The adapter's side is gone, or never was. */
+void devx_eq_release(struct devx_user_eq *eq)
+{
+	eq->vector->users--;
+	munmap(eq->pub.vaddr, eq->size);
+	free(eq);
+}
+
+/* Before the adapter's side goes: no asynchronous event is on its way there any more. */
+void devx_eq_unlist(struct devx_user_eq *eq)
+{
+	pthread_mutex_lock(&eq->devx->event_lock);
+	for (struct devx_user_eq **at = &eq->devx->eqs; *at; at = &(*at)->next)
+		if (*at == eq) {
+			*at = eq->next;
+			break;
+		}
+	pthread_mutex_unlock(&eq->devx->event_lock);
+}
+
+struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *context, const void *in,
+					     size_t inlen, void *out, size_t outlen)
+{
+	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct mlx5dv_devx_obj *obj;
+
+	if (!ctx)
+		return NULL;
+	if (!in || inlen < ifc_len(create_eq_in) ||
+	    ifc_get(in, cmd_in, opcode) != IFC_OP_CREATE_EQ)
+		return explain_null(EINVAL, "mlx5dv_devx_create_eq: the input is no CREATE_EQ");
+	obj = devx_create(ctx->devx, DEVX_CREATE_EQ, in, inlen, out, outlen);
+	return obj ? &obj->user_eq->pub : NULL;
+}
+
+int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *pub)
+{
+	struct devx_user_eq *eq = container_of(pub, struct devx_user_eq, pub);
+
+	return mlx5dv_devx_obj_destroy(eq->obj);
+}
+
+/* There is no handle to query it by, so the number alone says which one. */
+int devx_query_eq(struct devx_cmd *c)
+{
+	void *eqc = ifc_ptr(c->out, query_eq_out, eq_context_entry);
+	uint32_t eqn = ifc_get(c->in, query_eq_in, eq_number);
+	struct mlx5dv_devx_obj *obj = devx_find(c->devx, DEVX_EQ, eqn);
+	struct hca_eq *eq;
+
+	if (!obj)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_EQ,
+				   "event queue %u is none of the program's", eqn);
+	eq = obj->eq;
+	memcpy(eqc, obj->image, obj->image_len);
+	fabric_lock(&eq->lock);
+	ifc_set(eqc, eqc, status, eq->overran ? STATUS_FULL : 0);
+	ifc_set(eqc, eqc, st, eq->armed ? EQ_ARMED : EQ_FIRED);
+	ifc_set(eqc, eqc, consumer_counter, eq->ci);
+	ifc_set(eqc, eqc, producer_counter, eq->pi & HCA_EQ_INDEX_MASK);
+	fabric_unlock(&eq->lock);
+	for (int i = 0; i < 4; i++)
+		ifc_set_at(c->out, query_eq_out, event_bitmask, i, obj->user_eq->mask[i]);
+	return 0;
+}
+
+int devx_eq_find(struct devx_cmd *c, uint32_t eqn, struct hca_eq **out)
+{
+	struct mlx5dv_devx_obj *obj = devx_find(c->devx, DEVX_EQ, eqn);
+
+	*out = obj ? obj->eq : NULL;
+	if (obj || (eqn >= OWN_EQN && eqn - OWN_EQN < vector_count(c->devx)))
+		return 0;
+	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_EQ, "event queue %u does not exist",
+			   eqn);
+}

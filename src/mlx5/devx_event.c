@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events of the adapter on their way to a program that asked by DEVX: as entries of its own event
+ * queues, and as messages on event channels.
+ *
+ * A channel is a pair of sockets, so that poll(), O_NONBLOCK and read() on its descriptor mean what
+ * they mean on the kernel's: one message per event, the cookie first. A message that finds no room
+ * is lost, and the next read says so.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "mlx5/devx.h"
+#include "mlx5/dv.h"
+
+struct channel {
+	struct mlx5dv_devx_event_channel pub;
+	struct devx *devx;
+	int out;       /* our end */
+	bool omit;     /* no data */
+	bool overflow; /* event_lock */
+	struct devx_sub *subs;
+};
+
+struct devx_sub {
+	struct channel *channel;
+	struct mlx5dv_devx_obj *obj; /* NULL: an event of no object */
+	uint16_t event;
+	uint64_t cookie;
+	int fd;                      /* -1, or an eventfd that is signalled instead */
+	struct devx_sub *next;       /* of the object, or of the context's unaffiliated ones */
+	struct devx_sub *in_channel; /* list */
+};
+
+struct message {
+	uint64_t cookie;
+	uint32_t data[16];
+};
+
+/* ---- what an event is called, and what its entry holds ---- */
+
+enum about {
+	ABOUT_QP,
+	ABOUT_CQ,
+	ABOUT_SRQ,
+	ABOUT_PORT,
+	ABOUT_NOTHING,
+};
+
+static const struct {
+	uint8_t type, sub_type, about;
+} codes[] = {
+	[HCA_EVENT_CQ_ERR] = { IFC_EVENT_CQ_ERROR, 0, ABOUT_CQ },
+	[HCA_EVENT_QP_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ABOUT_QP },
+	[HCA_EVENT_QP_REQ_ERR] = { IFC_EVENT_WQ_INVALID_REQUEST, 0, ABOUT_QP },
+	[HCA_EVENT_QP_ACCESS_ERR] = { IFC_EVENT_WQ_ACCESS, 0, ABOUT_QP },
+	[HCA_EVENT_COMM_EST] = { IFC_EVENT_COMM_EST, 0, ABOUT_QP },
+	[HCA_EVENT_SQ_DRAINED] = { IFC_EVENT_SQ_DRAINED, 0, ABOUT_QP },
+	[HCA_EVENT_PATH_MIG] = { IFC_EVENT_PATH_MIG, 0, ABOUT_QP },
+	[HCA_EVENT_PATH_MIG_ERR] = { IFC_EVENT_PATH_MIG_FAILED, 0, ABOUT_QP },
+	[HCA_EVENT_DEVICE_FATAL] = { IFC_EVENT_INTERNAL_ERROR, 0, ABOUT_NOTHING },
+	[HCA_EVENT_PORT_ACTIVE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_ACTIVE, ABOUT_PORT },
+	[HCA_EVENT_PORT_ERR] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_DOWN, ABOUT_PORT },
+	[HCA_EVENT_LID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_LID, ABOUT_PORT },
+	[HCA_EVENT_PKEY_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_PKEY, ABOUT_PORT },
+	[HCA_EVENT_SM_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_INITIALIZED, ABOUT_PORT },
+	[HCA_EVENT_SRQ_ERR] = { IFC_EVENT_SRQ_CATAS, 0, ABOUT_SRQ },
+	[HCA_EVENT_SRQ_LIMIT_REACHED] = { IFC_EVENT_SRQ_LIMIT, 0, ABOUT_SRQ },
+	[HCA_EVENT_QP_LAST_WQE_REACHED] = { IFC_EVENT_SRQ_LAST_WQE, 0, ABOUT_QP },
+	[HCA_EVENT_CLIENT_REREGISTER] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_CLIENT_REREGISTER,
+					  ABOUT_PORT },
+	[HCA_EVENT_GID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_GUID, ABOUT_PORT },
+	[HCA_EVENT_WQ_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ABOUT_QP },
+};
+
+/* The number of a verbs object that an event is about. */
+static uint32_t verbs_number(uint8_t about, void *element)
+{
+	switch (about) {
+	case ABOUT_QP:
+		return to_mqp(element)->qpn;
+	case ABOUT_CQ:
+		return to_mcq(element)->vb.hca->cqn;
+	case ABOUT_SRQ:
+		return to_msrq(element)->vb.hca->srqn;
+	default:
+		return 0;
+	}
+}
+
+static void fill_entry(const struct hca_event *event, struct hca_eqe *eqe)
+{
+	uint8_t about = codes[event->type].about, data[28] = { 0 };
+	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);
+	uint32_t number = obj ? obj->number : 0;
+
+	if (!obj && event->element)
+		number = verbs_number(about, event->element);
+	*eqe = (struct hca_eqe){ codes[event->type].type, codes[event->type].sub_type, { 0 } };
+	if (about == ABOUT_PORT) {
+		ifc_set(data, eqe_port_state, port, event->port);
+	} else if (about == ABOUT_CQ) {
+		ifc_set(data, eqe_cq_err, cqn, number);
+		ifc_set(data, eqe_cq_err, syndrome, IFC_CQ_ERROR_OVERRUN);
+	} else if (about != ABOUT_NOTHING) {
+		ifc_set(data, eqe_qp_srq, number, number);
+	}
+	for (int i = 0; i < 7; i++)
+		eqe->data[i] = ifc_load(data, (size_t)i * 32, 32);
+}
+
+/* ---- delivery; event_lock held ---- */
+
+static void tell(struct devx_sub *sub, const struct hca_eqe *eqe)
+{
+	const uint64_t one = 1;
+	struct message m = { .cookie = sub->cookie };
+	size_t len = sub->channel->omit ? sizeof(m.cookie) : sizeof(m);
+
+	if (sub->fd >= 0) {
+		/* A full counter is readable, which is all that is wanted. */
+		while (write(sub->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+			;
+		return;
+	}
+	mlx5_eqe_image(eqe, 0, m.data);
+	if (send(sub->channel->out, &m, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	    !sub->channel->omit)
+		sub->channel->overflow = true;
+}
+
+static void tell_all(struct devx_sub *subs, const struct hca_eqe *eqe)
+{
+	for (struct devx_sub *s = subs; s; s = s->next)
+		if (s->event == eqe->type)
+			tell(s, eqe);
+}
+
+/* On the thread that found the event, under its locks: see hca/async.h. */
+bool devx_event_tap(void *arg, const struct hca_event *event)
+{
+	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);
+	struct devx *devx = arg;
+	struct hca_eqe eqe;
+
+	fill_entry(event, &eqe);
+	pthread_mutex_lock(&devx->event_lock);
+	for (struct devx_user_eq *eq = devx->eqs; eq; eq = eq->next)
+		if (eq->mask[eqe.type / 64] & 1ull << eqe.type % 64)
+			hca_eq_post(eq->obj->eq, &eqe);
+	if (obj)
+		tell_all(obj->subs, &eqe);
+	else if (!event->element)
+		tell_all(devx->unaffiliated, &eqe);
+	pthread_mutex_unlock(&devx->event_lock);
+	return obj;
+}
+
+void devx_event_cq(void *user)
+{
+	struct mlx5dv_devx_obj *obj = devx_of_user(user);
+	struct hca_eqe eqe = { .type = IFC_EVENT_COMP, .data = { [6] = obj->cq->cqn } };
+
+	pthread_mutex_lock(&obj->devx->event_lock);
+	tell_all(obj->subs, &eqe);
+	pthread_mutex_unlock(&obj->devx->event_lock);
+}
+
+/* ---- channels ---- */
+
+struct mlx5dv_devx_event_channel *
+mlx5dv_devx_create_event_channel(struct ibv_context *context,
+				 enum mlx5dv_devx_create_event_channel_flags flags)
+{
+	const uint32_t known = MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA;
+	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct channel *ch;
+	int ends[2];
+
+	if (!ctx)
+		return NULL;
+	if ((uint32_t)flags & ~known)
+		return explain_null(EOPNOTSUPP,
+				    "mlx5dv_devx_create_event_channel: flags 0x%x; 0x%x is known",
+				    (unsigned int)flags, known);
+	ch = calloc(1, sizeof(*ch));
+	if (!ch) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		free(ch);
+		return NULL;
+	}
+	ch->devx = ctx->devx;
+	ch->pub.fd = ends[0];
+	ch->out = ends[1];
+	ch->omit = flags & known;
+	return &ch->pub;
+}
+
+static void unlink_sub(struct devx_sub *sub)
+{
+	struct devx_sub **at = sub->obj ? &sub->obj->subs : &sub->channel->devx->unaffiliated;
+
+	while (*at != sub)
+		at = &(*at)->next;
+	*at = sub->next;
+}
+
+void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *pub)
+{
+	struct channel *ch = container_of(pub, struct channel, pub);
+
+	pthread_mutex_lock(&ch->devx->event_lock);
+	while (ch->subs) {
+		struct devx_sub *sub = ch->subs;
+
+		ch->subs = sub->in_channel;
+		unlink_sub(sub);
+		if (sub->fd >= 0)
+			close(sub->fd);
+		free(sub);
+	}
+	pthread_mutex_unlock(&ch->devx->event_lock);
+	close(pub->fd);
+	close(ch->out);
+	free(ch);
+}
+
+/* The object goes. */
+void devx_subs_drop(struct mlx5dv_devx_obj *obj)
+{
+	pthread_mutex_lock(&obj->devx->event_lock);
+	while (obj->subs) {
+		struct devx_sub *sub = obj->subs, **at = &sub->channel->subs;
+
+		obj->subs = sub->next;
+		while (*at != sub)
+			at = &(*at)->in_channel;
+		*at = sub->in_channel;
+		if (sub->fd >= 0)
+			close(sub->fd);
+		free(sub);
+	}
+	pthread_mutex_unlock(&obj->devx->event_lock);
+}
+
+/* ---- subscriptions ---- */
+
+static bool is_unaffiliated(uint16_t event)
+{
+	return event == IFC_EVENT_PORT_STATE || event == IFC_EVENT_INTERNAL_ERROR ||
+	       event == IFC_EVENT_GENERAL || event == IFC_EVENT_PORT_MODULE ||
+	       event == IFC_EVENT_NIC_VPORT_CHANGE;
+}
+
+static int check_event(const struct mlx5dv_devx_obj *obj, uint16_t event)
+{
+	if (event > 0xff || (event && !is_unaffiliated(event) && event > IFC_EVENT_DCT_KEY_VIOLATION))
+		return explain(EINVAL, "event 0x%x is unknown", event);
+	if (!obj != is_unaffiliated(event))
+		return explain(EINVAL, "event 0x%x %s", event,
+			       obj ? "concerns no object: pass NULL" : "is that of an object");
+	if (event == IFC_EVENT_COMP && obj->kind != DEVX_CQ)
+		return explain(EINVAL, "completion events are those of completion queues");
+	return 0;
+}
+
+static int subscribe(struct channel *ch, struct mlx5dv_devx_obj *obj, uint16_t event,
+		     uint64_t cookie, int fd)
+{
+	struct devx_sub *sub = calloc(1, sizeof(*sub)), **list;
+
+	if (!sub) {
+		if (fd >= 0)
+			close(fd);
+		return -ENOMEM;
+	}
+	*sub = (struct devx_sub){
+		.channel = ch, .obj = obj, .event = event, .cookie = cookie, .fd = fd
+	};
+	list = obj ? &obj->subs : &ch->devx->unaffiliated;
+	pthread_mutex_lock(&ch->devx->event_lock);
+	sub->next = *list;
+	*list = sub;
+	sub->in_channel = ch->subs;
+	ch->subs = sub;
+	pthread_mutex_unlock(&ch->devx->event_lock);
+	return 0;
+}
+
+int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *pub,
+				     struct mlx5dv_devx_obj *obj, uint16_t events_sz,
+				     uint16_t events_num[], uint64_t cookie)
+{
+	struct channel *ch = container_of(pub, struct channel, pub);
+	int count = events_sz / (int)sizeof(events_num[0]), err = 0;
+
+	if (!count || events_sz % sizeof(events_num[0]))
+		return -explain(EINVAL,
+				"mlx5dv_devx_subscribe_devx_event: %u bytes of event "
+				"numbers; right is a multiple of 2",
+				events_sz);
+	for (int i = 0; i < count && !err; i++)
+		err = check_event(obj, events_num[i]);
+	for (int i = 0; i < count && !err; i++)
+		err = subscribe(ch, obj, events_num[i], cookie, -1);
+	return -err;
+}
+
+int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, int fd,
+					struct mlx5dv_devx_obj *obj, uint16_t event_num)
+{
+	struct channel *ch = container_of(pub, struct channel, pub);
+	int err = check_event(obj, event_num), own;
+
+	if (err)
+		return -err;
+	/* The program may close its own at any time. */
+	own = dup(fd);
+	if (own < 0)
+		return -explain(EBADF,
+				"mlx5dv_devx_subscribe_devx_event_fd: descriptor %d is not open",
+				fd);
+	return -subscribe(ch, obj, event_num, 0, own);
+}
+
+ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *pub,
+			      struct mlx5dv_devx_async_event_hdr *event, size_t len)
+{
+	struct channel *ch = container_of(pub, struct channel, pub);
+	size_t need = ch->omit ? sizeof(uint64_t) : sizeof(struct message);
+	bool lost;
+
+	pthread_mutex_lock(&ch->devx->event_lock);
+	lost = ch->overflow;
+	ch->overflow = false;
+	pthread_mutex_unlock(&ch->devx->event_lock);
+	if (lost) {
+		errno = -explain(EOVERFLOW, "mlx5dv_devx_get_event: events were lost; read faster");
+		return -1;
+	}
+	if (len < need) {
+		errno = -explain(EINVAL, "mlx5dv_devx_get_event: room for %zu bytes; right is %zu",
+				 len, need);
+		return -1;
+	}
+	return read(pub->fd, event, len);
+}

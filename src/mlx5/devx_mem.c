@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * User memory for rings and doorbell records, and the objects that are about memory: protection
+ * and XRC domains, memory keys.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mlx5/devx.h"
+#include "mlx5/dv.h"
+
+#define UMEM_PAGE_MIN 12 /* log2 of the device's smallest and largest page */
+#define UMEM_PAGE_MAX 43
+#define UMEM_LIMIT    (1u << 24)
+
+/* ---- user memory ---- */
+
+/* Some page size that is allowed is one in which the memory starts, or lies altogether. */
+static bool pages_fit(uintptr_t addr, size_t size, uint64_t bitmap)
+{
+	for (int shift = UMEM_PAGE_MIN; shift <= UMEM_PAGE_MAX; shift++) {
+		uint64_t page = 1ull << shift;
+
+		if (!(bitmap & page))
+			continue;
+		if (!(addr & (page - 1)) || page == (1ull << UMEM_PAGE_MIN) ||
+		    addr / page == (addr + size - 1) / page)
+			return true;
+	}
+	return false;
+}
+
+static int map_dmabuf(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *in)
+{
+	uint64_t start = (uintptr_t)in->addr, page = sysconf(_SC_PAGESIZE), head = start % page;
+	int prot = PROT_READ | (in->access & IBV_ACCESS_LOCAL_WRITE ? PROT_WRITE : 0);
+
+	if (in->dmabuf_fd < 0)
+		return explain(EBADF, "umem: dmabuf_fd is %d", in->dmabuf_fd);
+	umem->map_len = in->size + head;
+	umem->map = mmap(NULL, umem->map_len, prot, MAP_SHARED, in->dmabuf_fd,
+			 (off_t)(start - head));
+	if (umem->map == MAP_FAILED) {
+		umem->map = NULL;
+		return explain(errno, "umem: descriptor %d cannot be mapped", in->dmabuf_fd);
+	}
+	umem->addr = (uint8_t *)umem->map + head;
+	return 0;
+}
+
+static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
+{
+	const uint64_t known = MLX5DV_UMEM_MASK_DMABUF;
+	const uint32_t access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_READ | IBV_ACCESS_OPTIONAL_RANGE;
+	bool dmabuf = in->comp_mask & MLX5DV_UMEM_MASK_DMABUF;
+
+	if (in->comp_mask & ~known)
+		return explain(EOPNOTSUPP, "umem: comp_mask 0x%llx; 0x%llx is known",
+			       (unsigned long long)in->comp_mask, (unsigned long long)known);
+	if (in->access & ~access)
+		return explain(EINVAL, "umem: access 0x%x; right are bits of 0x%x", in->access,
+			       access);
+	if (!in->size || in->size > UINTPTR_MAX - (uintptr_t)in->addr)
+		return explain(EINVAL, "umem: %p + 0x%zx is no range", in->addr, in->size);
+	if (!any_page && !pages_fit((uintptr_t)in->addr, in->size, in->pgsz_bitmap))
+		return explain(EINVAL, "umem: no page size of 0x%llx fits %p + 0x%zx",
+			       (unsigned long long)in->pgsz_bitmap, in->addr, in->size);
+	return dmabuf ? 0 : hca_mr_check(in->addr, in->size, HCA_ACCESS_LOCAL_WRITE & in->access);
+}
+
+/* Numbers of umems share a table with those of objects, in which a stand-in holds the place. */
+static int number_umem(struct devx_umem *umem)
+{
+	struct mlx5dv_devx_obj *stand_in = calloc(1, sizeof(*stand_in));
+	int err;
+
+	if (!stand_in)
+		return -ENOMEM;
+	stand_in->devx = umem->devx;
+	stand_in->kind = DEVX_UMEM;
+	stand_in->umem[0] = umem;
+	err = devx_number(stand_in, 1, UMEM_LIMIT, 1);
+	if (err)
+		free(stand_in);
+	else
+		umem->pub.umem_id = stand_in->number;
+	return err;
+}
+
+static struct mlx5dv_devx_umem *reg(struct ibv_context *context,
+				    const struct mlx5dv_devx_umem_in *in, bool any_page,
+				    const char *call)
+{
+	struct mlx5_context *ctx = devx_context(context, call);
+	struct devx_umem *umem;
+	int err;
+
+	if (!ctx)
+		return NULL;
+	err = check_umem(in, any_page);
+	umem = err ? NULL : calloc(1, sizeof(*umem));
+	if (!umem) {
+		errno = err ? -err : ENOMEM;
+		return NULL;
+	}
+	umem->devx = ctx->devx;
+	umem->addr = in->addr;
+	umem->size = in->size;
+	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF)
+		err = map_dmabuf(umem, in);
+	if (!err) {
+		pthread_mutex_lock(&ctx->devx->lock);
+		err = number_umem(umem);
+		pthread_mutex_unlock(&ctx->devx->lock);
+		if (err && umem->map)
+			munmap(umem->map, umem->map_len);
+	}
+	if (err) {
+		free(umem);
+		errno = -err;
+		return NULL;
+	}
+	return &umem->pub;
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
+					      uint32_t access)
+{
+	struct mlx5dv_devx_umem_in in = { .addr = addr, .size = size, .access = access };
+
+	return reg(context, &in, true, __func__);
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
+						 struct mlx5dv_devx_umem_in *in)
+{
+	return reg(context, in, false, __func__);
+}
+
+int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *pub)
+{
+	struct devx_umem *umem = container_of(pub, struct devx_umem, pub);
+	struct devx *devx = umem->devx;
+	struct mlx5dv_devx_obj *stand_in;
+	unsigned int users;
+
+	pthread_mutex_lock(&devx->lock);
+	users = umem->users;
+	if (!users) {
+		stand_in = devx_find(devx, DEVX_UMEM, pub->umem_id);
+		hca_table_set(devx->tables[DEVX_UMEM], pub->umem_id, NULL);
+		free(stand_in);
+	}
+	pthread_mutex_unlock(&devx->lock);
+	if (users)
+		return -explain(EBUSY, "umem 0x%x: %u objects live in it", pub->umem_id, users);
+	if (umem->map)
+		munmap(umem->map, umem->map_len);
+	free(umem);
+	return 0;
+}
+
+int devx_umem_at(struct devx_cmd *c, int slot, const struct devx_ring *r, void **out)
+{
+	struct mlx5dv_devx_obj *stand_in;
+	struct devx_umem *umem;
+
+	/* Layouts without the bit are older than it: a umem that is named is meant. */
+	if (!r->valid && !r->id)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_NO_UMEM,
+				   "the %s lies in no umem; addresses of pages are not a program's "
+				   "to give",
+				   r->what);
+	stand_in = devx_find(c->devx, DEVX_UMEM, r->id);
+	if (!stand_in)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_UMEM,
+				   "umem 0x%x for the %s does not exist", r->id, r->what);
+	umem = stand_in->umem[0];
+	if (r->offset > umem->size || r->bytes > umem->size - r->offset)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_UMEM_RANGE,
+				   "the %s needs 0x%llx bytes from 0x%llx on; umem 0x%x has 0x%zx",
+				   r->what, (unsigned long long)r->bytes,
+				   (unsigned long long)r->offset, r->id, umem->size);
+	if (((uintptr_t)umem->addr + r->offset) & (r->align - 1))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_ALIGNMENT,
+				   "the %s is at %p, which is no multiple of %u", r->what,
+				   umem->addr + r->offset, r->align);
+	c->obj->umem[slot] = umem;
+	umem->users++;
+	*out = umem->addr + r->offset;
+	return 0;
+}
+
+/* ---- domains ---- */
+
+int devx_alloc_pd(struct devx_cmd *c)
+{
+	int err = hca_pd_create(&c->devx->ctx->vb->hca, &c->obj->pd);
+
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_PD);
+	c->obj->number = c->obj->pd->pdn;
+	ifc_set(c->out, alloc_pd_out, pd, c->obj->number);
+	return 0;
+}
+
+int devx_alloc_xrcd(struct devx_cmd *c)
+{
+	int err = hca_xrcd_open(&c->devx->ctx->vb->hca, -1, 0, &c->obj->xrcd);
+
+	if (!err)
+		err = devx_number(c->obj, 1, 1u << 24, 1);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
+	ifc_set(c->out, alloc_xrcd_out, xrcd, c->obj->number);
+	return 0;
+}
+
+/* ---- memory keys ---- */
+
+static uint32_t mkc_access(const void *mkc)
+{
+	uint32_t access = 0;
+
+	if (ifc_get(mkc, mkc, lw))
+		access |= HCA_ACCESS_LOCAL_WRITE;
+	if (ifc_get(mkc, mkc, rw))
+		access |= HCA_ACCESS_REMOTE_WRITE;
+	if (ifc_get(mkc, mkc, rr))
+		access |= HCA_ACCESS_REMOTE_READ;
+	if (ifc_get(mkc, mkc, a))
+		access |= HCA_ACCESS_REMOTE_ATOMIC;
+	/* The device lets a peer write where its owner may not; the adapter has no such regions. */
+	if (access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC))
+		access |= HCA_ACCESS_LOCAL_WRITE;
+	return access;
+}
+
+static int create_on_umem(struct devx_cmd *c, struct hca_pd *pd, const void *mkc)
+{
+	uint64_t start = ifc_get(mkc, mkc, start_addr), len = ifc_get(mkc, mkc, len);
+	struct devx_ring at = {
+		.id = ifc_get(c->in, create_mkey_in, mkey_umem_id),
+		.offset = ifc_get(c->in, create_mkey_in, mkey_umem_offset),
+		.valid = ifc_get(c->in, create_mkey_in, mkey_umem_valid),
+		.bytes = len,
+		.align = 1,
+		.what = "memory of the key",
+	};
+	void *addr;
+	int err = devx_umem_at(c, 0, &at, &addr);
+
+	if (err)
+		return err;
+	err = hca_mr_create(pd, addr, len, start, mkc_access(mkc), &c->obj->mr);
+	return devx_refuse_errno(c, err, DEVX_WHY_FIELD);
+}
+
+int devx_create_mkey(struct devx_cmd *c)
+{
+	const void *mkc = ifc_cptr(c->in, create_mkey_in, memory_key_mkey_entry);
+	unsigned int mode = ifc_get(mkc, mkc, access_mode_4_2) << 2 |
+			    ifc_get(mkc, mkc, access_mode_1_0);
+	uint32_t pdn = ifc_get(mkc, mkc, pd);
+	struct hca_pd *pd;
+	int err;
+
+	if (mode != IFC_MKC_MTT)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
+				   "access mode %u; %u (pages of a umem) is offered", mode,
+				   IFC_MKC_MTT);
+	pd = hca_pd_hold(c->adapter, pdn);
+	if (!pd)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
+				   "protection domain 0x%x does not exist", pdn);
+	err = create_on_umem(c, pd, mkc);
+	hca_pd_put(pd);
+	if (err)
+		return err;
+	hca_mr_set_variant(c->obj->mr, ifc_get(mkc, mkc, mkey_7_0));
+	err = devx_keep(c, mkc, ifc_len(mkc));
+	if (err)
+		return err;
+	c->obj->number = c->obj->mr->index;
+	ifc_set(c->out, create_mkey_out, mkey_index, c->obj->number);
+	return 0;
+}
+
+int devx_query_mkey(struct devx_cmd *c)
+{
+	memcpy(ifc_ptr(c->out, query_mkey_out, memory_key_mkey_entry), c->obj->image,
+	       c->obj->image_len);
+	return 0;
+}
+
+int devx_create_psv(struct devx_cmd *c)
+{
+	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
+			   "signatures over data are not offered; the capabilities say so");
+}

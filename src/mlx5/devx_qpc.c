@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pair contexts: from a state-change command to the adapter's attributes, and from a queue
+ * pair to the context that a query shows. For DEVX queue pairs and for those of verbs alike.
+ *
+ * A command stands for one edge of the state diagram. What the edge must have comes from the
+ * context always; what it may have, when opt_param_mask says so.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/mr.h"
+#include "mlx5/devx.h"
+
+#define ANY_STATE 0xff
+
+static const struct devx_step steps[] = {
+	{ IFC_OP_RST2INIT_QP, HCA_QPS_RESET, HCA_QPS_INIT },
+	{ IFC_OP_INIT2INIT_QP, HCA_QPS_INIT, HCA_QPS_INIT },
+	{ IFC_OP_INIT2RTR_QP, HCA_QPS_INIT, HCA_QPS_RTR },
+	{ IFC_OP_RTR2RTS_QP, HCA_QPS_RTR, HCA_QPS_RTS },
+	{ IFC_OP_RTS2RTS_QP, HCA_QPS_RTS, HCA_QPS_RTS },
+	{ IFC_OP_SQERR2RTS_QP, HCA_QPS_SQE, HCA_QPS_RTS },
+	{ IFC_OP_RTS2SQD_QP, HCA_QPS_RTS, HCA_QPS_SQD },
+	{ IFC_OP_SQD2RTS_QP, HCA_QPS_SQD, HCA_QPS_RTS },
+	{ IFC_OP_2ERR_QP, ANY_STATE, HCA_QPS_ERR },
+	{ IFC_OP_2RST_QP, ANY_STATE, HCA_QPS_RESET },
+};
+
+static const uint8_t state_codes[] = {
+	[HCA_QPS_RESET] = IFC_QP_RST, [HCA_QPS_INIT] = IFC_QP_INIT, [HCA_QPS_RTR] = IFC_QP_RTR,
+	[HCA_QPS_RTS] = IFC_QP_RTS,   [HCA_QPS_SQD] = IFC_QP_SQD,   [HCA_QPS_SQE] = IFC_QP_SQER,
+	[HCA_QPS_ERR] = IFC_QP_ERR,
+};
+
+static bool reliable(enum hca_qp_type type)
+{
+	return type == HCA_QP_RC || type == HCA_QP_XRC_SEND || type == HCA_QP_XRC_RECV;
+}
+
+static uint32_t must_have(enum hca_qp_type type, uint16_t op)
+{
+	switch (op) {
+	case IFC_OP_RST2INIT_QP:
+		return HCA_QPM_PKEY_INDEX | HCA_QPM_PORT |
+		       (type == HCA_QP_UD ? HCA_QPM_QKEY : HCA_QPM_ACCESS);
+	case IFC_OP_INIT2RTR_QP:
+		if (type == HCA_QP_UD)
+			return 0;
+		return HCA_QPM_AV | HCA_QPM_PATH_MTU | HCA_QPM_DEST_QPN | HCA_QPM_RQ_PSN |
+		       (type == HCA_QP_RC || type == HCA_QP_XRC_RECV
+				? HCA_QPM_MAX_DEST_RD_ATOMIC | HCA_QPM_MIN_RNR_TIMER
+				: 0);
+	case IFC_OP_RTR2RTS_QP:
+		if (!reliable(type))
+			return HCA_QPM_SQ_PSN;
+		return HCA_QPM_SQ_PSN | HCA_QPM_TIMEOUT |
+		       (type == HCA_QP_XRC_RECV
+				? 0
+				: HCA_QPM_RETRY_CNT | HCA_QPM_RNR_RETRY | HCA_QPM_MAX_RD_ATOMIC);
+	default:
+		return 0;
+	}
+}
+
+static uint32_t may_have(enum hca_qp_type type, uint32_t opt)
+{
+	static const struct {
+		uint32_t bit, mask;
+	} map[] = {
+		{ IFC_QP_OPT_RRE | IFC_QP_OPT_RAE | IFC_QP_OPT_RWE, HCA_QPM_ACCESS },
+		{ IFC_QP_OPT_PKEY_INDEX, HCA_QPM_PKEY_INDEX },
+		{ IFC_QP_OPT_Q_KEY, HCA_QPM_QKEY },
+		{ IFC_QP_OPT_RNR_TIMEOUT, HCA_QPM_MIN_RNR_TIMER },
+		{ IFC_QP_OPT_PM_STATE, HCA_QPM_PATH_MIG_STATE },
+		{ IFC_QP_OPT_ALT_PATH, HCA_QPM_ALT_PATH },
+	};
+	uint32_t mask = 0;
+
+	for (size_t i = 0; i < array_size(map); i++)
+		if (opt & map[i].bit)
+			mask |= map[i].mask;
+	/* Datagrams have none of these, connections no Q_Key; the device does not mind. */
+	if (type == HCA_QP_UD)
+		mask &= HCA_QPM_PKEY_INDEX | HCA_QPM_QKEY;
+	else
+		mask &= ~(uint32_t)HCA_QPM_QKEY;
+	return type == HCA_QP_UC || type == HCA_QP_XRC_SEND
+		       ? mask & ~(uint32_t)HCA_QPM_MIN_RNR_TIMER
+		       : mask;
+}
+
+static void read_path(const struct devx_cmd *c, const void *ads, struct hca_av *av)
+{
+	bool ethernet = c->devx->ctx->ethernet;
+
+	*av = (struct hca_av){
+		.has_grh = ethernet || ifc_get(ads, ads, grh),
+		.sgid_index = ifc_get(ads, ads, src_addr_index),
+		.hop_limit = ifc_get(ads, ads, hop_limit),
+		.traffic_class = ethernet ? ifc_get(ads, ads, dscp) << 2 | ifc_get(ads, ads, ecn)
+					  : ifc_get(ads, ads, tclass),
+		.flow_label = ifc_get(ads, ads, flow_label),
+		.dlid = ifc_get(ads, ads, rlid),
+		.src_path_bits = ifc_get(ads, ads, mlid),
+		.sl = ethernet ? ifc_get(ads, ads, eth_prio) : ifc_get(ads, ads, sl),
+		.static_rate = ifc_get(ads, ads, stat_rate),
+		.port = ifc_get(ads, ads, vhca_port_num) ?: 1,
+	};
+	memcpy(av->dgid.raw, ifc_cptr(ads, ads, rgid_rip), sizeof(av->dgid.raw));
+	memcpy(av->dmac, ifc_cptr(ads, ads, rmac), sizeof(av->dmac));
+}
+
+static void read_access(const void *qpc, struct hca_qp_attr *out)
+{
+	if (ifc_get(qpc, qpc, rre))
+		out->access |= HCA_ACCESS_REMOTE_READ;
+	if (ifc_get(qpc, qpc, rwe))
+		out->access |= HCA_ACCESS_REMOTE_WRITE;
+	if (ifc_get(qpc, qpc, rae))
+		out->access |= HCA_ACCESS_REMOTE_ATOMIC;
+}
+
+static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_attr *out)
+{
+	const void *primary = ifc_cptr(qpc, qpc, primary_address_path);
+	const void *secondary = ifc_cptr(qpc, qpc, secondary_address_path);
+	unsigned int pm = ifc_get(qpc, qpc, pm_state);
+
+	out->path_mtu = ifc_get(qpc, qpc, mtu);
+	out->path_mig_state = pm == IFC_PM_MIGRATED ? 0 : pm == IFC_PM_REARM ? 1 : 2;
+	out->qkey = ifc_get(qpc, qpc, q_key);
+	out->rq_psn = ifc_get(qpc, qpc, next_rcv_psn);
+	out->sq_psn = ifc_get(qpc, qpc, next_send_psn);
+	out->dest_qpn = ifc_get(qpc, qpc, remote_qpn);
+	out->max_rd_atomic = 1u << ifc_get(qpc, qpc, log_sra_max);
+	out->max_dest_rd_atomic = 1u << ifc_get(qpc, qpc, log_rra_max);
+	out->min_rnr_timer = ifc_get(qpc, qpc, min_rnr_nak);
+	out->retry_cnt = ifc_get(qpc, qpc, retry_count);
+	out->rnr_retry = ifc_get(qpc, qpc, rnr_retry);
+	out->pkey_index = ifc_get(primary, ads, pkey_index);
+	out->port = ifc_get(primary, ads, vhca_port_num) ?: 1;
+	out->timeout = ifc_get(primary, ads, ack_timeout);
+	read_path(c, primary, &out->av);
+	read_path(c, secondary, &out->alt_av);
+	out->alt_port = out->alt_av.port;
+	out->alt_timeout = ifc_get(secondary, ads, ack_timeout);
+	out->alt_pkey_index = ifc_get(secondary, ads, pkey_index);
+	read_access(qpc, out);
+}
+
+int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
+{
+	const void *qpc = ifc_cptr(c->in, modify_qp_in, qpc);
+	uint32_t mask = HCA_QPM_STATE, opt;
+	const struct devx_step *step = steps;
+	struct hca_qp_attr attr = { 0 };
+	enum hca_qp_state now;
+
+	while (step->op != c->row->op)
+		step++;
+	now = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
+	if (step->from != ANY_STATE && step->from != now)
+		return devx_refuse(c, IFC_STATUS_BAD_QP_STATE, DEVX_WHY_STATE,
+				   "queue pair 0x%x is in state %u, and this starts from %u",
+				   qp->qpn, state_codes[now], state_codes[step->from]);
+	attr.state = step->to;
+	/* RESET knows no error. */
+	if (step->to == HCA_QPS_ERR && now == HCA_QPS_RESET)
+		return devx_refuse(c, IFC_STATUS_BAD_QP_STATE, DEVX_WHY_STATE,
+				   "queue pair 0x%x is in the reset state", qp->qpn);
+	if (step->from != ANY_STATE) {
+		opt = ifc_get(c->in, modify_qp_in, opt_param_mask);
+		read_qpc(c, qpc, &attr);
+		mask |= must_have(qp->type, c->row->op) | may_have(qp->type, opt);
+		if (step->to == HCA_QPS_SQD)
+			mask = HCA_QPM_STATE;
+	}
+	return devx_refuse_errno(c, hca_qp_modify(qp, &attr, mask), DEVX_WHY_FIELD);
+}
+
+/* ---- the way back ---- */
+
+static uint8_t service(enum hca_qp_type type)
+{
+	switch (type) {
+	case HCA_QP_UC:
+		return IFC_QP_ST_UC;
+	case HCA_QP_UD:
+		return IFC_QP_ST_UD;
+	case HCA_QP_XRC_SEND:
+	case HCA_QP_XRC_RECV:
+		return IFC_QP_ST_XRC;
+	case HCA_QP_RAW:
+		return IFC_QP_ST_RAW_DATAGRAM;
+	default:
+		return IFC_QP_ST_RC;
+	}
+}
+
+static uint8_t log2_of(uint32_t n)
+{
+	return n ? __builtin_ctz(n) : 0;
+}
+
+static uint8_t log2_up(uint32_t n)
+{
+	return n > 1 ? 32 - __builtin_clz(n - 1) : 0;
+}
+
+static void fill_path(bool ethernet, const struct hca_av *av, void *ads)
+{
+	ifc_set(ads, ads, grh, av->has_grh);
+	ifc_set(ads, ads, src_addr_index, av->sgid_index);
+	ifc_set(ads, ads, hop_limit, av->hop_limit);
+	ifc_set(ads, ads, tclass, av->traffic_class);
+	ifc_set(ads, ads, flow_label, av->flow_label);
+	ifc_set(ads, ads, rlid, av->dlid);
+	ifc_set(ads, ads, mlid, av->src_path_bits);
+	ifc_set(ads, ads, stat_rate, av->static_rate);
+	ifc_set(ads, ads, vhca_port_num, av->port);
+	if (ethernet) {
+		ifc_set(ads, ads, dscp, av->traffic_class >> 2);
+		ifc_set(ads, ads, ecn, av->traffic_class);
+		ifc_set(ads, ads, eth_prio, av->sl);
+		memcpy(ifc_ptr(ads, ads, rmac), av->dmac, sizeof(av->dmac));
+	} else {
+		ifc_set(ads, ads, sl, av->sl);
+	}
+	memcpy(ifc_ptr(ads, ads, rgid_rip), av->dgid.raw, sizeof(av->dgid.raw));
+}
+
+static void fill_rings(struct hca_qp *qp, void *qpc)
+{
+	ifc_set(qpc, qpc, st, service(qp->type));
+	ifc_set(qpc, qpc, pd, qp->pd ? qp->pd->pdn : 0);
+	ifc_set(qpc, qpc, no_sq, !qp->sq.size);
+	ifc_set(qpc, qpc, log_sq_size, log2_of(qp->sq.size));
+	ifc_set(qpc, qpc, log_rq_size, log2_of(qp->rq.size));
+	ifc_set(qpc, qpc, log_rq_stride, qp->rq.size ? qp->rq.slot_shift - 4 : 0);
+	ifc_set(qpc, qpc, rq_type,
+		qp->srq ? IFC_RQ_SRQ : (qp->rq.size ? IFC_RQ_REGULAR : IFC_RQ_NONE));
+	ifc_set(qpc, qpc, srqn_rmpn_xrqn, qp->srq ? qp->srq->srqn : 0);
+	ifc_set(qpc, qpc, cqn_snd, qp->send_cq ? qp->send_cq->cqn : 0);
+	ifc_set(qpc, qpc, cqn_rcv, qp->recv_cq ? qp->recv_cq->cqn : 0);
+	ifc_set(qpc, qpc, user_index, qp->user_index);
+}
+
+void devx_qpc_fill(const struct hca_adapter *a, struct hca_qp *qp, void *qpc)
+{
+	bool ethernet = a->ports[0].link == HCA_LINK_ETHERNET;
+	void *primary = ifc_ptr(qpc, qpc, primary_address_path);
+	struct hca_qp_attr at;
+
+	hca_qp_query(qp, &at);
+	fill_rings(qp, qpc);
+	ifc_set(qpc, qpc, state, state_codes[at.state]);
+	ifc_set(qpc, qpc, pm_state,
+		at.path_mig_state == 1   ? IFC_PM_REARM
+		: at.path_mig_state == 2 ? IFC_PM_ARMED
+					 : IFC_PM_MIGRATED);
+	ifc_set(qpc, qpc, mtu, at.path_mtu);
+	ifc_set(qpc, qpc, log_msg_max, 30);
+	ifc_set(qpc, qpc, q_key, at.qkey);
+	ifc_set(qpc, qpc, remote_qpn, at.dest_qpn);
+	ifc_set(qpc, qpc, next_rcv_psn, at.rq_psn);
+	ifc_set(qpc, qpc, next_send_psn, at.sq_psn);
+	ifc_set(qpc, qpc, log_sra_max, log2_up(at.max_rd_atomic));
+	ifc_set(qpc, qpc, log_rra_max, log2_up(at.max_dest_rd_atomic));
+	ifc_set(qpc, qpc, min_rnr_nak, at.min_rnr_timer);
+	ifc_set(qpc, qpc, retry_count, at.retry_cnt);
+	ifc_set(qpc, qpc, rnr_retry, at.rnr_retry);
+	ifc_set(qpc, qpc, rre, !!(at.access & HCA_ACCESS_REMOTE_READ));
+	ifc_set(qpc, qpc, rwe, !!(at.access & HCA_ACCESS_REMOTE_WRITE));
+	ifc_set(qpc, qpc, rae, !!(at.access & HCA_ACCESS_REMOTE_ATOMIC));
+	if (qp->sq.size)
+		ifc_set(qpc, qpc, sw_sq_wqebb_counter, qp->format->sq_producer(&qp->sq));
+	if (qp->rq.size)
+		ifc_set(qpc, qpc, sw_rq_counter, qp->format->rq_producer(&qp->rq));
+	at.av.port = at.av.port ?: at.port;
+	fill_path(ethernet, &at.av, primary);
+	ifc_set(primary, ads, pkey_index, at.pkey_index);
+	ifc_set(primary, ads, ack_timeout, at.timeout);
+}

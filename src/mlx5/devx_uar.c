@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbell pages that a program has for itself. Objects name them by number when they are made, and
+ * nothing holds a page after that: who frees one has nowhere left to ring, and nobody looks there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mlx5/devx.h"
+#include "mlx5/dv.h"
+#include "mlx5/format.h"
+
+static int make(struct devx *devx, struct devx_uar **out)
+{
+	struct devx_uar *uar = calloc(1, sizeof(*uar));
+	int err;
+
+	if (!uar)
+		return -ENOMEM;
+	err = hca_uar_create(&mlx5_format, &uar->hca);
+	if (err) {
+		free(uar);
+		return err;
+	}
+	uar->devx = devx;
+	uar->pub = (struct mlx5dv_devx_uar){
+		.base_addr = uar->hca->page,
+		.reg_addr = uar->hca->page + MLX5_UAR_BF_OFFSET,
+		.page_id = uar->hca->id,
+		.mmap_off = (off_t)uar->hca->id * HCA_UAR_SIZE,
+	};
+	*out = uar;
+	return 0;
+}
+
+struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *context, uint32_t flags)
+{
+	const uint32_t known = MLX5DV_UAR_ALLOC_TYPE_BF | MLX5DV_UAR_ALLOC_TYPE_NC |
+			       MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED;
+	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct devx_uar *uar;
+	int err;
+
+	if (!ctx)
+		return NULL;
+	if (flags & ~known)
+		return explain_null(EOPNOTSUPP, "mlx5dv_devx_alloc_uar: flags 0x%x; 0x%x is known",
+				    flags, known);
+	err = make(ctx->devx, &uar);
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	pthread_mutex_lock(&ctx->devx->lock);
+	uar->next = ctx->devx->uars;
+	ctx->devx->uars = uar;
+	pthread_mutex_unlock(&ctx->devx->lock);
+	return &uar->pub;
+}
+
+/* Lock held. */
+static void drop(struct devx_uar *uar)
+{
+	for (struct devx_uar **at = &uar->devx->uars; *at; at = &(*at)->next)
+		if (*at == uar) {
+			*at = uar->next;
+			break;
+		}
+	hca_uar_destroy(uar->hca);
+	free(uar);
+}
+
+void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
+{
+	struct devx_uar *uar;
+	struct devx *devx;
+
+	if (!pub)
+		return;
+	uar = container_of(pub, struct devx_uar, pub);
+	devx = uar->devx;
+	pthread_mutex_lock(&devx->lock);
+	drop(uar);
+	pthread_mutex_unlock(&devx->lock);
+}
+
+int devx_uar_use(struct devx_cmd *c, uint32_t id)
+{
+	struct mlx5_context *ctx = c->devx->ctx;
+
+	if (id == ctx->bells->id) {
+		hca_uar_watch(ctx->bells);
+		return 0;
+	}
+	for (struct devx_uar *uar = c->devx->uars; uar; uar = uar->next)
+		if (uar->hca->id == id) {
+			hca_uar_watch(uar->hca);
+			return 0;
+		}
+	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_UAR,
+			   "doorbell page 0x%x does not exist; mlx5dv_devx_alloc_uar() gives one",
+			   id);
+}
+
+void devx_uars_fini(struct devx *devx)
+{
+	while (devx->uars)
+		drop(devx->uars);
+}
