@@ -66,8 +66,7 @@ static int check_name(const struct devx_cmd *c, const struct mlx5dv_devx_obj *ob
 	uint32_t id = named(c->row, c->in), span = obj->count ? obj->count : 1;
 
 	if (obj->kind != c->row->kind)
-		return explain(EINVAL, "%s is for another kind of object",
-			       ifc_op_name(c->row->op));
+		return explain(EINVAL, "%s is for another kind of object", ifc_op_name(c->row->op));
 	if (id - obj->number >= span)
 		return explain(EINVAL, "%s names object 0x%x, but is sent for 0x%x",
 			       ifc_op_name(c->row->op), id, obj->number);
@@ -92,12 +91,9 @@ static int check_lengths(const struct devx_row *row, size_t inlen, size_t outlen
 }
 
 static const char *const calls[] = {
-	[DEVX_GENERAL_CMD] = "mlx5dv_devx_general_cmd",
-	[DEVX_CREATE] = "mlx5dv_devx_obj_create",
-	[DEVX_QUERY] = "mlx5dv_devx_obj_query",
-	[DEVX_MODIFY] = "mlx5dv_devx_obj_modify",
-	[DEVX_DESTROY] = "mlx5dv_devx_obj_destroy",
-	[DEVX_CREATE_EQ] = "mlx5dv_devx_create_eq",
+	[DEVX_GENERAL_CMD] = "mlx5dv_devx_general_cmd", [DEVX_CREATE] = "mlx5dv_devx_obj_create",
+	[DEVX_QUERY] = "mlx5dv_devx_obj_query",         [DEVX_MODIFY] = "mlx5dv_devx_obj_modify",
+	[DEVX_DESTROY] = "mlx5dv_devx_obj_destroy",     [DEVX_CREATE_EQ] = "mlx5dv_devx_create_eq",
 };
 
 /* An unknown command is the device's to refuse. A known one has its own call. */

@@ -354,6 +354,8 @@ int devx_query_xrc_srq(struct devx_cmd *c);
 int devx_create_srq(struct devx_cmd *c);
 int devx_arm_rq(struct devx_cmd *c);
 int devx_create_dct(struct devx_cmd *c);
+int devx_query_dct(struct devx_cmd *c);
+int devx_drain_dct(struct devx_cmd *c);
 
 int devx_create_rq(struct devx_cmd *c);
 int devx_modify_rq(struct devx_cmd *c);

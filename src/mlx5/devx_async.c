@@ -71,8 +71,9 @@ int mlx5dv_devx_obj_query_async(struct mlx5dv_devx_obj *obj, const void *in, siz
 	int err;
 
 	if (outlen > ANSWER_MAX)
-		return -explain(EINVAL, "mlx5dv_devx_obj_query_async: an answer of %zu bytes; %u "
-					"at most",
+		return -explain(EINVAL,
+				"mlx5dv_devx_obj_query_async: an answer of %zu bytes; %u "
+				"at most",
 				outlen, ANSWER_MAX);
 	message = calloc(1, sizeof(wr_id) + outlen);
 	if (!message)

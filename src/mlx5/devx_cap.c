@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "mlx5/devx.h"
+#include "mlx5/dv.h"
 
 struct page {
 	const struct hca_adapter *adapter;
@@ -99,6 +100,10 @@ static void fill_features(const struct page *p)
 	SET(basic_cyclic_rcv_wqe, 1);
 	SET(imaicl, 1);
 	SET(xrc, 1);
+	SET(dct, 1);
+	SET(dc_v2, 1);
+	SET(log_max_dci_stream_channels, MLX5_LOG_STREAMS);
+	SET(log_max_dci_errored_streams, MLX5_LOG_STREAMS);
 	SET(ud, 1);
 	SET(uc, 1);
 	SET(rc, 1);
@@ -249,13 +254,13 @@ static int fill_nic_flow(const struct page *p)
 
 static int fill_device_event(const struct page *p)
 {
-	const uint64_t of_objects =
-		1ull << IFC_EVENT_COMP | 1ull << IFC_EVENT_PATH_MIG | 1ull << IFC_EVENT_COMM_EST |
-		1ull << IFC_EVENT_SQ_DRAINED | 1ull << IFC_EVENT_CQ_ERROR |
-		1ull << IFC_EVENT_WQ_CATAS | 1ull << IFC_EVENT_PATH_MIG_FAILED |
-		1ull << IFC_EVENT_WQ_INVALID_REQUEST | 1ull << IFC_EVENT_WQ_ACCESS |
-		1ull << IFC_EVENT_SRQ_CATAS | 1ull << IFC_EVENT_SRQ_LAST_WQE |
-		1ull << IFC_EVENT_SRQ_LIMIT;
+	const uint64_t of_objects = 1ull << IFC_EVENT_COMP | 1ull << IFC_EVENT_PATH_MIG |
+				    1ull << IFC_EVENT_COMM_EST | 1ull << IFC_EVENT_SQ_DRAINED |
+				    1ull << IFC_EVENT_CQ_ERROR | 1ull << IFC_EVENT_WQ_CATAS |
+				    1ull << IFC_EVENT_PATH_MIG_FAILED |
+				    1ull << IFC_EVENT_WQ_INVALID_REQUEST |
+				    1ull << IFC_EVENT_WQ_ACCESS | 1ull << IFC_EVENT_SRQ_CATAS |
+				    1ull << IFC_EVENT_SRQ_LAST_WQE | 1ull << IFC_EVENT_SRQ_LIMIT;
 	const uint64_t of_none = 1ull << IFC_EVENT_PORT_STATE | 1ull << IFC_EVENT_INTERNAL_ERROR;
 
 	ifc_set(p->cap, device_event_cap, user_affiliated_events, of_objects);

@@ -17,14 +17,14 @@
 #include "mlx5/dv.h"
 #include "mlx5/format.h"
 
-#define EQE_SIZE      64u
-#define OWN_EQN       2u /* of vector 0; number 1 is for what concerns no completion */
-#define USER_EQN      0x80u
-#define USER_EQN_END  0xffu
-#define LOG_EQ_MAX    22u
-#define STATUS_FULL   0xau
-#define EQ_ARMED      0x9u
-#define EQ_FIRED      0xau
+#define EQE_SIZE     64u
+#define OWN_EQN      2u /* of vector 0; number 1 is for what concerns no completion */
+#define USER_EQN     0x80u
+#define USER_EQN_END 0xffu
+#define LOG_EQ_MAX   22u
+#define STATUS_FULL  0xau
+#define EQ_ARMED     0x9u
+#define EQ_FIRED     0xau
 
 static uint32_t vector_count(const struct devx *devx)
 {
@@ -124,7 +124,8 @@ void devx_vectors_fini(struct devx *devx)
 /* What a program finds in a fresh ring: nothing of its first lap. */
 static void *alloc_ring(size_t size)
 {
-	uint8_t *ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *ring =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (ring == MAP_FAILED)
 		return NULL;
@@ -239,8 +240,7 @@ struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *context, const 
 
 	if (!ctx)
 		return NULL;
-	if (!in || inlen < ifc_len(create_eq_in) ||
-	    ifc_get(in, cmd_in, opcode) != IFC_OP_CREATE_EQ)
+	if (!in || inlen < ifc_len(create_eq_in) || ifc_get(in, cmd_in, opcode) != IFC_OP_CREATE_EQ)
 		return explain_null(EINVAL, "mlx5dv_devx_create_eq: the input is no CREATE_EQ");
 	obj = devx_create(ctx->devx, DEVX_CREATE_EQ, in, inlen, out, outlen);
 	return obj ? &obj->user_eq->pub : NULL;

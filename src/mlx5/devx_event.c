@@ -261,7 +261,8 @@ static bool is_unaffiliated(uint16_t event)
 
 static int check_event(const struct mlx5dv_devx_obj *obj, uint16_t event)
 {
-	if (event > 0xff || (event && !is_unaffiliated(event) && event > IFC_EVENT_DCT_KEY_VIOLATION))
+	if (event > 0xff ||
+	    (event && !is_unaffiliated(event) && event > IFC_EVENT_DCT_KEY_VIOLATION))
 		return explain(EINVAL, "event 0x%x is unknown", event);
 	if (!obj != is_unaffiliated(event))
 		return explain(EINVAL, "event 0x%x %s", event,

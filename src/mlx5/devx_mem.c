@@ -41,8 +41,8 @@ static int map_dmabuf(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *
 	if (in->dmabuf_fd < 0)
 		return explain(EBADF, "umem: dmabuf_fd is %d", in->dmabuf_fd);
 	umem->map_len = in->size + head;
-	umem->map = mmap(NULL, umem->map_len, prot, MAP_SHARED, in->dmabuf_fd,
-			 (off_t)(start - head));
+	umem->map =
+		mmap(NULL, umem->map_len, prot, MAP_SHARED, in->dmabuf_fd, (off_t)(start - head));
 	if (umem->map == MAP_FAILED) {
 		umem->map = NULL;
 		return explain(errno, "umem: descriptor %d cannot be mapped", in->dmabuf_fd);
@@ -263,8 +263,8 @@ static int create_on_umem(struct devx_cmd *c, struct hca_pd *pd, const void *mkc
 int devx_create_mkey(struct devx_cmd *c)
 {
 	const void *mkc = ifc_cptr(c->in, create_mkey_in, memory_key_mkey_entry);
-	unsigned int mode = ifc_get(mkc, mkc, access_mode_4_2) << 2 |
-			    ifc_get(mkc, mkc, access_mode_1_0);
+	unsigned int mode =
+		ifc_get(mkc, mkc, access_mode_4_2) << 2 | ifc_get(mkc, mkc, access_mode_1_0);
 	uint32_t pdn = ifc_get(mkc, mkc, pd);
 	struct hca_pd *pd;
 	int err;

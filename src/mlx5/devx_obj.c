@@ -105,6 +105,7 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 	case DEVX_EQ:
 		return destroy_eq(obj);
 	case DEVX_QP:
+	case DEVX_DCT:
 		return hca_qp_destroy(obj->qp);
 	case DEVX_SRQ:
 	case DEVX_XRC_SRQ:
@@ -171,8 +172,7 @@ int devx_obj_destroy(struct mlx5dv_devx_obj *obj)
 	int err;
 
 	if (obj->users)
-		return explain(EBUSY, "%u other objects need object 0x%x", obj->users,
-			       obj->number);
+		return explain(EBUSY, "%u other objects need object 0x%x", obj->users, obj->number);
 	err = obj->hca ? destroy_hca(obj) : 0;
 	if (!err)
 		devx_obj_drop(obj);

@@ -49,8 +49,7 @@ int devx_query_issi(struct devx_cmd *c)
 
 int devx_query_special(struct devx_cmd *c)
 {
-	ifc_set(c->out, query_special_contexts_out, terminate_scatter_list_mkey,
-		MLX5_INVALID_LKEY);
+	ifc_set(c->out, query_special_contexts_out, terminate_scatter_list_mkey, MLX5_INVALID_LKEY);
 	return 0;
 }
 
@@ -166,8 +165,7 @@ int devx_query_hca_gid(struct devx_cmd *c)
 				   "GID index %u; the table has %u entries", index,
 				   port.gid_table_len);
 	ifc_set(c->out, query_hca_vport_gid_out, gids_num, 1);
-	memcpy(ifc_ptr(c->out, query_hca_vport_gid_out, gid), entry.gid.raw,
-	       sizeof(entry.gid.raw));
+	memcpy(ifc_ptr(c->out, query_hca_vport_gid_out, gid), entry.gid.raw, sizeof(entry.gid.raw));
 	return 0;
 }
 

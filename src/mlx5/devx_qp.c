@@ -31,9 +31,12 @@ static int find_type(struct devx_cmd *c, const void *qpc, enum hca_qp_type *out)
 	case IFC_QP_ST_XRC:
 		*out = ifc_get(qpc, qpc, no_sq) ? HCA_QP_XRC_RECV : HCA_QP_XRC_SEND;
 		return 0;
+	case IFC_QP_ST_DCI:
+		*out = HCA_QP_DCI;
+		return 0;
 	default:
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
-				   "service type 0x%x; RC, UC, UD and XRC are offered", st);
+				   "service type 0x%x; RC, UC, UD, XRC and DCI are offered", st);
 	}
 }
 
@@ -44,7 +47,7 @@ static int shape_rings(struct devx_cmd *c, const void *qpc, struct hca_qp_init *
 	unsigned int log_sq = ifc_get(qpc, qpc, log_sq_size);
 	bool no_sq = ifc_get(qpc, qpc, no_sq) || init->type == HCA_QP_XRC_RECV;
 	bool no_rq = rq_type != IFC_RQ_REGULAR || init->type == HCA_QP_XRC_SEND ||
-		     init->type == HCA_QP_XRC_RECV;
+		     init->type == HCA_QP_XRC_RECV || init->type == HCA_QP_DCI;
 
 	if (rq_type != IFC_RQ_REGULAR && rq_type != IFC_RQ_SRQ && rq_type != IFC_RQ_NONE)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
@@ -152,6 +155,7 @@ static int find_xrcd(struct devx_cmd *c, const void *qpc, struct hca_qp_init *in
 static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, struct holds *h)
 {
 	uint32_t pdn = ifc_get(qpc, qpc, pd), srqn = ifc_get(qpc, qpc, srqn_rmpn_xrqn);
+	bool receives;
 	int err = 0;
 
 	if (init->type == HCA_QP_XRC_RECV)
@@ -161,11 +165,12 @@ static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, s
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
 				   "protection domain 0x%x does not exist", pdn);
 	err = hold_cq(c, ifc_get(qpc, qpc, cqn_snd), "cqn_snd", &h->send_cq);
-	if (!err && init->type != HCA_QP_XRC_SEND)
+	receives = init->type != HCA_QP_XRC_SEND && init->type != HCA_QP_DCI;
+	if (!err && receives)
 		err = hold_cq(c, ifc_get(qpc, qpc, cqn_rcv), "cqn_rcv", &h->recv_cq);
 	if (err)
 		return err;
-	if (ifc_get(qpc, qpc, rq_type) == IFC_RQ_SRQ && init->type != HCA_QP_XRC_SEND) {
+	if (ifc_get(qpc, qpc, rq_type) == IFC_RQ_SRQ && receives) {
 		h->srq = hca_srq_hold(c->adapter, srqn);
 		if (!h->srq)
 			return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_SRQ,
@@ -199,6 +204,11 @@ int devx_create_qp(struct devx_cmd *c)
 	};
 	struct holds h = { 0 };
 	int err = find_type(c, qpc, &init.type);
+
+	if (init.type == HCA_QP_DCI && ifc_get(qpc, qpc, log_num_dci_stream_channels)) {
+		init.dci_streams = true;
+		init.dci_log_errored = ifc_get(qpc, qpc, log_num_dci_errored_streams);
+	}
 
 	if (!err)
 		err = shape_rings(c, qpc, &init);

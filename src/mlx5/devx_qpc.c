@@ -35,18 +35,23 @@ static const uint8_t state_codes[] = {
 
 static bool reliable(enum hca_qp_type type)
 {
-	return type == HCA_QP_RC || type == HCA_QP_XRC_SEND || type == HCA_QP_XRC_RECV;
+	return type == HCA_QP_RC || type == HCA_QP_XRC_SEND || type == HCA_QP_XRC_RECV ||
+	       type == HCA_QP_DCI;
 }
 
 static uint32_t must_have(enum hca_qp_type type, uint16_t op)
 {
 	switch (op) {
 	case IFC_OP_RST2INIT_QP:
+		if (type == HCA_QP_DCI)
+			return HCA_QPM_PKEY_INDEX | HCA_QPM_PORT;
 		return HCA_QPM_PKEY_INDEX | HCA_QPM_PORT |
 		       (type == HCA_QP_UD ? HCA_QPM_QKEY : HCA_QPM_ACCESS);
 	case IFC_OP_INIT2RTR_QP:
 		if (type == HCA_QP_UD)
 			return 0;
+		if (type == HCA_QP_DCI)
+			return HCA_QPM_PATH_MTU;
 		return HCA_QPM_AV | HCA_QPM_PATH_MTU | HCA_QPM_DEST_QPN | HCA_QPM_RQ_PSN |
 		       (type == HCA_QP_RC || type == HCA_QP_XRC_RECV
 				? HCA_QPM_MAX_DEST_RD_ATOMIC | HCA_QPM_MIN_RNR_TIMER
@@ -83,6 +88,8 @@ static uint32_t may_have(enum hca_qp_type type, uint32_t opt)
 	/* Datagrams have none of these, connections no Q_Key; the device does not mind. */
 	if (type == HCA_QP_UD)
 		mask &= HCA_QPM_PKEY_INDEX | HCA_QPM_QKEY;
+	else if (type == HCA_QP_DCI)
+		mask = 0;
 	else
 		mask &= ~(uint32_t)HCA_QPM_QKEY;
 	return type == HCA_QP_UC || type == HCA_QP_XRC_SEND
@@ -191,6 +198,8 @@ static uint8_t service(enum hca_qp_type type)
 	case HCA_QP_XRC_SEND:
 	case HCA_QP_XRC_RECV:
 		return IFC_QP_ST_XRC;
+	case HCA_QP_DCI:
+		return IFC_QP_ST_DCI;
 	case HCA_QP_RAW:
 		return IFC_QP_ST_RAW_DATAGRAM;
 	default:

@@ -9,9 +9,9 @@
 
 #include "mlx5/devx.h"
 
-#define LOG_SIZE_MAX  15u
-#define STRIDE_MIN    4u
-#define STRIDE_MAX    9u
+#define LOG_SIZE_MAX 15u
+#define STRIDE_MIN   4u
+#define STRIDE_MAX   9u
 
 static int check_shape(struct devx_cmd *c, unsigned int log_size, unsigned int shift, bool linked)
 {
@@ -211,12 +211,4 @@ int devx_create_srq(struct devx_cmd *c)
 {
 	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_NO_UMEM,
 			   "this kind knows addresses of pages only; CREATE_RMP takes a umem");
-}
-
-/* ---- DC targets ---- */
-
-int devx_create_dct(struct devx_cmd *c)
-{
-	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-			   "DC targets are made by mlx5dv_create_qp()");
 }

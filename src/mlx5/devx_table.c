@@ -15,10 +15,8 @@
 /* The input names the object elsewhere than most. */
 #define ROW_AT(op, kind, verb, in, out, layout, field, run)                                        \
 	{                                                                                          \
-		IFC_OP_##op,        DEVX_##kind,                                                   \
-		DEVX_##verb,        (uint16_t)(in),                                                \
-		(uint16_t)(out),    IFC_BIT(layout, field),                                        \
-		IFC_WIDTH(layout, field), run                                                      \
+		IFC_OP_##op, DEVX_##kind, DEVX_##verb, (uint16_t)(in), (uint16_t)(out),            \
+			IFC_BIT(layout, field), IFC_WIDTH(layout, field), run                      \
 	}
 #define LEN(layout) IFC_LEN_##layout
 
@@ -106,6 +104,10 @@ static const struct devx_row rows[] = {
 	ROW(DESTROY_RMP, RMP, DESTROY, HEAD, HEAD, NULL),
 	ROW(CREATE_DCT, DCT, CREATE, ifc_byte(create_dct_in, dct_context_entry) + 0x40, HEAD,
 	    devx_create_dct),
+	ROW(QUERY_DCT, DCT, QUERY, HEAD, ifc_byte(query_dct_out, dct_context_entry) + 0x40,
+	    devx_query_dct),
+	ROW(DRAIN_DCT, DCT, MODIFY, HEAD, HEAD, devx_drain_dct),
+	ROW(DESTROY_DCT, DCT, DESTROY, HEAD, HEAD, NULL),
 
 	/* raw queues */
 	ROW(CREATE_RQ, RQ, CREATE, LEN(create_rq_in), HEAD, devx_create_rq),

@@ -33,8 +33,7 @@ int mlx5dv_devx_cq_query(struct ibv_cq *cq, const void *in, size_t inlen, void *
 		     __func__);
 }
 
-int mlx5dv_devx_cq_modify(struct ibv_cq *cq, const void *in, size_t inlen, void *out,
-			  size_t outlen)
+int mlx5dv_devx_cq_modify(struct ibv_cq *cq, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_cq *hca = to_cq(cq)->hca;
 
@@ -51,8 +50,7 @@ int mlx5dv_devx_qp_query(struct ibv_qp *qp, const void *in, size_t inlen, void *
 }
 
 /* The program sees the state in the public struct; a reset starts the driver's side anew. */
-int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out,
-			  size_t outlen)
+int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_qp *hca = to_qp(qp)->hca;
 	int err = exec(qp->context, DEVX_MODIFY, DEVX_QP, hca->qpn, hca, in, inlen, out, outlen,

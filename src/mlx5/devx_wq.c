@@ -170,8 +170,7 @@ int devx_modify_rq(struct devx_cmd *c)
 	if (mask & IFC_MODIFY_RQ_COUNTER_SET)
 		ifc_set(image, rqc, counter_set_id, ifc_get(ctx, rqc, counter_set_id));
 	if (mask & IFC_MODIFY_RQ_LWM)
-		ifc_set(ifc_ptr(image, rqc, wq), wq, lwm,
-			ifc_get(ifc_cptr(ctx, rqc, wq), wq, lwm));
+		ifc_set(ifc_ptr(image, rqc, wq), wq, lwm, ifc_get(ifc_cptr(ctx, rqc, wq), wq, lwm));
 	return 0;
 }
 
@@ -219,8 +218,8 @@ static void use_list(struct devx_cmd *c, int by)
 	uint32_t count = ifc_get(ctx, rqtc, rqt_actual_size);
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct mlx5dv_devx_obj *rq = devx_find(
-			c->devx, DEVX_RQ, ifc_get_at(ctx, rqtc, rq_num, i) & 0xffffff);
+		struct mlx5dv_devx_obj *rq =
+			devx_find(c->devx, DEVX_RQ, ifc_get_at(ctx, rqtc, rq_num, i) & 0xffffff);
 
 		if (rq)
 			rq->users += by;
@@ -274,8 +273,7 @@ int devx_query_rqt(struct devx_cmd *c)
 {
 	size_t at = ifc_byte(query_rqt_out, rqt_context), room = c->outlen - at;
 
-	memcpy(c->out + at, c->obj->image,
-	       c->obj->image_len < room ? c->obj->image_len : room);
+	memcpy(c->out + at, c->obj->image, c->obj->image_len < room ? c->obj->image_len : room);
 	return 0;
 }
 
