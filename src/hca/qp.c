@@ -164,6 +164,9 @@ void qp_door_update(struct qp *qp)
 		     qp->pub.state == HCA_QPS_SQD || qp->pub.state == HCA_QPS_SQE);
 	uint64_t word = atomic_load_explicit(&door->word, memory_order_relaxed);
 
+	if (unlikely(comp_cntr_sees_peer(qp)))
+		open = false;
+
 	if (qp->pub.type == HCA_QP_DCR)
 		return; /* the door is its target's */
 	atomic_store_explicit(&door->word, (word & ~1ull) + 2, memory_order_release);
@@ -349,6 +352,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 		hca_pd_put(pub->pd);
 	hca_ctx_drop(pub->ctx, HCA_KIND_QP);
 	qp_number_put(pub->qpn);
+	comp_cntr_detach(qp);
 	free(qp->req.fence);
 	free(qp->req.window);
 	free(qp->resp.recv);

@@ -6,6 +6,7 @@
 #ifndef HCA_QP_PRIV_H
 #define HCA_QP_PRIV_H
 
+#include "hca/comp_cntr.h"
 #include "hca/host.h"
 #include "hca/mem.h"
 #include "hca/qp.h"
@@ -114,6 +115,7 @@ struct qp {
 	struct dci *dci;       /* of an initiator, or NULL (dc.c) */
 	struct dct *dct;       /* of a target, or NULL */
 	bool wired;
+	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
 	uint32_t mcast;          /* groups attached */
@@ -182,6 +184,13 @@ void requester_give_up(struct qp *qp);
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);
 void completer_timeout(struct qp *qp, uint64_t now_ns);
 void completer_done_up_to(struct qp *qp, uint32_t psn);
+
+/* ---- comp_cntr.c; add and sent only with counters ---- */
+void comp_cntr_add(struct qp *qp, enum hca_cntr_op op, bool good, uint64_t bytes);
+void comp_cntr_sent(struct qp *qp, enum hca_op op, bool good, uint64_t bytes);
+/* Whether the peer's one-sided work has to pass through here. */
+bool comp_cntr_sees_peer(const struct qp *qp);
+void comp_cntr_detach(struct qp *qp);
 
 /* ---- responder.c ---- */
 /* `from` is NULL for what came over the wire. */

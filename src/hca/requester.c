@@ -40,6 +40,8 @@ void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_sta
 {
 	struct hca_cqe cqe;
 
+	if (unlikely(qp->cntr))
+		comp_cntr_sent(qp, slot->op, status == HCA_SUCCESS, slot->length);
 	if (status == HCA_SUCCESS && !slot->signaled)
 		return;
 	cqe = (struct hca_cqe){

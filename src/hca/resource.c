@@ -240,6 +240,8 @@ bool resource_send(struct qp *qp)
 		}
 		if (err)
 			return !resource_is_due(qp); /* no room, or it came to an end */
+		if (unlikely(qp->cntr) && res->due && is_read(res) && !res->again)
+			comp_cntr_add(qp, HCA_CNTR_REMOTE_READ, true, res->length);
 		res->due = false;
 		r->resource_first++;
 	}

@@ -144,6 +144,8 @@ static void complete_recv(struct qp *qp, struct hca_cqe *cqe)
 			cq = r->recv_srq->cq;
 	}
 	r->has_recv = false;
+	if (unlikely(qp->cntr))
+		comp_cntr_add(qp, HCA_CNTR_RECV, cqe->status == HCA_SUCCESS, cqe->byte_len);
 	if (cq)
 		hca_cq_add(cq, cqe);
 }
@@ -370,6 +372,8 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt)
 
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
 	qp->resp.last_op = NO_MESSAGE;
+	if (unlikely(qp->cntr) && is_write(op))
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, true, qp->resp.offset);
 	if (is_write(op) && !has_imm(op))
 		return;
 	cqe = (struct hca_cqe){
@@ -398,6 +402,16 @@ static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pk
 		ack_later(qp, acks);
 }
 
+static void count_fault(struct qp *qp, enum fault f, uint8_t op)
+{
+	if (f == FAULT_WAIT || f == FAULT_FETCH)
+		return; /* it comes again */
+	if (is_write(op))
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, false, 0);
+	else if (op == ROCE_PKT_READ_REQUEST)
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_READ, false, 0);
+}
+
 static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		    const struct hca_list *payload)
 {
@@ -417,6 +431,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 			f = resource_atomic(qp, pkt);
 	}
 	if (unlikely(f)) {
+		if (unlikely(qp->cntr))
+			count_fault(qp, f, op);
 		responder_fault(qp, f, status);
 		return;
 	}

@@ -10,20 +10,6 @@ STUB_MINUS1(ibv_dm_export_dmabuf_fd)
 STUB_PTR(ibv_alloc_dmah)
 STUB_ERRNO(ibv_dealloc_dmah)
 
-/* Completion */
-STUB_ERRNO(_ibv_query_comp_cntr_caps)
-STUB_PTR(ibv_create_comp_cntr)
-STUB_ERRNO(ibv_destroy_comp_cntr)
-STUB_ERRNO(ibv_set_comp_cntr)
-STUB_ERRNO(ibv_set_err_comp_cntr)
-STUB_ERRNO(ibv_inc_comp_cntr)
-STUB_ERRNO(ibv_inc_err_comp_cntr)
-STUB_ERRNO(ibv_read_comp_cntr)
-STUB_ERRNO(ibv_read_err_comp_cntr)
-
-/* Queue pairs */
-STUB_ERRNO(ibv_qp_attach_comp_cntr)
-
 /* Records of the kernel's uverbs and ucma interfaces, which nothing here produces */
 STUB_VOID(ibv_copy_ah_attr_from_kern)
 STUB_VOID(ibv_copy_path_rec_from_kern)
