@@ -9,6 +9,7 @@
 #include <endian.h>
 
 #include "hca/cq.h"
+#include "hca/wq.h"
 #include "mlx4/format.h"
 #include "util/api.h"
 
@@ -90,6 +91,41 @@ static uint32_t source(const struct hca_cqe *c)
 	       (qpn & MLX4_QPN_MASK);
 }
 
+static uint32_t frame_status(const struct hca_frame_info *f)
+{
+	uint32_t status = 0;
+
+	if (f->l3 == ETHER_L3_IPV4)
+		status |= MLX4_CQE_STATUS_IPV4_PKT | (f->options ? MLX4_CQE_STATUS_OPTS : 0);
+	else if (f->l3 == ETHER_L3_IPV6)
+		status |= MLX4_CQE_STATUS_IPV6;
+	if (f->fragment)
+		status |= MLX4_CQE_STATUS_FRAG;
+	else if (f->l4 == ETHER_L4_TCP)
+		status |= MLX4_CQE_STATUS_TCP;
+	else if (f->l4 == ETHER_L4_UDP)
+		status |= MLX4_CQE_STATUS_UDP;
+	if (f->check & ETHER_CHECK_L3_OK)
+		status |= MLX4_CQE_STATUS_IP_HDR_CSUM_OK;
+	if (f->check & ETHER_CHECK_L4_OK)
+		status |= MLX4_CQE_STATUS_TCP_UDP_CSUM_OK;
+	return status;
+}
+
+/* Behind what every receive has. */
+static void write_frame(struct mlx4_cqe *to, const struct hca_cqe *c, bool stamped)
+{
+	to->g_mlpath_rqpn = 0;
+	to->immed_rss_invalid = htobe32(c->frame.rss_hash);
+	to->status = htobe32(frame_status(&c->frame));
+	if (stamped)
+		return;
+	to->sl_vid = htobe16(c->frame.vlan_tci);
+	to->rlid = 0;
+	if (c->frame.has_vlan)
+		to->vlan_my_qpn |= htobe32(MLX4_CQE_VLAN);
+}
+
 void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 {
 	uint8_t *slot = (uint8_t *)cq->buf + (size_t)(pi & (cq->size - 1)) * cq->entry_size;
@@ -123,6 +159,12 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		to->byte_cnt = htobe32(c->byte_len);
 		if (c->is_recv)
 			to->immed_rss_invalid = immediate(c);
+		if (unlikely(c->raw)) {
+			write_frame(to, c, cq->timestamp_mask);
+			/* All ones where others have a sum: it is right. */
+			if (c->frame.check & ETHER_CHECK_L4_OK)
+				last |= 0xffffull << 32;
+		}
 		last |= own | (c->is_recv ? recv_opcodes[c->recv_kind] : send_opcodes[c->op]);
 	}
 	/* [X2] pairs with the consumer's look at the owner: the entry before its owner */

@@ -128,6 +128,14 @@ static inline enum ibv_wc_opcode mlx4_send_wc_opcode(const struct mlx4_cqe *cqe)
 	}
 }
 
+/* The frame's check sums, IPv4 and TCP or UDP, are right. */
+static inline bool mlx4_cqe_sums_are_right(const struct mlx4_cqe *cqe, const struct mlx4_qp *qp)
+{
+	return qp && qp->type == HCA_QP_RAW &&
+	       (be32toh(cqe->status) & MLX4_CQE_STATUS_IPV4_CSUM_OK) ==
+		       MLX4_CQE_STATUS_IPV4_CSUM_OK;
+}
+
 /* Ethernet has no service level; its priority is where a VLAN tag has it. */
 static inline uint8_t mlx4_cqe_sl(const struct mlx4_cq *cq, const struct mlx4_cqe *cqe,
 				  const struct mlx4_qp *qp)

@@ -95,6 +95,8 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	}
 	if (be32toh(cqe->g_mlpath_rqpn) >> 31)
 		flags |= IBV_WC_GRH;
+	if (mlx4_cqe_sums_are_right(cqe, to_mcq_ex(ex)->cqe_qp))
+		flags |= IBV_WC_IP_CSUM_OK;
 	switch (mlx4_cqe_opcode(cqe)) {
 	case MLX4_RECV_OPCODE_RDMA_WRITE_IMM:
 	case MLX4_RECV_OPCODE_SEND_IMM:

@@ -29,11 +29,11 @@ static const struct {
 	uint8_t segs;
 	uint16_t types;
 } opcodes[MLX4_OPCODE_MASK + 1] = {
-	[MLX4_OPCODE_NOP] = { HCA_OP_NOP, SEG_OTHER, CONNECTED | ON(UD) },
+	[MLX4_OPCODE_NOP] = { HCA_OP_NOP, SEG_OTHER, CONNECTED | ON(UD) | ON(RAW) },
 	[MLX4_OPCODE_SEND_INVAL] = { HCA_OP_SEND_INV, 0, RELIABLE },
 	[MLX4_OPCODE_RDMA_WRITE] = { HCA_OP_WRITE, SEG_RADDR, CONNECTED },
 	[MLX4_OPCODE_RDMA_WRITE_IMM] = { HCA_OP_WRITE_IMM, SEG_RADDR, CONNECTED },
-	[MLX4_OPCODE_SEND] = { HCA_OP_SEND, 0, CONNECTED | ON(UD) },
+	[MLX4_OPCODE_SEND] = { HCA_OP_SEND, 0, CONNECTED | ON(UD) | ON(RAW) },
 	[MLX4_OPCODE_SEND_IMM] = { HCA_OP_SEND_IMM, 0, CONNECTED | ON(UD) },
 	[MLX4_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR | SEG_LAND, RELIABLE },
 	[MLX4_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
@@ -264,6 +264,12 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->fence = size & MLX4_WQE_CTRL_FENCE;
 	out->length = 0;
 	out->sge_count = 0;
+	if (qp->type == HCA_QP_RAW) {
+		out->offload = (flags & MLX4_WQE_CTRL_IP_HDR_CSUM ? HCA_OFFLOAD_L3 : 0) |
+			       (flags & MLX4_WQE_CTRL_TCP_UDP_CSUM ? HCA_OFFLOAD_L4 : 0) |
+			       (size & MLX4_INSERT_VLAN ? HCA_OFFLOAD_VLAN : 0);
+		out->vlan_tci = size >> 16;
+	}
 	size &= MLX4_DS_MASK;
 
 	if (unlikely(!size || size * MLX4_DS > 1u << qp->sq.slot_shift)) {

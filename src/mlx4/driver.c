@@ -17,16 +17,18 @@ void mlx4_query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
 	attr->cq_mod_caps.max_cq_period = UINT16_MAX;
 	if (ctx->adapter->ports[0].link != HCA_LINK_ETHERNET)
 		return;
-	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	attr->orig_attr.device_cap_flags |=
+		IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_RAW_IP_CSUM;
+	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM;
 	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.max_rwq_indirection_tables = 65536;
-	attr->rss_caps.max_rwq_indirection_table_size = 128;
+	attr->rss_caps.max_rwq_indirection_table_size = 1 << MLX4_LOG_IND_TABLE;
 	attr->rss_caps.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ;
 	attr->rss_caps.rx_hash_fields_mask = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
 					     IBV_RX_HASH_SRC_IPV6 | IBV_RX_HASH_DST_IPV6 |
 					     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
 					     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP;
-	attr->max_wq_type_rq = 65536;
+	attr->max_wq_type_rq = ctx->adapter->limits.max_wq;
 }
 
 VB_API extern const struct vb_driver verbena_driver;
@@ -34,6 +36,7 @@ VB_API extern const struct vb_driver verbena_driver;
 const struct vb_driver verbena_driver = {
 	.abi = VB_DRIVER_ABI,
 	.name = "mlx4",
+	.log_ind_table = MLX4_LOG_IND_TABLE,
 	.context_init = mlx4_context_init,
 	.context_fini = mlx4_context_fini,
 	.create_cq = mlx4_create_cq,
@@ -46,6 +49,9 @@ const struct vb_driver verbena_driver = {
 	.destroy_qp = mlx4_destroy_qp,
 	.open_qp = mlx4_open_qp,
 	.reset_qp = mlx4_reset_qp,
+	.create_wq = mlx4_create_wq,
+	.destroy_wq = mlx4_destroy_wq,
+	.reset_wq = mlx4_reset_wq,
 	.init_ah = mlx4_init_ah,
 	.query_device = mlx4_query_device,
 };

@@ -64,8 +64,13 @@ static int check_obj(const struct mlx4dv_obj *obj, uint64_t types)
 	if (types & ~known)
 		return explain(EINVAL, "mlx4dv_init_obj: object types 0x%llx; 0x%llx are known",
 			       (unsigned long long)types, (unsigned long long)known);
-	if (types & MLX4DV_OBJ_RWQ)
-		return explain(EOPNOTSUPP, "mlx4dv_init_obj: this adapter has no work queues yet");
+	if (types & MLX4DV_OBJ_RWQ) {
+		if (!obj->rwq.in || !obj->rwq.out)
+			return explain(EINVAL, "mlx4dv_init_obj: rwq.in or rwq.out is NULL");
+		err = check_context(obj->rwq.in->context, "the work queue");
+		if (err)
+			return err;
+	}
 	if (types & MLX4DV_OBJ_QP)
 		err = check_qp(obj);
 	if (!err && types & MLX4DV_OBJ_CQ)
@@ -93,6 +98,19 @@ static void get_qp(struct ibv_qp *in, struct mlx4dv_qp *out)
 	out->buf.length = qp->buf.size;
 	if (out->comp_mask & MLX4DV_QP_MASK_UAR_MMAP_OFFSET)
 		out->uar_mmap_offset = 0;
+}
+
+static void get_rwq(struct ibv_wq *in, struct mlx4dv_rwq *out)
+{
+	const struct mlx4_qp *q = to_mwq(in)->queue;
+
+	out->rdb = (__be32 *)q->db;
+	out->rq.wqe_cnt = q->rq.max_post;
+	out->rq.wqe_shift = q->rq.shift;
+	out->rq.offset = (int)(q->rq.buf - (const uint8_t *)q->buf.addr);
+	out->buf.buf = q->buf.addr;
+	out->buf.length = q->buf.size;
+	out->comp_mask = 0;
 }
 
 static void get_cq(struct ibv_cq *in, struct mlx4dv_cq *out)
@@ -153,6 +171,8 @@ int mlx4dv_init_obj(struct mlx4dv_obj *obj, uint64_t obj_type)
 		get_cq(obj->cq.in, obj->cq.out);
 	if (obj_type & MLX4DV_OBJ_SRQ)
 		get_srq(obj->srq.in, obj->srq.out);
+	if (obj_type & MLX4DV_OBJ_RWQ)
+		get_rwq(obj->rwq.in, obj->rwq.out);
 	return 0;
 }
 

@@ -30,7 +30,7 @@ static const struct {
 	[IBV_WR_RDMA_WRITE] = { MLX4_OPCODE_RDMA_WRITE, KIND_RDMA, false, true, CONNECTED },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = { MLX4_OPCODE_RDMA_WRITE_IMM, KIND_RDMA, true, true,
 					 CONNECTED },
-	[IBV_WR_SEND] = { MLX4_OPCODE_SEND, KIND_SEND, false, true, CONNECTED | ON(UD) },
+	[IBV_WR_SEND] = { MLX4_OPCODE_SEND, KIND_SEND, false, true, CONNECTED | ON(UD) | ON(RAW) },
 	[IBV_WR_SEND_WITH_IMM] = { MLX4_OPCODE_SEND_IMM, KIND_SEND, true, true,
 				   CONNECTED | ON(UD) },
 	[IBV_WR_RDMA_READ] = { MLX4_OPCODE_RDMA_READ, KIND_RDMA, false, false, CONNECTED },
@@ -220,10 +220,10 @@ static int check(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 	if (unlikely((uint32_t)wr->num_sge > qp->sq.max_sge))
 		return explain(ENOMEM, "QP 0x%06x: %d gather elements; the QP was made for %u",
 			       qp->qpn, wr->num_sge, qp->sq.max_sge);
-	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM))
+	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM && qp->type != HCA_QP_RAW))
 		return explain(EINVAL,
-			       "QP 0x%06x: IBV_SEND_IP_CSUM; this adapter computes no checksums "
-			       "of IP packets",
+			       "QP 0x%06x: IBV_SEND_IP_CSUM; this adapter computes checksums of "
+			       "raw packets only",
 			       qp->qpn);
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return check_inline(qp, wr);
@@ -262,6 +262,8 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 	at = slot + sizeof(*ctrl);
 	if (qp->type == HCA_QP_UD)
 		at = put_datagram(at, wr);
+	else if (qp->type == HCA_QP_RAW && wr->send_flags & IBV_SEND_IP_CSUM)
+		flags |= MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM;
 
 	switch (requests[wr->opcode].kind) {
 	case KIND_SEND:

@@ -45,6 +45,8 @@ static uint8_t shift_for(uint32_t bytes, uint8_t least)
 /* Before the data of a send or an RDMA operation. */
 static uint32_t head_size(enum ibv_qp_type type)
 {
+	if (type == IBV_QPT_RAW_PACKET)
+		return 0;
 	return type == IBV_QPT_UD ? DGRAM : RADDR;
 }
 
@@ -54,7 +56,7 @@ static uint32_t head_size(enum ibv_qp_type type)
  */
 static uint32_t inline_size(uint32_t data, enum ibv_qp_type type)
 {
-	uint32_t lead = (CTRL + head_size(type)) % MLX4_INLINE_ALIGN;
+	uint32_t lead = (CTRL + (type == IBV_QPT_UD ? DGRAM : RADDR)) % MLX4_INLINE_ALIGN;
 	uint32_t chunks = (data + lead + CHUNK_DATA - 1) / CHUNK_DATA;
 
 	return align_up(data + chunks * CHUNK_HEAD, DATA);
@@ -68,7 +70,7 @@ static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type)
 	if (size < with_inline)
 		size = with_inline;
 	size += head_size(type);
-	if (type != IBV_QPT_UD && type != IBV_QPT_UC && size < ATOMIC)
+	if (type != IBV_QPT_UD && type != IBV_QPT_UC && type != IBV_QPT_RAW_PACKET && size < ATOMIC)
 		size = ATOMIC;
 	if (size < BIND)
 		size = BIND;

@@ -110,6 +110,7 @@ struct mlx4_qp {
 	struct vb_qp vb;
 	uint32_t qpn;
 	uint8_t type; /* enum hca_qp_type */
+	bool rss;     /* hashes over a table, and has no rings */
 	volatile uint32_t *db;
 	struct mlx4_sq sq;
 	struct fabric_lock rq_lock; /* rq, but for its tail */
@@ -119,6 +120,17 @@ struct mlx4_qp {
 	struct mlx4_context *ctx;
 	struct vb_buf buf, record;
 };
+
+/* To the ring's users a work queue is a QP that only receives, and has no half in the adapter. */
+struct mlx4_wq {
+	struct vb_wq vb;
+	struct mlx4_qp *queue;
+};
+
+static inline struct mlx4_wq *to_mwq(struct ibv_wq *wq)
+{
+	return container_of(wq, struct mlx4_wq, vb.wq);
+}
 
 static inline struct mlx4_cq *to_mcq(struct ibv_cq *cq)
 {
@@ -190,7 +202,16 @@ extern _Thread_local struct mlx4dv_qp_init_attr *mlx4_qp_extra;
 int mlx4_open_qp(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 void mlx4_reset_qp(struct vb_qp *qp);
 
+/* wq.c */
+#define MLX4_LOG_IND_TABLE 7
+int mlx4_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
+int mlx4_destroy_wq(struct vb_wq *wq);
+void mlx4_reset_wq(struct vb_wq *wq);
+/* Which fields the adapter can hash together. */
+int mlx4_check_hash(const struct ibv_rx_hash_conf *conf);
+
 /* post.c */
+int mlx4_post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx4_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int mlx4_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int mlx4_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);

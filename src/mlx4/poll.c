@@ -54,6 +54,8 @@ static inline void fill_recv(const struct mlx4_cq *cq, const struct mlx4_cqe *cq
 		wc->pkey_index = be32toh(cqe->immed_rss_invalid) & 0x7f;
 		break;
 	}
+	if (unlikely(mlx4_cqe_sums_are_right(cqe, qp)))
+		wc->wc_flags |= IBV_WC_IP_CSUM_OK;
 	wc->src_qp = source & MLX4_QPN_MASK;
 	wc->dlid_path_bits = (source >> 24) & 0x7f;
 	if (unlikely(cq->timestamps)) {

@@ -113,7 +113,40 @@ int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 	 * record shows; we do it the other way round, so that one of us sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	hca_rq_doorbell(hca);
+	if (unlikely(hca->wq))
+		hca_wq_doorbell(hca->wq);
+	else
+		hca_rq_doorbell(hca);
+	return err;
+}
+
+int mlx4_post_wq_recv(struct ibv_wq *ibwq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct mlx4_wq *wq = to_mwq(ibwq);
+	struct mlx4_qp *q = wq->queue;
+	uint32_t before;
+	int err = 0;
+
+	if (unlikely(__atomic_load_n(&wq->vb.hca->state, __ATOMIC_RELAXED) == HCA_WQS_RESET)) {
+		*bad_wr = wr;
+		return -explain(EINVAL,
+				"WQ 0x%06x is in RESET: what is posted there is gone when it gets "
+				"ready; move it to RDY first",
+				q->qpn);
+	}
+	fabric_lock(&q->rq_lock);
+	before = q->rq.head;
+	for (; wr; wr = wr->next) {
+		err = post_recv_one(q, wr);
+		if (unlikely(err)) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	if (likely(q->rq.head != before))
+		mlx4_record_store(q->db, q->rq.head & MLX4_INDEX_MASK);
+	fabric_unlock(&q->rq_lock);
+	hca_wq_doorbell(wq->vb.hca);
 	return err;
 }
 

@@ -13,6 +13,25 @@
 
 _Thread_local struct mlx4dv_qp_init_attr *mlx4_qp_extra;
 
+static int check_raw(const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS;
+
+	if (attr->srq)
+		return explain(EINVAL, "a raw packet QP does not receive through an SRQ");
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return explain(EOPNOTSUPP, "send_ops_flags: a ConnectX-3 has no ibv_wr_*() "
+					   "interface");
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
+		return explain(EOPNOTSUPP, "max_tso_header: segmentation is not offered here; "
+					   "tso_caps says so");
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags & ~flags)
+		return explain(EINVAL, "create_flags 0x%x: a raw packet QP has 0x%x",
+			       attr->create_flags, flags);
+	return attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE ? mlx4_check_hash(&attr->rx_hash_conf)
+							    : 0;
+}
+
 /* Nothing that the library checks for us: what is left is what this driver has. */
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
@@ -27,7 +46,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	case IBV_QPT_XRC_RECV:
 		break;
 	case IBV_QPT_RAW_PACKET:
-		return explain(EOPNOTSUPP, "raw packet QPs are not there yet");
+		return check_raw(attr);
 	default:
 		return explain(EINVAL, "QP type %d is none of RC, UC, UD, XRC and raw packet",
 			       attr->qp_type);
@@ -50,7 +69,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 /* An XRC receive QP has no rings, and may have several handles: nothing belongs to one of them. */
 static bool is_bare(const struct mlx4_qp *qp)
 {
-	return qp->type == HCA_QP_XRC_RECV;
+	return qp->type == HCA_QP_XRC_RECV || qp->rss;
 }
 
 static void init_queues(struct mlx4_qp *qp, const struct ibv_qp_init_attr_ex *attr,
@@ -135,8 +154,17 @@ static int create_hca(struct vb_context *ctx, struct mlx4_qp *qp,
 	};
 	int err;
 
-	if (is_bare(qp))
+	if (attr->xrcd)
 		init.xrcd = to_xrcd(attr->xrcd)->number;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    attr->create_flags & IBV_QP_CREATE_SCATTER_FCS)
+		init.wq_flags = HCA_WQF_SCATTER_FCS;
+	if (qp->rss) {
+		init.ind_table = to_ind_table(attr->rwq_ind_tbl)->hca;
+		/* The bits are the public ones. */
+		init.rss_fields = (uint32_t)attr->rx_hash_conf.rx_hash_fields_mask;
+		init.rss_key = attr->rx_hash_conf.rx_hash_key;
+	}
 	err = hca_qp_create(&init, &qp->vb.hca);
 	if (err)
 		return err;
@@ -183,7 +211,9 @@ int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 
 	if (!err)
 		err = use_extra(extra, &inline_recv);
-	if (!err)
+	if (!err && attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
+		geo = (struct mlx4_geometry){ 0 };
+	else if (!err)
 		err = mlx4_geometry_compute(attr, inline_recv, &ctx->adapter->limits, &geo);
 	if (err)
 		return err;
@@ -192,6 +222,7 @@ int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 		return -ENOMEM;
 	qp->ctx = mlx4_ctx(ctx);
 	qp->type = attr->qp_type;
+	qp->rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
 	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
 	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
 	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
@@ -275,6 +306,8 @@ bool mlx4_qp_is_ethernet(const struct mlx4_qp *qp)
 	const struct hca_adapter *adapter = qp->ctx->vb->adapter;
 	struct hca_qp_attr attr;
 
+	if (!qp->vb.hca)
+		return true; /* a work queue */
 	hca_qp_query(qp->vb.hca, &attr);
 	return attr.port && attr.port <= adapter->port_count &&
 	       adapter->ports[attr.port - 1].link == HCA_LINK_ETHERNET;

@@ -36,6 +36,17 @@
 
 #define MLX4_INLINE_LENGTH 0x7fffffffu
 
+/* Of a raw packet's control segment, in the word of fence and length: the tag is above. */
+#define MLX4_INSERT_VLAN (1u << 14)
+
+/* A completion of a frame, beyond what has a public name. */
+#define MLX4_CQE_VLAN        (1u << 29) /* in vlan_my_qpn: a tag was stripped */
+#define MLX4_CQE_STATUS_FRAG (1u << 23)
+#define MLX4_CQE_STATUS_IPV6 (1u << 24)
+#define MLX4_CQE_STATUS_OPTS (1u << 25)
+#define MLX4_CQE_STATUS_TCP  (1u << 26)
+#define MLX4_CQE_STATUS_UDP  (1u << 27)
+
 /* What the first word of every 64 bytes of a free entry, but the first, is filled with. */
 #define MLX4_STAMP 0xffffffffu
 

@@ -124,10 +124,13 @@ struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
 	return &wq->wq;
 }
 
-static int check_flags(const struct ibv_wq_attr *attr)
+static int check_flags(const struct hca_adapter *a, const struct ibv_wq_attr *attr)
 {
 	if (!(attr->attr_mask & IBV_WQ_ATTR_FLAGS))
 		return 0;
+	if (attr->flags_mask && a->model->driver == HCA_DRIVER_MLX4)
+		return explain(EOPNOTSUPP, "ibv_modify_wq: %s changes no flags after creation",
+			       a->name);
 	if (attr->flags_mask & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING)
 		return explain(EOPNOTSUPP,
 			       "ibv_modify_wq: flags_mask 0x%x; only VLAN stripping (0x%x) can be "
@@ -155,7 +158,7 @@ int vb_modify_wq(struct ibv_wq *public, struct ibv_wq_attr *attr)
 	    (int)attr->curr_wq_state != (int)wq->hca->state)
 		return vb_result(explain(EINVAL, "ibv_modify_wq: the queue is in state %d, not %d",
 					 (int)wq->hca->state, (int)attr->curr_wq_state));
-	err = check_flags(attr);
+	err = check_flags(ctx->adapter, attr);
 	if (err)
 		return vb_result(err);
 	if (attr->attr_mask & IBV_WQ_ATTR_STATE) {

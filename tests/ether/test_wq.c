@@ -11,7 +11,8 @@
 
 #include <infiniband/mlx5dv.h>
 
-static const char *const device = "mlx5_0";
+static const char *device = "mlx5_0", *neighbour = "mlx5_1";
+static bool is_mlx4;
 static uint8_t key[40] = { 1, 2, 3 };
 
 struct rig {
@@ -141,7 +142,7 @@ static void modifying_refuses_what_it_does_not_know(void **state)
 				     .flags_mask = IBV_WQ_FLAGS_PCI_WRITE_END_PADDING };
 	assert_int_equal(ibv_modify_wq(wq, &attr), EOPNOTSUPP);
 	attr.flags_mask = attr.flags = IBV_WQ_FLAGS_CVLAN_STRIPPING;
-	assert_int_equal(ibv_modify_wq(wq, &attr), 0);
+	assert_int_equal(ibv_modify_wq(wq, &attr), is_mlx4 ? EOPNOTSUPP : 0);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 	tear_down(&r);
 }
@@ -152,7 +153,7 @@ static void creating_refuses_what_cannot_be(void **state)
 	struct rig r, other;
 
 	set_up(&r, device);
-	set_up(&other, "mlx5_1");
+	set_up(&other, neighbour);
 	good = (struct ibv_wq_init_attr){ .max_wr = 4, .max_sge = 1, .pd = r.pd, .cq = r.cq };
 #define REFUSED(error, ...)                                                                        \
 	do {                                                                                       \
@@ -230,7 +231,7 @@ static void a_table_takes_queues_in_any_state_any_number_of_times(void **state)
 	modify(wq[2], IBV_WQS_RDY);
 	modify(wq[2], IBV_WQS_ERR);
 	assert_int_equal(ibv_query_device_ex(r.context, NULL, &caps), 0);
-	assert_int_equal(caps.rss_caps.max_rwq_indirection_table_size, 2048);
+	assert_int_equal(caps.rss_caps.max_rwq_indirection_table_size, is_mlx4 ? 128 : 2048);
 	for (size_t i = 0; i < 2048; i++)
 		entries[i] = wq[i % 3];
 	for (log = 0; 1u << log <= caps.rss_caps.max_rwq_indirection_table_size; log++) {
@@ -257,7 +258,7 @@ static void a_table_refuses_queues_that_are_not_there(void **state)
 	struct rig r, other;
 
 	set_up(&r, device);
-	set_up(&other, "mlx5_1");
+	set_up(&other, neighbour);
 	entries[0] = create_wq(&r);
 	foreign = create_wq(&other);
 	dead = create_wq(&r);
@@ -298,7 +299,7 @@ static void each_stays_busy_until_what_is_above_it_goes(void **state)
 	second = create_table(&r, entries, 0);
 	assert_non_null(table);
 	assert_non_null(second);
-	qp = create_rss(&r, table, IBV_RX_HASH_SRC_IPV4);
+	qp = create_rss(&r, table, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4);
 	assert_non_null(qp);
 	assert_int_equal(ibv_destroy_cq(r.cq), EBUSY);
 	assert_int_equal(ibv_dealloc_pd(r.pd), EBUSY);
@@ -309,6 +310,45 @@ static void each_stays_busy_until_what_is_above_it_goes(void **state)
 	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
 	assert_int_equal(ibv_destroy_wq(wq), EBUSY);
 	assert_int_equal(ibv_destroy_rwq_ind_table(second), 0);
+	assert_int_equal(ibv_destroy_wq(wq), 0);
+	tear_down(&r);
+}
+
+static void an_old_adapter_hashes_pairs_of_fields_only(void **state)
+{
+	static const struct {
+		uint64_t fields;
+		int error;
+	} cases[] = {
+		{ IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4, 0 },
+		{ IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
+			  IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP |
+			  IBV_RX_HASH_DST_PORT_TCP | IBV_RX_HASH_SRC_PORT_UDP |
+			  IBV_RX_HASH_DST_PORT_UDP,
+		  0 },
+		{ IBV_RX_HASH_SRC_IPV4, EOPNOTSUPP },
+		{ IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP, EOPNOTSUPP },
+		{ IBV_RX_HASH_IPSEC_SPI, EOPNOTSUPP },
+		{ IBV_RX_HASH_INNER | IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4, EOPNOTSUPP },
+	};
+	struct ibv_rwq_ind_table *table;
+	struct ibv_wq *wq, *entries[2];
+	struct ibv_qp *qp;
+	struct rig r;
+
+	set_up(&r, "mlx4_0");
+	wq = entries[0] = entries[1] = create_wq(&r);
+	table = create_table(&r, entries, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		errno = 0;
+		qp = create_rss(&r, table, cases[i].fields);
+		assert_int_equal(!qp, cases[i].error != 0);
+		if (cases[i].error)
+			assert_int_equal(errno, cases[i].error);
+		else
+			assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 	tear_down(&r);
 }
@@ -393,7 +433,7 @@ static void a_striding_queue_is_made_within_the_limits_that_are_told(void **stat
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest both[] = {
 		cmocka_unit_test(a_work_queue_starts_in_reset_with_a_number_of_its_own),
 		cmocka_unit_test(states_go_round_and_nothing_else),
 		cmocka_unit_test(modifying_refuses_what_it_does_not_know),
@@ -402,9 +442,17 @@ int main(void)
 		cmocka_unit_test(a_table_takes_queues_in_any_state_any_number_of_times),
 		cmocka_unit_test(a_table_refuses_queues_that_are_not_there),
 		cmocka_unit_test(each_stays_busy_until_what_is_above_it_goes),
+	};
+	const struct CMUnitTest single[] = {
 		cmocka_unit_test(a_hashing_queue_pair_refuses_what_the_adapter_cannot_hash),
+		cmocka_unit_test(an_old_adapter_hashes_pairs_of_fields_only),
 		cmocka_unit_test(a_striding_queue_is_made_within_the_limits_that_are_told),
 	};
+	int failed = cmocka_run_group_tests_name("mlx5", both, NULL, NULL);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	failed += cmocka_run_group_tests_name("one kind", single, NULL, NULL);
+	device = "mlx4_0";
+	neighbour = "mlx4_1";
+	is_mlx4 = true;
+	return failed + cmocka_run_group_tests_name("mlx4", both, NULL, NULL);
 }
