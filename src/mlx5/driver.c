@@ -59,6 +59,7 @@ VB_API extern const struct vb_driver verbena_driver;
 const struct vb_driver verbena_driver = {
 	.abi = VB_DRIVER_ABI,
 	.name = "mlx5",
+	.all_flows = true,
 	.log_ind_table = HCA_IND_LOG_MOST,
 	.context_init = mlx5_context_init,
 	.context_fini = mlx5_context_fini,

@@ -184,7 +184,10 @@ int mlx5_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, struct 
 		goto remove;
 	wq->vb.wq.post_recv = post_recv;
 	attr->max_wr = wq->rq.max_post;
+	/* Programs pass the struct on to the next queue: no more than one may ask for. */
 	attr->max_sge = wq->rq.max_sge;
+	if (attr->max_sge > vb->adapter->limits.max_sge)
+		attr->max_sge = vb->adapter->limits.max_sge;
 	*out = &wq->vb;
 	return 0;
 

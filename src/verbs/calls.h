@@ -45,4 +45,19 @@ struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 
+struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int vb_destroy_flow(struct ibv_flow *flow);
+struct ibv_flow_action *vb_create_flow_action_esp(struct ibv_context *context,
+						  struct ibv_flow_action_esp_attr *attr);
+int vb_modify_flow_action_esp(struct ibv_flow_action *action,
+			      struct ibv_flow_action_esp_attr *attr);
+int vb_destroy_flow_action(struct ibv_flow_action *action);
+struct ibv_counters *vb_create_counters(struct ibv_context *context,
+					struct ibv_counters_init_attr *attr);
+int vb_destroy_counters(struct ibv_counters *counters);
+int vb_attach_counters_point_flow(struct ibv_counters *counters,
+				  struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int vb_read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count,
+		     uint32_t flags);
+
 #endif

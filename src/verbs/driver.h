@@ -16,6 +16,7 @@ struct vb_driver {
 	int abi;
 	const char *name;
 	uint8_t log_ind_table; /* log2 of the longest indirection table */
+	bool all_flows; /* every kind of flow spec and action; else Ethernet, IPv4, TCP, UDP */
 	/* Puts the driver's operations into ctx->verbs. 0 or -errno. */
 	int (*context_init)(struct vb_context *ctx);
 	void (*context_fini)(struct vb_context *ctx);

@@ -21,16 +21,7 @@
 	OP_ERRNO(dm_export_dmabuf_fd)                                                              \
 	OP_ERRNO(dealloc_dmah)                                                                     \
 	OP_PTR(alloc_dmah)                                                                         \
-	OP_ERRNO(read_counters)                                                                    \
-	OP_ERRNO(attach_counters_point_flow)                                                       \
-	OP_PTR(create_counters)                                                                    \
-	OP_ERRNO(destroy_counters)                                                                 \
-	OP_ERRNO(modify_flow_action_esp)                                                           \
-	OP_ERRNO(destroy_flow_action)                                                              \
-	OP_PTR(create_flow_action_esp)                                                             \
-	OP_POST(post_srq_ops)                                                                      \
-	OP_ERRNO(ibv_destroy_flow)                                                                 \
-	OP_PTR(ibv_create_flow)
+	OP_POST(post_srq_ops)
 
 #define OP_DEFINE(type, field, answer)                                                             \
 	static type missing_##field(void)                                                          \
@@ -106,4 +97,13 @@ OPS_EX
 	verbs->query_port = vb_query_port;
 	verbs->query_device_ex = vb_query_device_ex;
 	verbs->query_rt_values = vb_query_rt_values;
+	verbs->ibv_create_flow = vb_create_flow;
+	verbs->ibv_destroy_flow = vb_destroy_flow;
+	verbs->create_flow_action_esp = vb_create_flow_action_esp;
+	verbs->modify_flow_action_esp = vb_modify_flow_action_esp;
+	verbs->destroy_flow_action = vb_destroy_flow_action;
+	verbs->create_counters = vb_create_counters;
+	verbs->destroy_counters = vb_destroy_counters;
+	verbs->attach_counters_point_flow = vb_attach_counters_point_flow;
+	verbs->read_counters = vb_read_counters;
 }

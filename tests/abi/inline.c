@@ -283,14 +283,18 @@ static void steering(struct ibv_context *ctx, struct objects *made)
 		SHOW_ERR(ibv_destroy_wq(wq));
 	}
 	flow = SHOW_PTR(ibv_create_flow(OR_STAND_IN(made->qp, ctx), &flow_attr));
-	SHOW_ERR(ibv_destroy_flow(OR_STAND_IN(flow, ctx)));
+	if (flow)
+		SHOW_ERR(ibv_destroy_flow(flow));
 	action = SHOW_PTR(ibv_create_flow_action_esp(ctx, &esp_attr));
 	SHOW_ERR(ibv_modify_flow_action_esp(OR_STAND_IN(action, ctx), &esp_attr));
-	SHOW_ERR(ibv_destroy_flow_action(OR_STAND_IN(action, ctx)));
+	if (action)
+		SHOW_ERR(ibv_destroy_flow_action(action));
 	counters = SHOW_PTR(ibv_create_counters(ctx, &counters_attr));
-	SHOW_ERR(ibv_attach_counters_point_flow(OR_STAND_IN(counters, ctx), &attach, NULL));
-	SHOW_ERR(ibv_read_counters(OR_STAND_IN(counters, ctx), &value, 1, 0));
-	SHOW_ERR(ibv_destroy_counters(OR_STAND_IN(counters, ctx)));
+	if (counters) {
+		SHOW_ERR(ibv_attach_counters_point_flow(counters, &attach, NULL));
+		SHOW_ERR(ibv_read_counters(counters, &value, 1, 0));
+		SHOW_ERR(ibv_destroy_counters(counters));
+	}
 }
 
 static void clean_up(struct objects *made)

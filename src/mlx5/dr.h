@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Direct rules: domain > table > matcher > rule, and actions that rules share. Each counts what is
+ * built on it and is busy while there is any. Lists, for dumps, are under the domain's lock;
+ * everything else is constant or the flow engine's.
+ *
+ * A domain does not hold its context: what it works on, a port of an adapter, never goes.
+ */
+#ifndef MLX5_DR_H
+#define MLX5_DR_H
+
+#include <pthread.h>
+
+#include "mlx5/flow.h"
+
+struct mlx5dv_dr_domain {
+	const struct hca_adapter *adapter;
+	struct ether_port *port;
+	enum flow_domain domain;
+	atomic_bool lonely_rules; /* a second rule with the same value is refused */
+	atomic_uint users;
+	pthread_mutex_t lock;
+	struct mlx5dv_dr_table *tables;
+};
+
+struct mlx5dv_dr_table {
+	struct mlx5dv_dr_domain *domain;
+	uint32_t level; /* 0: the root, which everybody shares */
+	struct flow_table *engine;
+	atomic_uint users;
+	struct mlx5dv_dr_matcher *matchers;
+	struct mlx5dv_dr_table *next;
+};
+
+struct mlx5dv_dr_matcher {
+	struct mlx5dv_dr_table *table;
+	struct flow_matcher *engine;
+	struct flow_key mask;
+	uint16_t priority;
+	uint8_t criteria;
+	atomic_uint users;
+	struct mlx5dv_dr_rule *rules;
+	struct mlx5dv_dr_matcher *next;
+};
+
+struct mlx5dv_dr_rule {
+	struct mlx5dv_dr_matcher *matcher;
+	struct flow_rule *engine;
+	struct flow_key value;
+	struct mlx5dv_dr_rule *next, **back; /* back: who points here */
+	size_t action_count;
+	struct mlx5dv_dr_action *actions[];
+};
+
+/* A destination with a reformat of its own is a table with one rule. */
+struct dr_detour {
+	struct flow_table *table;
+	struct flow_matcher *matcher;
+	struct flow_rule *rule;
+};
+
+struct mlx5dv_dr_action {
+	const char *name;
+	atomic_uint users;
+	bool ends;                       /* nothing may follow it */
+	struct mlx5dv_dr_domain *domain; /* counted, or NULL: of any */
+	struct mlx5dv_dr_table *table;   /* counted, or NULL */
+	/* what it refers to: other actions, counted, and hidden tables */
+	unsigned int part_count, detour_count;
+	struct mlx5dv_dr_action **parts;
+	struct dr_detour *detours;
+	/* what a rule is to do */
+	unsigned int step_count;
+	struct flow_action steps[];
+};
+
+/* NULL and errno. */
+static inline void *dr_null(int err)
+{
+	errno = -err;
+	return NULL;
+}
+
+/* The errno, positive. */
+static inline int dr_result(int err)
+{
+	if (err)
+		errno = -err;
+	return -err;
+}
+
+#endif

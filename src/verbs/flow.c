@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibv_create_flow() and its opposite: a rule of a port's root table that leads to a queue pair.
+ */
+#include "verbs/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/explain.h"
+#include "verbs/calls.h"
+#include "verbs/driver.h"
+#include "verbs/objects.h"
+#include "verbs/result.h"
+
+#define SPECS_MOST          20u
+#define PRIORITY_MOST       15u   /* ConnectX-4 and later */
+#define PRIORITY_MOST_FIRST 4095u /* ConnectX-3 */
+#define FLAGS               ((uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS)
+
+static int check_kind(const struct ibv_flow_attr *attr)
+{
+	bool plain = attr->type == IBV_FLOW_ATTR_NORMAL;
+
+	if ((unsigned int)attr->type > IBV_FLOW_ATTR_SNIFFER)
+		return explain(EINVAL, "ibv_create_flow: type %d is not known", (int)attr->type);
+	if (!plain && attr->num_of_specs)
+		return explain(EINVAL, "ibv_create_flow: a default rule or a sniffer has no specs");
+	if (!plain && attr->flags)
+		return explain(EINVAL, "ibv_create_flow: flags 0x%x are for normal rules only",
+			       attr->flags);
+	if ((attr->flags & FLAGS) == FLAGS)
+		return explain(EINVAL,
+			       "ibv_create_flow: what leaves goes to the wire; it cannot go on");
+	return 0;
+}
+
+static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *attr)
+{
+	uint32_t most = ctx->driver->all_flows ? PRIORITY_MOST : PRIORITY_MOST_FIRST;
+
+	if (attr->comp_mask)
+		return explain(EINVAL, "ibv_create_flow: comp_mask 0x%x; no bit is known",
+			       attr->comp_mask);
+	if (attr->num_of_specs > SPECS_MOST)
+		return explain(EINVAL, "ibv_create_flow: %u specs; %u are the most",
+			       attr->num_of_specs, SPECS_MOST);
+	if (attr->flags & ~FLAGS)
+		return explain(EINVAL, "ibv_create_flow: flags 0x%x; 0x%x are known", attr->flags,
+			       FLAGS);
+	if (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS && !ctx->driver->all_flows)
+		return explain(EOPNOTSUPP, "ibv_create_flow: %s has no rules for what leaves",
+			       ctx->adapter->name);
+	if (attr->priority > most)
+		return explain(ctx->driver->all_flows ? ENOSPC : EINVAL,
+			       "ibv_create_flow: priority %u; 0 to %u exist", attr->priority, most);
+	return check_kind(attr);
+}
+
+static int check_qp(struct ibv_qp *public, struct ether_dest **out)
+{
+	struct ether_dest *dest = hca_qp_dest(to_qp(public)->hca);
+
+	if (dest) {
+		*out = dest;
+		return 0;
+	}
+	if (public->qp_type == IBV_QPT_RAW_PACKET)
+		return explain(EINVAL, "ibv_create_flow: the queue pair has no receive queue");
+	if (public->qp_type == IBV_QPT_UD)
+		return explain(EOPNOTSUPP,
+			       "ibv_create_flow: rules for datagrams of RDMA do not exist "
+			       "here");
+	return explain(EINVAL,
+		       "ibv_create_flow: the queue pair is of type %d; raw packet (%d) is meant",
+		       (int)public->qp_type, IBV_QPT_RAW_PACKET);
+}
+
+/* ---- where a rule goes ---- */
+
+static enum flow_domain domain_of(const struct ibv_flow_attr *attr)
+{
+	if (attr->type == IBV_FLOW_ATTR_SNIFFER)
+		return FLOW_SNIFFER;
+	return attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS ? FLOW_TX : FLOW_RX;
+}
+
+/* Rules for multicast come behind those for a station, whatever their number. */
+static bool is_multicast(const struct vb_flow_wish *wish)
+{
+	return wish->mask.bytes[8] & wish->value.bytes[8] & 1;
+}
+
+static uint32_t priority_of(const struct ibv_flow_attr *attr, const struct vb_flow_wish *wish,
+			    bool all)
+{
+	bool on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+
+	if (attr->type != IBV_FLOW_ATTR_NORMAL)
+		return HCA_FLOW_LEFTOVERS;
+	if (all && !on && !(attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS) && is_multicast(wish))
+		return HCA_FLOW_MULTICAST;
+	return HCA_FLOW_PRIORITY(attr->priority, on);
+}
+
+/* ---- what it does ---- */
+
+static int add_handles(struct vb_flow *flow, const struct vb_flow_wish *wish,
+		       enum flow_domain domain, struct flow_action *actions, unsigned int *count)
+{
+	for (unsigned int i = 0; i < wish->handle_count; i++) {
+		struct vb_flow_action *a = wish->handles[i];
+
+		if (a->domain != domain)
+			return explain(EINVAL, "ibv_create_flow: an action was made for the other "
+					       "direction");
+		flow->used[i] = a;
+		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_EDIT, .edit = a->edit };
+	}
+	return 0;
+}
+
+static int list_actions(struct vb_flow *flow, const struct vb_flow_wish *wish,
+			enum flow_domain domain, struct ether_dest *dest,
+			struct flow_action *actions, unsigned int *count)
+{
+	*count = 0;
+	if (wish->counters)
+		actions[(*count)++] =
+			(struct flow_action){ .op = FLOW_OP_COUNT, .counter = wish->counters->hw };
+	if (wish->has_tag)
+		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_TAG, .tag = wish->tag };
+	if (wish->drop)
+		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_DROP };
+	else if (domain == FLOW_TX)
+		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_MISS };
+	else
+		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_DEST, .dest = dest };
+	return add_handles(flow, wish, domain, actions, count);
+}
+
+static int add_rule(struct vb_flow *flow, const struct vb_context *ctx, struct ether_dest *dest,
+		    const struct ibv_flow_attr *attr, const struct vb_flow_wish *wish)
+{
+	enum flow_domain domain = domain_of(attr);
+	struct flow_action actions[4 + VB_FLOW_ACTIONS];
+	struct ether_port *port;
+	struct flow_table *root;
+	unsigned int count, flags = 0;
+	int err = hca_flow_port(ctx->adapter, attr->port ? attr->port : 1, &port);
+
+	if (err)
+		return err;
+	err = list_actions(flow, wish, domain, dest, actions, &count);
+	if (!err)
+		err = flow_table_root(port, domain, &root);
+	if (!err)
+		err = flow_matcher_create(root, priority_of(attr, wish, ctx->driver->all_flows),
+					  &wish->mask, &flow->matcher);
+	if (err)
+		return err;
+	if (attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP || domain == FLOW_SNIFFER)
+		flags |= FLOW_RULE_GO_ON;
+	err = flow_rule_create(flow->matcher, &wish->value, flags, actions, count, &flow->rule);
+	if (err)
+		flow_matcher_destroy(flow->matcher);
+	return err;
+}
+
+static int read_wish(const struct vb_context *ctx, const struct ibv_flow_attr *attr,
+		     struct vb_flow_wish *wish)
+{
+	int err = vb_flow_specs_read(attr, ctx->driver->all_flows, wish);
+
+	if (!err && attr->type == IBV_FLOW_ATTR_MC_DEFAULT) {
+		wish->mask.bytes[8] = 1;
+		wish->value.bytes[8] = 1;
+	}
+	return err;
+}
+
+struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
+{
+	struct vb_context *ctx = to_context(qp->context);
+	struct vb_flow_wish wish;
+	struct ether_dest *dest;
+	struct vb_flow *flow;
+	int err = check_attr(ctx, attr);
+
+	if (!err)
+		err = check_qp(qp, &dest);
+	if (!err)
+		err = read_wish(ctx, attr, &wish);
+	if (err)
+		return vb_null(err);
+	flow = calloc(1, sizeof(*flow));
+	if (!flow)
+		return vb_null(explain(ENOMEM, "no memory for a flow"));
+	if (wish.counters) {
+		err = vb_counters_bind(wish.counters);
+		if (err)
+			goto free_flow;
+		flow->counters = wish.counters;
+	}
+	err = add_rule(flow, ctx, dest, attr, &wish);
+	if (err)
+		goto unbind;
+	for (unsigned int i = 0; i < wish.handle_count; i++)
+		atomic_fetch_add(&flow->used[i]->flows, 1);
+	flow->flow.context = qp->context;
+	vb_context_get(ctx);
+	return &flow->flow;
+unbind:
+	if (flow->counters)
+		vb_counters_unbind(flow->counters);
+free_flow:
+	free(flow);
+	return vb_null(err);
+}
+
+int vb_destroy_flow(struct ibv_flow *public)
+{
+	struct vb_flow *flow = to_flow(public);
+	struct vb_context *ctx = to_context(public->context);
+
+	flow_rule_destroy(flow->rule);
+	if (flow->matcher)
+		flow_matcher_destroy(flow->matcher);
+	if (flow->counters)
+		vb_counters_unbind(flow->counters);
+	for (unsigned int i = 0; i < VB_FLOW_ACTIONS && flow->used[i]; i++)
+		atomic_fetch_sub(&flow->used[i]->flows, 1);
+	if (flow->release)
+		flow->release(flow->release_arg);
+	free(flow);
+	vb_context_put(ctx);
+	return 0;
+}
+
+/* ---- actions that are objects ---- */
+
+/* Crypto offload needs keys in the adapter; no ConnectX that is modelled here has it. */
+struct ibv_flow_action *vb_create_flow_action_esp(struct ibv_context *context,
+						  struct ibv_flow_action_esp_attr *attr)
+{
+	return vb_null(explain(EOPNOTSUPP, "ibv_create_flow_action_esp: %s has no IPsec engine",
+			       to_context(context)->adapter->name));
+}
+
+int vb_modify_flow_action_esp(struct ibv_flow_action *action, struct ibv_flow_action_esp_attr *attr)
+{
+	return vb_result(explain(EOPNOTSUPP, "ibv_modify_flow_action_esp: the action is not one of "
+					     "ESP; there are none"));
+}
+
+int vb_destroy_flow_action(struct ibv_flow_action *public)
+{
+	struct vb_flow_action *action = to_flow_action(public);
+	struct vb_context *ctx = to_context(public->context);
+	unsigned int flows = atomic_load(&action->flows);
+
+	if (flows)
+		return vb_result(explain(EBUSY, "ibv_destroy_flow_action: %u flows use it", flows));
+	flow_edit_put(action->edit);
+	free(action);
+	vb_context_put(ctx);
+	return 0;
+}
