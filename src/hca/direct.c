@@ -106,7 +106,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (!length)
 		return DIRECT_DONE;
 	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);
-	if (unlikely(!e || (e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
+	if (unlikely(!e || (e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))))
 		return DIRECT_NO;
 	if (atomic && ((s->raddr & 7) || local.total < 8))
 		return DIRECT_NO;

@@ -421,7 +421,7 @@ static bool follow(struct hca_peer *peer, const struct roce_pkt *pkt, const char
 		memcpy(&ref, body + i * sizeof(ref), sizeof(ref));
 		e = &peer->segment->mr[ref.key >> 8];
 		if (atomic_load_explicit(&e->key, memory_order_acquire) != ref.key ||
-		    ref.len > e->length || ref.addr < e->iova ||
+		    e->flags & HCA_MR_INDIRECT || ref.len > e->length || ref.addr < e->iova ||
 		    ref.addr - e->iova > e->length - ref.len)
 			return false;
 		*seg = (struct hca_seg){ .len = ref.len, .kind = HCA_SEG_PLAIN };

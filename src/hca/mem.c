@@ -7,6 +7,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "hca/mkey.h"
+
 #include "fabric/share.h"
 
 #define MOVE_TRIES 16u
@@ -16,6 +18,27 @@ static uint32_t seg_kind(const struct hca_mr_entry *e)
 	if (likely(!(e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
 		return HCA_SEG_PLAIN;
 	return e->flags & HCA_MR_NULL ? HCA_SEG_NULL : HCA_SEG_CAREFUL;
+}
+
+bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
+			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access)
+{
+	if (e->flags & HCA_MR_WINDOW2)
+		return e->qpn == qpn;
+	/* Of a peer's indirect key only its owner knows more. */
+	return seg != hca_host_segment() || hca_mkey_check(e, addr - e->iova, len, access);
+}
+
+void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out)
+{
+	if (unlikely(e->flags & HCA_MR_INDIRECT)) {
+		hca_mkey_seg(e, addr - e->iova, len, out);
+		return;
+	}
+	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
+	out->len = len;
+	out->kind = seg_kind(e);
+	out->pid = 0;
 }
 
 bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
@@ -39,9 +62,7 @@ bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_
 
 			if (unlikely(!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2))))
 				return false;
-			seg->ptr = (char *)(uintptr_t)(e->va + (sge[i].addr - e->iova));
-			seg->kind = seg_kind(e);
-			seg->pid = 0;
+			hca_mem_seg(e, sge[i].addr, sge[i].len, seg);
 		}
 		seg->len = sge[i].len;
 		out->total += sge[i].len;
@@ -54,11 +75,7 @@ void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, st
 {
 	out->count = len ? 1 : 0;
 	out->total = len;
-	out->seg[0] = (struct hca_seg){
-		.ptr = (char *)(uintptr_t)(e->va + (addr - e->iova)),
-		.len = len,
-		.kind = seg_kind(e),
-	};
+	hca_mem_seg(e, addr, len, &out->seg[0]);
 }
 
 /*
@@ -116,12 +133,46 @@ static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct 
 }
 
 static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+		     uint64_t from_off, uint64_t len);
+
+/* One side is an indirect key: piece by piece. */
+static bool copy_indirect(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			  uint64_t from_off, uint64_t len)
+{
+	struct hca_seg piece;
+
+	while (len) {
+		uint64_t n;
+
+		if (to->kind == HCA_SEG_INDIRECT) {
+			if (!hca_mkey_at(to, to_off, &piece))
+				return false;
+			n = piece.len < len ? piece.len : len;
+			if (!copy_seg(&piece, 0, from, from_off, n))
+				return false;
+		} else {
+			if (!hca_mkey_at(from, from_off, &piece))
+				return false;
+			n = piece.len < len ? piece.len : len;
+			if (!copy_seg(to, to_off, &piece, 0, n))
+				return false;
+		}
+		to_off += n;
+		from_off += n;
+		len -= n;
+	}
+	return true;
+}
+
+static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
 		     uint64_t from_off, uint64_t len)
 {
 	if (likely(to->kind == HCA_SEG_PLAIN && from->kind == HCA_SEG_PLAIN)) {
 		vb_copy(to->ptr + to_off, from->ptr + from_off, len);
 		return true;
 	}
+	if (unlikely(to->kind == HCA_SEG_INDIRECT || from->kind == HCA_SEG_INDIRECT))
+		return copy_indirect(to, to_off, from, from_off, len);
 	if (to->kind == HCA_SEG_NULL)
 		return true;
 	if (to->kind == HCA_SEG_PLAIN) {

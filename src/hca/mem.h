@@ -13,9 +13,10 @@
 
 enum hca_seg_kind {
 	HCA_SEG_PLAIN,
-	HCA_SEG_NULL,    /* reads as zeros, swallows writes */
-	HCA_SEG_CAREFUL, /* may be missing: copied through the kernel */
-	HCA_SEG_REMOTE,  /* an address in process `pid` */
+	HCA_SEG_NULL,     /* reads as zeros, swallows writes */
+	HCA_SEG_CAREFUL,  /* may be missing: copied through the kernel */
+	HCA_SEG_REMOTE,   /* an address in process `pid` */
+	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
 };
 
 struct hca_seg {
@@ -23,6 +24,7 @@ struct hca_seg {
 	uint64_t len;
 	uint32_t kind;
 	int pid;
+	uint64_t base;
 };
 
 struct hca_list {
@@ -30,6 +32,10 @@ struct hca_list {
 	uint64_t total;
 	struct hca_seg seg[HCA_MAX_SGE];
 };
+
+/* The rest of hca_mem_find() for entries that are no plain region. */
+bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
+			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access);
 
 /*
  * The entry for an access, or NULL when the key is not valid, of another protection domain, does
@@ -48,7 +54,8 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 		return NULL;
 	if (unlikely(len > e->length || addr < e->iova || addr - e->iova > e->length - len))
 		return NULL;
-	if (unlikely((e->flags & HCA_MR_WINDOW2) && e->qpn != qpn))
+	if (unlikely(e->flags & (HCA_MR_WINDOW2 | HCA_MR_INDIRECT)) &&
+	    !hca_mem_check_special(seg, e, qpn, addr, len, access))
 		return NULL;
 	return e;
 }
@@ -57,6 +64,8 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
 		     struct hca_list *out);
 
+/* A piece of an entry that is there. */
+void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);
 /* One piece, [va, va + len) of this process's entry. */
 void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out);
 

@@ -27,8 +27,8 @@
 static pthread_mutex_t mr_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(mr_lock, FORKSAFE_OBJECT);
 static struct hca_table regions; /* of this process, for binds */
-/* Keys below 0x200 are none: 0x100 ends the lists in mlx5 receive entries. */
-static struct hca_numbers numbers = { .first = 2, .limit = HCA_MR_ENTRIES };
+/* Keys below 0x500 are none: in mlx5 entries 0x100 ends lists, and 0x400 says that lanes follow. */
+static struct hca_numbers numbers = { .first = 5, .limit = HCA_MR_ENTRIES };
 
 struct hca_mr_entry *hca_mr_entry(uint32_t index)
 {

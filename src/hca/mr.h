@@ -36,7 +36,8 @@ enum hca_mr_flags {
 	HCA_MR_NULL = 1 << 1,    /* reads as zeros, swallows writes */
 	HCA_MR_CAREFUL = 1 << 2, /* pages may be missing: copy through the kernel */
 	HCA_MR_WINDOW1 = 1 << 3,
-	HCA_MR_WINDOW2 = 1 << 4, /* bound to one QP: qpn */
+	HCA_MR_WINDOW2 = 1 << 4,  /* bound to one QP: qpn */
+	HCA_MR_INDIRECT = 1 << 5, /* pieces of other keys: mkey.h */
 };
 
 struct hca_mr_entry {

@@ -17,6 +17,7 @@
 #include "hca/async.h"
 #include "hca/dc.h"
 #include "hca/fence.h"
+#include "hca/mkey.h"
 #include "hca/mw.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
@@ -139,9 +140,13 @@ static enum run_result run_local(struct qp *qp, struct hca_send *s)
 	if (s->op == HCA_OP_LOCAL_INV) {
 		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
 		user = qp->peer;
+		if (err)
+			err = hca_mkey_invalidate(s->imm, qp->pub.pd->pdn, false);
 	} else if (s->op == HCA_OP_BIND_MW) {
 		err = hca_mw_bind(&s->bind, hca_mr_find(s->bind.mr_key), qp->pub.pd->pdn,
 				  qp->pub.qpn);
+	} else if (s->op == HCA_OP_UMR) {
+		err = hca_mkey_update(s, qp->pub.pd->pdn);
 	}
 	if (!err && ends_window(s))
 		err = hca_fence_make(user, &qp->req.fence);
@@ -152,6 +157,24 @@ static enum run_result run_local(struct qp *qp, struct hca_send *s)
 		return RUN_ON;
 	}
 	fail_request(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
+	return RUN_STOP;
+}
+
+/* Within this process's memory; in order with what comes before, as a read of a peer would be. */
+static enum run_result run_memcpy(struct qp *qp, struct hca_send *s)
+{
+	uint32_t pdn = qp->pub.pd->pdn;
+	struct hca_list from, to;
+
+	if (!window_empty(&qp->req))
+		return RUN_WAIT;
+	if (s->sge_count == 2 && hca_mem_resolve(&s->sge[0], 1, pdn, 0, &from) &&
+	    hca_mem_resolve(&s->sge[1], 1, pdn, HCA_ACCESS_LOCAL_WRITE, &to) &&
+	    from.total == to.total && hca_mem_copy(&to, 0, &from, 0, from.total)) {
+		finish_local(qp, s);
+		return RUN_ON;
+	}
+	fail_request(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	return RUN_STOP;
 }
 
@@ -172,6 +195,8 @@ static bool op_allowed(const struct qp *qp, enum hca_op op)
 	case HCA_OP_SEND_INV:
 	case HCA_OP_LOCAL_INV:
 		return qp->pub.type != HCA_QP_UD;
+	case HCA_OP_UMR:
+	case HCA_OP_MEMCPY:
 	case HCA_OP_READ:
 	case HCA_OP_CMP_SWAP:
 	case HCA_OP_FETCH_ADD:
@@ -290,7 +315,10 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	case HCA_OP_NOP:
 	case HCA_OP_LOCAL_INV:
 	case HCA_OP_BIND_MW:
+	case HCA_OP_UMR:
 		return run_local(qp, s);
+	case HCA_OP_MEMCPY:
+		return run_memcpy(qp, s);
 	default:
 		break;
 	}

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/mkey.h"
 #include "hca/responder.h"
 #include "hca/send.h"
 
@@ -119,6 +120,13 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, u
 	if (!e || (e->flags & HCA_MR_NULL))
 		return FAULT_ACCESS;
 	hca_mem_piece(e, pkt->atomic.va, 8, &list);
+	if (e->flags & HCA_MR_INDIRECT) {
+		struct hca_seg whole = list.seg[0];
+
+		if (!hca_mkey_at(&whole, 0, &list.seg[0]) || list.seg[0].len < 8 ||
+		    list.seg[0].kind != HCA_SEG_PLAIN)
+			return FAULT_ACCESS;
+	}
 	*out = (uint64_t *)list.seg[0].ptr;
 	if ((uintptr_t)*out & 7)
 		return FAULT_INVALID;

@@ -10,6 +10,7 @@
 
 #include "hca/async.h"
 #include "hca/grh.h"
+#include "hca/mkey.h"
 #include "hca/mw.h"
 #include "hca/responder.h"
 #include "hca/send.h"
@@ -317,7 +318,8 @@ static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struc
 		return copy_fault(pkt);
 	}
 	r->offset += pkt->len;
-	if (has_inv(op) && hca_mw_invalidate(pkt->imm, qp->pub.pd->pdn, qp->pub.qpn)) {
+	if (has_inv(op) && hca_mw_invalidate(pkt->imm, qp->pub.pd->pdn, qp->pub.qpn) &&
+	    hca_mkey_invalidate(pkt->imm, qp->pub.pd->pdn, true)) {
 		*status = HCA_LOC_ACCESS_ERR;
 		return FAULT_ACCESS;
 	}

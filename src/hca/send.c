@@ -88,7 +88,7 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 		if (s->sge[i].key == HCA_KEY_INLINE)
 			return false;
 		flags = segment->mr[s->sge[i].key >> 8].flags;
-		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL))
+		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))
 			return false;
 		if (!peer->is_self && !(flags & HCA_MR_SHARED) && !peer->can_vm)
 			return false;

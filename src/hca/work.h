@@ -28,7 +28,8 @@ enum hca_op {
 	HCA_OP_LOCAL_INV,
 	HCA_OP_BIND_MW,
 	HCA_OP_TSO,
-	HCA_OP_UMR, /* the mlx5 way to bind windows and build indirect keys */
+	HCA_OP_UMR,    /* builds an indirect key */
+	HCA_OP_MEMCPY, /* from the first element to the second */
 	HCA_OP_COUNT,
 };
 
@@ -76,6 +77,25 @@ enum hca_offload {
 	HCA_OFFLOAD_VLAN = 1 << 4, /* insert a tag */
 };
 
+enum hca_umr_mask {
+	HCA_UMR_TAG = 1 << 0, /* the key's low byte */
+	HCA_UMR_ACCESS = 1 << 1,
+	HCA_UMR_LENGTH = 1 << 2,
+	HCA_UMR_START = 1 << 3,
+	HCA_UMR_LAYOUT = 1 << 4,
+};
+
+/* What a request changes of an indirect key. Its pieces are the request's elements. */
+struct hca_umr {
+	uint32_t key;
+	uint32_t mask; /* enum hca_umr_mask */
+	bool free;     /* out of use afterwards */
+	uint8_t tag;
+	uint32_t access;
+	uint64_t start, length;
+	uint32_t rounds; /* 0: a list; else lanes: an element's length is bytes | stride << 16 */
+};
+
 /* One decoded send work request. */
 struct hca_send {
 	enum hca_op op;
@@ -101,6 +121,7 @@ struct hca_send {
 	uint64_t dc_key;
 	uint16_t dc_stream;
 	struct hca_bind bind;
+	struct hca_umr umr;
 	/* raw frames */
 	uint8_t offload; /* enum hca_offload */
 	uint16_t mss;

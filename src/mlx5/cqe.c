@@ -28,6 +28,7 @@ static const uint8_t send_opcodes[HCA_OP_COUNT] = {
 	[HCA_OP_BIND_MW] = MLX5_OPCODE_UMR,
 	[HCA_OP_TSO] = MLX5_OPCODE_TSO,
 	[HCA_OP_UMR] = MLX5_OPCODE_UMR,
+	[HCA_OP_MEMCPY] = MLX5_OPCODE_MMO,
 };
 
 static const uint8_t recv_opcodes[] = {

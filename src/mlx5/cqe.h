@@ -133,6 +133,8 @@ static inline bool mlx5_take(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
 /* What a send completion reports, from the opcode that the entry repeats. */
 static inline enum ibv_wc_opcode mlx5_send_wc_opcode(const struct mlx5_cqe64 *cqe, uint8_t request)
 {
+	if (unlikely(request))
+		return request;
 	switch (be32toh(cqe->sop_drop_qpn) >> 24) {
 	case MLX5_OPCODE_RDMA_WRITE:
 	case MLX5_OPCODE_RDMA_WRITE_IMM:
@@ -146,8 +148,9 @@ static inline enum ibv_wc_opcode mlx5_send_wc_opcode(const struct mlx5_cqe64 *cq
 	case MLX5_OPCODE_TSO:
 		return IBV_WC_TSO;
 	case MLX5_OPCODE_UMR:
-	case MLX5_OPCODE_NOP:
-		return request;
+		return (enum ibv_wc_opcode)MLX5DV_WC_UMR;
+	case MLX5_OPCODE_MMO:
+		return (enum ibv_wc_opcode)MLX5DV_WC_MEMCPY;
 	default:
 		return IBV_WC_SEND;
 	}

@@ -41,6 +41,7 @@ static const struct {
 	[MLX5_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC, RELIABLE },
 	[MLX5_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_MMO] = { HCA_OP_MEMCPY, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 };
 
@@ -298,6 +299,79 @@ static uint32_t window_access(uint8_t flags)
 	return access;
 }
 
+/* An indirect key's pieces: elements as in a list, or a head that says how often its lanes repeat. */
+static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
+{
+	const struct mlx5_wqe_umr_repeat_block_seg *block = (const void *)c->seg;
+	const struct mlx5_wqe_umr_klm_seg *klm;
+
+	if (!count || count > c->left || count > HCA_MAX_SGE)
+		return false;
+	out->umr.rounds = 0;
+	if (load32(&block->op) == MLX5_REPEAT_BLOCK) {
+		uint32_t lanes = load32(&block->reserved) & 0xffff;
+
+		out->umr.rounds = load32(&block->repeat_count);
+		if (!take(c, false, sizeof(*block)) || !out->umr.rounds || lanes > count - 1)
+			return false;
+		count = lanes;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t len, key;
+
+		klm = take(c, false, sizeof(*klm));
+		if (!klm)
+			return false;
+		len = load32(&klm->byte_count);
+		key = load_key(&klm->mkey);
+		if (!key)
+			break; /* what is left fills the block */
+		/* A lane has its stride in the upper half of that word. */
+		add_piece(out, load64(&klm->address), len, key);
+	}
+	return true;
+}
+
+static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
+		      const struct mlx5_wqe_mkey_context_seg *mkey, struct hca_send *out)
+{
+	const uint64_t rights = MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |
+				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
+				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |
+				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
+	uint32_t words = load32(&umr->klm_octowords) >> 16;
+	uint64_t mask = load64(&umr->mkey_mask);
+
+	out->op = HCA_OP_UMR;
+	out->umr = (struct hca_umr){
+		.key = out->imm,
+		.tag = load32(&mkey->qpn_mkey) & 0xff,
+		.access = window_access(mkey->access_flags),
+		.start = load64(&mkey->start_addr),
+		.length = load64(&mkey->len),
+		.free = mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE &&
+			mkey->free & MLX5_WQE_MKEY_CONTEXT_FREE,
+		.mask = (mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY ? HCA_UMR_TAG : 0) |
+			(mask & rights ? HCA_UMR_ACCESS : 0) |
+			(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN ? HCA_UMR_LENGTH : 0) |
+			(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR ? HCA_UMR_START : 0) |
+			(words ? HCA_UMR_LAYOUT : 0),
+	};
+	if (!words)
+		return true;
+	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE) || !take_layout(c, words, out))
+		return false;
+	out->length = 0; /* nothing of it is sent */
+	return true;
+}
+
+static bool take_memcpy(struct cursor c, uint32_t modifier, struct hca_send *out)
+{
+	if (modifier != MLX5_MMO_DMA || !take(&c, false, MLX5_DS) || c.left != 2)
+		return false;
+	return take_data(&c, false, out) && out->sge_count == 2;
+}
+
 /*
  * Windows are bound and invalidated by rewriting their memory key: out->imm is the key, the mask
  * says what changes. A type 2 window is tied to a QP, a type 1 window is not.
@@ -312,6 +386,9 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 
 	if (!mkey)
 		return false;
+	/* Windows have an offset, of which they make no use; indirect keys have none. */
+	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET))
+		return take_mkey(&c, umr, mkey, out);
 	mask = load64(&umr->mkey_mask);
 	if (!(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE))
 		return false;
@@ -388,6 +465,9 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	c.end = c.ring + ((size_t)qp->sq.size << MLX5_SEND_WQE_SHIFT);
 	c.left = ds - 1;
 	if (unlikely(segs & SEG_OTHER)) {
+		if (opcode == MLX5_OPCODE_MMO && !take_memcpy(c, what >> 24, out))
+			bad(qp, index, out, "length of a copy (or another modifier)", ds,
+			    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
 		if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
 			bad(qp, index, out, "key update of length", ds,
 			    sizeof(struct mlx5_bind_wqe) / MLX5_DS);

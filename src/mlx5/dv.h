@@ -31,6 +31,9 @@ int mlx5_check_driver_qp(const struct ibv_qp_init_attr_ex *attr);
 void mlx5_fill_dc(struct hca_qp_init *init);
 uint64_t mlx5_dv_send_ops(void);
 
+/* The longest copy that one request asks for. */
+#define MLX5_MEMCPY_MAX (16u << 20)
+
 /* The most streams of a DC initiator, and the most that may fail. */
 #define MLX5_LOG_STREAMS 8u
 

@@ -16,8 +16,8 @@
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                   \
 	 MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS |                  \
-	 MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD | MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH |            \
-	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
+	 MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD | MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD |              \
+	 MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
 
 /* Only members that the caller named are there for sure: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
@@ -34,8 +34,6 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 		out->flow_action_flags = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
 		out->sig_caps = (struct mlx5dv_sig_caps){ 0 };
-	if (wanted & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH)
-		out->max_wr_memcpy_length = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
 		out->crypto_caps = (struct mlx5dv_crypto_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
@@ -94,6 +92,10 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	if (wanted & MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE) {
 		out->max_clock_info_update_nsec = CLOCK_UPDATE_NS;
 		filled |= MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
+	}
+	if (wanted & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH) {
+		out->max_wr_memcpy_length = MLX5_MEMCPY_MAX;
+		filled |= MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS) {
 		out->num_lag_ports = 1;

@@ -128,7 +128,21 @@ struct mlx5_chain {
 	uint32_t first; /* block to go back to */
 	uint8_t fence;  /* to go back to */
 	int err;
+	/* while a key is configured */
+	const struct mlx5_mkey *mkey;
+	uint8_t setters; /* still to come */
 };
+
+/* An indirect key; src/mlx5/mkey.c. */
+struct mlx5_mkey {
+	struct mlx5dv_mkey dv;
+	struct hca_mkey *hca;
+};
+
+static inline struct mlx5_mkey *to_mkey(struct mlx5dv_mkey *mkey)
+{
+	return container_of(mkey, struct mlx5_mkey, dv);
+}
 
 struct mlx5_qp {
 	struct vb_qp vb;

@@ -199,4 +199,7 @@ static inline void mlx5_sq_ring(struct mlx5_qp *qp)
 int mlx5_put_bind(struct mlx5_qp *qp, struct mlx5_wqe_ctrl_seg *ctrl, bool type2, uint32_t new_key,
 		  const struct ibv_mw_bind_info *info, uint32_t *ds);
 
+/* Rights as entries have them. umr.c */
+uint8_t mlx5_access_flags(unsigned int access);
+
 #endif

@@ -29,9 +29,6 @@ STUB_ERRNO(mlx5dv_reserved_qpn_dealloc)
 STUB_PTR(mlx5dv_alloc_dm)
 STUB_PTR(mlx5dv_dm_map_op_addr)
 STUB_PTR(mlx5dv_reg_dmabuf_mr)
-STUB_PTR(mlx5dv_create_mkey)
-STUB_ERRNO(mlx5dv_destroy_mkey)
-STUB_ERRNO(_mlx5dv_mkey_check)
 
 /* Encryption */
 STUB_ERRNO(mlx5dv_crypto_login)

@@ -34,7 +34,7 @@ static void put_umr(struct mlx5_wqe_umr_ctrl_seg *umr, bool type2, bool bind)
 	umr->mkey_mask = htobe64(mask);
 }
 
-static uint8_t access_flags(unsigned int access)
+uint8_t mlx5_access_flags(unsigned int access)
 {
 	uint8_t flags = 0;
 
@@ -58,7 +58,7 @@ static void put_mkey(struct mlx5_wqe_mkey_context_seg *mkey, uint32_t qpn, uint3
 		mkey->free = MLX5_WQE_MKEY_CONTEXT_FREE;
 		return;
 	}
-	mkey->access_flags = access_flags(info->mw_access_flags);
+	mkey->access_flags = mlx5_access_flags(info->mw_access_flags);
 	if (!(info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
 		mkey->start_addr = htobe64(info->addr);
 	mkey->len = htobe64(info->length);

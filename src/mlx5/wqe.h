@@ -48,6 +48,22 @@ struct mlx5_wqe_xrc_seg {
 	uint8_t reserved[12];
 };
 
+/* An entry that copies memory: opcode MMO with this modifier. */
+#define MLX5_MMO_DMA 1u
+
+struct mlx5_mmo_wqe {
+	struct mlx5_wqe_ctrl_seg ctrl;
+	struct {
+		__be32 control;
+		__be32 local_key;
+		__be64 local_address;
+	} meta;
+	struct mlx5_wqe_data_seg from, to;
+};
+
+/* What is in an element's place for the key when lanes follow. */
+#define MLX5_REPEAT_BLOCK 0x400u
+
 /* The whole of an entry that binds a window; an unbinding one ends before klm. */
 struct mlx5_bind_wqe {
 	struct mlx5_wqe_ctrl_seg ctrl;
@@ -63,6 +79,9 @@ _Static_assert(sizeof(struct mlx5_wqe_av) == 48, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_umr_ctrl_seg) == 48, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_mkey_context_seg) == 64, "layout");
 _Static_assert(sizeof(struct mlx5_bind_wqe) == 192, "layout");
+_Static_assert(sizeof(struct mlx5_mmo_wqe) == MLX5_BLOCK_SIZE, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_umr_repeat_block_seg) == MLX5_DS, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_umr_repeat_ent_seg) == MLX5_DS, "layout");
 _Static_assert(offsetof(struct mlx5_bind_wqe, mkey) == 64, "segments end at blocks");
 
 static inline uint32_t mlx5_blocks(uint32_t ds)

@@ -7,7 +7,8 @@
  * come in any order, or not at all. The first error is kept; after it nothing more is written, and
  * complete takes everything back.
  */
-#include "mlx5/send.h"
+#include "mlx5/chain.h"
+#include "mlx5/dv.h"
 
 #define OPS_SEND   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define OPS_WRITE  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
@@ -17,31 +18,6 @@
 #define OPS_RC     (OPS_UC | IBV_QP_EX_WITH_RDMA_READ | OPS_ATOMIC)
 #define OPS_DCI    (OPS_RC & ~IBV_QP_EX_WITH_BIND_MW)
 #define OPS_UD     (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-
-static void fail(struct mlx5_qp *qp, int err)
-{
-	if (!qp->chain.err)
-		qp->chain.err = err;
-	qp->chain.ctrl = NULL;
-}
-
-static inline void close_entry(struct mlx5_qp *qp)
-{
-	struct mlx5_chain *chain = &qp->chain;
-
-	if (!chain->ctrl)
-		return;
-	if (unlikely(chain->owed)) {
-		fail(qp,
-		     -explain(EINVAL, "QP 0x%06x: a frame needs at least its %u bytes of header",
-			      qp->qpn, qp->ctx->min_inline));
-		return;
-	}
-	mlx5_put_ctrl_length(chain->ctrl, qp->qpn, chain->ds);
-	qp->sq.post += mlx5_blocks(chain->ds);
-	chain->count++;
-	chain->ctrl = NULL;
-}
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
@@ -68,7 +44,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct hca_qp *hca = qp->vb.hca;
 	int err;
 
-	close_entry(qp);
+	mlx5_chain_close(qp);
 	err = qp->chain.err;
 	if (unlikely(hca->state < HCA_QPS_RTS) && !err)
 		err = -explain(EINVAL,
@@ -97,43 +73,31 @@ static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_
 	if (qp->chain.err)
 		return;
 	if (qp->sq.refused >> opcode & 1)
-		fail(qp,
-		     -explain(EINVAL,
-			      "QP 0x%06x: opcode %d is not among the operations that the QP was "
-			      "made for",
-			      qp->qpn, opcode));
+		mlx5_chain_fail(
+			qp,
+			-explain(EINVAL,
+				 "QP 0x%06x: opcode %d is not among the operations that the QP was "
+				 "made for",
+				 qp->qpn, opcode));
 	else
-		fail(qp, -explain(ENOMEM,
-				  "QP 0x%06x: the send queue is full with %u requests; poll "
-				  "completions of signaled ones to make room",
-				  qp->qpn, qp->sq.max_post));
+		mlx5_chain_fail(qp,
+				-explain(ENOMEM,
+					 "QP 0x%06x: the send queue is full with %u requests; poll "
+					 "completions of signaled ones to make room",
+					 qp->qpn, qp->sq.max_post));
 }
 
 /* Opens an entry; the place behind its control segment, or NULL after an error. */
 static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode, uint32_t imm,
 				  uint8_t request)
 {
-	struct mlx5_chain *chain = &qp->chain;
-	struct mlx5_sq *sq = &qp->sq;
-	struct mlx5_slot *slot;
-
-	close_entry(qp);
-	if (unlikely(chain->err) || unlikely(sq->refused >> opcode & 1) ||
-	    unlikely(mlx5_sq_full(sq, chain->count))) {
+	mlx5_chain_close(qp);
+	if (unlikely(qp->chain.err) || unlikely(qp->sq.refused >> opcode & 1) ||
+	    unlikely(mlx5_sq_full(&qp->sq, qp->chain.count))) {
 		refuse(qp, opcode);
 		return NULL;
 	}
-	chain->ctrl = mlx5_sq_entry(sq);
-	chain->owed = 0;
-	chain->ds = 1;
-	slot = &sq->slots[sq->post & sq->mask];
-	slot->wr_id = qp->vb.ex.wr_id;
-	slot->head = sq->head + chain->count;
-	slot->request = request;
-	mlx5_put_ctrl(chain->ctrl, sq->post, mlx5_wr_opcodes[opcode],
-		      mlx5_ctrl_flags(sq, qp->vb.ex.wr_flags), imm);
-	sq->fence_next = 0;
-	return (uint8_t *)(chain->ctrl + 1);
+	return mlx5_chain_begin(qp, mlx5_wr_opcodes[opcode], imm, request);
 }
 
 /* An Ethernet segment; the first bytes of data go into it where the adapter wants that. */
@@ -219,12 +183,12 @@ static void open_key_change(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uin
 		return;
 	err = mlx5_put_bind(qp, qp->chain.ctrl, true, new_key, info, &qp->chain.ds);
 	if (err) {
-		fail(qp, err);
+		mlx5_chain_fail(qp, err);
 		return;
 	}
 	qp->sq.fence_next = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
 	/* It takes no data, whatever setters follow. */
-	close_entry(qp);
+	mlx5_chain_close(qp);
 }
 
 static void wr_send(struct ibv_qp_ex *ex)
@@ -291,7 +255,7 @@ static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16
 		return;
 	err = mlx5_check_tso(qp, hdr_sz);
 	if (unlikely(err)) {
-		fail(qp, err);
+		mlx5_chain_fail(qp, err);
 		return;
 	}
 	to = mlx5_put_ethernet(seg, ex->wr_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0, mss,
@@ -309,24 +273,6 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
 		mlx5_put_address((uint8_t *)(qp->chain.ctrl + 1), to_ah(ah), qpn, qkey);
 }
 
-static void wr_set_dc_addr(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn, uint64_t key)
-{
-	struct mlx5_qp *qp = to_mqp_dv(dv);
-
-	if (likely(qp->chain.ctrl))
-		mlx5_put_dc_address((uint8_t *)(qp->chain.ctrl + 1), to_ah(ah), dctn, key);
-}
-
-static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
-				  uint64_t key, uint16_t stream)
-{
-	struct mlx5_qp *qp = to_mqp_dv(dv);
-
-	if (likely(qp->chain.ctrl))
-		qp->chain.ctrl->dci_stream_channel_id = htobe16(stream);
-	wr_set_dc_addr(dv, ah, dctn, key);
-}
-
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 {
 	struct mlx5_qp *qp = to_mqp_ex(ex);
@@ -342,8 +288,9 @@ static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, si
 	if (unlikely(!length))
 		return;
 	if (unlikely(length > MLX5_DATA_SEG_MAX)) {
-		fail(qp, -explain(EINVAL, "QP 0x%06x: an element of %zu bytes; 2^31 is most",
-				  qp->qpn, length));
+		mlx5_chain_fail(qp,
+				-explain(EINVAL, "QP 0x%06x: an element of %zu bytes; 2^31 is most",
+					 qp->qpn, length));
 		return;
 	}
 	mlx5_put_data(qp->chain.data, addr, length, lkey);
@@ -353,8 +300,9 @@ static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, si
 
 static __attribute__((cold, noinline)) void refuse_sges(struct mlx5_qp *qp, size_t count)
 {
-	fail(qp, -explain(ENOMEM, "QP 0x%06x: %zu elements in a request; the QP was made for %d",
-			  qp->qpn, count, qp->sq.max_sge));
+	mlx5_chain_fail(qp, -explain(ENOMEM,
+				     "QP 0x%06x: %zu elements in a request; the QP was made for %d",
+				     qp->qpn, count, qp->sq.max_sge));
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -402,10 +350,12 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
 		if (unlikely(qp->chain.owed))
 			pay_head(qp, &addr, &n);
 		if (unlikely(n > qp->sq.max_inline || length + n > qp->sq.max_inline)) {
-			fail(qp, -explain(ENOMEM,
-					  "QP 0x%06x: %zu bytes of inline data; the QP was granted "
-					  "%u",
-					  qp->qpn, length + n, qp->sq.max_inline));
+			mlx5_chain_fail(
+				qp,
+				-explain(ENOMEM,
+					 "QP 0x%06x: %zu bytes of inline data; the QP was granted "
+					 "%u",
+					 qp->qpn, length + n, qp->sq.max_inline));
 			return;
 		}
 		length += n;
@@ -427,7 +377,8 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 /* What a type cannot do at all. */
 static void missing_operation(struct mlx5_qp *qp)
 {
-	fail(qp, -explain(EOPNOTSUPP, "QP 0x%06x: its type does not have this operation", qp->qpn));
+	mlx5_chain_fail(qp, -explain(EOPNOTSUPP, "QP 0x%06x: its type does not have this operation",
+				     qp->qpn));
 }
 
 static void missing_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
@@ -476,18 +427,6 @@ static uint64_t supported_ops(const struct mlx5_qp *qp)
 	}
 }
 
-static void missing_dc_address(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
-			       uint64_t key)
-{
-	missing_operation(to_mqp_dv(dv));
-}
-
-static void missing_dc_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
-			      uint64_t key, uint16_t stream)
-{
-	missing_operation(to_mqp_dv(dv));
-}
-
 int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
 {
 	struct ibv_qp_ex *ex = &qp->vb.ex;
@@ -516,12 +455,9 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
 	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_set_ud_addr = qp->type == HCA_QP_UD ? wr_set_ud_addr : missing_address;
 	ex->wr_set_xrc_srqn = qp->type == HCA_QP_XRC_SEND ? wr_set_xrc_srqn : missing_srqn;
-	qp->dv.wr_set_dc_addr = qp->type == HCA_QP_DCI ? wr_set_dc_addr : missing_dc_address;
-	qp->dv.wr_set_dc_addr_stream =
-		qp->type == HCA_QP_DCI ? wr_set_dc_addr_stream : missing_dc_stream;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	return 0;
+	return mlx5_qp_fill_dv(qp, mlx5_dv_send_ops());
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Chains of requests while they are built: what wr.c (verbs) and wr_dv.c (direct verbs) share. The
+ * caller holds the QP's adapter lock.
+ */
+#ifndef MLX5_CHAIN_H
+#define MLX5_CHAIN_H
+
+#include "mlx5/send.h"
+
+/* The first error counts; after it nothing more is written. */
+static inline void mlx5_chain_fail(struct mlx5_qp *qp, int err)
+{
+	if (!qp->chain.err)
+		qp->chain.err = err;
+	qp->chain.ctrl = NULL;
+}
+
+static inline void mlx5_chain_close(struct mlx5_qp *qp)
+{
+	struct mlx5_chain *chain = &qp->chain;
+
+	if (!chain->ctrl)
+		return;
+	if (unlikely(chain->owed)) {
+		mlx5_chain_fail(qp, -explain(EINVAL,
+					     "QP 0x%06x: a frame needs at least its %u bytes of "
+					     "header",
+					     qp->qpn, qp->ctx->min_inline));
+		return;
+	}
+	mlx5_put_ctrl_length(chain->ctrl, qp->qpn, chain->ds);
+	qp->sq.post += mlx5_blocks(chain->ds);
+	chain->count++;
+	chain->ctrl = NULL;
+}
+
+/* Closes the entry before, and opens one for which there is room; its part behind the control segment.
+ */
+static inline uint8_t *mlx5_chain_begin(struct mlx5_qp *qp, uint8_t opcode, uint32_t imm,
+					uint8_t request)
+{
+	struct mlx5_chain *chain = &qp->chain;
+	struct mlx5_sq *sq = &qp->sq;
+	struct mlx5_slot *slot = &sq->slots[sq->post & sq->mask];
+
+	chain->ctrl = mlx5_sq_entry(sq);
+	chain->ds = 1;
+	chain->owed = 0;
+	chain->mkey = NULL;
+	slot->wr_id = qp->vb.ex.wr_id;
+	slot->head = sq->head + chain->count;
+	slot->request = request;
+	mlx5_put_ctrl(chain->ctrl, sq->post, opcode, mlx5_ctrl_flags(sq, qp->vb.ex.wr_flags), imm);
+	sq->fence_next = 0;
+	return (uint8_t *)(chain->ctrl + 1);
+}
+
+/* wr_dv.c: the driver's own operations, for a QP that was made with `ops` of them. */
+int mlx5_qp_fill_dv(struct mlx5_qp *qp, uint64_t ops);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Indirect memory keys as objects. Requests give them their layout (wr_dv.c); the adapter looks
+ * through them (hca/mkey.c).
+ */
+#include "hca/mkey.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+
+#define OFFERED                                                                                    \
+	(MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG |           \
+	 MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE)
+
+/* Layouts are granted in steps of so many entries. */
+#define STEP 4u
+
+static int create(struct mlx5dv_mkey_init_attr *attr, struct mlx5_mkey **out)
+{
+	uint32_t entries = ((uint32_t)attr->max_entries + STEP - 1) / STEP * STEP;
+	struct mlx5_mkey *mkey;
+	int err;
+
+	if (attr->create_flags & ~OFFERED || !(attr->create_flags & OFFERED))
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_create_mkey: create_flags 0x%x; indirect keys are offered, "
+			       "with bits 0x%x, signatures and encryption are not",
+			       attr->create_flags, OFFERED);
+	if (!entries || entries > UINT16_MAX)
+		return explain(EINVAL, "mlx5dv_create_mkey: max_entries %u; 1 to %u can be had",
+			       attr->max_entries, UINT16_MAX / STEP * STEP);
+	mkey = calloc(1, sizeof(*mkey));
+	if (!mkey)
+		return -ENOMEM;
+	err = hca_mkey_create(to_pd(attr->pd)->hca, entries,
+			      attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE,
+			      &mkey->hca);
+	if (err) {
+		free(mkey);
+		return err;
+	}
+	attr->max_entries = entries;
+	mkey->dv.lkey = mkey->dv.rkey = mkey->hca->key;
+	*out = mkey;
+	return 0;
+}
+
+struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_attr *attr)
+{
+	struct mlx5_mkey *mkey;
+	int err;
+
+	if (!mlx5_dv_context(attr->pd->context, __func__))
+		return NULL;
+	err = create(attr, &mkey);
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	return &mkey->dv;
+}
+
+int mlx5dv_destroy_mkey(struct mlx5dv_mkey *dv)
+{
+	struct mlx5_mkey *mkey = to_mkey(dv);
+
+	hca_mkey_destroy(mkey->hca);
+	free(mkey);
+	return 0;
+}
+
+int _mlx5dv_mkey_check(struct mlx5dv_mkey *mkey, struct mlx5dv_mkey_err *info, size_t size)
+{
+	return errno = -explain(EINVAL,
+				"mlx5dv_mkey_check: key 0x%x has no signature that could be wrong",
+				mkey->lkey);
+}
