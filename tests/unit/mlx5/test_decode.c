@@ -438,7 +438,7 @@ static struct mlx5_bind_wqe *put_bind(uint32_t index)
 	memset(wqe, 0, sizeof(*wqe));
 	put_ctrl(index, MLX5_OPCODE_UMR, MLX5_WQE_CTRL_CQ_UPDATE, sizeof(*wqe) / 16,
 		 htobe32(0x00123401));
-	wqe->umr.flags = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
+	wqe->umr.flags = MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET | MLX5_WQE_UMR_CTRL_FLAG_INLINE;
 	wqe->umr.mkey_mask =
 		htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY |
 			MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
@@ -517,7 +517,49 @@ static void malformed_key_changes_are_bad(void **state)
 	put_bind(0)->mkey.len = 0;
 	decode(0);
 	assert_bad();
-	put_bind(0)->umr.flags = 0;
+	put_bind(0)->umr.flags = MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET; /* where is it? */
+	decode(0);
+	assert_bad();
+}
+
+/* The same entry without an offset is about an indirect key: its element is a piece of it. */
+static void an_indirect_key_has_its_pieces_in_the_entry(void **state)
+{
+	struct mlx5_bind_wqe *wqe = put_bind(0);
+	struct mlx5_wqe_umr_repeat_block_seg *block = (void *)&wqe->klm;
+	struct mlx5_wqe_umr_repeat_ent_seg *lane = (void *)wqe->pad;
+
+	wqe->umr.flags = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
+	wqe->umr.klm_octowords = htobe16(4);
+	decode(0);
+	assert_false(out.bad);
+	assert_int_equal(out.op, HCA_OP_UMR);
+	assert_int_equal(out.sge_count, 1);
+	assert_int_equal(out.umr.rounds, 0);
+	assert_int_equal(out.umr.mask, HCA_UMR_LAYOUT | HCA_UMR_TAG);
+
+	block->op = htobe32(MLX5_REPEAT_BLOCK);
+	block->repeat_count = htobe32(7);
+	block->reserved = 0;
+	block->num_ent = htobe16(2);
+	for (int i = 0; i < 2; i++)
+		lane[i] = (struct mlx5_wqe_umr_repeat_ent_seg){ .stride = htobe16(32),
+								.byte_count = htobe16(8),
+								.memkey = htobe32(0x700) };
+	decode(0);
+	assert_false(out.bad);
+	assert_int_equal(out.umr.rounds, 7);
+	assert_int_equal(out.sge_count, 2);
+	assert_int_equal(out.sge[1].len, 32 << 16 | 8);
+
+	block->num_ent = htobe16(4); /* more lanes than there are */
+	decode(0);
+	assert_bad();
+	block->num_ent = htobe16(2);
+	block->repeat_count = 0;
+	decode(0);
+	assert_bad();
+	wqe->umr.klm_octowords = htobe16(40);
 	decode(0);
 	assert_bad();
 }
@@ -671,6 +713,7 @@ int main(void)
 		T(a_window_of_type_1_is_unbound),
 		T(freeing_a_window_of_type_2_invalidates_it),
 		T(malformed_key_changes_are_bad),
+		T(an_indirect_key_has_its_pieces_in_the_entry),
 		T(a_bind_goes_on_at_the_rings_start),
 		T(the_frames_first_bytes_are_a_piece_of_their_own),
 		T(any_bytes_decode_to_something_inside_the_ring),
