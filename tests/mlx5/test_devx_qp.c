@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs, completion queues and shared receive queues that live in the program's memory. */
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "devx_rig.h"
+
+static struct rig rig;
+
+struct two {
+	struct rig_cq cq[2];
+	struct rig_qp qp[2];
+};
+
+static void make(struct two *t, uint32_t log_sq, uint32_t log_rq, uint32_t srqn)
+{
+	for (int i = 0; i < 2; i++) {
+		rig_cq(&rig, 5, rig.eqn, &t->cq[i]);
+		rig_qp(&rig, log_sq, log_rq, i ? srqn : 0, &t->cq[i], &t->qp[i]);
+	}
+	rig_connect(&t->qp[0], &t->qp[1]);
+}
+
+static void drop(struct two *t)
+{
+	for (int i = 0; i < 2; i++) {
+		rig_qp_drop(&t->qp[i]);
+		rig_cq_drop(&t->cq[i]);
+	}
+}
+
+static void expect(struct rig_cq *cq, uint8_t opcode, uint32_t qpn, uint16_t counter)
+{
+	const struct mlx5_cqe64 *cqe = rig_cq_wait(cq);
+
+	assert_int_equal(cqe->op_own >> 4, opcode);
+	assert_int_equal(be32toh(cqe->sop_drop_qpn) & 0xffffff, qpn);
+	assert_int_equal(be16toh(cqe->wqe_counter), counter);
+	assert_int_equal(be32toh(cqe->srqn_uidx) & 0xffffff, 0x123456);
+	rig_cq_take(cq);
+}
+
+static int setup(void **state)
+{
+	rig_open(&rig);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	rig_close(&rig);
+	return 0;
+}
+
+static void sends_go_around_every_ring_many_times(void **state)
+{
+	struct two t;
+
+	make(&t, 3, 3, 0);
+	for (uint32_t i = 0; i < 500; i++) {
+		uint32_t len = 1 + i * 7 % 3000;
+
+		pair_pattern(rig.memory, len, (uint8_t)i);
+		rig_recv(&t.qp[1], 8192, 4096);
+		rig_send(&t.qp[0], MLX5_OPCODE_SEND, 0, len, 0);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, (uint16_t)i);
+		assert_int_equal(be32toh(rig_cq_wait(&t.cq[1])->byte_cnt), len);
+		expect(&t.cq[1], MLX5_CQE_RESP_SEND, t.qp[1].qpn, (uint16_t)i);
+		assert_true(pair_is_pattern(rig.memory + 8192, len, (uint8_t)i));
+	}
+	drop(&t);
+}
+
+static void writes_and_reads_move_memory(void **state)
+{
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		pair_pattern(rig.memory, 5000, (uint8_t)i);
+		rig_send(&t.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 5000, 16384);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, (uint16_t)(2 * i));
+		assert_true(pair_is_pattern(rig.memory + 16384, 5000, (uint8_t)i));
+		rig_send(&t.qp[0], MLX5_OPCODE_RDMA_READ, 32768, 5000, 16384);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, (uint16_t)(2 * i + 1));
+		assert_true(pair_is_pattern(rig.memory + 32768, 5000, (uint8_t)i));
+	}
+	drop(&t);
+}
+
+static void a_malformed_entry_fails_the_queue_pair(void **state)
+{
+	const struct mlx5_err_cqe *err;
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	rig_send(&t.qp[0], 0x3b, 0, 64, 0);
+	err = (const void *)rig_cq_wait(&t.cq[0]);
+	assert_int_equal(err->op_own >> 4, MLX5_CQE_REQ_ERR);
+	assert_int_equal(err->syndrome, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	assert_int_equal(err->vendor_err_synd, 0x68);
+	rig_cq_take(&t.cq[0]);
+	assert_int_equal(rig_qp_state(&t.qp[0]), IFC_QP_ERR);
+	/* What follows is flushed. */
+	rig_send(&t.qp[0], MLX5_OPCODE_SEND, 0, 64, 0);
+	err = (const void *)rig_cq_wait(&t.cq[0]);
+	assert_int_equal(err->syndrome, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+	drop(&t);
+}
+
+static void states_follow_the_commands(void **state)
+{
+	uint8_t out[ifc_len(modify_qp_out)];
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	assert_int_equal(rig_qp_state(&t.qp[0]), IFC_QP_RTS);
+	memset(out, 0xff, sizeof(out));
+	assert_int_equal(rig_modify(&t.qp[0], IFC_OP_INIT2RTR_QP, t.qp[1].qpn, out), EREMOTEIO);
+	assert_int_equal(ifc_get(out, cmd_out, status), IFC_STATUS_BAD_QP_STATE);
+	assert_int_equal(rig_qp_state(&t.qp[0]), IFC_QP_RTS);
+	assert_int_equal(rig_modify(&t.qp[0], IFC_OP_RTS2SQD_QP, 0, out), 0);
+	assert_int_equal(rig_qp_state(&t.qp[0]), IFC_QP_SQD);
+	assert_int_equal(rig_modify(&t.qp[0], IFC_OP_SQD2RTS_QP, 0, out), 0);
+	assert_int_equal(rig_modify(&t.qp[0], IFC_OP_RTS2RTS_QP, 0, out), 0);
+	assert_int_equal(rig_modify(&t.qp[0], IFC_OP_2ERR_QP, 0, out), 0);
+	assert_int_equal(rig_qp_state(&t.qp[0]), IFC_QP_ERR);
+	/* Both start again from nothing, and talk as before. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rig_modify(&t.qp[i], IFC_OP_2RST_QP, 0, out), 0);
+		assert_int_equal(rig_qp_state(&t.qp[i]), IFC_QP_RST);
+		t.qp[i].post = t.qp[i].head = 0;
+		t.qp[i].db[0] = t.qp[i].db[1] = 0;
+	}
+	rig_connect(&t.qp[0], &t.qp[1]);
+	rig_send(&t.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+	expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, 0);
+	drop(&t);
+}
+
+static void a_query_shows_what_was_set(void **state)
+{
+	uint8_t out[ifc_len(query_qp_out)], *qpc = ifc_ptr(out, query_qp_out, qpc);
+	RIG_IN(in, ifc_len(query_qp_in), QUERY_QP);
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	ifc_set(in, query_qp_in, qpn, t.qp[0].qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(t.qp[0].obj, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(ifc_get(qpc, qpc, st), IFC_QP_ST_RC);
+	assert_int_equal(ifc_get(qpc, qpc, remote_qpn), t.qp[1].qpn);
+	assert_int_equal(ifc_get(qpc, qpc, cqn_snd), t.cq[0].cqn);
+	assert_int_equal(ifc_get(qpc, qpc, log_sq_size), 4);
+	assert_int_equal(ifc_get(qpc, qpc, log_rq_size), 3);
+	assert_int_equal(ifc_get(qpc, qpc, pd), rig.pdn);
+	assert_int_equal(ifc_get(qpc, qpc, mtu), IFC_MTU_1K);
+	assert_int_equal(ifc_get(qpc, qpc, log_sra_max), 4);
+	assert_int_equal(ifc_get(qpc, qpc, next_send_psn), 0x1234);
+	/* A command names the object that it is sent for. */
+	ifc_set(in, query_qp_in, qpn, t.qp[1].qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(t.qp[0].obj, in, sizeof(in), out, sizeof(out)),
+			 EINVAL);
+	drop(&t);
+}
+
+/* ---- shared receive queues ---- */
+
+struct rmp {
+	struct rig_umem umem;
+	struct mlx5dv_devx_obj *obj;
+	uint32_t number;
+};
+
+static void make_rmp(struct rmp *m, bool cyclic)
+{
+	uint8_t out[ifc_len(create_rmp_out)];
+	RIG_IN(in, ifc_len(create_rmp_in), CREATE_RMP);
+	uint8_t *ctx = ifc_ptr(in, create_rmp_in, ctx), *wq = ifc_ptr(ctx, rmpc, wq);
+	const size_t ring = 32 * 8;
+
+	m->umem = rig_umem(&rig, ring + 64);
+	ifc_set(ctx, rmpc, state, IFC_WQ_RDY);
+	ifc_set(wq, wq, wq_type, cyclic ? IFC_WQ_CYCLIC : IFC_WQ_LINKED_LIST);
+	ifc_set(wq, wq, log_wq_stride, 5);
+	ifc_set(wq, wq, log_wq_sz, 3);
+	ifc_set(wq, wq, pd, rig.pdn);
+	ifc_set(wq, wq, wq_umem_valid, 1);
+	ifc_set(wq, wq, wq_umem_id, m->umem.umem->umem_id);
+	ifc_set(wq, wq, dbr_umem_valid, 1);
+	ifc_set(wq, wq, dbr_umem_id, m->umem.umem->umem_id);
+	ifc_set(wq, wq, dbr_addr, ring);
+	m->obj = mlx5dv_devx_obj_create(rig.ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(m->obj);
+	m->number = ifc_get(out, create_rmp_out, rmpn);
+	for (int i = 0; i < 8; i++) {
+		struct mlx5_wqe_srq_next_seg *link = (void *)(m->umem.addr + 32 * i);
+
+		/* The chain of a list need not be the order of the ring. */
+		link->next_wqe_index = htobe16(cyclic ? 0x5555 : (i + 3) & 7);
+	}
+}
+
+static void traffic_through(bool cyclic)
+{
+	volatile __be32 *db;
+	struct rmp m;
+	struct two t;
+
+	make_rmp(&m, cyclic);
+	make(&t, 4, 3, m.number);
+	db = (void *)(m.umem.addr + 256);
+	for (uint32_t i = 0; i < 100; i++) {
+		uint32_t slot = cyclic ? i & 7 : i * 3 & 7;
+		uint8_t *entry = m.umem.addr + 32 * slot;
+
+		mlx5dv_set_data_seg((void *)(entry + 16), 64, rig.mr->lkey,
+				    (uintptr_t)rig.memory + 4096 + 64 * slot);
+		__atomic_store_n(&db[0], htobe32((i + 1) & 0xffff), __ATOMIC_RELEASE);
+		pair_pattern(rig.memory, 64, (uint8_t)i);
+		rig_send(&t.qp[0], MLX5_OPCODE_SEND, 0, 64, 0);
+		expect(&t.cq[1], MLX5_CQE_RESP_SEND, t.qp[1].qpn, (uint16_t)slot);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, (uint16_t)i);
+		assert_true(pair_is_pattern(rig.memory + 4096 + 64 * slot, 64, (uint8_t)i));
+	}
+	assert_int_equal(mlx5dv_devx_obj_destroy(m.obj), EBUSY);
+	drop(&t);
+	assert_int_equal(mlx5dv_devx_obj_destroy(m.obj), 0);
+	rig_umem_drop(&m.umem);
+}
+
+static void a_linked_shared_queue_follows_its_links(void **state)
+{
+	traffic_through(false);
+}
+
+static void a_cyclic_shared_queue_goes_round(void **state)
+{
+	traffic_through(true);
+}
+
+/* ---- who needs whom; what it costs ---- */
+
+static void who_is_needed_cannot_go(void **state)
+{
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(t.cq[0].obj), EBUSY);
+	assert_int_equal(mlx5dv_devx_umem_dereg(t.qp[0].umem.umem), EBUSY);
+	assert_int_equal(ibv_dealloc_pd(rig.pd), EBUSY);
+	rig_send(&t.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+	expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, 0);
+	drop(&t);
+}
+
+static long switches(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return u.ru_nvcsw;
+}
+
+/* A doorbell is noticed after any rest, and nobody looks for one a thousand times a second. */
+static void an_idle_process_rests(void **state)
+{
+	long before, after;
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		rig_send(&t.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, (uint16_t)i);
+		usleep(100000);
+		before = switches();
+		usleep(500000);
+		after = switches();
+		assert_true(after - before < 100);
+	}
+	drop(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sends_go_around_every_ring_many_times),
+		cmocka_unit_test(writes_and_reads_move_memory),
+		cmocka_unit_test(a_malformed_entry_fails_the_queue_pair),
+		cmocka_unit_test(states_follow_the_commands),
+		cmocka_unit_test(a_query_shows_what_was_set),
+		cmocka_unit_test(a_linked_shared_queue_follows_its_links),
+		cmocka_unit_test(a_cyclic_shared_queue_goes_round),
+		cmocka_unit_test(who_is_needed_cannot_go),
+		cmocka_unit_test(an_idle_process_rests),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
