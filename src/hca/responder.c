@@ -140,7 +140,8 @@ static void complete_recv(struct qp *qp, struct hca_cqe *cqe)
 	if (r->recv_srq) {
 		cqe->srqn = r->recv_srq->srqn;
 		cqe->xrc = r->recv_srq->type == HCA_SRQ_XRC;
-		cqe->user_index = r->recv_srq->user_index;
+		if (r->recv_srq->user_index != HCA_SRQ_NO_INDEX)
+			cqe->user_index = r->recv_srq->user_index;
 		if (r->recv_srq->cq)
 			cq = r->recv_srq->cq;
 	}

@@ -16,6 +16,9 @@ enum hca_srq_type {
 	HCA_SRQ_XRC,
 };
 
+/* Completions carry the index of the queue pair instead. */
+#define HCA_SRQ_NO_INDEX UINT32_MAX
+
 struct hca_srq {
 	struct fabric_lock lock; /* taken inside a QP's lock */
 	struct hca_pd *pd;

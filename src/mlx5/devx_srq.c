@@ -74,6 +74,7 @@ int devx_create_rmp(struct devx_cmd *c)
 	bool linked = !cyclic || !ifc_get(ctx, rmpc, basic_cyclic_rcv_wqe);
 	struct hca_srq_init init = {
 		.type = HCA_SRQ_BASIC,
+		.user_index = HCA_SRQ_NO_INDEX,
 		.ring = { .slot_shift = shift, .signature = linked, .cyclic = cyclic },
 	};
 	struct devx_ring ring = { .id = ifc_get(wq, wq, wq_umem_id),
