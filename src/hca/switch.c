@@ -28,11 +28,12 @@
 
 #define MEMBERS_MOST 1024u
 #define NESTING_MOST 8u
+#define PATIENCE_NS  5000000000ull
 
 struct member {
 	fabric_id_t id;
 	uint32_t slot;
-	bool waited; /* its link had its chance to come up */
+	uint64_t patience; /* frames wait for its link until then; 0: nobody has waited yet */
 };
 
 /* Who is on a port's switch, as the directory said at `version`. */
@@ -73,12 +74,12 @@ static void free_later(void *view)
 	free(view);
 }
 
-static bool was_waited(const struct view *old, const struct fabric_reg_entry *e)
+static uint64_t patience_of(const struct view *old, const struct fabric_reg_entry *e)
 {
 	for (uint32_t i = 0; old && i < old->count; i++)
 		if (old->member[i].id == e->owner && old->member[i].slot == e->value)
-			return old->member[i].waited;
-	return false;
+			return old->member[i].patience;
+	return 0;
 }
 
 static struct view *renew(struct ether_port *port, struct view *old, uint64_t version)
@@ -103,7 +104,7 @@ static struct view *renew(struct ether_port *port, struct view *old, uint64_t ve
 	for (size_t i = 0; i < n; i++)
 		view->member[i] = (struct member){ .id = entry[i].owner,
 						   .slot = entry[i].value % HCA_ETHER_SLOTS,
-						   .waited = was_waited(old, &entry[i]) };
+						   .patience = patience_of(old, &entry[i]) };
 	free(entry);
 	/* [V1] pairs with current(): the view before its pointer */
 	if (!atomic_compare_exchange_strong(&views[slot_of(port)], &old, view)) {
@@ -262,6 +263,18 @@ struct wanting {
 
 #define WANTING_MOST 64u
 
+/* A link that is being made is worth waiting for; one that never comes up, only once. */
+static bool is_patient(struct member *m)
+{
+	uint64_t now = fabric_now_ns(), until = __atomic_load_n(&m->patience, __ATOMIC_RELAXED);
+
+	if (!until) {
+		until = now + PATIENCE_NS;
+		__atomic_store_n(&m->patience, until, __ATOMIC_RELAXED);
+	}
+	return now < until;
+}
+
 /* Those that want the frame. False when a link is still being made, and may be worth waiting for. */
 static bool find_wanting(struct view *view, const struct ether_frame *frame, struct wanting *out,
 			 unsigned int *count)
@@ -279,10 +292,8 @@ static bool find_wanting(struct view *view, const struct ether_frame *frame, str
 		} else {
 			peer = hca_peer_find(m->id, &wait);
 			if (unlikely(!peer)) {
-				if (wait && !__atomic_load_n(&m->waited, __ATOMIC_RELAXED)) {
-					__atomic_store_n(&m->waited, true, __ATOMIC_RELAXED);
+				if (wait && is_patient(m))
 					return false;
-				}
 				continue;
 			}
 			if (!ether_wish_has(&peer->segment->ether[m->slot], frame->data))
