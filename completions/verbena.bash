@@ -35,8 +35,10 @@ _verbena_adapter() {
 _verbena_value() {
 	case ${words[cword - 1]} in
 	-a | --adapter) _verbena_adapter ;;
-	-c | --config) mapfile -t COMPREPLY < <(compgen -f -- "${words[cword]}") ;;
+	-c | --config | --capture | --fault) mapfile -t COMPREPLY < <(compgen -f -- "${words[cword]}") ;;
 	-f | --facade) _verbena_offer preload namespace none ;;
+	--path) _verbena_offer auto wire ;;
+	--seed) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
 }
@@ -47,7 +49,7 @@ _verbena_program() {
 	for ((i = 2; i <= cword; i++)); do
 		case ${words[i]} in
 		--) echo $((i + 1)) && return ;;
-		-a | --adapter | -c | --config | -f | --facade) ((i++)) ;;
+		-a | --adapter | -c | --config | -f | --facade | --path | --capture | --fault | --seed) ((i++)) ;;
 		-* | '') ;;
 		*) echo $i && return ;;
 		esac
@@ -73,7 +75,7 @@ _verbena_run() {
 	elif [[ -n $program ]] && ((cword == program)); then
 		mapfile -t COMPREPLY < <(compgen -c -- "${words[cword]}")
 	else
-		_verbena_value || _verbena_offer --adapter --config --explain --facade --help --
+		_verbena_value || _verbena_offer --adapter --config --explain --facade --path --capture --fault --seed --stat --help --
 	fi
 }
 

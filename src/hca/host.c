@@ -30,6 +30,7 @@
 #include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "hca/switch.h"
+#include "hca/taps.h"
 #include "hca/wire.h"
 #include "hca/wq.h"
 #include "util/explain.h"
@@ -604,6 +605,18 @@ static void forked(void)
 	hca_switch_forked();
 }
 
+static void before_fork(void)
+{
+	forksafe_lock_all();
+	taps_fork_prepare();
+}
+
+static void after_fork(void)
+{
+	taps_fork_done();
+	forksafe_unlock_all();
+}
+
 static const struct fabric_config config = {
 	.segment_size = sizeof(struct hca_segment),
 	.share_fd = share_fd,
@@ -612,8 +625,8 @@ static const struct fabric_config config = {
 	.link_down = link_down,
 	.room = room,
 	.timers = timers,
-	.before_fork = forksafe_lock_all,
-	.after_fork = forksafe_unlock_all,
+	.before_fork = before_fork,
+	.after_fork = after_fork,
 	.forked = forked,
 };
 
@@ -634,6 +647,9 @@ int hca_host_join(void)
 	pthread_mutex_lock(&join_lock);
 	if (!fabric_is_up()) {
 		vm_allowed = !vm || strcmp(vm, "off");
+		err = taps_check();
+		if (err)
+			goto unlock;
 		err = fabric_init(&config);
 		if (!err) {
 			segment = fabric_segment_self();
@@ -642,6 +658,7 @@ int hca_host_join(void)
 			explain(-err, "this process cannot join the host's fabric: %s",
 				strerror(-err));
 	}
+unlock:
 	pthread_mutex_unlock(&join_lock);
 	return err;
 }

@@ -140,6 +140,10 @@ struct hca_qp {
 	void *user;
 	struct hca_wq *wq;   /* raw packets: the receive queue, */
 	struct hca_rss *rss; /* or the hash */
+	/* Optional, for captures: the ids of requests by their counter, stride and mask in entries. */
+	const void *wr_ids;
+	uint32_t wr_id_mask;
+	uint16_t wr_id_stride;
 };
 
 VB_API int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out);

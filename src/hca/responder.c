@@ -15,6 +15,7 @@
 #include "hca/responder.h"
 #include "hca/send.h"
 #include "hca/srq_priv.h"
+#include "hca/taps.h"
 
 #define NO_MESSAGE 0xff
 
@@ -451,6 +452,30 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		ack_later(qp, acks);
 }
 
+/* A refusal that a fault script asks for; true when there was one. */
+static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct roce_verdict v = taps_judge(qp, pkt);
+
+	if (v.action == ROCE_FAULT_NONE)
+		return false;
+	switch (v.syndrome) {
+	case ROCE_SYN_NAK_INVALID:
+		responder_fault(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
+		break;
+	case ROCE_SYN_NAK_ACCESS:
+		responder_fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+		break;
+	case ROCE_SYN_NAK_OP:
+		responder_fault(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
+		break;
+	default: /* not ready, or out of sequence: to be sent again */
+		refuse(qp, v.syndrome);
+		break;
+	}
+	return true;
+}
+
 static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		     const struct hca_list *payload)
 {
@@ -458,6 +483,8 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 	int32_t ahead = psn_diff(pkt->psn, r->epsn);
 
 	if (likely(!ahead)) {
+		if (unlikely(taps_spoil()) && refuse_by_script(qp, pkt))
+			return;
 		execute(qp, acks, pkt, payload);
 	} else if (ahead < 0) {
 		duplicate(qp, acks, pkt);

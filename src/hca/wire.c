@@ -22,6 +22,7 @@
 #include "hca/port.h"
 #include "hca/send.h"
 #include "hca/steer.h"
+#include "hca/taps.h"
 #include "roce/rx.h"
 #include "roce/udp.h"
 #include "util/explain.h"
@@ -35,7 +36,7 @@ struct wire_port {
 	struct roce_endpoint *ep;
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
-	bool dirty; /* something waits for a flush */
+	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
 	struct hca_acks acks;
@@ -57,7 +58,7 @@ bool wire_forced(void)
 	if (unlikely(atomic_load_explicit(&forced, memory_order_relaxed) < 0)) {
 		const char *path = getenv("VERBENA_PATH");
 
-		atomic_store(&forced, path && !strcmp(path, "wire"));
+		atomic_store(&forced, path && *path ? !strcmp(path, "wire") : taps_want_wire());
 	}
 	return atomic_load_explicit(&forced, memory_order_relaxed);
 }
@@ -65,6 +66,7 @@ bool wire_forced(void)
 /* ---- ports ---- */
 
 static void readable(void *arg, uint32_t events);
+static void poll_port(struct wire_port *port);
 
 /* An address that could not be opened, so that not every packet asks again. Under ports_lock. */
 #define RETRY_OPEN_NS 1000000000u
@@ -97,7 +99,8 @@ static void remember_refusal(const uint8_t gid[16], int err)
 /* Refusals are explained where they happen; traffic on the host goes on without a wire. */
 static int open_port(struct wire_port *port)
 {
-	int err = roce_endpoint_open(&port->addr, NULL, &port->ep);
+	const struct roce_endpoint_opts opts = { .taps = taps_get() };
+	int err = roce_endpoint_open(&port->addr, &opts, &port->ep);
 
 	if (err)
 		return err;
@@ -294,7 +297,9 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 		count = 1;
 	}
 	fabric_lock(&port->tx_lock);
+	taps_sender = qp;
 	err = roce_tx_add(port->tx, &qp->wire->path, pkt, iov, count);
+	taps_sender = NULL;
 	port->dirty = true;
 	if (err == -EAGAIN)
 		block(port, qp);
@@ -303,13 +308,16 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 	return err == -EAGAIN ? err : 0;
 }
 
+/* Also sends what fault injection held back and is due. */
 static void flush_port(struct wire_port *port)
 {
 	fabric_lock(&port->tx_lock);
-	if (port->dirty) {
+	if (port->dirty || unlikely(roce_tx_due(port->tx) != UINT64_MAX)) {
 		port->dirty = roce_tx_flush(port->tx) == -EAGAIN;
 		if (port->dirty)
 			fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
+		if (unlikely(roce_tx_due(port->tx) != UINT64_MAX))
+			fabric_service_set_deadline(roce_tx_due(port->tx));
 	}
 	fabric_unlock(&port->tx_lock);
 }
@@ -342,7 +350,11 @@ uint64_t wire_timers(uint64_t now_ns)
 			hca_host_run_qp(qp);
 		}
 		hca_guard_exit();
+		fabric_lock(&port->tx_lock);
 		again |= port->dirty || port->blocked;
+		fabric_unlock(&port->tx_lock);
+		if (unlikely(taps_spoil()))
+			poll_port(port); /* packets that were held back */
 		steer_ns = steer_run(&port->steer, port->ep, now_ns);
 		if (steer_ns < next_ns)
 			next_ns = steer_ns;
@@ -351,6 +363,38 @@ uint64_t wire_timers(uint64_t now_ns)
 }
 
 /* ---- receiving ---- */
+
+static _Atomic uint64_t dropped[WIRE_DROP_COUNT];
+
+static void drop(enum wire_drop why)
+{
+	atomic_fetch_add_explicit(&dropped[why], 1, memory_order_relaxed);
+}
+
+uint64_t wire_dropped(enum wire_drop why)
+{
+	return atomic_load_explicit(&dropped[why], memory_order_relaxed);
+}
+
+const char *wire_drop_name(enum wire_drop why)
+{
+	static const char *const names[] = {
+		[WIRE_DROP_PKEY] = "another partition",
+		[WIRE_DROP_NO_QP] = "no such queue pair on this host",
+		[WIRE_DROP_STRANGER] = "not from the peer of the connection",
+	};
+
+	return names[why];
+}
+
+const struct roce_endpoint *wire_endpoint(unsigned int i)
+{
+	const struct wire_port *port = atomic_load(&ports);
+
+	while (port && i--)
+		port = port->next;
+	return port ? port->ep : NULL;
+}
 
 static bool is_answer(uint8_t op)
 {
@@ -363,8 +407,10 @@ static bool is_from_peer(struct qp *qp, struct forward *f)
 {
 	if (qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR)
 		return true;
-	if (memcmp(f->src, qp->attr.av.dgid.raw, sizeof(f->src)))
+	if (memcmp(f->src, qp->attr.av.dgid.raw, sizeof(f->src))) {
+		drop(WIRE_DROP_STRANGER);
 		return false;
+	}
 	f->pkt.sqpn = qp->attr.dest_qpn;
 	return true;
 }
@@ -396,8 +442,10 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 	struct forward f = { .pkt = *pkt };
 	struct qp *qp;
 
-	if ((payload->pkey & 0x7fff) != 0x7fff)
+	if ((payload->pkey & 0x7fff) != 0x7fff) {
+		drop(WIRE_DROP_PKEY);
 		return;
+	}
 	f.pkt.len = payload->len;
 	memcpy(f.src, meta->src.gid, sizeof(f.src));
 	memcpy(f.dst, meta->dst.gid, sizeof(f.dst));
@@ -410,6 +458,8 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 
 		if (owner != FABRIC_NOBODY && owner != fabric_self())
 			forward_send(owner, &f, payload->data);
+		else
+			drop(WIRE_DROP_NO_QP);
 	}
 }
 
@@ -440,6 +490,8 @@ static void poll_port(struct wire_port *port)
 	roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
 	hca_host_send_acks(&port->acks);
 	hca_guard_exit();
+	if (unlikely(roce_rx_due(port->rx) != UINT64_MAX))
+		fabric_service_set_deadline(roce_rx_due(port->rx));
 	fabric_unlock(&port->rx_lock);
 	flush_port(port);
 }

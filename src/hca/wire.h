@@ -54,4 +54,19 @@ uint64_t wire_timers(uint64_t now_ns);
 
 void wire_forked(void);
 
+/* ---- for reports ---- */
+
+/* Why a good packet found nobody who wanted it. */
+enum wire_drop {
+	WIRE_DROP_PKEY,
+	WIRE_DROP_NO_QP,
+	WIRE_DROP_STRANGER, /* not from the peer of the connection */
+	WIRE_DROP_COUNT,
+};
+
+const char *wire_drop_name(enum wire_drop why);
+uint64_t wire_dropped(enum wire_drop why);
+/* The endpoints that are open; NULL past the last. They stay open. */
+const struct roce_endpoint *wire_endpoint(unsigned int i);
+
 #endif

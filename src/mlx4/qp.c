@@ -171,6 +171,9 @@ static int create_hca(struct vb_context *ctx, struct mlx4_qp *qp,
 	qp->qpn = qp->vb.hca->qpn;
 	if (is_bare(qp))
 		return 0;
+	qp->vb.hca->wr_ids = qp->sq.wr_ids;
+	qp->vb.hca->wr_id_mask = qp->sq.mask;
+	qp->vb.hca->wr_id_stride = sizeof(*qp->sq.wr_ids);
 	err = hca_table_set(&qp->ctx->qps, qp->qpn, qp);
 	if (err)
 		hca_qp_destroy(qp->vb.hca);

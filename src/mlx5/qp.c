@@ -319,6 +319,9 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 	if (err)
 		goto free;
 	qp->qpn = qp->vb.hca->qpn;
+	qp->vb.hca->wr_ids = qp->sq.slots;
+	qp->vb.hca->wr_id_mask = qp->sq.mask;
+	qp->vb.hca->wr_id_stride = sizeof(*qp->sq.slots);
 	attr->cap.max_send_wr = geo.max_post;
 	attr->cap.max_recv_wr = geo.rq_size;
 	attr->cap.max_recv_sge = geo.rq_max_sge;

@@ -9,6 +9,7 @@
  * single-threaded, and the program starts from a clean one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -21,8 +22,10 @@
 #include "command.h"
 #include "env.h"
 #include "facade.h"
+#include "hca/control.h"
 #include "place.h"
 #include "say.h"
+#include "util/explain.h"
 
 const char command_run_help[] =
 	"usage: verbena run [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
@@ -42,6 +45,14 @@ const char command_run_help[] =
 	"for\n"
 	"                                                  programs that do not use libc\n"
 	"                                       none       not at all\n"
+	"      --path KIND                    auto: within the host by shared memory (the "
+	"default);\n"
+	"                                     wire: by RoCEv2 packets there, too\n"
+	"      --capture FILE                 write every packet to FILE, for Wireshark\n"
+	"      --fault RULES|FILE             lose, repeat, delay or spoil packets; "
+	"verbena-fault(7)\n"
+	"      --seed NUMBER                  another run of the faults' dice\n"
+	"      --stat[=FILE]                  at its end, each process says what the wire did\n"
 	"  -h, --help                         show this\n"
 	"\n"
 	"The exit status is PROGRAM's, or 128+N when signal N ended it, 127 when there is no "
@@ -50,6 +61,8 @@ const char command_run_help[] =
 	"\n"
 	"  verbena run -- ibv_devinfo\n"
 	"  verbena run --adapter mlx5_0,interface=eth0 -- ib_write_bw\n";
+
+enum { OPT_PATH = 256, OPT_CAPTURE, OPT_FAULT, OPT_SEED, OPT_STAT };
 
 struct run {
 	enum facade_kind kind;
@@ -73,22 +86,82 @@ static int set_facade(struct run *run, const char *kind)
 	return 0;
 }
 
-/* The program may change its directory before the first refusal, so the name is made absolute. */
-static int set_explain(const char *file)
+/* The program may change its directory before it writes, so the name is made absolute. */
+static int set_file(const char *variable, const char *file)
 {
 	char cwd[PATH_MAX], path[2 * PATH_MAX];
 
-	if (!file || *file == '/') {
-		setenv("VERBENA_EXPLAIN", file ? file : "1", 1);
+	if (*file == '/') {
+		setenv(variable, file, 1);
 		return 0;
 	}
-	if (!*file)
-		return say(EXIT_RUN_FAILED, "--explain= needs the name of a file; --explain alone "
-					    "writes to stderr");
 	if (!getcwd(cwd, sizeof(cwd)))
 		return say(EXIT_RUN_FAILED, "the current directory is gone: %s", strerror(errno));
 	snprintf(path, sizeof(path), "%s/%s", cwd, file);
-	setenv("VERBENA_EXPLAIN", path, 1);
+	setenv(variable, path, 1);
+	return 0;
+}
+
+/* To stderr, or to the end of a file. */
+static int set_output(const char *option, const char *variable, const char *file)
+{
+	if (file && !*file)
+		return say(EXIT_RUN_FAILED,
+			   "%s= needs the name of a file; %s alone writes to stderr", option,
+			   option);
+	if (file)
+		return set_file(variable, file);
+	setenv(variable, "1", 1);
+	return 0;
+}
+
+static int set_path(const char *kind)
+{
+	if (strcmp(kind, "auto") && strcmp(kind, "wire"))
+		return say(EXIT_RUN_FAILED, "--path is 'auto' or 'wire', not '%s'", kind);
+	setenv("VERBENA_PATH", kind, 1);
+	return 0;
+}
+
+/* Not emptied: processes of several runs may write to it. */
+static int set_capture(const char *file)
+{
+	int fd;
+
+	if (!*file)
+		return say(EXIT_RUN_FAILED, "--capture needs the name of a file");
+	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return say(EXIT_RUN_FAILED, "--capture: '%s' cannot be written: %s", file,
+			   strerror(errno));
+	close(fd);
+	return set_file("VERBENA_CAPTURE", file);
+}
+
+/* Rules have blanks or end in a word that is no file; both are checked here, not in the program. */
+static int set_fault(const char *spec)
+{
+	char *real = strpbrk(spec, " ;=") ? NULL : realpath(spec, NULL);
+	const char *value = real ? real : spec;
+	int status = 0;
+
+	if (hca_faults_check(value))
+		status = say(EXIT_RUN_FAILED, "--fault: %s", explain_last());
+	else
+		setenv("VERBENA_FAULT", value, 1);
+	free(real);
+	return status;
+}
+
+static int set_seed(const char *text)
+{
+	char *end;
+
+	errno = 0;
+	strtoull(text, &end, 0);
+	if (errno || !*text || *end)
+		return say(EXIT_RUN_FAILED, "--seed is a number, not '%s'", text);
+	setenv("VERBENA_FAULT_SEED", text, 1);
 	return 0;
 }
 
@@ -100,9 +173,19 @@ static int handle_option(struct run *run, int option, char **argv)
 	case 'c':
 		return option_config(optarg, EXIT_RUN_FAILED);
 	case 'e':
-		return set_explain(optarg);
+		return set_output("--explain", "VERBENA_EXPLAIN", optarg);
 	case 'f':
 		return set_facade(run, optarg);
+	case OPT_PATH:
+		return set_path(optarg);
+	case OPT_CAPTURE:
+		return set_capture(optarg);
+	case OPT_FAULT:
+		return set_fault(optarg);
+	case OPT_SEED:
+		return set_seed(optarg);
+	case OPT_STAT:
+		return set_output("--stat", "VERBENA_STAT", optarg);
 	default:
 		return option_bad(option, argv, "run", EXIT_RUN_FAILED);
 	}
@@ -116,6 +199,11 @@ static int parse(struct run *run, int argc, char **argv, bool *done)
 		{ "config", required_argument, NULL, 'c' },
 		{ "explain", optional_argument, NULL, 'e' },
 		{ "facade", required_argument, NULL, 'f' },
+		{ "path", required_argument, NULL, OPT_PATH },
+		{ "capture", required_argument, NULL, OPT_CAPTURE },
+		{ "fault", required_argument, NULL, OPT_FAULT },
+		{ "seed", required_argument, NULL, OPT_SEED },
+		{ "stat", optional_argument, NULL, OPT_STAT },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What looks at the wire or spoils it, for this process: capture (VERBENA_CAPTURE) and faults
+ * (VERBENA_FAULT, VERBENA_FAULT_SEED). One of each, always there and mostly off.
+ */
+#ifndef HCA_TAPS_H
+#define HCA_TAPS_H
+
+#include "hca/qp_priv.h"
+#include "roce/taps.h"
+
+/* For endpoints; set up by the first call. */
+const struct roce_taps *taps_get(void);
+
+/* -errno when it could not be set up as asked: a run without its faults would prove nothing. */
+int taps_check(void);
+
+/* Traffic on the host shall take the wire, where it can be captured and spoilt. */
+bool taps_want_wire(void);
+
+static inline bool taps_spoil(void)
+{
+	const struct roce_taps *t = taps_get();
+
+	return t->fault && roce_fault_on(t->fault);
+}
+
+/* A request that the responder would accept: NONE, RNR or NAK. */
+struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt);
+
+/* Whose packet this thread is about to send, for the capture's comments; NULL: nobody's. */
+extern _Thread_local const struct qp *taps_sender;
+
+/* Around a fork, as the innermost locks. */
+void taps_fork_prepare(void);
+void taps_fork_done(void);
+
+#endif

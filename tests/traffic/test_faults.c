@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A wire that loses, repeats, reorders, delays and spoils packets, by scripts with a seed: data and
+ * counts stay right, refusals are what they are, and time is what the attributes promise.
+ */
+#include "rig.h"
+
+#include <unistd.h>
+
+#define ROUNDS 60
+#define CHUNK  20000u
+
+/* Before the device is opened, so that the peers have it, too. */
+static void fault(const char *script)
+{
+	setenv("VERBENA_FAULT", script, 1);
+}
+
+/* Short timeouts, as every loss at the end of a burst costs one. */
+static struct options quick(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+
+	o.bytes = 1 << 20;
+	o.timeout = 12; /* 17 ms */
+	o.retry_cnt = 7;
+	return o;
+}
+
+/* ---- data ---- */
+
+/* Message i has its place, and a pattern of its own. */
+static void target(int fd)
+{
+	struct options o = quick();
+	struct end *e = end_open(&o);
+	uint64_t sum;
+
+	end_meet(e, fd);
+	for (unsigned int i = 0; i < 32; i++)
+		post_recv(e, i, i % 8 * CHUNK, CHUNK);
+	tell_mark(fd, 'r');
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		struct ibv_wc wc = expect_ok(e->rcq, i);
+
+		check_equal(wc.byte_len, 1 + i * 331);
+		check_filled(e->buf + i % 8 * CHUNK, wc.byte_len, i);
+		post_recv(e, i + 32, i % 8 * CHUNK, CHUNK);
+	}
+	hear_mark(fd, 'd');
+	check_filled(e->buf + 400000, 100000, 77);
+	memcpy(&sum, e->buf + 600000, sizeof(sum));
+	check_equal(sum, ROUNDS);
+	tell_mark(fd, 'E');
+	end_close(e);
+}
+
+static void work_of_all_kinds(struct end *e, int fd)
+{
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		uint64_t old;
+
+		fill(e->buf, 1 + i * 331, i);
+		post(e, &(struct work){ .id = 1,
+					.op = IBV_WR_SEND,
+					.flags = IBV_SEND_SIGNALED,
+					.len = 1 + i * 331 });
+		fill(e->buf + 100000, 100000, 77);
+		post(e, &(struct work){ .op = IBV_WR_RDMA_WRITE,
+					.off = 100000,
+					.len = 100000,
+					.raddr = e->to.va + 400000,
+					.rkey = e->to.rkey });
+		post(e, &(struct work){ .id = 2,
+					.op = IBV_WR_RDMA_READ,
+					.flags = IBV_SEND_SIGNALED,
+					.off = 300000,
+					.len = 50000,
+					.raddr = e->to.va + 400000,
+					.rkey = e->to.rkey });
+		post(e, &(struct work){ .id = 3,
+					.op = IBV_WR_ATOMIC_FETCH_AND_ADD,
+					.flags = IBV_SEND_SIGNALED,
+					.off = 500000,
+					.len = 8,
+					.compare = 1,
+					.raddr = e->to.va + 600000,
+					.rkey = e->to.rkey });
+		for (unsigned int k = 1; k <= 3; k++)
+			expect_ok(e->scq, k);
+		check_filled(e->buf + 300000, 50000, 77);
+		memcpy(&old, e->buf + 500000, sizeof(old));
+		check_equal(old, i);
+		memset(e->buf + 300000, 0, 50000);
+	}
+	tell_mark(fd, 'd');
+	hear_mark(fd, 'E');
+}
+
+static void stays_right(const char *script)
+{
+	struct options o = quick();
+	struct peer peer;
+	struct end *e;
+
+	fault(script);
+	peer = peer_start(target);
+	e = end_open(&o);
+	end_meet(e, peer.fd);
+	hear_mark(peer.fd, 'r');
+	work_of_all_kinds(e, peer.fd);
+	end_close(e);
+	peer_join(&peer);
+}
+
+static void data_stays_right_with_one_percent_lost(void)
+{
+	stays_right("drop p=1%");
+}
+
+static void data_stays_right_with_five_percent_lost(void)
+{
+	stays_right("drop p=5% dir=out");
+}
+
+static void data_stays_right_with_packets_twice(void)
+{
+	stays_right("dup p=10%");
+}
+
+static void data_stays_right_out_of_order(void)
+{
+	stays_right("reorder p=5% dir=in");
+}
+
+static void data_stays_right_with_bits_flipped(void)
+{
+	stays_right("corrupt p=2%");
+}
+
+static void data_stays_right_with_all_of_it(void)
+{
+	stays_right("drop p=1%; dup p=1%; reorder p=1%; corrupt p=1%; delay us=300 p=1%");
+}
+
+/* ---- atomics and reads ---- */
+
+static void add(struct end *e, uint64_t id)
+{
+	post(e, &(struct work){ .id = id,
+				.op = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				.flags = IBV_SEND_SIGNALED,
+				.off = 8 * id,
+				.len = 8,
+				.compare = 1,
+				.raddr = e->to.va,
+				.rkey = e->to.rkey });
+}
+
+/* In a process of its own, whose report then says that every rule has fired. */
+static void all_must_fire(const char *script, void (*fn)(int fd))
+{
+	char path[] = "/tmp/verbena-faults-XXXXXX", text[4096];
+	int fd = mkstemp(path);
+	struct peer peer;
+	ssize_t n;
+
+	check(fd >= 0);
+	fault(script);
+	setenv("VERBENA_STAT", path, 1);
+	peer = peer_start(fn);
+	peer_join(&peer);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	unlink(path);
+	check(n > 0);
+	text[n] = 0;
+	check(strstr(text, ": fired ") != NULL);
+	check(strstr(text, ": fired 0 times") == NULL);
+}
+
+static void add_many(int fd)
+{
+	struct options o = quick();
+	struct pair p = pair_open(&o);
+	uint64_t value;
+
+	(void)fd;
+	for (unsigned int i = 0; i < 60; i++)
+		add(p.a, i);
+	for (unsigned int i = 0; i < 60; i++) {
+		expect_ok(p.a->scq, i);
+		memcpy(&value, p.a->buf + 8 * i, 8);
+		check_equal(value, i);
+	}
+	memcpy(&value, p.b->buf, 8);
+	check_equal(value, 60);
+	pair_close(&p);
+}
+
+static void atomics_are_replayed_and_never_executed_twice(void)
+{
+	all_must_fire("drop opcode=ATOMIC_ACK every=3; dup opcode=FETCH_ADD every=2", add_many);
+}
+
+static void read_much(int fd)
+{
+	struct options o = quick();
+	struct pair p = pair_open(&o);
+
+	(void)fd;
+	fill(p.b->buf, 500000, 3);
+	for (unsigned int i = 0; i < 4; i++)
+		post(p.a, &(struct work){ .id = i,
+					  .op = IBV_WR_RDMA_READ,
+					  .flags = IBV_SEND_SIGNALED,
+					  .off = 0,
+					  .len = 500000,
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey });
+	for (unsigned int i = 0; i < 4; i++)
+		expect_ok(p.a->scq, i);
+	check_filled(p.a->buf, 500000, 3);
+	pair_close(&p);
+}
+
+static void a_read_is_resumed_in_the_middle(void)
+{
+	all_must_fire("drop opcode=READ_RESP_MIDDLE nth=100 dir=in;"
+		      "drop opcode=READ_RESP_LAST nth=1 dir=in;"
+		      "drop opcode=READ_RESP_FIRST nth=3 dir=in;"
+		      "drop opcode=READ_REQUEST nth=2 dir=out",
+		      read_much);
+}
+
+static void reads_get_through_a_bad_wire(void)
+{
+	all_must_fire("drop opcode=READ_RESP_MIDDLE p=5%", read_much);
+}
+
+static void a_script_that_makes_no_sense_opens_no_device(void)
+{
+	struct ibv_device **list = must(ibv_get_device_list(NULL));
+
+	fault("drop p=200%");
+	check_refused(ibv_open_device(list[0]), EINVAL);
+	ibv_free_device_list(list);
+}
+
+/* ---- refusals ---- */
+
+static void send_byte(struct end *e, uint64_t id)
+{
+	post(e,
+	     &(struct work){ .id = id, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 1 });
+}
+
+static void a_forced_rnr_is_tried_again_when_it_is_time(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct pair p;
+	uint64_t begin;
+
+	fault("rnr timer=20 count=3");
+	o.rnr_retry = 3;
+	p = pair_open(&o);
+	post_recv(p.b, 1, 0, 8);
+	begin = now_ns();
+	send_byte(p.a, 1);
+	expect_ok(p.a->scq, 1);
+	check(now_ns() - begin >= 3 * 10240000ull);
+	expect_ok(p.b->rcq, 1);
+	pair_close(&p);
+}
+
+static void a_forced_rnr_exceeds_the_count(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct pair p;
+
+	fault("rnr timer=1 count=3");
+	o.rnr_retry = 2;
+	p = pair_open(&o);
+	post_recv(p.b, 1, 0, 8);
+	send_byte(p.a, 1);
+	expect_wc(p.a->scq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+	pair_close(&p);
+}
+
+static void refused_with(const char *script, enum ibv_wc_status status)
+{
+	struct pair p;
+
+	fault(script);
+	p = pair_open(NULL);
+	post_recv(p.b, 1, 0, 8);
+	send_byte(p.a, 1);
+	expect_wc(p.a->scq, 1, status);
+	check_equal(end_state(p.a), status ? IBV_QPS_ERR : IBV_QPS_RTS);
+	check_equal(end_state(p.b), status ? IBV_QPS_ERR : IBV_QPS_RTS);
+	pair_close(&p);
+}
+
+static void a_forced_nak_access_is_a_remote_access_error(void)
+{
+	refused_with("nak code=access", IBV_WC_REM_ACCESS_ERR);
+}
+
+static void a_forced_nak_invalid_is_a_remote_invalid_request(void)
+{
+	refused_with("nak code=invalid", IBV_WC_REM_INV_REQ_ERR);
+}
+
+static void a_forced_nak_op_is_a_remote_operation_error(void)
+{
+	refused_with("nak code=op", IBV_WC_REM_OP_ERR);
+}
+
+static void a_forced_nak_of_the_sequence_is_sent_again(void)
+{
+	refused_with("nak code=seq count=3", IBV_WC_SUCCESS);
+}
+
+/* ---- time ---- */
+
+static void silence_ends_after_the_promised_time(void)
+{
+	const uint64_t timeout_ns = 4096ull << 13;
+	struct options o = options_of(IBV_QPT_RC);
+	uint64_t begin, took;
+	struct pair p;
+
+	fault("drop dir=out");
+	o.timeout = 13;
+	o.retry_cnt = 4;
+	p = pair_open(&o);
+	begin = now_ns();
+	send_byte(p.a, 1);
+	expect_wc(p.a->scq, 1, IBV_WC_RETRY_EXC_ERR);
+	took = now_ns() - begin;
+	check(took >= 5 * timeout_ns);
+	/* twice as long at most, and as long as a busy machine may hold us up */
+	check(took <= 2 * 5 * timeout_ns + 2000000000ull);
+	pair_close(&p);
+}
+
+static void a_link_that_comes_back_in_time_hurts_nobody(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct pair p;
+
+	fault("drop to_ms=300");
+	o.timeout = 15; /* 134 ms */
+	p = pair_open(&o);
+	for (unsigned int i = 0; i < 20; i++)
+		post_recv(p.b, i, 0, 8);
+	for (unsigned int i = 0; i < 20; i++)
+		send_byte(p.a, i);
+	for (unsigned int i = 0; i < 20; i++)
+		expect_ok(p.a->scq, i);
+	for (unsigned int i = 0; i < 20; i++)
+		expect_ok(p.b->rcq, i);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(data_stays_right_with_one_percent_lost),
+		TEST(data_stays_right_with_five_percent_lost),
+		TEST(data_stays_right_with_packets_twice),
+		TEST(data_stays_right_out_of_order),
+		TEST(data_stays_right_with_bits_flipped),
+		TEST(data_stays_right_with_all_of_it),
+		TEST(atomics_are_replayed_and_never_executed_twice),
+		TEST(a_read_is_resumed_in_the_middle),
+		TEST(reads_get_through_a_bad_wire),
+		TEST(a_script_that_makes_no_sense_opens_no_device),
+		TEST(a_forced_rnr_is_tried_again_when_it_is_time),
+		TEST(a_forced_rnr_exceeds_the_count),
+		TEST(a_forced_nak_access_is_a_remote_access_error),
+		TEST(a_forced_nak_invalid_is_a_remote_invalid_request),
+		TEST(a_forced_nak_op_is_a_remote_operation_error),
+		TEST(a_forced_nak_of_the_sequence_is_sent_again),
+		TEST(silence_ends_after_the_promised_time),
+		TEST(a_link_that_comes_back_in_time_hurts_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Captures of unmodified programs, several processes into one file, as Wireshark reads them.
+
+usage: capture.py VERBENA; run it by tests/traffic/on-wire.sh.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+VERBENA = sys.argv[1]
+PATIENCE = 60
+
+
+def listens(port):
+    """Whether somebody listens on the TCP port, as the kernel's tables say."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table, encoding="ascii") as lines:
+            for line in list(lines)[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                    return True
+    return False
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise SystemExit(f"waited in vain until {what}")
+        time.sleep(0.02)
+
+
+def run_pair(options, program, *arguments):
+    """As run_once(); but half a second without the processor is too long for these programs."""
+    for attempt in range(4):
+        said = run_once(options, program, *arguments)
+        if not said:
+            return
+        if attempt == 3 or "transport retry counter exceeded" not in said:
+            raise SystemExit(f"{program} failed:\n{said}")
+
+
+def run_once(options, program, *arguments, port=18515):
+    """A server and a client under `verbena run`; returns what they say when they fail."""
+    command = [VERBENA, "run", *options, "--", program, *arguments, "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        wait_for("the server listens", lambda: listens(port) or server.poll() is not None)
+        client = subprocess.run([*command, "127.0.0.1"], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
+        if client.returncode:
+            server.terminate() # who waits for the other one for ever
+        said = server.communicate(timeout=PATIENCE)[0]
+    finally:
+        server.kill()
+    return f"{client.stdout}\n{said}" if client.returncode or server.returncode else None
+
+
+def tshark(capture, *arguments):
+    done = subprocess.run(["tshark", "-r", capture, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+    if done.returncode:
+        raise SystemExit(f"tshark: {done.stderr}")
+    return done.stdout.splitlines()
+
+
+def check(condition, sentence):
+    if not condition:
+        raise SystemExit(sentence)
+
+
+def check_capture(capture, least, opcodes):
+    frames = tshark(capture, "-T", "fields", "-E", "separator=|", "-e", "frame.protocols",
+                    "-e", "infiniband.bth.opcode", "-e", "frame.comment")
+    check(len(frames) >= least, f"{len(frames)} frames, {least} at least")
+    bad = tshark(capture, "-Y", "_ws.malformed || _ws.expert.severity == error")
+    check(not bad, "malformed: " + "\n".join(bad[:3]))
+    seen, processes = set(), set()
+    for frame in frames:
+        protocols, opcode, comment = frame.split("|", 2)
+        check("infiniband" in protocols, f"no RoCE: {frame}")
+        check("QP 0x" in comment, f"no queue pair in the comment: {frame}")
+        seen.add(int(opcode, 0))
+        processes.add(comment.split(":")[0])
+    check(len(processes) == 2, f"two processes wrote, not {processes}")
+    check(opcodes <= seen, f"opcodes {opcodes} are in the capture, not only {seen}")
+    check(any("wr_id" in frame for frame in frames), "no comment names a work request")
+
+
+def rc_and_two_processes(folder):
+    capture = os.path.join(folder, "rc.pcapng")
+    run_pair(["--capture", capture], "ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1", "-c", "-n", "50",
+             "-s", "5000")
+    # first, middle and last of a SEND, and acknowledgements; each packet goes out and comes in
+    check_capture(capture, 2 * 2 * 50 * 5, {0, 1, 2, 17})
+
+
+def ud(folder):
+    capture = os.path.join(folder, "ud.pcapng")
+    run_pair(["--capture", capture], "ibv_ud_pingpong", "-d", "mlx5_0", "-g", "1", "-n", "50", "-s",
+             "500")
+    check_capture(capture, 2 * 2 * 50, {100})
+
+
+def faults_are_counted_and_listed(folder):
+    capture = os.path.join(folder, "faults.pcapng")
+    report = os.path.join(folder, "report")
+    run_pair(["--capture", capture, "--fault", "drop every=90; corrupt every=70 dir=in bit=400",
+              "--stat=" + report], "ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1", "-c", "-n", "50",
+             "-s", "5000")
+    with open(report, encoding="ascii") as lines:
+        text = lines.read()
+    for words in ("drop every=90: fired ", "bad ICRC", "fault 1: drop", "captured "):
+        check(words in text, f"the report lacks '{words}':\n{text}")
+    check("fired 0 times" not in text, text)
+    comments = tshark(capture, "-T", "fields", "-e", "frame.comment")
+    check(any("dropped: bad ICRC" in comment for comment in comments),
+          "the capture does not tell of packets that were spoilt")
+
+
+def wrong_options_are_refused():
+    for options in (["--fault", "drop p=2"], ["--fault", "lose p=0.1"], ["--path", "air"],
+                    ["--seed", "x"], ["--capture", "/nowhere/file"]):
+        done = subprocess.run([VERBENA, "run", *options, "--", "true"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+        check(done.returncode == 125 and options[0] in done.stderr, f"{options}: {done}")
+
+
+def main():
+    # What is tested is that --capture and --fault take the wire by themselves.
+    os.environ.pop("VERBENA_PATH", None)
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        rc_and_two_processes(folder)
+        ud(folder)
+        faults_are_counted_and_listed(folder)
+    wrong_options_are_refused()
+
+
+main()
