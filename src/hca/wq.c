@@ -20,8 +20,8 @@
 
 #define FCS_BYTES  4u
 #define VLAN_BYTES 4u
-/* How long a queue that ran dry may hold up the frames behind. */
-#define PATIENCE_NS 2000000u
+/* How long a queue that ran dry may hold up the frames behind: a program's turn on a busy machine. */
+#define PATIENCE_NS 200000000u
 
 static struct fabric_lock rx_lock;
 static _Thread_local unsigned int rx_depth;
