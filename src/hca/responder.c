@@ -494,13 +494,18 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 	}
 }
 
-/* UC: a gap ends the message in progress; a new one may begin anywhere (9.8.2). */
+/*
+ * UC: a gap ends the message in progress; a new one may begin anywhere behind it (9.8.2). What comes
+ * late is not delivered: a fabric keeps the order of a connection, and programs rely on that.
+ */
 static void unreliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		       const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 
+	if (psn_diff(pkt->psn, r->epsn) < 0)
+		return;
 	if (pkt->psn != r->epsn || is_first(op)) {
 		r->last_op = NO_MESSAGE;
 		if (!is_first(op))

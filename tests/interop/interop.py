@@ -12,9 +12,10 @@ SKIPPED = 77
 HERE = pathlib.Path(__file__).resolve().parent
 
 # MTU of the network, seconds, fault script for our side, which runs.
-SHORT = r"(rc_pingpong|ud_pingpong|write_bw RC|read_bw RC|atomic_lat|send_lat UC) ipv4|send_bw RC ipv6"
+# The short one leaves out what gives the emulated guest half a second to answer (rc_pingpong).
+SHORT = r"(ud_pingpong|send_lat RC|write_bw RC|read_bw RC|atomic_lat) ipv4|send_bw RC ipv6"
 TESTS = {
-    "short": (1500, 170, "", SHORT),
+    "short": (1500, 400, "", SHORT),
     "mtu1024": (1500, 900, "", ""),
     "mtu4096": (9000, 900, "", ""),
     "loss": (1500, 900, "drop,rate=0.01;seed=4", r"_bw RC|rc_pingpong|srq_pingpong"),

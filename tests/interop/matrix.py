@@ -97,12 +97,15 @@ def programs():
         yield f"{kind}_pingpong", [f"ibv_{kind}_pingpong", "-c", "-n", "100", "-s", size, *more]
     for transport, ops in (("RC", ("send", "write", "read", "atomic")), ("UC", ("send", "write")), ("UD", ("send",))):
         for op in ops:
+            # Time to answer (-u): the guest is emulated, on a machine that has other work.
             argv = ["-c", transport] + (["-m", mtu] if transport != "UD" else [])
             if op == "atomic":
                 argv = ["-m", mtu]
             if op in ("read", "atomic"):
                 # Ends whose adapters allow different numbers of reads at a time do not agree otherwise.
                 argv += ["-o", "16"]
+            if transport == "RC":
+                argv += ["-u", "18"]
             lat_size = [] if op == "atomic" else ["-s", "8"]
             # Nothing slows an unreliable sender down; what overruns the guest is lost, and waited for in vain.
             bulk = ["-s", str(BULK)] if transport == "RC" else ["-s", "512", "-t", "8"]
