@@ -92,6 +92,23 @@ void qp_number_put(uint32_t number)
 	pthread_mutex_unlock(&qp_lock);
 }
 
+int hca_qpn_reserve(uint32_t *qpn)
+{
+	int err;
+
+	pthread_mutex_lock(&qp_lock);
+	err = get_qpn(qpn);
+	pthread_mutex_unlock(&qp_lock);
+	return err;
+}
+
+void hca_qpn_release(uint32_t qpn)
+{
+	pthread_mutex_lock(&qp_lock);
+	add_qpn(qpn);
+	pthread_mutex_unlock(&qp_lock);
+}
+
 /* In a forked child: the parent's numbers and queue pairs are not ours. */
 void hca_qp_forked(void)
 {

@@ -159,6 +159,13 @@ VB_API struct ether_dest *hca_qp_dest(struct hca_qp *qp);
 /* Who events are about from now on; those about the one before that nobody fetched are gone. */
 VB_API void hca_qp_set_user(struct hca_qp *qp, void *user);
 
+/* A number that no queue pair gets, for who makes up a connection elsewhere. */
+VB_API int hca_qpn_reserve(uint32_t *qpn);
+VB_API void hca_qpn_release(uint32_t qpn);
+
+/* The slot of the first request that has not begun. Lock held. */
+VB_API uint32_t hca_sq_next(const struct hca_qp *qp);
+
 /* A stream of a DC initiator that failed may go on. -EINVAL when it has not failed. */
 VB_API int hca_dci_reset_stream(struct hca_qp *qp, uint16_t stream);
 

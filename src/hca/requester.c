@@ -460,6 +460,18 @@ void requester_check_drained(struct qp *qp)
 		qp_event(qp, HCA_EVENT_SQ_DRAINED);
 }
 
+uint32_t hca_sq_next(const struct hca_qp *pub)
+{
+	const struct qp *qp = (const struct qp *)pub;
+
+	/* One that is to be sent again has begun, and so has one that is sent in part. */
+	if (qp->req.again && (int32_t)(qp->req.begun - qp->req.next) > 0)
+		return qp->req.begun;
+	return qp->req.next +
+	       (qp->req.partial ? slot_at((struct requester *)&qp->req, qp->req.tail - 1)->blocks
+				: 0);
+}
+
 void hca_sq_doorbell(struct hca_qp *pub, uint32_t producer)
 {
 	struct qp *qp = to_priv(pub);

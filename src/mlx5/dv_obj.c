@@ -7,13 +7,14 @@
 
 #include "hca/bell.h"
 #include "hca/uar.h"
+#include "mlx5/devx.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
 
 #define KNOWN                                                                                      \
 	(MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_AH |          \
-	 MLX5DV_OBJ_PD)
+	 MLX5DV_OBJ_PD | MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DEVX)
 
 static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 {
@@ -73,6 +74,17 @@ static void tell_srq(struct ibv_srq *ibsrq, struct mlx5dv_srq *out)
 	}
 }
 
+static void tell_rwq(struct ibv_wq *ibwq, struct mlx5dv_rwq *out)
+{
+	const struct mlx5_wq *wq = container_of(ibwq, struct mlx5_wq, vb.wq);
+
+	out->comp_mask = 0;
+	out->buf = wq->rq.buf;
+	out->dbrec = (__be32 *)wq->db;
+	out->wqe_cnt = wq->rq.mask + 1;
+	out->stride = 1u << wq->rq.shift;
+}
+
 static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 {
 	const struct vb_dm *dm = to_dm(ibdm);
@@ -97,6 +109,8 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *ca
 	if (type & MLX5DV_OBJ_SRQ && !mlx5_dv_context(obj->srq.in->context, call))
 		return false;
 	if (type & MLX5DV_OBJ_DM && !mlx5_dv_context(obj->dm.in->context, call))
+		return false;
+	if (type & MLX5DV_OBJ_RWQ && !mlx5_dv_context(obj->rwq.in->context, call))
 		return false;
 	if (type & MLX5DV_OBJ_AH && !mlx5_dv_context(obj->ah.in->context, call))
 		return false;
@@ -130,9 +144,6 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 {
 	int err;
 
-	if (type & (MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DEVX))
-		return errno = -explain(EOPNOTSUPP, "mlx5dv_init_obj: work queues and DEVX objects "
-						    "are not there yet");
 	if (!type || type & ~(uint64_t)KNOWN)
 		return errno = -explain(EINVAL, "mlx5dv_init_obj: type bits 0x%llx; 0x%x is known",
 					(unsigned long long)type, KNOWN);
@@ -149,6 +160,10 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 		tell_srq(obj->srq.in, obj->srq.out);
 	if (type & MLX5DV_OBJ_DM)
 		tell_dm(obj->dm.in, obj->dm.out);
+	if (type & MLX5DV_OBJ_RWQ)
+		tell_rwq(obj->rwq.in, obj->rwq.out);
+	if (type & MLX5DV_OBJ_DEVX)
+		obj->devx.out->handle = obj->devx.in->handle;
 	if (type & MLX5DV_OBJ_AH) {
 		obj->ah.out->av = (struct mlx5_wqe_av *)to_ah(obj->ah.in)->driver;
 		obj->ah.out->comp_mask = 0;
@@ -158,4 +173,16 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 		obj->pd.out->comp_mask = 0;
 	}
 	return 0;
+}
+
+/* In this version's struct a completion queue has no doorbell page. */
+VB_API int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type);
+__asm__(".symver old_mlx5dv_init_obj,mlx5dv_init_obj@MLX5_1.0");
+int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
+{
+	int err = mlx5dv_init_obj(obj, type);
+
+	if (!err && type & MLX5DV_OBJ_CQ)
+		obj->cq.out->cq_uar = NULL;
+	return err;
 }

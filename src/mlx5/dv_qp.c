@@ -156,6 +156,46 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 	return qp;
 }
 
+/* What has not begun becomes an entry that does nothing, and completes as such. */
+static int cancel(struct mlx5_qp *qp, uint64_t wr_id)
+{
+	struct mlx5_sq *sq = &qp->sq;
+	uint32_t index = hca_sq_next(qp->vb.hca);
+	int count = 0;
+
+	while ((int32_t)((sq->post - index) << 16) > 0) {
+		struct mlx5_wqe_ctrl_seg *ctrl =
+			(void *)(sq->buf + ((size_t)(index & sq->mask) << MLX5_SEND_WQE_SHIFT));
+		uint32_t what = be32toh(ctrl->opmod_idx_opcode);
+		uint32_t blocks = mlx5_blocks(be32toh(ctrl->qpn_ds) & MLX5_DS_MASK);
+
+		if (sq->slots[index & sq->mask].wr_id == wr_id &&
+		    (what & 0xff) != MLX5_OPCODE_NOP) {
+			ctrl->opmod_idx_opcode = htobe32((what & 0xffff00) | MLX5_OPCODE_NOP);
+			count++;
+		}
+		index += blocks ? blocks : 1;
+	}
+	return count;
+}
+
+int mlx5dv_qp_cancel_posted_send_wrs(struct mlx5dv_qp_ex *dv, uint64_t wr_id)
+{
+	struct mlx5_qp *qp = to_mqp_dv(dv);
+	int count;
+
+	fabric_lock(&qp->vb.hca->lock);
+	if (qp->vb.hca->state == HCA_QPS_SQD)
+		count = cancel(qp, wr_id);
+	else
+		count = explain(EINVAL,
+				"mlx5dv_qp_cancel_posted_send_wrs: QP 0x%06x is in state %d; "
+				"requests can be cancelled in SQD (%d)",
+				qp->qpn, qp->vb.hca->state, HCA_QPS_SQD);
+	fabric_unlock(&qp->vb.hca->lock);
+	return count;
+}
+
 struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 {
 	return &to_mqp_ex(qp)->dv;

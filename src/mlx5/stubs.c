@@ -6,29 +6,9 @@
 #include "util/stub.h"
 
 /* Devices and contexts */
-STUB_ERRNO(_mlx5dv_query_port)
-STUB_ERRNO(mlx5dv_get_data_direct_sysfs_path)
 STUB_PTR(mlx5dv_get_vfio_device_list)
 STUB_MINUS1(mlx5dv_vfio_get_events_fd)
 STUB_ERRNO(mlx5dv_vfio_process_events)
-
-/* The rings of an object; the older node reported no doorbell page of a completion queue */
-OLD_ERRNO(mlx5dv_init_obj, "MLX5_1.0")
-
-/* Completion queues, queue pairs, work queues */
-STUB_NEG(mlx5dv_qp_cancel_posted_send_wrs)
-STUB_ERRNO(mlx5dv_query_qp_lag_port)
-STUB_ERRNO(mlx5dv_modify_qp_lag_port)
-STUB_ERRNO(mlx5dv_modify_qp_udp_sport)
-STUB_ERRNO(mlx5dv_modify_qp_sched_elem)
-STUB_ERRNO(mlx5dv_map_ah_to_qp)
-STUB_ERRNO(mlx5dv_reserved_qpn_alloc)
-STUB_ERRNO(mlx5dv_reserved_qpn_dealloc)
-
-/* Memory and keys */
-STUB_PTR(mlx5dv_alloc_dm)
-STUB_PTR(mlx5dv_dm_map_op_addr)
-STUB_PTR(mlx5dv_reg_dmabuf_mr)
 
 /* Encryption */
 STUB_ERRNO(mlx5dv_crypto_login)
@@ -67,18 +47,8 @@ STUB_ERRNO(mlx5dv_devx_wq_modify)
 STUB_ERRNO(mlx5dv_devx_ind_tbl_query)
 STUB_ERRNO(mlx5dv_devx_ind_tbl_modify)
 
-/* Doorbell areas of virtio, packet pacing, scheduling */
-STUB_PTR(mlx5dv_alloc_var)
-STUB_VOID(mlx5dv_free_var)
+/* Objects of another process */
 STUB_ERRNO(mlx5dv_var_export)
 STUB_PTR(mlx5dv_var_import)
 STUB_VOID(mlx5dv_var_unimport)
 STUB_CLEAR(_mlx5dv_get_export_sizes)
-STUB_PTR(mlx5dv_pp_alloc)
-STUB_VOID(mlx5dv_pp_free)
-STUB_PTR(mlx5dv_sched_node_create)
-STUB_ERRNO(mlx5dv_sched_node_modify)
-STUB_ERRNO(mlx5dv_sched_node_destroy)
-STUB_PTR(mlx5dv_sched_leaf_create)
-STUB_ERRNO(mlx5dv_sched_leaf_modify)
-STUB_ERRNO(mlx5dv_sched_leaf_destroy)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Device memory by direct verbs, and the doorbell areas of virtio queues (VAR).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr,
+			       struct mlx5dv_alloc_dm_attr *extra)
+{
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	if (extra->comp_mask)
+		return explain_null(EINVAL, "mlx5dv_alloc_dm: comp_mask 0x%llx; no bit is known",
+				    (unsigned long long)extra->comp_mask);
+	if (extra->type != MLX5DV_DM_TYPE_MEMIC)
+		return explain_null(EOPNOTSUPP,
+				    "mlx5dv_alloc_dm: type %d; only MLX5DV_DM_TYPE_MEMIC is there: "
+				    "rules are not kept in the adapter's memory",
+				    extra->type);
+	return ibv_alloc_dm(context, attr);
+}
+
+/* A store that adds, or a load that sets, is what a bus can do and memory cannot. */
+void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op)
+{
+	if (!mlx5_dv_context(dm->context, __func__))
+		return NULL;
+	return explain_null(EOPNOTSUPP,
+			    "mlx5dv_dm_map_op_addr: operation %u; device memory of software has no "
+			    "addresses with a meaning of their own, as its capabilities say",
+			    op);
+}
+
+/* ---- VAR ---- */
+
+/* In the file behind cmd_fd, whose start is taken. */
+#define FIRST_PAGE 0x10000u
+#define PAGES      4096u
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_OBJECT);
+static uint64_t used[PAGES / 64];
+
+struct var {
+	struct mlx5dv_var pub;
+	uint32_t page;
+};
+
+static int take_page(uint32_t *page)
+{
+	int err = -ENOSPC;
+
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; err && i < PAGES; i++)
+		if (!(used[i / 64] >> (i % 64) & 1)) {
+			used[i / 64] |= 1ull << (i % 64);
+			*page = i;
+			err = 0;
+		}
+	pthread_mutex_unlock(&lock);
+	return err ? explain(ENOSPC, "mlx5dv_alloc_var: all %u areas are taken", PAGES) : 0;
+}
+
+static void give_page(uint32_t page)
+{
+	pthread_mutex_lock(&lock);
+	used[page / 64] &= ~(1ull << (page % 64));
+	pthread_mutex_unlock(&lock);
+}
+
+/* The file grows to where the area is; a file with holes costs nothing. */
+static int reach(int fd, off_t end)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_size < end && ftruncate(fd, end))
+		return -errno;
+	return 0;
+}
+
+static int make_var(struct ibv_context *context, struct var **out)
+{
+	struct var *var = calloc(1, sizeof(*var));
+	int err;
+
+	if (!var)
+		return -ENOMEM;
+	err = take_page(&var->page);
+	if (err)
+		goto free_var;
+	var->pub = (struct mlx5dv_var){
+		.page_id = FIRST_PAGE + var->page,
+		.length = MLX5_PAGE_SIZE,
+		.mmap_off = (off_t)(FIRST_PAGE + var->page) * MLX5_PAGE_SIZE,
+	};
+	err = reach(context->cmd_fd, var->pub.mmap_off + MLX5_PAGE_SIZE);
+	if (err)
+		goto give_page;
+	*out = var;
+	return 0;
+give_page:
+	give_page(var->page);
+free_var:
+	free(var);
+	return err;
+}
+
+struct mlx5dv_var *mlx5dv_alloc_var(struct ibv_context *context, uint32_t flags)
+{
+	struct var *var;
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	if (flags)
+		return explain_null(EOPNOTSUPP, "mlx5dv_alloc_var: flags 0x%x; none is known",
+				    flags);
+	err = make_var(context, &var);
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	return &var->pub;
+}
+
+void mlx5dv_free_var(struct mlx5dv_var *pub)
+{
+	struct var *var = container_of(pub, struct var, pub);
+
+	give_page(var->page);
+	free(var);
+}

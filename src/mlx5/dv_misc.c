@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Direct verbs about ports, paths and numbers. Some of them exist for what only hardware has; they
+ * say so.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+/* Without an embedded switch there is nothing to tell, which is what flags of 0 say. */
+int _mlx5dv_query_port(struct ibv_context *context, uint32_t port, struct mlx5dv_port *info,
+		       size_t length)
+{
+	const struct hca_adapter *a;
+
+	if (!mlx5_dv_context(context, "mlx5dv_query_port"))
+		return errno;
+	a = to_context(context)->adapter;
+	if (port < 1 || port > (uint32_t)a->port_count)
+		return errno = -explain(EINVAL, "mlx5dv_query_port: port %u; %s has 1 to %d", port,
+					a->name, a->port_count);
+	memset(info, 0, length);
+	return 0;
+}
+
+int mlx5dv_get_data_direct_sysfs_path(struct ibv_context *context, char *buf, size_t length)
+{
+	if (!mlx5_dv_context(context, __func__))
+		return errno;
+	return errno = -explain(ENODEV, "mlx5dv_get_data_direct_sysfs_path: the adapter has no "
+					"second function for direct access");
+}
+
+/* ---- link aggregation ---- */
+
+static int no_lag(struct ibv_qp *qp, const char *call)
+{
+	const struct hca_adapter *a;
+
+	if (!mlx5_dv_context(qp->context, call))
+		return errno;
+	a = to_context(qp->context)->adapter;
+	return errno = -explain(EOPNOTSUPP,
+				"%s: the ports of %s are not bonded; num_lag_ports of "
+				"mlx5dv_query_device() is 1",
+				call, a->name);
+}
+
+int mlx5dv_query_qp_lag_port(struct ibv_qp *qp, uint8_t *port, uint8_t *active)
+{
+	return no_lag(qp, __func__);
+}
+
+int mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port)
+{
+	return no_lag(qp, __func__);
+}
+
+/* ---- paths ---- */
+
+int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)
+{
+	if (!mlx5_dv_context(qp->context, __func__))
+		return errno;
+	return errno = -explain(EOPNOTSUPP,
+				"mlx5dv_modify_qp_udp_sport: QP 0x%x, port %u; packets leave from "
+				"the one socket of their address",
+				qp->qp_num, port);
+}
+
+/* A hint that lets congestion control share what it knows; there is none to be shared. */
+int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qpn)
+{
+	if (!mlx5_dv_context(ah->context, __func__))
+		return errno;
+	if (qpn > MLX5_QPN_MASK)
+		return errno = -explain(EINVAL,
+					"mlx5dv_map_ah_to_qp: QP number 0x%x has more than "
+					"24 bits",
+					qpn);
+	return 0;
+}
+
+struct ibv_mr *mlx5dv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length,
+				    uint64_t iova, int fd, int access, int mlx5_access)
+{
+	if (!mlx5_dv_context(pd->context, __func__))
+		return NULL;
+	if (mlx5_access & MLX5DV_REG_DMABUF_ACCESS_DATA_DIRECT)
+		return explain_null(EOPNOTSUPP, "mlx5dv_reg_dmabuf_mr: the adapter has no second "
+						"function for direct access");
+	if (mlx5_access)
+		return explain_null(EINVAL, "mlx5dv_reg_dmabuf_mr: mlx5_access 0x%x is unknown",
+				    mlx5_access);
+	return ibv_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
+}
+
+/* ---- numbers of queue pairs that a program makes up elsewhere ---- */
+
+struct reserved {
+	struct ibv_context *context;
+	uint32_t qpn;
+	struct reserved *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(lock, FORKSAFE_OBJECT);
+static struct reserved *reserved;
+
+int mlx5dv_reserved_qpn_alloc(struct ibv_context *context, uint32_t *qpn)
+{
+	struct reserved *r;
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return errno;
+	r = malloc(sizeof(*r));
+	if (!r)
+		return errno = ENOMEM;
+	err = hca_qpn_reserve(&r->qpn);
+	if (err) {
+		free(r);
+		return errno = -err;
+	}
+	r->context = context;
+	*qpn = r->qpn;
+	pthread_mutex_lock(&lock);
+	r->next = reserved;
+	reserved = r;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+int mlx5dv_reserved_qpn_dealloc(struct ibv_context *context, uint32_t qpn)
+{
+	struct reserved **at, *r;
+
+	if (!mlx5_dv_context(context, __func__))
+		return errno;
+	pthread_mutex_lock(&lock);
+	for (at = &reserved; *at; at = &(*at)->next)
+		if ((*at)->qpn == qpn && (*at)->context == context)
+			break;
+	r = *at;
+	if (r)
+		*at = r->next;
+	pthread_mutex_unlock(&lock);
+	if (!r)
+		return errno = -explain(EINVAL,
+					"mlx5dv_reserved_qpn_dealloc: 0x%x was not reserved by "
+					"this context",
+					qpn);
+	hca_qpn_release(qpn);
+	free(r);
+	return 0;
+}

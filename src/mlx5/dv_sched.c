@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rates and shares of bandwidth: entries of the pacing table, and trees of scheduling elements with
+ * queue pairs at their leaves. They are kept, checked and counted as an adapter would; no packet is
+ * held back for them.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+/* ---- pacing ---- */
+
+#define RATES      127u /* entries of the table, from 1 on */
+#define RATE_BYTES 48u
+
+struct rate {
+	struct mlx5dv_pp pub;
+	unsigned int users; /* 0: free */
+	bool dedicated;
+	const struct hca_adapter *adapter;
+	uint8_t context[RATE_BYTES];
+};
+
+static pthread_mutex_t rate_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(rate_lock, FORKSAFE_OBJECT);
+static struct rate rates[RATES];
+
+static struct rate *find_rate(const struct hca_adapter *a, const uint8_t *context, bool dedicated)
+{
+	struct rate *free_one = NULL;
+
+	for (unsigned int i = 0; i < RATES; i++) {
+		struct rate *r = &rates[i];
+
+		if (!r->users) {
+			free_one = free_one ? free_one : r;
+			r->pub.index = i + 1;
+		} else if (!dedicated && !r->dedicated && r->adapter == a &&
+			   !memcmp(r->context, context, RATE_BYTES)) {
+			return r;
+		}
+	}
+	return free_one;
+}
+
+struct mlx5dv_pp *mlx5dv_pp_alloc(struct ibv_context *context, size_t size, const void *from,
+				  uint32_t flags)
+{
+	const uint32_t known = MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX;
+	uint8_t wanted[RATE_BYTES] = { 0 };
+	struct rate *r;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	if (flags & ~known)
+		return explain_null(EOPNOTSUPP, "mlx5dv_pp_alloc: flags 0x%x; 0x%x is known", flags,
+				    known);
+	if (!size || size > RATE_BYTES)
+		return explain_null(EINVAL, "mlx5dv_pp_alloc: a context of %zu bytes; 1 to %u",
+				    size, RATE_BYTES);
+	memcpy(wanted, from, size);
+	pthread_mutex_lock(&rate_lock);
+	r = find_rate(to_context(context)->adapter, wanted, flags);
+	if (r && !r->users++) {
+		r->dedicated = flags;
+		r->adapter = to_context(context)->adapter;
+		memcpy(r->context, wanted, sizeof(wanted));
+	}
+	pthread_mutex_unlock(&rate_lock);
+	if (!r)
+		return explain_null(ENOSPC, "mlx5dv_pp_alloc: all %u rates are in use", RATES);
+	return &r->pub;
+}
+
+void mlx5dv_pp_free(struct mlx5dv_pp *pub)
+{
+	pthread_mutex_lock(&rate_lock);
+	container_of(pub, struct rate, pub)->users--;
+	pthread_mutex_unlock(&rate_lock);
+}
+
+/* ---- scheduling ---- */
+
+#define FLAGS_KNOWN                                                                                \
+	(MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE | MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW)
+
+struct mlx5dv_sched_node {
+	struct ibv_context *context;
+	struct mlx5dv_sched_node *parent; /* NULL: the root of a tree */
+	uint32_t bw_share, max_avg_bw;
+	atomic_uint children;
+};
+
+struct mlx5dv_sched_leaf {
+	struct mlx5dv_sched_node node; /* without children */
+};
+
+static int check(struct ibv_context *context, const struct mlx5dv_sched_attr *attr,
+		 const char *call, bool is_root)
+{
+	if (attr->comp_mask || attr->flags & ~FLAGS_KNOWN)
+		return explain(EINVAL, "%s: comp_mask 0x%llx, flags 0x%x; 0 and 0x%x are known",
+			       call, (unsigned long long)attr->comp_mask, attr->flags, FLAGS_KNOWN);
+	if (!attr->parent && !is_root)
+		return explain(EINVAL, "%s: a leaf needs a parent", call);
+	if (!attr->parent && attr->flags)
+		return explain(EINVAL, "%s: a root has neither share nor limit", call);
+	if (attr->parent && attr->parent->context != context)
+		return explain(EINVAL, "%s: the parent belongs to another context", call);
+	return 0;
+}
+
+static void take(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr)
+{
+	if (attr->flags & MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE)
+		node->bw_share = attr->bw_share;
+	if (attr->flags & MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW)
+		node->max_avg_bw = attr->max_avg_bw;
+}
+
+static void init(struct mlx5dv_sched_node *node, struct ibv_context *context,
+		 const struct mlx5dv_sched_attr *attr)
+{
+	node->context = context;
+	node->parent = attr->parent;
+	take(node, attr);
+	if (node->parent)
+		atomic_fetch_add(&node->parent->children, 1);
+}
+
+static int fini(struct mlx5dv_sched_node *node, const char *call)
+{
+	unsigned int children = atomic_load(&node->children);
+
+	if (children)
+		return explain(EBUSY, "%s: %u elements or queue pairs are below it", call,
+			       children);
+	if (node->parent)
+		atomic_fetch_sub(&node->parent->children, 1);
+	return 0;
+}
+
+static int modify(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr,
+		  const char *call)
+{
+	if (attr->comp_mask || attr->flags & ~FLAGS_KNOWN)
+		return explain(EINVAL, "%s: comp_mask 0x%llx, flags 0x%x; 0 and 0x%x are known",
+			       call, (unsigned long long)attr->comp_mask, attr->flags, FLAGS_KNOWN);
+	if (!node->parent)
+		return explain(EINVAL, "%s: a root has neither share nor limit", call);
+	take(node, attr);
+	return 0;
+}
+
+struct mlx5dv_sched_node *mlx5dv_sched_node_create(struct ibv_context *context,
+						   const struct mlx5dv_sched_attr *attr)
+{
+	struct mlx5dv_sched_node *node;
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	err = check(context, attr, __func__, true);
+	node = err ? NULL : calloc(1, sizeof(*node));
+	if (!node) {
+		errno = err ? -err : ENOMEM;
+		return NULL;
+	}
+	init(node, context, attr);
+	return node;
+}
+
+struct mlx5dv_sched_leaf *mlx5dv_sched_leaf_create(struct ibv_context *context,
+						   const struct mlx5dv_sched_attr *attr)
+{
+	struct mlx5dv_sched_leaf *leaf;
+	int err;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	err = check(context, attr, __func__, false);
+	leaf = err ? NULL : calloc(1, sizeof(*leaf));
+	if (!leaf) {
+		errno = err ? -err : ENOMEM;
+		return NULL;
+	}
+	init(&leaf->node, context, attr);
+	return leaf;
+}
+
+int mlx5dv_sched_node_modify(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr)
+{
+	return errno = -modify(node, attr, __func__);
+}
+
+int mlx5dv_sched_leaf_modify(struct mlx5dv_sched_leaf *leaf, const struct mlx5dv_sched_attr *attr)
+{
+	return errno = -modify(&leaf->node, attr, __func__);
+}
+
+int mlx5dv_sched_node_destroy(struct mlx5dv_sched_node *node)
+{
+	int err = fini(node, __func__);
+
+	if (err)
+		return errno = -err;
+	free(node);
+	return 0;
+}
+
+int mlx5dv_sched_leaf_destroy(struct mlx5dv_sched_leaf *leaf)
+{
+	int err = fini(&leaf->node, __func__);
+
+	if (err)
+		return errno = -err;
+	free(leaf);
+	return 0;
+}
+
+/* Which leaf a queue pair is at changes nothing that anybody could see: it is only checked. */
+int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_leaf *requester,
+				const struct mlx5dv_sched_leaf *responder)
+{
+	if (!mlx5_dv_context(qp->context, __func__))
+		return errno;
+	if ((requester && requester->node.context != qp->context) ||
+	    (responder && responder->node.context != qp->context))
+		return errno = -explain(EINVAL,
+					"mlx5dv_modify_qp_sched_elem: the leaf belongs to "
+					"another context than QP 0x%x",
+					qp->qp_num);
+	if (to_mqp(qp)->type == HCA_QP_DCT || (responder && to_mqp(qp)->type == HCA_QP_UD))
+		return errno = -explain(EOPNOTSUPP,
+					"mlx5dv_modify_qp_sched_elem: a QP of this type has no "
+					"such side");
+	return 0;
+}
