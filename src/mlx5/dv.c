@@ -70,9 +70,14 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE)
 		return explain(EINVAL, "mlx5dv_create_cq: completions are never compressed; "
 				       "mlx5dv_query_device says so");
-	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags)
-		return explain(EINVAL, "mlx5dv_create_cq: flags 0x%x; none is offered",
-			       attr->flags);
+	/* Both halves of an entry lie in one buffer: there is nothing to fill up. */
+	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & ~MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)
+		return explain(EINVAL, "mlx5dv_create_cq: flags 0x%x; 0x%x is offered", attr->flags,
+			       MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD);
+	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags &&
+	    (!(attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE) || attr->cqe_size != 128))
+		return explain(EINVAL, "mlx5dv_create_cq: padding is for entries of 128 bytes");
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE && attr->cqe_size != 64 &&
 	    attr->cqe_size != 128)
 		return explain(EINVAL, "mlx5dv_create_cq: cqe_size %u; right is 64 or 128",

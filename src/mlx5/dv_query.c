@@ -83,7 +83,8 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	fill_dc(&to_context(context)->adapter->limits, out, wanted);
 	filled |= wanted & ANSWERED_OF_DC;
 	out->version = 0;
-	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME;
+	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME |
+		     MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
 	if (wanted & MLX5DV_CONTEXT_MASK_STRIDING_RQ) {
 		fill_striding(ctx, &out->striding_rq_caps);
 		filled |= MLX5DV_CONTEXT_MASK_STRIDING_RQ;
