@@ -109,7 +109,7 @@ static int watch(struct watched *w, void *object, const struct hca_format *forma
 	if (!*raw) {
 		err = add(w, object);
 		*raw = !err;
-		if (!err && !format->uar_take)
+		if (!err && !format->uar_rung)
 			unpaged++;
 	}
 	if (!err)
@@ -138,7 +138,7 @@ void bell_forget_qp(struct hca_qp *qp)
 		return;
 	pthread_mutex_lock(&lock);
 	drop(&qps, qp);
-	unpaged -= !qp->format->uar_take;
+	unpaged -= !qp->format->uar_rung;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -148,7 +148,7 @@ void bell_forget_cq(struct hca_cq *cq)
 		return;
 	pthread_mutex_lock(&lock);
 	drop(&cqs, cq);
-	unpaged -= !cq->format->uar_take;
+	unpaged -= !cq->format->uar_rung;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -157,7 +157,7 @@ void bell_ring_cq(uint32_t cqn, uint32_t word)
 	for (size_t i = 0; i < cqs.count; i++) {
 		struct hca_cq *cq = cqs.object[i];
 
-		if (cq->cqn == cqn && cq->format->uar_take)
+		if (cq->cqn == cqn && cq->format->uar_rung)
 			hca_cq_arm_rung(cq, word);
 	}
 }

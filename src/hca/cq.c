@@ -211,9 +211,13 @@ bool hca_cq_arm_raw(struct hca_cq *cq)
 
 void hca_cq_arm_rung(struct hca_cq *cq, uint32_t asked)
 {
+	/* The record says the same, and may have been seen first. */
 	fabric_lock(&cq->lock);
-	__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
-	arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, asked & CI_MASK);
+	if (cq->arm_seen != htobe32(asked)) {
+		__atomic_store_n(&cq->arm_seen, htobe32(asked), __ATOMIC_RELAXED);
+		arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT,
+			asked & CI_MASK);
+	}
 	fabric_unlock(&cq->lock);
 }
 

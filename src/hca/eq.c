@@ -24,7 +24,8 @@ int hca_eq_create(const struct hca_eq_init *init, struct hca_eq **out)
 	eq->buf = init->buf;
 	eq->size = init->size;
 	eq->eqn = init->eqn;
-	eq->page = init->page;
+	eq->page = init->uar->id;
+	eq->bells = init->uar->page;
 	eq->fd = init->fd;
 	eq->ignore_overrun = init->ignore_overrun;
 	err = uar_watch_eq(eq);
@@ -58,9 +59,56 @@ static void raise_interrupt(struct hca_eq *eq)
 		;
 }
 
+/*
+ * Lock held. Forward, and no farther than there are entries. Whoever tells first with and then
+ * without arming may be heard in the other order; the older index then changes nothing.
+ */
+static void move_consumer(struct hca_eq *eq, uint32_t consumer)
+{
+	uint32_t ahead = (consumer - eq->ci) & HCA_EQ_INDEX_MASK;
+
+	if (ahead <= ((eq->pi - eq->ci) & HCA_EQ_INDEX_MASK) || eq->ignore_overrun)
+		eq->ci = consumer & HCA_EQ_INDEX_MASK;
+}
+
+/* Lock held. */
+static bool take_bells(struct hca_eq *eq)
+{
+	bool arm, found = false;
+	uint32_t consumer;
+
+	while (eq->bells && eq->format->uar_take_eq(eq->bells, eq->eqn, &consumer, &arm)) {
+		found = true;
+		move_consumer(eq, consumer);
+		eq->armed |= arm;
+	}
+	if (eq->armed && ((eq->pi - eq->ci) & HCA_EQ_INDEX_MASK))
+		raise_interrupt(eq);
+	return found;
+}
+
+bool hca_eq_look(struct hca_eq *eq)
+{
+	bool found;
+
+	fabric_lock(&eq->lock);
+	found = take_bells(eq);
+	fabric_unlock(&eq->lock);
+	return found;
+}
+
+void hca_eq_orphan(struct hca_eq *eq)
+{
+	fabric_lock(&eq->lock);
+	eq->bells = NULL;
+	fabric_unlock(&eq->lock);
+}
+
+/* What was rung before the event counts before it, whether somebody has looked meanwhile or not. */
 void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe)
 {
 	fabric_lock(&eq->lock);
+	take_bells(eq);
 	if (!eq->ignore_overrun && ((eq->pi - eq->ci) & HCA_EQ_INDEX_MASK) >= eq->size) {
 		if (!eq->overran)
 			explain_note("event queue %u: all %u entries are in use, and events are "
@@ -70,26 +118,6 @@ void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe)
 	} else {
 		eq->format->eqe_write(eq, eq->pi++, eqe);
 		if (eq->armed)
-			raise_interrupt(eq);
-	}
-	fabric_unlock(&eq->lock);
-}
-
-void hca_eq_update(struct hca_eq *eq, uint32_t consumer, bool arm)
-{
-	uint32_t ahead;
-
-	fabric_lock(&eq->lock);
-	/*
-	 * Forward, and no farther than there are entries. Whoever tells first with and then without
-	 * arming may be heard in the other order; the older index then changes nothing.
-	 */
-	ahead = (consumer - eq->ci) & HCA_EQ_INDEX_MASK;
-	if (ahead <= ((eq->pi - eq->ci) & HCA_EQ_INDEX_MASK) || eq->ignore_overrun)
-		eq->ci = consumer & HCA_EQ_INDEX_MASK;
-	if (arm) {
-		eq->armed = true;
-		if ((eq->pi - eq->ci) & HCA_EQ_INDEX_MASK)
 			raise_interrupt(eq);
 	}
 	fabric_unlock(&eq->lock);

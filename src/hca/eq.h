@@ -29,8 +29,9 @@ struct hca_eq {
 	void *buf;
 	uint32_t size; /* entries, a power of two */
 	uint32_t eqn;
-	uint32_t page; /* number of the doorbell page */
-	int fd;        /* eventfd of the interrupt; several queues may share it */
+	uint32_t page;  /* number of the doorbell page, */
+	uint8_t *bells; /* and the page; NULL when the program has freed it */
+	int fd;         /* eventfd of the interrupt; several queues may share it */
 	uint32_t pi, ci;
 	bool armed;
 	bool overran; /* events found no room */
@@ -38,12 +39,14 @@ struct hca_eq {
 	atomic_uint users; /* completion queues */
 };
 
+struct hca_uar;
+
 struct hca_eq_init {
 	const struct hca_format *format;
 	void *buf;
 	uint32_t size;
 	uint32_t eqn;
-	uint32_t page;
+	struct hca_uar *uar;
 	int fd;
 	bool ignore_overrun;
 };
@@ -55,9 +58,12 @@ VB_API int hca_eq_destroy(struct hca_eq *eq); /* -EBUSY while a completion queue
 VB_API void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe);
 
 /*
- * What the doorbell page says: everything before `consumer` has been read, and, when `arm`, the
- * next event is to raise the interrupt. It is raised at once when there is one already.
+ * Takes in what the doorbell page says: everything before an index has been read, and, where it
+ * says so, the next event is to raise the interrupt. It is raised at once when there is one already.
+ * True when something was said.
  */
-VB_API void hca_eq_update(struct hca_eq *eq, uint32_t consumer, bool arm);
+bool hca_eq_look(struct hca_eq *eq);
+/* The page goes. */
+void hca_eq_orphan(struct hca_eq *eq);
 
 #endif

@@ -35,21 +35,6 @@ struct hca_rq_ring {
 	volatile uint32_t *db; /* producer index, big-endian */
 };
 
-/* What was rung in a doorbell page (uar.h). */
-enum hca_rung_what {
-	HCA_RUNG_CQ, /* an event is asked for; `word` as it stands in a doorbell record */
-	HCA_RUNG_EQ, /* `word` is the consumer index */
-};
-
-struct hca_rung {
-	enum hca_rung_what what;
-	uint32_t number;
-	uint32_t word;
-	bool arm;
-};
-
-#define HCA_RUNG_MAX 3
-
 struct hca_format {
 	/*
 	 * The send queue's slot `index` (free running): true when the adapter owns it now. `producer`
@@ -72,11 +57,14 @@ struct hca_format {
 	/* Writes the event into the ring at free-running index `pi`, owner bit last. */
 	void (*eqe_write)(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe);
 	/*
-	 * Doorbell pages: whether any register holds something, and what; taking empties them.
+	 * Doorbell pages (uar.h): whether any register holds something. Taking empties a register:
+	 * that of CQs yields number and word of whoever asks for an event, those of EQs the consumer
+	 * index that was told for queue `eqn`, and whether it is armed by that. False: nothing.
 	 * NULL: programs need not ring, so that the rings themselves have to be watched.
 	 */
 	bool (*uar_rung)(const uint8_t *page);
-	int (*uar_take)(uint8_t *page, struct hca_rung *out);
+	bool (*uar_take_cq)(uint8_t *page, uint32_t *cqn, uint32_t *word);
+	bool (*uar_take_eq)(uint8_t *page, uint32_t eqn, uint32_t *consumer, bool *arm);
 };
 
 #endif

@@ -129,32 +129,19 @@ bool uar_sleep(void)
 
 /* ---- registers ---- */
 
-static void ring_eq(const struct hca_rung *rung, uint32_t page)
-{
-	for (size_t i = 0; i < eq_count; i++)
-		if (eqs[i]->eqn == rung->number && eqs[i]->page == page)
-			hca_eq_update(eqs[i], rung->word, rung->arm);
-}
-
 /* Nothing can have been rung on a page that sleeps, and we could not empty its registers. */
 bool uar_look(void)
 {
-	struct hca_rung rung[HCA_RUNG_MAX];
+	uint32_t cqn, word;
 	bool found = false;
 
-	for (struct hca_uar *u = pages; u; u = u->next) {
-		int n = u->asleep || !u->format->uar_rung(u->page)
-				? 0
-				: u->format->uar_take(u->page, rung);
-
-		for (int i = 0; i < n; i++) {
-			if (rung[i].what == HCA_RUNG_EQ)
-				ring_eq(&rung[i], u->id);
-			else
-				bell_ring_cq(rung[i].number, rung[i].word);
+	for (struct hca_uar *u = pages; u; u = u->next)
+		if (!u->asleep && u->format->uar_take_cq(u->page, &cqn, &word)) {
+			bell_ring_cq(cqn, word);
 			found = true;
 		}
-	}
+	for (size_t i = 0; i < eq_count; i++)
+		found |= hca_eq_look(eqs[i]);
 	return found;
 }
 
@@ -185,9 +172,11 @@ int uar_watch_eq(struct hca_eq *eq)
 	return err;
 }
 
+/* What was rung for it goes with it: a register that is never emptied would keep its page awake. */
 void uar_forget_eq(struct hca_eq *eq)
 {
 	bell_lock();
+	hca_eq_look(eq); /* nothing, when the page sleeps */
 	for (size_t i = 0; i < eq_count; i++)
 		if (eqs[i] == eq) {
 			eqs[i] = eqs[--eq_count];
@@ -245,6 +234,9 @@ void hca_uar_destroy(struct hca_uar *uar)
 			*at = uar->next;
 			break;
 		}
+	for (size_t i = 0; i < eq_count; i++)
+		if (eqs[i]->page == uar->id)
+			hca_eq_orphan(eqs[i]);
 	wake(uar);
 	bell_unlock();
 	munmap(uar->page, HCA_UAR_SIZE);

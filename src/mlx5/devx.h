@@ -270,7 +270,7 @@ int devx_umem_at(struct devx_cmd *c, int slot, const struct devx_ring *ring, voi
 
 /* ---- devx_uar.c ---- */
 /* The page of this number must be the context's; it is watched from now on. */
-int devx_uar_use(struct devx_cmd *c, uint32_t id);
+int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out);
 void devx_uars_fini(struct devx *devx);
 
 /* ---- devx_eq.c ---- */

@@ -77,7 +77,7 @@ int devx_create_cq(struct devx_cmd *c)
 	if (!err)
 		err = find_memory(c, cqc, &init);
 	if (!err)
-		err = devx_uar_use(c, ifc_get(cqc, cqc, uar_page));
+		err = devx_uar_use(c, ifc_get(cqc, cqc, uar_page), NULL);
 	if (!err)
 		err = devx_eq_find(c, ifc_get(cqc, cqc, c_eqn), &init.eq);
 	if (!err)

@@ -178,7 +178,8 @@ int devx_create_eq(struct devx_cmd *c)
 	const void *eqc = ifc_cptr(c->in, create_eq_in, eq_context_entry);
 	struct devx_user_eq *eq = NULL;
 	struct hca_eq_init init;
-	int err = devx_uar_use(c, ifc_get(eqc, eqc, uar_page));
+	struct hca_uar *uar = NULL;
+	int err = devx_uar_use(c, ifc_get(eqc, eqc, uar_page), &uar);
 
 	if (!err)
 		err = prepare(c, eqc, &eq);
@@ -196,7 +197,7 @@ int devx_create_eq(struct devx_cmd *c)
 		.buf = eq->pub.vaddr,
 		.size = 1u << ifc_get(eqc, eqc, log_eq_size),
 		.eqn = c->obj->number,
-		.page = ifc_get(eqc, eqc, uar_page),
+		.uar = uar,
 		.fd = eq->vector->pub.fd,
 		.ignore_overrun = ifc_get(eqc, eqc, oi),
 	};

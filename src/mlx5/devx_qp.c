@@ -215,7 +215,7 @@ int devx_create_qp(struct devx_cmd *c)
 	if (!err)
 		err = find_memory(c, qpc, &init);
 	if (!err && init.sq.size)
-		err = devx_uar_use(c, ifc_get(qpc, qpc, uar_page));
+		err = devx_uar_use(c, ifc_get(qpc, qpc, uar_page), NULL);
 	if (!err)
 		err = devx_keep(c, qpc, ifc_len(qpc));
 	if (!err)

@@ -84,22 +84,24 @@ void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
 	pthread_mutex_unlock(&devx->lock);
 }
 
-int devx_uar_use(struct devx_cmd *c, uint32_t id)
+int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 {
-	struct mlx5_context *ctx = c->devx->ctx;
+	struct hca_uar *found = NULL;
 
-	if (id == ctx->bells->id) {
-		hca_uar_watch(ctx->bells);
-		return 0;
-	}
-	for (struct devx_uar *uar = c->devx->uars; uar; uar = uar->next)
-		if (uar->hca->id == id) {
-			hca_uar_watch(uar->hca);
-			return 0;
-		}
-	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_UAR,
-			   "doorbell page 0x%x does not exist; mlx5dv_devx_alloc_uar() gives one",
-			   id);
+	if (id == c->devx->ctx->bells->id)
+		found = c->devx->ctx->bells;
+	for (struct devx_uar *uar = c->devx->uars; uar && !found; uar = uar->next)
+		if (uar->hca->id == id)
+			found = uar->hca;
+	if (!found)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_UAR,
+				   "doorbell page 0x%x does not exist; mlx5dv_devx_alloc_uar() "
+				   "gives one",
+				   id);
+	hca_uar_watch(found);
+	if (out)
+		*out = found;
+	return 0;
 }
 
 void devx_uars_fini(struct devx *devx)

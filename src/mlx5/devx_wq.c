@@ -122,7 +122,7 @@ int devx_create_sq(struct devx_cmd *c)
 	if (!err)
 		err = check_pd(c, ifc_get(wq, wq, pd));
 	if (!err)
-		err = devx_uar_use(c, ifc_get(wq, wq, uar_page));
+		err = devx_uar_use(c, ifc_get(wq, wq, uar_page), NULL);
 	if (!err)
 		err = check_cq(c, ifc_get(ctx, sqc, cqn));
 	if (!err && ifc_get(ctx, sqc, tis_lst_sz))

@@ -57,33 +57,40 @@ static bool uar_rung(const uint8_t *page)
 	       __atomic_load_n(eq_register(page, IFC_UAR_EQ_UPDATE), __ATOMIC_RELAXED);
 }
 
-static int take_eq(uint8_t *page, uint32_t offset, struct hca_rung *out)
+/* Takes the register's word when it names the queue; who stores meanwhile is heard next time. */
+static bool take_eq(uint8_t *page, uint32_t offset, uint32_t eqn, uint32_t *consumer)
 {
-	/* [M5] pairs with the program's store: it has read its entries before */
-	uint32_t word =
-		be32toh(__atomic_exchange_n(eq_register(page, offset), 0, __ATOMIC_ACQUIRE));
+	uint32_t *reg = eq_register(page, offset), word = __atomic_load_n(reg, __ATOMIC_RELAXED);
 
-	if (!word)
-		return 0;
-	*out = (struct hca_rung){ .what = HCA_RUNG_EQ,
-				  .number = word >> 24,
-				  .word = word & HCA_EQ_INDEX_MASK,
-				  .arm = offset == IFC_UAR_EQ_ARM };
-	return 1;
+	if (likely(!word) || be32toh(word) >> 24 != eqn)
+		return false;
+	/* [M5] pairs with the program's store: it has read its entries before */
+	if (!__atomic_compare_exchange_n(reg, &word, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	*consumer = be32toh(word) & HCA_EQ_INDEX_MASK;
+	return true;
 }
 
-static int uar_take(uint8_t *page, struct hca_rung *out)
+static bool uar_take_eq(uint8_t *page, uint32_t eqn, uint32_t *consumer, bool *arm)
 {
-	/* [M5] */
-	uint64_t cq = be64toh(__atomic_exchange_n(cq_register(page), 0, __ATOMIC_ACQUIRE));
-	int n = 0;
+	*arm = false;
+	if (take_eq(page, IFC_UAR_EQ_UPDATE, eqn, consumer))
+		return true;
+	*arm = true;
+	return take_eq(page, IFC_UAR_EQ_ARM, eqn, consumer);
+}
 
-	if (cq)
-		out[n++] = (struct hca_rung){
-			.what = HCA_RUNG_CQ, .number = cq & 0xffffff, .word = cq >> 32, .arm = true
-		};
-	n += take_eq(page, IFC_UAR_EQ_UPDATE, &out[n]);
-	return n + take_eq(page, IFC_UAR_EQ_ARM, &out[n]);
+static bool uar_take_cq(uint8_t *page, uint32_t *cqn, uint32_t *word)
+{
+	uint64_t both;
+
+	if (!__atomic_load_n(cq_register(page), __ATOMIC_RELAXED))
+		return false;
+	/* [M5] */
+	both = be64toh(__atomic_exchange_n(cq_register(page), 0, __ATOMIC_ACQUIRE));
+	*cqn = both & 0xffffff;
+	*word = both >> 32;
+	return true;
 }
 
 const struct hca_format mlx5_format = {
@@ -97,5 +104,6 @@ const struct hca_format mlx5_format = {
 	.cq_consumer = cq_consumer,
 	.eqe_write = mlx5_eqe_write,
 	.uar_rung = uar_rung,
-	.uar_take = uar_take,
+	.uar_take_cq = uar_take_cq,
+	.uar_take_eq = uar_take_eq,
 };
