@@ -153,6 +153,14 @@ def stub_tables(soname):
     return found
 
 
+def old_versions(soname):
+    """[(symbol, node)] of older versions that work, as their functions say"""
+    found = []
+    for path in sorted((ROOT / "src" / LIBRARIES[soname]).glob("*.c")):
+        found += re.findall(r'^__asm__\("\.symver \w+,(\w+)@([\w.]+)"\);$', path.read_text(), re.M)
+    return found
+
+
 def private(node):
     return "PRIVATE" in node
 

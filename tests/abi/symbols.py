@@ -51,6 +51,7 @@ def check_lists(soname, ours, report):
             wanted.add((name, node))
         elif not any(name == symbol for symbol, _ in wanted):
             report.add(f"{soname}: the stub {name} is in no node of the version script")
+    wanted.update(common.old_versions(soname))
     for name, node in sorted(set(ours) - wanted):
         if not any(node == at and fnmatch.fnmatchcase(name, pattern) for pattern, at in wildcards):
             report.add(f"{soname}: {name}@{node or '(no node)'} is exported but listed nowhere")
