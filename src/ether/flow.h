@@ -114,6 +114,7 @@ struct flow_counter {
 
 /* `count` of them in a row, for bulks; they go together, with the last hold on any of them. */
 VB_API struct flow_counter *flow_counter_create(unsigned int count);
+VB_API struct flow_counter *flow_counter_get(struct flow_counter *counter);
 VB_API void flow_counter_put(struct flow_counter *counter);
 VB_API void flow_counter_read(const struct flow_counter *counter, uint64_t *packets,
 			      uint64_t *bytes);
@@ -146,6 +147,7 @@ VB_API size_t flow_edit_data(const struct flow_edit *edit);
 VB_API int flow_sampler_create(uint32_t ratio, struct flow_table *next,
 			       const struct flow_action *actions, unsigned int count,
 			       struct flow_sampler **out);
-VB_API void flow_sampler_put(struct flow_sampler *sampler);
+/* After its last rule: destinations are let go of at once, the rest when no frame can see it. */
+VB_API void flow_sampler_destroy(struct flow_sampler *sampler);
 
 #endif

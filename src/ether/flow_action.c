@@ -19,7 +19,7 @@ void flow_actions_get(const struct flow_action *actions, unsigned int count)
 		else if (a->op == FLOW_OP_TABLE)
 			atomic_fetch_add(&a->table->refs, 1);
 		else if (a->op == FLOW_OP_COUNT)
-			atomic_fetch_add(&a->counter->owner->refs, 1);
+			flow_counter_get(a->counter);
 		else if (a->op == FLOW_OP_EDIT)
 			flow_edit_get(a->edit);
 		else if (a->op == FLOW_OP_SAMPLE)
@@ -63,6 +63,12 @@ struct flow_counter *flow_counter_create(unsigned int count)
 		bulk[i].owner = bulk;
 	atomic_init(&bulk->refs, 1);
 	return bulk;
+}
+
+struct flow_counter *flow_counter_get(struct flow_counter *counter)
+{
+	atomic_fetch_add(&counter->owner->refs, 1);
+	return counter;
 }
 
 void flow_counter_put(struct flow_counter *counter)
@@ -111,9 +117,14 @@ void flow_sampler_put(struct flow_sampler *sampler)
 {
 	if (atomic_fetch_sub(&sampler->refs, 1) != 1)
 		return;
-	flow_dests_put(sampler->actions, sampler->action_count);
 	flow_actions_put(sampler->actions, sampler->action_count);
 	if (sampler->next)
 		flow_table_put(sampler->next);
 	free(sampler);
+}
+
+void flow_sampler_destroy(struct flow_sampler *sampler)
+{
+	flow_dests_put(sampler->actions, sampler->action_count);
+	flow_sampler_put(sampler);
 }

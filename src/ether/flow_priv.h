@@ -125,6 +125,7 @@ void flow_modify_apply(const struct flow_modify_step *steps, unsigned int count,
 /* flow_action.c */
 void flow_actions_get(const struct flow_action *actions, unsigned int count);
 void flow_actions_put(const struct flow_action *actions, unsigned int count);
+void flow_sampler_put(struct flow_sampler *sampler);
 void flow_dests_put(const struct flow_action *actions, unsigned int count);
 
 /* flow_match.c: the packet through one table */

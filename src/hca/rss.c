@@ -65,7 +65,8 @@ int hca_ind_table_destroy(struct hca_ind_table *table)
 static void deliver(struct ether_dest *dest, struct ether_frame *frame)
 {
 	struct hca_rss *rss = container_of(dest, struct hca_rss, dest);
-	const struct hca_ind_table *table = rss->table;
+	/* [T1] pairs with hca_rss_set_table(): a table's entries before the table */
+	const struct hca_ind_table *table = __atomic_load_n(&rss->table, __ATOMIC_ACQUIRE);
 	uint8_t input[ETHER_RSS_INPUT];
 	struct hca_wq *wq;
 	uint8_t self_lb;
@@ -106,6 +107,17 @@ int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint32_t fi
 	atomic_fetch_add(&table->users, 1);
 	*out = rss;
 	return 0;
+}
+
+void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table)
+{
+	struct hca_ind_table *old = rss->table;
+
+	atomic_fetch_add(&table->users, 1);
+	/* [T1] */
+	__atomic_store_n(&rss->table, table, __ATOMIC_RELEASE);
+	hca_guard_wait();
+	atomic_fetch_sub(&old->users, 1);
 }
 
 int hca_rss_destroy(struct hca_rss *rss)

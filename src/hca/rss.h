@@ -37,6 +37,8 @@ struct hca_rss {
 /* `key` has ETHER_RSS_KEY bytes; it is not looked at without fields. */
 VB_API int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint32_t fields,
 			  const uint8_t *key, struct hca_rss **out);
+/* From now on over another table, whatever its size. */
+VB_API void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table);
 VB_API int hca_rss_destroy(struct hca_rss *rss); /* -EBUSY while a rule leads to it */
 
 #endif

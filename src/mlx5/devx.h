@@ -17,6 +17,8 @@
 #define MLX5_DEVX_H
 
 #include "hca/eq.h"
+#include "hca/flow.h"
+#include "hca/rss.h"
 #include "hca/table.h"
 #include "hca/uar.h"
 #include "mlx5/format.h"
@@ -108,11 +110,15 @@ struct mlx5dv_devx_obj {
 		struct hca_mr *mr;
 		struct hca_xrcd *xrcd;
 		struct hca_eq *eq;
+		struct hca_wq *wq;
+		struct hca_ind_table *ind_table;
+		struct hca_rss *rss;
 	};
+	struct hca_ind_table *own_table; /* of a TIR with one queue */
+	struct flow_counter *counters;   /* `count` of them */
 	/* The context as the program gave it: what a query answers from. */
 	uint8_t *image;
 	size_t image_len;
-	uint64_t *list; /* of what the object enumerates, or counts */
 	struct devx_user_eq *user_eq;
 	/* raw queues hold these themselves */
 	struct hca_cq *held_cq;
@@ -298,6 +304,7 @@ void devx_subs_drop(struct mlx5dv_devx_obj *obj);
 
 /* ---- devx_wq.c, devx_misc.c ---- */
 void devx_rqt_release(struct mlx5dv_devx_obj *obj);
+int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
 uint64_t devx_general_types(void);
 
 /* ---- devx_qpc.c ---- */

@@ -234,21 +234,39 @@ static int fill_device_memory(const struct page *p)
 	return 0;
 }
 
-/* Tables as the mailbox layer keeps them. */
+/* What rules of either direction can do (mlx5/dr.h); there is no table to be made by commands. */
+static void fill_flow_table(uint8_t *table, bool receive)
+{
+	ifc_set(table, flow_table_prop_layout, ft_support, 1);
+	ifc_set(table, flow_table_prop_layout, flow_tag, receive);
+	ifc_set(table, flow_table_prop_layout, flow_counter, 1);
+	ifc_set(table, flow_table_prop_layout, reformat, 1);
+	ifc_set(table, flow_table_prop_layout, decap, receive);
+	ifc_set(table, flow_table_prop_layout, pop_vlan, 1);
+	ifc_set(table, flow_table_prop_layout, push_vlan, 1);
+	ifc_set(table, flow_table_prop_layout, reformat_l3_tunnel_to_l2, receive);
+	ifc_set(table, flow_table_prop_layout, reformat_l2_to_l3_tunnel, !receive);
+	ifc_set(table, flow_table_prop_layout, reformat_and_modify_action, 1);
+	ifc_set(table, flow_table_prop_layout, log_max_ft_size, 16);
+	ifc_set(table, flow_table_prop_layout, log_max_modify_header_context, 16);
+	ifc_set(table, flow_table_prop_layout, max_modify_header_actions, 32);
+	ifc_set(table, flow_table_prop_layout, max_ft_level, 16);
+	ifc_set(table, flow_table_prop_layout, log_max_ft_num, 16);
+	ifc_set(table, flow_table_prop_layout, log_max_flow_counter, 16);
+	ifc_set(table, flow_table_prop_layout, log_max_flow, 16);
+}
+
 static int fill_nic_flow(const struct page *p)
 {
-	uint8_t *rx = ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive);
-
 	if (!p->ethernet)
 		return -ENODEV;
-	ifc_set(rx, flow_table_prop_layout, ft_support, 1);
-	ifc_set(rx, flow_table_prop_layout, flow_tag, 1);
-	ifc_set(rx, flow_table_prop_layout, flow_counter, 1);
-	ifc_set(rx, flow_table_prop_layout, log_max_ft_size, 16);
-	ifc_set(rx, flow_table_prop_layout, max_ft_level, 16);
-	ifc_set(rx, flow_table_prop_layout, log_max_ft_num, 16);
-	ifc_set(rx, flow_table_prop_layout, log_max_flow_counter, 16);
-	ifc_set(rx, flow_table_prop_layout, log_max_flow, 16);
+	ifc_set(p->cap, flow_table_nic_cap, encap_general_header, 1);
+	ifc_set(p->cap, flow_table_nic_cap, log_max_packet_reformat_context, 16);
+	ifc_set(p->cap, flow_table_nic_cap, max_encap_header_size, FLOW_DATA_MAX);
+	fill_flow_table(ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive),
+			true);
+	fill_flow_table(ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_transmit),
+			false);
 	return 0;
 }
 

@@ -69,8 +69,8 @@ int devx_alloc_flow_counter(struct devx_cmd *c)
 	if (!count)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
 				   "more than 2^15 counters at once");
-	c->obj->list = calloc(2ull * count, sizeof(uint64_t));
-	if (!c->obj->list)
+	c->obj->counters = flow_counter_create(count);
+	if (!c->obj->counters)
 		return devx_refuse_errno(c, -ENOMEM, DEVX_WHY_MEMORY);
 	err = devx_refuse_errno(c, devx_number(c->obj, 1, NUMBERS, count), DEVX_WHY_OBJECT);
 	if (!err)
@@ -96,12 +96,14 @@ int devx_query_flow_counter(struct devx_cmd *c)
 				   "%u counters from %u on; the object has %u", count, first,
 				   c->obj->count);
 	for (uint32_t i = 0; i < count && i < room; i++, at += ifc_len(traffic_counter)) {
-		uint64_t *pair = &c->obj->list[2 * (first + i)];
+		struct flow_counter *counter = &c->obj->counters[first + i];
+		uint64_t packets, octets;
 
-		ifc_set(at, traffic_counter, packets, pair[0]);
-		ifc_set(at, traffic_counter, octets, pair[1]);
+		flow_counter_read(counter, &packets, &octets);
+		ifc_set(at, traffic_counter, packets, packets);
+		ifc_set(at, traffic_counter, octets, octets);
 		if (clear)
-			pair[0] = pair[1] = 0;
+			flow_counter_clear(counter);
 	}
 	return 0;
 }

@@ -113,6 +113,12 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		return hca_srq_destroy(obj->srq);
 	case DEVX_MCG:
 		return devx_mcg_detach(obj);
+	case DEVX_RQ:
+		return hca_wq_destroy(obj->wq);
+	case DEVX_RQT:
+		return hca_ind_table_destroy(obj->ind_table);
+	case DEVX_TIR:
+		return devx_tir_destroy(obj);
 	default:
 		return 0;
 	}
@@ -155,7 +161,8 @@ void devx_obj_drop(struct mlx5dv_devx_obj *obj)
 		hca_pd_put(obj->held_pd);
 	if (obj->user_eq)
 		devx_eq_release(obj->user_eq);
-	free(obj->list);
+	if (obj->counters)
+		flow_counter_put(obj->counters);
 	free(obj->image);
 	free(obj);
 }

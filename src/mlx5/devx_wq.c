@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Raw queues and what spreads packets over them: RQ, SQ, RQT, TIR, TIS. Their contexts are kept as
- * the program gave them, their states and references are checked, and who is needed cannot go.
+ * the program gave them, their states and references are checked, and who is needed cannot go. A
+ * receive queue with a ring of its own is a work queue of the adapter; tables and TIRs may have
+ * those that ibv_create_wq() made as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +50,7 @@ static int check_cq(struct devx_cmd *c, uint32_t cqn)
 	return 0;
 }
 
-static int check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift)
+static int check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *at[2])
 {
 	unsigned int size = ifc_get(wq, wq, log_wq_sz), stride = ifc_get(wq, wq, log_wq_stride);
 	struct devx_ring ring = { .id = ifc_get(wq, wq, wq_umem_id),
@@ -63,7 +65,6 @@ static int check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift)
 				    .bytes = 8,
 				    .align = 4,
 				    .what = "doorbell record" };
-	void *at;
 	int err;
 
 	if (size > LOG_WQ_SZ || stride < min_shift)
@@ -71,8 +72,8 @@ static int check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift)
 				   "2^%u entries of 2^%u bytes; right are up to 2^%u of 2^%u or "
 				   "more",
 				   size, stride, LOG_WQ_SZ, min_shift);
-	err = devx_umem_at(c, 0, &ring, &at);
-	return err ? err : devx_umem_at(c, 1, &record, &at);
+	err = devx_umem_at(c, 0, &ring, &at[0]);
+	return err ? err : devx_umem_at(c, 1, &record, &at[1]);
 }
 
 static int check_pd(struct devx_cmd *c, uint32_t pdn)
@@ -86,16 +87,61 @@ static int check_pd(struct devx_cmd *c, uint32_t pdn)
 	return 0;
 }
 
+static void fill_flags(const void *ctx, struct hca_wq_init *init)
+{
+	if (!ifc_get(ctx, rqc, vsd))
+		init->flags |= HCA_WQF_CVLAN_STRIPPING;
+	if (ifc_get(ctx, rqc, scatter_fcs))
+		init->flags |= HCA_WQF_SCATTER_FCS;
+	if (ifc_get(ifc_cptr(ctx, rqc, wq), wq, end_padding_mode))
+		init->flags |= HCA_WQF_END_PADDING;
+}
+
+/* The adapter's own queue on the program's ring. */
+static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
+{
+	const void *wq = ifc_cptr(ctx, rqc, wq);
+	bool striding = ifc_get(wq, wq, wq_type) == IFC_WQ_CYCLIC_STRIDING;
+	uint32_t shift = ifc_get(wq, wq, log_wq_stride), numbers;
+	struct hca_wq_init init = {
+		.pd = c->obj->held_pd,
+		.cq = c->obj->held_cq,
+		.format = &mlx5_format,
+		.ring = { .buf = at[0],
+			  .size = 1u << ifc_get(wq, wq, log_wq_sz),
+			  .slot_shift = shift,
+			  .max_sge = (1u << shift) / MLX5_DS - striding,
+			  .signature = striding || ifc_get(wq, wq, wq_signature),
+			  .db = (volatile uint32_t *)at[1] + MLX5_RCV_DBR },
+		.user_index = ifc_get(ctx, rqc, user_index),
+	};
+	int err;
+
+	if (striding) {
+		init.stride_shift = ifc_get(wq, wq, single_stride_log_num_of_bytes) + 6;
+		init.strides_shift = ifc_get(wq, wq, single_wqe_log_num_of_strides) + 9;
+		init.two_byte_shift = ifc_get(wq, wq, two_byte_shift_en);
+	}
+	fill_flags(ctx, &init);
+	err = hca_wq_create(&init, &c->obj->wq);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
+	numbers = c->obj->wq->wqn;
+	return devx_refuse_errno(c, devx_number(c->obj, numbers, numbers + 1, 1), DEVX_WHY_OBJECT);
+}
+
 int devx_create_rq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_rq_in, ctx), *wq = ifc_cptr(ctx, rqc, wq);
+	bool own = ifc_get(ctx, rqc, mem_rq_type) == IFC_MEM_RQ_INLINE;
+	void *at[2];
 	int err = 0;
 
 	if (ifc_get(ctx, rqc, hairpin))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
 				   "hairpin queues are not offered; the capabilities say so");
-	if (ifc_get(ctx, rqc, mem_rq_type) == IFC_MEM_RQ_INLINE) {
-		err = check_wq(c, wq, 4);
+	if (own) {
+		err = check_wq(c, wq, 4, at);
 		if (!err)
 			err = check_pd(c, ifc_get(wq, wq, pd));
 	}
@@ -104,21 +150,24 @@ int devx_create_rq(struct devx_cmd *c)
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(rqc));
 	if (!err)
-		err = number(c);
-	if (!err)
+		err = own ? make_rq(c, ctx, at) : number(c);
+	if (!err) {
+		ifc_set(c->out, obj_out, number, c->obj->number);
 		ifc_set(c->obj->image, rqc, state, IFC_WQ_RST);
+	}
 	return err;
 }
 
 int devx_create_sq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_sq_in, ctx), *wq = ifc_cptr(ctx, sqc, wq);
+	void *at[2];
 	int err = 0;
 
 	if (ifc_get(ctx, sqc, hairpin))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
 				   "hairpin queues are not offered; the capabilities say so");
-	err = check_wq(c, wq, 6);
+	err = check_wq(c, wq, 6, at);
 	if (!err)
 		err = check_pd(c, ifc_get(wq, wq, pd));
 	if (!err)
@@ -152,6 +201,13 @@ static int check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, 
 	return 0;
 }
 
+static int move_rq(struct hca_wq *wq, unsigned int state)
+{
+	if (state == IFC_WQ_RDY)
+		return hca_wq_modify(wq, HCA_WQS_RDY);
+	return hca_wq_modify(wq, state == IFC_WQ_ERR ? HCA_WQS_ERR : HCA_WQS_RESET);
+}
+
 int devx_modify_rq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, modify_rq_in, ctx);
@@ -160,11 +216,17 @@ int devx_modify_rq(struct devx_cmd *c)
 	int err = check_edge(c, ifc_get(c->in, modify_rq_in, rq_state), ifc_get(image, rqc, state),
 			     ifc_get(ctx, rqc, state));
 
+	if (!err && c->obj->wq)
+		err = devx_refuse_errno(c, move_rq(c->obj->wq, ifc_get(ctx, rqc, state)),
+					DEVX_WHY_STATE);
 	if (err)
 		return err;
 	ifc_set(image, rqc, state, ifc_get(ctx, rqc, state));
-	if (mask & IFC_MODIFY_RQ_VSD)
+	if (mask & IFC_MODIFY_RQ_VSD) {
 		ifc_set(image, rqc, vsd, ifc_get(ctx, rqc, vsd));
+		if (c->obj->wq)
+			hca_wq_set_vlan_stripping(c->obj->wq, !ifc_get(ctx, rqc, vsd));
+	}
 	if (mask & IFC_MODIFY_RQ_SCATTER_FCS)
 		ifc_set(image, rqc, scatter_fcs, ifc_get(ctx, rqc, scatter_fcs));
 	if (mask & IFC_MODIFY_RQ_COUNTER_SET)
@@ -195,9 +257,17 @@ int devx_query_wq(struct devx_cmd *c)
 
 /* ---- tables of receive queues ---- */
 
+/* NULL: there is none, or (with *rq) none that frames can reach, over shared memory. */
+static struct hca_wq *find_queue(struct devx *devx, uint32_t rqn, struct mlx5dv_devx_obj **rq)
+{
+	*rq = devx_find(devx, DEVX_RQ, rqn);
+	return *rq ? (*rq)->wq : mlx5_wq_find(devx->ctx, rqn);
+}
+
 static int check_list(struct devx_cmd *c, const void *ctx, size_t given, uint32_t max)
 {
 	uint32_t count = ifc_get(ctx, rqtc, rqt_actual_size);
+	struct mlx5dv_devx_obj *rq;
 
 	if (!count || count > max || given < count * 4ull)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
@@ -205,7 +275,7 @@ static int check_list(struct devx_cmd *c, const void *ctx, size_t given, uint32_
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t rqn = ifc_get_at(ctx, rqtc, rq_num, i) & 0xffffff;
 
-		if (!devx_find(c->devx, DEVX_RQ, rqn))
+		if (!find_queue(c->devx, rqn, &rq) && !rq)
 			return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
 					   "receive queue 0x%x (entry %u) does not exist", rqn, i);
 	}
@@ -231,6 +301,38 @@ static int keep_list(struct devx_cmd *c, const void *ctx)
 	return devx_keep(c, ctx, ifc_len(rqtc) + ifc_get(ctx, rqtc, rqt_actual_size) * 4ull);
 }
 
+static uint8_t log_up(uint32_t count)
+{
+	return count > 1 ? 32 - __builtin_clz(count - 1) : 0;
+}
+
+/*
+ * The adapter's table is as long as the longest list that may take its place; a shorter list stands
+ * in it several times. Without one when a queue of the list cannot be reached.
+ */
+static int fill_table(struct devx_cmd *c, const void *ctx, uint32_t max)
+{
+	uint32_t count = ifc_get(ctx, rqtc, rqt_actual_size), size = 1u << log_up(max);
+	struct hca_wq **wqs = calloc(size, sizeof(*wqs));
+	struct mlx5dv_devx_obj *rq;
+	int err = 0;
+
+	if (!wqs)
+		return devx_refuse_errno(c, -ENOMEM, DEVX_WHY_MEMORY);
+	for (uint32_t i = 0; i < size; i++) {
+		wqs[i] = find_queue(c->devx, ifc_get_at(ctx, rqtc, rq_num, i % count) & 0xffffff,
+				    &rq);
+		if (!wqs[i])
+			goto free_wqs;
+	}
+	err = c->obj->ind_table ? hca_ind_table_modify(c->obj->ind_table, wqs)
+				: hca_ind_table_create(wqs, log_up(max), &c->obj->ind_table);
+	err = devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
+free_wqs:
+	free(wqs);
+	return err;
+}
+
 int devx_create_rqt(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_rqt_in, rqt_context);
@@ -243,6 +345,8 @@ int devx_create_rqt(struct devx_cmd *c)
 	err = check_list(c, ctx, c->inlen - ifc_len(create_rqt_in), max);
 	if (!err)
 		err = keep_list(c, ctx);
+	if (!err)
+		err = fill_table(c, ctx, max);
 	if (!err)
 		err = number(c);
 	if (!err)
@@ -259,6 +363,8 @@ int devx_modify_rqt(struct devx_cmd *c)
 	if (!(ifc_get(c->in, modify_rqt_in, modify_bitmask) & IFC_MODIFY_RQT_LIST))
 		return 0;
 	err = check_list(c, ctx, c->inlen - ifc_len(modify_rqt_in), max);
+	if (!err && c->obj->ind_table)
+		err = fill_table(c, ctx, max);
 	if (err)
 		return err;
 	use_list(c, -1);
@@ -286,20 +392,132 @@ void devx_rqt_release(struct mlx5dv_devx_obj *obj)
 
 /* ---- receive and send interfaces ---- */
 
-int devx_create_tir(struct devx_cmd *c)
+/* Number 0 is the domain that everybody has. */
+static int need_td(struct devx_cmd *c, uint32_t td)
 {
-	const void *ctx = ifc_cptr(c->in, create_tir_in, ctx);
-	int err = need(c, DEVX_TD, ifc_get(ctx, tirc, transport_domain), "transport domain");
+	return td ? need(c, DEVX_TD, td, "transport domain") : 0;
+}
+
+static uint32_t hash_fields(const void *tirc)
+{
+	const void *inner = ifc_cptr(tirc, tirc, rx_hash_field_selector_inner);
+	const void *outer = ifc_cptr(tirc, tirc, rx_hash_field_selector_outer);
+	const void *use = ifc_get(inner, rx_hash_field_select, selected_fields) ? inner : outer;
+	uint32_t selected = ifc_get(use, rx_hash_field_select, selected_fields);
+	bool v6 = ifc_get(use, rx_hash_field_select, l3_prot_type) == IFC_L3_IPV6;
+	bool udp = ifc_get(use, rx_hash_field_select, l4_prot_type) == IFC_L4_UDP;
+	uint32_t fields = use == inner ? ETHER_RSS_INNER : 0;
+
+	if (ifc_get(tirc, tirc, rx_hash_fn) != IFC_RX_HASH_TOEPLITZ)
+		return 0;
+	if (selected & IFC_HASH_SRC_IP)
+		fields |= v6 ? ETHER_RSS_SRC_IPV6 : ETHER_RSS_SRC_IPV4;
+	if (selected & IFC_HASH_DST_IP)
+		fields |= v6 ? ETHER_RSS_DST_IPV6 : ETHER_RSS_DST_IPV4;
+	if (selected & IFC_HASH_L4_SPORT)
+		fields |= udp ? ETHER_RSS_SRC_PORT_UDP : ETHER_RSS_SRC_PORT_TCP;
+	if (selected & IFC_HASH_L4_DPORT)
+		fields |= udp ? ETHER_RSS_DST_PORT_UDP : ETHER_RSS_DST_PORT_TCP;
+	if (selected & IFC_HASH_IPSEC_SPI)
+		fields |= ETHER_RSS_IPSEC_SPI;
+	return fields;
+}
+
+static void set_loopback(struct hca_rss *rss, unsigned int block)
+{
+	rss->self_lb = (block & IFC_SELF_LB_BLOCK_UC ? 0 : HCA_SELF_LB_UNICAST) |
+		       (block & IFC_SELF_LB_BLOCK_MC ? 0 : HCA_SELF_LB_MULTICAST);
+}
+
+/* What rules can lead to: a hash over a table, of one queue if need be. */
+static int make_tir(struct devx_cmd *c, const void *ctx, struct hca_wq *wq,
+		    struct hca_ind_table *table)
+{
+	int err;
+
+	if (wq) {
+		err = hca_ind_table_create(&wq, 0, &c->obj->own_table);
+		if (err)
+			return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
+		table = c->obj->own_table;
+	}
+	if (!table)
+		return 0;
+	err = hca_rss_create(&c->devx->ctx->vb->hca, table, wq ? 0 : hash_fields(ctx),
+			     ifc_cptr(ctx, tirc, rx_hash_toeplitz_key), &c->obj->rss);
+	if (err) {
+		if (c->obj->own_table)
+			hca_ind_table_destroy(c->obj->own_table);
+		return devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
+	}
+	set_loopback(c->obj->rss, ifc_get(ctx, tirc, self_lb_block));
+	return 0;
+}
+
+int devx_tir_destroy(struct mlx5dv_devx_obj *obj)
+{
+	int err = hca_rss_destroy(obj->rss);
+
+	if (!err && obj->own_table)
+		hca_ind_table_destroy(obj->own_table);
+	return err;
+}
+
+static int create_direct(struct devx_cmd *c, const void *ctx)
+{
+	uint32_t rqn = ifc_get(ctx, tirc, inline_rqn);
+	struct mlx5dv_devx_obj *rq;
+	struct hca_wq *wq = find_queue(c->devx, rqn, &rq);
+
+	if (!wq && !rq)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
+				   "receive queue 0x%x does not exist", rqn);
+	if (rq)
+		devx_use(c->obj, rq);
+	return make_tir(c, ctx, wq, NULL);
+}
+
+static int create_indirect(struct devx_cmd *c, const void *ctx)
+{
+	uint32_t number = ifc_get(ctx, tirc, indirect_table);
+	int err = need(c, DEVX_RQT, number, "RQT");
 
 	if (err)
 		return err;
-	if (ifc_get(ctx, tirc, disp_type) == IFC_TIR_DIRECT)
-		err = need(c, DEVX_RQ, ifc_get(ctx, tirc, inline_rqn), "receive queue");
-	else
-		err = need(c, DEVX_RQT, ifc_get(ctx, tirc, indirect_table), "RQT");
+	return make_tir(c, ctx, NULL, devx_find(c->devx, DEVX_RQT, number)->ind_table);
+}
+
+int devx_create_tir(struct devx_cmd *c)
+{
+	const void *ctx = ifc_cptr(c->in, create_tir_in, ctx);
+	int err = need_td(c, ifc_get(ctx, tirc, transport_domain));
+
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(tirc));
+	if (err)
+		return err;
+	err = ifc_get(ctx, tirc, disp_type) == IFC_TIR_DIRECT ? create_direct(c, ctx)
+							      : create_indirect(c, ctx);
 	return err ? err : number(c);
+}
+
+static int move_tir(struct devx_cmd *c, uint32_t id)
+{
+	struct mlx5dv_devx_obj *rqt = devx_find(c->devx, DEVX_RQT, id), **place = c->obj->uses;
+
+	if (!rqt || c->obj->own_table)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
+				   "RQT 0x%x does not exist, or the TIR has no table", id);
+	if (c->obj->rss && rqt->ind_table)
+		hca_rss_set_table(c->obj->rss, rqt->ind_table);
+	for (int i = 0; i < DEVX_USES; i++)
+		if (c->obj->uses[i] && c->obj->uses[i]->kind == DEVX_RQT) {
+			place = &c->obj->uses[i];
+			(*place)->users--;
+		}
+	*place = rqt;
+	rqt->users++;
+	return 0;
 }
 
 int devx_modify_tir(struct devx_cmd *c)
@@ -310,19 +528,17 @@ int devx_modify_tir(struct devx_cmd *c)
 
 	if (mask & IFC_MODIFY_TIR_INDIRECT_TABLE) {
 		uint32_t id = ifc_get(ctx, tirc, indirect_table);
-		struct mlx5dv_devx_obj *rqt = devx_find(c->devx, DEVX_RQT, id);
+		int err = move_tir(c, id);
 
-		if (!rqt)
-			return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
-					   "RQT 0x%x does not exist", id);
-		if (c->obj->uses[1])
-			c->obj->uses[1]->users--;
-		c->obj->uses[1] = rqt;
-		rqt->users++;
+		if (err)
+			return err;
 		ifc_set(image, tirc, indirect_table, id);
 	}
-	if (mask & IFC_MODIFY_TIR_SELF_LB)
+	if (mask & IFC_MODIFY_TIR_SELF_LB) {
 		ifc_set(image, tirc, self_lb_block, ifc_get(ctx, tirc, self_lb_block));
+		if (c->obj->rss)
+			set_loopback(c->obj->rss, ifc_get(ctx, tirc, self_lb_block));
+	}
 	if (mask & IFC_MODIFY_TIR_HASH)
 		memcpy(ifc_ptr(image, tirc, rx_hash_toeplitz_key),
 		       ifc_cptr(ctx, tirc, rx_hash_toeplitz_key),
@@ -333,7 +549,7 @@ int devx_modify_tir(struct devx_cmd *c)
 int devx_create_tis(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_tis_in, ctx);
-	int err = need(c, DEVX_TD, ifc_get(ctx, tisc, transport_domain), "transport domain");
+	int err = need_td(c, ifc_get(ctx, tisc, transport_domain));
 
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(tisc));

@@ -432,7 +432,7 @@ int mlx5dv_dr_action_destroy(struct mlx5dv_dr_action *a)
 			flow_edit_put(a->steps[0].edit);
 	}
 	if (a->steps[0].op == FLOW_OP_SAMPLE)
-		flow_sampler_put(a->steps[0].sampler);
+		flow_sampler_destroy(a->steps[0].sampler);
 	free_action(a);
 	return 0;
 }

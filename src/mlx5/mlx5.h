@@ -239,6 +239,8 @@ void mlx5_reset_qp(struct vb_qp *qp);
 #define MLX5_STRIDE_LOG_MOST   13
 #define MLX5_STRIDES_LOG_LEAST 3
 #define MLX5_STRIDES_LOG_MOST  16
+/* The work queue of the context with this number, or NULL. */
+struct hca_wq *mlx5_wq_find(struct mlx5_context *ctx, uint32_t number);
 int mlx5_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
 int mlx5_destroy_wq(struct vb_wq *wq);
 void mlx5_reset_wq(struct vb_wq *wq);

@@ -275,3 +275,25 @@ struct ibv_wq *mlx5dv_create_wq(struct ibv_context *context, struct ibv_wq_init_
 	mlx5_dv_extra.striding = NULL;
 	return wq;
 }
+
+/* Rarely asked: completions name queues by index, only device commands by number. */
+struct hca_wq *mlx5_wq_find(struct mlx5_context *ctx, uint32_t number)
+{
+	struct hca_wq *found = NULL;
+
+	pthread_mutex_lock(&ctx->table.lock);
+	for (uint32_t page = 0; page < MLX5_TABLE_SIZE && !found; page++) {
+		for (uint32_t i = 0; ctx->table.pages[page] && i < MLX5_TABLE_SIZE; i++) {
+			struct mlx5_rsc *rsc = ctx->table.pages[page][i];
+			struct mlx5_wq *wq;
+
+			if (!rsc || rsc->type != MLX5_RSC_WQ)
+				continue;
+			wq = container_of(rsc, struct mlx5_wq, rsc);
+			if (wq->vb.hca && wq->vb.hca->wqn == number)
+				found = wq->vb.hca;
+		}
+	}
+	pthread_mutex_unlock(&ctx->table.lock);
+	return found;
+}

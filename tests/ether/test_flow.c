@@ -395,6 +395,28 @@ static void a_queue_pair_with_rules_is_busy(void **state)
 	raw_end_fini(&e);
 }
 
+static void the_older_adapter_has_the_simple_specs(void **state)
+{
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0), bad = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct pkt yes = pkt_plain(1, 2), no = pkt_plain(1, 3);
+	struct raw_pair p;
+
+	raw_pair_init(&p, "mlx4_1", "mlx4_0");
+	ADD(&r, eth, IBV_FLOW_SPEC_ETH, .val = { .dst_mac = { 2, 0, 0, 0, 0, 2 } },
+	    .mask = { .dst_mac = MASK_MAC });
+	UDP_TO(&r, 2);
+	expect(&p, &r, &yes, &no);
+	ADD(&bad, ipv6, IBV_FLOW_SPEC_IPV6);
+	assert_null(ibv_create_flow(p.to[0].qp, &bad.attr));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_counters(p.to[0].context, &(struct ibv_counters_init_attr){ 0 }));
+	assert_int_equal(errno, EOPNOTSUPP);
+	bad = rule_of(IBV_FLOW_ATTR_NORMAL, 4096);
+	assert_null(ibv_create_flow(p.to[0].qp, &bad.attr));
+	assert_int_equal(errno, EINVAL);
+	raw_pair_fini(&p);
+}
+
 /* ---- refusals ---- */
 
 static void refused(struct raw_end *e, struct rule *r, int err)
@@ -513,6 +535,7 @@ int main(void)
 		cmocka_unit_test(dropped_packets_are_counted),
 		cmocka_unit_test(what_leaves_can_be_dropped),
 		cmocka_unit_test(a_queue_pair_with_rules_is_busy),
+		cmocka_unit_test(the_older_adapter_has_the_simple_specs),
 		cmocka_unit_test(attributes_that_cannot_be_are_refused),
 		cmocka_unit_test(specs_that_cannot_be_are_refused),
 		cmocka_unit_test(other_queue_pairs_and_esp_actions_are_refused),

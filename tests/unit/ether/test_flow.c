@@ -353,7 +353,7 @@ static void a_sampler_takes_one_of_n(void **state)
 	flow_rule_destroy(rt);
 	flow_matcher_destroy(m);
 	flow_matcher_destroy(mt);
-	flow_sampler_put(a.sampler);
+	flow_sampler_destroy(a.sampler);
 	flow_table_put(t);
 	flow_counter_put(c);
 }
