@@ -48,7 +48,7 @@ static uint64_t no_timers(uint64_t now_ns)
 	return UINT64_MAX;
 }
 
-static void ignore_fork(void)
+static void do_nothing(void)
 {
 }
 
@@ -59,16 +59,17 @@ static const struct fabric_config defaults = {
 	.link_up = ignore_link,
 	.link_down = ignore_link,
 	.room = ignore_link,
+	.idle = do_nothing,
 	.timers = no_timers,
-	.before_fork = ignore_fork,
-	.after_fork = ignore_fork,
-	.forked = ignore_fork,
+	.before_fork = do_nothing,
+	.after_fork = do_nothing,
+	.forked = do_nothing,
 };
 
 /* Fork handlers read it even before the fabric is up. */
 struct fabric_config fabric_config = {
-	.before_fork = ignore_fork,
-	.after_fork = ignore_fork,
+	.before_fork = do_nothing,
+	.after_fork = do_nothing,
 };
 
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -119,6 +120,8 @@ static int take_config(const struct fabric_config *config)
 		c.link_down = defaults.link_down;
 	if (!c.room)
 		c.room = defaults.room;
+	if (!c.idle)
+		c.idle = defaults.idle;
 	if (!c.timers)
 		c.timers = defaults.timers;
 	if (!c.before_fork || !c.after_fork) {

@@ -50,6 +50,11 @@ struct fabric_config {
 	 * thread then comes back after a millisecond instead of at once.
 	 */
 	unsigned int (*drain)(struct fabric_link *link);
+	/*
+	 * Nobody polls any more, from whatever thread found out: descriptors that were left to the
+	 * pollers are to be watched again. See fabric_polled().
+	 */
+	void (*idle)(void);
 	/* The link is UP; nothing was drained from it yet. Also for links that the peer asked for.
 	 */
 	void (*link_up)(struct fabric_link *link);

@@ -18,6 +18,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/directory.h"
+#include "fabric/link_priv.h"
 #include "fabric/service_priv.h"
 
 #define WATCH_NS 1000000u
@@ -151,7 +152,16 @@ static bool serve_stop(struct fabric_page *page)
 	atomic_store_explicit(&page->serving, 0, memory_order_relaxed);
 	/* [S1] pairs with fabric_link_publish(): `serving` is 0 for everyone before we look */
 	barrier_global();
+	fabric_config.idle();
 	return true;
+}
+
+bool fabric_polled(void)
+{
+	const struct fabric_page *page =
+		atomic_load_explicit(&fabric_poll.page, memory_order_relaxed);
+
+	return atomic_load_explicit(&page->serving, memory_order_relaxed);
 }
 
 /* Waits for the receive lock: its holder may have looked before the record came. */

@@ -175,6 +175,26 @@ int fabric_service_add_fd(int fd, uint32_t events, void (*cb)(void *arg, uint32_
 	return err ? err : add_fd(fd, events, cb, arg);
 }
 
+int fabric_service_mod_fd(int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	struct watch *watch;
+	int err = 0;
+
+	pthread_mutex_lock(&service.lock);
+	watch = fd >= 0 ? find_watch(fd) : NULL;
+	if (watch) {
+		event.data.u64 =
+			(uint64_t)watch->generation << 32 | (uint32_t)(watch - service.watches);
+		if (epoll_ctl(service.epoll, EPOLL_CTL_MOD, fd, &event))
+			err = -errno;
+	} else {
+		err = -ENOENT;
+	}
+	pthread_mutex_unlock(&service.lock);
+	return err;
+}
+
 int fabric_service_del_fd(int fd)
 {
 	struct watch *watch;

@@ -54,6 +54,12 @@ static inline void fabric_poll_enter(void)
 }
 
 /*
+ * Somebody polls: a descriptor need not wake the service thread, until idle() is called. Who stops
+ * watching one because of this looks again afterwards.
+ */
+bool fabric_polled(void);
+
+/*
  * The caller is about to wait for an event (it armed a CQ, say): peers shall kick from now on.
  * What arrived before is found by one more fabric_poll_links().
  */
@@ -86,6 +92,8 @@ int fabric_service_run(void (*fn)(void *arg), void *arg);
 /* Calls cb on the service thread when `events` (EPOLLIN ...) happen, level-triggered. */
 int fabric_service_add_fd(int fd, uint32_t events, void (*cb)(void *arg, uint32_t events),
 			  void *arg);
+/* Other events from now on; 0: none for the time being. Any thread. */
+int fabric_service_mod_fd(int fd, uint32_t events);
 /*
  * Before the fd is closed. When it returns, cb neither runs nor will run, unless cb itself called
  * it; hold no lock that cb takes.

@@ -624,6 +624,7 @@ static const struct fabric_config config = {
 	.link_up = link_up,
 	.link_down = link_down,
 	.room = room,
+	.idle = wire_idle,
 	.timers = timers,
 	.before_fork = before_fork,
 	.after_fork = after_fork,

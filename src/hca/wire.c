@@ -34,6 +34,7 @@
 struct wire_port {
 	struct roce_addr addr;
 	struct roce_endpoint *ep;
+	_Atomic bool unwatched; /* left to the threads that poll */
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
 	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
@@ -503,9 +504,33 @@ void wire_poll_ports(void)
 		poll_port(port);
 }
 
+/*
+ * While a program polls, packets are its threads' to take: waking up for each of them would only
+ * compete with those threads. The socket is watched again when nobody polls any more.
+ */
 static void readable(void *arg, uint32_t events)
 {
-	poll_port(arg);
+	struct wire_port *port = arg;
+	int fd = roce_endpoint_fd(port->ep);
+
+	if (fabric_polled()) {
+		fabric_service_mod_fd(fd, 0);
+		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
+		atomic_store(&port->unwatched, true);
+		if (fabric_polled())
+			return;
+		if (atomic_exchange(&port->unwatched, false))
+			fabric_service_mod_fd(fd, EPOLLIN);
+	}
+	poll_port(port);
+}
+
+void wire_idle(void)
+{
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
+		/* [W2] */
+		if (atomic_exchange(&port->unwatched, false))
+			fabric_service_mod_fd(roce_endpoint_fd(port->ep), EPOLLIN);
 }
 
 void wire_forked(void)

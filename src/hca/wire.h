@@ -46,6 +46,9 @@ static inline void wire_poll(void)
 		wire_poll_ports();
 }
 
+/* The program has stopped to poll. */
+void wire_idle(void);
+
 /* A packet that another process received for one of our QPs. */
 void wire_forwarded(const void *body, uint32_t len);
 

@@ -21,7 +21,7 @@ static struct options quick(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 
-	o.bytes = 1 << 20;
+	o.bytes = 2 << 20;
 	o.timeout = 12; /* 17 ms */
 	o.retry_cnt = 7;
 	return o;
@@ -29,7 +29,14 @@ static struct options quick(void)
 
 /* ---- data ---- */
 
-/* Message i has its place, and a pattern of its own. */
+#define RECEIVES 32
+
+static size_t place_of(unsigned int i)
+{
+	return (1 << 20) + i % RECEIVES * CHUNK;
+}
+
+/* A message has a pattern of its own, and a place that nobody else has until it was looked at. */
 static void target(int fd)
 {
 	struct options o = quick();
@@ -37,15 +44,15 @@ static void target(int fd)
 	uint64_t sum;
 
 	end_meet(e, fd);
-	for (unsigned int i = 0; i < 32; i++)
-		post_recv(e, i, i % 8 * CHUNK, CHUNK);
+	for (unsigned int i = 0; i < RECEIVES; i++)
+		post_recv(e, i, place_of(i), CHUNK);
 	tell_mark(fd, 'r');
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		struct ibv_wc wc = expect_ok(e->rcq, i);
 
 		check_equal(wc.byte_len, 1 + i * 331);
-		check_filled(e->buf + i % 8 * CHUNK, wc.byte_len, i);
-		post_recv(e, i + 32, i % 8 * CHUNK, CHUNK);
+		check_filled(e->buf + place_of(i), wc.byte_len, i);
+		post_recv(e, i + RECEIVES, place_of(i), CHUNK);
 	}
 	hear_mark(fd, 'd');
 	check_filled(e->buf + 400000, 100000, 77);
