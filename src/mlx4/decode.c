@@ -53,6 +53,14 @@ static uint32_t load32(const void *p)
 	return be32toh(__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED));
 }
 
+/* The key of inline data is ours alone: in a ring it is no key at all. */
+static uint32_t load_key(const void *p)
+{
+	uint32_t key = load32(p);
+
+	return unlikely(key == HCA_KEY_INLINE) ? 0 : key;
+}
+
 static uint64_t load64(const void *p)
 {
 	return be64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED));
@@ -125,7 +133,7 @@ static const char *take_data(struct cursor *c, uint8_t segs, struct hca_send *ou
 		sge = &out->sge[out->sge_count++];
 		sge->addr = load64(&seg->addr);
 		sge->len = count ? count : MLX4_DATA_SEG_MAX;
-		sge->key = load32(&seg->lkey);
+		sge->key = load_key(&seg->lkey);
 		out->length += sge->len;
 		c->at += sizeof(*seg);
 		c->left--;
@@ -195,7 +203,7 @@ static bool take_bind(struct cursor *c, struct hca_send *out)
 	flags2 = load32(&seg->flags2);
 	out->bind.new_key = load32(&seg->new_rkey);
 	out->bind.mw_key = out->bind.new_key;
-	out->bind.mr_key = load32(&seg->lkey);
+	out->bind.mr_key = load_key(&seg->lkey);
 	out->bind.access = window_access(load32(&seg->flags1), flags2);
 	out->bind.addr = load64(&seg->addr);
 	out->bind.len = load64(&seg->length);
@@ -308,7 +316,7 @@ void mlx4_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_rec
 		struct hca_sge *sge = &out->sge[count];
 		uint32_t len = load32(&seg->byte_count);
 
-		sge->key = load32(&seg->lkey);
+		sge->key = load_key(&seg->lkey);
 		if (sge->key == MLX4_INVALID_LKEY)
 			break;
 		sge->len = len ? len : MLX4_DATA_SEG_MAX;
