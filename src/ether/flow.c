@@ -33,6 +33,7 @@ static struct flow_rule *find_rule(struct flow_group *group, const struct flow_k
 		rule = atomic_load_explicit(&slots->at[at], memory_order_acquire);
 		if (!rule)
 			return NULL;
+		__builtin_prefetch((const char *)rule + 64);
 		if (rule->hash != hash || rule == &flow_rule_gone)
 			continue;
 		if (!memcmp(rule->value, value, count * sizeof(value[0])))
@@ -208,9 +209,9 @@ static bool run_rules(struct flow_run *run, struct flow_table *table, struct flo
 
 		on = on || rule->flags & FLOW_RULE_GO_ON;
 		if (next || on)
-			run_aside(run, rule->actions, rule->action_count);
+			run_aside(run, flow_rule_actions(rule), rule->action_count);
 		else
-			run_actions(run, rule->actions, rule->action_count);
+			run_actions(run, flow_rule_actions(rule), rule->action_count);
 		rule = next;
 	}
 	return on;

@@ -56,18 +56,35 @@ struct flow_matcher {
 	uint32_t rules; /* under flow_lock */
 };
 
+/*
+ * What a frame looks at comes first, and begins with a cache line: with a 5-tuple and an action or
+ * two it takes up two lines. Behind value are the actions, and then what only changes need.
+ */
 struct flow_rule {
 	uint32_t hash;
 	uint8_t flags;
 	uint8_t action_count;
-	bool edits; /* some action changes the frame */
+	uint8_t words; /* of value */
 	/* The next one with the same value. Written under flow_lock. */
 	_Atomic(struct flow_rule *) also;
-	struct flow_action *actions; /* behind value */
+	uint64_t value[]; /* the group's words, masked */
+};
+
+struct flow_rule_rest {
+	struct flow_rule *rule;
 	struct flow_matcher *matcher;
 	struct fabric_retire retire;
-	uint64_t value[]; /* word_count words of the group, masked */
 };
+
+static inline struct flow_action *flow_rule_actions(struct flow_rule *rule)
+{
+	return (struct flow_action *)(rule->value + rule->words);
+}
+
+static inline struct flow_rule_rest *flow_rule_rest(struct flow_rule *rule)
+{
+	return (struct flow_rule_rest *)(flow_rule_actions(rule) + rule->action_count);
+}
 
 struct flow_port {
 	_Atomic(struct flow_table *) root[FLOW_DOMAINS];

@@ -11,6 +11,7 @@
 #include "util/explain.h"
 
 #define SLOTS_MIN 8u
+#define LINE      64u
 
 /* Stands in a slot whose rule has gone: what lies behind it is still to be found. */
 struct flow_rule flow_rule_gone;
@@ -22,9 +23,9 @@ static void free_slots(struct fabric_retire *retire)
 
 static void free_rule(struct fabric_retire *retire)
 {
-	struct flow_rule *rule = container_of(retire, struct flow_rule, retire);
+	struct flow_rule *rule = container_of(retire, struct flow_rule_rest, retire)->rule;
 
-	flow_actions_put(rule->actions, rule->action_count);
+	flow_actions_put(flow_rule_actions(rule), rule->action_count);
 	free(rule);
 }
 
@@ -220,21 +221,24 @@ static struct flow_rule *new_rule(struct flow_matcher *matcher, const struct flo
 				  unsigned int count)
 {
 	const struct flow_group *group = matcher->group;
-	size_t words = group->word_count * sizeof(uint64_t);
-	struct flow_rule *rule = malloc(sizeof(*rule) + words + count * sizeof(*actions));
+	size_t size = sizeof(struct flow_rule) + group->word_count * sizeof(uint64_t) +
+		      count * sizeof(*actions) + sizeof(struct flow_rule_rest);
+	struct flow_rule *rule = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
 
 	if (!rule)
 		return NULL;
-	memset(rule, 0, sizeof(*rule));
+	memset(rule, 0, size);
 	rule->flags = flags;
-	rule->matcher = matcher;
 	rule->action_count = count;
+	rule->words = group->word_count;
 	for (unsigned int i = 0; i < group->word_count; i++) {
 		rule->value[i] = value->words[group->word[i]];
 		rule->hash = flow_hash_word(rule->hash, rule->value[i]);
 	}
-	rule->actions = (struct flow_action *)((uint8_t *)rule->value + words);
-	memcpy(rule->actions, actions, count * sizeof(*actions));
+	if (count)
+		memcpy(flow_rule_actions(rule), actions, count * sizeof(*actions));
+	flow_rule_rest(rule)->rule = rule;
+	flow_rule_rest(rule)->matcher = matcher;
 	return rule;
 }
 
@@ -271,7 +275,7 @@ int flow_rule_create(struct flow_matcher *matcher, const struct flow_key *value,
 
 void flow_rule_destroy(struct flow_rule *rule)
 {
-	struct flow_matcher *matcher = rule->matcher;
+	struct flow_matcher *matcher = flow_rule_rest(rule)->matcher;
 	struct flow_group *group = matcher->group;
 
 	want(matcher, rule, -1);
@@ -281,6 +285,6 @@ void flow_rule_destroy(struct flow_rule *rule)
 	group->rules--;
 	group->table->rules--;
 	pthread_mutex_unlock(&flow_lock);
-	flow_dests_put(rule->actions, rule->action_count);
-	fabric_epoch_retire(&rule->retire, free_rule);
+	flow_dests_put(flow_rule_actions(rule), rule->action_count);
+	fabric_epoch_retire(&flow_rule_rest(rule)->retire, free_rule);
 }
