@@ -104,6 +104,13 @@ def perftest(build):
     want(run(build, "ib_write_bw", "--version", status=1), r"Version: .+")
 
 
+def raw_ethernet_fs_rate(build):
+    text = run(build, "raw_ethernet_fs_rate", "-d", "mlx5_0", "-F", "--server", "-n", "2000",
+               "-E", "02:00:00:00:00:02", "-B", "02:00:00:00:00:01", "-J", "2.2.2.2",
+               "-j", "1.1.1.1", "-K", "7", "-k", "8")
+    want(text, r"(?m)^2000 +[0-9.]+\s+[0-9.]+\s+[0-9.]+\s+[0-9.]+\s+[0-9.]+ *$")
+
+
 def pyverbs_imports(build):
     text = run(build, PYTHON, "-c",
                "import pyverbs.device, pyverbs.cmid, pyverbs.providers.mlx5.mlx5dv\n"

@@ -17,10 +17,11 @@ MODULES = {f"test_{name}" for name in (
     "addr", "pd", "mr", "cq", "cqex", "cq_events", "qp", "qpex", "atomic", "odp", "parent_domain",
     "relaxed_ordering", "shared_pd", "fork", "tag_matching")}
 MLX5_MODULES = {f"test_mlx5_{name}" for name in (
-    "cq", "dc", "devx", "dm_ops", "dma_memcpy", "huge_page", "lag_affinity", "mkey", "pp",
-    "query_port", "raw_wqe", "sched", "timestamp", "uar", "udp_sport", "var")} | {"test_flow"}
+    "cq", "dc", "devx", "dm_ops", "dma_memcpy", "dr", "flow", "huge_page", "lag_affinity", "mkey",
+    "pp", "query_port", "raw_wqe", "sched", "timestamp", "uar", "udp_sport", "var")}
+MLX5_MODULES |= {"test_flow", "test_rss_traffic"}
 LEAST = 132  # as many are there in Debian 12
-MLX5_LEAST = 58
+MLX5_LEAST = 80
 SECONDS = 600
 
 
