@@ -43,6 +43,15 @@ _verbena_value() {
 	esac
 }
 
+# `wire capture FILE`, `wire fault RULES`, and `off` for either.
+_verbena_wire() {
+	if ((cword == 2)); then
+		_verbena_offer capture fault --help
+	else
+		mapfile -t COMPREPLY < <(compgen -f -W off -- "${words[cword]}")
+	fi
+}
+
 # Which word of `run` is the program; nothing while there is none.
 _verbena_program() {
 	local i
@@ -81,13 +90,14 @@ _verbena_run() {
 
 _verbena_dispatch() {
 	if ((cword == 1)); then
-		_verbena_offer run devices version help
+		_verbena_offer run devices wire version help
 		return
 	fi
 	case ${words[1]} in
 	run) _verbena_run ;;
 	devices) _verbena_value || _verbena_offer --verbose --json --adapter --config --help ;;
-	help) _verbena_offer run devices version ;;
+	wire) _verbena_wire ;;
+	help) _verbena_offer run devices wire version ;;
 	version) _verbena_offer --help ;;
 	esac
 }

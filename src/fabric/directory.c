@@ -50,6 +50,11 @@ fabric_id_t fabric_self(void)
 	return atomic_load_explicit(&dir.self, memory_order_relaxed);
 }
 
+const char *fabric_folder(void)
+{
+	return dir.place.folder;
+}
+
 /* ---- locks ---- */
 
 static int ofd_lock(int fd, int command, short type, off_t byte)

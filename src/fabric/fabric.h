@@ -91,6 +91,8 @@ bool fabric_is_up(void);
 
 /* This process; FABRIC_NOBODY when the fabric is down. */
 fabric_id_t fabric_self(void);
+/* Where the host directory lies; valid while the fabric is up. */
+const char *fabric_folder(void);
 
 /* CLOCK_MONOTONIC, the clock of all deadlines here. */
 uint64_t fabric_now_ns(void);

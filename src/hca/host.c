@@ -23,6 +23,7 @@
 #include "fabric/service.h"
 #include "hca/bell.h"
 #include "hca/cq_priv.h"
+#include "hca/control.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/grh.h"
@@ -600,6 +601,7 @@ static void forked(void)
 	hca_cq_forked();
 	bell_forked();
 	forward_forked();
+	control_forked();
 	wire_forked();
 	hca_rx_forked();
 	hca_switch_forked();

@@ -17,6 +17,7 @@
 #include "hca/control.h"
 #include "hca/report.h"
 #include "util/explain.h"
+#include "util/forksafe.h"
 
 #define SCRIPT_MOST (1u << 20)
 
@@ -234,6 +235,54 @@ static void set_up(void)
 		failure = set_up_capture();
 	atomic_store(&is_set_up, true);
 	report_begin();
+}
+
+/* ---- orders ---- */
+
+/* What is in force by order, and may be taken back; under order_lock. */
+static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(order_lock, FORKSAFE_LEAF);
+static char *ordered[2];
+
+/* True when it is news. */
+static bool take_order(char **slot, const char *value)
+{
+	if (*slot ? !strcmp(*slot, value) : !*value)
+		return false;
+	free(*slot);
+	*slot = *value ? strdup(value) : NULL;
+	return true;
+}
+
+static void order_capture(const char *file)
+{
+	roce_capture_stop(taps.capture);
+	if (*file && roce_capture_start(taps.capture, file))
+		explain_note("no capture to %s", file);
+}
+
+static void order_faults(const char *spec)
+{
+	uint64_t seed = seed_of(getenv("VERBENA_FAULT_SEED"));
+
+	if (load_faults(taps.fault, spec, seed))
+		explain_note("the faults stay as they are");
+}
+
+void taps_set(const char *key, const char *value)
+{
+	bool capture = !strcmp(key, "capture");
+
+	if (taps_check())
+		return;
+	pthread_mutex_lock(&order_lock);
+	if (take_order(&ordered[capture], value)) {
+		if (capture)
+			order_capture(value);
+		else
+			order_faults(value);
+	}
+	pthread_mutex_unlock(&order_lock);
 }
 
 int taps_check(void)

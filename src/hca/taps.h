@@ -15,6 +15,12 @@ const struct roce_taps *taps_get(void);
 /* -errno when it could not be set up as asked: a run without its faults would prove nothing. */
 int taps_check(void);
 
+/*
+ * An order to the running process: "capture" with a file, "fault" with rules or a file; "" leaves
+ * things as the environment had them, or ends what was ordered before. A mistake is noted.
+ */
+void taps_set(const char *key, const char *value);
+
 /* Traffic on the host shall take the wire, where it can be captured and spoilt. */
 bool taps_want_wire(void);
 

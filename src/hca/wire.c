@@ -17,6 +17,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/service.h"
+#include "hca/control.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/port.h"
@@ -116,6 +117,7 @@ static int open_port(struct wire_port *port)
 		goto destroy_rx;
 	steer_begin(&port->steer, port->ep, timer_now());
 	atomic_store(&wire_is_open, true);
+	control_begin();
 	return 0;
 destroy_rx:
 	roce_rx_destroy(port->rx);

@@ -121,6 +121,51 @@ def faults_are_counted_and_listed(folder):
           "the capture does not tell of packets that were spoilt")
 
 
+def captures_and_faults_go_on_and_off_at_run_time(folder):
+    capture = os.path.join(folder, "later.pcapng")
+    command = [VERBENA, "run", "--path", "wire", "--", "ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1",
+               "-n", "100000000", "-s", "100"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for("the server listens", lambda: listens(18515) or server.poll() is not None)
+    client = subprocess.Popen([*command, "127.0.0.1"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        order("capture", capture)
+        wait_for("there is a capture", lambda: os.path.getsize(capture) > 100000)
+        order("fault", "drop every=100")
+        # what was lost is sent again, and says so
+        wait_for("packets get lost", lambda: b"retry" in open(capture, "rb").read())
+        order("fault", "off")
+        order("capture", "off")
+        # processes that write no more still run
+        wait_for("the capture is off", lambda: not is_open(server, capture) and
+                 not is_open(client, capture))
+        check(client.poll() is None and server.poll() is None, "the programs go on")
+        check(not tshark(capture, "-Y", "_ws.malformed"), "nothing is malformed")
+    finally:
+        for process in (client, server):
+            process.terminate()
+            process.wait(timeout=PATIENCE)
+
+
+def order(*words):
+    subprocess.run([VERBENA, "wire", *words], timeout=PATIENCE, check=True)
+
+
+def is_open(process, path):
+    """Whether the program under `verbena run` has the file open."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as text:
+        children = text.read().split()
+    for pid in [process.pid, *children]:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                if os.readlink(f"/proc/{pid}/fd/{fd}") == path:
+                    return True
+            except FileNotFoundError:
+                pass
+    return False
+
+
 def wrong_options_are_refused():
     for options in (["--fault", "drop p=2"], ["--fault", "lose p=0.1"], ["--path", "air"],
                     ["--seed", "x"], ["--capture", "/nowhere/file"]):
@@ -137,6 +182,7 @@ def main():
         rc_and_two_processes(folder)
         ud(folder)
         faults_are_counted_and_listed(folder)
+        captures_and_faults_go_on_and_off_at_run_time(folder)
     wrong_options_are_refused()
 
 

@@ -18,6 +18,7 @@ static const char general_help[] =
 	"\n"
 	"  run      run a program on Verbena's libraries\n"
 	"  devices  show the adapters\n"
+	"  wire     capture or spoil packets of running programs\n"
 	"  version  show the version and where the libraries are\n"
 	"  help     show this, or the help of a command\n"
 	"\n"
@@ -38,6 +39,7 @@ static const struct command {
 } commands[] = {
 	{ "run", command_run, command_run_help },
 	{ "devices", command_devices, command_devices_help },
+	{ "wire", command_wire, command_wire_help },
 	{ "version", command_version, command_version_help },
 	{ "help", command_help, general_help },
 };
@@ -54,7 +56,7 @@ static const struct command *find(const char *name)
 
 static int unknown(const char *name)
 {
-	say(0, "there is no command '%s'; there are run, devices, version and help", name);
+	say(0, "there is no command '%s'; there are run, devices, wire, version and help", name);
 	return say_usage(EXIT_USAGE, NULL);
 }
 
