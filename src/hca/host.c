@@ -33,6 +33,7 @@
 #include "hca/switch.h"
 #include "hca/taps.h"
 #include "hca/wire.h"
+#include "hca/xrc.h"
 #include "hca/wq.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -257,6 +258,7 @@ static void link_down(struct fabric_link *link)
 		atomic_store(&peers[fabric_id_slot(peer->id)], NULL);
 	pthread_mutex_unlock(&peers_lock);
 	dead_peer = peer;
+	xrc_guests_leave(peer->id);
 	qp_for_each(drop_peer);
 	hca_guard_wait();
 	/* A section that began before may have put it back. */
@@ -342,6 +344,7 @@ void hca_host_run_qp(struct qp *qp)
 	if (!qp->dying) {
 		responder_continue(qp);
 		responder_send_ack(qp);
+		xrc_continue(qp);
 		requester_run(qp);
 	}
 	fabric_unlock(&qp->pub.lock);
@@ -498,11 +501,15 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 	qp = qp_find(pkt.dqpn);
 	if (unlikely(qp && qp->dct))
 		qp = dct_session(qp, peer, &pkt);
+	if (unlikely(!qp) && (pkt.op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_XRC)
+		qp = xrc_guest(peer, &pkt);
 	if (unlikely(!qp))
 		return true;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying)) {
-		if (is_answer(pkt.op))
+		if (unlikely(is_answer(pkt.op) && qp->pub.type == HCA_QP_XRC_RECV))
+			xrc_answer(qp, peer, &pkt, &list);
+		else if (is_answer(pkt.op))
 			completer_packet(qp, &pkt, &list);
 		else
 			responder_packet(qp, peer, &peer->acks, &pkt, &list, grh);
@@ -599,6 +606,7 @@ static void forked(void)
 	hca_qp_forked();
 	timer_forked();
 	hca_cq_forked();
+	xrc_forked();
 	bell_forked();
 	forward_forked();
 	control_forked();

@@ -54,7 +54,7 @@ enum path_state path_connected(struct qp *qp)
 		return PATH_READY;
 	if (qp->wired)
 		return PATH_READY;
-	if (qp->pub.type == HCA_QP_DCR)
+	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return PATH_NONE; /* it knows no way but the one that requests came */
 	qp->peer = NULL;
 	if (!is_local(qp, &qp->attr.av)) {

@@ -167,7 +167,7 @@ void qp_for_each(void (*fn)(struct qp *qp))
 void qp_event(struct qp *qp, enum hca_event_type type)
 {
 	/* What happens in a session is between it and its initiator. */
-	if (qp->pub.type == HCA_QP_DCR)
+	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return;
 	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
 }
@@ -184,8 +184,8 @@ void qp_door_update(struct qp *qp)
 	if (unlikely(comp_cntr_sees_peer(qp)))
 		open = false;
 
-	if (qp->pub.type == HCA_QP_DCR)
-		return; /* the door is its target's */
+	if (qp->pub.type == HCA_QP_DCR || qp->guest)
+		return; /* the door is its target's, or another process's */
 	atomic_store_explicit(&door->word, (word & ~1ull) + 2, memory_order_release);
 	/* [Q1] pairs with hca_rq_doorbell() */
 	atomic_thread_fence(memory_order_seq_cst);

@@ -98,6 +98,11 @@ struct responder {
 	uint32_t rkey, left;
 	struct hca_srq *recv_srq;
 	uint32_t rq_taken; /* receive entries consumed, free running */
+	/* XRC requests for queues of another process (xrc.c) */
+	fabric_id_t away;  /* that process; FABRIC_NOBODY: requests stay here */
+	uint32_t away_una; /* the oldest that is not known to be done */
+	bool away_turn;    /* the next one is the first of a row */
+	bool away_behind;  /* some came out of turn, and have to come again */
 	struct resp_resource *resource;
 	uint32_t resource_next;  /* free running: the place of the next one */
 	uint32_t resource_first; /* of the oldest one that may have an answer due */
@@ -121,6 +126,7 @@ struct qp {
 	uint32_t mcast;          /* groups attached */
 	struct ether_port *port; /* raw packets */
 	uint8_t *frame;          /* raw packets: where a frame is put together, at need */
+	bool guest;              /* stands for a queue pair of another process (xrc.c) */
 	bool dying;
 	bool timer_on;
 	bool raw; /* its ring is watched (bell.c) */
@@ -139,7 +145,8 @@ static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
 {
 	qp->peer = peer;
 	qp->wired = false;
-	qp->mtu = QP_FABRIC_MTU;
+	if (likely(!qp->guest)) /* whose requests have come another way before */
+		qp->mtu = QP_FABRIC_MTU;
 }
 
 /* ---- qp.c ---- */
@@ -199,6 +206,8 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		      const uint8_t *grh);
 void responder_reset(struct qp *qp);
 void responder_flush(struct qp *qp);
+/* An XRC queue goes amid a message. */
+void responder_forget_srq(struct qp *qp, const struct hca_srq *srq);
 /* Sends the acknowledgement that is due. False when there was no room. */
 bool responder_send_ack(struct qp *qp);
 /* Sends what is due, as far as there is room: answers to reads and atomics, then the rest. */

@@ -16,6 +16,7 @@
 #include "hca/send.h"
 #include "hca/srq_priv.h"
 #include "hca/taps.h"
+#include "hca/xrc.h"
 
 #define NO_MESSAGE 0xff
 
@@ -66,7 +67,7 @@ bool responder_send_ack(struct qp *qp)
 	}
 	if (!qp->resp.ack_due)
 		return true;
-	if (answer(qp, ROCE_SYN_ACK, psn_add(qp->resp.epsn, PSN_MASK)))
+	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
 		return false;
 	qp->resp.ack_due = false;
 	return true;
@@ -80,7 +81,7 @@ void responder_continue(struct qp *qp)
 }
 
 /* One acknowledgement at the end of a drain serves all requests that it handled. */
-static void ack_later(struct qp *qp, struct hca_acks *acks)
+void responder_ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.ack_due)
 		return;
@@ -95,7 +96,7 @@ static void ack_later(struct qp *qp, struct hca_acks *acks)
  * Not before the answers to what came first. Without room it goes out when there is: a refusal that
  * is lost costs the requester a timeout.
  */
-static void refuse(struct qp *qp, uint8_t syndrome)
+void responder_refuse(struct qp *qp, uint8_t syndrome)
 {
 	if (qp->resp.nak_due)
 		return; /* an earlier one waits */
@@ -170,10 +171,10 @@ void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 		return;
 	case FAULT_WAIT:
 		if (is_reliable(qp))
-			refuse(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
+			responder_refuse(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
 		return;
 	case FAULT_FETCH:
-		refuse(qp, ROCE_SYN_NAK_REF);
+		responder_refuse(qp, ROCE_SYN_NAK_REF);
 		return;
 	default:
 		break;
@@ -185,9 +186,9 @@ void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 	}
 	complete_recv_error(qp, recv_status,
 			    recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH : SYN_LOCAL_PROT);
-	refuse(qp, f == FAULT_ACCESS  ? ROCE_SYN_NAK_ACCESS
-		   : f == FAULT_LOCAL ? ROCE_SYN_NAK_OP
-				      : ROCE_SYN_NAK_INVALID);
+	responder_refuse(qp, f == FAULT_ACCESS  ? ROCE_SYN_NAK_ACCESS
+			     : f == FAULT_LOCAL ? ROCE_SYN_NAK_OP
+						: ROCE_SYN_NAK_INVALID);
 	qp_event(qp, f == FAULT_ACCESS  ? HCA_EVENT_QP_ACCESS_ERR
 		     : f == FAULT_LOCAL ? HCA_EVENT_QP_FATAL
 					: HCA_EVENT_QP_REQ_ERR);
@@ -403,7 +404,7 @@ static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pk
 	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_READ_REQUEST)
 		resource_again(qp, pkt);
 	else
-		ack_later(qp, acks);
+		responder_ack_later(qp, acks);
 }
 
 static void count_fault(struct qp *qp, enum fault f, uint8_t op)
@@ -449,7 +450,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	else
 		r->last_op = op;
 	if (pkt->flags & ROCE_PKT_ACK_REQ)
-		ack_later(qp, acks);
+		responder_ack_later(qp, acks);
 }
 
 /* A refusal that a fault script asks for; true when there was one. */
@@ -470,7 +471,7 @@ static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
 		responder_fault(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
 		break;
 	default: /* not ready, or out of sequence: to be sent again */
-		refuse(qp, v.syndrome);
+		responder_refuse(qp, v.syndrome);
 		break;
 	}
 	return true;
@@ -480,8 +481,12 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 		     const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
-	int32_t ahead = psn_diff(pkt->psn, r->epsn);
+	int32_t ahead;
 
+	if (unlikely(qp->pub.type == HCA_QP_XRC_RECV && !qp->guest) &&
+	    xrc_pass(qp, acks, pkt, payload))
+		return;
+	ahead = psn_diff(pkt->psn, r->epsn);
 	if (likely(!ahead)) {
 		if (unlikely(taps_spoil()) && refuse_by_script(qp, pkt))
 			return;
@@ -490,7 +495,7 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 		duplicate(qp, acks, pkt);
 	} else if (!r->nak_sent) {
 		r->nak_sent = true;
-		refuse(qp, ROCE_SYN_NAK_SEQ);
+		responder_refuse(qp, ROCE_SYN_NAK_SEQ);
 	}
 }
 
@@ -618,6 +623,17 @@ void responder_reset(struct qp *qp)
 
 	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
 	resource_reset(qp);
+}
+
+void responder_forget_srq(struct qp *qp, const struct hca_srq *srq)
+{
+	struct responder *r = &qp->resp;
+
+	if (!r->has_recv || r->recv_srq != srq)
+		return;
+	r->has_recv = false;
+	r->recv_srq = NULL;
+	r->last_op = NO_MESSAGE; /* the rest of the message is out of turn */
 }
 
 void responder_flush(struct qp *qp)

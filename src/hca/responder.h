@@ -16,6 +16,10 @@ enum fault {
 
 /* What the fault does to the message, the queue pair and the requester. */
 void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status);
+/* Refuses the request that is expected now. */
+void responder_refuse(struct qp *qp, uint8_t syndrome);
+/* One acknowledgement at the end of a drain serves all requests that it handled. */
+void responder_ack_later(struct qp *qp, struct hca_acks *acks);
 /* The domain that keys of a request must belong to; `srqn` counts for XRC. */
 uint32_t responder_pdn(const struct qp *qp, uint32_t srqn);
 

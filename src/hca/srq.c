@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "hca/guard.h"
+#include "hca/qp_priv.h"
 #include "hca/srq_priv.h"
 #include "hca/table.h"
 #include "util/explain.h"
@@ -16,8 +17,18 @@
 
 static pthread_mutex_t srq_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(srq_lock, FORKSAFE_OBJECT);
-static struct hca_numbers numbers = { .first = 1, .limit = 1 << 16 };
 static struct hca_table table;
+
+static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `leaving` */
+FORKSAFE(leaving_lock, FORKSAFE_CONTEXT);
+static const struct hca_srq *leaving;
+
+static void leave_message(struct qp *qp)
+{
+	fabric_lock(&qp->pub.lock);
+	responder_forget_srq(qp, leaving);
+	fabric_unlock(&qp->pub.lock);
+}
 
 int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 {
@@ -41,23 +52,36 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 	srq->xrcd = init->xrcd;
 	srq->user_index = init->user_index;
 	srq->user = init->user;
-	pthread_mutex_lock(&srq_lock);
-	err = hca_number_get(&numbers, &srq->srqn);
-	if (!err)
-		err = hca_table_set(&table, srq->srqn, srq);
-	pthread_mutex_unlock(&srq_lock);
+	/* A queue pair's number: other processes find out whose it is (xrc.c). */
+	err = qp_number_get(&srq->srqn);
 	if (err)
 		goto free_srq;
+	pthread_mutex_lock(&srq_lock);
+	err = hca_table_set(&table, srq->srqn, srq);
+	pthread_mutex_unlock(&srq_lock);
+	if (err)
+		goto put_number;
 	hca_pd_get(srq->pd);
 	if (srq->cq)
 		atomic_fetch_add(&srq->cq->users, 1);
 	*out = srq;
 	return 0;
+put_number:
+	qp_number_put(srq->srqn);
 free_srq:
 	free(srq);
 drop:
 	hca_ctx_drop(ctx, HCA_KIND_SRQ);
 	return err;
+}
+
+/* Nobody finds the queue any more, but a message may have begun to fill one of its entries. */
+static void leave_messages(const struct hca_srq *srq)
+{
+	pthread_mutex_lock(&leaving_lock);
+	leaving = srq;
+	qp_for_each(leave_message);
+	pthread_mutex_unlock(&leaving_lock);
 }
 
 int hca_srq_destroy(struct hca_srq *srq)
@@ -73,9 +97,9 @@ int hca_srq_destroy(struct hca_srq *srq)
 		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
 			       users);
 	hca_guard_wait();
-	pthread_mutex_lock(&srq_lock);
-	hca_number_put(&numbers, srq->srqn);
-	pthread_mutex_unlock(&srq_lock);
+	if (srq->type == HCA_SRQ_XRC)
+		leave_messages(srq);
+	qp_number_put(srq->srqn);
 	hca_async_forget(srq->async, srq->user);
 	if (srq->cq)
 		atomic_fetch_sub(&srq->cq->users, 1);

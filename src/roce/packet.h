@@ -68,6 +68,8 @@ enum roce_pkt_flags {
 	ROCE_PKT_MIGREQ = 1 << 5,
 	ROCE_PKT_FECN = 1 << 6,
 	ROCE_PKT_BECN = 1 << 7,
+	/* fabric only: an XRC request that is passed on; numbering starts with it (hca/xrc.c) */
+	ROCE_PKT_XRC_TURN = ROCE_PKT_MIGREQ,
 };
 
 /* Acknowledgement syndromes (AETH): the upper three bits say which kind. */

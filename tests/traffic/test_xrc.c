@@ -322,6 +322,271 @@ static void messages_cross_processes(void)
 	unlink(file_name);
 }
 
+/* ---- three: a sender, one that has the queue pair, and one that has the queue ---- */
+
+#define BIG   100000u
+#define PART  (BIG + 1000)
+#define TURNS 12
+
+/* Has a queue pair in the domain, and a queue of its own. */
+static void host(int fd)
+{
+	struct address mine, theirs;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	struct end *e;
+	uint32_t id = 0;
+
+	xrcd = open_domain(rig_context());
+	e = open_half(IBV_QPT_XRC_RECV, xrcd);
+	srq = make_srq(e, xrcd);
+	mine = end_address(e);
+	check_ok(ibv_get_srq_num(srq, &mine.srqn));
+	tell(fd, &mine, sizeof(mine));
+	hear(fd, &theirs, sizeof(theirs));
+	end_connect(e, &theirs);
+	tell_mark(fd, 'c');
+	/* does nothing but what its own queue needs */
+	for (char mark; hear(fd, &mark, 1), mark != 'E';) {
+		post_srq(srq, e, id, 0, 4096);
+		tell_mark(fd, 'p');
+		check_equal(expect_ok(e->rcq, id).byte_len, 77);
+		check_filled(e->buf, 77, id);
+		id++;
+		tell_mark(fd, 'g');
+	}
+	end_drop_qp(e);
+	check_ok(ibv_destroy_srq(srq));
+	end_close(e);
+	check_ok(ibv_close_xrcd(xrcd));
+}
+
+struct job {
+	bool end;
+	bool late; /* the receive is posted when the message has been refused once */
+	enum ibv_wr_opcode op;
+	uint32_t len, seed;
+};
+
+/* Has a queue in the domain, and no queue pair. */
+static void keeper(int fd)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct ibv_xrcd *xrcd = open_domain(rig_context());
+	struct address mine;
+	struct ibv_srq *srq;
+	struct job job;
+	struct end *e;
+
+	o.bytes = 4 * PART;
+	e = end_open(&o);
+	end_drop_qp(e);
+	srq = make_srq(e, xrcd);
+	mine = (struct address){ .rkey = e->mr->rkey, .va = (uintptr_t)e->buf };
+	check_ok(ibv_get_srq_num(srq, &mine.srqn));
+	tell(fd, &mine, sizeof(mine));
+	for (hear(fd, &job, sizeof(job)); !job.end; hear(fd, &job, sizeof(job))) {
+		struct ibv_wc wc;
+
+		if (!job.late)
+			post_srq(srq, e, job.seed, 0, PART);
+		tell_mark(fd, 'p');
+		if (job.late) {
+			hear_mark(fd, 'n');
+			post_srq(srq, e, job.seed, 0, PART);
+		}
+		wc = expect_ok(e->rcq, job.seed);
+		check_equal(wc.byte_len, job.len);
+		if (job.op == IBV_WR_SEND)
+			check_filled(e->buf, job.len, job.seed);
+		else
+			check_filled(e->buf + PART, job.len, job.seed);
+		check_empty(e->rcq);
+		tell_mark(fd, 'g');
+	}
+	check_ok(ibv_destroy_srq(srq));
+	end_close(e);
+	check_ok(ibv_close_xrcd(xrcd));
+}
+
+struct trio {
+	struct peer host, keeper;
+	struct address at_host, at_keeper;
+	struct end *e;
+};
+
+static struct trio trio_open(void)
+{
+	struct trio t;
+	struct address mine;
+
+	make_file();
+	t.host = peer_start(host);
+	t.keeper = peer_start(keeper);
+	need_xrc();
+	t.e = open_half(IBV_QPT_XRC_SEND, NULL);
+	mine = end_address(t.e);
+	hear(t.host.fd, &t.at_host, sizeof(t.at_host));
+	hear(t.keeper.fd, &t.at_keeper, sizeof(t.at_keeper));
+	end_connect(t.e, &t.at_host);
+	tell(t.host.fd, &mine, sizeof(mine));
+	hear_mark(t.host.fd, 'c');
+	t.e->to.rkey = t.at_keeper.rkey;
+	t.e->to.va = t.at_keeper.va + PART;
+	return t;
+}
+
+static void trio_close(struct trio *t)
+{
+	struct job end = { .end = true };
+
+	tell_mark(t->host.fd, 'E');
+	tell(t->keeper.fd, &end, sizeof(end));
+	peer_join(&t->host);
+	peer_join(&t->keeper);
+	end_close(t->e);
+	unlink(file_name);
+}
+
+static void send_to_keeper(struct trio *t, enum ibv_wr_opcode op, uint32_t len, uint32_t seed)
+{
+	struct job job = { .op = op, .len = len, .seed = seed };
+
+	tell(t->keeper.fd, &job, sizeof(job));
+	hear_mark(t->keeper.fd, 'p');
+	fill(t->e->buf, len, seed);
+	send_to(t->e, t->at_keeper.srqn, op, seed, len);
+	expect_ok(t->e->scq, seed);
+	hear_mark(t->keeper.fd, 'g');
+}
+
+static void a_queue_pair_of_one_process_serves_the_queue_of_another(void)
+{
+	struct trio t = trio_open();
+
+	for (uint32_t i = 0; i < TURNS; i++) {
+		send_to_keeper(&t, IBV_WR_SEND, i % 3 ? 100 * i : 30000 + i, 2 * i);
+		send_to_keeper(&t, IBV_WR_RDMA_WRITE_WITH_IMM, 1000 + i, 2 * i + 1);
+		/* in turns with the process that has the queue pair */
+		tell_mark(t.host.fd, 'r');
+		hear_mark(t.host.fd, 'p');
+		fill(t.e->buf, 77, i);
+		send_to(t.e, t.at_host.srqn, IBV_WR_SEND, i, 77);
+		expect_ok(t.e->scq, i);
+		hear_mark(t.host.fd, 'g');
+	}
+	trio_close(&t);
+}
+
+static void messages_to_different_processes_are_posted_at_once(void)
+{
+	struct trio t = trio_open();
+	struct job job = { .op = IBV_WR_SEND, .len = 500, .seed = 9 };
+
+	tell(t.keeper.fd, &job, sizeof(job));
+	hear_mark(t.keeper.fd, 'p');
+	tell_mark(t.host.fd, 'r');
+	hear_mark(t.host.fd, 'p');
+	fill(t.e->buf, 500, 9);
+	send_to(t.e, t.at_keeper.srqn, IBV_WR_SEND, 1, 500);
+	expect_ok(t.e->scq, 1);
+	hear_mark(t.keeper.fd, 'g');
+	job.seed = 0;
+	tell(t.keeper.fd, &job, sizeof(job));
+	hear_mark(t.keeper.fd, 'p');
+	fill(t.e->buf, 500, 0);
+	send_to(t.e, t.at_keeper.srqn, IBV_WR_SEND, 2, 500);
+	send_to(t.e, t.at_host.srqn, IBV_WR_SEND, 3, 77);
+	expect_ok(t.e->scq, 2);
+	expect_ok(t.e->scq, 3);
+	hear_mark(t.keeper.fd, 'g');
+	hear_mark(t.host.fd, 'g');
+	trio_close(&t);
+}
+
+static void a_queue_of_another_process_that_is_empty_is_waited_for(void)
+{
+	struct trio t = trio_open();
+	struct job job = { .op = IBV_WR_SEND, .len = 200, .seed = 5, .late = true };
+
+	tell(t.keeper.fd, &job, sizeof(job));
+	hear_mark(t.keeper.fd, 'p');
+	fill(t.e->buf, 200, 5);
+	send_to(t.e, t.at_keeper.srqn, IBV_WR_SEND, 5, 200);
+	for (int i = 0; i < 1000; i++)
+		check_empty(t.e->scq);
+	tell_mark(t.keeper.fd, 'n');
+	expect_ok(t.e->scq, 5);
+	hear_mark(t.keeper.fd, 'g');
+	trio_close(&t);
+}
+
+static void reads_and_atomics_reach_the_memory_of_the_queues_process(void)
+{
+	struct trio t = trio_open();
+	struct end *e = t.e;
+	uint64_t value;
+
+	send_to_keeper(&t, IBV_WR_RDMA_WRITE_WITH_IMM, 60000, 3);
+	memset(e->buf, 0, 60000);
+	send_to(e, t.at_keeper.srqn, IBV_WR_RDMA_READ, 1, 60000);
+	expect_ok(e->scq, 1);
+	check_filled(e->buf, 60000, 3);
+	memcpy(&value, e->buf, 8);
+	{
+		struct ibv_sge sge = { (uintptr_t)e->buf + 8, 8, e->mr->lkey };
+		struct ibv_send_wr *bad, wr = { .wr_id = 2,
+						.sg_list = &sge,
+						.num_sge = 1,
+						.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+						.send_flags = IBV_SEND_SIGNALED };
+
+		wr.wr.atomic.remote_addr = (e->to.va + 7) & ~7ull;
+		wr.wr.atomic.rkey = e->to.rkey;
+		wr.wr.atomic.compare_add = 1;
+		wr.qp_type.xrc.remote_srqn = t.at_keeper.srqn;
+		e->to.va = wr.wr.atomic.remote_addr;
+		send_to(e, t.at_keeper.srqn, IBV_WR_RDMA_READ, 3, 8);
+		expect_ok(e->scq, 3);
+		memcpy(&value, e->buf, 8);
+		check_ok(ibv_post_send(e->qp, &wr, &bad));
+		expect_ok(e->scq, 2);
+		check(!memcmp(e->buf + 8, &value, 8));
+		send_to(e, t.at_keeper.srqn, IBV_WR_RDMA_READ, 4, 8);
+		expect_ok(e->scq, 4);
+		value++;
+		check(!memcmp(e->buf, &value, 8));
+	}
+	trio_close(&t);
+}
+
+static void a_bad_key_of_another_process_is_refused(void)
+{
+	struct trio t = trio_open();
+
+	t.e->to.rkey++;
+	send_to(t.e, t.at_keeper.srqn, IBV_WR_RDMA_WRITE, 1, 100);
+	expect_wc(t.e->scq, 1, IBV_WC_REM_ACCESS_ERR);
+	trio_close(&t);
+}
+
+static void a_queue_of_a_process_that_died_is_out_of_reach(void)
+{
+	struct trio t = trio_open();
+	struct ibv_wc wc;
+
+	send_to_keeper(&t, IBV_WR_SEND, 100, 1);
+	peer_kill(&t.keeper);
+	send_to(t.e, t.at_keeper.srqn, IBV_WR_SEND, 2, 100);
+	wc = wait_wc(t.e->scq);
+	check_equal(wc.wr_id, 2);
+	check(wc.status == IBV_WC_REM_INV_REQ_ERR || wc.status == IBV_WC_RETRY_EXC_ERR);
+	tell_mark(t.host.fd, 'E');
+	peer_join(&t.host);
+	end_close(t.e);
+	unlink(file_name);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +595,12 @@ int main(void)
 		TEST(a_domain_in_use_is_busy),
 		TEST(contexts_share_a_domain_by_its_file),
 		TEST(messages_cross_processes),
+		TEST(a_queue_pair_of_one_process_serves_the_queue_of_another),
+		TEST(messages_to_different_processes_are_posted_at_once),
+		TEST(a_queue_of_another_process_that_is_empty_is_waited_for),
+		TEST(reads_and_atomics_reach_the_memory_of_the_queues_process),
+		TEST(a_bad_key_of_another_process_is_refused),
+		TEST(a_queue_of_a_process_that_died_is_out_of_reach),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
