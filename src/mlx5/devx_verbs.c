@@ -41,10 +41,26 @@ int mlx5dv_devx_cq_modify(struct ibv_cq *cq, const void *in, size_t inlen, void 
 		     __func__);
 }
 
+/* A raw packet QP stands for its TIS as well; what programs ask is whose transport domain it has. */
+static int query_tis(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	struct hca_qp *hca = to_qp(qp)->hca;
+	int err = exec(qp->context, DEVX_QUERY, DEVX_TIS, hca->qpn, hca, in, inlen, out, outlen,
+		       "mlx5dv_devx_qp_query");
+
+	if (!err && outlen >= ifc_len(query_tis_out))
+		ifc_set(ifc_ptr(out, query_tis_out, tis_context), tisc, transport_domain,
+			hca->ctx->domain);
+	return -err;
+}
+
 int mlx5dv_devx_qp_query(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_qp *hca = to_qp(qp)->hca;
 
+	if (hca->type == HCA_QP_RAW && inlen >= ifc_len(query_tis_in) &&
+	    ifc_get(in, cmd_in, opcode) == IFC_OP_QUERY_TIS)
+		return query_tis(qp, in, inlen, out, outlen);
 	return -exec(qp->context, DEVX_QUERY, DEVX_QP, hca->qpn, hca, in, inlen, out, outlen,
 		     __func__);
 }

@@ -35,6 +35,11 @@ static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 		out->uar_mmap_offset = 0;
 		out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
 	}
+	/* One number stands for all of its parts. */
+	if (wanted & MLX5DV_QP_MASK_RAW_QP_HANDLES && qp->type == HCA_QP_RAW) {
+		out->tirn = out->tisn = out->rqn = out->sqn = qp->qpn;
+		out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_HANDLES;
+	}
 }
 
 /* From here on the program consumes: purging would take entries away under its feet. */
