@@ -59,9 +59,9 @@ struct session {
 
 struct dct {
 	uint64_t key;
-	struct fabric_lock lock; /* bucket, count */
+	struct fabric_lock lock; /* bucket, and writing count */
 	struct session *bucket[BUCKETS];
-	uint32_t count;
+	_Atomic uint32_t count;
 };
 
 int dc_init(struct qp *qp, const struct hca_qp_init *init)
@@ -286,6 +286,16 @@ static struct session *new_session(const struct qp *dct, fabric_id_t from, const
 	return c;
 }
 
+static bool has_peer(struct session *c)
+{
+	bool has;
+
+	fabric_lock(&c->qp.pub.lock);
+	has = c->qp.peer;
+	fabric_unlock(&c->qp.pub.lock);
+	return has;
+}
+
 /* Programs come and go; the session of one whose process has died serves the next. */
 static struct session *reuse_session(struct qp *dct, fabric_id_t from, const uint8_t *gid,
 				     uint32_t sqpn)
@@ -298,7 +308,7 @@ static struct session *reuse_session(struct qp *dct, fabric_id_t from, const uin
 	fabric_lock(&t->lock);
 	for (uint32_t b = 0; !c && b < BUCKETS; b++)
 		for (at = &t->bucket[b]; *at; at = &(*at)->next) {
-			if ((*at)->from == FABRIC_NOBODY || (*at)->qp.peer)
+			if ((*at)->from == FABRIC_NOBODY || has_peer(*at))
 				continue;
 			c = *at;
 			*at = c->next;
