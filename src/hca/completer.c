@@ -79,6 +79,11 @@ static void slow_down(struct requester *r)
 	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
 }
 
+void completer_slow_down(struct qp *qp)
+{
+	slow_down(&qp->req);
+}
+
 static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;

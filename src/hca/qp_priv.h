@@ -191,6 +191,8 @@ void requester_give_up(struct qp *qp);
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);
 void completer_timeout(struct qp *qp, uint64_t now_ns);
 void completer_done_up_to(struct qp *qp, uint32_t psn);
+/* Fewer packets at a time. */
+void completer_slow_down(struct qp *qp);
 
 /* ---- comp_cntr.c; add and sent only with counters ---- */
 void comp_cntr_add(struct qp *qp, enum hca_cntr_op op, bool good, uint64_t bytes);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/congestion.h"
 #include "hca/taps.h"
 #include "hca/wire.h"
 #include "roce/opcode.h"
@@ -62,7 +63,7 @@ void report_write(FILE *out)
 {
 	const struct roce_taps *taps = taps_get();
 	const struct roce_endpoint *ep;
-	uint64_t frames, lost;
+	uint64_t frames, lost, said, heard;
 
 	fprintf(out, "%s[%d]:\n", program_invocation_short_name, (int)getpid());
 	for (unsigned int i = 0; (ep = wire_endpoint(i)); i++)
@@ -71,6 +72,10 @@ void report_write(FILE *out)
 		if (wire_dropped(i))
 			fprintf(out, "  dropped %llu: %s\n", (unsigned long long)wire_dropped(i),
 				wire_drop_name(i));
+	congestion_count(&said, &heard);
+	if (said || heard)
+		fprintf(out, "  congestion: told the sender %llu times, was told %llu times\n",
+			(unsigned long long)said, (unsigned long long)heard);
 	if (taps->fault)
 		write_faults(out, taps->fault);
 	if (taps->capture) {

@@ -17,6 +17,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/service.h"
+#include "hca/congestion.h"
 #include "hca/control.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
@@ -429,7 +430,11 @@ static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struc
 		return;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying && is_from_peer(qp, f))) {
-		if (is_answer(f->pkt.op))
+		if (unlikely(f->pkt.flags & ROCE_PKT_FECN))
+			congestion_seen(qp);
+		if (unlikely(f->pkt.op == ROCE_OP_CNP))
+			congestion_told(qp);
+		else if (is_answer(f->pkt.op))
 			completer_packet(qp, &f->pkt, &list);
 		else
 			responder_packet(qp, NULL, acks, &f->pkt, &list, f->grh);
@@ -450,6 +455,9 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 		return;
 	}
 	f.pkt.len = payload->len;
+	/* Of the two places for the mark, switches know the one in the IP header. */
+	if (unlikely(ROCE_ECN(meta->tclass) == ROCE_ECN_CE) && pkt->op != ROCE_OP_CNP)
+		f.pkt.flags |= ROCE_PKT_FECN;
 	memcpy(f.src, meta->src.gid, sizeof(f.src));
 	memcpy(f.dst, meta->dst.gid, sizeof(f.dst));
 	roce_meta_grh(meta, f.grh);

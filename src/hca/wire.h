@@ -18,6 +18,7 @@ struct qp_wire {
 	struct hca_gid dgid;
 	uint8_t sgid_index;
 	uint8_t tclass;
+	uint64_t cnp_ns, slowed_ns; /* congestion.c: the other end was told; we heeded it */
 	struct roce_path path;
 };
 

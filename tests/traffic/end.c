@@ -188,6 +188,7 @@ void end_to_rtr(struct end *e, const struct address *to)
 		attr.dest_qp_num = to->qpn;
 		attr.rq_psn = to->psn;
 		address_to_ah_attr(to, &attr.ah_attr);
+		attr.ah_attr.grh.traffic_class = e->o.traffic_class;
 	}
 	if (!is_type(e, IBV_QPT_UD))
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;

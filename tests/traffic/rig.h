@@ -112,6 +112,7 @@ struct options {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic;
 	uint32_t psn; /* first one sent */
 	uint32_t qkey;
+	uint8_t traffic_class;
 };
 
 struct options options_of(enum ibv_qp_type type);

@@ -164,10 +164,11 @@ static void add(struct end *e, uint64_t id)
 				.rkey = e->to.rkey });
 }
 
-/* In a process of its own, whose report then says that every rule has fired. */
-static void all_must_fire(const char *script, void (*fn)(int fd))
+/* In a process of its own; what that reports at its end. */
+static char *report_of(const char *script, void (*fn)(int fd))
 {
-	char path[] = "/tmp/verbena-faults-XXXXXX", text[4096];
+	static char text[4096];
+	char path[] = "/tmp/verbena-faults-XXXXXX";
 	int fd = mkstemp(path);
 	struct peer peer;
 	ssize_t n;
@@ -182,8 +183,15 @@ static void all_must_fire(const char *script, void (*fn)(int fd))
 	unlink(path);
 	check(n > 0);
 	text[n] = 0;
-	check(strstr(text, ": fired ") != NULL);
-	check(strstr(text, ": fired 0 times") == NULL);
+	return text;
+}
+
+static void all_must_fire(const char *script, void (*fn)(int fd))
+{
+	const char *report = report_of(script, fn);
+
+	check(strstr(report, ": fired ") != NULL);
+	check(strstr(report, ": fired 0 times") == NULL);
 }
 
 static void add_many(int fd)
@@ -370,6 +378,45 @@ static void a_link_that_comes_back_in_time_hurts_nobody(void)
 	pair_close(&p);
 }
 
+/* ---- congestion ---- */
+
+/* With the mark that a switch would set; the class of traffic has its bits. */
+static void send_marked(int fd)
+{
+	struct options o = quick();
+	struct pair p;
+
+	(void)fd;
+	o.traffic_class = 3;
+	o.timeout = 18;
+	p = pair_open(&o);
+	fill(p.a->buf, 1 << 20, 6);
+	for (unsigned int i = 0; i < 8; i++)
+		post(p.a, &(struct work){ .id = i,
+					  .op = IBV_WR_RDMA_WRITE,
+					  .flags = IBV_SEND_SIGNALED,
+					  .len = 1 << 20,
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey });
+	for (unsigned int i = 0; i < 8; i++)
+		expect_ok(p.a->scq, i);
+	check_filled(p.b->buf, 1 << 20, 6);
+	pair_close(&p);
+}
+
+static void marks_of_congestion_are_told_to_the_sender(void)
+{
+	const char *report = report_of("", send_marked), *words;
+	unsigned long said = 0, heard = 0;
+
+	words = strstr(report, "congestion: ");
+	check(words != NULL);
+	check_equal(
+		sscanf(words, "congestion: told the sender %lu times, was told %lu", &said, &heard),
+		2);
+	check(said > 0 && heard > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +438,7 @@ int main(void)
 		TEST(a_forced_nak_of_the_sequence_is_sent_again),
 		TEST(silence_ends_after_the_promised_time),
 		TEST(a_link_that_comes_back_in_time_hurts_nobody),
+		TEST(marks_of_congestion_are_told_to_the_sender),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

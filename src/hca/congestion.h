@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Congestion on the wire: switches mark packets (ECN), receivers tell senders (CNP), who slow down. */
+#ifndef HCA_CONGESTION_H
+#define HCA_CONGESTION_H
+
+#include "hca/qp_priv.h"
+
+/* A packet for the QP came with the mark. Lock held. */
+void congestion_seen(struct qp *qp);
+/* The other end says that ours did. Lock held. */
+void congestion_told(struct qp *qp);
+
+/* How often this process has said so, and been told. */
+void congestion_count(uint64_t *said, uint64_t *heard);
+
+#endif
