@@ -687,4 +687,5 @@ void hca_poll_pause(void)
 {
 	fabric_poll_leave();
 	fabric_poll_links();
+	wire_pause();
 }

@@ -342,7 +342,10 @@ int hca_qp_destroy(struct hca_qp *pub)
 		if (err)
 			return err;
 	}
+	hca_guard_enter();
 	fabric_lock(&pub->lock);
+	wire_settle(qp);
+	hca_guard_exit();
 	qp->dying = true;
 	pub->state = HCA_QPS_RESET;
 	qp_door_update(qp);
@@ -541,6 +544,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 {
 	switch (to) {
 	case HCA_QPS_RESET:
+		wire_settle(qp);
 		reset(qp);
 		set_state(qp, to);
 		break;
@@ -564,6 +568,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 		requester_check_drained(qp);
 		break;
 	case HCA_QPS_ERR:
+		wire_settle(qp);
 		qp_fail(qp);
 		break;
 	default:

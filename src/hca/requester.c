@@ -344,6 +344,7 @@ void requester_run(struct qp *qp)
 {
 	const struct hca_format *format = qp->pub.format;
 	struct requester *r = &qp->req;
+	uint32_t from = r->next;
 	struct hca_send s;
 
 	while (may_send(qp) && format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
@@ -360,8 +361,12 @@ void requester_run(struct qp *qp)
 		requester_flush(qp);
 	if (unlikely(qp->pub.state == HCA_QPS_SQD))
 		requester_check_drained(qp);
-	if (unlikely(qp->wire))
+	if (unlikely(qp->wire)) {
+		/* An acknowledgement that waited for a reply leaves with it, in one system call. */
+		if (qp->resp.ack_due && qp->wired && r->next != from)
+			responder_send_ack(qp);
 		wire_flush(qp);
+	}
 	if (unlikely(qp->pub.type == HCA_QP_RAW))
 		hca_switch_flush();
 }

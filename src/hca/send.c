@@ -346,8 +346,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 			leave_window(qp, s); /* deregistered when half of it was sent */
 		return local_error(qp, s);
 	}
-	/* What we have received is acknowledged before what we say in reply. */
-	if (unlikely(qp->resp.ack_due))
+	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
+	if (unlikely(qp->resp.ack_due && !qp->wired))
 		responder_send_ack(qp);
 	fill_packet(qp, s, &pkt);
 	if (!is_read(s->op))

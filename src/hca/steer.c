@@ -96,7 +96,14 @@ static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 
 void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
+	struct fabric_reg_entry first;
+
 	*s = (struct steer){ .count = PROBES };
+	/* The first one needs no program, and one that is not there costs nothing. */
+	if (!fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, &first, 1)) {
+		list(s, ep, 0);
+		return;
+	}
 	hand_over_program(ep); /* without one there is nobody to answer probes */
 	search(s, ep, now_ns);
 }

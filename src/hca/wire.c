@@ -10,10 +10,12 @@
 #include "hca/wire.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "fabric/directory.h"
 #include "fabric/service.h"
@@ -32,19 +34,35 @@
 
 #define RX_BUDGET     32
 #define RETRY_FULL_NS 100000u
+/*
+ * For how long an acknowledgement waits for a poller to reply, and to take it along: so many looks
+ * that find nothing, and so long when there are no looks.
+ */
+#define ACK_LOOKS   8u
+#define ACK_WAIT_NS 1000000u
+/* How often pollers are looked after, what they are sure to look within, and the penalty. */
+#define LATE_NS        1000000u
+#define LATE_MOMENT_NS 20000
+#define DISTRUST_NS    1000000000u
+/* Empty looks after which a port gets only every QUIET_EVERYth. */
+#define QUIET_AFTER 64u
+#define QUIET_EVERY 8u
 
 struct wire_port {
 	struct roce_addr addr;
 	struct roce_endpoint *ep;
 	_Atomic bool unwatched; /* left to the threads that poll */
+	_Atomic uint32_t looks; /* of those; some may get lost */
+	uint64_t distrust_ns;   /* until then it is not left to them; service thread */
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
 	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
-	struct hca_acks acks;
-	struct steer steer; /* service thread */
-	struct qp *blocked; /* under tx_lock */
+	struct hca_acks acks; /* under rx_lock, as is the next */
+	uint32_t idle;        /* looks in a row that found nothing */
+	struct steer steer;   /* service thread */
+	struct qp *blocked;   /* under tx_lock */
 	struct wire_port *next;
 };
 
@@ -69,7 +87,7 @@ bool wire_forced(void)
 /* ---- ports ---- */
 
 static void readable(void *arg, uint32_t events);
-static void poll_port(struct wire_port *port);
+static void poll_port(struct wire_port *port, bool defer);
 
 /* An address that could not be opened, so that not every packet asks again. Under ports_lock. */
 #define RETRY_OPEN_NS 1000000000u
@@ -241,11 +259,24 @@ static void unblock(struct wire_port *port, struct qp *qp)
 	fabric_unlock(&port->tx_lock);
 }
 
+static void drop_ack(struct wire_port *port, struct qp *qp)
+{
+	struct hca_acks *acks = &port->acks;
+
+	fabric_lock(&port->rx_lock);
+	for (unsigned int i = 0; i < acks->count; i++)
+		if (acks->qp[i] == qp)
+			acks->qp[i--] = acks->qp[--acks->count];
+	fabric_unlock(&port->rx_lock);
+}
+
 /* The QP is dying or reset; nobody else uses qp->wire. */
 void wire_forget(struct qp *qp)
 {
-	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
 		unblock(port, qp);
+		drop_ack(port, qp);
+	}
 	free(qp->wire);
 	qp->wire = NULL;
 }
@@ -332,14 +363,41 @@ void wire_flush(struct qp *qp)
 		flush_port(qp->wire->port);
 }
 
+static void send_waiting_acks(struct wire_port *port);
+
+/*
+ * A program that polls now and then and looks at memory in between (for an RDMA WRITE, say) leaves
+ * packets lying. Then it is not relied upon for a while. Service thread; returns when to look again.
+ */
+static uint64_t check_pollers(struct wire_port *port, uint64_t now_ns)
+{
+	const struct timespec moment = { .tv_nsec = LATE_MOMENT_NS };
+	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
+	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
+
+	if (!atomic_load(&port->unwatched))
+		return UINT64_MAX;
+	if (poll(&fd, 1, 0) == 1) {
+		nanosleep(&moment, NULL);
+		if (atomic_load_explicit(&port->looks, memory_order_relaxed) == looks) {
+			port->distrust_ns = now_ns + DISTRUST_NS;
+			if (atomic_exchange(&port->unwatched, false))
+				fabric_service_mod_fd(fd.fd, EPOLLIN);
+			return UINT64_MAX;
+		}
+	}
+	return now_ns + LATE_NS;
+}
+
 uint64_t wire_timers(uint64_t now_ns)
 {
-	uint64_t next_ns = UINT64_MAX, steer_ns;
+	uint64_t next_ns = UINT64_MAX, port_ns;
 	bool again = false;
 
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
 		struct qp *qp, *next;
 
+		send_waiting_acks(port);
 		hca_guard_enter();
 		flush_port(port);
 		fabric_lock(&port->tx_lock);
@@ -358,10 +416,13 @@ uint64_t wire_timers(uint64_t now_ns)
 		again |= port->dirty || port->blocked;
 		fabric_unlock(&port->tx_lock);
 		if (unlikely(taps_spoil()))
-			poll_port(port); /* packets that were held back */
-		steer_ns = steer_run(&port->steer, port->ep, now_ns);
-		if (steer_ns < next_ns)
-			next_ns = steer_ns;
+			poll_port(port, false); /* packets that were held back */
+		port_ns = steer_run(&port->steer, port->ep, now_ns);
+		if (port_ns < next_ns)
+			next_ns = port_ns;
+		port_ns = check_pollers(port, now_ns);
+		if (port_ns < next_ns)
+			next_ns = port_ns;
 	}
 	return again && now_ns + RETRY_FULL_NS < next_ns ? now_ns + RETRY_FULL_NS : next_ns;
 }
@@ -493,25 +554,93 @@ void wire_forwarded(const void *body, uint32_t len)
 	hca_host_send_acks(&acks);
 }
 
-static void poll_port(struct wire_port *port)
+/* Replies have taken some along. Returns whether any is left. */
+static bool prune_acks(struct hca_acks *acks)
+{
+	for (unsigned int i = 0; i < acks->count; i++) {
+		struct qp *qp = acks->qp[i];
+
+		fabric_lock(&qp->pub.lock);
+		if (!qp->resp.ack_due)
+			acks->qp[i--] = acks->qp[--acks->count];
+		fabric_unlock(&qp->pub.lock);
+	}
+	return acks->count;
+}
+
+/* Inside a guard, under rx_lock. */
+static void take_packets(struct wire_port *port, bool defer)
+{
+	bool waiting = prune_acks(&port->acks);
+	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
+
+	port->idle = n > 0 ? 0 : port->idle + 1;
+	if (!port->acks.count)
+		return;
+	if (!defer || (waiting && n > 0) || port->idle >= ACK_LOOKS)
+		hca_host_send_acks(&port->acks);
+	else if (!waiting)
+		fabric_service_set_deadline(timer_now() + ACK_WAIT_NS);
+}
+
+static void poll_port(struct wire_port *port, bool defer)
 {
 	if (!fabric_trylock(&port->rx_lock))
 		return;
-	hca_guard_enter();
-	roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
-	hca_host_send_acks(&port->acks);
-	hca_guard_exit();
+	if (defer && port->idle > QUIET_AFTER && port->idle % QUIET_EVERY) {
+		port->idle++;
+	} else {
+		hca_guard_enter();
+		take_packets(port, defer);
+		hca_guard_exit();
+	}
 	if (unlikely(roce_rx_due(port->rx) != UINT64_MAX))
 		fabric_service_set_deadline(roce_rx_due(port->rx));
 	fabric_unlock(&port->rx_lock);
-	flush_port(port);
+	if (port->dirty)
+		flush_port(port);
 }
 
 void wire_poll_ports(void)
 {
-	/* [W1] */
+	struct wire_port *first = atomic_load(&ports); /* [W1] */
+
+	for (struct wire_port *port = first; port; port = port->next) {
+		uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
+
+		atomic_store_explicit(&port->looks, looks + 1, memory_order_relaxed);
+		poll_port(port, true);
+	}
+}
+
+static void send_waiting_acks(struct wire_port *port)
+{
+	if (!fabric_trylock(&port->rx_lock))
+		return; /* somebody is at it */
+	hca_guard_enter();
+	hca_host_send_acks(&port->acks);
+	hca_guard_exit();
+	fabric_unlock(&port->rx_lock);
+}
+
+void wire_pause(void)
+{
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
-		poll_port(port);
+		send_waiting_acks(port);
+}
+
+void wire_settle(struct qp *qp)
+{
+	if (!qp->wired || !qp->resp.ack_due)
+		return;
+	responder_send_ack(qp);
+	wire_flush(qp);
+}
+
+/* A program that leaves without a word to its queue pairs still owes what it has received. */
+__attribute__((destructor)) static void settle_at_exit(void)
+{
+	wire_pause();
 }
 
 /*
@@ -523,16 +652,17 @@ static void readable(void *arg, uint32_t events)
 	struct wire_port *port = arg;
 	int fd = roce_endpoint_fd(port->ep);
 
-	if (fabric_polled()) {
+	if (fabric_polled() && timer_now() >= port->distrust_ns) {
 		fabric_service_mod_fd(fd, 0);
 		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
 		atomic_store(&port->unwatched, true);
+		fabric_service_set_deadline(timer_now() + LATE_NS);
 		if (fabric_polled())
 			return;
 		if (atomic_exchange(&port->unwatched, false))
 			fabric_service_mod_fd(fd, EPOLLIN);
 	}
-	poll_port(port);
+	poll_port(port, false);
 }
 
 void wire_idle(void)

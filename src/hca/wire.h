@@ -49,6 +49,10 @@ static inline void wire_poll(void)
 
 /* The program has stopped to poll. */
 void wire_idle(void);
+/* The poller is about to sleep: acknowledgements that wait for its replies do so no longer. */
+void wire_pause(void);
+/* The same of one QP, before it goes. Lock held, inside a guard. */
+void wire_settle(struct qp *qp);
 
 /* A packet that another process received for one of our QPs. */
 void wire_forwarded(const void *body, uint32_t len);

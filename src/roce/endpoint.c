@@ -67,7 +67,8 @@ static int set_ipv6(int fd, const struct roce_endpoint *ep)
 	return 0;
 }
 
-static int set_receive(int fd, const struct roce_endpoint *ep)
+/* Every control message costs; where a packet came in is worth one for groups only. */
+static int set_receive(int fd, const struct roce_endpoint *ep, bool info)
 {
 	int err;
 
@@ -75,14 +76,14 @@ static int set_receive(int fd, const struct roce_endpoint *ep)
 		err = set(fd, IPPROTO_IP, IP_RECVTOS, 1);
 		if (!err)
 			err = set(fd, IPPROTO_IP, IP_RECVTTL, 1);
-		if (!err)
+		if (!err && info)
 			err = set(fd, IPPROTO_IP, IP_PKTINFO, 1);
 		return err;
 	}
 	err = set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 	if (!err)
 		err = set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	if (!err)
+	if (!err && info)
 		err = set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	/* Adapters and rxe send a check sum of 0, which IPv6 otherwise forbids. */
 	if (!err)
@@ -103,7 +104,7 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 		return -errno;
 	err = ep->ipv4 ? set_ipv4(fd, ep) : set_ipv6(fd, ep);
 	if (!err && kind != ROCE_SOCKET_FLOW)
-		err = set_receive(fd, ep);
+		err = set_receive(fd, ep, kind == ROCE_SOCKET_GROUP);
 	if (err)
 		goto close_fd;
 	if (kind == ROCE_SOCKET_MAIN && !opts->lonely)

@@ -199,6 +199,7 @@ static void packets_of_other_qp_blocks_do_not_share_a_send(void **state)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
 	struct pair p;
+	int n, datagrams = 0;
 
 	pair_init(&p, "127.0.0.1", "127.0.0.2", NULL);
 	for (unsigned int i = 0; i < 8; i++) {
@@ -207,7 +208,10 @@ static void packets_of_other_qp_blocks_do_not_share_a_send(void **state)
 	}
 	send_all(&p);
 	/* Two packets each; with GRO a send is a datagram. */
-	assert_int_equal(roce_rx_poll(p.rx, p.b, 64, inbox_put, &p.in), 4);
+	while ((n = roce_rx_poll(p.rx, p.b, 64, inbox_put, &p.in)) > 0)
+		datagrams += n;
+	assert_int_equal(n, 0);
+	assert_int_equal(datagrams, 4);
 	assert_int_equal(p.in.count, 8);
 	pair_fini(&p);
 }
