@@ -87,11 +87,11 @@ static void arm(void)
 static const uint8_t *take_event(void)
 {
 	uint8_t *entry = (uint8_t *)eq->vaddr + ENTRY * (consumer % (1 << LOG_ENTRIES));
-	uint8_t lap = consumer >> LOG_ENTRIES & 1;
+	uint32_t lap = consumer >> LOG_ENTRIES & 1, *last = (uint32_t *)(entry + ENTRY) - 1;
 	struct pollfd wake = { .fd = vector->fd, .events = POLLIN };
 	uint64_t count;
 
-	while ((__atomic_load_n(&entry[ENTRY - 1], __ATOMIC_ACQUIRE) & 1) != lap) {
+	while ((be32toh(__atomic_load_n(last, __ATOMIC_ACQUIRE)) & 1) != lap) {
 		setup_check(poll(&wake, 1, -1) < 0, "poll");
 		setup_check(read(vector->fd, &count, sizeof(count)) < 0, "read");
 	}

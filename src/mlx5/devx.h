@@ -97,6 +97,7 @@ struct mlx5dv_devx_obj {
 	uint32_t number;
 	uint32_t handle;
 	uint16_t type;  /* of a general object */
+	bool stand_in;  /* for a verbs object, while a call lasts */
 	uint32_t count; /* numbers that it stands for, when more than one */
 	unsigned int users;
 	struct mlx5dv_devx_obj *uses[DEVX_USES];

@@ -7,22 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/rss.h"
+#include "hca/wq.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
+
+#define IMAGE 256u /* longer than any context without a list */
+
+/* `image` is the context to start from, from the heap; it goes. */
+static int exec_image(struct ibv_context *context, enum devx_verb verb,
+		      struct mlx5dv_devx_obj *stand_in, const void *in, size_t inlen, void *out,
+		      size_t outlen, const char *call)
+{
+	struct mlx5_context *ctx = devx_context(context, call);
+	int err = ctx ? 0 : -errno;
+
+	if (!err && !stand_in->image)
+		err = -ENOMEM;
+	if (!err) {
+		stand_in->devx = ctx->devx;
+		stand_in->stand_in = true;
+		err = devx_exec(ctx->devx, verb, stand_in, in, inlen, out, outlen);
+	}
+	free(stand_in->image);
+	return err;
+}
 
 static int exec(struct ibv_context *context, enum devx_verb verb, enum devx_kind kind,
 		uint32_t number, void *hca, const void *in, size_t inlen, void *out, size_t outlen,
 		const char *call)
 {
-	struct mlx5_context *ctx = devx_context(context, call);
-	struct mlx5dv_devx_obj stand_in = { .kind = kind, .number = number, .hca = hca };
-	uint8_t nothing[256] = { 0 };
+	struct mlx5dv_devx_obj stand_in = {
+		.kind = kind, .number = number, .hca = hca, .image = calloc(1, IMAGE)
+	};
 
-	if (!ctx)
-		return -errno;
-	stand_in.devx = ctx->devx;
-	stand_in.image = nothing;
-	return devx_exec(ctx->devx, verb, &stand_in, in, inlen, out, outlen);
+	return exec_image(context, verb, &stand_in, in, inlen, out, outlen, call);
 }
 
 int mlx5dv_devx_cq_query(struct ibv_cq *cq, const void *in, size_t inlen, void *out, size_t outlen)
@@ -101,4 +120,93 @@ int mlx5dv_devx_srq_modify(struct ibv_srq *srq, const void *in, size_t inlen, vo
 
 	return -exec(srq->context, DEVX_MODIFY, srq_kind(hca), hca->srqn, hca, in, inlen, out,
 		     outlen, __func__);
+}
+
+/* ---- work queues and their tables ---- */
+
+static uint8_t *wq_image(struct hca_wq *wq)
+{
+	uint8_t *image = calloc(1, IMAGE), *ring;
+
+	if (!image)
+		return NULL;
+	ring = ifc_ptr(image, rqc, wq);
+	ifc_set(image, rqc, state,
+		wq->state == HCA_WQS_RDY   ? IFC_WQ_RDY
+		: wq->state == HCA_WQS_ERR ? IFC_WQ_ERR
+					   : IFC_WQ_RST);
+	ifc_set(image, rqc, vsd, !(wq->flags & HCA_WQF_CVLAN_STRIPPING));
+	ifc_set(image, rqc, cqn, wq->cq->cqn);
+	ifc_set(image, rqc, user_index, wq->user_index);
+	ifc_set(ring, wq, wq_type, IFC_WQ_CYCLIC);
+	ifc_set(ring, wq, pd, wq->pd->pdn);
+	ifc_set(ring, wq, log_wq_stride, wq->ring.slot_shift);
+	ifc_set(ring, wq, log_wq_sz, __builtin_ctz(wq->ring.size));
+	return image;
+}
+
+static int exec_wq(struct ibv_wq *wq, enum devx_verb verb, const void *in, size_t inlen, void *out,
+		   size_t outlen, const char *call)
+{
+	struct hca_wq *hca = to_wq(wq)->hca;
+	struct mlx5dv_devx_obj stand_in = {
+		.kind = DEVX_RQ,
+		.number = hca->wqn,
+		.wq = hca,
+		.image = wq_image(hca),
+		.image_len = ifc_len(rqc),
+	};
+
+	return exec_image(wq->context, verb, &stand_in, in, inlen, out, outlen, call);
+}
+
+int mlx5dv_devx_wq_query(struct ibv_wq *wq, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	return -exec_wq(wq, DEVX_QUERY, in, inlen, out, outlen, __func__);
+}
+
+int mlx5dv_devx_wq_modify(struct ibv_wq *wq, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	int err = exec_wq(wq, DEVX_MODIFY, in, inlen, out, outlen, __func__);
+
+	if (err)
+		return -err;
+	wq->state = (enum ibv_wq_state)to_wq(wq)->hca->state;
+	if (wq->state == IBV_WQS_RESET)
+		mlx5_reset_wq(to_wq(wq));
+	return 0;
+}
+
+static int exec_table(struct ibv_rwq_ind_table *table, enum devx_verb verb, const void *in,
+		      size_t inlen, void *out, size_t outlen, const char *call)
+{
+	struct hca_ind_table *hca = to_ind_table(table)->hca;
+	uint32_t count = 1u << hca->log_size;
+	struct mlx5dv_devx_obj stand_in = {
+		.kind = DEVX_RQT,
+		.number = hca->number,
+		.ind_table = hca,
+		.image_len = ifc_len(rqtc) + count * 4ull,
+	};
+
+	stand_in.image = calloc(1, stand_in.image_len);
+	if (stand_in.image) {
+		ifc_set(stand_in.image, rqtc, rqt_max_size, count);
+		ifc_set(stand_in.image, rqtc, rqt_actual_size, count);
+		for (uint32_t i = 0; i < count; i++)
+			ifc_set_at(stand_in.image, rqtc, rq_num, i, hca->wq[i]->wqn);
+	}
+	return exec_image(table->context, verb, &stand_in, in, inlen, out, outlen, call);
+}
+
+int mlx5dv_devx_ind_tbl_query(struct ibv_rwq_ind_table *table, const void *in, size_t inlen,
+			      void *out, size_t outlen)
+{
+	return -exec_table(table, DEVX_QUERY, in, inlen, out, outlen, __func__);
+}
+
+int mlx5dv_devx_ind_tbl_modify(struct ibv_rwq_ind_table *table, const void *in, size_t inlen,
+			       void *out, size_t outlen)
+{
+	return -exec_table(table, DEVX_MODIFY, in, inlen, out, outlen, __func__);
 }

@@ -285,7 +285,8 @@ static int check_list(struct devx_cmd *c, const void *ctx, size_t given, uint32_
 static void use_list(struct devx_cmd *c, int by)
 {
 	const uint8_t *ctx = c->obj->image;
-	uint32_t count = ifc_get(ctx, rqtc, rqt_actual_size);
+	/* The table of a verbs object holds its queues at the adapter only. */
+	uint32_t count = c->obj->stand_in ? 0 : ifc_get(ctx, rqtc, rqt_actual_size);
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct mlx5dv_devx_obj *rq =

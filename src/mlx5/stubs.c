@@ -42,10 +42,6 @@ STUB_ERRNO(mlx5dv_devx_umem_export)
 STUB_PTR(mlx5dv_devx_umem_import)
 STUB_VOID(mlx5dv_devx_umem_unimport)
 STUB_MINUS1(mlx5dv_devx_uar_export_dmabuf_fd)
-STUB_ERRNO(mlx5dv_devx_wq_query)
-STUB_ERRNO(mlx5dv_devx_wq_modify)
-STUB_ERRNO(mlx5dv_devx_ind_tbl_query)
-STUB_ERRNO(mlx5dv_devx_ind_tbl_modify)
 
 /* Objects of another process */
 STUB_ERRNO(mlx5dv_var_export)

@@ -105,8 +105,8 @@ static struct mlx5_cqe64 *entry(const struct rig_cq *cq)
 
 bool rig_cq_ready(const struct rig_cq *cq)
 {
-	uint32_t word = __atomic_load_n((uint32_t *)entry(cq) + 15, __ATOMIC_ACQUIRE);
-	uint8_t own = be32toh(word);
+	/* The word as the adapter stores it. */
+	uint8_t own = be64toh(__atomic_load_n((uint64_t *)entry(cq) + 7, __ATOMIC_ACQUIRE));
 
 	return own >> 4 != MLX5_CQE_INVALID && (own & 1) == !!(cq->ci & cq->size);
 }

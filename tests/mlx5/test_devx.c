@@ -614,6 +614,54 @@ static void verbs_objects_take_commands(void **state)
 	pair_drop(&p);
 }
 
+static void work_queues_of_verbs_take_commands(void **state)
+{
+	uint8_t out[ifc_len(query_rqt_out) + 8], in[ifc_len(modify_rqt_in) + 8] = { 0 };
+	uint8_t *rqt = ifc_ptr(in, modify_rqt_in, rqt_context);
+	RIG_IN(query, ifc_len(query_rq_in), QUERY_RQ);
+	RIG_IN(ready, ifc_len(modify_rq_in), MODIFY_RQ);
+	RIG_IN(list, ifc_len(query_rqt_in), QUERY_RQT);
+	struct ibv_cq *cq = ibv_create_cq(rig.ctx, 16, NULL, NULL, 0);
+	struct ibv_wq_init_attr attr = { .wq_type = IBV_WQT_RQ, .max_wr = 8, .max_sge = 1 };
+	struct ibv_rwq_ind_table_init_attr init = { .log_ind_tbl_size = 1 };
+	struct ibv_rwq_ind_table *table;
+	struct ibv_wq *wq[2], *swapped[2];
+
+	attr.pd = rig.pd;
+	attr.cq = cq;
+	for (int i = 0; i < 2; i++) {
+		wq[i] = ibv_create_wq(rig.ctx, &attr);
+		assert_non_null(wq[i]);
+		swapped[1 - i] = wq[i];
+	}
+	ifc_set(ready, modify_rq_in, rqn, wq[0]->wq_num);
+	ifc_set(ifc_ptr(ready, modify_rq_in, ctx), rqc, state, IFC_WQ_RDY);
+	assert_int_equal(mlx5dv_devx_wq_modify(wq[0], ready, sizeof(ready), out, sizeof(out)), 0);
+	assert_int_equal(wq[0]->state, IBV_WQS_RDY);
+	ifc_set(query, query_rq_in, rqn, wq[0]->wq_num);
+	assert_int_equal(mlx5dv_devx_wq_query(wq[0], query, sizeof(query), out, sizeof(out)), 0);
+	assert_int_equal(ifc_get(ifc_ptr(out, query_rq_out, rq_context), rqc, state), IFC_WQ_RDY);
+	init.ind_tbl = wq;
+	table = ibv_create_rwq_ind_table(rig.ctx, &init);
+	assert_non_null(table);
+	ifc_set(in, cmd_in, opcode, IFC_OP_MODIFY_RQT);
+	ifc_set(in, modify_rqt_in, rqtn, table->ind_tbl_num);
+	ifc_set(in, modify_rqt_in, modify_bitmask, IFC_MODIFY_RQT_LIST);
+	ifc_set(rqt, rqtc, rqt_actual_size, 2);
+	for (int i = 0; i < 2; i++)
+		ifc_set_at(rqt, rqtc, rq_num, i, swapped[i]->wq_num);
+	assert_int_equal(mlx5dv_devx_ind_tbl_modify(table, in, sizeof(in), out, sizeof(out)), 0);
+	ifc_set(list, query_rqt_in, rqtn, table->ind_tbl_num);
+	assert_int_equal(mlx5dv_devx_ind_tbl_query(table, list, sizeof(list), out, sizeof(out)), 0);
+	rqt = ifc_ptr(out, query_rqt_out, rqt_context);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ifc_get_at(rqt, rqtc, rq_num, i), swapped[i]->wq_num);
+	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_destroy_wq(wq[i]), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
 /* A context takes along what the program left behind. */
 static void closing_leaves_nothing(void **state)
 {
@@ -650,6 +698,7 @@ int main(void)
 		cmocka_unit_test(subscribers_hear_of_completions),
 		cmocka_unit_test(subscribers_hear_of_the_last_receive),
 		cmocka_unit_test(verbs_objects_take_commands),
+		cmocka_unit_test(work_queues_of_verbs_take_commands),
 		cmocka_unit_test(closing_leaves_nothing),
 	};
 

@@ -55,9 +55,10 @@ static const uint8_t *entry(const struct eq *q)
 
 static bool is_mine(const struct eq *q)
 {
-	uint8_t owner = __atomic_load_n(entry(q) + 63, __ATOMIC_ACQUIRE);
+	/* The word as the adapter stores it. */
+	uint32_t last = __atomic_load_n((const uint32_t *)entry(q) + 15, __ATOMIC_ACQUIRE);
 
-	return (owner & 1) == !!(q->ci & q->size);
+	return (be32toh(last) & 1) == !!(q->ci & q->size);
 }
 
 static void wait_entry(const struct eq *q)
