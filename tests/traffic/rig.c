@@ -176,9 +176,10 @@ static const struct ibv_port_attr *port(void)
 	static struct ibv_port_attr attr;
 	static bool known;
 
-	if (!known)
+	if (!known) {
 		check_ok(ibv_query_port(rig_context(), 1, &attr));
-	known = true;
+		known = true;
+	}
 	return &attr;
 }
 
