@@ -11,6 +11,7 @@
 #include "hca/lid.h"
 #include "hca/port.h"
 #include "hca/send.h"
+#include "hca/wire.h"
 
 #define GROUP_MOST 64
 
@@ -18,7 +19,9 @@ static bool is_multicast(const struct qp *qp, const struct hca_send *s)
 {
 	if (s->dqpn != 0xffffff)
 		return false;
-	return s->av.has_grh && s->av.dgid.raw[0] == 0xff;
+	return s->av.has_grh &&
+	       (s->av.dgid.raw[0] == 0xff ||
+		(s->av.dgid.raw[10] == 0xff && (s->av.dgid.raw[12] & 0xf0) == 0xe0));
 }
 
 static void finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
@@ -95,6 +98,8 @@ static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 					GROUP_MOST);
 
 	pkt->flags |= ROCE_PKT_MCAST;
+	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
+		wire_send_group(qp, &s->av, pkt, list);
 	for (size_t i = 0; i < n && i < GROUP_MOST; i++) {
 		struct hca_peer *peer;
 		bool wait;

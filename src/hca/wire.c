@@ -87,6 +87,7 @@ bool wire_forced(void)
 /* ---- ports ---- */
 
 static void readable(void *arg, uint32_t events);
+static void group_readable(void *arg, uint32_t events);
 static void poll_port(struct wire_port *port, bool defer);
 
 /* An address that could not be opened, so that not every packet asks again. Under ports_lock. */
@@ -134,6 +135,8 @@ static int open_port(struct wire_port *port)
 	err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, readable, port);
 	if (err)
 		goto destroy_rx;
+	/* Groups that are joined later; without it they are heard while somebody polls. */
+	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, group_readable, port);
 	steer_begin(&port->steer, port->ep, timer_now());
 	atomic_store(&wire_is_open, true);
 	control_begin();
@@ -244,6 +247,64 @@ void wire_listen(struct qp *qp)
 	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
 		if (hca_port_gid_quick(a, qp->attr.port, i, &e) && e.type == HCA_GID_ROCE_V2)
 			get_port(&e, true, &port);
+}
+
+/* ---- groups ---- */
+
+static bool is_ipv4(const struct hca_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
+/* On every interface of the port, by its first address of the group's kind. */
+static void for_each_interface(struct qp *qp, const struct hca_gid *group,
+			       int (*fn)(struct roce_endpoint *ep, const struct roce_addr *group))
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	unsigned int seen[16], n = 0, k;
+	struct roce_addr addr = { 0 };
+	struct hca_gid_entry e;
+	struct wire_port *port;
+
+	memcpy(addr.gid, group->raw, sizeof(addr.gid));
+	for (unsigned int i = 0; i < a->limits.gid_table_len && n < array_size(seen); i++) {
+		if (!hca_port_gid_quick(a, qp->attr.port ? qp->attr.port : 1, i, &e) ||
+		    e.type != HCA_GID_ROCE_V2 || is_ipv4(&e.gid) != is_ipv4(group))
+			continue;
+		for (k = 0; k < n && seen[k] != e.ifindex; k++)
+			;
+		if (k < n || get_port(&e, true, &port))
+			continue;
+		seen[n++] = e.ifindex;
+		fn(port->ep, &addr);
+	}
+}
+
+void wire_join(struct qp *qp, const struct hca_gid *group)
+{
+	for_each_interface(qp, group, roce_endpoint_join);
+}
+
+void wire_leave(struct qp *qp, const struct hca_gid *group)
+{
+	for_each_interface(qp, group, roce_endpoint_leave);
+}
+
+void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
+		     const struct hca_list *list)
+{
+	struct roce_pkt out = *pkt;
+	struct hca_gid_entry src;
+
+	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src) ||
+	    src.type != HCA_GID_ROCE_V2 || is_ipv4(&src.gid) != is_ipv4(&av->dgid) ||
+	    wire_connect(qp, av))
+		return;
+	out.flags &= ~(ROCE_PKT_GRH | ROCE_PKT_MCAST);
+	out.dqpn = 0xffffff;
+	wire_send(qp, &out, list, 0);
 }
 
 static void unblock(struct wire_port *port, struct qp *qp)
@@ -504,6 +565,29 @@ static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struc
 	fabric_unlock(&qp->pub.lock);
 }
 
+/* To every queue pair of ours that is in the group; other processes have sockets of their own. */
+static void deliver_group(struct wire_port *port, struct forward *f, const uint8_t *data,
+			  const struct roce_meta *meta)
+{
+	struct fabric_reg_entry member[64];
+	struct hca_gid src;
+	size_t n;
+
+	/* What this host sends itself comes over the fabric. */
+	memcpy(src.raw, meta->src.gid, sizeof(src.raw));
+	if (hca_gid_is_local(&src))
+		return;
+	n = fabric_mcast_members(HCA_LINK_ETHERNET, meta->dst.gid, member, array_size(member));
+	for (size_t i = 0; i < n && i < array_size(member); i++) {
+		struct qp *qp = member[i].owner == fabric_self() ? qp_find(member[i].value) : NULL;
+
+		if (!qp)
+			continue;
+		f->pkt.dqpn = member[i].value;
+		deliver(qp, f, data, &port->acks);
+	}
+}
+
 static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
 		      const struct roce_meta *meta)
 {
@@ -522,6 +606,10 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 	memcpy(f.src, meta->src.gid, sizeof(f.src));
 	memcpy(f.dst, meta->dst.gid, sizeof(f.dst));
 	roce_meta_grh(meta, f.grh);
+	if (unlikely(meta->multicast)) {
+		deliver_group(port, &f, payload->data, meta);
+		return;
+	}
 	qp = qp_find(pkt->dqpn);
 	if (likely(qp)) {
 		deliver(qp, &f, payload->data, &port->acks);
@@ -647,6 +735,11 @@ __attribute__((destructor)) static void settle_at_exit(void)
  * While a program polls, packets are its threads' to take: waking up for each of them would only
  * compete with those threads. The socket is watched again when nobody polls any more.
  */
+static void group_readable(void *arg, uint32_t events)
+{
+	poll_port(arg, false);
+}
+
 static void readable(void *arg, uint32_t events)
 {
 	struct wire_port *port = arg;

@@ -33,6 +33,12 @@ int wire_connect(struct qp *qp, const struct hca_av *av);
 void wire_listen(struct qp *qp);
 void wire_forget(struct qp *qp);
 
+/* Multicast: groups are heard on every interface of the port, and sent to by one address. */
+void wire_join(struct qp *qp, const struct hca_gid *group);
+void wire_leave(struct qp *qp, const struct hca_gid *group);
+void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
+		     const struct hca_list *list);
+
 /* As send_packet(). */
 int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off);
 /* Puts on the wire what wire_send() has collected. */

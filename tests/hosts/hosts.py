@@ -296,6 +296,29 @@ def taken(build):
     mesh(spread(2, 1), "-r", 5)
 
 
+def multicast(build):
+    """Members on two hosts hear a third; one of them shares its host with the sender."""
+    make_hosts(3)
+    program = BUILD / "tests" / "hosts-mcast"
+    for index, group in (("3", "239.1.2.3"), ("5", "ff0e::88")):
+        members = [subprocess.Popen(inside(h, program, index, group, "recv", "20"), stdout=subprocess.PIPE, text=True,
+                                    env=environment()) for h in (1, 2, 3)]
+        for m in members:
+            if m.stdout.readline().strip() != "joined":
+                fail(f"a member could not join {group}: {m.stdout.read()}")
+        sender = subprocess.Popen(inside(3, program, index, group, "send"), env=environment())
+        try:
+            for m in members:
+                if m.wait(60):
+                    fail(f"a member of {group} ended with {m.returncode}: {m.stdout.read()}")
+        except subprocess.TimeoutExpired:
+            fail(f"a member of {group} hears nothing")
+        finally:
+            for p in (sender, *members):
+                p.kill()
+                p.wait()
+
+
 def pair(name, *argv, address="10.88.0.1", gid="-x"):
     """One program as server on host 1 and client on host 2."""
     port = str(18000 + os.getpid() % 1000)

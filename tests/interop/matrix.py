@@ -39,7 +39,7 @@ def theirs(argv):
 def environment():
     env = dict(os.environ, VERBENA_EXPLAIN="1")
     if LOSS:
-        env["VERBENA_FAULTS"] = LOSS
+        env["VERBENA_FAULT"] = LOSS
     return env
 
 
