@@ -129,11 +129,11 @@ static int change_groups(struct flow_table *table, uint32_t place, struct flow_g
 		if (!list)
 			return -ENOMEM;
 		list->count = now;
-		if (place)
+		if (old && place)
 			memcpy(list->at, old->at, place * sizeof(list->at[0]));
 		if (group)
 			list->at[place] = group;
-		if (count > place + skip)
+		if (old && count > place + skip)
 			memcpy(list->at + place + gap, old->at + place + skip,
 			       (count - place - skip) * sizeof(list->at[0]));
 	}

@@ -45,7 +45,7 @@ enum ether_rss {
 	ETHER_RSS_SRC_PORT_UDP = 1 << 6,
 	ETHER_RSS_DST_PORT_UDP = 1 << 7,
 	ETHER_RSS_IPSEC_SPI = 1 << 8,
-	ETHER_RSS_INNER = 1 << 31,
+	ETHER_RSS_INNER = 1u << 31,
 };
 
 /* A frame on its way. The bytes are not the receiver's: who changes them makes a copy first. */

@@ -134,7 +134,7 @@ int devx_create_rq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_rq_in, ctx), *wq = ifc_cptr(ctx, rqc, wq);
 	bool own = ifc_get(ctx, rqc, mem_rq_type) == IFC_MEM_RQ_INLINE;
-	void *at[2];
+	void *at[2] = { NULL, NULL };
 	int err = 0;
 
 	if (ifc_get(ctx, rqc, hairpin))
@@ -161,7 +161,7 @@ int devx_create_rq(struct devx_cmd *c)
 int devx_create_sq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_sq_in, ctx), *wq = ifc_cptr(ctx, sqc, wq);
-	void *at[2];
+	void *at[2] = { NULL, NULL };
 	int err = 0;
 
 	if (ifc_get(ctx, sqc, hairpin))
