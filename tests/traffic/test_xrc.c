@@ -541,7 +541,8 @@ static void reads_and_atomics_reach_the_memory_of_the_queues_process(void)
 						.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
 						.send_flags = IBV_SEND_SIGNALED };
 
-		wr.wr.atomic.remote_addr = (e->to.va + 7) & ~7ull;
+		/* Where its process has never looked. */
+		wr.wr.atomic.remote_addr = (e->to.va + PART + 7) & ~7ull;
 		wr.wr.atomic.rkey = e->to.rkey;
 		wr.wr.atomic.compare_add = 1;
 		wr.qp_type.xrc.remote_srqn = t.at_keeper.srqn;
