@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""DPDK's testpmd on two adapters, forwarding frames from one switch to another, for a generator and
+a sink in a process of their own. Arguments: BUILD mlx5|mlx4. In a network namespace, since the
+driver looks for the adapters' interfaces."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import common
+import pair
+
+COUNT = 3000
+
+CONFIG = """
+[{0}_0]
+link = ethernet
+interface = port0
+switch = left
+[{0}_1]
+link = ethernet
+interface = port1
+switch = right
+[mlx5_8]
+switch = left
+[mlx5_9]
+switch = right
+"""
+
+
+def forward(build, start, model, *options):
+    slots = re.findall(r"(\S+) " + model + r"_\d", common.run(
+        build, "sh", "-c",
+        f"for d in {model}_0 {model}_1; do "
+        'echo $(basename $(readlink -f /sys/class/infiniband/$d/device)) $d; done'))
+    # Completions are never compressed here.
+    more = ",dv_flow_en=0,rxq_cqe_comp_en=0" if model == "mlx5" else ""
+    devices = [word for slot in slots for word in ("-a", slot + more)]
+    testpmd = start("sh", "-c", 'sleep 600 | exec "$@"', "sh", "dpdk-testpmd", "--no-huge",
+                    "--no-shconf", "-m", "256", "-l", "0,1", *devices, "--", "--forward-mode=io",
+                    "--total-num-mbufs=16384", "--rxd=256", "--txd=256", "--no-flush-rx", *options)
+    pair.wait_for_text(testpmd, r"Press enter to exit")
+    frames = start(str(pathlib.Path(build) / "tests" / "frames"), "mlx5_8", "mlx5_9", str(COUNT))
+    pair.wait_for_ends([frames])
+    if f"forwarded {COUNT}\n" not in frames.text():
+        raise pair.Failed("frames were lost")
+    os.killpg(testpmd.process.pid, 2)
+    pair.wait_for_text(testpmd, r"Bye")
+    return testpmd.text()
+
+
+def main():
+    build, model = sys.argv[1:3]
+    if not shutil.which("dpdk-testpmd"):
+        common.skip("dpdk-testpmd is not installed (package dpdk-dev)")
+    common.enter_network_namespace()
+    # The kernel shall not speak up on its own.
+    pathlib.Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
+    for name in ("port0", "port1"):
+        if not common.ip("link", "add", name, "type", "veth", "peer", "name", name + "end",
+                         check=False):
+            common.skip("no veth interfaces here")
+        common.ip("link", "set", name, "up")
+        common.ip("link", "set", name + "end", "up")
+    group = pair.Group(build)
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as config:
+        config.write(CONFIG.format(model))
+        config.flush()
+        os.environ["VERBENA_CONFIG"] = config.name
+        with group.run() as start:
+            text = forward(build, start, model)
+            counted = [int(n) for n in re.findall(r"RX-packets: (\d+)", text)]
+            if max(counted, default=0) < COUNT:
+                raise pair.Failed(f"testpmd counted {counted}")
+        with group.run() as start:
+            text = forward(build, start, model, "--rxq=4", "--txq=4", "--rss-udp")
+            spread = [int(n) for n in re.findall(
+                r"RX Port= 0/Queue= ?\d+ -> TX Port= 1/Queue= ?\d+ =+\s+RX-packets: (\d+)", text)]
+            if len(spread) != 4 or sum(spread) < COUNT or min(spread) < COUNT // 16:
+                raise pair.Failed(f"not spread over four queues: {spread}")
+    group.finish()
+
+
+main()
