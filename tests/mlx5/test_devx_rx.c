@@ -179,10 +179,11 @@ static void check_arrivals(struct rq *queues)
 
 static void frames_spread_over_queues_made_by_commands(void **state)
 {
-	struct {
+	union {
 		struct mlx5dv_flow_match_parameters p;
-		uint8_t bytes[64];
+		uint8_t room[sizeof(struct mlx5dv_flow_match_parameters) + 64];
 	} mask = { .p.match_sz = 64 }, value = { .p.match_sz = 64 };
+	uint8_t *masked = (uint8_t *)mask.p.match_buf, *wanted = (uint8_t *)value.p.match_buf;
 	RIG_IN(in, 0x10, ALLOC_FLOW_COUNTER);
 	struct mlx5dv_devx_obj *table, *tir, *counter;
 	struct mlx5dv_dr_action *actions[2];
@@ -200,9 +201,9 @@ static void frames_spread_over_queues_made_by_commands(void **state)
 	counter = create(in, sizeof(in), &counter_number);
 	domain = mlx5dv_dr_domain_create(rig.ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
 	root = mlx5dv_dr_table_create(domain, 0);
-	memset(mask.bytes + UDP_DPORT, 0xff, 2);
-	value.bytes[UDP_DPORT] = PORT >> 8;
-	value.bytes[UDP_DPORT + 1] = PORT & 0xff;
+	memset(masked + UDP_DPORT, 0xff, 2);
+	wanted[UDP_DPORT] = PORT >> 8;
+	wanted[UDP_DPORT + 1] = PORT & 0xff;
 	matcher = mlx5dv_dr_matcher_create(root, 0, 1, &mask.p);
 	actions[0] = mlx5dv_dr_action_create_flow_counter(counter, 0);
 	actions[1] = mlx5dv_dr_action_create_dest_devx_tir(tir);
