@@ -106,13 +106,13 @@ struct mlx5dv_flow_matcher *mlx5dv_create_flow_matcher(struct ibv_context *conte
 	err = check_matcher(attr);
 	if (err)
 		return null(err);
-	m = calloc(1, sizeof(*m));
+	m = aligned_alloc(_Alignof(struct mlx5dv_flow_matcher), sizeof(*m));
 	if (!m)
 		return null(explain(ENOMEM, "no memory for a flow matcher"));
-	m->context = context;
-	m->type = attr->type;
-	m->criteria = attr->match_criteria_enable;
-	m->flags = attr->flags;
+	*m = (struct mlx5dv_flow_matcher){ .context = context,
+					   .type = attr->type,
+					   .criteria = attr->match_criteria_enable,
+					   .flags = attr->flags };
 	err = make_matcher(m, attr);
 	if (err) {
 		free(m);
