@@ -26,7 +26,7 @@ usage() {
 	                     FILTER: a ctest pattern (plain build only; 'interop': against the kernel's
 	                     rxe in a guest), or 'all' for the long sweeps too
 	  demo               set up, build, and show both adapters through Debian's ibv_devinfo
-	  bench              measure, as ratios within one run
+	  bench [WORD...]    measure, as ratios within one run; only rows with one of the words
 	  install --prefix P install below P
 	  package            build a .deb into build-release/
 	  format | lint      clang-format; clang-tidy, cppcheck and the include check
