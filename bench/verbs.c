@@ -140,10 +140,9 @@ static void side_open(struct side *s, unsigned int count, int sock)
 
 static void side_create(struct side *s)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = s->cq,
-					 .recv_cq = s->cq,
-					 .qp_type = IBV_QPT_RC,
-					 .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = s->cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
+	};
 
 	for (unsigned int i = 0; i < s->count; i++)
 		s->qp[i] = MUST(ibv_create_qp(s->pd, &attr));

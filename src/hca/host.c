@@ -356,17 +356,10 @@ void hca_host_wake_qps(void)
 	qp_for_each(hca_host_run_qp);
 }
 
-/* Everybody who found no room tries again; who finds none again comes back to the list. */
-void hca_host_room(struct hca_peer *peer)
+void hca_host_run_blocked(struct qp *qp)
 {
-	struct qp *qp, *next;
+	struct qp *next;
 
-	hca_guard_enter();
-	forward_ready(peer);
-	pthread_mutex_lock(&peer->map_lock);
-	qp = peer->blocked;
-	peer->blocked = NULL;
-	pthread_mutex_unlock(&peer->map_lock);
 	for (; qp; qp = next) {
 		fabric_lock(&qp->pub.lock);
 		next = qp->blocked_next;
@@ -374,6 +367,20 @@ void hca_host_room(struct hca_peer *peer)
 		fabric_unlock(&qp->pub.lock);
 		hca_host_run_qp(qp);
 	}
+}
+
+/* Everybody who found no room tries again; who finds none again comes back to the list. */
+void hca_host_room(struct hca_peer *peer)
+{
+	struct qp *qp;
+
+	hca_guard_enter();
+	forward_ready(peer);
+	pthread_mutex_lock(&peer->map_lock);
+	qp = peer->blocked;
+	peer->blocked = NULL;
+	pthread_mutex_unlock(&peer->map_lock);
+	hca_host_run_blocked(qp);
 	hca_guard_exit();
 }
 

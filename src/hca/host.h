@@ -120,6 +120,8 @@ static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 void hca_host_wake_qps(void);
 void hca_host_room(struct hca_peer *peer);
 void hca_host_run_qp(struct qp *qp);
+/* The same for a list of QPs that found no room, taken out of wherever it was kept. Inside a guard. */
+void hca_host_run_blocked(struct qp *qp);
 /* Sends what is due. Inside a guard. */
 void hca_host_send_acks(struct hca_acks *acks);
 /* A QP goes: out of every list of waiting ones. */

@@ -456,7 +456,7 @@ uint64_t wire_timers(uint64_t now_ns)
 	bool again = false;
 
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
-		struct qp *qp, *next;
+		struct qp *qp;
 
 		send_waiting_acks(port);
 		hca_guard_enter();
@@ -465,13 +465,7 @@ uint64_t wire_timers(uint64_t now_ns)
 		qp = port->blocked;
 		port->blocked = NULL;
 		fabric_unlock(&port->tx_lock);
-		for (; qp; qp = next) {
-			fabric_lock(&qp->pub.lock);
-			next = qp->blocked_next;
-			qp->req.blocked = false;
-			fabric_unlock(&qp->pub.lock);
-			hca_host_run_qp(qp);
-		}
+		hca_host_run_blocked(qp);
 		hca_guard_exit();
 		fabric_lock(&port->tx_lock);
 		again |= port->dirty || port->blocked;

@@ -6,6 +6,7 @@
 
 #include "hca/qp.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/recv.h"
 #include "util/explain.h"
 
 static __attribute__((cold, noinline)) int refuse(const struct mlx5_qp *qp,
@@ -23,7 +24,6 @@ static inline int post_one(struct mlx5_qp *qp, const struct ibv_recv_wr *wr)
 	struct mlx5_rq *rq = &qp->rq;
 	uint32_t slot = rq->head & rq->mask;
 	struct mlx5_wqe_data_seg *seg;
-	int used = 0;
 
 	/* [M4] pairs with mlx5_take_recv() */
 	if (unlikely(rq->head - atomic_load_explicit(&rq->tail, memory_order_acquire) >=
@@ -31,16 +31,7 @@ static inline int post_one(struct mlx5_qp *qp, const struct ibv_recv_wr *wr)
 	    unlikely(wr->num_sge < 0 || wr->num_sge > rq->max_sge))
 		return refuse(qp, wr);
 	seg = (void *)(rq->buf + ((size_t)slot << rq->shift));
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
-
-		/* Length 0 in a ring means 2 GiB. */
-		if (likely(sge->length))
-			mlx5dv_set_data_seg(&seg[used++], sge->length & ~MLX5_DATA_SEG_MAX,
-					    sge->lkey, sge->addr);
-	}
-	if (used < rq->max_sge)
-		mlx5dv_set_data_seg(&seg[used], 0, MLX5_INVALID_LKEY, 0);
+	mlx5_put_scatter(seg, wr, rq->max_sge);
 	rq->wr_ids[slot] = wr->wr_id;
 	rq->head++;
 	return 0;

@@ -11,6 +11,7 @@
 #include "mlx5/format.h"
 #include "mlx5/geometry.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/recv.h"
 #include "util/explain.h"
 
 #define ENTRY_MIN 32u
@@ -39,7 +40,6 @@ static int post_one(struct mlx5_srq *srq, const struct ibv_recv_wr *wr)
 {
 	struct mlx5_wqe_srq_next_seg *entry = entry_at(srq, srq->head);
 	struct mlx5_wqe_data_seg *seg = (void *)(entry + 1);
-	int used = 0;
 
 	if (unlikely(wr->num_sge < 0 || wr->num_sge > srq->max_sge))
 		return -explain(EINVAL, "SRQ 0x%x: %d elements in a receive; it was made for %d",
@@ -47,15 +47,7 @@ static int post_one(struct mlx5_srq *srq, const struct ibv_recv_wr *wr)
 	if (unlikely(srq->head == srq->tail))
 		return -explain(ENOMEM, "SRQ 0x%x is full: %u receives are posted",
 				srq->vb.hca->srqn, srq->size - 1);
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
-
-		/* Length 0 in a ring means 2 GiB. */
-		if (likely(sge->length))
-			mlx5dv_set_data_seg(&seg[used++], sge->length, sge->lkey, sge->addr);
-	}
-	if (used < srq->max_sge)
-		mlx5dv_set_data_seg(&seg[used], 0, MLX5_INVALID_LKEY, 0);
+	mlx5_put_scatter(seg, wr, srq->max_sge);
 	srq->wr_ids[srq->head] = wr->wr_id;
 	srq->head = be16toh(entry->next_wqe_index);
 	srq->counter++;

@@ -11,6 +11,7 @@
 #include "mlx5/format.h"
 #include "mlx5/geometry.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/recv.h"
 #include "util/explain.h"
 
 static struct mlx5_wq *to_mwq(struct ibv_wq *wq)
@@ -23,7 +24,6 @@ static int post_one(struct mlx5_wq *wq, const struct ibv_recv_wr *wr)
 	struct mlx5_rq *rq = &wq->rq;
 	uint32_t slot = rq->head & rq->mask;
 	struct mlx5_wqe_data_seg *seg;
-	int used = 0;
 
 	if (unlikely(wr->num_sge < 0 || wr->num_sge > rq->max_sge))
 		return -explain(EINVAL, "WQ 0x%06x: %d elements in a receive; it was made for %d",
@@ -35,16 +35,7 @@ static int post_one(struct mlx5_wq *wq, const struct ibv_recv_wr *wr)
 				rq->max_post);
 	seg = (void *)(rq->buf + ((size_t)slot << rq->shift));
 	seg += wq->strides != 0;
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
-
-		/* Length 0 in a ring means 2 GiB. */
-		if (likely(sge->length))
-			mlx5dv_set_data_seg(&seg[used++], sge->length & ~MLX5_DATA_SEG_MAX,
-					    sge->lkey, sge->addr);
-	}
-	if (used < rq->max_sge)
-		mlx5dv_set_data_seg(&seg[used], 0, MLX5_INVALID_LKEY, 0);
+	mlx5_put_scatter(seg, wr, rq->max_sge);
 	rq->wr_ids[slot] = wr->wr_id;
 	rq->head++;
 	return 0;
