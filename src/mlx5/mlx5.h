@@ -29,7 +29,7 @@ struct mlx5_context {
 	struct vb_context *vb;
 	bool ethernet;
 	uint8_t min_inline; /* bytes of a frame that must lie in its entry */
-	uint8_t *uar; /* the page of `bells` */
+	uint8_t *uar;       /* the page of `bells` */
 	struct hca_uar *bells;
 	struct devx *devx; /* devx.h; NULL until the context is opened for it */
 	struct mlx5_table table;

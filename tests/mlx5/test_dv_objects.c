@@ -25,8 +25,8 @@ static void equal_rates_share_an_entry_unless_one_wants_its_own(void **state)
 	struct mlx5dv_pp *a = mlx5dv_pp_alloc(p.ctx, sizeof(slow), &slow, 0);
 	struct mlx5dv_pp *b = mlx5dv_pp_alloc(p.ctx, sizeof(slow), &slow, 0);
 	struct mlx5dv_pp *c = mlx5dv_pp_alloc(p.ctx, sizeof(fast), &fast, 0);
-	struct mlx5dv_pp *own = mlx5dv_pp_alloc(p.ctx, sizeof(slow), &slow,
-						MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
+	struct mlx5dv_pp *own =
+		mlx5dv_pp_alloc(p.ctx, sizeof(slow), &slow, MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX);
 
 	assert_true(a && b && c && own);
 	assert_int_equal(a->index, b->index);
@@ -116,9 +116,10 @@ static void requests_that_have_not_begun_can_be_cancelled(void **state)
 {
 	struct mlx5dv_qp_ex *dv = mlx5dv_qp_ex_from_ibv_qp_ex(ibv_qp_to_qp_ex(p.qp[0]));
 	struct ibv_sge sge = pair_sge(&p, 0, 8);
-	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED
-	};
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED };
 
 	assert_int_equal(mlx5dv_qp_cancel_posted_send_wrs(dv, 7), -EINVAL);
 	set_state(IBV_QPS_SQD);

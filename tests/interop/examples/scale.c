@@ -38,8 +38,10 @@ static int sock(struct sockaddr_in *at)
 	int s = socket(AF_INET, SOCK_DGRAM, 0);
 	struct timeval tv = { .tv_sec = 5 };
 	socklen_t len = sizeof *at;
-	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (s < 0 || bind(s, (struct sockaddr *)at, len) || getsockname(s, (struct sockaddr *)at, &len) ||
+	*at = (struct sockaddr_in){ .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (s < 0 || bind(s, (struct sockaddr *)at, len) ||
+	    getsockname(s, (struct sockaddr *)at, &len) ||
 	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv)) {
 		perror("socket");
 		exit(1);
