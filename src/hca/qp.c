@@ -621,6 +621,34 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 	return err;
 }
 
+int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
+{
+	const struct hca_adapter *a = pub->ctx->adapter;
+	struct qp *qp = to_priv(pub);
+	int err = 0;
+
+	hca_guard_enter();
+	fabric_lock(&pub->lock);
+	if ((pub->type != HCA_QP_RC && pub->type != HCA_QP_UC) || pub->state != HCA_QPS_RTS ||
+	    a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
+		err = explain(EOPNOTSUPP,
+			      "QP 0x%x is in %s; RC and UC queue pairs of Ethernet ports choose a "
+			      "source port, in RTS",
+			      pub->qpn, qp_state_name(pub->state));
+	else if (!port)
+		err = explain(EINVAL, "QP 0x%x: packets have a source port; 0 is none", pub->qpn);
+	else if (qp->wired)
+		err = wire_check_sport(qp, &qp->attr.av, port);
+	if (!err) {
+		qp->attr.av.udp_sport = port;
+		if (qp->wired)
+			err = wire_connect(qp, &qp->attr.av);
+	}
+	fabric_unlock(&pub->lock);
+	hca_guard_exit();
+	return err;
+}
+
 void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)
 {
 	struct qp *qp = to_priv(pub);

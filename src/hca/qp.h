@@ -152,6 +152,11 @@ VB_API int hca_qp_destroy(struct hca_qp *qp);
 /* Checks everything before it changes anything. */
 VB_API int hca_qp_modify(struct hca_qp *qp, const struct hca_qp_attr *attr, uint32_t mask);
 VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
+/*
+ * From which UDP port the packets of a connection leave. -EOPNOTSUPP unless it is RC or UC, ready to
+ * send, and on Ethernet; -EADDRINUSE and the like when the host has given the port to others.
+ */
+VB_API int hca_qp_set_udp_sport(struct hca_qp *qp, uint16_t port);
 
 /* Where rules lead frames that are for a raw packet QP; NULL when it receives none. */
 VB_API struct ether_dest *hca_qp_dest(struct hca_qp *qp);

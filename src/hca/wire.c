@@ -205,6 +205,18 @@ int wire_check(const struct qp *qp, unsigned int port_num, const struct hca_av *
 	return get_port(&src, false, &port);
 }
 
+int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port)
+{
+	struct hca_gid_entry src;
+	struct wire_port *w;
+	int err;
+
+	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src))
+		return explain(EINVAL, "the entry %u of the GID table is empty", av->sgid_index);
+	err = get_port(&src, false, &w);
+	return err ? err : roce_endpoint_source(w->ep, port);
+}
+
 int wire_connect(struct qp *qp, const struct hca_av *av)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -214,7 +226,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	int err;
 
 	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
-		   !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
+		   w->sport == av->udp_sport && !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
 		return 0;
 	if (!hca_port_gid_quick(a, qp->attr.port, av->sgid_index, &src))
 		return -EINVAL;
@@ -235,6 +247,10 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	w->dgid = av->dgid;
 	w->sgid_index = av->sgid_index;
 	w->tclass = av->traffic_class;
+	w->sport = av->udp_sport;
+	/* The port spreads flows, no more: where it is not to be had, they take the usual one. */
+	if (av->udp_sport && !roce_endpoint_source(w->port->ep, av->udp_sport))
+		dest.sport = av->udp_sport;
 	return roce_path_init(&w->path, w->port->ep, &dest);
 }
 

@@ -18,6 +18,7 @@ struct qp_wire {
 	struct hca_gid dgid;
 	uint8_t sgid_index;
 	uint8_t tclass;
+	uint16_t sport;             /* as asked for */
 	uint64_t cnp_ns, slowed_ns; /* congestion.c: the other end was told; we heeded it */
 	struct roce_path path;
 };
@@ -29,6 +30,8 @@ bool wire_forced(void);
 int wire_check(const struct qp *qp, unsigned int port_num, const struct hca_av *av);
 /* Opens what the QP needs to send and to receive. 0 or -errno, explained. Lock held. */
 int wire_connect(struct qp *qp, const struct hca_av *av);
+/* Whether packets may leave from this port, which is then open. 0 or -errno, explained. */
+int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port);
 /* A datagram QP hears what comes to any address of its port. */
 void wire_listen(struct qp *qp);
 void wire_forget(struct qp *qp);

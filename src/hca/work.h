@@ -56,6 +56,7 @@ struct hca_av {
 	uint8_t static_rate;
 	uint8_t port;
 	uint8_t dmac[6];
+	uint16_t udp_sport; /* of RoCEv2; 0: the adapter's choice */
 };
 
 struct hca_bind {

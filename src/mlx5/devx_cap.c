@@ -139,6 +139,7 @@ static int fill_general(const struct page *p)
 	SET(device_frequency_khz, p->adapter->model->core_clock_khz);
 	SET(device_frequency_mhz, p->adapter->model->core_clock_khz / 1000);
 	SET(roce, p->ethernet);
+	SET(rts2rts_qp_udp_sport, p->ethernet);
 	SET(eth_net_offloads, p->ethernet);
 	SET(nic_flow_table, p->ethernet);
 	SET(ib_virt, !p->ethernet);

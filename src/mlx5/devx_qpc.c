@@ -113,6 +113,7 @@ static void read_path(const struct devx_cmd *c, const void *ads, struct hca_av *
 		.sl = ethernet ? ifc_get(ads, ads, eth_prio) : ifc_get(ads, ads, sl),
 		.static_rate = ifc_get(ads, ads, stat_rate),
 		.port = ifc_get(ads, ads, vhca_port_num) ?: 1,
+		.udp_sport = ethernet ? ifc_get(ads, ads, udp_sport) : 0,
 	};
 	memcpy(av->dgid.raw, ifc_cptr(ads, ads, rgid_rip), sizeof(av->dgid.raw));
 	memcpy(av->dmac, ifc_cptr(ads, ads, rmac), sizeof(av->dmac));
@@ -156,6 +157,18 @@ static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_at
 	read_access(qpc, out);
 }
 
+/* What comes by the second mask, of a queue pair that sends already. */
+static int modify_path(struct devx_cmd *c, struct hca_qp *qp, const void *qpc)
+{
+	const void *primary = ifc_cptr(qpc, qpc, primary_address_path);
+
+	if (c->row->op != IFC_OP_RTS2RTS_QP ||
+	    !(ifc_get(c->in, modify_qp_in, opt_param_mask_95_32) & IFC_QP_OPT2_UDP_SPORT))
+		return 0;
+	return devx_refuse_errno(c, hca_qp_set_udp_sport(qp, ifc_get(primary, ads, udp_sport)),
+				 DEVX_WHY_FIELD);
+}
+
 int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 {
 	const void *qpc = ifc_cptr(c->in, modify_qp_in, qpc);
@@ -163,6 +176,7 @@ int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 	const struct devx_step *step = steps;
 	struct hca_qp_attr attr = { 0 };
 	enum hca_qp_state now;
+	int err = 0;
 
 	while (step->op != c->row->op)
 		step++;
@@ -182,7 +196,10 @@ int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 		mask |= must_have(qp->type, c->row->op) | may_have(qp->type, opt);
 		if (step->to == HCA_QPS_SQD)
 			mask = HCA_QPM_STATE;
+		err = modify_path(c, qp, qpc);
 	}
+	if (err)
+		return err;
 	return devx_refuse_errno(c, hca_qp_modify(qp, &attr, mask), DEVX_WHY_FIELD);
 }
 
@@ -232,6 +249,7 @@ static void fill_path(bool ethernet, const struct hca_av *av, void *ads)
 		ifc_set(ads, ads, dscp, av->traffic_class >> 2);
 		ifc_set(ads, ads, ecn, av->traffic_class);
 		ifc_set(ads, ads, eth_prio, av->sl);
+		ifc_set(ads, ads, udp_sport, av->udp_sport);
 		memcpy(ifc_ptr(ads, ads, rmac), av->dmac, sizeof(av->dmac));
 	} else {
 		ifc_set(ads, ads, sl, av->sl);

@@ -67,10 +67,9 @@ int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)
 {
 	if (!mlx5_dv_context(qp->context, __func__))
 		return errno;
-	return errno = -explain(EOPNOTSUPP,
-				"mlx5dv_modify_qp_udp_sport: QP 0x%x, port %u; packets leave from "
-				"the one socket of their address",
-				qp->qp_num, port);
+	if (!to_mqp(qp)->vb.hca)
+		return errno = EOPNOTSUPP;
+	return errno = -hca_qp_set_udp_sport(to_mqp(qp)->vb.hca, port);
 }
 
 /* A hint that lets congestion control share what it knows; there is none to be shared. */

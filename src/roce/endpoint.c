@@ -103,18 +103,18 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 	if (fd < 0)
 		return -errno;
 	err = ep->ipv4 ? set_ipv4(fd, ep) : set_ipv6(fd, ep);
-	if (!err && kind != ROCE_SOCKET_FLOW)
+	if (!err && roce_socket_hears(kind))
 		err = set_receive(fd, ep, kind == ROCE_SOCKET_GROUP);
 	if (err)
 		goto close_fd;
-	if (kind == ROCE_SOCKET_MAIN && !opts->lonely)
+	if ((kind == ROCE_SOCKET_MAIN && !opts->lonely) || kind == ROCE_SOCKET_SOURCE)
 		set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (kind == ROCE_SOCKET_GROUP)
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (kind != ROCE_SOCKET_FLOW && ep->gro)
+	if (roce_socket_hears(kind) && ep->gro)
 		set(fd, IPPROTO_UDP, UDP_GRO, 1);
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, opts->sndbuf);
-	if (kind == ROCE_SOCKET_FLOW)
+	if (!roce_socket_hears(kind))
 		set(fd, SOL_SOCKET, SO_RCVBUF, 1); /* nobody reads it */
 	else
 		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, opts->rcvbuf);
@@ -196,6 +196,60 @@ static void close_sockets(struct roce_endpoint *ep)
 {
 	for (unsigned int i = 0; i <= ep->flows; i++)
 		close(ep->flow[i].fd);
+	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
+		close(ep->flow[1 + ROCE_MAX_FLOWS + i].fd);
+}
+
+/* ---- ports that somebody chose ---- */
+
+uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port)
+{
+	/* [S1] pairs with roce_endpoint_source(): the socket before the count */
+	uint16_t count = atomic_load_explicit(&ep->sources, memory_order_acquire);
+
+	for (uint16_t i = 0; i < count; i++)
+		if (ep->flow[1 + ROCE_MAX_FLOWS + i].port == port)
+			return 1 + ROCE_MAX_FLOWS + i;
+	return 0;
+}
+
+static int add_source(struct roce_endpoint *ep, uint16_t port)
+{
+	uint16_t count = atomic_load_explicit(&ep->sources, memory_order_relaxed);
+	char text[ROCE_ADDR_TEXT], holder[256];
+	int fd;
+
+	roce_addr_format(&ep->local, text);
+	if (count == ROCE_MAX_SOURCES)
+		return explain(ENOSPC, "source port %u at %s: %u other ones are in use", port, text,
+			       count);
+	fd = roce_socket_open(ep, ROCE_SOCKET_SOURCE, &defaults, &ep->local, port);
+	if (fd == -EADDRINUSE) {
+		roce_port_holder(&ep->local, port, holder, sizeof(holder));
+		return explain(EADDRINUSE, "source port %u at %s is taken by %s", port, text,
+			       holder);
+	}
+	if (fd < 0)
+		return explain(-fd, "source port %u at %s: %s", port, text, strerror(-fd));
+	ep->flow[1 + ROCE_MAX_FLOWS + count] = (struct roce_flow_socket){ fd, port };
+	/* [S1] pairs with roce_source_find() */
+	atomic_store_explicit(&ep->sources, count + 1, memory_order_release);
+	return 0;
+}
+
+int roce_endpoint_source(struct roce_endpoint *ep, uint16_t port)
+{
+	int err = 0;
+
+	if (!port)
+		return explain(EINVAL, "packets have a source port; 0 is none");
+	if (port == ep->port)
+		return 0;
+	pthread_mutex_lock(&ep->source_lock);
+	if (!roce_source_find(ep, port))
+		err = add_source(ep, port);
+	pthread_mutex_unlock(&ep->source_lock);
+	return err;
 }
 
 /* Whether the kernel knows UDP_SEGMENT (4.18) is seen by asking for what it is set to. */
@@ -228,6 +282,7 @@ int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint
 	ep->taps = opts->taps ? opts->taps : &no_taps;
 	atomic_init(&ep->index, -1);
 	pthread_mutex_init(&ep->group_lock, NULL);
+	pthread_mutex_init(&ep->source_lock, NULL);
 	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
 		cookie = roce_now_ns() ^ (uint64_t)getpid() << 32;
 	atomic_init(&ep->cookie, cookie);
@@ -247,6 +302,7 @@ int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint
 close_group_fd:
 	close(ep->group_fd);
 free_ep:
+	pthread_mutex_destroy(&ep->source_lock);
 	pthread_mutex_destroy(&ep->group_lock);
 	free(ep);
 	return err;
@@ -259,6 +315,7 @@ void roce_endpoint_close(struct roce_endpoint *ep)
 	roce_groups_leave_all(ep);
 	close_sockets(ep);
 	close(ep->group_fd);
+	pthread_mutex_destroy(&ep->source_lock);
 	pthread_mutex_destroy(&ep->group_lock);
 	free(ep);
 }

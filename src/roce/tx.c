@@ -79,7 +79,9 @@ uint32_t roce_flow_datagram(uint32_t qpn)
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 		   const struct roce_dest *dest)
 {
-	uint16_t socket = dest->flow && ep->flows ? 1 + dest->flow % ep->flows : 0;
+	uint16_t socket = dest->sport               ? roce_source_find(ep, dest->sport)
+			  : dest->flow && ep->flows ? 1 + dest->flow % ep->flows
+						    : 0;
 	char from[ROCE_ADDR_TEXT], to[ROCE_ADDR_TEXT];
 
 	if (roce_addr_is_ipv4(&dest->addr) != ep->ipv4)

@@ -25,6 +25,7 @@ struct roce_dest {
 	uint8_t tclass;        /* with the ECN bits */
 	uint8_t ttl;           /* 0: 64 */
 	uint32_t flow;         /* spread over the endpoint's source ports; 0: the port itself */
+	uint16_t sport;        /* one that roce_endpoint_source() opened; 0: as `flow` says */
 };
 
 /* Prepared once per QP or address handle; for the endpoint it was made with. A plain value. */

@@ -26,6 +26,8 @@
 
 #define ROCE_UDP_PORT  4791
 #define ROCE_MAX_FLOWS 64
+/* Source ports that were chosen, at one address. */
+#define ROCE_MAX_SOURCES 256
 
 /*
  * Packets to QPs of one block (QP number without its lowest bits) may share a send, so they share
@@ -60,6 +62,13 @@ void roce_endpoint_close(struct roce_endpoint *ep);
 int roce_endpoint_fd(const struct roce_endpoint *ep);
 /* Readable: packets for a group that was joined. Both stay the same until close. */
 int roce_endpoint_group_fd(const struct roce_endpoint *ep);
+
+/*
+ * A port that packets may leave from, beside the endpoint's own; it stays open. Any thread, any
+ * time. -EADDRINUSE when a program that does not share has it, -EACCES when it is reserved,
+ * -ENOSPC when there are ROCE_MAX_SOURCES.
+ */
+int roce_endpoint_source(struct roce_endpoint *ep, uint16_t port);
 
 const struct roce_addr *roce_endpoint_addr(const struct roce_endpoint *ep);
 /* The InfiniBand MTU of the interface, 256 to 4096, as it is now. */

@@ -33,7 +33,10 @@ struct roce_endpoint {
 	atomic_bool segment;
 	/* Which to send from: the first is the one that receives. */
 	uint16_t flows;
-	struct roce_flow_socket flow[1 + ROCE_MAX_FLOWS];
+	/* Behind them those that somebody chose the port of, in order of opening, until the close. */
+	_Atomic uint16_t sources;
+	pthread_mutex_t source_lock;
+	struct roce_flow_socket flow[1 + ROCE_MAX_FLOWS + ROCE_MAX_SOURCES];
 	uint32_t sndbuf;
 	uint32_t rcvbuf;
 	const struct roce_taps *taps; /* never NULL */
@@ -72,8 +75,17 @@ static inline uint64_t roce_now_ns(void)
 enum roce_socket_kind {
 	ROCE_SOCKET_MAIN,
 	ROCE_SOCKET_FLOW,
+	ROCE_SOCKET_SOURCE,
 	ROCE_SOCKET_GROUP,
 };
+
+static inline bool roce_socket_hears(enum roce_socket_kind kind)
+{
+	return kind == ROCE_SOCKET_MAIN || kind == ROCE_SOCKET_GROUP;
+}
+
+/* The place in ep->flow of the socket that roce_endpoint_source() opened; 0 when there is none. */
+uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port);
 
 /* A socket of the endpoint's IP version, bound; -errno, -EADDRINUSE without a sentence. */
 int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,

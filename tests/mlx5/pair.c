@@ -11,6 +11,23 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
 
+int pair_sgid_index;
+
+int pair_find_roce_v2(void)
+{
+	struct ibv_context *ctx = pair_open("mlx5_0");
+	struct ibv_gid_entry e;
+	int i = 0;
+
+	/* Link-local ones are made of the adapter's address, which the interface may not have. */
+	while (i < 16 && (ibv_query_gid_ex(ctx, 1, i, &e, 0) ||
+			  e.gid_type != IBV_GID_TYPE_ROCE_V2 || e.gid.raw[0] == 0xfe))
+		i++;
+	assert_in_range(i, 0, 15);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	return i;
+}
+
 struct ibv_context *pair_open(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -122,7 +139,8 @@ static struct ibv_ah_attr own_address(struct ibv_context *ctx)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .hop_limit = 64 } };
 
-	assert_int_equal(ibv_query_gid(ctx, 1, 0, &attr.grh.dgid), 0);
+	attr.grh.sgid_index = pair_sgid_index;
+	assert_int_equal(ibv_query_gid(ctx, 1, pair_sgid_index, &attr.grh.dgid), 0);
 	return attr;
 }
 

@@ -43,6 +43,11 @@ struct pair_wish {
 	bool unconnected;
 };
 
+/* Which address pairs use; 0 unless a test says otherwise. */
+extern int pair_sgid_index;
+/* One that packets on the wire can have. */
+int pair_find_roce_v2(void);
+
 struct ibv_context *pair_open(const char *name);
 void pair_make(struct pair *p, const struct pair_wish *wish);
 void pair_drop(struct pair *p);
