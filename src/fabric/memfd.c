@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sealed memory files; see memfd.h. Used for segments and rings.
+ * Memory files; see memfd.h. Used for segments and rings, and to look into peers' shared memory.
  */
 #include "fabric/memfd.h"
 
@@ -40,5 +40,22 @@ int fabric_memfd_check(int fd, uint64_t size)
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) || (uint64_t)st.st_size != size)
 		return -EPROTO;
+	return 0;
+}
+
+int fabric_memfd_map(int fd, uint64_t offset, uint64_t size, void **out)
+{
+	/* What cannot be touched is not filled in when it is mapped locked. */
+	void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
+	int err;
+
+	if (base == MAP_FAILED)
+		return -errno;
+	if (munlock(base, size) || mprotect(base, size, PROT_READ | PROT_WRITE)) {
+		err = -errno;
+		munmap(base, size);
+		return err;
+	}
+	*out = base;
 	return 0;
 }

@@ -40,12 +40,11 @@ int fabric_segment_fd(void)
 
 static int map(int fd, uint64_t size, void **out)
 {
-	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	int err = fabric_memfd_map(fd, 0, size, out);
 
-	if (base == MAP_FAILED)
+	if (err)
 		return explain(ENOMEM, "a segment of %llu MiB does not fit the address space: %s",
-			       (unsigned long long)(size >> 20), strerror(errno));
-	*out = base;
+			       (unsigned long long)(size >> 20), strerror(-err));
 	return 0;
 }
 

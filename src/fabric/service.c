@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -341,12 +342,29 @@ static int wait_ms(uint64_t next_ns)
 	return next_ns > 60000 ? 60000 : (int)next_ns;
 }
 
+/*
+ * The CPUs that the program was given. Who opens a device may have bound itself to one of them by
+ * then, to spin there (DPDK does); an adapter is not bound by that.
+ */
+static struct {
+	cpu_set_t set;
+	bool known;
+} cpus;
+
+__attribute__((constructor)) static void note_cpus(void)
+{
+	cpus.known = !sched_getaffinity(0, sizeof(cpus.set), &cpus.set);
+}
+
 static void *service_main(void *arg)
 {
 	struct epoll_event events[EVENTS];
 
 	is_service = true;
 	pthread_setname_np(pthread_self(), "verbena");
+	/* Where some of them are no longer allowed, those of the thread that started us will do. */
+	if (cpus.known)
+		pthread_setaffinity_np(pthread_self(), sizeof(cpus.set), &cpus.set);
 	share_thread_begin();
 	pthread_mutex_lock(&service.turn);
 	while (!atomic_load(&service.stop)) {

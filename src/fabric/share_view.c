@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/memfd.h"
 #include "fabric/share_priv.h"
 
 static bool is_self(const struct stat *st)
@@ -53,8 +54,8 @@ static size_t mapped_size(uint64_t va, size_t len)
 void *share_view_map(struct share_view *view, uint64_t peer_va, size_t len)
 {
 	uint64_t in_page = peer_va & (page_size() - 1);
+	void *p = NULL;
 	size_t bytes;
-	char *p;
 
 	if (!len || peer_va >= SHARE_SPACE || len > SHARE_SPACE - peer_va) {
 		errno = EINVAL;
@@ -64,16 +65,14 @@ void *share_view_map(struct share_view *view, uint64_t peer_va, size_t len)
 	if (view->self)
 		return (void *)(uintptr_t)peer_va;
 	bytes = mapped_size(peer_va, len);
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, view->fd,
-		 (off_t)(peer_va - in_page));
-	if (p == MAP_FAILED) {
+	if (fabric_memfd_map(view->fd, peer_va - in_page, bytes, &p)) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	/* Links to peers do not survive a fork. */
 	madvise(p, bytes, MADV_DONTFORK);
 	view->mapped += bytes;
-	return p + in_page;
+	return (char *)p + in_page;
 }
 
 void share_view_unmap(struct share_view *view, void *local, size_t len)

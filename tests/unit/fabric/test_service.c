@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -65,6 +66,36 @@ static void the_thread_starts_when_it_is_needed_and_once(void **state)
 	fabric_fini();
 	assert_int_equal(threads_named_verbena(), 0);
 	assert_int_equal(fabric_service_run(nop, &ran), -ENOTCONN);
+}
+
+static struct {
+	cpu_set_t set;
+	_Atomic bool known;
+} thread_cpus;
+
+static void note_cpus(void *arg)
+{
+	pthread_getaffinity_np(pthread_self(), sizeof(thread_cpus.set), &thread_cpus.set);
+	thread_cpus.known = true;
+}
+
+/* As DPDK does, whose main thread then spins there. */
+static void the_thread_is_not_bound_to_the_cpu_of_who_starts_it(void **state)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(threads_named_verbena(), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(fabric_service_run(note_cpus, NULL), 0);
+	until(thread_cpus.known);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_true(CPU_EQUAL(&thread_cpus.set, &all));
 }
 
 /* ---- posted work ---- */
@@ -449,6 +480,7 @@ static int up_quietly(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		SERVICE_TEST(the_thread_is_not_bound_to_the_cpu_of_who_starts_it),
 		cmocka_unit_test_setup_teardown(the_thread_starts_when_it_is_needed_and_once,
 						up_quietly, down),
 		SERVICE_TEST(posted_work_runs_in_order_on_the_thread),
