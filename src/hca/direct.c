@@ -11,6 +11,7 @@
 #include "fabric/link.h"
 #include "hca/dc.h"
 #include "hca/send.h"
+#include "hca/taps.h"
 
 static uint32_t remote_access(enum hca_op op)
 {
@@ -99,6 +100,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
 		return DIRECT_LOCAL_ERROR;
+	if (unlikely(taps_captures()))
+		return DIRECT_NO; /* so that there is something to be captured */
 	if (unlikely(!has_met(peer)) || !open_door(qp, access, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.greeted && !qp->dci))

@@ -31,6 +31,7 @@
 #include "hca/port.h"
 #include "hca/qp_priv.h"
 #include "hca/switch.h"
+#include "hca/shadow.h"
 #include "hca/taps.h"
 #include "hca/wire.h"
 #include "hca/xrc.h"
@@ -514,6 +515,8 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		return true;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying)) {
+		if (unlikely(taps_captures()))
+			shadow_received(qp, &pkt, &list, grh);
 		if (unlikely(is_answer(pkt.op) && qp->pub.type == HCA_QP_XRC_RECV))
 			xrc_answer(qp, peer, &pkt, &list);
 		else if (is_answer(pkt.op))
@@ -671,6 +674,7 @@ int hca_host_join(void)
 		err = fabric_init(&config);
 		if (!err) {
 			segment = fabric_segment_self();
+			control_begin();
 			greet_self();
 		} else
 			explain(-err, "this process cannot join the host's fabric: %s",

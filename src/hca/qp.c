@@ -375,6 +375,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	comp_cntr_detach(qp);
 	free(qp->req.fence);
 	free(qp->req.window);
+	free(qp->shadow);
 	free(qp->resp.recv);
 	free(qp->resp.resource);
 	dc_fini(qp);

@@ -114,11 +114,12 @@ struct qp {
 	uint32_t xrcd;
 	struct requester req;
 	struct responder resp;
-	struct hca_peer *peer; /* connected: where the other end was found */
-	uint32_t mtu;          /* payload of a packet on the way there */
-	struct qp_wire *wire;  /* ... or over the wire (wire.h), when wired */
-	struct dci *dci;       /* of an initiator, or NULL (dc.c) */
-	struct dct *dct;       /* of a target, or NULL */
+	struct hca_peer *peer;    /* connected: where the other end was found */
+	uint32_t mtu;             /* payload of a packet on the way there */
+	struct qp_wire *wire;     /* ... or over the wire (wire.h), when wired */
+	struct qp_shadow *shadow; /* what a capture has counted (shadow.c), or NULL */
+	struct dci *dci;          /* of an initiator, or NULL (dc.c) */
+	struct dct *dct;          /* of a target, or NULL */
 	bool wired;
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	struct qp *all_next, *all_prev;

@@ -11,6 +11,7 @@
 
 #include "fabric/link.h"
 #include "hca/dc.h"
+#include "hca/shadow.h"
 #include "hca/wire.h"
 
 /* Above this a reference costs less than the second copy. */
@@ -66,6 +67,8 @@ int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 	}
 	fabric_link_publish(link);
 	fabric_link_tx_unlock(link);
+	if (unlikely(taps_captures()))
+		shadow_sent(qp, pkt, list, off);
 	return 0;
 }
 

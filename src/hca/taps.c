@@ -22,6 +22,7 @@
 #define SCRIPT_MOST (1u << 20)
 
 _Thread_local const struct qp *taps_sender;
+_Atomic bool taps_capture_asked;
 
 static struct roce_taps taps;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -66,8 +67,8 @@ static uint32_t counter_of(const struct requester *r, uint32_t at)
 }
 
 /* Lock held. */
-static void describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
-		     size_t size)
+void taps_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
+		   size_t size)
 {
 	const struct requester *r = &qp->req;
 	bool answer = is_answer(pkt->op), waits = r->window && r->head != r->tail;
@@ -99,7 +100,7 @@ static void comment(void *arg, const struct roce_pkt *pkt, bool out, char *text,
 
 	if (out) {
 		if (taps_sender) /* its lock is held by who sends */
-			describe(taps_sender, pkt, true, text, size);
+			taps_describe(taps_sender, pkt, true, text, size);
 		return;
 	}
 	qp = qp_find(pkt->dqpn);
@@ -109,7 +110,7 @@ static void comment(void *arg, const struct roce_pkt *pkt, bool out, char *text,
 	}
 	fabric_lock(&qp->pub.lock);
 	if (!qp->dying)
-		describe(qp, pkt, false, text, size);
+		taps_describe(qp, pkt, false, text, size);
 	fabric_unlock(&qp->pub.lock);
 }
 
@@ -224,7 +225,11 @@ static int set_up_capture(void)
 
 	if (err)
 		return err;
-	return file ? roce_capture_start(taps.capture, file) : 0;
+	if (!file)
+		return 0;
+	err = roce_capture_start(taps.capture, file);
+	atomic_store(&taps_capture_asked, !err);
+	return err;
 }
 
 static void set_up(void)
@@ -259,6 +264,7 @@ static void order_capture(const char *file)
 	roce_capture_stop(taps.capture);
 	if (*file && roce_capture_start(taps.capture, file))
 		explain_note("no capture to %s", file);
+	atomic_store(&taps_capture_asked, roce_capture_on(taps.capture));
 }
 
 static void order_faults(const char *spec)

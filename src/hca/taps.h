@@ -31,6 +31,18 @@ static inline bool taps_spoil(void)
 	return t->fault && roce_fault_on(t->fault);
 }
 
+/* Whether a capture was asked for; one load, for the fabric's data path. */
+extern _Atomic bool taps_capture_asked;
+
+static inline bool taps_captures(void)
+{
+	return atomic_load_explicit(&taps_capture_asked, memory_order_relaxed);
+}
+
+/* What a capture says about a packet of this QP, whose lock is held. */
+void taps_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
+		   size_t size);
+
 /* A request that the responder would accept: NONE, RNR or NAK. */
 struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt);
 

@@ -20,7 +20,6 @@
 #include "fabric/directory.h"
 #include "fabric/service.h"
 #include "hca/congestion.h"
-#include "hca/control.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/port.h"
@@ -139,7 +138,6 @@ static int open_port(struct wire_port *port)
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, group_readable, port);
 	steer_begin(&port->steer, port->ep, timer_now());
 	atomic_store(&wire_is_open, true);
-	control_begin();
 	return 0;
 destroy_rx:
 	roce_rx_destroy(port->rx);

@@ -148,6 +148,47 @@ def captures_and_faults_go_on_and_off_at_run_time(folder):
             process.wait(timeout=PATIENCE)
 
 
+def fabric_traffic_is_captured_as_the_packets_it_would_have_been(folder):
+    """Switched on by order, without a wire; whole messages become rows of path MTUs."""
+    runs = (
+        (["ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1", "-m", "1024", "-c", "-n", "20", "-s", "20000"], 2 * 2 * 20 * 20,
+         {0, 1, 2, 17}),
+        (["ib_write_bw", "-d", "mlx5_0", "-F", "-m", "1024", "-n", "20", "-s", "65536"], 2 * 20 * 64, {6, 7, 8, 17}),
+        (["ib_read_bw", "-d", "mlx5_0", "-F", "-m", "1024", "-n", "20", "-s", "65536"], 2 * 20 * 64, {12, 13, 14, 15}),
+        (["ib_atomic_lat", "-d", "mlx5_0", "-F", "-n", "20"], 2 * 20, {18, 20}),
+        (["ibv_ud_pingpong", "-d", "mlx5_0", "-g", "1", "-n", "20", "-s", "500"], 2 * 2 * 20, {100}),
+        # InfiniBand has no wire at all
+        (["ibv_rc_pingpong", "-d", "mlx4_0", "-n", "20", "-s", "5000"], 2 * 2 * 20 * 5, {0, 1, 2, 17}),
+    )
+    for number, (command, least, opcodes) in enumerate(runs):
+        capture = os.path.join(folder, f"fabric{number}.pcapng")
+        order("capture", capture)
+        run_pair(["--path", "auto", "--adapter", command[2]], *command)
+        order("capture", "off")
+        check_capture(capture, least, opcodes)
+        check_numbers(capture)
+
+
+def check_numbers(capture):
+    """In each process, requests of a connection are numbered in a row, and answers name some of them."""
+    last, asked = {}, {}
+    for line in tshark(capture, "-T", "fields", "-E", "separator=|", "-e", "infiniband.bth.opcode", "-e",
+                       "infiniband.bth.destqp", "-e", "infiniband.bth.psn", "-e", "infiniband.reth.dmalen",
+                       "-e", "frame.comment"):
+        opcode, to, psn, length, comment = line.split("|", 4)
+        opcode, psn, process = int(opcode, 0), int(psn), comment.split(":")[0]
+        if 13 <= opcode <= 18:   # an answer; it goes the other way
+            check(any(psn in numbers for (who, _), numbers in asked.items() if who == process),
+                  f"an answer to nothing: {line}")
+            continue
+        key = process, to
+        if key in last:
+            check(psn == (last[key] + 1) % 2**24, f"after {last[key]}: {line}")
+        count = (int(length, 0) + 1023) // 1024 if opcode == 12 else 1
+        asked.setdefault(key, set()).update((psn + i) % 2**24 for i in range(count))
+        last[key] = (psn + count - 1) % 2**24
+
+
 def order(*words):
     subprocess.run([VERBENA, "wire", *words], timeout=PATIENCE, check=True)
 
@@ -177,12 +218,15 @@ def wrong_options_are_refused():
 def main():
     # What is tested is that --capture and --fault take the wire by themselves.
     os.environ.pop("VERBENA_PATH", None)
+    for what in ("capture", "fault"):
+        order(what, "off")   # a run that failed may have left something
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         rc_and_two_processes(folder)
         ud(folder)
         faults_are_counted_and_listed(folder)
         captures_and_faults_go_on_and_off_at_run_time(folder)
+        fabric_traffic_is_captured_as_the_packets_it_would_have_been(folder)
     wrong_options_are_refused()
 
 

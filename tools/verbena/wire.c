@@ -21,8 +21,8 @@ const char command_wire_help[] =
 	"usage: verbena wire capture FILE|off\n"
 	"       verbena wire fault RULES|FILE|off\n"
 	"\n"
-	"Tells the user's processes that use the wire, those that run and those to come, to write\n"
-	"their packets to FILE, or to spoil them by rules (verbena-fault(7)), until it is off.\n"
+	"Tells the user's processes, those that run and those to come, to write their packets to\n"
+	"FILE, or to spoil those on the wire by rules (verbena-fault(7)), until it is off.\n"
 	"\n"
 	"  -h, --help  show this\n";
 
