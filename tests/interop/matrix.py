@@ -7,6 +7,8 @@ end being the client once. Its environment:
 INTEROP_BUILD    the build folder with bin/verbena
 INTEROP_ONLY     a regular expression that the name of a run must match
 INTEROP_LOSS     a fault script for our side; unset: none
+INTEROP_REPEAT   how often each run is made, until it fails; unset: once
+INTEROP_CAPTURE  set: our side's packets go to NAME.pcapng, beside the logs of a run
 """
 import os
 import re
@@ -15,12 +17,15 @@ import sys
 import time
 
 VERBENA = os.path.join(os.environ["INTEROP_BUILD"], "bin", "verbena")
+PATIENT = os.path.join(os.environ["INTEROP_BUILD"], "tests", "interop", "patient.so")
 VM = os.environ["RXE_VM_BIN"]
 RUN = os.environ["RXE_VM_RUN"]
 HOST = os.environ["RXE_VM_HOST_IP4"]
 GUEST = os.environ["RXE_VM_GUEST_IP4"]
 ONLY = re.compile(os.environ.get("INTEROP_ONLY", ""))
 LOSS = os.environ.get("INTEROP_LOSS", "")
+REPEAT = int(os.environ.get("INTEROP_REPEAT") or 1)
+CAPTURE = os.environ.get("INTEROP_CAPTURE", "")
 SECONDS = 60
 BULK = 65536
 
@@ -28,18 +33,30 @@ BULK = 65536
 OUR_GID = {"ipv4": 3, "ipv6": 5}
 
 
+def patience(program):
+    """Settings for programs that give the other end half a second to answer, and leave without a word."""
+    if not program.startswith("ibv_"):
+        return []   # perftest has an option for the one, and does not do the other
+    linger = 1500 if LOSS else 0
+    return ["env", f"LD_PRELOAD={PATIENT}", "INTEROP_TIMEOUT=17", f"INTEROP_LINGER={linger}"]
+
+
 def ours(argv):
-    return ["timeout", str(SECONDS), VERBENA, "run", "--", *argv]
+    return ["timeout", str(SECONDS), VERBENA, "run", "--", *patience(argv[0]), *argv]
 
 
 def theirs(argv):
-    return [VM, "guest", f"timeout {SECONDS} {' '.join(argv)}"]
+    return [VM, "guest", f"timeout {SECONDS} {' '.join([*patience(argv[0]), *argv])}"]
 
 
-def environment():
+def environment(stem):
     env = dict(os.environ, VERBENA_EXPLAIN="1")
     if LOSS:
         env["VERBENA_FAULT"] = LOSS
+    if CAPTURE:
+        env["VERBENA_CAPTURE"] = f"{stem}.pcapng"
+        if os.path.exists(env["VERBENA_CAPTURE"]):
+            os.unlink(env["VERBENA_CAPTURE"])
     return env
 
 
@@ -70,11 +87,13 @@ def pair(name, argv, ip, we_are_client):
     there = [*argv, "-d", "rxe0", gid, f"$RXE_VM_GID{ip[-1]}", "-p", str(port), *end]
     server, client = (theirs(there), ours([*here, GUEST])) if we_are_client else \
                      (ours(here), theirs([*there, HOST]))
-    logs = [os.path.join(RUN, f"{re.sub(r'[^a-z0-9_]+', '-', name)}.{side}") for side in ("server", "client")]
+    stem = os.path.join(RUN, re.sub(r"[^a-z0-9_]+", "-", name))
+    logs = [f"{stem}.{side}" for side in ("server", "client")]
+    env = environment(stem)
     with open(logs[0], "w") as log, open(logs[1], "w") as other:
-        s = subprocess.Popen(server, stdout=log, stderr=subprocess.STDOUT, env=environment())
+        s = subprocess.Popen(server, stdout=log, stderr=subprocess.STDOUT, env=env)
         (listening_there if we_are_client else listening_here)(port)
-        c = subprocess.run(client, stdout=other, stderr=subprocess.STDOUT, env=environment()).returncode
+        c = subprocess.run(client, stdout=other, stderr=subprocess.STDOUT, env=env).returncode
         try:
             s = s.wait(15 if not c else 2)
         except subprocess.TimeoutExpired:
@@ -128,7 +147,7 @@ def main():
                 if not ONLY.search(full) or (LOSS and not may_lose(name)):
                     continue
                 began = time.monotonic()
-                good = pair(full, argv, ip, we_are_client)
+                good = all(pair(full, argv, ip, we_are_client) for _ in range(REPEAT))
                 print(f"{'ok    ' if good else 'FAILED'} {full}, {time.monotonic() - began:.1f} s", flush=True)
                 count += 1
                 if not good:
