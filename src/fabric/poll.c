@@ -178,16 +178,23 @@ static unsigned int drain_waiting(struct fabric_link *link)
 void fabric_poll_leave(void)
 {
 	struct fabric_poll_set *set;
+	bool more = false;
 
 	if (!serve_stop(atomic_load_explicit(&fabric_poll.page, memory_order_relaxed)))
 		return;
 	fabric_epoch_enter();
 	/* [P1] */
 	set = atomic_load_explicit(&fabric_poll.set, memory_order_acquire);
-	for (uint32_t i = 0; i < set->count; i++)
-		if (fabric_link_ready(set->link[i]))
-			drain_waiting(set->link[i]);
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (!fabric_link_ready(set->link[i]))
+			continue;
+		drain_waiting(set->link[i]);
+		more |= fabric_link_ready(set->link[i]);
+	}
 	fabric_epoch_exit();
+	/* No peer kicks for what was published before. */
+	if (more)
+		fabric_service_wake();
 }
 
 /* ---- the service thread's turn ---- */

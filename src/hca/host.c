@@ -39,9 +39,9 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
-#define DRAIN_MOST      256
-#define MUTE_NS         1000000000ull
-#define ACK_EVERY_BYTES (256u << 10)
+#define DRAIN_MOST  256
+#define DRAIN_BYTES (256u << 10)
+#define MUTE_NS     1000000000ull
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
@@ -579,11 +579,9 @@ static unsigned int drain(struct fabric_link *link)
 		bytes += ((const struct roce_pkt *)record)->len;
 		fabric_link_release(link);
 		n++;
-		/* A row of long messages takes its time; their senders must not give up meanwhile. */
-		if (unlikely(bytes > ACK_EVERY_BYTES)) {
-			hca_host_send_acks(&peer->acks);
-			bytes = 0;
-		}
+		/* A row of long messages takes its time: senders wait for the answer, and the caller. */
+		if (unlikely(bytes >= DRAIN_BYTES))
+			break;
 	}
 	if (frames)
 		hca_rx_end();

@@ -19,8 +19,10 @@ static inline int advance(struct mlx4_cq *cq)
 {
 	const struct mlx4_cqe *cqe;
 	struct mlx4_taken taken;
+	bool ready = mlx4_cqe_ready(cq, cq->ci);
 
-	if (!mlx4_cqe_ready(cq, cq->ci))
+	atomic_store_explicit(&cq->more, ready, memory_order_relaxed);
+	if (!ready)
 		return ENOENT;
 	cqe = mlx4_cqe_at(cq, cq->ci);
 	__atomic_store_n(&cq->ci, cq->ci + 1, __ATOMIC_RELAXED);
@@ -36,14 +38,26 @@ static inline int advance(struct mlx4_cq *cq)
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct mlx4_cq *cq = to_mcq_ex(ex);
+	bool more;
 	int err;
 
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
-	hca_poll();
+	/* As in mlx4_poll_cq(): not while completions are left. */
+	more = atomic_load_explicit(&cq->more, memory_order_relaxed);
+	if (!more)
+		hca_poll();
 	if (!cq->unlocked)
 		fabric_lock(&cq->lock);
 	err = advance(cq);
+	if (err == ENOENT && more) {
+		if (!cq->unlocked)
+			fabric_unlock(&cq->lock);
+		hca_poll();
+		if (!cq->unlocked)
+			fabric_lock(&cq->lock);
+		err = advance(cq);
+	}
 	if (err && !cq->unlocked)
 		fabric_unlock(&cq->lock);
 	return err;

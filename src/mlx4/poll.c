@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ibv_poll_cq(). What peers have sent is taken in first, so that a program that only polls makes
+ * ibv_poll_cq(). What peers have sent is taken in by it, so that a program that only polls makes
  * its own progress.
  */
 #include "mlx4/cqe.h"
@@ -93,13 +93,11 @@ static inline bool poll_one(struct mlx4_cq *cq, struct ibv_wc *wc)
 	return true;
 }
 
-int mlx4_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
+static int take(struct mlx4_cq *cq, int count, struct ibv_wc *wc)
 {
-	struct mlx4_cq *cq = to_mcq(ibcq);
 	bool known = true;
 	int done = 0;
 
-	hca_poll();
 	if (!cq->unlocked)
 		fabric_lock(&cq->lock);
 	while (done < count && mlx4_cqe_ready(cq, cq->ci)) {
@@ -113,4 +111,23 @@ int mlx4_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 	if (!cq->unlocked)
 		fabric_unlock(&cq->lock);
 	return likely(known) ? done : -2;
+}
+
+/*
+ * While completions are left nothing new is taken in: what peers send could use up all receives
+ * before the program, which has not seen the completions of the first, can post them again.
+ */
+int mlx4_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
+{
+	struct mlx4_cq *cq = to_mcq(ibcq);
+	int done = 0;
+
+	if (atomic_load_explicit(&cq->more, memory_order_relaxed))
+		done = take(cq, count, wc);
+	if (!done) {
+		hca_poll();
+		done = take(cq, count, wc);
+	}
+	atomic_store_explicit(&cq->more, done == count, memory_order_relaxed);
+	return done;
 }
