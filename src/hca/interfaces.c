@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
 #include <linux/if_vlan.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -38,6 +39,17 @@ static void fill_lower(int sock, struct host_interface *i)
 		snprintf(i->lower, sizeof(i->lower), "%.15s", args.u.device2);
 }
 
+/* A tap has no carrier before somebody opens its other end, which is what we do at need. */
+static bool is_tap(int sock, const char *name)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	struct ifreq req = { .ifr_data = (void *)&info };
+
+	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
+	return !ioctl(sock, SIOCETHTOOL, &req) && !strcmp(info.driver, "tun") &&
+	       !strcmp(info.bus_info, "tap");
+}
+
 static void add_interface(struct host_picture *p, int sock, const struct ifaddrs *ifa)
 {
 	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)ifa->ifa_addr;
@@ -47,7 +59,7 @@ static void add_interface(struct host_picture *p, int sock, const struct ifaddrs
 	snprintf(i->name, sizeof(i->name), "%s", ifa->ifa_name);
 	i->index = ll->sll_ifindex;
 	i->loopback = ifa->ifa_flags & IFF_LOOPBACK;
-	i->up = (ifa->ifa_flags & IFF_UP) && (ifa->ifa_flags & IFF_RUNNING);
+	i->up = ifa->ifa_flags & IFF_UP && (ifa->ifa_flags & IFF_RUNNING || is_tap(sock, i->name));
 	if (ll->sll_halen == sizeof(i->mac))
 		memcpy(i->mac, ll->sll_addr, sizeof(i->mac));
 	fill_mtu(sock, i);

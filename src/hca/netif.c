@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A bound port's interface: a packet socket with a receive ring that the kernel fills, or, when
- * that is not permitted and the interface is a tap of ours, the tap's other end.
+ * A bound port's interface: a packet socket, or, when the interface is a tap that we may open, the
+ * tap's other end.
  *
- * Frames are taken in by pollers and the service thread, whoever comes first (rx_lock); sending
- * needs no lock, since the kernel has one. Ports are opened once, under the switch's lock, and kept.
+ * Frames are taken in by pollers and the service thread, whoever comes first (rx_lock); senders
+ * take turns (tx_lock). Ports are opened once, under the switch's lock, and kept.
  */
 #include "hca/netif.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_packet.h>
 #include <linux/if_tun.h>
-#include <net/ethernet.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ether/offload.h"
@@ -29,26 +24,26 @@
 #include "hca/adapter.h"
 #include "hca/guard.h"
 #include "hca/port.h"
+#include "hca/psock.h"
 #include "hca/wq.h"
 #include "util/explain.h"
 
-#define RING_FRAMES 1024u
-#define RX_BUDGET   256u
-
-#ifndef PACKET_IGNORE_OUTGOING
-#define PACKET_IGNORE_OUTGOING 23
-#endif
+#define RX_BUDGET  256u
+#define VLAN_BYTES 4u
 
 struct netif {
 	struct ether_port *port;
 	const struct hca_adapter *adapter;
-	int fd;
+	struct psock socket;
+	int fd; /* of socket or tap */
 	bool is_tap;
 	struct fabric_lock rx_lock;
-	uint8_t *ring;
-	uint32_t frame_size, next;
+	struct fabric_lock tx_lock;
+	bool stuck; /* the kernel has yet to take what was put; under tx_lock */
 	uint8_t copy[ETHER_FRAME_MAX];
 };
+
+static _Thread_local struct netif *unflushed;
 
 _Atomic bool hca_netif_any;
 static _Atomic(struct netif *) netifs[ETHER_ADAPTERS * ETHER_PORTS];
@@ -71,9 +66,9 @@ static void take(struct netif *n, const uint8_t *data, uint32_t len, bool unsumm
 {
 	struct ether_frame frame = { .data = data, .len = len };
 
-	if (len < ETHER_HEADER || !ether_wish_has(n->port->wish, data))
+	if (len < ETHER_HEADER || len > ETHER_FRAME_MAX || !ether_wish_has(n->port->wish, data))
 		return;
-	if (unsummed && len <= sizeof(n->copy)) {
+	if (unsummed) {
 		/* From a sender on this machine that leaves sums to an adapter that it never met. */
 		if (data != n->copy)
 			memcpy(n->copy, data, len);
@@ -83,40 +78,71 @@ static void take(struct netif *n, const uint8_t *data, uint32_t len, bool unsumm
 	ether_steer(n->port, &frame);
 }
 
-/* The kernel took the tag out; the frame gets it back. */
-static void take_tagged(struct netif *n, const uint8_t *data, uint32_t len, uint16_t type,
-			uint16_t tci, bool unsummed)
+/* The first `len` bytes of a frame into the copy, with the tag that the kernel took out. */
+static uint32_t put_head(struct netif *n, const struct psock_frame *f, uint32_t len)
 {
-	if (len < 12 || len + 4 > sizeof(n->copy))
+	if (!f->has_tag) {
+		memcpy(n->copy, f->data, len);
+		return len;
+	}
+	memcpy(n->copy, f->data, 12);
+	n->copy[12] = f->tpid >> 8;
+	n->copy[13] = (uint8_t)f->tpid;
+	n->copy[14] = f->tci >> 8;
+	n->copy[15] = (uint8_t)f->tci;
+	memcpy(n->copy + 16, f->data + 12, len - 12);
+	return len + VLAN_BYTES;
+}
+
+static uint32_t header_length(const uint8_t *data, const struct ether_headers *h)
+{
+	if (h->l4 == ETHER_L4_TCP)
+		return h->l4_off + (uint32_t)(data[h->l4_off + 12] >> 4) * 4;
+	return h->l4 == ETHER_L4_UDP ? h->l4_off + 8 : 0;
+}
+
+/* Frames longer than the wire takes, as senders on this machine hand them to adapters that cut. */
+static void take_segments(struct netif *n, const struct psock_frame *f)
+{
+	struct ether_parsed whole;
+	uint32_t head, total;
+
+	ether_parse(f->data, f->len, &whole);
+	head = header_length(f->data, &whole.outer);
+	if (whole.tunnel || !head || head >= f->len ||
+	    head + VLAN_BYTES + f->segment > sizeof(n->copy))
 		return;
-	memcpy(n->copy, data, 12);
-	n->copy[12] = type >> 8;
-	n->copy[13] = (uint8_t)type;
-	n->copy[14] = tci >> 8;
-	n->copy[15] = (uint8_t)tci;
-	memcpy(n->copy + 16, data + 12, len - 12);
-	take(n, n->copy, len + 4, unsummed);
+	total = f->len - head;
+	for (uint32_t off = 0, i = 0; off < total; off += f->segment, i++) {
+		uint32_t data = total - off < f->segment ? total - off : f->segment;
+		struct ether_frame piece = { .data = n->copy };
+		uint32_t at = put_head(n, f, head);
+
+		memcpy(n->copy + at, f->data + head + off, data);
+		piece.len = at + data;
+		ether_tso_fix(n->copy, piece.len, ether_frame_parse(&piece), i, off,
+			      off + data == total);
+		piece.parsed_valid = false;
+		ether_fill_l3(n->copy, &ether_frame_parse(&piece)->outer);
+		take(n, n->copy, piece.len, true);
+	}
 }
 
 static bool take_slot(struct netif *n)
 {
-	struct tpacket2_hdr *h = (void *)(n->ring + (size_t)n->next * n->frame_size);
-	uint32_t status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
-	const uint8_t *data = (const uint8_t *)h + h->tp_mac;
-	bool unsummed = status & TP_STATUS_CSUMNOTREADY;
+	struct psock_frame f;
 
-	if (!(status & TP_STATUS_USER))
+	if (!psock_peek(&n->socket, &f))
 		return false;
-	if (h->tp_snaplen == h->tp_len) {
-		if (status & TP_STATUS_VLAN_VALID)
-			take_tagged(n, data, h->tp_snaplen,
-				    status & TP_STATUS_VLAN_TPID_VALID ? h->tp_vlan_tpid : 0x8100,
-				    h->tp_vlan_tci, unsummed);
-		else
-			take(n, data, h->tp_snaplen, unsummed);
+	if (likely(f.data && f.len >= ETHER_HEADER)) {
+		if (unlikely(f.segment))
+			take_segments(n, &f);
+		else if (likely(!f.has_tag))
+			take(n, f.data, f.len, f.unsummed);
+		else if (f.len + VLAN_BYTES <= sizeof(n->copy))
+			take(n, n->copy, put_head(n, &f, f.len), f.unsummed);
 	}
-	__atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-	n->next = (n->next + 1) % RING_FRAMES;
+	psock_release(&n->socket);
 	return true;
 }
 
@@ -151,84 +177,89 @@ void hca_netif_poll_all(void)
 
 		if (!n)
 			continue;
-		if (!n->is_tap) {
-			struct tpacket2_hdr *h =
-				(void *)(n->ring + (size_t)n->next * n->frame_size);
-
-			if (!(__atomic_load_n(&h->tp_status, __ATOMIC_RELAXED) & TP_STATUS_USER))
-				continue;
-		}
+		if (!n->is_tap && !psock_is_ready(&n->socket))
+			continue;
 		poll_one(n);
 	}
 }
 
-static void readable(void *arg, uint32_t events)
+/* ---- sending ---- */
+
+/* With the lock: what could not go on waits for the service thread. */
+static void kick(struct netif *n)
 {
-	(void)events;
-	poll_one(arg);
+	bool stuck = !psock_kick(&n->socket);
+
+	if (unlikely(stuck != n->stuck)) {
+		n->stuck = stuck;
+		fabric_service_mod_fd(n->fd, stuck ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	}
 }
 
-/* ---- sending ---- */
+static void happened(void *arg, uint32_t events)
+{
+	struct netif *n = arg;
+
+	if (events & EPOLLOUT) {
+		fabric_lock(&n->tx_lock);
+		kick(n);
+		fabric_unlock(&n->tx_lock);
+	}
+	if (events & EPOLLIN)
+		poll_one(n);
+}
+
+bool hca_netif_has_room(struct ether_port *port)
+{
+	struct netif *n = find(port);
+	bool has_room = true;
+
+	if (n->is_tap)
+		return true; /* who looks at it knows no better */
+	fabric_lock(&n->tx_lock);
+	if (!psock_has_room(&n->socket)) {
+		kick(n);
+		has_room = psock_has_room(&n->socket);
+	}
+	fabric_unlock(&n->tx_lock);
+	return has_room;
+}
 
 void hca_netif_send(struct ether_port *port, const struct ether_frame *frame)
 {
 	struct netif *n = find(port);
 	uint8_t mac[6];
-	ssize_t sent;
 
 	hca_port_mac_quick(n->adapter, port->number, mac);
 	if (!memcmp(frame->data, mac, sizeof(mac)))
 		return; /* to ourselves; the switch had it */
-	sent = n->is_tap ? write(n->fd, frame->data, frame->len)
-			 : send(n->fd, frame->data, frame->len, MSG_DONTWAIT);
-	(void)sent; /* what does not go out is lost, as on a wire */
+	if (n->is_tap) {
+		ssize_t sent = write(n->fd, frame->data, frame->len);
+
+		(void)sent; /* what does not go out is lost, as on a wire */
+		return;
+	}
+	if (unflushed != n)
+		hca_netif_flush();
+	fabric_lock(&n->tx_lock);
+	psock_put(&n->socket, frame->data, frame->len);
+	fabric_unlock(&n->tx_lock);
+	unflushed = n;
+}
+
+void hca_netif_flush(void)
+{
+	struct netif *n = unflushed;
+
+	if (likely(!n))
+		return;
+	unflushed = NULL;
+	fabric_lock(&n->tx_lock);
+	kick(n);
+	fabric_unlock(&n->tx_lock);
 }
 
 /* ---- opening ---- */
-
-static int map_ring(struct netif *n, uint32_t mtu)
-{
-	struct tpacket_req req = { 0 };
-	int version = TPACKET_V2, one = 1;
-
-	n->frame_size = 2048;
-	while (n->frame_size < mtu + 256)
-		n->frame_size *= 2;
-	req.tp_frame_size = n->frame_size;
-	req.tp_frame_nr = RING_FRAMES;
-	req.tp_block_size = 65536;
-	req.tp_block_nr = RING_FRAMES / (req.tp_block_size / req.tp_frame_size);
-	if (setsockopt(n->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof(version)) ||
-	    setsockopt(n->fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req)))
-		return -errno;
-	setsockopt(n->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
-	n->ring = mmap(NULL, (size_t)req.tp_block_size * req.tp_block_nr, PROT_READ | PROT_WRITE,
-		       MAP_SHARED, n->fd, 0);
-	return n->ring == MAP_FAILED ? -errno : 0;
-}
-
-static int open_socket(struct netif *n, const char *name, uint32_t mtu)
-{
-	struct sockaddr_ll addr = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
-	struct packet_mreq all = { .mr_type = PACKET_MR_PROMISC };
-	int err;
-
-	addr.sll_ifindex = all.mr_ifindex = (int)if_nametoindex(name);
-	if (!addr.sll_ifindex)
-		return -errno;
-	/* Nothing is received before it is bound to the one interface. */
-	n->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (n->fd < 0)
-		return -errno;
-	err = map_ring(n, mtu);
-	if (!err && bind(n->fd, (struct sockaddr *)&addr, sizeof(addr)))
-		err = -errno;
-	if (!err && setsockopt(n->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)))
-		err = -errno;
-	if (err)
-		close(n->fd);
-	return err;
-}
 
 static int open_tap(struct netif *n, const char *name)
 {
@@ -244,7 +275,6 @@ static int open_tap(struct netif *n, const char *name)
 		close(n->fd);
 		return err;
 	}
-	n->is_tap = true;
 	return 0;
 }
 
@@ -253,7 +283,7 @@ void hca_netif_open(struct ether_port *port, const struct hca_adapter *a)
 	const char *name = a->ports[port->number - 1].interface;
 	struct hca_port_attr attr;
 	struct netif *n;
-	int err;
+	int err = 0;
 
 	if (!*name || find(port) || hca_port_query(a, port->number, &attr))
 		return;
@@ -262,8 +292,13 @@ void hca_netif_open(struct ether_port *port, const struct hca_adapter *a)
 		return;
 	n->port = port;
 	n->adapter = a;
-	err = open_socket(n, name, 9216);
-	if (err && open_tap(n, name)) {
+	if (!open_tap(n, name)) {
+		n->is_tap = true;
+	} else {
+		err = psock_open(&n->socket, name);
+		n->fd = n->socket.fd;
+	}
+	if (err) {
 		explain_note(
 			"%s port %u: no frames to or from %s: %s; raw packets need CAP_NET_RAW, "
 			"or a tap device of your own. The virtual switch works all the same",
@@ -275,7 +310,7 @@ void hca_netif_open(struct ether_port *port, const struct hca_adapter *a)
 	atomic_store_explicit(&netifs[port->adapter * ETHER_PORTS + port->number - 1], n,
 			      memory_order_release);
 	atomic_store(&hca_netif_any, true);
-	fabric_service_add_fd(n->fd, EPOLLIN, readable, n);
+	fabric_service_add_fd(n->fd, EPOLLIN, happened, n);
 }
 
 /* The descriptors are the child's, too, and frames read by one are lost for the other. */
@@ -284,9 +319,12 @@ void hca_netif_forked(void)
 	for (unsigned int i = 0; i < array_size(netifs); i++) {
 		struct netif *n = atomic_load(&netifs[i]);
 
-		if (n)
+		if (n && n->is_tap)
 			close(n->fd);
+		else if (n)
+			psock_close(&n->socket);
 		atomic_store(&netifs[i], NULL);
 	}
 	atomic_store(&hca_netif_any, false);
+	unflushed = NULL;
 }

@@ -14,7 +14,11 @@ struct hca_adapter;
 void hca_netif_open(struct ether_port *port, const struct hca_adapter *a);
 
 bool hca_netif_is_open(const struct ether_port *port);
+/* A frame would find room now. */
+bool hca_netif_has_room(struct ether_port *port);
+/* Goes out with hca_netif_flush(), by the same thread; without room it is lost. */
 void hca_netif_send(struct ether_port *port, const struct ether_frame *frame);
+void hca_netif_flush(void);
 
 /* Takes in what has arrived, unless another thread is at it. Cheap while there is no interface. */
 extern _Atomic bool hca_netif_any;

@@ -444,6 +444,9 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 			       at->path_mtu);
 	if ((mask & HCA_QPM_PATH_MIG_STATE) && at->path_mig_state > 2)
 		return explain(EINVAL, "path migration state %u is unknown", at->path_mig_state);
+	err = err ? err
+		  : check_range(mask, HCA_QPM_RATE_LIMIT, at->rate_limit, HCA_RATE_MOST,
+				"rate_limit");
 	err = err ? err : check_range(mask, HCA_QPM_TIMEOUT, at->timeout, 31, "timeout");
 	err = err ? err : check_range(mask, HCA_QPM_RETRY_CNT, at->retry_cnt, 7, "retry_cnt");
 	err = err ? err : check_range(mask, HCA_QPM_RNR_RETRY, at->rnr_retry, 7, "rnr_retry");
@@ -496,6 +499,7 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 	TAKE(HCA_QPM_PATH_MIG_STATE, path_mig_state);
 	TAKE(HCA_QPM_DEST_QPN, dest_qpn);
 	TAKE(HCA_QPM_RATE_LIMIT, rate_limit);
+	TAKE(HCA_QPM_RATE_LIMIT, burst);
 	to->rq_psn &= PSN_MASK;
 	to->sq_psn &= PSN_MASK;
 }

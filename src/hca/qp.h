@@ -91,8 +91,12 @@ struct hca_qp_attr {
 	uint8_t rnr_retry;
 	uint8_t alt_port;
 	uint8_t alt_timeout;
-	uint32_t rate_limit;
+	uint32_t rate_limit; /* of raw packets, kbit/s; 0: as fast as may be */
+	uint32_t burst;      /* bytes that may go out at once then; 0: as the adapter likes */
 };
+
+#define HCA_RATE_LEAST 1u
+#define HCA_RATE_MOST  100000000u
 
 struct hca_qp_init {
 	enum hca_qp_type type;

@@ -126,6 +126,7 @@ struct qp {
 	struct qp *blocked_next;
 	uint32_t mcast;          /* groups attached */
 	struct ether_port *port; /* raw packets */
+	uint64_t pace_at;        /* raw packets: when the next one may go out, at a limited rate */
 	uint8_t *frame;          /* raw packets: where a frame is put together, at need */
 	bool guest;              /* stands for a queue pair of another process (xrc.c) */
 	bool dying;

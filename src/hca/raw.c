@@ -163,15 +163,42 @@ static void insert_tag(uint8_t *data, uint32_t *len, uint16_t tci)
 	*len += VLAN_BYTES;
 }
 
+#define PACE_SLACK_NS 2000000u /* a timer may be so late, and the rate is still kept */
+
+/*
+ * A limited rate: false when the next frame's time has not come. Each one takes up its time, which
+ * begins in the past as far as a burst or a late timer allows.
+ */
+static bool is_due(struct qp *qp)
+{
+	uint64_t rate = qp->attr.rate_limit, now = timer_now(), slack;
+
+	slack = qp->attr.burst * 8000000ull / rate;
+	if (slack < PACE_SLACK_NS)
+		slack = PACE_SLACK_NS;
+	if (now < qp->pace_at) {
+		hca_switch_flush();
+		send_later(qp, qp->pace_at - now);
+		return false;
+	}
+	if (qp->pace_at + slack < now)
+		qp->pace_at = now - slack;
+	return true;
+}
+
 /* True when it is gone, one way or another. */
 static bool send_frame(struct qp *qp, struct ether_frame *f)
 {
 	f->src_process = fabric_self();
 	f->src_domain = qp->pub.ctx->domain;
 	f->src_qpn = qp->pub.qpn;
-	if (!ether_steer_out(qp->port, f))
-		return true;
-	return hca_switch_send(qp, qp->port, f);
+	if (unlikely(qp->attr.rate_limit) && !is_due(qp))
+		return false;
+	if (ether_steer_out(qp->port, f) && !hca_switch_send(qp, qp->port, f))
+		return false;
+	if (unlikely(qp->attr.rate_limit))
+		qp->pace_at += f->len * 8000000ull / qp->attr.rate_limit;
+	return true;
 }
 
 static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct hca_list *list)

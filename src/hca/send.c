@@ -34,6 +34,12 @@ void send_block(struct qp *qp, struct hca_peer *peer)
 	block(qp, peer);
 }
 
+void send_later(struct qp *qp, uint64_t ns)
+{
+	qp->req.rnr_until = timer_now() + ns;
+	timer_start(qp, qp->req.rnr_until);
+}
+
 int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {

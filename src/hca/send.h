@@ -38,6 +38,8 @@ enum run_result send_raw(struct qp *qp, struct hca_send *s);
 
 /* The QP is called when the link, whose send lock is held, has room again. */
 void send_block(struct qp *qp, struct hca_peer *peer);
+/* The QP is called after so long. */
+void send_later(struct qp *qp, uint64_t ns);
 
 /*
  * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.

@@ -29,6 +29,7 @@
 #define MEMBERS_MOST 1024u
 #define NESTING_MOST 8u
 #define PATIENCE_NS  5000000000ull
+#define NETIF_NS     50000ull /* until an interface is asked again */
 
 struct member {
 	fabric_id_t id;
@@ -205,6 +206,7 @@ void hca_switch_flush(void)
 {
 	struct fabric_link *link = open_link;
 
+	hca_netif_flush();
 	if (!link)
 		return;
 	open_link = NULL;
@@ -308,8 +310,8 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 {
 	struct wanting wanting[WANTING_MOST];
 	struct view *view;
+	bool sent = true, has_netif;
 	unsigned int count;
-	bool sent = true;
 
 	if (unlikely(frame->len < ETHER_HEADER || nesting >= NESTING_MOST))
 		return true;
@@ -318,6 +320,11 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 		return true;
 	if (unlikely(!find_wanting(view, frame, wanting, &count)) && qp)
 		return false;
+	has_netif = hca_netif_is_open(port);
+	if (unlikely(has_netif && qp && !hca_netif_has_room(port))) {
+		send_later(qp, NETIF_NS);
+		return false;
+	}
 	nesting++;
 	for (unsigned int i = 0; i < count; i++) {
 		if (!wanting[i].peer) {
@@ -329,7 +336,7 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 		}
 	}
 	/* What nobody here has asked for by its address, and what is for many, also goes out. */
-	if (unlikely(hca_netif_is_open(port)) && sent)
+	if (unlikely(has_netif) && sent)
 		hca_netif_send(port, frame);
 	nesting--;
 	return sent;

@@ -32,6 +32,9 @@ static void query_packets(struct ibv_device_attr_ex *attr, uint32_t max_wq)
 					     IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP |
 					     IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP |
 					     IBV_RX_HASH_IPSEC_SPI | IBV_RX_HASH_INNER;
+	attr->packet_pacing_caps.qp_rate_limit_min = HCA_RATE_LEAST;
+	attr->packet_pacing_caps.qp_rate_limit_max = HCA_RATE_MOST;
+	attr->packet_pacing_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->max_wq_type_rq = max_wq;
 	attr->orig_attr.max_raw_ethy_qp = 0;
 }

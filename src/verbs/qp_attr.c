@@ -161,7 +161,7 @@ int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask,
 int vb_modify_qp_rate_limit(struct ibv_qp *public, struct ibv_qp_rate_limit_attr *attr)
 {
 	const struct hca_adapter *a = to_context(public->context)->adapter;
-	struct hca_qp_attr to = { .rate_limit = attr->rate_limit };
+	struct hca_qp_attr to = { .rate_limit = attr->rate_limit, .burst = attr->max_burst_sz };
 
 	if (a->model->driver == HCA_DRIVER_MLX4)
 		return vb_result(explain(

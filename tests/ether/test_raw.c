@@ -486,6 +486,56 @@ static void a_queue_pair_stays_while_a_rule_leads_to_it(void **state)
 	end_close(&to);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* 60 frames of 1000 bytes at 16 Mbit/s take 30 ms, 2 of which may be made up for. */
+static void a_limited_rate_is_kept(void **state)
+{
+	struct ibv_qp_rate_limit_attr rate = { .rate_limit = 16000 };
+	static struct frame f, got;
+	struct end from, to;
+	uint64_t began;
+
+	end_receiver(&to, "mlx5_1", 0);
+	end_sender(&from, "mlx5_0", 0);
+	frame_ip(&f, "10.0.0.1", "10.0.0.2", FRAME_UDP, 1, 2, 1000 - 42);
+	assert_int_equal(ibv_modify_qp_rate_limit(from.qp, &rate), 0);
+	began = now_ns();
+	for (int i = 0; i < 60; i++) {
+		end_send(&from, &f);
+		end_receive(&to, &got);
+	}
+	assert_true(now_ns() - began >= 27000000);
+	rate.rate_limit = 0;
+	assert_int_equal(ibv_modify_qp_rate_limit(from.qp, &rate), 0);
+	end_send(&from, &f);
+	end_receive(&to, &got);
+	end_close(&from);
+	end_close(&to);
+}
+
+static void rates_are_those_that_the_adapter_tells(void **state)
+{
+	struct ibv_qp_rate_limit_attr rate = { 0 };
+	struct ibv_device_attr_ex attr;
+	struct end e;
+
+	end_sender(&e, "mlx5_0", 0);
+	assert_int_equal(ibv_query_device_ex(e.context, NULL, &attr), 0);
+	assert_true(attr.packet_pacing_caps.supported_qpts & 1 << IBV_QPT_RAW_PACKET);
+	rate.rate_limit = attr.packet_pacing_caps.qp_rate_limit_max + 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(e.qp, &rate), EINVAL);
+	rate.rate_limit = attr.packet_pacing_caps.qp_rate_limit_max;
+	assert_int_equal(ibv_modify_qp_rate_limit(e.qp, &rate), 0);
+	end_close(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest both[] = {
@@ -505,6 +555,8 @@ int main(void)
 		cmocka_unit_test(a_long_segment_is_cut_by_post_send_and_by_wr_send_tso),
 		cmocka_unit_test(a_tag_is_stripped_and_told_where_that_was_asked_for),
 		cmocka_unit_test(frames_share_the_strides_of_a_receive),
+		cmocka_unit_test(a_limited_rate_is_kept),
+		cmocka_unit_test(rates_are_those_that_the_adapter_tells),
 	};
 	int failed = cmocka_run_group_tests_name("mlx5", both, NULL, NULL);
 
