@@ -99,7 +99,7 @@ static const char *const calls[] = {
 /* An unknown command is the device's to refuse. A known one has its own call. */
 static int choose(struct devx_cmd *c, enum devx_verb verb)
 {
-	c->row = devx_row_find(devx_op(c));
+	c->row = devx_row_find(devx_op(c), verb);
 	if (!c->row)
 		return devx_refuse(c, IFC_STATUS_BAD_OP, DEVX_WHY_OPCODE,
 				   "the device has no such command");

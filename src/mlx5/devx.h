@@ -86,7 +86,8 @@ struct devx_row {
 	int (*run)(struct devx_cmd *c);
 };
 
-const struct devx_row *devx_row_find(uint16_t op);
+/* The row of this command for this call, or of another call that takes it, or NULL. */
+const struct devx_row *devx_row_find(uint16_t op, enum devx_verb verb);
 
 #define DEVX_USES 4
 
@@ -114,7 +115,12 @@ struct mlx5dv_devx_obj {
 		struct hca_wq *wq;
 		struct hca_ind_table *ind_table;
 		struct hca_rss *rss;
+		struct devx_flow_table *flow_table;
+		struct devx_flow_group *flow_group;
+		struct devx_flow_entry *flow_entry;
+		struct flow_edit *edit;
 	};
+	bool reformat_decaps;            /* an edit that comes before others */
 	struct hca_ind_table *own_table; /* of a TIR with one queue */
 	struct flow_counter *counters;   /* `count` of them */
 	/* The context as the program gave it: what a query answers from. */
@@ -308,6 +314,16 @@ void devx_rqt_release(struct mlx5dv_devx_obj *obj);
 int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
 uint64_t devx_general_types(void);
 
+/* ---- devx_flow.c, devx_fte.c ---- */
+/* The most of each, as the capabilities say. */
+#define DEVX_FLOW_LEVELS   16u
+#define DEVX_FLOW_LOG_SIZE 16u
+#define DEVX_FLOW_DESTS    8u
+#define DEVX_FLOW_MODIFY   32u
+int devx_flow_table_destroy(struct mlx5dv_devx_obj *obj);
+int devx_flow_group_destroy(struct mlx5dv_devx_obj *obj);
+int devx_fte_destroy(struct mlx5dv_devx_obj *obj);
+
 /* ---- devx_qpc.c ---- */
 struct devx_step {
 	uint16_t op;
@@ -384,6 +400,16 @@ int devx_alloc_q_counter(struct devx_cmd *c);
 int devx_query_q_counter(struct devx_cmd *c);
 int devx_alloc_flow_counter(struct devx_cmd *c);
 int devx_query_flow_counter(struct devx_cmd *c);
+int devx_create_flow_table(struct devx_cmd *c);
+int devx_query_flow_table(struct devx_cmd *c);
+int devx_modify_flow_table(struct devx_cmd *c);
+int devx_create_flow_group(struct devx_cmd *c);
+int devx_query_flow_group(struct devx_cmd *c);
+int devx_create_fte(struct devx_cmd *c);
+int devx_modify_fte(struct devx_cmd *c);
+int devx_query_fte(struct devx_cmd *c);
+int devx_alloc_reformat(struct devx_cmd *c);
+int devx_alloc_modify_header(struct devx_cmd *c);
 int devx_create_general(struct devx_cmd *c);
 int devx_query_general(struct devx_cmd *c);
 int devx_modify_general(struct devx_cmd *c);

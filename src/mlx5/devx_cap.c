@@ -235,7 +235,7 @@ static int fill_device_memory(const struct page *p)
 	return 0;
 }
 
-/* What rules of either direction can do (mlx5/dr.h); there is no table to be made by commands. */
+/* What rules of either direction can do, by direct rules (mlx5/dr.h) and by commands. */
 static void fill_flow_table(uint8_t *table, bool receive)
 {
 	ifc_set(table, flow_table_prop_layout, ft_support, 1);
@@ -248,10 +248,16 @@ static void fill_flow_table(uint8_t *table, bool receive)
 	ifc_set(table, flow_table_prop_layout, reformat_l3_tunnel_to_l2, receive);
 	ifc_set(table, flow_table_prop_layout, reformat_l2_to_l3_tunnel, !receive);
 	ifc_set(table, flow_table_prop_layout, reformat_and_modify_action, 1);
-	ifc_set(table, flow_table_prop_layout, log_max_ft_size, 16);
+	ifc_set(table, flow_table_prop_layout, flow_modify_en, 1);
+	ifc_set(table, flow_table_prop_layout, identified_miss_table, 1);
+	ifc_set(table, flow_table_prop_layout, flow_table_modify, 1);
+	ifc_set(table, flow_table_prop_layout, reformat_and_vlan_action, 1);
+	ifc_set(table, flow_table_prop_layout, modify_and_vlan_action, 1);
+	ifc_set(table, flow_table_prop_layout, log_max_destination, log2_down(DEVX_FLOW_DESTS));
+	ifc_set(table, flow_table_prop_layout, log_max_ft_size, DEVX_FLOW_LOG_SIZE);
 	ifc_set(table, flow_table_prop_layout, log_max_modify_header_context, 16);
-	ifc_set(table, flow_table_prop_layout, max_modify_header_actions, 32);
-	ifc_set(table, flow_table_prop_layout, max_ft_level, 16);
+	ifc_set(table, flow_table_prop_layout, max_modify_header_actions, DEVX_FLOW_MODIFY);
+	ifc_set(table, flow_table_prop_layout, max_ft_level, DEVX_FLOW_LEVELS);
 	ifc_set(table, flow_table_prop_layout, log_max_ft_num, 16);
 	ifc_set(table, flow_table_prop_layout, log_max_flow_counter, 16);
 	ifc_set(table, flow_table_prop_layout, log_max_flow, 16);

@@ -119,6 +119,16 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		return hca_ind_table_destroy(obj->ind_table);
 	case DEVX_TIR:
 		return devx_tir_destroy(obj);
+	case DEVX_FLOW_TABLE:
+		return devx_flow_table_destroy(obj);
+	case DEVX_FLOW_GROUP:
+		return devx_flow_group_destroy(obj);
+	case DEVX_FLOW_ENTRY:
+		return devx_fte_destroy(obj);
+	case DEVX_REFORMAT:
+	case DEVX_MODIFY_HEADER:
+		flow_edit_put(obj->edit);
+		return 0;
 	default:
 		return 0;
 	}

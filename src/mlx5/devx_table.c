@@ -141,6 +141,33 @@ static const struct devx_row rows[] = {
 	       LEN(query_flow_counter_out) + 16, query_flow_counter_in, flow_counter_id,
 	       devx_query_flow_counter),
 	ROW(DEALLOC_FLOW_COUNTER, FLOW_COUNTER, DESTROY, HEAD, HEAD, NULL),
+
+	/* flow tables: an entry's command makes it, and changes it */
+	ROW(CREATE_FLOW_TABLE, FLOW_TABLE, CREATE, LEN(create_flow_table_in), HEAD,
+	    devx_create_flow_table),
+	ROW_AT(QUERY_FLOW_TABLE, FLOW_TABLE, QUERY, LEN(flow_cmd_in), LEN(query_flow_table_out),
+	       flow_cmd_in, table_id, devx_query_flow_table),
+	ROW_AT(MODIFY_FLOW_TABLE, FLOW_TABLE, MODIFY, LEN(modify_flow_table_in), HEAD, flow_cmd_in,
+	       table_id, devx_modify_flow_table),
+	ROW(DESTROY_FLOW_TABLE, FLOW_TABLE, DESTROY, HEAD, HEAD, NULL),
+	ROW(CREATE_FLOW_GROUP, FLOW_GROUP, CREATE, LEN(create_flow_group_in), HEAD,
+	    devx_create_flow_group),
+	ROW_AT(QUERY_FLOW_GROUP, FLOW_GROUP, QUERY, LEN(query_flow_group_in),
+	       LEN(query_flow_group_out), query_flow_group_in, group_id, devx_query_flow_group),
+	ROW(DESTROY_FLOW_GROUP, FLOW_GROUP, DESTROY, HEAD, HEAD, NULL),
+	ROW(SET_FLOW_TABLE_ENTRY, FLOW_ENTRY, CREATE, LEN(set_fte_in), HEAD, devx_create_fte),
+	ROW_AT(SET_FLOW_TABLE_ENTRY, FLOW_ENTRY, MODIFY, LEN(set_fte_in), HEAD, set_fte_in,
+	       flow_index, devx_modify_fte),
+	ROW_AT(QUERY_FLOW_TABLE_ENTRY, FLOW_ENTRY, QUERY, LEN(query_fte_in), LEN(query_fte_out),
+	       query_fte_in, flow_index, devx_query_fte),
+	ROW(DELETE_FLOW_TABLE_ENTRY, FLOW_ENTRY, DESTROY, HEAD, HEAD, NULL),
+	ROW(ALLOC_PACKET_REFORMAT_CONTEXT, REFORMAT, CREATE, LEN(alloc_packet_reformat_context_in),
+	    HEAD, devx_alloc_reformat),
+	ROW(DEALLOC_PACKET_REFORMAT_CONTEXT, REFORMAT, DESTROY, HEAD, HEAD, NULL),
+	ROW(ALLOC_MODIFY_HEADER_CONTEXT, MODIFY_HEADER, CREATE, LEN(alloc_modify_header_context_in),
+	    HEAD, devx_alloc_modify_header),
+	ROW(DEALLOC_MODIFY_HEADER_CONTEXT, MODIFY_HEADER, DESTROY, HEAD, HEAD, NULL),
+
 	ROW(CREATE_GENERAL_OBJECT, GENERAL, CREATE, HEAD, HEAD, devx_create_general),
 	ROW_AT(QUERY_GENERAL_OBJECT, GENERAL, QUERY, HEAD, HEAD, general_obj_in_cmd_hdr, obj_id,
 	       devx_query_general),
@@ -149,10 +176,15 @@ static const struct devx_row rows[] = {
 	ROW(DESTROY_GENERAL_OBJECT, GENERAL, DESTROY, HEAD, HEAD, NULL),
 };
 
-const struct devx_row *devx_row_find(uint16_t op)
+const struct devx_row *devx_row_find(uint16_t op, enum devx_verb verb)
 {
+	const struct devx_row *other = NULL;
+
 	for (size_t i = 0; i < array_size(rows); i++)
-		if (rows[i].op == op)
-			return &rows[i];
-	return NULL;
+		if (rows[i].op == op) {
+			if (rows[i].verb == verb)
+				return &rows[i];
+			other = &rows[i];
+		}
+	return other;
 }

@@ -176,8 +176,8 @@ static int add_qp(struct wish *w, struct ibv_qp *qp)
 
 static int add_devx(struct wish *w, struct mlx5dv_devx_obj *obj)
 {
-	struct flow_action a = { .op = FLOW_OP_DEST };
-	int err = mlx5_flow_devx_dest(obj, &a.dest);
+	struct flow_action a;
+	int err = mlx5_flow_devx_step(obj, &a);
 
 	return err ? err : add_end(w, a);
 }

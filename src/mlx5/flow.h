@@ -25,6 +25,8 @@ int mlx5_modify_create(const void *actions, size_t size, struct flow_edit **out)
 
 /* flow_devx.c: -EINVAL for an object of another kind. */
 int mlx5_flow_devx_dest(struct mlx5dv_devx_obj *obj, struct ether_dest **out);
+/* The same, or a flow table, which the rule holds. */
+int mlx5_flow_devx_step(struct mlx5dv_devx_obj *obj, struct flow_action *out);
 /* Holds it; to be put. */
 int mlx5_flow_devx_counter(struct mlx5dv_devx_obj *obj, uint32_t offset, struct flow_counter **out);
 

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "mlx5/devx.h"
+#include "mlx5/devx_flow.h"
 #include "mlx5/flow.h"
 #include "util/explain.h"
 
@@ -18,6 +18,16 @@ int mlx5_flow_devx_dest(struct mlx5dv_devx_obj *obj, struct ether_dest **out)
 			       "not reach",
 			       obj->number);
 	*out = &obj->rss->dest;
+	return 0;
+}
+
+int mlx5_flow_devx_step(struct mlx5dv_devx_obj *obj, struct flow_action *out)
+{
+	if (!obj || obj->kind != DEVX_FLOW_TABLE) {
+		out->op = FLOW_OP_DEST;
+		return mlx5_flow_devx_dest(obj, &out->dest);
+	}
+	*out = (struct flow_action){ .op = FLOW_OP_TABLE, .table = obj->flow_table->engine };
 	return 0;
 }
 
