@@ -287,7 +287,8 @@ static void out_under_writers_without_userfaultfd(void)
 	check(!share_covers(p, 1));
 	for (double end = seconds() + 0.1; seconds() < end;)
 		sched_yield();
-	check(file_blocks() == 0);
+	/* A fault that was under way may fetch its page from the file once more, and not need it. */
+	check(file_blocks() <= WRITERS * PAGE / 512);
 	writers_stop(w);
 }
 
