@@ -10,12 +10,6 @@ STUB_MINUS1(ibv_dm_export_dmabuf_fd)
 STUB_PTR(ibv_alloc_dmah)
 STUB_ERRNO(ibv_dealloc_dmah)
 
-/* Records of the kernel's uverbs and ucma interfaces, which nothing here produces */
-STUB_VOID(ibv_copy_ah_attr_from_kern)
-STUB_VOID(ibv_copy_path_rec_from_kern)
-STUB_VOID(ibv_copy_path_rec_to_kern)
-STUB_VOID(ibv_copy_qp_attr_from_kern)
-
 /*
  * The toolbox of Debian's own drivers (IBVERBS_PRIVATE_34). Those drivers are never asked for a
  * device, so nothing calls these; they stay stubs for good.
