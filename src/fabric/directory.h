@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The host directory: one small file per user and network namespace that every process maps. It
- * says who is there, who owns which block of queue-pair numbers, which LID a port has, who joined
+ * says who is there, who owns which block of queue-pair numbers and memory keys, which LID a port has, who joined
  * which multicast group.
  *
  * Changes are made under an OFD lock on the file, which the kernel drops when its holder dies.
@@ -69,6 +69,17 @@ struct fabric_qpn_range {
 /* Lock-free. All that belong to somebody, in order, up to `max`; returns how many. */
 size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max);
 
+/* ---- numbers of memory keys, protection domains and device memory ---- */
+
+#define FABRIC_KEY_FIRST 0x5u /* see hca/mr.c */
+#define FABRIC_KEY_LAST  0xffffffu
+#define FABRIC_KEY_BLOCK 1024u
+
+/* As for queue pairs, and for the life of the process: a number names one object of the host. */
+int fabric_key_block_get(uint32_t *first, uint32_t *count);
+/* Lock-free. FABRIC_NOBODY when the number belongs to no process. */
+fabric_id_t fabric_key_owner(uint32_t number);
+
 /* ---- LIDs ---- */
 
 #define FABRIC_LID_KEY_MAX 59
@@ -84,6 +95,7 @@ enum fabric_reg_kind {
 	FABRIC_REG_XRCD,      /* key: adapter and file; value: tells openings apart */
 	FABRIC_REG_STEER,     /* key: gid; value: place among the sockets at that address */
 	FABRIC_REG_ETHER,     /* key: name of a switch; value: port in the owner's segment */
+	FABRIC_REG_CONTEXT,   /* key: id of a context that was imported; value: 0 */
 	FABRIC_REG_KINDS,
 };
 

@@ -17,8 +17,9 @@
 #include "fabric/directory.h"
 
 #define DIR_MAGIC      0x79616c7065726276ull
-#define DIR_VERSION    1u
+#define DIR_VERSION    2u
 #define DIR_QPN_BLOCKS (1u << 16)
+#define DIR_KEY_BLOCKS (1u << 14)
 #define DIR_LIDS       1024u
 #define DIR_RECORDS    4096u
 
@@ -51,6 +52,7 @@ struct dir_file {
 	uint32_t version;
 	uint32_t size;
 	_Alignas(64) _Atomic uint32_t next_block;
+	_Alignas(64) _Atomic uint32_t next_key_block;
 	_Alignas(64) _Atomic uint32_t records; /* those beyond were never used */
 	_Alignas(64) _Atomic uint64_t reg_version[8];
 	_Alignas(4096) struct dir_slot slot[FABRIC_SLOTS];
@@ -58,6 +60,7 @@ struct dir_file {
 	_Alignas(4096) _Atomic uint64_t counter[FABRIC_SLOTS][FABRIC_COUNTERS];
 	_Alignas(4096) struct dir_record record[DIR_RECORDS];
 	_Alignas(4096) _Atomic fabric_id_t block[DIR_QPN_BLOCKS];
+	_Alignas(4096) _Atomic fabric_id_t key_block[DIR_KEY_BLOCKS];
 };
 
 _Static_assert(sizeof(struct dir_slot) == 64, "one line per slot");

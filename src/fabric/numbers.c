@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers that the host directory hands out: blocks of queue-pair numbers, LIDs, and the rows of
- * counters. A block is taken and given back by one compare-and-swap, so it needs no lock: it is
+ * Numbers that the host directory hands out: blocks of queue-pair numbers and of memory keys, LIDs,
+ * and the rows of counters. A block is taken and given back by one compare-and-swap, so it needs no lock: it is
  * free whenever its word names nobody who is listed.
  */
 #include <errno.h>
@@ -11,66 +11,114 @@
 #include "fabric/service_priv.h"
 #include "util/explain.h"
 
-/* ---- queue-pair numbers ---- */
+/* ---- series of numbers, handed out in blocks ---- */
 
-static uint32_t block_first(uint32_t block)
+struct series {
+	const char *what;
+	_Atomic fabric_id_t *block;
+	_Atomic uint32_t *next;
+	uint32_t blocks, size;
+	uint32_t first, last; /* of all numbers; the outermost blocks are shorter for it */
+};
+
+static struct series qpns(struct dir_file *dir)
 {
-	return block ? block * FABRIC_QPN_BLOCK : FABRIC_QPN_FIRST;
+	return (struct series){
+		.what = "queue-pair numbers",
+		.block = dir->block,
+		.next = &dir->next_block,
+		.blocks = DIR_QPN_BLOCKS,
+		.size = FABRIC_QPN_BLOCK,
+		.first = FABRIC_QPN_FIRST,
+		.last = FABRIC_QPN_LAST,
+	};
 }
 
-static uint32_t block_last(uint32_t block)
+static struct series keys(struct dir_file *dir)
 {
-	uint32_t last = (block + 1) * FABRIC_QPN_BLOCK - 1;
-
-	return last > FABRIC_QPN_LAST ? FABRIC_QPN_LAST : last;
+	return (struct series){
+		.what = "memory keys",
+		.block = dir->key_block,
+		.next = &dir->next_key_block,
+		.blocks = DIR_KEY_BLOCKS,
+		.size = FABRIC_KEY_BLOCK,
+		.first = FABRIC_KEY_FIRST,
+		.last = FABRIC_KEY_LAST,
+	};
 }
 
-static bool block_take(struct dir_file *dir, uint32_t block, fabric_id_t self)
+static uint32_t block_first(const struct series *s, uint32_t block)
 {
-	fabric_id_t owner = atomic_load_explicit(&dir->block[block], memory_order_relaxed);
-
-	return !dir_is_listed(dir, owner) &&
-	       atomic_compare_exchange_strong(&dir->block[block], &owner, self);
+	return block ? block * s->size : s->first;
 }
 
-static int find_block(struct dir_file *dir, uint32_t *out)
+static uint32_t block_last(const struct series *s, uint32_t block)
 {
-	uint32_t start = atomic_load_explicit(&dir->next_block, memory_order_relaxed);
+	uint32_t last = (block + 1) * s->size - 1;
 
-	for (uint32_t i = 0; i < DIR_QPN_BLOCKS; i++) {
-		uint32_t block = (start + i) % DIR_QPN_BLOCKS;
+	return last > s->last ? s->last : last;
+}
 
-		if (!block_take(dir, block, fabric_self()))
+static bool block_take(struct dir_file *dir, _Atomic fabric_id_t *block, fabric_id_t self)
+{
+	fabric_id_t owner = atomic_load_explicit(block, memory_order_relaxed);
+
+	return !dir_is_listed(dir, owner) && atomic_compare_exchange_strong(block, &owner, self);
+}
+
+static int find_block(struct dir_file *dir, const struct series *s, uint32_t *out)
+{
+	uint32_t start = atomic_load_explicit(s->next, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < s->blocks; i++) {
+		uint32_t block = (start + i) % s->blocks;
+
+		if (!block_take(dir, &s->block[block], fabric_self()))
 			continue;
-		atomic_store_explicit(&dir->next_block, (block + 1) % DIR_QPN_BLOCKS,
-				      memory_order_relaxed);
+		atomic_store_explicit(s->next, (block + 1) % s->blocks, memory_order_relaxed);
 		*out = block;
 		return 0;
 	}
 	return -ENOSPC;
 }
 
+static int block_get(struct dir_file *dir, const struct series *s, uint32_t *first, uint32_t *count)
+{
+	uint32_t block;
+	/* Whoever can be addressed must answer. */
+	int err = fabric_service_need();
+
+	if (err)
+		return err;
+	err = find_block(dir, s, &block);
+	if (err && fabric_directory_sweep())
+		err = find_block(dir, s, &block);
+	if (err)
+		return explain(ENOSPC, "all %u blocks of %s are taken", s->blocks, s->what);
+	*first = block_first(s, block);
+	*count = block_last(s, block) - *first + 1;
+	return 0;
+}
+
+static fabric_id_t owner_of(struct dir_file *dir, const struct series *s, uint32_t number)
+{
+	fabric_id_t owner;
+
+	if (number < s->first || number > s->last)
+		return FABRIC_NOBODY;
+	owner = atomic_load_explicit(&s->block[number / s->size], memory_order_relaxed);
+	return dir_is_listed(dir, owner) ? owner : FABRIC_NOBODY;
+}
+
 int fabric_qpn_block_get(uint32_t *first, uint32_t *count)
 {
 	struct dir_file *dir = dir_file();
-	uint32_t block;
-	int err;
+	struct series s;
 
 	if (!dir)
 		return explain(ENOTCONN, "the fabric is not up");
-	/* Whoever can be addressed must answer. */
-	err = fabric_service_need();
-	if (err)
-		return err;
-	err = find_block(dir, &block);
-	if (err && fabric_directory_sweep())
-		err = find_block(dir, &block);
-	if (err)
-		return explain(ENOSPC, "all %u blocks of queue-pair numbers are taken",
-			       DIR_QPN_BLOCKS);
-	*first = block_first(block);
-	*count = block_last(block) - *first + 1;
-	return 0;
+	s = qpns(dir);
+	return block_get(dir, &s, first, count);
 }
 
 int fabric_qpn_block_put(uint32_t first)
@@ -78,10 +126,12 @@ int fabric_qpn_block_put(uint32_t first)
 	struct dir_file *dir = dir_file();
 	uint32_t block = first / FABRIC_QPN_BLOCK;
 	fabric_id_t self = fabric_self();
+	struct series s;
 
 	if (!dir)
 		return explain(ENOTCONN, "the fabric is not up");
-	if (block >= DIR_QPN_BLOCKS || first != block_first(block))
+	s = qpns(dir);
+	if (block >= DIR_QPN_BLOCKS || first != block_first(&s, block))
 		return explain(EINVAL, "0x%x is not the first number of a block", first);
 	if (!atomic_compare_exchange_strong(&dir->block[block], &self, FABRIC_NOBODY))
 		return explain(EPERM, "the block from 0x%x belongs to process %u, not to us", first,
@@ -92,32 +142,59 @@ int fabric_qpn_block_put(uint32_t first)
 fabric_id_t fabric_qpn_owner(uint32_t qpn)
 {
 	struct dir_file *dir = dir_file();
-	fabric_id_t owner;
+	struct series s;
 
-	if (!dir || qpn < FABRIC_QPN_FIRST || qpn > FABRIC_QPN_LAST)
+	if (!dir)
 		return FABRIC_NOBODY;
-	owner = atomic_load_explicit(&dir->block[qpn / FABRIC_QPN_BLOCK], memory_order_relaxed);
-	return dir_is_listed(dir, owner) ? owner : FABRIC_NOBODY;
+	s = qpns(dir);
+	return owner_of(dir, &s, qpn);
+}
+
+int fabric_key_block_get(uint32_t *first, uint32_t *count)
+{
+	struct dir_file *dir = dir_file();
+	struct series s;
+
+	if (!dir)
+		return explain(ENOTCONN, "the fabric is not up");
+	s = keys(dir);
+	return block_get(dir, &s, first, count);
+}
+
+fabric_id_t fabric_key_owner(uint32_t number)
+{
+	struct dir_file *dir = dir_file();
+	struct series s;
+
+	if (!dir)
+		return FABRIC_NOBODY;
+	s = keys(dir);
+	return owner_of(dir, &s, number);
 }
 
 size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max)
 {
 	struct dir_file *dir = dir_file();
+	struct series s;
 	size_t n = 0;
 
-	for (uint32_t block = 0; dir && block < DIR_QPN_BLOCKS; block++) {
+	if (!dir)
+		return 0;
+	s = qpns(dir);
+	for (uint32_t block = 0; block < DIR_QPN_BLOCKS; block++) {
 		fabric_id_t owner = atomic_load_explicit(&dir->block[block], memory_order_relaxed);
 
 		if (owner == FABRIC_NOBODY || !dir_is_listed(dir, owner))
 			continue;
-		if (n && out[n - 1].owner == owner && out[n - 1].last + 1 == block_first(block)) {
-			out[n - 1].last = block_last(block);
+		if (n && out[n - 1].owner == owner &&
+		    out[n - 1].last + 1 == block_first(&s, block)) {
+			out[n - 1].last = block_last(&s, block);
 			continue;
 		}
 		if (n == max)
 			break;
-		out[n++] =
-			(struct fabric_qpn_range){ block_first(block), block_last(block), owner };
+		out[n++] = (struct fabric_qpn_range){ block_first(&s, block), block_last(&s, block),
+						      owner };
 	}
 	return n;
 }

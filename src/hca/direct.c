@@ -25,20 +25,6 @@ static uint32_t remote_access(enum hca_op op)
 	}
 }
 
-/*
- * Before it knows of the link, the other process would not wait for us when it takes memory away,
- * though our side of the link is up.
- */
-static bool has_met(struct hca_peer *peer)
-{
-	if (likely(__atomic_load_n(&peer->met, __ATOMIC_ACQUIRE)))
-		return true;
-	if (!fabric_link_met(peer->link))
-		return false;
-	__atomic_store_n(&peer->met, true, __ATOMIC_RELEASE);
-	return true;
-}
-
 /* The door's rights for us; false when the other end is not ready for this QP. */
 static bool open_door(struct qp *qp, uint32_t access, uint32_t *pdn)
 {
@@ -102,7 +88,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		return DIRECT_LOCAL_ERROR;
 	if (unlikely(taps_captures()))
 		return DIRECT_NO; /* so that there is something to be captured */
-	if (unlikely(!has_met(peer)) || !open_door(qp, access, &pdn))
+	if (unlikely(!hca_peer_has_met(peer)) || !open_door(qp, access, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.greeted && !qp->dci))
 		greet(qp);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/ask.h"
 #include "hca/bell.h"
 #include "hca/cq_priv.h"
 #include "hca/control.h"
@@ -42,12 +44,13 @@
 #define DRAIN_MOST  256
 #define DRAIN_BYTES (256u << 10)
 #define MUTE_NS     1000000000ull
+#define MEET_NS     6000000000ull /* a handshake has 5 s */
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(peers_lock, FORKSAFE_OBJECT);
-static pthread_cond_t met_self = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t met = PTHREAD_COND_INITIALIZER; /* links that came up, or did not */
 static _Atomic(struct hca_peer *) peers[FABRIC_SLOTS];
 static struct hca_segment *segment;
 static bool vm_allowed;
@@ -62,6 +65,16 @@ struct hca_segment *hca_host_segment(void)
 bool hca_peer_is_up(const struct hca_peer *peer)
 {
 	return fabric_link_state(peer->link) == FABRIC_LINK_UP;
+}
+
+bool hca_peer_has_met(struct hca_peer *peer)
+{
+	if (likely(__atomic_load_n(&peer->met, __ATOMIC_ACQUIRE)))
+		return true;
+	if (!fabric_link_met(peer->link))
+		return false;
+	__atomic_store_n(&peer->met, true, __ATOMIC_RELEASE);
+	return true;
 }
 
 struct hca_peer *hca_peer_at(unsigned int slot)
@@ -149,20 +162,55 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait)
 	return NULL;
 }
 
-void hca_host_meet_self(void)
+/* False when there is nothing to wait for. */
+static bool is_coming(fabric_id_t id)
+{
+	bool wait, up;
+
+	hca_guard_enter();
+	up = hca_peer_find(id, &wait);
+	hca_guard_exit();
+	return !up && wait;
+}
+
+static void wait_for(fabric_id_t id, int seconds)
 {
 	struct timespec until;
-	bool wait;
 
-	if (hca_peer_find(fabric_self(), &wait) || !wait)
+	if (!is_coming(id))
 		return;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++; /* far more than it takes; without the link, requests wait instead of us */
+	until.tv_sec += seconds;
 	pthread_mutex_lock(&peers_lock);
-	while (!atomic_load(&peers[fabric_id_slot(fabric_self())]))
-		if (pthread_cond_timedwait(&met_self, &peers_lock, &until))
+	while (!atomic_load(&peers[fabric_id_slot(id)]) && !is_mute(id))
+		if (pthread_cond_timedwait(&met, &peers_lock, &until))
 			break;
 	pthread_mutex_unlock(&peers_lock);
+}
+
+void hca_host_meet_self(void)
+{
+	/* Far more than it takes; without the link, requests wait instead of us. */
+	wait_for(fabric_self(), 1);
+}
+
+bool hca_host_meet(fabric_id_t id)
+{
+	uint64_t until = fabric_now_ns() + MEET_NS;
+	struct hca_peer *peer;
+	bool wait, done = false;
+
+	wait_for(id, (int)(MEET_NS / 1000000000));
+	/* Its side of the link is up a moment later. */
+	do {
+		hca_guard_enter();
+		peer = hca_peer_find(id, &wait);
+		done = peer && (peer->is_self || hca_peer_has_met(peer));
+		hca_guard_exit();
+		if (!done && peer)
+			sched_yield();
+	} while (!done && peer && fabric_now_ns() < until);
+	return done;
 }
 
 void hca_host_for_each_peer(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
@@ -210,8 +258,7 @@ static void link_up(struct fabric_link *link)
 	pthread_mutex_lock(&peers_lock);
 	/* [H1] */
 	atomic_store_explicit(&peers[fabric_id_slot(peer->id)], peer, memory_order_release);
-	if (peer->is_self)
-		pthread_cond_broadcast(&met_self);
+	pthread_cond_broadcast(&met);
 	pthread_mutex_unlock(&peers_lock);
 	forward_ready(peer);
 	hca_host_wake_qps();
@@ -249,8 +296,12 @@ static void link_down(struct fabric_link *link)
 	struct hca_peer *peer = link->user;
 
 	forward_gone(fabric_link_peer(link));
+	ask_peer_gone(fabric_link_peer(link));
 	if (!peer) {
 		set_mute(fabric_link_peer(link));
+		pthread_mutex_lock(&peers_lock);
+		pthread_cond_broadcast(&met);
+		pthread_mutex_unlock(&peers_lock);
 		hca_host_wake_qps(); /* it never came up: who waits must go another way */
 		return;
 	}
@@ -506,6 +557,9 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		wire_forwarded(record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD);
 		return true;
 	}
+	if (unlikely(pkt.op == ROCE_PKT_ASK || pkt.op == ROCE_PKT_ANSWER))
+		return ask_record(peer->id, record + ROCE_PKT_RECORD, pkt.len,
+				  pkt.op == ROCE_PKT_ANSWER);
 	qp = qp_find(pkt.dqpn);
 	if (unlikely(qp && qp->dct))
 		qp = dct_session(qp, peer, &pkt);
@@ -612,6 +666,8 @@ static void forked(void)
 	hca_port_forked();
 	hca_guard_forked();
 	hca_qp_forked();
+	hca_mr_forked();
+	ask_forked();
 	timer_forked();
 	hca_cq_forked();
 	xrc_forked();

@@ -60,6 +60,8 @@ struct hca_segment *hca_host_segment(void);
  * own queue pairs never wait for a handshake. Not on the service thread.
  */
 void hca_host_meet_self(void);
+/* The same for another process, and until each may reach into the other's memory. False: gone. */
+bool hca_host_meet(fabric_id_t id);
 
 /* ---- peers ---- */
 
@@ -105,6 +107,11 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
 struct hca_peer *hca_peer_at(unsigned int slot);
 
 bool hca_peer_is_up(const struct hca_peer *peer);
+/*
+ * Before it knows of the link, the other process would not wait for us when it takes memory away,
+ * though our side of the link is up. Then nobody may reach into its memory.
+ */
+bool hca_peer_has_met(struct hca_peer *peer);
 void hca_peer_kill(struct hca_peer *peer);
 /*
  * Whether an answer may still come: records lie unread, here or there, and the process lives and is

@@ -7,9 +7,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "hca/mkey.h"
-
+#include "fabric/directory.h"
 #include "fabric/share.h"
+#include "hca/mkey.h"
 
 #define MOVE_TRIES 16u
 
@@ -29,8 +29,82 @@ bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_en
 	return seg != hca_host_segment() || hca_mkey_check(e, addr - e->iova, len, access);
 }
 
+/* ---- keys of other processes ---- */
+
+/* Whose key it is, when that process is linked; NULL when it is ours or nobody's. */
+static struct hca_peer *owner_of(uint32_t key)
+{
+	fabric_id_t owner = fabric_key_owner(key >> 8);
+	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
+
+	if (!peer || peer->id != owner || peer->is_self || !hca_peer_is_up(peer) ||
+	    !hca_peer_has_met(peer))
+		return NULL;
+	return peer;
+}
+
+static bool is_reachable(struct hca_peer *peer, const struct hca_mr_entry *e, uint32_t key,
+			 bool atomic)
+{
+	if (e->flags & HCA_MR_INDIRECT)
+		return false;
+	return e->flags & HCA_MR_NULL || hca_peer_map(peer, e, key) || (peer->can_vm && !atomic);
+}
+
+const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
+					       uint64_t addr, uint64_t len, uint32_t access)
+{
+	const struct hca_mr_entry *e, *domain = hca_mr_entry(pdn);
+	struct hca_peer *peer = owner_of(key);
+
+	if (!peer || pdn >= HCA_MR_ENTRIES)
+		return NULL;
+	e = hca_mem_find(peer->segment, key, pdn, qpn, addr, len, access);
+	/* Numbers of domains come again; contexts do not. */
+	if (!e || e->context != domain->context ||
+	    !is_reachable(peer, e, key, access & HCA_ACCESS_REMOTE_ATOMIC))
+		return NULL;
+	return e;
+}
+
+static bool is_here(const struct hca_mr_entry *e)
+{
+	const struct hca_mr_entry *first = hca_host_segment()->mr;
+
+	return e >= first && e < first + HCA_MR_ENTRIES;
+}
+
+/* What was there a moment ago may be gone: then the piece fails when it is copied. */
+static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len,
+		      struct hca_seg *out)
+{
+	uint32_t key = atomic_load_explicit(&e->key, memory_order_acquire);
+	struct hca_peer *peer = key ? owner_of(key) : NULL;
+	char *base;
+
+	*out = (struct hca_seg){ .len = len, .kind = HCA_SEG_REMOTE };
+	if (!peer)
+		return;
+	if (e->flags & HCA_MR_NULL) {
+		out->kind = HCA_SEG_NULL;
+		return;
+	}
+	base = hca_peer_map(peer, e, key);
+	if (base) {
+		out->kind = HCA_SEG_PLAIN;
+		out->ptr = base + (addr - e->iova);
+		return;
+	}
+	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
+	out->pid = peer->pid;
+}
+
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out)
 {
+	if (unlikely(!is_here(e))) {
+		seg_there(e, addr, len, out);
+		return;
+	}
 	if (unlikely(e->flags & HCA_MR_INDIRECT)) {
 		hca_mkey_seg(e, addr - e->iova, len, out);
 		return;
@@ -44,8 +118,6 @@ void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, stru
 bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
 		     struct hca_list *out)
 {
-	const struct hca_segment *segment = hca_host_segment();
-
 	out->count = 0;
 	out->total = 0;
 	for (int i = 0; i < count; i++) {
@@ -57,8 +129,8 @@ bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_
 			seg->ptr = (char *)(uintptr_t)sge[i].addr;
 			seg->kind = HCA_SEG_PLAIN;
 		} else {
-			const struct hca_mr_entry *e = hca_mem_find(
-				segment, sge[i].key, pdn, 0, sge[i].addr, sge[i].len, access);
+			const struct hca_mr_entry *e = hca_mem_find_here(
+				sge[i].key, pdn, 0, sge[i].addr, sge[i].len, access);
 
 			if (unlikely(!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2))))
 				return false;

@@ -60,13 +60,31 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 	return e;
 }
 
-/* Elements of this process's own memory. False when one of them is not good for `access`. */
+/* The rest of hca_mem_find_here() for keys that are not this process's. */
+const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
+					       uint64_t addr, uint64_t len, uint32_t access);
+
+/*
+ * The entry for an access by a queue pair of this process: its own, or, when the protection domain
+ * is shared, that of the process that owns the key.
+ */
+static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_t pdn, uint32_t qpn,
+							   uint64_t addr, uint64_t len,
+							   uint32_t access)
+{
+	const struct hca_mr_entry *e =
+		hca_mem_find(hca_host_segment(), key, pdn, qpn, addr, len, access);
+
+	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
+}
+
+/* Elements of this process's memory, or of one that shares the domain. False when one of them is not good for `access`. */
 bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
 		     struct hca_list *out);
 
 /* A piece of an entry that is there. */
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);
-/* One piece, [va, va + len) of this process's entry. */
+/* One piece, [va, va + len) of an entry. */
 void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out);
 
 /*

@@ -130,6 +130,7 @@ static void set_layout(struct hca_mkey *m, struct hca_layout *l)
 static void publish(struct hca_mkey *m)
 {
 	const struct hca_mr_entry entry = {
+		.context = m->pd->ctx->uid,
 		.pdn = m->pd->pdn,
 		.access = m->access,
 		.flags = HCA_MR_INDIRECT,

@@ -11,6 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fabric/directory.h"
+#include "fabric/link.h"
+#include "hca/ask.h"
 #include "hca/host.h"
 #include "hca/table.h"
 #include "util/explain.h"
@@ -28,11 +31,23 @@ static pthread_mutex_t mr_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(mr_lock, FORKSAFE_OBJECT);
 static struct hca_table regions; /* of this process, for binds */
 /* Keys below 0x500 are none: in mlx5 entries 0x100 ends lists, and 0x400 says that lanes follow. */
-static struct hca_numbers numbers = { .first = 5, .limit = HCA_MR_ENTRIES };
+static struct hca_numbers numbers;
 
 struct hca_mr_entry *hca_mr_entry(uint32_t index)
 {
 	return &hca_host_segment()->mr[index];
+}
+
+/* What is left of the last block is 0: numbers that were given back are all there are without it. */
+static void refill(void)
+{
+	uint32_t first, count;
+
+	if (fabric_key_block_get(&first, &count))
+		return;
+	numbers.first = first;
+	numbers.limit = first + count;
+	numbers.fresh = 0;
 }
 
 /* A number for a new entry and the key it gets; the low byte moves on with every use. */
@@ -42,7 +57,11 @@ int hca_mr_number_get(uint32_t *index, uint32_t *key)
 	int err;
 
 	pthread_mutex_lock(&mr_lock);
+	if (hca_numbers_low(&numbers))
+		refill();
 	err = hca_number_get(&numbers, index);
+	if (err)
+		err = explain(ENOMEM, "all numbers for memory keys of the host are taken");
 	if (!err) {
 		e = hca_mr_entry(*index);
 		e->generation++;
@@ -54,9 +73,19 @@ int hca_mr_number_get(uint32_t *index, uint32_t *key)
 
 void hca_mr_number_put(uint32_t index)
 {
+	/* In a forked child: not ours to give away. */
+	if (fabric_key_owner(index) != fabric_self())
+		return;
 	pthread_mutex_lock(&mr_lock);
 	hca_number_put(&numbers, index);
 	pthread_mutex_unlock(&mr_lock);
+}
+
+/* The parent's numbers are not the child's. */
+void hca_mr_forked(void)
+{
+	numbers.limit = numbers.first;
+	numbers.fresh = numbers.count = 0;
 }
 
 void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key)
@@ -70,6 +99,7 @@ void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t ke
 	e->length = from->length;
 	e->va = from->va;
 	e->qpn = from->qpn;
+	e->context = from->context;
 	/* [M1] pairs with hca_mem_find(): the fields before the key */
 	atomic_store_explicit(&e->key, key, memory_order_release);
 }
@@ -199,7 +229,10 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 	mr->iova = iova;
 	mr->access = access;
 	mr->shared = shared;
+	mr->null = flags & HCA_MR_NULL;
+	mr->refs = 1;
 	entry = (struct hca_mr_entry){
+		.context = pd->ctx->uid,
 		.pdn = pd->pdn,
 		.access = access,
 		.flags = flags,
@@ -278,6 +311,11 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	bool old_shared = mr->shared;
 	int err = check_access(new_access);
 
+	if (mr->owner)
+		return explain(EOPNOTSUPP, "the region is another process's, who alone can change "
+					   "it");
+	if (mr->gone)
+		return explain(ENOENT, "the region was deregistered through another handle");
 	if (!err && atomic_load(&mr->windows))
 		err = explain(EBUSY, "a memory window is bound to the region");
 	if (!err && moved)
@@ -316,12 +354,52 @@ void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant)
 	atomic_store_explicit(&hca_mr_entry(mr->index)->key, mr->key, memory_order_release);
 }
 
-int hca_mr_destroy(struct hca_mr *mr)
+/* ---- handles ---- */
+
+struct wanted {
+	uint32_t index;
+	uint32_t key;
+};
+
+/* Nobody else destroys it once this is 0. */
+static int claim_end(struct hca_mr *mr)
 {
 	unsigned int windows = atomic_load(&mr->windows);
+	bool gone;
 
+	pthread_mutex_lock(&mr_lock);
+	gone = mr->gone;
+	mr->gone |= !windows;
+	pthread_mutex_unlock(&mr_lock);
+	if (gone)
+		return explain(ENOENT, "the region was deregistered through another handle");
 	if (windows)
 		return explain(EBUSY, "%u memory windows are bound to the region", windows);
+	return 0;
+}
+
+static int destroy_foreign(struct hca_mr *mr)
+{
+	const struct wanted w = { mr->index, mr->key };
+	int err = hca_ask(mr->owner, HCA_ASK_MR_DESTROY, &w, sizeof(w), NULL, 0);
+
+	/* A dead owner has taken it along. */
+	if (err && err != -ECONNRESET)
+		return explain(-err, "the region's owner did not deregister it: %s",
+			       strerror(-err));
+	hca_mr_unref(mr);
+	return 0;
+}
+
+int hca_mr_destroy(struct hca_mr *mr)
+{
+	int err;
+
+	if (mr->owner)
+		return destroy_foreign(mr);
+	err = claim_end(mr);
+	if (err)
+		return err;
 	hca_table_set(&regions, mr->index, NULL);
 	hca_mr_unpublish(mr->index);
 	if (mr->shared)
@@ -329,6 +407,135 @@ int hca_mr_destroy(struct hca_mr *mr)
 	hca_mr_number_put(mr->index);
 	hca_ctx_drop(mr->pd->ctx, HCA_KIND_MR);
 	hca_pd_put(mr->pd);
-	free(mr);
+	if (mr->on_gone)
+		mr->on_gone(mr->on_gone_arg);
+	hca_mr_unref(mr);
 	return 0;
+}
+
+void hca_mr_unref(struct hca_mr *mr)
+{
+	bool last;
+
+	pthread_mutex_lock(&mr_lock);
+	/* What was not destroyed stays, for who imports it later. */
+	last = !--mr->refs && (mr->gone || mr->owner);
+	pthread_mutex_unlock(&mr_lock);
+	if (last)
+		free(mr);
+}
+
+struct hca_mr *hca_mr_of_key(const struct hca_ctx *ctx, uint32_t key)
+{
+	struct hca_mr *mr = hca_table_find(&regions, key >> 8);
+
+	return mr && mr->key == key && mr->pd->ctx->uid == ctx->uid ? mr : NULL;
+}
+
+static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
+{
+	struct hca_mr *mr;
+
+	pthread_mutex_lock(&mr_lock);
+	mr = hca_table_find(&regions, index);
+	if (mr && (mr->gone || mr->pd->ctx->uid != ctx->uid || !hca_ctx_is_here(mr->pd->ctx)))
+		mr = NULL;
+	if (mr)
+		mr->refs++;
+	pthread_mutex_unlock(&mr_lock);
+	return mr;
+}
+
+static bool is_reachable(const struct hca_peer *peer, uint32_t flags)
+{
+	return flags & HCA_MR_NULL || peer->can_vm || (peer->can_map && flags & HCA_MR_SHARED);
+}
+
+/* Inside a guard. */
+static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *out)
+{
+	const uint32_t none = HCA_MR_WINDOW1 | HCA_MR_WINDOW2 | HCA_MR_INDIRECT;
+	fabric_id_t owner = fabric_key_owner(index);
+	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
+	const struct hca_mr_entry *e;
+	uint32_t flags;
+
+	if (!peer || peer->id != owner || peer->is_self)
+		return -ENOENT;
+	e = &peer->segment->mr[index];
+	/* [M1] */
+	out->key = atomic_load_explicit(&e->key, memory_order_acquire);
+	flags = e->flags;
+	if (e->context != ctx->uid || (!out->key && !(flags & (HCA_MR_DOMAIN | HCA_MR_DEVICE))))
+		return -ENOENT;
+	if (!out->key || flags & none)
+		return -EINVAL;
+	out->index = index;
+	out->owner = owner;
+	out->length = e->length;
+	out->iova = e->iova;
+	out->access = e->access;
+	out->null = flags & HCA_MR_NULL;
+	out->refs = 1;
+	return is_reachable(peer, flags) ? 0 : -EOPNOTSUPP;
+}
+
+int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out)
+{
+	struct hca_mr *mr = index < HCA_MR_ENTRIES ? get_here(ctx, index) : NULL;
+	int err = -ENOENT;
+
+	if (mr) {
+		*out = mr;
+		return 0;
+	}
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	hca_guard_enter();
+	if (index < HCA_MR_ENTRIES)
+		err = look_there(ctx, index, mr);
+	hca_guard_exit();
+	if (!err) {
+		*out = mr;
+		return 0;
+	}
+	free(mr);
+	if (err == -EOPNOTSUPP)
+		return explain(EOPNOTSUPP,
+			       "the region %u is another process's, and there is no way "
+			       "to its memory",
+			       index);
+	return explain(-err,
+		       err == -EINVAL ? "the handle %u is not that of a region"
+				      : "no region of the context has the handle %u",
+		       index);
+}
+
+static int serve_destroy(fabric_id_t from, const void *in, void *out)
+{
+	const struct wanted *w = in;
+	struct hca_mr *mr;
+	int err;
+
+	(void)from;
+	(void)out;
+	pthread_mutex_lock(&mr_lock);
+	mr = w->index < HCA_MR_ENTRIES ? hca_table_find(&regions, w->index) : NULL;
+	if (mr && (mr->gone || mr->key != w->key))
+		mr = NULL;
+	if (mr)
+		mr->refs++;
+	pthread_mutex_unlock(&mr_lock);
+	if (!mr)
+		return -ENOENT;
+	err = hca_mr_destroy(mr);
+	if (err)
+		hca_mr_unref(mr);
+	return err;
+}
+
+__attribute__((constructor)) static void serve(void)
+{
+	hca_ask_serve(HCA_ASK_MR_DESTROY, serve_destroy);
 }

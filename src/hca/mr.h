@@ -2,7 +2,8 @@
 /*
  * Memory regions and windows. Each has an entry in a table in the process segment, which peers on
  * this host read to check and carry out their own accesses. A key is the entry's index and a
- * counter in the low byte that changes with every use of the entry.
+ * counter in the low byte that changes with every use of the entry. Indexes come from the host
+ * directory in blocks, so that an index names one object of the host, and its owner.
  *
  * Entries are written by the owner's process under mr_lock; readers hold a guard (guard.h), check
  * the key first, and may rely on the memory until they leave the guard.
@@ -38,6 +39,9 @@ enum hca_mr_flags {
 	HCA_MR_WINDOW1 = 1 << 3,
 	HCA_MR_WINDOW2 = 1 << 4,  /* bound to one QP: qpn */
 	HCA_MR_INDIRECT = 1 << 5, /* pieces of other keys: mkey.h */
+	/* alone, and without a key: no memory, but a row that other processes look at (commons.h) */
+	HCA_MR_DOMAIN = 1 << 6, /* a protection domain */
+	HCA_MR_DEVICE = 1 << 7, /* device memory */
 };
 
 struct hca_mr_entry {
@@ -49,8 +53,10 @@ struct hca_mr_entry {
 	uint64_t length;
 	uint64_t va; /* of iova, in the owner */
 	uint32_t qpn;
-	uint32_t generation; /* moves whenever the memory behind the entry may have changed */
-	uint64_t reserved[2];
+	uint32_t generation;    /* moves whenever the memory behind the entry may have changed */
+	uint64_t context;       /* whose it is: hca_ctx.uid */
+	_Atomic uint32_t users; /* rows: how many objects of this process need it */
+	uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
@@ -64,8 +70,16 @@ struct hca_mr {
 	uint64_t length;
 	uint64_t iova;
 	bool shared;         /* holds a share_range reference */
+	bool null;           /* has no memory */
 	atomic_uint windows; /* bound to it */
 	void *buffer;        /* for adapter-owned memory: no share reference of its own */
+	unsigned int refs;   /* handles */
+	bool gone;           /* destroyed, through one of them */
+	fabric_id_t owner;   /* a region of another process: which */
+	/* the library's: what kind of region it is, and what to do when it is gone */
+	int kind;
+	void (*on_gone)(void *arg);
+	void *on_gone_arg;
 };
 
 /*
@@ -85,8 +99,21 @@ VB_API int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *
 VB_API void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant);
 /* Whether the memory could be registered: 0, -EFAULT. */
 VB_API int hca_mr_check(const void *addr, uint64_t length, uint32_t access);
-/* Waits for accesses in flight, here and in peers. -EBUSY while a window is bound to it. */
+/*
+ * One more handle on a region of the context, or of another process that shares the context.
+ * -ENOENT when there is none, -EINVAL when the handle is something else's, -EOPNOTSUPP when there is
+ * no way to the other process's memory.
+ */
+VB_API int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out);
+/*
+ * Destroys, wherever it is, and lets go of the handle. Waits for accesses in flight, here and in
+ * peers. -EBUSY while a window is bound to it; -ENOENT when another handle has destroyed it.
+ */
 VB_API int hca_mr_destroy(struct hca_mr *mr);
+/* The context's region of this process with the key, or NULL. Its user keeps it from going. */
+VB_API struct hca_mr *hca_mr_of_key(const struct hca_ctx *ctx, uint32_t key);
+/* Lets go of the handle only. */
+VB_API void hca_mr_unref(struct hca_mr *mr);
 
 struct hca_mw {
 	struct hca_pd *pd;
@@ -100,9 +127,31 @@ struct hca_mw {
 VB_API int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out);
 VB_API int hca_mw_destroy(struct hca_mw *mw);
 
-/* Device memory: a piece of the adapter's own, zeroed. -ENOMEM when the model has no more. */
-VB_API int hca_dm_alloc(struct hca_ctx *ctx, uint64_t length, void **out);
-VB_API void hca_dm_free(struct hca_ctx *ctx, void *dm, uint64_t length);
+/*
+ * Device memory: a piece of the adapter's own, zeroed. Handles as for regions; one of another
+ * process is that process's memory, mapped here.
+ */
+struct hca_dm {
+	struct hca_ctx *ctx;
+	uint32_t index;
+	void *addr;      /* NULL: gone */
+	uint64_t length; /* as asked for; nobody reaches further */
+	uint64_t size;
+	struct hca_mr_entry *row;
+	unsigned int refs;
+	fabric_id_t owner; /* of another process: which */
+};
+
+/* -ENOMEM when the model has no more. */
+VB_API int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hca_dm **out);
+/* Errors as of hca_mr_import(). */
+VB_API int hca_dm_import(struct hca_ctx *ctx, uint32_t index, struct hca_dm **out);
+/* -EBUSY while a region is on it, or another process has it imported; -ENOENT when it is gone. */
+VB_API int hca_dm_destroy(struct hca_dm *dm);
+VB_API void hca_dm_unref(struct hca_dm *dm);
+/* A region comes, and goes. */
+VB_API void hca_dm_get(struct hca_dm *dm);
+VB_API void hca_dm_put(struct hca_dm *dm);
 
 /* Memory for programs, page aligned and shared from the start; for hca_mr_create_owned(). */
 VB_API int hca_buf_alloc(uint64_t length, void **out);
@@ -115,6 +164,7 @@ struct hca_mr_entry *hca_mr_entry(uint32_t index);
 struct hca_mr *hca_mr_find(uint32_t key);
 int hca_mr_number_get(uint32_t *index, uint32_t *key);
 void hca_mr_number_put(uint32_t index);
+void hca_mr_forked(void);
 void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key);
 /* Waits until nobody uses the entry any more. Not inside a guard. */
 void hca_mr_unpublish(uint32_t index);

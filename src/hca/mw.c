@@ -147,6 +147,7 @@ int hca_mw_bind(const struct hca_bind *b, struct hca_mr *mr, uint32_t pdn, uint3
 		const struct hca_mr_entry *region = hca_mr_entry(mr->index);
 
 		entry = (struct hca_mr_entry){
+			.context = mw->pd->ctx->uid,
 			.pdn = mw->pd->pdn,
 			.access = b->access,
 			.flags = (region->flags & (HCA_MR_SHARED | HCA_MR_CAREFUL)) |

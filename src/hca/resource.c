@@ -89,8 +89,8 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	if (pkt->rdma.dma_len > HCA_MAX_MESSAGE)
 		return FAULT_INVALID;
 	if (pkt->rdma.dma_len &&
-	    !hca_mem_find(hca_host_segment(), pkt->rdma.rkey, responder_pdn(qp, pkt->rdma.srqn),
-			  qp->pub.qpn, pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
+	    !hca_mem_find_here(pkt->rdma.rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+			       pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
 		return FAULT_ACCESS;
 	if (!resource_is_due(qp))
 		responder_send_ack(qp);
@@ -115,8 +115,8 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, u
 		return FAULT_INVALID;
 	if (!(qp->attr.access & HCA_ACCESS_REMOTE_ATOMIC))
 		return FAULT_ACCESS;
-	e = hca_mem_find(hca_host_segment(), pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn),
-			 qp->pub.qpn, pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
+	e = hca_mem_find_here(pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
+			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
 	if (!e || (e->flags & HCA_MR_NULL))
 		return FAULT_ACCESS;
 	hca_mem_piece(e, pkt->atomic.va, 8, &list);
@@ -127,6 +127,9 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, u
 		    list.seg[0].kind != HCA_SEG_PLAIN)
 			return FAULT_ACCESS;
 	}
+	/* of a process that shares the domain, and does not share its memory, or is gone by now */
+	if (list.seg[0].kind == HCA_SEG_REMOTE)
+		return FAULT_ACCESS;
 	*out = (uint64_t *)list.seg[0].ptr;
 	if ((uintptr_t)*out & 7)
 		return FAULT_INVALID;
@@ -199,8 +202,8 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 	int err = 0;
 
 	if (n) {
-		e = hca_mem_find(hca_host_segment(), res->rkey, responder_pdn(qp, res->srqn),
-				 qp->pub.qpn, res->va + res->sent, n, HCA_ACCESS_REMOTE_READ);
+		e = hca_mem_find_here(res->rkey, responder_pdn(qp, res->srqn), qp->pub.qpn,
+				      res->va + res->sent, n, HCA_ACCESS_REMOTE_READ);
 		if (e)
 			hca_mem_piece(e, res->va + res->sent, n, &list);
 		else

@@ -354,8 +354,8 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 			return f;
 	}
 	if (pkt->len) {
-		e = hca_mem_find(hca_host_segment(), r->rkey, responder_pdn(qp, pkt->rdma.srqn),
-				 qp->pub.qpn, r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
+		e = hca_mem_find_here(r->rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+				      r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
 		if (!e) {
 			*status = HCA_LOC_ACCESS_ERR;
 			return FAULT_ACCESS;

@@ -90,13 +90,18 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 	if (peer->no_refs || qp->pub.type == HCA_QP_UC)
 		return false;
 	for (int i = 0; i < s->sge_count; i++) {
+		const struct hca_mr_entry *e;
 		uint32_t flags;
 
 		if (!s->sge[i].len)
 			continue;
 		if (s->sge[i].key == HCA_KEY_INLINE)
 			return false;
-		flags = segment->mr[s->sge[i].key >> 8].flags;
+		e = &segment->mr[s->sge[i].key >> 8];
+		flags = e->flags;
+		/* The peer looks for the key with us; one of a process that shares is not there. */
+		if (atomic_load_explicit(&e->key, memory_order_relaxed) != s->sge[i].key)
+			return false;
 		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))
 			return false;
 		if (!peer->is_self && !(flags & HCA_MR_SHARED) && !peer->can_vm)

@@ -7,6 +7,11 @@
 /* Fresh numbers are preferred until this many wait: enough to keep stale ones from coming back. */
 #define QUEUE_LEAST 64
 
+bool hca_numbers_low(const struct hca_numbers *n)
+{
+	return n->count <= QUEUE_LEAST && n->first + n->fresh >= n->limit;
+}
+
 int hca_number_get(struct hca_numbers *n, uint32_t *out)
 {
 	bool fresh_left = n->first + n->fresh < n->limit;

@@ -52,6 +52,8 @@ VB_API int hca_table_set(struct hca_table *t, uint32_t number, void *object);
 /* Frees what the table took, and leaves it empty; nobody may be looking. */
 VB_API void hca_table_fini(struct hca_table *t);
 
+/* No fresh numbers are left, and few were given back: time to set another range. */
+bool hca_numbers_low(const struct hca_numbers *n);
 /* -ENOSPC when all are taken. */
 int hca_number_get(struct hca_numbers *n, uint32_t *out);
 void hca_number_put(struct hca_numbers *n, uint32_t number);

@@ -96,10 +96,10 @@ static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 	uint64_t wanted = out->comp_mask;
 
 	out->comp_mask = 0;
-	out->buf = dm->addr;
-	out->length = dm->length;
+	out->buf = dm->hca->addr;
+	out->length = dm->hca->length;
 	if (wanted & MLX5DV_DM_MASK_REMOTE_VA) {
-		out->remote_va = (uintptr_t)dm->addr;
+		out->remote_va = (uintptr_t)dm->hca->addr;
 		out->comp_mask |= MLX5DV_DM_MASK_REMOTE_VA;
 	}
 }

@@ -55,6 +55,9 @@ enum roce_opcode {
 	ROCE_PKT_DC_BEGIN = 0xfd,
 	/* fabric only: a raw frame, to the port `dqpn` of the receiving process */
 	ROCE_PKT_ETHER = 0xfc,
+	/* fabric only: questions between processes, and answers (hca/ask.c) */
+	ROCE_PKT_ASK = 0xfb,
+	ROCE_PKT_ANSWER = 0xfa,
 	ROCE_PKT_OPCODE_MASK = 0x1f,
 	ROCE_PKT_TRANSPORT_MASK = 0xe0,
 };

@@ -9,7 +9,7 @@
 
 #include "util/explain.h"
 #include "verbs/calls.h"
-#include "verbs/import.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 #ifndef MADV_POPULATE_READ
@@ -27,10 +27,9 @@ static bool is_known(enum ibv_advise_mr_advice advice)
 static int find_region(struct vb_context *ctx, const struct vb_pd *pd, uint32_t lkey, bool write,
 		       struct hca_mr **out)
 {
-	struct vb_link *link = vb_list_find(ctx, &ctx->root->lists.mr, lkey >> 8);
-	struct hca_mr *mr = link ? container_of(link, struct vb_mr, link)->hca : NULL;
+	struct hca_mr *mr = hca_mr_of_key(&ctx->hca, lkey);
 
-	if (!mr || mr->key != lkey || !(mr->access & HCA_ACCESS_ON_DEMAND))
+	if (!mr || !(mr->access & HCA_ACCESS_ON_DEMAND))
 		return explain(ENOENT,
 			       "ibv_advise_mr: lkey 0x%x names no on-demand region of the "
 			       "context",

@@ -24,17 +24,6 @@ struct vb_device {
 	const struct hca_adapter *adapter;
 };
 
-/* Objects that other contexts can import stand in lists of the context that made them. */
-struct vb_link {
-	struct vb_link *next, **back; /* back NULL: in no list (imported) */
-	uint32_t handle;
-};
-
-struct vb_lists {
-	pthread_mutex_t lock; /* innermost */
-	struct vb_link *pd, *mr, *dm;
-};
-
 struct vb_context {
 	const struct vb_driver *driver;
 	const struct hca_adapter *adapter;
@@ -42,11 +31,8 @@ struct vb_context {
 	struct hca_async async;
 	struct hca_ctx hca;
 	struct vb_context *root; /* who was opened: itself, or whom it was imported from */
-	struct vb_lists lists;   /* of the root */
 	struct vb_context *next; /* list of all roots (import.c) */
-	dev_t cmd_dev;           /* what cmd_fd of a root is known by */
-	ino_t cmd_ino;
-	void *driver_data; /* the driver's; freed by its context_fini */
+	void *driver_data;       /* the driver's; freed by its context_fini */
 	struct verbs_context verbs;
 };
 
@@ -60,8 +46,16 @@ static inline struct vb_context *to_context(struct ibv_context *context)
 	return container_of(context, struct vb_context, verbs.context);
 }
 
-/* Opens a device; `root` NULL, or a context to import: then cmd_fd becomes the new one's. */
-int vb_context_open(struct ibv_device *device, struct vb_context *root, int cmd_fd,
+/* Where an imported context comes from. */
+struct vb_origin {
+	struct vb_context *root; /* in this process, or NULL */
+	int cmd_fd;              /* becomes the new one's */
+	uint64_t uid;
+	fabric_id_t creator;
+};
+
+/* Opens a device; `origin` is NULL, or what to import. */
+int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 		    struct vb_context **out);
 void vb_context_get(struct vb_context *ctx);
 void vb_context_put(struct vb_context *ctx);

@@ -7,7 +7,6 @@
 
 #include "util/explain.h"
 #include "verbs/calls.h"
-#include "verbs/import.h"
 #include "verbs/mr.h"
 #include "verbs/pd.h"
 #include "verbs/result.h"
@@ -18,11 +17,19 @@
 	((unsigned int)IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 
+/* Memory that was freed through another handle has no bytes. */
+static uint64_t length_of(const struct vb_dm *dm)
+{
+	return dm->hca->addr ? dm->hca->length : 0;
+}
+
 static int check_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
 {
-	if (offset > dm->length || length > dm->length - offset)
-		return explain(EFAULT, "device memory: %zu bytes at %llu; there are %zu", length,
-			       (unsigned long long)offset, dm->length);
+	uint64_t there = length_of(dm);
+
+	if (offset > there || length > there - offset)
+		return explain(EFAULT, "device memory: %zu bytes at %llu; there are %llu", length,
+			       (unsigned long long)offset, (unsigned long long)there);
 	if ((offset | length) & 3)
 		return explain(EINVAL,
 			       "device memory: %zu bytes at %llu; both must be multiples of 4",
@@ -34,7 +41,7 @@ static int check_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
 static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
 {
 	struct vb_dm *dm = to_dm(public);
-	_Atomic uint32_t *to = (_Atomic uint32_t *)(dm->addr + offset);
+	_Atomic uint32_t *to = (_Atomic uint32_t *)((char *)dm->hca->addr + offset);
 	int err = check_copy(dm, offset, length);
 	uint32_t word;
 
@@ -50,7 +57,7 @@ static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, siz
 static int copy_from(void *to, struct ibv_dm *public, uint64_t offset, size_t length)
 {
 	struct vb_dm *dm = to_dm(public);
-	_Atomic uint32_t *from = (_Atomic uint32_t *)(dm->addr + offset);
+	_Atomic uint32_t *from = (_Atomic uint32_t *)((char *)dm->hca->addr + offset);
 	int err = check_copy(dm, offset, length);
 	uint32_t word;
 
@@ -91,110 +98,92 @@ static int check_alloc(struct ibv_context *context, const struct ibv_alloc_dm_at
 	return 0;
 }
 
-static struct vb_dm *make(struct vb_context *ctx, uint8_t *addr, size_t length, uint32_t handle)
+static struct ibv_dm *make(struct vb_context *ctx, struct hca_dm *hca)
 {
 	struct vb_dm *dm = calloc(1, sizeof(*dm));
 
 	if (!dm)
 		return NULL;
-	dm->addr = addr;
-	dm->length = length;
+	dm->hca = hca;
 	dm->dm.context = &ctx->verbs.context;
 	dm->dm.memcpy_to_dm = copy_to;
 	dm->dm.memcpy_from_dm = copy_from;
 	dm->dm.comp_mask = IBV_DM_MASK_HANDLE;
-	dm->dm.handle = handle;
-	return dm;
+	dm->dm.handle = hca->index;
+	vb_context_get(ctx);
+	return &dm->dm;
 }
 
 struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	static atomic_uint next = 1;
 	struct vb_context *ctx = to_context(context);
 	size_t size = (attr->length + GRAIN - 1) & ~(size_t)(GRAIN - 1);
-	struct vb_dm *dm;
-	void *addr;
+	struct hca_dm *hca;
+	struct ibv_dm *dm;
 	int err = check_alloc(context, attr);
 
 	if (!err)
-		err = hca_dm_alloc(&ctx->hca, size, &addr);
+		err = hca_dm_create(&ctx->hca, attr->length, size, &hca);
 	if (err)
 		return vb_null(err);
-	dm = make(ctx, addr, attr->length, atomic_fetch_add(&next, 1));
-	if (!dm) {
-		hca_dm_free(&ctx->hca, addr, size);
-		return vb_null(-ENOMEM);
-	}
-	dm->size = size;
-	vb_context_get(ctx);
-	vb_list_add(ctx, &ctx->root->lists.dm, &dm->link, dm->dm.handle);
-	return &dm->dm;
+	dm = make(ctx, hca);
+	if (!dm)
+		hca_dm_destroy(hca);
+	return dm ? dm : vb_null(-ENOMEM);
 }
 
-static struct vb_dm *original(struct vb_dm *dm)
+static void free_handle(struct vb_dm *dm)
 {
-	return dm->of ? dm->of : dm;
+	vb_context_put(to_context(dm->dm.context));
+	free(dm);
 }
 
-/* Through an imported one the memory goes as well, and the original is left without. */
 int vb_free_dm(struct ibv_dm *public)
 {
-	struct vb_context *ctx = to_context(public->context);
-	struct vb_dm *dm = to_dm(public), *of;
-	unsigned int users;
+	struct vb_dm *dm = to_dm(public);
 	int err = check_exists(public->context);
 
+	if (!err)
+		err = hca_dm_destroy(dm->hca);
 	if (err)
 		return vb_result(err);
-	of = original(dm);
-	users = atomic_load_explicit(&of->users, memory_order_acquire);
-	if (users)
-		return vb_result(
-			explain(EBUSY, "ibv_free_dm: %u regions are on the device memory", users));
-	if (of->addr) {
-		hca_dm_free(&to_context(of->dm.context)->hca, of->addr, of->size);
-		of->addr = NULL;
-		of->length = 0;
-	}
-	vb_list_del(ctx, &of->link);
-	vb_context_put(ctx);
-	free(dm);
+	free_handle(dm);
 	return 0;
 }
 
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
 	struct vb_context *ctx = to_context(context);
-	struct vb_link *link = vb_list_find(ctx, &ctx->root->lists.dm, handle);
-	struct vb_dm *dm, *of;
+	struct hca_dm *hca;
+	struct ibv_dm *dm;
+	int err = hca_dm_import(&ctx->hca, handle, &hca);
 
-	if (!link)
-		return explain_null(EINVAL,
-				    "ibv_import_dm: no device memory of this context has the "
-				    "handle %u",
-				    handle);
-	of = container_of(link, struct vb_dm, link);
-	dm = make(ctx, of->addr, of->length, handle);
+	if (err)
+		return vb_null(err);
+	dm = make(ctx, hca);
 	if (!dm)
-		return vb_null(-ENOMEM);
-	dm->of = of;
-	vb_context_get(ctx);
-	return &dm->dm;
+		hca_dm_unref(hca);
+	return dm ? dm : vb_null(-ENOMEM);
 }
 
 void ibv_unimport_dm(struct ibv_dm *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_dm *dm = to_dm(public);
 
-	vb_list_del(ctx, &dm->link);
-	vb_context_put(ctx);
-	free(dm);
+	hca_dm_unref(dm->hca);
+	free_handle(dm);
+}
+
+static void region_gone(void *arg)
+{
+	hca_dm_put(arg);
 }
 
 static int check_register(const struct vb_pd *pd, const struct vb_dm *dm, uint64_t offset,
 			  size_t length, unsigned int access)
 {
+	uint64_t there = length_of(dm);
+
 	if (pd->pd.context != dm->dm.context)
 		return explain(EINVAL, "ibv_reg_dm_mr: the protection domain and the device memory "
 				       "belong to different contexts");
@@ -208,9 +197,9 @@ static int check_register(const struct vb_pd *pd, const struct vb_dm *dm, uint64
 			       "ibv_reg_dm_mr: access 0x%x lacks IBV_ACCESS_ZERO_BASED; device "
 			       "memory has no address but its offset",
 			       access);
-	if (offset > dm->length || length > dm->length - offset)
-		return explain(EINVAL, "ibv_reg_dm_mr: %zu bytes at %llu; there are %zu", length,
-			       (unsigned long long)offset, dm->length);
+	if (offset > there || length > there - offset)
+		return explain(EINVAL, "ibv_reg_dm_mr: %zu bytes at %llu; there are %llu", length,
+			       (unsigned long long)offset, (unsigned long long)there);
 	return 0;
 }
 
@@ -226,11 +215,12 @@ struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *public_pd, struct ibv_dm *public, uin
 		err = check_register(to_pd(public_pd), dm, offset, length, access);
 	if (err)
 		return vb_null(err);
-	range.va = dm->addr + offset;
+	range.va = (char *)dm->hca->addr + offset;
 	err = vb_mr_make(to_pd(public_pd), &range, access, true, VB_MR_DM, &mr);
 	if (err)
 		return vb_null(err);
-	mr->dm = original(dm);
-	atomic_fetch_add_explicit(&mr->dm->users, 1, memory_order_relaxed);
+	hca_dm_get(dm->hca);
+	mr->hca->on_gone_arg = dm->hca;
+	mr->hca->on_gone = region_gone;
 	return &mr->mr;
 }

@@ -4,6 +4,7 @@
  * dmabuf is as good as the mapping that its exporter gives.
  */
 #include <linux/magic.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -36,6 +37,20 @@ static int check(uint64_t offset, size_t length, uint64_t iova, int fd)
 	return 0;
 }
 
+/* Ours, for the life of the region. */
+struct mapping {
+	void *addr;
+	size_t len;
+};
+
+static void unmap(void *arg)
+{
+	struct mapping *m = arg;
+
+	munmap(m->addr, m->len);
+	free(m);
+}
+
 int vb_mr_register_dmabuf(struct vb_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
 			  unsigned int access, struct vb_mr **out)
 {
@@ -44,6 +59,7 @@ int vb_mr_register_dmabuf(struct vb_pd *pd, uint64_t offset, size_t length, uint
 	struct vb_mr_range range = { .addr = (void *)(uintptr_t)offset,
 				     .length = length,
 				     .iova = iova };
+	struct mapping *m;
 	char *map;
 	int err = vb_mr_check_access(to_context(pd->pd.context), access);
 
@@ -60,13 +76,17 @@ int vb_mr_register_dmabuf(struct vb_pd *pd, uint64_t offset, size_t length, uint
 			       "be mapped, and the adapter has no other way to them",
 			       length, (unsigned long long)offset);
 	range.va = map + skip;
-	err = vb_mr_make(pd, &range, access, false, VB_MR_DMABUF, out);
+	m = malloc(sizeof(*m));
+	err = m ? vb_mr_make(pd, &range, access, false, VB_MR_DMABUF, out) : -ENOMEM;
 	if (err) {
+		free(m);
 		munmap(map, map_len);
 		return err;
 	}
-	(*out)->map = map;
-	(*out)->map_len = map_len;
+	m->addr = map;
+	m->len = map_len;
+	(*out)->hca->on_gone_arg = m;
+	(*out)->hca->on_gone = unmap;
 	return 0;
 }
 

@@ -6,13 +6,11 @@
 #include "verbs/mr.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "util/explain.h"
 #include "verbs/calls.h"
 #include "verbs/driver.h"
-#include "verbs/import.h"
 #include "verbs/pd.h"
 #include "verbs/result.h"
 
@@ -61,7 +59,7 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 		free(mr);
 		return err;
 	}
-	mr->kind = kind;
+	mr->hca->kind = kind;
 	mr->mr.context = pd->pd.context;
 	mr->mr.pd = &pd->pd;
 	mr->mr.addr = range->addr;
@@ -70,7 +68,6 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 	mr->mr.lkey = mr->mr.rkey = mr->hca->key;
 	vb_parent_get(pd);
 	vb_context_get(ctx);
-	vb_list_add(ctx, &ctx->root->lists.mr, &mr->link, mr->mr.handle);
 	*out = mr;
 	return 0;
 }
@@ -152,7 +149,7 @@ struct ibv_mr *vb_alloc_null_mr(struct ibv_pd *pd)
 static int check_change(const struct vb_mr *mr, int flags, const struct ibv_pd *pd,
 			const void *addr, size_t length, int access)
 {
-	if (mr->kind != VB_MR_MEMORY)
+	if (mr->hca->kind != VB_MR_MEMORY)
 		return explain(EINVAL,
 			       "ibv_rereg_mr: the region is not of the program's own memory; "
 			       "only such a one can be changed");
@@ -219,52 +216,45 @@ int ibv_rereg_mr(struct ibv_mr *public, int flags, struct ibv_pd *public_pd, voi
 	return 0;
 }
 
+static void free_handle(struct vb_mr *mr)
+{
+	struct vb_context *ctx = to_context(mr->mr.context);
+
+	vb_parent_put(to_pd(mr->mr.pd));
+	vb_context_put(ctx);
+	free(mr);
+}
+
 int ibv_dereg_mr(struct ibv_mr *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_mr *mr = to_mr(public);
 	int err = hca_mr_destroy(mr->hca);
 
 	if (err)
 		return vb_result(err);
-	if (!vb_list_del(ctx, &mr->link))
-		vb_list_forget(ctx, &ctx->root->lists.mr, public->handle);
-	if (mr->dm)
-		atomic_fetch_sub_explicit(&mr->dm->users, 1, memory_order_release);
-	if (mr->map)
-		munmap(mr->map, mr->map_len);
-	vb_parent_put(to_pd(public->pd));
-	vb_context_put(ctx);
-	free(mr);
+	free_handle(mr);
 	return 0;
 }
 
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct vb_context *ctx = to_context(pd->context);
-	struct vb_link *link = vb_list_find(ctx, &ctx->root->lists.mr, handle);
-	struct vb_mr *mr, *of;
+	struct vb_mr *mr = calloc(1, sizeof(*mr));
+	int err;
 
-	if (!link)
-		return explain_null(EINVAL,
-				    "ibv_import_mr: no region of this context has the handle %u",
-				    handle);
-	of = container_of(link, struct vb_mr, link);
-	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return vb_null(-ENOMEM);
-	mr->hca = of->hca;
-	mr->kind = of->kind;
-	/* What goes with the memory goes with whoever deregisters it. */
-	mr->dm = of->dm;
-	mr->map = of->map;
-	mr->map_len = of->map_len;
+	err = hca_mr_import(&ctx->hca, handle, &mr->hca);
+	if (err) {
+		free(mr);
+		return vb_null(err);
+	}
 	mr->mr.context = pd->context;
 	mr->mr.pd = pd;
-	mr->mr.length = of->mr.length;
+	mr->mr.length = mr->hca->length;
 	mr->mr.handle = handle;
-	mr->mr.lkey = of->mr.lkey;
-	mr->mr.rkey = of->mr.rkey;
+	mr->mr.lkey = mr->hca->key;
+	mr->mr.rkey = mr->hca->null ? 0 : mr->hca->key;
 	vb_parent_get(to_pd(pd));
 	vb_context_get(ctx);
 	return &mr->mr;
@@ -272,11 +262,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 void ibv_unimport_mr(struct ibv_mr *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_mr *mr = to_mr(public);
 
-	vb_list_del(ctx, &mr->link);
-	vb_parent_put(to_pd(public->pd));
-	vb_context_put(ctx);
-	free(mr);
+	hca_mr_unref(mr->hca);
+	free_handle(mr);
 }

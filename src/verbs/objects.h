@@ -19,7 +19,6 @@
 struct vb_pd {
 	struct ibv_pd pd;
 	struct hca_pd *hca;
-	struct vb_link link; /* in the context's list, for imports; parent domains are not in it */
 	/* parent domains only */
 	struct vb_pd *of; /* NULL: a real protection domain */
 	struct vb_td *td;
@@ -43,14 +42,10 @@ enum vb_mr_kind {
 	VB_MR_DMABUF,
 };
 
+/* The adapter's one may have several handles, and knows the kind. */
 struct vb_mr {
 	struct ibv_mr mr;
 	struct hca_mr *hca;
-	enum vb_mr_kind kind;
-	struct vb_dm *dm; /* VB_MR_DM */
-	void *map;        /* VB_MR_DMABUF: our mapping, and its length */
-	size_t map_len;
-	struct vb_link link; /* in the context's list */
 };
 
 struct vb_mw {
@@ -58,15 +53,9 @@ struct vb_mw {
 	struct hca_mw *hca;
 };
 
-/* Device memory; an imported one has no memory of its own. */
 struct vb_dm {
 	struct ibv_dm dm;
-	uint8_t *addr;
-	size_t length;       /* as asked for; copies and regions stay inside */
-	size_t size;         /* as taken from the adapter */
-	struct vb_dm *of;    /* imported: the original */
-	atomic_uint users;   /* regions on it, and imports */
-	struct vb_link link; /* in the context's list */
+	struct hca_dm *hca;
 };
 
 struct vb_ah {

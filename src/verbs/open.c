@@ -29,15 +29,31 @@ static void init_public(struct vb_context *ctx, struct ibv_device *device, int c
 	vb_ops_init(&ctx->verbs);
 }
 
-static int init(struct vb_context *ctx, struct ibv_device *device, struct vb_context *root,
-		int cmd_fd)
+/* A context of this process is shared through its root; one of another process is a root here. */
+static int init_origin(struct vb_context *ctx, const struct vb_origin *origin)
 {
+	if (!origin)
+		return 0;
+	if (!origin->root)
+		return hca_ctx_share(&ctx->hca, origin->uid, origin->creator);
+	ctx->hca.uid = origin->uid;
+	ctx->hca.creator = origin->root->hca.creator;
+	return 0;
+}
+
+static int init(struct vb_context *ctx, struct ibv_device *device, const struct vb_origin *origin)
+{
+	struct vb_context *root = origin ? origin->root : NULL;
+	int cmd_fd = origin ? origin->cmd_fd : -1;
 	int err = hca_async_init(&ctx->async, ctx->adapter);
 
 	if (err)
 		return err;
 	ctx->async.taken = vb_event_taken;
 	err = hca_ctx_init(&ctx->hca, ctx->adapter, &ctx->async);
+	if (err)
+		goto fini_async;
+	err = init_origin(ctx, origin);
 	if (err)
 		goto fini_async;
 	init_public(ctx, device, cmd_fd);
@@ -65,7 +81,7 @@ fini_async:
 	return err;
 }
 
-int vb_context_open(struct ibv_device *device, struct vb_context *root, int cmd_fd,
+int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 		    struct vb_context **out)
 {
 	const struct vb_driver *driver = vb_driver_get(to_device(device)->adapter);
@@ -80,7 +96,7 @@ int vb_context_open(struct ibv_device *device, struct vb_context *root, int cmd_
 	ctx->driver = driver;
 	ctx->adapter = to_device(device)->adapter;
 	atomic_init(&ctx->refs, 1);
-	err = init(ctx, device, root, cmd_fd);
+	err = init(ctx, device, origin);
 	if (err) {
 		free(ctx);
 		return err;
@@ -98,7 +114,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	if (!device)
 		return explain_null(EINVAL, "ibv_open_device: the device is NULL; take one from "
 					    "ibv_get_device_list");
-	err = vb_context_open(device, NULL, -1, &ctx);
+	err = vb_context_open(device, NULL, &ctx);
 	return err ? vb_null(err) : &ctx->verbs.context;
 }
 

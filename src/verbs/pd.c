@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains. Who belongs to one is counted in the adapter.
+ * Protection domains. Who belongs to one, and which handles there are, is counted in the adapter.
  */
 #include "verbs/pd.h"
 
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/import.h"
 #include "verbs/result.h"
 
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+static struct ibv_pd *make(struct ibv_context *context, uint32_t handle,
+			   int (*get)(struct hca_ctx *ctx, uint32_t handle, struct hca_pd **out))
 {
 	struct vb_context *ctx = to_context(context);
 	struct vb_pd *pd = calloc(1, sizeof(*pd));
@@ -18,7 +18,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!pd)
 		return vb_null(-ENOMEM);
-	err = hca_pd_create(&ctx->hca, &pd->hca);
+	err = get(&ctx->hca, handle, &pd->hca);
 	if (err) {
 		free(pd);
 		return vb_null(err);
@@ -26,13 +26,33 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	pd->pd.context = context;
 	pd->pd.handle = pd->hca->pdn;
 	vb_context_get(ctx);
-	vb_list_add(ctx, &ctx->root->lists.pd, &pd->link, pd->pd.handle);
 	return &pd->pd;
+}
+
+static int create(struct hca_ctx *ctx, uint32_t handle, struct hca_pd **out)
+{
+	(void)handle;
+	return hca_pd_create(ctx, out);
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	return make(context, 0, create);
+}
+
+struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
+{
+	return make(context, handle, hca_pd_import);
+}
+
+static void free_handle(struct vb_pd *pd)
+{
+	vb_context_put(to_context(pd->pd.context));
+	free(pd);
 }
 
 int ibv_dealloc_pd(struct ibv_pd *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_pd *pd = to_pd(public);
 	int err;
 
@@ -41,37 +61,12 @@ int ibv_dealloc_pd(struct ibv_pd *public)
 	err = hca_pd_destroy(pd->hca);
 	if (err)
 		return vb_result(err);
-	if (!vb_list_del(ctx, &pd->link))
-		vb_list_forget(ctx, &ctx->root->lists.pd, pd->pd.handle);
-	vb_context_put(ctx);
-	free(pd);
+	free_handle(pd);
 	return 0;
-}
-
-struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
-{
-	struct vb_context *ctx = to_context(context);
-	struct vb_link *of = vb_list_find(ctx, &ctx->root->lists.pd, handle);
-	struct vb_pd *pd;
-
-	if (!of)
-		return explain_null(EINVAL,
-				    "ibv_import_pd: no protection domain of this context has "
-				    "the handle %u",
-				    handle);
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return vb_null(-ENOMEM);
-	pd->hca = container_of(of, struct vb_pd, link)->hca;
-	pd->pd.context = context;
-	pd->pd.handle = handle;
-	vb_context_get(ctx);
-	return &pd->pd;
 }
 
 void ibv_unimport_pd(struct ibv_pd *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_pd *pd = to_pd(public);
 
 	if (pd->of) {
@@ -79,7 +74,6 @@ void ibv_unimport_pd(struct ibv_pd *public)
 			     "ibv_dealloc_pd frees it");
 		return;
 	}
-	vb_list_del(ctx, &pd->link);
-	vb_context_put(ctx);
-	free(pd);
+	hca_pd_unref(pd->hca);
+	free_handle(pd);
 }

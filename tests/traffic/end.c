@@ -66,11 +66,19 @@ static void make_qp(struct end *e)
 
 struct end *end_open(const struct options *o)
 {
+	struct end *e = end_open_in(o, rig_context(), must(ibv_alloc_pd(rig_context())));
+
+	e->owns_pd = true;
+	return e;
+}
+
+struct end *end_open_in(const struct options *o, struct ibv_context *ctx, struct ibv_pd *pd)
+{
 	struct end *e = must(calloc(1, sizeof(*e)));
 
 	e->o = o ? *o : options_of(IBV_QPT_RC);
-	e->ctx = rig_context();
-	e->pd = must(ibv_alloc_pd(e->ctx));
+	e->ctx = ctx;
+	e->pd = pd;
 	if (e->o.events)
 		e->channel = must(ibv_create_comp_channel(e->ctx));
 	e->scq = must(ibv_create_cq(e->ctx, e->o.cqe, e, e->channel, 0));
@@ -116,7 +124,8 @@ void end_close(struct end *e)
 	check_ok(ibv_destroy_cq(e->rcq));
 	if (e->channel)
 		check_ok(ibv_destroy_comp_channel(e->channel));
-	check_ok(ibv_dealloc_pd(e->pd));
+	if (e->owns_pd)
+		check_ok(ibv_dealloc_pd(e->pd));
 	munmap(e->buf, e->o.bytes);
 	free(e);
 }

@@ -71,6 +71,44 @@ void hear(int fd, void *what, size_t len)
 	}
 }
 
+void tell_fd(int fd, int what)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &what, sizeof(int));
+	check_equal(sendmsg(fd, &msg, MSG_NOSIGNAL), 1);
+}
+
+int hear_fd(int fd)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	int got;
+
+	check(is_readable(fd, PATIENCE_MS));
+	check_equal(recvmsg(fd, &msg, MSG_CMSG_CLOEXEC), 1);
+	check(CMSG_FIRSTHDR(&msg) && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS);
+	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(got));
+	return got;
+}
+
 void tell_mark(int fd, char mark)
 {
 	tell(fd, &mark, 1);

@@ -89,6 +89,7 @@ const struct ibv_device_attr *rig_attr(void);
 struct ibv_device_attr_ex rig_attr_ex(void);
 bool rig_on_wire(void); /* all traffic is packets over UDP */
 bool rig_shares(void);  /* memory is shared, not copied through the kernel or relayed */
+bool rig_reaches(void); /* ... or copied through the kernel, by either side */
 
 /* ---- data ---- */
 
@@ -133,6 +134,7 @@ struct end {
 	struct options o;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
+	bool owns_pd;
 	struct ibv_comp_channel *channel; /* with o.events */
 	struct ibv_cq *scq, *rcq;
 	struct ibv_srq *srq; /* with o.srq */
@@ -143,8 +145,10 @@ struct end {
 };
 
 struct end *end_open(const struct options *o); /* the queue pair is in RESET */
-void end_close(struct end *e);                 /* every destroy must say 0 */
-void end_drop_qp(struct end *e);               /* the queue pair only */
+/* The same in a domain that is there, and stays. */
+struct end *end_open_in(const struct options *o, struct ibv_context *ctx, struct ibv_pd *pd);
+void end_close(struct end *e);   /* every destroy must say 0 */
+void end_drop_qp(struct end *e); /* the queue pair only */
 /* Another queue pair with everything else of `e`, which must outlive it. */
 struct end *end_twin(struct end *e);
 void twin_close(struct end *e);
@@ -223,6 +227,8 @@ void tell(int fd, const void *what, size_t len);
 void hear(int fd, void *what, size_t len);
 void tell_mark(int fd, char mark);
 void hear_mark(int fd, char mark);
+void tell_fd(int fd, int what); /* a descriptor */
+int hear_fd(int fd);
 /* Connects the end with the one that the process at the other end of fd has. */
 void end_meet(struct end *e, int fd);
 

@@ -304,6 +304,23 @@ static void a_block_that_was_given_back_comes_last(void **state)
 	assert_int_not_equal(first, next);
 }
 
+static void memory_keys_have_numbers_of_their_own(void **state)
+{
+	uint32_t first, count, qpn;
+
+	assert_int_equal(fabric_qpn_block_get(&qpn, &count), 0);
+	assert_int_equal(fabric_key_owner(5), FABRIC_NOBODY);
+	assert_int_equal(fabric_key_block_get(&first, &count), 0);
+	assert_int_equal(first, 5);
+	assert_int_equal(count, 1019);
+	assert_int_equal(fabric_key_owner(4), FABRIC_NOBODY);
+	assert_int_equal(fabric_key_owner(5), fabric_self());
+	assert_int_equal(fabric_key_owner(1023), fabric_self());
+	assert_int_equal(fabric_key_owner(1024), FABRIC_NOBODY);
+	assert_int_equal(fabric_key_owner(0x1000005), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(1023), FABRIC_NOBODY);
+}
+
 static void processes_have_different_blocks(void **state)
 {
 	struct peer peer = peer_spawn_known("owner");
@@ -562,6 +579,7 @@ int main(int argc, char **argv)
 		DIR_TEST(a_death_with_the_lock_held_locks_nobody_out),
 		DIR_TEST(blocks_begin_at_0x40_and_belong_to_their_owner),
 		DIR_TEST(a_block_that_was_given_back_comes_last),
+		DIR_TEST(memory_keys_have_numbers_of_their_own),
 		DIR_TEST(processes_have_different_blocks),
 		DIR_TEST(all_blocks_can_be_taken_and_the_dead_ones_again),
 		DIR_TEST(a_port_has_the_same_lid_everywhere),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Questions to other processes of the host, for what only the owner of an object can do. Not for
+ * data paths: the asker waits, the owner's service thread does what it is asked.
+ */
+#ifndef HCA_ASK_H
+#define HCA_ASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fabric/fabric.h"
+
+#define HCA_ASK_BYTES 512u
+
+enum hca_ask_verb {
+	HCA_ASK_MR_DESTROY,
+	HCA_ASK_DM_DESTROY,
+	HCA_ASK_VERBS,
+};
+
+/*
+ * Asks, and waits for the answer: what the owner's function returned, with its output in `out`
+ * when that is 0. -ECONNRESET when the process dies meanwhile or is dead, -ETIMEDOUT when it does not
+ * answer within 5 s. Not inside a guard, not on the service thread.
+ */
+int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len, void *out,
+	    size_t out_len);
+
+/*
+ * The other side, one function per verb: `in` has HCA_ASK_BYTES, zeros behind what was sent. Runs on
+ * the service thread, outside of guards and locks.
+ */
+typedef int (*hca_ask_fn)(fabric_id_t from, const void *in, void *out);
+void hca_ask_serve(enum hca_ask_verb verb, hca_ask_fn fn);
+
+/* ---- for host.c ---- */
+
+/* A record that is a question or an answer; false when it makes no sense. Inside a guard. */
+bool ask_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer);
+void ask_peer_gone(fabric_id_t id);
+void ask_forked(void);
+
+#endif
