@@ -63,6 +63,7 @@ struct ether_frame {
 	uint32_t src_process; /* number of the sending process; 0: an interface */
 	uint32_t src_domain; /* its context there; loopback to the same one is blocked by default */
 	uint32_t src_qpn;
+	bool wire_only; /* it leaves by its port, and does not come back there */
 	struct ether_parsed parsed;
 };
 

@@ -203,7 +203,7 @@ static bool send_frame(struct qp *qp, struct ether_frame *f)
 
 static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct hca_list *list)
 {
-	struct ether_frame f = { .len = (uint32_t)s->length };
+	struct ether_frame f = { .len = (uint32_t)s->length, .wire_only = s->wire_only };
 	uint8_t *data;
 
 	if (likely(list->count == 1 && list->seg[0].kind == HCA_SEG_PLAIN && !s->offload)) {
@@ -233,7 +233,9 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 		return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	while (qp->req.sent < total) {
 		uint32_t off = qp->req.sent, n = total - off < s->mss ? total - off : s->mss;
-		struct ether_frame f = { .data = data, .len = s->tso_header + n };
+		struct ether_frame f = { .data = data,
+					 .len = s->tso_header + n,
+					 .wire_only = s->wire_only };
 
 		if (!hca_mem_copy_out(list, 0, data, s->tso_header) ||
 		    !hca_mem_copy_out(list, s->tso_header + off, data + s->tso_header, n))

@@ -277,9 +277,9 @@ static bool is_patient(struct member *m)
 	return now < until;
 }
 
-/* Those that want the frame. False when a link is still being made, and may be worth waiting for. */
-static bool find_wanting(struct view *view, const struct ether_frame *frame, struct wanting *out,
-			 unsigned int *count)
+/* Those that want the frame, which leaves by port `from`. False when a link is still being made, and may be worth waiting for. */
+static bool find_wanting(struct view *view, uint32_t from, const struct ether_frame *frame,
+			 struct wanting *out, unsigned int *count)
 {
 	bool wait;
 
@@ -288,6 +288,8 @@ static bool find_wanting(struct view *view, const struct ether_frame *frame, str
 		struct member *m = &view->member[i];
 		struct hca_peer *peer = NULL;
 
+		if (frame->wire_only && m->slot == from)
+			continue;
 		if (m->id == fabric_self()) {
 			if (!ether_wish_has(&hca_host_segment()->ether[m->slot], frame->data))
 				continue;
@@ -318,7 +320,7 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 	view = current(port);
 	if (unlikely(!view))
 		return true;
-	if (unlikely(!find_wanting(view, frame, wanting, &count)) && qp)
+	if (unlikely(!find_wanting(view, slot_of(port), frame, wanting, &count)) && qp)
 		return false;
 	has_netif = hca_netif_is_open(port);
 	if (unlikely(has_netif && qp && !hca_netif_has_room(port))) {

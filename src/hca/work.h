@@ -128,6 +128,7 @@ struct hca_send {
 	uint16_t mss;
 	uint16_t tso_header; /* bytes at the front that every segment repeats */
 	uint16_t vlan_tci;   /* with HCA_OFFLOAD_VLAN */
+	bool wire_only;      /* not for who listens to the port that it leaves by */
 	uint64_t length;     /* sum of the elements */
 	int sge_count;
 	struct hca_sge sge[HCA_MAX_SGE];

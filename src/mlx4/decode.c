@@ -277,6 +277,9 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 			       (flags & MLX4_WQE_CTRL_TCP_UDP_CSUM ? HCA_OFFLOAD_L4 : 0) |
 			       (size & MLX4_INSERT_VLAN ? HCA_OFFLOAD_VLAN : 0);
 		out->vlan_tci = size >> 16;
+		/* The frame's destination stands here when it may come back to its own port. */
+		out->wire_only = !(flags >> 16) && !(flags & MLX4_FORCE_LOOPBACK) &&
+				 !__atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
 	}
 	size &= MLX4_DS_MASK;
 

@@ -243,6 +243,21 @@ static int check_atomic(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 		       qp->qpn, wr->num_sge);
 }
 
+/*
+ * A frame's destination is repeated in front: without it, nobody who listens to the same port would
+ * hear the frame. Returns the upper half of the word of flags.
+ */
+static uint32_t put_destination(const struct ibv_send_wr *wr, __be32 *imm)
+{
+	const uint8_t *mac;
+
+	if (!wr->num_sge || wr->sg_list[0].length < 6)
+		return 0;
+	mac = (const uint8_t *)(uintptr_t)wr->sg_list[0].addr;
+	memcpy(imm, mac + 2, sizeof(*imm));
+	return (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16;
+}
+
 int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *first)
 {
 	uint8_t *slot = qp->sq.buf + ((size_t)(qp->sq.head & qp->sq.mask) << qp->sq.shift), *at;
@@ -262,8 +277,11 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 	at = slot + sizeof(*ctrl);
 	if (qp->type == HCA_QP_UD)
 		at = put_datagram(at, wr);
-	else if (qp->type == HCA_QP_RAW && wr->send_flags & IBV_SEND_IP_CSUM)
-		flags |= MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM;
+	else if (qp->type == HCA_QP_RAW)
+		flags |= put_destination(wr, &ctrl->imm) |
+			 (wr->send_flags & IBV_SEND_IP_CSUM
+				  ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM
+				  : 0);
 
 	switch (requests[wr->opcode].kind) {
 	case KIND_SEND:

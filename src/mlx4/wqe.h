@@ -39,6 +39,9 @@
 /* Of a raw packet's control segment, in the word of fence and length: the tag is above. */
 #define MLX4_INSERT_VLAN (1u << 14)
 
+/* Of the same, beside MLX4_WQE_CTRL_*. */
+#define MLX4_FORCE_LOOPBACK 1u
+
 /* A completion of a frame, beyond what has a public name. */
 #define MLX4_CQE_VLAN        (1u << 29) /* in vlan_my_qpn: a tag was stripped */
 #define MLX4_CQE_STATUS_FRAG (1u << 23)

@@ -202,6 +202,7 @@ ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_sen
 		       (flags & MLX5_ETH_WQE_L4_CSUM ? HCA_OFFLOAD_L4 : 0) |
 		       (flags & MLX5_ETH_INNER_L3 ? HCA_OFFLOAD_INNER_L3 : 0) |
 		       (flags & MLX5_ETH_INNER_L4 ? HCA_OFFLOAD_INNER_L4 : 0);
+	out->wire_only = false;
 	out->mss = be16toh(__atomic_load_n(&eth->mss, __ATOMIC_RELAXED)) & MLX5_ETH_MSS_MASK;
 	header = be16toh(__atomic_load_n(&eth->inline_hdr_sz, __ATOMIC_RELAXED));
 	if (header & MLX5_ETH_INSERT_VLAN) {

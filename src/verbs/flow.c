@@ -18,13 +18,15 @@
 #define PRIORITY_MOST_FIRST 4095u /* ConnectX-3 */
 #define FLAGS               ((uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS)
 
-static int check_kind(const struct ibv_flow_attr *attr)
+/* On a ConnectX-3, specs narrow a default rule; DPDK's promiscuous mode has one that does not. */
+static int check_kind(const struct ibv_flow_attr *attr, bool all)
 {
 	bool plain = attr->type == IBV_FLOW_ATTR_NORMAL;
+	bool narrow = plain || (!all && attr->type != IBV_FLOW_ATTR_SNIFFER);
 
 	if ((unsigned int)attr->type > IBV_FLOW_ATTR_SNIFFER)
 		return explain(EINVAL, "ibv_create_flow: type %d is not known", (int)attr->type);
-	if (!plain && attr->num_of_specs)
+	if (!narrow && attr->num_of_specs)
 		return explain(EINVAL, "ibv_create_flow: a default rule or a sniffer has no specs");
 	if (!plain && attr->flags)
 		return explain(EINVAL, "ibv_create_flow: flags 0x%x are for normal rules only",
@@ -54,7 +56,7 @@ static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *
 	if (attr->priority > most)
 		return explain(ctx->driver->all_flows ? ENOSPC : EINVAL,
 			       "ibv_create_flow: priority %u; 0 to %u exist", attr->priority, most);
-	return check_kind(attr);
+	return check_kind(attr, ctx->driver->all_flows);
 }
 
 static int check_qp(struct ibv_qp *public, struct ether_dest **out)

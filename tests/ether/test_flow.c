@@ -417,6 +417,27 @@ static void the_older_adapter_has_the_simple_specs(void **state)
 	raw_pair_fini(&p);
 }
 
+/* DPDK's promiscuous mode is a default rule with an address that no bit of is looked at. */
+static void specs_narrow_default_rules_of_the_older_adapter(void **state)
+{
+	struct rule all = rule_of(IBV_FLOW_ATTR_ALL_DEFAULT, 0), some = all;
+	struct pkt two = pkt_plain(1, 2), three = pkt_plain(1, 3);
+	struct ibv_flow *flow;
+	struct raw_pair p;
+
+	raw_pair_init(&p, "mlx4_1", "mlx4_0");
+	assert_int_equal(ibv_destroy_flow(p.rest), 0);
+	ADD(&some, eth, IBV_FLOW_SPEC_ETH);
+	UDP_TO(&some, 2);
+	flow = make(&p.to[0], &some);
+	ADD(&all, eth, IBV_FLOW_SPEC_ETH, .val = { .dst_mac = { 0xff } });
+	p.rest = make(&p.to[RAW_REST], &all);
+	assert_int_equal(raw_who_gets(&p, &two), 0);
+	assert_int_equal(raw_who_gets(&p, &three), RAW_REST);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	raw_pair_fini(&p);
+}
+
 /* ---- refusals ---- */
 
 static void refused(struct raw_end *e, struct rule *r, int err)
@@ -536,6 +557,7 @@ int main(void)
 		cmocka_unit_test(what_leaves_can_be_dropped),
 		cmocka_unit_test(a_queue_pair_with_rules_is_busy),
 		cmocka_unit_test(the_older_adapter_has_the_simple_specs),
+		cmocka_unit_test(specs_narrow_default_rules_of_the_older_adapter),
 		cmocka_unit_test(attributes_that_cannot_be_are_refused),
 		cmocka_unit_test(specs_that_cannot_be_are_refused),
 		cmocka_unit_test(other_queue_pairs_and_esp_actions_are_refused),

@@ -107,20 +107,32 @@ static void what_is_not_known_changes_nothing(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct end *e = end_open(&o);
-	struct mlx4dv_qp q = { .comp_mask = 2, .doorbell_qpn = 0x5a5a5a5a };
-	struct mlx4dv_cq c = { .comp_mask = 2, .cqn = 0x5a5a5a5a };
+	struct mlx4dv_qp q = { .doorbell_qpn = 0x5a5a5a5a };
+	struct mlx4dv_cq c = { .cqn = 0x5a5a5a5a };
 	struct mlx4dv_obj obj = { .qp = { e->qp, &q }, .cq = { e->scq, &c } };
 
-	check_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_QP), EINVAL);
-	check_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_CQ), EINVAL);
-	q.comp_mask = 0;
 	/* one of two is wrong: neither is given */
-	check_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ), EINVAL);
 	check_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_QP | 1 << 4), EINVAL);
 	check_equal(mlx4dv_init_obj(&obj, 1ull << 63), EINVAL);
 	check_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_SRQ), EINVAL);
 	check_equal(q.doorbell_qpn, 0x5a5a5a5a);
 	check_equal(c.cqn, 0x5a5a5a5a);
+	end_close(e);
+}
+
+/* DPDK's mask of a CQ is whatever lay on its stack. */
+static void a_mask_says_afterwards_what_was_given(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct end *e = end_open(&o);
+	struct mlx4dv_qp q = { .comp_mask = ~0ull };
+	struct mlx4dv_cq c = { .comp_mask = 0x55f0a00000ull };
+	struct mlx4dv_obj obj = { .qp = { e->qp, &q }, .cq = { e->scq, &c } };
+
+	check_equal(mlx4dv_init_obj(&obj, MLX4DV_OBJ_QP | MLX4DV_OBJ_CQ), 0);
+	check_equal(q.comp_mask, MLX4DV_QP_MASK_UAR_MMAP_OFFSET);
+	check_equal(c.comp_mask, 0);
+	check(c.cqe_cnt > 0);
 	end_close(e);
 }
 
@@ -445,6 +457,7 @@ int main(void)
 		TEST(masks_ask_for_more_and_say_what_was_given),
 		TEST(several_objects_come_with_one_call),
 		TEST(what_is_not_known_changes_nothing),
+		TEST(a_mask_says_afterwards_what_was_given),
 		TEST(objects_of_another_driver_are_refused),
 		TEST(the_device_tells_its_inline_receive_size),
 		TEST(completions_may_be_read_by_hand_over_many_laps),

@@ -78,7 +78,7 @@ def main():
         with group.run() as start:
             text = forward(build, start, model, "--rxq=4", "--txq=4", "--rss-udp")
             spread = [int(n) for n in re.findall(
-                r"RX Port= 0/Queue= ?\d+ -> TX Port= 1/Queue= ?\d+ =+\s+RX-packets: (\d+)", text)]
+                r"RX Port= 0/Queue= ?\d+ -> TX Port= 1/Queue= ?\d+ -+\s+RX-packets: (\d+)", text)]
             if len(spread) != 4 or sum(spread) < COUNT or min(spread) < COUNT // 16:
                 raise pair.Failed(f"not spread over four queues: {spread}")
     group.finish()

@@ -371,6 +371,28 @@ static void what_cannot_be_written_is_refused(void **state)
 	free(ud);
 }
 
+/* Programs that write their own entries leave the destination out; then it stays on the wire. */
+static void a_frame_may_come_back_when_its_destination_is_told(void **state)
+{
+	struct fixture *f = make(HCA_QP_RAW, 7);
+	struct ibv_sge sge = { (uintptr_t)f->data, 64, 5 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct mlx4_wqe_ctrl_seg *ctrl = (void *)f->ring;
+
+	assert_int_equal(roundtrip(f, &wr), 0);
+	assert_int_equal(f->send.wire_only, false);
+	assert_memory_equal(&ctrl->srcrb_flags, f->data, 2);
+	assert_memory_equal(&ctrl->imm, f->data + 2, 4);
+	ctrl->srcrb_flags16[0] = 0;
+	ctrl->imm = 0;
+	mlx4_format.sq_decode(&f->hca, 0, &f->send);
+	assert_int_equal(f->send.wire_only, true);
+	ctrl->srcrb_flags |= htobe32(MLX4_FORCE_LOOPBACK);
+	mlx4_format.sq_decode(&f->hca, 0, &f->send);
+	assert_int_equal(f->send.wire_only, false);
+	free(f);
+}
+
 static void free_slots_are_stamped(void **state)
 {
 	struct fixture *f = make(HCA_QP_RC, 8);
@@ -399,6 +421,7 @@ int main(void)
 		cmocka_unit_test(an_element_may_have_two_gibibytes),
 		cmocka_unit_test(the_most_elements_fit),
 		cmocka_unit_test(what_cannot_be_written_is_refused),
+		cmocka_unit_test(a_frame_may_come_back_when_its_destination_is_told),
 		cmocka_unit_test(free_slots_are_stamped),
 	};
 
