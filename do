@@ -9,7 +9,8 @@ packages_build=(cmake ninja-build gcc libc6-dev pkg-config libisal-dev)
 packages_test=(clang llvm libclang-rt-14-dev libcmocka-dev python3 dwarves binutils iproute2 procps strace tshark
 	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
 	libfabric-bin python3-pyverbs python3-scapy qperf fio
-	qemu-system-x86 busybox-static kmod cpio xz-utils tcpdump openmpi-bin libopenmpi-dev iperf3)
+	qemu-system-x86 busybox-static kmod cpio xz-utils tcpdump openmpi-bin libopenmpi-dev iperf3
+	dpdk-dev librte-net-mlx5-23 librte-net-mlx4-23)
 packages_lint=(clang-format clang-tidy cppcheck)
 packages_doc=(pandoc)
 
