@@ -68,6 +68,8 @@ struct fabric_config {
 	void (*room)(struct fabric_link *link);
 	/* Runs what is due; returns the next absolute deadline, UINT64_MAX when there is none. */
 	uint64_t (*timers)(uint64_t now_ns);
+	/* May be NULL: the service thread is about to sleep, until what is returned; 0: not yet. */
+	uint64_t (*turn)(uint64_t now_ns);
 	/*
 	 * Around a fork: the caller's own locks, all of them, in the order in which they nest. They
 	 * are taken when the service thread rests and before any lock of the fabric.

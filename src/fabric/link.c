@@ -25,6 +25,7 @@
 #define RETRY_NS         10000000u
 #define ROOM_NS          1000000u
 #define LAST_DRAINS      4096
+#define HELD_KICKS       8
 #define HANDSHAKE_NS(ms) ((uint64_t)(ms)*1000000u)
 
 static struct {
@@ -264,10 +265,48 @@ uint32_t fabric_link_max(const struct fabric_link *link)
 
 /* ---- kicks, room, and giving up; any thread ---- */
 
+/* A wake-up takes as long as many records do: several to one peer are better told of together. */
+static _Thread_local struct {
+	bool on;
+	uint32_t count;
+	struct fabric_link *link[HELD_KICKS];
+} held;
+
+static bool hold_kick(struct fabric_link *link)
+{
+	if (!held.on)
+		return false;
+	for (uint32_t i = 0; i < held.count; i++)
+		if (held.link[i] == link)
+			return true;
+	if (held.count == HELD_KICKS)
+		return false;
+	held.link[held.count++] = fabric_link_hold(link);
+	return true;
+}
+
+void fabric_kicks_hold(void)
+{
+	held.on = true;
+}
+
+void fabric_kicks_release(void)
+{
+	held.on = false;
+	while (held.count) {
+		struct fabric_link *link = held.link[--held.count];
+
+		fabric_link_kick(link);
+		fabric_link_put(link);
+	}
+}
+
 void fabric_link_kick(struct fabric_link *link)
 {
 	const uint64_t one = 1;
 
+	if (unlikely(hold_kick(link)))
+		return;
 	/* [S2] pairs with drain_round(): when the flag is still up, our record is seen by whoever
 	 * takes it down */
 	if (atomic_exchange_explicit(&link->tx.ctl->kicked, 1, memory_order_seq_cst))

@@ -108,6 +108,12 @@ static inline void fabric_link_tx_unlock(struct fabric_link *link)
 void fabric_link_corrupt(struct fabric_link *link);
 void fabric_link_kick(struct fabric_link *link);
 void fabric_link_tell_room(struct fabric_link *link);
+/*
+ * From hold to release, peers whom the calling thread would wake are not yet woken. Soon after, by
+ * whoever is about to send to several, or several times.
+ */
+void fabric_kicks_hold(void);
+void fabric_kicks_release(void);
 
 /*
  * `len` bytes, 8-byte aligned, to be filled before publish. NULL when there is no room now (then

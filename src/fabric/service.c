@@ -323,6 +323,9 @@ static uint64_t take_turn(uint64_t now_ns)
 	other = fabric_poll_turn(now_ns);
 	if (other < next)
 		next = other;
+	other = fabric_config.turn ? fabric_config.turn(now_ns) : UINT64_MAX;
+	if (other < next)
+		next = other;
 	if (fabric_epoch_reclaim() && now_ns + RECLAIM_NS < next)
 		next = now_ns + RECLAIM_NS;
 	return next;

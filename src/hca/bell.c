@@ -2,11 +2,18 @@
 /*
  * The watch over raw rings. Nothing is watched, and nothing runs, until a driver hands out an
  * object. Then threads that poll look on their way, and the service thread looks for programs that
- * never call: every few microseconds while it finds something, ever more rarely when it does not.
+ * never call.
  *
- * Where every program has to ring a register (uar.c), pages are put to sleep after a short while
- * of quiet, and then nobody looks until the kernel tells of a store; but for a look now and then
- * for receives that were posted to a queue in error, which nobody rings for.
+ * Where every program has to ring a register (uar.c), the service thread looks once, and when there
+ * is nothing closes the pages of registers: the next store then waits in the kernel, which wakes the
+ * service thread at once, on the very core that the program leaves. It carries out what was posted,
+ * opens the page, and closes it again the next time that it wakes and finds nothing new. A program
+ * that posts without a pause is met by looks that follow each other closely, while its page stays
+ * open. So is everybody when there are processors to spare (spare.c): the thread then spins for as
+ * long as something comes.
+ *
+ * Where programs may ring nothing, or the kernel has no userfaultfd for us, looks go on, every few
+ * microseconds while they find something, ever more rarely when they do not.
  *
  * One lock guards the lists and is held while looking, so an object that was forgotten is out of
  * use. It is taken outside of a QP's or CQ's lock; who finds it taken leaves the looking to the
@@ -21,15 +28,20 @@
 #include "fabric/service.h"
 #include "hca/cq_priv.h"
 #include "hca/qp_priv.h"
+#include "hca/spare.h"
 #include "hca/uar.h"
 #include "util/forksafe.h"
 
-#define SOONEST_NS  5000u
-#define LATEST_NS   1000000u
-#define IDLE_NS     10000000u   /* between looks after a second of quiet */
-#define BACKSTOP_NS 50000000u   /* while pages sleep */
-#define LONG_NS     1000000000u /* of quiet */
-#define SLEEPY_NS   2000000u
+#define SOONEST_NS   5000u
+#define LATEST_NS    1000000u
+#define IDLE_NS      10000000u   /* between looks after a second of quiet */
+#define BACKSTOP_NS  50000000u   /* while pages are closed and a queue pair has failed */
+#define LONG_NS      1000000000u /* of quiet */
+#define SLEEPY_NS    2000000u    /* before pages close although somebody polls */
+#define LATE_MOST_NS 100000u
+#define NAP_MOST_NS  1000000u /* until an open page is looked at, should nothing else come */
+#define SPIN_NS      200000u  /* of quiet, before spinning ends */
+#define STINT_NS     100000u  /* of spinning, between looks at descriptors */
 /* Pauses grow by this part of the time since something was found. */
 #define PATIENCE 8u
 
@@ -41,11 +53,17 @@ struct watched {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(lock, FORKSAFE_BELL);
 static struct watched qps, cqs;
-static uint64_t found_ns;    /* when something was found last */
-static uint32_t polls, seen; /* looks of pollers, and how many the service thread knows of */
-static uint32_t unpaged;     /* watched objects for which nobody has to ring */
-static bool asleep;          /* all pages are, and nobody looks */
-_Atomic bool bell_any;
+static _Atomic uint64_t found_ns; /* when something was found last */
+static uint32_t polls, seen;      /* looks of pollers, and how many the service thread knows of */
+static uint32_t unpaged;          /* watched objects for which nobody has to ring */
+static _Atomic bool failed;       /* a queue pair has: receives posted to it ring nothing */
+static bool asleep;               /* all pages are closed, and nobody looks */
+static bool fresh;                /* a page was opened in this turn: its store is still to come */
+static bool hold;                 /* ... was opened and nothing found: the register will say */
+static uint64_t nap_ns = SOONEST_NS; /* how long a page stays open if nothing else happens */
+static uint64_t due_ns;              /* when the service thread wanted to look */
+static uint64_t late_ns;             /* how much later it does so, usually */
+_Atomic bool bell_any, bell_busy;
 
 static int add(struct watched *w, void *object)
 {
@@ -83,12 +101,10 @@ void bell_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Lock held. */
+/* Lock held. Somebody looks from now on; pages open when a store to them comes. */
 static void get_up(void)
 {
-	found_ns = fabric_now_ns();
-	if (asleep)
-		uar_wake();
+	atomic_store_explicit(&found_ns, fabric_now_ns(), memory_order_relaxed);
 	asleep = false;
 	atomic_store_explicit(&bell_any, true, memory_order_relaxed);
 }
@@ -162,7 +178,13 @@ void bell_ring_cq(uint32_t cqn, uint32_t word)
 	}
 }
 
-/* Who holds the QP's lock may be about to ring himself; if not, the next look finds it free. */
+void bell_qp_failed(void)
+{
+	if (!atomic_exchange(&failed, true))
+		fabric_service_set_deadline(fabric_now_ns() + BACKSTOP_NS);
+}
+
+/* Who holds the QP's lock may be about to ring himself; if not, another look finds it free. */
 static bool look_qp(struct qp *qp)
 {
 	const struct hca_sq_ring *sq = &qp->pub.sq;
@@ -170,7 +192,7 @@ static bool look_qp(struct qp *qp)
 	bool found = false;
 
 	if (!fabric_trylock(&qp->pub.lock))
-		return false;
+		return true;
 	if (qp->dying || qp->pub.state < HCA_QPS_RTS)
 		goto unlock;
 	before = qp->req.next;
@@ -181,6 +203,7 @@ static bool look_qp(struct qp *qp)
 	}
 	/* Receives that were posted by hand after the failure. */
 	if (unlikely(qp->pub.state == HCA_QPS_ERR)) {
+		atomic_store(&failed, true);
 		hca_guard_enter();
 		responder_flush(qp);
 		hca_guard_exit();
@@ -191,20 +214,23 @@ unlock:
 }
 
 /*
- * Lock held. True when an event was asked for: the program is about to sleep. Registers come first:
- * what was rung there says of a record that it was acted upon.
+ * Lock held. Registers come first: what was rung there says of a record that it was acted upon.
+ * *armed when an event was asked for: the program is about to sleep.
  */
-static bool look(void)
+static bool look(bool *armed)
 {
-	bool armed = uar_look(), found = false;
+	bool found = false;
 
+	*armed = uar_look();
+	atomic_store(&failed, false);
 	for (size_t i = 0; i < qps.count; i++)
 		found |= look_qp(qps.object[i]);
 	for (size_t i = 0; i < cqs.count; i++)
-		armed |= hca_cq_arm_raw(cqs.object[i]);
-	if (found || armed)
-		found_ns = fabric_now_ns();
-	return armed;
+		*armed |= hca_cq_arm_raw(cqs.object[i]);
+	found |= *armed;
+	if (found)
+		atomic_store_explicit(&found_ns, fabric_now_ns(), memory_order_relaxed);
+	return found;
 }
 
 void bell_look(void)
@@ -213,38 +239,162 @@ void bell_look(void)
 
 	if (pthread_mutex_trylock(&lock))
 		return;
-	polls++;
-	armed = look();
+	if (!fabric_service_is_self())
+		polls++;
+	look(&armed);
 	pthread_mutex_unlock(&lock);
 	if (unlikely(armed))
 		hca_poll_pause();
 }
 
-/* While others look the service thread need not; it stays near, should they stop. */
-static uint64_t pause_ns(uint64_t now_ns)
+static uint64_t quiet_ns(uint64_t now_ns)
 {
-	uint64_t quiet = now_ns > found_ns ? now_ns - found_ns : 0, pause = quiet / PATIENCE;
-	bool polled = polls != seen;
+	uint64_t found = atomic_load_explicit(&found_ns, memory_order_relaxed);
 
-	seen = polls;
+	return now_ns > found ? now_ns - found : 0;
+}
+
+/*
+ * Timers cost a microsecond on one machine and thirty on another, where a hypervisor has its hands
+ * in every one. Looks that come more often than a few times of that leave the program no time.
+ */
+static uint64_t soonest_ns(void)
+{
+	uint64_t least = 2 * late_ns;
+
+	return least > SOONEST_NS ? least : SOONEST_NS;
+}
+
+static void note_lateness(uint64_t now_ns)
+{
+	uint64_t late = due_ns && now_ns > due_ns ? now_ns - due_ns : 0;
+
+	if (late > LATE_MOST_NS)
+		late = LATE_MOST_NS;
+	if (late)
+		late_ns = (7 * late_ns + late) / 8;
+	due_ns = 0;
+}
+
+static void look_at(uint64_t ns)
+{
+	if (!due_ns || ns < due_ns)
+		due_ns = ns;
+	fabric_service_set_deadline(ns);
+}
+
+/* While others look the service thread need not; it stays near, should they stop. */
+static uint64_t pause_ns(uint64_t now_ns, bool polled)
+{
+	uint64_t quiet = quiet_ns(now_ns), pause = quiet / PATIENCE;
+
 	if (quiet > LONG_NS && !polled)
 		return IDLE_NS;
 	if (polled || pause > LATEST_NS)
 		return LATEST_NS;
-	return pause < SOONEST_NS ? SOONEST_NS : pause;
+	return pause < soonest_ns() ? soonest_ns() : pause;
 }
 
-/* Lock held. Goes to sleep if that can be; what comes while doing so is found by the last look. */
-static bool lie_down(uint64_t now_ns)
+/*
+ * Lock held. Closes the pages if that can be; what comes while doing so is found by the last look.
+ * A ring behind it finds its page closed.
+ */
+static bool lie_down(uint64_t now_ns, bool *armed)
 {
-	if (unpaged || now_ns < found_ns + SLEEPY_NS || !uar_sleep())
+	if (unpaged || (polls != seen && quiet_ns(now_ns) < SLEEPY_NS) || !uar_sleep())
 		return false;
 	asleep = true;
 	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
-	look();
-	if (found_ns > now_ns)
+	if (look(armed))
 		get_up();
 	return asleep;
+}
+
+/* ---- the service thread ---- */
+
+/*
+ * A store waits in the kernel, and what it tells of is in memory already, unless the store itself
+ * does the telling.
+ */
+void bell_rung(void)
+{
+	bool armed, found;
+
+	fabric_kicks_hold();
+	pthread_mutex_lock(&lock);
+	found = look(&armed);
+	get_up();
+	uar_wake_rung();
+	fresh = true;
+	hold = !found;
+	pthread_mutex_unlock(&lock);
+	fabric_kicks_release();
+	look_at(fabric_now_ns() + (found && nap_ns > soonest_ns() ? nap_ns : soonest_ns()));
+	if (armed)
+		hca_poll_pause();
+}
+
+/* True when it should go on. */
+static bool spin(uint64_t now_ns)
+{
+	uint64_t until = now_ns + STINT_NS;
+	struct spare_stint stint;
+
+	spare_begin(&stint, now_ns);
+	do {
+		for (int i = 0; i < 16; i++)
+			hca_poll();
+		now_ns = fabric_now_ns();
+		if (atomic_load_explicit(&bell_busy, memory_order_relaxed)) {
+			atomic_store_explicit(&bell_busy, false, memory_order_relaxed);
+			atomic_store_explicit(&found_ns, now_ns, memory_order_relaxed);
+		}
+	} while (now_ns < until && quiet_ns(now_ns) < SPIN_NS);
+	if (spare_end(&stint, now_ns) && quiet_ns(now_ns) < SPIN_NS)
+		return true;
+	hca_poll_pause();
+	return false;
+}
+
+uint64_t bell_turn(uint64_t now_ns)
+{
+	bool armed = false;
+
+	if (likely(!atomic_load_explicit(&bell_any, memory_order_relaxed)))
+		return UINT64_MAX;
+	if (quiet_ns(now_ns) < SPIN_NS && spare_any(now_ns)) {
+		fresh = false;
+		if (spin(now_ns))
+			return 0;
+		now_ns = fabric_now_ns();
+	}
+	if (pthread_mutex_trylock(&lock))
+		return now_ns + SOONEST_NS;
+	/* A store that has not come yet keeps its page open, but not for long. */
+	if (!asleep && !fresh && !look(&armed) && !hold && !lie_down(now_ns, &armed) && !unpaged &&
+	    polls == seen)
+		look_at(now_ns + soonest_ns());
+	fresh = false;
+	pthread_mutex_unlock(&lock);
+	if (armed)
+		hca_poll_pause();
+	return UINT64_MAX; /* while awake, bell_run() is to come */
+}
+
+/* Lock held. Something is watched, and pages are open or there are none. */
+static uint64_t run_awake(uint64_t now_ns, bool *armed)
+{
+	bool polled = polls != seen;
+
+	hold = false;
+	if (look(armed)) {
+		nap_ns = soonest_ns();
+	} else if (lie_down(now_ns, armed)) {
+		return failed ? now_ns + BACKSTOP_NS : UINT64_MAX;
+	}
+	seen = polls;
+	due_ns = now_ns + pause_ns(now_ns, polled);
+	return due_ns;
 }
 
 uint64_t bell_run(uint64_t now_ns)
@@ -254,17 +404,20 @@ uint64_t bell_run(uint64_t now_ns)
 
 	if (pthread_mutex_trylock(&lock))
 		return now_ns + SOONEST_NS;
+	note_lateness(now_ns);
 	if (!qps.count && !cqs.count && !uar_any()) {
 		pthread_mutex_unlock(&lock);
 		return next;
 	}
-	armed = look();
-	if (asleep && found_ns > now_ns)
-		get_up();
-	if (asleep || lie_down(now_ns))
-		next = qps.count ? now_ns + BACKSTOP_NS : next;
-	else
-		next = now_ns + pause_ns(now_ns);
+	if (asleep) {
+		/* Closed again before it was time: such looks can be rarer. */
+		nap_ns = 2 * nap_ns < NAP_MOST_NS ? 2 * nap_ns : NAP_MOST_NS;
+		if (failed)
+			look(&armed);
+		next = failed ? now_ns + BACKSTOP_NS : next;
+	} else {
+		next = run_awake(now_ns, &armed);
+	}
 	pthread_mutex_unlock(&lock);
 	if (armed)
 		hca_poll_pause();
@@ -275,7 +428,9 @@ void bell_forked(void)
 {
 	qps.count = cqs.count = 0;
 	unpaged = 0;
-	asleep = false;
+	asleep = fresh = hold = false;
+	atomic_store(&failed, false);
 	uar_forked();
+	spare_forked();
 	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
 }

@@ -17,7 +17,8 @@ VB_API int hca_bell_watch_cq(struct hca_cq *cq);
 
 /* ---- the adapter's own ---- */
 
-extern _Atomic bool bell_any; /* something is watched */
+extern _Atomic bool bell_any;  /* something is watched, and by looking */
+extern _Atomic bool bell_busy; /* something came over a link since this was last cleared */
 
 void bell_look(void);
 
@@ -36,8 +37,15 @@ void bell_wake(void);
 /* Arms the watched CQ of this number. Lock held. */
 void bell_ring_cq(uint32_t cqn, uint32_t word);
 
+/* A raw queue pair fails; its lock may be held. */
+void bell_qp_failed(void);
+
+/* Service thread: a store to a closed page waits for it to be opened. */
+void bell_rung(void);
 /* Service thread: looks, and says when to look again. */
 uint64_t bell_run(uint64_t now_ns);
+/* Service thread, before it sleeps, whatever woke it. 0: it should not sleep. */
+uint64_t bell_turn(uint64_t now_ns);
 
 /* When these return nobody looks at the object any more. The caller holds none of its locks. */
 void bell_forget_qp(struct hca_qp *qp);

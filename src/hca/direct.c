@@ -61,6 +61,19 @@ static void greet(struct qp *qp)
 	qp->req.greeted = !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
+/* What may wait over there is waited for here. */
+bool direct_hurry(struct qp *qp)
+{
+	struct roce_pkt pkt = {
+		.op = ROCE_PKT_HELLO,
+		.flags = ROCE_PKT_ACK_REQ,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+	};
+
+	return !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
 static uint64_t do_atomic(const struct hca_send *s, void *target)
 {
 	uint64_t old;

@@ -45,6 +45,7 @@
 #define DRAIN_BYTES (256u << 10)
 #define MUTE_NS     1000000000ull
 #define MEET_NS     6000000000ull /* a handshake has 5 s */
+#define ACK_WAIT_NS 1000000u
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
@@ -455,14 +456,28 @@ static void forget_blocked(struct hca_peer *peer, struct qp *qp)
 	pthread_mutex_unlock(&peer->map_lock);
 }
 
+static void forget_ack(struct hca_peer *peer, struct qp *qp)
+{
+	struct hca_acks *acks = &peer->acks;
+
+	fabric_link_rx_lock(peer->link);
+	for (unsigned int i = 0; i < acks->count; i++)
+		if (acks->qp[i] == qp)
+			acks->qp[i--] = acks->qp[--acks->count];
+	fabric_link_rx_unlock(peer->link);
+}
+
 void hca_host_forget_qp(struct qp *qp)
 {
 	pthread_mutex_lock(&peers_lock);
 	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
 		struct hca_peer *peer = atomic_load(&peers[i]);
 
-		if (peer)
-			forget_blocked(peer, qp);
+		if (!peer)
+			continue;
+		forget_blocked(peer, qp);
+		if (qp->raw) /* of others none waits beyond a drain */
+			forget_ack(peer, qp);
 	}
 	pthread_mutex_unlock(&peers_lock);
 }
@@ -582,19 +597,67 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 	return true;
 }
 
-void hca_host_send_acks(struct hca_acks *acks)
+/* True when some were left for a reply to take along. */
+static bool send_acks(struct hca_acks *acks, bool may_wait)
 {
+	unsigned int left = 0;
+
 	for (unsigned int i = 0; i < acks->count; i++) {
 		struct qp *qp = acks->qp[i];
 
 		fabric_lock(&qp->pub.lock);
-		if (!qp->dying) {
-			responder_send_ack(qp);
-			wire_flush(qp);
+		if (!qp->dying && qp->resp.ack_due) {
+			if (may_wait && qp->raw && !qp->resp.ack_hurry) {
+				acks->qp[left++] = qp;
+			} else {
+				responder_send_ack(qp);
+				wire_flush(qp);
+			}
 		}
 		fabric_unlock(&qp->pub.lock);
 	}
-	acks->count = 0;
+	acks->count = left;
+	return left;
+}
+
+void hca_host_send_acks(struct hca_acks *acks)
+{
+	send_acks(acks, false);
+}
+
+/*
+ * A program that drives its rings itself is about to reply, and the service thread to carry that
+ * out: an answer that nobody hurries then needs no wake-up of its own. Service thread only.
+ */
+static uint64_t acks_due_ns = UINT64_MAX;
+
+static void settle_acks(struct hca_acks *acks)
+{
+	bool mine = fabric_service_is_self();
+
+	if (send_acks(acks, mine) && acks_due_ns == UINT64_MAX) {
+		acks_due_ns = fabric_now_ns() + ACK_WAIT_NS;
+		fabric_service_set_deadline(acks_due_ns);
+	}
+}
+
+static uint64_t ack_timers(uint64_t now_ns)
+{
+	if (now_ns < acks_due_ns)
+		return acks_due_ns;
+	acks_due_ns = UINT64_MAX;
+	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
+		struct hca_peer *peer = atomic_load_explicit(&peers[i], memory_order_relaxed);
+
+		if (!peer)
+			continue;
+		fabric_link_rx_lock(peer->link);
+		hca_guard_enter();
+		send_acks(&peer->acks, false);
+		hca_guard_exit();
+		fabric_link_rx_unlock(peer->link);
+	}
+	return UINT64_MAX;
 }
 
 static unsigned int drain(struct fabric_link *link)
@@ -640,8 +703,10 @@ static unsigned int drain(struct fabric_link *link)
 	if (frames)
 		hca_rx_end();
 	if (peer->acks.count)
-		hca_host_send_acks(&peer->acks);
+		settle_acks(&peer->acks);
 	hca_guard_exit();
+	if (unlikely(atomic_load_explicit(&bell_any, memory_order_relaxed)))
+		atomic_store_explicit(&bell_busy, true, memory_order_relaxed);
 	return n;
 }
 
@@ -650,7 +715,7 @@ static unsigned int drain(struct fabric_link *link)
 static uint64_t timers(uint64_t now_ns)
 {
 	uint64_t due[] = { timer_run(now_ns), wire_timers(now_ns), bell_run(now_ns),
-			   hca_cq_timers(now_ns) };
+			   hca_cq_timers(now_ns), ack_timers(now_ns) };
 	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < array_size(due); i++)
@@ -663,6 +728,7 @@ static void forked(void)
 {
 	for (unsigned int i = 0; i < FABRIC_SLOTS; i++)
 		atomic_store(&peers[i], NULL);
+	acks_due_ns = UINT64_MAX;
 	hca_port_forked();
 	hca_guard_forked();
 	hca_qp_forked();
@@ -700,6 +766,7 @@ static const struct fabric_config config = {
 	.room = room,
 	.idle = wire_idle,
 	.timers = timers,
+	.turn = bell_turn,
 	.before_fork = before_fork,
 	.after_fork = after_fork,
 	.forked = forked,

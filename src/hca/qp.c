@@ -211,6 +211,8 @@ static void set_state(struct qp *qp, enum hca_qp_state state)
 	qp_door_update(qp);
 	if (qp->pub.type == HCA_QP_RAW)
 		raw_enter(qp, state);
+	if (unlikely(qp->raw && state == HCA_QPS_ERR))
+		bell_qp_failed();
 }
 
 static void tell_last_wqe(struct qp *qp)

@@ -48,6 +48,7 @@ struct requester {
 	uint32_t sent;       /* bytes of the request at `next` that went out already */
 	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
 	bool greeted;        /* the other end knows that we have begun */
+	bool unhurried;      /* the last request's answer may wait over there */
 	bool again;          /* requests from `next` to `begun` are sent once more */
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
@@ -87,6 +88,7 @@ struct responder {
 	bool nak_sent; /* a sequence NAK is out for this gap */
 	bool established;
 	bool ack_due;
+	bool ack_hurry;  /* ... and somebody waits for it */
 	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
 	uint32_t nak_psn;
 	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */
@@ -224,6 +226,8 @@ enum direct_result {
 	DIRECT_LOCAL_ERROR,
 };
 enum direct_result direct_execute(struct qp *qp, struct hca_send *s);
+/* Asks for acknowledgements that nobody hurried so far. False when there was no room. */
+bool direct_hurry(struct qp *qp);
 
 /* ---- path.c ---- */
 enum path_state {

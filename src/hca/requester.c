@@ -276,8 +276,11 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	}
 	if (likely(path == PATH_READY && qp->peer && is_one_sided(s->op) && !r->partial &&
 		   qp->pub.type != HCA_QP_XRC_SEND)) {
-		if (unlikely(!window_empty(r)))
+		if (unlikely(!window_empty(r))) {
+			if (r->unhurried)
+				r->unhurried = !direct_hurry(qp);
 			return RUN_WAIT;
+		}
 		switch (direct_execute(qp, s)) {
 		case DIRECT_DONE:
 			finish_local(qp, s);
@@ -361,6 +364,9 @@ void requester_run(struct qp *qp)
 		requester_flush(qp);
 	if (unlikely(qp->pub.state == HCA_QPS_SQD))
 		requester_check_drained(qp);
+	/* The same for one that nobody hurries. */
+	if (unlikely(qp->resp.ack_due && qp->raw && !qp->wired && r->next != from))
+		responder_send_ack(qp);
 	if (unlikely(qp->wire)) {
 		/* An acknowledgement that waited for a reply leaves with it, in one system call. */
 		if (qp->resp.ack_due && qp->wired && r->next != from)

@@ -69,7 +69,7 @@ bool responder_send_ack(struct qp *qp)
 		return true;
 	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
 		return false;
-	qp->resp.ack_due = false;
+	qp->resp.ack_due = qp->resp.ack_hurry = false;
 	return true;
 }
 
@@ -80,16 +80,25 @@ void responder_continue(struct qp *qp)
 	responder_send_ack(qp);
 }
 
+/* One that waits is in the list already, unless the peer has another link by now. */
+static void list_ack(struct qp *qp, struct hca_acks *acks)
+{
+	for (unsigned int i = 0; i < acks->count; i++)
+		if (acks->qp[i] == qp)
+			return;
+	if (acks->count < array_size(acks->qp))
+		acks->qp[acks->count++] = qp;
+	else
+		responder_send_ack(qp);
+}
+
 /* One acknowledgement at the end of a drain serves all requests that it handled. */
 void responder_ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.ack_due)
 		return;
 	qp->resp.ack_due = true;
-	if (acks->count < array_size(acks->qp))
-		acks->qp[acks->count++] = qp;
-	else
-		responder_send_ack(qp);
+	list_ack(qp, acks);
 }
 
 /*
@@ -403,8 +412,10 @@ static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pk
 
 	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_READ_REQUEST)
 		resource_again(qp, pkt);
-	else
+	else {
+		qp->resp.ack_hurry = true;
 		responder_ack_later(qp, acks);
+	}
 }
 
 static void count_fault(struct qp *qp, enum fault f, uint8_t op)
@@ -449,8 +460,10 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		finish_message(qp, pkt);
 	else
 		r->last_op = op;
-	if (pkt->flags & ROCE_PKT_ACK_REQ)
+	if (pkt->flags & ROCE_PKT_ACK_REQ) {
+		r->ack_hurry |= !(pkt->flags & ROCE_PKT_UNHURRIED);
 		responder_ack_later(qp, acks);
+	}
 }
 
 /* A refusal that a fault script asks for; true when there was one. */
@@ -608,8 +621,14 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		return;
 	if (unlikely(!qp->resp.established))
 		establish(qp);
-	if (unlikely(pkt->op == ROCE_PKT_HELLO))
+	if (unlikely(pkt->op == ROCE_PKT_HELLO)) {
+		/* The peer waits after all. */
+		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->resp.ack_due) {
+			qp->resp.ack_hurry = true;
+			list_ack(qp, acks);
+		}
 		return;
+	}
 	if (qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC)
 		unreliable(qp, acks, pkt, payload);
 	else if (is_reliable(qp) && tr == transport(qp))

@@ -247,6 +247,16 @@ static void fill_packet(const struct qp *qp, const struct hca_send *s, struct ro
 	}
 }
 
+/*
+ * Nothing depends on when the answer comes. Said for raw rings only: their adapter is woken by every
+ * answer, and its program is not told of this one.
+ */
+static bool is_unhurried(const struct qp *qp, const struct hca_send *s)
+{
+	return qp->raw && qp->peer && !s->signaled && !qp->pub.sig_all &&
+	       qp->req.tail - qp->req.head < QP_WINDOW / 4;
+}
+
 static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
 		    const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
@@ -254,6 +264,9 @@ static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pk
 	if (part == PART_LAST || part == PART_ONLY) {
 		if (qp->pub.type != HCA_QP_UC)
 			pkt->flags |= ROCE_PKT_ACK_REQ;
+		qp->req.unhurried = is_unhurried(qp, s);
+		if (qp->req.unhurried)
+			pkt->flags |= ROCE_PKT_UNHURRIED;
 		if (s->solicited)
 			pkt->flags |= ROCE_PKT_SOLICITED;
 	}

@@ -4,9 +4,9 @@
  * at, put to sleep and woken.
  *
  * Asleep means write protected through userfaultfd. A store then waits in the kernel until the
- * service thread has read of it and lifted the protection, so none is missed; what was stored
- * before the protection took hold is found by the look that follows it. Where userfaultfd is not
- * to be had, pages never sleep, and bell.c looks ever more rarely instead.
+ * service thread has read of it and lifted the protection of its page, so none is missed; what was
+ * stored before the protection took hold is found by the look that follows it. Where userfaultfd is
+ * not to be had, pages never sleep, and bell.c looks ever more rarely instead.
  */
 #include "hca/uar.h"
 
@@ -29,6 +29,13 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
+#ifndef UFFD_FEATURE_EXACT_ADDRESS
+#define UFFD_FEATURE_EXACT_ADDRESS (1 << 11)
+#endif
+
+/* The same value as before may have been stored; this long after it could be, it was. */
+#define LAND_NS 1000000u
+
 static struct hca_uar *pages;
 static struct hca_eq **eqs;
 static size_t eq_count, eq_room;
@@ -37,28 +44,58 @@ static bool asked; /* there is no use in asking for a descriptor again */
 
 /* ---- write protection ---- */
 
+/* Who is made to wait again before he could store could wait for ever. */
+static bool has_landed(const struct hca_uar *uar, uint64_t now_ns)
+{
+	return __atomic_load_n(uar->awaited, __ATOMIC_RELAXED) != uar->before ||
+	       now_ns > uar->opened_ns + LAND_NS;
+}
+
+static void note_rung(uintptr_t address)
+{
+	for (struct hca_uar *u = pages; u; u = u->next)
+		if (address - (uintptr_t)u->page < HCA_UAR_SIZE) {
+			u->rung = true;
+			u->awaited = (uint64_t *)(address & ~7ul);
+			u->before = __atomic_load_n(u->awaited, __ATOMIC_RELAXED);
+		}
+}
+
 static void touched(void *arg, uint32_t events)
 {
 	struct uffd_msg msg;
 
 	(void)arg;
 	(void)events;
+	bell_lock();
 	while (read(uffd, &msg, sizeof(msg)) == (ssize_t)sizeof(msg))
-		;
-	bell_wake();
+		if (msg.event == UFFD_EVENT_PAGEFAULT)
+			note_rung(msg.arg.pagefault.address);
+	bell_unlock();
+	bell_rung();
+}
+
+static int open_with(uint64_t features)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = features };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+
+	if (fd >= 0 && ioctl(fd, UFFDIO_API, &api)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }
 
 static void open_guard(void)
 {
-	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_PAGEFAULT_FLAG_WP };
-
 	if (asked)
 		return;
 	asked = true;
-	uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	uffd = open_with(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS);
 	if (uffd < 0)
-		return;
-	if (ioctl(uffd, UFFDIO_API, &api) || fabric_service_add_fd(uffd, EPOLLIN, touched, NULL)) {
+		uffd = open_with(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+	if (uffd >= 0 && fabric_service_add_fd(uffd, EPOLLIN, touched, NULL)) {
 		close(uffd);
 		uffd = -1;
 	}
@@ -93,6 +130,7 @@ static void wake(struct hca_uar *uar)
 {
 	struct uffdio_range range = { .start = (uintptr_t)uar->page, .len = HCA_UAR_SIZE };
 
+	uar->rung = false;
 	if (!uar->asleep)
 		return;
 	/* Should it fail, nobody may stay behind in the kernel: then the page has no guard any more. */
@@ -101,6 +139,7 @@ static void wake(struct hca_uar *uar)
 		uar->guarded = false;
 	}
 	uar->asleep = false;
+	uar->opened_ns = fabric_now_ns();
 }
 
 void uar_wake(void)
@@ -109,21 +148,33 @@ void uar_wake(void)
 		wake(u);
 }
 
+void uar_wake_rung(void)
+{
+	for (struct hca_uar *u = pages; u; u = u->next)
+		if (u->rung)
+			wake(u);
+}
+
 bool uar_sleep(void)
 {
+	uint64_t now_ns = fabric_now_ns();
 	bool fine = pages;
 
+	for (struct hca_uar *u = pages; u && fine; u = u->next)
+		fine = u->asleep || !u->awaited || has_landed(u, now_ns);
 	for (struct hca_uar *u = pages; u && fine; u = u->next) {
 		if (!u->asleep && (!u->guarded || !protect(u, true)))
 			fine = false;
 		else
 			u->asleep = true;
+		u->awaited = NULL;
 	}
 	/* [U1] what was stored before the protection is seen by the loads after it */
 	for (struct hca_uar *u = pages; u && fine; u = u->next)
-		fine = !u->format->uar_rung(u->page);
-	if (!fine)
-		uar_wake();
+		if (u->format->uar_rung(u->page)) {
+			fine = false;
+			wake(u);
+		}
 	return fine;
 }
 
@@ -247,7 +298,7 @@ void hca_uar_destroy(struct hca_uar *uar)
 void uar_forked(void)
 {
 	for (struct hca_uar *u = pages; u; u = u->next)
-		u->watched = u->asleep = u->guarded = false;
+		u->watched = u->asleep = u->guarded = u->rung = false;
 	pages = NULL;
 	eq_count = 0;
 	if (uffd >= 0)

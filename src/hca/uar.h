@@ -3,7 +3,7 @@
  * Doorbell pages: memory in which programs ring, by a store to a register. The adapter takes what
  * is written out of the registers, so that the same value rung again is a ring again.
  *
- * A page is looked at together with the rings of bell.c. While nothing happens it is write
+ * A page is looked at together with the rings of bell.c. When nothing is to be done it is write
  * protected where the kernel lets us (userfaultfd): the first store wakes the service thread, and
  * until then nobody looks at anything.
  */
@@ -24,6 +24,9 @@ struct hca_uar {
 	const struct hca_format *format;
 	bool watched; /* one of the list below, under bell.c's lock; so are the others */
 	bool asleep;  /* write protected */
+	bool rung;    /* ... and a store waits */
+	/* Where a store was to come when the page was opened, and what was there; or NULL. */
+	uint64_t *awaited, before, opened_ns;
 	bool guarded; /* known to the kernel's userfaultfd */
 	struct hca_uar *next;
 };
@@ -44,10 +47,11 @@ bool uar_look(void);
 bool uar_any(void);
 /*
  * Puts all pages to sleep; true when all of them are, and nothing had been rung before they were.
- * uar_wake() undoes it.
+ * uar_wake() undoes it, uar_wake_rung() for pages that somebody waits for.
  */
 bool uar_sleep(void);
 void uar_wake(void);
+void uar_wake_rung(void);
 void uar_forked(void);
 
 #endif

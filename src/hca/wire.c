@@ -727,7 +727,7 @@ void wire_pause(void)
 
 void wire_settle(struct qp *qp)
 {
-	if (!qp->wired || !qp->resp.ack_due)
+	if (!qp->resp.ack_due)
 		return;
 	responder_send_ack(qp);
 	wire_flush(qp);

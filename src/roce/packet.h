@@ -73,6 +73,8 @@ enum roce_pkt_flags {
 	ROCE_PKT_BECN = 1 << 7,
 	/* fabric only: an XRC request that is passed on; numbering starts with it (hca/xrc.c) */
 	ROCE_PKT_XRC_TURN = ROCE_PKT_MIGREQ,
+	/* fabric only: nobody waits for the acknowledgement; it may leave with a reply */
+	ROCE_PKT_UNHURRIED = ROCE_PKT_FECN,
 };
 
 /* Acknowledgement syndromes (AETH): the upper three bits say which kind. */
