@@ -143,6 +143,19 @@ void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 	fabric_unlock(&cq->lock);
 }
 
+void hca_cq_swap(struct hca_cq *cq, void *buf, uint32_t size,
+		 uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
+		 bool *can)
+{
+	fabric_lock(&cq->lock);
+	cq->pi = move(cq, buf, size, can);
+	if (*can) {
+		cq->buf = buf;
+		cq->size = size;
+	}
+	fabric_unlock(&cq->lock);
+}
+
 void hca_cq_fire(struct hca_cq *cq)
 {
 	cq->arm = HCA_ARM_NONE;

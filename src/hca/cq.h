@@ -97,6 +97,11 @@ VB_API void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 			  uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
 			  void *arg);
 
+/* The same, unless `move` says by its bool that it cannot be. */
+VB_API void hca_cq_swap(struct hca_cq *cq, void *buf, uint32_t size,
+			uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
+			bool *can);
+
 /*
  * Asks for an event. It comes at once when there are entries from `consumer` on that no event has
  * spoken of yet.

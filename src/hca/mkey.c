@@ -84,23 +84,23 @@ void hca_mkey_destroy(struct hca_mkey *m)
 /* ---- building ---- */
 
 /* Elements of a list are as they stand; a lane's length has its stride in the upper half. */
-static struct hca_layout *make_layout(const struct hca_send *s)
+static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count, uint32_t rounds)
 {
-	bool lanes = s->umr.rounds;
-	struct hca_layout *l = malloc(sizeof(*l) + s->sge_count * sizeof(l->piece[0]));
+	bool lanes = rounds;
+	struct hca_layout *l = malloc(sizeof(*l) + count * sizeof(l->piece[0]));
 
 	if (!l)
 		return NULL;
 	l->count = 0;
-	l->rounds = lanes ? s->umr.rounds : 1;
+	l->rounds = lanes ? rounds : 1;
 	l->round = 0;
-	for (int i = 0; i < s->sge_count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct piece p = {
-			.addr = s->sge[i].addr,
+			.addr = sge[i].addr,
 			.start = l->round,
-			.len = lanes ? s->sge[i].len & 0xffff : s->sge[i].len,
-			.stride = lanes ? s->sge[i].len >> 16 : 0,
-			.key = s->sge[i].key,
+			.len = lanes ? sge[i].len & 0xffff : sge[i].len,
+			.stride = lanes ? sge[i].len >> 16 : 0,
+			.key = sge[i].key,
 		};
 
 		if (!p.len)
@@ -141,6 +141,29 @@ static void publish(struct hca_mkey *m)
 	hca_mr_publish(m->index, &entry, m->key);
 }
 
+int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct hca_sge *list,
+		   uint32_t count)
+{
+	struct hca_layout *l;
+
+	if (count > m->max_entries)
+		return explain(EINVAL, "%u elements; the key has room for %u", count,
+			       m->max_entries);
+	l = make_layout(list, count, 0);
+	if (!l)
+		return -ENOMEM;
+	pthread_mutex_lock(&mkey_lock);
+	m->key = m->index << 8 | what->tag;
+	m->access = what->access;
+	m->iova = what->start;
+	m->length = what->length;
+	set_layout(m, l);
+	if (!what->free)
+		publish(m);
+	pthread_mutex_unlock(&mkey_lock);
+	return 0;
+}
+
 int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 {
 	const struct hca_umr *u = &s->umr;
@@ -149,7 +172,7 @@ int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 	int err = -EINVAL;
 
 	if (u->mask & HCA_UMR_LAYOUT) {
-		l = make_layout(s);
+		l = make_layout(s->sge, s->sge_count, u->rounds);
 		if (!l)
 			return -ENOMEM;
 	}

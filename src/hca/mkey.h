@@ -28,6 +28,9 @@ struct hca_mkey {
 VB_API int hca_mkey_create(struct hca_pd *pd, uint16_t max_entries, bool remote_invalidate,
 			   struct hca_mkey **out);
 VB_API void hca_mkey_destroy(struct hca_mkey *mkey);
+/* Builds it at once, as a list, with this low byte of its key. -EINVAL for too many elements. */
+VB_API int hca_mkey_build(struct hca_mkey *mkey, const struct hca_umr *what,
+			  const struct hca_sge *list, uint32_t count);
 
 /* ---- inside the adapter, in a guard ---- */
 

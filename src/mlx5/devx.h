@@ -110,6 +110,7 @@ struct mlx5dv_devx_obj {
 		struct hca_qp *qp;
 		struct hca_srq *srq;
 		struct hca_mr *mr;
+		struct hca_mkey *mkey; /* when indirect */
 		struct hca_xrcd *xrcd;
 		struct hca_eq *eq;
 		struct hca_wq *wq;
@@ -120,6 +121,7 @@ struct mlx5dv_devx_obj {
 		struct devx_flow_entry *flow_entry;
 		struct flow_edit *edit;
 	};
+	bool indirect;                   /* a key of other keys' pieces */
 	bool reformat_decaps;            /* an edit that comes before others */
 	struct hca_ind_table *own_table; /* of a TIR with one queue */
 	struct flow_counter *counters;   /* `count` of them */

@@ -95,6 +95,10 @@ static void fill_features(const struct page *p)
 	SET(umr_fence, 2);
 	SET(cq_oi, 1);
 	SET(cq_moderation, 1);
+	SET(cq_resize, 1);
+	SET(max_indirection, 1);
+	SET(fixed_buffer_size, 1);
+	SET(log_max_klm_list_size, 16);
 	SET(block_lb_mc, 1);
 	SET(mem_rq_rmp, 1);
 	SET(basic_cyclic_rcv_wqe, 1);

@@ -3,6 +3,7 @@
  * Completion queues in user memory. The program writes consumer index and arm word into its own
  * doorbell record and rings its own page.
  */
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -133,6 +134,73 @@ int devx_query_cq(struct devx_cmd *c)
 	return 0;
 }
 
+/*
+ * The last entry of the old ring says that the next one is in the new ring; whoever polls takes what
+ * was not consumed along, one place further on.
+ */
+static uint32_t end_ring(struct hca_cq *cq, void *buf, uint32_t size, void *arg)
+{
+	uint8_t *entry = (uint8_t *)cq->buf + (size_t)(cq->pi & (cq->size - 1)) * cq->entry_size;
+	uint64_t *last = (uint64_t *)(entry + cq->entry_size - sizeof(*last)); /* with op_own */
+	uint32_t consumer = cq->format->cq_consumer(cq);
+	uint32_t live = (cq->pi - consumer) & 0xffffff;
+	bool *fits = arg;
+
+	(void)buf;
+	*fits = live < cq->size && live < size;
+	if (!*fits)
+		return cq->pi;
+	memset(entry, 0, cq->entry_size - sizeof(*last));
+	__atomic_store_n(last, htobe64(MLX5_CQE_RESIZE_CQ << 4 | !!(cq->pi & cq->size)),
+			 __ATOMIC_RELEASE);
+	return cq->pi + 1;
+}
+
+static int resize(struct devx_cmd *c, const void *cqc, uint32_t select)
+{
+	const uint32_t known =
+		IFC_CQ_RESIZE_LOG_SIZE | IFC_CQ_RESIZE_PAGE_OFFSET | IFC_CQ_RESIZE_PAGE_SIZE;
+	struct devx_umem *old = c->obj->umem[0];
+	struct hca_cq *cq = c->obj->cq;
+	uint32_t size =
+		select & IFC_CQ_RESIZE_LOG_SIZE ? 1u << ifc_get(cqc, cqc, log_cq_size) : cq->size;
+	struct devx_ring ring = {
+		.id = ifc_get(c->in, modify_cq_in, cq_umem_id),
+		.offset = ifc_get(c->in, modify_cq_in, cq_umem_offset),
+		.valid = ifc_get(c->in, modify_cq_in, cq_umem_valid),
+		.bytes = (uint64_t)size * cq->entry_size,
+		.align = 64,
+		.what = "new ring",
+	};
+	bool fits;
+	void *buf;
+	int err;
+
+	if (c->obj->stand_in || select & ~known)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "field_select 0x%x (0x%x is known), or a queue of verbs, which "
+				   "ibv_resize_cq() resizes",
+				   select, known);
+	if (size > c->adapter->limits.max_cqe + 1)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
+				   "%u entries; at most %llu", size,
+				   (unsigned long long)c->adapter->limits.max_cqe + 1);
+	err = devx_umem_at(c, 0, &ring, &buf);
+	if (err)
+		return err;
+	hca_cq_swap(cq, buf, size, end_ring, &fits);
+	if (fits) {
+		old->users--;
+		ifc_set(c->obj->image, cqc, log_cq_size, __builtin_ctz(size));
+		return 0;
+	}
+	c->obj->umem[0]->users--;
+	c->obj->umem[0] = old;
+	return devx_refuse(c, IFC_STATUS_BAD_CQ_SIZE, DEVX_WHY_SIZE,
+			   "a ring of %u cannot take what is not consumed of one of %u", size,
+			   cq->size);
+}
+
 /* Of a verbs queue as well, which has no object: c->obj is then a stand-in. */
 int devx_modify_cq(struct devx_cmd *c)
 {
@@ -140,10 +208,11 @@ int devx_modify_cq(struct devx_cmd *c)
 	uint32_t select = ifc_get(c->in, modify_cq_in, field_select);
 	struct hca_cq *cq = c->obj->cq;
 
+	if (devx_op_mod(c) == IFC_MODIFY_CQ_RESIZE)
+		return resize(c, cqc, select);
 	if (devx_op_mod(c) != IFC_MODIFY_CQ_MODERATE)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
-				   "op_mod %u: a ring in user memory is not exchanged; 0 "
-				   "(moderation) is offered",
+				   "op_mod %u; 0 (moderation) and 1 (another ring) are offered",
 				   devx_op_mod(c));
 	if (select & ~(IFC_CQ_SELECT_PERIOD | IFC_CQ_SELECT_MAX_COUNT | IFC_CQ_SELECT_OVERRUN))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,

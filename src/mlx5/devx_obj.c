@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/mkey.h"
 #include "mlx5/devx.h"
 
 struct mlx5dv_devx_obj *devx_find(struct devx *devx, enum devx_kind kind, uint32_t number)
@@ -99,7 +100,10 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		hca_xrcd_close(obj->xrcd);
 		return 0;
 	case DEVX_MKEY:
-		return hca_mr_destroy(obj->mr);
+		if (!obj->indirect)
+			return hca_mr_destroy(obj->mr);
+		hca_mkey_destroy(obj->mkey);
+		return 0;
 	case DEVX_CQ:
 		return hca_cq_destroy(obj->cq);
 	case DEVX_EQ:
