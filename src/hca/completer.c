@@ -88,6 +88,7 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
 
+	hca_count(qp->pub.counters, HCA_COUNT_RNR_NAK);
 	if (qp->attr.rnr_retry != 7 && r->rnr_retries++ >= qp->attr.rnr_retry) {
 		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
 		return;
@@ -102,6 +103,7 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 {
 	switch (pkt->ack.syndrome) {
 	case ROCE_SYN_NAK_SEQ:
+		hca_count(qp->pub.counters, HCA_COUNT_SEQ_NAK);
 		if (qp->req.retries++ >= qp->attr.retry_cnt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
@@ -300,6 +302,7 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	if (r->progress)
 		r->late_since = 0;
 	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
+		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
 		if (r->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
 			requester_run(qp); /* other streams go on */

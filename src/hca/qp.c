@@ -360,6 +360,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	hca_guard_wait(); /* from here on nobody opens a session */
 	dct_retire(qp);
 	wire_forget(qp);
+	hca_counters_put(pub->counters);
 	if (pub->type == HCA_QP_RAW)
 		raw_fini(qp);
 
@@ -654,6 +655,19 @@ int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
 	fabric_unlock(&pub->lock);
 	hca_guard_exit();
 	return err;
+}
+
+void hca_qp_set_counters(struct hca_qp *pub, struct hca_counters *counters)
+{
+	struct hca_counters *old;
+
+	hca_guard_enter();
+	fabric_lock(&pub->lock);
+	old = pub->counters;
+	pub->counters = hca_counters_get(counters);
+	fabric_unlock(&pub->lock);
+	hca_guard_exit();
+	hca_counters_put(old);
 }
 
 void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)

@@ -6,6 +6,7 @@
 #define HCA_QP_H
 
 #include "fabric/lock.h"
+#include "hca/counters.h"
 #include "hca/cq.h"
 #include "hca/format.h"
 #include "hca/pd.h"
@@ -142,8 +143,9 @@ struct hca_qp {
 	bool block_self_mcast;
 	uint32_t user_index;
 	void *user;
-	struct hca_wq *wq;   /* raw packets: the receive queue, */
-	struct hca_rss *rss; /* or the hash */
+	struct hca_wq *wq;             /* raw packets: the receive queue, */
+	struct hca_rss *rss;           /* or the hash */
+	struct hca_counters *counters; /* or NULL; under the lock */
 	/* Optional, for captures: the ids of requests by their counter, stride and mask in entries. */
 	const void *wr_ids;
 	uint32_t wr_id_mask;
@@ -161,6 +163,9 @@ VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
  * send, and on Ethernet; -EADDRINUSE and the like when the host has given the port to others.
  */
 VB_API int hca_qp_set_udp_sport(struct hca_qp *qp, uint16_t port);
+
+/* From now on it counts there, or nowhere; holds the set. */
+VB_API void hca_qp_set_counters(struct hca_qp *qp, struct hca_counters *counters);
 
 /* Where rules lead frames that are for a raw packet QP; NULL when it receives none. */
 VB_API struct ether_dest *hca_qp_dest(struct hca_qp *qp);

@@ -54,6 +54,8 @@ void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_sta
 		.counter = slot->counter,
 		.byte_len = slot->length,
 	};
+	if (unlikely(status != HCA_SUCCESS))
+		hca_count(qp->pub.counters, HCA_COUNT_REQ_STATUS + status);
 	hca_cq_add(qp->pub.send_cq, &cqe);
 }
 

@@ -157,6 +157,8 @@ static void complete_recv(struct qp *qp, struct hca_cqe *cqe)
 			cq = r->recv_srq->cq;
 	}
 	r->has_recv = false;
+	if (unlikely(cqe->status != HCA_SUCCESS))
+		hca_count(qp->pub.counters, HCA_COUNT_RESP_STATUS + cqe->status);
 	if (unlikely(qp->cntr))
 		comp_cntr_add(qp, HCA_CNTR_RECV, cqe->status == HCA_SUCCESS, cqe->byte_len);
 	if (cq)
@@ -179,6 +181,7 @@ void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 	case FAULT_NONE:
 		return;
 	case FAULT_WAIT:
+		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
 		if (is_reliable(qp))
 			responder_refuse(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
 		return;
@@ -428,6 +431,16 @@ static void count_fault(struct qp *qp, enum fault f, uint8_t op)
 		comp_cntr_add(qp, HCA_CNTR_REMOTE_READ, false, 0);
 }
 
+static void count_request(struct qp *qp, uint8_t op)
+{
+	if (is_write(op) && is_last(op))
+		hca_count(qp->pub.counters, HCA_COUNT_RX_WRITE);
+	else if (op == ROCE_PKT_READ_REQUEST)
+		hca_count(qp->pub.counters, HCA_COUNT_RX_READ);
+	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD)
+		hca_count(qp->pub.counters, HCA_COUNT_RX_ATOMIC);
+}
+
 static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		    const struct hca_list *payload)
 {
@@ -446,6 +459,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) && is_reliable(qp))
 			f = resource_atomic(qp, pkt);
 	}
+	if (unlikely(qp->pub.counters) && f != FAULT_WAIT)
+		count_request(qp, op);
 	if (unlikely(f)) {
 		if (unlikely(qp->cntr))
 			count_fault(qp, f, op);
@@ -505,8 +520,12 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 			return;
 		execute(qp, acks, pkt, payload);
 	} else if (ahead < 0) {
+		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
 		duplicate(qp, acks, pkt);
-	} else if (!r->nak_sent) {
+	} else {
+		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
+		if (r->nak_sent)
+			return;
 		r->nak_sent = true;
 		responder_refuse(qp, ROCE_SYN_NAK_SEQ);
 	}
@@ -553,8 +572,12 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		.roce_kind = pkt->ud.roce_kind,
 	};
 
-	if (pkt->ud.qkey != qp->attr.qkey || !take_recv(qp, qp->pub.srq))
+	if (pkt->ud.qkey != qp->attr.qkey)
 		return;
+	if (!take_recv(qp, qp->pub.srq)) {
+		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
+		return;
+	}
 	qp->resp.has_recv = true;
 	memcpy(cqe.smac, pkt->ud.smac, sizeof(cqe.smac));
 	if (!hca_mem_resolve(qp->resp.recv->sge, qp->resp.recv->sge_count,

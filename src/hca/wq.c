@@ -318,6 +318,7 @@ static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const stru
 		skip_strides(wq, all - wq->stride);
 		if (!posted(wq)) {
 			wq->dropped++;
+			hca_count(wq->counters, HCA_COUNT_OUT_OF_BUFFER);
 			starve(wq);
 			return;
 		}
@@ -358,6 +359,7 @@ void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame)
 		return;
 	if (unlikely(!posted(wq))) {
 		wq->dropped++;
+		hca_count(wq->counters, HCA_COUNT_OUT_OF_BUFFER);
 		return;
 	}
 	feed(wq);
@@ -415,6 +417,17 @@ int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state to)
 	return err;
 }
 
+void hca_wq_set_counters(struct hca_wq *wq, struct hca_counters *counters)
+{
+	struct hca_counters *old;
+
+	hca_rx_begin();
+	old = wq->counters;
+	wq->counters = hca_counters_get(counters);
+	hca_rx_end();
+	hca_counters_put(old);
+}
+
 void hca_wq_set_vlan_stripping(struct hca_wq *wq, bool on)
 {
 	hca_rx_begin();
@@ -451,6 +464,8 @@ void hca_wq_fini(struct hca_wq *wq)
 	forget_in(&starving, wq, false);
 	forget_in(&pending, wq, true);
 	hca_rx_end();
+	hca_counters_put(wq->counters);
+	wq->counters = NULL;
 }
 
 int hca_wq_create(const struct hca_wq_init *init, struct hca_wq **out)

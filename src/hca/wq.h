@@ -11,6 +11,7 @@
 #define HCA_WQ_H
 
 #include "ether/steer.h"
+#include "hca/counters.h"
 #include "hca/cq.h"
 #include "hca/format.h"
 #include "hca/pd.h"
@@ -71,6 +72,7 @@ struct hca_wq {
 	uint64_t starved;  /* since when there has been no entry; 0: there was one */
 	uint64_t received; /* frames, and those without an entry to go to */
 	uint64_t dropped;
+	struct hca_counters *counters; /* or NULL */
 	struct hca_wq *starving_next;
 	struct hca_wq *pending_next;
 	unsigned int pending;
@@ -87,6 +89,8 @@ void hca_wq_fini(struct hca_wq *wq);
 
 /* -EINVAL for a change that there is not; RESET empties the queue, ERR flushes it. */
 VB_API int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state state);
+/* As hca_qp_set_counters(). */
+VB_API void hca_wq_set_counters(struct hca_wq *wq, struct hca_counters *counters);
 VB_API void hca_wq_set_vlan_stripping(struct hca_wq *wq, bool on);
 
 /* After entries were posted: in the error state they are flushed at once. */

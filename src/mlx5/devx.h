@@ -120,6 +120,7 @@ struct mlx5dv_devx_obj {
 		struct devx_flow_group *flow_group;
 		struct devx_flow_entry *flow_entry;
 		struct flow_edit *edit;
+		struct hca_counters *q_counters;
 	};
 	bool indirect;                   /* a key of other keys' pieces */
 	bool reformat_decaps;            /* an edit that comes before others */
@@ -315,6 +316,10 @@ void devx_subs_drop(struct mlx5dv_devx_obj *obj);
 void devx_rqt_release(struct mlx5dv_devx_obj *obj);
 int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
 uint64_t devx_general_types(void);
+
+/* ---- devx_counter.c ---- */
+/* The set of this number; NULL for 0. */
+int devx_counters_find(struct devx_cmd *c, uint32_t id, struct hca_counters **out);
 
 /* ---- devx_flow.c, devx_fte.c ---- */
 /* The most of each, as the capabilities say. */

@@ -129,6 +129,9 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		return devx_flow_group_destroy(obj);
 	case DEVX_FLOW_ENTRY:
 		return devx_fte_destroy(obj);
+	case DEVX_Q_COUNTER:
+		hca_counters_put(obj->q_counters);
+		return 0;
 	case DEVX_REFORMAT:
 	case DEVX_MODIFY_HEADER:
 		flow_edit_put(obj->edit);

@@ -203,6 +203,7 @@ int devx_create_qp(struct devx_cmd *c)
 		.user = devx_user(c->obj),
 	};
 	struct holds h = { 0 };
+	struct hca_counters *counters;
 	int err = find_type(c, qpc, &init.type);
 
 	if (init.type == HCA_QP_DCI && ifc_get(qpc, qpc, log_num_dci_stream_channels)) {
@@ -219,12 +220,15 @@ int devx_create_qp(struct devx_cmd *c)
 	if (!err)
 		err = devx_keep(c, qpc, ifc_len(qpc));
 	if (!err)
+		err = devx_counters_find(c, ifc_get(qpc, qpc, counter_set_id), &counters);
+	if (!err)
 		err = hold(c, qpc, &init, &h);
 	if (!err)
 		err = make(c, &init);
 	release(&h);
 	if (err)
 		return err;
+	hca_qp_set_counters(c->obj->qp, counters);
 	c->obj->number = c->obj->qp->qpn;
 	ifc_set(c->out, create_qp_out, qpn, c->obj->number);
 	return 0;

@@ -157,11 +157,22 @@ static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_at
 	read_access(qpc, out);
 }
 
-/* What comes by the second mask, of a queue pair that sends already. */
-static int modify_path(struct devx_cmd *c, struct hca_qp *qp, const void *qpc)
+/* What is no attribute of verbs: counters, and by the second mask the path of one that sends. */
+static int modify_rest(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, uint32_t opt)
 {
 	const void *primary = ifc_cptr(qpc, qpc, primary_address_path);
 
+	struct hca_counters *set;
+	int err;
+
+	/* The first step takes the set as it stands; later ones have to be told to. */
+	if (c->row->op == IFC_OP_RST2INIT_QP ? ifc_get(qpc, qpc, counter_set_id)
+					     : opt & IFC_QP_OPT_COUNTER_SET) {
+		err = devx_counters_find(c, ifc_get(qpc, qpc, counter_set_id), &set);
+		if (err)
+			return err;
+		hca_qp_set_counters(qp, set);
+	}
 	if (c->row->op != IFC_OP_RTS2RTS_QP ||
 	    !(ifc_get(c->in, modify_qp_in, opt_param_mask_95_32) & IFC_QP_OPT2_UDP_SPORT))
 		return 0;
@@ -196,7 +207,7 @@ int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 		mask |= must_have(qp->type, c->row->op) | may_have(qp->type, opt);
 		if (step->to == HCA_QPS_SQD)
 			mask = HCA_QPM_STATE;
-		err = modify_path(c, qp, qpc);
+		err = modify_rest(c, qp, qpc, opt);
 	}
 	if (err)
 		return err;

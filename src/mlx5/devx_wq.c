@@ -135,6 +135,7 @@ int devx_create_rq(struct devx_cmd *c)
 	const void *ctx = ifc_cptr(c->in, create_rq_in, ctx), *wq = ifc_cptr(ctx, rqc, wq);
 	bool own = ifc_get(ctx, rqc, mem_rq_type) == IFC_MEM_RQ_INLINE;
 	void *at[2] = { NULL, NULL };
+	struct hca_counters *set;
 	int err = 0;
 
 	if (ifc_get(ctx, rqc, hairpin))
@@ -150,8 +151,12 @@ int devx_create_rq(struct devx_cmd *c)
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(rqc));
 	if (!err)
+		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
+	if (!err)
 		err = own ? make_rq(c, ctx, at) : number(c);
 	if (!err) {
+		if (c->obj->wq)
+			hca_wq_set_counters(c->obj->wq, set);
 		ifc_set(c->out, obj_out, number, c->obj->number);
 		ifc_set(c->obj->image, rqc, state, IFC_WQ_RST);
 	}
@@ -213,9 +218,12 @@ int devx_modify_rq(struct devx_cmd *c)
 	const void *ctx = ifc_cptr(c->in, modify_rq_in, ctx);
 	uint64_t mask = ifc_get(c->in, modify_rq_in, modify_bitmask);
 	uint8_t *image = c->obj->image;
+	struct hca_counters *set = NULL;
 	int err = check_edge(c, ifc_get(c->in, modify_rq_in, rq_state), ifc_get(image, rqc, state),
 			     ifc_get(ctx, rqc, state));
 
+	if (!err && mask & IFC_MODIFY_RQ_COUNTER_SET)
+		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
 	if (!err && c->obj->wq)
 		err = devx_refuse_errno(c, move_rq(c->obj->wq, ifc_get(ctx, rqc, state)),
 					DEVX_WHY_STATE);
@@ -229,8 +237,11 @@ int devx_modify_rq(struct devx_cmd *c)
 	}
 	if (mask & IFC_MODIFY_RQ_SCATTER_FCS)
 		ifc_set(image, rqc, scatter_fcs, ifc_get(ctx, rqc, scatter_fcs));
-	if (mask & IFC_MODIFY_RQ_COUNTER_SET)
+	if (mask & IFC_MODIFY_RQ_COUNTER_SET) {
 		ifc_set(image, rqc, counter_set_id, ifc_get(ctx, rqc, counter_set_id));
+		if (c->obj->wq)
+			hca_wq_set_counters(c->obj->wq, set);
+	}
 	if (mask & IFC_MODIFY_RQ_LWM)
 		ifc_set(ifc_ptr(image, rqc, wq), wq, lwm, ifc_get(ifc_cptr(ctx, rqc, wq), wq, lwm));
 	return 0;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sets of counters that queues may be told to count into: what goes wrong on them, and some of what
+ * goes right. A set lives as long as its maker or a queue holds it. Counting takes no lock.
+ */
+#ifndef HCA_COUNTERS_H
+#define HCA_COUNTERS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "util/api.h"
+
+enum hca_count {
+	/* requests of the peer that passed through the responder */
+	HCA_COUNT_RX_WRITE,
+	HCA_COUNT_RX_READ,
+	HCA_COUNT_RX_ATOMIC,
+	HCA_COUNT_OUT_OF_BUFFER,   /* no receive for it */
+	HCA_COUNT_OUT_OF_SEQUENCE, /* packets behind a gap */
+	HCA_COUNT_DUPLICATE,
+	/* refusals by the peer, and the lack of an answer */
+	HCA_COUNT_RNR_NAK,
+	HCA_COUNT_SEQ_NAK,
+	HCA_COUNT_ACK_TIMEOUT,
+	/* completions with an error, by its status */
+	HCA_COUNT_REQ_STATUS,
+	HCA_COUNT_RESP_STATUS = HCA_COUNT_REQ_STATUS + 32,
+	HCA_COUNTS = HCA_COUNT_RESP_STATUS + 32,
+};
+
+struct hca_counters {
+	atomic_uint refs;
+	_Atomic uint32_t n[HCA_COUNTS];
+};
+
+static inline void hca_count(struct hca_counters *c, unsigned int what)
+{
+	if (unlikely(c))
+		atomic_fetch_add_explicit(&c->n[what], 1, memory_order_relaxed);
+}
+
+static inline struct hca_counters *hca_counters_get(struct hca_counters *c)
+{
+	if (c)
+		atomic_fetch_add(&c->refs, 1);
+	return c;
+}
+
+static inline void hca_counters_put(struct hca_counters *c)
+{
+	if (c && atomic_fetch_sub(&c->refs, 1) == 1)
+		free(c);
+}
+
+#endif
