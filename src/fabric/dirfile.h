@@ -54,7 +54,7 @@ struct dir_file {
 	_Alignas(64) _Atomic uint32_t next_block;
 	_Alignas(64) _Atomic uint32_t next_key_block;
 	_Alignas(64) _Atomic uint32_t records; /* those beyond were never used */
-	_Alignas(64) _Atomic uint64_t reg_version[8];
+	_Alignas(64) _Atomic uint64_t reg_version[16];
 	_Alignas(4096) struct dir_slot slot[FABRIC_SLOTS];
 	_Alignas(4096) struct dir_lid lid[DIR_LIDS];
 	_Alignas(4096) _Atomic uint64_t counter[FABRIC_SLOTS][FABRIC_COUNTERS];
@@ -66,7 +66,7 @@ struct dir_file {
 _Static_assert(sizeof(struct dir_slot) == 64, "one line per slot");
 _Static_assert(sizeof(struct dir_lid) == 64, "one line per LID");
 _Static_assert(sizeof(struct dir_record) == 64, "one line per record");
-_Static_assert(FABRIC_REG_KINDS <= 8, "reg_version has a place for each kind");
+_Static_assert(FABRIC_REG_KINDS <= 16, "reg_version has a place for each kind");
 
 /* The mapped file, NULL when this process is in none. */
 struct dir_file *dir_file(void);

@@ -29,6 +29,7 @@
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/grh.h"
+#include "hca/gsi.h"
 #include "hca/netif.h"
 #include "hca/port.h"
 #include "hca/qp_priv.h"
@@ -734,6 +735,7 @@ static void forked(void)
 	hca_qp_forked();
 	hca_mr_forked();
 	ask_forked();
+	gsi_forked();
 	timer_forked();
 	hca_cq_forked();
 	xrc_forked();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hca/congestion.h"
+#include "hca/gsi.h"
 #include "hca/taps.h"
 #include "hca/wire.h"
 #include "roce/opcode.h"
@@ -72,6 +73,10 @@ void report_write(FILE *out)
 		if (wire_dropped(i))
 			fprintf(out, "  dropped %llu: %s\n", (unsigned long long)wire_dropped(i),
 				wire_drop_name(i));
+	for (unsigned int i = 0; i < HCA_GSI_COUNTERS; i++)
+		if (hca_gsi_count(i))
+			fprintf(out, "  MADs %s: %llu\n", hca_gsi_counter_name(i),
+				(unsigned long long)hca_gsi_count(i));
 	congestion_count(&said, &heard);
 	if (said || heard)
 		fprintf(out, "  congestion: told the sender %llu times, was told %llu times\n",

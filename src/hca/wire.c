@@ -22,6 +22,7 @@
 #include "hca/congestion.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
+#include "hca/gsi.h"
 #include "hca/port.h"
 #include "hca/send.h"
 #include "hca/steer.h"
@@ -621,6 +622,9 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 	qp = qp_find(pkt->dqpn);
 	if (likely(qp)) {
 		deliver(qp, &f, payload->data, &port->acks);
+	} else if (pkt->dqpn == HCA_GSI_QPN) {
+		f.pkt.flags |= ROCE_PKT_GRH;
+		gsi_packet(&f, payload->data, false);
 	} else {
 		fabric_id_t owner = fabric_qpn_owner(pkt->dqpn);
 
@@ -642,6 +646,10 @@ void wire_forwarded(const void *body, uint32_t len)
 	memcpy(&f, body, sizeof(f));
 	if (f.pkt.len > len - sizeof(f))
 		return;
+	if (f.pkt.dqpn == HCA_GSI_QPN) {
+		gsi_packet(&f, (const uint8_t *)body + sizeof(f), true);
+		return;
+	}
 	qp = qp_find(f.pkt.dqpn);
 	if (!qp)
 		return;

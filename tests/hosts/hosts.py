@@ -319,6 +319,33 @@ def multicast(build):
                 p.wait()
 
 
+def gsi(build):
+    """Three services in three processes of one host; each request finds its own, over IPv4 and IPv6."""
+    make_hosts(2)
+    program = BUILD / "tests" / "hosts-gsi"
+    services = ("0x1061001", "0x1061002", "0x1061003")
+    for version in (4, 6):
+        running = []
+        try:
+            for service in services:
+                p = subprocess.Popen(inside(1, program, "listen", service), stdout=subprocess.PIPE, text=True,
+                                     env=environment())
+                running.append(p)
+                if p.stdout.readline().strip() != "listening":
+                    fail(f"{service} is not offered: {p.stdout.read()}")
+            running += [subprocess.Popen(inside(2, program, "connect", address(1, version), service, 10),
+                                         stdout=subprocess.PIPE, text=True, env=environment()) for service in services]
+            for p in running[len(services):]:
+                if p.wait(60):
+                    fail(f"{p.args[-4:]} ended with {p.returncode}: {p.stdout.read()}")
+        except subprocess.TimeoutExpired:
+            fail("a message did not arrive")
+        finally:
+            for p in running:
+                p.kill()
+                p.wait()
+
+
 def pair(name, *argv, address="10.88.0.1", gid="-x"):
     """One program as server on host 1 and client on host 2."""
     port = str(18000 + os.getpid() % 1000)

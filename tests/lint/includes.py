@@ -14,7 +14,7 @@ BELOW = {
     "verbs": {"util", "hca"},
     "mlx5": {"util", "hca", "verbs"},
     "mlx4": {"util", "hca", "verbs"},
-    "cm": {"util", "verbs"},
+    "cm": {"util", "hca", "verbs"},
 }
 
 root = pathlib.Path(__file__).resolve().parents[2]

@@ -207,6 +207,21 @@ static void sizes_beyond_the_device_are_refused(void **state)
 	}
 }
 
+static void the_special_queue_pairs_are_nobodys(void **state)
+{
+	struct ibv_context *context = test_open("mlx5_0");
+	struct parts p = take(context);
+
+	for (int type = 0; type <= 1; type++) {
+		struct ibv_qp_init_attr_ex attr = attributes(&p, (enum ibv_qp_type)type);
+
+		assert_null(ibv_create_qp_ex(context, &attr));
+		assert_int_equal(errno, EINVAL);
+	}
+	give_back(p);
+	test_close(context);
+}
+
 static void operations_that_a_type_does_not_have_are_refused(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0");
@@ -506,6 +521,7 @@ int main(void)
 		cmocka_unit_test(unknown_types_masks_and_flags_are_refused),
 		cmocka_unit_test(parts_of_another_context_are_refused),
 		cmocka_unit_test(sizes_beyond_the_device_are_refused),
+		cmocka_unit_test(the_special_queue_pairs_are_nobodys),
 		cmocka_unit_test(operations_that_a_type_does_not_have_are_refused),
 		cmocka_unit_test(a_query_gives_back_what_was_set),
 		cmocka_unit_test(a_refused_change_changes_nothing),
