@@ -5,6 +5,7 @@
  * pointer leaves the entry's slot.
  */
 #include <endian.h>
+#include <string.h>
 
 #include "hca/mr.h"
 #include "hca/qp.h"
@@ -21,6 +22,7 @@ enum seg {
 	SEG_ATOMIC = 1 << 1,
 	SEG_LAND = 1 << 2,  /* data segments are written to, so they are not inside the entry */
 	SEG_OTHER = 1 << 3, /* the operation's own segment, and no data */
+	SEG_LSO = 1 << 4,   /* headers of the frames that the data is cut into */
 };
 
 /* What each opcode is, on which transports, and which segments it brings. */
@@ -35,6 +37,7 @@ static const struct {
 	[MLX4_OPCODE_RDMA_WRITE_IMM] = { HCA_OP_WRITE_IMM, SEG_RADDR, CONNECTED },
 	[MLX4_OPCODE_SEND] = { HCA_OP_SEND, 0, CONNECTED | ON(UD) | ON(RAW) },
 	[MLX4_OPCODE_SEND_IMM] = { HCA_OP_SEND_IMM, 0, CONNECTED | ON(UD) },
+	[MLX4_OPCODE_LSO] = { HCA_OP_TSO, SEG_LSO, ON(RAW) },
 	[MLX4_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR | SEG_LAND, RELIABLE },
 	[MLX4_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
 	[MLX4_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
@@ -177,6 +180,27 @@ static bool take_datagram(const struct hca_qp *qp, struct cursor *c, struct hca_
 	return true;
 }
 
+/* Behind the segment size and their own length, headers are data inside the entry. */
+static bool take_headers(struct cursor *c, struct hca_send *out)
+{
+	const struct mlx4_wqe_lso_seg *seg = (const void *)c->at;
+	uint32_t what, len;
+
+	if (unlikely(!c->left))
+		return false;
+	what = load32(&seg->mss_hdr_size);
+	len = what & UINT16_MAX;
+	if (unlikely(!take(c, (sizeof(*seg) + len + MLX4_DS - 1) & ~(MLX4_DS - 1))))
+		return false;
+	out->mss = what >> 16;
+	out->tso_header = (uint16_t)len;
+	out->sge[out->sge_count++] = (struct hca_sge){ .addr = (uintptr_t)seg->header,
+						       .len = len,
+						       .key = HCA_KEY_INLINE };
+	out->length += len;
+	return true;
+}
+
 static uint32_t window_access(uint32_t flags1, uint32_t flags2)
 {
 	uint32_t access = 0;
@@ -240,6 +264,10 @@ static void decode_rest(const struct hca_qp *qp, uint32_t index, struct cursor *
 			bad(qp, index, out, "is too short for its operation's segment", units);
 		return;
 	}
+	if (unlikely(segs & SEG_LSO) && !take_headers(c, out)) {
+		bad(qp, index, out, "is too short for the headers of its frames", units);
+		return;
+	}
 	if (unlikely((qp->type == HCA_QP_UD && !take_datagram(qp, c, out)) ||
 		     ((segs & SEG_RADDR) && !take_operation(c, segs, out)))) {
 		bad(qp, index, out, "is too short for address and operands", units);
@@ -248,6 +276,23 @@ static void decode_rest(const struct hca_qp *qp, uint32_t index, struct cursor *
 	wrong = take_data(c, segs, out);
 	if (unlikely(wrong))
 		bad(qp, index, out, wrong, units);
+}
+
+/*
+ * Entries of raw packets may take up several slots, and begin again with the ring's first one. Such
+ * an entry is put together where it stays until the thread decodes the next.
+ */
+static const void *whole_entry(const struct hca_qp *qp, const uint8_t *entry, uint32_t bytes)
+{
+	static _Thread_local _Alignas(MLX4_INLINE_ALIGN) uint8_t copy[MLX4_DS_MASK * MLX4_DS];
+	const uint8_t *ring = qp->sq.buf, *end = ring + ((size_t)qp->sq.size << qp->sq.slot_shift);
+	uint32_t first = (uint32_t)(end - entry);
+
+	if (likely(bytes <= first))
+		return entry;
+	memcpy(copy, entry, first);
+	memcpy(copy + first, ring, bytes - first);
+	return copy;
 }
 
 void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
@@ -283,7 +328,11 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	}
 	size &= MLX4_DS_MASK;
 
-	if (unlikely(!size || size * MLX4_DS > 1u << qp->sq.slot_shift)) {
+	if (unlikely(size * MLX4_DS > 1u << qp->sq.slot_shift && qp->type == HCA_QP_RAW &&
+		     size * MLX4_DS <= (size_t)qp->sq.size << qp->sq.slot_shift)) {
+		out->blocks = (size * MLX4_DS + (1u << qp->sq.slot_shift) - 1) >> qp->sq.slot_shift;
+		ctrl = whole_entry(qp, (const void *)ctrl, size * MLX4_DS);
+	} else if (unlikely(!size || size * MLX4_DS > 1u << qp->sq.slot_shift)) {
 		bad(qp, index, out, "has a length of no or more 16-byte units than its slot has",
 		    size);
 		return;

@@ -20,6 +20,8 @@ void mlx4_query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
 	attr->orig_attr.device_cap_flags |=
 		IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_RAW_IP_CSUM;
 	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM;
+	attr->tso_caps.max_tso = 262144;
+	attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.max_rwq_indirection_tables = 65536;
 	attr->rss_caps.max_rwq_indirection_table_size = 1 << MLX4_LOG_IND_TABLE;

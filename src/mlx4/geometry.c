@@ -62,7 +62,7 @@ static uint32_t inline_size(uint32_t data, enum ibv_qp_type type)
 	return align_up(data + chunks * CHUNK_HEAD, DATA);
 }
 
-static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type)
+static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type, uint32_t tso_header)
 {
 	uint32_t size = cap->max_send_sge * DATA;
 	uint32_t with_inline = inline_size(cap->max_inline_data, type);
@@ -74,6 +74,8 @@ static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type)
 		size = ATOMIC;
 	if (size < BIND)
 		size = BIND;
+	if (tso_header)
+		size += align_up(sizeof(struct mlx4_wqe_lso_seg) + tso_header, DATA);
 	return size + CTRL;
 }
 
@@ -92,7 +94,7 @@ static void grant_sq(enum ibv_qp_type type, uint32_t most_inline, struct mlx4_ge
 		out->max_inline = most_inline;
 }
 
-static int compute_sq(const struct ibv_qp_cap *cap, enum ibv_qp_type type,
+static int compute_sq(const struct ibv_qp_cap *cap, enum ibv_qp_type type, uint32_t tso_header,
 		      const struct hca_limits *limits, struct mlx4_geometry *out)
 {
 	uint64_t most = limits->max_inline;
@@ -102,13 +104,13 @@ static int compute_sq(const struct ibv_qp_cap *cap, enum ibv_qp_type type,
 	if (cap->max_inline_data > most)
 		return explain(EINVAL, "max_inline_data %u is more than the %llu of this adapter",
 			       cap->max_inline_data, (unsigned long long)most);
-	out->sq_shift = shift_for(entry_size(cap, type), MLX4_SQ_SHIFT_MIN);
+	out->sq_shift = shift_for(entry_size(cap, type, tso_header), MLX4_SQ_SHIFT_MIN);
 	if (out->sq_shift > MLX4_SQ_SHIFT_MAX)
 		return explain(EINVAL,
 			       "max_inline_data %u and max_send_sge %u need an entry of %u bytes; "
 			       "the longest has %u",
-			       cap->max_inline_data, cap->max_send_sge, entry_size(cap, type),
-			       MLX4_SQ_ENTRY_MAX);
+			       cap->max_inline_data, cap->max_send_sge,
+			       entry_size(cap, type, tso_header), MLX4_SQ_ENTRY_MAX);
 	grant_sq(type, most, out);
 	if (cap->max_inline_data > out->max_inline || cap->max_send_sge > out->max_send_sge)
 		return explain(EINVAL,
@@ -160,7 +162,11 @@ int mlx4_geometry_compute(const struct ibv_qp_init_attr_ex *attr, uint32_t inlin
 	*out = (struct mlx4_geometry){ .rq_shift = RQ_SHIFT_MIN };
 	err = check_counts(&attr->cap, limits);
 	if (!err && attr->qp_type != IBV_QPT_XRC_RECV)
-		err = compute_sq(&attr->cap, attr->qp_type, limits, out);
+		err = compute_sq(&attr->cap, attr->qp_type,
+				 attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER
+					 ? attr->max_tso_header
+					 : 0,
+				 limits, out);
 	if (!err && !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND &&
 	    attr->qp_type != IBV_QPT_XRC_RECV)
 		err = compute_rq(&attr->cap, inline_recv, out);

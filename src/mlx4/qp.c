@@ -22,9 +22,6 @@ static int check_raw(const struct ibv_qp_init_attr_ex *attr)
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		return explain(EOPNOTSUPP, "send_ops_flags: a ConnectX-3 has no ibv_wr_*() "
 					   "interface");
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
-		return explain(EOPNOTSUPP, "max_tso_header: segmentation is not offered here; "
-					   "tso_caps says so");
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags & ~flags)
 		return explain(EINVAL, "create_flags 0x%x: a raw packet QP has 0x%x",
 			       attr->create_flags, flags);
