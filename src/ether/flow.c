@@ -266,6 +266,7 @@ void ether_steer(struct ether_port *port, struct ether_frame *frame)
 	sniffer = root_of(engine, FLOW_SNIFFER);
 	if (unlikely(sniffer)) {
 		begin(&run, port, frame, FLOW_SNIFFER, NULL);
+		run.frame.src_process = 0; /* what leaves is seen, too, also by its own context */
 		flow_run_table(&run, sniffer);
 		free(run.own);
 	}

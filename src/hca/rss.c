@@ -87,6 +87,13 @@ static void deliver(struct ether_dest *dest, struct ether_frame *frame)
 	wq->self_lb = self_lb;
 }
 
+static void set_hash(struct hca_rss *rss, uint32_t fields, const uint8_t *key)
+{
+	rss->fields = fields & ~(uint32_t)ETHER_RSS_INNER ? fields : 0;
+	if (rss->fields)
+		ether_toeplitz_init(&rss->toeplitz, key);
+}
+
 int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint32_t fields,
 		   const uint8_t *key, struct hca_rss **out)
 {
@@ -101,9 +108,7 @@ int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint32_t fi
 	rss->dest.deliver = deliver;
 	rss->ctx = ctx;
 	rss->table = table;
-	rss->fields = fields & ~(uint32_t)ETHER_RSS_INNER ? fields : 0;
-	if (rss->fields)
-		ether_toeplitz_init(&rss->toeplitz, key);
+	set_hash(rss, fields, key);
 	atomic_fetch_add(&table->users, 1);
 	*out = rss;
 	return 0;
@@ -118,6 +123,13 @@ void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table)
 	__atomic_store_n(&rss->table, table, __ATOMIC_RELEASE);
 	hca_guard_wait();
 	atomic_fetch_sub(&old->users, 1);
+}
+
+void hca_rss_set_hash(struct hca_rss *rss, uint32_t fields, const uint8_t *key)
+{
+	hca_rx_begin(); /* what hashes holds the same lock */
+	set_hash(rss, fields, key);
+	hca_rx_end();
 }
 
 int hca_rss_destroy(struct hca_rss *rss)

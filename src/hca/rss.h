@@ -39,6 +39,8 @@ VB_API int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint
 			  const uint8_t *key, struct hca_rss **out);
 /* From now on over another table, whatever its size. */
 VB_API void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table);
+/* From now on by other fields or another key. */
+VB_API void hca_rss_set_hash(struct hca_rss *rss, uint32_t fields, const uint8_t *key);
 VB_API int hca_rss_destroy(struct hca_rss *rss); /* -EBUSY while a rule leads to it */
 
 #endif

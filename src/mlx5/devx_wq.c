@@ -551,10 +551,14 @@ int devx_modify_tir(struct devx_cmd *c)
 		if (c->obj->rss)
 			set_loopback(c->obj->rss, ifc_get(ctx, tirc, self_lb_block));
 	}
-	if (mask & IFC_MODIFY_TIR_HASH)
+	if (mask & IFC_MODIFY_TIR_HASH) {
 		memcpy(ifc_ptr(image, tirc, rx_hash_toeplitz_key),
 		       ifc_cptr(ctx, tirc, rx_hash_toeplitz_key),
 		       ifc_size(tirc, rx_hash_toeplitz_key) + 8);
+		if (c->obj->rss && !c->obj->own_table)
+			hca_rss_set_hash(c->obj->rss, hash_fields(image),
+					 ifc_cptr(image, tirc, rx_hash_toeplitz_key));
+	}
 	return 0;
 }
 

@@ -318,6 +318,32 @@ static void defaults_take_what_is_left_and_sniffers_copies(void **state)
 	raw_pair_fini(&p);
 }
 
+/* A sniffer is for both directions, and who sends may look at it. */
+static void a_sniffer_sees_what_leaves(void **state)
+{
+	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
+	struct pkt packet = pkt_plain(1, 2);
+	struct ibv_sge sge = { .length = packet.len };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+	time_t end = time(NULL) + 20;
+	struct ibv_flow *flow;
+	struct raw_end e;
+
+	raw_end_init(&e, "mlx5_0");
+	raw_post(&e, 0);
+	flow = make(&e, &all);
+	memcpy(e.memory + RAW_BUFFER, packet.b, packet.len);
+	sge.addr = (uintptr_t)(e.memory + RAW_BUFFER);
+	sge.lkey = e.mr->lkey;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), 0);
+	while (!raw_take(&e))
+		assert_true(time(NULL) < end);
+	assert_int_equal(e.len, packet.len);
+	assert_memory_equal(e.frame, packet.b, packet.len);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	raw_end_fini(&e);
+}
+
 static void dropped_packets_are_counted(void **state)
 {
 	struct ibv_counters_init_attr init = { 0 };
@@ -553,6 +579,7 @@ int main(void)
 		cmocka_unit_test(two_queue_pairs_with_one_rule_both_get_it),
 		cmocka_unit_test(a_rule_that_does_not_trap_lets_the_next_one_see_it),
 		cmocka_unit_test(defaults_take_what_is_left_and_sniffers_copies),
+		cmocka_unit_test(a_sniffer_sees_what_leaves),
 		cmocka_unit_test(dropped_packets_are_counted),
 		cmocka_unit_test(what_leaves_can_be_dropped),
 		cmocka_unit_test(a_queue_pair_with_rules_is_busy),
