@@ -94,10 +94,19 @@ struct mlx5dv_devx_msi_vector *mlx5dv_devx_alloc_msi_vector(struct ibv_context *
 int mlx5dv_devx_free_msi_vector(struct mlx5dv_devx_msi_vector *pub)
 {
 	struct devx_vector *v = container_of(pub, struct devx_vector, pub);
-	struct devx *devx = v->devx;
+	struct devx *devx;
 	unsigned int users;
 
+	if (!pub)
+		return -explain(EINVAL, "mlx5dv_devx_free_msi_vector: there is no vector");
+	devx = v->devx;
 	pthread_mutex_lock(&devx->lock);
+	/* The program can write to both fields. */
+	if ((unsigned int)pub->vector >= DEVX_VECTORS || devx->vectors[pub->vector] != v) {
+		pthread_mutex_unlock(&devx->lock);
+		return -explain(EINVAL, "mlx5dv_devx_free_msi_vector: %d is not its number",
+				pub->vector);
+	}
 	users = v->users;
 	if (!users)
 		devx->vectors[pub->vector] = NULL;
@@ -243,6 +252,10 @@ struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *context, const 
 		return NULL;
 	if (!in || inlen < ifc_len(create_eq_in) || ifc_get(in, cmd_in, opcode) != IFC_OP_CREATE_EQ)
 		return explain_null(EINVAL, "mlx5dv_devx_create_eq: the input is no CREATE_EQ");
+	if (!ifc_get(ifc_cptr(in, create_eq_in, eq_context_entry), eqc, intr))
+		return explain_null(EINVAL,
+				    "mlx5dv_devx_create_eq: eqc.intr is 0, the adapter's own "
+				    "vector; mlx5dv_devx_alloc_msi_vector() gives others");
 	obj = devx_create(ctx->devx, DEVX_CREATE_EQ, in, inlen, out, outlen);
 	return obj ? &obj->user_eq->pub : NULL;
 }
@@ -251,6 +264,8 @@ int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *pub)
 {
 	struct devx_user_eq *eq = container_of(pub, struct devx_user_eq, pub);
 
+	if (!pub)
+		return -explain(EINVAL, "mlx5dv_devx_destroy_eq: there is no event queue");
 	return mlx5dv_devx_obj_destroy(eq->obj);
 }
 

@@ -104,6 +104,31 @@ static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 	}
 }
 
+/* Both halves are there; one that is missing is found before anything is read or written. */
+static int check_given(const struct mlx5dv_obj *obj, uint64_t type)
+{
+	const struct {
+		uint64_t bit;
+		const void *in, *out;
+		const char *name;
+	} pairs[] = {
+		{ MLX5DV_OBJ_QP, obj->qp.in, obj->qp.out, "qp" },
+		{ MLX5DV_OBJ_CQ, obj->cq.in, obj->cq.out, "cq" },
+		{ MLX5DV_OBJ_SRQ, obj->srq.in, obj->srq.out, "srq" },
+		{ MLX5DV_OBJ_RWQ, obj->rwq.in, obj->rwq.out, "rwq" },
+		{ MLX5DV_OBJ_DM, obj->dm.in, obj->dm.out, "dm" },
+		{ MLX5DV_OBJ_AH, obj->ah.in, obj->ah.out, "ah" },
+		{ MLX5DV_OBJ_PD, obj->pd.in, obj->pd.out, "pd" },
+		{ MLX5DV_OBJ_DEVX, obj->devx.in, obj->devx.out, "devx" },
+	};
+
+	for (size_t i = 0; i < array_size(pairs); i++)
+		if (type & pairs[i].bit && (!pairs[i].in || !pairs[i].out))
+			return explain(EINVAL, "mlx5dv_init_obj: %s.%s is NULL", pairs[i].name,
+				       pairs[i].in ? "out" : "in");
+	return 0;
+}
+
 /* Every object that the call is about is one of ours. */
 static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *call)
 {
@@ -152,6 +177,9 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	if (!type || type & ~(uint64_t)KNOWN)
 		return errno = -explain(EINVAL, "mlx5dv_init_obj: type bits 0x%llx; 0x%x is known",
 					(unsigned long long)type, KNOWN);
+	err = check_given(obj, type);
+	if (err)
+		return errno = -err;
 	if (!are_ours(obj, type, __func__))
 		return errno;
 	err = watch(obj, type);
@@ -180,7 +208,7 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	return 0;
 }
 
-/* In this version's struct a completion queue has no doorbell page. */
+/* In this version a completion queue tells where the pointer to its doorbell page is. */
 VB_API int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type);
 __asm__(".symver old_mlx5dv_init_obj,mlx5dv_init_obj@MLX5_1.0");
 int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
@@ -188,6 +216,6 @@ int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	int err = mlx5dv_init_obj(obj, type);
 
 	if (!err && type & MLX5DV_OBJ_CQ)
-		obj->cq.out->cq_uar = NULL;
+		obj->cq.out->cq_uar = &to_mcq(obj->cq.in)->ctx->uar;
 	return err;
 }

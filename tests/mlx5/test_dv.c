@@ -283,6 +283,23 @@ static void unknown_types_change_nothing(void **state)
 	assert_null(out.sq.buf);
 }
 
+static void a_missing_half_is_refused_and_the_other_object_stays_untold(void **state)
+{
+	struct mlx5dv_qp out = { .comp_mask = 77 };
+	struct mlx5dv_cq cq = { .comp_mask = 78 };
+	struct mlx5dv_obj obj = { .qp = { .out = &out }, .cq = { .out = &cq } };
+
+	make();
+	obj.cq.in = p.cq[0];
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ), EINVAL);
+	obj.qp.in = p.qp[0];
+	obj.cq.out = NULL;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ), EINVAL);
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), EINVAL);
+	assert_int_equal(out.comp_mask, 77);
+	assert_int_equal(cq.comp_mask, 78);
+}
+
 static void devices_are_told_apart(void **state)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -393,6 +410,7 @@ int main(void)
 		T(a_shared_ring_starts_as_one_chain),
 		T(several_objects_are_told_at_once),
 		T(unknown_types_change_nothing),
+		T(a_missing_half_is_refused_and_the_other_object_stays_untold),
 		T(devices_are_told_apart),
 		T(a_query_answers_what_it_was_asked),
 		T(the_clock_can_be_turned_into_wall_time),

@@ -363,7 +363,10 @@ static void bad_requests_are_refused(void **state)
 	refuse(in, sizeof(in), IFC_STATUS_BAD_PARAM);
 	ifc_set(eqc, eqc, log_eq_size, 4);
 	refuse(in, sizeof(in) - 1, 0);
+	/* The adapter's own vector never gets as far as the device; one that nobody has, does. */
 	ifc_set(eqc, eqc, intr, 0);
+	refuse(in, sizeof(in), 0);
+	ifc_set(eqc, eqc, intr, v->vector - 1);
 	refuse(in, sizeof(in), IFC_STATUS_BAD_PARAM);
 	ifc_set(eqc, eqc, intr, v->vector);
 	ifc_set(eqc, eqc, uar_page, 0xfffff0);
@@ -371,6 +374,25 @@ static void bad_requests_are_refused(void **state)
 	ifc_set(in, cmd_in, opcode, IFC_OP_CREATE_CQ);
 	refuse(in, sizeof(in), 0);
 	assert_int_equal(mlx5dv_devx_free_msi_vector(v), 0);
+}
+
+static void a_vector_is_freed_by_its_own_number_only(void **state)
+{
+	struct mlx5dv_devx_msi_vector *v = mlx5dv_devx_alloc_msi_vector(rig.ctx);
+	int number;
+
+	assert_non_null(v);
+	number = v->vector;
+	v->vector = number - 1;
+	assert_int_equal(mlx5dv_devx_free_msi_vector(v), EINVAL);
+	v->vector = 1 << 20;
+	assert_int_equal(mlx5dv_devx_free_msi_vector(v), EINVAL);
+	v->vector = -1;
+	assert_int_equal(mlx5dv_devx_free_msi_vector(v), EINVAL);
+	v->vector = number;
+	assert_int_equal(mlx5dv_devx_free_msi_vector(v), 0);
+	assert_int_equal(mlx5dv_devx_free_msi_vector(NULL), EINVAL);
+	assert_int_equal(mlx5dv_devx_destroy_eq(NULL), EINVAL);
 }
 
 int main(void)
@@ -386,6 +408,7 @@ int main(void)
 		cmocka_unit_test(events_of_verbs_objects_arrive_too),
 		cmocka_unit_test(who_is_needed_cannot_go),
 		cmocka_unit_test(bad_requests_are_refused),
+		cmocka_unit_test(a_vector_is_freed_by_its_own_number_only),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
