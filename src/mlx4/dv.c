@@ -11,6 +11,7 @@
 
 static int check_context(struct ibv_context *context, const char *what)
 {
+	/* By model: in a program linked with both drivers, either's table may hide the other's. */
 	if (to_context(context)->adapter->model->driver == HCA_DRIVER_MLX4)
 		return 0;
 	return explain(EINVAL, "%s belongs to %s, which is not an mlx4 adapter", what,
