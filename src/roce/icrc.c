@@ -12,6 +12,7 @@
 #include <isa-l/crc.h>
 
 #include "roce/opcode.h"
+#include "roce/slice.h"
 #include "util/api.h"
 
 #define POLY 0xedb88320u
@@ -40,6 +41,7 @@ static uint32_t added_ipv4[CLASSES], added_ipv6[CLASSES];
 static uint32_t power[CLASSES], inverse[CLASSES];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 static bool has_avx;
+static bool by_table; /* the CPU has no carry-less multiplication */
 
 static inline uint32_t times_x(uint32_t a)
 {
@@ -71,6 +73,8 @@ static inline uint32_t times(uint32_t a, uint32_t b, int bits)
  */
 static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
 {
+	if (unlikely(by_table))
+		return roce_slice_crc32(crc, data, len);
 	crc = crc32_gzip_refl(crc, data, len);
 #ifdef __x86_64__
 	if (likely(has_avx))
@@ -126,6 +130,7 @@ static void fill_added(const struct roce_addr *any, uint32_t added[CLASSES])
 	uint8_t head[ONES + IPV6 + UDP];
 	uint32_t zero = crc32(0, head, put_headers(head, any, any, 0, 0, 0));
 
+	zero = crc32(zero, nothing, ROCE_BTH_BYTES);
 	for (size_t class = ROCE_BTH_BYTES / 4; class < CLASSES; class ++) {
 		size_t len = class * 4;
 		uint32_t crc = crc32(
@@ -133,7 +138,8 @@ static void fill_added(const struct roce_addr *any, uint32_t added[CLASSES])
 
 		crc = crc32(crc, masked, sizeof(masked));
 		crc = crc32(crc, nothing, len - sizeof(masked));
-		added[class] = crc ^ crc32(zero, nothing, len);
+		added[class] = crc ^ zero;
+		zero = crc32(zero, nothing, 4);
 	}
 }
 
@@ -144,7 +150,10 @@ static void fill_tables(void)
 
 #ifdef __x86_64__
 	has_avx = __builtin_cpu_supports("avx");
+	by_table = !__builtin_cpu_supports("pclmul");
 #endif
+	if (by_table)
+		roce_slice_init();
 	fill_added(&ipv4, added_ipv4);
 	fill_added(&ipv6, added_ipv6);
 	for (int i = 0; i < 32 + 8 * BEHIND_ID; i++) {

@@ -50,7 +50,7 @@ void netns_enter(char **argv)
 		exit(77);
 	}
 	setenv(INSIDE, "1", 1);
-	execlp("unshare", "unshare", "--net", way, argv[0], NULL);
+	execlp("unshare", "unshare", "--net", way, argv[0], argv[1], NULL);
 	perror("unshare");
 	exit(1);
 }

@@ -446,6 +446,8 @@ int main(int argc, char **argv)
 	};
 
 	netns_enter(argv);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	setenv("VERBENA_ADAPTERS", "bound0,interface=va;wide0;ib0,model=ConnectX-3", 1);
 	return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# In the guest of tests/interop/rxe-vm, for guest.py: the same perftest programs over the kernel's rxe and
+# over Verbena, in turn, each between the ends of a veth pair of its own (rxe works in the first network
+# namespace alone, and has the port of RoCEv2 there), with one MTU. A line per run: WHO PROGRAM SIZE VALUE.
+# Settings: BENCH_BUILD, the release build; BENCH_ROUNDS.
+set -u
+. "$(dirname "$0")/../tests/interop/examples/lib.sh"
+verbena=$BENCH_BUILD/bin/verbena
+export VERBENA_PATH=wire
+
+hosts() {	# near (10.79.0.1) and far (10.79.0.2), with a veth pair between them
+	local ns n=1
+	ip link add w1 type veth peer name w2 || return
+	for ns in near far; do
+		ip netns add $ns && ip link set w$n netns $ns || return
+		ip -n $ns link set lo up
+		ip -n $ns link set w$n mtu "$RXE_VM_MTU" up
+		ip -n $ns addr add 10.79.0.$n/24 dev w$n
+		n=$((n + 1))
+	done
+}
+
+# both ends, and the column of the client's result
+over_rxe() {
+	local column=$1
+	shift
+	# shellcheck disable=SC2086
+	one $veth_ends "$@" | awk -v c="$column" '{print $c}'
+}
+
+over_verbena() {
+	local column=$1 server rc=0
+	shift
+	port=$((port + 1))
+	ip netns exec far taskset -c 1 timeout 60 "$verbena" run -- "$@" -F -p $port -d mlx5_0 -x 3 > /tmp/server.log 2>&1 &
+	server=$!
+	for ((i = 0; i < 200; i++)); do
+		ip netns exec far ss -Htln "sport = :$port" | grep -q . && break
+		sleep 0.1
+	done
+	ip netns exec near taskset -c 0 timeout 60 "$verbena" run -- "$@" -F -p $port -d mlx5_0 -x 3 10.79.0.2 \
+		> /tmp/client.log 2>&1 || rc=1
+	[ $rc = 0 ] || { kill $server; tail -n 5 /tmp/server.log /tmp/client.log >&2; }
+	wait $server || rc=1
+	awk -v c="$column" '/^ *#bytes/ {getline; print $c; exit}' /tmp/client.log
+	return $rc
+}
+
+measure() {	# measure COLUMN SIZE PROGRAM ARGUMENT...
+	local column=$1 size=$2 who value
+	shift 2
+	for who in rxe verbena; do
+		value=$(over_$who "$column" "$@" -s "$size") || { echo "failed: $who $*"; continue; }
+		echo "$who $1 $size $value"
+	done
+}
+
+veth_pair && hosts || exit 1
+# No run measures how a program is read from the host's disk.
+over_verbena 4 ib_write_bw -s 8 -n 10 > /dev/null
+over_rxe 4 ib_write_bw -s 8 -n 10 > /dev/null
+for ((round = 0; round < ${BENCH_ROUNDS:-5}; round++)); do
+	measure 4 65536 ib_write_bw -m 4096 -n 1000
+	measure 4 65536 ib_read_bw -m 4096 -o 16 -n 1000
+	measure 4 65536 ib_send_bw -m 4096 -n 1000
+	measure 5 8 ib_send_lat -m 4096 -n 2000
+	measure 5 8 ib_write_lat -m 4096 -n 2000
+done
+exit 0

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CRC-32 by table, sixteen bytes at a step, for CPUs without carry-less multiplication: emulated and
+ * very old ones. ISA-L then takes one byte at a time, which is half as fast.
+ */
+#ifndef ROCE_SLICE_H
+#define ROCE_SLICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Once, before the other. */
+void roce_slice_init(void);
+/* Goes on from `crc`, 0 to begin with, as zlib and ISA-L count it. Any thread. */
+uint32_t roce_slice_crc32(uint32_t crc, const uint8_t *data, size_t len);
+
+#endif
