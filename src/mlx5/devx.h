@@ -313,6 +313,14 @@ void devx_event_cq(void *user); /* a completion event of a DEVX CQ */
 void devx_subs_drop(struct mlx5dv_devx_obj *obj);
 
 /* ---- devx_wq.c, devx_misc.c ---- */
+int devx_wq_number(struct devx_cmd *c);
+/* An object that the command names, and now needs. */
+int devx_need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char *what);
+/* Ring and record; queue and domain, which the object then holds; a change of state. */
+int devx_check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *at[2]);
+int devx_check_cq(struct devx_cmd *c, uint32_t cqn);
+int devx_check_pd(struct devx_cmd *c, uint32_t pdn);
+int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, unsigned int to);
 void devx_rqt_release(struct mlx5dv_devx_obj *obj);
 int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
 uint64_t devx_general_types(void);
@@ -417,6 +425,9 @@ int devx_modify_fte(struct devx_cmd *c);
 int devx_query_fte(struct devx_cmd *c);
 int devx_alloc_reformat(struct devx_cmd *c);
 int devx_alloc_modify_header(struct devx_cmd *c);
+int devx_create_sched(struct devx_cmd *c);
+int devx_query_sched(struct devx_cmd *c);
+int devx_modify_sched(struct devx_cmd *c);
 int devx_create_general(struct devx_cmd *c);
 int devx_query_general(struct devx_cmd *c);
 int devx_modify_general(struct devx_cmd *c);

@@ -143,6 +143,7 @@ static int fill_general(const struct page *p)
 	SET(device_frequency_khz, p->adapter->model->core_clock_khz);
 	SET(device_frequency_mhz, p->adapter->model->core_clock_khz / 1000);
 	SET(roce, p->ethernet);
+	SET(qos, p->ethernet);
 	SET(rts2rts_qp_udp_sport, p->ethernet);
 	SET(eth_net_offloads, p->ethernet);
 	SET(nic_flow_table, p->ethernet);
@@ -223,9 +224,14 @@ static int fill_ethernet(const struct page *p)
 	return 0;
 }
 
+/* Rates have an effect on what send queues put out; scheduling elements are only kept. */
 static int fill_qos(const struct page *p)
 {
-	(void)p;
+	ifc_set(p->cap, qos_cap, packet_pacing, p->ethernet);
+	ifc_set(p->cap, qos_cap, packet_pacing_burst_bound, p->ethernet);
+	ifc_set(p->cap, qos_cap, packet_pacing_max_rate, p->ethernet ? HCA_RATE_MOST : 0);
+	ifc_set(p->cap, qos_cap, packet_pacing_min_rate, p->ethernet);
+	ifc_set(p->cap, qos_cap, packet_pacing_rate_table_size, p->ethernet ? 128 : 0);
 	return 0;
 }
 

@@ -110,6 +110,7 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		return destroy_eq(obj);
 	case DEVX_QP:
 	case DEVX_DCT:
+	case DEVX_SQ:
 		return hca_qp_destroy(obj->qp);
 	case DEVX_SRQ:
 	case DEVX_XRC_SRQ:

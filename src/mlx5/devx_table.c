@@ -168,6 +168,16 @@ static const struct devx_row rows[] = {
 	    HEAD, devx_alloc_modify_header),
 	ROW(DEALLOC_MODIFY_HEADER_CONTEXT, MODIFY_HEADER, DESTROY, HEAD, HEAD, NULL),
 
+	/* shares of a port */
+	ROW(CREATE_SCHEDULING_ELEMENT, SCHED, CREATE, LEN(create_scheduling_element_in),
+	    LEN(create_scheduling_element_out), devx_create_sched),
+	ROW_AT(QUERY_SCHEDULING_ELEMENT, SCHED, QUERY, LEN(query_scheduling_element_in),
+	       LEN(query_scheduling_element_out), query_scheduling_element_in,
+	       scheduling_element_id, devx_query_sched),
+	ROW_AT(MODIFY_SCHEDULING_ELEMENT, SCHED, MODIFY, LEN(modify_scheduling_element_in), HEAD,
+	       modify_scheduling_element_in, scheduling_element_id, devx_modify_sched),
+	ROW(DESTROY_SCHEDULING_ELEMENT, SCHED, DESTROY, HEAD, HEAD, NULL),
+
 	ROW(CREATE_GENERAL_OBJECT, GENERAL, CREATE, HEAD, HEAD, devx_create_general),
 	ROW_AT(QUERY_GENERAL_OBJECT, GENERAL, QUERY, HEAD, HEAD, general_obj_in_cmd_hdr, obj_id,
 	       devx_query_general),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Raw queues and what spreads packets over them: RQ, SQ, RQT, TIR, TIS. Their contexts are kept as
+ * Raw queues and what spreads packets over them: RQ, RQT, TIR, TIS (devx_sq.c has SQs). Their contexts are kept as
  * the program gave them, their states and references are checked, and who is needed cannot go. A
  * receive queue with a ring of its own is a work queue of the adapter; tables and TIRs may have
  * those that ibv_create_wq() made as well.
@@ -15,7 +15,7 @@
 #define RQT_MAX   2048u
 #define LOG_WQ_SZ 15
 
-static int number(struct devx_cmd *c)
+int devx_wq_number(struct devx_cmd *c)
 {
 	int err = devx_number(c->obj, 1, NUMBERS, 1);
 
@@ -25,7 +25,7 @@ static int number(struct devx_cmd *c)
 	return 0;
 }
 
-static int need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char *what)
+int devx_need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char *what)
 {
 	struct mlx5dv_devx_obj *obj = devx_find(c->devx, kind, id);
 
@@ -39,7 +39,7 @@ static int need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char
 /* ---- queues ---- */
 
 /* The completion queue stays held by the object: c->obj->hca is none of destroy_hca()'s here. */
-static int check_cq(struct devx_cmd *c, uint32_t cqn)
+int devx_check_cq(struct devx_cmd *c, uint32_t cqn)
 {
 	struct hca_cq *cq = hca_cq_hold(c->adapter, cqn);
 
@@ -50,7 +50,7 @@ static int check_cq(struct devx_cmd *c, uint32_t cqn)
 	return 0;
 }
 
-static int check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *at[2])
+int devx_check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *at[2])
 {
 	unsigned int size = ifc_get(wq, wq, log_wq_sz), stride = ifc_get(wq, wq, log_wq_stride);
 	struct devx_ring ring = { .id = ifc_get(wq, wq, wq_umem_id),
@@ -76,7 +76,7 @@ static int check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void
 	return err ? err : devx_umem_at(c, 1, &record, &at[1]);
 }
 
-static int check_pd(struct devx_cmd *c, uint32_t pdn)
+int devx_check_pd(struct devx_cmd *c, uint32_t pdn)
 {
 	struct hca_pd *pd = hca_pd_hold(c->adapter, pdn);
 
@@ -142,18 +142,18 @@ int devx_create_rq(struct devx_cmd *c)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
 				   "hairpin queues are not offered; the capabilities say so");
 	if (own) {
-		err = check_wq(c, wq, 4, at);
+		err = devx_check_wq(c, wq, 4, at);
 		if (!err)
-			err = check_pd(c, ifc_get(wq, wq, pd));
+			err = devx_check_pd(c, ifc_get(wq, wq, pd));
 	}
 	if (!err)
-		err = check_cq(c, ifc_get(ctx, rqc, cqn));
+		err = devx_check_cq(c, ifc_get(ctx, rqc, cqn));
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(rqc));
 	if (!err)
 		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
 	if (!err)
-		err = own ? make_rq(c, ctx, at) : number(c);
+		err = own ? make_rq(c, ctx, at) : devx_wq_number(c);
 	if (!err) {
 		if (c->obj->wq)
 			hca_wq_set_counters(c->obj->wq, set);
@@ -163,35 +163,8 @@ int devx_create_rq(struct devx_cmd *c)
 	return err;
 }
 
-int devx_create_sq(struct devx_cmd *c)
-{
-	const void *ctx = ifc_cptr(c->in, create_sq_in, ctx), *wq = ifc_cptr(ctx, sqc, wq);
-	void *at[2] = { NULL, NULL };
-	int err = 0;
-
-	if (ifc_get(ctx, sqc, hairpin))
-		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-				   "hairpin queues are not offered; the capabilities say so");
-	err = check_wq(c, wq, 6, at);
-	if (!err)
-		err = check_pd(c, ifc_get(wq, wq, pd));
-	if (!err)
-		err = devx_uar_use(c, ifc_get(wq, wq, uar_page), NULL);
-	if (!err)
-		err = check_cq(c, ifc_get(ctx, sqc, cqn));
-	if (!err && ifc_get(ctx, sqc, tis_lst_sz))
-		err = need(c, DEVX_TIS, ifc_get(ctx, sqc, tis_num_0), "TIS");
-	if (!err)
-		err = devx_keep(c, ctx, ifc_len(sqc));
-	if (!err)
-		err = number(c);
-	if (!err)
-		ifc_set(c->obj->image, sqc, state, IFC_WQ_RST);
-	return err;
-}
-
 /* RST to RDY, either to ERR, any to RST; and to where it is. */
-static int check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, unsigned int to)
+int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, unsigned int to)
 {
 	bool fine = to == from || to == IFC_WQ_RST || (from == IFC_WQ_RST && to == IFC_WQ_RDY) ||
 		    (to == IFC_WQ_ERR);
@@ -219,8 +192,8 @@ int devx_modify_rq(struct devx_cmd *c)
 	uint64_t mask = ifc_get(c->in, modify_rq_in, modify_bitmask);
 	uint8_t *image = c->obj->image;
 	struct hca_counters *set = NULL;
-	int err = check_edge(c, ifc_get(c->in, modify_rq_in, rq_state), ifc_get(image, rqc, state),
-			     ifc_get(ctx, rqc, state));
+	int err = devx_check_edge(c, ifc_get(c->in, modify_rq_in, rq_state),
+				  ifc_get(image, rqc, state), ifc_get(ctx, rqc, state));
 
 	if (!err && mask & IFC_MODIFY_RQ_COUNTER_SET)
 		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
@@ -245,18 +218,6 @@ int devx_modify_rq(struct devx_cmd *c)
 	if (mask & IFC_MODIFY_RQ_LWM)
 		ifc_set(ifc_ptr(image, rqc, wq), wq, lwm, ifc_get(ifc_cptr(ctx, rqc, wq), wq, lwm));
 	return 0;
-}
-
-int devx_modify_sq(struct devx_cmd *c)
-{
-	const void *ctx = ifc_cptr(c->in, modify_sq_in, ctx);
-	uint8_t *image = c->obj->image;
-	int err = check_edge(c, ifc_get(c->in, modify_sq_in, sq_state), ifc_get(image, sqc, state),
-			     ifc_get(ctx, sqc, state));
-
-	if (!err)
-		ifc_set(image, sqc, state, ifc_get(ctx, sqc, state));
-	return err;
 }
 
 /* RQ, SQ and TIR: the context at one and the same place. */
@@ -360,7 +321,7 @@ int devx_create_rqt(struct devx_cmd *c)
 	if (!err)
 		err = fill_table(c, ctx, max);
 	if (!err)
-		err = number(c);
+		err = devx_wq_number(c);
 	if (!err)
 		use_list(c, 1);
 	return err;
@@ -407,7 +368,7 @@ void devx_rqt_release(struct mlx5dv_devx_obj *obj)
 /* Number 0 is the domain that everybody has. */
 static int need_td(struct devx_cmd *c, uint32_t td)
 {
-	return td ? need(c, DEVX_TD, td, "transport domain") : 0;
+	return td ? devx_need(c, DEVX_TD, td, "transport domain") : 0;
 }
 
 static uint32_t hash_fields(const void *tirc)
@@ -492,7 +453,7 @@ static int create_direct(struct devx_cmd *c, const void *ctx)
 static int create_indirect(struct devx_cmd *c, const void *ctx)
 {
 	uint32_t number = ifc_get(ctx, tirc, indirect_table);
-	int err = need(c, DEVX_RQT, number, "RQT");
+	int err = devx_need(c, DEVX_RQT, number, "RQT");
 
 	if (err)
 		return err;
@@ -510,7 +471,7 @@ int devx_create_tir(struct devx_cmd *c)
 		return err;
 	err = ifc_get(ctx, tirc, disp_type) == IFC_TIR_DIRECT ? create_direct(c, ctx)
 							      : create_indirect(c, ctx);
-	return err ? err : number(c);
+	return err ? err : devx_wq_number(c);
 }
 
 static int move_tir(struct devx_cmd *c, uint32_t id)
@@ -569,7 +530,7 @@ int devx_create_tis(struct devx_cmd *c)
 
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(tisc));
-	return err ? err : number(c);
+	return err ? err : devx_wq_number(c);
 }
 
 int devx_modify_tis(struct devx_cmd *c)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mlx5/dv.h"
+#include "mlx5/ifc.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -47,6 +48,25 @@ static struct rate *find_rate(const struct hca_adapter *a, const uint8_t *contex
 		}
 	}
 	return free_one;
+}
+
+bool mlx5_rate_find(const struct hca_adapter *adapter, uint32_t index, uint32_t *kbps,
+		    uint32_t *burst)
+{
+	const struct rate *r;
+	bool found;
+
+	if (!index || index > RATES)
+		return false;
+	r = &rates[index - 1];
+	pthread_mutex_lock(&rate_lock);
+	found = r->users && r->adapter == adapter;
+	if (found) {
+		*kbps = ifc_get(r->context, set_pp_rate_limit_context, rate_limit);
+		*burst = ifc_get(r->context, set_pp_rate_limit_context, burst_upper_bound);
+	}
+	pthread_mutex_unlock(&rate_lock);
+	return found;
 }
 
 struct mlx5dv_pp *mlx5dv_pp_alloc(struct ibv_context *context, size_t size, const void *from,

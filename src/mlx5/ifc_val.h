@@ -242,6 +242,11 @@ enum {
 	IFC_REFORMAT_L2_TO_L3_TUNNEL = 4,
 };
 
+/* Scheduling elements: hierarchies, types, modify_bitmask */
+enum { IFC_SCHED_ESW = 2, IFC_SCHED_NIC = 3 };
+enum { IFC_SCHED_TSAR = 0, IFC_SCHED_QUEUE_GROUP = 4 };
+enum { IFC_MODIFY_SCHED_SHARE = 1 << 0, IFC_MODIFY_SCHED_MAX = 1 << 1 };
+
 /* Ports */
 enum { IFC_VPORT_DOWN = 0, IFC_VPORT_UP = 1 };
 enum { IFC_INLINE_MODE_CAP_L2 = 0, IFC_INLINE_MODE_CAP_VPORT = 1, IFC_INLINE_MODE_CAP_NONE = 2 };

@@ -259,6 +259,10 @@ void mlx5_init_ah(struct vb_ah *ah);
 
 /* clock.c */
 #define MLX5_CLOCK_MASK ((uint64_t)INT64_MAX)
+/* dv_sched.c: what an entry of the pacing table stands for; false when there is none. */
+bool mlx5_rate_find(const struct hca_adapter *adapter, uint32_t index, uint32_t *kbps,
+		    uint32_t *burst);
+
 void mlx5_clock_read(const struct hca_adapter *adapter, struct mlx5dv_clock_info *out);
 
 #endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Send queues for frames, on rings in user memory. At the adapter one is a raw packet queue pair
+ * that receives nothing; its number is the queue's. A rate is an entry of the pacing table
+ * (mlx5dv_pp_alloc()).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "hca/bell.h"
+#include "mlx5/devx.h"
+#include "mlx5/format.h"
+
+#define BLOCK_SHIFT 6u
+
+static int make(struct devx_cmd *c, const void *ctx, void *const at[2])
+{
+	const void *wq = ifc_cptr(ctx, sqc, wq);
+	struct hca_qp_init init = {
+		.type = HCA_QP_RAW,
+		.ctx = &c->devx->ctx->vb->hca,
+		.pd = c->obj->held_pd,
+		.send_cq = c->obj->held_cq,
+		.recv_cq = c->obj->held_cq,
+		.format = &mlx5_format,
+		.sq = { .buf = at[0],
+			.size = 1u << ifc_get(wq, wq, log_wq_sz),
+			.slot_shift = BLOCK_SHIFT,
+			.db = (volatile uint32_t *)at[1] + MLX5_SND_DBR },
+		.user_index = ifc_get(ctx, sqc, user_index),
+		.user = devx_user(c->obj),
+	};
+	int err = hca_qp_create(&init, &c->obj->qp);
+
+	if (!err)
+		err = hca_bell_watch_qp(c->obj->qp);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
+	c->obj->number = c->obj->qp->qpn;
+	ifc_set(c->out, obj_out, number, c->obj->number);
+	return 0;
+}
+
+static int check_rate(struct devx_cmd *c, const void *ctx, struct hca_qp_attr *out)
+{
+	uint32_t index = ifc_get(ctx, sqc, packet_pacing_rate_limit_index);
+
+	if (!index || mlx5_rate_find(c->adapter, index, &out->rate_limit, &out->burst))
+		return 0;
+	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_INDEX,
+			   "packet_pacing_rate_limit_index %u: no such entry", index);
+}
+
+int devx_create_sq(struct devx_cmd *c)
+{
+	const void *ctx = ifc_cptr(c->in, create_sq_in, ctx), *wq = ifc_cptr(ctx, sqc, wq);
+	void *at[2] = { NULL, NULL };
+	struct hca_qp_attr rate = { 0 };
+	int err = 0;
+
+	if (ifc_get(ctx, sqc, hairpin))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
+				   "hairpin queues are not offered; the capabilities say so");
+	err = devx_check_wq(c, wq, BLOCK_SHIFT, at);
+	if (!err && ifc_get(wq, wq, log_wq_stride) != BLOCK_SHIFT)
+		err = devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
+				  "log_wq_stride %u; blocks have 2^%u bytes",
+				  (unsigned int)ifc_get(wq, wq, log_wq_stride), BLOCK_SHIFT);
+	if (!err)
+		err = devx_check_pd(c, ifc_get(wq, wq, pd));
+	if (!err)
+		err = devx_uar_use(c, ifc_get(wq, wq, uar_page), NULL);
+	if (!err)
+		err = devx_check_cq(c, ifc_get(ctx, sqc, cqn));
+	if (!err && ifc_get(ctx, sqc, tis_lst_sz))
+		err = devx_need(c, DEVX_TIS, ifc_get(ctx, sqc, tis_num_0), "TIS");
+	if (!err)
+		err = check_rate(c, ctx, &rate);
+	if (!err)
+		err = devx_keep(c, ctx, ifc_len(sqc));
+	if (!err)
+		err = c->devx->ctx->ethernet ? make(c, ctx, at) : devx_wq_number(c);
+	if (!err)
+		ifc_set(c->obj->image, sqc, state, IFC_WQ_RST);
+	return err;
+}
+
+/* A queue has fewer states than a queue pair. */
+static int move(struct hca_qp *qp, unsigned int state)
+{
+	struct hca_qp_attr attr = { .port = 1 };
+	int err = 0;
+
+	if (state != IFC_WQ_RDY) {
+		attr.state = state == IFC_WQ_ERR ? HCA_QPS_ERR : HCA_QPS_RESET;
+		return hca_qp_modify(qp, &attr, HCA_QPM_STATE);
+	}
+	if (qp->state == HCA_QPS_RTS)
+		return 0;
+	for (attr.state = HCA_QPS_INIT; !err && attr.state <= HCA_QPS_RTS; attr.state++)
+		err = hca_qp_modify(
+			qp, &attr, HCA_QPM_STATE | (attr.state == HCA_QPS_INIT ? HCA_QPM_PORT : 0));
+	return err;
+}
+
+/* In a state that sends: elsewhere it waits. */
+static int pace(struct hca_qp *qp, const struct hca_qp_attr *rate)
+{
+	return qp->state == HCA_QPS_RTS ? hca_qp_modify(qp, rate, HCA_QPM_RATE_LIMIT) : 0;
+}
+
+int devx_modify_sq(struct devx_cmd *c)
+{
+	const void *ctx = ifc_cptr(c->in, modify_sq_in, ctx);
+	uint64_t mask = ifc_get(c->in, modify_sq_in, modify_bitmask);
+	unsigned int state = ifc_get(ctx, sqc, state);
+	bool rated = mask & IFC_MODIFY_SQ_RATE_LIMIT;
+	struct hca_qp_attr rate = { 0 };
+	uint8_t *image = c->obj->image;
+	int err = devx_check_edge(c, ifc_get(c->in, modify_sq_in, sq_state),
+				  ifc_get(image, sqc, state), state);
+
+	if (!err)
+		err = check_rate(c, rated ? ctx : image, &rate);
+	if (!err && c->obj->qp && state != ifc_get(image, sqc, state))
+		err = devx_refuse_errno(c, move(c->obj->qp, state), DEVX_WHY_STATE);
+	if (!err && c->obj->qp)
+		err = devx_refuse_errno(c, pace(c->obj->qp, &rate), DEVX_WHY_STATE);
+	if (err)
+		return err;
+	ifc_set(image, sqc, state, state);
+	if (rated)
+		ifc_set(image, sqc, packet_pacing_rate_limit_index,
+			ifc_get(ctx, sqc, packet_pacing_rate_limit_index));
+	return 0;
+}
