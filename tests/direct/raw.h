@@ -29,7 +29,7 @@ struct raw {
 	uint32_t posted; /* receives */
 };
 
-enum raw_op { RAW_SEND, RAW_WRITE, RAW_READ, RAW_NONSENSE };
+enum raw_op { RAW_SEND, RAW_WRITE, RAW_READ, RAW_ADD, RAW_SWAP, RAW_NONSENSE };
 
 struct raw_work {
 	enum raw_op op;
@@ -38,7 +38,13 @@ struct raw_work {
 	uint32_t len;
 	uint64_t raddr;
 	uint32_t rkey;
+	uint64_t swap_add, compare; /* atomics */
 };
+
+static inline bool raw_is_atomic(enum raw_op op)
+{
+	return op == RAW_ADD || op == RAW_SWAP;
+}
 
 struct raw_cqe {
 	bool error;

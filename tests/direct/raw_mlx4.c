@@ -30,23 +30,31 @@ static char *put_inline(const char *start, char *at, const char *from, uint32_t 
 
 static void post_raw(struct raw *r, const struct raw_work *w)
 {
-	static const uint8_t opcodes[] = { [RAW_SEND] = MLX4_OPCODE_SEND,
-					   [RAW_WRITE] = MLX4_OPCODE_RDMA_WRITE,
-					   [RAW_READ] = MLX4_OPCODE_RDMA_READ,
-					   [RAW_NONSENSE] = 0x1e };
+	static const uint8_t opcodes[] = {
+		[RAW_SEND] = MLX4_OPCODE_SEND,      [RAW_WRITE] = MLX4_OPCODE_RDMA_WRITE,
+		[RAW_READ] = MLX4_OPCODE_RDMA_READ, [RAW_ADD] = MLX4_OPCODE_ATOMIC_FA,
+		[RAW_SWAP] = MLX4_OPCODE_ATOMIC_CS, [RAW_NONSENSE] = 0x1e
+	};
 	uint32_t count = r->m4.sq.wqe_cnt;
 	struct mlx4_wqe_ctrl_seg *ctrl =
 		(void *)((char *)r->m4.buf.buf + r->m4.sq.offset +
 			 ((size_t)(r->post & (count - 1)) << r->m4.sq.wqe_shift));
 	char *at = (char *)(ctrl + 1);
 
-	if (w->op == RAW_WRITE || w->op == RAW_READ) {
+	if (w->op == RAW_WRITE || w->op == RAW_READ || raw_is_atomic(w->op)) {
 		struct mlx4_wqe_raddr_seg *raddr = (void *)at;
 
 		raddr->raddr = htobe64(w->raddr);
 		raddr->rkey = htobe32(w->rkey);
 		raddr->reserved = 0;
 		at += sizeof(*raddr);
+	}
+	if (raw_is_atomic(w->op)) {
+		struct mlx4_wqe_atomic_seg *atomic = (void *)at;
+
+		atomic->swap_add = htobe64(w->swap_add);
+		atomic->compare = htobe64(w->compare);
+		at += sizeof(*atomic);
 	}
 	if (w->inlined) {
 		at = put_inline((char *)ctrl, at, r->e->buf + w->off, w->len);

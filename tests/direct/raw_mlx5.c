@@ -42,19 +42,26 @@ static uint32_t put_inline(const struct raw *r, uint32_t number, const char *fro
 
 static void post_raw(struct raw *r, const struct raw_work *w)
 {
-	static const uint8_t opcodes[] = { [RAW_SEND] = MLX5_OPCODE_SEND,
-					   [RAW_WRITE] = MLX5_OPCODE_RDMA_WRITE,
-					   [RAW_READ] = MLX5_OPCODE_RDMA_READ,
-					   [RAW_NONSENSE] = 0x3b };
+	static const uint8_t opcodes[] = {
+		[RAW_SEND] = MLX5_OPCODE_SEND,      [RAW_WRITE] = MLX5_OPCODE_RDMA_WRITE,
+		[RAW_READ] = MLX5_OPCODE_RDMA_READ, [RAW_ADD] = MLX5_OPCODE_ATOMIC_FA,
+		[RAW_SWAP] = MLX5_OPCODE_ATOMIC_CS, [RAW_NONSENSE] = 0x3b
+	};
 	struct mlx5_wqe_ctrl_seg *ctrl = (void *)segment(r, 0);
 	uint32_t ds = 1;
 
-	if (w->op == RAW_WRITE || w->op == RAW_READ) {
+	if (w->op == RAW_WRITE || w->op == RAW_READ || raw_is_atomic(w->op)) {
 		struct mlx5_wqe_raddr_seg *raddr = (void *)segment(r, ds++);
 
 		raddr->raddr = htobe64(w->raddr);
 		raddr->rkey = htobe32(w->rkey);
 		raddr->reserved = 0;
+	}
+	if (raw_is_atomic(w->op)) {
+		struct mlx5_wqe_atomic_seg *atomic = (void *)segment(r, ds++);
+
+		atomic->swap_add = htobe64(w->swap_add);
+		atomic->compare = htobe64(w->compare);
 	}
 	if (w->inlined)
 		ds += put_inline(r, ds, r->e->buf + w->off, w->len);

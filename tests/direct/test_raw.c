@@ -73,6 +73,57 @@ static void reads_by_hand_bring_the_data(void)
 	pair_close(&p);
 }
 
+static void atomics_by_hand_answer_with_what_there_was(void)
+{
+	struct raw a, b;
+	struct pair p = open_small(&a, &b);
+	uint64_t *here = (uint64_t *)(p.a->buf + 128), *there = (uint64_t *)(p.b->buf + 128);
+	struct raw_work last = remote(&a, RAW_SWAP, 128, 8);
+
+	*there = 999;
+	for (uint64_t i = 0; i < 40; i++) {
+		struct raw_work w = remote(&a, i % 2 ? RAW_SWAP : RAW_ADD, 128, 8);
+		struct raw_cqe cqe;
+
+		w.swap_add = i % 2 ? 1000 + i : 7;
+		w.compare = 1005 + i; /* what the addition before has made of it */
+		*here = 0;
+		a.ops->post(&a, &w);
+		cqe = raw_wait(&a, &a.send);
+		check_good(&a, &cqe);
+		check_equal(*here, i % 2 ? w.compare : 999 + i);
+		check_equal(*there, i % 2 ? 1000 + i : *here + 7);
+	}
+	/* a comparison that fails changes nothing */
+	last.compare = 1;
+	last.swap_add = 2;
+	a.ops->post(&a, &last);
+	raw_wait(&a, &a.send);
+	check_equal(*there, 1039);
+	pair_close(&p);
+}
+
+static void inline_data_needs_no_key(void)
+{
+	struct raw a, b;
+	struct pair p = open_small(&a, &b);
+
+	for (uint32_t len = 1; len <= 64; len++) {
+		struct raw_work w = remote(&a, RAW_WRITE, 256, len);
+		struct raw_cqe cqe;
+
+		w.inlined = true;
+		fill(p.a->buf + 256, len, len);
+		a.ops->post(&a, &w);
+		/* the entry has the data; the memory is free at once */
+		memset(p.a->buf + 256, 0, len);
+		cqe = raw_wait(&a, &a.send);
+		check_good(&a, &cqe);
+		check_filled(p.b->buf + 256, len, len);
+	}
+	pair_close(&p);
+}
+
 static void sends_meet_receives_when_both_are_by_hand(void)
 {
 	struct raw a, b;
@@ -241,6 +292,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(writes_by_hand_go_over_many_laps),
 		TEST(reads_by_hand_bring_the_data),
+		TEST(atomics_by_hand_answer_with_what_there_was),
+		TEST(inline_data_needs_no_key),
 		TEST(sends_meet_receives_when_both_are_by_hand),
 		TEST(several_entries_complete_in_order),
 		TEST(a_malformed_entry_ends_in_an_error),
