@@ -38,6 +38,7 @@
 #include "hca/taps.h"
 #include "hca/wire.h"
 #include "hca/xrc.h"
+#include "hca/xrc_open.h"
 #include "hca/wq.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -299,6 +300,7 @@ static void link_down(struct fabric_link *link)
 
 	forward_gone(fabric_link_peer(link));
 	ask_peer_gone(fabric_link_peer(link));
+	xrc_open_peer_gone(fabric_link_peer(link));
 	if (!peer) {
 		set_mute(fabric_link_peer(link));
 		pthread_mutex_lock(&peers_lock);
@@ -736,6 +738,7 @@ static void forked(void)
 	hca_mr_forked();
 	ask_forked();
 	gsi_forked();
+	xrc_open_forked();
 	timer_forked();
 	hca_cq_forked();
 	xrc_forked();

@@ -38,6 +38,9 @@ struct hca_ctx {
 	uint64_t uid;
 	fabric_id_t creator; /* the process that opened it first */
 	fabric_id_t home;    /* this process; another one in a forked child */
+	/* the library's, may be NULL: what it is part of must stay, or need not any more */
+	void (*get)(struct hca_ctx *ctx);
+	void (*put)(struct hca_ctx *ctx);
 	atomic_uint count[HCA_KIND_COUNT];
 };
 

@@ -27,6 +27,7 @@
 #include "hca/qp_state.h"
 #include "hca/raw.h"
 #include "hca/wire.h"
+#include "hca/xrc_open.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -167,7 +168,7 @@ void qp_for_each(void (*fn)(struct qp *qp))
 void qp_event(struct qp *qp, enum hca_event_type type)
 {
 	/* What happens in a session is between it and its initiator. */
-	if (qp->pub.type == HCA_QP_DCR || qp->guest)
+	if (qp->pub.type == HCA_QP_DCR || qp->guest || qp->orphan)
 		return;
 	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
 }
@@ -335,6 +336,10 @@ int hca_qp_destroy(struct hca_qp *pub)
 {
 	struct qp *qp = to_priv(pub);
 
+	if (unlikely(qp->owner))
+		return xrc_open_close(qp);
+	if (pub->type == HCA_QP_XRC_RECV && xrc_open_outlives(qp))
+		return 0;
 	if (qp->mcast)
 		return explain(EBUSY, "QP 0x%x is still attached to %u multicast groups", pub->qpn,
 			       qp->mcast);
@@ -364,7 +369,8 @@ int hca_qp_destroy(struct hca_qp *pub)
 	if (pub->type == HCA_QP_RAW)
 		raw_fini(qp);
 
-	hca_async_forget(pub->ctx->async, pub->user);
+	if (pub->user)
+		hca_async_forget(pub->ctx->async, pub->user);
 	if (pub->srq)
 		atomic_fetch_sub(&pub->srq->users, 1);
 	if (pub->recv_cq)
@@ -604,6 +610,8 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 	enum hca_qp_state from, to;
 	int err;
 
+	if (unlikely(qp->owner))
+		return xrc_open_modify(qp, attr, mask);
 	mask = meant(pub->type, mask);
 
 	hca_guard_enter();
@@ -674,6 +682,10 @@ void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)
 {
 	struct qp *qp = to_priv(pub);
 
+	if (unlikely(qp->owner)) {
+		xrc_open_query(qp, out);
+		return;
+	}
 	fabric_lock(&pub->lock);
 	*out = qp->attr;
 	out->state = out->cur_state = pub->state;

@@ -131,6 +131,9 @@ struct qp {
 	uint64_t pace_at;        /* raw packets: when the next one may go out, at a limited rate */
 	uint8_t *frame;          /* raw packets: where a frame is put together, at need */
 	bool guest;              /* stands for a queue pair of another process (xrc.c) */
+	fabric_id_t owner;       /* not ours, but that process's (xrc_open.c) */
+	bool orphan; /* only other processes have it open; with the next, under their lock */
+	bool closed; /* cannot be opened any more */
 	bool dying;
 	bool timer_on;
 	bool raw; /* its ring is watched (bell.c) */

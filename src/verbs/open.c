@@ -29,6 +29,16 @@ static void init_public(struct vb_context *ctx, struct ibv_device *device, int c
 	vb_ops_init(&ctx->verbs);
 }
 
+static void get_of_hca(struct hca_ctx *hca)
+{
+	vb_context_get(container_of(hca, struct vb_context, hca));
+}
+
+static void put_of_hca(struct hca_ctx *hca)
+{
+	vb_context_put(container_of(hca, struct vb_context, hca));
+}
+
 /* A context of this process is shared through its root; one of another process is a root here. */
 static int init_origin(struct vb_context *ctx, const struct vb_origin *origin)
 {
@@ -56,6 +66,8 @@ static int init(struct vb_context *ctx, struct ibv_device *device, const struct 
 	err = init_origin(ctx, origin);
 	if (err)
 		goto fini_async;
+	ctx->hca.get = get_of_hca;
+	ctx->hca.put = put_of_hca;
 	init_public(ctx, device, cmd_fd);
 	ctx->root = root ? root : ctx;
 	if (!root) {

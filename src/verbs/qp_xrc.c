@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC receive queue pairs have as many handles as were opened, and live until the last is gone. One
- * lock around the list of all handles of the process.
+ * XRC receive queue pairs have as many handles as were opened, and live until the last is gone. Those
+ * of other processes are stand-ins here (hca/xrc_open.h). One lock around the list of all handles of
+ * the process.
  */
 #include <pthread.h>
 
+#include "hca/xrc_open.h"
 #include "util/explain.h"
 #include "verbs/calls.h"
 #include "verbs/driver.h"
@@ -86,20 +88,24 @@ static int open_handle(struct ibv_context *context, const struct ibv_qp_open_att
 {
 	struct vb_context *ctx = to_context(context);
 	struct vb_xrcd *xrcd = to_xrcd(attr->xrcd);
+	struct hca_qp *hca, *opened = NULL;
 	struct vb_qp *of, *qp;
-	int err;
+	int err = 0;
 
 	for (of = handles; of; of = of->next_handle)
 		if (of->qp.qp_num == attr->qp_num && of->xrcd->number == xrcd->number)
 			break;
 	if (!of)
-		return explain(EINVAL,
-			       "ibv_open_qp: this process has no XRC receive queue pair 0x%x in "
-			       "the domain",
-			       attr->qp_num);
-	err = ctx->driver->open_qp(ctx, of->hca, &qp);
+		err = hca_xrc_open(&ctx->hca, attr->qp_num, xrcd->number, &opened);
 	if (err)
 		return err;
+	hca = of ? of->hca : opened;
+	err = ctx->driver->open_qp(ctx, hca, &qp);
+	if (err) {
+		if (opened)
+			hca_qp_destroy(opened);
+		return err;
+	}
 	vb_qp_fill(qp, context,
 		   attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL,
 		   IBV_QPT_XRC_RECV);
