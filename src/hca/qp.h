@@ -207,6 +207,8 @@ static inline void hca_rq_doorbell(struct hca_qp *qp)
 
 /* For pollers, before they look at a ring: takes in what peers have sent. Cheap when nothing has. */
 VB_API void hca_poll(void);
+/* There is a wire, so that taking in is a system call. */
+VB_API extern _Atomic bool hca_wire_is_open;
 
 /* The program is about to wait for events (it armed a CQ). */
 VB_API void hca_poll_pause(void);

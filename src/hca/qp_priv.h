@@ -89,6 +89,8 @@ struct responder {
 	bool established;
 	bool ack_due;
 	bool ack_hurry;  /* ... and somebody waits for it */
+	bool unanswered; /* wire: no request of ours has followed the last one of the peer */
+	uint8_t replies; /* wire: times in a row that one did, before anybody polled in vain */
 	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
 	uint32_t nak_psn;
 	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */

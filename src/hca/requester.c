@@ -370,9 +370,8 @@ void requester_run(struct qp *qp)
 	if (unlikely(qp->resp.ack_due && qp->raw && !qp->wired && r->next != from))
 		responder_send_ack(qp);
 	if (unlikely(qp->wire)) {
-		/* An acknowledgement that waited for a reply leaves with it, in one system call. */
-		if (qp->resp.ack_due && qp->wired && r->next != from)
-			responder_send_ack(qp);
+		if (qp->wired && r->next != from)
+			wire_replied(qp);
 		wire_flush(qp);
 	}
 	if (unlikely(qp->pub.type == HCA_QP_RAW))

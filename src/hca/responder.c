@@ -95,6 +95,9 @@ static void list_ack(struct qp *qp, struct hca_acks *acks)
 /* One acknowledgement at the end of a drain serves all requests that it handled. */
 void responder_ack_later(struct qp *qp, struct hca_acks *acks)
 {
+	if (qp->resp.unanswered)
+		qp->resp.replies = 0;
+	qp->resp.unanswered = true;
 	if (qp->resp.ack_due)
 		return;
 	qp->resp.ack_due = true;

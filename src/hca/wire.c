@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -35,15 +36,22 @@
 #define RX_BUDGET     32
 #define RETRY_FULL_NS 100000u
 /*
- * For how long an acknowledgement waits for a poller to reply, and to take it along: so many looks
- * that find nothing, and so long when there are no looks.
+ * An acknowledgement waits for the program's reply, to leave with it, where so many requests before
+ * had one. Not for long: so many looks that find nothing, and so long when there are no looks.
  */
+#define ACK_REPLIES 4u
 #define ACK_LOOKS   8u
 #define ACK_WAIT_NS 1000000u
-/* How often pollers are looked after, what they are sure to look within, and the penalty. */
+/*
+ * How often pollers are looked after, what they are sure to look within, how often in a row they may
+ * fail to (they may have lost the processor), and the penalty.
+ */
 #define LATE_NS        1000000u
 #define LATE_MOMENT_NS 20000
+#define LATE_MOST      3u
 #define DISTRUST_NS    1000000000u
+/* Looks in a row that find somebody else at it, after which that one gets the processor. */
+#define DENIED_MOST 64u
 /* Empty looks after which a port gets only every QUIET_EVERYth. */
 #define QUIET_AFTER 64u
 #define QUIET_EVERY 8u
@@ -51,22 +59,24 @@
 struct wire_port {
 	struct roce_addr addr;
 	struct roce_endpoint *ep;
-	_Atomic bool unwatched; /* left to the threads that poll */
-	_Atomic uint32_t looks; /* of those; some may get lost */
-	uint64_t distrust_ns;   /* until then it is not left to them; service thread */
+	_Atomic bool unwatched;  /* left to the threads that poll */
+	_Atomic uint32_t looks;  /* of those; some may get lost */
+	uint64_t distrust_ns;    /* until then it is not left to them; service thread */
+	uint32_t late;           /* how often in a row they did not look; service thread */
+	_Atomic uint32_t denied; /* looks in a row that found the next lock taken */
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
 	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
-	struct hca_acks acks; /* under rx_lock, as is the next */
-	uint32_t idle;        /* looks in a row that found nothing */
-	struct steer steer;   /* service thread */
-	struct qp *blocked;   /* under tx_lock */
+	struct hca_acks acks;  /* under rx_lock, as is the next */
+	_Atomic uint32_t idle; /* looks in a row that found nothing; written under rx_lock */
+	struct steer steer;    /* service thread */
+	struct qp *blocked;    /* under tx_lock */
 	struct wire_port *next;
 };
 
-_Atomic bool wire_is_open;
+_Atomic bool hca_wire_is_open;
 
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(ports_lock, FORKSAFE_OBJECT);
@@ -138,7 +148,7 @@ static int open_port(struct wire_port *port)
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, group_readable, port);
 	steer_begin(&port->steer, port->ep, timer_now());
-	atomic_store(&wire_is_open, true);
+	atomic_store(&hca_wire_is_open, true);
 	return 0;
 destroy_rx:
 	roce_rx_destroy(port->rx);
@@ -455,7 +465,10 @@ static uint64_t check_pollers(struct wire_port *port, uint64_t now_ns)
 		return UINT64_MAX;
 	if (poll(&fd, 1, 0) == 1) {
 		nanosleep(&moment, NULL);
-		if (atomic_load_explicit(&port->looks, memory_order_relaxed) == looks) {
+		if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
+			port->late = 0;
+		} else if (++port->late >= LATE_MOST) {
+			port->late = 0;
 			port->distrust_ns = now_ns + DISTRUST_NS;
 			if (atomic_exchange(&port->unwatched, false))
 				fabric_service_mod_fd(fd.fd, EPOLLIN);
@@ -614,7 +627,8 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 		f.pkt.flags |= ROCE_PKT_FECN;
 	memcpy(f.src, meta->src.gid, sizeof(f.src));
 	memcpy(f.dst, meta->dst.gid, sizeof(f.dst));
-	roce_meta_grh(meta, f.grh);
+	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD)
+		roce_meta_grh(meta, f.grh);
 	if (unlikely(meta->multicast)) {
 		deliver_group(port, &f, payload->data, meta);
 		return;
@@ -658,41 +672,92 @@ void wire_forwarded(const void *body, uint32_t len)
 	hca_host_send_acks(&acks);
 }
 
-/* Replies have taken some along. Returns whether any is left. */
-static bool prune_acks(struct hca_acks *acks)
+void wire_replied(struct qp *qp)
 {
+	struct responder *r = &qp->resp;
+
+	if (r->unanswered) {
+		r->unanswered = false;
+		if (atomic_load_explicit(&qp->wire->port->idle, memory_order_relaxed) >= ACK_LOOKS)
+			r->replies = 0;
+		else if (r->replies < ACK_REPLIES)
+			r->replies++;
+	}
+	if (r->ack_due)
+		responder_send_ack(qp);
+}
+
+/* Those that a reply has taken along are gone. */
+static unsigned int prune_acks(struct hca_acks *acks)
+{
+	unsigned int left = 0;
+
 	for (unsigned int i = 0; i < acks->count; i++) {
 		struct qp *qp = acks->qp[i];
 
 		fabric_lock(&qp->pub.lock);
-		if (!qp->resp.ack_due)
-			acks->qp[i--] = acks->qp[--acks->count];
+		if (qp->resp.ack_due)
+			acks->qp[left++] = qp;
 		fabric_unlock(&qp->pub.lock);
 	}
-	return acks->count;
+	return acks->count = left;
+}
+
+/* Sends those that no reply is likely to take along, or all. The port is flushed by the caller. */
+static void send_acks(struct wire_port *port, bool all)
+{
+	struct hca_acks *acks = &port->acks;
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < acks->count; i++) {
+		struct qp *qp = acks->qp[i];
+
+		fabric_lock(&qp->pub.lock);
+		if (!all && qp->resp.replies >= ACK_REPLIES) {
+			acks->qp[left++] = qp;
+		} else if (!qp->dying) {
+			if (all)
+				qp->resp.replies = 0;
+			responder_send_ack(qp);
+			if (unlikely(qp->wire && qp->wire->port != port))
+				wire_flush(qp);
+		}
+		fabric_unlock(&qp->pub.lock);
+	}
+	acks->count = left;
 }
 
 /* Inside a guard, under rx_lock. */
 static void take_packets(struct wire_port *port, bool defer)
 {
-	bool waiting = prune_acks(&port->acks);
+	unsigned int waited = port->acks.count ? prune_acks(&port->acks) : 0, idle;
 	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
 
-	port->idle = n > 0 ? 0 : port->idle + 1;
-	if (!port->acks.count)
+	idle = n > 0 ? 0 : atomic_load_explicit(&port->idle, memory_order_relaxed) + 1;
+	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
+	if (likely(!port->acks.count))
 		return;
-	if (!defer || (waiting && n > 0) || port->idle >= ACK_LOOKS)
-		hca_host_send_acks(&port->acks);
-	else if (!waiting)
+	send_acks(port, !defer || (waited && n > 0) || idle >= ACK_LOOKS);
+	if (port->acks.count && !waited)
 		fabric_service_set_deadline(timer_now() + ACK_WAIT_NS);
 }
 
 static void poll_port(struct wire_port *port, bool defer)
 {
-	if (!fabric_trylock(&port->rx_lock))
+	uint32_t idle;
+
+	if (!fabric_trylock(&port->rx_lock)) {
+		uint32_t denied = atomic_load_explicit(&port->denied, memory_order_relaxed) + 1;
+
+		atomic_store_explicit(&port->denied, denied % DENIED_MOST, memory_order_relaxed);
+		if (defer && denied >= DENIED_MOST)
+			sched_yield();
 		return;
-	if (defer && port->idle > QUIET_AFTER && port->idle % QUIET_EVERY) {
-		port->idle++;
+	}
+	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
+	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
+	if (defer && idle > QUIET_AFTER && idle % QUIET_EVERY) {
+		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);
 	} else {
 		hca_guard_enter();
 		take_packets(port, defer);
@@ -722,9 +787,11 @@ static void send_waiting_acks(struct wire_port *port)
 	if (!fabric_trylock(&port->rx_lock))
 		return; /* somebody is at it */
 	hca_guard_enter();
-	hca_host_send_acks(&port->acks);
+	send_acks(port, true);
 	hca_guard_exit();
 	fabric_unlock(&port->rx_lock);
+	if (port->dirty)
+		flush_port(port);
 }
 
 void wire_pause(void)
@@ -788,5 +855,5 @@ void wire_forked(void)
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
 		roce_endpoint_close(port->ep);
 	atomic_store(&ports, NULL);
-	atomic_store(&wire_is_open, false);
+	atomic_store(&hca_wire_is_open, false);
 }

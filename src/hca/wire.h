@@ -46,13 +46,14 @@ void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_p
 int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off);
 /* Puts on the wire what wire_send() has collected. */
 void wire_flush(struct qp *qp);
+/* A request has gone out. What was received leaves with it, acknowledged. */
+void wire_replied(struct qp *qp);
 
 /* Takes in what has arrived, unless another thread is at it. Cheap while there is no wire. */
-extern _Atomic bool wire_is_open;
 void wire_poll_ports(void);
 static inline void wire_poll(void)
 {
-	if (unlikely(atomic_load_explicit(&wire_is_open, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed)))
 		wire_poll_ports();
 }
 

@@ -44,7 +44,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
 	/* As in mlx4_poll_cq(): not while completions are left. */
-	more = atomic_load_explicit(&cq->more, memory_order_relaxed);
+	more = atomic_load_explicit(&cq->more, memory_order_relaxed) ||
+	       atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed);
 	if (!more)
 		hca_poll();
 	if (!cq->unlocked)

@@ -116,14 +116,16 @@ static int take(struct mlx5_cq *cq, int count, struct ibv_wc *wc)
 
 /*
  * While completions are left nothing new is taken in: what peers send could use up all receives
- * before the program, which has not seen the completions of the first, can post them again.
+ * before the program, which has not seen the completions of the first, can post them again. With a
+ * wire nothing is taken in while there is anything to hand over, since looking is a system call.
  */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 {
 	struct mlx5_cq *cq = to_mcq(ibcq);
 	int done = 0;
 
-	if (atomic_load_explicit(&cq->more, memory_order_relaxed))
+	if (atomic_load_explicit(&cq->more, memory_order_relaxed) ||
+	    atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed))
 		done = take(cq, count, wc);
 	if (!done) {
 		hca_poll();

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "roce/hold.h"
 #include "roce/udp_priv.h"
@@ -46,6 +48,7 @@ struct receive {
 	uint16_t dport;
 	struct roce_meta *meta;
 	uint64_t *drops;
+	bool dropped;
 	uint64_t packets, bytes;
 	roce_rx_fn *fn;
 	void *arg;
@@ -160,6 +163,7 @@ static void deliver(struct receive *r, const struct roce_pkt *pkt,
 static void drop(struct receive *r, const uint8_t *data, size_t len, enum roce_drop why)
 {
 	r->drops[why]++;
+	r->dropped = true;
 	if (is_captured(r) && why != ROCE_DROP_PROBE && why != ROCE_DROP_TRUNCATED)
 		capture(r, NULL, data, len, why);
 }
@@ -375,7 +379,8 @@ static int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd, un
 	}
 	do {
 		if (most == 1) {
-			n = recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
+			/* libc would make it a place to be cancelled at, which costs and must not be. */
+			n = syscall(SYS_recvmsg, fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
 			if (n >= 0) {
 				rx->msg[0].msg_len = n;
 				n = 1;
@@ -473,7 +478,7 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 	}
 	roce_count(&ep->count.rx_packets, r.packets);
 	roce_count(&ep->count.rx_bytes, r.bytes);
-	for (unsigned int i = 1; i < ROCE_DROP_COUNT; i++)
+	for (unsigned int i = 1; unlikely(r.dropped) && i < ROCE_DROP_COUNT; i++)
 		roce_count(&ep->count.rx_drop[i], drops[i]);
 	if (unlikely(is_captured(&r)))
 		roce_capture_flush(ep->taps->capture);
