@@ -12,7 +12,8 @@ enum {
 	MOST_PROBES = 1024,
 	MOST_TRIES = 6,
 	MOST_MEMBERS = 256,
-	STRAYS = 16, /* that are worth a search */
+	STRAYS = 4, /* that are worth a search */
+	HAND_OVERS = 8,
 };
 #define ANSWER_NS 5000000u   /* probes go through the kernel's loopback */
 #define PAUSE_NS  100000000u /* between two searches */
@@ -39,7 +40,7 @@ static bool place_of(const struct fabric_reg_entry *members, size_t count, fabri
 }
 
 /* What is refused costs speed only: packets are passed on. */
-static void hand_over_program(struct roce_endpoint *ep)
+static void make_program(struct roce_endpoint *ep)
 {
 	struct {
 		struct fabric_reg_entry member[MOST_MEMBERS];
@@ -68,6 +69,18 @@ static void hand_over_program(struct roce_endpoint *ep)
 	free(work);
 }
 
+/* Somebody may have been listed, and handed over a better one, while ours was made. */
+static void hand_over_program(struct roce_endpoint *ep)
+{
+	uint64_t seen;
+	int tries = 0;
+
+	do {
+		seen = fabric_reg_version(FABRIC_REG_STEER);
+		make_program(ep);
+	} while (fabric_reg_version(FABRIC_REG_STEER) != seen && ++tries < HAND_OVERS);
+}
+
 static void unlist(struct steer *s, struct roce_endpoint *ep)
 {
 	if (s->listed)
@@ -94,18 +107,28 @@ static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 	fabric_service_set_deadline(s->due);
 }
 
+/*
+ * Before there is a queue pair for packets to come to, so that none of them goes astray: in the
+ * socket of another process they would be lost if that one died.
+ */
 void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	struct fabric_reg_entry first;
+	uint32_t index;
 
 	*s = (struct steer){ .count = PROBES };
-	/* The first one needs no program, and one that is not there costs nothing. */
-	if (!fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, &first, 1)) {
-		list(s, ep, 0);
-		return;
-	}
 	hand_over_program(ep); /* without one there is nobody to answer probes */
 	search(s, ep, now_ns);
+	roce_endpoint_hear_probes(ep);
+	if (roce_endpoint_index(ep, &index))
+		return; /* later */
+	s->probing = false;
+	list(s, ep, index);
+	hand_over_program(ep);
+}
+
+void steer_end(struct steer *s, struct roce_endpoint *ep)
+{
+	unlist(s, ep);
 }
 
 /* The time for answers is over. */

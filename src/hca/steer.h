@@ -25,7 +25,9 @@ struct steer {
 	uint64_t due;    /* the answer is looked at, or the next search may begin */
 };
 
+/* Before anybody reads from the endpoint. */
 void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
+void steer_end(struct steer *s, struct roce_endpoint *ep);
 /* Does what is due; returns when to come again, UINT64_MAX for never. */
 uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
 

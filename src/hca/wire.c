@@ -142,15 +142,16 @@ static int open_port(struct wire_port *port)
 	err = roce_rx_create(&port->rx);
 	if (err)
 		goto destroy_tx;
+	steer_begin(&port->steer, port->ep, timer_now());
 	err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, readable, port);
 	if (err)
-		goto destroy_rx;
+		goto end_steer;
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, group_readable, port);
-	steer_begin(&port->steer, port->ep, timer_now());
 	atomic_store(&hca_wire_is_open, true);
 	return 0;
-destroy_rx:
+end_steer:
+	steer_end(&port->steer, port->ep);
 	roce_rx_destroy(port->rx);
 destroy_tx:
 	roce_tx_destroy(port->tx);

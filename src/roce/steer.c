@@ -202,6 +202,17 @@ bool roce_probe_take(struct roce_endpoint *ep, const uint8_t *data, size_t len)
 	return true;
 }
 
+void roce_endpoint_hear_probes(struct roce_endpoint *ep)
+{
+	int fd = ep->flow[0].fd;
+	uint8_t probe[ROCE_PROBE_BYTES];
+	ssize_t len;
+
+	while ((len = recv(fd, probe, sizeof(probe), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT)) >= 0 &&
+	       roce_probe_take(ep, probe, (size_t)len))
+		recv(fd, probe, sizeof(probe), MSG_DONTWAIT);
+}
+
 int roce_endpoint_index(const struct roce_endpoint *ep, uint32_t *index)
 {
 	int64_t now = atomic_load_explicit(&ep->index, memory_order_relaxed);

@@ -104,6 +104,11 @@ int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows,
 /* Sends one tiny datagram to each of the sockets 0..count-1; every process may do so at any time.
  */
 int roce_endpoint_probe(struct roce_endpoint *ep, uint32_t count);
+/*
+ * Takes the probes that have come back so far, before anybody else reads the socket: on most kernels
+ * they are there as soon as they are sent. Stops at the first packet that is none.
+ */
+void roce_endpoint_hear_probes(struct roce_endpoint *ep);
 /* What the last probe that came back says; -ENOENT while none has. Needs a program in place. */
 int roce_endpoint_index(const struct roce_endpoint *ep, uint32_t *index);
 

@@ -325,6 +325,124 @@ static void a_crowd_comes_and_goes(void)
 	}
 }
 
+/* ---- what was received is acknowledged ---- */
+
+/* Without a timer: an acknowledgement that is not sent is never asked for again. */
+static struct options patient(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+
+	o.timeout = 0;
+	return o;
+}
+
+enum { TURNS = 40 };
+
+/* One after the other, each in reply to the last; `first` begins. */
+static void converse(struct end *e, bool first)
+{
+	for (unsigned int i = 0; i < TURNS; i++) {
+		if (!first)
+			expect_ok(e->rcq, i);
+		post(e, &(struct work){
+				.id = i, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
+		if (first)
+			expect_ok(e->rcq, i);
+		expect_ok(e->scq, i);
+	}
+}
+
+static struct end *listener(int fd)
+{
+	struct options o = patient();
+	struct end *e = end_open(&o);
+
+	end_meet(e, fd);
+	for (unsigned int i = 0; i <= TURNS; i++)
+		post_recv(e, i, 64 * i, 64);
+	tell_mark(fd, 'g');
+	return e;
+}
+
+static void hears_and_drops(int fd)
+{
+	struct end *e = listener(fd);
+
+	expect_ok(e->rcq, 0);
+	_exit(0);
+}
+
+static void talks_and_leaves(int fd)
+{
+	struct end *e = listener(fd);
+
+	converse(e, false);
+	expect_ok(e->rcq, TURNS);
+	exit(0);
+}
+
+static void talks_and_turns_away(int fd)
+{
+	struct end *e = listener(fd);
+
+	converse(e, false);
+	expect_ok(e->rcq, TURNS);
+	hear_mark(fd, 'e'); /* no call of ours until all is over */
+	_exit(0);
+}
+
+static struct end *speaker(struct peer *peer)
+{
+	struct options o = patient();
+	struct end *e = end_open(&o);
+
+	end_meet(e, peer->fd);
+	for (unsigned int i = 0; i < TURNS; i++)
+		post_recv(e, i, 64 * i, 64);
+	hear_mark(peer->fd, 'g');
+	return e;
+}
+
+static void say_last(struct end *e)
+{
+	post(e, &(struct work){
+			.id = TURNS, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
+	expect_ok(e->scq, TURNS);
+}
+
+static void what_a_process_has_seen_is_acknowledged_though_it_drops_dead(void)
+{
+	struct peer peer = peer_start(hears_and_drops);
+	struct end *e = speaker(&peer);
+
+	say_last(e);
+	peer_join(&peer);
+	end_close(e);
+}
+
+static void a_last_word_is_acknowledged_by_who_leaves_after_a_conversation(void)
+{
+	struct peer peer = peer_start(talks_and_leaves);
+	struct end *e = speaker(&peer);
+
+	converse(e, true);
+	say_last(e);
+	peer_join(&peer);
+	end_close(e);
+}
+
+static void a_last_word_is_acknowledged_by_who_turns_away_after_a_conversation(void)
+{
+	struct peer peer = peer_start(talks_and_turns_away);
+	struct end *e = speaker(&peer);
+
+	converse(e, true);
+	say_last(e);
+	tell_mark(peer.fd, 'e');
+	peer_join(&peer);
+	end_close(e);
+}
+
 /* ---- closing ---- */
 
 static void a_device_is_closed_with_objects_alive(void)
@@ -548,6 +666,9 @@ int main(void)
 		TEST(the_dead_leave_no_files),
 		TEST(a_folder_without_processes_stays_small),
 		TEST(a_crowd_comes_and_goes),
+		TEST(what_a_process_has_seen_is_acknowledged_though_it_drops_dead),
+		TEST(a_last_word_is_acknowledged_by_who_leaves_after_a_conversation),
+		TEST(a_last_word_is_acknowledged_by_who_turns_away_after_a_conversation),
 		TEST(a_device_is_closed_with_objects_alive),
 		TEST(a_peer_that_closes_properly_is_as_gone_as_a_dead_one),
 		TEST(a_child_does_not_disturb_its_parent),
