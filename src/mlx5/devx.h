@@ -339,6 +339,11 @@ int devx_flow_table_destroy(struct mlx5dv_devx_obj *obj);
 int devx_flow_group_destroy(struct mlx5dv_devx_obj *obj);
 int devx_fte_destroy(struct mlx5dv_devx_obj *obj);
 
+/* ---- devx_port.c ---- */
+struct hca_port_attr;
+/* Port 0 is the function's own, the first. */
+int devx_find_port(struct devx_cmd *c, unsigned int number, struct hca_port_attr *out);
+
 /* ---- devx_qpc.c ---- */
 struct devx_step {
 	uint16_t op;
@@ -365,6 +370,7 @@ int devx_query_hca_vport(struct devx_cmd *c);
 int devx_query_hca_gid(struct devx_cmd *c);
 int devx_query_hca_pkey(struct devx_cmd *c);
 int devx_query_roce_address(struct devx_cmd *c);
+int devx_query_vport_counter(struct devx_cmd *c);
 int devx_query_lag(struct devx_cmd *c);
 int devx_access_reg(struct devx_cmd *c);
 int devx_zeros(struct devx_cmd *c); /* an answer of zeros is the truth */

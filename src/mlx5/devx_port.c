@@ -6,15 +6,8 @@
 #include <string.h>
 
 #include "hca/port.h"
+#include "hca/traffic.h"
 #include "mlx5/devx.h"
-
-/* Registers of ports: link state. Offsets in bits, as ifc.h counts. */
-#define REG_PAOS   0x5006
-#define PAOS_PORT  8, 8
-#define PAOS_ADMIN 20, 4
-#define PAOS_OPER  28, 4
-#define PAOS_UP    1
-#define PAOS_DOWN  2
 
 #define PSID_BYTES 16
 
@@ -56,7 +49,7 @@ int devx_query_special(struct devx_cmd *c)
 /* ---- ports ---- */
 
 /* Port 0 is the function's own, the first. */
-static int find_port(struct devx_cmd *c, unsigned int number, struct hca_port_attr *out)
+int devx_find_port(struct devx_cmd *c, unsigned int number, struct hca_port_attr *out)
 {
 	if (number > (unsigned int)c->adapter->port_count)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_PORT,
@@ -88,7 +81,7 @@ int devx_query_nic_vport(struct devx_cmd *c)
 				 ifc_get(c->in, query_nic_vport_context_in, vport_number));
 
 	if (!err)
-		err = find_port(c, 1, &port);
+		err = devx_find_port(c, 1, &port);
 	if (err)
 		return err;
 	if (!c->devx->ctx->ethernet)
@@ -116,7 +109,7 @@ int devx_query_vport_state(struct devx_cmd *c)
 				 ifc_get(c->in, query_vport_state_in, vport_number));
 
 	if (!err)
-		err = find_port(c, 1, &port);
+		err = devx_find_port(c, 1, &port);
 	if (err)
 		return err;
 	ifc_set(c->out, query_vport_state_out, admin_state, IFC_VPORT_UP);
@@ -134,7 +127,7 @@ int devx_query_hca_vport(struct devx_cmd *c)
 				 ifc_get(c->in, query_hca_vport_context_in, vport_number));
 
 	if (!err)
-		err = find_port(c, number, &port);
+		err = devx_find_port(c, number, &port);
 	if (err)
 		return err;
 	ifc_set(ctx, hca_vport_context, grh_required, c->devx->ctx->ethernet);
@@ -156,7 +149,7 @@ int devx_query_hca_gid(struct devx_cmd *c)
 	unsigned int index = ifc_get(c->in, query_hca_vport_gid_in, gid_index);
 	struct hca_gid_entry entry;
 	struct hca_port_attr port;
-	int err = find_port(c, number, &port);
+	int err = devx_find_port(c, number, &port);
 
 	if (err)
 		return err;
@@ -177,7 +170,7 @@ int devx_query_hca_pkey(struct devx_cmd *c)
 	size_t room = (c->outlen - ifc_len(query_hca_vport_pkey_out)) / 4;
 	struct hca_port_attr port;
 	uint16_t pkey;
-	int err = find_port(c, number, &port);
+	int err = devx_find_port(c, number, &port);
 
 	if (err)
 		return err;
@@ -208,7 +201,7 @@ int devx_query_roce_address(struct devx_cmd *c)
 	struct hca_gid_entry entry;
 	struct hca_port_attr port;
 	uint8_t *l3 = ifc_ptr(addr, roce_addr_layout, source_l3_address);
-	int err = find_port(c, number, &port);
+	int err = devx_find_port(c, number, &port);
 
 	if (err)
 		return err;
@@ -234,58 +227,32 @@ int devx_query_roce_address(struct devx_cmd *c)
 	return 0;
 }
 
+int devx_query_vport_counter(struct devx_cmd *c)
+{
+	struct hca_traffic t;
+	int err = no_other_vport(c, ifc_get(c->in, query_vport_counter_in, other_vport),
+				 ifc_get(c->in, query_vport_counter_in, vport_number));
+
+	if (err)
+		return err;
+	hca_port_traffic(c->adapter, 1, &t);
+	ifc_set(ifc_ptr(c->out, query_vport_counter_out, received_errors), traffic_counter, packets,
+		t.rx_errors);
+	ifc_set(ifc_ptr(c->out, query_vport_counter_out, transmit_errors), traffic_counter, packets,
+		t.tx_errors);
+	ifc_set(ifc_ptr(c->out, query_vport_counter_out, received_ib_unicast), traffic_counter,
+		packets, t.rx_packets);
+	ifc_set(ifc_ptr(c->out, query_vport_counter_out, received_ib_unicast), traffic_counter,
+		octets, t.rx_bytes);
+	ifc_set(ifc_ptr(c->out, query_vport_counter_out, transmitted_ib_unicast), traffic_counter,
+		packets, t.tx_packets);
+	ifc_set(ifc_ptr(c->out, query_vport_counter_out, transmitted_ib_unicast), traffic_counter,
+		octets, t.tx_bytes);
+	return 0;
+}
+
 int devx_query_lag(struct devx_cmd *c)
 {
 	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
 			   "the ports are not bonded; the capabilities say so");
-}
-
-/* ---- registers ---- */
-
-static int access_paos(struct devx_cmd *c, const uint8_t *in, uint8_t *out)
-{
-	unsigned int number = ifc_load(in, PAOS_PORT);
-	struct hca_port_attr port;
-	int err = find_port(c, number, &port);
-
-	if (err)
-		return err;
-	/* Interfaces are the host's to set up: what is written is heard, and changes nothing. */
-	ifc_store(out, PAOS_PORT, number);
-	ifc_store(out, PAOS_ADMIN, PAOS_UP);
-	ifc_store(out, PAOS_OPER, port.state == HCA_PORT_ACTIVE ? PAOS_UP : PAOS_DOWN);
-	return 0;
-}
-
-static int access_mtutc(struct devx_cmd *c, uint8_t *out)
-{
-	if (devx_op_mod(c) == IFC_REG_WRITE)
-		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-				   "register 0x%x: the clock is not the program's to set",
-				   IFC_REG_MTUTC);
-	ifc_set(out, register_mtutc, time_stamp_mode, 0); /* free running */
-	return 0;
-}
-
-int devx_access_reg(struct devx_cmd *c)
-{
-	const uint8_t *in = ifc_cptr(c->in, access_register_in, register_data);
-	uint8_t *out = ifc_ptr(c->out, access_register_out, register_data);
-	unsigned int id = ifc_get(c->in, access_register_in, register_id);
-
-	if (devx_op_mod(c) > IFC_REG_READ)
-		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
-				   "op_mod %u; right is 0 (write) or 1 (read)", devx_op_mod(c));
-	switch (id) {
-	case REG_PAOS:
-		return access_paos(c, in, out);
-	case IFC_REG_HOST_ENDIANNESS:
-		return 0;
-	case IFC_REG_MTUTC:
-		return access_mtutc(c, out);
-	default:
-		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_INDEX,
-				   "register 0x%x; the device has 0x%x, 0x%x and 0x%x", id,
-				   REG_PAOS, IFC_REG_HOST_ENDIANNESS, IFC_REG_MTUTC);
-	}
 }

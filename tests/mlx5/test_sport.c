@@ -185,6 +185,66 @@ static void a_command_sets_the_port_and_a_query_shows_it(void **state)
 	assert_int_equal(ifc_get(out, cmd_out, status), IFC_STATUS_BAD_PARAM);
 }
 
+static void counters_of_the_port_tell_what_the_wire_did(void **state)
+{
+	uint8_t in[IFC_LEN_query_vport_counter_in] = { 0 }, out[IFC_LEN_query_vport_counter_out];
+	uint8_t reg[0x10 + IFC_LEN_ppcnt_reg] = { 0 }, answer[0x10 + IFC_LEN_ppcnt_reg];
+	const void *tx = ifc_ptr(out, query_vport_counter_out, transmitted_ib_unicast);
+	uint64_t before;
+
+	make(IBV_QPT_RC);
+	ifc_set(in, cmd_in, opcode, IFC_OP_QUERY_VPORT_COUNTER);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, in, sizeof(in), out, sizeof(out)), 0);
+	before = ifc_get(tx, traffic_counter, packets);
+	transfer();
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_true(ifc_get(tx, traffic_counter, packets) >= before + 2);
+	assert_true(ifc_get(tx, traffic_counter, octets) > 64);
+	/* the same, from the register of the port */
+	ifc_set(reg, cmd_in, opcode, IFC_OP_ACCESS_REG);
+	ifc_set(reg, cmd_in, op_mod, IFC_REG_READ);
+	ifc_set(reg, access_register_in, register_id, IFC_REG_PPCNT);
+	ifc_set(reg + 0x10, ppcnt_reg, local_port, 1);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, reg, sizeof(reg), answer, sizeof(answer)),
+			 0);
+	assert_true(ifc_get(answer + 0x10, ppcnt_reg, a_frames_transmitted_ok) >= before + 2);
+	/* a port that does not exist, another function's, and too little room */
+	ifc_set(reg + 0x10, ppcnt_reg, local_port, 9);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, reg, sizeof(reg), answer, sizeof(answer)),
+			 EREMOTEIO);
+	ifc_set(reg + 0x10, ppcnt_reg, local_port, 1);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, reg, sizeof(reg), answer, 0x20), EREMOTEIO);
+	assert_int_equal(ifc_get(answer, cmd_out, status), IFC_STATUS_BAD_OUTPUT_LEN);
+	ifc_set(in, query_vport_counter_in, other_vport, 1);
+	ifc_set(in, query_vport_counter_in, vport_number, 3);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, in, sizeof(in), out, sizeof(out)),
+			 EREMOTEIO);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, in, sizeof(in), out, 0x10), EINVAL);
+}
+
+static void a_register_tells_the_speed_of_the_link(void **state)
+{
+	uint8_t reg[0x10 + IFC_LEN_ptys_reg] = { 0 }, out[0x10 + IFC_LEN_ptys_reg];
+
+	make(IBV_QPT_RC);
+	ifc_set(reg, cmd_in, opcode, IFC_OP_ACCESS_REG);
+	ifc_set(reg, cmd_in, op_mod, IFC_REG_READ);
+	ifc_set(reg, access_register_in, register_id, IFC_REG_PTYS);
+	ifc_set(reg + 0x10, ptys_reg, local_port, 1);
+	ifc_set(reg + 0x10, ptys_reg, proto_mask, IFC_PTYS_ETH);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, reg, sizeof(reg), out, sizeof(out)), 0);
+	assert_int_not_equal(ifc_get(out + 0x10, ptys_reg, eth_proto_oper), 0);
+	assert_int_equal(ifc_get(out + 0x10, ptys_reg, eth_proto_oper),
+			 ifc_get(out + 0x10, ptys_reg, eth_proto_capability));
+	ifc_set(reg + 0x10, ptys_reg, proto_mask, 0);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, reg, sizeof(reg), out, sizeof(out)),
+			 EREMOTEIO);
+	ifc_set(reg + 0x10, ptys_reg, proto_mask, IFC_PTYS_ETH);
+	ifc_set(reg, cmd_in, op_mod, IFC_REG_WRITE);
+	assert_int_equal(mlx5dv_devx_general_cmd(p.ctx, reg, sizeof(reg), out, sizeof(out)),
+			 EREMOTEIO);
+}
+
 static void ports_that_are_not_bonded_have_no_affinity(void **state)
 {
 	struct mlx5dv_context dv = { .comp_mask = MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS };
@@ -211,6 +271,8 @@ int main(void)
 					  drop),
 		cmocka_unit_test_teardown(a_port_that_another_program_has_is_refused, drop),
 		cmocka_unit_test_teardown(a_command_sets_the_port_and_a_query_shows_it, drop),
+		cmocka_unit_test_teardown(counters_of_the_port_tell_what_the_wire_did, drop),
+		cmocka_unit_test_teardown(a_register_tells_the_speed_of_the_link, drop),
 		cmocka_unit_test_teardown(ports_that_are_not_bonded_have_no_affinity, drop),
 	};
 	int fd = mkstemp(capture), failed;
