@@ -181,7 +181,6 @@ static void what_only_hardware_has_is_refused_in_so_many_words(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_int_equal(mlx5dv_query_qp_lag_port(p.qp[0], &number, &active), EOPNOTSUPP);
 	assert_int_equal(mlx5dv_modify_qp_lag_port(p.qp[0], 1), EOPNOTSUPP);
-	assert_int_equal(mlx5dv_modify_qp_udp_sport(p.qp[0], 55555), EOPNOTSUPP);
 	assert_int_equal(mlx5dv_get_data_direct_sysfs_path(p.ctx, path, sizeof(path)), ENODEV);
 	assert_int_equal(mlx5dv_map_ah_to_qp(p.ah, p.qp[1]->qp_num), 0);
 	assert_int_equal(mlx5dv_map_ah_to_qp(p.ah, 1u << 24), EINVAL);
