@@ -171,6 +171,7 @@ struct devx {
 	uint32_t last[DEVX_KINDS];
 	struct devx_uar *uars;
 	struct devx_vector *vectors[DEVX_VECTORS];
+	int events_fd; /* vfio.c; -1 until asked for */
 
 	pthread_mutex_t event_lock;
 	struct devx_sub *unaffiliated;

@@ -8,6 +8,7 @@
  * is lost, and the next read says so.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -314,6 +315,17 @@ int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *pub,
 	return -err;
 }
 
+/* Another descriptor would find the counter among its data. Without /proc, the program is believed. */
+static bool is_eventfd(int fd)
+{
+	char path[32], target[32];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	len = readlink(path, target, sizeof(target));
+	return len < 0 || (len == 20 && !memcmp(target, "anon_inode:[eventfd]", 20));
+}
+
 int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, int fd,
 					struct mlx5dv_devx_obj *obj, uint16_t event_num)
 {
@@ -328,6 +340,12 @@ int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, i
 		return -explain(EBADF,
 				"mlx5dv_devx_subscribe_devx_event_fd: descriptor %d is not open",
 				fd);
+	if (!is_eventfd(own)) {
+		close(own);
+		return -explain(EINVAL,
+				"mlx5dv_devx_subscribe_devx_event_fd: descriptor %d is no eventfd",
+				fd);
+	}
 	return -subscribe(ch, obj, event_num, 0, own);
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hca/mkey.h"
 #include "mlx5/devx.h"
@@ -213,6 +214,7 @@ int devx_init(struct mlx5_context *ctx)
 	if (!devx)
 		return -ENOMEM;
 	devx->ctx = ctx;
+	devx->events_fd = -1;
 	pthread_mutex_init(&devx->lock, NULL);
 	pthread_mutex_init(&devx->event_lock, NULL);
 	ctx->devx = devx;
@@ -245,6 +247,8 @@ void devx_fini(struct mlx5_context *ctx)
 	destroy_all(devx);
 	devx_vectors_fini(devx);
 	devx_uars_fini(devx);
+	if (devx->events_fd >= 0)
+		close(devx->events_fd);
 	for (int i = 0; i < DEVX_KINDS; i++)
 		if (devx->tables[i]) {
 			hca_table_fini(devx->tables[i]);

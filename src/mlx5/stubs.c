@@ -5,11 +5,6 @@
  */
 #include "util/stub.h"
 
-/* Devices and contexts */
-STUB_PTR(mlx5dv_get_vfio_device_list)
-STUB_MINUS1(mlx5dv_vfio_get_events_fd)
-STUB_ERRNO(mlx5dv_vfio_process_events)
-
 /* Encryption */
 STUB_ERRNO(mlx5dv_crypto_login)
 STUB_ERRNO(mlx5dv_crypto_login_query_state)

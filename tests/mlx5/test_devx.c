@@ -502,7 +502,7 @@ static void subscribers_hear_of_completions(void **state)
 	uint16_t comp = IFC_EVENT_COMP, port = IFC_EVENT_PORT_STATE;
 	uint8_t buf[8 + 64], *eqe = buf + 8;
 	struct mlx5dv_devx_async_event_hdr *event = (void *)buf;
-	int efd = eventfd(0, EFD_NONBLOCK);
+	int efd = eventfd(0, EFD_NONBLOCK), other;
 	struct rig_cq cq;
 	struct rig_qp qp;
 	uint64_t count;
@@ -518,6 +518,10 @@ static void subscribers_hear_of_completions(void **state)
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event(ch, cq.obj, 2, &comp, 0xc00c1e), 0);
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event_fd(ch, efd, cq.obj, comp), 0);
 	assert_int_equal(mlx5dv_devx_subscribe_devx_event_fd(ch, -1, cq.obj, comp), EBADF);
+	/* Bytes of a counter have no place in a file. */
+	other = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(mlx5dv_devx_subscribe_devx_event_fd(ch, other, cq.obj, comp), EINVAL);
+	close(other);
 	assert_int_equal(fcntl(ch->fd, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(mlx5dv_devx_get_event(ch, event, sizeof(buf)), -1);
 	assert_int_equal(errno, EAGAIN);

@@ -395,6 +395,54 @@ static void a_vector_is_freed_by_its_own_number_only(void **state)
 	assert_int_equal(mlx5dv_devx_destroy_eq(NULL), EINVAL);
 }
 
+static void a_device_is_had_by_its_place_on_the_bus(void **state)
+{
+	char slot[16];
+	struct mlx5dv_vfio_context_attr attr = { .pci_name = "0000:00:00.0" };
+	struct mlx5dv_devx_msi_vector *v;
+	struct ibv_device **list;
+	struct ibv_context *ctx;
+	int fd;
+
+	errno = 0;
+	assert_null(mlx5dv_get_vfio_device_list(&attr));
+	assert_int_equal(errno, ENOENT);
+	assert_null(mlx5dv_get_vfio_device_list(NULL));
+	assert_int_equal(errno, EINVAL);
+	attr.comp_mask = 1;
+	assert_null(mlx5dv_get_vfio_device_list(&attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr = (struct mlx5dv_vfio_context_attr){ .flags = 2, .pci_name = "0000:00:00.0" };
+	assert_null(mlx5dv_get_vfio_device_list(&attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+
+	/* Adapters count upwards from 0xa0. */
+	attr = (struct mlx5dv_vfio_context_attr){ .pci_name = slot };
+	for (int i = 0xa0; i < 0xb0; i++) {
+		snprintf(slot, sizeof(slot), "0000:%02x:00.0", i);
+		list = mlx5dv_get_vfio_device_list(&attr);
+		if (list &&
+		    !strcmp(ibv_get_device_name(list[0]), ibv_get_device_name(rig.ctx->device)))
+			break;
+		ibv_free_device_list(list);
+		list = NULL;
+	}
+	assert_non_null(list);
+	assert_null(list[1]);
+	ctx = ibv_open_device(list[0]);
+	ibv_free_device_list(list);
+	assert_non_null(ctx);
+	fd = mlx5dv_vfio_get_events_fd(ctx);
+	assert_true(fd >= 0);
+	assert_int_equal(mlx5dv_vfio_get_events_fd(ctx), fd);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(mlx5dv_vfio_process_events(ctx), 0);
+	v = mlx5dv_devx_alloc_msi_vector(ctx);
+	assert_non_null(v);
+	assert_int_equal(mlx5dv_devx_free_msi_vector(v), 0);
+	assert_int_equal(ibv_close_device(ctx), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +457,7 @@ int main(void)
 		cmocka_unit_test(who_is_needed_cannot_go),
 		cmocka_unit_test(bad_requests_are_refused),
 		cmocka_unit_test(a_vector_is_freed_by_its_own_number_only),
+		cmocka_unit_test(a_device_is_had_by_its_place_on_the_bus),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

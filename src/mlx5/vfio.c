@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Devices by their place on the bus, as programs ask for them that bring the whole driver along. Such
+ * a program gets the adapter it could have had by name: every context takes device commands and
+ * gives away interrupt vectors. What a device has to be asked for regularly, the service thread does
+ * here, so the descriptor that says when is never readable. devx.lock guards it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "mlx5/devx.h"
+#include "mlx5/dv.h"
+#include "mlx5/mlx5.h"
+#include "util/explain.h"
+
+static int check(const struct mlx5dv_vfio_context_attr *attr)
+{
+	if (!attr || !attr->pci_name)
+		return explain(EINVAL, "mlx5dv_get_vfio_device_list: there is no %s",
+			       attr ? "pci_name" : "attr");
+	if (attr->comp_mask)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_get_vfio_device_list: comp_mask 0x%llx; no bit is known",
+			       (unsigned long long)attr->comp_mask);
+	if (attr->flags)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_get_vfio_device_list: flags 0x%x; a link follows its "
+			       "interface, and does not stay down",
+			       attr->flags);
+	return 0;
+}
+
+static struct ibv_device *find(struct ibv_device **all, const char *pci_name)
+{
+	for (size_t i = 0; all[i]; i++)
+		if (mlx5dv_is_supported(all[i]) &&
+		    !strcmp(to_device(all[i])->adapter->pci_slot, pci_name))
+			return all[i];
+	return NULL;
+}
+
+struct ibv_device **mlx5dv_get_vfio_device_list(struct mlx5dv_vfio_context_attr *attr)
+{
+	struct ibv_device **list;
+	int err = check(attr);
+
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	list = ibv_get_device_list(NULL);
+	if (!list)
+		return NULL;
+	list[0] = find(list, attr->pci_name);
+	if (list[0]) {
+		list[1] = NULL; /* the list of all has at least its end there */
+		return list;
+	}
+	ibv_free_device_list(list);
+	return explain_null(ENOENT,
+			    "mlx5dv_get_vfio_device_list: no ConnectX-4 or later at %s; "
+			    "verbena devices -v tells where they are",
+			    attr->pci_name);
+}
+
+int mlx5dv_vfio_get_events_fd(struct ibv_context *context)
+{
+	struct mlx5_context *ctx = devx_context(context, __func__);
+	int fd;
+
+	if (!ctx)
+		return -1;
+	pthread_mutex_lock(&ctx->devx->lock);
+	if (ctx->devx->events_fd < 0)
+		ctx->devx->events_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	fd = ctx->devx->events_fd;
+	pthread_mutex_unlock(&ctx->devx->lock);
+	return fd;
+}
+
+int mlx5dv_vfio_process_events(struct ibv_context *context)
+{
+	return devx_context(context, __func__) ? 0 : errno;
+}
