@@ -23,23 +23,28 @@ struct hca_eqe {
 	uint32_t data[7]; /* host order */
 };
 
+struct hca_uar;
+
 struct hca_eq {
 	struct fabric_lock lock; /* everything below; innermost but for a channel's */
 	const struct hca_format *format;
 	void *buf;
 	uint32_t size; /* entries, a power of two */
 	uint32_t eqn;
-	uint32_t page;  /* number of the doorbell page, */
-	uint8_t *bells; /* and the page; NULL when the program has freed it */
-	int fd;         /* eventfd of the interrupt; several queues may share it */
+	struct hca_uar *uar; /* the doorbell page; NULL when the program has freed it */
+	uint32_t rings;      /* of its count, those that are known here */
+	int fd;              /* eventfd of the interrupt; several queues may share it */
 	uint32_t pi, ci;
 	bool armed;
 	bool overran; /* events found no room */
+	bool doubt;   /* its doorbell may have been written over; see eq.c */
+	uint32_t raised_pi;
+	/* Events that wait for room, which an unheard ring may have made. */
+	struct hca_eqe *kept;
+	uint32_t kept_count;
 	bool ignore_overrun;
 	atomic_uint users; /* completion queues */
 };
-
-struct hca_uar;
 
 struct hca_eq_init {
 	const struct hca_format *format;
@@ -64,6 +69,6 @@ VB_API void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe);
  */
 bool hca_eq_look(struct hca_eq *eq);
 /* The page goes. */
-void hca_eq_orphan(struct hca_eq *eq);
+void hca_eq_orphan(struct hca_eq *eq, const struct hca_uar *uar);
 
 #endif

@@ -157,6 +157,13 @@ VB_API void hca_dm_put(struct hca_dm *dm);
 VB_API int hca_buf_alloc(uint64_t length, void **out);
 VB_API void hca_buf_free(void *buf);
 
+/*
+ * Another address for a program's memory, good until the unpin whatever the program does to its own
+ * mapping: an adapter pins what it is to use. -EOPNOTSUPP: memory that cannot be shared.
+ */
+VB_API int hca_buf_pin(void *addr, size_t length, void **out);
+VB_API void hca_buf_unpin(void *addr, size_t length, void *pinned);
+
 /* ---- inside the adapter ---- */
 
 struct hca_mr_entry *hca_mr_entry(uint32_t index);

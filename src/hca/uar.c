@@ -228,6 +228,8 @@ void uar_forget_eq(struct hca_eq *eq)
 {
 	bell_lock();
 	hca_eq_look(eq); /* nothing, when the page sleeps */
+	if (eq->uar)
+		atomic_fetch_sub(&eq->uar->eqs, 1);
 	for (size_t i = 0; i < eq_count; i++)
 		if (eqs[i] == eq) {
 			eqs[i] = eqs[--eq_count];
@@ -286,8 +288,7 @@ void hca_uar_destroy(struct hca_uar *uar)
 			break;
 		}
 	for (size_t i = 0; i < eq_count; i++)
-		if (eqs[i]->page == uar->id)
-			hca_eq_orphan(eqs[i]);
+		hca_eq_orphan(eqs[i], uar);
 	wake(uar);
 	bell_unlock();
 	munmap(uar->page, HCA_UAR_SIZE);

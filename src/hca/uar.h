@@ -10,6 +10,7 @@
 #ifndef HCA_UAR_H
 #define HCA_UAR_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@
 
 struct hca_uar {
 	uint8_t *page;
+	/* Event queues that are told by this page, and how often one was. */
+	atomic_uint eqs, rings;
 	uint32_t id; /* from 1 */
 	const struct hca_format *format;
 	bool watched; /* one of the list below, under bell.c's lock; so are the others */

@@ -144,6 +144,7 @@ struct devx_umem {
 	size_t size;
 	void *map; /* of a dmabuf, ours */
 	size_t map_len;
+	void *pinned; /* the program's address, when `addr` is another */
 	unsigned int users;
 };
 

@@ -51,6 +51,29 @@ static int map_dmabuf(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *
 	return 0;
 }
 
+/*
+ * The adapter has its own way to the pages, so that a program which unmaps them early gets a queue
+ * that it no longer sees, as with an adapter that has them pinned, and not a thread of ours that
+ * faults. Memory that cannot be shared is used where it lies.
+ */
+static void pin(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *in)
+{
+	void *pinned;
+
+	if (hca_buf_pin(in->addr, in->size, &pinned))
+		return;
+	umem->addr = pinned;
+	umem->pinned = in->addr;
+}
+
+static void release(struct devx_umem *umem)
+{
+	if (umem->map)
+		munmap(umem->map, umem->map_len);
+	if (umem->pinned)
+		hca_buf_unpin(umem->pinned, umem->size, umem->addr);
+}
+
 static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
 {
 	const uint64_t known = MLX5DV_UMEM_MASK_DMABUF;
@@ -112,12 +135,14 @@ static struct mlx5dv_devx_umem *reg(struct ibv_context *context,
 	umem->size = in->size;
 	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF)
 		err = map_dmabuf(umem, in);
+	else
+		pin(umem, in);
 	if (!err) {
 		pthread_mutex_lock(&ctx->devx->lock);
 		err = number_umem(umem);
 		pthread_mutex_unlock(&ctx->devx->lock);
-		if (err && umem->map)
-			munmap(umem->map, umem->map_len);
+		if (err)
+			release(umem);
 	}
 	if (err) {
 		free(umem);
@@ -158,8 +183,7 @@ int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *pub)
 	pthread_mutex_unlock(&devx->lock);
 	if (users)
 		return -explain(EBUSY, "umem 0x%x: %u objects live in it", pub->umem_id, users);
-	if (umem->map)
-		munmap(umem->map, umem->map_len);
+	release(umem);
 	free(umem);
 	return 0;
 }
