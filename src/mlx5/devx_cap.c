@@ -73,6 +73,7 @@ static void fill_limits(const struct page *p)
 	SET(log_max_rmp, 20);
 	SET(log_max_wq_sz, 15);
 	SET(log_max_stride_sz_rq, 9);
+	SET(ext_stride_num_range, 1);
 	SET(log_min_stride_sz_rq, 4);
 	SET(log_max_stride_sz_sq, 6);
 	SET(log_min_stride_sz_sq, 6);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Raw queues and what spreads packets over them: RQ, RQT, TIR, TIS (devx_sq.c has SQs). Their contexts are kept as
- * the program gave them, their states and references are checked, and who is needed cannot go. A
- * receive queue with a ring of its own is a work queue of the adapter; tables and TIRs may have
- * those that ibv_create_wq() made as well.
+ * Raw queues and what spreads packets over them: RQ, RQT, TIR, TIS (devx_sq.c has SQs). Their
+ * contexts are kept as the program gave them, their states and references are checked, and who is
+ * needed cannot go. A receive queue with a ring of its own is a work queue of the adapter; tables and
+ * TIRs may have those that ibv_create_wq() made as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -118,9 +118,16 @@ static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 	int err;
 
 	if (striding) {
+		uint32_t strides = ifc_get(wq, wq, single_wqe_log_num_of_strides);
+
+		/* Its four bits are signed: fewer than 2^9 are told by a negative number. */
+		init.strides_shift = (strides ^ 8) + 1;
 		init.stride_shift = ifc_get(wq, wq, single_stride_log_num_of_bytes) + 6;
-		init.strides_shift = ifc_get(wq, wq, single_wqe_log_num_of_strides) + 9;
 		init.two_byte_shift = ifc_get(wq, wq, two_byte_shift_en);
+		if (init.strides_shift < MLX5_STRIDES_LOG_LEAST)
+			return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
+					   "2^%u strides; 2^%u are the least", init.strides_shift,
+					   MLX5_STRIDES_LOG_LEAST);
 	}
 	fill_flags(ctx, &init);
 	err = hca_wq_create(&init, &c->obj->wq);
@@ -396,10 +403,11 @@ static uint32_t hash_fields(const void *tirc)
 	return fields;
 }
 
-static void set_loopback(struct hca_rss *rss, unsigned int block)
+/* Whatever the field's name says: its bits let own frames in. */
+static void set_loopback(struct hca_rss *rss, unsigned int lets)
 {
-	rss->self_lb = (block & IFC_SELF_LB_BLOCK_UC ? 0 : HCA_SELF_LB_UNICAST) |
-		       (block & IFC_SELF_LB_BLOCK_MC ? 0 : HCA_SELF_LB_MULTICAST);
+	rss->self_lb = (lets & IFC_SELF_LB_UC ? HCA_SELF_LB_UNICAST : 0) |
+		       (lets & IFC_SELF_LB_MC ? HCA_SELF_LB_MULTICAST : 0);
 }
 
 /* What rules can lead to: a hash over a table, of one queue if need be. */

@@ -67,9 +67,14 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 	if (attr->comp_mask & ~known)
 		return explain(EINVAL, "mlx5dv_create_cq: comp_mask 0x%llx; 0x%llx is known",
 			       (unsigned long long)attr->comp_mask, (unsigned long long)known);
-	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE)
-		return explain(EINVAL, "mlx5dv_create_cq: completions are never compressed; "
-				       "mlx5dv_query_device says so");
+	/* Leave to compress completions, which DPDK gives without asking; no use is made of it. */
+	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE &&
+	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_HASH &&
+	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_CSUM &&
+	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX)
+		return explain(EINVAL,
+			       "mlx5dv_create_cq: cqe_comp_res_format %u; right is 1, 2 or 4",
+			       attr->cqe_comp_res_format);
 	/* Both halves of an entry lie in one buffer: there is nothing to fill up. */
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS &&
 	    attr->flags & ~MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)

@@ -195,7 +195,7 @@ enum {
 /* tirc */
 enum { IFC_TIR_DIRECT = 0, IFC_TIR_INDIRECT = 1 };
 enum { IFC_RX_HASH_NONE = 0, IFC_RX_HASH_XOR8 = 1, IFC_RX_HASH_TOEPLITZ = 2 };
-enum { IFC_SELF_LB_BLOCK_UC = 1, IFC_SELF_LB_BLOCK_MC = 2 };
+enum { IFC_SELF_LB_UC = 1, IFC_SELF_LB_MC = 2 };
 enum { IFC_L3_IPV4 = 0, IFC_L3_IPV6 = 1 };
 enum { IFC_L4_TCP = 0, IFC_L4_UDP = 1 };
 enum {

@@ -206,7 +206,7 @@ static void what_a_cq_cannot_be_is_refused(void **state)
 	const struct mlx5dv_cq_init_attr wrong[] = {
 		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE, .cqe_size = 32 },
 		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE,
-		  .cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH },
+		  .cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM },
 		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_FLAGS,
 		  .flags = MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD },
 		{ .comp_mask = 1 << 10 },
@@ -220,6 +220,21 @@ static void what_a_cq_cannot_be_is_refused(void **state)
 		errno = 0;
 		assert_null(mlx5dv_create_cq(p.ctx, &attr, &extra));
 		assert_int_equal(errno, EINVAL);
+	}
+}
+
+static void a_cq_whose_entries_may_be_compressed_has_whole_ones(void **state)
+{
+	struct mlx5dv_cq_init_attr extra = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 3 };
+	struct ibv_cq_ex *cq;
+
+	make();
+	for (int format = 1; format <= MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX; format <<= 1) {
+		extra.cqe_comp_res_format = (uint8_t)format;
+		cq = mlx5dv_create_cq(p.ctx, &attr, &extra);
+		assert_non_null(cq);
+		assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	}
 }
 
@@ -407,6 +422,7 @@ int main(void)
 		T(the_environment_may_ask_for_huge_pages),
 		T(the_environment_may_ask_for_wide_completions),
 		T(what_a_cq_cannot_be_is_refused),
+		T(a_cq_whose_entries_may_be_compressed_has_whole_ones),
 		T(a_shared_ring_starts_as_one_chain),
 		T(several_objects_are_told_at_once),
 		T(unknown_types_change_nothing),
