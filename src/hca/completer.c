@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "hca/send.h"
+#include "hca/wire.h"
 
 /* A message of gigabytes takes its time on a loaded machine. */
 #define PATIENCE_NS 60000000000ull
+/* What the service thread needs to take in what lies unread. */
+#define LOOK_NS 1000000u
 
 static struct req_slot *head_slot(struct requester *r)
 {
@@ -301,6 +304,13 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 		return;
 	if (r->progress)
 		r->late_since = 0;
+	/* The answer may lie here unread, for want of a processor: it is looked for once. */
+	if (!r->progress && !r->looked && qp->wired && wire_is_behind(qp)) {
+		r->looked = true;
+		timer_start(qp, now_ns + LOOK_NS);
+		return;
+	}
+	r->looked = false;
 	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
 		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
 		if (r->retries++ >= qp->attr.retry_cnt) {

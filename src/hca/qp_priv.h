@@ -56,6 +56,7 @@ struct requester {
 	bool asked_again;    /* for a read whose data came with a gap */
 	uint32_t gap_psn;    /* ... and the last packet that came behind the gap */
 	bool progress;       /* an answer came since the timer was set */
+	bool looked;         /* the timer has expired once, and packets lay unread */
 	bool no_path;        /* the request at `next` waits for a link that is being made */
 	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
 	uint64_t timeout_at; /* 0: no timer */

@@ -63,6 +63,7 @@ struct wire_port {
 	_Atomic uint32_t looks;  /* of those; some may get lost */
 	uint64_t distrust_ns;    /* until then it is not left to them; service thread */
 	uint32_t late;           /* how often in a row they did not look; service thread */
+	bool behind;             /* an answer may lie unread; service thread */
 	_Atomic uint32_t denied; /* looks in a row that found the next lock taken */
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
@@ -479,6 +480,20 @@ static uint64_t check_pollers(struct wire_port *port, uint64_t now_ns)
 	return now_ns + LATE_NS;
 }
 
+bool wire_is_behind(struct qp *qp)
+{
+	struct wire_port *port = qp->wire ? qp->wire->port : NULL;
+	struct pollfd fd = { .events = POLLIN };
+
+	if (!port)
+		return false;
+	fd.fd = roce_endpoint_fd(port->ep);
+	if (poll(&fd, 1, 0) != 1)
+		return false;
+	port->behind = true;
+	return true;
+}
+
 uint64_t wire_timers(uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX, port_ns;
@@ -499,8 +514,11 @@ uint64_t wire_timers(uint64_t now_ns)
 		fabric_lock(&port->tx_lock);
 		again |= port->dirty || port->blocked;
 		fabric_unlock(&port->tx_lock);
-		if (unlikely(taps_spoil()))
-			poll_port(port, false); /* packets that were held back */
+		/* packets that were held back, or left lying */
+		if (unlikely(taps_spoil() || port->behind)) {
+			port->behind = false;
+			poll_port(port, false);
+		}
 		port_ns = steer_run(&port->steer, port->ep, now_ns);
 		if (port_ns < next_ns)
 			next_ns = port_ns;

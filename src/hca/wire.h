@@ -64,6 +64,9 @@ void wire_pause(void);
 /* The same of one QP, before it goes. Lock held, inside a guard. */
 void wire_settle(struct qp *qp);
 
+/* Whether packets lie unread where the QP hears from its peer. Service thread, which then reads them. */
+bool wire_is_behind(struct qp *qp);
+
 /* A packet that another process received for one of our QPs. */
 void wire_forwarded(const void *body, uint32_t len);
 

@@ -76,18 +76,25 @@ static void a_count_of_zero_gives_up_at_once(void)
 	pair_close(&p);
 }
 
+/* Never shorter; a busy machine may hold us up, but not every time. */
 static void every_try_waits_as_long_as_the_receiver_asked(void)
 {
+	const uint64_t want = 4 * 10240000ull;
 	struct options o = patient(4, TIMER_10_MS);
-	struct pair p = pair_open(&o);
-	uint64_t begin = now_ns(), took;
+	uint64_t begin, took;
+	int tries = 0;
 
-	send_byte(p.a, 1);
-	expect_wc(p.a->scq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
-	took = now_ns() - begin;
-	check(took >= 4 * 10240000ull);
-	check(took < 5000000000ull);
-	pair_close(&p);
+	do {
+		struct pair p = pair_open(&o);
+
+		begin = now_ns();
+		send_byte(p.a, 1);
+		expect_wc(p.a->scq, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+		took = now_ns() - begin;
+		check(took >= want);
+		pair_close(&p);
+	} while (took > 2 * want && ++tries < 20);
+	check(took <= 2 * want);
 }
 
 static void progress_gives_all_tries_back(void)
