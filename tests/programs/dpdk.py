@@ -48,7 +48,8 @@ RUNS = {
 }
 
 
-def forward(build, start, model, told, memory, options):
+def forward(build, start, model, told, memory, options, count=COUNT,
+            started=r"Press enter to exit"):
     slots = re.findall(r"(\S+) " + model + r"_\d", common.run(
         build, "sh", "-c",
         f"for d in {model}_0 {model}_1; do "
@@ -57,10 +58,10 @@ def forward(build, start, model, told, memory, options):
     testpmd = start("sh", "-c", 'sleep 600 | exec "$@"', "sh", "dpdk-testpmd", "--no-huge",
                     "--no-shconf", "-m", str(memory), "-l", "0,1", *devices, "--", "--forward-mode=io",
                     "--total-num-mbufs=16384", "--no-flush-rx", *options)
-    pair.wait_for_text(testpmd, r"Press enter to exit")
-    frames = start(str(pathlib.Path(build) / "tests" / "frames"), "mlx5_8", "mlx5_9", str(COUNT))
+    pair.wait_for_text(testpmd, started)
+    frames = start(str(pathlib.Path(build) / "tests" / "frames"), "mlx5_8", "mlx5_9", str(count))
     pair.wait_for_ends([frames])
-    if f"forwarded {COUNT}\n" not in frames.text():
+    if f"forwarded {count}\n" not in frames.text():
         raise pair.Failed("frames were lost")
     os.killpg(testpmd.process.pid, 2)
     pair.wait_for_text(testpmd, r"Bye")
@@ -77,6 +78,44 @@ def check(text, queues):
         r"RX Port= 0/Queue= ?\d+ -> TX Port= 1/Queue= ?\d+ -+\s+RX-packets: (\d+)", text)]
     if len(spread) != queues or sum(spread) != COUNT or min(spread) < COUNT // (2 * queues):
         raise pair.Failed(f"not spread over {queues} queues: {spread}")
+
+
+def toeplitz(key, data):
+    bits = int.from_bytes(key, "big")
+    result = 0
+    for i in range(8 * len(data)):
+        if data[i // 8] >> (7 - i % 8) & 1:
+            result ^= bits >> (8 * len(key) - 32 - i) & 0xffffffff
+    return result
+
+
+def tuple_of(number):
+    """Addresses and ports of a frame, as frames.c makes them."""
+    r = (number * 2654435761 & 0xffffffff).to_bytes(4, "little")
+    return b"\x0a" + r[:3] + b"\x0a\0\0\x02" + r
+
+
+def told_of_packets(build, start, model):
+    """What completions tell of packets, as testpmd prints it: hash, queue, type, check sum."""
+    count, queues = 16, 4
+    with tempfile.NamedTemporaryFile("w") as commands:
+        commands.write("set verbose 1\nshow port 0 rss-hash key\nstart\n")
+        commands.flush()
+        text = forward(build, start, model, "", 256, [
+            "-i", "--cmdline-file=" + commands.name, f"--rxq={queues}", f"--txq={queues}",
+            "--rxd=256", "--rss-udp", "--enable-rx-cksum"], count, r"Read CLI commands from")
+    key = bytes.fromhex(re.search(r"RSS key:\s+([0-9A-F]{80})", text)[1])
+    got = [(int(h, 16), int(q, 16)) for h, q in re.findall(
+        r"RSS hash=0x([0-9a-f]+) - RSS queue=0x([0-9a-f]+) - hw ptype: L2_ETHER "
+        r"L3_IPV4_EXT_UNKNOWN L4_UDP", text)]
+    hashes = [toeplitz(key, tuple_of(n)) for n in range(count)]
+    if sorted(got) != sorted((h, h % queues) for h in hashes):
+        raise pair.Failed(f"hashes and queues {got}; expected {[hex(h) for h in hashes]}")
+    # Frames have no UDP sum, which is right, and no IP sum, which is wrong.
+    flags = re.findall(r"ol_flags: (.*)", text)
+    if len(flags) != count or any("L4_CKSUM_GOOD" not in f or "IP_CKSUM_GOOD" in f
+                                  for f in flags):
+        raise pair.Failed("wrong check sum flags")
 
 
 def main():
@@ -100,6 +139,9 @@ def main():
         for told, memory, options, queues in RUNS[model]:
             with group.run() as start:
                 check(forward(build, start, model, told, memory, options), queues)
+        if model == "mlx5":
+            with group.run() as start:
+                told_of_packets(build, start, model)
     group.finish()
 
 
