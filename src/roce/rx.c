@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "roce/hold.h"
 #include "roce/udp_priv.h"
@@ -379,8 +377,7 @@ static int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd, un
 	}
 	do {
 		if (most == 1) {
-			/* libc would make it a place to be cancelled at, which costs and must not be. */
-			n = syscall(SYS_recvmsg, fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
+			n = roce_recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
 			if (n >= 0) {
 				rx->msg[0].msg_len = n;
 				n = 1;

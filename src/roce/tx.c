@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "roce/hold.h"
 #include "roce/udp_priv.h"
@@ -501,9 +499,9 @@ static int send_some(struct roce_tx *tx)
 		fill_message(tx, r, r->offset, r->bytes, r->count > 1, &o, n++);
 	}
 	roce_count(&tx->ep->count.tx_calls, 1);
-	if (n == 1) /* not by libc, which would make it a place to be cancelled at */
-		done = syscall(SYS_sendmsg, tx->ep->flow[socket].fd, &o.msg[0].msg_hdr,
-			       MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+	if (n == 1)
+		done = roce_sendmsg(tx->ep->flow[socket].fd, &o.msg[0].msg_hdr,
+				    MSG_DONTWAIT | MSG_NOSIGNAL) < 0
 			       ? -1
 			       : 1;
 	else

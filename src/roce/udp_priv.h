@@ -5,7 +5,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "roce/taps.h"
 #include "roce/udp.h"
@@ -70,6 +73,36 @@ static inline uint64_t roce_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/*
+ * libc makes these places to be cancelled at, which costs and must not be. The thread sanitizer has
+ * to see them, though: a packet orders what its sender did before what its receiver does.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define ROCE_LIBC_CALLS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ROCE_LIBC_CALLS
+#endif
+#endif
+
+static inline ssize_t roce_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+#ifdef ROCE_LIBC_CALLS
+	return recvmsg(fd, msg, flags);
+#else
+	return syscall(SYS_recvmsg, fd, msg, flags);
+#endif
+}
+
+static inline ssize_t roce_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+#ifdef ROCE_LIBC_CALLS
+	return sendmsg(fd, msg, flags);
+#else
+	return syscall(SYS_sendmsg, fd, msg, flags);
+#endif
 }
 
 enum roce_socket_kind {
