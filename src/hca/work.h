@@ -97,6 +97,8 @@ struct hca_umr {
 	uint32_t rounds; /* 0: a list; else lanes: an element's length is bytes | stride << 16 */
 };
 
+#define HCA_SEND_ENTRY_MAX 1024u
+
 /* One decoded send work request. */
 struct hca_send {
 	enum hca_op op;
@@ -132,6 +134,8 @@ struct hca_send {
 	uint64_t length;     /* sum of the elements */
 	int sge_count;
 	struct hca_sge sge[HCA_MAX_SGE];
+	/* Where a format puts an entry together that goes on at the ring's beginning. */
+	_Alignas(64) uint8_t joined[HCA_SEND_ENTRY_MAX];
 };
 
 /* One decoded receive work request. */

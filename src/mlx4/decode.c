@@ -278,21 +278,23 @@ static void decode_rest(const struct hca_qp *qp, uint32_t index, struct cursor *
 		bad(qp, index, out, wrong, units);
 }
 
+_Static_assert(MLX4_SQ_ENTRY_MAX <= HCA_SEND_ENTRY_MAX, "room for every entry");
+
 /*
  * Entries of raw packets may take up several slots, and begin again with the ring's first one. Such
- * an entry is put together where it stays until the thread decodes the next.
+ * an entry is put together beside what it says.
  */
-static const void *whole_entry(const struct hca_qp *qp, const uint8_t *entry, uint32_t bytes)
+static const void *whole_entry(const struct hca_qp *qp, const uint8_t *entry, uint32_t bytes,
+			       uint8_t *joined)
 {
-	static _Thread_local _Alignas(MLX4_INLINE_ALIGN) uint8_t copy[MLX4_DS_MASK * MLX4_DS];
 	const uint8_t *ring = qp->sq.buf, *end = ring + ((size_t)qp->sq.size << qp->sq.slot_shift);
 	uint32_t first = (uint32_t)(end - entry);
 
 	if (likely(bytes <= first))
 		return entry;
-	memcpy(copy, entry, first);
-	memcpy(copy + first, ring, bytes - first);
-	return copy;
+	memcpy(joined, entry, first);
+	memcpy(joined + first, ring, bytes - first);
+	return joined;
 }
 
 void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
@@ -331,7 +333,7 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	if (unlikely(size * MLX4_DS > 1u << qp->sq.slot_shift && qp->type == HCA_QP_RAW &&
 		     size * MLX4_DS <= (size_t)qp->sq.size << qp->sq.slot_shift)) {
 		out->blocks = (size * MLX4_DS + (1u << qp->sq.slot_shift) - 1) >> qp->sq.slot_shift;
-		ctrl = whole_entry(qp, (const void *)ctrl, size * MLX4_DS);
+		ctrl = whole_entry(qp, (const void *)ctrl, size * MLX4_DS, out->joined);
 	} else if (unlikely(!size || size * MLX4_DS > 1u << qp->sq.slot_shift)) {
 		bad(qp, index, out, "has a length of no or more 16-byte units than its slot has",
 		    size);
