@@ -10,7 +10,31 @@
 #include "roce/fault_priv.h"
 #include "roce/opcode.h"
 
-#define KEPT 1024u
+#define KEPT    1024u
+#define STREAMS 512u  /* a power of two */
+#define PLACES  4096u /* likewise */
+
+/*
+ * What is judged: requests on the wire, or answers; when they come in; requests at the responder. With
+ * one seed at both ends, what one end loses is not what the other end would lose.
+ */
+enum { AS_REQUEST = 0, AS_ANSWER = 1, AS_ARRIVING = 2, AS_ACCEPTED = 4, KIND_BITS = 3 };
+
+/* The requests of one direction of a connection, and the answers to them. */
+struct stream {
+	uint32_t key;   /* 0: free */
+	uint32_t order; /* the how manyeth it is */
+	bool begun;
+	uint32_t first; /* PSN of the first request */
+	uint8_t seen;   /* bits by kind: whether there is a highest PSN */
+	uint32_t high[1 << KIND_BITS];
+};
+
+/* A packet of a stream, and how often it has come. */
+struct place {
+	uint64_t packet;
+	uint32_t times;
+};
 
 struct roce_fault {
 	atomic_bool on;
@@ -19,6 +43,9 @@ struct roce_fault {
 	uint64_t start_ns;
 	uint64_t fired;
 	struct roce_fired kept[KEPT];
+	uint32_t stream_count;
+	struct stream stream[STREAMS];
+	struct place place[PLACES];
 };
 
 int roce_fault_create(struct roce_fault **out)
@@ -72,13 +99,16 @@ int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uin
 	for (uint32_t i = 0; i < rules->count; i++) {
 		uint64_t state = seed + i;
 
-		rules->rule[i].random = next_random(&state);
+		rules->rule[i].seed = rules->rule[i].random = next_random(&state);
 	}
 	pthread_mutex_lock(&f->lock);
 	old = f->rules;
 	f->rules = rules;
 	f->start_ns = now_ns;
 	f->fired = 0;
+	f->stream_count = 0;
+	memset(f->stream, 0, sizeof(f->stream));
+	memset(f->place, 0, sizeof(f->place));
 	atomic_store(&f->on, rules->count > 0);
 	pthread_mutex_unlock(&f->lock);
 	roce_rules_free(old);
@@ -115,8 +145,79 @@ static bool meets(const struct roce_rule *r, enum roce_dir dir, const struct roc
 	       since_ns >= r->from_ns && (!r->to_ns || since_ns < r->to_ns);
 }
 
+/* ---- chance ---- */
+
+static struct stream *stream_of(struct roce_fault *f, uint32_t qpn, bool own)
+{
+	uint32_t key = (qpn & PSN_MASK) << 2 | own << 1 | 1;
+
+	for (uint32_t i = 0; i < STREAMS; i++) {
+		struct stream *s = &f->stream[((key >> 1) * 0x9e3779b1u + i) & (STREAMS - 1)];
+
+		if (s->key == key)
+			return s;
+		if (s->key)
+			continue;
+		if (f->stream_count > STREAMS / 2)
+			return NULL;
+		*s = (struct stream){ .key = key, .order = f->stream_count++ };
+		return s;
+	}
+	return NULL;
+}
+
+/*
+ * What chance depends on: where in its connection a packet stands, and how often it has come, but not
+ * what came in between; so that a run can be repeated although its packets interleave differently.
+ * False with too many connections: then it is a matter of order.
+ */
+static bool place_of(struct roce_fault *f, bool accepted, enum roce_dir dir,
+		     const struct roce_pkt *pkt, uint64_t *out)
+{
+	const struct roce_opcode_info *info = roce_opcode_find(pkt->op);
+	bool leaves = dir == ROCE_DIR_OUT, request = !info || info->request;
+	unsigned int kind = (request ? AS_REQUEST : AS_ANSWER) | (leaves ? 0 : AS_ARRIVING) |
+			    (accepted ? AS_ACCEPTED : 0);
+	struct stream *s = stream_of(f, leaves ? pkt->sqpn : pkt->dqpn, leaves == request);
+	struct place *p;
+	uint64_t packet;
+
+	if (!s)
+		return false;
+	if (!s->begun) {
+		s->first = pkt->psn;
+		s->begun = request;
+	}
+	packet =
+		((uint64_t)s->order << KIND_BITS | kind) << 24 | ((pkt->psn - s->first) & PSN_MASK);
+	p = &f->place[(((packet & PSN_MASK) << KIND_BITS | kind) ^ s->order * 0x9e8u) &
+		      (PLACES - 1)];
+	if (!(s->seen & 1u << kind) || psn_diff(pkt->psn, s->high[kind]) > 0) {
+		s->seen |= 1u << kind;
+		s->high[kind] = pkt->psn;
+		*p = (struct place){ .packet = packet };
+	} else if (p->packet != packet) {
+		/* Packets that contend for a place must not meet the same fate again and again. */
+		*p = (struct place){ packet, p->times + 1 };
+	}
+	*out = (uint64_t)p->times++ << 40 | packet;
+	return true;
+}
+
+/* A number for a packet: always the same for one place, else the next of the row. */
+static uint64_t draw(struct roce_rule *r, const uint64_t *place)
+{
+	uint64_t state;
+
+	if (!place)
+		return next_random(&r->random);
+	state = r->seed ^ *place;
+	state = next_random(&state);
+	return next_random(&state);
+}
+
 /* Counts and chance, for a packet that meets the conditions. */
-static bool fires(struct roce_rule *r)
+static bool fires(struct roce_rule *r, const uint64_t *place)
 {
 	uint64_t n = ++r->met;
 
@@ -125,7 +226,7 @@ static bool fires(struct roce_rule *r)
 	n -= r->after;
 	if ((r->nth && n != r->nth) || (r->every && n % r->every))
 		return false;
-	if (r->has_chance && next_random(&r->random) >> 32 >= r->chance)
+	if (r->has_chance && draw(r, place) >> 32 >= r->chance)
 		return false;
 	if (r->limit && r->fired >= r->limit)
 		return false;
@@ -157,15 +258,18 @@ static struct roce_verdict judge(struct roce_fault *f, bool requests, enum roce_
 				 uint64_t now_ns)
 {
 	struct roce_verdict v = { .action = ROCE_FAULT_NONE };
+	uint64_t number, *place = NULL;
 
 	if (!roce_fault_on(f))
 		return v;
 	pthread_mutex_lock(&f->lock);
+	if (place_of(f, requests, dir, pkt, &number))
+		place = &number;
 	for (uint32_t i = 0; f->rules && i < f->rules->count; i++) {
 		struct roce_rule *r = &f->rules->rule[i];
 
 		if (is_for_requests(r->action) != requests ||
-		    !meets(r, dir, pkt, peer, now_ns - f->start_ns) || !fires(r))
+		    !meets(r, dir, pkt, peer, now_ns - f->start_ns) || !fires(r, place))
 			continue;
 		if (r->action == ROCE_FAULT_PASS)
 			break;
@@ -173,7 +277,7 @@ static struct roce_verdict judge(struct roce_fault *f, bool requests, enum roce_
 		v.action = r->action;
 		v.delay_ns = r->delay_ns;
 		v.syndrome = r->syndrome;
-		v.bit = r->has_bit ? r->bit : (uint32_t)next_random(&r->random);
+		v.bit = r->has_bit ? r->bit : (uint32_t)draw(r, place);
 		break;
 	}
 	pthread_mutex_unlock(&f->lock);

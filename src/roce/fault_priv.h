@@ -34,6 +34,7 @@ struct roce_rule {
 	/* what it has done */
 	uint64_t met, fired;
 	uint64_t random;
+	uint64_t seed;
 };
 
 struct roce_rules {

@@ -164,6 +164,47 @@ static void a_new_rule_does_not_change_what_others_draw(void **state)
 	roce_fault_destroy(b);
 }
 
+static void chance_looks_at_the_place_and_not_at_what_came_between(void **state)
+{
+	struct roce_fault *quiet = load("drop p=50%", 3), *busy = load("drop p=50%", 3);
+	unsigned int drops = 0;
+
+	for (uint32_t psn = 0; psn < 1000; psn++) {
+		enum roce_fault_action fate;
+
+		fate = judge(quiet, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 7000 + psn);
+		/* numbered from elsewhere, with answers and the other direction in between */
+		assert_int_equal(judge(busy, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 42 + psn), fate);
+		for (uint32_t i = psn % 3; i; i--) {
+			judge(busy, ROCE_DIR_IN, ROCE_PKT_ACK, 42 + psn);
+			judge(busy, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 900000 + psn);
+		}
+		drops += fate == ROCE_FAULT_DROP;
+	}
+	assert_in_range(drops, 400, 600);
+	roce_fault_destroy(quiet);
+	roce_fault_destroy(busy);
+}
+
+static void a_packet_that_is_sent_again_and_again_gets_through(void **state)
+{
+	struct roce_fault *f = load("drop p=80%", 1);
+
+	for (uint32_t psn = 0; psn < 3000; psn++)
+		judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn);
+	for (uint32_t psn = 0; psn < 512; psn++) {
+		int tries = 0;
+
+		/* many packets that have a place in common, repeated in a row */
+		while (judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn) == ROCE_FAULT_DROP) {
+			judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn + 512);
+			judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn + 1024);
+			assert_true(++tries < 200);
+		}
+	}
+	roce_fault_destroy(f);
+}
+
 static void pass_spares_a_packet_from_later_rules(void **state)
 {
 	struct roce_fault *f = load("pass opcode=ACK; drop", 1);
@@ -315,6 +356,8 @@ int main(void)
 		cmocka_unit_test(a_link_is_down_between_two_moments),
 		cmocka_unit_test(one_seed_gives_one_sequence_and_another_gives_another),
 		cmocka_unit_test(a_new_rule_does_not_change_what_others_draw),
+		cmocka_unit_test(chance_looks_at_the_place_and_not_at_what_came_between),
+		cmocka_unit_test(a_packet_that_is_sent_again_and_again_gets_through),
 		cmocka_unit_test(pass_spares_a_packet_from_later_rules),
 		cmocka_unit_test(verdicts_carry_what_their_rule_says),
 		cmocka_unit_test(refusals_are_for_the_responder_only),
