@@ -168,7 +168,10 @@ void qp_for_each(void (*fn)(struct qp *qp))
 void qp_event(struct qp *qp, enum hca_event_type type)
 {
 	/* What happens in a session is between it and its initiator. */
-	if (qp->pub.type == HCA_QP_DCR || qp->guest || qp->orphan)
+	if (qp->pub.type == HCA_QP_DCR || qp->guest)
+		return;
+	/* Only other processes have it open (xrc_open.c). */
+	if (qp->pub.type == HCA_QP_XRC_RECV && !qp->pub.user)
 		return;
 	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
 }

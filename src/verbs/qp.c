@@ -22,7 +22,8 @@ void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, void *qp_context,
 	qp->qp.qp_context = qp_context;
 	qp->qp.qp_type = type;
 	qp->qp.handle = qp->qp.qp_num = qp->hca->qpn;
-	qp->qp.state = (enum ibv_qp_state)qp->hca->state;
+	/* Another process may have opened it, and change it already. */
+	qp->qp.state = (enum ibv_qp_state)__atomic_load_n(&qp->hca->state, __ATOMIC_RELAXED);
 	pthread_mutex_init(&qp->qp.mutex, NULL);
 	pthread_cond_init(&qp->qp.cond, NULL);
 }
