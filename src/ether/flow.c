@@ -13,6 +13,7 @@ extern struct flow_rule flow_rule_gone;
 
 static void run_actions(struct flow_run *run, const struct flow_action *actions,
 			unsigned int count);
+static void run_table_from(struct flow_run *run, struct flow_table *table, uint32_t priority);
 
 static struct flow_rule *find_rule(struct flow_group *group, const struct flow_key *key)
 {
@@ -150,7 +151,7 @@ static void send_to(struct flow_run *run, const struct flow_action *a)
 		a->dest->deliver(a->dest, &run->frame);
 		break;
 	case FLOW_OP_TABLE:
-		flow_run_table(run, a->table);
+		run_table_from(run, a->table, a->from);
 		break;
 	case FLOW_OP_SAMPLE:
 		if (a->sampler->next)
@@ -217,7 +218,7 @@ static bool run_rules(struct flow_run *run, struct flow_table *table, struct flo
 	return on;
 }
 
-void flow_run_table(struct flow_run *run, struct flow_table *table)
+static void run_table_from(struct flow_run *run, struct flow_table *table, uint32_t priority)
 {
 	/* [F2] pairs with change_groups() */
 	struct flow_groups *groups = atomic_load_explicit(&table->groups, memory_order_acquire);
@@ -228,6 +229,8 @@ void flow_run_table(struct flow_run *run, struct flow_table *table)
 	for (uint32_t i = 0; i < count; i++) {
 		struct flow_rule *rule;
 
+		if (unlikely(groups->at[i]->priority < priority))
+			continue;
 		if (!run->key_is_filled) {
 			flow_key_fill(&run->key, &run->frame);
 			run->key_is_filled = true;
@@ -237,6 +240,11 @@ void flow_run_table(struct flow_run *run, struct flow_table *table)
 			return;
 	}
 	miss(run);
+}
+
+void flow_run_table(struct flow_run *run, struct flow_table *table)
+{
+	run_table_from(run, table, 0);
 }
 
 static void begin(struct flow_run *run, struct ether_port *port, struct ether_frame *frame,

@@ -58,6 +58,7 @@ struct flow_sampler;
 
 struct flow_action {
 	enum flow_op op;
+	uint32_t from; /* FLOW_OP_TABLE: rules before this priority do not see the packet */
 	union {
 		uint32_t tag;
 		uint32_t vport;

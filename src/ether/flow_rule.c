@@ -165,8 +165,8 @@ static int check_action(const struct flow_table *table, const struct flow_action
 		if (action->table->domain != domain || action->table->port != table->port)
 			return explain(EINVAL, "a rule may jump to tables of its own port and "
 					       "domain only");
-		if (action->table->root)
-			return explain(EINVAL, "a rule may not jump to a root table");
+		if (action->table->root && table->root)
+			return explain(EINVAL, "a rule of a root table may not jump to it");
 		break;
 	default:
 		break;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/flow.h"
 #include "mlx5/dr.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
@@ -96,6 +97,33 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_table(struct mlx5dv_dr_tab
 				       "be jumped to"));
 	a = one_step("table", true,
 		     (struct flow_action){ .op = FLOW_OP_TABLE, .table = t->engine });
+	if (a) {
+		use_table(a, t);
+		use_domain(a, t->domain);
+	}
+	return a;
+}
+
+/* Back to the rules of a root, those from a priority on. */
+struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_root_table(struct mlx5dv_dr_table *t,
+								 uint16_t priority)
+{
+	struct flow_action step = { .op = FLOW_OP_TABLE,
+				    .from = HCA_FLOW_PRIORITY(priority, true),
+				    .table = t->engine };
+	struct mlx5dv_dr_action *a;
+
+	if (t->level)
+		return dr_null(explain(EINVAL,
+				       "mlx5dv_dr_action_create_dest_root_table: the table has "
+				       "level %u; a root has level 0",
+				       t->level));
+	if (priority >= MLX5_FLOW_PRIORITIES)
+		return dr_null(explain(EINVAL,
+				       "mlx5dv_dr_action_create_dest_root_table: priority %u; 0 to "
+				       "%u exist",
+				       priority, MLX5_FLOW_PRIORITIES - 1));
+	a = one_step("root table", true, step);
 	if (a) {
 		use_table(a, t);
 		use_domain(a, t->domain);

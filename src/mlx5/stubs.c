@@ -22,7 +22,6 @@ STUB_ERRNO(mlx5dv_destroy_steering_anchor)
 
 /* Direct rules */
 STUB_PTR(mlx5dv_dr_action_create_aso)
-STUB_PTR(mlx5dv_dr_action_create_dest_root_table)
 STUB_PTR(mlx5dv_dr_action_create_flow_meter)
 STUB_ERRNO(mlx5dv_dr_action_modify_aso)
 STUB_ERRNO(mlx5dv_dr_action_modify_flow_meter)

@@ -296,6 +296,51 @@ static void direct_rules_lead_through_tables(void **state)
 	raw_pair_fini(&p);
 }
 
+/* From a table back to the root, behind the rule that led away from it. */
+static void a_rule_leads_back_to_the_root_from_a_priority_on(void **state)
+{
+	struct match mask = match_of(UDP_DPORT, 0xffff), value = match_of(UDP_DPORT, 2);
+	struct mlx5dv_dr_action *back, *early, *late;
+	struct mlx5dv_dr_matcher *at4, *at5;
+	struct mlx5dv_dr_rule *r, *r4, *r5;
+	struct pkt two = pkt_plain(1, 2);
+	struct raw_pair p;
+	struct dr d;
+
+	raw_pair_init(&p, "mlx5_1", "mlx5_0");
+	dr_init(&d, p.to[0].context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	early = mlx5dv_dr_action_create_dest_ibv_qp(p.to[0].qp);
+	late = mlx5dv_dr_action_create_dest_ibv_qp(p.to[1].qp);
+	at4 = mlx5dv_dr_matcher_create(d.root, 4, OUTER, &mask.p);
+	at5 = mlx5dv_dr_matcher_create(d.root, 5, OUTER, &mask.p);
+	assert_true(early && late && at4 && at5);
+	r4 = mlx5dv_dr_rule_create(at4, &value.p, 1, &early);
+	r5 = mlx5dv_dr_rule_create(at5, &value.p, 1, &late);
+	assert_true(r4 && r5);
+	for (uint16_t priority = 4; priority < 6; priority++) {
+		back = mlx5dv_dr_action_create_dest_root_table(d.root, priority);
+		assert_non_null(back);
+		r = dr_rule(&d, 2, back, NULL);
+		assert_non_null(r);
+		assert_int_equal(raw_who_gets(&p, &two), priority - 4);
+		assert_int_equal(mlx5dv_dr_action_destroy(back), EBUSY);
+		assert_int_equal(mlx5dv_dr_rule_destroy(r), 0);
+		assert_int_equal(mlx5dv_dr_action_destroy(back), 0);
+	}
+	assert_null(mlx5dv_dr_action_create_dest_root_table(d.table, 4));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mlx5dv_dr_action_create_dest_root_table(d.root, 16));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(mlx5dv_dr_rule_destroy(r4), 0);
+	assert_int_equal(mlx5dv_dr_rule_destroy(r5), 0);
+	assert_int_equal(mlx5dv_dr_matcher_destroy(at4), 0);
+	assert_int_equal(mlx5dv_dr_matcher_destroy(at5), 0);
+	assert_int_equal(mlx5dv_dr_action_destroy(early), 0);
+	assert_int_equal(mlx5dv_dr_action_destroy(late), 0);
+	dr_fini(&d);
+	raw_pair_fini(&p);
+}
+
 /* A copy in a tunnel for one, and the plain frame for another. */
 static void an_array_changes_each_copy_apart(void **state)
 {
@@ -498,6 +543,7 @@ int main(void)
 		cmocka_unit_test(matchers_refuse_what_they_do_not_know),
 		cmocka_unit_test(flows_refuse_what_does_not_fit),
 		cmocka_unit_test(direct_rules_lead_through_tables),
+		cmocka_unit_test(a_rule_leads_back_to_the_root_from_a_priority_on),
 		cmocka_unit_test(an_array_changes_each_copy_apart),
 		cmocka_unit_test(tags_go_on_and_off),
 		cmocka_unit_test(the_switch_domain_sends_in_and_drops),
