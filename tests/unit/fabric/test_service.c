@@ -90,7 +90,6 @@ static void the_thread_is_not_bound_to_the_cpu_of_who_starts_it(void **state)
 		cpu++;
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	assert_int_equal(threads_named_verbena(), 0);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	assert_int_equal(fabric_service_run(note_cpus, NULL), 0);
 	until(thread_cpus.known);
