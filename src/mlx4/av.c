@@ -72,4 +72,5 @@ void mlx4_av_decode(const struct mlx4_wqe_datagram_seg *from, bool ethernet, str
 	to->src_path_bits = ethernet ? 0 : g_slid & PATH_BITS_MASK;
 	to->port = mlx4_av_port(from);
 	memcpy(to->dmac, from->mac, sizeof(to->dmac));
+	to->udp_sport = 0; /* a datagram leaves from where the adapter likes */
 }

@@ -82,4 +82,5 @@ void mlx5_av_decode(const struct mlx5_wqe_av *from, bool ethernet, struct hca_av
 	to->src_path_bits = ethernet ? 0 : from->fl_mlid & 0x7f;
 	to->port = 0;
 	memcpy(to->dmac, from->rmac, sizeof(to->dmac));
+	to->udp_sport = 0; /* a datagram leaves from where the adapter likes */
 }

@@ -222,7 +222,9 @@ static void every_field_lies_within_its_layout(void **state)
 static void layouts_are_whole_words_and_named_once(void **state)
 {
 	for (size_t i = 0; i < COUNT(layouts); i++) {
-		assert_int_equal(layouts[i].bytes % 4, 0);
+		/* But for one whose data begin within a word. */
+		if (strcmp(layouts[i].name, "packet_reformat_context_in"))
+			assert_int_equal(layouts[i].bytes % 4, 0);
 		for (size_t j = i + 1; j < COUNT(layouts); j++)
 			assert_string_not_equal(layouts[i].name, layouts[j].name);
 	}
