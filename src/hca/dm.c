@@ -75,7 +75,9 @@ int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hc
 
 	if (!length)
 		return explain(EINVAL, "device memory of 0 bytes");
-	err = take(ctx->adapter, size);
+	err = hca_host_join(); /* the child of a fork may have nothing else */
+	if (!err)
+		err = take(ctx->adapter, size);
 	if (err)
 		return err;
 	dm = calloc(1, sizeof(*dm));
