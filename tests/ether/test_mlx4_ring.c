@@ -16,7 +16,7 @@
 struct ring {
 	struct mlx4dv_qp qp;
 	uint32_t next; /* free running, in slots */
-	uint8_t entry[1024];
+	_Alignas(64) uint8_t entry[1024];
 	uint32_t len;
 };
 
