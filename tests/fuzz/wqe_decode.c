@@ -40,7 +40,12 @@ static const enum hca_qp_type types[] = {
 	HCA_QP_XRC_SEND, HCA_QP_DCI, HCA_QP_DCT, HCA_QP_XRC_RECV
 };
 
-/* Data inside an entry lies inside the ring, and can be read. */
+static bool is_within(const uint8_t *at, uint32_t len, const uint8_t *start, const uint8_t *end)
+{
+	return at >= start && at <= end && len <= (size_t)(end - at);
+}
+
+/* Data inside an entry lies inside the ring, or where the entry was put together; it can be read. */
 static void check_send(const struct hca_send *s, const struct hca_sq_ring *sq)
 {
 	const uint8_t *ring = sq->buf, *end = ring + ((size_t)sq->size << sq->slot_shift);
@@ -55,7 +60,8 @@ static void check_send(const struct hca_send *s, const struct hca_sq_ring *sq)
 
 		if (s->sge[i].key != HCA_KEY_INLINE)
 			continue;
-		CHECK(at >= ring && at <= end && s->sge[i].len <= (size_t)(end - at));
+		CHECK(is_within(at, s->sge[i].len, ring, end) ||
+		      is_within(at, s->sge[i].len, s->joined, s->joined + sizeof(s->joined)));
 		for (uint32_t k = 0; k < s->sge[i].len; k++)
 			(void)*(const volatile uint8_t *)&at[k];
 	}
