@@ -22,6 +22,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* IFF_LOWER_UP of linux/if.h, which does not go with net/if.h. An interface that just came up has
+ * it at once, and IFF_RUNNING up to a second later. */
+#define CARRIER 0x10000
+
 static void fill_mtu(int sock, struct host_interface *i)
 {
 	struct ifreq req = { 0 };
@@ -59,7 +63,8 @@ static void add_interface(struct host_picture *p, int sock, const struct ifaddrs
 	snprintf(i->name, sizeof(i->name), "%s", ifa->ifa_name);
 	i->index = ll->sll_ifindex;
 	i->loopback = ifa->ifa_flags & IFF_LOOPBACK;
-	i->up = ifa->ifa_flags & IFF_UP && (ifa->ifa_flags & IFF_RUNNING || is_tap(sock, i->name));
+	i->up = ifa->ifa_flags & IFF_UP &&
+		(ifa->ifa_flags & (IFF_RUNNING | CARRIER) || is_tap(sock, i->name));
 	if (ll->sll_halen == sizeof(i->mac))
 		memcpy(i->mac, ll->sll_addr, sizeof(i->mac));
 	fill_mtu(sock, i);
