@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "hca/qp.h"
 #include "mlx4/cqe.h"
 #include "mlx4/mlx4.h"
+#include "verbs/poll.h"
 
 static struct mlx4_cq *to_mcq_ex(struct ibv_cq_ex *cq)
 {
@@ -35,33 +35,27 @@ static inline int advance(struct mlx4_cq *cq)
 	return 0;
 }
 
-static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+/* Keeps the lock when there is an entry. */
+static inline int begin(void *object)
 {
-	struct mlx4_cq *cq = to_mcq_ex(ex);
-	bool more;
+	struct mlx4_cq *cq = object;
 	int err;
 
-	if (unlikely(attr->comp_mask))
-		return EINVAL;
-	/* As in mlx4_poll_cq(): not while completions are left. */
-	more = atomic_load_explicit(&cq->more, memory_order_relaxed) ||
-	       atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed);
-	if (!more)
-		hca_poll();
 	if (!cq->unlocked)
 		fabric_lock(&cq->lock);
 	err = advance(cq);
-	if (err == ENOENT && more) {
-		if (!cq->unlocked)
-			fabric_unlock(&cq->lock);
-		hca_poll();
-		if (!cq->unlocked)
-			fabric_lock(&cq->lock);
-		err = advance(cq);
-	}
 	if (err && !cq->unlocked)
 		fabric_unlock(&cq->lock);
 	return err;
+}
+
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct mlx4_cq *cq = to_mcq_ex(ex);
+
+	if (unlikely(attr->comp_mask))
+		return EINVAL;
+	return vb_start_poll(cq, &cq->more, begin);
 }
 
 static int next_poll(struct ibv_cq_ex *ex)

@@ -49,7 +49,7 @@ struct mlx4_cq {
 	struct vb_cq vb;
 	struct fabric_lock lock; /* everything below, and the entries between ci and the adapter */
 	bool unlocked;           /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED */
-	_Atomic bool more;       /* the last poll may have left entries: see mlx4_poll_cq() */
+	_Atomic bool more;       /* the last poll may have left entries: see verbs/poll.h */
 	bool raw;                /* handed out by mlx4dv_init_obj: the program consumes */
 	bool timestamps;
 	uint32_t mask; /* entries, less one */

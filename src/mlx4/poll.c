@@ -6,7 +6,7 @@
 #include "mlx4/cqe.h"
 #include "mlx4/mlx4.h"
 
-#include "hca/qp.h"
+#include "verbs/poll.h"
 
 static inline void fill_send(const struct mlx4_cqe *cqe, struct ibv_wc *wc)
 {
@@ -93,8 +93,9 @@ static inline bool poll_one(struct mlx4_cq *cq, struct ibv_wc *wc)
 	return true;
 }
 
-static int take(struct mlx4_cq *cq, int count, struct ibv_wc *wc)
+static inline int take(void *object, int count, struct ibv_wc *wc)
 {
+	struct mlx4_cq *cq = object;
 	bool known = true;
 	int done = 0;
 
@@ -113,23 +114,9 @@ static int take(struct mlx4_cq *cq, int count, struct ibv_wc *wc)
 	return likely(known) ? done : -2;
 }
 
-/*
- * While completions are left nothing new is taken in: what peers send could use up all receives
- * before the program, which has not seen the completions of the first, can post them again. With a
- * wire nothing is taken in while there is anything to hand over, since looking is a system call.
- */
 int mlx4_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
 {
 	struct mlx4_cq *cq = to_mcq(ibcq);
-	int done = 0;
 
-	if (atomic_load_explicit(&cq->more, memory_order_relaxed) ||
-	    atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed))
-		done = take(cq, count, wc);
-	if (!done) {
-		hca_poll();
-		done = take(cq, count, wc);
-	}
-	atomic_store_explicit(&cq->more, done == count, memory_order_relaxed);
-	return done;
+	return vb_poll(cq, &cq->more, take, count, wc);
 }

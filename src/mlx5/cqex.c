@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "hca/qp.h"
 #include "mlx5/cqe.h"
 #include "mlx5/mlx5.h"
+#include "verbs/poll.h"
 
 static struct mlx5_cq *to_mcq_ex(struct ibv_cq_ex *cq)
 {
@@ -35,38 +35,31 @@ static inline int advance(struct mlx5_cq *cq)
 	return 0;
 }
 
+/* Keeps the lock when there is an entry. */
+static inline int begin(void *object)
+{
+	struct mlx5_cq *cq = object;
+	int err;
+
+	if (!cq->unlocked)
+		fabric_lock(&cq->lock);
+	err = advance(cq);
+	if (err && !cq->unlocked)
+		fabric_unlock(&cq->lock);
+	return err;
+}
+
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct mlx5_cq *cq = to_mcq_ex(ex);
-	bool more;
 	int err;
 
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
-	/* As in mlx5_poll_cq(): not while completions are left. */
-	more = atomic_load_explicit(&cq->more, memory_order_relaxed) ||
-	       atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed);
-	if (!more)
-		hca_poll();
-	if (!cq->unlocked)
-		fabric_lock(&cq->lock);
-	err = advance(cq);
-	if (err == ENOENT && more) {
-		if (!cq->unlocked)
-			fabric_unlock(&cq->lock);
-		hca_poll();
-		if (!cq->unlocked)
-			fabric_lock(&cq->lock);
-		err = advance(cq);
-	}
-	if (err) {
-		if (!cq->unlocked)
-			fabric_unlock(&cq->lock);
-		return err;
-	}
-	if (unlikely(cq->wallclock))
+	err = vb_start_poll(cq, &cq->more, begin);
+	if (!err && unlikely(cq->wallclock))
 		mlx5_clock_read(cq->ctx->vb->adapter, &cq->clock);
-	return 0;
+	return err;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)

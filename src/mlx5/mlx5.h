@@ -50,7 +50,7 @@ struct mlx5_cq {
 	struct vb_cq vb;
 	struct fabric_lock lock; /* everything below, and the entries between ci and the adapter */
 	bool unlocked;           /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED */
-	_Atomic bool more;       /* the last poll may have left entries: see mlx5_poll_cq() */
+	_Atomic bool more;       /* the last poll may have left entries: see verbs/poll.h */
 	bool raw;                /* handed out by mlx5dv_init_obj: the program consumes */
 	bool wallclock;
 	uint8_t entry_shift;

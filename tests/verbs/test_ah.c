@@ -213,7 +213,7 @@ static void the_sender_over_ipv4_is_found_in_the_last_20_bytes(void **state)
 	struct iphdr ip = {
 		.version = 4, .ihl = 5, .ttl = 33, .tos = 0x68, .protocol = IPPROTO_UDP
 	};
-	struct ibv_gid_entry entry;
+	struct ibv_gid_entry entry = { 0 };
 	struct ibv_ah_attr attr;
 	uint8_t area[40];
 	struct ibv_ah *ah;
