@@ -101,6 +101,14 @@ void comp_cntr_add(struct qp *qp, enum hca_cntr_op op, bool good, uint64_t bytes
 		atomic_fetch_add_explicit(&cntr->failed, 1, memory_order_release);
 }
 
+void comp_cntr_read(struct qp *qp, bool whole, uint64_t bytes)
+{
+	const struct hca_comp_cntr *cntr = qp->cntr[HCA_CNTR_REMOTE_READ];
+
+	if (cntr && (whole || cntr->bytes))
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_READ, true, bytes);
+}
+
 void comp_cntr_sent(struct qp *qp, enum hca_op op, bool good, uint64_t bytes)
 {
 	switch (op) {

@@ -18,6 +18,8 @@
 #define QP_CWND_FIRST 32u
 #define QP_CWND_LEAST 8u
 #define QP_CWND_MOST  256u
+/* A read over a wire is asked for in pieces, which begin and end at multiples of this. */
+#define QP_READ_PIECE (64u << 10)
 #define QP_WINDOW     128u /* requests that may wait for an answer; a power of two */
 
 /* A request that was sent and not answered yet. */
@@ -42,10 +44,13 @@ struct requester {
 	uint32_t una;       /* oldest packet that is not acknowledged */
 	uint32_t high;      /* behind the last packet that was ever sent */
 	uint32_t cwnd;      /* wire: packets that may be on their way */
+	uint32_t calm;      /* ... from how many on it opens slowly: half of what was too much */
+	uint32_t answered;  /* ... packets since it last did so */
 	struct req_slot *window;
 	uint32_t head, tail; /* free running */
 	uint32_t reads;      /* reads and atomics in the window */
-	uint32_t sent;       /* bytes of the request at `next` that went out already */
+	uint32_t asked;      /* read requests and atomics that are out; a read may take several */
+	uint32_t sent;       /* bytes of the request at `next` that went out, or were asked for */
 	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
 	bool greeted;        /* the other end knows that we have begun */
 	bool unhurried;      /* the last request's answer may wait over there */
@@ -76,6 +81,7 @@ struct resp_resource {
 	uint8_t op;    /* packet opcode; 0xff: free */
 	bool due;      /* an answer is to be sent */
 	bool again;    /* ... not for the first time */
+	bool whole;    /* no piece of a read, or its last */
 	uint64_t orig; /* of an atomic */
 	uint64_t va;
 	uint32_t rkey, length, srqn;
@@ -206,6 +212,8 @@ void completer_slow_down(struct qp *qp);
 
 /* ---- comp_cntr.c; add and sent only with counters ---- */
 void comp_cntr_add(struct qp *qp, enum hca_cntr_op op, bool good, uint64_t bytes);
+/* The peer has read that much; `whole`: to the end of what it wants. */
+void comp_cntr_read(struct qp *qp, bool whole, uint64_t bytes);
 void comp_cntr_sent(struct qp *qp, enum hca_op op, bool good, uint64_t bytes);
 /* Whether the peer's one-sided work has to pass through here. */
 bool comp_cntr_sees_peer(const struct qp *qp);

@@ -296,8 +296,7 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	}
 	if (qp->dci && path == PATH_READY && !dci_announce(qp))
 		return RUN_WAIT;
-	if (is_read(s->op) && !r->partial &&
-	    r->reads >= (qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1))
+	if (is_read(s->op) && r->asked >= send_most_asked(qp))
 		return RUN_WAIT;
 	return send_connected(qp, s, path == PATH_READY);
 }
@@ -382,6 +381,7 @@ void requester_start(struct qp *qp, uint32_t psn)
 {
 	qp->req.psn = qp->req.first_psn = qp->req.una = qp->req.high = psn & PSN_MASK;
 	qp->req.cwnd = QP_CWND_FIRST;
+	qp->req.calm = QP_CWND_MOST;
 }
 
 void requester_reset(struct qp *qp)
@@ -411,7 +411,7 @@ void requester_flush_window(struct qp *qp)
 		requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	}
 	r->partial = false;
-	r->reads = 0;
+	r->reads = r->asked = 0;
 	r->timeout_at = 0;
 	r->rnr_until = 0;
 	r->no_path = false;
@@ -456,7 +456,7 @@ void requester_rewind(struct qp *qp)
 	r->next = slot_at(r, r->head)->index;
 	r->psn = slot_at(r, r->head)->first_psn;
 	r->tail = r->head;
-	r->reads = 0;
+	r->reads = r->asked = 0;
 	r->partial = false;
 	r->sent = 0;
 	dci_unannounce(qp);

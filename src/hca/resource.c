@@ -73,6 +73,7 @@ static enum fault add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packet
 		.last_psn = psn_add(pkt->psn, packets - 1),
 		.op = pkt->op,
 		.due = true,
+		.whole = pkt->flags & ROCE_PKT_ACK_REQ,
 	};
 	r->epsn = psn_add(r->epsn, packets);
 	r->msn = psn_add(r->msn, 1);
@@ -252,7 +253,7 @@ bool resource_send(struct qp *qp)
 		if (err)
 			return !resource_is_due(qp); /* no room, or it came to an end */
 		if (unlikely(qp->cntr) && res->due && is_read(res) && !res->again)
-			comp_cntr_add(qp, HCA_CNTR_REMOTE_READ, true, res->length);
+			comp_cntr_read(qp, res->whole, res->length);
 		res->due = false;
 		r->resource_first++;
 	}

@@ -143,7 +143,8 @@ static uint8_t opcode(enum hca_op op, int part)
 				   ROCE_PKT_WRITE_ONLY },
 		[HCA_OP_WRITE_IMM] = { ROCE_PKT_WRITE_FIRST, ROCE_PKT_WRITE_MIDDLE,
 				       ROCE_PKT_WRITE_LAST_IMM, ROCE_PKT_WRITE_ONLY_IMM },
-		[HCA_OP_READ] = { [PART_ONLY] = ROCE_PKT_READ_REQUEST },
+		[HCA_OP_READ] = { [PART_FIRST] = ROCE_PKT_READ_REQUEST,
+				  [PART_ONLY] = ROCE_PKT_READ_REQUEST },
 		[HCA_OP_CMP_SWAP] = { [PART_ONLY] = ROCE_PKT_CMP_SWAP },
 		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_FETCH_ADD },
 	};
@@ -322,6 +323,71 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	return 0;
 }
 
+/* ---- reads ---- */
+
+uint32_t send_most_asked(const struct qp *qp)
+{
+	return qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
+}
+
+/*
+ * The answer to a read is a burst that only the asker can keep short. To the other end the pieces
+ * are reads of their own. What is asked for again has to lie within something that was asked for
+ * before (9.7.5.2.8), so pieces have the same ends each time.
+ */
+uint32_t send_read_piece(const struct qp *qp)
+{
+	return qp->wired ? QP_READ_PIECE : HCA_MAX_MESSAGE;
+}
+
+/* No more than the window has room for, or our own socket. Something always is on its way. */
+static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
+{
+	uint32_t most = qp->req.cwnd;
+
+	if (!qp->wired || psn_diff(first, qp->req.una) <= 0)
+		return false;
+	if (most > qp->wire->read_bytes / qp->mtu)
+		most = qp->wire->read_bytes / qp->mtu;
+	return psn_diff(last, qp->req.una) >= (int32_t)most;
+}
+
+/* Going on where an earlier attempt found the window closed. */
+static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
+{
+	struct requester *r = &qp->req;
+	const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+	uint64_t piece = send_read_piece(qp), end;
+	int err;
+
+	/* Answers to an earlier attempt may be ahead of this one. */
+	if (r->sent < slot->got)
+		r->sent = slot->got;
+	if (slot->got && slot->got == s->length)
+		return 0;
+	do {
+		uint32_t last;
+
+		end = (r->sent / piece + 1) * piece;
+		end = end < s->length ? end : s->length;
+		pkt->psn = psn_add(slot->first_psn, r->sent / qp->mtu);
+		last = psn_add(slot->first_psn, end ? (end - 1) / qp->mtu : 0);
+		if (r->asked >= send_most_asked(qp) || read_closed(qp, pkt->psn, last))
+			return -EBUSY;
+		pkt->rdma.va = s->raddr + r->sent;
+		pkt->rdma.dma_len = end - r->sent;
+		pkt->flags = 0;
+		/* One that goes on is no last packet; the other end counts by that. */
+		err = send_one(qp, s, pkt, end < s->length ? PART_FIRST : PART_ONLY, NULL, 0, NULL);
+		if (err)
+			return err;
+		note_sent(r, last);
+		r->asked++;
+		r->sent = end;
+	} while (r->sent < s->length);
+	return 0;
+}
+
 static uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool whole)
 {
 	if (s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD || whole || !s->length)
@@ -377,7 +443,9 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (unlikely(qp->resp.ack_due && !qp->wired))
 		responder_send_ack(qp);
 	fill_packet(qp, s, &pkt);
-	if (!is_read(s->op))
+	if (is_read(s->op))
+		whole = s->op != HCA_OP_READ; /* an atomic is its header */
+	else
 		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
 	if (!r->partial && window_closed(qp, r->psn))
@@ -394,20 +462,11 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		completer_done_up_to(qp, psn_add(r->una, PSN_MASK));
 		return RUN_ON;
 	}
-	if (is_read(s->op)) {
-		const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
-
-		pkt.psn = psn_add(slot->first_psn, slot->got / qp->mtu);
-		if (s->op == HCA_OP_READ) {
-			pkt.rdma.va += slot->got;
-			pkt.rdma.dma_len -= slot->got;
-		}
-		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, NULL);
-		if (!err)
-			note_sent(r, slot->last_psn);
+	if (s->op == HCA_OP_READ) {
+		err = send_read(qp, s, &pkt);
 	} else if (whole) {
 		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
-		pkt.len = s->length;
+		pkt.len = is_read(s->op) ? 0 : s->length;
 		if (ref_count) {
 			pkt.flags = ROCE_PKT_BY_REF;
 			pkt.refs = ref_count;
@@ -415,6 +474,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, refs);
 		if (!err)
 			note_sent(r, pkt.psn);
+		if (!err && is_read(s->op))
+			r->asked++;
 	} else {
 		err = send_pieces(qp, s, &pkt, &list);
 	}
@@ -422,7 +483,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		return RUN_WAIT;
 	if (err == -EAGAIN) {
 		/* A request of one packet that found no room has not begun. */
-		if (whole || is_read(s->op))
+		if (whole)
 			leave_window(qp, s);
 		return RUN_WAIT;
 	}
@@ -431,5 +492,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		return local_error(qp, s);
 	}
 	leave_request(qp, s);
+	/* Should all of it be there already: while it was asked for, nobody took it for done. */
+	if (s->op == HCA_OP_READ)
+		completer_done_up_to(qp, psn_add(r->psn, PSN_MASK));
 	return RUN_ON;
 }

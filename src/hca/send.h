@@ -36,6 +36,11 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s);
 
 enum run_result send_raw(struct qp *qp, struct hca_send *s);
 
+/* How many reads and atomics the other end takes at a time. */
+uint32_t send_most_asked(const struct qp *qp);
+/* The length of the pieces in which a read is asked for. */
+uint32_t send_read_piece(const struct qp *qp);
+
 /* The QP is called when the link, whose send lock is held, has room again. */
 void send_block(struct qp *qp, struct hca_peer *peer);
 /* The QP is called after so long. */

@@ -35,6 +35,7 @@
 
 #define RX_BUDGET     32
 #define RETRY_FULL_NS 100000u
+#define BUFFER_MOST   (1u << 30)
 /*
  * An acknowledgement waits for the program's reply, to leave with it, where so many requests before
  * had one. Not for long: so many looks that find nothing, and so long when there are no looks.
@@ -129,10 +130,33 @@ static void remember_refusal(const uint8_t gid[16], int err)
 	refused[i].err = err;
 }
 
+/* What each socket is to hold; 0: as much as there may be. */
+static uint32_t buffer_wanted(void)
+{
+	const char *text = getenv("VERBENA_SOCKET_BUFFER");
+	unsigned long bytes;
+	char *end;
+
+	if (!text || !*text)
+		return 0;
+	bytes = strtoul(text, &end, 0);
+	if (*end || !bytes || bytes > BUFFER_MOST) {
+		explain_note("VERBENA_SOCKET_BUFFER is a number of bytes up to %u, not '%s'",
+			     BUFFER_MOST, text);
+		return 0;
+	}
+	return (uint32_t)bytes;
+}
+
 /* Refusals are explained where they happen; traffic on the host goes on without a wire. */
 static int open_port(struct wire_port *port)
 {
-	const struct roce_endpoint_opts opts = { .taps = taps_get() };
+	const uint32_t bytes = buffer_wanted();
+	const struct roce_endpoint_opts opts = {
+		.taps = taps_get(),
+		.sndbuf = bytes,
+		.rcvbuf = bytes,
+	};
 	int err = roce_endpoint_open(&port->addr, &opts, &port->ep);
 
 	if (err)
@@ -234,6 +258,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	struct hca_gid_entry src;
 	struct qp_wire *w = qp->wire;
 	struct roce_dest dest = { .tclass = av->traffic_class, .ttl = av->hop_limit };
+	struct roce_endpoint_limits limits;
 	int err;
 
 	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
@@ -253,6 +278,9 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 		qp->wire = NULL;
 		return err;
 	}
+	/* The kernel counts what it has allocated, which is more than what it has received. */
+	roce_endpoint_limits(w->port->ep, &limits);
+	w->read_bytes = limits.rcvbuf / 2;
 	memcpy(dest.addr.gid, av->dgid.raw, sizeof(dest.addr.gid));
 	dest.addr.ifindex = src.ifindex;
 	w->dgid = av->dgid;

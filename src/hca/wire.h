@@ -19,6 +19,7 @@ struct qp_wire {
 	uint8_t sgid_index;
 	uint8_t tclass;
 	uint16_t sport;             /* as asked for */
+	uint32_t read_bytes;        /* of reads that may be on their way to us */
 	uint64_t cnp_ns, slowed_ns; /* congestion.c: the other end was told; we heeded it */
 	struct roce_path path;
 };

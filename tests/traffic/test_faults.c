@@ -253,6 +253,40 @@ static void reads_get_through_a_bad_wire(void)
 	all_must_fire("drop opcode=READ_RESP_MIDDLE p=5%", read_much);
 }
 
+/* One megabyte at a time into a socket that holds a fifth of it. */
+static void read_a_row(int fd)
+{
+	struct options o = quick();
+	struct pair p;
+
+	(void)fd;
+	setenv("VERBENA_SOCKET_BUFFER", "106496", 1);
+	p = pair_open(&o);
+	fill(p.b->buf, 1 << 20, 5);
+	for (unsigned int i = 0; i < 64; i++)
+		post(p.a, &(struct work){ .id = i,
+					  .op = IBV_WR_RDMA_READ,
+					  .flags = IBV_SEND_SIGNALED,
+					  .len = 1 << 20,
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey });
+	for (unsigned int i = 0; i < 64; i++)
+		expect_ok(p.a->scq, i);
+	check_filled(p.a->buf, 1 << 20, 5);
+	pair_close(&p);
+}
+
+static void long_reads_do_not_flood_a_small_socket(void)
+{
+	const char *words = strstr(report_of("", read_a_row), "received ");
+	unsigned long long packets = 0;
+
+	/* each packet once, but for requests and the retries of a busy machine */
+	check(words && sscanf(words, "received %llu", &packets) == 1);
+	printf("%llu packets\n", packets);
+	check(packets < 64 * 1024 * 11 / 10);
+}
+
 static void a_script_that_makes_no_sense_opens_no_device(void)
 {
 	struct ibv_device **list = must(ibv_get_device_list(NULL));
@@ -447,6 +481,7 @@ int main(void)
 		TEST(atomics_are_replayed_and_never_executed_twice),
 		TEST(a_read_is_resumed_in_the_middle),
 		TEST(reads_get_through_a_bad_wire),
+		TEST(long_reads_do_not_flood_a_small_socket),
 		TEST(a_script_that_makes_no_sense_opens_no_device),
 		TEST(a_forced_rnr_is_tried_again_when_it_is_time),
 		TEST(a_forced_rnr_exceeds_the_count),
