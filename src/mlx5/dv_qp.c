@@ -13,6 +13,9 @@
 	(MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |                  \
 	 MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
 
+/* Flags that mean something; what is not offered of them is refused in other words. */
+#define FLAGS_KNOWN (2u * MLX5DV_QP_CREATE_OOO_DP - 1)
+
 /* Data is never scattered into completions; to forbid it or to allow it changes nothing. */
 #define SCATTER (MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE)
 
@@ -81,6 +84,9 @@ static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_
 	if (extra->comp_mask & ~(uint64_t)KNOWN)
 		return explain(EINVAL, "mlx5dv_create_qp: comp_mask 0x%llx; 0x%x is known",
 			       (unsigned long long)extra->comp_mask, KNOWN);
+	if (flags & ~FLAGS_KNOWN)
+		return explain(EINVAL, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is known", flags,
+			       FLAGS_KNOWN);
 	if (flags & ~(SCATTER | RAW))
 		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
 			       flags, SCATTER | RAW);

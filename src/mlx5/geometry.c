@@ -112,7 +112,9 @@ static int compute_sq(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops
 			       cap->max_inline_data, size, MLX5_SQ_ENTRY_MAX,
 			       MLX5_SQ_ENTRY_MAX - out->overhead - INLINE_HEAD);
 	out->entry_size = align_up(size, MLX5_BLOCK_SIZE);
-	out->max_inline = out->entry_size - out->overhead - INLINE_HEAD;
+	out->max_inline = 0;
+	if (out->entry_size > out->overhead + INLINE_HEAD)
+		out->max_inline = out->entry_size - out->overhead - INLINE_HEAD;
 	if (limits->max_inline < FULL_INLINE && out->max_inline > limits->max_inline)
 		out->max_inline = limits->max_inline;
 	if (cap->max_inline_data > out->max_inline)

@@ -64,7 +64,8 @@ static int check_raw(const struct ibv_qp_init_attr_ex *attr)
 /* Nothing that the library checks for us: what is left is what this driver has. */
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t flags = IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+	const uint32_t flags =
+		IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_PCI_WRITE_END_PADDING;
 	const uint32_t raw = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
 			     IBV_QP_INIT_ATTR_RX_HASH;
 
@@ -86,8 +87,6 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 		return explain(EINVAL,
 			       "TSO headers, receive hashing and indirection tables are for "
 			       "raw packet QPs only");
-	if (attr->qp_type == IBV_QPT_UD)
-		flags |= IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	if (create_flags(attr) & ~flags)
 		return explain(EINVAL, "create_flags 0x%x: this QP type has none but 0x%x",
 			       attr->create_flags, flags);

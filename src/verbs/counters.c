@@ -113,7 +113,7 @@ static int read_points(struct vb_counters *c, uint64_t *values, uint32_t count)
 	memset(values, 0, count * sizeof(*values));
 	flow_counter_read(c->hw, &packets, &bytes);
 	for (unsigned int i = 0; i < c->point_count; i++)
-		values[c->points[i].index] =
+		values[c->points[i].index] +=
 			c->points[i].what == IBV_COUNTER_PACKETS ? packets : bytes;
 	return 0;
 }

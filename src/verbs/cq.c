@@ -24,15 +24,16 @@ static int check_size(const struct hca_adapter *a, const char *call, uint32_t en
 	return 0;
 }
 
-static int check_mask(const struct ibv_cq_init_attr_ex *attr)
+static int check_mask(const struct hca_adapter *a, const struct ibv_cq_init_attr_ex *attr)
 {
 	if (attr->comp_mask & ~(uint32_t)MASK_KNOWN)
 		return explain(EINVAL, "ibv_create_cq_ex: comp_mask 0x%x has unknown bits 0x%x",
 			       attr->comp_mask, attr->comp_mask & ~(uint32_t)MASK_KNOWN);
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 	    (attr->flags & ~(uint32_t)FLAGS_KNOWN))
-		return explain(EINVAL, "ibv_create_cq_ex: flags 0x%x have unknown bits 0x%x",
-			       attr->flags, attr->flags & ~(uint32_t)FLAGS_KNOWN);
+		return explain(a->model->driver == HCA_DRIVER_MLX4 ? EOPNOTSUPP : EINVAL,
+			       "ibv_create_cq_ex: flags 0x%x have unknown bits 0x%x", attr->flags,
+			       attr->flags & ~(uint32_t)FLAGS_KNOWN);
 	if (attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS)
 		return explain(EOPNOTSUPP, "ibv_create_cq_ex: wc_flags 0x%llx; 0x%x can be had",
 			       (unsigned long long)attr->wc_flags, IBV_CREATE_CQ_SUP_WC_FLAGS);
@@ -50,7 +51,7 @@ static int check(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 	int err = check_size(to_context(context)->adapter, "ibv_create_cq", attr->cqe);
 
 	if (!err)
-		err = check_mask(attr);
+		err = check_mask(to_context(context)->adapter, attr);
 	if (err)
 		return err;
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)

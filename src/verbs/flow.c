@@ -59,11 +59,14 @@ static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *
 	return check_kind(attr, ctx->driver->all_flows);
 }
 
-static int check_qp(struct ibv_qp *public, struct ether_dest **out)
+/* Of a rule for what leaves, the queue pair says only which device it is for. */
+static int check_qp(struct ibv_qp *public, const struct ibv_flow_attr *attr,
+		    struct ether_dest **out)
 {
 	struct ether_dest *dest = hca_qp_dest(to_qp(public)->hca);
 
-	if (dest) {
+	if (dest ||
+	    (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS && public->qp_type == IBV_QPT_RAW_PACKET)) {
 		*out = dest;
 		return 0;
 	}
@@ -190,7 +193,7 @@ struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	int err = check_attr(ctx, attr);
 
 	if (!err)
-		err = check_qp(qp, &dest);
+		err = check_qp(qp, attr, &dest);
 	if (!err)
 		err = read_wish(ctx, attr, &wish);
 	if (err)

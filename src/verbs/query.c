@@ -304,10 +304,11 @@ int vb_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values
 	uint64_t ns, khz = to_context(context)->adapter->model->core_clock_khz;
 	struct timespec now;
 
-	if (!(values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)) {
-		values->comp_mask = 0;
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return -explain(EINVAL, "ibv_query_rt_values_ex: comp_mask 0x%x; 0x%x is known",
+				values->comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+	if (!values->comp_mask)
 		return 0;
-	}
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	ns = now.tv_sec * 1000000000ull + now.tv_nsec;
 	values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;

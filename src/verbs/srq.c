@@ -153,7 +153,14 @@ int ibv_query_srq(struct ibv_srq *public, struct ibv_srq_attr *attr)
 
 int vb_get_srq_num(struct ibv_srq *public, uint32_t *number)
 {
-	*number = to_srq(public)->hca->srqn;
+	const struct vb_srq *srq = to_srq(public);
+
+	/* A later model's basic queue has a number that dynamically connected targets go by. */
+	if (!srq->xrcd && to_context(public->context)->adapter->model->driver == HCA_DRIVER_MLX4)
+		return vb_result(explain(EOPNOTSUPP,
+					 "ibv_get_srq_num: only XRC queues have numbers that "
+					 "requests name"));
+	*number = srq->hca->srqn;
 	return 0;
 }
 

@@ -61,16 +61,20 @@ static void unlist(struct vb_wq *wq)
 static int check(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
+	/* The drivers of the two families do not agree on the words, nor on a queue of none. */
+	bool first = a->model->driver == HCA_DRIVER_MLX4;
 	uint32_t flags = attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0;
 
 	if (!to_context(context)->driver->create_wq || a->ports[0].link != HCA_LINK_ETHERNET)
 		return explain(EOPNOTSUPP,
 			       "ibv_create_wq: %s has no work queues; they need Ethernet", a->name);
 	if (attr->comp_mask & ~(uint32_t)(IBV_WQ_INIT_ATTR_RESERVED - 1))
-		return explain(EINVAL, "ibv_create_wq: comp_mask 0x%x; 0x%x is known",
-			       attr->comp_mask, IBV_WQ_INIT_ATTR_RESERVED - 1);
+		return explain(first ? EOPNOTSUPP : EINVAL,
+			       "ibv_create_wq: comp_mask 0x%x; 0x%x is known", attr->comp_mask,
+			       IBV_WQ_INIT_ATTR_RESERVED - 1);
 	if (attr->wq_type != IBV_WQT_RQ)
-		return explain(EINVAL, "ibv_create_wq: type %d; there is only IBV_WQT_RQ",
+		return explain(first ? EOPNOTSUPP : EINVAL,
+			       "ibv_create_wq: type %d; there is only IBV_WQT_RQ",
 			       (int)attr->wq_type);
 	if (flags & ~(uint32_t)(IBV_WQ_FLAGS_RESERVED - 1))
 		return explain(EOPNOTSUPP, "ibv_create_wq: create_flags 0x%x; 0x%x is known", flags,
@@ -82,7 +86,7 @@ static int check(struct ibv_context *context, const struct ibv_wq_init_attr *att
 		return explain(EINVAL, "ibv_create_wq: the %s belongs to another context",
 			       attr->pd->context == context ? "completion queue"
 							    : "protection domain");
-	if (!attr->max_wr || attr->max_wr > a->limits.max_qp_wr ||
+	if ((!attr->max_wr && !first) || attr->max_wr > a->limits.max_qp_wr ||
 	    attr->max_sge > a->limits.max_sge)
 		return explain(EINVAL,
 			       "ibv_create_wq: %u requests of %u elements; 1 to %llu, and up to "

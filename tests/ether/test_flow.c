@@ -388,6 +388,38 @@ static void dropped_packets_are_counted(void **state)
 	raw_pair_fini(&p);
 }
 
+static void counts_that_go_to_one_place_add_up(void **state)
+{
+	struct ibv_counters_init_attr init = { 0 };
+	struct ibv_counter_attach_attr bytes = { .counter_desc = IBV_COUNTER_BYTES };
+	struct ibv_counter_attach_attr packets = { .counter_desc = IBV_COUNTER_PACKETS };
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct pkt hit = pkt_plain(1, 2), passes = pkt_plain(1, 3);
+	struct ibv_counters *counters;
+	uint64_t values[2] = { 7, 7 };
+	struct ibv_flow *flow;
+	struct raw_pair p;
+
+	raw_pair_init(&p, "mlx5_1", "mlx5_0");
+	counters = ibv_create_counters(p.to[0].context, &init);
+	assert_non_null(counters);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &bytes, NULL), 0);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &packets, NULL), 0);
+	assert_int_equal(ibv_attach_counters_point_flow(counters, &packets, NULL), 0);
+	UDP_TO(&r, 2);
+	ADD(&r, action_drop, IBV_FLOW_SPEC_ACTION_DROP);
+	ADD(&r, counter_action, IBV_FLOW_SPEC_ACTION_COUNT, .counters = counters);
+	flow = make(&p.to[0], &r);
+	raw_send(&p, &hit);
+	assert_int_equal(raw_who_gets(&p, &passes), RAW_REST);
+	assert_int_equal(ibv_read_counters(counters, values, 2, 0), 0);
+	assert_int_equal(values[0], hit.len + 2);
+	assert_int_equal(values[1], 0);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	assert_int_equal(ibv_destroy_counters(counters), 0);
+	raw_pair_fini(&p);
+}
+
 static void what_leaves_can_be_dropped(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
@@ -406,6 +438,29 @@ static void what_leaves_can_be_dropped(void **state)
 	assert_int_equal(ibv_destroy_flow(flow), 0);
 	assert_int_equal(raw_who_gets(&p, &dropped), RAW_REST);
 	raw_pair_fini(&p);
+}
+
+static void a_rule_for_what_leaves_needs_no_receive_queue(void **state)
+{
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RAW_PACKET,
+					 .cap = { .max_send_wr = 4, .max_send_sge = 1 } };
+	struct ibv_flow *flow;
+	struct raw_end e;
+	struct ibv_qp *qp;
+
+	raw_end_init(&e, "mlx5_0");
+	init.send_cq = init.recv_cq = e.cq;
+	qp = ibv_create_qp(e.qp->pd, &init);
+	assert_non_null(qp);
+	UDP_TO(&r, 2);
+	ADD(&r, action_drop, IBV_FLOW_SPEC_ACTION_DROP);
+	r.attr.flags = IBV_FLOW_ATTR_FLAGS_EGRESS;
+	flow = ibv_create_flow(qp, &r.attr);
+	assert_non_null(flow);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	raw_end_fini(&e);
 }
 
 static void a_queue_pair_with_rules_is_busy(void **state)
@@ -581,7 +636,9 @@ int main(void)
 		cmocka_unit_test(defaults_take_what_is_left_and_sniffers_copies),
 		cmocka_unit_test(a_sniffer_sees_what_leaves),
 		cmocka_unit_test(dropped_packets_are_counted),
+		cmocka_unit_test(counts_that_go_to_one_place_add_up),
 		cmocka_unit_test(what_leaves_can_be_dropped),
+		cmocka_unit_test(a_rule_for_what_leaves_needs_no_receive_queue),
 		cmocka_unit_test(a_queue_pair_with_rules_is_busy),
 		cmocka_unit_test(the_older_adapter_has_the_simple_specs),
 		cmocka_unit_test(specs_narrow_default_rules_of_the_older_adapter),

@@ -488,6 +488,14 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_null(mlx5dv_create_qp(d.ctx, &attr, &extra));
 	assert_int_equal(errno, EINVAL);
 
+	extra.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
+	extra.create_flags = 1 << 20; /* means nothing */
+	assert_null(mlx5dv_create_qp(d.ctx, &attr, &extra));
+	assert_int_equal(errno, EINVAL);
+	extra.create_flags = MLX5DV_QP_CREATE_SIG_PIPELINING; /* not here */
+	assert_null(mlx5dv_create_qp(d.ctx, &attr, &extra));
+	assert_int_equal(errno, EOPNOTSUPP);
+
 	start_dci();
 	assert_int_equal(ibv_post_send(d.dci, &wr, &bad), EINVAL); /* to whom? */
 }

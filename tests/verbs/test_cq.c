@@ -72,7 +72,7 @@ static void extended_attributes_are_checked(void **state)
 		attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
 		attr.flags = 1 << 9;
 		assert_null(ibv_create_cq_ex(context, &attr));
-		assert_int_equal(errno, EINVAL);
+		assert_int_equal(errno, i_ ? EOPNOTSUPP : EINVAL);
 		attr = good;
 		attr.wc_flags |= 1ull << 40;
 		assert_null(ibv_create_cq_ex(context, &attr));

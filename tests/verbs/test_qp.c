@@ -146,13 +146,53 @@ static void unknown_types_masks_and_flags_are_refused(void **state)
 		assert_refused(&p, attributes(&p, IBV_QPT_DRIVER), EINVAL);
 		attr = attributes(&p, IBV_QPT_RC);
 		attr.comp_mask |= 1 << 20;
-		assert_refused(&p, attr, EINVAL);
+		assert_refused(&p, attr, i_ ? EOPNOTSUPP : EINVAL); /* by the model */
 		attr = attributes(&p, IBV_QPT_RC);
 		attr.create_flags = IBV_QP_CREATE_SCATTER_FCS;
 		assert_refused(&p, attr, EINVAL);
 		attr = attributes(&p, IBV_QPT_UD);
 		attr.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
 		assert_refused(&p, attr, EINVAL);
+		give_back(p);
+	}
+}
+
+static void flags_without_effect_are_taken_where_the_model_has_them(void **state)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+
+	FOR_EACH_DEVICE(context)
+	{
+		struct parts p = take(context);
+
+		for (size_t i = 0; i < 3; i++) {
+			struct ibv_qp_init_attr_ex attr = attributes(&p, types[i]);
+			struct ibv_qp *qp;
+
+			attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+			if (!i_)
+				attr.create_flags |= IBV_QP_CREATE_PCI_WRITE_END_PADDING;
+			qp = ibv_create_qp_ex(context, &attr);
+			assert_non_null(qp);
+			assert_int_equal(ibv_destroy_qp(qp), 0);
+		}
+		give_back(p);
+	}
+}
+
+static void requests_without_elements_have_no_room_for_inline_data_by_chance(void **state)
+{
+	FOR_EACH_DEVICE(context)
+	{
+		struct parts p = take(context);
+		struct ibv_qp_init_attr_ex attr = attributes(&p, IBV_QPT_RC);
+		struct ibv_qp *qp;
+
+		attr.cap.max_send_sge = attr.cap.max_inline_data = 0;
+		qp = ibv_create_qp_ex(context, &attr);
+		assert_non_null(qp);
+		assert_true(attr.cap.max_inline_data < 1024);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
 		give_back(p);
 	}
 }
@@ -519,6 +559,8 @@ int main(void)
 		cmocka_unit_test(a_new_queue_pair_says_what_it_is),
 		cmocka_unit_test(what_a_type_needs_must_be_there),
 		cmocka_unit_test(unknown_types_masks_and_flags_are_refused),
+		cmocka_unit_test(flags_without_effect_are_taken_where_the_model_has_them),
+		cmocka_unit_test(requests_without_elements_have_no_room_for_inline_data_by_chance),
 		cmocka_unit_test(parts_of_another_context_are_refused),
 		cmocka_unit_test(sizes_beyond_the_device_are_refused),
 		cmocka_unit_test(the_special_queue_pairs_are_nobodys),

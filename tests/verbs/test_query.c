@@ -534,12 +534,15 @@ static void asking_for_no_value_gives_none(void **state)
 	assert_int_equal(values.raw_clock.tv_nsec, 7);
 }
 
-static void unknown_values_are_left_out_of_the_answer(void **state)
+static void asking_for_unknown_values_is_einval(void **state)
 {
-	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK | 1u << 20 };
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK | 1u << 20,
+					.raw_clock = { 7, 7 } };
 
-	assert_int_equal(ibv_query_rt_values_ex(cx6, &values), 0);
-	assert_int_equal(values.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+	assert_int_equal(ibv_query_rt_values_ex(cx6, &values), EINVAL);
+	assert_int_equal(ibv_query_rt_values_ex(cx3, &values), EINVAL);
+	assert_int_equal(values.comp_mask, IBV_VALUES_MASK_RAW_CLOCK | 1u << 20);
+	assert_int_equal(values.raw_clock.tv_nsec, 7);
 }
 
 int main(void)
@@ -573,7 +576,7 @@ int main(void)
 		cmocka_unit_test(a_pkey_index_past_the_table_is_einval),
 		cmocka_unit_test(the_raw_clock_moves_at_the_core_clock),
 		cmocka_unit_test(asking_for_no_value_gives_none),
-		cmocka_unit_test(unknown_values_are_left_out_of_the_answer),
+		cmocka_unit_test(asking_for_unknown_values_is_einval),
 	};
 
 	return cmocka_run_group_tests(tests, open_both, close_both);

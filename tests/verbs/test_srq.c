@@ -282,6 +282,23 @@ static void processes_share_a_domain_and_it_ends_with_them(void **state)
 	test_close(context);
 }
 
+static void a_connectx_3_numbers_xrc_queues_only(void **state)
+{
+	FOR_EACH_DEVICE(context)
+	{
+		struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+		struct ibv_pd *pd = ibv_alloc_pd(context);
+		struct ibv_srq *srq = ibv_create_srq(pd, &attr);
+		uint32_t number = 77;
+
+		assert_non_null(srq);
+		assert_int_equal(ibv_get_srq_num(srq, &number), i_ ? EOPNOTSUPP : 0);
+		assert_int_equal(number == 77, i_);
+		assert_int_equal(ibv_destroy_srq(srq), 0);
+		assert_int_equal(ibv_dealloc_pd(pd), 0);
+	}
+}
+
 static void a_domain_with_a_queue_is_busy(void **state)
 {
 	FOR_EACH_DEVICE(context)
@@ -370,6 +387,7 @@ int main(void)
 		cmocka_unit_test(a_domain_wants_a_file_or_none),
 		cmocka_unit_test(a_domain_on_a_file_is_created_once),
 		cmocka_unit_test(processes_share_a_domain_and_it_ends_with_them),
+		cmocka_unit_test(a_connectx_3_numbers_xrc_queues_only),
 		cmocka_unit_test(a_domain_with_a_queue_is_busy),
 		cmocka_unit_test(a_receive_side_lives_until_its_last_handle_is_gone),
 	};
