@@ -24,11 +24,15 @@ struct ether_port *ether_port(unsigned int adapter, unsigned int number)
 	if (adapter >= ETHER_ADAPTERS || number < 1 || number > ETHER_PORTS)
 		return NULL;
 	p = &ports[adapter][number - 1];
+	/* [W1] asked for every frame: no lock but for the first one */
+	if (likely(__atomic_load_n(&p->number, __ATOMIC_ACQUIRE)))
+		return p;
 	pthread_mutex_lock(&lock);
-	if (!p->wish) {
+	if (!p->number) {
 		p->adapter = adapter;
-		p->number = number;
 		p->wish = &nowhere[adapter][number - 1];
+		/* [W1] pairs with the look above: the rest before the number */
+		__atomic_store_n(&p->number, number, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 	return p;

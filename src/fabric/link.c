@@ -338,6 +338,14 @@ void fabric_link_want_room(struct fabric_link *link)
 		call_attention();
 }
 
+bool fabric_link_is_early(struct fabric_link *link)
+{
+	if (fabric_now_ns() < atomic_load_explicit(&link->rest_until, memory_order_relaxed))
+		return true;
+	fabric_link_rest(link, 0);
+	return false;
+}
+
 bool fabric_link_unread(struct fabric_link *link)
 {
 	bool unread;
@@ -496,20 +504,28 @@ static uint64_t due_ns(const struct fabric_link_cold *cold)
 								    : cold->deadline_ns;
 }
 
-static bool turn_room(struct fabric_link *link)
+bool fabric_link_room_is_back(struct fabric_link *link)
 {
-	bool room;
+	bool room = true;
 	int err = 0;
 
 	fabric_link_tx_lock(link);
-	room = fabric_tx_refill(&link->tx, link->tx.size / 2, &err);
-	if (room) {
+	if (atomic_load(&link->cold->want_room))
+		room = fabric_tx_refill(&link->tx, link->tx.size / 2, &err);
+	if (room && link->tx.size) {
 		atomic_store_explicit(&link->tx.ctl->want, 0, memory_order_relaxed);
 		atomic_store(&link->cold->want_room, false);
 	}
 	fabric_link_tx_unlock(link);
 	if (err)
 		fabric_link_corrupt(link);
+	return room;
+}
+
+static bool turn_room(struct fabric_link *link)
+{
+	bool room = fabric_link_room_is_back(link);
+
 	if (room)
 		fabric_config.room(link);
 	return room;

@@ -44,6 +44,7 @@ struct fabric_link {
 	/* the receiver */
 	_Alignas(64) struct fabric_lock rx_lock;
 	struct fabric_rx rx;
+	_Atomic uint64_t rest_until; /* pollers look away until then; 0: they do not */
 
 	/* rarely */
 	_Alignas(64) _Atomic uint32_t state;
@@ -157,6 +158,11 @@ static inline void fabric_link_cancel(struct fabric_link *link)
  * free again. Send lock held.
  */
 void fabric_link_want_room(struct fabric_link *link);
+/*
+ * For who polls and would rather not wait for that call: false while there is something to wait
+ * for; true, and no call comes any more, when there is room again. No lock held.
+ */
+bool fabric_link_room_is_back(struct fabric_link *link);
 
 /* Whether the peer has yet to take a record that was published. */
 bool fabric_link_unread(struct fabric_link *link);
@@ -192,6 +198,23 @@ static inline bool fabric_link_met(struct fabric_link *link)
 static inline bool fabric_link_ready(struct fabric_link *link)
 {
 	return fabric_rx_ready(&link->rx);
+}
+
+/*
+ * A poller that takes records one by one as a fast sender writes them slows both down: each look
+ * takes the line away that the sender is writing to. Resting for a moment lets several gather.
+ */
+static inline void fabric_link_rest(struct fabric_link *link, uint64_t until_ns)
+{
+	atomic_store_explicit(&link->rest_until, until_ns, memory_order_relaxed);
+}
+
+bool fabric_link_is_early(struct fabric_link *link);
+
+static inline bool fabric_link_rests(struct fabric_link *link)
+{
+	return unlikely(atomic_load_explicit(&link->rest_until, memory_order_relaxed)) &&
+	       fabric_link_is_early(link);
 }
 
 /*

@@ -65,8 +65,7 @@ bool fabric_polled(void);
  */
 void fabric_poll_leave(void);
 
-/* Drains every link that has a record waiting, unless another thread is at it. */
-static inline void fabric_poll_links(void)
+static inline void fabric_poll_each(bool all)
 {
 	struct fabric_poll_set *set;
 
@@ -76,12 +75,25 @@ static inline void fabric_poll_links(void)
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct fabric_link *link = set->link[i];
 
-		if (!fabric_link_ready(link) || !fabric_link_rx_trylock(link))
+		if ((!all && fabric_link_rests(link)) || !fabric_link_ready(link) ||
+		    !fabric_link_rx_trylock(link))
 			continue;
 		fabric_poll.drain(link);
 		fabric_link_rx_unlock(link);
 	}
 	fabric_epoch_exit();
+}
+
+/* Drains every link that has a record waiting, unless another thread is at it. */
+static inline void fabric_poll_links(void)
+{
+	fabric_poll_each(true);
+}
+
+/* The same without those that rest, for who comes again soon. */
+static inline void fabric_poll_links_awake(void)
+{
+	fabric_poll_each(false);
 }
 
 /* ---- the service thread ---- */

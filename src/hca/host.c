@@ -45,6 +45,9 @@
 
 #define DRAIN_MOST  256
 #define DRAIN_BYTES (256u << 10)
+#define REST_BELOW  32u
+#define REST_AFTER  32u
+#define REST_NS     2000u
 #define MUTE_NS     1000000000ull
 #define MEET_NS     6000000000ull /* a handshake has 5 s */
 #define ACK_WAIT_NS 1000000u
@@ -446,6 +449,24 @@ static void room(struct fabric_link *link)
 		hca_host_room(link->user);
 }
 
+_Atomic fabric_id_t hca_host_blocked;
+
+static void poll_room(fabric_id_t id)
+{
+	struct hca_peer *peer;
+	bool wait;
+
+	hca_guard_enter();
+	peer = hca_peer_find(id, &wait);
+	if (!peer || fabric_link_room_is_back(peer->link)) {
+		/* Who blocks from now on says so again. */
+		atomic_compare_exchange_strong(&hca_host_blocked, &id, FABRIC_NOBODY);
+		if (peer)
+			hca_host_room(peer);
+	}
+	hca_guard_exit();
+}
+
 static void forget_blocked(struct hca_peer *peer, struct qp *qp)
 {
 	struct qp **at;
@@ -663,6 +684,20 @@ static uint64_t ack_timers(uint64_t now_ns)
 	return UINT64_MAX;
 }
 
+/*
+ * After frames were taken in. When they come in a row and few at a time, while we send none, there
+ * is a sender whose pace we set: the next look waits until some have gathered.
+ */
+static void rest(struct fabric_link *link, struct hca_peer *peer, unsigned int frames)
+{
+	if (hca_switch_has_sent())
+		peer->in_a_row = 0;
+	else if (peer->in_a_row < REST_AFTER)
+		peer->in_a_row++;
+	else if (frames < REST_BELOW)
+		fabric_link_rest(link, fabric_now_ns() + REST_NS);
+}
+
 static unsigned int drain(struct fabric_link *link)
 {
 	struct hca_peer *peer = link->user;
@@ -703,8 +738,10 @@ static unsigned int drain(struct fabric_link *link)
 		if (unlikely(bytes >= DRAIN_BYTES))
 			break;
 	}
-	if (frames)
+	if (frames) {
 		hca_rx_end();
+		rest(link, peer, n);
+	}
 	if (peer->acks.count)
 		settle_acks(&peer->acks);
 	hca_guard_exit();
@@ -813,8 +850,12 @@ unlock:
 
 void hca_poll(void)
 {
+	fabric_id_t blocked = atomic_load_explicit(&hca_host_blocked, memory_order_relaxed);
+
 	fabric_poll_enter();
-	fabric_poll_links();
+	fabric_poll_links_awake();
+	if (unlikely(blocked))
+		poll_room(blocked);
 	wire_poll();
 	hca_netif_poll();
 	bell_poll();

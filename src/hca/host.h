@@ -93,6 +93,7 @@ struct hca_peer {
 	pthread_mutex_t map_lock;
 	struct hca_table mappings; /* by key index: struct hca_mapping */
 	struct hca_acks acks;      /* receive lock held */
+	unsigned int in_a_row;     /* times that frames came and none were sent; receive lock */
 	/* QPs that found no room; guarded by map_lock */
 	struct qp *blocked;
 };
@@ -126,6 +127,8 @@ static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 /* Lets every QP that waits for a link try again. */
 void hca_host_wake_qps(void);
 void hca_host_room(struct hca_peer *peer);
+/* The process whose full link was met last: threads that poll look whether it has room again. */
+extern _Atomic fabric_id_t hca_host_blocked;
 void hca_host_run_qp(struct qp *qp);
 /* The same for a list of QPs that found no room, taken out of wherever it was kept. Inside a guard. */
 void hca_host_run_blocked(struct qp *qp);

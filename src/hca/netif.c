@@ -43,7 +43,7 @@ struct netif {
 	uint8_t copy[ETHER_FRAME_MAX];
 };
 
-static _Thread_local struct netif *unflushed;
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct netif *unflushed;
 
 _Atomic bool hca_netif_any;
 static _Atomic(struct netif *) netifs[ETHER_ADAPTERS * ETHER_PORTS];

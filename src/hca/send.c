@@ -26,6 +26,7 @@ static void block(struct qp *qp, struct hca_peer *peer)
 		peer->blocked = qp;
 	}
 	pthread_mutex_unlock(&peer->map_lock);
+	atomic_store_explicit(&hca_host_blocked, peer->id, memory_order_relaxed);
 }
 
 void send_block(struct qp *qp, struct hca_peer *peer)

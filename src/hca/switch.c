@@ -30,6 +30,8 @@
 #define NESTING_MOST 8u
 #define PATIENCE_NS  5000000000ull
 #define NETIF_NS     50000ull /* until an interface is asked again */
+#define AHEAD        256u /* bytes of a ring between a frame that is written and what is fetched */
+#define AHEAD_MOST   2048u
 
 struct member {
 	fabric_id_t id;
@@ -50,8 +52,10 @@ static bool joined[ETHER_ADAPTERS];
 static const struct hca_adapter *adapters[ETHER_ADAPTERS];
 static _Atomic(struct view *) views[HCA_ETHER_SLOTS];
 
-static _Thread_local struct fabric_link *open_link;
-static _Thread_local unsigned int nesting;
+static _Atomic bool has_sent;
+#define OWN static _Thread_local __attribute__((tls_model("initial-exec")))
+OWN struct fabric_link *open_link;
+OWN unsigned int nesting;
 
 static const char default_name[] = "default";
 
@@ -189,6 +193,12 @@ int hca_switch_join(const struct hca_adapter *a)
 	return err;
 }
 
+bool hca_switch_has_sent(void)
+{
+	return atomic_load_explicit(&has_sent, memory_order_relaxed) &&
+	       atomic_exchange_explicit(&has_sent, false, memory_order_relaxed);
+}
+
 void hca_switch_forked(void)
 {
 	memset(joined, 0, sizeof(joined));
@@ -223,27 +233,47 @@ static void use_link(struct fabric_link *link)
 	open_link = link;
 }
 
+/* What of a packet's header a frame needs: short, so that a short frame is two cache lines. */
+#define RECORD_HEADER offsetof(struct roce_pkt, rdma)
+
+/*
+ * The lines that frames to come will lie in, out of the receiver's cache. Not those of the next
+ * one: the receiver, if it polls, has its eye on them.
+ */
+static void fetch_ahead(const struct roce_pkt *pkt, uint32_t len)
+{
+	uint32_t bytes = fabric_record_bytes(RECORD_HEADER + len);
+	const char *from = (const char *)pkt - FABRIC_HEADER + AHEAD + bytes;
+
+	for (uint32_t at = 0; at < bytes && at < AHEAD_MOST; at += FABRIC_LINE)
+		__builtin_prefetch(from + at, 1);
+}
+
 /* False without room. */
 static bool put_record(struct hca_peer *peer, uint32_t slot, const struct ether_frame *frame)
 {
-	struct roce_pkt pkt = { .op = ROCE_PKT_ETHER,
-				.dqpn = slot,
-				.sqpn = frame->src_qpn,
-				.psn = frame->src_domain,
-				.len = frame->len,
-				.imm = frame->check };
-	char *record;
+	struct roce_pkt *pkt;
 
 	use_link(peer->link);
-	record = fabric_link_reserve(peer->link, sizeof(pkt) + frame->len);
-	if (unlikely(!record)) {
+	pkt = fabric_link_reserve(peer->link, RECORD_HEADER + frame->len);
+	if (unlikely(!pkt)) {
 		fabric_link_publish(peer->link); /* 64 may wait, and then no more */
-		record = fabric_link_reserve(peer->link, sizeof(pkt) + frame->len);
+		pkt = fabric_link_reserve(peer->link, RECORD_HEADER + frame->len);
 	}
-	if (unlikely(!record))
+	if (unlikely(!pkt))
 		return false;
-	memcpy(record, &pkt, sizeof(pkt));
-	memcpy(record + sizeof(pkt), frame->data, frame->len);
+	if (!atomic_load_explicit(&has_sent, memory_order_relaxed))
+		atomic_store_explicit(&has_sent, true, memory_order_relaxed);
+	pkt->op = ROCE_PKT_ETHER;
+	pkt->flags = 0;
+	pkt->refs = 0;
+	pkt->dqpn = slot;
+	pkt->psn = frame->src_domain;
+	pkt->sqpn = frame->src_qpn;
+	pkt->len = frame->len;
+	pkt->imm = frame->check;
+	memcpy((char *)pkt + RECORD_HEADER, frame->data, frame->len);
+	fetch_ahead(pkt, frame->len);
 	return true;
 }
 
@@ -350,14 +380,14 @@ bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len)
 	struct ether_port *port;
 	struct roce_pkt pkt;
 
-	if (unlikely(len < sizeof(pkt)))
+	if (unlikely(len < RECORD_HEADER))
 		return false;
-	memcpy(&pkt, record, sizeof(pkt));
-	if (unlikely(pkt.len > len - sizeof(pkt) || pkt.len < ETHER_HEADER ||
+	memcpy(&pkt, record, RECORD_HEADER);
+	if (unlikely(pkt.len > len - RECORD_HEADER || pkt.len < ETHER_HEADER ||
 		     pkt.len > ETHER_FRAME_MAX || pkt.dqpn >= HCA_ETHER_SLOTS))
 		return false;
 	port = ether_port(pkt.dqpn / ETHER_PORTS, pkt.dqpn % ETHER_PORTS + 1);
-	frame.data = (const uint8_t *)record + sizeof(pkt);
+	frame.data = (const uint8_t *)record + RECORD_HEADER;
 	frame.len = pkt.len;
 	frame.check = (uint8_t)pkt.imm;
 	frame.src_process = peer->id;

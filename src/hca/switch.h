@@ -27,6 +27,9 @@ void hca_switch_flush(void);
 /* A record of a peer, within a batch. False: it makes no sense. */
 bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len);
 
+/* Whether this process has sent a frame to another since the last call. */
+bool hca_switch_has_sent(void);
+
 void hca_switch_forked(void);
 
 #endif

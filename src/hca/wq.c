@@ -24,7 +24,7 @@
 #define PATIENCE_NS 200000000u
 
 static struct fabric_lock rx_lock;
-static _Thread_local unsigned int rx_depth;
+static _Thread_local __attribute__((tls_model("initial-exec"))) unsigned int rx_depth;
 /* Under the lock: queues with completions to write, and those that ran dry a moment ago. */
 static struct hca_wq *pending, *starving;
 
