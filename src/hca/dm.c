@@ -15,6 +15,7 @@
 #include "fabric/share.h"
 #include "hca/ask.h"
 #include "hca/commons.h"
+#include "hca/dm_op.h"
 #include "hca/mr.h"
 #include "hca/table.h"
 #include "util/explain.h"
@@ -238,6 +239,7 @@ static int check_unused(const struct hca_dm *dm)
 
 static void end(struct hca_dm *dm)
 {
+	dm_op_forget(dm);
 	hca_row_hide(dm->row);
 	pthread_mutex_lock(&dm_lock);
 	if (hca_table_find(&dms, dm->index) == dm)

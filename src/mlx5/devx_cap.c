@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "hca/dm_op.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
 
@@ -243,6 +244,11 @@ static int fill_device_memory(const struct page *p)
 	ifc_set(p->cap, device_mem_cap, log_max_memic_addr_alignment, 6);
 	ifc_set(p->cap, device_mem_cap, max_memic_size, p->limits->max_dm_size);
 	ifc_set(p->cap, device_mem_cap, memic_bar_size, p->limits->max_dm_size >> 6);
+	if (!p->limits->max_dm_size)
+		return 0;
+	ifc_set(p->cap, device_mem_cap, memic_operations, HCA_DM_OP_MASK);
+	ifc_set(p->cap, device_mem_cap, memic_increment_sizes, HCA_DM_OP_SIZES);
+	ifc_set(p->cap, device_mem_cap, memic_test_and_set_sizes, HCA_DM_OP_SIZES);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/dm_op.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
@@ -28,15 +29,19 @@ struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	return ibv_alloc_dm(context, attr);
 }
 
-/* A store that adds, or a load that sets, is what a bus can do and memory cannot. */
 void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op)
 {
+	void *addr;
+	int err;
+
 	if (!mlx5_dv_context(dm->context, __func__))
 		return NULL;
-	return explain_null(EOPNOTSUPP,
-			    "mlx5dv_dm_map_op_addr: operation %u; device memory of software has no "
-			    "addresses with a meaning of their own, as its capabilities say",
-			    op);
+	err = hca_dm_op_map(to_dm(dm)->hca, op, &addr);
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	return addr;
 }
 
 /* ---- VAR ---- */

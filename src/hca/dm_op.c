@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations by access to device memory: see dm_op.h. The list of mappings only grows at its head,
+ * and entries are used again, never freed, since a handler reads it with no lock. Its other fields
+ * change under op_lock while nobody may use the mapping.
+ */
+#include "hca/dm_op.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+struct mapping {
+	_Atomic uintptr_t start;
+	_Atomic(uint8_t *) memory; /* NULL: it is gone */
+	const struct hca_dm *dm;
+	uint64_t length, size;
+	unsigned int op;
+	struct mapping *next;
+};
+
+static pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(op_lock, FORKSAFE_LEAF);
+static _Atomic(struct mapping *) mappings;
+static struct sigaction before;
+static int nothing = -1; /* a file without a byte */
+
+/* ---- the handler ---- */
+
+static uint64_t ones(unsigned int size)
+{
+	return size == 8 ? UINT64_MAX : (1ull << 8 * size) - 1;
+}
+
+#define CARRY_OUT(type)                                                                            \
+	do {                                                                                       \
+		type *at = (type *)where;                                                          \
+		if (a->store && op == HCA_DM_OP_INCREMENT)                                         \
+			__atomic_fetch_add(at, (type)a->value, __ATOMIC_SEQ_CST);                  \
+		else if (a->store)                                                                 \
+			__atomic_store_n(at, (type)a->value, __ATOMIC_SEQ_CST);                    \
+		else if (op == HCA_DM_OP_TEST_AND_SET)                                             \
+			return __atomic_exchange_n(at, (type)ones(sizeof(type)),                   \
+						   __ATOMIC_SEQ_CST);                              \
+		else                                                                               \
+			return __atomic_load_n(at, __ATOMIC_SEQ_CST);                              \
+		return 0;                                                                          \
+	} while (0)
+
+static uint64_t carry_out(unsigned int op, const struct access *a, uint8_t *where)
+{
+	switch (a->size) {
+	case 1:
+		CARRY_OUT(uint8_t);
+	case 2:
+		CARRY_OUT(uint16_t);
+	case 4:
+		CARRY_OUT(uint32_t);
+	default:
+		CARRY_OUT(uint64_t);
+	}
+}
+
+static struct mapping *find(uintptr_t address)
+{
+	struct mapping *m = atomic_load_explicit(&mappings, memory_order_acquire);
+
+	for (; m; m = m->next) {
+		uintptr_t start = atomic_load_explicit(&m->start, memory_order_acquire);
+
+		if (start && address - start < m->size)
+			return m;
+	}
+	return NULL;
+}
+
+/* False: the access is none that the adapter knows. */
+static bool serve(const siginfo_t *info, ucontext_t *at)
+{
+	uintptr_t address = (uintptr_t)info->si_addr;
+	struct mapping *m = info->si_code == BUS_ADRERR ? find(address) : NULL;
+	uint64_t offset, loaded;
+	struct access access;
+	uint8_t *memory;
+
+	if (!m || access_decode(at, &access))
+		return false;
+	memory = atomic_load_explicit(&m->memory, memory_order_acquire);
+	offset = address - atomic_load_explicit(&m->start, memory_order_relaxed);
+	if (address % access.size || offset + access.size > m->length)
+		return false;
+	loaded = memory ? carry_out(m->op, &access, memory + offset) : ones(access.size);
+	access_finish(at, &access, loaded);
+	return true;
+}
+
+/* Who came after us may pass on to us what we pass on to him. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	static __thread volatile bool passing;
+	const struct sigaction end = { .sa_handler = SIG_DFL };
+
+	if (passing || before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+		sigaction(number, &end, NULL); /* the access comes again, and ends the process */
+		return;
+	}
+	passing = true;
+	if (before.sa_flags & SA_SIGINFO)
+		before.sa_sigaction(number, info, context);
+	else
+		before.sa_handler(number);
+	passing = false;
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	int kept = errno;
+
+	if (!serve(info, context))
+		pass_on(number, info, context);
+	errno = kept;
+}
+
+/* ---- mappings; op_lock held ---- */
+
+/* A program may have set a handler of its own since we were here last. */
+static int take_signal(void)
+{
+	struct sigaction mine = { .sa_sigaction = on_bus_error,
+				  .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	struct sigaction now;
+
+	if (sigaction(SIGBUS, NULL, &now))
+		return -errno;
+	if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_bus_error)
+		return 0;
+	before = now;
+	sigemptyset(&mine.sa_mask);
+	return sigaction(SIGBUS, &mine, NULL) ? -errno : 0;
+}
+
+static int prepare(void)
+{
+	if (nothing < 0)
+		nothing = memfd_create("verbena-dm-op", MFD_CLOEXEC);
+	if (nothing < 0)
+		return -errno;
+	return take_signal();
+}
+
+/* One that was unmapped, or whose place somebody else was given since. */
+static bool is_free(const struct mapping *m, uintptr_t start, uint64_t size)
+{
+	uintptr_t old = atomic_load_explicit(&m->start, memory_order_relaxed);
+	unsigned char there;
+
+	if (!old || (old < start + size && start < old + m->size))
+		return true;
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): only asked about */
+	return mincore((void *)old, 1, &there) && errno == ENOMEM;
+}
+
+static struct mapping *get_entry(uintptr_t start, uint64_t size)
+{
+	struct mapping *m = atomic_load_explicit(&mappings, memory_order_relaxed), *found = NULL;
+
+	for (; m; m = m->next)
+		if (is_free(m, start, size)) {
+			atomic_store_explicit(&m->start, 0, memory_order_release);
+			found = m;
+		}
+	if (found)
+		return found;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->next = atomic_load_explicit(&mappings, memory_order_relaxed);
+	/* [O1] pairs with find() */
+	atomic_store_explicit(&mappings, m, memory_order_release);
+	return m;
+}
+
+static int map(struct hca_dm *dm, unsigned int op, void **out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t size = (dm->length + page - 1) & ~(page - 1);
+	struct mapping *m;
+	void *addr;
+	int err = prepare();
+
+	if (err)
+		return err;
+	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, nothing, 0);
+	if (addr == MAP_FAILED)
+		return -errno;
+	m = get_entry((uintptr_t)addr, size);
+	if (!m) {
+		munmap(addr, size);
+		return -ENOMEM;
+	}
+	m->dm = dm;
+	m->op = op;
+	m->length = dm->length;
+	m->size = size;
+	atomic_store_explicit(&m->memory, dm->addr, memory_order_release);
+	atomic_store_explicit(&m->start, (uintptr_t)addr, memory_order_release);
+	*out = addr;
+	return 0;
+}
+
+int hca_dm_op_map(struct hca_dm *dm, unsigned int op, void **out)
+{
+	int err;
+
+	if (op >= 32 || !(HCA_DM_OP_MASK >> op & 1))
+		return explain(EOPNOTSUPP, "operation %u on device memory; a mask of 0x%x is there",
+			       op, HCA_DM_OP_MASK);
+	if (!dm->addr)
+		return explain(ENOENT, "the device memory was freed through another handle");
+	pthread_mutex_lock(&op_lock);
+	err = map(dm, op, out);
+	pthread_mutex_unlock(&op_lock);
+	return err ? explain(-err, "the addresses of an operation cannot be mapped") : 0;
+}
+
+void dm_op_forget(const struct hca_dm *dm)
+{
+	struct mapping *m = atomic_load_explicit(&mappings, memory_order_acquire);
+
+	pthread_mutex_lock(&op_lock);
+	for (; m; m = m->next)
+		if (m->dm == dm) {
+			m->dm = NULL;
+			atomic_store_explicit(&m->memory, NULL, memory_order_release);
+		}
+	pthread_mutex_unlock(&op_lock);
+}
