@@ -128,14 +128,14 @@ struct hca_srq *hca_srq_find(uint32_t srqn)
 	return hca_table_find(&table, srqn);
 }
 
-static uint16_t posted(const struct hca_srq *srq)
+uint16_t hca_srq_posted(const struct hca_srq *srq)
 {
 	return (uint16_t)(srq->format->rq_producer(&srq->ring) - srq->taken);
 }
 
 static void check_limit(struct hca_srq *srq)
 {
-	if (srq->limit && posted(srq) < srq->limit) {
+	if (srq->limit && hca_srq_posted(srq) < srq->limit) {
 		srq->limit = 0;
 		hca_async_post(srq->async, HCA_EVENT_SRQ_LIMIT_REACHED, srq->user);
 	}
@@ -146,7 +146,7 @@ bool hca_srq_take(struct hca_srq *srq, struct hca_recv *out)
 	bool found = false;
 
 	fabric_lock(&srq->lock);
-	if (!srq->failed && posted(srq)) {
+	if (!srq->failed && hca_srq_posted(srq)) {
 		srq->format->rq_decode(&srq->ring, srq->head, out);
 		out->counter = srq->head;
 		srq->head = srq->format->srq_next(&srq->ring, srq->head) & (srq->ring.size - 1);

@@ -16,6 +16,7 @@
 #include "hca/mem.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
+#include "hca/srq_priv.h"
 #include "util/explain.h"
 
 #define FCS_BYTES  4u
@@ -69,6 +70,8 @@ void hca_rx_forked(void)
 
 static uint32_t posted(const struct hca_wq *wq)
 {
+	if (unlikely(wq->srq))
+		return hca_srq_posted(wq->srq);
 	return (wq->format->rq_producer(&wq->ring) - wq->taken) & 0xffff;
 }
 
@@ -150,9 +153,10 @@ bool hca_rx_is_starved(void)
 
 /* ---- flushing ---- */
 
+/* What is posted to a shared queue is still everybody's. */
 static void flush(struct hca_wq *wq)
 {
-	while (posted(wq)) {
+	while (!wq->srq && posted(wq)) {
 		struct hca_cqe *cqe = add_completion(wq);
 
 		cqe->raw = false;
@@ -163,11 +167,12 @@ static void flush(struct hca_wq *wq)
 	wq->stride = 0;
 }
 
-static void fail(struct hca_wq *wq, enum hca_status status, uint8_t vendor)
+static void fail(struct hca_wq *wq, uint32_t counter, enum hca_status status, uint8_t vendor)
 {
 	struct hca_cqe *cqe = add_completion(wq);
 
 	cqe->raw = false;
+	cqe->counter = counter;
 	cqe->status = status;
 	cqe->vendor = vendor;
 	wq->taken++;
@@ -259,11 +264,25 @@ static void describe(const struct hca_wq *wq, struct ether_frame *f, struct hca_
 	info->rss_fields = f->rss_fields;
 }
 
+/* False: another queue has taken the last entry of a shared one. */
+static bool take_entry(const struct hca_wq *wq, struct hca_recv *recv)
+{
+	if (unlikely(wq->srq))
+		return hca_srq_take(wq->srq, recv);
+	wq->format->rq_decode(&wq->ring, wq->taken, recv);
+	return true;
+}
+
 static bool resolve(const struct hca_wq *wq, struct hca_list *list, struct hca_recv *recv)
 {
-	wq->format->rq_decode(&wq->ring, wq->taken, recv);
 	return hca_mem_resolve(recv->sge, recv->sge_count, wq->pd->pdn, HCA_ACCESS_LOCAL_WRITE,
 			       list);
+}
+
+static void drop_frame(struct hca_wq *wq)
+{
+	wq->dropped++;
+	hca_count(wq->counters, HCA_COUNT_OUT_OF_BUFFER);
 }
 
 static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct pieces *p)
@@ -272,13 +291,17 @@ static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct
 	struct hca_list list;
 	struct hca_cqe *cqe;
 
+	if (unlikely(!take_entry(wq, &recv))) {
+		drop_frame(wq);
+		return;
+	}
 	if (unlikely(!resolve(wq, &list, &recv) ||
 		     (list.total >= p->total && !copy(&list, 0, p)))) {
-		fail(wq, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		fail(wq, recv.counter, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;
 	}
 	if (unlikely(list.total < p->total)) {
-		fail(wq, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		fail(wq, recv.counter, HCA_LOC_LEN_ERR, SYN_LENGTH);
 		return;
 	}
 	cqe = add_completion(wq);
@@ -311,22 +334,22 @@ static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const stru
 	struct hca_cqe *cqe;
 
 	if (unlikely(need > all)) {
-		fail(wq, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		fail(wq, wq->taken, HCA_LOC_LEN_ERR, SYN_LENGTH);
 		return;
 	}
 	if (all - wq->stride < need) {
 		skip_strides(wq, all - wq->stride);
 		if (!posted(wq)) {
-			wq->dropped++;
-			hca_count(wq->counters, HCA_COUNT_OUT_OF_BUFFER);
+			drop_frame(wq);
 			starve(wq);
 			return;
 		}
 	}
 	off = ((uint64_t)wq->stride << wq->stride_shift) + shift;
+	take_entry(wq, &recv);
 	if (unlikely(!resolve(wq, &list, &recv) || list.total < off + p->total ||
 		     !copy(&list, off, p))) {
-		fail(wq, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		fail(wq, wq->taken, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;
 	}
 	cqe = add_completion(wq);
@@ -358,8 +381,7 @@ void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame)
 	if (unlikely(wq->state != HCA_WQS_RDY || is_own_echo(wq, frame)))
 		return;
 	if (unlikely(!posted(wq))) {
-		wq->dropped++;
-		hca_count(wq->counters, HCA_COUNT_OUT_OF_BUFFER);
+		drop_frame(wq);
 		return;
 	}
 	feed(wq);
@@ -447,6 +469,7 @@ void hca_wq_init(struct hca_wq *wq, const struct hca_wq_init *init)
 	wq->cq = init->cq;
 	wq->format = init->format;
 	wq->ring = init->ring;
+	wq->srq = init->srq;
 	wq->flags = init->flags;
 	wq->stride_shift = init->stride_shift;
 	wq->strides_shift = init->strides_shift;
@@ -487,6 +510,8 @@ int hca_wq_create(const struct hca_wq_init *init, struct hca_wq **out)
 		goto free_wq;
 	hca_pd_get(wq->pd);
 	atomic_fetch_add(&wq->cq->users, 1);
+	if (wq->srq)
+		atomic_fetch_add(&wq->srq->users, 1);
 	*out = wq;
 	return 0;
 
@@ -510,6 +535,8 @@ int hca_wq_destroy(struct hca_wq *wq)
 		hca_async_forget(ctx->async, wq->user);
 	qp_number_put(wq->wqn);
 	atomic_fetch_sub(&wq->cq->users, 1);
+	if (wq->srq)
+		hca_srq_put(wq->srq);
 	hca_pd_put(wq->pd);
 	hca_ctx_drop(ctx, HCA_KIND_WQ);
 	free(wq);

@@ -15,6 +15,7 @@
 #include "hca/cq.h"
 #include "hca/format.h"
 #include "hca/pd.h"
+#include "hca/srq.h"
 
 /* Numbers as enum ibv_wq_state has them. */
 enum hca_wq_state {
@@ -42,6 +43,7 @@ struct hca_wq_init {
 	struct hca_cq *cq;
 	const struct hca_format *format;
 	struct hca_rq_ring ring;
+	struct hca_srq *srq; /* or NULL: entries are taken from it, and `ring` is of no use */
 	uint32_t flags;
 	/* multi-packet: log2 of a stride's bytes and of strides per entry; 0 and 0: it is none */
 	uint8_t stride_shift, strides_shift;
@@ -58,6 +60,7 @@ struct hca_wq {
 	struct hca_cq *cq;
 	const struct hca_format *format;
 	struct hca_rq_ring ring;
+	struct hca_srq *srq; /* or NULL */
 	enum hca_wq_state state;
 	uint32_t flags;
 	uint8_t stride_shift, strides_shift;

@@ -60,12 +60,18 @@ static uint32_t named(const struct devx_row *row, const uint8_t *in)
 	return ifc_get(in, obj_in, number);
 }
 
+/* One command arms both kinds of shared receive queues. */
+static bool is_about(const struct devx_row *row, const struct mlx5dv_devx_obj *obj)
+{
+	return obj->kind == row->kind || (row->op == IFC_OP_ARM_RQ && obj->kind == DEVX_SRQ);
+}
+
 /* A command on an object has to name that object. */
 static int check_name(const struct devx_cmd *c, const struct mlx5dv_devx_obj *obj)
 {
 	uint32_t id = named(c->row, c->in), span = obj->count ? obj->count : 1;
 
-	if (obj->kind != c->row->kind)
+	if (!is_about(c->row, obj))
 		return explain(EINVAL, "%s is for another kind of object", ifc_op_name(c->row->op));
 	if (id - obj->number >= span)
 		return explain(EINVAL, "%s names object 0x%x, but is sent for 0x%x",

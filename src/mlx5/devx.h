@@ -397,7 +397,7 @@ int devx_create_rmp(struct devx_cmd *c);
 int devx_modify_rmp(struct devx_cmd *c);
 int devx_query_rmp(struct devx_cmd *c);
 int devx_create_xrc_srq(struct devx_cmd *c);
-int devx_query_xrc_srq(struct devx_cmd *c);
+int devx_query_srq(struct devx_cmd *c);
 int devx_create_srq(struct devx_cmd *c);
 int devx_arm_rq(struct devx_cmd *c);
 int devx_create_dct(struct devx_cmd *c);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared receive queues in user memory, under the three names that the device has for them: RMP
- * (for queue pairs of one protection domain), XRC SRQ, and the older SRQ, which knows no user
- * memory.
+ * (for queue pairs of one protection domain, and for receive queues of frames), XRC SRQ, and the
+ * older SRQ. The manual gives the last one addresses of pages only; here it has a umem where an XRC
+ * SRQ has it.
  */
 #include <errno.h>
 #include <string.h>
@@ -131,7 +132,7 @@ int devx_modify_rmp(struct devx_cmd *c)
 	return 0;
 }
 
-/* ---- XRC ---- */
+/* ---- SRQ and XRC SRQ ---- */
 
 static int find_xrc(struct devx_cmd *c, const void *ctx, struct hca_srq_init *init)
 {
@@ -150,15 +151,16 @@ static int find_xrc(struct devx_cmd *c, const void *ctx, struct hca_srq_init *in
 	return 0;
 }
 
-int devx_create_xrc_srq(struct devx_cmd *c)
+/* The two kinds whose context lies at one and the same place, with the same fields. */
+static int create_list(struct devx_cmd *c, bool xrc)
 {
 	const void *ctx = ifc_cptr(c->in, create_xrc_srq_in, xrc_srq_context_entry);
 	unsigned int shift = STRIDE_MIN + ifc_get(ctx, xrc_srqc, log_rq_stride);
 	unsigned int log_size = ifc_get(ctx, xrc_srqc, log_xrc_srq_size);
 	struct hca_srq_init init = {
-		.type = HCA_SRQ_XRC,
+		.type = xrc ? HCA_SRQ_XRC : HCA_SRQ_BASIC,
 		.ring = { .slot_shift = shift, .signature = true, .size = 1u << log_size },
-		.user_index = ifc_get(ctx, xrc_srqc, user_index),
+		.user_index = xrc ? ifc_get(ctx, xrc_srqc, user_index) : HCA_SRQ_NO_INDEX,
 	};
 	struct devx_ring ring = { .id = ifc_get(c->in, create_xrc_srq_in, xrc_srq_umem_id),
 				  .offset = ifc_get(c->in, create_xrc_srq_in, xrc_srq_umem_offset),
@@ -175,26 +177,38 @@ int devx_create_xrc_srq(struct devx_cmd *c)
 	err = find_memory(c, &ring, &record, &init);
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(xrc_srqc));
-	if (!err)
+	if (!err && xrc)
 		err = find_xrc(c, ctx, &init);
 	if (err)
 		return err;
 	err = make(c, ifc_get(ctx, xrc_srqc, pd), &init);
-	hca_cq_put(init.cq);
+	if (init.cq)
+		hca_cq_put(init.cq);
 	if (err)
 		return err;
-	if (ifc_get(ctx, xrc_srqc, user_index_equal_xrc_srqn))
+	if (xrc && ifc_get(ctx, xrc_srqc, user_index_equal_xrc_srqn))
 		c->obj->srq->user_index = c->obj->number;
 	hca_srq_set_limit(c->obj->srq, ifc_get(ctx, xrc_srqc, lwm));
 	return 0;
 }
 
-int devx_query_xrc_srq(struct devx_cmd *c)
+int devx_create_xrc_srq(struct devx_cmd *c)
+{
+	return create_list(c, true);
+}
+
+int devx_create_srq(struct devx_cmd *c)
+{
+	return create_list(c, false);
+}
+
+int devx_query_srq(struct devx_cmd *c)
 {
 	void *ctx = ifc_ptr(c->out, query_xrc_srq_out, xrc_srq_context_entry);
 
 	memcpy(ctx, c->obj->image, c->obj->image_len);
 	ifc_set(ctx, xrc_srqc, lwm, hca_srq_limit(c->obj->srq));
+	ifc_set(ctx, xrc_srqc, wqe_cnt, hca_srq_posted(c->obj->srq));
 	return 0;
 }
 
@@ -206,10 +220,4 @@ int devx_arm_rq(struct devx_cmd *c)
 				   IFC_ARM_SRQ);
 	hca_srq_set_limit(c->obj->srq, ifc_get(c->in, arm_rq_in, lwm));
 	return 0;
-}
-
-int devx_create_srq(struct devx_cmd *c)
-{
-	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_NO_UMEM,
-			   "this kind knows addresses of pages only; CREATE_RMP takes a umem");
 }

@@ -94,8 +94,10 @@ static const struct devx_row rows[] = {
 
 	/* shared receive queues, DC targets */
 	ROW(CREATE_SRQ, SRQ, CREATE, LEN(create_srq_in), HEAD, devx_create_srq),
+	ROW(QUERY_SRQ, SRQ, QUERY, HEAD, LEN(query_srq_out), devx_query_srq),
+	ROW(DESTROY_SRQ, SRQ, DESTROY, HEAD, HEAD, NULL),
 	ROW(CREATE_XRC_SRQ, XRC_SRQ, CREATE, LEN(create_xrc_srq_in), HEAD, devx_create_xrc_srq),
-	ROW(QUERY_XRC_SRQ, XRC_SRQ, QUERY, HEAD, LEN(query_xrc_srq_out), devx_query_xrc_srq),
+	ROW(QUERY_XRC_SRQ, XRC_SRQ, QUERY, HEAD, LEN(query_xrc_srq_out), devx_query_srq),
 	ROW(ARM_XRC_SRQ, XRC_SRQ, MODIFY, HEAD, HEAD, devx_arm_rq),
 	ROW(DESTROY_XRC_SRQ, XRC_SRQ, DESTROY, HEAD, HEAD, NULL),
 	ROW(CREATE_RMP, RMP, CREATE, LEN(create_rmp_in), HEAD, devx_create_rmp),

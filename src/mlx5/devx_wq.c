@@ -137,13 +137,45 @@ static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 	return devx_refuse_errno(c, devx_number(c->obj, numbers, numbers + 1, 1), DEVX_WHY_OBJECT);
 }
 
+/* One that shares entries with others: what the queue has of its own is the completion queue. */
+static int make_rq_on_rmp(struct devx_cmd *c, const void *ctx)
+{
+	uint32_t rmpn = ifc_get(ctx, rqc, rmpn), number;
+	struct hca_srq *srq = hca_srq_hold(c->adapter, rmpn);
+	struct hca_wq_init init = { .cq = c->obj->held_cq,
+				    .format = &mlx5_format,
+				    .srq = srq,
+				    .user_index = ifc_get(ctx, rqc, user_index) };
+	int err;
+
+	if (!srq || srq->type != HCA_SRQ_BASIC) {
+		if (srq)
+			hca_srq_put(srq);
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_SRQ,
+				   "shared memory pool 0x%x does not exist", rmpn);
+	}
+	init.pd = srq->pd;
+	fill_flags(ctx, &init);
+	err = hca_wq_create(&init, &c->obj->wq);
+	hca_srq_put(srq);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
+	number = c->obj->wq->wqn;
+	return devx_refuse_errno(c, devx_number(c->obj, number, number + 1, 1), DEVX_WHY_OBJECT);
+}
+
 int devx_create_rq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_rq_in, ctx), *wq = ifc_cptr(ctx, rqc, wq);
-	bool own = ifc_get(ctx, rqc, mem_rq_type) == IFC_MEM_RQ_INLINE;
+	unsigned int memory = ifc_get(ctx, rqc, mem_rq_type);
+	bool own = memory == IFC_MEM_RQ_INLINE;
 	void *at[2] = { NULL, NULL };
 	struct hca_counters *set;
 	int err = 0;
+
+	if (memory != IFC_MEM_RQ_INLINE && memory != IFC_MEM_RQ_RMP)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
+				   "mem_rq_type %u; 0 (inline) and 1 (RMP) are offered", memory);
 
 	if (ifc_get(ctx, rqc, hairpin))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
@@ -160,10 +192,9 @@ int devx_create_rq(struct devx_cmd *c)
 	if (!err)
 		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
 	if (!err)
-		err = own ? make_rq(c, ctx, at) : devx_wq_number(c);
+		err = own ? make_rq(c, ctx, at) : make_rq_on_rmp(c, ctx);
 	if (!err) {
-		if (c->obj->wq)
-			hca_wq_set_counters(c->obj->wq, set);
+		hca_wq_set_counters(c->obj->wq, set);
 		ifc_set(c->out, obj_out, number, c->obj->number);
 		ifc_set(c->obj->image, rqc, state, IFC_WQ_RST);
 	}
