@@ -157,7 +157,7 @@ int share_state_up(struct share_state *state)
 	if (state->up)
 		return state->off ? -EOPNOTSUPP : 0;
 	/* Under valgrind one thread runs at a time, also while it waits for a blocked page. */
-	if ((want && !strcmp(want, "off")) || RUNNING_ON_VALGRIND) {
+	if (RUNNING_ON_VALGRIND) {
 		state->up = state->off = true;
 		return -EOPNOTSUPP;
 	}
@@ -173,6 +173,7 @@ int share_state_up(struct share_state *state)
 			close(fd);
 		return -EOPNOTSUPP;
 	}
+	state->still = want && !strcmp(want, "off");
 	state->fd = fd;
 	state->dev = st.st_dev;
 	state->ino = st.st_ino;
@@ -444,6 +445,8 @@ static int get(struct share_state *state, const void *va, size_t len)
 
 	if (!err)
 		err = share_state_up(state);
+	if (!err && state->still)
+		err = -EOPNOTSUPP;
 	if (!err)
 		err = share_each_mapping(state, r, check_part, &missing);
 	/* Each part adds a segment for every gap between those that are there, and two cuts. */

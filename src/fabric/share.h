@@ -53,7 +53,7 @@ int share_range_check(const void *va, size_t len, bool write);
 /* Whether every page of the range is shared now. */
 bool share_covers(const void *va, size_t len);
 
-/* The memfd, for peers to map; -1 when this process shares nothing. Stays the same until a fork. */
+/* The memfd, for peers to map; -1 when this process cannot share anything. Stays the same until a fork. */
 int share_fd(void);
 
 /*
@@ -62,6 +62,8 @@ int share_fd(void);
  * it.
  */
 void *share_alloc(size_t len);
+/* The same for memory that is no program's: shared with VERBENA_SHARE=off, too. */
+void *share_alloc_device(size_t len);
 void share_free(void *va);
 
 /*

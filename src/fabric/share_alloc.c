@@ -30,7 +30,7 @@ static uintptr_t map_shared(struct share_state *state, size_t len)
 	return va;
 }
 
-void *share_alloc(size_t len)
+static void *alloc(size_t len, bool always)
 {
 	struct share_state *state = share_lock();
 	uintptr_t va = (uintptr_t)-ENOMEM;
@@ -43,6 +43,8 @@ void *share_alloc(size_t len)
 	    share_tree_reserve(&state->ranges, 8) || share_tree_reserve(&state->allocs, 2))
 		goto unlock;
 	off = share_state_up(state);
+	if (!off && state->still && !always)
+		off = -EOPNOTSUPP;
 	if (!off)
 		va = map_shared(state, r.end);
 	else if (off == -EOPNOTSUPP)
@@ -57,6 +59,16 @@ out:
 		return (void *)va;
 	errno = ENOMEM;
 	return NULL;
+}
+
+void *share_alloc(size_t len)
+{
+	return alloc(len, false);
+}
+
+void *share_alloc_device(size_t len)
+{
+	return alloc(len, true);
 }
 
 /* Drops the allocation's own reference; whoever has a range in it keeps the memfd's pages. */

@@ -57,6 +57,7 @@ struct share_state {
 	int cancel;
 
 	bool up, off;
+	bool still; /* what programs bring stays private: VERBENA_SHARE=off */
 	int fd;
 	dev_t dev;
 	ino_t ino;

@@ -4,6 +4,8 @@
 #include <errno.h>
 
 #include "fabric/directory.h"
+#include "hca/ask.h"
+#include "hca/desk.h"
 #include "util/explain.h"
 
 #define SHARERS_MOST 256
@@ -35,8 +37,10 @@ int hca_commons_join(const struct hca_ctx *ctx)
 		return err;
 	/* Of two that join at once, one sees the other. */
 	n = others(ctx, id);
+	hca_desk_open();
 	for (size_t i = 0; i < n; i++)
-		hca_host_meet(id[i]);
+		if (hca_host_meet(id[i]))
+			hca_ask(id[i], HCA_ASK_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL, 0);
 	return 0;
 }
 

@@ -87,7 +87,7 @@ int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hc
 		goto give_back;
 	}
 	*dm = (struct hca_dm){ .ctx = ctx, .length = length, .size = size, .refs = 1 };
-	dm->addr = share_alloc(size);
+	dm->addr = share_alloc_device(size);
 	if (!dm->addr) {
 		err = -ENOMEM;
 		goto free_dm;

@@ -112,6 +112,11 @@ static bool is_stopped(int pid)
 	return !state || !state[1] || strchr("TtZX", state[2]);
 }
 
+bool hca_peer_is_halted(const struct hca_peer *peer)
+{
+	return !peer->pid || is_stopped(peer->pid);
+}
+
 bool hca_peer_is_late(const struct hca_peer *peer)
 {
 	if (!hca_peer_is_up(peer))
@@ -774,6 +779,7 @@ static void forked(void)
 	hca_qp_forked();
 	hca_mr_forked();
 	ask_forked();
+	hca_desk_forked();
 	gsi_forked();
 	xrc_open_forked();
 	timer_forked();

@@ -13,6 +13,7 @@
 #include "fabric/fabric.h"
 #include "fabric/segment.h"
 #include "fabric/share.h"
+#include "hca/desk.h"
 #include "hca/guard.h"
 #include "hca/mr.h"
 #include "hca/table.h"
@@ -50,6 +51,7 @@ struct hca_segment {
 	_Alignas(4096) struct hca_guard_area guards;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_door door[HCA_DOORS];
+	_Alignas(4096) struct hca_desk desk;
 };
 
 /* Joins the fabric; once per process, and again in a forked child. */
@@ -119,6 +121,8 @@ void hca_peer_kill(struct hca_peer *peer);
  * not stopped. An adapter would have answered meanwhile; a process may wait for a processor.
  */
 bool hca_peer_is_late(const struct hca_peer *peer);
+/* Stopped or dead, as far as can be seen from here. */
+bool hca_peer_is_halted(const struct hca_peer *peer);
 static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 {
 	return peer->segment;

@@ -43,14 +43,6 @@ static struct hca_peer *owner_of(uint32_t key)
 	return peer;
 }
 
-static bool is_reachable(struct hca_peer *peer, const struct hca_mr_entry *e, uint32_t key,
-			 bool atomic)
-{
-	if (e->flags & HCA_MR_INDIRECT)
-		return false;
-	return e->flags & HCA_MR_NULL || hca_peer_map(peer, e, key) || (peer->can_vm && !atomic);
-}
-
 const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
 					       uint64_t addr, uint64_t len, uint32_t access)
 {
@@ -61,8 +53,7 @@ const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint3
 		return NULL;
 	e = hca_mem_find(peer->segment, key, pdn, qpn, addr, len, access);
 	/* Numbers of domains come again; contexts do not. */
-	if (!e || e->context != domain->context ||
-	    !is_reachable(peer, e, key, access & HCA_ACCESS_REMOTE_ATOMIC))
+	if (!e || e->context != domain->context || e->flags & HCA_MR_INDIRECT)
 		return NULL;
 	return e;
 }
@@ -75,7 +66,7 @@ static bool is_here(const struct hca_mr_entry *e)
 }
 
 /* What was there a moment ago may be gone: then the piece fails when it is copied. */
-static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len,
+static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, bool atomic,
 		      struct hca_seg *out)
 {
 	uint32_t key = atomic_load_explicit(&e->key, memory_order_acquire);
@@ -95,6 +86,11 @@ static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len,
 		out->ptr = base + (addr - e->iova);
 		return;
 	}
+	/* The kernel copies, but does no atomics. */
+	if (!peer->can_vm || atomic) {
+		hca_desk_seg(peer, e, key, addr, len, out);
+		return;
+	}
 	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
 	out->pid = peer->pid;
 }
@@ -102,7 +98,7 @@ static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len,
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out)
 {
 	if (unlikely(!is_here(e))) {
-		seg_there(e, addr, len, out);
+		seg_there(e, addr, len, false, out);
 		return;
 	}
 	if (unlikely(e->flags & HCA_MR_INDIRECT)) {
@@ -185,7 +181,13 @@ static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local,
 	return true;
 }
 
-/* Both sides need the kernel's care: through a small buffer. */
+static bool copy_odd(const struct hca_seg *odd, uint64_t off, void *local, uint64_t len, bool write)
+{
+	return odd->kind == HCA_SEG_DESK ? hca_desk_copy(odd, off, local, len, write)
+					 : copy_kernel(odd, off, local, len, write);
+}
+
+/* Both sides need care: through a small buffer. */
 static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
 			uint64_t from_off, uint64_t len)
 {
@@ -194,8 +196,7 @@ static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct 
 	while (len) {
 		uint64_t n = len < sizeof(buf) ? len : sizeof(buf);
 
-		if (!copy_kernel(from, from_off, buf, n, false) ||
-		    !copy_kernel(to, to_off, buf, n, true))
+		if (!copy_odd(from, from_off, buf, n, false) || !copy_odd(to, to_off, buf, n, true))
 			return false;
 		to_off += n;
 		from_off += n;
@@ -251,11 +252,11 @@ static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca
 		if (from->kind == HCA_SEG_NULL)
 			memset(to->ptr + to_off, 0, len);
 		else
-			return copy_kernel(from, from_off, to->ptr + to_off, len, false);
+			return copy_odd(from, from_off, to->ptr + to_off, len, false);
 		return true;
 	}
 	if (from->kind == HCA_SEG_PLAIN)
-		return copy_kernel(to, to_off, from->ptr + from_off, len, true);
+		return copy_odd(to, to_off, from->ptr + from_off, len, true);
 	if (from->kind == HCA_SEG_NULL) {
 		static const char zeros[4096];
 		struct hca_seg zero = { .kind = HCA_SEG_PLAIN, .ptr = (char *)zeros };
@@ -348,5 +349,42 @@ bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint6
 			return false;
 		done += n;
 	}
+	return true;
+}
+
+bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out)
+{
+	struct hca_seg whole;
+
+	if (!is_here(e)) {
+		seg_there(e, addr, 8, true, out);
+		return out->kind == HCA_SEG_PLAIN || out->kind == HCA_SEG_DESK;
+	}
+	hca_mem_seg(e, addr, 8, out);
+	if (!(e->flags & HCA_MR_INDIRECT))
+		return !(e->flags & HCA_MR_NULL);
+	whole = *out;
+	return hca_mkey_at(&whole, 0, out) && out->len >= 8 && out->kind == HCA_SEG_PLAIN;
+}
+
+bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
+		    uint64_t *old)
+{
+	uint64_t *target = (uint64_t *)(void *)seg->ptr, probe = compare;
+
+	if (seg->kind == HCA_SEG_DESK)
+		return hca_desk_atomic(seg, add, compare, swap, old);
+	/* Pages that may be missing are looked for before they are touched. */
+	if (seg->kind == HCA_SEG_CAREFUL && !copy_kernel(seg, 0, &probe, 8, false))
+		return false;
+	if ((seg->kind != HCA_SEG_PLAIN && seg->kind != HCA_SEG_CAREFUL) || (uintptr_t)target & 7)
+		return false;
+	if (add) {
+		*old = __atomic_fetch_add(target, swap, __ATOMIC_SEQ_CST);
+		return true;
+	}
+	__atomic_compare_exchange_n(target, &compare, swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	*old = compare;
 	return true;
 }

@@ -16,6 +16,7 @@ enum hca_seg_kind {
 	HCA_SEG_NULL,     /* reads as zeros, swallows writes */
 	HCA_SEG_CAREFUL,  /* may be missing: copied through the kernel */
 	HCA_SEG_REMOTE,   /* an address in process `pid` */
+	HCA_SEG_DESK,     /* from the address `base` on of a key of the peer at ptr (desk.h) */
 	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
 };
 
@@ -23,8 +24,12 @@ struct hca_seg {
 	char *ptr;
 	uint64_t len;
 	uint32_t kind;
-	int pid;
+	union {
+		int pid;
+		uint32_t pdn;
+	};
 	uint64_t base;
+	uint32_t key;
 };
 
 struct hca_list {
@@ -97,5 +102,11 @@ bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_l
 /* The same from or to plain memory. */
 bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len);
 bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len);
+
+/* The 8 bytes at an address of an entry as a piece for an atomic operation; false: there is none. */
+bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out);
+/* False when it turned out to be missing, and then nothing was done. */
+bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
+		    uint64_t *old);
 
 #endif

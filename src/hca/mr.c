@@ -446,11 +446,6 @@ static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
 	return mr;
 }
 
-static bool is_reachable(const struct hca_peer *peer, uint32_t flags)
-{
-	return flags & HCA_MR_NULL || peer->can_vm || (peer->can_map && flags & HCA_MR_SHARED);
-}
-
 /* Inside a guard. */
 static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *out)
 {
@@ -477,7 +472,7 @@ static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *
 	out->access = e->access;
 	out->null = flags & HCA_MR_NULL;
 	out->refs = 1;
-	return is_reachable(peer, flags) ? 0 : -EOPNOTSUPP;
+	return 0;
 }
 
 int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out)
@@ -501,11 +496,6 @@ int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out)
 		return 0;
 	}
 	free(mr);
-	if (err == -EOPNOTSUPP)
-		return explain(EOPNOTSUPP,
-			       "the region %u is another process's, and there is no way "
-			       "to its memory",
-			       index);
 	return explain(-err,
 		       err == -EINVAL ? "the handle %u is not that of a region"
 				      : "no region of the context has the handle %u",

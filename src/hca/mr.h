@@ -101,8 +101,7 @@ VB_API void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant);
 VB_API int hca_mr_check(const void *addr, uint64_t length, uint32_t access);
 /*
  * One more handle on a region of the context, or of another process that shares the context.
- * -ENOENT when there is none, -EINVAL when the handle is something else's, -EOPNOTSUPP when there is
- * no way to the other process's memory.
+ * -ENOENT when there is none, -EINVAL when the handle is something else's.
  */
 VB_API int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out);
 /*
@@ -144,7 +143,7 @@ struct hca_dm {
 
 /* -ENOMEM when the model has no more. */
 VB_API int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hca_dm **out);
-/* Errors as of hca_mr_import(). */
+/* Errors as of hca_mr_import(); -EOPNOTSUPP where there are no memfds. */
 VB_API int hca_dm_import(struct hca_ctx *ctx, uint32_t index, struct hca_dm **out);
 /* -EBUSY while a region is on it, or another process has it imported; -ENOENT when it is gone. */
 VB_API int hca_dm_destroy(struct hca_dm *dm);

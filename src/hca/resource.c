@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/mkey.h"
 #include "hca/responder.h"
 #include "hca/send.h"
 
@@ -48,8 +47,8 @@ static uint32_t most_waiting(const struct qp *qp)
 	return qp->attr.max_dest_rd_atomic ? qp->attr.max_dest_rd_atomic : 1;
 }
 
-static enum fault add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packets,
-		      struct resp_resource **out)
+/* Whether the peer may have one more under way; then there is memory for it, too. */
+static enum fault check_room(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 	uint32_t waiting = 0;
@@ -62,13 +61,19 @@ static enum fault add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packet
 	}
 	for (uint32_t i = r->resource_first; i != r->resource_next; i++)
 		waiting += at(r, i)->due && !at(r, i)->again;
-	if (waiting >= most_waiting(qp))
-		return FAULT_INVALID;
+	return waiting >= most_waiting(qp) ? FAULT_INVALID : FAULT_NONE;
+}
+
+static struct resp_resource *add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packets)
+{
+	struct responder *r = &qp->resp;
+	struct resp_resource *res;
+
 	/* The place may be that of an old one that is being answered again. */
 	while (r->resource_next - r->resource_first >= RESP_RESOURCES)
 		at(r, r->resource_first++)->due = false;
-	*out = at(r, r->resource_next++);
-	**out = (struct resp_resource){
+	res = at(r, r->resource_next++);
+	*res = (struct resp_resource){
 		.psn = pkt->psn,
 		.last_psn = psn_add(pkt->psn, packets - 1),
 		.op = pkt->op,
@@ -77,7 +82,7 @@ static enum fault add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packet
 	};
 	r->epsn = psn_add(r->epsn, packets);
 	r->msn = psn_add(r->msn, 1);
-	return FAULT_NONE;
+	return res;
 }
 
 enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
@@ -95,9 +100,10 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 		return FAULT_ACCESS;
 	if (!resource_is_due(qp))
 		responder_send_ack(qp);
-	f = add(qp, pkt, read_packets(qp, pkt->rdma.dma_len), &res);
+	f = check_room(qp);
 	if (f)
 		return f;
+	res = add(qp, pkt, read_packets(qp, pkt->rdma.dma_len));
 	res->va = pkt->rdma.va;
 	res->rkey = pkt->rdma.rkey;
 	res->length = res->upto = pkt->rdma.dma_len;
@@ -106,11 +112,9 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	return FAULT_NONE;
 }
 
-static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, uint64_t **out)
+static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, struct hca_seg *out)
 {
 	const struct hca_mr_entry *e;
-	struct hca_list list;
-	uint64_t probe;
 
 	if (pkt->atomic.va & 7)
 		return FAULT_INVALID;
@@ -118,49 +122,29 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, u
 		return FAULT_ACCESS;
 	e = hca_mem_find_here(pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
 			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
-	if (!e || (e->flags & HCA_MR_NULL))
+	if (!e || !hca_mem_target(e, pkt->atomic.va, out))
 		return FAULT_ACCESS;
-	hca_mem_piece(e, pkt->atomic.va, 8, &list);
-	if (e->flags & HCA_MR_INDIRECT) {
-		struct hca_seg whole = list.seg[0];
-
-		if (!hca_mkey_at(&whole, 0, &list.seg[0]) || list.seg[0].len < 8 ||
-		    list.seg[0].kind != HCA_SEG_PLAIN)
-			return FAULT_ACCESS;
-	}
-	/* of a process that shares the domain, and does not share its memory, or is gone by now */
-	if (list.seg[0].kind == HCA_SEG_REMOTE)
-		return FAULT_ACCESS;
-	*out = (uint64_t *)list.seg[0].ptr;
-	if ((uintptr_t)*out & 7)
-		return FAULT_INVALID;
-	/* Pages that may be missing are looked for before they are touched. */
-	if ((e->flags & HCA_MR_CAREFUL) && !hca_mem_copy_out(&list, 0, &probe, 8))
-		return FAULT_ACCESS;
-	return FAULT_NONE;
+	/* In memory it may lie at another distance from 8 than its name does. */
+	return out->kind != HCA_SEG_DESK && (uintptr_t)out->ptr & 7 ? FAULT_INVALID : FAULT_NONE;
 }
 
 enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
 {
-	struct resp_resource *res;
-	uint64_t *target, old;
+	bool adds = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD;
+	struct hca_seg target;
+	uint64_t old;
 	enum fault f = find_target(qp, pkt, &target);
 
 	if (f)
 		return f;
 	if (!resource_is_due(qp))
 		responder_send_ack(qp);
-	f = add(qp, pkt, 1, &res);
+	f = check_room(qp);
 	if (f)
 		return f;
-	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD) {
-		old = __atomic_fetch_add(target, pkt->atomic.swap, __ATOMIC_SEQ_CST);
-	} else {
-		old = pkt->atomic.compare;
-		__atomic_compare_exchange_n(target, &old, pkt->atomic.swap, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-	}
-	res->orig = old;
+	if (!hca_mem_atomic(&target, adds, pkt->atomic.compare, pkt->atomic.swap, &old))
+		return FAULT_ACCESS;
+	add(qp, pkt, 1)->orig = old;
 	responder_continue(qp);
 	return FAULT_NONE;
 }

@@ -231,20 +231,6 @@ bool rig_on_wire(void)
 	return path && !strcmp(path, "wire") && rig_is_ethernet();
 }
 
-bool rig_shares(void)
-{
-	const char *share = getenv("VERBENA_SHARE");
-
-	return !share || strcmp(share, "off");
-}
-
-bool rig_reaches(void)
-{
-	const char *vm = getenv("VERBENA_VM");
-
-	return rig_shares() || !vm || strcmp(vm, "off");
-}
-
 /* ---- data ---- */
 
 static unsigned char byte_at(size_t i, unsigned int seed)

@@ -88,8 +88,6 @@ const struct ibv_device_attr *rig_attr(void);
 /* 0 when the extended query fails. */
 struct ibv_device_attr_ex rig_attr_ex(void);
 bool rig_on_wire(void); /* all traffic is packets over UDP */
-bool rig_shares(void);  /* memory is shared, not copied through the kernel or relayed */
-bool rig_reaches(void); /* ... or copied through the kernel, by either side */
 
 /* ---- data ---- */
 

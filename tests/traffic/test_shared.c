@@ -73,10 +73,6 @@ static void guest_import(struct guest *g, int fd)
 	g->ctx = must(ibv_import_device(cmd_fd));
 	g->pd = must(ibv_import_pd(g->ctx, g->o.pd));
 	check_equal(g->pd->handle, g->o.pd);
-	if (!rig_reaches()) {
-		check_refused(ibv_import_mr(g->pd, g->o.mr), EOPNOTSUPP);
-		return;
-	}
 	g->mr = must(ibv_import_mr(g->pd, g->o.mr));
 	check(g->mr->addr == NULL);
 	check_equal(g->mr->length, BYTES);
@@ -153,17 +149,13 @@ static void remote_user(int fd)
 	struct guest g = { 0 };
 
 	guest_import(&g, fd);
-	if (rig_reaches()) {
-		guest_connect(&g);
-		fill(g.a->buf, BYTES, 3);
-		one_sided(&g, IBV_WR_RDMA_WRITE, 100000, 0);
-		one_sided(&g, IBV_WR_RDMA_READ, 1000, 200000);
-		check_filled(g.a->buf, 1000, 9);
-		if (rig_shares()) {
-			one_sided(&g, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 150000);
-			check_equal(*(uint64_t *)g.a->buf, 37);
-		}
-	}
+	guest_connect(&g);
+	fill(g.a->buf, BYTES, 3);
+	one_sided(&g, IBV_WR_RDMA_WRITE, 100000, 0);
+	one_sided(&g, IBV_WR_RDMA_READ, 1000, 200000);
+	check_filled(g.a->buf, 1000, 9);
+	one_sided(&g, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 150000);
+	check_equal(*(uint64_t *)g.a->buf, 37);
 	tell_mark(fd, 'd');
 	hear_mark(fd, 'e');
 	guest_leave(&g);
@@ -178,10 +170,102 @@ static void queue_pairs_of_a_guest_accept_the_owners_remote_keys(void)
 	*(uint64_t *)(s.buf + 150000) = 37;
 	estate_offer(&s, p.fd);
 	hear_mark(p.fd, 'd');
-	if (rig_reaches())
-		check_filled(s.buf, 100000, 3);
-	if (rig_shares())
-		check_equal(*(uint64_t *)(s.buf + 150000), 42);
+	check_filled(s.buf, 100000, 3);
+	check_equal(*(uint64_t *)(s.buf + 150000), 42);
+	tell_mark(p.fd, 'e');
+	peer_join(&p);
+	estate_close(&s);
+}
+
+#define COUNTS 300
+
+static void counter(int fd)
+{
+	struct guest g = { 0 };
+
+	guest_import(&g, fd);
+	guest_connect(&g);
+	tell_mark(fd, 'r');
+	hear_mark(fd, 'g');
+	for (int i = 0; i < COUNTS; i++)
+		one_sided(&g, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 64);
+	tell_mark(fd, 'd');
+	guest_leave(&g);
+}
+
+static void guests_and_owner_count_in_the_owners_memory_without_losing_one(void)
+{
+	struct peer p = peer_start(counter), q = peer_start(counter);
+	struct estate s = estate_open();
+	struct guest self = { .ctx = s.ctx, .pd = s.pd };
+
+	estate_offer(&s, p.fd);
+	estate_offer(&s, q.fd);
+	self.o = (struct offer){ .key = s.mr->rkey, .va = (uintptr_t)s.buf };
+	guest_connect(&self);
+	hear_mark(p.fd, 'r');
+	hear_mark(q.fd, 'r');
+	tell_mark(p.fd, 'g');
+	tell_mark(q.fd, 'g');
+	for (int i = 0; i < COUNTS; i++)
+		one_sided(&self, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 64);
+	hear_mark(p.fd, 'd');
+	hear_mark(q.fd, 'd');
+	check_equal(*(uint64_t *)(s.buf + 64), 3 * COUNTS * 5);
+	end_close(self.a);
+	end_close(self.b);
+	peer_join(&p);
+	peer_join(&q);
+	estate_close(&s);
+}
+
+/* Requests and receives in the other's memory, without a pause. */
+static void work_in(struct guest *g)
+{
+	for (int i = 0; i < 50; i++) {
+		post_recv_theirs(g, 100000, 100000);
+		post_theirs(g, IBV_WR_SEND, 70000, 0);
+		expect_ok(g->a->scq, 77);
+		check_equal(expect_ok(g->b->rcq, 78).byte_len, 70000);
+		one_sided(g, IBV_WR_RDMA_READ, 70000, 100000);
+		check_filled(g->a->buf, 70000, 4);
+	}
+}
+
+static void busy_guest(int fd)
+{
+	struct guest g = { 0 };
+	struct offer mine;
+	struct ibv_mr *mr;
+	char *buf = pages(BYTES);
+
+	guest_import(&g, fd);
+	fill(buf, BYTES, 4);
+	mr = must(ibv_reg_mr(g.pd, buf, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ));
+	mine = (struct offer){ .key = mr->lkey, .va = (uintptr_t)buf };
+	guest_connect(&g);
+	tell(fd, &mine, sizeof(mine));
+	work_in(&g);
+	tell_mark(fd, 'd');
+	hear_mark(fd, 'e');
+	check_ok(ibv_dereg_mr(mr));
+	guest_leave(&g);
+}
+
+static void two_processes_work_in_each_others_memory_at_once(void)
+{
+	struct peer p = peer_start(busy_guest);
+	struct estate s = estate_open();
+	struct guest self = { .ctx = s.ctx, .pd = s.pd };
+
+	fill(s.buf, BYTES, 4);
+	estate_offer(&s, p.fd);
+	hear(p.fd, &self.o, sizeof(self.o));
+	guest_connect(&self);
+	work_in(&self);
+	hear_mark(p.fd, 'd');
+	end_close(self.a);
+	end_close(self.b);
 	tell_mark(p.fd, 'e');
 	peer_join(&p);
 	estate_close(&s);
@@ -192,20 +276,18 @@ static void local_user(int fd)
 	struct guest g = { 0 };
 
 	guest_import(&g, fd);
-	if (rig_reaches()) {
-		guest_connect(&g);
-		post_theirs(&g, IBV_WR_RDMA_WRITE, 50000, 0);
-		expect_ok(g.a->scq, 77);
-		check_filled(g.b->buf, 50000, 4);
-		fill(g.b->buf, 3000, 5);
-		post_theirs(&g, IBV_WR_RDMA_READ, 3000, 50000);
-		expect_ok(g.a->scq, 77);
-		/* A message from the owner's memory into the owner's memory. */
-		post_recv_theirs(&g, 90000, 100000);
-		post_theirs(&g, IBV_WR_SEND, 50000, 0);
-		expect_ok(g.a->scq, 77);
-		check_equal(expect_ok(g.b->rcq, 78).byte_len, 50000);
-	}
+	guest_connect(&g);
+	post_theirs(&g, IBV_WR_RDMA_WRITE, 50000, 0);
+	expect_ok(g.a->scq, 77);
+	check_filled(g.b->buf, 50000, 4);
+	fill(g.b->buf, 3000, 5);
+	post_theirs(&g, IBV_WR_RDMA_READ, 3000, 50000);
+	expect_ok(g.a->scq, 77);
+	/* A message from the owner's memory into the owner's memory. */
+	post_recv_theirs(&g, 90000, 100000);
+	post_theirs(&g, IBV_WR_SEND, 50000, 0);
+	expect_ok(g.a->scq, 77);
+	check_equal(expect_ok(g.b->rcq, 78).byte_len, 50000);
 	tell_mark(fd, 'd');
 	hear_mark(fd, 'e');
 	guest_leave(&g);
@@ -219,10 +301,8 @@ static void the_owners_local_keys_name_the_owners_memory(void)
 	fill(s.buf, 50000, 4);
 	estate_offer(&s, p.fd);
 	hear_mark(p.fd, 'd');
-	if (rig_reaches()) {
-		check_filled(s.buf + 50000, 3000, 5);
-		check_filled(s.buf + 100000, 50000, 4);
-	}
+	check_filled(s.buf + 50000, 3000, 5);
+	check_filled(s.buf + 100000, 50000, 4);
 	tell_mark(p.fd, 'e');
 	peer_join(&p);
 	estate_close(&s);
@@ -243,7 +323,7 @@ static void third_party(int fd)
 				.len = 4000,
 				.raddr = owner.va,
 				.rkey = owner.key });
-	expect_wc(e->scq, 1, rig_reaches() ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+	expect_wc(e->scq, 1, IBV_WC_SUCCESS);
 	tell_mark(fd, 'd');
 	end_close(e);
 }
@@ -281,8 +361,7 @@ static void a_third_process_uses_the_owners_key_at_the_guest(void)
 	tell_mark(guest.fd, 'R');
 	tell_mark(third.fd, 'R');
 	hear_mark(third.fd, 'd');
-	if (rig_reaches())
-		check_filled(s.buf, 4000, 8);
+	check_filled(s.buf, 4000, 8);
 	tell_mark(guest.fd, 'e');
 	peer_join(&third);
 	peer_join(&guest);
@@ -316,24 +395,22 @@ static void regions_of_a_guest_are_the_owners_as_well(void)
 
 	estate_offer(&s, p.fd);
 	hear(p.fd, &self.o, sizeof(self.o));
-	if (rig_reaches()) {
-		mr = must(ibv_import_mr(s.pd, self.o.mr));
-		check_equal(mr->lkey, self.o.key);
-		guest_connect(&self);
-		one_sided(&self, IBV_WR_RDMA_READ, 5000, 0);
-		check_filled(self.a->buf, 5000, 6);
-		/* What the guest did not permit is refused. */
-		post(self.a, &(struct work){ .id = 1,
-					     .op = IBV_WR_RDMA_WRITE,
-					     .flags = IBV_SEND_SIGNALED,
-					     .len = 8,
-					     .raddr = self.o.va,
-					     .rkey = self.o.key });
-		expect_wc(self.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
-		ibv_unimport_mr(mr);
-		end_close(self.a);
-		end_close(self.b);
-	}
+	mr = must(ibv_import_mr(s.pd, self.o.mr));
+	check_equal(mr->lkey, self.o.key);
+	guest_connect(&self);
+	one_sided(&self, IBV_WR_RDMA_READ, 5000, 0);
+	check_filled(self.a->buf, 5000, 6);
+	/* What the guest did not permit is refused. */
+	post(self.a, &(struct work){ .id = 1,
+				     .op = IBV_WR_RDMA_WRITE,
+				     .flags = IBV_SEND_SIGNALED,
+				     .len = 8,
+				     .raddr = self.o.va,
+				     .rkey = self.o.key });
+	expect_wc(self.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
+	ibv_unimport_mr(mr);
+	end_close(self.a);
+	end_close(self.b);
 	tell_mark(p.fd, 'e');
 	peer_join(&p);
 	estate_close(&s);
@@ -482,23 +559,19 @@ static void a_guest_may_destroy_and_the_owner_lets_go(void)
 
 	estate_offer(&s, p.fd);
 	hear_mark(p.fd, 'd');
-	if (rig_reaches()) {
-		self.o = (struct offer){ .key = s.mr->rkey, .va = (uintptr_t)s.buf };
-		guest_connect(&self);
-		post(self.a, &(struct work){ .id = 1,
-					     .op = IBV_WR_RDMA_WRITE,
-					     .flags = IBV_SEND_SIGNALED,
-					     .len = 8,
-					     .raddr = self.o.va,
-					     .rkey = self.o.key });
-		expect_wc(self.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
-		end_close(self.a);
-		end_close(self.b);
-		check_equal(ibv_dereg_mr(s.mr), ENOENT);
-		ibv_unimport_mr(s.mr);
-	} else {
-		check_ok(ibv_dereg_mr(s.mr));
-	}
+	self.o = (struct offer){ .key = s.mr->rkey, .va = (uintptr_t)s.buf };
+	guest_connect(&self);
+	post(self.a, &(struct work){ .id = 1,
+				     .op = IBV_WR_RDMA_WRITE,
+				     .flags = IBV_SEND_SIGNALED,
+				     .len = 8,
+				     .raddr = self.o.va,
+				     .rkey = self.o.key });
+	expect_wc(self.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
+	end_close(self.a);
+	end_close(self.b);
+	check_equal(ibv_dereg_mr(s.mr), ENOENT);
+	ibv_unimport_mr(s.mr);
 	tell_mark(p.fd, 'p');
 	hear_mark(p.fd, 'd');
 	check_equal(ibv_dealloc_pd(s.pd), ENOENT);
@@ -557,8 +630,7 @@ static void survive_the_owner(bool local)
 
 	guest_import(&g, p.fd);
 	guest_connect(&g);
-	if (rig_reaches())
-		one_sided(&g, IBV_WR_RDMA_WRITE, 1000, 0);
+	one_sided(&g, IBV_WR_RDMA_WRITE, 1000, 0);
 	peer_kill(&p);
 	/* Until the death is known here, the owner's memory may still be reached. */
 	for (;;) {
@@ -590,8 +662,6 @@ static void a_guest_that_works_while_the_owner_dies_sees_an_error(void)
 	uint64_t end_ns = now_ns() + PATIENCE_MS * 1000000ull;
 
 	guest_import(&g, p.fd);
-	if (!rig_reaches())
-		rig_skip("there is no way to the memory of others");
 	guest_connect(&g);
 	for (int i = 0; i < 50; i++)
 		one_sided(&g, IBV_WR_RDMA_WRITE, 20000, 0);
@@ -630,20 +700,17 @@ static void a_child_imports_what_its_parent_has(void)
 		g.ctx = must(ibv_import_device(fd));
 		g.pd = must(ibv_import_pd(g.ctx, g.o.pd));
 		guest_connect(&g);
-		if (rig_reaches()) {
-			fill(g.a->buf, BYTES, 3);
-			one_sided(&g, IBV_WR_RDMA_WRITE, 10000, 0);
-			one_sided(&g, IBV_WR_RDMA_READ, 1000, 200000);
-			check_filled(g.a->buf, 1000, 9);
-		}
+		fill(g.a->buf, BYTES, 3);
+		one_sided(&g, IBV_WR_RDMA_WRITE, 10000, 0);
+		one_sided(&g, IBV_WR_RDMA_READ, 1000, 200000);
+		check_filled(g.a->buf, 1000, 9);
 		guest_leave(&g);
 		_exit(0);
 	}
 	close(fd);
 	wait_for(waitpid(pid, &status, WNOHANG) == pid);
 	check_equal(status, 0);
-	if (rig_reaches())
-		check_filled(s.buf, 10000, 3);
+	check_filled(s.buf, 10000, 3);
 	estate_close(&s);
 }
 
@@ -687,13 +754,6 @@ static void dm_user(int fd)
 	uint32_t word = 0, twelve = 12;
 
 	guest_import(&g, fd);
-	if (!rig_shares()) {
-		check_refused(ibv_import_dm(g.ctx, g.o.dm), EOPNOTSUPP);
-		tell_mark(fd, 'd');
-		hear_mark(fd, 'e');
-		guest_leave(&g);
-		return;
-	}
 	dm = must(ibv_import_dm(g.ctx, g.o.dm));
 	check_ok(ibv_memcpy_from_dm(&word, dm, 8, 4));
 	check_equal(word, 11);
@@ -728,15 +788,11 @@ static void device_memory_is_one_memory_for_all(void)
 	tell_fd(p.fd, s.ctx->cmd_fd);
 	tell(p.fd, &o, sizeof(o));
 	hear_mark(p.fd, 'd');
-	if (rig_shares()) {
-		check_ok(ibv_memcpy_from_dm(&word, dm, 12, 4));
-		check_equal(word, 12);
-		check_equal(ibv_free_dm(dm), EBUSY);
-		tell_mark(p.fd, 'e');
-		hear_mark(p.fd, 'd');
-	} else {
-		tell_mark(p.fd, 'e');
-	}
+	check_ok(ibv_memcpy_from_dm(&word, dm, 12, 4));
+	check_equal(word, 12);
+	check_equal(ibv_free_dm(dm), EBUSY);
+	tell_mark(p.fd, 'e');
+	hear_mark(p.fd, 'd');
 	check_ok(ibv_free_dm(dm));
 	peer_join(&p);
 	estate_close(&s);
@@ -746,6 +802,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(queue_pairs_of_a_guest_accept_the_owners_remote_keys),
+		TEST(guests_and_owner_count_in_the_owners_memory_without_losing_one),
+		TEST(two_processes_work_in_each_others_memory_at_once),
 		TEST(the_owners_local_keys_name_the_owners_memory),
 		TEST(a_third_process_uses_the_owners_key_at_the_guest),
 		TEST(regions_of_a_guest_are_the_owners_as_well),
