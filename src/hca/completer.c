@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "hca/probe.h"
 #include "hca/send.h"
 #include "hca/wire.h"
 
@@ -28,6 +29,7 @@ static void progress(struct requester *r)
 	r->progress = true;
 	r->retries = 0;
 	r->rnr_retries = 0;
+	probe_answered(r);
 }
 
 static void pop(struct qp *qp, struct req_slot *slot)
@@ -126,6 +128,7 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 		else
 			requester_rewind(qp);
 		slow_down(&qp->req);
+		probe_lost(qp);
 		break;
 	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
@@ -176,6 +179,7 @@ static void ask_again(struct qp *qp, uint32_t psn)
 	r->asked_again = true;
 	slow_down(r);
 	requester_rewind(qp);
+	probe_lost(qp);
 }
 
 /* An acknowledgement of what follows a read says that the read's data was lost. */
@@ -252,6 +256,7 @@ static void advance(struct requester *r, const struct roce_pkt *pkt)
 	r->progress = true;
 	r->retries = 0;
 	speed_up(r, packets);
+	probe_answered(r);
 }
 
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
@@ -311,6 +316,7 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	struct requester *r = &qp->req;
 	uint64_t again = timer_ack_ns(qp->attr.timeout);
 
+	probe_timeout(qp, now_ns);
 	if (r->rnr_until && now_ns >= r->rnr_until) {
 		r->rnr_until = 0;
 		requester_run(qp);
@@ -337,7 +343,9 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 			return;
 		}
 		r->asked_again = false;
+		r->probe.out = false;
 		slow_down(r);
+		probe_lost(qp);
 		requester_rewind(qp);
 		requester_run(qp);
 	}

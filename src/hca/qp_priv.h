@@ -35,6 +35,20 @@ struct req_slot {
 	bool local; /* nothing to wait for but its predecessors */
 };
 
+/* Of a requester on the wire; owned by probe.c. */
+struct probe {
+	bool lossy;         /* the connection has lost something lately */
+	bool out;           /* one packet is on its way, and no more until it is answered */
+	uint8_t silent;     /* probes since the last answer */
+	uint32_t moves;     /* answers that led on */
+	uint32_t seen;      /* ... when the timer was set */
+	uint32_t timed_psn; /* whose round trip is measured */
+	uint64_t timed_at;  /* 0: none */
+	uint64_t rtt_ns;
+	uint64_t lost_at;
+	uint64_t at; /* 0: no timer */
+};
+
 struct requester {
 	uint32_t producer;  /* as the last doorbell said */
 	uint32_t next;      /* slot of the first request that is not wholly sent */
@@ -66,6 +80,7 @@ struct requester {
 	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
 	uint64_t timeout_at; /* 0: no timer */
 	uint64_t rnr_until;  /* 0: not waiting */
+	struct probe probe;
 	/* The request at `next` has ended a window, and waits for those who are using it. */
 	struct hca_fence *fence;
 };
@@ -92,7 +107,9 @@ struct resp_resource {
 struct responder {
 	uint32_t epsn; /* expected */
 	uint32_t msn;
-	bool nak_sent; /* a sequence NAK is out for this gap */
+	bool nak_sent;      /* a sequence NAK is out for this gap */
+	uint8_t naks_again; /* ... so many times more */
+	uint32_t nak_ahead; /* the packet that showed the gap */
 	bool established;
 	bool ack_due;
 	bool ack_hurry;  /* ... and somebody waits for it */
@@ -256,6 +273,8 @@ bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid);
 
 /* ---- timer.c ---- */
 void timer_start(struct qp *qp, uint64_t at_ns);
+/* The same for a time that is noted elsewhere in the QP already. */
+void timer_wake(struct qp *qp, uint64_t at_ns);
 uint64_t timer_run(uint64_t now_ns);
 void timer_forget(struct qp *qp);
 void timer_forked(void);

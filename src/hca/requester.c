@@ -459,6 +459,7 @@ void requester_rewind(struct qp *qp)
 	r->reads = r->asked = 0;
 	r->partial = false;
 	r->sent = 0;
+	r->probe.timed_at = 0;
 	dci_unannounce(qp);
 }
 

@@ -19,6 +19,7 @@
 #include "hca/xrc.h"
 
 #define NO_MESSAGE 0xff
+#define NAKS_AGAIN 2
 
 static bool is_reliable(const struct qp *qp)
 {
@@ -527,9 +528,17 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 		duplicate(qp, acks, pkt);
 	} else {
 		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
-		if (r->nak_sent)
+		/*
+		 * Once, and again when what showed the gap comes again: then the sender has gone
+		 * back, and what is missing was lost once more. Not for long, as each costs the
+		 * sender one of its retries.
+		 */
+		if (r->nak_sent &&
+		    (psn_diff(pkt->psn, r->nak_ahead) > 0 || r->naks_again >= NAKS_AGAIN))
 			return;
+		r->naks_again = r->nak_sent ? r->naks_again + 1 : 0;
 		r->nak_sent = true;
+		r->nak_ahead = pkt->psn;
 		responder_refuse(qp, ROCE_SYN_NAK_SEQ);
 	}
 }

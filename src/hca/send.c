@@ -11,6 +11,7 @@
 
 #include "fabric/link.h"
 #include "hca/dc.h"
+#include "hca/probe.h"
 #include "hca/shadow.h"
 #include "hca/wire.h"
 
@@ -194,6 +195,8 @@ static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packet
 		r->progress = false;
 		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
 	}
+	if (unlikely(r->probe.lossy))
+		probe_begin(qp);
 	return 0;
 }
 
@@ -278,15 +281,20 @@ static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pk
 /* The packet with this number is out. */
 static void note_sent(struct requester *r, uint32_t psn)
 {
-	if (psn_diff(psn, r->high) >= 0)
-		r->high = psn_add(psn, 1);
+	if (psn_diff(psn, r->high) < 0)
+		return;
+	if (unlikely(r->probe.lossy))
+		probe_time(r, r->high);
+	r->high = psn_add(psn, 1);
 }
 
 /* On a wire no more is sent than the other end is likely to take. */
 static bool window_closed(const struct qp *qp, uint32_t psn)
 {
+	uint32_t most = qp->req.probe.out ? 1 : qp->req.cwnd;
+
 	return qp->wired && qp->pub.type != HCA_QP_UC &&
-	       psn_diff(psn, qp->req.una) >= (int32_t)qp->req.cwnd;
+	       psn_diff(psn, qp->req.una) >= (int32_t)most;
 }
 
 /* In pieces, going on where an earlier attempt ran out of room. */
@@ -313,7 +321,8 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		if (window_closed(qp, pkt->psn))
 			return -EBUSY;
 		/* Acknowledgements on the way keep the window moving. */
-		if (qp->wired && !(pkt->psn % (r->cwnd / 4)) && qp->pub.type != HCA_QP_UC)
+		if (qp->wired && qp->pub.type != HCA_QP_UC &&
+		    (!(pkt->psn % (r->cwnd / 4)) || r->probe.out))
 			pkt->flags = ROCE_PKT_ACK_REQ;
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
@@ -346,6 +355,8 @@ static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 {
 	uint32_t most = qp->req.cwnd;
 
+	if (unlikely(qp->req.probe.out))
+		return qp->req.asked > 0;
 	if (!qp->wired || psn_diff(first, qp->req.una) <= 0)
 		return false;
 	if (most > qp->wire->read_bytes / qp->mtu)

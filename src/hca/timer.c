@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Timers of queue pairs: acknowledgement timeouts and RNR delays. A busy QP sets its timer once
+ * Timers of queue pairs: acknowledgement timeouts, RNR delays and probes. A busy QP sets its timer once
  * and lets it expire: the expiry looks whether there was progress meanwhile, so sending and
  * receiving never touch it. Hence a timeout comes after one to two times what was asked.
  */
@@ -53,16 +53,22 @@ static bool add(struct qp *qp)
 	return true;
 }
 
-/* Called with the QP's lock held. An RNR delay is told from a timeout by rnr_until. */
-void timer_start(struct qp *qp, uint64_t at_ns)
+/* Called with the QP's lock held. */
+void timer_wake(struct qp *qp, uint64_t at_ns)
 {
-	if (at_ns != qp->req.rnr_until)
-		qp->req.timeout_at = at_ns;
 	pthread_mutex_lock(&lock);
 	if (!qp->timer_on)
 		qp->timer_on = add(qp);
 	pthread_mutex_unlock(&lock);
 	fabric_service_set_deadline(at_ns);
+}
+
+/* An RNR delay is told from a timeout by rnr_until. */
+void timer_start(struct qp *qp, uint64_t at_ns)
+{
+	if (at_ns != qp->req.rnr_until)
+		qp->req.timeout_at = at_ns;
+	timer_wake(qp, at_ns);
 }
 
 void timer_forget(struct qp *qp)
@@ -84,6 +90,8 @@ static uint64_t next_of(const struct qp *qp)
 		next = qp->req.timeout_at;
 	if (qp->req.rnr_until && qp->req.rnr_until < next)
 		next = qp->req.rnr_until;
+	if (qp->req.probe.at && qp->req.probe.at < next)
+		next = qp->req.probe.at;
 	return next;
 }
 

@@ -287,6 +287,71 @@ static void long_reads_do_not_flood_a_small_socket(void)
 	check(packets < 64 * 1024 * 11 / 10);
 }
 
+/* ---- losses that nothing follows ---- */
+
+/* A timeout is longer than any wait here: who needs one fails. */
+static struct pair pair_without_timeouts(void)
+{
+	struct options o = quick();
+
+	o.timeout = 23; /* 34 s */
+	return pair_open(&o);
+}
+
+static void do_and_wait(struct end *e, enum ibv_wr_opcode op, uint64_t id, uint32_t len)
+{
+	post(e, &(struct work){ .id = id,
+				.op = op,
+				.flags = IBV_SEND_SIGNALED,
+				.len = len,
+				.compare = 1,
+				.raddr = e->to.va,
+				.rkey = e->to.rkey });
+	expect_ok(e->scq, id);
+}
+
+static void one_by_one(int fd)
+{
+	struct pair p = pair_without_timeouts();
+	uint64_t sum;
+
+	(void)fd;
+	fill(p.a->buf, 100000, 9);
+	do_and_wait(p.a, IBV_WR_RDMA_WRITE, 0, 100000);
+	check_filled(p.b->buf, 100000, 9);
+	for (unsigned int i = 0; i < 30; i++) {
+		fill(p.a->buf, 100, i);
+		do_and_wait(p.a, IBV_WR_RDMA_WRITE, 3 * i, 100);
+		check_filled(p.b->buf, 100, i);
+		memset(p.a->buf, 0, 100);
+		do_and_wait(p.a, IBV_WR_RDMA_READ, 3 * i + 1, 100);
+		check_filled(p.a->buf, 100, i);
+		memset(p.b->buf, 0, 8);
+		do_and_wait(p.a, IBV_WR_ATOMIC_FETCH_AND_ADD, 3 * i + 2, 8);
+		memcpy(&sum, p.b->buf, 8);
+		check_equal(sum, 1);
+	}
+	pair_close(&p);
+}
+
+/* The first write tells that the wire loses. From then on, silence is not waited out. */
+static void a_lost_answer_costs_no_timeout(void)
+{
+	all_must_fire("drop opcode=WRITE_FIRST nth=1 dir=out; drop opcode=ACK every=2 dir=in;"
+		      "drop opcode=READ_RESP_ONLY every=3 dir=in;"
+		      "drop opcode=ATOMIC_ACK every=3 dir=in",
+		      one_by_one);
+}
+
+static void a_packet_that_is_lost_repeatedly_costs_no_timeout(void)
+{
+	all_must_fire(
+		"drop opcode=WRITE_FIRST count=3 dir=out; drop opcode=WRITE_ONLY every=3 dir=in",
+		one_by_one);
+}
+
+/* ---- scripts ---- */
+
 static void a_script_that_makes_no_sense_opens_no_device(void)
 {
 	struct ibv_device **list = must(ibv_get_device_list(NULL));
@@ -482,6 +547,8 @@ int main(void)
 		TEST(a_read_is_resumed_in_the_middle),
 		TEST(reads_get_through_a_bad_wire),
 		TEST(long_reads_do_not_flood_a_small_socket),
+		TEST(a_lost_answer_costs_no_timeout),
+		TEST(a_packet_that_is_lost_repeatedly_costs_no_timeout),
 		TEST(a_script_that_makes_no_sense_opens_no_device),
 		TEST(a_forced_rnr_is_tried_again_when_it_is_time),
 		TEST(a_forced_rnr_exceeds_the_count),
