@@ -30,6 +30,7 @@
 #include "hca/qp_priv.h"
 #include "hca/spare.h"
 #include "hca/uar.h"
+#include "hca/view.h"
 #include "util/forksafe.h"
 
 #define SOONEST_NS   5000u
@@ -40,6 +41,7 @@
 #define SLEEPY_NS    2000000u    /* before pages close although somebody polls */
 #define LATE_MOST_NS 100000u
 #define NAP_MOST_NS  1000000u /* until an open page is looked at, should nothing else come */
+#define NAP_LEAST_NS 200000u  /* ... where a reader tells (view.h) */
 #define SPIN_NS      200000u  /* of quiet, before spinning ends */
 #define STINT_NS     100000u  /* of spinning, between looks at descriptors */
 /* Pauses grow by this part of the time since something was found. */
@@ -63,6 +65,7 @@ static bool hold;                 /* ... was opened and nothing found: the regis
 static uint64_t nap_ns = SOONEST_NS; /* how long a page stays open if nothing else happens */
 static uint64_t due_ns;              /* when the service thread wanted to look */
 static uint64_t late_ns;             /* how much later it does so, usually */
+static struct hca_cq *polled_next;   /* where the completion of what was found last will be */
 _Atomic bool bell_any, bell_busy;
 
 static int add(struct watched *w, void *object)
@@ -200,6 +203,8 @@ static bool look_qp(struct qp *qp)
 	if (sq->size && qp->pub.format->sq_ready(sq, before, producer)) {
 		hca_sq_doorbell(&qp->pub, producer);
 		found = qp->req.next != before || qp->req.partial;
+		if (found)
+			polled_next = qp->pub.send_cq;
 	}
 	/* Receives that were posted by hand after the failure. */
 	if (unlikely(qp->pub.state == HCA_QPS_ERR)) {
@@ -222,6 +227,7 @@ static bool look(bool *armed)
 	bool found = false;
 
 	*armed = uar_look();
+	polled_next = NULL;
 	atomic_store(&failed, false);
 	for (size_t i = 0; i < qps.count; i++)
 		found |= look_qp(qps.object[i]);
@@ -314,22 +320,47 @@ static bool lie_down(uint64_t now_ns, bool *armed)
 
 /*
  * A store waits in the kernel, and what it tells of is in memory already, unless the store itself
- * does the telling.
+ * does the telling. Peers are woken before the page is opened: the program has to wait for them.
  */
 void bell_rung(void)
 {
-	bool armed, found;
+	bool armed, found, shut;
 
 	fabric_kicks_hold();
 	pthread_mutex_lock(&lock);
 	found = look(&armed);
+	fabric_kicks_release();
 	get_up();
+	shut = found && polled_next && view_shut(polled_next);
 	uar_wake_rung();
 	fresh = true;
 	hold = !found;
 	pthread_mutex_unlock(&lock);
-	fabric_kicks_release();
+	/* Should the program not poll that queue, there is still the clock, which can be slow. */
+	if (shut && nap_ns < NAP_LEAST_NS)
+		nap_ns = NAP_LEAST_NS;
 	look_at(fabric_now_ns() + (found && nap_ns > soonest_ns() ? nap_ns : soonest_ns()));
+	if (armed)
+		hca_poll_pause();
+}
+
+/*
+ * The program polls, so what it has rung before is in memory. If that was all, the page closes; if
+ * it has rung again meanwhile, it will go on doing so.
+ */
+void bell_read(void)
+{
+	bool armed = false;
+
+	fabric_kicks_hold();
+	pthread_mutex_lock(&lock);
+	if (!asleep && !look(&armed)) {
+		hold = false;
+		lie_down(fabric_now_ns(), &armed);
+	}
+	view_open();
+	pthread_mutex_unlock(&lock);
+	fabric_kicks_release();
 	if (armed)
 		hca_poll_pause();
 }
@@ -356,6 +387,14 @@ static bool spin(uint64_t now_ns)
 	return false;
 }
 
+/* Nobody hears of them while we spin. */
+static void let_readers_in(void)
+{
+	pthread_mutex_lock(&lock);
+	view_open();
+	pthread_mutex_unlock(&lock);
+}
+
 uint64_t bell_turn(uint64_t now_ns)
 {
 	bool armed = false;
@@ -364,6 +403,7 @@ uint64_t bell_turn(uint64_t now_ns)
 		return UINT64_MAX;
 	if (quiet_ns(now_ns) < SPIN_NS && spare_any(now_ns)) {
 		fresh = false;
+		let_readers_in();
 		if (spin(now_ns))
 			return 0;
 		now_ns = fabric_now_ns();
@@ -431,6 +471,7 @@ void bell_forked(void)
 	asleep = fresh = hold = false;
 	atomic_store(&failed, false);
 	uar_forked();
+	view_forked();
 	spare_forked();
 	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
 }

@@ -42,6 +42,8 @@ void bell_qp_failed(void);
 
 /* Service thread: a store to a closed page waits for it to be opened. */
 void bell_rung(void);
+/* ... and a reader of a queue whose view was shut, to be let in (view.h). */
+void bell_read(void);
 /* Service thread: looks, and says when to look again. */
 uint64_t bell_run(uint64_t now_ns);
 /* Service thread, before it sleeps, whatever woke it. 0: it should not sleep. */

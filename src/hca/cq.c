@@ -17,6 +17,7 @@
 #include "hca/eq.h"
 #include "hca/guard.h"
 #include "hca/table.h"
+#include "hca/view.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -106,6 +107,7 @@ int hca_cq_destroy(struct hca_cq *cq)
 	if (users)
 		return explain(EBUSY, "%u queues complete into the completion queue", users);
 	bell_forget_cq(cq);
+	view_forget_cq(cq);
 	hca_cq_moderate_forget(cq);
 	hca_async_forget(cq->ctx->async, cq->user);
 	hca_cq_forget_events(cq);

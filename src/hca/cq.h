@@ -28,6 +28,8 @@ VB_API int hca_channel_destroy(struct hca_channel *ch); /* -EBUSY while a CQ use
 /* Waits unless the fd is O_NONBLOCK (-EAGAIN). *user: of the CQ. */
 VB_API int hca_channel_get(struct hca_channel *ch, void **user);
 
+struct hca_view;
+
 enum hca_arm {
 	HCA_ARM_NONE,
 	HCA_ARM_SOLICITED,
@@ -46,9 +48,10 @@ struct hca_cq {
 	uint32_t notified;     /* pi at the last event */
 	enum hca_arm arm;
 	bool ignore_overrun;
-	bool failed;       /* overrun: no more entries */
-	bool raw;          /* its arm word is watched (bell.c) */
-	uint32_t arm_seen; /* the arm word that was acted upon last, as it lies in memory */
+	bool failed;           /* overrun: no more entries */
+	bool raw;              /* its arm word is watched (bell.c) */
+	struct hca_view *view; /* the program's, if any; under bell.c's lock */
+	uint32_t arm_seen;     /* the arm word that was acted upon last, as it lies in memory */
 	uint32_t cqn;
 	struct hca_channel *channel;
 	struct hca_eq *eq;         /* events go there, */

@@ -23,6 +23,7 @@
 #include "fabric/service.h"
 #include "hca/bell.h"
 #include "hca/cq_priv.h"
+#include "hca/view.h"
 
 /* Newer than the headers of some distributions. */
 #ifndef UFFD_USER_MODE_ONLY
@@ -33,6 +34,10 @@
 #define UFFD_FEATURE_EXACT_ADDRESS (1 << 11)
 #endif
 
+#ifndef UFFD_FEATURE_MINOR_SHMEM
+#define UFFD_FEATURE_MINOR_SHMEM (1 << 10)
+#endif
+
 /* The same value as before may have been stored; this long after it could be, it was. */
 #define LAND_NS 1000000u
 
@@ -41,6 +46,7 @@ static struct hca_eq **eqs;
 static size_t eq_count, eq_room;
 static int uffd = -1;
 static bool asked; /* there is no use in asking for a descriptor again */
+static bool minor; /* it can tell of readers, too */
 
 /* ---- write protection ---- */
 
@@ -51,28 +57,40 @@ static bool has_landed(const struct hca_uar *uar, uint64_t now_ns)
 	       now_ns > uar->opened_ns + LAND_NS;
 }
 
-static void note_rung(uintptr_t address)
+static bool note_rung(uintptr_t address)
 {
 	for (struct hca_uar *u = pages; u; u = u->next)
 		if (address - (uintptr_t)u->page < HCA_UAR_SIZE) {
 			u->rung = true;
 			u->awaited = (uint64_t *)(address & ~7ul);
 			u->before = __atomic_load_n(u->awaited, __ATOMIC_RELAXED);
+			return true;
 		}
+	return false;
 }
 
 static void touched(void *arg, uint32_t events)
 {
+	bool rung = false, read_on = false;
 	struct uffd_msg msg;
 
 	(void)arg;
 	(void)events;
 	bell_lock();
-	while (read(uffd, &msg, sizeof(msg)) == (ssize_t)sizeof(msg))
-		if (msg.event == UFFD_EVENT_PAGEFAULT)
-			note_rung(msg.arg.pagefault.address);
+	while (read(uffd, &msg, sizeof(msg)) == (ssize_t)sizeof(msg)) {
+		if (msg.event != UFFD_EVENT_PAGEFAULT)
+			continue;
+		if (note_rung(msg.arg.pagefault.address))
+			rung = true;
+		else
+			read_on |= view_touched(msg.arg.pagefault.address);
+	}
 	bell_unlock();
-	bell_rung();
+	/* In this order: what was rung shuts views. */
+	if (rung)
+		bell_rung();
+	if (read_on)
+		bell_read();
 }
 
 static int open_with(uint64_t features)
@@ -92,12 +110,17 @@ static void open_guard(void)
 	if (asked)
 		return;
 	asked = true;
-	uffd = open_with(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS);
+	uffd = open_with(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS |
+			 UFFD_FEATURE_MINOR_SHMEM);
+	minor = uffd >= 0;
+	if (uffd < 0)
+		uffd = open_with(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS);
 	if (uffd < 0)
 		uffd = open_with(UFFD_FEATURE_PAGEFAULT_FLAG_WP);
 	if (uffd >= 0 && fabric_service_add_fd(uffd, EPOLLIN, touched, NULL)) {
 		close(uffd);
 		uffd = -1;
+		minor = false;
 	}
 }
 
@@ -176,6 +199,12 @@ bool uar_sleep(void)
 			wake(u);
 		}
 	return fine;
+}
+
+int uar_minor_guard(void)
+{
+	open_guard();
+	return minor ? uffd : -1;
 }
 
 /* ---- registers ---- */
@@ -305,5 +334,5 @@ void uar_forked(void)
 	if (uffd >= 0)
 		close(uffd);
 	uffd = -1;
-	asked = false;
+	asked = minor = false;
 }

@@ -55,6 +55,8 @@ bool uar_any(void);
 bool uar_sleep(void);
 void uar_wake(void);
 void uar_wake_rung(void);
+/* The descriptor by which the service thread hears of readers (view.h); -1: there is none. */
+int uar_minor_guard(void);
 void uar_forked(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/view.h"
 #include "mlx5/cqe.h"
 #include "mlx5/dv.h"
 #include "mlx5/format.h"
@@ -115,6 +116,20 @@ free_cq:
 	return err;
 }
 
+/* The program polls a mapping of its own where that can be, and else the ring. */
+void mlx5_cq_view(struct mlx5_cq *cq)
+{
+	if (hca_view_create(cq->vb.hca, &cq->view))
+		cq->view = NULL;
+}
+
+static void drop_view(struct mlx5_cq *cq)
+{
+	if (cq->view)
+		hca_view_destroy(cq->view);
+	cq->view = NULL;
+}
+
 int mlx5_destroy_cq(struct vb_cq *vb)
 {
 	struct mlx5_cq *cq = container_of(vb, struct mlx5_cq, vb);
@@ -122,6 +137,7 @@ int mlx5_destroy_cq(struct vb_cq *vb)
 
 	if (err)
 		return err;
+	drop_view(cq);
 	verbena_buf_free(&cq->ctx->memory, &cq->record);
 	verbena_buf_free(&cq->ctx->memory, &cq->buf);
 	return 0;
@@ -183,6 +199,9 @@ int mlx5_resize_cq(struct vb_cq *vb, int entries)
 		err = -EINVAL;
 	}
 	fabric_unlock(&cq->lock);
+	/* Who was handed out the old ring has to ask again. */
+	if (!err)
+		drop_view(cq);
 	verbena_buf_free(&cq->ctx->memory, &old);
 	if (err)
 		return explain(EINVAL, "the CQ holds %u completions, which %u entries cannot take",

@@ -7,6 +7,7 @@
 
 #include "hca/bell.h"
 #include "hca/uar.h"
+#include "hca/view.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
@@ -50,7 +51,7 @@ static void tell_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
 	fabric_lock(&cq->lock);
 	cq->raw = true;
 	out->comp_mask = 0;
-	out->buf = cq->buf.addr;
+	out->buf = cq->view ? cq->view->addr : cq->buf.addr;
 	out->dbrec = (__be32 *)cq->db;
 	out->cqe_cnt = cq->mask + 1;
 	out->cqe_size = 1u << cq->entry_shift;
@@ -166,6 +167,8 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	if (!cq->raw && !cq->db[1])
 		mlx5_record_store(&cq->db[1], 3u << 28 | 0xffffff);
 	fabric_unlock(&cq->lock);
+	if (!cq->view)
+		mlx5_cq_view(cq);
 	hca_uar_watch(cq->ctx->bells);
 	return hca_bell_watch_cq(cq->vb.hca);
 }

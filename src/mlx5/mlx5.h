@@ -66,6 +66,7 @@ struct mlx5_cq {
 	struct mlx5dv_clock_info clock;
 	struct mlx5_context *ctx;
 	struct vb_buf buf, record;
+	struct hca_view *view; /* the ring as the program polls it, if it has one of its own */
 };
 
 struct mlx5_srq {
@@ -215,6 +216,7 @@ int mlx5_arm_cq(struct ibv_cq *cq, int solicited);
 void mlx5_cq_event(struct vb_cq *cq);
 /* From now on entries carry the adapter's clock. */
 void mlx5_cq_stamp(struct mlx5_cq *cq);
+void mlx5_cq_view(struct mlx5_cq *cq);
 /* Takes the entries of a resource out of the ring, and gives back what they hold of the SRQ. */
 void mlx5_cq_purge(struct mlx5_cq *cq, struct mlx5_rsc *rsc, struct mlx5_srq *srq);
 

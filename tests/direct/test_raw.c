@@ -5,7 +5,11 @@
  */
 #include "raw.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct pair open_small(struct raw *a, struct raw *b)
 {
@@ -287,6 +291,84 @@ static void an_idle_process_uses_hardly_any_processor(void)
 	pair_close(&p);
 }
 
+/* A ring for each round trip: between two of them the adapter closes what it was told by. */
+static void a_queue_that_nobody_polls_can_go_after_a_ring(void)
+{
+	for (int i = 0; i < 10; i++) {
+		struct raw a, b;
+		struct pair p = open_small(&a, &b);
+		struct raw_work w = remote(&a, RAW_WRITE, 0, 16);
+
+		fill(p.a->buf, 16, i);
+		a.ops->post(&a, &w);
+		wait_for(__atomic_load_n(p.b->buf + 15, __ATOMIC_ACQUIRE) == p.a->buf[15]);
+		pair_close(&p);
+	}
+}
+
+struct watcher {
+	const struct raw *r;
+	_Atomic uint32_t taken;
+	uint32_t count;
+};
+
+static void *take_all(void *arg)
+{
+	struct watcher *w = arg;
+	struct raw r = *w->r;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct raw_cqe cqe = raw_wait(&r, &r.send);
+
+		check_good(&r, &cqe);
+		atomic_store(&w->taken, i + 1);
+	}
+	return NULL;
+}
+
+static void one_thread_rings_while_another_polls(void)
+{
+	struct raw a, b;
+	struct pair p = open_small(&a, &b);
+	struct watcher w = { .r = &a, .count = 500 };
+	pthread_t thread;
+
+	check_ok(pthread_create(&thread, NULL, take_all, &w));
+	for (uint32_t i = 0; i < w.count; i++) {
+		struct raw_work work = remote(&a, RAW_WRITE, 0, 16);
+
+		/* One at a time, and now and then as many as there is room for. */
+		wait_for(i - atomic_load(&w.taken) < (i / 100 % 2 ? 4u : 1u));
+		a.ops->post(&a, &work);
+	}
+	check_ok(pthread_join(thread, NULL));
+	pair_close(&p);
+}
+
+static void a_fork_leaves_the_parents_rings_at_work(void)
+{
+	struct raw a, b;
+	struct pair p = open_small(&a, &b);
+	struct raw_work w = remote(&a, RAW_WRITE, 0, 16);
+	int status;
+	pid_t child;
+
+	for (int i = 0; i < 5; i++) {
+		a.ops->post(&a, &w);
+		if (i & 1) /* with a queue that was polled, and with one that was not */
+			raw_wait(&a, &a.send);
+		child = fork();
+		check(child >= 0);
+		if (!child)
+			_exit(0);
+		check_equal(waitpid(child, &status, 0), child);
+		check(WIFEXITED(status) && !WEXITSTATUS(status));
+		if (!(i & 1))
+			raw_wait(&a, &a.send);
+	}
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +383,9 @@ int main(void)
 		TEST(arming_by_hand_gives_an_event),
 		TEST(arming_late_gives_the_event_at_once),
 		TEST(an_idle_process_uses_hardly_any_processor),
+		TEST(a_queue_that_nobody_polls_can_go_after_a_ring),
+		TEST(one_thread_rings_while_another_polls),
+		TEST(a_fork_leaves_the_parents_rings_at_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

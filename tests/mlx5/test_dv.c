@@ -109,6 +109,33 @@ static void a_raw_cq_belongs_to_the_program(void **state)
 	}
 }
 
+static void a_raw_cq_that_was_resized_is_handed_out_anew(void **state)
+{
+	struct mlx5dv_cq first = { 0 }, again = { 0 }, out = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .out = &first } };
+	struct mlx5_cqe64 *cqe;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+
+	pair_make(&p, &(struct pair_wish){ .type = IBV_QPT_RC, .cqe = 7 });
+	obj.cq.in = p.cq[0];
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	obj.cq.out = &again;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	assert_ptr_equal(first.buf, again.buf);
+	assert_int_equal(ibv_resize_cq(p.cq[0], 1000), 0);
+	obj.cq.out = &out;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	assert_int_equal(out.cqe_cnt, 1024);
+	wr = write_wr(&sge);
+	pair_post(&p, &wr);
+	cqe = out.buf;
+	while (__atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE) != MLX5_CQE_REQ << 4)
+		assert_int_equal(ibv_poll_cq(p.cq[1], 1, &wc), 0);
+	assert_int_equal(be32toh(cqe->sop_drop_qpn) & 0xffffff, p.qp[0]->qp_num);
+}
+
 static void wide_completions_can_be_had(void **state)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 3, .wc_flags = IBV_WC_STANDARD_FLAGS };
@@ -418,6 +445,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(the_send_ring_holds_what_was_posted),
 		T(a_raw_cq_belongs_to_the_program),
+		T(a_raw_cq_that_was_resized_is_handed_out_anew),
 		T(wide_completions_can_be_had),
 		T(the_environment_may_ask_for_huge_pages),
 		T(the_environment_may_ask_for_wide_completions),
