@@ -11,7 +11,7 @@
 
 #include "ether/flow.h"
 
-enum { PACKETS = 4000000, FRAME = 64 };
+enum { PACKETS = 4000000, FRAME = 64, BATCH = 8 /* as from a link */ };
 
 static uint64_t taken;
 
@@ -73,16 +73,22 @@ static void run(struct ether_port *port, uint32_t count)
 		[34] = 1000 >> 8, [35] = 1000 & 0xff, [36] = 2000 >> 8, [37] = 2000 & 0xff,
 		[39] = 30
 	};
+	uint8_t copy[BATCH][FRAME];
 	uint32_t at = 0;
 
-	for (uint32_t i = 0; i < PACKETS; i++) {
-		struct ether_frame frame = { .data = bytes, .len = FRAME };
+	for (unsigned int i = 0; i < BATCH; i++)
+		memcpy(copy[i], bytes, FRAME);
+	for (uint32_t i = 0; i < PACKETS; i += BATCH) {
+		struct ether_frame frame[BATCH];
 
-		at = (at + 7919) % count; /* a prime: all of them, in no order */
-		bytes[27] = at >> 16;
-		bytes[28] = at >> 8;
-		bytes[29] = at;
-		ether_steer(port, &frame);
+		for (unsigned int k = 0; k < BATCH; k++) {
+			at = (at + 7919) % count; /* a prime: all of them, in no order */
+			copy[k][27] = at >> 16;
+			copy[k][28] = at >> 8;
+			copy[k][29] = at;
+			frame[k] = (struct ether_frame){ .data = copy[k], .len = FRAME };
+		}
+		ether_steer_many(port, frame, BATCH, NULL);
 	}
 }
 

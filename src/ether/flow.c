@@ -9,35 +9,58 @@
 
 #include "ether/flow_priv.h"
 
+#define STEER_SOME 8u /* packets whose rules are looked for at the same time */
+
 extern struct flow_rule flow_rule_gone;
 
 static void run_actions(struct flow_run *run, const struct flow_action *actions,
 			unsigned int count);
 static void run_table_from(struct flow_run *run, struct flow_table *table, uint32_t priority);
 
-static struct flow_rule *find_rule(struct flow_group *group, const struct flow_key *key)
+static void fill_key(struct flow_run *run, unsigned int parts)
+{
+	if (parts & ~run->filled) {
+		flow_key_fill_parts(&run->key, &run->frame, parts & ~run->filled);
+		run->filled |= parts;
+	}
+}
+
+static uint32_t hash_of(struct flow_run *run, const struct flow_group *group)
+{
+	uint64_t hash = 0;
+
+	fill_key(run, group->parts);
+	for (unsigned int i = 0; i < group->word_count; i++)
+		hash = flow_hash_step(hash, run->key.words[group->word[i]] & group->word_mask[i]);
+	return flow_hash_end(hash);
+}
+
+static bool has_value(const struct flow_rule *rule, const struct flow_group *group,
+		      const struct flow_key *key)
+{
+	uint64_t other = 0;
+
+	for (unsigned int i = 0; i < group->word_count; i++)
+		other |= rule->value[i] ^ (key->words[group->word[i]] & group->word_mask[i]);
+	return !other;
+}
+
+static struct flow_rule *find_rule(struct flow_run *run, struct flow_group *group)
 {
 	/* [F3] pairs with grow() and slot_store() */
 	struct flow_slots *slots = atomic_load_explicit(&group->slots, memory_order_acquire);
-	uint64_t value[FLOW_KEY_WORDS];
-	unsigned int count = group->word_count;
 	struct flow_rule *rule;
-	uint32_t hash = 0;
+	uint32_t hash;
 
 	if (!slots)
 		return NULL;
-	for (unsigned int i = 0; i < count; i++) {
-		value[i] = key->words[group->word[i]] & group->word_mask[i];
-		hash = flow_hash_word(hash, value[i]);
-	}
+	hash = run->hashed == group ? run->hash : hash_of(run, group);
 	for (uint32_t at = hash & slots->mask;; at = (at + 1) & slots->mask) {
 		rule = atomic_load_explicit(&slots->at[at], memory_order_acquire);
 		if (!rule)
 			return NULL;
-		__builtin_prefetch((const char *)rule + 64);
-		if (rule->hash != hash || rule == &flow_rule_gone)
-			continue;
-		if (!memcmp(rule->value, value, count * sizeof(value[0])))
+		if (rule->hash == hash && rule != &flow_rule_gone &&
+		    likely(has_value(rule, group, &run->key)))
 			return rule;
 	}
 }
@@ -211,6 +234,9 @@ static bool run_rules(struct flow_run *run, struct flow_table *table, struct flo
 		on = on || rule->flags & FLOW_RULE_GO_ON;
 		if (next || on)
 			run_aside(run, flow_rule_actions(rule), rule->action_count);
+		else if (likely(rule->action_count == 1 &&
+				flow_rule_actions(rule)->op == FLOW_OP_DEST))
+			send_to(run, flow_rule_actions(rule));
 		else
 			run_actions(run, flow_rule_actions(rule), rule->action_count);
 		rule = next;
@@ -231,11 +257,7 @@ static void run_table_from(struct flow_run *run, struct flow_table *table, uint3
 
 		if (unlikely(groups->at[i]->priority < priority))
 			continue;
-		if (!run->key_is_filled) {
-			flow_key_fill(&run->key, &run->frame);
-			run->key_is_filled = true;
-		}
-		rule = find_rule(groups->at[i], &run->key);
+		rule = find_rule(run, groups->at[i]);
 		if (rule && !run_rules(run, table, rule))
 			return;
 	}
@@ -254,7 +276,8 @@ static void begin(struct flow_run *run, struct ether_port *port, struct ether_fr
 	run->out = out;
 	run->domain = domain;
 	run->hops = 0;
-	run->key_is_filled = false;
+	run->filled = 0;
+	run->hashed = NULL;
 	run->own = NULL;
 	run->given = frame->data;
 	run->reg_b = 0;
@@ -262,30 +285,98 @@ static void begin(struct flow_run *run, struct ether_port *port, struct ether_fr
 	memset(run->key.bytes + FLOW_KEY_MISC2, 0, 64); /* registers begin as 0 */
 }
 
-void ether_steer(struct ether_port *port, struct ether_frame *frame)
+static void sniff(struct ether_port *port, struct ether_frame *frame, struct flow_table *sniffer)
 {
-	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
-	struct flow_table *sniffer, *fdb, *root;
 	struct flow_run run;
 
-	if (!engine)
+	begin(&run, port, frame, FLOW_SNIFFER, NULL);
+	run.frame.src_process = 0; /* what leaves is seen, too, also by its own context */
+	flow_run_table(&run, sniffer);
+	free(run.own);
+}
+
+/* The rule that the packet meets first, on its way into the cache: its slot, and then itself. */
+static void foresee_slot(struct flow_run *run, struct flow_table *root)
+{
+	/* [F2] */
+	struct flow_groups *groups = atomic_load_explicit(&root->groups, memory_order_acquire);
+	struct flow_group *group = groups ? groups->at[0] : NULL;
+	struct flow_slots *slots;
+
+	slots = group ? atomic_load_explicit(&group->slots, memory_order_acquire) : NULL; /* [F3] */
+	if (!slots)
 		return;
+	run->hash = hash_of(run, group);
+	run->hashed = group;
+	__builtin_prefetch((const void *)&slots->at[run->hash & slots->mask]);
+}
+
+static void foresee_rule(const struct flow_run *run)
+{
+	struct flow_slots *slots;
+
+	if (!run->hashed)
+		return;
+	slots = atomic_load_explicit(&run->hashed->slots, memory_order_acquire); /* [F3] */
+	__builtin_prefetch(
+		atomic_load_explicit(&slots->at[run->hash & slots->mask], memory_order_relaxed));
+}
+
+static unsigned int steer_some(struct ether_port *port, struct flow_table *root,
+			       struct ether_frame *frames, unsigned int count, bool (*stop)(void))
+{
+	struct flow_run run[STEER_SOME];
+	unsigned int done = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		begin(&run[i], port, &frames[i], root->domain, NULL);
+		foresee_slot(&run[i], root);
+	}
+	if (count > 1)
+		for (unsigned int i = 0; i < count; i++)
+			foresee_rule(&run[i]);
+	for (; done < count && !(stop && stop()); done++) {
+		flow_run_table(&run[done], root);
+		free(run[done].own);
+	}
+	return done;
+}
+
+unsigned int ether_steer_many(struct ether_port *port, struct ether_frame *frames,
+			      unsigned int count, bool (*stop)(void))
+{
+	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
+	struct flow_table *sniffer, *root;
+	unsigned int done = 0, n, now;
+
+	if (!engine)
+		return count;
 	fabric_epoch_enter();
 	sniffer = root_of(engine, FLOW_SNIFFER);
-	if (unlikely(sniffer)) {
-		begin(&run, port, frame, FLOW_SNIFFER, NULL);
-		run.frame.src_process = 0; /* what leaves is seen, too, also by its own context */
-		flow_run_table(&run, sniffer);
-		free(run.own);
-	}
-	fdb = root_of(engine, FLOW_FDB);
-	root = fdb ? fdb : root_of(engine, FLOW_RX);
-	if (root) {
-		begin(&run, port, frame, root->domain, NULL);
-		flow_run_table(&run, root);
-		free(run.own);
+	root = root_of(engine, FLOW_FDB);
+	if (!root)
+		root = root_of(engine, FLOW_RX);
+	while (done < count) {
+		n = unlikely(sniffer) ? 1 : count - done;
+		if (n > STEER_SOME)
+			n = STEER_SOME;
+		if (unlikely(sniffer)) {
+			if (stop && stop())
+				break;
+			sniff(port, &frames[done], sniffer);
+		}
+		now = !root ? n : steer_some(port, root, &frames[done], n, sniffer ? NULL : stop);
+		done += now;
+		if (now < n)
+			break;
 	}
 	fabric_epoch_exit();
+	return done;
+}
+
+void ether_steer(struct ether_port *port, struct ether_frame *frame)
+{
+	ether_steer_many(port, frame, 1, NULL);
 }
 
 /* ---- what leaves ---- */

@@ -282,6 +282,7 @@ bool flow_edit_apply(const struct flow_edit *edit, struct flow_run *run)
 	}
 	run->frame.parsed_valid = false;
 	run->frame.check = 0;
-	run->key_is_filled = false;
+	run->filled = 0;
+	run->hashed = NULL;
 	return done;
 }

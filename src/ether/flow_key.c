@@ -164,14 +164,20 @@ static void fill_tunnel(struct flow_key *key, const uint8_t *data, const struct 
 	memcpy(key->bytes + BYTE(FLOW_tunnel_header_0), t, 8);
 }
 
-void flow_key_fill(struct flow_key *key, struct ether_frame *frame)
+void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsigned int parts)
 {
 	const struct ether_parsed *p = ether_frame_parse(frame);
 	uint8_t *b = key->bytes;
 
-	memset(b, 0, BYTE(FLOW_reg_c_7));
-	memset(b + BYTE(FLOW_inner_tcp_seq), 0, FLOW_KEY_BYTES - BYTE(FLOW_inner_tcp_seq));
+	for (unsigned int i = 0; i < FLOW_KEY_PARTS; i++)
+		if (i == FLOW_KEY_MISC2 / FLOW_KEY_PART)
+			memset(b + FLOW_KEY_MISC2, 0, BYTE(FLOW_reg_c_7) - FLOW_KEY_MISC2);
+		else if (parts >> i & 1)
+			memset(b + i * FLOW_KEY_PART, 0, FLOW_KEY_PART);
+	/* Other parts get what this writes to them, too; that is never read. */
 	fill_layer(key, frame->data, &p->outer, false);
+	if (likely(parts == 1))
+		return;
 	b[BYTE(FLOW_source_sqn)] = frame->src_qpn >> 16;
 	b[BYTE(FLOW_source_sqn) + 1] = frame->src_qpn >> 8;
 	b[BYTE(FLOW_source_sqn) + 2] = frame->src_qpn;
@@ -179,6 +185,21 @@ void flow_key_fill(struct flow_key *key, struct ether_frame *frame)
 		fill_tunnel(key, frame->data, p);
 	if (p->tunnel)
 		fill_layer(key, frame->data, &p->inner, true);
+}
+
+void flow_key_fill(struct flow_key *key, struct ether_frame *frame)
+{
+	flow_key_fill_parts(key, frame, FLOW_KEY_ALL);
+}
+
+unsigned int flow_key_parts(const struct flow_key *mask)
+{
+	unsigned int parts = 0;
+
+	for (unsigned int i = 0; i < FLOW_KEY_WORDS; i++)
+		if (mask->words[i])
+			parts |= 1u << i / (FLOW_KEY_PART / 8);
+	return parts;
 }
 
 /* ---- about keys ---- */

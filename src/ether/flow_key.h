@@ -25,6 +25,8 @@
 #define FLOW_KEY_MISC4 0x140u
 #define FLOW_KEY_MISC5 0x180u
 #define FLOW_KEY_PARTS 7u
+#define FLOW_KEY_PART  64u
+#define FLOW_KEY_ALL   ((1u << FLOW_KEY_PARTS) - 1)
 
 struct flow_key {
 	union {
@@ -80,6 +82,9 @@ static inline void flow_key_set(struct flow_key *key, enum flow_field field, uin
  * the frame; clear a new key first.
  */
 void flow_key_fill(struct flow_key *key, struct ether_frame *frame);
+/* The same for some parts (a bit each, outer headers first): those that a mask looks at. */
+void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsigned int parts);
+unsigned int flow_key_parts(const struct flow_key *mask);
 
 /* NULL when all bits of the mask are looked at, else the name of the part with one that is not. */
 VB_API const char *flow_key_unknown(const struct flow_key *mask);

@@ -27,6 +27,7 @@ struct flow_group {
 	uint32_t priority;
 	uint32_t matchers; /* under flow_lock, as rules */
 	uint32_t rules;
+	unsigned int parts; /* of a key that the mask looks at */
 	_Atomic(struct flow_slots *) slots;
 	struct flow_key mask;
 	/* The words of the mask that are not 0. */
@@ -112,7 +113,9 @@ struct flow_run {
 	struct flow_out *out; /* NULL for a packet that came in */
 	uint8_t domain;       /* enum flow_domain */
 	uint8_t hops;
-	bool key_is_filled;
+	uint8_t filled; /* parts of the key */
+	uint32_t hash;  /* of the key in group `hashed` */
+	const struct flow_group *hashed;
 	uint8_t *own;         /* the block with the frame's bytes, if they are ours to change */
 	const uint8_t *given; /* the bytes that it came with */
 	uint32_t reg_b;
@@ -150,11 +153,16 @@ void flow_run_table(struct flow_run *run, struct flow_table *table);
 
 #define FLOW_HOPS 64 /* tables that a packet may pass; more is a loop, and it is dropped */
 
-static inline uint32_t flow_hash_word(uint32_t hash, uint64_t word)
+/* The hash of a value: one step per word, then the end. */
+static inline uint64_t flow_hash_step(uint64_t hash, uint64_t word)
 {
-	uint64_t h = (word + hash + 1) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
 
-	return (uint32_t)(h ^ h >> 32);
+static inline uint32_t flow_hash_end(uint64_t hash)
+{
+	return (uint32_t)(hash ^ hash >> 32);
 }
 
 #endif

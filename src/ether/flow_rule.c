@@ -224,6 +224,7 @@ static struct flow_rule *new_rule(struct flow_matcher *matcher, const struct flo
 	size_t size = sizeof(struct flow_rule) + group->word_count * sizeof(uint64_t) +
 		      count * sizeof(*actions) + sizeof(struct flow_rule_rest);
 	struct flow_rule *rule = aligned_alloc(LINE, (size + LINE - 1) / LINE * LINE);
+	uint64_t hash = 0;
 
 	if (!rule)
 		return NULL;
@@ -233,8 +234,9 @@ static struct flow_rule *new_rule(struct flow_matcher *matcher, const struct flo
 	rule->words = group->word_count;
 	for (unsigned int i = 0; i < group->word_count; i++) {
 		rule->value[i] = value->words[group->word[i]];
-		rule->hash = flow_hash_word(rule->hash, rule->value[i]);
+		hash = flow_hash_step(hash, rule->value[i]);
 	}
+	rule->hash = flow_hash_end(hash);
 	if (count)
 		memcpy(flow_rule_actions(rule), actions, count * sizeof(*actions));
 	flow_rule_rest(rule)->rule = rule;

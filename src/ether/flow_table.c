@@ -155,6 +155,7 @@ static struct flow_group *new_group(struct flow_table *table, uint32_t priority,
 	group->table = table;
 	group->priority = priority;
 	group->mask = *mask;
+	group->parts = flow_key_parts(mask);
 	for (unsigned int i = 0; i < FLOW_KEY_WORDS; i++) {
 		if (!mask->words[i])
 			continue;

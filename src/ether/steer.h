@@ -156,6 +156,13 @@ void ether_port_forked(void);
 void ether_steer(struct ether_port *port, struct ether_frame *frame);
 
 /*
+ * The same for a row of frames, which together cost less: a rule is on its way from memory while
+ * others are looked for. stop(), if given, is asked before each. Returns how many are done with.
+ */
+unsigned int ether_steer_many(struct ether_port *port, struct ether_frame *frames,
+			      unsigned int count, bool (*stop)(void));
+
+/*
  * Rules for what leaves: false when the frame is dropped. It may be replaced by a changed one,
  * whose bytes stay valid until the thread's next call.
  */

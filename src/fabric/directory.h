@@ -91,12 +91,12 @@ int fabric_lid_get(const char *key, uint16_t *lid);
 
 enum fabric_reg_kind {
 	FABRIC_REG_MCAST = 1, /* key: gid and fabric number; value: queue pair */
-	FABRIC_REG_CM_PORT,   /* key: service id of the connection manager and address (hca/gsi.c) */
-	FABRIC_REG_XRCD,      /* key: adapter and file; value: tells openings apart */
-	FABRIC_REG_STEER,     /* key: gid; value: place among the sockets at that address */
-	FABRIC_REG_ETHER,     /* key: name of a switch; value: port in the owner's segment */
-	FABRIC_REG_CONTEXT,   /* key: id of a context that was imported; value: 0 */
-	FABRIC_REG_GSI,       /* key: class of management; value: 0 */
+	FABRIC_REG_CM_PORT, /* key: service id of the connection manager and address (hca/gsi.c) */
+	FABRIC_REG_XRCD,    /* key: adapter and file; value: tells openings apart */
+	FABRIC_REG_STEER,   /* key: gid; value: place among the sockets at that address */
+	FABRIC_REG_ETHER,   /* key: name of a switch; value: port in the owner's segment */
+	FABRIC_REG_CONTEXT, /* key: id of a context that was imported; value: 0 */
+	FABRIC_REG_GSI,     /* key: class of management; value: 0 */
 	FABRIC_REG_KINDS,
 };
 

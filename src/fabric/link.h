@@ -231,6 +231,12 @@ static inline const void *fabric_link_peek(struct fabric_link *link, uint32_t *l
 	return record;
 }
 
+/* Records behind the one that was peeked, without taking them: `off` bytes of whole records on. */
+static inline const void *fabric_link_look(struct fabric_link *link, uint32_t off, uint32_t *len)
+{
+	return fabric_rx_look(&link->rx, off, len);
+}
+
 /* Gives back the record of the last peek. */
 static inline void fabric_link_release(struct fabric_link *link)
 {

@@ -147,6 +147,25 @@ static inline const void *fabric_rx_peek(struct fabric_rx *rx, uint32_t *len, in
 	return (const uint8_t *)next + FABRIC_HEADER;
 }
 
+/*
+ * Looks at the record `off` bytes (whole records) behind the next one: NULL when there is none, or
+ * when its header makes no sense, which peek tells when it is its turn.
+ */
+static inline const void *fabric_rx_look(const struct fabric_rx *rx, uint32_t off, uint32_t *len)
+{
+	uint64_t header;
+
+	if (unlikely(off > rx->mask)) /* a full ring: that is the first one again */
+		return NULL;
+	/* [R1] */
+	header = atomic_load_explicit(fabric_ring_word(rx->data, rx->mask, rx->head + off),
+				      memory_order_acquire);
+	if (!header || unlikely(header - FABRIC_PRESENT > rx->max))
+		return NULL;
+	*len = (uint32_t)(header - FABRIC_PRESENT);
+	return rx->data + ((rx->head + off) & rx->mask) + FABRIC_HEADER;
+}
+
 /* Gives back the peeked record. True when the producer asked to hear of it. */
 static inline bool fabric_rx_release(struct fabric_rx *rx)
 {

@@ -703,14 +703,28 @@ static void rest(struct fabric_link *link, struct hca_peer *peer, unsigned int f
 		fabric_link_rest(link, fabric_now_ns() + REST_NS);
 }
 
+/* Gives back the record that was peeked at, and those behind it. */
+static uint64_t release(struct fabric_link *link, const void *record, int count)
+{
+	uint64_t bytes = 0;
+	uint32_t len;
+
+	do {
+		bytes += ((const struct roce_pkt *)record)->len;
+		fabric_link_release(link);
+	} while (--count && (record = fabric_link_peek(link, &len)));
+	return bytes;
+}
+
 static unsigned int drain(struct fabric_link *link)
 {
 	struct hca_peer *peer = link->user;
 	unsigned int n = 0;
 	const void *record;
-	bool frames = false, fine;
+	bool frames = false;
 	uint64_t bytes = 0;
 	uint32_t len;
+	int done;
 
 	if (unlikely(!peer))
 		return 0;
@@ -721,24 +735,22 @@ static unsigned int drain(struct fabric_link *link)
 				frames = true;
 				hca_rx_begin();
 			}
-			if (unlikely(hca_rx_is_starved()))
-				break;
-			fine = hca_switch_receive(peer, record, len);
+			done = hca_switch_receive(peer, record, len);
 		} else {
 			/* Queue pairs are locked outside of the frames' lock. */
 			if (frames) {
 				frames = false;
 				hca_rx_end();
 			}
-			fine = dispatch(peer, record, len);
+			done = dispatch(peer, record, len) ? 1 : -EPROTO;
 		}
-		if (unlikely(!fine)) {
-			fabric_link_corrupt(link);
+		if (unlikely(done <= 0)) {
+			if (done)
+				fabric_link_corrupt(link);
 			break;
 		}
-		bytes += ((const struct roce_pkt *)record)->len;
-		fabric_link_release(link);
-		n++;
+		bytes += release(link, record, done);
+		n += done;
 		/* A row of long messages takes its time: senders wait for the answer, and the caller. */
 		if (unlikely(bytes >= DRAIN_BYTES))
 			break;

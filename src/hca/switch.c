@@ -374,10 +374,10 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 	return sent;
 }
 
-bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len)
+/* From a snapshot of the header, whose sender may still write to it. */
+static bool take_record(const struct hca_peer *peer, const void *record, uint32_t len,
+			struct ether_port **port, struct ether_frame *frame)
 {
-	struct ether_frame frame = { 0 };
-	struct ether_port *port;
 	struct roce_pkt pkt;
 
 	if (unlikely(len < RECORD_HEADER))
@@ -386,13 +386,34 @@ bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len)
 	if (unlikely(pkt.len > len - RECORD_HEADER || pkt.len < ETHER_HEADER ||
 		     pkt.len > ETHER_FRAME_MAX || pkt.dqpn >= HCA_ETHER_SLOTS))
 		return false;
-	port = ether_port(pkt.dqpn / ETHER_PORTS, pkt.dqpn % ETHER_PORTS + 1);
-	frame.data = (const uint8_t *)record + RECORD_HEADER;
-	frame.len = pkt.len;
-	frame.check = (uint8_t)pkt.imm;
-	frame.src_process = peer->id;
-	frame.src_domain = pkt.psn;
-	frame.src_qpn = pkt.sqpn;
-	ether_steer(port, &frame);
+	*port = ether_port(pkt.dqpn / ETHER_PORTS, pkt.dqpn % ETHER_PORTS + 1);
+	*frame = (struct ether_frame){
+		.data = (const uint8_t *)record + RECORD_HEADER,
+		.len = pkt.len,
+		.check = (uint8_t)pkt.imm,
+		.src_process = peer->id,
+		.src_domain = pkt.psn,
+		.src_qpn = pkt.sqpn,
+	};
 	return true;
+}
+
+int hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len)
+{
+	struct ether_frame frame[HCA_SWITCH_ROW];
+	struct ether_port *port, *other;
+	unsigned int count = 1;
+	uint32_t off = 0;
+
+	if (unlikely(!take_record(peer, record, len, &port, &frame[0])))
+		return -EPROTO;
+	for (; count < HCA_SWITCH_ROW; count++) {
+		off += fabric_record_bytes(len);
+		record = fabric_link_look(peer->link, off, &len);
+		/* What is not for this row is looked at again when it comes first. */
+		if (!record || *(const uint8_t *)record != ROCE_PKT_ETHER ||
+		    !take_record(peer, record, len, &other, &frame[count]) || other != port)
+			break;
+	}
+	return (int)ether_steer_many(port, frame, count, hca_rx_is_starved);
 }

@@ -24,8 +24,14 @@ VB_API int hca_switch_join(const struct hca_adapter *a);
 bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame *frame);
 void hca_switch_flush(void);
 
-/* A record of a peer, within a batch. False: it makes no sense. */
-bool hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len);
+#define HCA_SWITCH_ROW 8u
+
+/*
+ * A record of a peer, peeked at, and up to a row of those behind it, within a batch. Returns how
+ * many are done with and may be released: 0 while a receive queue has run dry. -EPROTO when one
+ * makes no sense.
+ */
+int hca_switch_receive(struct hca_peer *peer, const void *record, uint32_t len);
 
 /* Whether this process has sent a frame to another since the last call. */
 bool hca_switch_has_sent(void);

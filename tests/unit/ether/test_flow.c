@@ -127,6 +127,73 @@ static void only_the_matching_rule_sees_a_frame(void **state)
 	assert_int_equal(a.frames, 1);
 }
 
+/* Nine that differ, so that a row is longer than what is looked up at a time. */
+#define ROW 9
+
+static unsigned int steer_row(struct ether_port *port, bool (*stop)(void))
+{
+	struct ether_frame frame[ROW];
+	struct pkt p[ROW];
+
+	for (unsigned int i = 0; i < ROW; i++) {
+		p[i] = pkt_plain(1, 10 + i % 3);
+		frame[i] = (struct ether_frame){ .data = p[i].b, .len = p[i].len };
+	}
+	return ether_steer_many(port, frame, ROW, stop);
+}
+
+static int asked;
+
+static bool stop_at_the_fifth(void)
+{
+	return ++asked == 5;
+}
+
+static void a_row_of_frames_meets_the_rules_that_each_alone_would(void **state)
+{
+	struct ether_port *port = fresh_port();
+	struct flow_table *t = root(port, FLOW_RX);
+	struct flow_matcher *first = matcher_on(t, 0, FLOW_OUTER_udp_dport);
+	/* Another part of the key, which is filled in only for those that get so far. */
+	struct flow_matcher *second = matcher_on(t, 1, FLOW_source_sqn);
+	struct sink a = SINK, b = SINK, all = SINK, seen = SINK;
+	struct flow_action to_a = TO(a), to_b = TO(b), to_all = TO(all), to_seen = TO(seen);
+	struct flow_rule *rules[] = {
+		rule_on(first, FLOW_OUTER_udp_dport, 10, 0, &to_a, 1),
+		rule_on(first, FLOW_OUTER_udp_dport, 11, 0, &to_b, 1),
+		rule_on(second, FLOW_source_sqn, 0, 0, &to_all, 1),
+	};
+	struct flow_matcher *sniffer;
+	struct flow_rule *sniffs;
+
+	assert_int_equal(steer_row(port, NULL), ROW);
+	assert_int_equal(a.frames, 3);
+	assert_int_equal(b.frames, 3);
+	assert_int_equal(all.frames, 3);
+
+	asked = 0;
+	assert_int_equal(steer_row(port, stop_at_the_fifth), 4);
+	assert_int_equal(a.frames, 5);
+	assert_int_equal(b.frames, 4);
+	assert_int_equal(all.frames, 4);
+
+	sniffer = matcher_on(root(port, FLOW_SNIFFER), 0, 0);
+	sniffs = rule_on(sniffer, 0, 0, 0, &to_seen, 1);
+	asked = 0;
+	assert_int_equal(steer_row(port, stop_at_the_fifth), 4);
+	assert_int_equal(seen.frames, 4);
+	assert_int_equal(a.frames + b.frames + all.frames, 17);
+
+	flow_rule_destroy(sniffs);
+	assert_int_equal(flow_matcher_destroy(sniffer), 0);
+	for (unsigned int i = 0; i < array_size(rules); i++)
+		flow_rule_destroy(rules[i]);
+	assert_int_equal(flow_matcher_destroy(first), 0);
+	assert_int_equal(flow_matcher_destroy(second), 0);
+	assert_int_equal(steer_row(port, NULL), ROW);
+	assert_int_equal(a.frames + b.frames + all.frames, 17);
+}
+
 static void the_lower_number_goes_first_and_age_decides_between_equals(void **state)
 {
 	struct ether_port *port = fresh_port();
@@ -572,6 +639,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_port_without_rules_drops_and_lets_go),
 		cmocka_unit_test(only_the_matching_rule_sees_a_frame),
+		cmocka_unit_test(a_row_of_frames_meets_the_rules_that_each_alone_would),
 		cmocka_unit_test(the_lower_number_goes_first_and_age_decides_between_equals),
 		cmocka_unit_test(equal_rules_of_a_root_all_get_a_copy),
 		cmocka_unit_test(a_rule_that_goes_on_lets_others_see_the_frame),

@@ -190,6 +190,37 @@ static void several_records_are_published_at_once_and_in_order(void **state)
 	both_fini(&b);
 }
 
+static void looking_ahead_sees_what_is_published_and_each_record_once(void **state)
+{
+	const uint32_t half = 2048 - FABRIC_HEADER;
+	struct both b;
+	uint32_t len = 0;
+
+	both_init(&b, 4096);
+	put(&b, 8, 1);
+	assert_null(fabric_rx_look(&b.rx, fabric_record_bytes(8), &len));
+	assert_non_null(reserve(&b, 100));
+	assert_null(fabric_rx_look(&b.rx, fabric_record_bytes(8), &len));
+	fabric_tx_publish(&b.tx);
+	assert_non_null(fabric_rx_look(&b.rx, fabric_record_bytes(8), &len));
+	assert_int_equal(len, 100);
+	take(&b, 8, 1);
+	assert_non_null(peek(&b, &len));
+	fabric_rx_release(&b.rx);
+
+	/* Two fill the ring, across its end; behind them comes the first again, which is no third. */
+	put(&b, half, 2);
+	put(&b, half, 3);
+	assert_non_null(peek(&b, &len));
+	assert_non_null(fabric_rx_look(&b.rx, 2048, &len));
+	assert_int_equal(len, half);
+	assert_int_equal(((const uint8_t *)fabric_rx_look(&b.rx, 2048, &len))[0], 3);
+	assert_null(fabric_rx_look(&b.rx, 4096, &len));
+	take(&b, half, 2);
+	take(&b, half, 3);
+	both_fini(&b);
+}
+
 static void a_cancelled_record_leaves_no_trace(void **state)
 {
 	struct both b;
@@ -420,6 +451,7 @@ int main(void)
 		cmocka_unit_test(a_record_longer_than_the_ring_allows_is_refused),
 		cmocka_unit_test(a_full_ring_takes_nothing_until_one_is_released),
 		cmocka_unit_test(several_records_are_published_at_once_and_in_order),
+		cmocka_unit_test(looking_ahead_sees_what_is_published_and_each_record_once),
 		cmocka_unit_test(a_cancelled_record_leaves_no_trace),
 		cmocka_unit_test(stale_bytes_never_look_like_a_record),
 		cmocka_unit_test(impossible_headers_are_an_error_not_an_access),
