@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MAC addresses behind GIDs. Nothing here sends a packet or waits.
+ * MAC addresses behind GIDs. Only ibv_resolve_eth_l2_from_gid() may wait, for a neighbour's answer.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "util/explain.h"
 #include "verbs/av.h"
+#include "verbs/neigh.h"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 /* Multicast over IPv4, as the RoCE annex writes it. */
@@ -54,8 +55,11 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
+	struct hca_gid_entry from;
 	int err = vb_av_check(a, attr);
 
+	if (!err)
+		err = hca_port_gid(a, attr->port_num, attr->grh.sgid_index, &from);
 	if (err)
 		return err;
 	if (a->ports[attr->port_num - 1].link != HCA_LINK_ETHERNET)
@@ -63,11 +67,14 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 			       attr->port_num, a->name);
 	err = vb_eth_mac(attr->grh.dgid.raw, eth_mac);
 	if (err)
+		err = vb_neigh_mac(from.ifindex, from.gid.raw, attr->grh.dgid.raw, eth_mac);
+	if (err)
 		return explain(-err,
 			       "ibv_resolve_eth_l2_from_gid: the GID is neither one of this host "
-			       "nor made of a MAC, and the adapter does not ask the network: it "
-			       "sends through the host's own stack");
+			       "nor made of a MAC, and no neighbour of the interface of GID index "
+			       "%u answers for it",
+			       attr->grh.sgid_index);
 	if (vid)
-		*vid = 0xffff; /* none */
+		*vid = vb_neigh_vlan(from.ifindex);
 	return 0;
 }

@@ -113,7 +113,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		.pd = pd,
 	};
 	struct vb_qp *qp;
-	int err = create(pd->context, &ex, &qp);
+	int err = pd ? create(pd->context, &ex, &qp)
+		     : explain(EINVAL, "ibv_create_qp: the protection domain is NULL");
 
 	if (err)
 		return vb_null(err);

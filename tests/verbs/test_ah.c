@@ -324,7 +324,7 @@ static void the_sender_on_infiniband_is_its_lid(void **state)
 	assert_memory_equal(&attr.grh.dgid, &grh.sgid, 16);
 }
 
-static void resolve(struct fixture *f, const char *ip6, int want, const char *mac)
+static void resolve(struct fixture *f, const char *ip6, const char *mac)
 {
 	struct ibv_ah_attr attr = f->good;
 	uint8_t got[6];
@@ -332,9 +332,7 @@ static void resolve(struct fixture *f, const char *ip6, int want, const char *ma
 	uint16_t vid = 5;
 
 	assert_int_equal(inet_pton(AF_INET6, ip6, attr.grh.dgid.raw), 1);
-	assert_int_equal(ibv_resolve_eth_l2_from_gid(f->context, &attr, got, &vid), want);
-	if (want)
-		return;
+	assert_int_equal(ibv_resolve_eth_l2_from_gid(f->context, &attr, got, &vid), 0);
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", got[0], got[1], got[2],
 		 got[3], got[4], got[5]);
 	assert_string_equal(text, mac);
@@ -345,10 +343,9 @@ static void groups_and_link_local_gids_hold_their_mac(void **state)
 {
 	struct fixture *f = *state;
 
-	resolve(f, "ff12::1:2:abcd", 0, "33:33:00:02:ab:cd");
-	resolve(f, "ff0e::ffff:225.129.2.3", 0, "01:00:5e:01:02:03");
-	resolve(f, "fe80::22:33ff:fe44:5566", 0, "02:22:33:44:55:66");
-	resolve(f, "2001:db8::1", -EHOSTUNREACH, NULL);
+	resolve(f, "ff12::1:2:abcd", "33:33:00:02:ab:cd");
+	resolve(f, "ff0e::ffff:225.129.2.3", "01:00:5e:01:02:03");
+	resolve(f, "fe80::22:33ff:fe44:5566", "02:22:33:44:55:66");
 }
 
 static void a_gid_of_this_host_has_the_mac_of_its_interface(void **state)

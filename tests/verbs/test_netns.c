@@ -368,6 +368,56 @@ static void a_vlan_of_the_bound_interface_adds_its_addresses(void **state)
 	expect_pair(bound, 1, NULL, NULL);
 }
 
+/* What stands in the Ethernet header of frames from GID index `from` to the address. */
+static int resolve(uint8_t from, const char *to, uint8_t mac[6], uint16_t *vid)
+{
+	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1 };
+
+	parse_gid(to, &attr.grh.dgid);
+	attr.grh.sgid_index = from;
+	return ibv_resolve_eth_l2_from_gid(bound, &attr, mac, vid);
+}
+
+static void neighbours_are_those_of_the_kernel(void **state)
+{
+	static const uint8_t near[6] = { 2, 0, 0, 0, 0, 9 };
+	uint8_t mac[6] = { 0 };
+	uint16_t vid = 5;
+
+	make_pair();
+	netns_ip("addr add 10.1.0.1/24 dev va");
+	netns_ip("neigh add 10.1.0.9 lladdr 02:00:00:00:00:09 dev va nud permanent");
+	netns_ip("route add 10.2.0.0/16 via 10.1.0.9");
+	expect_pair(bound, 1, "10.1.0.1", "va");
+	assert_int_equal(resolve(2, "10.1.0.9", mac, &vid), 0);
+	assert_memory_equal(mac, near, 6);
+	assert_int_equal(vid, 0xffff);
+	/* Far hosts are reached through a near one, and some not at all. */
+	memset(mac, 0, 6);
+	assert_int_equal(resolve(2, "10.2.3.4", mac, NULL), 0);
+	assert_memory_equal(mac, near, 6);
+	assert_int_equal(resolve(2, "10.3.0.1", mac, &vid), -EHOSTUNREACH);
+	assert_memory_equal(mac, near, 6);
+}
+
+static void frames_of_a_vlan_have_its_tag(void **state)
+{
+	uint8_t mac[6];
+	uint16_t vid = 5;
+
+	make_pair();
+	if (!netns_try_ip("link add link va name va.7 type vlan id 7"))
+		skip(); /* the kernel has no VLANs */
+	netns_try_ip("link set va.7 addrgenmode none");
+	netns_ip("link set va.7 up");
+	netns_ip("addr add 10.1.7.1/24 dev va.7");
+	netns_ip("neigh add 10.1.7.9 lladdr 02:00:00:00:00:09 dev va.7 nud permanent");
+	expect_pair(bound, 1, "10.1.7.1", "va.7");
+	assert_int_equal(resolve(2, "10.1.7.9", mac, &vid), 0);
+	assert_int_equal(mac[5], 9);
+	assert_int_equal(vid, 7);
+}
+
 static void other_interfaces_are_no_business_of_a_bound_adapter(void **state)
 {
 	make_pair();
@@ -440,6 +490,8 @@ int main(int argc, char **argv)
 		in_the_net(a_new_hardware_address_makes_a_new_link_local_pair),
 		in_the_net(the_path_mtu_follows_the_interface),
 		in_the_net(a_vlan_of_the_bound_interface_adds_its_addresses),
+		in_the_net(neighbours_are_those_of_the_kernel),
+		in_the_net(frames_of_a_vlan_have_its_tag),
 		in_the_net(other_interfaces_are_no_business_of_a_bound_adapter),
 		in_the_net(a_table_that_is_full_drops_the_rest_and_keeps_its_order),
 		in_the_net(parent_and_child_each_hear_once),
