@@ -225,6 +225,8 @@ static int check(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 			       "QP 0x%06x: IBV_SEND_IP_CSUM; this adapter computes checksums of "
 			       "raw packets only",
 			       qp->qpn);
+	if (unlikely(qp->type == HCA_QP_UD && !wr->wr.ud.ah))
+		return explain(EINVAL, "QP 0x%06x: a datagram without address handle", qp->qpn);
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return check_inline(qp, wr);
 	return 0;

@@ -8,6 +8,8 @@
  * is lost, and the next read says so.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,6 +351,18 @@ int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, i
 	return -subscribe(ch, obj, event_num, 0, own);
 }
 
+/* As a read would: with nothing there it waits, or fails with EAGAIN. */
+static bool wait_readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int flags = fcntl(fd, F_GETFL);
+	int n = flags < 0 ? -1 : poll(&pfd, 1, flags & O_NONBLOCK ? 0 : -1);
+
+	if (!n)
+		errno = EAGAIN;
+	return n > 0;
+}
+
 ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *pub,
 			      struct mlx5dv_devx_async_event_hdr *event, size_t len)
 {
@@ -364,6 +378,8 @@ ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *pub,
 		errno = -explain(EOVERFLOW, "mlx5dv_devx_get_event: events were lost; read faster");
 		return -1;
 	}
+	if (len < need && !wait_readable(pub->fd))
+		return -1;
 	if (len < need) {
 		errno = -explain(EINVAL, "mlx5dv_devx_get_event: room for %zu bytes; right is %zu",
 				 len, need);

@@ -18,11 +18,17 @@
 
 /* ---- user memory ---- */
 
-/* Some page size that is allowed is one in which the memory starts, or lies altogether. */
+/*
+ * Some page size that is allowed is one in which the memory starts, or lies altogether, and no
+ * longer than the memory, rounded up.
+ */
 static bool pages_fit(uintptr_t addr, size_t size, uint64_t bitmap)
 {
 	for (int shift = UMEM_PAGE_MIN; shift <= UMEM_PAGE_MAX; shift++) {
 		uint64_t page = 1ull << shift;
+
+		if (shift > UMEM_PAGE_MIN && page / 2 >= size)
+			break;
 
 		if (!(bitmap & page))
 			continue;
@@ -87,6 +93,11 @@ static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
 	if (in->access & ~access)
 		return explain(EINVAL, "umem: access 0x%x; right are bits of 0x%x", in->access,
 			       access);
+	if (in->access & IBV_ACCESS_REMOTE_WRITE && !(in->access & IBV_ACCESS_LOCAL_WRITE))
+		return explain(EINVAL,
+			       "umem: access 0x%x; who writes from afar needs local "
+			       "write access, too",
+			       in->access);
 	if (!in->size || in->size > UINTPTR_MAX - (uintptr_t)in->addr)
 		return explain(EINVAL, "umem: %p + 0x%zx is no range", in->addr, in->size);
 	if (!any_page && !pages_fit((uintptr_t)in->addr, in->size, in->pgsz_bitmap))

@@ -229,6 +229,14 @@ static void umems_are_checked(void **state)
 	assert_non_null(umem);
 	assert_int_not_equal(umem->umem_id, 0);
 	assert_int_equal(mlx5dv_devx_umem_dereg(umem), 0);
+	in.pgsz_bitmap = 1ull << 30; /* longer than the memory by far */
+	assert_null(mlx5dv_devx_umem_reg_ex(rig.ctx, &in));
+	assert_int_equal(errno, EINVAL);
+	in.pgsz_bitmap = 4096;
+	in.access = IBV_ACCESS_REMOTE_WRITE;
+	assert_null(mlx5dv_devx_umem_reg_ex(rig.ctx, &in));
+	assert_int_equal(errno, EINVAL);
+	in.access = IBV_ACCESS_LOCAL_WRITE;
 	in.comp_mask = 1ull << 40;
 	assert_null(mlx5dv_devx_umem_reg_ex(rig.ctx, &in));
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -524,6 +532,8 @@ static void subscribers_hear_of_completions(void **state)
 	close(other);
 	assert_int_equal(fcntl(ch->fd, F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(mlx5dv_devx_get_event(ch, event, sizeof(buf)), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(mlx5dv_devx_get_event(ch, event, 8), -1); /* nothing is too long yet */
 	assert_int_equal(errno, EAGAIN);
 	for (int i = 0; i < 20; i++) {
 		rig_cq_arm(&cq);

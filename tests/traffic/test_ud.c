@@ -145,6 +145,16 @@ static void immediate_data_and_inline_and_pieces_work_on_datagrams(void)
 	pair_close(&p);
 }
 
+static void a_datagram_without_an_address_is_refused(void)
+{
+	struct pair p = open_pair();
+	struct ibv_send_wr *bad = NULL, wr = { .opcode = IBV_WR_SEND };
+
+	check_equal(ibv_post_send(p.a->qp, &wr, &bad), EINVAL);
+	check(bad == &wr);
+	pair_close(&p);
+}
+
 static void a_wrong_q_key_is_dropped(void)
 {
 	struct pair p = open_pair();
@@ -513,6 +523,7 @@ int main(void)
 		TEST(a_datagram_arrives_behind_the_grh_area),
 		TEST(datagrams_go_up_to_the_largest_mtu_and_no_further),
 		TEST(immediate_data_and_inline_and_pieces_work_on_datagrams),
+		TEST(a_datagram_without_an_address_is_refused),
 		TEST(a_wrong_q_key_is_dropped),
 		TEST(a_controlled_q_key_means_that_of_the_queue_pair),
 		TEST(datagrams_without_a_receive_are_lost),
