@@ -37,6 +37,7 @@
 #define LATEST_NS    1000000u
 #define IDLE_NS      10000000u   /* between looks after a second of quiet */
 #define BACKSTOP_NS  50000000u   /* while pages are closed and a queue pair has failed */
+#define GUESTS_NS    100000000u  /* while pages are closed that a program may have mapped again */
 #define LONG_NS      1000000000u /* of quiet */
 #define SLEEPY_NS    2000000u    /* before pages close although somebody polls */
 #define LATE_MOST_NS 100000u
@@ -421,6 +422,14 @@ uint64_t bell_turn(uint64_t now_ns)
 	return UINT64_MAX; /* while awake, bell_run() is to come */
 }
 
+/* Lock held. Pages are closed: when to have another look all the same. */
+static uint64_t backstop(uint64_t now_ns)
+{
+	if (failed)
+		return now_ns + BACKSTOP_NS;
+	return uar_expects_guests() ? now_ns + GUESTS_NS : UINT64_MAX;
+}
+
 /* Lock held. Something is watched, and pages are open or there are none. */
 static uint64_t run_awake(uint64_t now_ns, bool *armed)
 {
@@ -430,7 +439,7 @@ static uint64_t run_awake(uint64_t now_ns, bool *armed)
 	if (look(armed)) {
 		nap_ns = soonest_ns();
 	} else if (lie_down(now_ns, armed)) {
-		return failed ? now_ns + BACKSTOP_NS : UINT64_MAX;
+		return backstop(now_ns);
 	}
 	seen = polls;
 	due_ns = now_ns + pause_ns(now_ns, polled);
@@ -452,9 +461,11 @@ uint64_t bell_run(uint64_t now_ns)
 	if (asleep) {
 		/* Closed again before it was time: such looks can be rarer. */
 		nap_ns = 2 * nap_ns < NAP_MOST_NS ? 2 * nap_ns : NAP_MOST_NS;
-		if (failed)
+		if (uar_find_guests())
+			get_up();
+		if (failed || !asleep)
 			look(&armed);
-		next = failed ? now_ns + BACKSTOP_NS : next;
+		next = asleep ? backstop(now_ns) : now_ns + SOONEST_NS;
 	} else {
 		next = run_awake(now_ns, &armed);
 	}

@@ -119,17 +119,28 @@ static void note_rings(struct hca_eq *eq, bool found)
 }
 
 /* Lock held. */
-static bool take_bells(struct hca_eq *eq)
+static bool take_from(struct hca_eq *eq, uint8_t *page)
 {
 	bool arm, found = false;
 	uint32_t consumer;
 
-	while (eq->uar && eq->format->uar_take_eq(eq->uar->page, eq->eqn, &consumer, &arm)) {
+	while (eq->format->uar_take_eq(page, eq->eqn, &consumer, &arm)) {
 		found = true;
 		eq->doubt = false;
 		move_consumer(eq, consumer);
 		eq->armed |= arm;
 	}
+	return found;
+}
+
+/* Lock held. */
+static bool take_bells(struct hca_eq *eq)
+{
+	bool found = eq->uar && take_from(eq, eq->uar->page);
+	uint8_t *shown = eq->uar ? uar_shown(eq->uar) : NULL;
+
+	if (unlikely(shown))
+		found |= take_from(eq, shown);
 	if (is_shared(eq))
 		note_rings(eq, found);
 	if (unlikely(eq->kept_count))

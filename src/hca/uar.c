@@ -17,12 +17,14 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabric/service.h"
 #include "hca/bell.h"
 #include "hca/cq_priv.h"
+#include "hca/host.h"
 #include "hca/view.h"
 
 /* Newer than the headers of some distributions. */
@@ -181,7 +183,7 @@ void uar_wake_rung(void)
 bool uar_sleep(void)
 {
 	uint64_t now_ns = fabric_now_ns();
-	bool fine = pages;
+	bool fine = pages && !uar_find_guests();
 
 	for (struct hca_uar *u = pages; u && fine; u = u->next)
 		fine = u->asleep || !u->awaited || has_landed(u, now_ns);
@@ -215,11 +217,15 @@ bool uar_look(void)
 	uint32_t cqn, word;
 	bool found = false;
 
-	for (struct hca_uar *u = pages; u; u = u->next)
-		if (!u->asleep && u->format->uar_take_cq(u->page, &cqn, &word)) {
+	for (struct hca_uar *u = pages; u; u = u->next) {
+		uint8_t *shown = uar_shown(u);
+
+		if ((!u->asleep && u->format->uar_take_cq(u->page, &cqn, &word)) ||
+		    (shown && u->format->uar_take_cq(shown, &cqn, &word))) {
 			bell_ring_cq(cqn, word);
 			found = true;
 		}
+	}
 	for (size_t i = 0; i < eq_count; i++)
 		found |= hca_eq_look(eqs[i]);
 	return found;
@@ -265,6 +271,74 @@ void uar_forget_eq(struct hca_eq *eq)
 			break;
 		}
 	bell_unlock();
+}
+
+/* ---- pages in the context's file ---- */
+
+bool uar_expects_guests(void)
+{
+	struct hca_uar *u = pages;
+
+	while (u && (!u->shown || uar_shown(u)))
+		u = u->next;
+	return u;
+}
+
+/* A hole that somebody has read or written is none any more. */
+bool uar_find_guests(void)
+{
+	unsigned char there = 0;
+	bool any = false;
+
+	for (struct hca_uar *u = pages; u; u = u->next) {
+		if (u->shown && !uar_shown(u) && !mincore(u->shown, HCA_UAR_SIZE, &there) &&
+		    there & 1)
+			atomic_store_explicit(&u->has_guest, true, memory_order_relaxed);
+		any |= uar_shown(u) != NULL;
+	}
+	return any;
+}
+
+/* Processes that share the context share its file; numbers of pages are a process's own. */
+static off_t place_of(const struct hca_uar *uar)
+{
+	uint64_t slot = fabric_id_slot(fabric_self()) + 1;
+
+	return (off_t)((slot << 24 | uar->id) * HCA_UAR_SIZE);
+}
+
+static int show(struct hca_uar *uar, int fd)
+{
+	off_t at = place_of(uar);
+	struct stat st;
+	uint8_t *page;
+
+	if (fstat(fd, &st))
+		return -errno;
+	/* A file with holes costs nothing. */
+	if (st.st_size < at + (off_t)HCA_UAR_SIZE && ftruncate(fd, at + HCA_UAR_SIZE))
+		return -errno;
+	page = mmap(NULL, HCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+	if (page == MAP_FAILED)
+		return -errno;
+	uar->shown_at = at;
+	uar->shown = page;
+	return 0;
+}
+
+int hca_uar_show(struct hca_uar *uar, int fd, off_t *out)
+{
+	int err = hca_host_join(); /* for the number of this process */
+
+	if (err)
+		return err;
+	bell_lock();
+	if (!uar->shown)
+		err = show(uar, fd);
+	bell_unlock();
+	if (!err)
+		*out = uar->shown_at;
+	return err;
 }
 
 /* ---- life ---- */
@@ -321,6 +395,8 @@ void hca_uar_destroy(struct hca_uar *uar)
 	wake(uar);
 	bell_unlock();
 	munmap(uar->page, HCA_UAR_SIZE);
+	if (uar->shown)
+		munmap(uar->shown, HCA_UAR_SIZE);
 	free(uar);
 }
 

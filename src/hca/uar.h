@@ -6,6 +6,11 @@
  * A page is looked at together with the rings of bell.c. When nothing is to be done it is write
  * protected where the kernel lets us (userfaultfd): the first store wakes the service thread, and
  * until then nobody looks at anything.
+ *
+ * Programs may also map a page themselves, from the context's file, even in another process. Stores
+ * there are no page faults of ours, so that it is a second page with the same registers, a hole in
+ * the file until somebody touches it; who might is looked for ten times a second. Once it was
+ * touched the watch does not sleep any more.
  */
 #ifndef HCA_UAR_H
 #define HCA_UAR_H
@@ -13,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "hca/eq.h"
 #include "hca/format.h"
@@ -30,7 +36,10 @@ struct hca_uar {
 	bool rung;    /* ... and a store waits */
 	/* Where a store was to come when the page was opened, and what was there; or NULL. */
 	uint64_t *awaited, before, opened_ns;
-	bool guarded; /* known to the kernel's userfaultfd */
+	uint8_t *shown; /* the second page, or NULL */
+	off_t shown_at;
+	_Atomic bool has_guest; /* ... and somebody has touched it */
+	bool guarded;           /* known to the kernel's userfaultfd */
 	struct hca_uar *next;
 };
 
@@ -39,6 +48,18 @@ VB_API void hca_uar_destroy(struct hca_uar *uar);
 
 /* From now on the program may ring here. Until hca_uar_destroy(). */
 VB_API void hca_uar_watch(struct hca_uar *uar);
+
+/*
+ * Shows the page in the file, at a place that no other one has; the same place when it is shown
+ * already.
+ */
+VB_API int hca_uar_show(struct hca_uar *uar, int fd, off_t *out);
+
+/* The second page, if it is in use. */
+static inline uint8_t *uar_shown(const struct hca_uar *uar)
+{
+	return atomic_load_explicit(&uar->has_guest, memory_order_relaxed) ? uar->shown : NULL;
+}
 
 /* ---- for eq.c and bell.c ---- */
 
@@ -57,6 +78,9 @@ void uar_wake(void);
 void uar_wake_rung(void);
 /* The descriptor by which the service thread hears of readers (view.h); -1: there is none. */
 int uar_minor_guard(void);
+/* Whether a page might be touched that nobody looks at; whether one was. */
+bool uar_expects_guests(void);
+bool uar_find_guests(void);
 void uar_forked(void);
 
 #endif

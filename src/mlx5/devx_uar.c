@@ -13,24 +13,31 @@
 static int make(struct devx *devx, struct devx_uar **out)
 {
 	struct devx_uar *uar = calloc(1, sizeof(*uar));
+	off_t offset;
 	int err;
 
 	if (!uar)
 		return -ENOMEM;
 	err = hca_uar_create(&mlx5_format, &uar->hca);
-	if (err) {
-		free(uar);
-		return err;
-	}
+	if (err)
+		goto free_uar;
+	err = hca_uar_show(uar->hca, devx->ctx->vb->verbs.context.cmd_fd, &offset);
+	if (err)
+		goto destroy_hca;
 	uar->devx = devx;
 	uar->pub = (struct mlx5dv_devx_uar){
 		.base_addr = uar->hca->page,
 		.reg_addr = uar->hca->page + MLX5_UAR_BF_OFFSET,
 		.page_id = uar->hca->id,
-		.mmap_off = (off_t)uar->hca->id * HCA_UAR_SIZE,
+		.mmap_off = offset,
 	};
 	*out = uar;
 	return 0;
+destroy_hca:
+	hca_uar_destroy(uar->hca);
+free_uar:
+	free(uar);
+	return err;
 }
 
 struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *context, uint32_t flags)

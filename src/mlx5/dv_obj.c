@@ -33,7 +33,7 @@ static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->bf.reg = qp->ctx->uar + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) {
-		out->uar_mmap_offset = 0;
+		out->uar_mmap_offset = qp->ctx->bells->shown_at; /* watch() has shown it */
 		out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
 	}
 	/* One number stands for all of its parts. */
@@ -148,6 +148,20 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *ca
 	return !(type & MLX5DV_OBJ_PD) || mlx5_dv_context(obj->pd.in->context, call);
 }
 
+/* Who asks for the offset of the page may map it once more. */
+static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
+{
+	const struct mlx5_qp *qp = to_mqp(ibqp);
+	off_t offset;
+	int err = hca_bell_watch_qp(qp->vb.hca);
+
+	if (!err && out->comp_mask & MLX5DV_QP_MASK_UAR_MMAP_OFFSET)
+		err = hca_uar_show(qp->ctx->bells, ibqp->context->cmd_fd, &offset);
+	if (!err)
+		hca_uar_watch(qp->ctx->bells);
+	return err;
+}
+
 /*
  * The adapter has to look at what the program is about to write by itself. A request for an event
  * is a change of the arm word, and the first one of a fresh CQ may be all zeros, so it starts with
@@ -155,11 +169,9 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *ca
  */
 static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 {
-	int err = type & MLX5DV_OBJ_QP ? hca_bell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
+	int err = type & MLX5DV_OBJ_QP ? watch_qp(obj->qp.in, obj->qp.out) : 0;
 	struct mlx5_cq *cq;
 
-	if (!err && type & MLX5DV_OBJ_QP)
-		hca_uar_watch(to_mqp(obj->qp.in)->ctx->bells);
 	if (err || !(type & MLX5DV_OBJ_CQ))
 		return err;
 	cq = to_mcq(obj->cq.in);

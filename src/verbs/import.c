@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Importing contexts. The command descriptor of a context is a memfd that begins with a line about it:
- * its adapter, the process that opened it, and a number that no other context has. Whoever has the
+ * Importing contexts. The command descriptor of a context is a memfd with a line about it: its
+ * adapter, the process that opened it, and a number that no other context has. The line is on the
+ * second page: the first one is a doorbell page for who maps it, as on a ConnectX-3. Whoever has the
  * descriptor shares the context, as with the kernel's. In the process that opened it, and in one that
  * has imported it before, the new context shares the old one's reference (its root).
  *
@@ -23,6 +24,7 @@
 #define MARK       "verbena context"
 #define CARD_MAX   (sizeof(MARK) + HCA_NAME_MAX + 32)
 #define NAME_WIDTH "63"
+#define CARD_AT    4096
 
 _Static_assert(HCA_NAME_MAX == 64, "a name fits its place");
 
@@ -46,7 +48,7 @@ static int make_cmd_fd(const struct vb_context *ctx)
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, len) != len) {
+	if (pwrite(fd, text, len, CARD_AT) != len || ftruncate(fd, 2l * CARD_AT)) {
 		close(fd);
 		return -ENOSPC;
 	}
@@ -58,7 +60,7 @@ static int read_card(int fd, struct card *card)
 	char text[CARD_MAX] = "";
 	unsigned long long uid;
 	unsigned int creator;
-	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+	ssize_t len = pread(fd, text, sizeof(text) - 1, CARD_AT);
 	struct stat st;
 
 	/* As the real library has it, where contexts are character devices. */
