@@ -254,6 +254,13 @@ struct mlx5dv_devx_obj *devx_create(struct devx *devx, enum devx_verb verb, cons
 				    size_t inlen, void *out, size_t outlen);
 /* The object needs another one, which cannot go before it. */
 void devx_use(struct mlx5dv_devx_obj *obj, struct mlx5dv_devx_obj *other);
+/*
+ * Objects of the adapter, by number and with a use taken: those of this context only, whoever made
+ * them. NULL: there is none.
+ */
+struct hca_pd *devx_hold_pd(const struct devx_cmd *c, uint32_t pdn);
+struct hca_cq *devx_hold_cq(const struct devx_cmd *c, uint32_t cqn);
+struct hca_srq *devx_hold_srq(const struct devx_cmd *c, uint32_t srqn);
 /* Keeps a copy of the context. */
 int devx_keep(struct devx_cmd *c, const void *image, size_t len);
 void devx_obj_drop(struct mlx5dv_devx_obj *obj); /* and everything that it holds */

@@ -58,9 +58,9 @@ static int make(struct devx_cmd *c, const void *ctx)
 	struct hca_qp_init init = {
 		.type = HCA_QP_DCT,
 		.ctx = &c->devx->ctx->vb->hca,
-		.pd = hca_pd_hold(c->adapter, pdn),
-		.recv_cq = hca_cq_hold(c->adapter, cqn),
-		.srq = hca_srq_hold(c->adapter, srqn),
+		.pd = devx_hold_pd(c, pdn),
+		.recv_cq = devx_hold_cq(c, cqn),
+		.srq = devx_hold_srq(c, srqn),
 		.dc_key = ifc_get(ctx, dctc, dc_access_key),
 		.format = &mlx5_format,
 		.user_index = ifc_get(ctx, dctc, user_index),

@@ -143,7 +143,7 @@ int devx_create_mkey(struct devx_cmd *c)
 				   "access mode %u; %u (pages of a umem), %u and %u (pieces of "
 				   "other keys) are offered",
 				   mode, IFC_MKC_MTT, IFC_MKC_KLMS, IFC_MKC_KSM);
-	pd = hca_pd_hold(c->adapter, pdn);
+	pd = devx_hold_pd(c, pdn);
 	if (!pd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
 				   "protection domain 0x%x does not exist", pdn);

@@ -70,6 +70,41 @@ void devx_use(struct mlx5dv_devx_obj *obj, struct mlx5dv_devx_obj *other)
 		}
 }
 
+static bool is_mine(const struct devx_cmd *c, const struct hca_ctx *ctx)
+{
+	return ctx->uid == c->devx->ctx->vb->hca.uid;
+}
+
+struct hca_pd *devx_hold_pd(const struct devx_cmd *c, uint32_t pdn)
+{
+	struct hca_pd *pd = hca_pd_hold(c->adapter, pdn);
+
+	if (!pd || is_mine(c, pd->ctx))
+		return pd;
+	hca_pd_put(pd);
+	return NULL;
+}
+
+struct hca_cq *devx_hold_cq(const struct devx_cmd *c, uint32_t cqn)
+{
+	struct hca_cq *cq = hca_cq_hold(c->adapter, cqn);
+
+	if (!cq || is_mine(c, cq->ctx))
+		return cq;
+	hca_cq_put(cq);
+	return NULL;
+}
+
+struct hca_srq *devx_hold_srq(const struct devx_cmd *c, uint32_t srqn)
+{
+	struct hca_srq *srq = hca_srq_hold(c->adapter, srqn);
+
+	if (!srq || is_mine(c, srq->pd->ctx))
+		return srq;
+	hca_srq_put(srq);
+	return NULL;
+}
+
 int devx_keep(struct devx_cmd *c, const void *image, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);

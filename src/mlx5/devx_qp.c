@@ -132,7 +132,7 @@ static void release(const struct holds *h)
 
 static int hold_cq(struct devx_cmd *c, uint32_t cqn, const char *what, struct hca_cq **out)
 {
-	*out = hca_cq_hold(c->adapter, cqn);
+	*out = devx_hold_cq(c, cqn);
 	if (*out)
 		return 0;
 	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_CQ,
@@ -160,7 +160,7 @@ static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, s
 
 	if (init->type == HCA_QP_XRC_RECV)
 		return find_xrcd(c, qpc, init);
-	h->pd = hca_pd_hold(c->adapter, pdn);
+	h->pd = devx_hold_pd(c, pdn);
 	if (!h->pd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
 				   "protection domain 0x%x does not exist", pdn);
@@ -171,7 +171,7 @@ static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, s
 	if (err)
 		return err;
 	if (ifc_get(qpc, qpc, rq_type) == IFC_RQ_SRQ && receives) {
-		h->srq = hca_srq_hold(c->adapter, srqn);
+		h->srq = devx_hold_srq(c, srqn);
 		if (!h->srq)
 			return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_SRQ,
 					   "shared receive queue 0x%x does not exist", srqn);

@@ -50,7 +50,7 @@ static int make(struct devx_cmd *c, uint32_t pdn, struct hca_srq_init *init)
 
 	init->format = &mlx5_format;
 	init->user = devx_user(c->obj);
-	init->pd = hca_pd_hold(c->adapter, pdn);
+	init->pd = devx_hold_pd(c, pdn);
 	if (!init->pd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
 				   "protection domain 0x%x does not exist", pdn);
@@ -142,7 +142,7 @@ static int find_xrc(struct devx_cmd *c, const void *ctx, struct hca_srq_init *in
 	if (!xrcd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
 				   "XRC domain 0x%x does not exist", number);
-	init->cq = hca_cq_hold(c->adapter, cqn);
+	init->cq = devx_hold_cq(c, cqn);
 	if (!init->cq)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_CQ,
 				   "completion queue 0x%x does not exist", cqn);

@@ -41,7 +41,7 @@ int devx_need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char *
 /* The completion queue stays held by the object: c->obj->hca is none of destroy_hca()'s here. */
 int devx_check_cq(struct devx_cmd *c, uint32_t cqn)
 {
-	struct hca_cq *cq = hca_cq_hold(c->adapter, cqn);
+	struct hca_cq *cq = devx_hold_cq(c, cqn);
 
 	if (!cq)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_CQ,
@@ -78,7 +78,7 @@ int devx_check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *
 
 int devx_check_pd(struct devx_cmd *c, uint32_t pdn)
 {
-	struct hca_pd *pd = hca_pd_hold(c->adapter, pdn);
+	struct hca_pd *pd = devx_hold_pd(c, pdn);
 
 	if (!pd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
@@ -141,7 +141,7 @@ static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 static int make_rq_on_rmp(struct devx_cmd *c, const void *ctx)
 {
 	uint32_t rmpn = ifc_get(ctx, rqc, rmpn), number;
-	struct hca_srq *srq = hca_srq_hold(c->adapter, rmpn);
+	struct hca_srq *srq = devx_hold_srq(c, rmpn);
 	struct hca_wq_init init = { .cq = c->obj->held_cq,
 				    .format = &mlx5_format,
 				    .srq = srq,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "hca/adapter.h"
 #include "mlx5/devx.h"
@@ -66,6 +67,8 @@ static void set_up(void)
 	CHECK(!mlx5_context_init(vb));
 	devx = mlx5_ctx(vb)->devx;
 	context = &vb->verbs.context;
+	context->cmd_fd = memfd_create("fuzz-context", MFD_CLOEXEC);
+	CHECK(context->cmd_fd >= 0);
 	CHECK(mlx5dv_devx_umem_reg(context, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE));
 	CHECK(mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC));
 	CHECK(mlx5dv_devx_alloc_msi_vector(context));
