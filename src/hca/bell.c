@@ -63,10 +63,11 @@ static _Atomic bool failed;       /* a queue pair has: receives posted to it rin
 static bool asleep;               /* all pages are closed, and nobody looks */
 static bool fresh;                /* a page was opened in this turn: its store is still to come */
 static bool hold;                 /* ... was opened and nothing found: the register will say */
-static uint64_t nap_ns = SOONEST_NS; /* how long a page stays open if nothing else happens */
-static uint64_t due_ns;              /* when the service thread wanted to look */
-static uint64_t late_ns;             /* how much later it does so, usually */
-static struct hca_cq *polled_next;   /* where the completion of what was found last will be */
+static uint64_t nap_ns = SOONEST_NS;    /* how long a page stays open if nothing else happens */
+static uint64_t due_ns;                 /* when the service thread wanted to look */
+static uint64_t guests_ns = UINT64_MAX; /* when to look for guests (uar.h) */
+static uint64_t late_ns;                /* how much later it does so, usually */
+static struct hca_cq *polled_next;      /* where the completion of what was found last will be */
 _Atomic bool bell_any, bell_busy;
 
 static int add(struct watched *w, void *object)
@@ -425,9 +426,8 @@ uint64_t bell_turn(uint64_t now_ns)
 /* Lock held. Pages are closed: when to have another look all the same. */
 static uint64_t backstop(uint64_t now_ns)
 {
-	if (failed)
-		return now_ns + BACKSTOP_NS;
-	return uar_expects_guests() ? now_ns + GUESTS_NS : UINT64_MAX;
+	guests_ns = uar_expects_guests() ? now_ns + GUESTS_NS : UINT64_MAX;
+	return failed ? now_ns + BACKSTOP_NS : guests_ns;
 }
 
 /* Lock held. Something is watched, and pages are open or there are none. */
@@ -460,7 +460,8 @@ uint64_t bell_run(uint64_t now_ns)
 	}
 	if (asleep) {
 		/* Closed again before it was time: such looks can be rarer. */
-		nap_ns = 2 * nap_ns < NAP_MOST_NS ? 2 * nap_ns : NAP_MOST_NS;
+		if (now_ns < guests_ns)
+			nap_ns = 2 * nap_ns < NAP_MOST_NS ? 2 * nap_ns : NAP_MOST_NS;
 		if (uar_find_guests())
 			get_up();
 		if (failed || !asleep)
