@@ -104,7 +104,7 @@ def udp(program):
 def goodput(verbena, loss):
     """ib_write_bw 64 KiB while packets get lost on their way in, at either end. Time to answer (-u): on a
     machine that has other work, an end that waits for the processor should not count as dead."""
-    env = {"VERBENA_FAULT": f"drop p={loss} dir=in"} if loss else None
+    env = {"VERBENA_FAULT": f"drop p={loss} dir=in again=yes"} if loss else None
     return bandwidth(verbena, "ib_write_bw", 65536, "-n", "2000", "-u", "16", env=env)
 
 

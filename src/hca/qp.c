@@ -26,6 +26,7 @@
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
 #include "hca/raw.h"
+#include "hca/taps.h"
 #include "hca/wire.h"
 #include "hca/xrc_open.h"
 #include "util/explain.h"
@@ -305,6 +306,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	pthread_mutex_unlock(&qp_lock);
 	if (err)
 		goto fini_dc;
+	taps_forget(qp); /* the number may have been somebody's */
 	if (qp->pub.type == HCA_QP_RAW) {
 		err = raw_create(qp, init);
 		if (err)
@@ -518,6 +520,7 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 
 static void reset(struct qp *qp)
 {
+	taps_forget(qp);
 	requester_reset(qp);
 	responder_reset(qp);
 	dci_reset(qp);

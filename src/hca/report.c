@@ -15,7 +15,7 @@
 #include "hca/wire.h"
 #include "roce/opcode.h"
 
-#define LISTED 32
+#define LISTED 1024
 
 static char where[4096]; /* "": nowhere; "1": stderr; a file */
 
@@ -39,9 +39,33 @@ static void write_port(FILE *out, const struct roce_endpoint *ep)
 				(unsigned long long)c.rx_drop[i], roce_drop_name(i));
 }
 
+/* Not by time, in which no two runs agree. */
+static int by_place(const void *a, const void *b)
+{
+	const struct roce_fired *x = a, *y = b;
+	const uint32_t left[] = { x->connection, x->dir, x->packet, x->op, x->times, x->rule };
+	const uint32_t right[] = { y->connection, y->dir, y->packet, y->op, y->times, y->rule };
+
+	for (size_t i = 0; i < array_size(left); i++)
+		if (left[i] != right[i])
+			return left[i] < right[i] ? -1 : 1;
+	return 0;
+}
+
+/* What differs from run to run comes last. */
+static void write_fired(FILE *out, const struct roce_fired *f)
+{
+	const struct roce_opcode_info *op = roce_opcode_find(f->op);
+
+	fprintf(out, "  fault %u: %s %s %s, connection %u, packet %u, attempt %u", f->rule + 1,
+		roce_fault_action_name(f->action), f->dir == ROCE_DIR_IN ? "in" : "out",
+		op ? op->name : "?", f->connection, f->packet, f->times + 1);
+	fprintf(out, " (QP 0x%06x, PSN %u)\n", f->qpn, f->psn);
+}
+
 static void write_faults(FILE *out, struct roce_fault *fault)
 {
-	struct roce_fired fired[LISTED];
+	struct roce_fired *fired;
 	const char *text;
 	uint64_t count;
 	size_t n;
@@ -49,15 +73,14 @@ static void write_faults(FILE *out, struct roce_fault *fault)
 	for (uint32_t i = 0; roce_fault_rule(fault, i, &text, &count); i++)
 		fprintf(out, "  fault %u, %s: fired %llu times\n", i + 1, text,
 			(unsigned long long)count);
+	fired = malloc(LISTED * sizeof(*fired));
+	if (!fired)
+		return;
 	n = roce_fault_list(fault, fired, LISTED);
-	for (size_t i = 0; i < n; i++) {
-		const struct roce_opcode_info *op = roce_opcode_find(fired[i].op);
-
-		fprintf(out, "  fault %u: %s %s %s, QP 0x%06x, PSN %u\n", fired[i].rule + 1,
-			roce_fault_action_name(fired[i].action),
-			fired[i].dir == ROCE_DIR_IN ? "in" : "out", op ? op->name : "?",
-			fired[i].qpn, fired[i].psn);
-	}
+	qsort(fired, n, sizeof(*fired), by_place);
+	for (size_t i = 0; i < n; i++)
+		write_fired(out, &fired[i]);
+	free(fired);
 }
 
 void report_write(FILE *out)

@@ -322,7 +322,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 			return -EBUSY;
 		/* Acknowledgements on the way keep the window moving. */
 		if (qp->wired && qp->pub.type != HCA_QP_UC &&
-		    (!(pkt->psn % (r->cwnd / 4)) || r->probe.out))
+		    (r->probe.out || !(((pkt->psn - r->first_psn) & PSN_MASK) % (r->cwnd / 4))))
 			pkt->flags = ROCE_PKT_ACK_REQ;
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)

@@ -199,6 +199,12 @@ struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt)
 	return roce_fault_judge_request(taps.fault, pkt, &peer, timer_now());
 }
 
+void taps_forget(const struct qp *qp)
+{
+	if (atomic_load_explicit(&is_set_up, memory_order_acquire) && taps.fault)
+		roce_fault_forget(taps.fault, qp->pub.qpn);
+}
+
 /* ---- setting up ---- */
 
 static const char *setting(const char *name)

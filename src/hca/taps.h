@@ -46,6 +46,9 @@ void taps_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, ch
 /* A request that the responder would accept: NONE, RNR or NAK. */
 struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt);
 
+/* The queue pair begins anew. */
+void taps_forget(const struct qp *qp);
+
 /* Whose packet this thread is about to send, for the capture's comments; NULL: nobody's. */
 extern _Thread_local const struct qp *taps_sender;
 

@@ -855,10 +855,18 @@ void wire_settle(struct qp *qp)
 	wire_flush(qp);
 }
 
-/* A program that leaves without a word to its queue pairs still owes what it has received. */
+/*
+ * A program that leaves without a word to its queue pairs still owes what it has received; and what a
+ * fault delays is late, not lost.
+ */
 __attribute__((destructor)) static void settle_at_exit(void)
 {
 	wire_pause();
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next)
+		if (taps_spoil() && fabric_trylock(&port->tx_lock)) {
+			roce_tx_settle(port->tx);
+			fabric_unlock(&port->tx_lock);
+		}
 }
 
 /*

@@ -9,33 +9,9 @@
 
 #include "roce/fault_priv.h"
 #include "roce/opcode.h"
+#include "roce/place.h"
 
-#define KEPT    1024u
-#define STREAMS 512u  /* a power of two */
-#define PLACES  4096u /* likewise */
-
-/*
- * What is judged: requests on the wire, or answers; when they come in; requests at the responder. With
- * one seed at both ends, what one end loses is not what the other end would lose.
- */
-enum { AS_REQUEST = 0, AS_ANSWER = 1, AS_ARRIVING = 2, AS_ACCEPTED = 4, KIND_BITS = 3 };
-
-/* The requests of one direction of a connection, and the answers to them. */
-struct stream {
-	uint32_t key;   /* 0: free */
-	uint32_t order; /* the how manyeth it is */
-	bool begun;
-	uint32_t first; /* PSN of the first request */
-	uint8_t seen;   /* bits by kind: whether there is a highest PSN */
-	uint32_t high[1 << KIND_BITS];
-};
-
-/* A packet of a stream, and how often it has come. */
-struct place {
-	uint64_t packet;
-	uint32_t times;
-};
-
+#define KEPT 1024u
 struct roce_fault {
 	atomic_bool on;
 	pthread_mutex_t lock;
@@ -43,9 +19,7 @@ struct roce_fault {
 	uint64_t start_ns;
 	uint64_t fired;
 	struct roce_fired kept[KEPT];
-	uint32_t stream_count;
-	struct stream stream[STREAMS];
-	struct place place[PLACES];
+	struct roce_places *places;
 };
 
 int roce_fault_create(struct roce_fault **out)
@@ -64,6 +38,7 @@ void roce_fault_destroy(struct roce_fault *f)
 	if (!f)
 		return;
 	roce_rules_free(f->rules);
+	roce_places_destroy(f->places);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -90,11 +65,17 @@ static uint64_t next_random(uint64_t *state)
 
 int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uint64_t now_ns)
 {
+	struct roce_places *places, *old_places;
 	struct roce_rules *rules, *old;
 	int err = roce_rules_parse(script, &rules);
 
 	if (err)
 		return err;
+	places = roce_places_create();
+	if (!places) {
+		roce_rules_free(rules);
+		return -ENOMEM;
+	}
 	/* Rules draw apart from each other, so that a new one does not change what others do. */
 	for (uint32_t i = 0; i < rules->count; i++) {
 		uint64_t state = seed + i;
@@ -103,16 +84,24 @@ int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uin
 	}
 	pthread_mutex_lock(&f->lock);
 	old = f->rules;
+	old_places = f->places;
 	f->rules = rules;
+	f->places = places;
 	f->start_ns = now_ns;
 	f->fired = 0;
-	f->stream_count = 0;
-	memset(f->stream, 0, sizeof(f->stream));
-	memset(f->place, 0, sizeof(f->place));
 	atomic_store(&f->on, rules->count > 0);
 	pthread_mutex_unlock(&f->lock);
 	roce_rules_free(old);
+	roce_places_destroy(old_places);
 	return 0;
+}
+
+void roce_fault_forget(struct roce_fault *f, uint32_t qpn)
+{
+	pthread_mutex_lock(&f->lock);
+	if (f->places)
+		roce_place_forget(f->places, qpn);
+	pthread_mutex_unlock(&f->lock);
 }
 
 bool roce_fault_on(const struct roce_fault *f)
@@ -147,80 +136,30 @@ static bool meets(const struct roce_rule *r, enum roce_dir dir, const struct roc
 
 /* ---- chance ---- */
 
-static struct stream *stream_of(struct roce_fault *f, uint32_t qpn, bool own)
-{
-	uint32_t key = (qpn & PSN_MASK) << 2 | own << 1 | 1;
-
-	for (uint32_t i = 0; i < STREAMS; i++) {
-		struct stream *s = &f->stream[((key >> 1) * 0x9e3779b1u + i) & (STREAMS - 1)];
-
-		if (s->key == key)
-			return s;
-		if (s->key)
-			continue;
-		if (f->stream_count > STREAMS / 2)
-			return NULL;
-		*s = (struct stream){ .key = key, .order = f->stream_count++ };
-		return s;
-	}
-	return NULL;
-}
-
-/*
- * What chance depends on: where in its connection a packet stands, and how often it has come, but not
- * what came in between; so that a run can be repeated although its packets interleave differently.
- * False with too many connections: then it is a matter of order.
- */
-static bool place_of(struct roce_fault *f, bool accepted, enum roce_dir dir,
-		     const struct roce_pkt *pkt, uint64_t *out)
-{
-	const struct roce_opcode_info *info = roce_opcode_find(pkt->op);
-	bool leaves = dir == ROCE_DIR_OUT, request = !info || info->request;
-	unsigned int kind = (request ? AS_REQUEST : AS_ANSWER) | (leaves ? 0 : AS_ARRIVING) |
-			    (accepted ? AS_ACCEPTED : 0);
-	struct stream *s = stream_of(f, leaves ? pkt->sqpn : pkt->dqpn, leaves == request);
-	struct place *p;
-	uint64_t packet;
-
-	if (!s)
-		return false;
-	if (!s->begun) {
-		s->first = pkt->psn;
-		s->begun = request;
-	}
-	packet =
-		((uint64_t)s->order << KIND_BITS | kind) << 24 | ((pkt->psn - s->first) & PSN_MASK);
-	p = &f->place[(((packet & PSN_MASK) << KIND_BITS | kind) ^ s->order * 0x9e8u) &
-		      (PLACES - 1)];
-	if (!(s->seen & 1u << kind) || psn_diff(pkt->psn, s->high[kind]) > 0) {
-		s->seen |= 1u << kind;
-		s->high[kind] = pkt->psn;
-		*p = (struct place){ .packet = packet };
-	} else if (p->packet != packet) {
-		/* Packets that contend for a place must not meet the same fate again and again. */
-		*p = (struct place){ packet, p->times + 1 };
-	}
-	*out = (uint64_t)p->times++ << 40 | packet;
-	return true;
-}
-
 /* A number for a packet: always the same for one place, else the next of the row. */
-static uint64_t draw(struct roce_rule *r, const uint64_t *place)
+static uint64_t draw(struct roce_rule *r, const struct roce_seat *place)
 {
 	uint64_t state;
 
 	if (!place)
 		return next_random(&r->random);
-	state = r->seed ^ *place;
+	state = r->seed ^ place->number;
 	state = next_random(&state);
 	return next_random(&state);
 }
 
-/* Counts and chance, for a packet that meets the conditions. */
-static bool fires(struct roce_rule *r, const uint64_t *place)
+/*
+ * Counts and chance, for a packet that meets the conditions. What comes again although it got through
+ * is a matter of time, and not for rules that pick: their picks shall be the same in every run.
+ */
+static bool fires(struct roce_rule *r, const struct roce_seat *place)
 {
-	uint64_t n = ++r->met;
+	bool picks = r->has_chance || r->nth || r->every;
+	uint64_t n;
 
+	if (picks && place && place->again && !r->again)
+		return false;
+	n = ++r->met;
 	if (n <= r->after)
 		return false;
 	n -= r->after;
@@ -235,7 +174,7 @@ static bool fires(struct roce_rule *r, const uint64_t *place)
 }
 
 static void keep(struct roce_fault *f, uint32_t rule, enum roce_dir dir, const struct roce_pkt *pkt,
-		 uint64_t now_ns)
+		 const struct roce_seat *place, uint64_t now_ns)
 {
 	f->kept[f->fired++ % KEPT] = (struct roce_fired){
 		.at_ns = now_ns,
@@ -245,6 +184,9 @@ static void keep(struct roce_fault *f, uint32_t rule, enum roce_dir dir, const s
 		.op = pkt->op,
 		.qpn = pkt->dqpn,
 		.psn = pkt->psn,
+		.connection = place ? place->connection : 0,
+		.packet = place ? place->packet : 0,
+		.times = place ? place->times : 0,
 	};
 }
 
@@ -253,18 +195,24 @@ static bool is_for_requests(enum roce_fault_action action)
 	return action == ROCE_FAULT_RNR || action == ROCE_FAULT_NAK;
 }
 
+/* It will be sent again. */
+static bool is_lost(enum roce_fault_action action)
+{
+	return action == ROCE_FAULT_DROP || action == ROCE_FAULT_CORRUPT || is_for_requests(action);
+}
+
 static struct roce_verdict judge(struct roce_fault *f, bool requests, enum roce_dir dir,
 				 const struct roce_pkt *pkt, const struct roce_addr *peer,
 				 uint64_t now_ns)
 {
 	struct roce_verdict v = { .action = ROCE_FAULT_NONE };
-	uint64_t number, *place = NULL;
+	struct roce_seat found, *place = NULL;
 
 	if (!roce_fault_on(f))
 		return v;
 	pthread_mutex_lock(&f->lock);
-	if (place_of(f, requests, dir, pkt, &number))
-		place = &number;
+	if (f->places && roce_place_find(f->places, requests, dir, pkt, peer, &found))
+		place = &found;
 	for (uint32_t i = 0; f->rules && i < f->rules->count; i++) {
 		struct roce_rule *r = &f->rules->rule[i];
 
@@ -273,13 +221,15 @@ static struct roce_verdict judge(struct roce_fault *f, bool requests, enum roce_
 			continue;
 		if (r->action == ROCE_FAULT_PASS)
 			break;
-		keep(f, i, dir, pkt, now_ns);
+		keep(f, i, dir, pkt, place, now_ns);
 		v.action = r->action;
 		v.delay_ns = r->delay_ns;
 		v.syndrome = r->syndrome;
 		v.bit = r->has_bit ? r->bit : (uint32_t)draw(r, place);
 		break;
 	}
+	if (place)
+		*place->hit = is_lost(v.action);
 	pthread_mutex_unlock(&f->lock);
 	return v;
 }

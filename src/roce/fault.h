@@ -30,6 +30,11 @@
  *	every=N         each Nth of them
  *	p=X             with probability X: 0.01 or 1%
  *	count=N         fires at most N times
+ *	again=yes       see below
+ *
+ * nth, every and p pick from packets that come for the first time, or once more because a fault has
+ * lost them. Others come again when it took too long, as time will have it: with again=yes they are
+ * picked from, too, and two runs may differ.
  *
  * The first rule that fires decides. Own lock inside; any thread.
  */
@@ -78,6 +83,9 @@ void roce_fault_destroy(struct roce_fault *f);
  */
 int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uint64_t now_ns);
 
+/* The queue pair begins anew: its next packets come for the first time, whatever their numbers. */
+void roce_fault_forget(struct roce_fault *f, uint32_t qpn);
+
 /* For fork: held around it, nobody is inside. */
 void roce_fault_lock(struct roce_fault *f);
 void roce_fault_unlock(struct roce_fault *f);
@@ -101,6 +109,10 @@ struct roce_fired {
 	uint8_t op;
 	uint32_t qpn;
 	uint32_t psn;
+	/* What is the same in every run: which packet of which connection, and how often before. */
+	uint32_t connection; /* from 1; 0: there were too many */
+	uint32_t packet;
+	uint32_t times;
 };
 
 /* How often rule `rule` fired; its text (valid until the next load). False past the last one. */

@@ -210,6 +210,12 @@ static const char *set_count(struct roce_rule *r, const char *value)
 	return positive(value, &r->limit);
 }
 
+static const char *set_again(struct roce_rule *r, const char *value)
+{
+	r->again = !strcmp(value, "yes");
+	return r->again || !strcmp(value, "no") ? NULL : "is yes or no";
+}
+
 static const char *set_us(struct roce_rule *r, const char *value)
 {
 	uint64_t n = 0;
@@ -280,6 +286,7 @@ static const struct key {
 	{ "every", set_every, 0 },
 	{ "p", set_chance, 0 },
 	{ "count", set_count, 0 },
+	{ "again", set_again, 0 },
 	{ "us", set_us, 1u << ROCE_FAULT_DELAY },
 	{ "ms", set_ms, 1u << ROCE_FAULT_DELAY },
 	{ "bit", set_bit, 1u << ROCE_FAULT_CORRUPT },
@@ -330,7 +337,7 @@ static int parse_key(struct parser *p, struct roce_rule *r, uint32_t *seen)
 		return why ? wrong(p, why) : 0;
 	}
 	return wrong(p, "is no condition; one of dir, opcode, psn, qp, sqp, peer, after, from_ms, "
-			"to_ms, nth, every, p, count (and us, ms, bit, timer, code)");
+			"to_ms, nth, every, p, count, again (and us, ms, bit, timer, code)");
 }
 
 /* What a rule lacks, or has that does not make sense together. */

@@ -24,6 +24,7 @@ struct roce_rule {
 	uint64_t after, nth, every, limit;
 	bool has_chance;
 	uint64_t chance; /* of 2^32 */
+	bool again;      /* also what got through once */
 
 	/* what it does */
 	uint64_t delay_ns;

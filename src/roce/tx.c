@@ -340,12 +340,11 @@ release:
 		add_held(tx, passed);
 }
 
-static void release_due(struct roce_tx *tx)
+static void release_due(struct roce_tx *tx, uint64_t now_ns)
 {
 	struct roce_held *h;
-	uint64_t now = roce_now_ns();
 
-	while (has_room(tx) && (h = roce_hold_take(&tx->hold, now, NULL)))
+	while (has_room(tx) && (h = roce_hold_take(&tx->hold, now_ns, NULL)))
 		add_held(tx, h);
 }
 
@@ -518,7 +517,7 @@ int roce_tx_flush(struct roce_tx *tx)
 	int err = 0;
 
 	if (unlikely(tx->hold.first))
-		release_due(tx);
+		release_due(tx, roce_now_ns());
 	while (!err && tx->head < tx->runs) {
 		struct run *r = &tx->run[tx->head];
 
@@ -529,6 +528,15 @@ int roce_tx_flush(struct roce_tx *tx)
 	if (unlikely(is_captured(tx)))
 		roce_capture_flush(tx->ep->taps->capture);
 	return err;
+}
+
+void roce_tx_settle(struct roce_tx *tx)
+{
+	while (tx->hold.first) {
+		release_due(tx, UINT64_MAX);
+		if (roce_tx_flush(tx))
+			break;
+	}
 }
 
 int roce_tx_add(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,

@@ -81,5 +81,7 @@ void roce_tx_reset(struct roce_tx *tx);
  * UINT64_MAX when none is. roce_tx_flush() sends those that are.
  */
 uint64_t roce_tx_due(const struct roce_tx *tx);
+/* Sends them before their time, because there will be no later. */
+void roce_tx_settle(struct roce_tx *tx);
 
 #endif

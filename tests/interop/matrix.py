@@ -34,7 +34,7 @@ GUEST = {"ipv4": os.environ["RXE_VM_GUEST_IP4"], "ipv6": os.environ["RXE_VM_GUES
 MTU = "4096" if int(os.environ["RXE_VM_MTU"]) >= 4200 else "1024"
 ONLY = re.compile(os.environ.get("INTEROP_ONLY", ""))
 PARTS = (os.environ.get("INTEROP_PARTS") or "plain").split()
-LOSS = os.environ.get("INTEROP_LOSS") or "drop p=1%"
+LOSS = os.environ.get("INTEROP_LOSS") or "drop p=1% again=yes"
 REPEAT = int(os.environ.get("INTEROP_REPEAT") or 1)
 CAPTURE = os.environ.get("INTEROP_CAPTURE", "")
 SECONDS = 120

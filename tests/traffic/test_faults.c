@@ -167,7 +167,7 @@ static void add(struct end *e, uint64_t id)
 /* In a process of its own; what that reports at its end. */
 static char *report_of(const char *script, void (*fn)(int fd))
 {
-	static char text[4096];
+	static char text[65536];
 	char path[] = "/tmp/verbena-faults-XXXXXX";
 	int fd = mkstemp(path);
 	struct peer peer;
@@ -435,6 +435,71 @@ static void a_forced_nak_of_the_sequence_is_sent_again(void)
 	refused_with("nak code=seq count=3", IBV_WC_SUCCESS);
 }
 
+static void send_ten(int fd)
+{
+	struct options o = quick();
+	struct pair p;
+
+	(void)fd;
+	o.psn = 0xfffffb; /* its fifth packet is the first of the next round */
+	p = pair_open(&o);
+	for (unsigned int i = 0; i < 10; i++)
+		post_recv(p.b, i, 0, 8);
+	for (unsigned int i = 0; i < 10; i++) {
+		send_byte(p.a, i);
+		expect_ok(p.a->scq, i);
+		expect_ok(p.b->rcq, i);
+	}
+	pair_close(&p);
+}
+
+static void expect_listed(const char *script, const char *words)
+{
+	const char *report = report_of(script, send_ten);
+
+	if (!strstr(report, words))
+		printf("'%s' is missing:\n%s", words, report);
+	check(strstr(report, words) != NULL);
+}
+
+static void packets_are_picked_by_their_number(void)
+{
+	expect_listed("drop psn=0xffffff-1 dir=out opcode=SEND_ONLY every=1 count=3",
+		      ": fired 3 times");
+	expect_listed("drop psn=0xffffff-1 dir=out opcode=SEND_ONLY count=2",
+		      "fault 1: drop out RC SEND_ONLY, connection 1, packet 4, attempt 2 (QP ");
+	expect_listed("drop psn=2 dir=in opcode=SEND_ONLY nth=1", "PSN 2)");
+}
+
+static void refusals_are_counted_and_listed(void)
+{
+	expect_listed("rnr timer=1 nth=3; nak code=seq nth=7", "fault 1: rnr in RC SEND_ONLY, ");
+	expect_listed("rnr timer=1 nth=3; nak code=seq nth=7",
+		      "fault 2, nak code=seq nth=7: fired 1 times");
+}
+
+/* The address that on-wire.sh gives the interface: everybody's here, and the whole host is gone. */
+static void lose_the_peer(int fd)
+{
+	struct options o = quick();
+	struct pair p;
+
+	(void)fd;
+	o.retry_cnt = 2;
+	p = pair_open(&o);
+	post_recv(p.b, 1, 0, 8);
+	send_byte(p.a, 1);
+	expect_ok(p.a->scq, 1);
+	send_byte(p.a, 2);
+	expect_wc(p.a->scq, 2, IBV_WC_RETRY_EXC_ERR);
+	pair_close(&p);
+}
+
+static void a_dead_peer_answers_no_more(void)
+{
+	all_must_fire("drop peer=fe80::ff:fe00:4791 after=4", lose_the_peer);
+}
+
 /* ---- time ---- */
 
 static uint64_t silence_ns(uint8_t timeout, uint8_t retries)
@@ -556,6 +621,9 @@ int main(void)
 		TEST(a_forced_nak_invalid_is_a_remote_invalid_request),
 		TEST(a_forced_nak_op_is_a_remote_operation_error),
 		TEST(a_forced_nak_of_the_sequence_is_sent_again),
+		TEST(packets_are_picked_by_their_number),
+		TEST(refusals_are_counted_and_listed),
+		TEST(a_dead_peer_answers_no_more),
 		TEST(silence_ends_after_the_promised_time),
 		TEST(a_link_that_comes_back_in_time_hurts_nobody),
 		TEST(marks_of_congestion_are_told_to_the_sender),

@@ -6,57 +6,9 @@ usage: capture.py VERBENA; run it by tests/traffic/on-wire.sh.
 """
 import os
 import subprocess
-import sys
 import tempfile
-import time
 
-VERBENA = sys.argv[1]
-PATIENCE = 60
-
-
-def listens(port):
-    """Whether somebody listens on the TCP port, as the kernel's tables say."""
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with open(table, encoding="ascii") as lines:
-            for line in list(lines)[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
-                    return True
-    return False
-
-
-def wait_for(what, condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > end:
-            raise SystemExit(f"waited in vain until {what}")
-        time.sleep(0.02)
-
-
-def run_pair(options, program, *arguments):
-    """As run_once(); but half a second without the processor is too long for these programs."""
-    for attempt in range(4):
-        said = run_once(options, program, *arguments)
-        if not said:
-            return
-        if attempt == 3 or "transport retry counter exceeded" not in said:
-            raise SystemExit(f"{program} failed:\n{said}")
-
-
-def run_once(options, program, *arguments, port=18515):
-    """A server and a client under `verbena run`; returns what they say when they fail."""
-    command = [VERBENA, "run", *options, "--", program, *arguments, "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        wait_for("the server listens", lambda: listens(port) or server.poll() is not None)
-        client = subprocess.run([*command, "127.0.0.1"], stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
-        if client.returncode:
-            server.terminate() # who waits for the other one for ever
-        said = server.communicate(timeout=PATIENCE)[0]
-    finally:
-        server.kill()
-    return f"{client.stdout}\n{said}" if client.returncode or server.returncode else None
+from common import PATIENCE, VERBENA, check, listens, order, run_pair, wait_for
 
 
 def tshark(capture, *arguments):
@@ -65,11 +17,6 @@ def tshark(capture, *arguments):
     if done.returncode:
         raise SystemExit(f"tshark: {done.stderr}")
     return done.stdout.splitlines()
-
-
-def check(condition, sentence):
-    if not condition:
-        raise SystemExit(sentence)
 
 
 def check_capture(capture, least, opcodes):
@@ -187,10 +134,6 @@ def check_numbers(capture):
         count = (int(length, 0) + 1023) // 1024 if opcode == 12 else 1
         asked.setdefault(key, set()).update((psn + i) % 2**24 for i in range(count))
         last[key] = (psn + count - 1) % 2**24
-
-
-def order(*words):
-    subprocess.run([VERBENA, "wire", *words], timeout=PATIENCE, check=True)
 
 
 def is_open(process, path):

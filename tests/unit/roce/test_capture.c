@@ -192,7 +192,8 @@ static void a_capture_of_endpoints_shows_both_sides_and_what_was_dropped(void **
 
 	assert_int_equal(roce_capture_create(&cap), 0);
 	assert_int_equal(roce_fault_create(&taps.fault), 0);
-	assert_int_equal(roce_fault_load(taps.fault, "corrupt dir=out nth=3 bit=300", 1, 0), 0);
+	assert_int_equal(
+		roce_fault_load(taps.fault, "corrupt dir=out nth=3 bit=300 again=yes", 1, 0), 0);
 	taps.capture = cap;
 	pair_init(&p, "127.0.0.1", "127.0.0.2", &opts);
 	/* not yet */

@@ -28,9 +28,12 @@ static enum roce_fault_action judge(struct roce_fault *f, enum roce_dir dir, uin
 	return roce_fault_judge(f, dir, &pkt, NULL, 1000).action;
 }
 
+/* The next packet of a row. */
 static enum roce_fault_action out(struct roce_fault *f)
 {
-	return judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 5);
+	static uint32_t psn;
+
+	return judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn++ & PSN_MASK);
 }
 
 static void without_rules_nothing_happens(void **state)
@@ -134,11 +137,11 @@ static void one_seed_gives_one_sequence_and_another_gives_another(void **state)
 	struct roce_fault *c = load("drop p=0.3; dup p=0.1", 43);
 	unsigned int differ = 0, count[16] = { 0 };
 
-	for (int i = 0; i < 20000; i++) {
-		enum roce_fault_action x = out(a);
+	for (uint32_t i = 0; i < 20000; i++) {
+		enum roce_fault_action x = judge(a, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, i);
 
-		assert_int_equal(x, out(b));
-		differ += x != out(c);
+		assert_int_equal(x, judge(b, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, i));
+		differ += x != judge(c, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, i);
 		count[x]++;
 	}
 	assert_true(differ > 1000);
@@ -155,10 +158,11 @@ static void a_new_rule_does_not_change_what_others_draw(void **state)
 	struct roce_fault *a = load("drop p=0.5", 7),
 			  *b = load("drop p=0.5; dup opcode=ACK p=0.5", 7);
 
-	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(out(a), out(b));
-		judge(b, ROCE_DIR_OUT, ROCE_PKT_ACK, 0);
-		judge(a, ROCE_DIR_OUT, ROCE_PKT_ACK, 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_int_equal(judge(a, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, i),
+				 judge(b, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, i));
+		judge(b, ROCE_DIR_OUT, ROCE_PKT_ACK, i);
+		judge(a, ROCE_DIR_OUT, ROCE_PKT_ACK, i);
 	}
 	roce_fault_destroy(a);
 	roce_fault_destroy(b);
@@ -202,6 +206,91 @@ static void a_packet_that_is_sent_again_and_again_gets_through(void **state)
 			assert_true(++tries < 200);
 		}
 	}
+	roce_fault_destroy(f);
+}
+
+static void what_got_through_is_left_alone_when_it_comes_again(void **state)
+{
+	static const char *const picks[] = { "drop p=50%", "dup p=50%",       "reorder p=50%",
+					     "drop nth=3", "corrupt every=2", "delay us=9 p=50%" };
+
+	for (size_t i = 0; i < array_size(picks); i++) {
+		struct roce_fault *f = load(picks[i], 5);
+		unsigned int hits = 0;
+
+		for (uint32_t psn = 0; psn < 100; psn++) {
+			enum roce_fault_action fate =
+				judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn);
+
+			hits += fate != ROCE_FAULT_NONE;
+			/* lost ones are picked from again until they get through; others never */
+			while (fate == ROCE_FAULT_DROP || fate == ROCE_FAULT_CORRUPT)
+				fate = judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn);
+			for (uint32_t old = psn > 5 ? psn - 5 : 0; old <= psn; old++)
+				assert_int_equal(judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, old),
+						 ROCE_FAULT_NONE);
+		}
+		assert_true(hits > 0);
+		roce_fault_destroy(f);
+	}
+}
+
+static void again_picks_from_all(void **state)
+{
+	struct roce_fault *f = load("dup every=2 again=yes", 1);
+
+	for (int i = 1; i < 10; i++)
+		assert_int_equal(judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 7),
+				 i % 2 ? ROCE_FAULT_NONE : ROCE_FAULT_DUP);
+	roce_fault_destroy(f);
+}
+
+static void a_packet_that_was_overtaken_comes_for_the_first_time(void **state)
+{
+	struct roce_fault *a = load("drop p=50%", 9), *b = load("drop p=50%", 9);
+	enum roce_fault_action first, second;
+
+	judge(a, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 50);
+	judge(b, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 50);
+	for (uint32_t psn = 51; psn < 200; psn += 2) {
+		first = judge(a, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn);
+		second = judge(a, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn + 1);
+		assert_int_equal(judge(b, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn + 1), second);
+		assert_int_equal(judge(b, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn), first);
+	}
+	roce_fault_destroy(a);
+	roce_fault_destroy(b);
+}
+
+static void a_queue_pair_that_begins_anew_is_another_connection(void **state)
+{
+	struct roce_fault *f = load("dup every=1", 1);
+	struct roce_fired list[4];
+
+	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 7), ROCE_FAULT_DUP);
+	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 7), ROCE_FAULT_NONE);
+	roce_fault_forget(f, 0xabcde1);
+	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 7), ROCE_FAULT_DUP);
+	assert_int_equal(roce_fault_list(f, list, array_size(list)), 2);
+	assert_int_equal(list[0].connection, 1);
+	assert_int_equal(list[1].connection, 2);
+	assert_int_equal(list[1].packet, 0);
+	roce_fault_destroy(f);
+}
+
+static void datagrams_of_several_senders_are_told_apart(void **state)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_TR_UD | ROCE_PKT_SEND_ONLY, 64);
+	struct roce_fault *f = load("dup every=1", 1);
+	struct roce_addr here, there;
+
+	roce_addr_parse("10.0.0.2", &there);
+	roce_addr_parse("10.0.0.1", &here);
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &here, 0).action, ROCE_FAULT_DUP);
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &here, 0).action, ROCE_FAULT_NONE);
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &there, 0).action, ROCE_FAULT_DUP);
+	pkt.sqpn++;
+	assert_int_equal(roce_fault_judge(f, ROCE_DIR_IN, &pkt, &there, 0).action, ROCE_FAULT_DUP);
 	roce_fault_destroy(f);
 }
 
@@ -358,6 +447,11 @@ int main(void)
 		cmocka_unit_test(a_new_rule_does_not_change_what_others_draw),
 		cmocka_unit_test(chance_looks_at_the_place_and_not_at_what_came_between),
 		cmocka_unit_test(a_packet_that_is_sent_again_and_again_gets_through),
+		cmocka_unit_test(what_got_through_is_left_alone_when_it_comes_again),
+		cmocka_unit_test(again_picks_from_all),
+		cmocka_unit_test(a_packet_that_was_overtaken_comes_for_the_first_time),
+		cmocka_unit_test(a_queue_pair_that_begins_anew_is_another_connection),
+		cmocka_unit_test(datagrams_of_several_senders_are_told_apart),
 		cmocka_unit_test(pass_spares_a_packet_from_later_rules),
 		cmocka_unit_test(verdicts_carry_what_their_rule_says),
 		cmocka_unit_test(refusals_are_for_the_responder_only),

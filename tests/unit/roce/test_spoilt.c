@@ -183,7 +183,8 @@ static void many_faults_at_once_lose_nothing_but_what_they_drop(void **state)
 	uint64_t dropped, doubled;
 	uint32_t sent = 0;
 
-	spoilt_init(&s, "drop p=0.1 dir=out; dup p=0.1 dir=in; reorder p=0.1; delay us=1 p=0.1");
+	spoilt_init(&s, "drop p=0.1 dir=out again=yes; dup p=0.1 dir=in again=yes; "
+			"reorder p=0.1 again=yes; delay us=1 p=0.1 again=yes");
 	for (unsigned int round = 0; round < 40; round++) {
 		send_many(&s, 50);
 		sent += 50;
