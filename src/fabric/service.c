@@ -41,6 +41,7 @@ struct work {
 struct watch {
 	int fd; /* -1 while the place is free */
 	uint32_t generation;
+	bool absent; /* not in the epoll set: nothing is waited for */
 	void (*cb)(void *arg, uint32_t events);
 	void *arg;
 };
@@ -176,6 +177,11 @@ int fabric_service_add_fd(int fd, uint32_t events, void (*cb)(void *arg, uint32_
 	return err ? err : add_fd(fd, events, cb, arg);
 }
 
+/*
+ * What is not waited for leaves the set: were it to stay with no events asked for, whatever comes
+ * would still walk through epoll on its way in, which costs a packet's sender a third of a
+ * microsecond.
+ */
 int fabric_service_mod_fd(int fd, uint32_t events)
 {
 	struct epoll_event event = { .events = events };
@@ -185,10 +191,16 @@ int fabric_service_mod_fd(int fd, uint32_t events)
 	pthread_mutex_lock(&service.lock);
 	watch = fd >= 0 ? find_watch(fd) : NULL;
 	if (watch) {
+		int op = !events ? EPOLL_CTL_DEL : watch->absent ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+
 		event.data.u64 =
 			(uint64_t)watch->generation << 32 | (uint32_t)(watch - service.watches);
-		if (epoll_ctl(service.epoll, EPOLL_CTL_MOD, fd, &event))
+		if (!events && watch->absent)
+			err = 0;
+		else if (epoll_ctl(service.epoll, op, fd, &event))
 			err = -errno;
+		else
+			watch->absent = !events;
 	} else {
 		err = -ENOENT;
 	}

@@ -180,6 +180,32 @@ static void a_watched_descriptor_calls_back_until_it_is_removed(void **state)
 	close(fd);
 }
 
+static void what_is_not_waited_for_calls_nobody_until_it_is_again(void **state)
+{
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	fd_calls = 0;
+	fd_hold = false;
+	assert_int_equal(fabric_service_add_fd(fd, EPOLLIN, on_fd, &fd), 0);
+	for (int i = 0; i < 20; i++) {
+		_Atomic int ran = 0;
+
+		assert_int_equal(fabric_service_mod_fd(fd, 0), 0);
+		assert_int_equal(fabric_service_mod_fd(fd, 0), 0);
+		ring(fd);
+		fabric_service_run(nop, &ran);
+		until(ran == 1);
+		assert_int_equal(fd_calls, i);
+		assert_int_equal(fabric_service_mod_fd(fd, EPOLLIN), 0);
+		assert_int_equal(fabric_service_mod_fd(fd, EPOLLIN), 0);
+		until(fd_calls == i + 1 && !fd_inside);
+	}
+	assert_int_equal(fabric_service_mod_fd(fd, 0), 0);
+	assert_int_equal(fabric_service_del_fd(fd), 0);
+	assert_int_equal(fabric_service_mod_fd(fd, EPOLLIN), -ENOENT);
+	close(fd);
+}
+
 static void *let_go_later(void *arg)
 {
 	usleep(20000);
@@ -484,6 +510,7 @@ int main(int argc, char **argv)
 						up_quietly, down),
 		SERVICE_TEST(posted_work_runs_in_order_on_the_thread),
 		SERVICE_TEST(a_watched_descriptor_calls_back_until_it_is_removed),
+		SERVICE_TEST(what_is_not_waited_for_calls_nobody_until_it_is_again),
 		SERVICE_TEST(removal_waits_for_the_callback_that_runs),
 		SERVICE_TEST(a_callback_may_remove_itself),
 		SERVICE_TEST(many_descriptors_are_watched),
