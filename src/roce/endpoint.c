@@ -137,6 +137,11 @@ static uint32_t buffer_bytes(int fd, int name)
 	return value;
 }
 
+static struct roce_flow_socket flow_socket(int fd, uint16_t port)
+{
+	return (struct roce_flow_socket){ .fd = fd, .port = port, .ttl = ROCE_TTL };
+}
+
 /* The range that RoCE uses for source ports; wherever there is room in it. */
 static int open_flow(struct roce_endpoint *ep, const struct roce_endpoint_opts *opts, uint32_t n)
 {
@@ -148,7 +153,7 @@ static int open_flow(struct roce_endpoint *ep, const struct roce_endpoint_opts *
 
 		fd = roce_socket_open(ep, ROCE_SOCKET_FLOW, opts, &ep->local, port);
 		if (fd >= 0)
-			ep->flow[ep->flows + 1] = (struct roce_flow_socket){ fd, port };
+			ep->flow[ep->flows + 1] = flow_socket(fd, port);
 	}
 	if (fd < 0)
 		return fd;
@@ -183,7 +188,7 @@ static int open_sockets(struct roce_endpoint *ep, const struct roce_endpoint_opt
 
 	if (fd < 0)
 		return refuse(ep, fd);
-	ep->flow[0] = (struct roce_flow_socket){ fd, ep->port };
+	ep->flow[0] = flow_socket(fd, ep->port);
 	ep->sndbuf = buffer_bytes(fd, SO_SNDBUF);
 	ep->rcvbuf = buffer_bytes(fd, SO_RCVBUF);
 	for (uint32_t i = 0; i < opts->flows && i < ROCE_MAX_FLOWS; i++)
@@ -231,7 +236,7 @@ static int add_source(struct roce_endpoint *ep, uint16_t port)
 	}
 	if (fd < 0)
 		return explain(-fd, "source port %u at %s: %s", port, text, strerror(-fd));
-	ep->flow[1 + ROCE_MAX_FLOWS + count] = (struct roce_flow_socket){ fd, port };
+	ep->flow[1 + ROCE_MAX_FLOWS + count] = flow_socket(fd, port);
 	/* [S1] pairs with roce_source_find() */
 	atomic_store_explicit(&ep->sources, count + 1, memory_order_release);
 	return 0;

@@ -26,6 +26,8 @@ enum {
 	/* What one send may hold: 64 segments are the kernel's limit, 65507 bytes that of UDP. */
 	RUN_PACKETS = 64,
 	RUN_BYTES = 65000,
+	/* Sends in a row with another traffic class or TTL, after which these become the socket's. */
+	TUNE_AFTER = 16,
 	/* A packet may bring a duplicate of itself and one that was held back for it. */
 	ADD_PACKETS = 3,
 };
@@ -99,6 +101,7 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 	path->route.socket = socket;
 	path->route.tclass = dest->tclass;
 	path->route.ttl = dest->ttl ? dest->ttl : ROCE_TTL;
+	path->route.group = roce_addr_is_multicast(&dest->addr);
 	roce_icrc_flow_init(&path->icrc, &ep->local, &dest->addr, path->sport, path->dport);
 	return 0;
 }
@@ -108,11 +111,13 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 int roce_tx_create(struct roce_endpoint *ep, struct roce_tx **out)
 {
 	struct roce_tx *tx = aligned_alloc(64, (sizeof(*tx) + 63) & ~(size_t)63);
+	const struct roce_tx *nobody = NULL;
 
 	if (!tx)
 		return -ENOMEM;
 	memset(tx, 0, offsetof(struct roce_tx, buf));
 	tx->ep = ep;
+	atomic_compare_exchange_strong(&ep->tuner, &nobody, tx);
 	*out = tx;
 	return 0;
 }
@@ -370,22 +375,53 @@ static char *add_control(char *at, int level, int type, const void *data, size_t
 	return at + CMSG_SPACE(len);
 }
 
+static bool is_tuner(const struct roce_tx *tx)
+{
+	return atomic_load_explicit(&tx->ep->tuner, memory_order_relaxed) == tx;
+}
+
+/*
+ * What all packets of a socket have is better set there: control messages take their time, and from
+ * the second on the kernel allocates memory for them.
+ */
+static void tune_socket(struct roce_tx *tx, const struct roce_route *route)
+{
+	struct roce_flow_socket *socket = &tx->ep->flow[route->socket];
+	int level = tx->ep->ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int tclass = route->tclass, ttl = route->ttl;
+
+	if (likely(socket->ttl == ttl && socket->tclass == tclass)) {
+		socket->others = 0;
+		return;
+	}
+	if (route->group || !is_tuner(tx) || ++socket->others < TUNE_AFTER)
+		return;
+	socket->others = 0;
+	if (!setsockopt(socket->fd, level, level == IPPROTO_IP ? IP_TTL : IPV6_UNICAST_HOPS, &ttl,
+			sizeof(ttl)))
+		socket->ttl = ttl;
+	if (!setsockopt(socket->fd, level, level == IPPROTO_IP ? IP_TOS : IPV6_TCLASS, &tclass,
+			sizeof(tclass)))
+		socket->tclass = tclass;
+}
+
 static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t offset,
 			 uint32_t bytes, bool segments, struct outgoing *o, unsigned int i)
 {
+	const struct roce_flow_socket *socket = &tx->ep->flow[r->route.socket];
 	char *start = o->control[i].bytes, *at = start;
-	bool ipv4 = tx->ep->ipv4;
+	bool ipv4 = tx->ep->ipv4, all = unlikely(!is_tuner(tx));
 	int value;
 
 	o->iov[i] = (struct iovec){ (void *)(tx->buf + offset), bytes };
 	if (segments)
 		at = add_control(at, IPPROTO_UDP, UDP_SEGMENT, &r->segment, sizeof(r->segment));
-	if (r->route.tclass) {
+	if (all || r->route.tclass != socket->tclass) {
 		value = r->route.tclass;
 		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS,
 				 &value, sizeof(value));
 	}
-	if (r->route.ttl != ROCE_TTL) {
+	if (all || r->route.ttl != (r->route.group ? ROCE_TTL : socket->ttl)) {
 		value = r->route.ttl;
 		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
 				 ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value, sizeof(value));
@@ -490,6 +526,7 @@ static int send_some(struct roce_tx *tx)
 	unsigned int n = 0;
 	int done;
 
+	tune_socket(tx, &tx->run[tx->head].route);
 	for (uint32_t i = tx->head; i < tx->runs; i++) {
 		const struct run *r = &tx->run[i];
 

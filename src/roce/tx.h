@@ -39,6 +39,7 @@ struct roce_path {
 		uint16_t socket;
 		uint8_t tclass;
 		uint8_t ttl;
+		bool group; /* for which sockets have another TTL */
 	} route;
 	uint16_t sport;
 	uint16_t dport;

@@ -16,6 +16,8 @@
 /* 255 hops are the most there are; this is what everybody starts with. */
 #define ROCE_TTL 64
 
+struct roce_tx;
+
 struct roce_group {
 	struct roce_group *next;
 	struct roce_addr addr;
@@ -26,6 +28,9 @@ struct roce_group {
 struct roce_flow_socket {
 	int fd;
 	uint16_t port;
+	/* What the kernel puts on packets that say nothing else; only ep->tuner changes these. */
+	uint8_t tclass, ttl;
+	uint8_t others; /* sends in a row that wished for something else */
 };
 
 struct roce_endpoint {
@@ -40,6 +45,8 @@ struct roce_endpoint {
 	_Atomic uint16_t sources;
 	pthread_mutex_t source_lock;
 	struct roce_flow_socket flow[1 + ROCE_MAX_FLOWS + ROCE_MAX_SOURCES];
+	_Atomic(const struct roce_tx *)
+		tuner; /* the first batch; others say all with each packet */
 	uint32_t sndbuf;
 	uint32_t rcvbuf;
 	const struct roce_taps *taps; /* never NULL */

@@ -69,6 +69,40 @@ static void meta_says_where_a_packet_came_from_and_how(void **state)
 	}
 }
 
+/* Long rows of one kind change what the socket itself says; nobody else may notice. */
+static void every_packet_has_its_own_class_and_ttl_whatever_went_before(void **state)
+{
+	static const struct {
+		uint8_t tclass, ttl;
+	} kinds[] = { { 0x68, 255 }, { 0, 64 }, { 0x20, 17 } };
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 5);
+
+	for (size_t v = 0; v < array_size(hosts); v++) {
+		struct roce_tx *other, *first;
+		struct pair p;
+		size_t n = 0;
+
+		pair_init(&p, hosts[v].a, hosts[v].b, NULL);
+		assert_int_equal(roce_tx_create(p.a, &other), 0);
+		first = p.tx;
+		for (unsigned int i = 0; i < 300; i++) {
+			size_t k = i % 50 < 40 ? i / 100 : i % 3;
+
+			/* the second batch of the endpoint, now and then */
+			p.tx = i % 7 ? first : other;
+			pair_path(&p, kinds[k].tclass, kinds[k].ttl, 0);
+			assert_int_equal(pair_add(&p, &pkt, 0), 0);
+			send_all(&p);
+			pair_receive(&p, ++n);
+			assert_int_equal(p.in.at[n - 1].meta.tclass, kinds[k].tclass);
+			assert_int_equal(p.in.at[n - 1].meta.ttl, kinds[k].ttl);
+		}
+		p.tx = first;
+		roce_tx_destroy(other);
+		pair_fini(&p);
+	}
+}
+
 static void the_grh_of_a_datagram_is_its_ip_header(void **state)
 {
 	static const uint8_t v4[40] = {
@@ -430,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_opcode_arrives_as_it_was_sent),
 		cmocka_unit_test(meta_says_where_a_packet_came_from_and_how),
+		cmocka_unit_test(every_packet_has_its_own_class_and_ttl_whatever_went_before),
 		cmocka_unit_test(the_grh_of_a_datagram_is_its_ip_header),
 		cmocka_unit_test(a_long_message_leaves_in_one_system_call),
 		cmocka_unit_test(without_segments_and_gro_the_same_arrives),
