@@ -183,9 +183,11 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn },
 	};
 	const struct hca_mr_entry *e;
-	struct hca_list list = { 0 };
+	struct hca_list list; /* not initialised: it has room for 2 KiB of pieces */
 	int err = 0;
 
+	list.count = 0;
+	list.total = 0;
 	if (n) {
 		e = hca_mem_find_here(res->rkey, responder_pdn(qp, res->srqn), qp->pub.qpn,
 				      res->va + res->sent, n, HCA_ACCESS_REMOTE_READ);

@@ -612,8 +612,10 @@ static bool is_from_peer(struct qp *qp, struct forward *f)
 
 static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struct hca_acks *acks)
 {
-	struct hca_list list = { .count = 1, .total = f->pkt.len };
+	struct hca_list list; /* not initialised: it has room for 2 KiB of pieces */
 
+	list.count = 1;
+	list.total = f->pkt.len;
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)data, .len = f->pkt.len };
 	if (unlikely(qp->dct))
 		qp = dct_wire_session(qp, f->src, f->dst, &f->pkt);
