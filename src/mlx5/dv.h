@@ -31,6 +31,10 @@ int mlx5_check_driver_qp(const struct ibv_qp_init_attr_ex *attr);
 void mlx5_fill_dc(struct hca_qp_init *init);
 uint64_t mlx5_dv_send_ops(void);
 
+/* dv_sched.c: a queue pair goes. */
+struct mlx5_qp;
+void mlx5_sched_leave(struct mlx5_qp *qp);
+
 /* The longest copy that one request asks for. */
 #define MLX5_MEMCPY_MAX (16u << 20)
 

@@ -77,6 +77,8 @@ int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qpn)
 {
 	if (!mlx5_dv_context(ah->context, __func__))
 		return errno;
+	if (!to_ah(ah)->av.has_grh)
+		return errno = -explain(EOPNOTSUPP, "mlx5dv_map_ah_to_qp: the address has no GRH");
 	if (qpn > MLX5_QPN_MASK)
 		return errno = -explain(EINVAL,
 					"mlx5dv_map_ah_to_qp: QP number 0x%x has more than "

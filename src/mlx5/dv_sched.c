@@ -124,6 +124,8 @@ struct mlx5dv_sched_leaf {
 static int check(struct ibv_context *context, const struct mlx5dv_sched_attr *attr,
 		 const char *call, bool is_root)
 {
+	if (!attr)
+		return explain(EINVAL, "%s: there are no attributes", call);
 	if (attr->comp_mask || attr->flags & ~FLAGS_KNOWN)
 		return explain(EINVAL, "%s: comp_mask 0x%llx, flags 0x%x; 0 and 0x%x are known",
 			       call, (unsigned long long)attr->comp_mask, attr->flags, FLAGS_KNOWN);
@@ -169,6 +171,8 @@ static int fini(struct mlx5dv_sched_node *node, const char *call)
 static int modify(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr,
 		  const char *call)
 {
+	if (!attr)
+		return explain(EINVAL, "%s: there are no attributes", call);
 	if (attr->comp_mask || attr->flags & ~FLAGS_KNOWN)
 		return explain(EINVAL, "%s: comp_mask 0x%llx, flags 0x%x; 0 and 0x%x are known",
 			       call, (unsigned long long)attr->comp_mask, attr->flags, FLAGS_KNOWN);
@@ -244,10 +248,69 @@ int mlx5dv_sched_leaf_destroy(struct mlx5dv_sched_leaf *leaf)
 	return 0;
 }
 
-/* Which leaf a queue pair is at changes nothing that anybody could see: it is only checked. */
+/* ---- queue pairs at leaves ---- */
+
+static pthread_mutex_t leaf_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(leaf_lock, FORKSAFE_OBJECT);
+
+static void move_to(struct mlx5_qp *qp, const struct mlx5dv_sched_leaf *const to[2])
+{
+	pthread_mutex_lock(&leaf_lock);
+	for (int i = 0; i < 2; i++) {
+		struct mlx5dv_sched_leaf *leaf = (struct mlx5dv_sched_leaf *)to[i];
+
+		if (leaf)
+			atomic_fetch_add(&leaf->node.children, 1);
+		if (qp->sched[i])
+			atomic_fetch_sub(&qp->sched[i]->node.children, 1);
+		qp->sched[i] = leaf;
+	}
+	pthread_mutex_unlock(&leaf_lock);
+}
+
+void mlx5_sched_leave(struct mlx5_qp *qp)
+{
+	const struct mlx5dv_sched_leaf *const nowhere[2] = { NULL, NULL };
+
+	if (qp->sched[0] || qp->sched[1])
+		move_to(qp, nowhere);
+}
+
+/* Only reliable queue pairs have a side that answers; and requests are scheduled in these states. */
+static int check_qp(struct ibv_qp *qp, bool responder)
+{
+	enum hca_qp_state state = to_mqp(qp)->vb.hca->state;
+
+	switch (qp->qp_type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UC:
+	case IBV_QPT_UD:
+	case IBV_QPT_RAW_PACKET:
+		break;
+	default:
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_modify_qp_sched_elem: QPs of type %d are not scheduled",
+			       (int)qp->qp_type);
+	}
+	if (responder && qp->qp_type != IBV_QPT_RC)
+		return explain(EINVAL,
+			       "mlx5dv_modify_qp_sched_elem: QP 0x%x answers nothing; only RC does",
+			       qp->qp_num);
+	if (state != HCA_QPS_RTS && (state != HCA_QPS_INIT || qp->qp_type == IBV_QPT_RAW_PACKET))
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_modify_qp_sched_elem: QP 0x%x is in state %d; INIT (but for "
+			       "raw packets) and RTS are right",
+			       qp->qp_num, (int)state);
+	return 0;
+}
+
+/* Where a queue pair is in the tree changes nothing but who is busy. */
 int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_leaf *requester,
 				const struct mlx5dv_sched_leaf *responder)
 {
+	const struct mlx5dv_sched_leaf *const to[2] = { requester, responder };
+	int err;
+
 	if (!mlx5_dv_context(qp->context, __func__))
 		return errno;
 	if ((requester && requester->node.context != qp->context) ||
@@ -256,9 +319,9 @@ int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_lea
 					"mlx5dv_modify_qp_sched_elem: the leaf belongs to "
 					"another context than QP 0x%x",
 					qp->qp_num);
-	if (to_mqp(qp)->type == HCA_QP_DCT || (responder && to_mqp(qp)->type == HCA_QP_UD))
-		return errno = -explain(EOPNOTSUPP,
-					"mlx5dv_modify_qp_sched_elem: a QP of this type has no "
-					"such side");
+	err = check_qp(qp, responder);
+	if (err)
+		return errno = -err;
+	move_to(to_mqp(qp), to);
 	return 0;
 }

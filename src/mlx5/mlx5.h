@@ -161,7 +161,8 @@ struct mlx5_qp {
 	struct mlx5_cq *send_cq, *recv_cq;
 	struct mlx5_context *ctx;
 	struct vb_buf buf, record;
-	struct mlx5dv_qp_ex dv; /* the driver's own part of building chains */
+	struct mlx5dv_qp_ex dv;             /* the driver's own part of building chains */
+	struct mlx5dv_sched_leaf *sched[2]; /* of requests and answers; dv_sched.c has the lock */
 };
 
 struct mlx5_wq {

@@ -350,6 +350,7 @@ int mlx5_destroy_qp(struct vb_qp *vb)
 
 	if (err)
 		return err;
+	mlx5_sched_leave(qp);
 	purge(qp);
 	free_rings(qp);
 	return 0;

@@ -62,13 +62,48 @@ static void a_scheduling_tree_comes_down_from_its_leaves(void **state)
 	assert_non_null(leaf);
 	assert_int_equal(mlx5dv_sched_leaf_modify(leaf, &attr), 0);
 	assert_int_equal(mlx5dv_sched_node_modify(root, &attr), EINVAL);
+	assert_int_equal(mlx5dv_sched_leaf_modify(leaf, NULL), EINVAL);
+	assert_null(mlx5dv_sched_node_create(p.ctx, NULL));
+	assert_int_equal(errno, EINVAL);
 	assert_int_equal(mlx5dv_modify_qp_sched_elem(p.qp[0], leaf, leaf), 0);
+	assert_int_equal(mlx5dv_sched_leaf_destroy(leaf), EBUSY);
+	assert_int_equal(mlx5dv_modify_qp_sched_elem(p.qp[0], NULL, leaf), 0);
+	assert_int_equal(mlx5dv_sched_leaf_destroy(leaf), EBUSY);
 	assert_int_equal(mlx5dv_modify_qp_sched_elem(p.qp[0], NULL, NULL), 0);
 
 	assert_int_equal(mlx5dv_sched_node_destroy(root), EBUSY);
 	assert_int_equal(mlx5dv_sched_node_destroy(node), EBUSY);
 	assert_int_equal(mlx5dv_sched_leaf_destroy(leaf), 0);
 	assert_int_equal(mlx5dv_sched_node_destroy(node), 0);
+	assert_int_equal(mlx5dv_sched_node_destroy(root), 0);
+}
+
+static void queue_pairs_are_scheduled_by_type_and_state(void **state)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD,
+					 .send_cq = p.cq[0],
+					 .recv_cq = p.cq[0],
+					 .cap = { .max_send_wr = 1, .max_send_sge = 1 } };
+	struct ibv_qp_attr to = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct mlx5dv_sched_attr attr = { 0 };
+	struct mlx5dv_sched_node *root = mlx5dv_sched_node_create(p.ctx, &attr);
+	struct mlx5dv_sched_leaf *leaf;
+	struct ibv_qp *qp = ibv_create_qp(p.pd, &init);
+
+	assert_non_null(qp);
+	attr.parent = root;
+	leaf = mlx5dv_sched_leaf_create(p.ctx, &attr);
+	assert_non_null(leaf);
+	assert_int_equal(mlx5dv_modify_qp_sched_elem(qp, leaf, NULL), EOPNOTSUPP); /* RESET */
+	assert_int_equal(
+		ibv_modify_qp(qp, &to,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+		0);
+	assert_int_equal(mlx5dv_modify_qp_sched_elem(qp, leaf, leaf), EINVAL);
+	assert_int_equal(mlx5dv_modify_qp_sched_elem(qp, leaf, NULL), 0);
+	assert_int_equal(mlx5dv_sched_leaf_destroy(leaf), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(mlx5dv_sched_leaf_destroy(leaf), 0);
 	assert_int_equal(mlx5dv_sched_node_destroy(root), 0);
 }
 
@@ -194,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(equal_rates_share_an_entry_unless_one_wants_its_own),
 		T(a_scheduling_tree_comes_down_from_its_leaves),
+		T(queue_pairs_are_scheduled_by_type_and_state),
 		T(doorbell_areas_of_virtio_are_mapped_through_the_context),
 		T(a_reserved_number_is_no_queue_pairs),
 		T(requests_that_have_not_begun_can_be_cancelled),
