@@ -271,8 +271,11 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 	 * window: while requests are sent again, the other end may know more of them.
 	 */
 	if (!slot || pkt->sqpn != qp->attr.dest_qpn || psn_diff(pkt->psn, slot->first_psn) < 0 ||
-	    psn_diff(pkt->psn, r->high) >= 0)
+	    psn_diff(pkt->psn, r->high) >= 0) {
+		if (qp->wired)
+			wire_drop(WIRE_DROP_UNASKED);
 		return;
+	}
 	advance(r, pkt);
 	switch (pkt->op & ROCE_PKT_OPCODE_MASK) {
 	case ROCE_PKT_ACK:

@@ -3,10 +3,11 @@
 #ifndef HCA_CONGESTION_H
 #define HCA_CONGESTION_H
 
+#include "hca/forward.h"
 #include "hca/qp_priv.h"
 
 /* A packet for the QP came with the mark. Lock held. */
-void congestion_seen(struct qp *qp);
+void congestion_seen(struct qp *qp, const struct forward *f);
 /* The other end says that ours did. Lock held. */
 void congestion_told(struct qp *qp);
 

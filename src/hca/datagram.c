@@ -154,6 +154,8 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 				qp_fail_send(qp);
 				return RUN_STOP;
 			}
+			if (!peer)
+				wire_datagram_sent(qp);
 			break;
 		case PATH_NONE:
 			break; /* nobody hears it */

@@ -33,6 +33,9 @@ static void write_port(FILE *out, const struct roce_endpoint *ep)
 		(unsigned long long)c.tx_full, (unsigned long long)c.tx_lost,
 		(unsigned long long)c.rx_packets, (unsigned long long)c.rx_bytes,
 		(unsigned long long)c.rx_calls);
+	if (c.rx_full)
+		fprintf(out, "  wire %s: dropped %llu: the socket was full\n", addr,
+			(unsigned long long)c.rx_full);
 	for (unsigned int i = 1; i < ROCE_DROP_COUNT; i++)
 		if (c.rx_drop[i] && i != ROCE_DROP_PROBE)
 			fprintf(out, "  wire %s: dropped %llu: %s\n", addr,

@@ -351,6 +351,9 @@ void requester_run(struct qp *qp)
 	uint32_t from = r->next;
 	struct hca_send s;
 
+	/* A pause between datagrams is over when it is; its timer may be late. */
+	if (unlikely(r->rnr_until) && qp->pub.type == HCA_QP_UD && timer_now() >= r->rnr_until)
+		r->rnr_until = 0;
 	while (may_send(qp) && format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
 		if (unlikely(r->rnr_until || r->tail - r->head >= QP_WINDOW - 1))
 			break;

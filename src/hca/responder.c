@@ -16,6 +16,7 @@
 #include "hca/send.h"
 #include "hca/srq_priv.h"
 #include "hca/taps.h"
+#include "hca/wire.h"
 #include "hca/xrc.h"
 
 #define NO_MESSAGE 0xff
@@ -445,6 +446,14 @@ static void count_request(struct qp *qp, uint8_t op)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_ATOMIC);
 }
 
+/* On a wire every packet but a message's last is as long as the path allows, and none longer (9.7.4.1.6). */
+static bool is_full(const struct qp *qp, const struct roce_pkt *pkt)
+{
+	if (!qp->wired)
+		return true;
+	return is_last(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->len <= qp->mtu : pkt->len == qp->mtu;
+}
+
 static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		    const struct hca_list *payload)
 {
@@ -453,7 +462,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	enum hca_status status = HCA_REM_INV_REQ_ERR;
 	enum fault f = FAULT_INVALID;
 
-	if (in_turn(r, op)) {
+	if (in_turn(r, op) && is_full(qp, pkt)) {
 		if (is_send(op))
 			f = do_send(qp, pkt, payload, &status);
 		else if (is_write(op))
@@ -525,6 +534,8 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 		execute(qp, acks, pkt, payload);
 	} else if (ahead < 0) {
 		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
+		if (qp->wired)
+			wire_drop(WIRE_DROP_SEEN);
 		duplicate(qp, acks, pkt);
 	} else {
 		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
@@ -553,8 +564,11 @@ static void unreliable(struct qp *qp, struct hca_acks *acks, const struct roce_p
 	struct responder *r = &qp->resp;
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 
-	if (psn_diff(pkt->psn, r->epsn) < 0)
+	if (psn_diff(pkt->psn, r->epsn) < 0) {
+		if (qp->wired)
+			wire_drop(WIRE_DROP_SEEN);
 		return;
+	}
 	if (pkt->psn != r->epsn || is_first(op)) {
 		r->last_op = NO_MESSAGE;
 		if (!is_first(op))
@@ -584,8 +598,6 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		.roce_kind = pkt->ud.roce_kind,
 	};
 
-	if (pkt->ud.qkey != qp->attr.qkey)
-		return;
 	if (!take_recv(qp, qp->pub.srq)) {
 		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
 		return;
@@ -640,11 +652,16 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 {
 	uint8_t tr = pkt->op & ROCE_PKT_TRANSPORT_MASK;
 
-	if (!is_receiving(qp))
+	if (!is_receiving(qp)) {
+		if (!from)
+			wire_drop(WIRE_DROP_STATE);
 		return;
+	}
 	if (qp->pub.type == HCA_QP_UD) {
-		if (tr == ROCE_TR_UD)
+		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey)
 			datagram(qp, pkt, payload, grh);
+		else if (!from)
+			wire_drop(WIRE_DROP_QKEY);
 		return;
 	}
 	if (pkt->sqpn != qp->attr.dest_qpn)

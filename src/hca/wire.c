@@ -56,6 +56,9 @@
 /* Empty looks after which a port gets only every QUIET_EVERYth. */
 #define QUIET_AFTER 64u
 #define QUIET_EVERY 8u
+/* Datagrams at once from which on a socket may be filling up; sent ones after which to look. */
+#define PRESS_FROM 8
+#define LOOK_EVERY 32u
 
 struct wire_port {
 	struct roce_addr addr;
@@ -64,7 +67,8 @@ struct wire_port {
 	_Atomic uint32_t looks;  /* of those; some may get lost */
 	uint64_t distrust_ns;    /* until then it is not left to them; service thread */
 	uint32_t late;           /* how often in a row they did not look; service thread */
-	bool behind;             /* an answer may lie unread; service thread */
+	_Atomic bool behind;     /* something may lie unread that is waited for */
+	bool pressed;            /* the socket fills up; under rx_lock */
 	_Atomic uint32_t denied; /* looks in a row that found the next lock taken */
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
@@ -518,8 +522,17 @@ bool wire_is_behind(struct qp *qp)
 	fd.fd = roce_endpoint_fd(port->ep);
 	if (poll(&fd, 1, 0) != 1)
 		return false;
-	port->behind = true;
+	atomic_store(&port->behind, true);
 	return true;
+}
+
+/* Completions of datagrams are there at once, and a poll that finds some does not look. */
+void wire_datagram_sent(struct qp *qp)
+{
+	if (!qp->wire || ++qp->wire->unlooked % LOOK_EVERY)
+		return;
+	if (wire_is_behind(qp))
+		fabric_service_set_deadline(timer_now());
 }
 
 uint64_t wire_timers(uint64_t now_ns)
@@ -543,10 +556,8 @@ uint64_t wire_timers(uint64_t now_ns)
 		again |= port->dirty || port->blocked;
 		fabric_unlock(&port->tx_lock);
 		/* packets that were held back, or left lying */
-		if (unlikely(taps_spoil() || port->behind)) {
-			port->behind = false;
+		if (unlikely(atomic_exchange(&port->behind, false) || taps_spoil()))
 			poll_port(port, false);
-		}
 		port_ns = steer_run(&port->steer, port->ep, now_ns);
 		if (port_ns < next_ns)
 			next_ns = port_ns;
@@ -561,7 +572,7 @@ uint64_t wire_timers(uint64_t now_ns)
 
 static _Atomic uint64_t dropped[WIRE_DROP_COUNT];
 
-static void drop(enum wire_drop why)
+void wire_drop(enum wire_drop why)
 {
 	atomic_fetch_add_explicit(&dropped[why], 1, memory_order_relaxed);
 }
@@ -577,6 +588,11 @@ const char *wire_drop_name(enum wire_drop why)
 		[WIRE_DROP_PKEY] = "another partition",
 		[WIRE_DROP_NO_QP] = "no such queue pair on this host",
 		[WIRE_DROP_STRANGER] = "not from the peer of the connection",
+		[WIRE_DROP_KIND] = "not of the queue pair's transport",
+		[WIRE_DROP_STATE] = "the queue pair does not receive",
+		[WIRE_DROP_QKEY] = "another Q_Key",
+		[WIRE_DROP_UNASKED] = "an answer to nothing that is open",
+		[WIRE_DROP_SEEN] = "requests that came before",
 	};
 
 	return names[why];
@@ -603,11 +619,42 @@ static bool is_from_peer(struct qp *qp, struct forward *f)
 	if (qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR)
 		return true;
 	if (memcmp(f->src, qp->attr.av.dgid.raw, sizeof(f->src))) {
-		drop(WIRE_DROP_STRANGER);
+		wire_drop(WIRE_DROP_STRANGER);
 		return false;
 	}
 	f->pkt.sqpn = qp->attr.dest_qpn;
 	return true;
+}
+
+static uint8_t transport_of(const struct qp *qp)
+{
+	switch (qp->pub.type) {
+	case HCA_QP_RC:
+		return ROCE_TR_RC;
+	case HCA_QP_UC:
+		return ROCE_TR_UC;
+	case HCA_QP_UD:
+		return ROCE_TR_UD;
+	case HCA_QP_XRC_SEND:
+	case HCA_QP_XRC_RECV:
+		return ROCE_TR_XRC;
+	case HCA_QP_DCI:
+	case HCA_QP_DCT:
+	case HCA_QP_DCR:
+		return ROCE_TR_DC;
+	case HCA_QP_RAW:
+		break;
+	}
+	return 0xff;
+}
+
+/* An acknowledgement of one transport must not move a queue pair of another. */
+static bool is_of_kind(const struct qp *qp, uint8_t op)
+{
+	if (op == ROCE_OP_CNP || (op & ROCE_PKT_TRANSPORT_MASK) == transport_of(qp))
+		return true;
+	wire_drop(WIRE_DROP_KIND);
+	return false;
 }
 
 static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struct hca_acks *acks)
@@ -622,9 +669,9 @@ static void deliver(struct qp *qp, struct forward *f, const uint8_t *data, struc
 	if (unlikely(!qp))
 		return;
 	fabric_lock(&qp->pub.lock);
-	if (likely(!qp->dying && is_from_peer(qp, f))) {
+	if (likely(!qp->dying && is_of_kind(qp, f->pkt.op) && is_from_peer(qp, f))) {
 		if (unlikely(f->pkt.flags & ROCE_PKT_FECN))
-			congestion_seen(qp);
+			congestion_seen(qp, f);
 		if (unlikely(f->pkt.op == ROCE_OP_CNP))
 			congestion_told(qp);
 		else if (is_answer(f->pkt.op))
@@ -667,7 +714,7 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 	struct qp *qp;
 
 	if ((payload->pkey & 0x7fff) != 0x7fff) {
-		drop(WIRE_DROP_PKEY);
+		wire_drop(WIRE_DROP_PKEY);
 		return;
 	}
 	f.pkt.len = payload->len;
@@ -676,8 +723,12 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 		f.pkt.flags |= ROCE_PKT_FECN;
 	memcpy(f.src, meta->src.gid, sizeof(f.src));
 	memcpy(f.dst, meta->dst.gid, sizeof(f.dst));
-	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD)
+	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD) {
 		roce_meta_grh(meta, f.grh);
+		/* Nothing but a complaint keeps who sends datagrams from sending too many. */
+		if (unlikely(port->pressed))
+			f.pkt.flags |= ROCE_PKT_FECN;
+	}
 	if (unlikely(meta->multicast)) {
 		deliver_group(port, &f, payload->data, meta);
 		return;
@@ -694,7 +745,7 @@ static void on_packet(void *arg, const struct roce_pkt *pkt, const struct roce_p
 		if (owner != FABRIC_NOBODY && owner != fabric_self())
 			forward_send(owner, &f, payload->data);
 		else
-			drop(WIRE_DROP_NO_QP);
+			wire_drop(WIRE_DROP_NO_QP);
 	}
 }
 
@@ -782,6 +833,7 @@ static void take_packets(struct wire_port *port, bool defer)
 	unsigned int waited = port->acks.count ? prune_acks(&port->acks) : 0, idle;
 	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, on_packet, port);
 
+	port->pressed = n >= PRESS_FROM && roce_endpoint_is_pressed(port->ep);
 	idle = n > 0 ? 0 : atomic_load_explicit(&port->idle, memory_order_relaxed) + 1;
 	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
 	if (likely(!port->acks.count))

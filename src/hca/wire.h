@@ -20,6 +20,8 @@ struct qp_wire {
 	uint8_t tclass;
 	uint16_t sport;             /* as asked for */
 	uint32_t read_bytes;        /* of reads that may be on their way to us */
+	uint32_t unlooked;          /* datagrams since somebody looked for complaints */
+	uint64_t pause_ns;          /* congestion.c: the last pause between datagrams */
 	uint64_t cnp_ns, slowed_ns; /* congestion.c: the other end was told; we heeded it */
 	struct roce_path path;
 };
@@ -49,6 +51,9 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 void wire_flush(struct qp *qp);
 /* A request has gone out. What was received leaves with it, acknowledged. */
 void wire_replied(struct qp *qp);
+
+/* A datagram has gone out. Who does nothing but send hears of congestion, too. */
+void wire_datagram_sent(struct qp *qp);
 
 /* Takes in what has arrived, unless another thread is at it. Cheap while there is no wire. */
 void wire_poll_ports(void);
@@ -83,8 +88,15 @@ enum wire_drop {
 	WIRE_DROP_PKEY,
 	WIRE_DROP_NO_QP,
 	WIRE_DROP_STRANGER, /* not from the peer of the connection */
+	WIRE_DROP_KIND,     /* not of the queue pair's transport */
+	WIRE_DROP_STATE,
+	WIRE_DROP_QKEY,
+	WIRE_DROP_UNASKED, /* an answer to nothing that is open */
+	WIRE_DROP_SEEN,    /* a request that came before; it may be answered again */
 	WIRE_DROP_COUNT,
 };
+
+void wire_drop(enum wire_drop why);
 
 const char *wire_drop_name(enum wire_drop why);
 uint64_t wire_dropped(enum wire_drop why);

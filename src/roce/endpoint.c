@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -361,8 +362,28 @@ void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_l
 	};
 }
 
+/* Zeroes where the kernel does not tell (before 4.12). */
+static void memory_of(const struct roce_endpoint *ep, uint32_t info[SK_MEMINFO_VARS])
+{
+	socklen_t len = SK_MEMINFO_VARS * sizeof(*info);
+
+	memset(info, 0, len);
+	getsockopt(ep->flow[0].fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+}
+
+bool roce_endpoint_is_pressed(const struct roce_endpoint *ep)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+
+	memory_of(ep, info);
+	return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / 2;
+}
+
 void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters *out)
 {
+	uint32_t info[SK_MEMINFO_VARS];
+
+	memory_of(ep, info);
 	*out = (struct roce_counters){
 		.tx_packets = ep->count.tx_packets,
 		.tx_bytes = ep->count.tx_bytes,
@@ -372,6 +393,7 @@ void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters
 		.rx_packets = ep->count.rx_packets,
 		.rx_bytes = ep->count.rx_bytes,
 		.rx_calls = ep->count.rx_calls,
+		.rx_full = info[SK_MEMINFO_DROPS],
 	};
 	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)
 		out->rx_drop[i] = ep->count.rx_drop[i];

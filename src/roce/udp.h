@@ -84,6 +84,9 @@ struct roce_endpoint_limits {
 
 void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_limits *out);
 
+/* Whether what lies unread fills half of the socket. A system call. */
+bool roce_endpoint_is_pressed(const struct roce_endpoint *ep);
+
 /* ---- several processes at one address ---- */
 
 /* Packets to QPs first..last go to socket `index` of the group. */
@@ -130,6 +133,7 @@ struct roce_counters {
 	uint64_t rx_packets;
 	uint64_t rx_bytes;
 	uint64_t rx_calls;
+	uint64_t rx_full; /* the kernel found the socket full, and dropped packets */
 	uint64_t rx_drop[ROCE_DROP_COUNT];
 };
 

@@ -220,6 +220,8 @@ struct peer {
 /* Before this process opens a device. fn gets the other end of the socket. */
 struct peer peer_start(void (*fn)(int fd));
 void peer_join(struct peer *p); /* it must end well */
+/* Runs it to its end, and returns what it reports of the wire; valid until the next. */
+char *peer_report(void (*fn)(int fd));
 void peer_kill(struct peer *p); /* as kill -9 */
 void tell(int fd, const void *what, size_t len);
 void hear(int fd, void *what, size_t len);

@@ -164,26 +164,10 @@ static void add(struct end *e, uint64_t id)
 				.rkey = e->to.rkey });
 }
 
-/* In a process of its own; what that reports at its end. */
 static char *report_of(const char *script, void (*fn)(int fd))
 {
-	static char text[65536];
-	char path[] = "/tmp/verbena-faults-XXXXXX";
-	int fd = mkstemp(path);
-	struct peer peer;
-	ssize_t n;
-
-	check(fd >= 0);
 	fault(script);
-	setenv("VERBENA_STAT", path, 1);
-	peer = peer_start(fn);
-	peer_join(&peer);
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	unlink(path);
-	check(n > 0);
-	text[n] = 0;
-	return text;
+	return peer_report(fn);
 }
 
 static void all_must_fire(const char *script, void (*fn)(int fd))
@@ -599,6 +583,44 @@ static void marks_of_congestion_are_told_to_the_sender(void)
 	check(said > 0 && heard > 0);
 }
 
+static void send_marked_datagrams(int fd)
+{
+	struct options o = options_of(IBV_QPT_UD);
+	struct pair p = pair_open(&o);
+	struct address b = end_address(p.b);
+	struct ibv_ah_attr attr;
+	struct ibv_ah *ah;
+
+	(void)fd;
+	address_to_ah_attr(&b, &attr);
+	attr.grh.traffic_class = 3;
+	ah = must(ibv_create_ah(p.a->pd, &attr));
+	for (unsigned int i = 0; i < 200; i++) {
+		post_recv(p.b, i, 0, 140);
+		post(p.a, &(struct work){ .id = i,
+					  .op = IBV_WR_SEND,
+					  .flags = IBV_SEND_SIGNALED,
+					  .len = 100,
+					  .ah = ah,
+					  .qpn = p.b->qp->qp_num,
+					  .qkey = p.b->o.qkey });
+		expect_ok(p.a->scq, i);
+		expect_ok(p.b->rcq, i);
+	}
+	check_ok(ibv_destroy_ah(ah));
+	pair_close(&p);
+}
+
+static void senders_of_datagrams_are_told_as_well(void)
+{
+	const char *words = strstr(report_of("", send_marked_datagrams), "congestion: ");
+	unsigned long said = 0, heard = 0;
+
+	check(words && sscanf(words, "congestion: told the sender %lu times, was told %lu", &said,
+			      &heard) == 2);
+	check(said > 0 && heard > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -627,6 +649,7 @@ int main(void)
 		TEST(silence_ends_after_the_promised_time),
 		TEST(a_link_that_comes_back_in_time_hurts_nobody),
 		TEST(marks_of_congestion_are_told_to_the_sender),
+		TEST(senders_of_datagrams_are_told_as_well),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,10 +253,128 @@ static void what_is_forged_well_is_taken(void)
 	close(f.fd);
 }
 
+/* ---- every kind of it is counted ---- */
+
+/* A SEND, or whatever else has nothing but the first header and a payload of 8 bytes. */
+static void send_small(struct forger *f, uint8_t op, uint32_t qpn, uint32_t psn)
+{
+	uint8_t packet[LONGER + 16] = { op, 0, 0xff, 0xff };
+
+	put_be(packet + 4, qpn, 4);
+	put_be(packet + 8, psn & 0xffffff, 4);
+	send_forged(f, packet, 20, true);
+}
+
+/* From another address of the host, which is nobody's peer. */
+static void open_stranger(struct forger *f, const struct forger *like)
+{
+	socklen_t len = sizeof(f->self);
+
+	*f = *like;
+	f->self = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
+	check_equal(inet_pton(AF_INET6, "2001:db8::1", &f->self.sin6_addr), 1);
+	f->fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	check(f->fd >= 0);
+	check_ok(bind(f->fd, (struct sockaddr *)&f->self, sizeof(f->self)));
+	check_ok(getsockname(f->fd, (struct sockaddr *)&f->self, &len));
+}
+
+static void forge_one_of_each(int fd)
+{
+	struct forger f = { .seed = 1 }, stranger;
+	struct pair p = pair_open(NULL);
+	struct victim rc, ud;
+	uint8_t datagram[LONGER + 16] = { 0x64, 0, 0xff, 0xff };
+	uint32_t psn;
+
+	(void)fd;
+	ping(&p, 0);
+	open_forger(&f);
+	open_stranger(&stranger, &f);
+	rc = open_victim(IBV_QPT_RC);
+	ud = open_victim(IBV_QPT_UD);
+	psn = rc.end->o.psn;
+	send_small(&f, 0x04, rc.end->qp->qp_num, psn);
+	for (int i = 0; i < 3; i++) /* replayed */
+		send_small(&f, 0x04, rc.end->qp->qp_num, psn);
+	send_small(&stranger, 0x04, rc.end->qp->qp_num, psn + 1);
+	send_small(&f, 0x24, rc.end->qp->qp_num, psn + 1); /* UC to RC */
+	send_small(&f, 0x04, ud.end->qp->qp_num, psn + 1); /* RC to UD */
+	send_small(&f, 0x04, 0xfffff0, psn + 1);           /* to nobody */
+	put_be(datagram + 4, ud.end->qp->qp_num, 4);
+	put_be(datagram + 12, ud.end->o.qkey + 1, 4);
+	send_forged(&f, datagram, 28, true);
+	/* an acknowledgement of what was never sent: no payload behind its header of 4 bytes */
+	datagram[0] = 0x11;
+	put_be(datagram + 4, rc.end->qp->qp_num, 4);
+	put_be(datagram + 8, psn + 1000, 4);
+	send_forged(&f, datagram, 16, true);
+	for (unsigned int i = 1; i < 20; i++)
+		ping(&p, i);
+	/* what came in between has moved nothing: the next number is the next */
+	send_small(&f, 0x04, rc.end->qp->qp_num, psn + 1);
+	expect_ok(rc.end->rcq, 0);
+	expect_ok(rc.end->rcq, 1);
+	check_equal(end_state(rc.end), IBV_QPS_RTS);
+	close_victim(&rc);
+	close_victim(&ud);
+	pair_close(&p);
+	close(f.fd);
+	close(stranger.fd);
+}
+
+static void whatever_is_dropped_is_counted(void)
+{
+	static const char *const lines[] = {
+		"dropped 1: not from the peer of the connection",
+		"dropped 2: not of the queue pair's transport",
+		"dropped 1: no such queue pair on this host",
+		"dropped 1: another Q_Key",
+		": an answer to nothing that is open",
+		": requests that came before",
+	};
+	const char *report = peer_report(forge_one_of_each);
+
+	for (size_t i = 0; i < array_size(lines); i++) {
+		if (!strstr(report, lines[i]))
+			printf("'%s' is missing in\n%s", lines[i], report);
+		check(strstr(report, lines[i]) != NULL);
+	}
+}
+
+/* A first packet that is shorter than the path's packets are: refused, and nothing is written. */
+static void packets_of_another_path_mtu_are_refused(void)
+{
+	struct forger f = { .seed = 1 };
+	struct pair p = pair_open(NULL);
+	uint8_t packet[LONGER + 512] = { 0x06, 0, 0xff, 0xff };
+	struct victim v;
+
+	ping(&p, 0);
+	open_forger(&f);
+	v = open_victim(IBV_QPT_RC);
+	put_be(packet + 4, v.end->qp->qp_num, 4);
+	put_be(packet + 8, v.end->o.psn, 4);
+	put_be(packet + 12, (uintptr_t)v.mr->addr, 8);
+	put_be(packet + 20, v.mr->rkey, 4);
+	put_be(packet + 24, 512, 4);
+	memset(packet + 28, 0x33, 256);
+	send_forged(&f, packet, 28 + 256, true);
+	for (unsigned int i = 1; i < 20; i++)
+		ping(&p, i);
+	check(is_all(v.mr->addr, 256, 0x5a));
+	check_equal(end_state(v.end), IBV_QPS_ERR);
+	close_victim(&v);
+	pair_close(&p);
+	close(f.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_forged_well_is_taken),
+		TEST(whatever_is_dropped_is_counted),
+		TEST(packets_of_another_path_mtu_are_refused),
 		TEST(forged_requests_touch_nothing_that_is_not_theirs),
 		TEST(forged_requests_to_unreliable_connections_touch_nothing_either),
 		TEST(forged_datagrams_touch_nothing_either),
