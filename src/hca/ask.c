@@ -40,9 +40,9 @@ struct open {
 	size_t out_len;
 };
 
-/* A question that waits for the service thread. */
+/* What waits for the service thread: a question, or news for another process. */
 struct work {
-	fabric_id_t from;
+	fabric_id_t from; /* or whom to tell */
 	struct message m;
 };
 
@@ -131,6 +131,29 @@ int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len,
 	forget(&q);
 	pthread_mutex_unlock(&ask_lock);
 	return err ? err : q.result;
+}
+
+static void tell(void *arg)
+{
+	struct work *w = arg;
+
+	put_patiently(w->from, ROCE_PKT_ASK, &w->m);
+	free(w);
+}
+
+void hca_tell(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len)
+{
+	struct work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return;
+	w->from = who;
+	w->m.verb = verb;
+	w->m.len = (uint32_t)len;
+	memcpy(w->m.body, in, len);
+	/* Serials begin at 1: the answer to 0 is nobody's. */
+	if (fabric_service_run(tell, w))
+		free(w);
 }
 
 static void answer(void *arg)

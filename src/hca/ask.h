@@ -20,6 +20,7 @@ enum hca_ask_verb {
 	HCA_ASK_XRC_MODIFY,
 	HCA_ASK_XRC_QUERY,
 	HCA_ASK_XRC_CLOSE,
+	HCA_ASK_XRC_EVENT,
 	HCA_ASK_DESK_OPEN,
 	HCA_ASK_VERBS,
 };
@@ -31,6 +32,12 @@ enum hca_ask_verb {
  */
 int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len, void *out,
 	    size_t out_len);
+
+/*
+ * The same for who needs no answer: from any thread, with any lock held. It arrives in order, or is
+ * lost with the process, or when that does not read for 5 s.
+ */
+void hca_tell(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len);
 
 /*
  * The other side, one function per verb: `in` has HCA_ASK_BYTES, zeros behind what was sent. Runs on

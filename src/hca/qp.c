@@ -166,14 +166,23 @@ void qp_for_each(void (*fn)(struct qp *qp))
 
 /* ---- state ---- */
 
+void qp_tell_listeners(struct qp *qp, enum hca_event_type type)
+{
+	for (struct hca_listener *l = qp->listeners; l; l = l->next)
+		hca_async_post(l->async, type, l->user);
+}
+
 void qp_event(struct qp *qp, enum hca_event_type type)
 {
 	/* What happens in a session is between it and its initiator. */
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return;
-	/* Only other processes have it open (xrc_open.c). */
-	if (qp->pub.type == HCA_QP_XRC_RECV && !qp->pub.user)
-		return;
+	if (qp->pub.type == HCA_QP_XRC_RECV) {
+		qp_tell_listeners(qp, type);
+		xrc_open_event(qp, type);
+		if (!qp->pub.user)
+			return;
+	}
 	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
 }
 
@@ -395,6 +404,30 @@ int hca_qp_destroy(struct hca_qp *pub)
 	dc_fini(qp);
 	free(qp);
 	return 0;
+}
+
+void hca_qp_listen(struct hca_qp *pub, struct hca_listener *l)
+{
+	struct qp *qp = to_priv(pub);
+
+	fabric_lock(&pub->lock);
+	l->next = qp->listeners;
+	qp->listeners = l;
+	pub->user = NULL;
+	fabric_unlock(&pub->lock);
+}
+
+void hca_qp_unlisten(struct hca_qp *pub, struct hca_listener *l)
+{
+	struct hca_listener **at;
+
+	fabric_lock(&pub->lock);
+	for (at = &to_priv(pub)->listeners; *at && *at != l; at = &(*at)->next)
+		;
+	if (*at)
+		*at = l->next;
+	fabric_unlock(&pub->lock);
+	hca_async_forget(l->async, l->user);
 }
 
 void hca_qp_set_user(struct hca_qp *pub, void *user)

@@ -170,8 +170,22 @@ VB_API void hca_qp_set_counters(struct hca_qp *qp, struct hca_counters *counters
 /* Where rules lead frames that are for a raw packet QP; NULL when it receives none. */
 VB_API struct ether_dest *hca_qp_dest(struct hca_qp *qp);
 
+/*
+ * A handle on an XRC receive queue pair: each hears its events, in its own context, with
+ * itself as the element. The struct is its owner's, and stays until unlisten.
+ */
+struct hca_listener {
+	struct hca_listener *next;
+	struct hca_async *async;
+	void *user;
+};
+
+VB_API void hca_qp_listen(struct hca_qp *qp, struct hca_listener *l);
+/* What it was told and did not fetch is gone. */
+VB_API void hca_qp_unlisten(struct hca_qp *qp, struct hca_listener *l);
+
 /* Who events are about from now on; those about the one before that nobody fetched are gone. */
-VB_API void hca_qp_set_user(struct hca_qp *qp, void *user);
+void hca_qp_set_user(struct hca_qp *qp, void *user);
 
 /* A number that no queue pair gets, for who makes up a connection elsewhere. */
 VB_API int hca_qpn_reserve(uint32_t *qpn);

@@ -160,6 +160,7 @@ struct qp {
 	fabric_id_t owner;       /* not ours, but that process's (xrc_open.c) */
 	bool orphan; /* only other processes have it open; with the next, under their lock */
 	bool closed; /* cannot be opened any more */
+	struct hca_listener *listeners;
 	bool dying;
 	bool timer_on;
 	bool raw; /* its ring is watched (bell.c) */
@@ -194,6 +195,8 @@ void qp_fail_send(struct qp *qp);
 /* The door's word after a change of state. Lock held. */
 void qp_door_update(struct qp *qp);
 void qp_event(struct qp *qp, enum hca_event_type type);
+/* To the handles of this process. Lock held. */
+void qp_tell_listeners(struct qp *qp, enum hca_event_type type);
 
 /* In a forked child: the parent's queue pairs are not ours. */
 void hca_qp_forked(void);

@@ -35,11 +35,20 @@ struct change {
 	struct hca_qp_attr attr;
 };
 
+struct news {
+	uint32_t qpn;
+	uint32_t event;
+};
+
 _Static_assert(sizeof(struct change) <= HCA_ASK_BYTES, "fits a question");
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(open_lock, FORKSAFE_OBJECT);
 static struct opener *openers;
+/* Guards the list of stand-ins; their own locks are taken inside of it. */
+static pthread_mutex_t stand_in_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(stand_in_lock, FORKSAFE_OBJECT);
+static struct qp *stand_ins;
 
 /* ---- where it is open ---- */
 
@@ -67,6 +76,10 @@ int hca_xrc_open(struct hca_ctx *ctx, uint32_t qpn, uint32_t xrcd, struct hca_qp
 	qp->pub.ctx = ctx;
 	qp->xrcd = xrcd;
 	qp->owner = owner;
+	pthread_mutex_lock(&stand_in_lock);
+	qp->all_next = stand_ins;
+	stand_ins = qp;
+	pthread_mutex_unlock(&stand_in_lock);
 	*out = &qp->pub;
 	return 0;
 }
@@ -105,9 +118,50 @@ int xrc_open_close(struct qp *qp)
 {
 	const struct which w = { qp->pub.qpn, qp->xrcd };
 
+	struct qp **at;
+
+	pthread_mutex_lock(&stand_in_lock);
+	for (at = &stand_ins; *at && *at != qp; at = &(*at)->all_next)
+		;
+	if (*at)
+		*at = qp->all_next;
+	pthread_mutex_unlock(&stand_in_lock);
 	hca_ask(qp->owner, HCA_ASK_XRC_CLOSE, &w, sizeof(w), NULL, 0);
 	free(qp);
 	return 0;
+}
+
+/* 0: all that this process had made. */
+static void tell_stand_ins(fabric_id_t owner, uint32_t qpn, enum hca_event_type event)
+{
+	pthread_mutex_lock(&stand_in_lock);
+	for (struct qp *qp = stand_ins; qp; qp = qp->all_next)
+		if (qp->owner == owner && (!qpn || qp->pub.qpn == qpn)) {
+			fabric_lock(&qp->pub.lock);
+			qp_tell_listeners(qp, event);
+			fabric_unlock(&qp->pub.lock);
+		}
+	pthread_mutex_unlock(&stand_in_lock);
+}
+
+static int serve_event(fabric_id_t from, const void *in, void *out)
+{
+	const struct news *n = in;
+
+	(void)out;
+	switch (n->event) {
+	case HCA_EVENT_QP_FATAL:
+	case HCA_EVENT_QP_REQ_ERR:
+	case HCA_EVENT_QP_ACCESS_ERR:
+	case HCA_EVENT_COMM_EST:
+	case HCA_EVENT_SQ_DRAINED:
+	case HCA_EVENT_QP_LAST_WQE_REACHED:
+		if (n->qpn)
+			tell_stand_ins(from, n->qpn, (enum hca_event_type)n->event);
+		return 0;
+	default:
+		return -EINVAL;
+	}
 }
 
 /* ---- where it was made ---- */
@@ -256,11 +310,22 @@ bool xrc_open_outlives(struct qp *qp)
 	pthread_mutex_unlock(&open_lock);
 	if (!outlives)
 		return false;
-	/* Its context stays for it, and nobody hears its events. */
+	/* Its context stays for it, and nobody here hears its events. */
 	if (qp->pub.ctx->get)
 		qp->pub.ctx->get(qp->pub.ctx);
 	hca_qp_set_user(&qp->pub, NULL);
 	return true;
+}
+
+void xrc_open_event(const struct qp *qp, enum hca_event_type type)
+{
+	const struct news n = { qp->pub.qpn, type };
+
+	pthread_mutex_lock(&open_lock);
+	for (const struct opener *o = openers; o; o = o->next)
+		if (o->qp == qp)
+			hca_tell(o->who, HCA_ASK_XRC_EVENT, &n, sizeof(n));
+	pthread_mutex_unlock(&open_lock);
 }
 
 void xrc_open_peer_gone(fabric_id_t id)
@@ -268,6 +333,7 @@ void xrc_open_peer_gone(fabric_id_t id)
 	struct opener **at;
 	struct qp *last;
 
+	tell_stand_ins(id, 0, HCA_EVENT_QP_FATAL);
 	do {
 		last = NULL;
 		pthread_mutex_lock(&open_lock);
@@ -286,6 +352,7 @@ void xrc_open_peer_gone(fabric_id_t id)
 void xrc_open_forked(void)
 {
 	openers = NULL;
+	stand_ins = NULL;
 }
 
 __attribute__((constructor)) static void serve(void)
@@ -294,4 +361,5 @@ __attribute__((constructor)) static void serve(void)
 	hca_ask_serve(HCA_ASK_XRC_MODIFY, serve_modify);
 	hca_ask_serve(HCA_ASK_XRC_QUERY, serve_query);
 	hca_ask_serve(HCA_ASK_XRC_CLOSE, serve_close);
+	hca_ask_serve(HCA_ASK_XRC_EVENT, serve_event);
 }

@@ -8,6 +8,7 @@
 #ifndef HCA_XRC_OPEN_H
 #define HCA_XRC_OPEN_H
 
+#include "hca/async.h"
 #include "hca/qp.h"
 
 /* -EINVAL when no process has such a queue pair in the domain. Not inside a guard. */
@@ -27,7 +28,10 @@ int xrc_open_close(struct qp *qp);
  */
 bool xrc_open_outlives(struct qp *qp);
 
-/* A process is gone, and with it what it had open. Service thread. */
+/* An event of a queue pair that was made here: whoever has it open hears of it. Lock held. */
+void xrc_open_event(const struct qp *qp, enum hca_event_type type);
+
+/* A process is gone, and with it what it had open, and what it had made. Service thread. */
 void xrc_open_peer_gone(fabric_id_t id);
 void xrc_open_forked(void);
 

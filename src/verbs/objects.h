@@ -124,6 +124,7 @@ struct vb_qp {
 	bool sig_all;
 	uint32_t ece_set, ece_got; /* options to be asked for, and agreed on */
 	struct vb_qp *next_handle; /* XRC receive: ring of all handles on the hca QP */
+	struct hca_listener listener;
 	atomic_uint async_events;
 };
 

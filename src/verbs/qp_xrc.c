@@ -28,6 +28,9 @@ static void add(struct vb_qp *qp)
 {
 	qp->next_handle = handles;
 	handles = qp;
+	qp->listener.async = &to_context(qp->qp.context)->async;
+	qp->listener.user = &qp->qp;
+	hca_qp_listen(qp->hca, &qp->listener);
 	atomic_fetch_add_explicit(&qp->xrcd->users, 1, memory_order_relaxed);
 	vb_context_get(home(qp));
 }
@@ -50,8 +53,7 @@ bool vb_xrc_del(struct vb_qp *qp)
 	*at = qp->next_handle;
 	for (other = handles; other && other->hca != qp->hca; other = other->next_handle)
 		;
-	if (other && qp->hca->user == &qp->qp)
-		hca_qp_set_user(qp->hca, &other->qp);
+	hca_qp_unlisten(qp->hca, &qp->listener);
 	pthread_mutex_unlock(&lock);
 	atomic_fetch_sub_explicit(&qp->xrcd->users, 1, memory_order_release);
 	/* Not the last reference: the handle has one of its own, or another handle has this one. */

@@ -590,6 +590,14 @@ static void a_queue_of_a_process_that_died_is_out_of_reach(void)
 
 /* ---- a queue pair that one process has made and another has opened ---- */
 
+static void expect_event(struct ibv_context *ctx, const struct ibv_qp *qp, enum ibv_event_type type)
+{
+	struct ibv_async_event event = wait_event(ctx);
+
+	check_equal(event.event_type, type);
+	check(event.element.qp == qp);
+}
+
 /* Makes the queue pair, leaves the rest to the other, and goes as it is told. */
 static void maker(int fd)
 {
@@ -604,6 +612,11 @@ static void maker(int fd)
 	mine = end_address(e);
 	tell(fd, &mine, sizeof(mine));
 	hear(fd, &order, 1);
+	if (order == 'V') {
+		expect_event(e->ctx, e->qp, IBV_EVENT_QP_ACCESS_ERR);
+		tell_mark(fd, 'v');
+		hear(fd, &order, 1);
+	}
 	if (order == 'D') {
 		end_close(e);
 		check_ok(ibv_close_xrcd(xrcd));
@@ -634,19 +647,24 @@ static struct ibv_qp *open_qp(struct ibv_context *ctx, struct ibv_xrcd *xrcd, ui
 static void opener(int fd)
 {
 	struct address at_maker, mine, theirs;
-	struct ibv_xrcd *xrcd;
+	struct ibv_xrcd *xrcd, *domain;
+	struct ibv_context *again;
 	struct ibv_srq *srq;
+	struct ibv_qp *twin;
 	struct end *e;
 	char order;
 
 	need_xrc();
 	hear(fd, &at_maker, sizeof(at_maker));
 	xrcd = open_domain(rig_context());
+	again = rig_open();
+	domain = open_domain(again);
 	e = open_half(IBV_QPT_XRC_RECV, xrcd);
 	end_drop_qp(e);
 	check_refused(open_qp(e->ctx, xrcd, at_maker.qpn + 1), EINVAL);
 	e->qp = must(open_qp(e->ctx, xrcd, at_maker.qpn));
 	check_equal(e->qp->qp_num, at_maker.qpn);
+	twin = must(open_qp(again, domain, at_maker.qpn));
 	check_equal(ibv_close_xrcd(xrcd), EBUSY);
 	check_equal(end_state(e), IBV_QPS_RESET);
 	srq = make_srq(e, xrcd);
@@ -663,14 +681,25 @@ static void opener(int fd)
 		hear(fd, &order, 1);
 		if (order == 'E')
 			break;
+		if (order == 'V' || order == 'F') {
+			expect_event(e->ctx, e->qp,
+				     order == 'V' ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL);
+			expect_event(again, twin,
+				     order == 'V' ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL);
+			tell_mark(fd, 'v');
+			continue;
+		}
 		check_equal(expect_ok(e->rcq, i).byte_len, 100);
 		check_filled(e->buf + i * 2048, 100, i);
 	}
 	end_drop_qp(e);
+	check_ok(ibv_destroy_qp(twin));
 	tell_mark(fd, 'e');
 	check_ok(ibv_destroy_srq(srq));
 	end_close(e);
 	check_ok(ibv_close_xrcd(xrcd));
+	check_ok(ibv_close_xrcd(domain));
+	check_ok(ibv_close_device(again));
 }
 
 struct handed_on {
@@ -728,6 +757,28 @@ static void a_queue_pair_of_another_process_is_opened_and_changed(void)
 	unlink(file_name);
 }
 
+static void events_of_a_queue_pair_reach_all_who_have_it_open(void)
+{
+	struct handed_on h = hand_on();
+
+	send_through(&h);
+	h.e->to.rkey++;
+	send_to(h.e, h.at_opener.srqn, IBV_WR_RDMA_WRITE, 98, 100);
+	expect_wc(h.e->scq, 98, IBV_WC_REM_ACCESS_ERR);
+	tell_mark(h.maker.fd, 'V');
+	tell_mark(h.opener.fd, 'V');
+	hear_mark(h.maker.fd, 'v');
+	hear_mark(h.opener.fd, 'v');
+	tell_mark(h.opener.fd, 'E');
+	hear_mark(h.opener.fd, 'e');
+	peer_join(&h.opener);
+	tell_mark(h.maker.fd, 'S');
+	tell_mark(h.maker.fd, 'E');
+	peer_join(&h.maker);
+	end_close(h.e);
+	unlink(file_name);
+}
+
 static void a_queue_pair_lives_as_long_as_somebody_has_it_open(void)
 {
 	struct handed_on h = hand_on();
@@ -775,6 +826,8 @@ static void a_killed_maker_takes_the_queue_pair_along(void)
 	peer_kill(&h.maker);
 	send_to(h.e, h.at_opener.srqn, IBV_WR_SEND, 99, 100);
 	expect_wc(h.e->scq, 99, IBV_WC_RETRY_EXC_ERR);
+	tell_mark(h.opener.fd, 'F');
+	hear_mark(h.opener.fd, 'v');
 	tell_mark(h.opener.fd, 'E');
 	hear_mark(h.opener.fd, 'e');
 	peer_join(&h.opener);
@@ -797,6 +850,7 @@ int main(void)
 		TEST(a_bad_key_of_another_process_is_refused),
 		TEST(a_queue_of_a_process_that_died_is_out_of_reach),
 		TEST(a_queue_pair_of_another_process_is_opened_and_changed),
+		TEST(events_of_a_queue_pair_reach_all_who_have_it_open),
 		TEST(a_queue_pair_lives_as_long_as_somebody_has_it_open),
 		TEST(a_killed_opener_has_it_open_no_more),
 		TEST(a_killed_maker_takes_the_queue_pair_along),
