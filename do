@@ -27,7 +27,8 @@ usage() {
 	                     FILTER: a ctest pattern (plain build only; 'interop': against the kernel's
 	                     rxe in a guest), or 'all' for the long sweeps too
 	  demo               set up, build, and show both adapters through Debian's ibv_devinfo
-	  bench [WORD...]    measure, as ratios within one run; only rows with one of the words
+	  bench [WORD...]    measure, as ratios within one run; only rows with one of the words,
+	                     or without those named as no-WORD
 	  install --prefix P install below P
 	  package            build a .deb into build-release/
 	  format | lint      clang-format; clang-tidy, cppcheck and the include check
