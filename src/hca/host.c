@@ -352,6 +352,12 @@ static void unmap_later(void *arg)
 	free(m);
 }
 
+/* A region keeps its key when it is registered anew, of other memory; a window may get it back. */
+static bool is_of(const struct hca_mapping *m, const struct hca_mr_entry *entry, uint32_t key)
+{
+	return m->key == key && m->va == entry->va && m->length == entry->length;
+}
+
 static struct hca_mapping *make_mapping(struct hca_peer *peer, const struct hca_mr_entry *entry,
 					uint32_t key)
 {
@@ -361,8 +367,9 @@ static struct hca_mapping *make_mapping(struct hca_peer *peer, const struct hca_
 		return NULL;
 	m->key = key;
 	m->peer = peer;
+	m->va = entry->va;
 	m->length = entry->length;
-	m->base = share_view_map(&peer->view, entry->va, entry->length);
+	m->base = share_view_map(&peer->view, m->va, m->length);
 	if (!m->base) {
 		free(m);
 		return NULL;
@@ -377,13 +384,13 @@ char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry, uint
 	if (peer->is_self)
 		return (char *)(uintptr_t)entry->va;
 	m = hca_table_find(&peer->mappings, key >> 8);
-	if (likely(m && m->key == key))
+	if (likely(m && is_of(m, entry, key)))
 		return m->base;
 	if (!peer->can_map || !(entry->flags & HCA_MR_SHARED))
 		return NULL;
 	pthread_mutex_lock(&peer->map_lock);
 	old = hca_table_find(&peer->mappings, key >> 8);
-	if (old && old->key == key) {
+	if (old && is_of(old, entry, key)) {
 		m = old;
 	} else {
 		m = make_mapping(peer, entry, key);

@@ -70,7 +70,8 @@ bool hca_host_meet(fabric_id_t id);
 /* A region of a peer, mapped here. */
 struct hca_mapping {
 	uint32_t key;
-	char *base; /* local address of the region's first byte */
+	char *base;  /* local address of the region's first byte */
+	uint64_t va; /* and its address there */
 	uint64_t length;
 	struct hca_peer *peer;
 };

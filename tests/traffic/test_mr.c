@@ -295,6 +295,54 @@ static void a_region_may_change_its_memory(void)
 	pair_close(&p);
 }
 
+/* The key stays, so whoever has used it has seen other memory behind it. */
+static void mover(int fd)
+{
+	struct end *e = end_open(NULL);
+	struct ibv_mr *mr;
+	char *at[3] = { pages(8192), pages(8192), pages(16384) };
+
+	end_meet(e, fd);
+	mr = must(ibv_reg_mr(e->pd, at[0], 8192, ALL_ACCESS));
+	for (size_t i = 0; i < array_size(at); i++) {
+		uint32_t bytes = i == 2 ? 16384 : 8192;
+		struct address a = { .va = (uintptr_t)at[i], .rkey = mr->rkey };
+
+		if (i)
+			check_ok(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, at[i],
+					      bytes, 0));
+		fill(at[i], bytes, 30 + i);
+		tell(fd, &a, sizeof(a));
+		hear_mark(fd, 'w');
+		check_filled(at[i], 8000, i);
+		if (i)
+			check_filled(at[i - 1], 8000, i - 1);
+	}
+	check_ok(ibv_dereg_mr(mr));
+	end_close(e);
+}
+
+static void a_region_may_change_its_memory_under_another_process(void)
+{
+	struct peer peer = peer_start(mover);
+	struct end *e = end_open(NULL);
+
+	end_meet(e, peer.fd);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct address a;
+
+		hear(peer.fd, &a, sizeof(a));
+		read_from(e, 77, a.rkey, (void *)(uintptr_t)a.va, 8000);
+		expect_ok(e->scq, 77);
+		check_filled(e->buf, 8000, 30 + i);
+		write_to(e, i, a.rkey, (void *)(uintptr_t)a.va, 8000);
+		expect_ok(e->scq, i);
+		tell_mark(peer.fd, 'w');
+	}
+	end_close(e);
+	peer_join(&peer);
+}
+
 static void a_region_may_change_its_domain(void)
 {
 	struct pair p = pair_open(NULL);
@@ -622,6 +670,7 @@ int main(void)
 		TEST(a_domain_with_a_region_is_busy),
 		TEST(a_region_may_change_its_rights),
 		TEST(a_region_may_change_its_memory),
+		TEST(a_region_may_change_its_memory_under_another_process),
 		TEST(a_region_may_change_its_domain),
 		TEST(a_change_that_fails_changes_nothing),
 		TEST(a_null_region_reads_as_zeros_and_swallows_writes),
