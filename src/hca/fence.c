@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "fabric/barrier.h"
 #include "fabric/service.h"
 #include "hca/host.h"
 
@@ -64,7 +65,7 @@ int hca_fence_make(const struct hca_peer *only, struct hca_fence **out)
 	int err = 0;
 
 	/* [G1] pairs with hca_guard_enter(): what is gone cannot be found by who is not inside */
-	atomic_thread_fence(memory_order_seq_cst);
+	barrier_global();
 	if (only) {
 		err = look(only->id, &only->segment->guards, &fence);
 	} else {

@@ -7,8 +7,13 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "fabric/barrier.h"
+#include "fabric/epoch.h"
 #include "hca/host.h"
+#include "hca/qp.h"
 
+_Atomic bool hca_guard_fences = true;
+_Atomic bool hca_rq_fences = true;
 _Thread_local struct hca_guard_self hca_guard_self;
 
 static pthread_key_t exit_key;
@@ -98,8 +103,23 @@ static bool wait_area(struct hca_guard_area *area, bool (*alive)(void *arg), voi
 void hca_guard_wait(void)
 {
 	assert(!hca_guard_self.depth);
-	atomic_thread_fence(memory_order_seq_cst);
+	/* [G1] */
+	barrier_private();
 	wait_area(&hca_host_segment()->guards, NULL, NULL, 0);
+}
+
+void hca_guard_init(void)
+{
+	atomic_store(&hca_guard_fences, !barrier_has_global() || fabric_epoch_fences);
+	atomic_store(&hca_rq_fences, fabric_epoch_fences);
+}
+
+void hca_guard_harden(void)
+{
+	if (atomic_exchange(&hca_guard_fences, true))
+		return;
+	/* Sections that began with a store alone are seen from here on. */
+	barrier_private();
 }
 
 static bool peer_alive(void *peer)
@@ -116,6 +136,8 @@ static void wait_peer(struct hca_peer *peer, void *arg)
 void hca_guard_wait_all(void)
 {
 	hca_guard_wait();
+	/* [G1] */
+	barrier_global();
 	hca_host_for_each_peer(wait_peer, NULL);
 }
 
@@ -125,6 +147,9 @@ void hca_guard_forked(void)
 
 	hca_guard_self.cell = NULL;
 	hca_guard_self.depth = 0;
+	/* The child is not registered. */
+	atomic_store(&hca_guard_fences, true);
+	atomic_store(&hca_rq_fences, true);
 	/* Sections of the parent's other threads do not end in the child's copy of the cells. */
 	for (uint32_t i = 0; segment && i < atomic_load(&segment->guards.high); i++) {
 		atomic_store(&segment->guards.cell[i].section, 0);

@@ -14,6 +14,7 @@
 #define HCA_GUARD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/api.h"
@@ -40,6 +41,9 @@ struct hca_guard_self {
 extern _Thread_local struct hca_guard_self hca_guard_self
 	__attribute__((tls_model("initial-exec")));
 
+/* Somebody who waits for our sections may be without membarrier(2). */
+extern _Atomic bool hca_guard_fences;
+
 /* Finds the calling thread a cell; when all are taken it shares the last one under a lock. */
 void hca_guard_attach(void);
 
@@ -51,9 +55,16 @@ static inline void hca_guard_enter(void)
 		return;
 	if (unlikely(!self->cell))
 		hca_guard_attach();
-	/* [G1] pairs with wait_area(): the mark before any look at an entry. An exchange, because a
-	 * store alone may be overtaken by the loads that follow. */
-	atomic_exchange_explicit(&self->cell->section, ++self->section, memory_order_seq_cst);
+	/* [G1] pairs with wait_area(): the mark before any look at an entry. A store may be overtaken
+	 * by the loads that follow; who waits has the kernel put that right (fabric/barrier.h). Where
+	 * some of those cannot, it is an exchange. */
+	if (unlikely(atomic_load_explicit(&hca_guard_fences, memory_order_relaxed))) {
+		atomic_exchange_explicit(&self->cell->section, ++self->section,
+					 memory_order_seq_cst);
+		return;
+	}
+	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void hca_guard_exit(void)
@@ -65,6 +76,11 @@ static inline void hca_guard_exit(void)
 	/* [G2] pairs with wait_area(): every access of the section before its end */
 	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_release);
 }
+
+/* The fabric is up: how sections are entered from now on. */
+void hca_guard_init(void);
+/* A process that has no membarrier(2) is about to learn of ours. */
+void hca_guard_harden(void);
 
 /* Waits for the sections of this process; not from inside one. */
 void hca_guard_wait(void);

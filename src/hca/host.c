@@ -265,6 +265,8 @@ static void link_up(struct fabric_link *link)
 	if (!peer->is_self && fabric_link_peer_share_fd(link) >= 0)
 		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link));
 	peer->can_vm = !peer->is_self && try_vm(peer);
+	if (link->fence)
+		hca_guard_harden();
 	link->user = peer;
 	pthread_mutex_lock(&peers_lock);
 	/* [H1] */
@@ -862,6 +864,7 @@ int hca_host_join(void)
 		err = fabric_init(&config);
 		if (!err) {
 			segment = fabric_segment_self();
+			hca_guard_init();
 			control_begin();
 			greet_self();
 		} else

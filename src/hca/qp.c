@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/barrier.h"
 #include "fabric/directory.h"
 #include "hca/async.h"
 #include "hca/bell.h"
@@ -202,7 +203,7 @@ void qp_door_update(struct qp *qp)
 		return; /* the door is its target's, or another process's */
 	atomic_store_explicit(&door->word, (word & ~1ull) + 2, memory_order_release);
 	/* [Q1] pairs with hca_rq_doorbell() */
-	atomic_thread_fence(memory_order_seq_cst);
+	barrier_private();
 	if (!open)
 		return;
 	door->pdn = qp->pub.pd->pdn;

@@ -207,14 +207,20 @@ VB_API int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uin
  */
 VB_API void hca_sq_doorbell(struct hca_qp *qp, uint32_t producer);
 
+/* There is no membarrier(2): who posts receives pays for the order himself. */
+VB_API extern _Atomic bool hca_rq_fences;
+
 /* After receives were posted: needed only in the error state, where they are flushed at once. */
 VB_API void hca_rq_flush_posted(struct hca_qp *qp);
 
 static inline void hca_rq_doorbell(struct hca_qp *qp)
 {
-	/* [Q1] pairs with qp_door_update(), which fences between the new state and the flush: either
-	 * we see the state, or the flush sees what was posted. */
-	atomic_thread_fence(memory_order_seq_cst);
+	/* [Q1] pairs with qp_door_update(), which fences between the new state and the flush, for us
+	 * as well where the kernel can: either we see the state, or the flush sees what was posted. */
+	if (unlikely(atomic_load_explicit(&hca_rq_fences, memory_order_relaxed)))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
 	if (unlikely(__atomic_load_n(&qp->state, __ATOMIC_RELAXED) == HCA_QPS_ERR))
 		hca_rq_flush_posted(qp);
 }
