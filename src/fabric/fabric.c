@@ -20,7 +20,7 @@
 #include "fabric/service_priv.h"
 #include "util/explain.h"
 
-#define HANDSHAKE_MS 5000u
+#define HANDSHAKE_MS 20000u /* a process may have to wait for a processor */
 
 static int share_nothing(void)
 {

@@ -39,7 +39,7 @@ struct fabric_config {
 	uint64_t segment_size;
 	/* Bytes of one ring, a power of two from 4 KiB to 64 MiB. 0: VERBENA_RING, or 256 KiB. */
 	uint32_t ring_size;
-	/* How long a link may stay CONNECTING. 0: 5 s. */
+	/* How long a link may stay CONNECTING. 0: 20 s. */
 	uint32_t handshake_ms;
 
 	/* The memfd that every linked peer gets a copy of, or -1. Asked once per link. */

@@ -19,7 +19,8 @@
 #include "roce/packet.h"
 #include "util/forksafe.h"
 
-#define PATIENCE_NS 5000000000ull
+#define PATIENCE_NS 5000000000ull /* until there is room for a record */
+#define ANSWER_S    20            /* a process may have to wait for a processor */
 
 struct message {
 	uint32_t verb;
@@ -123,7 +124,7 @@ int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len,
 	pthread_mutex_unlock(&ask_lock);
 	err = put_patiently(who, ROCE_PKT_ASK, &m);
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE_NS / 1000000000;
+	until.tv_sec += ANSWER_S;
 	pthread_mutex_lock(&ask_lock);
 	while (!err && !q.done)
 		if (pthread_cond_timedwait(&answered, &ask_lock, &until) && !q.done)

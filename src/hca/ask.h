@@ -28,7 +28,7 @@ enum hca_ask_verb {
 /*
  * Asks, and waits for the answer: what the owner's function returned, with its output in `out`
  * when that is 0. -ECONNRESET when the process dies meanwhile or is dead, -ETIMEDOUT when it does not
- * answer within 5 s. Not inside a guard, not on the service thread.
+ * answer within 20 s. Not inside a guard, not on the service thread.
  */
 int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len, void *out,
 	    size_t out_len);

@@ -49,8 +49,12 @@
 #define REST_AFTER  32u
 #define REST_NS     2000u
 #define MUTE_NS     1000000000ull
-#define MEET_NS     6000000000ull /* a handshake has 5 s */
+#define MEET_NS     21000000000ull /* a handshake has 20 s */
 #define ACK_WAIT_NS 1000000u
+
+#define SETTLE_SPINS  100u
+#define SETTLE_NAP_NS 50000
+#define SETTLE_LOOKS  20000u /* a second, and better too early than never */
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
@@ -725,9 +729,46 @@ static uint64_t release(struct fabric_link *link, const void *record, int count)
 	return bytes;
 }
 
+_Atomic uint32_t hca_service_turn;
+
+void hca_service_turn_begin(void)
+{
+	uint32_t turn = atomic_load_explicit(&hca_service_turn, memory_order_relaxed);
+
+	atomic_store_explicit(&hca_service_turn, turn + 1, memory_order_relaxed);
+}
+
+void hca_service_turn_end(void)
+{
+	uint32_t turn = atomic_load_explicit(&hca_service_turn, memory_order_relaxed);
+
+	atomic_store_explicit(&hca_service_turn, turn + 1, memory_order_release);
+}
+
+/* The thread may have lost its processor meanwhile, to us. */
+void hca_poll_settle(void)
+{
+	uint32_t turn = atomic_load_explicit(&hca_service_turn, memory_order_acquire);
+	const struct timespec nap = { .tv_nsec = SETTLE_NAP_NS };
+
+	if (!(turn & 1) || fabric_service_is_self())
+		return;
+	for (unsigned int i = 0; i < SETTLE_LOOKS; i++) {
+		if (atomic_load_explicit(&hca_service_turn, memory_order_acquire) != turn)
+			return;
+		if (i < SETTLE_SPINS)
+			continue;
+		if (i < 2 * SETTLE_SPINS)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	}
+}
+
 static unsigned int drain(struct fabric_link *link)
 {
 	struct hca_peer *peer = link->user;
+	bool mine = fabric_service_is_self();
 	unsigned int n = 0;
 	const void *record;
 	bool frames = false;
@@ -737,6 +778,8 @@ static unsigned int drain(struct fabric_link *link)
 
 	if (unlikely(!peer))
 		return 0;
+	if (unlikely(mine))
+		hca_service_turn_begin();
 	hca_guard_enter();
 	while (n < DRAIN_MOST && (record = fabric_link_peek(link, &len))) {
 		if (*(const uint8_t *)record == ROCE_PKT_ETHER) {
@@ -771,6 +814,8 @@ static unsigned int drain(struct fabric_link *link)
 	if (peer->acks.count)
 		settle_acks(&peer->acks);
 	hca_guard_exit();
+	if (unlikely(mine))
+		hca_service_turn_end();
 	if (unlikely(atomic_load_explicit(&bell_any, memory_order_relaxed)))
 		atomic_store_explicit(&bell_busy, true, memory_order_relaxed);
 	return n;

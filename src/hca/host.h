@@ -142,6 +142,10 @@ void hca_host_send_acks(struct hca_acks *acks);
 /* A QP goes: out of every list of waiting ones. */
 void hca_host_forget_qp(struct qp *qp);
 
+/* Around taking in on the service thread; see hca_service_turn. */
+void hca_service_turn_begin(void);
+void hca_service_turn_end(void);
+
 void hca_host_for_each_peer(void (*fn)(struct hca_peer *peer, void *arg), void *arg);
 
 /* The local address of a peer's valid entry's first byte, inside a guard; NULL: cannot be mapped. */

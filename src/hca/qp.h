@@ -227,6 +227,13 @@ static inline void hca_rq_doorbell(struct hca_qp *qp)
 
 /* For pollers, before they look at a ring: takes in what peers have sent. Cheap when nothing has. */
 VB_API void hca_poll(void);
+/*
+ * Odd while the service thread takes in what peers have sent: completions may be there already whose
+ * messages are acknowledged at the end of it. Who hands one to the program waits for that, holding no
+ * lock, since the program may drop dead as soon as it has it.
+ */
+VB_API extern _Atomic uint32_t hca_service_turn;
+VB_API void hca_poll_settle(void);
 /* There is a wire, so that taking in is a system call. */
 VB_API extern _Atomic bool hca_wire_is_open;
 

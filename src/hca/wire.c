@@ -845,6 +845,7 @@ static void take_packets(struct wire_port *port, bool defer)
 
 static void poll_port(struct wire_port *port, bool defer)
 {
+	bool mine = fabric_service_is_self();
 	uint32_t idle;
 
 	if (!fabric_trylock(&port->rx_lock)) {
@@ -856,6 +857,8 @@ static void poll_port(struct wire_port *port, bool defer)
 		return;
 	}
 	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
+	if (mine)
+		hca_service_turn_begin();
 	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
 	if (defer && idle > QUIET_AFTER && idle % QUIET_EVERY) {
 		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);
@@ -869,6 +872,8 @@ static void poll_port(struct wire_port *port, bool defer)
 	fabric_unlock(&port->rx_lock);
 	if (port->dirty)
 		flush_port(port);
+	if (mine)
+		hca_service_turn_end();
 }
 
 void wire_poll_ports(void)

@@ -74,6 +74,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	mlx5_record_store(cq->db, cq->ci & 0xffffff);
 	if (!cq->unlocked)
 		fabric_unlock(&cq->lock);
+	vb_poll_settle();
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)

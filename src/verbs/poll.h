@@ -24,6 +24,13 @@ static inline bool vb_poll_can_wait(const _Atomic bool *more)
 	       atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed);
 }
 
+/* What is handed over has been acknowledged. No lock is held. */
+static inline void vb_poll_settle(void)
+{
+	if (atomic_load_explicit(&hca_service_turn, memory_order_relaxed) & 1)
+		hca_poll_settle();
+}
+
 /* ibv_poll_cq(): take() hands out up to `count` entries, and says how many, or less than 0. */
 static inline __attribute__((always_inline)) int
 vb_poll(void *cq, _Atomic bool *more, int (*take)(void *cq, int count, struct ibv_wc *wc),
@@ -38,6 +45,8 @@ vb_poll(void *cq, _Atomic bool *more, int (*take)(void *cq, int count, struct ib
 		done = take(cq, count, wc);
 	}
 	atomic_store_explicit(more, done == count, memory_order_relaxed);
+	if (done > 0)
+		vb_poll_settle();
 	return done;
 }
 
