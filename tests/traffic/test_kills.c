@@ -265,7 +265,7 @@ static unsigned int descriptors_of(pid_t pid)
 
 static void who_is_killed_at_any_moment_harms_nobody_and_leaves_nothing(void)
 {
-	unsigned int kills = number_of("TRAFFIC_KILLS", 15), seed = number_of("TRAFFIC_SEED", 1);
+	unsigned int kills = number_of("TRAFFIC_KILLS", 8), seed = number_of("TRAFFIC_SEED", 1);
 	unsigned int files = 0, fds = 0;
 	struct peer s = peer_start(survivor), f = peer_start(friend_of_all);
 	int fd;
