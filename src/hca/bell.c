@@ -352,7 +352,7 @@ void bell_rung(void)
  */
 void bell_read(void)
 {
-	bool armed = false;
+	bool armed = false, awake;
 
 	fabric_kicks_hold();
 	pthread_mutex_lock(&lock);
@@ -361,8 +361,12 @@ void bell_read(void)
 		lie_down(fabric_now_ns(), &armed);
 	}
 	view_open();
+	awake = !asleep;
 	pthread_mutex_unlock(&lock);
 	fabric_kicks_release();
+	/* What was set when the page was opened counts on the page being closed by now. */
+	if (awake)
+		look_at(fabric_now_ns() + soonest_ns());
 	if (armed)
 		hca_poll_pause();
 }
