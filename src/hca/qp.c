@@ -27,6 +27,7 @@
 #include "hca/qp_priv.h"
 #include "hca/qp_state.h"
 #include "hca/raw.h"
+#include "hca/shaper.h"
 #include "hca/taps.h"
 #include "hca/wire.h"
 #include "hca/xrc_open.h"
@@ -381,6 +382,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	dct_retire(qp);
 	wire_forget(qp);
 	hca_counters_put(pub->counters);
+	hca_shaper_put(to_priv(pub)->shaper);
 	if (pub->type == HCA_QP_RAW)
 		raw_fini(qp);
 
@@ -716,6 +718,19 @@ void hca_qp_set_counters(struct hca_qp *pub, struct hca_counters *counters)
 	fabric_unlock(&pub->lock);
 	hca_guard_exit();
 	hca_counters_put(old);
+}
+
+void hca_qp_set_shaper(struct hca_qp *pub, struct hca_shaper *shaper)
+{
+	struct hca_shaper *old;
+
+	hca_guard_enter();
+	fabric_lock(&pub->lock);
+	old = to_priv(pub)->shaper;
+	to_priv(pub)->shaper = hca_shaper_get(shaper);
+	fabric_unlock(&pub->lock);
+	hca_guard_exit();
+	hca_shaper_put(old);
 }
 
 void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)

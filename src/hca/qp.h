@@ -166,6 +166,9 @@ VB_API int hca_qp_set_udp_sport(struct hca_qp *qp, uint16_t port);
 
 /* From now on it counts there, or nowhere; holds the set. */
 VB_API void hca_qp_set_counters(struct hca_qp *qp, struct hca_counters *counters);
+/* The QP takes a use of the shaper, and gives up that of the one before; NULL: none. */
+struct hca_shaper;
+VB_API void hca_qp_set_shaper(struct hca_qp *qp, struct hca_shaper *shaper);
 
 /* Where rules lead frames that are for a raw packet QP; NULL when it receives none. */
 VB_API struct ether_dest *hca_qp_dest(struct hca_qp *qp);

@@ -152,14 +152,15 @@ struct qp {
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	struct qp *all_next, *all_prev;
 	struct qp *blocked_next;
-	uint32_t mcast;          /* groups attached */
-	struct ether_port *port; /* raw packets */
-	uint64_t pace_at;        /* raw packets: when the next one may go out, at a limited rate */
-	uint8_t *frame;          /* raw packets: where a frame is put together, at need */
-	bool guest;              /* stands for a queue pair of another process (xrc.c) */
-	fabric_id_t owner;       /* not ours, but that process's (xrc_open.c) */
-	bool orphan; /* only other processes have it open; with the next, under their lock */
-	bool closed; /* cannot be opened any more */
+	uint32_t mcast;            /* groups attached */
+	struct ether_port *port;   /* raw packets */
+	struct hca_shaper *shaper; /* held, or NULL */
+	uint64_t pace_at;  /* raw packets: when the next one may go out, at a limited rate */
+	uint8_t *frame;    /* raw packets: where a frame is put together, at need */
+	bool guest;        /* stands for a queue pair of another process (xrc.c) */
+	fabric_id_t owner; /* not ours, but that process's (xrc_open.c) */
+	bool orphan;       /* only other processes have it open; with the next, under their lock */
+	bool closed;       /* cannot be opened any more */
 	struct hca_listener *listeners;
 	bool dying;
 	bool timer_on;

@@ -21,6 +21,7 @@
 #include "hca/mw.h"
 #include "hca/qp_priv.h"
 #include "hca/send.h"
+#include "hca/shaper.h"
 #include "hca/switch.h"
 #include "hca/wire.h"
 
@@ -344,11 +345,26 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	return run_connected(qp, s);
 }
 
+/* True when the queue pair has to wait for its share of the port; a timer calls it. */
+static bool is_shaped(struct qp *qp)
+{
+	uint64_t wait = shaper_wait_ns(qp->shaper, timer_now());
+
+	if (wait)
+		send_later(qp, wait);
+	return wait;
+}
+
+static bool is_outgoing(enum hca_op op)
+{
+	return op <= HCA_OP_WRITE_IMM || op == HCA_OP_TSO;
+}
+
 void requester_run(struct qp *qp)
 {
 	const struct hca_format *format = qp->pub.format;
 	struct requester *r = &qp->req;
-	uint32_t from = r->next;
+	uint32_t from = r->next, at;
 	struct hca_send s;
 
 	/* A pause between datagrams is over when it is; its timer may be late. */
@@ -357,10 +373,15 @@ void requester_run(struct qp *qp)
 	while (may_send(qp) && format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
 		if (unlikely(r->rnr_until || r->tail - r->head >= QP_WINDOW - 1))
 			break;
+		if (unlikely(qp->shaper && is_shaped(qp)))
+			break;
+		at = r->next;
 		format->sq_decode(&qp->pub, r->next, &s);
 		/* Should it have failed, the state says whether that ends it. */
 		if (run_one(qp, &s) == RUN_WAIT)
 			break;
+		if (unlikely(qp->shaper && r->next != at && is_outgoing(s.op)))
+			shaper_charge(qp->shaper, timer_now(), s.length);
 	}
 	if (unlikely(r->again))
 		r->again = has_begun(r);

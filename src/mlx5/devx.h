@@ -121,6 +121,7 @@ struct mlx5dv_devx_obj {
 		struct devx_flow_entry *flow_entry;
 		struct flow_edit *edit;
 		struct hca_counters *q_counters;
+		struct hca_shaper *shaper;
 	};
 	bool indirect;                   /* a key of other keys' pieces */
 	bool reformat_decaps;            /* an edit that comes before others */

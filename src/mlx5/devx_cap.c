@@ -226,9 +226,14 @@ static int fill_ethernet(const struct page *p)
 	return 0;
 }
 
-/* Rates have an effect on what send queues put out; scheduling elements are only kept. */
+/* Rates and limits of scheduling elements have an effect on what send queues put out. */
 static int fill_qos(const struct page *p)
 {
+	ifc_set(p->cap, qos_cap, nic_sq_scheduling, p->ethernet);
+	ifc_set(p->cap, qos_cap, nic_rate_limit, p->ethernet);
+	ifc_set(p->cap, qos_cap, nic_element_type,
+		p->ethernet ? 1 << IFC_SCHED_TSAR | 1 << IFC_SCHED_QUEUE_GROUP : 0);
+	ifc_set(p->cap, qos_cap, nic_tsar_type, p->ethernet);
 	ifc_set(p->cap, qos_cap, packet_pacing, p->ethernet);
 	ifc_set(p->cap, qos_cap, packet_pacing_burst_bound, p->ethernet);
 	ifc_set(p->cap, qos_cap, packet_pacing_max_rate, p->ethernet ? HCA_RATE_MOST : 0);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hca/mkey.h"
+#include "hca/shaper.h"
 #include "mlx5/devx.h"
 
 struct mlx5dv_devx_obj *devx_find(struct devx *devx, enum devx_kind kind, uint32_t number)
@@ -168,6 +169,9 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		return devx_fte_destroy(obj);
 	case DEVX_Q_COUNTER:
 		hca_counters_put(obj->q_counters);
+		return 0;
+	case DEVX_SCHED:
+		hca_shaper_put(obj->shaper);
 		return 0;
 	case DEVX_REFORMAT:
 	case DEVX_MODIFY_HEADER:

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scheduling elements by command: trees that say how queues share a port. They are kept and checked
- * as a device keeps them; no packet is held back for them.
+ * Scheduling elements by command: trees that say how queues share a port. A limit holds for the send
+ * queues below (hca/shaper.h); shares are kept and have no effect.
  */
 #include <string.h>
 
+#include "hca/shaper.h"
 #include "mlx5/devx.h"
 
 #define NUMBERS (1u << 20)
@@ -46,6 +47,13 @@ int devx_create_sched(struct devx_cmd *c)
 	if (!err)
 		err = devx_keep(c, sc, ifc_len(scheduling_context));
 	if (!err)
+		err = devx_refuse_errno(
+			c,
+			hca_shaper_create(parent ? parent->shaper : NULL,
+					  ifc_get(sc, scheduling_context, max_average_bw),
+					  &c->obj->shaper),
+			DEVX_WHY_MEMORY);
+	if (!err)
 		err = devx_refuse_errno(c, devx_number(c->obj, 1, NUMBERS, 1), DEVX_WHY_OBJECT);
 	if (err)
 		return err;
@@ -74,8 +82,10 @@ int devx_modify_sched(struct devx_cmd *c)
 	if (mask & IFC_MODIFY_SCHED_SHARE)
 		ifc_set(c->obj->image, scheduling_context, bw_share,
 			ifc_get(sc, scheduling_context, bw_share));
-	if (mask & IFC_MODIFY_SCHED_MAX)
+	if (mask & IFC_MODIFY_SCHED_MAX) {
 		ifc_set(c->obj->image, scheduling_context, max_average_bw,
 			ifc_get(sc, scheduling_context, max_average_bw));
+		hca_shaper_set(c->obj->shaper, ifc_get(sc, scheduling_context, max_average_bw));
+	}
 	return 0;
 }

@@ -51,10 +51,39 @@ static int check_rate(struct devx_cmd *c, const void *ctx, struct hca_qp_attr *o
 			   "packet_pacing_rate_limit_index %u: no such entry", index);
 }
 
+/* The element that the queue sends through; none for 0. */
+static int find_group(struct devx_cmd *c, const void *ctx, struct mlx5dv_devx_obj **out)
+{
+	uint32_t id = ifc_get(ctx, sqc, qos_queue_group_id);
+
+	*out = id ? devx_find(c->devx, DEVX_SCHED, id) : NULL;
+	if (!id || (*out && ifc_get((*out)->image, scheduling_context, element_type) ==
+				    IFC_SCHED_QUEUE_GROUP))
+		return 0;
+	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
+			   "qos_queue_group_id 0x%x is no queue group", id);
+}
+
+static void join_group(struct devx_cmd *c, struct mlx5dv_devx_obj *group)
+{
+	struct mlx5dv_devx_obj **uses = c->obj->uses;
+
+	for (int i = 0; i < DEVX_USES; i++)
+		if (uses[i] && uses[i]->kind == DEVX_SCHED) {
+			uses[i]->users--;
+			uses[i] = NULL;
+		}
+	if (group)
+		devx_use(c->obj, group);
+	if (c->obj->qp)
+		hca_qp_set_shaper(c->obj->qp, group ? group->shaper : NULL);
+}
+
 int devx_create_sq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, create_sq_in, ctx), *wq = ifc_cptr(ctx, sqc, wq);
 	void *at[2] = { NULL, NULL };
+	struct mlx5dv_devx_obj *group = NULL;
 	struct hca_qp_attr rate = { 0 };
 	int err = 0;
 
@@ -77,12 +106,16 @@ int devx_create_sq(struct devx_cmd *c)
 	if (!err)
 		err = check_rate(c, ctx, &rate);
 	if (!err)
+		err = find_group(c, ctx, &group);
+	if (!err)
 		err = devx_keep(c, ctx, ifc_len(sqc));
 	if (!err)
 		err = c->devx->ctx->ethernet ? make(c, ctx, at) : devx_wq_number(c);
-	if (!err)
-		ifc_set(c->obj->image, sqc, state, IFC_WQ_RST);
-	return err;
+	if (err)
+		return err;
+	join_group(c, group);
+	ifc_set(c->obj->image, sqc, state, IFC_WQ_RST);
+	return 0;
 }
 
 /* A queue has fewer states than a queue pair. */
@@ -115,6 +148,7 @@ int devx_modify_sq(struct devx_cmd *c)
 	uint64_t mask = ifc_get(c->in, modify_sq_in, modify_bitmask);
 	unsigned int state = ifc_get(ctx, sqc, state);
 	bool rated = mask & IFC_MODIFY_SQ_RATE_LIMIT;
+	struct mlx5dv_devx_obj *group = NULL;
 	struct hca_qp_attr rate = { 0 };
 	uint8_t *image = c->obj->image;
 	int err = devx_check_edge(c, ifc_get(c->in, modify_sq_in, sq_state),
@@ -122,6 +156,8 @@ int devx_modify_sq(struct devx_cmd *c)
 
 	if (!err)
 		err = check_rate(c, rated ? ctx : image, &rate);
+	if (!err && mask & IFC_MODIFY_SQ_QOS_GROUP)
+		err = find_group(c, ctx, &group);
 	if (!err && c->obj->qp && state != ifc_get(image, sqc, state))
 		err = devx_refuse_errno(c, move(c->obj->qp, state), DEVX_WHY_STATE);
 	if (!err && c->obj->qp)
@@ -129,6 +165,10 @@ int devx_modify_sq(struct devx_cmd *c)
 	if (err)
 		return err;
 	ifc_set(image, sqc, state, state);
+	if (mask & IFC_MODIFY_SQ_QOS_GROUP) {
+		join_group(c, group);
+		ifc_set(image, sqc, qos_queue_group_id, ifc_get(ctx, sqc, qos_queue_group_id));
+	}
 	if (rated)
 		ifc_set(image, sqc, packet_pacing_rate_limit_index,
 			ifc_get(ctx, sqc, packet_pacing_rate_limit_index));

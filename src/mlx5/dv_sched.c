@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rates and shares of bandwidth: entries of the pacing table, and trees of scheduling elements with
- * queue pairs at their leaves. They are kept, checked and counted as an adapter would; no packet is
- * held back for them.
+ * queue pairs at their leaves. An element's limit holds for all that is below it (hca/shaper.h);
+ * shares are kept and have no effect, since nothing here is known to be full.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/shaper.h"
 #include "mlx5/dv.h"
 #include "mlx5/ifc.h"
 #include "mlx5/mlx5.h"
@@ -114,7 +115,8 @@ struct mlx5dv_sched_node {
 	struct ibv_context *context;
 	struct mlx5dv_sched_node *parent; /* NULL: the root of a tree */
 	uint32_t bw_share, max_avg_bw;
-	atomic_uint children;
+	atomic_uint children; /* queue pairs, too */
+	struct hca_shaper *shaper;
 };
 
 struct mlx5dv_sched_leaf {
@@ -144,16 +146,22 @@ static void take(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr 
 		node->bw_share = attr->bw_share;
 	if (attr->flags & MLX5DV_SCHED_ELEM_ATTR_FLAGS_MAX_AVG_BW)
 		node->max_avg_bw = attr->max_avg_bw;
+	hca_shaper_set(node->shaper, node->max_avg_bw);
 }
 
-static void init(struct mlx5dv_sched_node *node, struct ibv_context *context,
-		 const struct mlx5dv_sched_attr *attr)
+static int init(struct mlx5dv_sched_node *node, struct ibv_context *context,
+		const struct mlx5dv_sched_attr *attr)
 {
+	int err = hca_shaper_create(attr->parent ? attr->parent->shaper : NULL, 0, &node->shaper);
+
+	if (err)
+		return err;
 	node->context = context;
 	node->parent = attr->parent;
 	take(node, attr);
 	if (node->parent)
 		atomic_fetch_add(&node->parent->children, 1);
+	return 0;
 }
 
 static int fini(struct mlx5dv_sched_node *node, const char *call)
@@ -165,6 +173,7 @@ static int fini(struct mlx5dv_sched_node *node, const char *call)
 			       children);
 	if (node->parent)
 		atomic_fetch_sub(&node->parent->children, 1);
+	hca_shaper_put(node->shaper);
 	return 0;
 }
 
@@ -192,12 +201,13 @@ struct mlx5dv_sched_node *mlx5dv_sched_node_create(struct ibv_context *context,
 		return NULL;
 	err = check(context, attr, __func__, true);
 	node = err ? NULL : calloc(1, sizeof(*node));
-	if (!node) {
-		errno = err ? -err : ENOMEM;
-		return NULL;
-	}
-	init(node, context, attr);
-	return node;
+	if (!err)
+		err = node ? init(node, context, attr) : -ENOMEM;
+	if (!err)
+		return node;
+	free(node);
+	errno = -err;
+	return NULL;
 }
 
 struct mlx5dv_sched_leaf *mlx5dv_sched_leaf_create(struct ibv_context *context,
@@ -210,12 +220,13 @@ struct mlx5dv_sched_leaf *mlx5dv_sched_leaf_create(struct ibv_context *context,
 		return NULL;
 	err = check(context, attr, __func__, false);
 	leaf = err ? NULL : calloc(1, sizeof(*leaf));
-	if (!leaf) {
-		errno = err ? -err : ENOMEM;
-		return NULL;
-	}
-	init(&leaf->node, context, attr);
-	return leaf;
+	if (!err)
+		err = leaf ? init(&leaf->node, context, attr) : -ENOMEM;
+	if (!err)
+		return leaf;
+	free(leaf);
+	errno = -err;
+	return NULL;
 }
 
 int mlx5dv_sched_node_modify(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr)
@@ -304,7 +315,7 @@ static int check_qp(struct ibv_qp *qp, bool responder)
 	return 0;
 }
 
-/* Where a queue pair is in the tree changes nothing but who is busy. */
+/* Answers to reads are not held back: they are the peer's to ask for. */
 int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_leaf *requester,
 				const struct mlx5dv_sched_leaf *responder)
 {
@@ -323,5 +334,6 @@ int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_lea
 	if (err)
 		return errno = -err;
 	move_to(to_mqp(qp), to);
+	hca_qp_set_shaper(to_mqp(qp)->vb.hca, requester ? requester->node.shaper : NULL);
 	return 0;
 }

@@ -262,7 +262,9 @@ void mlx5_init_ah(struct vb_ah *ah);
 
 /* clock.c */
 #define MLX5_CLOCK_MASK ((uint64_t)INT64_MAX)
-/* dv_sched.c: what an entry of the pacing table stands for; false when there is none. */
+/* dv_sched.c: the queue pair goes, and is no longer at its leaf. */
+void mlx5_sched_leave(struct mlx5_qp *qp);
+/* What an entry of the pacing table stands for; false when there is none. */
 bool mlx5_rate_find(const struct hca_adapter *adapter, uint32_t index, uint32_t *kbps,
 		    uint32_t *burst);
 

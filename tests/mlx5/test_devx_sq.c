@@ -319,6 +319,55 @@ static struct mlx5dv_devx_obj *element(unsigned int hierarchy, unsigned int type
 				      ifc_len(create_scheduling_element_out));
 }
 
+static int join(struct sq *q, uint32_t group, uint8_t *out)
+{
+	RIG_IN(in, ifc_len(modify_sq_in), MODIFY_SQ);
+	uint8_t *ctx = ifc_ptr(in, modify_sq_in, ctx);
+
+	ifc_set(in, modify_sq_in, sqn, q->qp.qpn);
+	ifc_set(in, modify_sq_in, sq_state, IFC_WQ_RDY);
+	ifc_set(in, modify_sq_in, modify_bitmask, IFC_MODIFY_SQ_QOS_GROUP);
+	ifc_set(ctx, sqc, state, IFC_WQ_RDY);
+	ifc_set(ctx, sqc, qos_queue_group_id, group);
+	return mlx5dv_devx_obj_modify(q->qp.obj, in, sizeof(in), out, 0x10);
+}
+
+static void an_elements_limit_slows_the_queues_below_down(void **state)
+{
+	RIG_IN(in, ifc_len(modify_scheduling_element_in), MODIFY_SCHEDULING_ELEMENT);
+	uint8_t *sc = ifc_ptr(in, modify_scheduling_element_in, scheduling_context);
+	uint8_t out[IFC_LEN_create_scheduling_element_out] = { 0 };
+	struct mlx5dv_devx_obj *tsar = element(IFC_SCHED_NIC, IFC_SCHED_TSAR, 0, out), *group;
+	uint32_t top = ifc_get(out, create_scheduling_element_out, scheduling_element_id), id;
+	uint64_t start;
+	struct sq q;
+
+	make(&q);
+	group = element(IFC_SCHED_NIC, IFC_SCHED_QUEUE_GROUP, top, out);
+	id = ifc_get(out, create_scheduling_element_out, scheduling_element_id);
+	assert_true(tsar && group);
+	assert_int_equal(join(&q, top, out), EREMOTEIO); /* no place for a queue */
+	assert_int_equal(ifc_get(out, cmd_out, status), IFC_STATUS_BAD_RES);
+	assert_int_equal(join(&q, id, out), 0);
+	ifc_set(in, modify_scheduling_element_in, scheduling_hierarchy, IFC_SCHED_NIC);
+	ifc_set(in, modify_scheduling_element_in, scheduling_element_id, top);
+	ifc_set(in, modify_scheduling_element_in, modify_bitmask, IFC_MODIFY_SCHED_MAX);
+	ifc_set(sc, scheduling_context, max_average_bw, 2); /* Mbit/s */
+	assert_int_equal(mlx5dv_devx_obj_modify(tsar, in, sizeof(in), out, 0x10), 0);
+	start = now_ns();
+	for (uint16_t i = 0; i < 11; i++)
+		put(&q, 1000);
+	for (uint16_t i = 0; i < 11; i++)
+		sent(&q, i);
+	/* 10 frames of 4 ms each had to go before the last one */
+	assert_true(now_ns() - start >= 30000000);
+	wait_for(11);
+	assert_int_equal(mlx5dv_devx_obj_destroy(group), EBUSY);
+	drop(&q);
+	assert_int_equal(mlx5dv_devx_obj_destroy(group), 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(tsar), 0);
+}
+
 static void scheduling_elements_form_a_tree(void **state)
 {
 	RIG_IN(in, ifc_len(modify_scheduling_element_in), MODIFY_SCHEDULING_ELEMENT);
@@ -366,6 +415,7 @@ int main(void)
 		TEST(a_queue_sends_only_when_it_is_ready),
 		TEST(a_rate_of_the_pacing_table_slows_a_queue_down),
 		TEST(queues_that_cannot_be_are_refused),
+		TEST(an_elements_limit_slows_the_queues_below_down),
 		TEST(scheduling_elements_form_a_tree),
 	};
 
