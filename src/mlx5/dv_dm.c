@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +57,14 @@ static uint64_t used[PAGES / 64];
 
 struct var {
 	struct mlx5dv_var pub;
-	uint32_t page;
+	uint32_t page; /* PAGES: imported, and counted elsewhere */
+};
+
+/* What an export fills in: all there is to an area, which lies in the context's file. */
+struct var_card {
+	uint64_t mmap_off;
+	uint32_t page_id;
+	uint32_t length;
 };
 
 static int take_page(uint32_t *page)
@@ -142,6 +150,53 @@ void mlx5dv_free_var(struct mlx5dv_var *pub)
 {
 	struct var *var = container_of(pub, struct var, pub);
 
-	give_page(var->page);
+	if (var->page < PAGES)
+		give_page(var->page);
 	free(var);
+}
+
+int mlx5dv_var_export(struct mlx5dv_var *var, void *data)
+{
+	const struct var_card card = { .mmap_off = (uint64_t)var->mmap_off,
+				       .page_id = var->page_id,
+				       .length = var->length };
+
+	memcpy(data, &card, sizeof(card));
+	return 0;
+}
+
+struct mlx5dv_var *mlx5dv_var_import(struct ibv_context *context, void *data)
+{
+	struct var_card card;
+	struct var *var;
+
+	if (!mlx5_dv_context(context, __func__))
+		return NULL;
+	memcpy(&card, data, sizeof(card));
+	if (card.page_id < FIRST_PAGE || card.page_id >= FIRST_PAGE + PAGES ||
+	    card.mmap_off != (uint64_t)card.page_id * MLX5_PAGE_SIZE)
+		return explain_null(EINVAL, "mlx5dv_var_import: page 0x%x is no such area",
+				    card.page_id);
+	var = calloc(1, sizeof(*var));
+	if (!var)
+		return NULL;
+	var->page = PAGES;
+	var->pub = (struct mlx5dv_var){ .page_id = card.page_id,
+					.length = card.length,
+					.mmap_off = (off_t)card.mmap_off };
+	return &var->pub;
+}
+
+void mlx5dv_var_unimport(struct mlx5dv_var *pub)
+{
+	free(container_of(pub, struct var, pub));
+}
+
+/* Objects and memory by command are not among them. */
+void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t len)
+{
+	const struct mlx5dv_export_sizes known = { .var_attrs_size = sizeof(struct var_card) };
+
+	memset(sizes, 0, len);
+	memcpy(sizes, &known, len < sizeof(known) ? len : sizeof(known));
 }

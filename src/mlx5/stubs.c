@@ -36,9 +36,3 @@ STUB_ERRNO(mlx5dv_devx_umem_export)
 STUB_PTR(mlx5dv_devx_umem_import)
 STUB_VOID(mlx5dv_devx_umem_unimport)
 STUB_MINUS1(mlx5dv_devx_uar_export_dmabuf_fd)
-
-/* Objects of another process */
-STUB_ERRNO(mlx5dv_var_export)
-STUB_PTR(mlx5dv_var_import)
-STUB_VOID(mlx5dv_var_unimport)
-STUB_CLEAR(_mlx5dv_get_export_sizes)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static struct pair p;
 
@@ -125,6 +126,40 @@ static void doorbell_areas_of_virtio_are_mapped_through_the_context(void **state
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
+static void an_area_is_shared_by_whoever_imports_it(void **state)
+{
+	struct mlx5dv_var *var = mlx5dv_alloc_var(p.ctx, 0), *same;
+	struct mlx5dv_export_sizes sizes;
+	struct ibv_context *other = ibv_import_device(dup(p.ctx->cmd_fd));
+	volatile uint32_t *a, *b;
+	uint8_t data[256];
+
+	assert_true(var && other);
+	memset(&sizes, 0xff, sizeof(sizes));
+	mlx5dv_get_export_sizes(&sizes);
+	assert_true(sizes.var_attrs_size && sizes.var_attrs_size <= sizeof(data));
+	memset(data, 0x5a, sizeof(data));
+	assert_int_equal(mlx5dv_var_export(var, data), 0);
+	assert_int_equal(data[sizes.var_attrs_size], 0x5a);
+	same = mlx5dv_var_import(other, data);
+	assert_non_null(same);
+	assert_int_equal(same->page_id, var->page_id);
+	assert_int_equal(same->length, var->length);
+	a = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, p.ctx->cmd_fd, var->mmap_off);
+	b = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, other->cmd_fd, same->mmap_off);
+	assert_true(a != MAP_FAILED && b != MAP_FAILED);
+	*a = 0x1234;
+	assert_int_equal(*b, 0x1234);
+	munmap((void *)a, 4096);
+	munmap((void *)b, 4096);
+	mlx5dv_var_unimport(same);
+	memset(data, 0, sizeof(data));
+	assert_null(mlx5dv_var_import(other, data));
+	assert_int_equal(errno, EINVAL);
+	mlx5dv_free_var(var);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
 static void a_reserved_number_is_no_queue_pairs(void **state)
 {
 	uint32_t a, b;
@@ -231,6 +266,7 @@ int main(void)
 		T(a_scheduling_tree_comes_down_from_its_leaves),
 		T(queue_pairs_are_scheduled_by_type_and_state),
 		T(doorbell_areas_of_virtio_are_mapped_through_the_context),
+		T(an_area_is_shared_by_whoever_imports_it),
 		T(a_reserved_number_is_no_queue_pairs),
 		T(requests_that_have_not_begun_can_be_cancelled),
 		T(a_work_queues_ring_is_handed_out),
