@@ -55,6 +55,10 @@ static int named_table(struct devx_cmd *c, struct mlx5dv_devx_obj **out)
 
 	if (err)
 		return err;
+	if ((*out)->flow_table->anchor)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
+				   "table 0x%x is an anchor: the way leads there, and nothing else",
+				   (*out)->number);
 	if ((*out)->flow_table->type != type)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
 				   "table 0x%x has type %u, not %u", (*out)->number,
@@ -72,6 +76,7 @@ static int set_miss(struct devx_cmd *c, struct devx_flow_table *t, struct mlx5dv
 
 	if (to) {
 		jump.table = to->flow_table->engine;
+		jump.from = to->flow_table->from;
 		if (!t->miss_matcher)
 			err = flow_matcher_create(t->engine, UINT32_MAX, &nothing,
 						  &t->miss_matcher);

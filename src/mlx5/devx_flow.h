@@ -12,6 +12,8 @@ struct devx_flow_table {
 	enum flow_domain domain;
 	uint8_t type, level;
 	uint32_t size;
+	bool anchor;   /* stands for a root (dv_anchor.c) */
+	uint32_t from; /* ... and its rules of this priority and later ones */
 	struct devx_flow_group *groups;
 	struct hca_table entries; /* by index */
 	/* where the rest goes */

@@ -117,7 +117,9 @@ static int add_table(struct wish *w, uint32_t id, bool any_level)
 				   id, obj->flow_table->type, obj->flow_table->level,
 				   w->table->type, w->table->level);
 	refer(w, obj);
-	add(w, (struct flow_action){ .op = FLOW_OP_TABLE, .table = obj->flow_table->engine });
+	add(w, (struct flow_action){ .op = FLOW_OP_TABLE,
+				     .from = obj->flow_table->from,
+				     .table = obj->flow_table->engine });
 	return 0;
 }
 

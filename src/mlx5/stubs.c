@@ -16,10 +16,6 @@ STUB_PTR(mlx5dv_dek_create)
 STUB_ERRNO(mlx5dv_dek_query)
 STUB_ERRNO(mlx5dv_dek_destroy)
 
-/* Flow steering through the kernel's tables */
-STUB_PTR(mlx5dv_create_steering_anchor)
-STUB_ERRNO(mlx5dv_destroy_steering_anchor)
-
 /* Direct rules */
 STUB_PTR(mlx5dv_dr_action_create_aso)
 STUB_PTR(mlx5dv_dr_action_create_flow_meter)

@@ -255,6 +255,58 @@ static void an_entry_leads_to_a_table_of_a_higher_level(void **state)
 	drop(&hits);
 }
 
+/* Back to the root, behind the rule that led away from it. */
+static void an_anchor_leads_back_to_later_rules_of_the_root(void **state)
+{
+	union {
+		struct mlx5dv_flow_match_parameters p;
+		uint8_t room[sizeof(struct mlx5dv_flow_match_parameters) + 64];
+	} mask = { .p.match_sz = 64 }, value = { .p.match_sz = 64 };
+	struct mlx5dv_flow_matcher_attr later = { .match_criteria_enable = 1,
+						  .priority = 2,
+						  .match_mask = &mask.p };
+	struct mlx5dv_flow_action_attr to_second = { .type = MLX5DV_FLOW_ACTION_DEST_DEVX,
+						     .obj = second.obj };
+	struct mlx5dv_steering_anchor_attr attr = { .ft_type = MLX5DV_FLOW_TABLE_TYPE_NIC_RX,
+						    .priority = 1 };
+	struct mlx5dv_steering_anchor *anchor = mlx5dv_create_steering_anchor(rig.ctx, &attr);
+	struct thing g1 = group(&first, 0, 0, true), g2 = group(&second, 0, 0, false);
+	struct thing hits = counter(), b = count_entry(&second, &g2, 0, 0, &hits), a, there;
+	uint8_t in[IFC_LEN_create_flow_group_in];
+	struct mlx5dv_flow_matcher *m;
+	struct ibv_flow *f;
+
+	assert_non_null(anchor);
+	there = (struct thing){ .number = anchor->id };
+	((uint8_t *)mask.p.match_buf)[FRAMES_UDP_DPORT] = 0xff;
+	((uint8_t *)value.p.match_buf)[FRAMES_UDP_DPORT] = 3;
+	m = mlx5dv_create_flow_matcher(rig.ctx, &later);
+	assert_non_null(m);
+	f = mlx5dv_create_flow(m, &value.p, 1, &to_second);
+	assert_non_null(f);
+	a = jump_entry(&first, &g1, 0, PORT, &there);
+	frames_send(&rig, 3, PORT);
+	wait_for(&hits, 3);
+	/* Nothing can be put there, and it stays while somebody leads to it. */
+	group_in(in, &there, 0, 0, true);
+	assert_int_equal(refused(in, sizeof(in)), IFC_STATUS_BAD_RES);
+	assert_int_equal(mlx5dv_destroy_steering_anchor(anchor), EBUSY);
+	drop(&a);
+	assert_int_equal(mlx5dv_destroy_steering_anchor(anchor), 0);
+	assert_int_equal(ibv_destroy_flow(f), 0);
+	assert_int_equal(mlx5dv_destroy_flow_matcher(m), 0);
+	drop(&b);
+	drop(&g1);
+	drop(&g2);
+	drop(&hits);
+	attr.comp_mask = 1;
+	assert_null(mlx5dv_create_steering_anchor(rig.ctx, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr = (struct mlx5dv_steering_anchor_attr){ .priority = 0xffff };
+	assert_null(mlx5dv_create_steering_anchor(rig.ctx, &attr));
+	assert_int_equal(errno, EINVAL);
+}
+
 static void what_misses_goes_where_the_table_says(void **state)
 {
 	struct thing g2 = group(&second, 0, 0, false), hits = counter();
@@ -594,6 +646,8 @@ int main(void)
 			an_entry_takes_what_matches_and_the_next_group_the_rest, begin, end),
 		cmocka_unit_test_setup_teardown(an_entry_leads_to_a_table_of_a_higher_level, begin,
 						end),
+		cmocka_unit_test_setup_teardown(an_anchor_leads_back_to_later_rules_of_the_root,
+						begin, end),
 		cmocka_unit_test_setup_teardown(what_misses_goes_where_the_table_says, begin, end),
 		cmocka_unit_test_setup_teardown(an_entry_is_changed_field_by_field, begin, end),
 		cmocka_unit_test_setup_teardown(headers_change_on_the_way_to_a_queue, begin, end),
