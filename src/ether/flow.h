@@ -91,6 +91,8 @@ VB_API int flow_matcher_destroy(struct flow_matcher *matcher);
 enum flow_rule_flags {
 	FLOW_RULE_GO_ON = 1 << 0, /* rules of lower priority see the packet too */
 	FLOW_RULE_ALONE = 1 << 1, /* -EEXIST when the value is there already */
+	/* Frames to an address that a rule elsewhere on the switch is there for are not asked for. */
+	FLOW_RULE_LEFTOVERS = 1 << 2,
 };
 
 /*

@@ -206,12 +206,20 @@ static void want(const struct flow_matcher *matcher, const struct flow_rule *rul
 	const struct flow_group *group = matcher->group;
 	uint8_t mac[8] = { 0 };
 
+	enum ether_wanted kind = ETHER_WANTED;
+
 	if (!table->root || table->domain == FLOW_TX || !table->port)
 		return;
+	/* A rule on the address alone takes all frames to it. */
+	if (rule->flags & FLOW_RULE_LEFTOVERS)
+		kind = ETHER_WANTED_LEFT;
+	else if (table->domain == FLOW_RX && !(rule->flags & FLOW_RULE_GO_ON) &&
+		 group->word_count == 1 && !group->mask.bytes[14] && !group->mask.bytes[15])
+		kind = ETHER_WANTED_TAKEN;
 	for (unsigned int i = 0; i < group->word_count; i++)
 		if (group->word[i] == 1) /* the word with the destination's address */
 			memcpy(mac, &rule->value[i], sizeof(mac));
-	ether_port_want(table->port, mac, group->mask.bytes + 8, delta);
+	ether_port_want(table->port, mac, group->mask.bytes + 8, kind, delta);
 }
 
 /* ---- rules ---- */

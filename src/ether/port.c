@@ -50,6 +50,12 @@ static void show(struct ether_port *port)
 		flags |= ETHER_WISH_ALL;
 	if (port->multicast_count)
 		flags |= ETHER_WISH_MULTICAST;
+	if (port->left_count)
+		flags |= ETHER_WISH_LEFT;
+	for (unsigned int i = 0; i < ETHER_WISH_TAKEN; i++)
+		atomic_store_explicit(&port->wish->taken[i],
+				      port->taken_count[i] ? port->taken[i] : 0,
+				      memory_order_relaxed);
 	atomic_store_explicit(&port->wish->macs, macs, memory_order_relaxed);
 	atomic_store_explicit(&port->wish->flags, flags, memory_order_relaxed);
 }
@@ -67,18 +73,42 @@ void ether_port_forked(void)
 	memset(ports, 0, sizeof(ports));
 }
 
+/* One that finds no place is not told of; when its turn to go comes, it finds none either. */
+static void change_taken(struct ether_port *port, uint64_t number, int delta)
+{
+	unsigned int place = ETHER_WISH_TAKEN;
+
+	for (unsigned int i = 0; i < ETHER_WISH_TAKEN; i++) {
+		if (port->taken_count[i] && port->taken[i] == number) {
+			port->taken_count[i] += delta;
+			return;
+		}
+		if (!port->taken_count[i])
+			place = i;
+	}
+	if (delta < 0 || place == ETHER_WISH_TAKEN)
+		return;
+	port->taken[place] = number;
+	port->taken_count[place] = 1;
+}
+
 void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
-		     int delta)
+		     enum ether_wanted kind, int delta)
 {
 	static const uint8_t whole[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
 	pthread_mutex_lock(&lock);
-	if (!memcmp(mask, whole, sizeof(whole)))
+	if (!memcmp(mask, whole, sizeof(whole))) {
 		port->mac_count[ether_mac_bit(mac)] += delta;
-	else if (mask[0] & mac[0] & 1)
+		if (kind == ETHER_WANTED_TAKEN && !(mac[0] & 1))
+			change_taken(port, ether_mac_number(mac), delta);
+	} else if (mask[0] & mac[0] & 1) {
 		port->multicast_count += delta;
-	else
+	} else if (kind == ETHER_WANTED_LEFT) {
+		port->left_count += delta;
+	} else {
 		port->all_count += delta;
+	}
 	show(port);
 	pthread_mutex_unlock(&lock);
 }

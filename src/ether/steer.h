@@ -98,13 +98,19 @@ static inline void ether_dest_put(struct ether_dest *dest)
 }
 
 /* What a port asks the switch for. Shared with peers, who read it without a lock. */
+#define ETHER_WISH_TAKEN 8u
+
 struct ether_wish {
 	_Atomic uint64_t macs;  /* bit ether_mac_bit() of each address asked for */
 	_Atomic uint32_t flags; /* ETHER_WISH_* */
+	/* Addresses all frames to which are taken here, by ether_mac_number(); 0: none. Should there
+	 * be more of them, those who take what is left get more than they should. */
+	_Atomic uint64_t taken[ETHER_WISH_TAKEN];
 };
 
 #define ETHER_WISH_ALL       1u /* every frame */
 #define ETHER_WISH_MULTICAST 2u /* every multicast; broadcast included */
+#define ETHER_WISH_LEFT      4u /* every frame that nobody is there for */
 
 /* An adapter's port in this process. Constant storage: a port never goes. */
 struct ether_port {
@@ -112,7 +118,15 @@ struct ether_port {
 	unsigned int number;  /* from 1 */
 	void *engine;         /* the flow engine's, behind its own lock */
 	struct ether_wish *wish;
-	unsigned int mac_count[64], all_count, multicast_count;
+	unsigned int mac_count[64], all_count, multicast_count, left_count;
+	unsigned int taken_count[ETHER_WISH_TAKEN]; /* rules for the address at the same place */
+	uint64_t taken[ETHER_WISH_TAKEN];
+};
+
+enum ether_wanted {
+	ETHER_WANTED,       /* frames that may be for others as well */
+	ETHER_WANTED_TAKEN, /* all frames to the address, if it is a whole one */
+	ETHER_WANTED_LEFT,  /* frames to addresses that nobody takes */
 };
 
 /* NULL when either number is out of range. */
@@ -124,7 +138,7 @@ VB_API struct ether_port *ether_port(unsigned int adapter, unsigned int number);
  * Both the engine's own lock and none will do: it has one inside.
  */
 VB_API void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
-			    int delta);
+			    enum ether_wanted kind, int delta);
 
 /* The wishes lie here from now on, where peers see them; NULL: nowhere. */
 void ether_port_place(struct ether_port *port, struct ether_wish *wish);
@@ -137,14 +151,42 @@ static inline unsigned int ether_mac_bit(const uint8_t mac[6])
 	return (h * 0x9e3779b1u) >> 26;
 }
 
+static inline uint64_t ether_mac_number(const uint8_t mac[6])
+{
+	uint64_t number = 1; /* never 0 */
+
+	for (int i = 0; i < 6; i++)
+		number = number << 8 | mac[i];
+	return number;
+}
+
+enum ether_wants {
+	ETHER_WANTS_NOT,
+	ETHER_WANTS_LEFT, /* unless somebody takes it: ether_wish_takes() */
+	ETHER_WANTS,
+};
+
 /* Does the port want frames to this address? At times yes where no is right, never the reverse. */
-static inline bool ether_wish_has(const struct ether_wish *wish, const uint8_t mac[6])
+static inline enum ether_wants ether_wish_wants(const struct ether_wish *wish, const uint8_t mac[6])
 {
 	uint32_t flags = atomic_load_explicit(&wish->flags, memory_order_relaxed);
 	uint64_t macs = atomic_load_explicit(&wish->macs, memory_order_relaxed);
 
-	return flags & ETHER_WISH_ALL || (flags & ETHER_WISH_MULTICAST && mac[0] & 1) ||
-	       macs >> ether_mac_bit(mac) & 1;
+	if (flags & ETHER_WISH_ALL || (flags & ETHER_WISH_MULTICAST && mac[0] & 1) ||
+	    macs >> ether_mac_bit(mac) & 1)
+		return ETHER_WANTS;
+	if (flags & ETHER_WISH_LEFT)
+		return mac[0] & 1 ? ETHER_WANTS : ETHER_WANTS_LEFT;
+	return ETHER_WANTS_NOT;
+}
+
+static inline bool ether_wish_takes(const struct ether_wish *wish, const uint8_t mac[6])
+{
+	for (unsigned int i = 0; i < ETHER_WISH_TAKEN; i++)
+		if (atomic_load_explicit(&wish->taken[i], memory_order_relaxed) ==
+		    ether_mac_number(mac))
+			return true;
+	return false;
 }
 
 /* In a forked child: rules and wishes are the parent's. */

@@ -289,8 +289,9 @@ static void steer_here(uint32_t slot, const struct ether_frame *frame)
 }
 
 struct wanting {
-	struct hca_peer *peer;
+	struct hca_peer *peer; /* NULL: this process */
 	uint32_t slot;
+	enum ether_wants wants;
 };
 
 #define WANTING_MOST 64u
@@ -307,34 +308,73 @@ static bool is_patient(struct member *m)
 	return now < until;
 }
 
-/* Those that want the frame, which leaves by port `from`. False when a link is still being made, and may be worth waiting for. */
+/* Is there somebody who takes the frame? Not those whom it does not reach. */
+static bool is_taken(struct view *view, uint32_t from, const struct ether_frame *frame)
+{
+	for (uint32_t i = 0; i < view->count; i++) {
+		const struct member *m = &view->member[i];
+		const struct hca_segment *segment = hca_host_segment();
+		bool wait;
+
+		if (frame->wire_only && m->slot == from)
+			continue;
+		if (m->id != fabric_self()) {
+			struct hca_peer *peer = hca_peer_find(m->id, &wait);
+
+			segment = peer ? peer->segment : NULL;
+		}
+		if (segment && ether_wish_takes(&segment->ether[m->slot], frame->data))
+			return true;
+	}
+	return false;
+}
+
+/* As if they were not there: who takes what is left, of a frame that is not. */
+static void drop_left(struct wanting *w, unsigned int *count)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < *count; i++)
+		if (w[i].wants != ETHER_WANTS_LEFT)
+			w[n++] = w[i];
+	*count = n;
+}
+
+/*
+ * Those that want the frame, which leaves by port `from`. False when a link is still being made,
+ * and may be worth waiting for.
+ */
 static bool find_wanting(struct view *view, uint32_t from, const struct ether_frame *frame,
 			 struct wanting *out, unsigned int *count)
 {
-	bool wait;
+	bool wait, left = false;
+	enum ether_wants wants;
 
 	*count = 0;
 	for (uint32_t i = 0; i < view->count && *count < WANTING_MOST; i++) {
 		struct member *m = &view->member[i];
+		struct hca_segment *segment = hca_host_segment();
 		struct hca_peer *peer = NULL;
 
 		if (frame->wire_only && m->slot == from)
 			continue;
-		if (m->id == fabric_self()) {
-			if (!ether_wish_has(&hca_host_segment()->ether[m->slot], frame->data))
-				continue;
-		} else {
+		if (m->id != fabric_self()) {
 			peer = hca_peer_find(m->id, &wait);
 			if (unlikely(!peer)) {
 				if (wait && is_patient(m))
 					return false;
 				continue;
 			}
-			if (!ether_wish_has(&peer->segment->ether[m->slot], frame->data))
-				continue;
+			segment = peer->segment;
 		}
-		out[(*count)++] = (struct wanting){ peer, m->slot };
+		wants = ether_wish_wants(&segment->ether[m->slot], frame->data);
+		if (wants == ETHER_WANTS_NOT)
+			continue;
+		left = left || wants == ETHER_WANTS_LEFT;
+		out[(*count)++] = (struct wanting){ peer, m->slot, wants };
 	}
+	if (unlikely(left) && is_taken(view, from, frame))
+		drop_left(out, count);
 	return true;
 }
 

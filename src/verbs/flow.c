@@ -166,6 +166,8 @@ static int add_rule(struct vb_flow *flow, const struct vb_context *ctx, struct e
 		return err;
 	if (attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP || domain == FLOW_SNIFFER)
 		flags |= FLOW_RULE_GO_ON;
+	if (attr->type == IBV_FLOW_ATTR_ALL_DEFAULT)
+		flags |= FLOW_RULE_LEFTOVERS;
 	err = flow_rule_create(flow->matcher, &wish->value, flags, actions, count, &flow->rule);
 	if (err)
 		flow_matcher_destroy(flow->matcher);

@@ -628,8 +628,20 @@ static void rules_tell_the_switch_what_they_want(void **state)
 	r2 = rule_on(any, 0, 0, 0, &to, 1);
 	assert_int_equal(port->wish->flags, ETHER_WISH_ALL);
 	flow_rule_destroy(r2);
+	assert_true(ether_wish_takes(port->wish, address));
 	flow_rule_destroy(r1);
 	assert_true(!port->wish->macs && !port->wish->flags);
+	assert_false(ether_wish_takes(port->wish, address));
+
+	/* One that goes on takes nothing, and one for what is left takes less than all. */
+	r1 = rule_on(mac, FLOW_OUTER_dmac, 0x020000000002, FLOW_RULE_GO_ON, &to, 1);
+	assert_false(ether_wish_takes(port->wish, address));
+	flow_rule_destroy(r1);
+	r2 = rule_on(any, 0, 0, FLOW_RULE_LEFTOVERS, &to, 1);
+	assert_int_equal(port->wish->flags, ETHER_WISH_LEFT);
+	assert_int_equal(ether_wish_wants(port->wish, address), ETHER_WANTS_LEFT);
+	flow_rule_destroy(r2);
+	assert_int_equal(port->wish->flags, 0);
 	flow_matcher_destroy(mac);
 	flow_matcher_destroy(any);
 }
