@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds, makes and removes the folder and the file of the host directory. Called by directory.c
- * only; needs no lock, because whoever unlinks the file holds the lock on it, and whoever opened it
+ * and, for bells, by the adapter; needs no lock, because whoever unlinks the file holds the lock on it, and whoever opened it
  * looks again once it has the lock.
  */
 #include "fabric/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #include "util/explain.h"
 
 #define FILE_ATTEMPTS 100
+#define FILE_PREFIX   "host-"
+#define BELL_PREFIX   "bell-"
 
 static unsigned long long netns_inode(void)
 {
@@ -126,7 +129,7 @@ int folder_file_open(struct folder_file *file, int *fd)
 	unsigned long long inode = netns_inode();
 	int err;
 
-	snprintf(file->name, sizeof(file->name), "host-%llu", inode);
+	snprintf(file->name, sizeof(file->name), FILE_PREFIX "%llu", inode);
 	if (chosen && *chosen)
 		err = open_chosen(file, chosen, fd);
 	else
@@ -143,15 +146,63 @@ int folder_file_open(struct folder_file *file, int *fd)
 void folder_file_unlink(const struct folder_file *file, int fd)
 {
 	struct stat ours, theirs;
+	char bell[sizeof(file->name)];
 	int folder;
 
 	folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder < 0)
 		return;
 	if (!fstat(fd, &ours) && !fstatat(folder, file->name, &theirs, AT_SYMLINK_NOFOLLOW) &&
-	    ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev)
+	    ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev) {
+		snprintf(bell, sizeof(bell), BELL_PREFIX "%s",
+			 file->name + sizeof(FILE_PREFIX) - 1);
+		unlinkat(folder, bell, 0);
 		unlinkat(folder, file->name, 0);
+	}
 	close(folder);
 	if (file->own)
 		rmdir(file->folder);
+}
+
+/*
+ * A FIFO that nobody writes to: readers hear a writer come and go. Not inotify, whose descriptor
+ * takes its time to close, seconds on a busy machine, in every process that ends.
+ */
+int folder_bell_open(const char *folder, int *out)
+{
+	char path[PATH_MAX + 64];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" BELL_PREFIX "%llu", folder, netns_inode());
+	if (mkfifo(path, 0600) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid()) {
+		close(fd);
+		return explain(EPERM, "%s must be a FIFO of user %u", path,
+			       (unsigned int)geteuid());
+	}
+	*out = fd;
+	return 0;
+}
+
+void folder_bells_ring(const char *folder)
+{
+	DIR *dir = opendir(folder);
+
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		int fd;
+
+		if (strncmp(d->d_name, BELL_PREFIX, sizeof(BELL_PREFIX) - 1))
+			continue;
+		/* Without readers there is nobody to hear it. */
+		fd = openat(dirfd(dir), d->d_name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
 }

@@ -18,7 +18,17 @@ struct folder_file {
 
 /* Finds or makes folder and file; the fd is open for reading and writing. */
 int folder_file_open(struct folder_file *file, int *fd);
-/* Removes the file if it is still the one behind the fd, and the folder if it is then empty. */
+/*
+ * Removes the file if it is still the one behind the fd, its bell, and the folder if it is then
+ * empty.
+ */
 void folder_file_unlink(const struct folder_file *file, int fd);
+
+/*
+ * The bell beside the file: a descriptor that reports EPOLLHUP, edge-triggered, whenever somebody
+ * rings all bells of the folder. For processes that are in the directory. -errno.
+ */
+int folder_bell_open(const char *folder, int *fd);
+void folder_bells_ring(const char *folder);
 
 #endif

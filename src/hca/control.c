@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The file of orders: lines of key=value, replaced as a whole by renaming, so that who reads it
- * reads one state of it. Watched through inotify by the service thread.
+ * reads one state of it. Who changes it rings the folder's bells, which service threads listen to.
  */
 #include "hca/control.h"
 
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +24,7 @@
 #define ORDERS      "orders"
 #define ORDERS_MOST 8192
 
-static int watch_fd = -1; /* constant while the service thread knows it */
+static int bell_fd = -1; /* constant while the service thread knows it */
 static _Atomic bool begun;
 
 /* ---- the file ---- */
@@ -68,7 +67,9 @@ static int write_orders(const char *folder, const char *text)
 	if (err)
 		unlink(aside);
 	else if (!len)
-		unlink(path); /* nothing is ordered: who watches has seen it come */
+		unlink(path); /* nothing is ordered */
+	if (!err)
+		folder_bells_ring(folder);
 	return err;
 }
 
@@ -140,10 +141,6 @@ static void obey(const char *folder)
 
 static void changed(void *arg, uint32_t events)
 {
-	char buf[4096] __attribute__((aligned(8)));
-
-	while (read(watch_fd, buf, sizeof(buf)) > 0)
-		;
 	obey(fabric_folder());
 }
 
@@ -151,19 +148,18 @@ void control_begin(void)
 {
 	if (atomic_exchange(&begun, true))
 		return;
-	watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (watch_fd >= 0 && (inotify_add_watch(watch_fd, fabric_folder(), IN_MOVED_TO) < 0 ||
-			      fabric_service_add_fd(watch_fd, EPOLLIN, changed, NULL))) {
-		close(watch_fd);
-		watch_fd = -1; /* then what is ordered later is not heard of */
+	if (!folder_bell_open(fabric_folder(), &bell_fd) &&
+	    fabric_service_add_fd(bell_fd, EPOLLHUP | EPOLLET, changed, NULL)) {
+		close(bell_fd);
+		bell_fd = -1; /* then what is ordered later is not heard of */
 	}
 	obey(fabric_folder());
 }
 
 void control_forked(void)
 {
-	if (watch_fd >= 0)
-		close(watch_fd);
-	watch_fd = -1;
+	if (bell_fd >= 0)
+		close(bell_fd);
+	bell_fd = -1;
 	begun = false;
 }
