@@ -364,6 +364,14 @@ static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 	return psn_diff(last, qp->req.una) >= (int32_t)most;
 }
 
+/* Answers to an earlier attempt have brought all of it. */
+static bool read_is_there(const struct requester *r, const struct hca_send *s)
+{
+	const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+
+	return slot->got && slot->got == s->length;
+}
+
 /* Going on where an earlier attempt found the window closed. */
 static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
@@ -375,7 +383,7 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 	/* Answers to an earlier attempt may be ahead of this one. */
 	if (r->sent < slot->got)
 		r->sent = slot->got;
-	if (slot->got && slot->got == s->length)
+	if (read_is_there(r, s))
 		return 0;
 	do {
 		uint32_t last;
@@ -441,7 +449,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	struct requester *r = &qp->req;
 	struct hca_list list;
 	struct roce_pkt pkt;
-	bool whole = false;
+	bool whole = false, is_there;
 	uint16_t ref_count = 0;
 	int err = 0;
 
@@ -503,9 +511,10 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		leave_window(qp, s);
 		return local_error(qp, s);
 	}
+	is_there = s->op == HCA_OP_READ && read_is_there(r, s);
 	leave_request(qp, s);
-	/* Should all of it be there already: while it was asked for, nobody took it for done. */
-	if (s->op == HCA_OP_READ)
+	/* While it was asked for, nobody took it for done. It is the first, or had no data yet. */
+	if (unlikely(is_there))
 		completer_done_up_to(qp, psn_add(r->psn, PSN_MASK));
 	return RUN_ON;
 }

@@ -237,6 +237,42 @@ static void reads_get_through_a_bad_wire(void)
 	all_must_fire("drop opcode=READ_RESP_MIDDLE p=5%", read_much);
 }
 
+/* Both in one process, so that who is told of the WRITE can look at once. */
+static void write_then_read(int fd)
+{
+	struct options o = quick();
+	struct pair p = pair_open(&o);
+
+	(void)fd;
+	fill(p.a->buf, 64, 9);
+	for (unsigned int i = 0; i < 20; i++) {
+		memset(p.b->buf, 0, 64);
+		post(p.a, &(struct work){ .id = 1,
+					  .op = IBV_WR_RDMA_WRITE,
+					  .flags = IBV_SEND_SIGNALED,
+					  .len = 64,
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey });
+		post(p.a, &(struct work){ .id = 2,
+					  .op = IBV_WR_RDMA_READ,
+					  .flags = IBV_SEND_SIGNALED,
+					  .off = 4096,
+					  .len = 64,
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey });
+		expect_ok(p.a->scq, 1);
+		check_filled(p.b->buf, 64, 9);
+		expect_ok(p.a->scq, 2);
+		check_filled(p.a->buf + 4096, 64, 9);
+	}
+	pair_close(&p);
+}
+
+static void a_write_in_front_of_a_read_is_done_when_it_is_answered(void)
+{
+	all_must_fire("drop opcode=WRITE_ONLY dir=out every=2", write_then_read);
+}
+
 /* One megabyte at a time into a socket that holds a fifth of it. */
 static void read_a_row(int fd)
 {
@@ -633,6 +669,7 @@ int main(void)
 		TEST(atomics_are_replayed_and_never_executed_twice),
 		TEST(a_read_is_resumed_in_the_middle),
 		TEST(reads_get_through_a_bad_wire),
+		TEST(a_write_in_front_of_a_read_is_done_when_it_is_answered),
 		TEST(long_reads_do_not_flood_a_small_socket),
 		TEST(a_lost_answer_costs_no_timeout),
 		TEST(a_packet_that_is_lost_repeatedly_costs_no_timeout),
