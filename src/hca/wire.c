@@ -24,6 +24,7 @@
 #include "hca/dc.h"
 #include "hca/forward.h"
 #include "hca/gsi.h"
+#include "hca/leave.h"
 #include "hca/port.h"
 #include "hca/send.h"
 #include "hca/steer.h"
@@ -105,6 +106,7 @@ bool wire_forced(void)
 static void readable(void *arg, uint32_t events);
 static void group_readable(void *arg, uint32_t events);
 static void poll_port(struct wire_port *port, bool defer);
+static void settle_at_once(void);
 
 /* An address that could not be opened, so that not every packet asks again. Under ports_lock. */
 #define RETRY_OPEN_NS 1000000000u
@@ -177,6 +179,7 @@ static int open_port(struct wire_port *port)
 		goto end_steer;
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, group_readable, port);
+	leave_call(settle_at_once);
 	atomic_store(&hca_wire_is_open, true);
 	return 0;
 end_steer:
@@ -926,6 +929,34 @@ __attribute__((destructor)) static void settle_at_exit(void)
 			roce_tx_settle(port->tx);
 			fabric_unlock(&port->tx_lock);
 		}
+}
+
+static bool tx_is_free(struct wire_port *port)
+{
+	bool is_free = fabric_trylock(&port->tx_lock);
+
+	if (is_free)
+		fabric_unlock(&port->tx_lock);
+	return is_free;
+}
+
+/* The same without destructors, maybe in a signal handler: who holds a lock may be below us. */
+static void settle_at_once(void)
+{
+	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
+		if (!fabric_trylock(&port->rx_lock))
+			continue;
+		for (unsigned int i = 0; i < port->acks.count; i++) {
+			struct qp *qp = port->acks.qp[i];
+
+			if (!tx_is_free(port) || !fabric_trylock(&qp->pub.lock))
+				continue;
+			if (!qp->dying && qp->wired && qp->wire->port == port)
+				wire_settle(qp);
+			fabric_unlock(&qp->pub.lock);
+		}
+		fabric_unlock(&port->rx_lock);
+	}
 }
 
 /*
