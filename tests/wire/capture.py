@@ -55,12 +55,14 @@ def ud(folder):
 def faults_are_counted_and_listed(folder):
     capture = os.path.join(folder, "faults.pcapng")
     report = os.path.join(folder, "report")
-    run_pair(["--capture", capture, "--fault", "drop every=90; corrupt every=70 dir=in bit=400",
+    # An acknowledgement that is lost at the very end finds nobody any more who would repeat it.
+    script = "pass opcode=ACK; drop every=90; corrupt every=70 dir=in bit=400"
+    run_pair(["--capture", capture, "--fault", script,
               "--stat=" + report], "ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1", "-c", "-n", "50",
              "-s", "5000")
     with open(report, encoding="ascii") as lines:
         text = lines.read()
-    for words in ("drop every=90: fired ", "bad ICRC", "fault 1: drop", "captured "):
+    for words in ("drop every=90: fired ", "bad ICRC", "fault 2: drop", "captured "):
         check(words in text, f"the report lacks '{words}':\n{text}")
     check("fired 0 times" not in text, text)
     comments = tshark(capture, "-T", "fields", "-e", "frame.comment")
