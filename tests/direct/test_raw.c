@@ -307,7 +307,7 @@ static void a_queue_that_nobody_polls_can_go_after_a_ring(void)
 }
 
 struct watcher {
-	const struct raw *r;
+	struct raw r; /* the polling thread's own */
 	_Atomic uint32_t taken;
 	uint32_t count;
 };
@@ -315,12 +315,11 @@ struct watcher {
 static void *take_all(void *arg)
 {
 	struct watcher *w = arg;
-	struct raw r = *w->r;
 
 	for (uint32_t i = 0; i < w->count; i++) {
-		struct raw_cqe cqe = raw_wait(&r, &r.send);
+		struct raw_cqe cqe = raw_wait(&w->r, &w->r.send);
 
-		check_good(&r, &cqe);
+		check_good(&w->r, &cqe);
 		atomic_store(&w->taken, i + 1);
 	}
 	return NULL;
@@ -330,7 +329,7 @@ static void one_thread_rings_while_another_polls(void)
 {
 	struct raw a, b;
 	struct pair p = open_small(&a, &b);
-	struct watcher w = { .r = &a, .count = 500 };
+	struct watcher w = { .r = a, .count = 500 };
 	pthread_t thread;
 
 	check_ok(pthread_create(&thread, NULL, take_all, &w));
