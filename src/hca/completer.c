@@ -13,6 +13,8 @@
 #define PATIENCE_NS 60000000000ull
 /* What the service thread needs to take in what lies unread. */
 #define LOOK_NS 1000000u
+/* Timeouts in a row during which answers to earlier attempts keep a requester waiting. */
+#define STALE_MOST 8
 
 static struct req_slot *head_slot(struct requester *r)
 {
@@ -29,6 +31,7 @@ static void progress(struct requester *r)
 	r->progress = true;
 	r->retries = 0;
 	r->rnr_retries = 0;
+	r->forgiven = 0;
 	probe_answered(r);
 }
 
@@ -211,6 +214,8 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	if (unlikely(ahead)) {
 		if (ahead > 0)
 			ask_again(qp, pkt->psn);
+		else
+			r->stale++;
 		return;
 	}
 	r->asked_again = false;
@@ -274,6 +279,8 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 	    psn_diff(pkt->psn, r->high) >= 0) {
 		if (qp->wired)
 			wire_drop(WIRE_DROP_UNASKED);
+		if (slot && pkt->sqpn == qp->attr.dest_qpn && psn_diff(pkt->psn, r->high) < 0)
+			r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
 		return;
 	}
 	advance(r, pkt);
@@ -338,6 +345,12 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 		return;
 	}
 	r->looked = false;
+	/* The other end is there, and busy with what it was asked before: more of it would not help. */
+	if (!r->progress && r->stale != r->stale_then && r->forgiven < STALE_MOST) {
+		r->forgiven++;
+		r->progress = true;
+	}
+	r->stale_then = r->stale;
 	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
 		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
 		if (r->retries++ >= qp->attr.retry_cnt) {

@@ -39,7 +39,7 @@ static void arm(struct qp *qp, uint64_t now_ns)
 	struct probe *p = &qp->req.probe;
 	uint64_t ns = delay_ns(qp);
 
-	p->seen = p->moves;
+	p->seen = p->moves + qp->req.stale;
 	p->at = ns ? now_ns + ns : 0;
 	if (p->at)
 		timer_wake(qp, p->at);
@@ -100,7 +100,8 @@ void probe_timeout(struct qp *qp, uint64_t now_ns)
 		p->lossy = false;
 	if (!p->lossy || !qp->wired || !waits(r))
 		return;
-	if (p->moves == p->seen && !r->rnr_until) {
+	if (p->moves + r->stale == p->seen && !r->rnr_until) {
+		p->lost_at = now_ns;
 		p->silent++;
 		p->out = true;
 		r->asked_again = false;

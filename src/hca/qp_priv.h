@@ -41,7 +41,7 @@ struct probe {
 	bool out;           /* one packet is on its way, and no more until it is answered */
 	uint8_t silent;     /* probes since the last answer */
 	uint32_t moves;     /* answers that led on */
-	uint32_t seen;      /* ... when the timer was set */
+	uint32_t seen;      /* ... when the timer was set, with those that did not */
 	uint32_t timed_psn; /* whose round trip is measured */
 	uint64_t timed_at;  /* 0: none */
 	uint64_t rtt_ns;
@@ -76,6 +76,9 @@ struct requester {
 	uint32_t gap_psn;    /* ... and the last packet that came behind the gap */
 	bool progress;       /* an answer came since the timer was set */
 	bool looked;         /* the timer has expired once, and packets lay unread */
+	uint32_t stale;      /* packets with data that an earlier attempt had asked for */
+	uint32_t stale_then; /* ... when the timer was set */
+	uint8_t forgiven;    /* timeouts that did not count, because of those */
 	bool no_path;        /* the request at `next` waits for a link that is being made */
 	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
 	uint64_t timeout_at; /* 0: no timer */
