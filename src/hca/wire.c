@@ -76,7 +76,9 @@ struct wire_port {
 	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
-	struct hca_acks acks;  /* under rx_lock, as is the next */
+	struct hca_acks acks;  /* under rx_lock, as are the next two */
+	uint64_t acks_ns;      /* since when some of them wait */
+	_Atomic bool waiting;  /* some do; written under rx_lock */
 	_Atomic uint32_t idle; /* looks in a row that found nothing; written under rx_lock */
 	struct steer steer;    /* service thread */
 	struct qp *blocked;    /* under tx_lock */
@@ -486,7 +488,7 @@ void wire_flush(struct qp *qp)
 		flush_port(qp->wire->port);
 }
 
-static void send_waiting_acks(struct wire_port *port);
+static uint64_t acks_turn(struct wire_port *port, uint64_t now_ns);
 
 /*
  * A program that polls now and then and looks at memory in between (for an RDMA WRITE, say) leaves
@@ -546,7 +548,9 @@ uint64_t wire_timers(uint64_t now_ns)
 	for (struct wire_port *port = atomic_load(&ports); port; port = port->next) {
 		struct qp *qp;
 
-		send_waiting_acks(port);
+		port_ns = acks_turn(port, now_ns);
+		if (port_ns < next_ns)
+			next_ns = port_ns;
 		hca_guard_enter();
 		flush_port(port);
 		fabric_lock(&port->tx_lock);
@@ -828,6 +832,7 @@ static void send_acks(struct wire_port *port, bool all)
 		fabric_unlock(&qp->pub.lock);
 	}
 	acks->count = left;
+	atomic_store_explicit(&port->waiting, left, memory_order_relaxed);
 }
 
 /* Inside a guard, under rx_lock. */
@@ -842,8 +847,12 @@ static void take_packets(struct wire_port *port, bool defer)
 	if (likely(!port->acks.count))
 		return;
 	send_acks(port, !defer || (waited && n > 0) || idle >= ACK_LOOKS);
-	if (port->acks.count && !waited)
-		fabric_service_set_deadline(timer_now() + ACK_WAIT_NS);
+	if (port->acks.count && !waited) {
+		port->acks_ns = timer_now();
+		/* [W3] pairs with acks_turn(): seen by the turn of a clock that need not be set */
+		atomic_exchange(&port->waiting, true);
+		fabric_service_set_deadline(port->acks_ns + ACK_WAIT_NS);
+	}
 }
 
 static void poll_port(struct wire_port *port, bool defer)
@@ -889,6 +898,31 @@ void wire_poll_ports(void)
 		atomic_store_explicit(&port->looks, looks + 1, memory_order_relaxed);
 		poll_port(port, true);
 	}
+}
+
+/*
+ * Those that have waited for long enough leave. The clock is often set for earlier ones: a program
+ * whose replies come in time must not pay for it. Who is at it may keep some back, and look no more.
+ */
+static uint64_t acks_turn(struct wire_port *port, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	/* [W3] */
+	if (!atomic_load(&port->waiting))
+		return UINT64_MAX;
+	if (!fabric_trylock(&port->rx_lock))
+		return now_ns + ACK_WAIT_NS;
+	hca_guard_enter();
+	if (prune_acks(&port->acks) && now_ns < port->acks_ns + ACK_WAIT_NS)
+		next_ns = port->acks_ns + ACK_WAIT_NS;
+	else
+		send_acks(port, true);
+	hca_guard_exit();
+	fabric_unlock(&port->rx_lock);
+	if (port->dirty)
+		flush_port(port);
+	return next_ns;
 }
 
 static void send_waiting_acks(struct wire_port *port)
