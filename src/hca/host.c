@@ -354,7 +354,9 @@ static void unmap_later(void *arg)
 	/* Threads that found it before it was replaced are inside a guard. The peer itself cannot
 	 * go meanwhile: it goes on this thread. */
 	hca_guard_wait();
+	pthread_mutex_lock(&m->peer->map_lock);
 	share_view_unmap(&m->peer->view, m->base, m->length);
+	pthread_mutex_unlock(&m->peer->map_lock);
 	free(m);
 }
 
