@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who takes packets in, and when acknowledgements leave: threads that poll look at every port, the
+ * service thread at those whose sockets it watches, which it leaves to the others while they poll.
+ */
+#include <sched.h>
+#include <sys/epoll.h>
+
+#include "fabric/service.h"
+#include "hca/taps.h"
+#include "hca/wire_port.h"
+
+#define RX_BUDGET 32
+/*
+ * An acknowledgement waits for the program's reply, to leave with it, where so many requests before
+ * had one. Not for long: so many looks that find nothing, and so long when there are no looks.
+ */
+#define ACK_REPLIES 4u
+#define ACK_LOOKS   8u
+#define ACK_WAIT_NS 1000000u
+/* Looks in a row that find somebody else at it, after which that one gets the processor. */
+#define DENIED_MOST 64u
+/* Empty looks after which a port gets only every QUIET_EVERYth. */
+#define QUIET_AFTER 64u
+#define QUIET_EVERY 8u
+/* Datagrams at once from which on a socket may be filling up. */
+#define PRESS_FROM 8
+
+void wire_replied(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (r->unanswered) {
+		r->unanswered = false;
+		if (atomic_load_explicit(&qp->wire->port->idle, memory_order_relaxed) >= ACK_LOOKS)
+			r->replies = 0;
+		else if (r->replies < ACK_REPLIES)
+			r->replies++;
+	}
+	if (r->ack_due)
+		responder_send_ack(qp);
+}
+
+/* Those that a reply has taken along are gone. */
+static unsigned int prune_acks(struct hca_acks *acks)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < acks->count; i++) {
+		struct qp *qp = acks->qp[i];
+
+		fabric_lock(&qp->pub.lock);
+		if (qp->resp.ack_due)
+			acks->qp[left++] = qp;
+		fabric_unlock(&qp->pub.lock);
+	}
+	return acks->count = left;
+}
+
+/* Sends those that no reply is likely to take along, or all. The port is flushed by the caller. */
+static void send_acks(struct wire_port *port, bool all)
+{
+	struct hca_acks *acks = &port->acks;
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < acks->count; i++) {
+		struct qp *qp = acks->qp[i];
+
+		fabric_lock(&qp->pub.lock);
+		if (!all && qp->resp.replies >= ACK_REPLIES) {
+			acks->qp[left++] = qp;
+		} else if (!qp->dying) {
+			if (all)
+				qp->resp.replies = 0;
+			responder_send_ack(qp);
+			if (unlikely(qp->wire && qp->wire->port != port))
+				wire_flush(qp);
+		}
+		fabric_unlock(&qp->pub.lock);
+	}
+	acks->count = left;
+	atomic_store_explicit(&port->waiting, left, memory_order_relaxed);
+}
+
+/* Inside a guard, under rx_lock. */
+static void take_packets(struct wire_port *port, bool defer)
+{
+	unsigned int waited = port->acks.count ? prune_acks(&port->acks) : 0, idle;
+	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, wire_port_packet, port);
+
+	port->pressed = n >= PRESS_FROM && roce_endpoint_is_pressed(port->ep);
+	idle = n > 0 ? 0 : atomic_load_explicit(&port->idle, memory_order_relaxed) + 1;
+	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
+	if (likely(!port->acks.count))
+		return;
+	send_acks(port, !defer || (waited && n > 0) || idle >= ACK_LOOKS);
+	if (port->acks.count && !waited) {
+		port->acks_ns = timer_now();
+		/* [W3] pairs with wire_port_acks_turn(): seen by the turn of a clock that need not be set */
+		atomic_exchange(&port->waiting, true);
+		fabric_service_set_deadline(port->acks_ns + ACK_WAIT_NS);
+	}
+}
+
+void wire_port_poll(struct wire_port *port, bool defer)
+{
+	bool mine = fabric_service_is_self();
+	uint32_t idle;
+
+	if (!fabric_trylock(&port->rx_lock)) {
+		uint32_t denied = atomic_load_explicit(&port->denied, memory_order_relaxed) + 1;
+
+		atomic_store_explicit(&port->denied, denied % DENIED_MOST, memory_order_relaxed);
+		if (defer && denied >= DENIED_MOST)
+			sched_yield();
+		return;
+	}
+	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
+	if (mine)
+		hca_service_turn_begin();
+	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
+	if (defer && idle > QUIET_AFTER && idle % QUIET_EVERY) {
+		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);
+	} else {
+		hca_guard_enter();
+		take_packets(port, defer);
+		hca_guard_exit();
+	}
+	if (unlikely(roce_rx_due(port->rx) != UINT64_MAX))
+		fabric_service_set_deadline(roce_rx_due(port->rx));
+	fabric_unlock(&port->rx_lock);
+	if (port->dirty)
+		wire_port_flush(port);
+	if (mine)
+		hca_service_turn_end();
+}
+
+void wire_poll_ports(void)
+{
+	struct wire_port *first = atomic_load(&wire_ports); /* [W1] */
+
+	for (struct wire_port *port = first; port; port = port->next) {
+		uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
+
+		atomic_store_explicit(&port->looks, looks + 1, memory_order_relaxed);
+		wire_port_poll(port, true);
+	}
+}
+
+/*
+ * Those that have waited for long enough leave. The clock is often set for earlier ones: a program
+ * whose replies come in time must not pay for it. Who is at it may keep some back, and look no more.
+ */
+uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	/* [W3] */
+	if (!atomic_load(&port->waiting))
+		return UINT64_MAX;
+	if (!fabric_trylock(&port->rx_lock))
+		return now_ns + ACK_WAIT_NS;
+	hca_guard_enter();
+	if (prune_acks(&port->acks) && now_ns < port->acks_ns + ACK_WAIT_NS)
+		next_ns = port->acks_ns + ACK_WAIT_NS;
+	else
+		send_acks(port, true);
+	hca_guard_exit();
+	fabric_unlock(&port->rx_lock);
+	if (port->dirty)
+		wire_port_flush(port);
+	return next_ns;
+}
+
+static void send_waiting_acks(struct wire_port *port)
+{
+	if (!fabric_trylock(&port->rx_lock))
+		return; /* somebody is at it */
+	hca_guard_enter();
+	send_acks(port, true);
+	hca_guard_exit();
+	fabric_unlock(&port->rx_lock);
+	if (port->dirty)
+		wire_port_flush(port);
+}
+
+void wire_pause(void)
+{
+	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next)
+		send_waiting_acks(port);
+}
+
+void wire_settle(struct qp *qp)
+{
+	if (!qp->resp.ack_due)
+		return;
+	responder_send_ack(qp);
+	wire_flush(qp);
+}
+
+/*
+ * A program that leaves without a word to its queue pairs still owes what it has received; and what a
+ * fault delays is late, not lost.
+ */
+__attribute__((destructor)) static void settle_at_exit(void)
+{
+	wire_pause();
+	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next)
+		if (taps_spoil() && fabric_trylock(&port->tx_lock)) {
+			roce_tx_settle(port->tx);
+			fabric_unlock(&port->tx_lock);
+		}
+}
+
+static bool tx_is_free(struct wire_port *port)
+{
+	bool is_free = fabric_trylock(&port->tx_lock);
+
+	if (is_free)
+		fabric_unlock(&port->tx_lock);
+	return is_free;
+}
+
+/* The same without destructors, maybe in a signal handler: who holds a lock may be below us. */
+void wire_port_settle(void)
+{
+	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next) {
+		if (!fabric_trylock(&port->rx_lock))
+			continue;
+		for (unsigned int i = 0; i < port->acks.count; i++) {
+			struct qp *qp = port->acks.qp[i];
+
+			if (!tx_is_free(port) || !fabric_trylock(&qp->pub.lock))
+				continue;
+			if (!qp->dying && qp->wired && qp->wire->port == port)
+				wire_settle(qp);
+			fabric_unlock(&qp->pub.lock);
+		}
+		fabric_unlock(&port->rx_lock);
+	}
+}
+
+/*
+ * While a program polls, packets are its threads' to take: waking up for each of them would only
+ * compete with those threads. The socket is watched again when nobody polls any more.
+ */
+void wire_port_group_readable(void *arg, uint32_t events)
+{
+	wire_port_poll(arg, false);
+}
+
+void wire_port_readable(void *arg, uint32_t events)
+{
+	struct wire_port *port = arg;
+	int fd = roce_endpoint_fd(port->ep);
+
+	if (fabric_polled() && timer_now() >= port->distrust_ns) {
+		fabric_service_mod_fd(fd, 0);
+		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
+		atomic_store(&port->unwatched, true);
+		fabric_service_set_deadline(timer_now() + WIRE_LATE_NS);
+		if (fabric_polled())
+			return;
+		if (atomic_exchange(&port->unwatched, false))
+			fabric_service_mod_fd(fd, EPOLLIN);
+	}
+	wire_port_poll(port, false);
+}

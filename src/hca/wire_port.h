@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of the wire know of a port, and nobody else: wire.c opens ports and sends, wire_rx.c
+ * hands packets to queue pairs, wire_poll.c decides who takes packets in and when acknowledgements
+ * leave. The locks are explained in wire.c.
+ */
+#pragma once
+
+#include "hca/send.h"
+#include "hca/steer.h"
+#include "hca/wire.h"
+#include "roce/rx.h"
+#include "roce/udp.h"
+
+/* How often pollers are looked after. */
+#define WIRE_LATE_NS 1000000u
+
+struct wire_port {
+	struct roce_addr addr;
+	struct roce_endpoint *ep;
+	_Atomic bool unwatched;  /* left to the threads that poll */
+	_Atomic uint32_t looks;  /* of those; some may get lost */
+	uint64_t distrust_ns;    /* until then it is not left to them; service thread */
+	uint32_t late;           /* how often in a row they did not look; service thread */
+	_Atomic bool behind;     /* something may lie unread that is waited for */
+	bool pressed;            /* the socket fills up; under rx_lock */
+	_Atomic uint32_t denied; /* looks in a row that found the next lock taken */
+	struct fabric_lock tx_lock;
+	struct roce_tx *tx;
+	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
+	struct fabric_lock rx_lock;
+	struct roce_rx *rx;
+	struct hca_acks acks;  /* under rx_lock, as are the next two */
+	uint64_t acks_ns;      /* since when some of them wait */
+	_Atomic bool waiting;  /* some do; written under rx_lock */
+	_Atomic uint32_t idle; /* looks in a row that found nothing; written under rx_lock */
+	struct steer steer;    /* service thread */
+	struct qp *blocked;    /* under tx_lock */
+	struct wire_port *next;
+};
+
+/* The list only grows, until a fork empties it in the child. */
+extern _Atomic(struct wire_port *) wire_ports;
+
+void wire_port_flush(struct wire_port *port);
+
+void wire_port_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
+		      const struct roce_meta *meta);
+
+/* `defer`: by a program's thread, which may reply to what comes in. */
+void wire_port_poll(struct wire_port *port, bool defer);
+uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns);
+void wire_port_settle(void);
+void wire_port_readable(void *arg, uint32_t events);
+void wire_port_group_readable(void *arg, uint32_t events);
