@@ -390,11 +390,13 @@ static void tune_socket(struct roce_tx *tx, const struct roce_route *route)
 	int level = tx->ep->ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
 	int tclass = route->tclass, ttl = route->ttl;
 
+	if (!is_tuner(tx))
+		return;
 	if (likely(socket->ttl == ttl && socket->tclass == tclass)) {
 		socket->others = 0;
 		return;
 	}
-	if (route->group || !is_tuner(tx) || ++socket->others < TUNE_AFTER)
+	if (route->group || ++socket->others < TUNE_AFTER)
 		return;
 	socket->others = 0;
 	if (!setsockopt(socket->fd, level, level == IPPROTO_IP ? IP_TTL : IPV6_UNICAST_HOPS, &ttl,
