@@ -96,7 +96,8 @@ void probe_timeout(struct qp *qp, uint64_t now_ns)
 	if (!p->at || now_ns < p->at)
 		return;
 	p->at = 0;
-	if (now_ns - p->lost_at > MEMORY_NS)
+	/* A loss may be later than the clock of this turn. */
+	if (now_ns > p->lost_at + MEMORY_NS)
 		p->lossy = false;
 	if (!p->lossy || !qp->wired || !waits(r))
 		return;
