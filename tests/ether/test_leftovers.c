@@ -4,6 +4,7 @@
  * an adapter whose rules are in one place: frames to an address that somebody else has are not seen.
  */
 #include "ends.h"
+#include "own_process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,25 +45,6 @@ static int take_two(const char *device)
 
 static const char *program;
 
-static pid_t start_taker(const char *device, int *from)
-{
-	int fds[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(fds[1], STDOUT_FILENO);
-		close(fds[0]);
-		execl(program, program, device, (char *)NULL);
-		_exit(127);
-	}
-	close(fds[1]);
-	*from = fds[0];
-	return pid;
-}
-
 static uint8_t hear(int fd)
 {
 	uint8_t byte = 0;
@@ -78,7 +60,7 @@ static void run(const char *device, const char *other)
 	int fd, status;
 	pid_t taker;
 
-	taker = start_taker(device, &fd);
+	taker = own_process(program, device, STDOUT_FILENO, &fd);
 	end_receiver(&to, device, 0);
 	end_sender(&from, other, 0);
 	assert_int_equal(hear(fd), 'r');

@@ -4,6 +4,7 @@
  * says, through a table that names queues more than once.
  */
 #include "ends.h"
+#include "own_process.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -74,26 +75,6 @@ static int send_all(const char *device)
 	}
 	end_close(&from);
 	return 0;
-}
-
-/* A process of its own, not a fork of this one: what it shares is the switch. */
-static pid_t start_sender(const char *program, const char *device, int *go)
-{
-	int fds[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(fds[0], STDIN_FILENO);
-		close(fds[1]);
-		execl(program, program, device, (char *)NULL);
-		_exit(127);
-	}
-	close(fds[0]);
-	*go = fds[1];
-	return pid;
 }
 
 struct queues {
@@ -202,7 +183,7 @@ static void run(const char *from, const char *device, uint64_t fields, bool tcp_
 
 	for (size_t i = 0; i < sizeof(key); i++)
 		key[i] = (uint8_t)(37 * i + 11);
-	sender = start_sender(program, from, &go);
+	sender = own_process(program, from, STDIN_FILENO, &go);
 	end_open(&to, device);
 	make_queues(&to, &q);
 	attr.pd = to.pd;

@@ -5,6 +5,7 @@
  * is lost, doubled or overtaken, and nobody sleeps on.
  */
 #include "ends.h"
+#include "own_process.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -65,26 +66,6 @@ static int send_all(const char *device)
 
 static const char *program;
 
-/* A process of its own, not a fork of this one: what it shares is the switch. */
-static pid_t start_sender(const char *device, int *go)
-{
-	int fds[2];
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(fds[0], STDIN_FILENO);
-		close(fds[1]);
-		execl(program, program, device, (char *)NULL);
-		_exit(127);
-	}
-	close(fds[0]);
-	*go = fds[1];
-	return pid;
-}
-
 static void sleep_for_event(struct ibv_comp_channel *channel, struct ibv_cq *cq)
 {
 	struct pollfd pfd = { .fd = channel->fd, .events = POLLIN };
@@ -136,7 +117,7 @@ static void run(const char *from, const char *device)
 	int go, status;
 	pid_t sender;
 
-	sender = start_sender(from, &go);
+	sender = own_process(program, from, STDIN_FILENO, &go);
 	end_open(&to, device);
 	assert_int_equal(ibv_destroy_cq(to.cq), 0);
 	channel = ibv_create_comp_channel(to.context);

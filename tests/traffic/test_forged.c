@@ -227,6 +227,16 @@ static void forged_datagrams_touch_nothing_either(void)
 	storm(IBV_QPT_UD);
 }
 
+/* What follows the first four bytes of a write to all that the victim has. */
+static void address_write(uint8_t *packet, const struct victim *v, uint32_t length)
+{
+	put_be(packet + 4, v->end->qp->qp_num, 4);
+	put_be(packet + 8, v->end->o.psn, 4);
+	put_be(packet + 12, (uintptr_t)v->mr->addr, 8);
+	put_be(packet + 20, v->mr->rkey, 4);
+	put_be(packet + 24, length, 4);
+}
+
 /* That the forger's packets are good when they are meant to be: this one is let in. */
 static void what_is_forged_well_is_taken(void)
 {
@@ -238,11 +248,7 @@ static void what_is_forged_well_is_taken(void)
 	ping(&p, 0);
 	open_forger(&f);
 	v = open_victim(IBV_QPT_RC);
-	put_be(packet + 4, v.end->qp->qp_num, 4);
-	put_be(packet + 8, v.end->o.psn, 4);
-	put_be(packet + 12, (uintptr_t)v.mr->addr, 8);
-	put_be(packet + 20, v.mr->rkey, 4);
-	put_be(packet + 24, 8, 4);
+	address_write(packet, &v, 8);
 	memset(packet + 28, 0x33, 8);
 	send_forged(&f, packet, 36, true);
 	for (unsigned int i = 1; i < 20; i++)
@@ -353,11 +359,7 @@ static void packets_of_another_path_mtu_are_refused(void)
 	ping(&p, 0);
 	open_forger(&f);
 	v = open_victim(IBV_QPT_RC);
-	put_be(packet + 4, v.end->qp->qp_num, 4);
-	put_be(packet + 8, v.end->o.psn, 4);
-	put_be(packet + 12, (uintptr_t)v.mr->addr, 8);
-	put_be(packet + 20, v.mr->rkey, 4);
-	put_be(packet + 24, 512, 4);
+	address_write(packet, &v, 512);
 	memset(packet + 28, 0x33, 256);
 	send_forged(&f, packet, 28 + 256, true);
 	for (unsigned int i = 1; i < 20; i++)
