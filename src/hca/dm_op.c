@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Operations by access to device memory: see dm_op.h. The list of mappings only grows at its head,
- * and entries are used again, never freed, since a handler reads it with no lock. Its other fields
- * change under op_lock while nobody may use the mapping.
+ * and entries are used again, never freed, since a handler reads it with no lock. An entry changes
+ * under op_lock while its start is 0; a handler copies it, and believes the copy if the start stayed.
  */
 #include "hca/dm_op.h"
 
@@ -20,10 +20,18 @@
 struct mapping {
 	_Atomic uintptr_t start;
 	_Atomic(uint8_t *) memory; /* NULL: it is gone */
-	const struct hca_dm *dm;
-	uint64_t length, size;
-	unsigned int op;
+	_Atomic uint64_t length, size;
+	_Atomic unsigned int op;
+	const struct hca_dm *dm; /* under op_lock */
 	struct mapping *next;
+};
+
+/* What a handler needs of a mapping. */
+struct place {
+	uintptr_t start;
+	uint8_t *memory;
+	uint64_t length;
+	unsigned int op;
 };
 
 static pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -68,35 +76,44 @@ static uint64_t carry_out(unsigned int op, const struct access *a, uint8_t *wher
 	}
 }
 
-static struct mapping *find(uintptr_t address)
+/* False: the address is none of this mapping, or the mapping is just given to someone else. */
+static bool holds(const struct mapping *m, uintptr_t address, struct place *out)
 {
-	struct mapping *m = atomic_load_explicit(&mappings, memory_order_acquire);
+	uint64_t size;
 
-	for (; m; m = m->next) {
-		uintptr_t start = atomic_load_explicit(&m->start, memory_order_acquire);
+	out->start = m->start;
+	out->memory = m->memory;
+	out->length = m->length;
+	out->op = m->op;
+	size = m->size;
+	return out->start && out->start == m->start && address - out->start < size;
+}
 
-		if (start && address - start < m->size)
-			return m;
-	}
-	return NULL;
+static bool find(uintptr_t address, struct place *out)
+{
+	const struct mapping *m = atomic_load_explicit(&mappings, memory_order_acquire);
+
+	for (; m; m = m->next)
+		if (holds(m, address, out))
+			return true;
+	return false;
 }
 
 /* False: the access is none that the adapter knows. */
 static bool serve(const siginfo_t *info, ucontext_t *at)
 {
 	uintptr_t address = (uintptr_t)info->si_addr;
-	struct mapping *m = info->si_code == BUS_ADRERR ? find(address) : NULL;
 	uint64_t offset, loaded;
 	struct access access;
-	uint8_t *memory;
+	struct place place;
 
-	if (!m || access_decode(at, &access))
+	if (info->si_code != BUS_ADRERR || !find(address, &place) || access_decode(at, &access))
 		return false;
-	memory = atomic_load_explicit(&m->memory, memory_order_acquire);
-	offset = address - atomic_load_explicit(&m->start, memory_order_relaxed);
-	if (address % access.size || offset + access.size > m->length)
+	offset = address - place.start;
+	if (address % access.size || offset + access.size > place.length)
 		return false;
-	loaded = memory ? carry_out(m->op, &access, memory + offset) : ones(access.size);
+	loaded = place.memory ? carry_out(place.op, &access, place.memory + offset)
+			      : ones(access.size);
 	access_finish(at, &access, loaded);
 	return true;
 }
@@ -158,7 +175,7 @@ static int prepare(void)
 /* One that was unmapped, or whose place somebody else was given since. */
 static bool is_free(const struct mapping *m, uintptr_t start, uint64_t size)
 {
-	uintptr_t old = atomic_load_explicit(&m->start, memory_order_relaxed);
+	uintptr_t old = m->start;
 	unsigned char there;
 
 	if (!old || (old < start + size && start < old + m->size))
@@ -173,7 +190,7 @@ static struct mapping *get_entry(uintptr_t start, uint64_t size)
 
 	for (; m; m = m->next)
 		if (is_free(m, start, size)) {
-			atomic_store_explicit(&m->start, 0, memory_order_release);
+			m->start = 0;
 			found = m;
 		}
 	if (found)
@@ -209,8 +226,8 @@ static int map(struct hca_dm *dm, unsigned int op, void **out)
 	m->op = op;
 	m->length = dm->length;
 	m->size = size;
-	atomic_store_explicit(&m->memory, dm->addr, memory_order_release);
-	atomic_store_explicit(&m->start, (uintptr_t)addr, memory_order_release);
+	m->memory = dm->addr;
+	m->start = (uintptr_t)addr;
 	*out = addr;
 	return 0;
 }
@@ -238,7 +255,7 @@ void dm_op_forget(const struct hca_dm *dm)
 	for (; m; m = m->next)
 		if (m->dm == dm) {
 			m->dm = NULL;
-			atomic_store_explicit(&m->memory, NULL, memory_order_release);
+			m->memory = NULL;
 		}
 	pthread_mutex_unlock(&op_lock);
 }
