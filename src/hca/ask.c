@@ -15,7 +15,7 @@
 
 #include "fabric/link.h"
 #include "fabric/service.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "roce/packet.h"
 #include "util/forksafe.h"
 

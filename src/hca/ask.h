@@ -46,7 +46,7 @@ void hca_tell(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t le
 typedef int (*hca_ask_fn)(fabric_id_t from, const void *in, void *out);
 void hca_ask_serve(enum hca_ask_verb verb, hca_ask_fn fn);
 
-/* ---- for host.c ---- */
+/* ---- for peer.c, drain.c and host.c ---- */
 
 /* A record that is a question or an answer; false when it makes no sense. Inside a guard. */
 bool ask_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer);

@@ -39,7 +39,7 @@ int hca_commons_join(const struct hca_ctx *ctx)
 	n = others(ctx, id);
 	hca_desk_open();
 	for (size_t i = 0; i < n; i++)
-		if (hca_host_meet(id[i]))
+		if (hca_peer_meet(id[i]))
 			hca_ask(id[i], HCA_ASK_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL, 0);
 	return 0;
 }

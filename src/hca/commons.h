@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "hca/pd.h"
 
 /* An imported context: lists this process as a sharer, and links it with the others. */

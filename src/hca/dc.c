@@ -24,6 +24,7 @@
 
 #include "hca/port.h"
 #include "hca/send.h"
+#include "hca/waiting.h"
 #include "hca/wire.h"
 #include "util/explain.h"
 
@@ -463,7 +464,7 @@ void dct_retire(struct qp *qp)
 			c->qp.dying = true;
 			fabric_unlock(&c->qp.pub.lock);
 			qp_unlink(&c->qp);
-			hca_host_forget_qp(&c->qp);
+			waiting_forget_qp(&c->qp);
 			c->next = all;
 			all = c;
 		}

@@ -18,7 +18,7 @@
 #include "fabric/service.h"
 #include "fabric/share.h"
 #include "hca/ask.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "hca/mem.h"
 #include "util/explain.h"
 #include "util/forksafe.h"

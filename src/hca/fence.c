@@ -7,7 +7,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/service.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 
 #define PATIENCE_NS 2000000000ull /* as for a deregistration */
 #define FIRST_ROOM  8u

@@ -7,7 +7,7 @@
 #define HCA_FORWARD_H
 
 #include "hca/grh.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "roce/packet.h"
 
 /* What a packet is worth knowing of besides itself. */

@@ -9,7 +9,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/epoch.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "hca/qp.h"
 
 _Atomic bool hca_guard_fences = true;
@@ -129,6 +129,8 @@ static bool peer_alive(void *peer)
 
 static void wait_peer(struct hca_peer *peer, void *arg)
 {
+	if (peer->is_self)
+		return;
 	if (!wait_area(&hca_peer_segment(peer)->guards, peer_alive, peer, PEER_PATIENCE_NS))
 		hca_peer_kill(peer);
 }
@@ -138,7 +140,7 @@ void hca_guard_wait_all(void)
 	hca_guard_wait();
 	/* [G1] */
 	barrier_global();
-	hca_host_for_each_peer(wait_peer, NULL);
+	hca_peer_for_each(wait_peer, NULL);
 }
 
 void hca_guard_forked(void)

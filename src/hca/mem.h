@@ -6,7 +6,7 @@
 #ifndef HCA_MEM_H
 #define HCA_MEM_H
 
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "hca/mr.h"
 #include "hca/work.h"
 #include "util/copy.h"

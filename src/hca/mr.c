@@ -14,7 +14,7 @@
 #include "fabric/directory.h"
 #include "fabric/link.h"
 #include "hca/ask.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "hca/table.h"
 #include "util/explain.h"
 #include "util/forksafe.h"

@@ -29,6 +29,7 @@
 #include "hca/raw.h"
 #include "hca/shaper.h"
 #include "hca/taps.h"
+#include "hca/waiting.h"
 #include "hca/wire.h"
 #include "hca/xrc_open.h"
 #include "util/explain.h"
@@ -280,7 +281,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 
 	if (err)
 		return err;
-	hca_host_meet_self();
+	hca_peer_meet_self();
 	qp = calloc(1, sizeof(*qp));
 	if (!qp) {
 		err = -ENOMEM;
@@ -377,7 +378,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	unlist(qp);
 	timer_forget(qp);
 	bell_forget_qp(pub);
-	hca_host_forget_qp(qp);
+	waiting_forget_qp(qp);
 	hca_guard_wait(); /* from here on nobody opens a session */
 	dct_retire(qp);
 	wire_forget(qp);

@@ -7,7 +7,7 @@
 #define HCA_QP_PRIV_H
 
 #include "hca/comp_cntr.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 #include "hca/mem.h"
 #include "hca/qp.h"
 #include "roce/packet.h"

@@ -13,6 +13,7 @@
 #include "hca/dc.h"
 #include "hca/probe.h"
 #include "hca/shadow.h"
+#include "hca/waiting.h"
 #include "hca/wire.h"
 
 /* Above this a reference costs less than the second copy. */
@@ -27,7 +28,7 @@ static void block(struct qp *qp, struct hca_peer *peer)
 		peer->blocked = qp;
 	}
 	pthread_mutex_unlock(&peer->map_lock);
-	atomic_store_explicit(&hca_host_blocked, peer->id, memory_order_relaxed);
+	atomic_store_explicit(&waiting_for, peer->id, memory_order_relaxed);
 }
 
 void send_block(struct qp *qp, struct hca_peer *peer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Captures of traffic that never was on a wire: the packets that would have been. Called where the
- * fabric's packets leave (send.c) and arrive (host.c), with the queue pair's lock held and inside a
+ * fabric's packets leave (send.c) and arrive (drain.c), with the queue pair's lock held and inside a
  * guard, while a capture is on.
  */
 #ifndef HCA_SHADOW_H

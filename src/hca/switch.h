@@ -8,7 +8,7 @@
 #define HCA_SWITCH_H
 
 #include "ether/steer.h"
-#include "hca/host.h"
+#include "hca/peer.h"
 
 struct hca_adapter;
 struct qp;

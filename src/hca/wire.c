@@ -7,6 +7,7 @@
  * Locks: ports_lock guards the list, which only grows; rx_lock of a port is held while packets are
  * handed to QPs (outside of their locks), tx_lock inside of a QP's lock.
  */
+#include "hca/waiting.h"
 #include "hca/wire_port.h"
 
 #include <errno.h>
@@ -502,7 +503,7 @@ uint64_t wire_timers(uint64_t now_ns)
 		qp = port->blocked;
 		port->blocked = NULL;
 		fabric_unlock(&port->tx_lock);
-		hca_host_run_blocked(qp);
+		waiting_run(qp);
 		hca_guard_exit();
 		fabric_lock(&port->tx_lock);
 		again |= port->dirty || port->blocked;

@@ -8,6 +8,7 @@
 
 #include "fabric/service.h"
 #include "hca/taps.h"
+#include "hca/turn.h"
 #include "hca/wire_port.h"
 
 #define RX_BUDGET 32
@@ -117,7 +118,7 @@ void wire_port_poll(struct wire_port *port, bool defer)
 	}
 	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
 	if (mine)
-		hca_service_turn_begin();
+		turn_begin();
 	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
 	if (defer && idle > QUIET_AFTER && idle % QUIET_EVERY) {
 		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);
@@ -132,7 +133,7 @@ void wire_port_poll(struct wire_port *port, bool defer)
 	if (port->dirty)
 		wire_port_flush(port);
 	if (mine)
-		hca_service_turn_end();
+		turn_end();
 }
 
 void wire_poll_ports(void)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fabric/directory.h"
+#include "hca/acks.h"
 #include "hca/congestion.h"
 #include "hca/dc.h"
 #include "hca/forward.h"
@@ -204,5 +205,5 @@ void wire_forwarded(const void *body, uint32_t len)
 		return;
 	steer_stray(timer_now());
 	deliver(qp, &f, (const uint8_t *)body + sizeof(f), &acks);
-	hca_host_send_acks(&acks);
+	acks_send(&acks);
 }

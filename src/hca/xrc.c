@@ -18,6 +18,7 @@
 #include "hca/responder.h"
 #include "hca/send.h"
 #include "hca/srq_priv.h"
+#include "hca/waiting.h"
 #include "hca/wire.h"
 
 struct guest {
@@ -355,7 +356,7 @@ void xrc_guests_leave(fabric_id_t from)
 		g->qp.dying = true;
 		fabric_unlock(&g->qp.pub.lock);
 		qp_unlink(&g->qp);
-		hca_host_forget_qp(&g->qp);
+		waiting_forget_qp(&g->qp);
 	}
 	hca_guard_wait();
 	while ((g = gone)) {
