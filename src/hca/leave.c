@@ -30,7 +30,7 @@ void leave_call(void (*fn)(void))
 	atomic_store(&process, getpid());
 	if (!first)
 		return;
-	at_quick_exit(run);
+	(void)at_quick_exit(run); /* without the memory for it, what is owed is lost */
 	/* The one that stands in front of _exit(), should it be preloaded. */
 	facade = dlsym(RTLD_DEFAULT, "verbena_facade_leave");
 	if (facade)

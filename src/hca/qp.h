@@ -190,7 +190,7 @@ VB_API void hca_qp_unlisten(struct hca_qp *qp, struct hca_listener *l);
 /* Who events are about from now on; those about the one before that nobody fetched are gone. */
 void hca_qp_set_user(struct hca_qp *qp, void *user);
 
-/* A number that no queue pair gets, for who makes up a connection elsewhere. */
+/* A number of the host that no other queue has, for who makes up a connection elsewhere as well. */
 VB_API int hca_qpn_reserve(uint32_t *qpn);
 VB_API void hca_qpn_release(uint32_t qpn);
 

@@ -188,11 +188,8 @@ static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
 }
 
 /* ---- qp.c ---- */
-struct qp *qp_find(uint32_t qpn); /* inside a guard */
-/* Numbers of the host that no other queue has; also for work queues. */
-int qp_number_get(uint32_t *number);
-void qp_number_put(uint32_t number);
-void qp_for_each(void (*fn)(struct qp *qp));
+/* The one that changes it. Lock held. */
+void qp_set_state(struct qp *qp, enum hca_qp_state state);
 /* Moves to ERR (or SQE) and flushes. Lock held. */
 void qp_fail(struct qp *qp);
 void qp_fail_send(struct qp *qp);
@@ -202,12 +199,17 @@ void qp_event(struct qp *qp, enum hca_event_type type);
 /* To the handles of this process. Lock held. */
 void qp_tell_listeners(struct qp *qp, enum hca_event_type type);
 
-/* In a forked child: the parent's queue pairs are not ours. */
-void hca_qp_forked(void);
-
+/* ---- qp_table.c ---- */
+struct qp *qp_find(uint32_t qpn); /* inside a guard */
+void qp_for_each(void (*fn)(struct qp *qp));
+/* Gives it a number, by which it is found from then on; the other way around without giving it back. */
+int qp_enlist(struct qp *qp);
+void qp_unlist(struct qp *qp);
 /* In and out of the list of all, for those that have no number of their own. No QP lock held. */
 void qp_link(struct qp *qp);
 void qp_unlink(struct qp *qp);
+/* In a forked child: the parent's queue pairs are not ours. */
+void hca_qp_forked(void);
 
 /* ---- requester.c ---- */
 void requester_run(struct qp *qp);

@@ -2,9 +2,8 @@
 /*
  * The responder: requests of the peer, in order of their packet numbers (IBTA volume 1, 9.7.4 and
  * 9.8). Lock held, inside a guard. Checks run straight down; what a fault does is decided once, in
- * responder_fault(). Reads and atomics are in resource.c.
+ * responder_fault(). Reads and atomics are in resource.c, acknowledgements in answer.c.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,100 +25,6 @@ static bool is_reliable(const struct qp *qp)
 {
 	return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_RECV ||
 	       qp->pub.type == HCA_QP_DCR;
-}
-
-/* ---- answers ---- */
-
-static uint8_t transport(const struct qp *qp)
-{
-	switch (qp->pub.type) {
-	case HCA_QP_XRC_RECV:
-		return ROCE_TR_XRC;
-	case HCA_QP_DCR:
-		return ROCE_TR_DC;
-	default:
-		return ROCE_TR_RC;
-	}
-}
-
-static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
-{
-	struct roce_pkt pkt = {
-		.op = transport(qp) | ROCE_PKT_ACK,
-		.dqpn = qp->attr.dest_qpn,
-		.sqpn = qp->pub.qpn,
-		.psn = psn,
-		.ack = { .syndrome = syndrome, .msn = qp->resp.msn },
-	};
-
-	if (!qp->peer && path_connected(qp) != PATH_READY)
-		return 0; /* nobody to tell */
-	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
-}
-
-bool responder_send_ack(struct qp *qp)
-{
-	/* What follows a read is not acknowledged before the read is answered. */
-	if (unlikely(resource_is_due(qp)))
-		return false;
-	if (unlikely(qp->resp.nak_due)) {
-		if (answer(qp, qp->resp.nak_due, qp->resp.nak_psn) == -EAGAIN)
-			return false;
-		qp->resp.nak_due = 0;
-	}
-	if (!qp->resp.ack_due)
-		return true;
-	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
-		return false;
-	qp->resp.ack_due = qp->resp.ack_hurry = false;
-	return true;
-}
-
-void responder_continue(struct qp *qp)
-{
-	if (likely(!resource_is_due(qp)) || !resource_send(qp))
-		return;
-	responder_send_ack(qp);
-}
-
-/* One that waits is in the list already, unless the peer has another link by now. */
-static void list_ack(struct qp *qp, struct hca_acks *acks)
-{
-	for (unsigned int i = 0; i < acks->count; i++)
-		if (acks->qp[i] == qp)
-			return;
-	if (acks->count < array_size(acks->qp))
-		acks->qp[acks->count++] = qp;
-	else
-		responder_send_ack(qp);
-}
-
-/* One acknowledgement at the end of a drain serves all requests that it handled. */
-void responder_ack_later(struct qp *qp, struct hca_acks *acks)
-{
-	if (qp->resp.unanswered)
-		qp->resp.replies = 0;
-	qp->resp.unanswered = true;
-	if (qp->resp.ack_due)
-		return;
-	qp->resp.ack_due = true;
-	list_ack(qp, acks);
-}
-
-/*
- * Not before the answers to what came first. Without room it goes out when there is: a refusal that
- * is lost costs the requester a timeout.
- */
-void responder_refuse(struct qp *qp, uint8_t syndrome)
-{
-	if (qp->resp.nak_due)
-		return; /* an earlier one waits */
-	/* What came before must not be acknowledged after the refusal. */
-	qp->resp.ack_due = false;
-	if (resource_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
-		qp->resp.nak_due = syndrome;
-		qp->resp.nak_psn = qp->resp.epsn;
-	}
 }
 
 /* ---- receive entries ---- */
@@ -677,13 +582,13 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		/* The peer waits after all. */
 		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->resp.ack_due) {
 			qp->resp.ack_hurry = true;
-			list_ack(qp, acks);
+			responder_list_ack(qp, acks);
 		}
 		return;
 	}
 	if (qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC)
 		unreliable(qp, acks, pkt, payload);
-	else if (is_reliable(qp) && tr == transport(qp))
+	else if (is_reliable(qp) && tr == responder_transport(qp))
 		reliable(qp, acks, pkt, payload);
 }
 

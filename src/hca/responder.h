@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the responder's files: order and faults (responder.c), reads and atomics (resource.c). */
+/*
+ * Between the responder's files: order and faults (responder.c), reads and atomics (resource.c),
+ * acknowledgements and refusals (answer.c).
+ */
 #ifndef HCA_RESPONDER_H
 #define HCA_RESPONDER_H
 
@@ -14,14 +17,31 @@ enum fault {
 	FAULT_FETCH,   /* references that cannot be followed */
 };
 
+static inline uint8_t responder_transport(const struct qp *qp)
+{
+	switch (qp->pub.type) {
+	case HCA_QP_XRC_RECV:
+		return ROCE_TR_XRC;
+	case HCA_QP_DCR:
+		return ROCE_TR_DC;
+	default:
+		return ROCE_TR_RC;
+	}
+}
+
 /* What the fault does to the message, the queue pair and the requester. */
 void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status);
+/* The domain that keys of a request must belong to; `srqn` counts for XRC. */
+uint32_t responder_pdn(const struct qp *qp, uint32_t srqn);
+
+/* ---- answer.c ---- */
+
 /* Refuses the request that is expected now. */
 void responder_refuse(struct qp *qp, uint8_t syndrome);
 /* One acknowledgement at the end of a drain serves all requests that it handled. */
 void responder_ack_later(struct qp *qp, struct hca_acks *acks);
-/* The domain that keys of a request must belong to; `srqn` counts for XRC. */
-uint32_t responder_pdn(const struct qp *qp, uint32_t srqn);
+/* Puts it among those that owe one at the end of the drain. */
+void responder_list_ack(struct qp *qp, struct hca_acks *acks);
 
 /* ---- resource.c ---- */
 

@@ -53,7 +53,7 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 	srq->user_index = init->user_index;
 	srq->user = init->user;
 	/* A queue pair's number: other processes find out whose it is (xrc.c). */
-	err = qp_number_get(&srq->srqn);
+	err = hca_qpn_reserve(&srq->srqn);
 	if (err)
 		goto free_srq;
 	pthread_mutex_lock(&srq_lock);
@@ -67,7 +67,7 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 	*out = srq;
 	return 0;
 put_number:
-	qp_number_put(srq->srqn);
+	hca_qpn_release(srq->srqn);
 free_srq:
 	free(srq);
 drop:
@@ -99,7 +99,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 	hca_guard_wait();
 	if (srq->type == HCA_SRQ_XRC)
 		leave_messages(srq);
-	qp_number_put(srq->srqn);
+	hca_qpn_release(srq->srqn);
 	hca_async_forget(srq->async, srq->user);
 	if (srq->cq)
 		atomic_fetch_sub(&srq->cq->users, 1);

@@ -505,7 +505,7 @@ int hca_wq_create(const struct hca_wq_init *init, struct hca_wq **out)
 		goto drop;
 	}
 	hca_wq_init(wq, init);
-	err = qp_number_get(&wq->wqn);
+	err = hca_qpn_reserve(&wq->wqn);
 	if (err)
 		goto free_wq;
 	hca_pd_get(wq->pd);
@@ -533,7 +533,7 @@ int hca_wq_destroy(struct hca_wq *wq)
 	hca_wq_fini(wq);
 	if (wq->user)
 		hca_async_forget(ctx->async, wq->user);
-	qp_number_put(wq->wqn);
+	hca_qpn_release(wq->wqn);
 	atomic_fetch_sub(&wq->cq->users, 1);
 	if (wq->srq)
 		hca_srq_put(wq->srq);
