@@ -91,7 +91,7 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	enum fault f;
 
 	if (!(qp->attr.access & HCA_ACCESS_REMOTE_READ))
-		return FAULT_ACCESS;
+		return FAULT_INVALID;
 	if (pkt->rdma.dma_len > HCA_MAX_MESSAGE)
 		return FAULT_INVALID;
 	if (pkt->rdma.dma_len &&
@@ -116,10 +116,8 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, s
 {
 	const struct hca_mr_entry *e;
 
-	if (pkt->atomic.va & 7)
+	if (pkt->atomic.va & 7 || !(qp->attr.access & HCA_ACCESS_REMOTE_ATOMIC))
 		return FAULT_INVALID;
-	if (!(qp->attr.access & HCA_ACCESS_REMOTE_ATOMIC))
-		return FAULT_ACCESS;
 	e = hca_mem_find_here(pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
 			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
 	if (!e || !hca_mem_target(e, pkt->atomic.va, out))

@@ -268,8 +268,9 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	}
 	if (pkt->len > r->left || (is_last(op) && pkt->len != r->left))
 		return FAULT_INVALID;
+	/* A queue pair that is not set up for an operation does not have it (9.7.4.1.2). */
 	if (!(qp->attr.access & HCA_ACCESS_REMOTE_WRITE))
-		return FAULT_ACCESS;
+		return FAULT_INVALID;
 	if (has_imm(op)) {
 		f = need_recv(qp, pkt);
 		if (f)

@@ -176,7 +176,7 @@ bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 			return false; /* a gap like any other */
 		r->away_behind = true;
 	} else if ((qp->attr.access & access_of(op)) != access_of(op)) {
-		refuse_or_wait(qp, FAULT_ACCESS);
+		refuse_or_wait(qp, FAULT_INVALID);
 	} else if (pkt->flags & ROCE_PKT_BY_REF) {
 		refuse_or_wait(qp, FAULT_FETCH);
 	} else if (pass_on(qp, pkt, payload)) {

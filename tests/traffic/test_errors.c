@@ -273,6 +273,12 @@ static const struct remote_case {
 	  { .qp_access = ALL_REMOTE & ~IBV_ACCESS_REMOTE_ATOMIC, .mr_access = LW | ALL_REMOTE } },
 };
 
+/* A queue pair without the right does not have the operation; the request is an invalid one. */
+static bool lacks_right(const struct region *r)
+{
+	return r->qp_access != ALL_REMOTE;
+}
+
 static struct target target_open(const struct region *r, struct address *address)
 {
 	struct options o = options_of(IBV_QPT_RC);
@@ -296,12 +302,13 @@ static struct target target_open(const struct region *r, struct address *address
 
 /* After the attempt: nothing changed, the queue pair is in error and said so, its receive is
  * flushed. */
-static void target_check(struct target *t)
+static void target_check(struct target *t, const struct region *r)
 {
 	struct ibv_async_event got = wait_event(t->e->ctx);
 
 	check(got.element.qp == t->e->qp);
-	check_equal(got.event_type, IBV_EVENT_QP_ACCESS_ERR);
+	check_equal(got.event_type,
+		    lacks_right(r) ? IBV_EVENT_QP_REQ_ERR : IBV_EVENT_QP_ACCESS_ERR);
 	expect_wc(t->e->rcq, 77, IBV_WC_WR_FLUSH_ERR);
 	check_equal(end_state(t->e), IBV_QPS_ERR);
 	check_filled(t->e->buf, 3 * 4096, 1);
@@ -319,7 +326,7 @@ static void target_close(struct target *t)
 static const enum ibv_wr_opcode op_of[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 					    IBV_WR_ATOMIC_FETCH_AND_ADD };
 
-static void attempt(struct end *e, enum ibv_wr_opcode op)
+static void attempt(struct end *e, enum ibv_wr_opcode op, const struct region *r)
 {
 	struct ibv_wc wc;
 
@@ -332,7 +339,7 @@ static void attempt(struct end *e, enum ibv_wr_opcode op)
 				.rkey = e->to.rkey,
 				.compare = 1 });
 	post(e, &(struct work){ .id = 2, .op = IBV_WR_SEND, .len = 8 });
-	wc = expect_wc(e->scq, 1, IBV_WC_REM_ACCESS_ERR);
+	wc = expect_wc(e->scq, 1, lacks_right(r) ? IBV_WC_REM_INV_REQ_ERR : IBV_WC_REM_ACCESS_ERR);
 	check(wc.vendor_err != 0);
 	expect_wc(e->scq, 2, IBV_WC_WR_FLUSH_ERR);
 	check_equal(end_state(e), IBV_QPS_ERR);
@@ -356,8 +363,8 @@ static void remote_access_is_refused_whatever_is_wrong(void)
 			end_connect(t.e, &from);
 			post_recv(t.e, 77, 0, 64);
 			end_connect(e, &to);
-			attempt(e, op_of[k]);
-			target_check(&t);
+			attempt(e, op_of[k], &remote_cases[i].r);
+			target_check(&t, &remote_cases[i].r);
 			/* the requester's side is told by its completion alone */
 			check(!event_is_there(e->ctx));
 			end_close(e);
@@ -379,7 +386,7 @@ static void guarded(int fd)
 			end_connect(t.e, &theirs);
 			post_recv(t.e, 77, 0, 64);
 			tell(fd, &mine, sizeof(mine));
-			target_check(&t);
+			target_check(&t, &remote_cases[i].r);
 			target_close(&t);
 		}
 	tell_mark(fd, 'E');
@@ -401,7 +408,7 @@ static void remote_access_is_refused_between_processes(void)
 			tell(peer.fd, &mine, sizeof(mine));
 			hear(peer.fd, &theirs, sizeof(theirs));
 			end_connect(e, &theirs);
-			attempt(e, op_of[k]);
+			attempt(e, op_of[k], &remote_cases[i].r);
 			end_close(e);
 		}
 	hear_mark(peer.fd, 'E');
