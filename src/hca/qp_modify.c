@@ -81,6 +81,10 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 				l->max_qp_rd_atom, "max_dest_rd_atomic");
 	err = err ? err
 		  : check_range(mask, HCA_QPM_DEST_QPN, at->dest_qpn, 0xffffff, "dest_qp_num");
+	err = err ? err : check_range(mask, HCA_QPM_ALT_PATH, at->alt_timeout, 31, "alt_timeout");
+	err = err ? err
+		  : check_range(mask, HCA_QPM_ALT_PATH, at->alt_pkey_index, l->pkey_table_len - 1,
+				"alt_pkey_index");
 	if (!err && (mask & HCA_QPM_AV))
 		err = check_av(a, &at->av, at->av.port ? at->av.port : port, !qp->dci && !qp->dct,
 			       "ah_attr");

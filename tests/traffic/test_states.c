@@ -313,6 +313,12 @@ static void values_out_of_range_are_refused(void)
 	attr = good_values(e, IBV_QPS_INIT, IBV_QPS_RTR);
 	attr.max_dest_rd_atomic = rig_attr()->max_qp_rd_atom + 1;
 	expect_bad_value(e, attr, mask);
+	attr = good_values(e, IBV_QPS_INIT, IBV_QPS_RTR);
+	attr.alt_pkey_index = 60000;
+	expect_bad_value(e, attr, mask | IBV_QP_ALT_PATH);
+	attr = good_values(e, IBV_QPS_INIT, IBV_QPS_RTR);
+	attr.alt_timeout = 32;
+	expect_bad_value(e, attr, mask | IBV_QP_ALT_PATH);
 	if (rig_is_ethernet()) {
 		attr = good_values(e, IBV_QPS_INIT, IBV_QPS_RTR);
 		attr.ah_attr.is_global = 0;
@@ -413,7 +419,7 @@ static void access_rights_may_change_while_connected(void)
 				  .len = 8,
 				  .raddr = p.a->to.va,
 				  .rkey = p.a->to.rkey });
-	expect_wc(p.a->scq, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_wc(p.a->scq, 2, IBV_WC_REM_INV_REQ_ERR);
 	pair_close(&p);
 }
 
