@@ -226,8 +226,11 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		return;
 	}
 	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ATOMIC_ACK) {
-		good = slot->op != HCA_OP_READ && list.total >= 8 &&
-		       hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
+		if (slot->op != HCA_OP_READ && list.total < 8) {
+			fail_head(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
+			return;
+		}
+		good = slot->op != HCA_OP_READ && hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
 		slot->got = 8;
 		answered = true;
 	} else {

@@ -82,6 +82,30 @@ static void an_unaligned_atomic_is_an_invalid_request(void)
 	pair_close(&p);
 }
 
+/* The mlx5 driver says 8 whatever the program does; a ConnectX-3 believes what it is told. */
+static void an_old_value_needs_eight_bytes(void)
+{
+	struct pair p = pair_open(NULL);
+
+	memset(p.a->buf, 0xee, 16);
+	*word(p.b, 0) = 5;
+	post(p.a, &(struct work){ .id = 1,
+				  .op = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				  .flags = IBV_SEND_SIGNALED,
+				  .len = 4,
+				  .raddr = p.a->to.va,
+				  .rkey = p.a->to.rkey,
+				  .compare = 1 });
+	if (rig_is_mlx5()) {
+		check_equal(expect_ok(p.a->scq, 1).byte_len, 8);
+		check_equal(*word(p.a, 0), 5);
+	} else {
+		expect_wc(p.a->scq, 1, IBV_WC_LOC_LEN_ERR);
+		check(is_all(p.a->buf, 16, 0xee));
+	}
+	pair_close(&p);
+}
+
 static void a_queue_of_atomics_is_executed_in_order(void)
 {
 	struct pair p = pair_open(NULL);
@@ -249,6 +273,7 @@ int main(void)
 		TEST(fetch_and_add_returns_the_old_value),
 		TEST(compare_and_swap_swaps_only_on_equality),
 		TEST(an_unaligned_atomic_is_an_invalid_request),
+		TEST(an_old_value_needs_eight_bytes),
 		TEST(a_queue_of_atomics_is_executed_in_order),
 		TEST(adds_of_several_processes_are_never_lost_or_doubled),
 		TEST(a_lock_by_compare_and_swap_excludes),
