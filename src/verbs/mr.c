@@ -87,6 +87,12 @@ static int check_range(const void *addr, size_t length, uint64_t iova, unsigned 
 	}
 	if (length > UINTPTR_MAX - page || (uintptr_t)addr > UINTPTR_MAX - page - length)
 		return explain(EINVAL, "registration: %p + %zu wraps around", addr, length);
+	/* The kernel counts pages: nothing in the midst of one is one page, at its start none. */
+	if (!length && !((uintptr_t)addr & (page - 1)))
+		return explain(EINVAL,
+			       "registration: 0 bytes at %p, the start of a page, have no "
+			       "page",
+			       addr);
 	if (((uintptr_t)addr ^ iova) & (page - 1) && !(access & IBV_ACCESS_ZERO_BASED))
 		return explain(EINVAL,
 			       "registration: iova 0x%llx and address %p differ in their place "

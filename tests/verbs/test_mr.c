@@ -69,6 +69,18 @@ static void unknown_rights_are_refused_unless_they_are_hints(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+static void a_region_of_nothing_needs_a_page_to_be_in(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr;
+
+	assert_refused(ibv_reg_mr(f->pd, f->memory, 0, 0), EINVAL);
+	mr = ibv_reg_mr(f->pd, f->memory + 8, 0, 0);
+	assert_non_null(mr);
+	assert_int_equal(mr->length, 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
 static void memory_that_is_not_there_is_a_fault(void **state)
 {
 	struct fixture *f = *state;
@@ -364,6 +376,7 @@ int main(void)
 		TEST(remote_writing_needs_local_writing),
 		TEST(unknown_rights_are_refused_unless_they_are_hints),
 		TEST(memory_that_is_not_there_is_a_fault),
+		TEST(a_region_of_nothing_needs_a_page_to_be_in),
 		TEST(an_iova_keeps_the_place_in_the_page),
 		TEST(a_key_is_not_used_again_at_once),
 		TEST(the_implicit_region_is_the_whole_address_space),
