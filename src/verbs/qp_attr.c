@@ -84,13 +84,31 @@ static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, in
 	return err;
 }
 
+/* A hash over a table has no queues, hence no states; a ConnectX-3 goes through the first ones. */
+static int check_rss(const struct hca_adapter *a, const struct ibv_qp_attr *attr, int mask)
+{
+	if (a->model->driver != HCA_DRIVER_MLX4)
+		return explain(EOPNOTSUPP, "ibv_modify_qp: a queue pair that hashes over a table "
+					   "has no states and no attributes");
+	if ((mask & ~(IBV_QP_STATE | IBV_QP_PORT)) || (unsigned int)attr->qp_state > IBV_QPS_RTR)
+		return explain(EOPNOTSUPP,
+			       "ibv_modify_qp: attr_mask 0x%x and state %d; a queue pair that "
+			       "hashes over a table takes a port, and states up to RTR",
+			       mask, (int)attr->qp_state);
+	return 0;
+}
+
 int ibv_modify_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_qp *qp = to_qp(public);
 	struct hca_qp_attr to;
-	int err = check(ctx->adapter, attr, mask, public->qp_type != IBV_QPT_DRIVER);
+	int err = 0;
 
+	if (qp->hca->rss)
+		err = check_rss(ctx->adapter, attr, mask);
+	if (!err)
+		err = check(ctx->adapter, attr, mask, public->qp_type != IBV_QPT_DRIVER);
 	if (err)
 		return vb_result(err);
 	to_hca(ctx->adapter, attr, mask, &to);
@@ -115,6 +133,10 @@ int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask,
 	struct vb_qp *qp = to_qp(public);
 	struct hca_qp_attr from;
 
+	if (qp->hca->rss)
+		return vb_result(explain(EOPNOTSUPP,
+					 "ibv_query_qp: a queue pair that hashes over a table has "
+					 "no attributes"));
 	hca_qp_query(qp->hca, &from);
 	*init = (struct ibv_qp_init_attr){
 		.qp_context = public->qp_context,

@@ -426,7 +426,6 @@ static void frames_share_the_strides_of_a_receive(void **state)
 	qp_attr.rwq_ind_tbl = table;
 	to.qp = ibv_create_qp_ex(to.context, &qp_attr);
 	assert_non_null(to.qp);
-	end_ready(to.qp);
 	to.flow = end_rule(to.qp, ends_mac);
 	end_sender(&from, "mlx5_1", 0);
 	for (int i = 0; i < 3; i++) {

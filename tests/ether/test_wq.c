@@ -316,6 +316,34 @@ static void each_stays_busy_until_what_is_above_it_goes(void **state)
 	tear_down(&r);
 }
 
+/* A ConnectX-3 takes the first steps; elsewhere there is nothing to change or to ask. */
+static void a_hash_over_a_table_has_no_attributes(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_rwq_ind_table *table;
+	struct ibv_qp_init_attr init;
+	struct ibv_wq *wq;
+	struct ibv_qp *qp;
+	struct rig r;
+
+	set_up(&r, device);
+	wq = create_wq(&r);
+	table = create_table(&r, &wq, 0);
+	qp = create_rss(&r, table, IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4);
+	assert_non_null(qp);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT),
+			 is_mlx4 ? 0 : EOPNOTSUPP);
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX), EOPNOTSUPP);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), EOPNOTSUPP);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), EOPNOTSUPP);
+	assert_int_equal(qp->state, is_mlx4 ? IBV_QPS_INIT : IBV_QPS_RESET);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
+	assert_int_equal(ibv_destroy_wq(wq), 0);
+	tear_down(&r);
+}
+
 static void an_old_adapter_hashes_pairs_of_fields_only(void **state)
 {
 	static const struct {
@@ -444,6 +472,7 @@ int main(void)
 		cmocka_unit_test(a_table_takes_queues_in_any_state_any_number_of_times),
 		cmocka_unit_test(a_table_refuses_queues_that_are_not_there),
 		cmocka_unit_test(each_stays_busy_until_what_is_above_it_goes),
+		cmocka_unit_test(a_hash_over_a_table_has_no_attributes),
 	};
 	const struct CMUnitTest single[] = {
 		cmocka_unit_test(a_hashing_queue_pair_refuses_what_the_adapter_cannot_hash),
