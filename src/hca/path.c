@@ -12,11 +12,15 @@
 
 bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
 {
-	if (likely(qp->local_gid_valid && !memcmp(&qp->local_gid_seen, gid, sizeof(*gid))))
+	uint32_t changes = atomic_load_explicit(&hca_gid_changes, memory_order_relaxed);
+
+	if (likely(qp->local_gid_valid && qp->local_gid_changes == changes &&
+		   !memcmp(&qp->local_gid_seen, gid, sizeof(*gid))))
 		return true;
 	if (!hca_gid_is_local(gid))
 		return false;
 	qp->local_gid_seen = *gid;
+	qp->local_gid_changes = changes;
 	qp->local_gid_valid = true;
 	return true;
 }

@@ -34,6 +34,7 @@ struct port_table {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(lock, FORKSAFE_PORT);
 static struct port_table tables[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
+_Atomic uint32_t hca_gid_changes;
 static int watch_fd = -1;
 
 bool hca_gid_is_empty(const struct hca_gid *gid)
@@ -231,12 +232,16 @@ static void rebuild_port(const struct hca_adapter *a, int port, const struct hos
 		t->up = t->base.index && t->base.up;
 	}
 	changed = merge(t, &w);
+	if (changed)
+		atomic_fetch_add(&hca_gid_changes, 1);
 	if (first)
 		return;
 	if (was_up != t->up)
 		hca_async_post_port(a, t->up ? HCA_EVENT_PORT_ACTIVE : HCA_EVENT_PORT_ERR, port);
-	if (changed)
+	if (changed) {
 		hca_async_post_port(a, HCA_EVENT_GID_CHANGE, port);
+		fabric_service_set_deadline(fabric_now_ns()); /* wire_timers() */
+	}
 }
 
 static void rebuild_all(void)

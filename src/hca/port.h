@@ -64,6 +64,8 @@ VB_API int hca_port_gid_find(const struct hca_adapter *a, unsigned int port,
 /* The same as last seen, without asking the kernel: for data paths. False when it is empty. */
 bool hca_port_gid_quick(const struct hca_adapter *a, unsigned int port, unsigned int index,
 			struct hca_gid_entry *out);
+/* Counts changes of the GID tables: what was looked up before one may not hold any more. */
+extern _Atomic uint32_t hca_gid_changes;
 /* True when some port of an adapter of this process has the GID. */
 bool hca_gid_is_local(const struct hca_gid *gid);
 /* The hardware address of the port that has the GID, as last seen; false when none has. */

@@ -171,6 +171,7 @@ struct qp {
 	bool drained_told;
 	bool last_wqe_told;
 	struct hca_gid local_gid_seen; /* the last destination that was found to be on this host */
+	uint32_t local_gid_changes;    /* hca_gid_changes then */
 	bool local_gid_valid;
 };
 

@@ -163,6 +163,13 @@ static int make_port(const struct hca_gid_entry *src, struct wire_port **out)
 	return 0;
 }
 
+/* A link-local address is one of an interface, and its socket's as long as that is there. */
+static bool is_at(const struct wire_port *port, const struct hca_gid_entry *src)
+{
+	return !memcmp(port->addr.gid, src->gid.raw, sizeof(port->addr.gid)) &&
+	       (src->gid.raw[0] != 0xfe || port->addr.ifindex == src->ifindex);
+}
+
 /* `patient`: on a data path, where a refusal a moment ago will do. */
 static int get_port(const struct hca_gid_entry *src, bool patient, struct wire_port **out)
 {
@@ -171,7 +178,7 @@ static int get_port(const struct hca_gid_entry *src, bool patient, struct wire_p
 
 	pthread_mutex_lock(&ports_lock);
 	for (port = atomic_load(&wire_ports); port; port = port->next)
-		if (!memcmp(port->addr.gid, src->gid.raw, sizeof(port->addr.gid)))
+		if (is_at(port, src))
 			break;
 	if (!port) {
 		if (patient)
@@ -216,10 +223,12 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	struct qp_wire *w = qp->wire;
 	struct roce_dest dest = { .tclass = av->traffic_class, .ttl = av->hop_limit };
 	struct roce_endpoint_limits limits;
+	uint32_t changes = atomic_load_explicit(&hca_gid_changes, memory_order_relaxed);
 	int err;
 
 	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
-		   w->sport == av->udp_sport && !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
+		   w->sport == av->udp_sport && w->changes == changes &&
+		   !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
 		return 0;
 	if (!hca_port_gid_quick(a, qp->attr.port, av->sgid_index, &src))
 		return -EINVAL;
@@ -243,6 +252,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	w->dgid = av->dgid;
 	w->sgid_index = av->sgid_index;
 	w->tclass = av->traffic_class;
+	w->changes = changes;
 	w->sport = av->udp_sport;
 	/* The port spreads flows, no more: where it is not to be had, they take the usual one. */
 	if (av->udp_sport && !roce_endpoint_source(w->port->ep, av->udp_sport))
@@ -250,15 +260,72 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	return roce_path_init(&w->path, w->port->ep, &dest);
 }
 
+/* ---- listening ---- */
+
+/*
+ * Ports on which datagrams are heard at every address, those included that come later. An IPv6
+ * address can be used a second or two after it is there, when the kernel knows that nobody else has
+ * it, so failures are followed by a few more attempts.
+ */
+#define LISTEN_AGAIN 8
+
+static _Atomic bool listens[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
+static _Atomic int listen_again; /* attempts left */
+static uint32_t listen_changes;  /* of GID tables; with the next, service thread */
+static uint64_t listen_at_ns;
+
+/* False when an address is not ready yet. */
+static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
+{
+	struct hca_gid_entry e;
+	struct wire_port *port;
+	bool all = true;
+
+	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
+		if (hca_port_gid_quick(a, port_num, i, &e) && e.type == HCA_GID_ROCE_V2 &&
+		    get_port(&e, true, &port) == -EADDRNOTAVAIL)
+			all = false;
+	return all;
+}
+
 void wire_listen(struct qp *qp)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
-	struct hca_gid_entry e;
-	struct wire_port *port;
 
-	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
-		if (hca_port_gid_quick(a, qp->attr.port, i, &e) && e.type == HCA_GID_ROCE_V2)
-			get_port(&e, true, &port);
+	atomic_store(&listens[a->index][qp->attr.port - 1], true);
+	if (!listen_on(a, qp->attr.port)) {
+		atomic_store(&listen_again, LISTEN_AGAIN);
+		fabric_service_set_deadline(timer_now() + RETRY_OPEN_NS);
+	}
+}
+
+static uint64_t listen_turn(uint64_t now_ns)
+{
+	uint32_t changes = atomic_load(&hca_gid_changes);
+	const struct hca_adapter *const *list;
+	bool all = true;
+	int count;
+
+	if (changes != listen_changes) {
+		listen_changes = changes;
+		listen_at_ns = now_ns;
+		atomic_store(&listen_again, LISTEN_AGAIN);
+	}
+	if (likely(!atomic_load(&listen_again)))
+		return UINT64_MAX;
+	if (now_ns < listen_at_ns)
+		return listen_at_ns;
+	listen_at_ns = now_ns + RETRY_OPEN_NS;
+	atomic_fetch_sub(&listen_again, 1);
+	if (hca_adapters_get(&list, &count))
+		return UINT64_MAX;
+	for (int i = 0; i < count; i++)
+		for (unsigned int p = 1; (int)p <= list[i]->port_count; p++)
+			if (atomic_load(&listens[i][p - 1]) && !listen_on(list[i], p))
+				all = false;
+	if (all)
+		atomic_store(&listen_again, 0);
+	return all ? UINT64_MAX : listen_at_ns;
 }
 
 /* ---- groups ---- */
@@ -488,7 +555,7 @@ void wire_datagram_sent(struct qp *qp)
 
 uint64_t wire_timers(uint64_t now_ns)
 {
-	uint64_t next_ns = UINT64_MAX, port_ns;
+	uint64_t next_ns = listen_turn(now_ns), port_ns;
 	bool again = false;
 
 	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next) {
@@ -544,5 +611,6 @@ void wire_forked(void)
 	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next)
 		roce_endpoint_close(port->ep);
 	atomic_store(&wire_ports, NULL);
+	memset((void *)listens, 0, sizeof(listens));
 	atomic_store(&hca_wire_is_open, false);
 }

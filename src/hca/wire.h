@@ -18,10 +18,11 @@ struct qp_wire {
 	struct hca_gid dgid;
 	uint8_t sgid_index;
 	uint8_t tclass;
-	uint16_t sport;             /* as asked for */
-	uint32_t read_bytes;        /* of reads that may be on their way to us */
-	uint32_t unlooked;          /* datagrams since somebody looked for complaints */
-	uint64_t pause_ns;          /* congestion.c: the last pause between datagrams */
+	uint32_t changes;    /* of GID tables, when the address behind the index was looked up */
+	uint16_t sport;      /* as asked for */
+	uint32_t read_bytes; /* of reads that may be on their way to us */
+	uint32_t unlooked;   /* datagrams since somebody looked for complaints */
+	uint64_t pause_ns;   /* congestion.c: the last pause between datagrams */
 	uint64_t cnp_ns, slowed_ns; /* congestion.c: the other end was told; we heeded it */
 	struct roce_path path;
 };

@@ -82,19 +82,20 @@ def make_hosts(count, mtu=1500):
 
 
 def environment(**more):
-    return dict(os.environ, VERBENA_ADAPTERS="", VERBENA_CONFIG="", VERBENA_EXPLAIN="1",
-                **{k: str(v) for k, v in more.items()})
+    return {**os.environ, "VERBENA_ADAPTERS": "", "VERBENA_CONFIG": "", "VERBENA_EXPLAIN": "1",
+            **{k: str(v) for k, v in more.items()}}
 
 
 class Mesh:
     """The processes of hosts.c, some on each host."""
 
-    def __init__(self, addresses, *options, **env):
+    def __init__(self, addresses, *options, each=lambda host: [], **env):
         self.folder = tempfile.mkdtemp(prefix="verbena-mesh-")
         self.logs = [open(f"{self.folder}/log.{i}", "w+") for i in range(len(addresses))]
         self.hosts = [h for h, _ in addresses]
         self.processes = [
-            subprocess.Popen(inside(h, MESH, "-f", self.folder, "-i", i, "-t", len(addresses), "-a", a, *options),
+            subprocess.Popen(inside(h, MESH, "-f", self.folder, "-i", i, "-t", len(addresses), "-a", a, *options,
+                                    *each(h)),
                              stdout=self.logs[i], stderr=subprocess.STDOUT, env=environment(**env))
             for i, (h, a) in enumerate(addresses)]
 
@@ -102,12 +103,25 @@ class Mesh:
         return pathlib.Path(f"{self.folder}/log.{i}").read_text()
 
     def wait_for_round(self, n, seconds=60):
+        self.wait_for_line(f"round {n}", range(len(self.processes)), seconds)
+
+    def wait_for_line(self, line, processes, seconds=60, count=1):
+        """Until each of the processes has printed it so often."""
         end = time.monotonic() + seconds
-        while not all(re.search(rf"^round {n}$", self.text(i), re.M) for i in range(len(self.processes))):
+        while not all(len(re.findall(rf"^{line}$", self.text(i), re.M)) >= count for i in processes):
             if time.monotonic() > end or any(p.poll() for p in self.processes):
                 self.show()
-                fail(f"round {n} was not reached")
+                fail(f"'{line}' was not reached")
             time.sleep(0.05)
+
+    def rounds_stop(self):
+        """Whether a second comes in which no process ends a round."""
+        for _ in range(5):
+            before = [self.text(i) for i in range(len(self.processes))]
+            time.sleep(1)
+            if before == [self.text(i) for i in range(len(self.processes))]:
+                return True
+        return False
 
     def show(self):
         for i, p in enumerate(self.processes):
@@ -221,6 +235,86 @@ def vanish(build):
     m.close()
     ip("link", "set", "port2", "up")
     mesh(spread(3, 1), "-r", 5, "-e")
+
+
+def go_on(m, more=10):
+    m.wait_for_round(max(int(re.findall(r"^round (\d+)$", m.text(i), re.M)[-1]) for i in range(len(m.processes)))
+                     + more)
+
+
+def link(build):
+    """A link goes down and up under traffic, by its own host's hand and by the other end's: the program is told
+    of both, and what was on its way arrives within the retries."""
+    make_hosts(2)
+    sysctl(1, ipv6__conf__eth0__keep_addr_on_down=1)
+    for version in (4, 6):
+        # of the retries, each takes a second
+        m = Mesh(spread(2, 1, version), "-r", 1000000, "-e", VERBENA_ADAPTERS="mlx5_0,interface=eth0")
+        m.wait_for_round(3)
+        for turn, cut in enumerate((["-n", "h1", "link", "set", "eth0"], ["link", "set", "port1"]), 1):
+            ip(*cut, "down")
+            m.wait_for_line("event: port error", [0], count=turn)
+            time.sleep(0.3)   # how long it is away, not a synchronisation
+            ip(*cut, "up")
+            m.wait_for_line("event: port active", [0], count=turn)
+            go_on(m)
+        m.kill()
+        m.close()
+
+
+def addresses(build):
+    """Hosts change their addresses while programs run: those hear of it, the old connections end in the
+    documented error, and new ones, and the old queue pair for datagrams, work with the new addresses. First
+    one host moves, then both."""
+    make_hosts(2)
+    for version, bits in ((4, 24), (6, 64)):
+        at = {1: 1, 2: 2}
+        for moving in ((1,), (1, 2)):
+            to = {h: at[h] + 100 * (h in moving) for h in at}
+            m = Mesh([(h, address(at[h], version)) for h in at], "-r", 5, "-T", 14, "-e",
+                     each=lambda h: ["-A", address(to[h], version)])
+            for h in at:
+                m.wait_for_line(f"waiting for {re.escape(address(to[h], version))}", [h - 1])
+            for h in moving:
+                ip("-n", f"h{h}", "addr", "del", f"{address(at[h], version)}/{bits}", "dev", "eth0")
+                m.wait_for_line("event: GID table change", [h - 1])
+                # IPv6 as well without haste: the kernel looks whether somebody else has the address
+                ip("-n", f"h{h}", "addr", "add", f"{address(to[h], version)}/{bits}", "dev", "eth0")
+            if any(m.end()):
+                m.show()
+                fail(f"not every process ended well: IPv{version}, hosts {moving} moved")
+            m.close()
+            at = to
+
+
+def mtu(build):
+    """Interfaces change their MTU under traffic. Packets that have become too long are lost, not torn, and
+    arrive when it has grown again; what a connection may use follows."""
+    def resize(size):
+        for h in (1, 2):
+            ip("-n", f"h{h}", "link", "set", "eth0", "mtu", str(size))
+
+    make_hosts(2, mtu=9000)
+    for version in (4, 6):
+        resize(1500)
+        m = Mesh(spread(2, 1, version), "-r", 1000000, "-e")
+        m.wait_for_round(3)
+        for size in (9000, 1280, 1500):
+            resize(size)
+            go_on(m)
+        m.kill()
+        m.close()
+        resize(9000)
+        m = Mesh(spread(2, 1, version), "-r", 1000000, "-e", "-m", 4096)
+        m.wait_for_round(3)
+        resize(1500)
+        stopped = m.rounds_stop()
+        resize(9000)
+        go_on(m)
+        m.kill()
+        m.close()
+        if not stopped:
+            fail("packets of 4096 bytes went through an MTU of 1500")
 
 
 def killed(build):

@@ -4,6 +4,10 @@
  * Every round they send each other messages, write, read back, count by atomics and send datagrams,
  * and look at every byte that came. Processes find each other by files in a common folder.
  *
+ * With -A, once the rounds are over, each process waits until it has another address, and all of it
+ * happens again from there: with new connections and the datagram queue pair that there was. Before
+ * that, the old connections must have ended in the documented error. Asynchronous events are printed.
+ *
  * Used by hosts.py. Exit status: 0 all was right; 3 a request ended in an error (its status and the
  * peer are printed); 1 anything else.
  */
@@ -27,6 +31,7 @@ enum {
 	DATAGRAM = 512,
 	GRH = 40,
 	PATIENCE_S = 50,
+	GREETING = 0xfff0, /* and the session, instead of a round */
 };
 
 /* What one process tells the others. */
@@ -44,7 +49,7 @@ struct area {
 };
 
 static struct {
-	const char *folder, *address, *device;
+	const char *folder, *address, *next, *device;
 	unsigned int id, total, rounds, timeout;
 	uint32_t bytes;
 	enum ibv_mtu mtu;
@@ -61,7 +66,8 @@ static struct ibv_ah *ah[MOST];
 static struct card cards[MOST];
 static char *buf;
 static int gid_index;
-static unsigned int round_now, heard[MOST];
+static unsigned int round_now, session, heard[MOST];
+static bool greeted[MOST];
 
 static _Noreturn void die(const char *fmt, ...)
 {
@@ -147,7 +153,7 @@ static void look(const char *what, size_t at, size_t len, unsigned int from, uns
 
 static void path_of(char *path, size_t size, unsigned int id, const char *step)
 {
-	snprintf(path, size, "%s/%u.%s", opt.folder, id, step);
+	snprintf(path, size, "%s/%u.%s.%u", opt.folder, id, step, session);
 }
 
 static void leave(const char *step, const void *data, size_t len)
@@ -203,24 +209,42 @@ static void open_device(void)
 	ibv_free_device_list(list);
 }
 
-/* The RoCEv2 GID of the address that was asked for. */
-static void find_gid(void)
+/* The index of an address as RoCEv2 GID, or -1. */
+static int gid_of(const char *address, union ibv_gid *gid)
 {
 	struct ibv_gid_entry e[255];
 	union ibv_gid want = { 0 };
 	ssize_t n = ibv_query_gid_table(ctx, e, 255, 0);
 
-	if (!inet_pton(AF_INET6, opt.address, &want)) {
+	if (!inet_pton(AF_INET6, address, &want)) {
 		want.raw[10] = want.raw[11] = 0xff;
-		check(inet_pton(AF_INET, opt.address, &want.raw[12]));
+		check(inet_pton(AF_INET, address, &want.raw[12]));
 	}
-	gid_index = -1;
+	*gid = want;
 	for (ssize_t i = 0; i < n; i++)
 		if (e[i].gid_type == IBV_GID_TYPE_ROCE_V2 && !memcmp(&e[i].gid, &want, 16))
-			gid_index = e[i].gid_index;
+			return e[i].gid_index;
+	return -1;
+}
+
+static void find_gid(void)
+{
+	gid_index = gid_of(opt.address, &cards[opt.id].gid);
 	if (gid_index < 0)
 		die("%s is no RoCEv2 GID of %s", opt.address, opt.device);
-	cards[opt.id].gid = want;
+}
+
+/* Prints what has come; waits so long for the first. */
+static void tell_events(int ms)
+{
+	struct pollfd p = { .fd = ctx->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	for (; poll(&p, 1, ms) == 1; ms = 0) {
+		check(!ibv_get_async_event(ctx, &event));
+		printf("event: %s\n", ibv_event_type_str(event.event_type));
+		ibv_ack_async_event(&event);
+	}
 }
 
 static struct ibv_qp *create_qp(enum ibv_qp_type type, struct ibv_cq *of)
@@ -277,18 +301,22 @@ static void create_all(void)
 	cq = ibv_create_cq(ctx, 16 * opt.total + 16, NULL, channel, 0);
 	ud_cq = ibv_create_cq(ctx, 16 * opt.total + 16, NULL, NULL, 0);
 	check(cq && ud_cq);
+	ud = create_qp(IBV_QPT_UD, ud_cq);
+	for (unsigned int i = 0; i < datagrams(); i++)
+		post_recv(ud, i, datagram_at(i), DATAGRAM + GRH);
+}
+
+static void create_connections(void)
+{
 	cards[opt.id].rkey = mr->rkey;
 	cards[opt.id].base = (uintptr_t)buf;
+	cards[opt.id].ud_qpn = ud->qp_num;
 	for (unsigned int i = 0; i < opt.total; i++) {
 		qp[i] = create_qp(IBV_QPT_RC, cq);
 		cards[opt.id].qpn[i] = qp[i]->qp_num;
 		for (unsigned int k = 0; k < 2; k++)
 			post_recv(qp[i], i << 8, area_of(i).receive[k], opt.bytes);
 	}
-	ud = create_qp(IBV_QPT_UD, ud_cq);
-	cards[opt.id].ud_qpn = ud->qp_num;
-	for (unsigned int i = 0; i < datagrams(); i++)
-		post_recv(ud, i, datagram_at(i), DATAGRAM + GRH);
 }
 
 static struct ibv_ah_attr way_to(unsigned int peer)
@@ -327,17 +355,27 @@ static void connect_peer(unsigned int i)
 	check(!ibv_modify_qp(qp[i], &rts,
 			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
-	ah[i] = ibv_create_ah(pd, &attr.ah_attr);
-	check(ah[i]);
+}
+
+static void address_datagrams(void)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+
+	if (!session) {
+		check(!ibv_modify_qp(ud, &attr, IBV_QP_STATE));
+		attr.qp_state = IBV_QPS_RTS;
+		check(!ibv_modify_qp(ud, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
+	}
+	for (unsigned int i = 0; i < opt.total; i++) {
+		struct ibv_ah_attr attr_of_peer = way_to(i);
+
+		ah[i] = ibv_create_ah(pd, &attr_of_peer);
+		check(ah[i]);
+	}
 }
 
 static void connect_all(void)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
-
-	check(!ibv_modify_qp(ud, &attr, IBV_QP_STATE));
-	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(ud, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN));
 	for (unsigned int i = 0; i < opt.total; i++)
 		connect_peer(i);
 }
@@ -365,7 +403,7 @@ static void post(unsigned int peer, enum ibv_wr_opcode op, size_t at, uint32_t l
 	check(!ibv_post_send(qp[peer], &wr, &bad));
 }
 
-static void post_datagram(unsigned int peer)
+static void post_datagram(unsigned int peer, unsigned int round)
 {
 	size_t at = area_of(peer).datagram;
 	struct ibv_sge sge = { (uintptr_t)buf + at, DATAGRAM, mr->lkey };
@@ -373,11 +411,11 @@ static void post_datagram(unsigned int peer)
 				  .sg_list = &sge,
 				  .num_sge = 1,
 				  .opcode = IBV_WR_SEND_WITH_IMM,
-				  .imm_data = htonl(opt.id << 16 | (round_now & 0xffff)),
+				  .imm_data = htonl(opt.id << 16 | (round & 0xffff)),
 				  .send_flags = IBV_SEND_SIGNALED },
 			   *bad;
 
-	fill(at, DATAGRAM, opt.id, peer, round_now);
+	fill(at, DATAGRAM, opt.id, peer, round & 0xffff);
 	wr.wr.ud.ah = ah[peer];
 	wr.wr.ud.remote_qpn = cards[peer].ud_qpn;
 	wr.wr.ud.remote_qkey = QKEY;
@@ -398,8 +436,21 @@ static void begin_round(void)
 		post(i, IBV_WR_RDMA_READ, a.back, opt.bytes, window);
 		post(i, IBV_WR_ATOMIC_FETCH_AND_ADD, a.old, 8, 0);
 		post(i, IBV_WR_SEND, a.send, opt.bytes, 0);
-		post_datagram(i);
+		post_datagram(i, round_now);
 	}
+}
+
+/* The address that the headers in front of a datagram name is the sender's. */
+static void check_source(size_t at, unsigned int from)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const union ibv_gid *want = &cards[from].gid;
+	bool same = memcmp(want->raw, mapped, sizeof(mapped))
+			    ? !memcmp(buf + at + 8, want->raw, 16)
+			    : !memcmp(buf + at + 32, want->raw + 12, 4);
+
+	if (!same)
+		die("a datagram of %u came from another address", from);
 }
 
 static void take_datagrams(void)
@@ -417,8 +468,44 @@ static void take_datagrams(void)
 		check(from < opt.total && wc.byte_len == DATAGRAM + GRH);
 		check(wc.src_qp == cards[from].ud_qpn);
 		look("datagram", datagram_at(wc.wr_id) + GRH, DATAGRAM, from, opt.id, round);
+		if (round >= GREETING) {
+			greeted[from] |= round == GREETING + session;
+			if (round == GREETING + session)
+				check_source(datagram_at(wc.wr_id), from);
+		}
 		heard[from]++;
 		post_recv(ud, wc.wr_id, datagram_at(wc.wr_id), DATAGRAM + GRH);
+	}
+}
+
+/*
+ * Datagrams alone, before there is a connection, to those with higher numbers only: who has nothing
+ * to say at a new address hears what comes there all the same.
+ */
+static void greet(void)
+{
+	time_t end = now_s() + PATIENCE_S;
+	unsigned int awaited = 0, content = 0;
+	char path[256];
+
+	for (unsigned int tries = 0; content < opt.total; tries++) {
+		take_datagrams();
+		while (awaited < opt.id && greeted[awaited])
+			awaited++;
+		path_of(path, sizeof(path), opt.id, "greeted");
+		if (awaited == opt.id && access(path, F_OK))
+			leave("greeted", "", 1);
+		if (tries % 10 == 0)
+			for (unsigned int i = opt.id + 1; i < opt.total; i++)
+				post_datagram(i, GREETING + session);
+		for (; content < opt.total; content++) {
+			path_of(path, sizeof(path), content, "greeted");
+			if (access(path, F_OK))
+				break;
+		}
+		if (now_s() > end)
+			die("%u were greeted, and %u greeted us", content, awaited);
+		poll(NULL, 0, 10);
 	}
 }
 
@@ -483,6 +570,7 @@ static void finish_round(unsigned int received[])
 			continue;
 		}
 		take_datagrams();
+		tell_events(0);
 		if (!left && now_s() > next) {
 			left = ask(received);
 			next = now_s() + 3;
@@ -506,10 +594,64 @@ static void inspect(void)
 	}
 }
 
+/* ---- another address ---- */
+
+/* Whoever had the old one, or waits for an answer from there, is told. */
+static void expect_silence(unsigned int peer)
+{
+	time_t end = now_s() + PATIENCE_S;
+	struct ibv_wc wc;
+
+	post(peer, IBV_WR_RDMA_READ, area_of(peer).back, 8, area_of(opt.id).window);
+	for (;;) {
+		if (ibv_poll_cq(cq, 1, &wc) == 1) {
+			if (!(wc.wr_id & 1))
+				continue;
+			if (wc.status != IBV_WC_RETRY_EXC_ERR || wc.wr_id >> 8 != peer)
+				die("the old connection with %u ends with %s", peer,
+				    ibv_wc_status_str(wc.status));
+			return;
+		}
+		if (now_s() > end)
+			die("the old connection with %u does not end", peer);
+	}
+}
+
+static void move(void)
+{
+	time_t end = now_s() + PATIENCE_S;
+	struct ibv_wc wc;
+	union ibv_gid gid;
+
+	printf("waiting for %s\n", opt.next);
+	while (gid_of(opt.next, &gid) < 0 ||
+	       (strcmp(opt.next, opt.address) && gid_of(opt.address, &gid) >= 0)) {
+		if (now_s() > end)
+			die("%s has not become %s", opt.address, opt.next);
+		tell_events(100);
+	}
+	tell_events(0);
+	session++;
+	meet("moved");
+	for (unsigned int i = 0; i < opt.total; i++)
+		if (i != opt.id)
+			expect_silence(i);
+	for (unsigned int i = 0; i < opt.total; i++) {
+		check(!ibv_destroy_ah(ah[i]));
+		check(!ibv_destroy_qp(qp[i]));
+	}
+	while (ibv_poll_cq(cq, 1, &wc) == 1)
+		;
+	memset(buf, 0, 8);
+	memset(heard, 0, sizeof(heard));
+	memset(greeted, 0, sizeof(greeted));
+	opt.address = opt.next;
+}
+
 static void usage(void)
 {
 	fprintf(stderr, "usage: mesh -f FOLDER -i ID -t TOTAL -a ADDRESS [-r ROUNDS] [-b BYTES] "
-			"[-T TIMEOUT] [-m MTU] [-d DEVICE] [-e]\n");
+			"[-T TIMEOUT] [-m MTU] [-d DEVICE] [-A ADDRESS] [-e]\n");
 	exit(2);
 }
 
@@ -517,7 +659,7 @@ static void read_options(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "f:i:t:a:r:b:T:m:d:e")) != -1) {
+	while ((c = getopt(argc, argv, "f:i:t:a:r:b:T:m:d:A:e")) != -1) {
 		switch (c) {
 		case 'f':
 			opt.folder = optarg;
@@ -546,6 +688,9 @@ static void read_options(int argc, char **argv)
 		case 'd':
 			opt.device = optarg;
 			break;
+		case 'A':
+			opt.next = optarg;
+			break;
 		case 'e':
 			opt.events = true;
 			break;
@@ -557,22 +702,22 @@ static void read_options(int argc, char **argv)
 		usage();
 }
 
-int main(int argc, char **argv)
+static void play(void)
 {
 	unsigned int received[MOST] = { 0 };
 	uint64_t counter;
 
-	read_options(argc, argv);
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	open_device();
 	find_gid();
-	create_all();
+	create_connections();
 	leave("card", &cards[opt.id], sizeof(struct card));
 	for (unsigned int i = 0; i < opt.total; i++)
 		find(i, "card", &cards[i], sizeof(struct card));
+	address_datagrams();
+	if (opt.next)
+		greet();
 	connect_all();
 	meet("ready");
-	for (; round_now < opt.rounds; round_now++) {
+	for (round_now = 0; round_now < opt.rounds; round_now++) {
 		begin_round();
 		finish_round(received);
 		inspect();
@@ -588,6 +733,19 @@ int main(int argc, char **argv)
 		if (!heard[i])
 			die("no datagram of process %u came", i);
 	meet("gone");
+}
+
+int main(int argc, char **argv)
+{
+	read_options(argc, argv);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	open_device();
+	create_all();
+	play();
+	if (opt.next) {
+		move();
+		play();
+	}
 	printf("all right\n");
 	return 0;
 }
