@@ -221,6 +221,16 @@ static void run_actions(struct flow_run *run, const struct flow_action *actions,
 		miss(run);
 }
 
+/* All that is left to do for a rule whose queue has the packet from another one. */
+static void run_echo(struct flow_run *run, struct flow_rule *rule)
+{
+	const struct flow_action *a = flow_rule_actions(rule);
+
+	for (unsigned int i = 0; i < rule->action_count; i++)
+		if (a[i].op == FLOW_OP_COUNT)
+			count_frame(a[i].counter, run);
+}
+
 /* True when rules of lower priority are to see the packet as well. */
 static bool run_rules(struct flow_run *run, struct flow_table *table, struct flow_rule *rule)
 {
@@ -232,7 +242,9 @@ static bool run_rules(struct flow_run *run, struct flow_table *table, struct flo
 				    : NULL;
 
 		on = on || rule->flags & FLOW_RULE_GO_ON;
-		if (next || on)
+		if (unlikely(atomic_load_explicit(&rule->echo, memory_order_relaxed)))
+			run_echo(run, rule);
+		else if (next || on)
 			run_aside(run, flow_rule_actions(rule), rule->action_count);
 		else if (likely(rule->action_count == 1 &&
 				flow_rule_actions(rule)->op == FLOW_OP_DEST))

@@ -96,8 +96,9 @@ enum flow_rule_flags {
 };
 
 /*
- * Rules of a root with the same value under the same mask all take effect; in other tables the
- * oldest does. -EINVAL for a value with bits outside of the mask.
+ * Rules of a root with the same value under the same mask all take effect, though a queue gets no
+ * packet twice, and must not differ in more than their destinations (-EEXIST); in other tables the
+ * oldest counts. -EINVAL for a value with bits outside of the mask.
  */
 VB_API int flow_rule_create(struct flow_matcher *matcher, const struct flow_key *value,
 			    unsigned int flags, const struct flow_action *actions,

@@ -65,7 +65,8 @@ struct flow_rule {
 	uint32_t hash;
 	uint8_t flags;
 	uint8_t action_count;
-	uint8_t words; /* of value */
+	uint8_t words;    /* of value */
+	atomic_bool echo; /* its queue has the packet from an older rule; written under flow_lock */
 	/* The next one with the same value. Written under flow_lock. */
 	_Atomic(struct flow_rule *) also;
 	uint64_t value[]; /* the group's words, masked */

@@ -84,6 +84,92 @@ static int grow(struct flow_group *group)
 	return 0;
 }
 
+/* ---- rules of a root with one value ---- */
+
+/* Where a rule leads, if that is one queue and nothing else. */
+static const struct ether_dest *only_dest(struct flow_rule *rule)
+{
+	const struct flow_action *a = flow_rule_actions(rule);
+	const struct ether_dest *dest = NULL;
+
+	for (unsigned int i = 0; i < rule->action_count; i++) {
+		if (a[i].op < FLOW_OP_SAMPLE)
+			continue;
+		if (dest || a[i].op != FLOW_OP_DEST)
+			return NULL;
+		dest = a[i].dest;
+	}
+	return dest;
+}
+
+static bool has_op(struct flow_rule *rule, enum flow_op op)
+{
+	const struct flow_action *a = flow_rule_actions(rule);
+
+	for (unsigned int i = 0; i < rule->action_count; i++)
+		if (a[i].op == op)
+			return true;
+	return false;
+}
+
+static uint32_t tag_of(struct flow_rule *rule)
+{
+	const struct flow_action *a = flow_rule_actions(rule);
+	uint32_t tag = 0;
+
+	for (unsigned int i = 0; i < rule->action_count; i++)
+		if (a[i].op == FLOW_OP_TAG)
+			tag = a[i].tag;
+	return tag;
+}
+
+/* Such rules are one entry of the device with several destinations: the rest has to be alike. */
+static int check_alike(struct flow_rule *old, struct flow_rule *rule)
+{
+	if (has_op(old, FLOW_OP_DROP) != has_op(rule, FLOW_OP_DROP) ||
+	    has_op(old, FLOW_OP_EDIT) != has_op(rule, FLOW_OP_EDIT))
+		return explain(EEXIST, "a rule with this value exists, and one of the two drops or "
+				       "changes packets");
+	if (has_op(rule, FLOW_OP_TAG) && tag_of(old) != tag_of(rule))
+		return explain(EEXIST, "a rule with this value exists, with tag 0x%x and not 0x%x",
+			       tag_of(old), tag_of(rule));
+	return 0;
+}
+
+/* Behind the others. A queue that one of them leads to gets no second copy. */
+static int add_behind(const struct flow_group *group, struct flow_rule *first,
+		      struct flow_rule *rule)
+{
+	const struct ether_dest *dest = group->table->root ? only_dest(rule) : NULL;
+	int err = group->table->root ? check_alike(first, rule) : 0;
+
+	if (err)
+		return err;
+	for (;; first = rule_also(first)) {
+		if (dest && only_dest(first) == dest)
+			atomic_init(&rule->echo, true);
+		if (!rule_also(first))
+			break;
+	}
+	/* [F3] */
+	atomic_store_explicit(&first->also, rule, memory_order_release);
+	return 0;
+}
+
+/* Before it goes, the next one that leads to the same queue takes its place. */
+static void hand_on(struct flow_rule *rule)
+{
+	const struct ether_dest *dest = only_dest(rule);
+	struct flow_rule *next = rule_also(rule);
+
+	if (!dest || atomic_load_explicit(&rule->echo, memory_order_relaxed))
+		return;
+	while (next && only_dest(next) != dest)
+		next = rule_also(next);
+	if (next)
+		atomic_store_explicit(&next->echo, false, memory_order_relaxed);
+}
+
 static int add(struct flow_group *group, struct flow_rule *rule)
 {
 	struct flow_slots *slots;
@@ -104,11 +190,7 @@ static int add(struct flow_group *group, struct flow_rule *rule)
 			continue;
 		if (rule->flags & FLOW_RULE_ALONE)
 			return explain(EEXIST, "the matcher has a rule with this value already");
-		while (rule_also(here))
-			here = rule_also(here);
-		/* [F3] */
-		atomic_store_explicit(&here->also, rule, memory_order_release);
-		return 0;
+		return add_behind(group, here, rule);
 	}
 	if (free_at == UINT32_MAX) {
 		free_at = at;
@@ -124,6 +206,7 @@ static void take_out(struct flow_group *group, struct flow_rule *rule)
 	uint32_t at = rule->hash & slots->mask;
 	struct flow_rule *here, *next = rule_also(rule);
 
+	hand_on(rule);
 	for (;; at = (at + 1) & slots->mask) {
 		here = slot_load(slots, at);
 		if (here != &flow_rule_gone && same_value(group, here, rule))

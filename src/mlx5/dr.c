@@ -261,7 +261,7 @@ static int list_actions(const struct mlx5dv_dr_matcher *m, size_t count,
 static int make_rule(struct mlx5dv_dr_rule *r, const struct mlx5dv_flow_match_parameters *value)
 {
 	struct mlx5dv_dr_matcher *m = r->matcher;
-	bool lonely = atomic_load(&m->table->domain->lonely_rules);
+	bool lonely = m->table->level && atomic_load(&m->table->domain->lonely_rules);
 	struct flow_action actions[ACTIONS_MOST];
 	unsigned int count;
 	int err;

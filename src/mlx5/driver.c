@@ -20,7 +20,8 @@ static void query_odp(struct ibv_device_attr_ex *attr)
 static void query_packets(struct ibv_device_attr_ex *attr, uint32_t max_wq)
 {
 	attr->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING |
-				IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM;
+				IBV_RAW_PACKET_CAP_SCATTER_FCS | IBV_RAW_PACKET_CAP_IP_CSUM |
+				IBV_RAW_PACKET_CAP_DELAY_DROP;
 	attr->tso_caps.max_tso = 262144;
 	attr->tso_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
 	attr->rss_caps.supported_qpts = 1 << IBV_QPT_RAW_PACKET;
@@ -47,7 +48,7 @@ static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC |
 		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 		IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
-	attr->device_cap_flags_ex = IBV_DEVICE_RAW_SCATTER_FCS;
+	attr->device_cap_flags_ex = IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING;
 	attr->completion_timestamp_mask = 0x7fffffffffffffff;
 	attr->hca_core_clock = ctx->adapter->model->core_clock_khz;
 	attr->cq_mod_caps.max_cq_count = UINT16_MAX;

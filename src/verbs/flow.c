@@ -13,7 +13,7 @@
 #include "verbs/objects.h"
 #include "verbs/result.h"
 
-#define SPECS_MOST          20u
+#define SPECS_MOST          10u
 #define PRIORITY_MOST       15u   /* ConnectX-4 and later */
 #define PRIORITY_MOST_FIRST 4095u /* ConnectX-3 */
 #define FLAGS               ((uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS)
@@ -37,6 +37,47 @@ static int check_kind(const struct ibv_flow_attr *attr, bool all)
 	return 0;
 }
 
+/* What does not trap is, on a ConnectX-3, a copy of all, of all multicast or of all the rest. */
+static int check_first_on(const struct ibv_flow_attr *attr)
+{
+	const uint8_t *bytes = (const uint8_t *)(attr + 1);
+	struct ibv_flow_spec_eth eth;
+	uint8_t rest = 0;
+
+	if (attr->num_of_specs > 1 || attr->priority)
+		return explain(EOPNOTSUPP,
+			       "ibv_create_flow: %u specs at priority %u in a rule that does not "
+			       "trap; this adapter takes one at most, at priority 0",
+			       attr->num_of_specs, attr->priority);
+	if (!attr->num_of_specs)
+		return 0;
+	memcpy(&eth, bytes, sizeof(eth.type) + sizeof(eth.size));
+	if (eth.type != IBV_FLOW_SPEC_ETH || eth.size != sizeof(eth))
+		return explain(EINVAL, "ibv_create_flow: a rule that does not trap takes an "
+				       "Ethernet spec");
+	memcpy(&eth, bytes, sizeof(eth));
+	for (int i = 0; i < 6; i++)
+		rest |= eth.mask.dst_mac[i] & ~(i ? 0 : 1);
+	if (rest)
+		return explain(EINVAL, "ibv_create_flow: of an address, a rule that does not trap "
+				       "can ask for the multicast bit");
+	return 0;
+}
+
+/* What a ConnectX-3 takes less of. */
+static int check_first(const struct vb_context *ctx, const struct ibv_flow_attr *attr)
+{
+	const uint32_t known = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+
+	if (!attr->port)
+		return explain(EINVAL, "ibv_create_flow: port 0; %s counts from 1",
+			       ctx->adapter->name);
+	if (attr->flags & ~known)
+		return explain(EOPNOTSUPP, "ibv_create_flow: flags 0x%x; %s has 0x%x", attr->flags,
+			       ctx->adapter->name, known);
+	return attr->flags && attr->type == IBV_FLOW_ATTR_NORMAL ? check_first_on(attr) : 0;
+}
+
 static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *attr)
 {
 	uint32_t most = ctx->driver->all_flows ? PRIORITY_MOST : PRIORITY_MOST_FIRST;
@@ -47,15 +88,19 @@ static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *
 	if (attr->num_of_specs > SPECS_MOST)
 		return explain(EINVAL, "ibv_create_flow: %u specs; %u are the most",
 			       attr->num_of_specs, SPECS_MOST);
-	if (attr->flags & ~FLAGS)
+	if (attr->flags >= IBV_FLOW_ATTR_FLAGS_EGRESS << 1 ||
+	    (attr->flags & ~FLAGS && ctx->driver->all_flows))
 		return explain(EINVAL, "ibv_create_flow: flags 0x%x; 0x%x are known", attr->flags,
 			       FLAGS);
-	if (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS && !ctx->driver->all_flows)
-		return explain(EOPNOTSUPP, "ibv_create_flow: %s has no rules for what leaves",
-			       ctx->adapter->name);
 	if (attr->priority > most)
 		return explain(ctx->driver->all_flows ? ENOSPC : EINVAL,
 			       "ibv_create_flow: priority %u; 0 to %u exist", attr->priority, most);
+	if (!ctx->driver->all_flows) {
+		int err = check_first(ctx, attr);
+
+		if (err)
+			return err;
+	}
 	return check_kind(attr, ctx->driver->all_flows);
 }
 

@@ -118,6 +118,7 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 {
 	const uint32_t both = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 	const struct ibv_rx_hash_conf *conf = &attr->rx_hash_conf;
+	bool first = to_context(context)->adapter->model->driver == HCA_DRIVER_MLX4;
 	const struct vb_ind_table *table;
 
 	if ((attr->comp_mask & both) != both)
@@ -135,18 +136,17 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 	if (!table)
 		return explain(EINVAL, "ibv_create_qp_ex: rwq_ind_tbl is no indirection table of "
 				       "this context, or one that was destroyed");
-	if (!conf->rx_hash_fields_mask) {
-		if (table->hca->log_size)
-			return explain(EINVAL, "ibv_create_qp_ex: no field to hash, and a table of "
-					       "more than one entry");
-		return 0;
-	}
 	if (conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ)
-		return explain(EINVAL, "ibv_create_qp_ex: hash function %u; there is Toeplitz (%u)",
+		return explain(EOPNOTSUPP,
+			       "ibv_create_qp_ex: hash function %u; there is Toeplitz (%u)",
 			       conf->rx_hash_function, IBV_RX_HASH_FUNC_TOEPLITZ);
 	if (conf->rx_hash_key_len != ETHER_RSS_KEY || !conf->rx_hash_key)
-		return explain(EINVAL, "ibv_create_qp_ex: a hash key of %u bytes; right are %u",
+		return explain(first ? EOPNOTSUPP : EINVAL,
+			       "ibv_create_qp_ex: a hash key of %u bytes; right are %u",
 			       conf->rx_hash_key ? conf->rx_hash_key_len : 0, ETHER_RSS_KEY);
+	if (!conf->rx_hash_fields_mask && table->hca->log_size && !first)
+		return explain(EINVAL, "ibv_create_qp_ex: no field to hash, and a table of more "
+				       "than one entry");
 	return 0;
 }
 

@@ -132,7 +132,7 @@ static int check_flags(const struct hca_adapter *a, const struct ibv_wq_attr *at
 {
 	if (!(attr->attr_mask & IBV_WQ_ATTR_FLAGS))
 		return 0;
-	if (attr->flags_mask && a->model->driver == HCA_DRIVER_MLX4)
+	if (a->model->driver == HCA_DRIVER_MLX4)
 		return explain(EOPNOTSUPP, "ibv_modify_wq: %s changes no flags after creation",
 			       a->name);
 	if (attr->flags_mask & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING)

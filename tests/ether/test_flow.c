@@ -558,6 +558,67 @@ static void attributes_that_cannot_be_are_refused(void **state)
 	raw_end_fini(&e);
 }
 
+static void rules_with_one_value_differ_in_destinations_only(void **state)
+{
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 3), tagged = r, dropping = r;
+	struct pkt packet = pkt_plain(1, 9);
+	struct ibv_flow *first, *second;
+	struct raw_pair p;
+
+	raw_pair_init(&p, "mlx5_0", "mlx5_1");
+	UDP_TO(&r, 9);
+	UDP_TO(&tagged, 9);
+	ADD(&tagged, action_tag, IBV_FLOW_SPEC_ACTION_TAG, .tag_id = 5);
+	UDP_TO(&dropping, 9);
+	ADD(&dropping, action_drop, IBV_FLOW_SPEC_ACTION_DROP);
+	first = ibv_create_flow(p.to[0].qp, &r.attr);
+	assert_non_null(first);
+	refused(&p.to[1], &tagged, EEXIST);
+	refused(&p.to[1], &dropping, EEXIST);
+	/* The same once more is no second copy, and outlives the first. */
+	second = ibv_create_flow(p.to[0].qp, &r.attr);
+	assert_non_null(second);
+	assert_int_equal(raw_who_gets(&p, &packet), 0);
+	assert_int_equal(ibv_destroy_flow(first), 0);
+	assert_int_equal(raw_who_gets(&p, &packet), 0);
+	assert_int_equal(ibv_destroy_flow(second), 0);
+	assert_int_equal(raw_who_gets(&p, &packet), RAW_REST);
+	raw_pair_fini(&p);
+}
+
+static void the_older_adapter_copies_all_or_none(void **state)
+{
+	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	struct ibv_flow *flow;
+	struct raw_end e;
+
+	raw_end_init(&e, "mlx4_0");
+	r.attr.port = 0;
+	refused(&e, &r, EINVAL);
+	r.attr.port = 1;
+	r.attr.flags = 1;
+	refused(&e, &r, EOPNOTSUPP);
+	r.attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+	flow = ibv_create_flow(e.qp, &r.attr);
+	assert_non_null(flow);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	r.attr.priority = 1;
+	refused(&e, &r, EOPNOTSUPP);
+	r.attr.priority = 0;
+	ADD(&r, eth, IBV_FLOW_SPEC_ETH, .val = { .dst_mac = { 1 } }, .mask = { .dst_mac = { 1 } });
+	flow = ibv_create_flow(e.qp, &r.attr);
+	assert_non_null(flow);
+	assert_int_equal(ibv_destroy_flow(flow), 0);
+	UDP_TO(&r, 1);
+	refused(&e, &r, EOPNOTSUPP);
+	r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
+	r.attr.flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+	ADD(&r, eth, IBV_FLOW_SPEC_ETH, .val = { .dst_mac = { 2 } },
+	    .mask = { .dst_mac = { 0xff, 0xff } });
+	refused(&e, &r, EINVAL);
+	raw_end_fini(&e);
+}
+
 static void specs_that_cannot_be_are_refused(void **state)
 {
 	struct rule r;
@@ -642,6 +703,8 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_with_rules_is_busy),
 		cmocka_unit_test(the_older_adapter_has_the_simple_specs),
 		cmocka_unit_test(specs_narrow_default_rules_of_the_older_adapter),
+		cmocka_unit_test(rules_with_one_value_differ_in_destinations_only),
+		cmocka_unit_test(the_older_adapter_copies_all_or_none),
 		cmocka_unit_test(attributes_that_cannot_be_are_refused),
 		cmocka_unit_test(specs_that_cannot_be_are_refused),
 		cmocka_unit_test(other_queue_pairs_and_esp_actions_are_refused),

@@ -404,6 +404,7 @@ static void frames_share_the_strides_of_a_receive(void **state)
 							    IBV_QP_INIT_ATTR_RX_HASH };
 	struct ibv_rwq_ind_table *table;
 	static struct frame f;
+	uint8_t key[40] = { 0 };
 	struct ibv_wq *wq;
 	struct end from, to;
 	/* With 42 bytes of headers: two strides, three, then more than the three that are left. */
@@ -424,6 +425,8 @@ static void frames_share_the_strides_of_a_receive(void **state)
 	table_attr.ind_tbl = &wq;
 	table = ibv_create_rwq_ind_table(to.context, &table_attr);
 	qp_attr.rwq_ind_tbl = table;
+	qp_attr.rx_hash_conf =
+		(struct ibv_rx_hash_conf){ IBV_RX_HASH_FUNC_TOEPLITZ, sizeof(key), key, 0 };
 	to.qp = ibv_create_qp_ex(to.context, &qp_attr);
 	assert_non_null(to.qp);
 	to.flow = end_rule(to.qp, ends_mac);

@@ -143,6 +143,8 @@ static void modifying_refuses_what_it_does_not_know(void **state)
 	assert_int_equal(ibv_modify_wq(wq, &attr), EOPNOTSUPP);
 	attr.flags_mask = attr.flags = IBV_WQ_FLAGS_CVLAN_STRIPPING;
 	assert_int_equal(ibv_modify_wq(wq, &attr), is_mlx4 ? EOPNOTSUPP : 0);
+	attr.flags_mask = attr.flags = 0;
+	assert_int_equal(ibv_modify_wq(wq, &attr), is_mlx4 ? EOPNOTSUPP : 0);
 	assert_int_equal(ibv_destroy_wq(wq), 0);
 	tear_down(&r);
 }
@@ -344,6 +346,42 @@ static void a_hash_over_a_table_has_no_attributes(void **state)
 	tear_down(&r);
 }
 
+static void the_hash_is_toeplitz_with_a_key_of_forty_bytes(void **state)
+{
+	static const struct {
+		uint8_t function, len;
+		int error, old_error;
+	} cases[] = {
+		{ 0, 40, EOPNOTSUPP, EOPNOTSUPP }, { 2, 40, EOPNOTSUPP, EOPNOTSUPP },
+		{ 1, 39, EINVAL, EOPNOTSUPP },     { 1, 41, EINVAL, EOPNOTSUPP },
+		{ 1, 0, EINVAL, EOPNOTSUPP },
+	};
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_RAW_PACKET,
+					    .comp_mask = IBV_QP_INIT_ATTR_PD |
+							 IBV_QP_INIT_ATTR_IND_TABLE |
+							 IBV_QP_INIT_ATTR_RX_HASH };
+	struct ibv_wq *wq;
+	struct rig r;
+
+	set_up(&r, device);
+	wq = create_wq(&r);
+	attr.pd = r.pd;
+	attr.rwq_ind_tbl = create_table(&r, &wq, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		/* Also where there is nothing to hash. */
+		for (uint64_t fields = 0; fields < 4; fields += 3) {
+			attr.rx_hash_conf = (struct ibv_rx_hash_conf){ cases[i].function,
+								       cases[i].len, key, fields };
+			errno = 0;
+			assert_null(ibv_create_qp_ex(r.context, &attr));
+			assert_int_equal(errno, is_mlx4 ? cases[i].old_error : cases[i].error);
+		}
+	}
+	assert_int_equal(ibv_destroy_rwq_ind_table(attr.rwq_ind_tbl), 0);
+	assert_int_equal(ibv_destroy_wq(wq), 0);
+	tear_down(&r);
+}
+
 static void an_old_adapter_hashes_pairs_of_fields_only(void **state)
 {
 	static const struct {
@@ -473,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_table_refuses_queues_that_are_not_there),
 		cmocka_unit_test(each_stays_busy_until_what_is_above_it_goes),
 		cmocka_unit_test(a_hash_over_a_table_has_no_attributes),
+		cmocka_unit_test(the_hash_is_toeplitz_with_a_key_of_forty_bytes),
 	};
 	const struct CMUnitTest single[] = {
 		cmocka_unit_test(a_hashing_queue_pair_refuses_what_the_adapter_cannot_hash),

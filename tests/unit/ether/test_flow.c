@@ -233,14 +233,14 @@ static void equal_rules_of_a_root_all_get_a_copy(void **state)
 	struct flow_key key;
 
 	for (int i = 0; i < 3; i++) {
-		struct flow_action a[] = { { .op = FLOW_OP_TAG, .tag = i + 1 }, TO(s[i]) };
+		struct flow_action a[] = { { .op = FLOW_OP_TAG, .tag = 7 }, TO(s[i]) };
 
 		r[i] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, a, 2);
 	}
 	steer(port, &p);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(s[i].frames, 1);
-		assert_int_equal(s[i].tag, i + 1);
+		assert_int_equal(s[i].tag, 7);
 	}
 	flow_rule_destroy(r[1]);
 	steer(port, &p);
@@ -256,6 +256,72 @@ static void equal_rules_of_a_root_all_get_a_copy(void **state)
 	flow_rule_destroy(r[2]);
 	steer(port, &p);
 	assert_int_equal(s[2].frames, 3);
+	flow_matcher_destroy(m);
+}
+
+static void a_queue_with_two_equal_rules_gets_one_copy_until_both_are_gone(void **state)
+{
+	struct ether_port *port = fresh_port();
+	struct flow_matcher *m = matcher_on(root(port, FLOW_RX), 0, FLOW_OUTER_udp_dport);
+	struct flow_counter *count = flow_counter_create(1);
+	struct sink a = SINK, b = SINK;
+	struct flow_action to_a[] = { { .op = FLOW_OP_COUNT, .counter = count }, TO(a) };
+	struct flow_action to_b[] = { TO(b) };
+	struct flow_rule *r[4];
+	struct pkt p = pkt_plain(1, 10);
+	uint64_t packets, bytes;
+
+	for (int i = 0; i < 3; i++)
+		r[i] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, to_a, 2);
+	r[3] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, to_b, 1);
+	steer(port, &p);
+	assert_int_equal(a.frames, 1);
+	assert_int_equal(b.frames, 1);
+	flow_counter_read(count, &packets, &bytes);
+	assert_int_equal(packets, 3); /* each of them has met it */
+	flow_rule_destroy(r[1]);
+	steer(port, &p);
+	flow_rule_destroy(r[0]);
+	steer(port, &p);
+	assert_int_equal(a.frames, 3);
+	flow_rule_destroy(r[2]);
+	steer(port, &p);
+	assert_int_equal(a.frames, 3);
+	assert_int_equal(b.frames, 4);
+	flow_rule_destroy(r[3]);
+	flow_matcher_destroy(m);
+	flow_counter_put(count);
+}
+
+static void equal_rules_of_a_root_differ_in_destinations_only(void **state)
+{
+	struct ether_port *port = fresh_port();
+	struct flow_matcher *m = matcher_on(root(port, FLOW_RX), 0, FLOW_OUTER_udp_dport);
+	struct sink s = SINK, other = SINK;
+	struct flow_action tagged[] = { { .op = FLOW_OP_TAG, .tag = 1 }, TO(s) };
+	struct flow_action again[] = { { .op = FLOW_OP_TAG, .tag = 1 }, TO(other) };
+	struct flow_action else_tagged[] = { { .op = FLOW_OP_TAG, .tag = 2 }, TO(other) };
+	struct flow_action plain[] = { TO(other) }, drop = { .op = FLOW_OP_DROP };
+	struct flow_rule *r[3], *refused;
+	struct pkt p = pkt_plain(1, 10);
+	struct flow_key key;
+
+	memset(&key, 0, sizeof(key));
+	flow_key_set(&key, FLOW_OUTER_udp_dport, 10);
+	r[0] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, tagged, 2);
+	r[1] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, again, 2);
+	r[2] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, plain, 1);
+	assert_int_equal(flow_rule_create(m, &key, 0, else_tagged, 2, &refused), -EEXIST);
+	assert_int_equal(flow_rule_create(m, &key, 0, &drop, 1, &refused), -EEXIST);
+	steer(port, &p);
+	assert_int_equal(s.frames, 1);
+	assert_int_equal(other.frames, 1);
+	for (int i = 0; i < 3; i++)
+		flow_rule_destroy(r[i]);
+	r[0] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, &drop, 1);
+	assert_int_equal(flow_rule_create(m, &key, 0, plain, 1, &refused), -EEXIST);
+	flow_rule_destroy(r[0]);
+	assert_int_equal(atomic_load(&other.dest.users), 0);
 	flow_matcher_destroy(m);
 }
 
@@ -654,6 +720,8 @@ int main(void)
 		cmocka_unit_test(a_row_of_frames_meets_the_rules_that_each_alone_would),
 		cmocka_unit_test(the_lower_number_goes_first_and_age_decides_between_equals),
 		cmocka_unit_test(equal_rules_of_a_root_all_get_a_copy),
+		cmocka_unit_test(a_queue_with_two_equal_rules_gets_one_copy_until_both_are_gone),
+		cmocka_unit_test(equal_rules_of_a_root_differ_in_destinations_only),
 		cmocka_unit_test(a_rule_that_goes_on_lets_others_see_the_frame),
 		cmocka_unit_test(sniffers_take_nothing_away),
 		cmocka_unit_test(tables_chain_and_the_oldest_of_equal_rules_wins_there),
