@@ -72,8 +72,9 @@ int mlx5dv_dr_domain_sync(struct mlx5dv_dr_domain *d, uint32_t flags)
 			       MLX5DV_DR_DOMAIN_SYNC_FLAGS_MEM;
 
 	if (flags & ~known)
-		return dr_result(explain(
-			EINVAL, "mlx5dv_dr_domain_sync: flags 0x%x; 0x%x are known", flags, known));
+		return dr_result(explain(EOPNOTSUPP,
+					 "mlx5dv_dr_domain_sync: flags 0x%x; 0x%x are known", flags,
+					 known));
 	return 0;
 }
 
@@ -134,6 +135,37 @@ int mlx5dv_dr_table_destroy(struct mlx5dv_dr_table *t)
 
 /* ---- matchers ---- */
 
+/*
+ * Outside of the root, the IP version is a mask of itself, and stands for all of its bits: with
+ * those of 4 alone, 6 would match as well.
+ */
+static int widen_version(struct flow_key *mask, unsigned int field)
+{
+	uint64_t version = flow_key_get(mask, field);
+
+	if (!version)
+		return 0;
+	if (version != 4 && version != 6)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_dr_matcher_create: IP version 0x%llx in the mask; outside "
+			       "of the root it is 4, 6 or 0, and the same in the rules",
+			       (unsigned long long)version);
+	flow_key_set(mask, field, 0xf);
+	return 0;
+}
+
+static int check_version(const struct mlx5dv_dr_matcher *m, const struct flow_key *value,
+			 unsigned int field, unsigned int asked)
+{
+	uint64_t version = flow_key_get(value, field);
+
+	if (m->table->level && asked && version != asked)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_dr_rule_create: IP version %llu; the matcher has %u",
+			       (unsigned long long)version, asked);
+	return 0;
+}
+
 static int make_matcher(struct mlx5dv_dr_matcher *m,
 			const struct mlx5dv_flow_match_parameters *mask)
 {
@@ -155,6 +187,12 @@ static int make_matcher(struct mlx5dv_dr_matcher *m,
 			       mask->match_sz);
 	}
 	err = mlx5_match_read(mask, m->criteria, &m->mask);
+	m->outer_version = flow_key_get(&m->mask, FLOW_OUTER_ip_version);
+	m->inner_version = flow_key_get(&m->mask, FLOW_INNER_ip_version);
+	if (!err && t->level)
+		err = widen_version(&m->mask, FLOW_OUTER_ip_version);
+	if (!err && t->level)
+		err = widen_version(&m->mask, FLOW_INNER_ip_version);
 	return err ? err : flow_matcher_create(t->engine, priority, &m->mask, &m->engine);
 }
 
@@ -233,6 +271,7 @@ static int list_actions(const struct mlx5dv_dr_matcher *m, size_t count,
 			unsigned int *out_count)
 {
 	bool ended = false;
+	int err;
 
 	*out_count = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -243,7 +282,14 @@ static int list_actions(const struct mlx5dv_dr_matcher *m, size_t count,
 				       "mlx5dv_dr_rule_create: action %zu (%s) belongs to "
 				       "another domain",
 				       i, a ? a->name : "none");
-		if (a->ends && ended)
+	}
+	err = dr_order_check(m->table, count, actions);
+	if (err)
+		return err;
+	for (size_t i = 0; i < count; i++) {
+		const struct mlx5dv_dr_action *a = actions[i];
+
+		if (dr_kind_is_end(a->kind) && ended)
 			return explain(EOPNOTSUPP,
 				       "mlx5dv_dr_rule_create: action %zu (%s) is a second "
 				       "destination; an array can have many",
@@ -251,7 +297,7 @@ static int list_actions(const struct mlx5dv_dr_matcher *m, size_t count,
 		if (*out_count + a->step_count > ACTIONS_MOST)
 			return explain(EINVAL, "mlx5dv_dr_rule_create: more than %u actions",
 				       ACTIONS_MOST);
-		ended = ended || a->ends;
+		ended = ended || dr_kind_is_end(a->kind);
 		memcpy(out + *out_count, a->steps, a->step_count * sizeof(*out));
 		*out_count += a->step_count;
 	}
@@ -272,6 +318,10 @@ static int make_rule(struct mlx5dv_dr_rule *r, const struct mlx5dv_flow_match_pa
 			       "root it comes in words of 4",
 			       value->match_sz);
 	err = mlx5_match_read(value, m->criteria, &r->value);
+	if (!err)
+		err = check_version(m, &r->value, FLOW_OUTER_ip_version, m->outer_version);
+	if (!err)
+		err = check_version(m, &r->value, FLOW_INNER_ip_version, m->inner_version);
 	if (!err)
 		err = list_actions(m, r->action_count, r->actions, actions, &count);
 	if (!err)

@@ -38,6 +38,7 @@ struct mlx5dv_dr_matcher {
 	struct flow_key mask;
 	uint16_t priority;
 	uint8_t criteria;
+	uint8_t outer_version, inner_version; /* of IP, as the mask was given; 0: any */
 	atomic_uint users;
 	struct mlx5dv_dr_rule *rules;
 	struct mlx5dv_dr_matcher *next;
@@ -59,10 +60,31 @@ struct dr_detour {
 	struct flow_rule *rule;
 };
 
+/* In dr_order.c is what each of them may follow. */
+enum dr_kind {
+	DR_DROP,
+	DR_MISS,
+	DR_QUEUE,
+	DR_TABLE,
+	DR_ROOT,
+	DR_PORT,
+	DR_ARRAY,
+	DR_SAMPLER,
+	DR_TAG,
+	DR_COUNT,
+	DR_DECAP,
+	DR_POP,
+	DR_MODIFY,
+	DR_PUSH,
+	DR_ENCAP,
+	DR_KINDS,
+};
+
 struct mlx5dv_dr_action {
 	const char *name;
+	enum dr_kind kind;
 	atomic_uint users;
-	bool ends;                       /* nothing may follow it */
+	bool root_only;                  /* made for rules of a root */
 	struct mlx5dv_dr_domain *domain; /* counted, or NULL: of any */
 	struct mlx5dv_dr_table *table;   /* counted, or NULL */
 	/* what it refers to: other actions, counted, and hidden tables */
@@ -73,6 +95,11 @@ struct mlx5dv_dr_action {
 	unsigned int step_count;
 	struct flow_action steps[];
 };
+
+bool dr_kind_is_end(enum dr_kind kind);
+/* -EINVAL for too many of a kind, -EOPNOTSUPP for what is in the wrong place. */
+int dr_order_check(const struct mlx5dv_dr_table *t, size_t count,
+		   struct mlx5dv_dr_action *const actions[]);
 
 /* NULL and errno. */
 static inline void *dr_null(int err)

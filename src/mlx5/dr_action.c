@@ -16,21 +16,22 @@
 #define TYPE_CVLAN 0x8100u
 #define TYPE_SVLAN 0x88a8u
 
-static struct mlx5dv_dr_action *new_action(const char *name, bool ends, unsigned int steps)
+static struct mlx5dv_dr_action *new_action(const char *name, enum dr_kind kind, unsigned int steps)
 {
 	struct mlx5dv_dr_action *a = calloc(1, sizeof(*a) + steps * sizeof(a->steps[0]));
 
 	if (!a)
 		return dr_null(explain(ENOMEM, "no memory for an action"));
 	a->name = name;
-	a->ends = ends;
+	a->kind = kind;
 	a->step_count = steps;
 	return a;
 }
 
-static struct mlx5dv_dr_action *one_step(const char *name, bool ends, struct flow_action step)
+static struct mlx5dv_dr_action *one_step(const char *name, enum dr_kind kind,
+					 struct flow_action step)
 {
-	struct mlx5dv_dr_action *a = new_action(name, ends, 1);
+	struct mlx5dv_dr_action *a = new_action(name, kind, 1);
 
 	if (a)
 		a->steps[0] = step;
@@ -53,12 +54,12 @@ static void use_table(struct mlx5dv_dr_action *a, struct mlx5dv_dr_table *t)
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_drop(void)
 {
-	return one_step("drop", true, (struct flow_action){ .op = FLOW_OP_DROP });
+	return one_step("drop", DR_DROP, (struct flow_action){ .op = FLOW_OP_DROP });
 }
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_default_miss(void)
 {
-	return one_step("default miss", true, (struct flow_action){ .op = FLOW_OP_MISS });
+	return one_step("default miss", DR_MISS, (struct flow_action){ .op = FLOW_OP_MISS });
 }
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_ibv_qp(struct ibv_qp *qp)
@@ -74,7 +75,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_ibv_qp(struct ibv_qp *qp)
 		return dr_null(explain(EINVAL,
 				       "mlx5dv_dr_action_create_dest_ibv_qp: the queue pair has "
 				       "no receive queue"));
-	return one_step("queue pair", true,
+	return one_step("queue pair", DR_QUEUE,
 			(struct flow_action){ .op = FLOW_OP_DEST, .dest = dest });
 }
 
@@ -84,7 +85,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_devx_tir(struct mlx5dv_dev
 	int err = obj ? mlx5_flow_devx_dest(obj, &step.dest)
 		      : explain(EINVAL, "mlx5dv_dr_action_create_dest_devx_tir: no object");
 
-	return err ? dr_null(err) : one_step("TIR", true, step);
+	return err ? dr_null(err) : one_step("TIR", DR_QUEUE, step);
 }
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_table(struct mlx5dv_dr_table *t)
@@ -95,7 +96,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_table(struct mlx5dv_dr_tab
 		return dr_null(explain(EINVAL,
 				       "mlx5dv_dr_action_create_dest_table: a root table cannot "
 				       "be jumped to"));
-	a = one_step("table", true,
+	a = one_step("table", DR_TABLE,
 		     (struct flow_action){ .op = FLOW_OP_TABLE, .table = t->engine });
 	if (a) {
 		use_table(a, t);
@@ -123,7 +124,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_root_table(struct mlx5dv_d
 				       "mlx5dv_dr_action_create_dest_root_table: priority %u; 0 to "
 				       "%u exist",
 				       priority, MLX5_FLOW_PRIORITIES - 1));
-	a = one_step("root table", true, step);
+	a = one_step("root table", DR_ROOT, step);
 	if (a) {
 		use_table(a, t);
 		use_domain(a, t->domain);
@@ -131,15 +132,18 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_root_table(struct mlx5dv_d
 	return a;
 }
 
+static int check_fdb(const struct mlx5dv_dr_domain *d)
+{
+	return d->domain == FLOW_FDB
+		       ? 0
+		       : explain(EOPNOTSUPP, "a port can be a destination in FDB domains only");
+}
+
 static struct mlx5dv_dr_action *to_port(struct mlx5dv_dr_domain *d, const char *name,
 					struct flow_action step)
 {
-	struct mlx5dv_dr_action *a;
+	struct mlx5dv_dr_action *a = one_step(name, DR_PORT, step);
 
-	if (d->domain != FLOW_FDB)
-		return dr_null(
-			explain(EOPNOTSUPP, "a port can be a destination in FDB domains only"));
-	a = one_step(name, true, step);
 	if (a)
 		use_domain(a, d);
 	return a;
@@ -148,6 +152,10 @@ static struct mlx5dv_dr_action *to_port(struct mlx5dv_dr_domain *d, const char *
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_vport(struct mlx5dv_dr_domain *d,
 							    uint32_t vport)
 {
+	int err = check_fdb(d);
+
+	if (err)
+		return dr_null(err);
 	if (vport != FLOW_VPORT_PF && vport != FLOW_VPORT_UPLINK)
 		return dr_null(explain(EINVAL,
 				       "mlx5dv_dr_action_create_dest_vport: vport 0x%x; there "
@@ -160,6 +168,10 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_vport(struct mlx5dv_dr_dom
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_ib_port(struct mlx5dv_dr_domain *d,
 							      uint32_t port)
 {
+	int err = check_fdb(d);
+
+	if (err)
+		return dr_null(err);
 	if (port != d->port->number)
 		return dr_null(explain(EINVAL,
 				       "mlx5dv_dr_action_create_dest_ib_port: port %u; the "
@@ -172,7 +184,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_ib_port(struct mlx5dv_dr_d
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_tag(uint32_t tag)
 {
-	return one_step("tag", false,
+	return one_step("tag", DR_TAG,
 			(struct flow_action){ .op = FLOW_OP_TAG, .tag = tag & MLX5_FLOW_TAG_MOST });
 }
 
@@ -186,17 +198,17 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_flow_counter(struct mlx5dv_devx
 
 	if (err)
 		return dr_null(err);
-	a = one_step("counter", false, step);
+	a = one_step("counter", DR_COUNT, step);
 	if (!a)
 		flow_counter_put(step.counter);
 	return a;
 }
 
-static struct mlx5dv_dr_action *with_edit(const char *name, struct mlx5dv_dr_domain *d,
-					  struct flow_edit *edit)
+static struct mlx5dv_dr_action *with_edit(const char *name, enum dr_kind kind,
+					  struct mlx5dv_dr_domain *d, struct flow_edit *edit)
 {
 	struct mlx5dv_dr_action *a =
-		one_step(name, false, (struct flow_action){ .op = FLOW_OP_EDIT, .edit = edit });
+		one_step(name, kind, (struct flow_action){ .op = FLOW_OP_EDIT, .edit = edit });
 
 	if (!a)
 		flow_edit_put(edit);
@@ -218,24 +230,38 @@ mlx5dv_dr_action_create_packet_reformat(struct mlx5dv_dr_domain *d, uint32_t fla
 					enum mlx5dv_flow_action_packet_reformat_type type,
 					size_t size, void *data)
 {
+	bool decap = type == MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2 ||
+		     type == MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L3_TUNNEL_TO_L2;
+	struct mlx5dv_dr_action *a;
 	struct flow_edit *edit;
 	int err = check_flags("mlx5dv_dr_action_create_packet_reformat", flags);
 
 	if (!err)
 		err = mlx5_reformat_create(d->domain, type, data, size, &edit);
-	return err ? dr_null(err) : with_edit("reformat", d, edit);
+	if (err)
+		return dr_null(err);
+	a = with_edit("reformat", decap ? DR_DECAP : DR_ENCAP, d, edit);
+	if (a)
+		a->root_only = flags;
+	return a;
 }
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_modify_header(struct mlx5dv_dr_domain *d,
 							       uint32_t flags, size_t size,
 							       __be64 actions[])
 {
+	struct mlx5dv_dr_action *a;
 	struct flow_edit *edit;
 	int err = check_flags("mlx5dv_dr_action_create_modify_header", flags);
 
 	if (!err)
 		err = mlx5_modify_create(actions, size, &edit);
-	return err ? dr_null(err) : with_edit("modify header", d, edit);
+	if (err)
+		return dr_null(err);
+	a = with_edit("modify header", DR_MODIFY, d, edit);
+	if (a)
+		a->root_only = flags;
+	return a;
 }
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_pop_vlan(void)
@@ -243,7 +269,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_pop_vlan(void)
 	struct flow_edit *edit;
 	int err = flow_edit_reformat(FLOW_POP_VLAN, NULL, 0, &edit);
 
-	return err ? dr_null(err) : with_edit("pop VLAN", NULL, edit);
+	return err ? dr_null(err) : with_edit("pop VLAN", DR_POP, NULL, edit);
 }
 
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_push_vlan(struct mlx5dv_dr_domain *d,
@@ -259,7 +285,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_push_vlan(struct mlx5dv_dr_doma
 				       "tag has 0x8100 or 0x88a8",
 				       type));
 	err = flow_edit_reformat(FLOW_PUSH_VLAN, &header, sizeof(header), &edit);
-	return err ? dr_null(err) : with_edit("push VLAN", d, edit);
+	return err ? dr_null(err) : with_edit("push VLAN", DR_PUSH, d, edit);
 }
 
 /* ---- made of others ---- */
@@ -325,8 +351,8 @@ static int make_detour(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
 
 static bool is_dest(const struct mlx5dv_dr_action *a)
 {
-	return a && a->ends && a->step_count == 1 && a->steps[0].op != FLOW_OP_DROP &&
-	       a->steps[0].op != FLOW_OP_SAMPLE;
+	return a && (a->kind == DR_QUEUE || a->kind == DR_TABLE || a->kind == DR_PORT ||
+		     a->kind == DR_MISS);
 }
 
 static int add_dest(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
@@ -334,6 +360,9 @@ static int add_dest(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
 {
 	const struct mlx5dv_dr_action_dest_reformat *both;
 
+	if (attr->type != MLX5DV_DR_ACTION_DEST && attr->type != MLX5DV_DR_ACTION_DEST_REFORMAT)
+		return explain(EINVAL, "mlx5dv_dr_action_create_dest_array: type %d is not known",
+			       (int)attr->type);
 	switch (attr->type) {
 	case MLX5DV_DR_ACTION_DEST:
 		if (!is_dest(attr->dest))
@@ -367,7 +396,10 @@ mlx5dv_dr_action_create_dest_array(struct mlx5dv_dr_domain *d, size_t count,
 				       "mlx5dv_dr_action_create_dest_array: %zu destinations; 2 "
 				       "to %u are possible",
 				       count, PARTS_MOST));
-	a = new_action("array", true, count);
+	if (d->domain == FLOW_TX)
+		return dr_null(explain(EOPNOTSUPP,
+				       "mlx5dv_dr_action_create_dest_array: not for what leaves"));
+	a = new_action("array", DR_ARRAY, count);
 	if (!a)
 		return NULL;
 	use_domain(a, d);
@@ -425,7 +457,7 @@ mlx5dv_dr_action_create_flow_sampler(struct mlx5dv_dr_flow_sampler_attr *attr)
 
 	if (err)
 		return dr_null(err);
-	a = one_step("sampler", true, (struct flow_action){ .op = FLOW_OP_SAMPLE });
+	a = one_step("sampler", DR_SAMPLER, (struct flow_action){ .op = FLOW_OP_SAMPLE });
 	if (!a)
 		return NULL;
 	use_table(a, attr->default_next_table);

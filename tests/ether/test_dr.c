@@ -9,7 +9,7 @@
 
 #include <infiniband/mlx5dv.h>
 
-enum { OUTER = 1, MISC = 2, INNER = 4, UDP_DPORT = 30, SIZE = 192 };
+enum { OUTER = 1, MISC = 2, INNER = 4, IP_VERSION = 17, UDP_DPORT = 30, SIZE = 192 };
 
 struct match {
 	union {
@@ -477,7 +477,7 @@ static void direct_rules_refuse_what_does_not_fit(void **state)
 	assert_null(dr_rule(&d, 2, drop, miss));
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(dr_rule(&tx, 2, tag, NULL));
-	assert_int_equal(errno, EINVAL);
+	assert_int_equal(errno, EOPNOTSUPP);
 	assert_null(dr_rule(&tx, 2, d.jump, NULL));
 	assert_int_equal(errno, EINVAL);
 	odd.p.match_sz = 33;
@@ -491,7 +491,11 @@ static void direct_rules_refuse_what_does_not_fit(void **state)
 	layout.flags = MLX5DV_DR_MATCHER_LAYOUT_RESIZABLE;
 	assert_int_equal(mlx5dv_dr_matcher_set_layout(d.all, &layout), ENOTSUP);
 	assert_int_equal(mlx5dv_dr_matcher_set_layout(d.by_port, &layout), 0);
-	assert_int_equal(mlx5dv_dr_domain_sync(d.domain, 1 << 5), EINVAL);
+	assert_int_equal(mlx5dv_dr_domain_sync(d.domain, 1 << 5), EOPNOTSUPP);
+	assert_null(mlx5dv_dr_action_create_dest_vport(d.domain, 5));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(mlx5dv_dr_action_create_dest_ib_port(d.domain, 5));
+	assert_int_equal(errno, EOPNOTSUPP);
 
 	/* A second rule with the same value is one too many only when the domain says so. */
 	rule = dr_rule(&d, 2, drop, NULL);
@@ -506,6 +510,119 @@ static void direct_rules_refuse_what_does_not_fit(void **state)
 	dr_fini(&tx);
 	dr_fini(&d);
 	test_close(context);
+}
+
+enum { DROP, MISS, TAG, QP, JUMP, POP, PUSH, MODIFY, ROOT_MODIFY, BACK, NONE };
+
+static void actions_come_in_the_devices_order(void **state)
+{
+	static const struct {
+		uint8_t actions[4];
+		int error, root_error; /* in a table, in the root */
+	} cases[] = {
+		{ { TAG, QP, NONE }, 0, 0 },
+		{ { MODIFY, TAG, QP, NONE }, 0, 0 },
+		{ { POP, MODIFY, PUSH, JUMP }, 0, EOPNOTSUPP },
+		{ { POP, POP, QP, NONE }, 0, EOPNOTSUPP },
+		{ { BACK, NONE }, 0, EOPNOTSUPP },
+		{ { QP, TAG, NONE }, EOPNOTSUPP, 0 },
+		{ { QP, MODIFY, NONE }, EOPNOTSUPP, 0 },
+		{ { MODIFY, DROP, NONE }, EOPNOTSUPP, 0 },
+		{ { MODIFY, POP, QP, NONE }, EOPNOTSUPP, EOPNOTSUPP },
+		{ { PUSH, MODIFY, QP, NONE }, EOPNOTSUPP, EOPNOTSUPP },
+		{ { QP, JUMP, NONE }, EOPNOTSUPP, EOPNOTSUPP },
+		{ { QP, QP, NONE }, EINVAL, EOPNOTSUPP },
+		{ { TAG, TAG, QP, NONE }, EINVAL, 0 },
+		{ { POP, POP, POP, QP }, EINVAL, EOPNOTSUPP },
+		{ { PUSH, PUSH, PUSH, QP }, EOPNOTSUPP, EOPNOTSUPP },
+		{ { ROOT_MODIFY, QP, NONE }, EINVAL, 0 },
+	};
+	__be64 set_ttl = htobe64(0x100a000800000040ull); /* 64 to the 8 bits of TTL */
+	struct mlx5dv_dr_action *a[NONE];
+	struct match none = { .p.match_sz = 0 };
+	struct mlx5dv_dr_matcher *in_root;
+	struct raw_end e;
+	struct dr d;
+
+	raw_end_init(&e, "mlx5_0");
+	dr_init(&d, e.context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	in_root = mlx5dv_dr_matcher_create(d.root, 3, 0, &none.p);
+	assert_non_null(in_root);
+	a[DROP] = mlx5dv_dr_action_create_drop();
+	a[MISS] = mlx5dv_dr_action_create_default_miss();
+	a[TAG] = mlx5dv_dr_action_create_tag(1);
+	a[QP] = mlx5dv_dr_action_create_dest_ibv_qp(e.qp);
+	a[JUMP] = mlx5dv_dr_action_create_dest_table(d.table);
+	a[POP] = mlx5dv_dr_action_create_pop_vlan();
+	a[PUSH] = mlx5dv_dr_action_create_push_vlan(d.domain, htobe32(0x81000005));
+	a[MODIFY] = mlx5dv_dr_action_create_modify_header(d.domain, 0, 8, &set_ttl);
+	a[ROOT_MODIFY] = mlx5dv_dr_action_create_modify_header(
+		d.domain, MLX5DV_DR_ACTION_FLAGS_ROOT_LEVEL, 8, &set_ttl);
+	a[BACK] = mlx5dv_dr_action_create_dest_root_table(d.root, 5);
+	for (int i = 0; i < NONE; i++)
+		assert_non_null(a[i]);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct match value = match_of(UDP_DPORT, 2);
+		struct mlx5dv_dr_action *list[4];
+		struct mlx5dv_dr_rule *rule;
+		size_t n = 0;
+
+		while (n < 4 && cases[i].actions[n] != NONE) {
+			list[n] = a[cases[i].actions[n]];
+			n++;
+		}
+		for (int root = 0; root < 2; root++) {
+			int error = root ? cases[i].root_error : cases[i].error;
+
+			errno = 0;
+			rule = mlx5dv_dr_rule_create(root ? in_root : d.by_port,
+						     root ? &none.p : &value.p, n, list);
+			assert_int_equal(rule ? 0 : errno, error);
+			if (rule)
+				assert_int_equal(mlx5dv_dr_rule_destroy(rule), 0);
+		}
+	}
+	for (int i = 0; i < NONE; i++)
+		assert_int_equal(mlx5dv_dr_action_destroy(a[i]), 0);
+	assert_int_equal(mlx5dv_dr_matcher_destroy(in_root), 0);
+	dr_fini(&d);
+	raw_end_fini(&e);
+}
+
+static void ip_versions_are_told_apart_by_masks_of_themselves(void **state)
+{
+	struct match mask = match_of(IP_VERSION, 4 << 1), wide = match_of(IP_VERSION, 0xf << 1);
+	struct match six = match_of(IP_VERSION, 6 << 1);
+	struct pkt v4 = pkt_plain(1, 2), v6 = { 0 };
+	struct mlx5dv_dr_matcher *matcher;
+	struct mlx5dv_dr_action *qp;
+	struct mlx5dv_dr_rule *rule;
+	struct raw_pair p;
+	struct dr d;
+
+	pkt_eth(&v6, 2, 1, 0x86dd);
+	pkt_ip6(&v6, 1, 2, 17);
+	pkt_udp(&v6, 1, 2);
+	pkt_end(&v6);
+	raw_pair_init(&p, "mlx5_1", "mlx5_0");
+	dr_init(&d, p.to[0].context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	qp = mlx5dv_dr_action_create_dest_ibv_qp(p.to[0].qp);
+	matcher = mlx5dv_dr_matcher_create(d.table, 1, OUTER, &mask.p);
+	assert_true(qp && matcher);
+	rule = mlx5dv_dr_rule_create(matcher, &mask.p, 1, &qp);
+	assert_non_null(rule);
+	raw_send(&p, &v6); /* nobody gets it */
+	assert_int_equal(raw_who_gets(&p, &v4), 0);
+	assert_int_equal(p.to[0].len, v4.len);
+	assert_null(mlx5dv_dr_rule_create(matcher, &six.p, 1, &qp));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(mlx5dv_dr_matcher_create(d.table, 2, OUTER, &wide.p));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(mlx5dv_dr_rule_destroy(rule), 0);
+	assert_int_equal(mlx5dv_dr_matcher_destroy(matcher), 0);
+	assert_int_equal(mlx5dv_dr_action_destroy(qp), 0);
+	dr_fini(&d);
+	raw_pair_fini(&p);
 }
 
 static void a_dump_names_what_there_is(void **state)
@@ -548,6 +665,8 @@ int main(void)
 		cmocka_unit_test(tags_go_on_and_off),
 		cmocka_unit_test(the_switch_domain_sends_in_and_drops),
 		cmocka_unit_test(direct_rules_refuse_what_does_not_fit),
+		cmocka_unit_test(actions_come_in_the_devices_order),
+		cmocka_unit_test(ip_versions_are_told_apart_by_masks_of_themselves),
 		cmocka_unit_test(a_dump_names_what_there_is),
 	};
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which actions a direct rule may have, and in which order: the device takes headers off before it
+ * changes and adds some, and nothing but counting comes behind the end. Called when a rule is made;
+ * no state.
+ */
+#include <errno.h>
+
+#include "mlx5/dr.h"
+#include "util/explain.h"
+
+#define VLANS_MOST 2u
+
+/* What the last action of weight was, one bit each. */
+enum {
+	AT_START = 1 << 0,
+	AT_OTHER = 1 << 1, /* something that leaves the packet alone */
+	AT_DECAP = 1 << 2,
+	AT_POP = 1 << 3,
+	AT_MODIFY = 1 << 4,
+	AT_PUSH = 1 << 5,
+	AT_ENCAP = 1 << 6,
+	AT_END = 1 << 7,
+};
+
+#define BARE  (AT_START | AT_OTHER)
+#define OPEN  (BARE | AT_DECAP | AT_POP | AT_MODIFY | AT_PUSH | AT_ENCAP)
+#define WHOLE (OPEN & ~AT_ENCAP)
+
+static const struct {
+	uint8_t behind[3]; /* receiving, sending, the switch */
+	uint8_t then;      /* 0: as before */
+} orders[] = {
+	[DR_DROP] = { { BARE, BARE, BARE }, AT_END },
+	[DR_MISS] = { { BARE, BARE, BARE }, AT_END },
+	[DR_QUEUE] = { { OPEN, 0, 0 }, AT_END },
+	[DR_TABLE] = { { OPEN, OPEN, OPEN }, AT_END },
+	[DR_ROOT] = { { OPEN, OPEN, OPEN }, AT_END },
+	[DR_PORT] = { { 0, 0, OPEN }, AT_END },
+	[DR_ARRAY] = { { OPEN, 0, OPEN }, AT_END },
+	[DR_SAMPLER] = { { OPEN, 0, OPEN }, AT_END },
+	[DR_TAG] = { { OPEN, 0, 0 }, 0 },
+	[DR_COUNT] = { { OPEN | AT_END, OPEN | AT_END, OPEN | AT_END }, 0 },
+	[DR_DECAP] = { { BARE, 0, BARE }, AT_DECAP },
+	[DR_POP] = { { BARE | AT_DECAP | AT_POP, BARE | AT_POP, BARE | AT_DECAP | AT_POP },
+		     AT_POP },
+	[DR_MODIFY] = { { BARE | AT_DECAP | AT_POP, BARE | AT_POP, BARE | AT_DECAP | AT_POP },
+			AT_MODIFY },
+	[DR_PUSH] = { { WHOLE & ~AT_POP, WHOLE & ~AT_DECAP, WHOLE }, AT_PUSH },
+	[DR_ENCAP] = { { WHOLE, WHOLE & ~AT_DECAP, WHOLE }, AT_ENCAP },
+};
+
+bool dr_kind_is_end(enum dr_kind kind)
+{
+	return orders[kind].then == AT_END;
+}
+
+/* What the kernel, which owns the root, does not offer there. */
+static int check_root(const struct mlx5dv_dr_action *a, size_t i)
+{
+	if (a->kind == DR_ROOT || a->kind == DR_PORT || a->kind == DR_SAMPLER ||
+	    a->kind == DR_POP || a->kind == DR_PUSH)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_dr_rule_create: action %zu (%s) is not for rules of a root "
+			       "table",
+			       i, a->name);
+	return 0;
+}
+
+static int check_count(const struct mlx5dv_dr_action *a, size_t i, unsigned int before)
+{
+	bool vlan = a->kind == DR_POP || a->kind == DR_PUSH;
+
+	if (before < (vlan ? VLANS_MOST : 1))
+		return 0;
+	return explain(a->kind == DR_PUSH ? EOPNOTSUPP : EINVAL,
+		       "mlx5dv_dr_rule_create: action %zu (%s) is one too many of its kind; a rule "
+		       "can have %u",
+		       i, a->name, vlan ? VLANS_MOST : 1);
+}
+
+static int check_table(const struct mlx5dv_dr_table *t, const struct mlx5dv_dr_action *a, size_t i)
+{
+	if (a->root_only)
+		return explain(EINVAL,
+			       "mlx5dv_dr_rule_create: action %zu (%s) was made for a root table",
+			       i, a->name);
+	if (a->kind == DR_SAMPLER && a->table->level <= t->level)
+		return explain(EINVAL,
+			       "mlx5dv_dr_rule_create: what was sampled would go on at level %u, "
+			       "but the rule is at level %u",
+			       a->table->level, t->level);
+	return 0;
+}
+
+int dr_order_check(const struct mlx5dv_dr_table *t, size_t count,
+		   struct mlx5dv_dr_action *const actions[])
+{
+	unsigned int seen[DR_KINDS] = { 0 };
+	uint8_t at = AT_START;
+	int err;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mlx5dv_dr_action *a = actions[i];
+
+		if (!t->level) {
+			err = check_root(a, i);
+			if (err)
+				return err;
+			continue;
+		}
+		err = check_table(t, a, i);
+		if (!err)
+			err = check_count(a, i, seen[a->kind]++);
+		if (err)
+			return err;
+		if (!(orders[a->kind].behind[t->domain->domain] & at))
+			return explain(EOPNOTSUPP,
+				       "mlx5dv_dr_rule_create: action %zu (%s) is in the wrong "
+				       "place, or in the wrong kind of domain",
+				       i, a->name);
+		if (orders[a->kind].then)
+			at = orders[a->kind].then;
+		else if (at == AT_START)
+			at = AT_OTHER;
+	}
+	return 0;
+}
