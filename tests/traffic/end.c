@@ -259,13 +259,19 @@ enum ibv_qp_state end_state(const struct end *e)
 	return attr.qp_state;
 }
 
+void ends_connect(struct end *a, struct end *b)
+{
+	struct address to_a = end_address(a), to_b = end_address(b);
+
+	end_connect(a, &to_b);
+	end_connect(b, &to_a);
+}
+
 struct pair pair_open(const struct options *o)
 {
 	struct pair p = { end_open(o), end_open(o) };
-	struct address a = end_address(p.a), b = end_address(p.b);
 
-	end_connect(p.a, &b);
-	end_connect(p.b, &a);
+	ends_connect(p.a, p.b);
 	return p;
 }
 

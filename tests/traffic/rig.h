@@ -162,11 +162,14 @@ void end_to_error(struct end *e);
 enum ibv_qp_state end_state(const struct end *e);
 void address_to_ah_attr(const struct address *to, struct ibv_ah_attr *attr);
 
+/* Two ends in this process. */
+void ends_connect(struct end *a, struct end *b);
+
 struct pair {
 	struct end *a, *b;
 };
 
-/* Two ends in this process, connected with each other. NULL: RC. */
+/* Two ends, connected with each other. NULL: RC. */
 struct pair pair_open(const struct options *o);
 void pair_close(struct pair *p);
 /* What a has posted is done, and its completions are there, without looking at them. RC or UC. */

@@ -217,17 +217,13 @@ static void start_poll(struct ibv_cq_ex *cq)
 static void every_field_of_an_extended_completion_is_read(void)
 {
 	struct ibv_cq_ex *cq = make_ex(0);
-	struct address to_a, to_b;
 	struct end *a, *b;
 
 	if (!cq)
 		rig_skip("no extended completion queues");
 	a = end_open(NULL);
 	b = open_ex(cq);
-	to_a = end_address(a);
-	to_b = end_address(b);
-	end_connect(a, &to_b);
-	end_connect(b, &to_a);
+	ends_connect(a, b);
 	post_recv(b, 11, 0, 128);
 	post_recv(b, 12, 0, 128);
 	post(a, &(struct work){ .op = IBV_WR_SEND, .len = 30 });
@@ -284,17 +280,13 @@ static void completions_carry_times_that_grow(void)
 	struct ibv_cq_ex *cq = make_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
 	uint64_t before = 0, now;
-	struct address to_a, to_b;
 	struct end *a, *b;
 
 	if (!cq)
 		rig_skip("no timestamps");
 	a = end_open(NULL);
 	b = open_ex(cq);
-	to_a = end_address(a);
-	to_b = end_address(b);
-	end_connect(a, &to_b);
-	end_connect(b, &to_a);
+	ends_connect(a, b);
 	check_ok(ibv_query_rt_values_ex(rig_context(), &values));
 	before = values.raw_clock.tv_nsec;
 	for (unsigned int i = 0; i < 20; i++) {

@@ -24,15 +24,10 @@ static void a_thousand_connections_work_side_by_side(void)
 	left = must(calloc(MANY, sizeof(*left)));
 	right = must(calloc(MANY, sizeof(*right)));
 	for (int i = 0; i < MANY; i++) {
-		struct address to_a, to_b;
-
 		left[i] = end_twin(a);
 		right[i] = end_twin(b);
-		to_a = end_address(left[i]);
-		to_b = end_address(right[i]);
-		check(!i || to_a.qpn != end_address(left[i - 1]).qpn);
-		end_connect(left[i], &to_b);
-		end_connect(right[i], &to_a);
+		check(!i || left[i]->qp->qp_num != left[i - 1]->qp->qp_num);
+		ends_connect(left[i], right[i]);
 		post_recv(right[i], i, i * 32, 32);
 	}
 	for (int i = 0; i < MANY; i++) {

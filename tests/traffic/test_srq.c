@@ -19,14 +19,6 @@ static void send_one(struct end *e, uint64_t id, uint32_t len)
 	     &(struct work){ .id = id, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = len });
 }
 
-static void connect_pair(struct end *a, struct end *b)
-{
-	struct address to_a = end_address(a), to_b = end_address(b);
-
-	end_connect(a, &to_b);
-	end_connect(b, &to_a);
-}
-
 static void several_queue_pairs_take_from_one_queue(void)
 {
 	enum { MANY = 5 };
@@ -36,7 +28,7 @@ static void several_queue_pairs_take_from_one_queue(void)
 	for (int i = 0; i < MANY; i++) {
 		hub[i] = i ? end_twin(hub[0]) : end_open(&o);
 		leaf[i] = end_open(NULL);
-		connect_pair(hub[i], leaf[i]);
+		ends_connect(hub[i], leaf[i]);
 	}
 	for (unsigned int i = 0; i < 40; i++)
 		post_recv(hub[0], i, i * 512, 512);
@@ -182,7 +174,7 @@ static void a_failed_queue_pair_tells_that_it_takes_no_more(void)
 	struct end *other = end_twin(p.b), *c = end_open(NULL);
 	struct ibv_async_event got;
 
-	connect_pair(other, c);
+	ends_connect(other, c);
 	post_recv(p.b, 1, 0, 64);
 	post_recv(p.b, 2, 0, 64);
 	end_to_error(p.b);
@@ -219,7 +211,7 @@ static void a_bad_entry_fails_the_queue_pair_that_took_it(void)
 	struct ibv_sge sge = { (uintptr_t)p.b->buf, 64, p.b->mr->lkey ^ 0x100 };
 	struct ibv_recv_wr *bad, wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
 
-	connect_pair(other, c);
+	ends_connect(other, c);
 	check_ok(ibv_post_srq_recv(p.b->srq, &wr, &bad));
 	post_recv(p.b, 2, 0, 64);
 	send_one(p.a, 3, 8);
