@@ -34,10 +34,16 @@ struct place {
 	unsigned int op;
 };
 
+/* Whose turn it was before ours, kept for ever: a handler may be about to call it. */
+struct earlier {
+	struct sigaction action;
+	struct earlier *next;
+};
+
 static pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(op_lock, FORKSAFE_LEAF);
 static _Atomic(struct mapping *) mappings;
-static struct sigaction before;
+static _Atomic(struct earlier *) before;
 static int nothing = -1; /* a file without a byte */
 
 /* ---- the handler ---- */
@@ -123,16 +129,17 @@ static void pass_on(int number, siginfo_t *info, void *context)
 {
 	static __thread volatile bool passing;
 	const struct sigaction end = { .sa_handler = SIG_DFL };
+	const struct earlier *to = atomic_load_explicit(&before, memory_order_acquire);
 
-	if (passing || before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+	if (passing || to->action.sa_handler == SIG_DFL || to->action.sa_handler == SIG_IGN) {
 		sigaction(number, &end, NULL); /* the access comes again, and ends the process */
 		return;
 	}
 	passing = true;
-	if (before.sa_flags & SA_SIGINFO)
-		before.sa_sigaction(number, info, context);
+	if (to->action.sa_flags & SA_SIGINFO)
+		to->action.sa_sigaction(number, info, context);
 	else
-		before.sa_handler(number);
+		to->action.sa_handler(number);
 	passing = false;
 }
 
@@ -147,18 +154,47 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 /* ---- mappings; op_lock held ---- */
 
+static bool same(const struct sigaction *a, const struct sigaction *b)
+{
+	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
+}
+
+/* A program that sets the same handlers by turns needs no more room. */
+static int remember(const struct sigaction *action)
+{
+	static struct earlier *all;
+	struct earlier *e = all;
+
+	while (e && !same(&e->action, action))
+		e = e->next;
+	if (!e) {
+		e = calloc(1, sizeof(*e));
+		if (!e)
+			return -ENOMEM;
+		e->action = *action;
+		e->next = all;
+		all = e;
+	}
+	/* [O2] pairs with pass_on() */
+	atomic_store_explicit(&before, e, memory_order_release);
+	return 0;
+}
+
 /* A program may have set a handler of its own since we were here last. */
 static int take_signal(void)
 {
 	struct sigaction mine = { .sa_sigaction = on_bus_error,
 				  .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
 	struct sigaction now;
+	int err;
 
 	if (sigaction(SIGBUS, NULL, &now))
 		return -errno;
 	if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_bus_error)
 		return 0;
-	before = now;
+	err = remember(&now);
+	if (err)
+		return err;
 	sigemptyset(&mine.sa_mask);
 	return sigaction(SIGBUS, &mine, NULL) ? -errno : 0;
 }

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -276,6 +278,71 @@ static void other_bus_errors_go_to_whom_they_went_before(void **state)
 	assert_int_equal(WEXITSTATUS(status), 40);
 }
 
+static int file = -1;
+static atomic_uint given;
+
+/* Gives the file its page, so that the access comes again and finds it. */
+static void give_page(int number)
+{
+	atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
+	if (ftruncate(file, 4096))
+		_exit(43);
+}
+
+static void give_page_too(int number)
+{
+	give_page(number);
+}
+
+#define CHANGES 50
+#define ROOM    (1u << 30)
+
+static void *change_handlers(void *arg)
+{
+	for (unsigned int i = 0; i < CHANGES; i++) {
+		volatile uint8_t *at;
+
+		signal(SIGBUS, i & 1 ? give_page : give_page_too);
+		at = mlx5dv_dm_map_op_addr(dm, INCREMENT);
+		if (!at)
+			break;
+		*at = 1;
+		unmap(at);
+		/* Until something was passed on; and no order of the two threads comes of it. */
+		for (unsigned int seen = atomic_load_explicit(&given, memory_order_relaxed);
+		     atomic_load_explicit(&given, memory_order_relaxed) - seen < 2;)
+			sched_yield();
+	}
+	atomic_store((atomic_bool *)arg, true);
+	return NULL;
+}
+
+static void handlers_may_change_while_bus_errors_are_passed_on(void **state)
+{
+	atomic_bool changed = false;
+	volatile uint8_t *at;
+	uint8_t *room;
+	pthread_t thread;
+
+	file = memfd_create("test", 0);
+	assert_true(file >= 0);
+	/* Far from any place where an operation was mapped. */
+	room = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert_ptr_not_equal(room, MAP_FAILED);
+	at = mmap(room + ROOM / 2, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+	assert_ptr_equal(at, room + ROOM / 2);
+	signal(SIGBUS, give_page);
+	assert_int_equal(pthread_create(&thread, NULL, change_handlers, &changed), 0);
+	while (!atomic_load(&changed)) {
+		assert_int_equal(ftruncate(file, 0), 0);
+		*at = 1;
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(word_at(0) & 0xff, CHANGES);
+	assert_int_equal(munmap(room, ROOM), 0);
+	assert_int_equal(close(file), 0);
+}
+
 #endif
 
 int main(void)
@@ -294,6 +361,7 @@ int main(void)
 		T(an_operation_meets_remote_atomics),
 		T(what_is_mapped_when_memory_goes_is_of_no_effect),
 		T(mapping_again_and_again_needs_no_more_room),
+		T(handlers_may_change_while_bus_errors_are_passed_on),
 #endif
 	};
 

@@ -339,7 +339,7 @@ static inline bool nothing_left(void)
 /* At the head of main(): a stuck test or peer ends by itself, a peer with its test. */
 static inline void peer_main(int argc)
 {
-	alarm(110);
+	alarm(280);
 	if (argc > 1)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

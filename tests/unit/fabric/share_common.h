@@ -76,7 +76,7 @@ static inline void in_child(void (*fn)(void))
 	pid_t pid = fork();
 
 	if (!pid) {
-		alarm(60);
+		alarm(120);
 		fn();
 		_exit(0);
 	}

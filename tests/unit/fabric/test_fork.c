@@ -239,7 +239,7 @@ static void forks_amid_traffic_find_no_lock_held(void **state)
 		if (!pid) {
 			uint16_t lid;
 
-			alarm(20);
+			alarm(120);
 			CHECK(fabric_link_state(link) == FABRIC_LINK_DEAD);
 			fabric_link_tx_lock(link);
 			fabric_link_tx_unlock(link);

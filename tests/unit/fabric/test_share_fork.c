@@ -71,7 +71,7 @@ static void child_and_parent_do_not_see_each_other(void **state)
 	turns_open();
 	pid = fork();
 	if (!pid) {
-		alarm(60);
+		alarm(120);
 		for (size_t i = 0; i < n; i++)
 			check(p[i] == (uint8_t)(i / 7));
 		memset(p, 0xcc, n);
@@ -151,7 +151,7 @@ static void heap_neighbours_are_apart_in_the_child(void **state)
 	turns_open();
 	pid = fork();
 	if (!pid) {
-		alarm(60);
+		alarm(120);
 		/* malloc's own books are on the same page. */
 		for (unsigned int i = 0; i < 1000; i++)
 			free(malloc(i));
@@ -189,7 +189,7 @@ static void children_of_children_are_apart_too(void **state)
 		pid_t second;
 		int status;
 
-		alarm(60);
+		alarm(120);
 		check(!share_range_get(p, PAGE));
 		p[0] = 2;
 		second = fork();
@@ -239,7 +239,7 @@ static void forks_amid_sharing_threads_work(void **state)
 		pid_t pid = fork();
 
 		if (!pid) {
-			alarm(60);
+			alarm(120);
 			for (size_t k = 0; k < 20 * PAGE; k++)
 				check(held[k] == 7);
 			/* The locks are free, whatever the other threads were at. */

@@ -84,7 +84,7 @@ static void a_peer_and_the_owner_see_each_others_writes(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	pid = fork();
 	if (!pid) {
-		alarm(60);
+		alarm(120);
 		peer(pair[1]);
 		_exit(0);
 	}
