@@ -55,7 +55,7 @@ static uint64_t ones(unsigned int size)
 
 #define CARRY_OUT(type)                                                                            \
 	do {                                                                                       \
-		type *at = (type *)where;                                                          \
+		__auto_type at = (type *)where;                                                    \
 		if (a->store && op == HCA_DM_OP_INCREMENT)                                         \
 			__atomic_fetch_add(at, (type)a->value, __ATOMIC_SEQ_CST);                  \
 		else if (a->store)                                                                 \

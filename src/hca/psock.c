@@ -179,29 +179,31 @@ static int set_ring(struct psock *s, int option, uint32_t blocks, uint32_t frame
 	return setsockopt(s->fd, SOL_PACKET, option, &req, sizeof(req)) ? -errno : 0;
 }
 
-/* A frame with two tags, as long as the interface takes it, and what goes before. */
-static int frame_size(int fd, const char *interface, uint32_t *out)
+static int get_mtu(int fd, const char *interface, uint32_t *out)
 {
 	struct ifreq req = { 0 };
-	uint32_t mtu;
 
 	strncpy(req.ifr_name, interface, sizeof(req.ifr_name) - 1);
 	if (ioctl(fd, SIOCGIFMTU, &req))
 		return -errno;
-	mtu = (uint32_t)req.ifr_mtu;
-	if (mtu > MTU_MOST)
-		mtu = MTU_MOST;
-	*out = TPACKET_ALIGN(mtu + ETHER_HDR_LEN + 8 + BEFORE);
+	*out = (uint32_t)req.ifr_mtu;
 	return 0;
+}
+
+/* A frame with two tags, as long as the interface takes it, and what goes before. */
+static uint32_t frame_size(uint32_t mtu)
+{
+	return TPACKET_ALIGN((mtu < MTU_MOST ? mtu : MTU_MOST) + ETHER_HDR_LEN + 8 + BEFORE);
 }
 
 static int map_rings(struct psock *s, const char *interface)
 {
-	uint32_t size = 0;
-	int err = frame_size(s->fd, interface, &size);
+	uint32_t mtu = 0, size;
+	int err = get_mtu(s->fd, interface, &mtu);
 
 	if (err)
 		return err;
+	size = frame_size(mtu);
 	err = set(s->fd, PACKET_VERSION, TPACKET_V2);
 	if (!err)
 		err = set(s->fd, PACKET_VNET_HDR, 1);
