@@ -323,7 +323,10 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 	qp->vb.hca->wr_id_stride = sizeof(*qp->sq.slots);
 	attr->cap.max_send_wr = geo.max_post;
 	attr->cap.max_recv_wr = geo.rq_size;
-	attr->cap.max_recv_sge = geo.rq_max_sge;
+	/* An entry has room for more, but what is granted here must do for the next queue pair. */
+	attr->cap.max_recv_sge = geo.rq_max_sge < ctx->adapter->limits.max_sge
+					 ? geo.rq_max_sge
+					 : (uint32_t)ctx->adapter->limits.max_sge;
 	if (geo.blocks)
 		attr->cap.max_inline_data = geo.max_inline;
 	*out = &qp->vb;

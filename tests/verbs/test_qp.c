@@ -247,6 +247,28 @@ static void sizes_beyond_the_device_are_refused(void **state)
 	}
 }
 
+/* Programs hand the same attributes, with what was granted, to one queue pair after another. */
+static void what_was_granted_can_be_asked_for(void **state)
+{
+	struct ibv_context *context = test_open("mlx5_0");
+	struct parts p = take(context);
+	struct ibv_qp_init_attr_ex attr = attributes(&p, IBV_QPT_RC);
+	struct ibv_device_attr device;
+
+	assert_int_equal(ibv_query_device(context, &device), 0);
+	attr.cap.max_send_sge = attr.cap.max_recv_sge = device.max_sge;
+	attr.cap.max_recv_wr = device.max_qp_wr;
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp *qp = ibv_create_qp_ex(context, &attr);
+
+		assert_non_null(qp);
+		assert_int_equal(attr.cap.max_recv_sge, device.max_sge);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+	give_back(p);
+	test_close(context);
+}
+
 static void the_special_queue_pairs_are_nobodys(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0");
@@ -563,6 +585,7 @@ int main(void)
 		cmocka_unit_test(requests_without_elements_have_no_room_for_inline_data_by_chance),
 		cmocka_unit_test(parts_of_another_context_are_refused),
 		cmocka_unit_test(sizes_beyond_the_device_are_refused),
+		cmocka_unit_test(what_was_granted_can_be_asked_for),
 		cmocka_unit_test(the_special_queue_pairs_are_nobodys),
 		cmocka_unit_test(operations_that_a_type_does_not_have_are_refused),
 		cmocka_unit_test(a_query_gives_back_what_was_set),
