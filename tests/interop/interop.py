@@ -17,8 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # MTU of the network, seconds, parts, which runs.
-SHORT = (r"((rc|ud|srq)_pingpong|send_lat RC|write_bw RC|atomic_lat) ipv4 to|send_bw RC ipv6 to|"
-         r"(uc_pingpong|read_bw RC|atomic_bw) ipv4 from|every byte ipv6")
+SHORT = (r"((rc|ud)_pingpong|write_bw RC) ipv4 to|send_bw RC ipv6 to|"
+         r"(uc_pingpong|atomic_bw RC) ipv4 from|read_bw RC ipv6 from|every byte ipv6")
 TESTS = {
     "short": (1500, 600, "plain", SHORT),
     "mtu1024": (1500, 3000, "plain lossy", ""),
