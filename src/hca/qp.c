@@ -364,5 +364,22 @@ void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)
 	out->state = out->cur_state = pub->state;
 	if (pub->state >= HCA_QPS_RTS)
 		out->sq_psn = qp->req.psn;
+	/* What was expected first is of interest to nobody once packets have come. */
+	if (pub->state >= HCA_QPS_RTR && pub->type != HCA_QP_UD && pub->type != HCA_QP_DCT)
+		out->rq_psn = qp->resp.epsn;
+	fabric_unlock(&pub->lock);
+}
+
+void hca_qp_progress(struct hca_qp *pub, struct hca_qp_progress *out)
+{
+	struct qp *qp = to_priv(pub);
+
+	fabric_lock(&pub->lock);
+	*out = (struct hca_qp_progress){
+		.send_index = qp->req.next,
+		.recv_index = qp->resp.rq_taken,
+		.acked_psn = psn_add(qp->req.una, PSN_MASK),
+		.msn = qp->resp.msn & PSN_MASK,
+	};
 	fabric_unlock(&pub->lock);
 }

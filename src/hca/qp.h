@@ -158,6 +158,16 @@ VB_API int hca_qp_destroy(struct hca_qp *qp);
 /* Checks everything before it changes anything. */
 VB_API int hca_qp_modify(struct hca_qp *qp, const struct hca_qp_attr *attr, uint32_t mask);
 VB_API void hca_qp_query(struct hca_qp *qp, struct hca_qp_attr *out);
+
+/* How far the adapter has come: first entries of the rings that it has not taken, and numbers. */
+struct hca_qp_progress {
+	uint32_t send_index, recv_index;
+	uint32_t
+		acked_psn; /* of the last packet that was acknowledged; one before the first: none */
+	uint32_t msn;      /* requests of the peer that are complete */
+};
+
+VB_API void hca_qp_progress(struct hca_qp *qp, struct hca_qp_progress *out);
 /*
  * From which UDP port the packets of a connection leave. -EOPNOTSUPP unless it is RC or UC, ready to
  * send, and on Ethernet; -EADDRINUSE and the like when the host has given the port to others.

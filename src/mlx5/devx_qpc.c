@@ -284,6 +284,23 @@ static void fill_rings(struct hca_qp *qp, void *qpc)
 	ifc_set(qpc, qpc, user_index, qp->user_index);
 }
 
+static void fill_progress(struct hca_qp *qp, void *qpc)
+{
+	struct hca_qp_progress p;
+
+	hca_qp_progress(qp, &p);
+	if (qp->sq.size) {
+		ifc_set(qpc, qpc, sw_sq_wqebb_counter, qp->format->sq_producer(&qp->sq));
+		ifc_set(qpc, qpc, hw_sq_wqebb_counter, p.send_index);
+		ifc_set(qpc, qpc, last_acked_psn, p.acked_psn);
+	}
+	if (qp->rq.size) {
+		ifc_set(qpc, qpc, sw_rq_counter, qp->format->rq_producer(&qp->rq));
+		ifc_set(qpc, qpc, hw_rq_counter, p.recv_index & UINT16_MAX);
+	}
+	ifc_set(qpc, qpc, rmsn, p.msn);
+}
+
 void devx_qpc_fill(const struct hca_adapter *a, struct hca_qp *qp, void *qpc)
 {
 	bool ethernet = a->ports[0].link == HCA_LINK_ETHERNET;
@@ -311,10 +328,8 @@ void devx_qpc_fill(const struct hca_adapter *a, struct hca_qp *qp, void *qpc)
 	ifc_set(qpc, qpc, rre, !!(at.access & HCA_ACCESS_REMOTE_READ));
 	ifc_set(qpc, qpc, rwe, !!(at.access & HCA_ACCESS_REMOTE_WRITE));
 	ifc_set(qpc, qpc, rae, !!(at.access & HCA_ACCESS_REMOTE_ATOMIC));
-	if (qp->sq.size)
-		ifc_set(qpc, qpc, sw_sq_wqebb_counter, qp->format->sq_producer(&qp->sq));
-	if (qp->rq.size)
-		ifc_set(qpc, qpc, sw_rq_counter, qp->format->rq_producer(&qp->rq));
+	if (at.state != HCA_QPS_RESET)
+		fill_progress(qp, qpc);
 	at.av.port = at.av.port ?: at.port;
 	fill_path(ethernet, &at.av, primary);
 	ifc_set(primary, ads, pkey_index, at.pkey_index);

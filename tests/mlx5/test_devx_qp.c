@@ -167,6 +167,43 @@ static void a_query_shows_what_was_set(void **state)
 	drop(&t);
 }
 
+static void query(struct rig_qp *qp, uint8_t *out)
+{
+	RIG_IN(in, ifc_len(query_qp_in), QUERY_QP);
+
+	ifc_set(in, query_qp_in, qpn, qp->qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(qp->obj, in, sizeof(in), out, ifc_len(query_qp_out)),
+			 0);
+}
+
+static void a_query_shows_how_far_it_has_come(void **state)
+{
+	uint8_t out[ifc_len(query_qp_out)], *qpc = ifc_ptr(out, query_qp_out, qpc);
+	struct two t;
+
+	make(&t, 3, 3, 0);
+	for (int i = 0; i < 20; i++) {
+		rig_recv(&t.qp[1], 4096, 64);
+		rig_send(&t.qp[0], MLX5_OPCODE_SEND, 0, 64, 0);
+		expect(&t.cq[1], MLX5_CQE_RESP_SEND, t.qp[1].qpn, i);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, i);
+	}
+	query(&t.qp[0], out);
+	assert_int_equal(ifc_get(qpc, qpc, next_send_psn), 0x1234 + 20);
+	assert_int_equal(ifc_get(qpc, qpc, last_acked_psn), 0x1234 + 19);
+	assert_int_equal(ifc_get(qpc, qpc, hw_sq_wqebb_counter), 20);
+	assert_int_equal(ifc_get(qpc, qpc, sw_sq_wqebb_counter), 20);
+	query(&t.qp[1], out);
+	assert_int_equal(ifc_get(qpc, qpc, next_rcv_psn), 0x1234 + 20);
+	assert_int_equal(ifc_get(qpc, qpc, rmsn), 20);
+	assert_int_equal(ifc_get(qpc, qpc, hw_rq_counter), 20);
+	assert_int_equal(ifc_get(qpc, qpc, sw_rq_counter), 20);
+	assert_int_equal(rig_modify(&t.qp[1], IFC_OP_2RST_QP, 0, out), 0);
+	query(&t.qp[1], out);
+	assert_int_equal(ifc_get(qpc, qpc, hw_rq_counter), 0);
+	drop(&t);
+}
+
 /* ---- shared receive queues ---- */
 
 struct rmp {
@@ -339,6 +376,7 @@ int main(void)
 		cmocka_unit_test(a_malformed_entry_fails_the_queue_pair),
 		cmocka_unit_test(states_follow_the_commands),
 		cmocka_unit_test(a_query_shows_what_was_set),
+		cmocka_unit_test(a_query_shows_how_far_it_has_come),
 		cmocka_unit_test(a_linked_shared_queue_follows_its_links),
 		cmocka_unit_test(a_cyclic_shared_queue_goes_round),
 		cmocka_unit_test(who_is_needed_cannot_go),
