@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Queries whose answer is read later. The query itself is quick enough to be made at once; what
- * comes later is the answer, as a message on a pair of sockets (see devx_event.c for why).
+ * comes later is the answer, as a message of a queue.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "mlx5/devx.h"
+#include "mlx5/devx_queue.h"
 #include "mlx5/dv.h"
 
-#define ANSWER_MAX 65536u
+#define ANSWER_MAX  65535u
+#define WAITING_MAX (1u << 20) /* bytes of answers that nobody has read */
 
 struct comp {
 	struct mlx5dv_devx_cmd_comp pub;
-	int out; /* our end */
+	struct devx_queue queue;
 };
 
 struct mlx5dv_devx_cmd_comp *mlx5dv_devx_create_cmd_comp(struct ibv_context *context)
 {
 	struct comp *comp;
-	int ends[2];
+	int err;
 
 	if (!devx_context(context, __func__))
 		return NULL;
@@ -31,12 +31,13 @@ struct mlx5dv_devx_cmd_comp *mlx5dv_devx_create_cmd_comp(struct ibv_context *con
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+	err = devx_queue_init(&comp->queue);
+	if (err) {
 		free(comp);
+		errno = -err;
 		return NULL;
 	}
-	comp->pub.fd = ends[0];
-	comp->out = ends[1];
+	comp->pub.fd = comp->queue.fd;
 	return &comp->pub;
 }
 
@@ -44,8 +45,7 @@ void mlx5dv_devx_destroy_cmd_comp(struct mlx5dv_devx_cmd_comp *pub)
 {
 	struct comp *comp = container_of(pub, struct comp, pub);
 
-	close(pub->fd);
-	close(comp->out);
+	devx_queue_fini(&comp->queue);
 	free(comp);
 }
 
@@ -58,9 +58,13 @@ static int answer(struct comp *comp, struct mlx5dv_devx_obj *obj, const void *in
 
 	if (err && err != -EREMOTEIO)
 		return err;
-	if (send(comp->out, message, head + outlen, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-		return 0;
-	return explain(errno, "mlx5dv_devx_obj_query_async: no room; read answers first");
+	err = devx_queue_add(&comp->queue, 0, message, head + outlen, WAITING_MAX);
+	if (err == -EAGAIN)
+		return explain(EAGAIN,
+			       "mlx5dv_devx_obj_query_async: %u bytes of answers wait already; "
+			       "read them first",
+			       WAITING_MAX);
+	return err;
 }
 
 int mlx5dv_devx_obj_query_async(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen,
@@ -87,14 +91,13 @@ int mlx5dv_devx_obj_query_async(struct mlx5dv_devx_obj *obj, const void *in, siz
 int mlx5dv_devx_get_async_cmd_comp(struct mlx5dv_devx_cmd_comp *pub,
 				   struct mlx5dv_devx_async_cmd_hdr *to, size_t len)
 {
-	ssize_t size = recv(pub->fd, NULL, 0, MSG_PEEK | MSG_TRUNC);
+	struct comp *comp = container_of(pub, struct comp, pub);
+	long n = devx_queue_take(&comp->queue, to, len, ENOSPC);
 
-	if (size >= 0 && (size_t)size > len)
+	if (n == -ENOSPC)
 		return -explain(ENOSPC,
 				"mlx5dv_devx_get_async_cmd_comp: room for %zu bytes; the answer "
-				"has %zd",
-				len, size);
-	if (size < 0 || recv(pub->fd, to, len, 0) < 0)
-		return errno;
-	return 0;
+				"has more",
+				len);
+	return n < 0 ? (int)-n : 0;
 }

@@ -3,27 +3,24 @@
  * Events of the adapter on their way to a program that asked by DEVX: as entries of its own event
  * queues, and as messages on event channels.
  *
- * A channel is a pair of sockets, so that poll(), O_NONBLOCK and read() on its descriptor mean what
- * they mean on the kernel's: one message per event, the cookie first. A message that finds no room
- * is lost, and the next read says so.
+ * A channel is a queue of messages (devx_queue.h): one per event, the cookie first; without data, one
+ * per subscription that has something to tell. A message that finds no memory is lost, and the next
+ * read says so.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "mlx5/devx.h"
+#include "mlx5/devx_queue.h"
 #include "mlx5/dv.h"
 
 struct channel {
 	struct mlx5dv_devx_event_channel pub;
 	struct devx *devx;
-	int out;       /* our end */
+	struct devx_queue queue;
 	bool omit;     /* no data */
 	bool overflow; /* event_lock */
 	struct devx_sub *subs;
@@ -34,6 +31,7 @@ struct devx_sub {
 	struct mlx5dv_devx_obj *obj; /* NULL: an event of no object */
 	uint16_t event;
 	uint64_t cookie;
+	uint64_t number;             /* 1, 2, ...: never the same again */
 	int fd;                      /* -1, or an eventfd that is signalled instead */
 	struct devx_sub *next;       /* of the object, or of the context's unaffiliated ones */
 	struct devx_sub *in_channel; /* list */
@@ -48,6 +46,7 @@ struct message {
 
 enum about {
 	ABOUT_QP,
+	ABOUT_WQ,
 	ABOUT_CQ,
 	ABOUT_SRQ,
 	ABOUT_PORT,
@@ -77,7 +76,7 @@ static const struct {
 	[HCA_EVENT_CLIENT_REREGISTER] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_CLIENT_REREGISTER,
 					  ABOUT_PORT },
 	[HCA_EVENT_GID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_GUID, ABOUT_PORT },
-	[HCA_EVENT_WQ_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ABOUT_QP },
+	[HCA_EVENT_WQ_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ABOUT_WQ },
 };
 
 /* The number of a verbs object that an event is about. */
@@ -86,6 +85,8 @@ static uint32_t verbs_number(uint8_t about, void *element)
 	switch (about) {
 	case ABOUT_QP:
 		return to_mqp(element)->qpn;
+	case ABOUT_WQ:
+		return to_wq(element)->hca->wqn;
 	case ABOUT_CQ:
 		return to_mcq(element)->vb.hca->cqn;
 	case ABOUT_SRQ:
@@ -93,6 +94,14 @@ static uint32_t verbs_number(uint8_t about, void *element)
 	default:
 		return 0;
 	}
+}
+
+/* Numbers of queue pairs and of single queues are told apart by it. */
+static uint8_t queue_type(const struct mlx5dv_devx_obj *obj, uint8_t about)
+{
+	if (obj && obj->kind == DEVX_SQ)
+		return IFC_EVENT_QUEUE_SQ;
+	return about == ABOUT_WQ ? IFC_EVENT_QUEUE_RQ : IFC_EVENT_QUEUE_QP;
 }
 
 static void fill_entry(const struct hca_event *event, struct hca_eqe *eqe)
@@ -111,6 +120,7 @@ static void fill_entry(const struct hca_event *event, struct hca_eqe *eqe)
 		ifc_set(data, eqe_cq_err, syndrome, IFC_CQ_ERROR_OVERRUN);
 	} else if (about != ABOUT_NOTHING) {
 		ifc_set(data, eqe_qp_srq, number, number);
+		ifc_set(data, eqe_qp_srq, type, queue_type(obj, about));
 	}
 	for (int i = 0; i < 7; i++)
 		eqe->data[i] = ifc_load(data, (size_t)i * 32, 32);
@@ -131,8 +141,8 @@ static void tell(struct devx_sub *sub, const struct hca_eqe *eqe)
 		return;
 	}
 	mlx5_eqe_image(eqe, 0, m.data);
-	if (send(sub->channel->out, &m, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-	    !sub->channel->omit)
+	if (devx_queue_add(&sub->channel->queue, sub->channel->omit ? sub->number : 0, &m, len,
+			   SIZE_MAX))
 		sub->channel->overflow = true;
 }
 
@@ -182,7 +192,7 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 	const uint32_t known = MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA;
 	struct mlx5_context *ctx = devx_context(context, __func__);
 	struct channel *ch;
-	int ends[2];
+	int err;
 
 	if (!ctx)
 		return NULL;
@@ -195,13 +205,14 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+	err = devx_queue_init(&ch->queue);
+	if (err) {
 		free(ch);
+		errno = -err;
 		return NULL;
 	}
 	ch->devx = ctx->devx;
-	ch->pub.fd = ends[0];
-	ch->out = ends[1];
+	ch->pub.fd = ch->queue.fd;
 	ch->omit = flags & known;
 	return &ch->pub;
 }
@@ -230,8 +241,7 @@ void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *pub)
 		free(sub);
 	}
 	pthread_mutex_unlock(&ch->devx->event_lock);
-	close(pub->fd);
-	close(ch->out);
+	devx_queue_fini(&ch->queue);
 	free(ch);
 }
 
@@ -279,6 +289,7 @@ static int subscribe(struct channel *ch, struct mlx5dv_devx_obj *obj, uint16_t e
 		     uint64_t cookie, int fd)
 {
 	struct devx_sub *sub = calloc(1, sizeof(*sub)), **list;
+	static uint64_t last;
 
 	if (!sub) {
 		if (fd >= 0)
@@ -290,6 +301,7 @@ static int subscribe(struct channel *ch, struct mlx5dv_devx_obj *obj, uint16_t e
 	};
 	list = obj ? &obj->subs : &ch->devx->unaffiliated;
 	pthread_mutex_lock(&ch->devx->event_lock);
+	sub->number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	sub->next = *list;
 	*list = sub;
 	sub->in_channel = ch->subs;
@@ -351,24 +363,13 @@ int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, i
 	return -subscribe(ch, obj, event_num, 0, own);
 }
 
-/* As a read would: with nothing there it waits, or fails with EAGAIN. */
-static bool wait_readable(int fd)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int flags = fcntl(fd, F_GETFL);
-	int n = flags < 0 ? -1 : poll(&pfd, 1, flags & O_NONBLOCK ? 0 : -1);
-
-	if (!n)
-		errno = EAGAIN;
-	return n > 0;
-}
-
 ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *pub,
 			      struct mlx5dv_devx_async_event_hdr *event, size_t len)
 {
 	struct channel *ch = container_of(pub, struct channel, pub);
 	size_t need = ch->omit ? sizeof(uint64_t) : sizeof(struct message);
 	bool lost;
+	long n;
 
 	pthread_mutex_lock(&ch->devx->event_lock);
 	lost = ch->overflow;
@@ -378,12 +379,12 @@ ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *pub,
 		errno = -explain(EOVERFLOW, "mlx5dv_devx_get_event: events were lost; read faster");
 		return -1;
 	}
-	if (len < need && !wait_readable(pub->fd))
-		return -1;
-	if (len < need) {
-		errno = -explain(EINVAL, "mlx5dv_devx_get_event: room for %zu bytes; right is %zu",
-				 len, need);
-		return -1;
-	}
-	return read(pub->fd, event, len);
+	n = devx_queue_take(&ch->queue, event, len, EINVAL);
+	if (n >= 0)
+		return n;
+	errno = (int)-n;
+	if (n == -EINVAL)
+		explain(EINVAL, "mlx5dv_devx_get_event: room for %zu bytes; right is %zu", len,
+			need);
+	return -1;
 }

@@ -114,6 +114,7 @@ static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 			  .signature = striding || ifc_get(wq, wq, wq_signature),
 			  .db = (volatile uint32_t *)at[1] + MLX5_RCV_DBR },
 		.user_index = ifc_get(ctx, rqc, user_index),
+		.user = devx_user(c->obj),
 	};
 	int err;
 
@@ -145,7 +146,8 @@ static int make_rq_on_rmp(struct devx_cmd *c, const void *ctx)
 	struct hca_wq_init init = { .cq = c->obj->held_cq,
 				    .format = &mlx5_format,
 				    .srq = srq,
-				    .user_index = ifc_get(ctx, rqc, user_index) };
+				    .user_index = ifc_get(ctx, rqc, user_index),
+				    .user = devx_user(c->obj) };
 	int err;
 
 	if (!srq || srq->type != HCA_SRQ_BASIC) {

@@ -289,6 +289,14 @@ enum ifc_event {
 	IFC_EVENT_DCT_KEY_VIOLATION = 0x1d,
 	IFC_EVENT_GENERAL = 0x22,
 };
+
+/* eqe_qp_srq.type */
+enum {
+	IFC_EVENT_QUEUE_QP = 0,
+	IFC_EVENT_QUEUE_RQ = 1,
+	IFC_EVENT_QUEUE_SQ = 2,
+};
+
 /* eqe_cq_err.syndrome */
 enum { IFC_CQ_ERROR_OVERRUN = 1, IFC_CQ_ERROR_ACCESS = 2 };
 /* eqe.sub_type of a port event */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See the header. Adding happens on any thread, under locks of the adapter; taking is the program's.
+ */
+#include "mlx5/devx_queue.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+struct devx_note {
+	struct devx_note *next;
+	uint64_t tag;
+	size_t len;
+	uint8_t data[];
+};
+
+int devx_queue_init(struct devx_queue *q)
+{
+	*q = (struct devx_queue){ .fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) };
+	if (q->fd < 0)
+		return -errno;
+	q->last = &q->first;
+	pthread_mutex_init(&q->lock, NULL);
+	return 0;
+}
+
+void devx_queue_fini(struct devx_queue *q)
+{
+	while (q->first) {
+		struct devx_note *note = q->first;
+
+		q->first = note->next;
+		free(note);
+	}
+	pthread_mutex_destroy(&q->lock);
+	close(q->fd);
+}
+
+static void count_one(const struct devx_queue *q)
+{
+	const uint64_t one = 1;
+
+	while (write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+/* Lock held. */
+static bool is_waiting(const struct devx_queue *q, uint64_t tag)
+{
+	const struct devx_note *note = q->first;
+
+	while (note && note->tag != tag)
+		note = note->next;
+	return note;
+}
+
+int devx_queue_add(struct devx_queue *q, uint64_t tag, const void *data, size_t len, size_t most)
+{
+	struct devx_note *note = malloc(sizeof(*note) + len);
+	bool there;
+
+	if (!note)
+		return -ENOMEM;
+	*note = (struct devx_note){ .tag = tag, .len = len };
+	memcpy(note->data, data, len);
+	pthread_mutex_lock(&q->lock);
+	there = tag && is_waiting(q, tag);
+	if (there || len > most - q->bytes) {
+		pthread_mutex_unlock(&q->lock);
+		free(note);
+		return there ? 0 : -EAGAIN;
+	}
+	*q->last = note;
+	q->last = &note->next;
+	q->bytes += len;
+	count_one(q);
+	pthread_mutex_unlock(&q->lock);
+	return 0;
+}
+
+long devx_queue_take(struct devx_queue *q, void *to, size_t room, int short_errno)
+{
+	struct devx_note *note;
+	uint64_t count;
+	size_t len;
+
+	if (read(q->fd, &count, sizeof(count)) < 0)
+		return -errno;
+	pthread_mutex_lock(&q->lock);
+	note = q->first;
+	if (note && note->len <= room) {
+		q->first = note->next;
+		if (!q->first)
+			q->last = &q->first;
+		q->bytes -= note->len;
+	} else if (note) {
+		count_one(q);
+	}
+	pthread_mutex_unlock(&q->lock);
+	/* Only a program that writes to the descriptor can have made it count too much. */
+	if (!note)
+		return -EAGAIN;
+	if (note->len > room)
+		return -short_errno;
+	len = note->len;
+	memcpy(to, note->data, len);
+	free(note);
+	return (long)len;
+}
