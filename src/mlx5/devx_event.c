@@ -272,8 +272,11 @@ static bool is_unaffiliated(uint16_t event)
 	       event == IFC_EVENT_NIC_VPORT_CHANGE;
 }
 
-static int check_event(const struct mlx5dv_devx_obj *obj, uint16_t event)
+static int check_event(const struct channel *ch, const struct mlx5dv_devx_obj *obj, uint16_t event)
 {
+	if (obj && obj->devx != ch->devx)
+		return explain(EINVAL, "object 0x%x belongs to another context than the channel",
+			       obj->number);
 	if (event > 0xff ||
 	    (event && !is_unaffiliated(event) && event > IFC_EVENT_DCT_KEY_VIOLATION))
 		return explain(EINVAL, "event 0x%x is unknown", event);
@@ -323,7 +326,7 @@ int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *pub,
 				"numbers; right is a multiple of 2",
 				events_sz);
 	for (int i = 0; i < count && !err; i++)
-		err = check_event(obj, events_num[i]);
+		err = check_event(ch, obj, events_num[i]);
 	for (int i = 0; i < count && !err; i++)
 		err = subscribe(ch, obj, events_num[i], cookie, -1);
 	return -err;
@@ -344,7 +347,7 @@ int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, i
 					struct mlx5dv_devx_obj *obj, uint16_t event_num)
 {
 	struct channel *ch = container_of(pub, struct channel, pub);
-	int err = check_event(obj, event_num), own;
+	int err = check_event(ch, obj, event_num), own;
 
 	if (err)
 		return -err;

@@ -138,6 +138,21 @@ static void without_data_a_subscription_tells_once_until_it_is_read(void **state
 	drop(&s);
 }
 
+static void a_channel_hears_of_its_own_context_only(void **state)
+{
+	struct ibv_context *other = pair_open("mlx5_0");
+	struct mlx5dv_devx_event_channel *ch = mlx5dv_devx_create_event_channel(other, 0);
+	uint16_t comp = IFC_EVENT_COMP;
+	struct rig_cq cq;
+
+	assert_non_null(ch);
+	rig_cq(&rig, 4, rig.eqn, &cq);
+	assert_int_equal(mlx5dv_devx_subscribe_devx_event(ch, cq.obj, 2, &comp, 1), EINVAL);
+	mlx5dv_devx_destroy_event_channel(ch);
+	rig_cq_drop(&cq);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
 /* ---- queues that fail ---- */
 
 enum { PORT = 4242, BAD_KEY = 0x42424200 };
@@ -280,6 +295,7 @@ int main(void)
 		cmocka_unit_test(answers_wait_up_to_a_mebibyte),
 		cmocka_unit_test(events_with_data_are_all_kept),
 		cmocka_unit_test(without_data_a_subscription_tells_once_until_it_is_read),
+		cmocka_unit_test(a_channel_hears_of_its_own_context_only),
 		cmocka_unit_test(a_receive_queue_that_fails_tells_its_subscribers),
 		cmocka_unit_test(a_work_queue_of_verbs_that_fails_is_an_event),
 	};
