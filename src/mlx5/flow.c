@@ -19,7 +19,6 @@ struct mlx5dv_flow_matcher {
 	struct flow_matcher *engine;
 	struct flow_key mask;
 	enum flow_domain domain;
-	enum ibv_flow_attr_type type;
 	uint8_t criteria;
 	uint32_t flags;
 };
@@ -55,9 +54,17 @@ static int check_matcher(const struct mlx5dv_flow_matcher_attr *attr)
 		return explain(EOPNOTSUPP,
 			       "mlx5dv_create_flow_matcher: comp_mask 0x%llx; 3 is known",
 			       (unsigned long long)attr->comp_mask);
-	if ((unsigned int)attr->type > IBV_FLOW_ATTR_SNIFFER)
-		return explain(EINVAL, "mlx5dv_create_flow_matcher: type %d is not known",
+	if (attr->type != IBV_FLOW_ATTR_NORMAL)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_create_flow_matcher: type %d; there are matchers of the "
+			       "normal type (0) only",
 			       (int)attr->type);
+	/* Such a port has tables of RDMA alone, which are not here. */
+	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_IB_PORT)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_create_flow_matcher: a table of type %d has no "
+			       "port to be named",
+			       (int)attr->ft_type);
 	if (attr->flags & ~FLAGS || attr->flags == FLAGS)
 		return explain(EINVAL,
 			       "mlx5dv_create_flow_matcher: flags 0x%x; one of 0x%x is "
@@ -73,7 +80,6 @@ static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_
 {
 	struct vb_context *ctx = to_context(m->context);
 	bool on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
-	unsigned int number = 1;
 	struct ether_port *port;
 	struct flow_table *root;
 	int err = 0;
@@ -81,10 +87,8 @@ static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_
 	m->domain = attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS ? FLOW_TX : FLOW_RX;
 	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE)
 		err = domain_of(attr->ft_type, &m->domain);
-	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_IB_PORT && attr->ib_port)
-		number = attr->ib_port;
 	if (!err)
-		err = hca_flow_port(ctx->adapter, number, &port);
+		err = hca_flow_port(ctx->adapter, 1, &port);
 	if (!err)
 		err = mlx5_match_read(attr->match_mask, attr->match_criteria_enable, &m->mask);
 	if (!err)
@@ -110,7 +114,6 @@ struct mlx5dv_flow_matcher *mlx5dv_create_flow_matcher(struct ibv_context *conte
 	if (!m)
 		return null(explain(ENOMEM, "no memory for a flow matcher"));
 	*m = (struct mlx5dv_flow_matcher){ .context = context,
-					   .type = attr->type,
 					   .criteria = attr->match_criteria_enable,
 					   .flags = attr->flags };
 	err = make_matcher(m, attr);
@@ -271,9 +274,6 @@ static int make_rule(struct vb_flow *flow, struct mlx5dv_flow_matcher *m,
 	struct flow_key value;
 	int err = mlx5_match_read(match, m->criteria, &value);
 
-	if (!err && m->type != IBV_FLOW_ATTR_NORMAL)
-		err = explain(EOPNOTSUPP, "mlx5dv_create_flow: only matchers of normal type have "
-					  "rules");
 	if (err)
 		return err;
 	return flow_rule_create(m->engine, &value, on ? FLOW_RULE_GO_ON : 0, w->actions, w->count,

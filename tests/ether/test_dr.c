@@ -146,7 +146,9 @@ static void matchers_refuse_what_they_do_not_know(void **state)
 	} rows[] = {
 		{ .comp_mask = 4, .criteria = 1, .err = EOPNOTSUPP },
 		{ .flags = 1, .criteria = 1, .err = EINVAL },
-		{ .type = 4, .criteria = 1, .err = EINVAL },
+		{ .type = IBV_FLOW_ATTR_ALL_DEFAULT, .criteria = 1, .err = EOPNOTSUPP },
+		{ .type = 4, .criteria = 1, .err = EOPNOTSUPP },
+		{ .comp_mask = MLX5DV_FLOW_MATCHER_MASK_IB_PORT, .criteria = 1, .err = EOPNOTSUPP },
 		{ .criteria = 0x80, .err = EINVAL },
 		{ .priority = 16, .criteria = 1, .err = ENOSPC },
 		{ .comp_mask = 1, .table = 3, .criteria = 1, .err = EOPNOTSUPP },
