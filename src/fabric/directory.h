@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The host directory: one small file per user and network namespace that every process maps. It
- * says who is there, who owns which block of queue-pair numbers and memory keys, which LID a port has, who joined
- * which multicast group.
+ * says who is there, who owns which block of queue-pair numbers and memory keys, which LID a port
+ * has, who joined which multicast group.
  *
  * Changes are made under an OFD lock on the file, which the kernel drops when its holder dies.
  * Reads take no lock. Each process holds another OFD lock on the byte of its slot for as long as it

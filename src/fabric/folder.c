@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds, makes and removes the folder and the file of the host directory. Called by directory.c
- * and, for bells, by the adapter; needs no lock, because whoever unlinks the file holds the lock on it, and whoever opened it
- * looks again once it has the lock.
+ * and, for bells, by the adapter; needs no lock, because whoever unlinks the file holds the lock on
+ * it, and whoever opened it looks again once it has the lock.
  */
 #include "fabric/folder.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Numbers that the host directory hands out: blocks of queue-pair numbers and of memory keys, LIDs,
- * and the rows of counters. A block is taken and given back by one compare-and-swap, so it needs no lock: it is
- * free whenever its word names nobody who is listed.
+ * and the rows of counters. A block is taken and given back by one compare-and-swap, so it needs no
+ * lock: it is free whenever its word names nobody who is listed.
  */
 #include <errno.h>
 #include <string.h>

@@ -53,7 +53,7 @@ int share_range_check(const void *va, size_t len, bool write);
 /* Whether every page of the range is shared now. */
 bool share_covers(const void *va, size_t len);
 
-/* The memfd, for peers to map; -1 when this process cannot share anything. Stays the same until a fork. */
+/* The memfd, for peers to map; -1 when this process can share nothing. The same until a fork. */
 int share_fd(void);
 
 /*

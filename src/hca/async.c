@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queue of asynchronous events. The eventfd's count never exceeds the number of queued events;
- * it may briefly be lower while one is posted, and a reader that finds the queue empty after taking a count (the event
- * was withdrawn in between) simply waits again.
+ * it may briefly be lower while one is posted, and a reader that finds the queue empty after taking
+ * a count (the event was withdrawn in between) simply waits again.
  */
 #include "hca/async.h"
 

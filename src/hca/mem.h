@@ -83,7 +83,10 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
 }
 
-/* Elements of this process's memory, or of one that shares the domain. False when one of them is not good for `access`. */
+/*
+ * Elements of this process's memory, or of one that shares the domain. False when one of them is not
+ * good for `access`.
+ */
 bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
 		     struct hca_list *out);
 

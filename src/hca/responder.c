@@ -352,7 +352,10 @@ static void count_request(struct qp *qp, uint8_t op)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_ATOMIC);
 }
 
-/* On a wire every packet but a message's last is as long as the path allows, and none longer (9.7.4.1.6). */
+/*
+ * On a wire every packet but a message's last is as long as the path allows, and none is longer
+ * (9.7.4.1.6).
+ */
 static bool is_full(const struct qp *qp, const struct roce_pkt *pkt)
 {
 	if (!qp->wired)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint's sockets and their options: one that packets come to, and some that they leave from.
+ * source_lock guards those whose port somebody chose; all others stay from opening to closing.
+ */
 #include <errno.h>
 #include <linux/sock_diag.h>
 #include <linux/udp.h>

@@ -4,8 +4,9 @@
  * in a message the packet stands, who sends it, what payload it may have. Read-only.
  *
  * Known are RC, UC, UD, XRC, DC and the congestion notification. How adapters put DC on the wire is
- * not public; here it is the reliable opcodes with a header of our own (codec.c). Reliable datagrams (RD) exist nowhere,
- * and no ConnectX that is modelled here sends FLUSH or ATOMIC WRITE: such packets are unknown.
+ * not public; here it is the reliable opcodes with a header of our own (codec.c). Reliable datagrams
+ * (RD) exist nowhere, and no ConnectX that is modelled here sends FLUSH or ATOMIC WRITE: such packets
+ * are unknown.
  */
 #ifndef ROCE_OPCODE_H
 #define ROCE_OPCODE_H
