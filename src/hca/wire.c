@@ -28,10 +28,12 @@
 #define RETRY_FULL_NS 100000u
 #define BUFFER_MOST   (1u << 30)
 /*
- * What pollers are sure to look within, how often in a row they may fail to (they may have lost the
- * processor), and the penalty.
+ * What pollers are sure to look within, when it was so much longer that more than they stood still
+ * (a virtual processor that its host took away), how often in a row they may fail to (they may have
+ * lost the processor), and the penalty.
  */
 #define LATE_MOMENT_NS 20000
+#define STALLED_NS     (10 * LATE_MOMENT_NS)
 #define LATE_MOST      3u
 #define DISTRUST_NS    1000000000u
 /* Sent datagrams after which to look for complaints. */
@@ -454,6 +456,7 @@ static void block(struct wire_port *port, struct qp *qp)
 		qp->blocked_next = port->blocked;
 		port->blocked = qp;
 	}
+	port->full = true;
 	fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
 }
 
@@ -483,17 +486,23 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 	return err == -EAGAIN ? err : 0;
 }
 
-/* Also sends what fault injection held back and is due. */
-void wire_port_flush(struct wire_port *port)
+/* Also sends what fault injection held back and is due. tx_lock held. */
+static void flush(struct wire_port *port)
 {
-	fabric_lock(&port->tx_lock);
 	if (port->dirty || unlikely(roce_tx_due(port->tx) != UINT64_MAX)) {
 		port->dirty = roce_tx_flush(port->tx) == -EAGAIN;
+		port->full = port->dirty || port->blocked;
 		if (port->dirty)
 			fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
 		if (unlikely(roce_tx_due(port->tx) != UINT64_MAX))
 			fabric_service_set_deadline(roce_tx_due(port->tx));
 	}
+}
+
+void wire_port_flush(struct wire_port *port)
+{
+	fabric_lock(&port->tx_lock);
+	flush(port);
 	fabric_unlock(&port->tx_lock);
 }
 
@@ -512,14 +521,16 @@ static uint64_t check_pollers(struct wire_port *port, uint64_t now_ns)
 	const struct timespec moment = { .tv_nsec = LATE_MOMENT_NS };
 	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
 	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
+	uint64_t began_ns;
 
 	if (!atomic_load(&port->unwatched))
 		return UINT64_MAX;
 	if (poll(&fd, 1, 0) == 1) {
+		began_ns = timer_now();
 		nanosleep(&moment, NULL);
 		if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
 			port->late = 0;
-		} else if (++port->late >= LATE_MOST) {
+		} else if (timer_now() - began_ns < STALLED_NS && ++port->late >= LATE_MOST) {
 			port->late = 0;
 			port->distrust_ns = now_ns + DISTRUST_NS;
 			if (atomic_exchange(&port->unwatched, false))
@@ -553,28 +564,43 @@ void wire_datagram_sent(struct qp *qp)
 		fabric_service_set_deadline(timer_now());
 }
 
+/*
+ * What a full socket did not take. Who sends just now is not waited for: it may be this very thread that
+ * took the processor from it. True if there is more to do, soon.
+ */
+static bool retry_sends(struct wire_port *port)
+{
+	bool again;
+	struct qp *qp;
+
+	if (!fabric_trylock(&port->tx_lock))
+		return port->full || unlikely(taps_spoil());
+	flush(port);
+	qp = port->blocked;
+	port->blocked = NULL;
+	again = port->dirty;
+	fabric_unlock(&port->tx_lock);
+	if (likely(!qp))
+		return again;
+	waiting_run(qp);
+	fabric_lock(&port->tx_lock);
+	again = port->dirty || port->blocked;
+	fabric_unlock(&port->tx_lock);
+	return again;
+}
+
 uint64_t wire_timers(uint64_t now_ns)
 {
 	uint64_t next_ns = listen_turn(now_ns), port_ns;
 	bool again = false;
 
 	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next) {
-		struct qp *qp;
-
 		port_ns = wire_port_acks_turn(port, now_ns);
 		if (port_ns < next_ns)
 			next_ns = port_ns;
 		hca_guard_enter();
-		wire_port_flush(port);
-		fabric_lock(&port->tx_lock);
-		qp = port->blocked;
-		port->blocked = NULL;
-		fabric_unlock(&port->tx_lock);
-		waiting_run(qp);
+		again |= retry_sends(port);
 		hca_guard_exit();
-		fabric_lock(&port->tx_lock);
-		again |= port->dirty || port->blocked;
-		fabric_unlock(&port->tx_lock);
 		/* packets that were held back, or left lying */
 		if (unlikely(atomic_exchange(&port->behind, false) || taps_spoil()))
 			wire_port_poll(port, false);

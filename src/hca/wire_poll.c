@@ -5,6 +5,7 @@
  */
 #include <sched.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "fabric/service.h"
 #include "hca/taps.h"
@@ -19,8 +20,15 @@
 #define ACK_REPLIES 4u
 #define ACK_LOOKS   8u
 #define ACK_WAIT_NS 1000000u
-/* Looks in a row that find somebody else at it, after which that one gets the processor. */
-#define DENIED_MOST 64u
+/*
+ * Looks in a row that find somebody else at it, after which that one gets the processor. The service
+ * thread is there because a packet is, and comes back at once as long as it lies there; a thread that
+ * it took the processor from it has to make room for, not merely to offer it: a kernel that owes who
+ * slept some time takes no notice of an offer.
+ */
+#define DENIED_MOST  64u
+#define SERVICE_MOST 4u
+#define ROOM_NS      20000
 /* Empty looks after which a port gets only every QUIET_EVERYth. */
 #define QUIET_AFTER 64u
 #define QUIET_EVERY 8u
@@ -103,22 +111,36 @@ static void take_packets(struct wire_port *port, bool defer)
 	}
 }
 
+static void be_denied(struct wire_port *port, bool mine)
+{
+	const struct timespec room = { .tv_nsec = ROOM_NS };
+	uint32_t denied;
+
+	if (mine) {
+		if (++port->service_denied >= SERVICE_MOST)
+			nanosleep(&room, NULL);
+		return;
+	}
+	denied = atomic_load_explicit(&port->denied, memory_order_relaxed) + 1;
+	atomic_store_explicit(&port->denied, denied % DENIED_MOST, memory_order_relaxed);
+	if (denied >= DENIED_MOST)
+		sched_yield();
+}
+
 void wire_port_poll(struct wire_port *port, bool defer)
 {
 	bool mine = fabric_service_is_self();
 	uint32_t idle;
 
 	if (!fabric_trylock(&port->rx_lock)) {
-		uint32_t denied = atomic_load_explicit(&port->denied, memory_order_relaxed) + 1;
-
-		atomic_store_explicit(&port->denied, denied % DENIED_MOST, memory_order_relaxed);
-		if (defer && denied >= DENIED_MOST)
-			sched_yield();
+		be_denied(port, mine);
 		return;
 	}
 	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
-	if (mine)
+	if (mine) {
+		port->service_denied = 0;
 		turn_begin();
+	}
 	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
 	if (defer && idle > QUIET_AFTER && idle % QUIET_EVERY) {
 		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);

@@ -25,9 +25,11 @@ struct wire_port {
 	_Atomic bool behind;     /* something may lie unread that is waited for */
 	bool pressed;            /* the socket fills up; under rx_lock */
 	_Atomic uint32_t denied; /* looks in a row that found the next lock taken */
+	uint32_t service_denied; /* the same for the service thread */
 	struct fabric_lock tx_lock;
 	struct roce_tx *tx;
 	_Atomic bool dirty; /* something waits for a flush; written under tx_lock */
+	_Atomic bool full;  /* the socket did not take all; written under tx_lock */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
 	struct hca_acks acks;  /* under rx_lock, as are the next two */
