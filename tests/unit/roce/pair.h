@@ -146,7 +146,7 @@ static inline void pair_receive_at(struct pair *p, struct roce_endpoint *ep, siz
 	};
 
 	while (p->in.count < want) {
-		if (poll(fds, 2, 5000) <= 0)
+		if (poll(fds, 2, 30000) <= 0)
 			fail_msg("%zu of %zu packets arrived", p->in.count, want);
 		assert_true(roce_rx_poll(p->rx, ep, 64, inbox_put, &p->in) >= 0);
 	}

@@ -119,18 +119,35 @@ static void wait_until(uint64_t due_ns)
 		;
 }
 
+/* A machine that is busy for so long gets another chance, with more time. */
+static const unsigned int delays_ms[] = { 20, 1000, 9000 };
+
+static void spoilt_init_delay(struct spoilt *s, const char *dir, unsigned int ms)
+{
+	char script[64];
+
+	snprintf(script, sizeof(script), "delay ms=%u dir=%s psn=0", ms, dir);
+	spoilt_init(s, script);
+}
+
 static void a_delayed_packet_leaves_when_it_is_due(void **state)
 {
-	uint64_t start = now_ns(), due;
+	uint64_t start = 0, due = UINT64_MAX, delay = 0;
 	struct spoilt s;
 
-	spoilt_init(&s, "delay ms=20 dir=out psn=0");
-	assert_true(roce_tx_due(s.p.tx) == UINT64_MAX);
-	send_many(&s, 3);
-	pair_receive(&s.p, 2);
+	for (unsigned int i = 0; i < array_size(delays_ms) && due == UINT64_MAX; i++) {
+		if (i)
+			spoilt_fini(&s);
+		start = now_ns();
+		delay = delays_ms[i] * 1000000ull;
+		spoilt_init_delay(&s, "out", delays_ms[i]);
+		assert_true(roce_tx_due(s.p.tx) == UINT64_MAX);
+		send_many(&s, 3);
+		pair_receive(&s.p, 2);
+		due = roce_tx_due(s.p.tx);
+	}
 	assert_int_equal(s.p.in.at[0].pkt.psn, 1);
-	due = roce_tx_due(s.p.tx);
-	assert_true(due >= start + 20000000 && due <= now_ns() + 20000000);
+	assert_true(due >= start + delay && due <= now_ns() + delay);
 	wait_until(due);
 	assert_int_equal(roce_tx_flush(s.p.tx), 0);
 	pair_receive(&s.p, 3);
@@ -142,13 +159,17 @@ static void a_delayed_packet_leaves_when_it_is_due(void **state)
 
 static void a_delayed_packet_is_delivered_when_it_is_due(void **state)
 {
+	uint64_t due = UINT64_MAX;
 	struct spoilt s;
-	uint64_t due;
 
-	spoilt_init(&s, "delay ms=20 dir=in psn=0");
-	send_many(&s, 3);
-	pair_receive(&s.p, 2);
-	due = roce_rx_due(s.p.rx);
+	for (unsigned int i = 0; i < array_size(delays_ms) && due == UINT64_MAX; i++) {
+		if (i)
+			spoilt_fini(&s);
+		spoilt_init_delay(&s, "in", delays_ms[i]);
+		send_many(&s, 3);
+		pair_receive(&s.p, 2);
+		due = roce_rx_due(s.p.rx);
+	}
 	assert_true(due != UINT64_MAX);
 	/* It is b's packet; another endpoint does not get it. */
 	wait_until(due);
@@ -166,10 +187,16 @@ static void a_reordered_packet_without_a_follower_is_late_only(void **state)
 {
 	struct spoilt s;
 
-	spoilt_init(&s, "reorder dir=out");
-	send_many(&s, 1);
-	pair_drain(&s.p);
-	assert_int_equal(s.p.in.count, 0);
+	/* It is kept for a millisecond, which a busy machine may take to get from add to flush. */
+	for (int tries = 0;; tries++) {
+		spoilt_init(&s, "reorder dir=out");
+		send_many(&s, 1);
+		pair_drain(&s.p);
+		if (!s.p.in.count)
+			break;
+		spoilt_fini(&s);
+		assert_true(tries < 1000);
+	}
 	wait_until(roce_tx_due(s.p.tx));
 	assert_int_equal(roce_tx_flush(s.p.tx), 0);
 	pair_receive(&s.p, 1);
