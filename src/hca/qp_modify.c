@@ -46,6 +46,21 @@ static int check_range(uint32_t mask, uint32_t bit, uint64_t value, uint64_t mos
 	return 0;
 }
 
+/* A path leaves by the queue pair's port. One that replaces another (in SQD) may bring its own. */
+static int check_ports(const struct qp *qp, const struct hca_qp_attr *at, uint32_t mask)
+{
+	unsigned int port = mask & HCA_QPM_PORT ? at->port : qp->attr.port;
+
+	if ((mask & HCA_QPM_AV) && at->av.port && at->av.port != port && !qp->dci && !qp->dct &&
+	    (mask & HCA_QPM_PORT || qp->pub.state != HCA_QPS_SQD))
+		return explain(EINVAL, "ah_attr.port_num is %u; the queue pair's port is %u",
+			       at->av.port, port);
+	if ((mask & HCA_QPM_ALT_PATH) && at->alt_av.port != at->alt_port)
+		return explain(EINVAL, "alt_ah_attr.port_num is %u and alt_port_num %u",
+			       at->alt_av.port, at->alt_port);
+	return 0;
+}
+
 static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint32_t mask)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -85,6 +100,8 @@ static int check_values(const struct qp *qp, const struct hca_qp_attr *at, uint3
 	err = err ? err
 		  : check_range(mask, HCA_QPM_ALT_PATH, at->alt_pkey_index, l->pkey_table_len - 1,
 				"alt_pkey_index");
+	if (!err)
+		err = check_ports(qp, at, mask);
 	if (!err && (mask & HCA_QPM_AV))
 		err = check_av(a, &at->av, at->av.port ? at->av.port : port, !qp->dci && !qp->dct,
 			       "ah_attr");
@@ -246,6 +263,8 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		err = check_path(qp, attr, to, mask);
 	if (!err) {
 		take_values(&qp->attr, attr, mask);
+		if ((mask & HCA_QPM_AV) && attr->av.port && !qp->dci && !qp->dct)
+			qp->attr.port = attr->av.port;
 		enter(qp, from, to);
 	}
 	fabric_unlock(&pub->lock);
