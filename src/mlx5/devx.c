@@ -17,7 +17,7 @@
 
 /* ---- refusals ---- */
 
-int devx_refuse(struct devx_cmd *c, uint8_t status, enum devx_why why, const char *fmt, ...)
+int(devx_refuse)(struct devx_cmd *c, uint8_t status, enum devx_why why, const char *fmt, ...)
 {
 	uint16_t op = devx_op(c);
 	char text[256];

@@ -16,6 +16,8 @@
 #ifndef MLX5_DEVX_H
 #define MLX5_DEVX_H
 
+#include <errno.h>
+
 #include "hca/eq.h"
 #include "hca/flow.h"
 #include "hca/rss.h"
@@ -238,6 +240,8 @@ enum devx_why {
 /* Records status, syndrome and sentence; returns -EREMOTEIO. */
 int devx_refuse(struct devx_cmd *c, uint8_t status, enum devx_why why, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5), cold));
+/* The same, and analyzers see what comes back. */
+#define devx_refuse(...) ((devx_refuse)(__VA_ARGS__), -EREMOTEIO)
 /* The same for what an adapter call returned, which has explained itself. 0 stays 0. */
 int devx_refuse_errno(struct devx_cmd *c, int err, enum devx_why why);
 

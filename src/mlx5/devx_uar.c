@@ -65,21 +65,19 @@ struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *context, uint3
 	return &uar->pub;
 }
 
-/* Lock held. */
-static void drop(struct devx_uar *uar)
+/* Takes out the one that `at` points to. Lock held. */
+static void drop(struct devx_uar **at)
 {
-	for (struct devx_uar **at = &uar->devx->uars; *at; at = &(*at)->next)
-		if (*at == uar) {
-			*at = uar->next;
-			break;
-		}
+	struct devx_uar *uar = *at;
+
+	*at = uar->next;
 	hca_uar_destroy(uar->hca);
 	free(uar);
 }
 
 void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
 {
-	struct devx_uar *uar;
+	struct devx_uar *uar, **at;
 	struct devx *devx;
 
 	if (!pub)
@@ -87,7 +85,10 @@ void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
 	uar = container_of(pub, struct devx_uar, pub);
 	devx = uar->devx;
 	pthread_mutex_lock(&devx->lock);
-	drop(uar);
+	for (at = &devx->uars; *at && *at != uar; at = &(*at)->next)
+		;
+	if (*at)
+		drop(at);
 	pthread_mutex_unlock(&devx->lock);
 }
 
@@ -114,5 +115,5 @@ int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 void devx_uars_fini(struct devx *devx)
 {
 	while (devx->uars)
-		drop(devx->uars);
+		drop(&devx->uars);
 }

@@ -20,11 +20,13 @@ static int exec_image(struct ibv_context *context, enum devx_verb verb,
 		      size_t outlen, const char *call)
 {
 	struct mlx5_context *ctx = devx_context(context, call);
-	int err = ctx ? 0 : -errno;
+	int err;
 
-	if (!err && !stand_in->image)
+	if (!ctx) {
+		err = -errno;
+	} else if (!stand_in->image) {
 		err = -ENOMEM;
-	if (!err) {
+	} else {
 		stand_in->devx = ctx->devx;
 		stand_in->stand_in = true;
 		err = devx_exec(ctx->devx, verb, stand_in, in, inlen, out, outlen);
