@@ -21,6 +21,7 @@
 #include "hca/async.h"
 #include "hca/interfaces.h"
 #include "hca/lid.h"
+#include "hca/wire.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -240,7 +241,7 @@ static void rebuild_port(const struct hca_adapter *a, int port, const struct hos
 		hca_async_post_port(a, t->up ? HCA_EVENT_PORT_ACTIVE : HCA_EVENT_PORT_ERR, port);
 	if (changed) {
 		hca_async_post_port(a, HCA_EVENT_GID_CHANGE, port);
-		fabric_service_set_deadline(fabric_now_ns()); /* wire_timers() */
+		wire_gids_changed();
 	}
 }
 

@@ -272,6 +272,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 #define LISTEN_AGAIN 8
 
 static _Atomic bool listens[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
+static _Atomic bool listens_somewhere;
 static _Atomic int listen_again; /* attempts left */
 static uint32_t listen_changes;  /* of GID tables; with the next, service thread */
 static uint64_t listen_at_ns;
@@ -295,10 +296,17 @@ void wire_listen(struct qp *qp)
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 
 	atomic_store(&listens[a->index][qp->attr.port - 1], true);
+	atomic_store(&listens_somewhere, true);
 	if (!listen_on(a, qp->attr.port)) {
 		atomic_store(&listen_again, LISTEN_AGAIN);
 		fabric_service_set_deadline(timer_now() + RETRY_OPEN_NS);
 	}
+}
+
+void wire_gids_changed(void)
+{
+	if (atomic_load(&listens_somewhere))
+		fabric_service_set_deadline(timer_now());
 }
 
 static uint64_t listen_turn(uint64_t now_ns)
@@ -638,5 +646,6 @@ void wire_forked(void)
 		roce_endpoint_close(port->ep);
 	atomic_store(&wire_ports, NULL);
 	memset((void *)listens, 0, sizeof(listens));
+	atomic_store(&listens_somewhere, false);
 	atomic_store(&hca_wire_is_open, false);
 }
