@@ -468,6 +468,12 @@ static void block(struct wire_port *port, struct qp *qp)
 	fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
 }
 
+/* tx_lock held. Whoever adds a packet flushes, too, and sees what it wrote itself: no order is needed. */
+static void set_dirty(struct wire_port *port, bool dirty)
+{
+	atomic_store_explicit(&port->dirty, dirty, memory_order_relaxed);
+}
+
 int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off)
 {
 	struct wire_port *port = qp->wire->port;
@@ -486,7 +492,7 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 	taps_sender = qp;
 	err = roce_tx_add(port->tx, &qp->wire->path, pkt, iov, count);
 	taps_sender = NULL;
-	port->dirty = true;
+	set_dirty(port, true);
 	if (err == -EAGAIN)
 		block(port, qp);
 	fabric_unlock(&port->tx_lock);
@@ -497,10 +503,12 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 /* Also sends what fault injection held back and is due. tx_lock held. */
 static void flush(struct wire_port *port)
 {
-	if (port->dirty || unlikely(roce_tx_due(port->tx) != UINT64_MAX)) {
-		port->dirty = roce_tx_flush(port->tx) == -EAGAIN;
-		port->full = port->dirty || port->blocked;
-		if (port->dirty)
+	if (wire_port_is_dirty(port) || unlikely(roce_tx_due(port->tx) != UINT64_MAX)) {
+		bool dirty = roce_tx_flush(port->tx) == -EAGAIN;
+
+		set_dirty(port, dirty);
+		port->full = dirty || port->blocked;
+		if (dirty)
 			fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
 		if (unlikely(roce_tx_due(port->tx) != UINT64_MAX))
 			fabric_service_set_deadline(roce_tx_due(port->tx));
@@ -516,7 +524,7 @@ void wire_port_flush(struct wire_port *port)
 
 void wire_flush(struct qp *qp)
 {
-	if (qp->wire && qp->wire->port->dirty)
+	if (qp->wire && wire_port_is_dirty(qp->wire->port))
 		wire_port_flush(qp->wire->port);
 }
 
@@ -586,13 +594,13 @@ static bool retry_sends(struct wire_port *port)
 	flush(port);
 	qp = port->blocked;
 	port->blocked = NULL;
-	again = port->dirty;
+	again = wire_port_is_dirty(port);
 	fabric_unlock(&port->tx_lock);
 	if (likely(!qp))
 		return again;
 	waiting_run(qp);
 	fabric_lock(&port->tx_lock);
-	again = port->dirty || port->blocked;
+	again = wire_port_is_dirty(port) || port->blocked;
 	fabric_unlock(&port->tx_lock);
 	return again;
 }

@@ -152,7 +152,7 @@ void wire_port_poll(struct wire_port *port, bool defer)
 	if (unlikely(roce_rx_due(port->rx) != UINT64_MAX))
 		fabric_service_set_deadline(roce_rx_due(port->rx));
 	fabric_unlock(&port->rx_lock);
-	if (port->dirty)
+	if (wire_port_is_dirty(port))
 		wire_port_flush(port);
 	if (mine)
 		turn_end();
@@ -190,7 +190,7 @@ uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns)
 		send_acks(port, true);
 	hca_guard_exit();
 	fabric_unlock(&port->rx_lock);
-	if (port->dirty)
+	if (wire_port_is_dirty(port))
 		wire_port_flush(port);
 	return next_ns;
 }
@@ -203,7 +203,7 @@ static void send_waiting_acks(struct wire_port *port)
 	send_acks(port, true);
 	hca_guard_exit();
 	fabric_unlock(&port->rx_lock);
-	if (port->dirty)
+	if (wire_port_is_dirty(port))
 		wire_port_flush(port);
 }
 

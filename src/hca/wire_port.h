@@ -44,6 +44,11 @@ struct wire_port {
 /* The list only grows, until a fork empties it in the child. */
 extern _Atomic(struct wire_port *) wire_ports;
 
+static inline bool wire_port_is_dirty(struct wire_port *port)
+{
+	return atomic_load_explicit(&port->dirty, memory_order_relaxed);
+}
+
 void wire_port_flush(struct wire_port *port);
 
 void wire_port_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,

@@ -389,14 +389,14 @@ void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters
 
 	memory_of(ep, info);
 	*out = (struct roce_counters){
-		.tx_packets = ep->count.tx_packets,
-		.tx_bytes = ep->count.tx_bytes,
-		.tx_calls = ep->count.tx_calls,
+		.tx_packets = ep->count.tx[0].packets + ep->count.tx[1].packets,
+		.tx_bytes = ep->count.tx[0].bytes + ep->count.tx[1].bytes,
+		.tx_calls = ep->count.tx[0].calls + ep->count.tx[1].calls,
 		.tx_full = ep->count.tx_full,
 		.tx_lost = ep->count.tx_lost,
-		.rx_packets = ep->count.rx_packets,
-		.rx_bytes = ep->count.rx_bytes,
-		.rx_calls = ep->count.rx_calls,
+		.rx_packets = ep->count.rx[0].packets + ep->count.rx[1].packets,
+		.rx_bytes = ep->count.rx[0].bytes + ep->count.rx[1].bytes,
+		.rx_calls = ep->count.rx[0].calls + ep->count.rx[1].calls,
 		.rx_full = info[SK_MEMINFO_DROPS],
 	};
 	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)

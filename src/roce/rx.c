@@ -366,6 +366,15 @@ static void take_message(struct receive *r, unsigned int i, const struct roce_ad
 	take_datagram(r, rx->buf[i], rx->msg[i].msg_len, segment);
 }
 
+static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
+{
+	const struct roce_rx *nobody = NULL;
+
+	if (likely(atomic_load_explicit(&ep->taker, memory_order_relaxed) == rx))
+		return true;
+	return atomic_compare_exchange_strong(&ep->taker, &nobody, rx);
+}
+
 /* Up to `most` datagrams into the buffers. */
 static int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd, unsigned int most)
 {
@@ -386,7 +395,7 @@ static int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd, un
 			n = recvmmsg(fd, rx->msg, most, MSG_DONTWAIT, NULL);
 		}
 	} while (n < 0 && errno == EINTR);
-	roce_count(&ep->count.rx_calls, 1);
+	roce_count_call(ep->count.rx, is_taker(rx, ep));
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	return n;
@@ -473,8 +482,8 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 		while ((h = roce_hold_take(&rx->hold, now, ep)))
 			deliver_held(&r, h);
 	}
-	roce_count(&ep->count.rx_packets, r.packets);
-	roce_count(&ep->count.rx_bytes, r.bytes);
+	if (r.packets)
+		roce_count_packets(ep->count.rx, is_taker(rx, ep), r.packets, r.bytes);
 	for (unsigned int i = 1; unlikely(r.dropped) && i < ROCE_DROP_COUNT; i++)
 		roce_count(&ep->count.rx_drop[i], drops[i]);
 	if (unlikely(is_captured(&r)))

@@ -28,6 +28,8 @@ enum {
 	RUN_BYTES = 65000,
 	/* Sends in a row with another traffic class or TTL, after which these become the socket's. */
 	TUNE_AFTER = 16,
+	/* Segments that are short enough to be every send's: they fit wherever IP goes. */
+	TUNE_SEGMENT = 256,
 	/* A packet may bring a duplicate of itself and one that was held back for it. */
 	ADD_PACKETS = 3,
 };
@@ -407,17 +409,59 @@ static void tune_socket(struct roce_tx *tx, const struct roce_route *route)
 		socket->tclass = tclass;
 }
 
+static bool set_segment(struct roce_flow_socket *socket, uint16_t segment)
+{
+	int value = segment;
+
+	if (setsockopt(socket->fd, IPPROTO_UDP, UDP_SEGMENT, &value, sizeof(value)))
+		return false;
+	socket->segment = segment;
+	return true;
+}
+
+/*
+ * A ping-pong sends a request and an acknowledgement each time. With the length of the first set at
+ * the socket it needs no control message, and so the cheaper sendto(). What is no longer than that
+ * leaves as it is; what is longer has to say that it is no row of segments.
+ */
+static void tune_segment(struct roce_tx *tx, const struct run *r)
+{
+	struct roce_flow_socket *socket = &tx->ep->flow[r->route.socket];
+
+	if (r->count < 2 || r->segment == socket->segment || r->segment > TUNE_SEGMENT ||
+	    !is_tuner(tx))
+		return;
+	if (r->segment != socket->wished) {
+		socket->wished = r->segment;
+		socket->alike = 0;
+	}
+	if (++socket->alike < TUNE_AFTER)
+		return;
+	socket->alike = 0;
+	set_segment(socket, r->segment);
+}
+
+/* Whether UDP_SEGMENT has to be said. Who does not tune does not know what is set. */
+static bool says_segment(const struct roce_tx *tx, const struct roce_flow_socket *socket,
+			 uint16_t segment, uint32_t bytes)
+{
+	if (unlikely(!is_tuner(tx)))
+		return segment || atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
+	return segment ? segment != socket->segment : socket->segment && bytes > socket->segment;
+}
+
 static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t offset,
 			 uint32_t bytes, bool segments, struct outgoing *o, unsigned int i)
 {
 	const struct roce_flow_socket *socket = &tx->ep->flow[r->route.socket];
 	char *start = o->control[i].bytes, *at = start;
 	bool ipv4 = tx->ep->ipv4, all = unlikely(!is_tuner(tx));
+	uint16_t segment = segments ? r->segment : 0;
 	int value;
 
 	o->iov[i] = (struct iovec){ (void *)(tx->buf + offset), bytes };
-	if (segments)
-		at = add_control(at, IPPROTO_UDP, UDP_SEGMENT, &r->segment, sizeof(r->segment));
+	if (says_segment(tx, socket, segment, bytes))
+		at = add_control(at, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	if (all || r->route.tclass != socket->tclass) {
 		value = r->route.tclass;
 		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS,
@@ -440,8 +484,7 @@ static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t
 
 static void sent(struct roce_tx *tx, uint32_t packets, uint32_t bytes)
 {
-	roce_count(&tx->ep->count.tx_packets, packets);
-	roce_count(&tx->ep->count.tx_bytes, bytes);
+	roce_count_packets(tx->ep->count.tx, is_tuner(tx), packets, bytes);
 }
 
 static bool is_full(int err)
@@ -458,7 +501,7 @@ static int send_singly(struct roce_tx *tx, struct run *r)
 		struct outgoing o;
 
 		fill_message(tx, r, r->offset + at, len, false, &o, 0);
-		roce_count(&tx->ep->count.tx_calls, 1);
+		roce_count_call(tx->ep->count.tx, is_tuner(tx));
 		if (sendmsg(tx->ep->flow[r->route.socket].fd, &o.msg[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			sent(tx, 1, len);
@@ -510,6 +553,9 @@ static int send_failed(struct roce_tx *tx, int err)
 	if (err == EINTR)
 		return 0;
 	/* The last packet of a run that is too long may be short enough. */
+	if (is_refusal(err) && tx->ep->flow[r->route.socket].segment && is_tuner(tx) &&
+	    set_segment(&tx->ep->flow[r->route.socket], 0))
+		return 0; /* it may not be the packets that are refused */
 	if (r->count > 1 && (is_refusal(err) || err == EMSGSIZE)) {
 		r->refused = err != EMSGSIZE;
 		make_single(tx, r);
@@ -518,6 +564,17 @@ static int send_failed(struct roce_tx *tx, int err)
 	roce_count(&tx->ep->count.tx_lost, r->count);
 	tx->head++;
 	return 0;
+}
+
+/* What one message needs of a system call. */
+static ssize_t send_message(int fd, const struct msghdr *msg)
+{
+	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (msg->msg_control)
+		return roce_sendmsg(fd, msg, flags);
+	return roce_sendto(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags, msg->msg_name,
+			   msg->msg_namelen);
 }
 
 /* One system call for all runs from the head on that leave by the same socket. */
@@ -529,6 +586,7 @@ static int send_some(struct roce_tx *tx)
 	int done;
 
 	tune_socket(tx, &tx->run[tx->head].route);
+	tune_segment(tx, &tx->run[tx->head]);
 	for (uint32_t i = tx->head; i < tx->runs; i++) {
 		const struct run *r = &tx->run[i];
 
@@ -536,12 +594,9 @@ static int send_some(struct roce_tx *tx)
 			break;
 		fill_message(tx, r, r->offset, r->bytes, r->count > 1, &o, n++);
 	}
-	roce_count(&tx->ep->count.tx_calls, 1);
+	roce_count_call(tx->ep->count.tx, is_tuner(tx));
 	if (n == 1)
-		done = roce_sendmsg(tx->ep->flow[socket].fd, &o.msg[0].msg_hdr,
-				    MSG_DONTWAIT | MSG_NOSIGNAL) < 0
-			       ? -1
-			       : 1;
+		done = send_message(tx->ep->flow[socket].fd, &o.msg[0].msg_hdr) < 0 ? -1 : 1;
 	else
 		done = sendmmsg(tx->ep->flow[socket].fd, o.msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (done <= 0)

@@ -12,11 +12,18 @@
 
 #include "roce/taps.h"
 #include "roce/udp.h"
+#include "util/api.h"
 
 /* 255 hops are the most there are; this is what everybody starts with. */
 #define ROCE_TTL 64
 
 struct roce_tx;
+struct roce_rx;
+
+/* What happens with every packet. */
+struct roce_tally {
+	_Atomic uint64_t packets, bytes, calls;
+};
 
 struct roce_group {
 	struct roce_group *next;
@@ -31,6 +38,9 @@ struct roce_flow_socket {
 	/* What the kernel puts on packets that say nothing else; only ep->tuner changes these. */
 	uint8_t tclass, ttl;
 	uint8_t others; /* sends in a row that wished for something else */
+	/* The same of UDP_SEGMENT, 0 for none; and what the latest sends of segments had, how often. */
+	uint16_t segment, wished;
+	uint8_t alike;
 };
 
 struct roce_endpoint {
@@ -47,6 +57,7 @@ struct roce_endpoint {
 	struct roce_flow_socket flow[1 + ROCE_MAX_FLOWS + ROCE_MAX_SOURCES];
 	_Atomic(const struct roce_tx *)
 		tuner; /* the first batch; others say all with each packet */
+	_Atomic(const struct roce_rx *) taker; /* the first receiver */
 	uint32_t sndbuf;
 	uint32_t rcvbuf;
 	const struct roce_taps *taps; /* never NULL */
@@ -62,9 +73,10 @@ struct roce_endpoint {
 	_Atomic int64_t index;
 
 	struct {
-		_Atomic uint64_t tx_packets, tx_bytes, tx_calls, tx_full, tx_lost;
-		_Atomic uint64_t rx_packets, rx_bytes, rx_calls;
+		_Atomic uint64_t tx_full, tx_lost;
 		_Atomic uint64_t rx_drop[ROCE_DROP_COUNT];
+		/* [1] by the tuner and the taker, one thread at a time each; [0] by all others */
+		struct roce_tally tx[2], rx[2];
 	} count;
 };
 
@@ -72,6 +84,34 @@ static inline void roce_count(_Atomic uint64_t *counter, uint64_t n)
 {
 	if (n)
 		atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+/* Of a counter that nobody else writes at the time: a locked instruction costs what a header does. */
+static inline void roce_count_sole(_Atomic uint64_t *counter, uint64_t n)
+{
+	uint64_t was = atomic_load_explicit(counter, memory_order_relaxed);
+
+	atomic_store_explicit(counter, was + n, memory_order_relaxed);
+}
+
+static inline void roce_count_call(struct roce_tally tally[2], bool sole)
+{
+	if (likely(sole))
+		roce_count_sole(&tally[1].calls, 1);
+	else
+		roce_count(&tally[0].calls, 1);
+}
+
+static inline void roce_count_packets(struct roce_tally tally[2], bool sole, uint64_t packets,
+				      uint64_t bytes)
+{
+	if (likely(sole)) {
+		roce_count_sole(&tally[1].packets, packets);
+		roce_count_sole(&tally[1].bytes, bytes);
+	} else {
+		roce_count(&tally[0].packets, packets);
+		roce_count(&tally[0].bytes, bytes);
+	}
 }
 
 static inline uint64_t roce_now_ns(void)
@@ -109,6 +149,16 @@ static inline ssize_t roce_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return sendmsg(fd, msg, flags);
 #else
 	return syscall(SYS_sendmsg, fd, msg, flags);
+#endif
+}
+
+static inline ssize_t roce_sendto(int fd, const void *data, size_t len, int flags,
+				  const struct sockaddr *to, socklen_t to_len)
+{
+#ifdef ROCE_LIBC_CALLS
+	return sendto(fd, data, len, flags, to, to_len);
+#else
+	return syscall(SYS_sendto, fd, data, len, flags, to, to_len);
 #endif
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cmocka_all.h"
 
+#include <linux/udp.h>
+
 #include "net.h"
 #include "pair.h"
 #include "util/api.h"
@@ -97,6 +99,63 @@ static void every_packet_has_its_own_class_and_ttl_whatever_went_before(void **s
 			assert_int_equal(p.in.at[n - 1].meta.tclass, kinds[k].tclass);
 			assert_int_equal(p.in.at[n - 1].meta.ttl, kinds[k].ttl);
 		}
+		p.tx = first;
+		roce_tx_destroy(other);
+		pair_fini(&p);
+	}
+}
+
+static int segment_of(const struct roce_endpoint *ep)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	assert_int_equal(getsockopt(roce_endpoint_fd(ep), IPPROTO_UDP, UDP_SEGMENT, &value, &len),
+			 0);
+	return value;
+}
+
+/* The same of the length that the socket cuts at: what is longer, or cut elsewhere, stays what it is. */
+static void every_send_is_cut_where_its_packets_end_whatever_went_before(void **state)
+{
+	static const uint32_t lengths[] = { 8, 100, 52, 1000 };
+	struct roce_pkt ack = sample_packet(ROCE_PKT_ACK, 0);
+
+	for (size_t v = 0; v < array_size(hosts); v++) {
+		struct roce_endpoint_limits limits;
+		struct roce_tx *other, *first;
+		struct roce_counters count;
+		bool tuned = false;
+		struct pair p;
+		size_t n = 0;
+
+		pair_init(&p, hosts[v].a, hosts[v].b, NULL);
+		roce_endpoint_limits(p.a, &limits);
+		assert_int_equal(roce_tx_create(p.a, &other), 0);
+		first = p.tx;
+		for (unsigned int i = 0; i < 400; i++) {
+			size_t k = i % 100 < 60 ? i / 100 : i % array_size(lengths);
+			struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, lengths[k]);
+			bool single = i % 100 >= 60 && i % 3;
+
+			pkt.psn = i;
+			p.tx = i % 7 ? first : other;
+			assert_int_equal(pair_add(&p, &pkt, i % 100), 0);
+			if (!single)
+				assert_int_equal(pair_add(&p, &ack, 0), 0);
+			send_all(&p);
+			pair_receive(&p, n + (single ? 1 : 2));
+			assert_int_equal(p.in.at[n].pkt.psn, i);
+			assert_int_equal(p.in.at[n].len, lengths[k]);
+			assert_memory_equal(p.in.at[n].data, pattern() + i % 100, lengths[k]);
+			n += single ? 1 : 2;
+			assert_int_equal(p.in.at[n - 1].pkt.op, single ? pkt.op : ack.op);
+			tuned |= segment_of(p.a) == ROCE_BTH_BYTES + 8 + ROCE_ICRC_BYTES;
+		}
+		assert_int_equal(tuned, limits.segment);
+		roce_endpoint_counters(p.a, &count);
+		assert_int_equal(count.tx_packets, n);
+		assert_int_equal(count.tx_lost, 0);
 		p.tx = first;
 		roce_tx_destroy(other);
 		pair_fini(&p);
@@ -465,6 +524,7 @@ int main(void)
 		cmocka_unit_test(every_opcode_arrives_as_it_was_sent),
 		cmocka_unit_test(meta_says_where_a_packet_came_from_and_how),
 		cmocka_unit_test(every_packet_has_its_own_class_and_ttl_whatever_went_before),
+		cmocka_unit_test(every_send_is_cut_where_its_packets_end_whatever_went_before),
 		cmocka_unit_test(the_grh_of_a_datagram_is_its_ip_header),
 		cmocka_unit_test(a_long_message_leaves_in_one_system_call),
 		cmocka_unit_test(without_segments_and_gro_the_same_arrives),
