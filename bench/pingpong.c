@@ -3,11 +3,17 @@
  * A bare UDP ping-pong, what latency over the wire is measured against: two processes that spin on
  * their sockets.
  *
- *	pingpong PORT				answers until nothing comes for a second
- *	pingpong PORT ADDRESS COUNT BYTES	median of half a round trip, in microseconds
+ *	pingpong PORT [SEGMENT]				answers until nothing comes for a second
+ *	pingpong PORT ADDRESS COUNT BYTES [SEGMENT]	median of half a round trip, in microseconds
+ *
+ * With SEGMENT, what is sent is cut there, and received as RoCE has to: with the sender, the traffic
+ * class and the length of the segments. So the exchange of a request and an acknowledgement each way
+ * costs what the system calls of ib_send_lat do, and nothing else.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/udp.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -17,6 +23,7 @@ enum { MOST = 1 << 20, LONGEST = 9000 };
 
 static double taken[MOST];
 static char buf[LONGEST];
+static int segment;
 
 static void die(const char *what)
 {
@@ -32,15 +39,47 @@ static double now_us(void)
 	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
 }
 
+static ssize_t take(int fd, struct sockaddr_in *from)
+{
+	char control[192];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = {
+		.msg_name = from,
+		.msg_namelen = from ? sizeof(*from) : 0,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	socklen_t len = sizeof(*from);
+
+	if (segment)
+		return recvmsg(fd, &msg, MSG_DONTWAIT);
+	return recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)from,
+			from ? &len : NULL);
+}
+
+static void set(int fd, int level, int name, int value)
+{
+	if (setsockopt(fd, level, name, &value, sizeof(value)))
+		die("setsockopt");
+}
+
+static void cut(int fd, const char *bytes)
+{
+	segment = atoi(bytes);
+	set(fd, IPPROTO_UDP, UDP_SEGMENT, segment);
+	set(fd, IPPROTO_UDP, UDP_GRO, 1);
+	set(fd, IPPROTO_IP, IP_RECVTOS, 1);
+}
+
 /* Spins; false when nothing has come for that long. */
 static ssize_t hear(int fd, struct sockaddr_in *from, double patience_us)
 {
 	double end = 0;
 
 	for (unsigned int i = 0;; i++) {
-		socklen_t len = sizeof(*from);
-		ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)from,
-				     from ? &len : NULL);
+		ssize_t n = take(fd, from);
 
 		if (n >= 0)
 			return n;
@@ -108,13 +147,15 @@ int main(int argc, char **argv)
 
 	if (fd < 0)
 		die("socket");
-	if (argc == 2) {
+	if (argc == 3 || argc == 6)
+		cut(fd, argv[argc - 1]);
+	if (argc == 2 || argc == 3) {
 		answer(fd, atoi(argv[1]));
-	} else if (argc == 5 && atoi(argv[3]) > 0 && atoi(argv[3]) <= MOST &&
+	} else if ((argc == 5 || argc == 6) && atoi(argv[3]) > 0 && atoi(argv[3]) <= MOST &&
 		   atoi(argv[4]) <= LONGEST) {
 		ask(fd, atoi(argv[1]), argv[2], atoi(argv[3]), atoi(argv[4]));
 	} else {
-		fprintf(stderr, "usage: pingpong PORT [ADDRESS COUNT BYTES]\n");
+		fprintf(stderr, "usage: pingpong PORT [ADDRESS COUNT BYTES] [SEGMENT]\n");
 		return 2;
 	}
 	return 0;

@@ -101,6 +101,11 @@ def udp(program):
     return float(pair([program, "{port}"], [program, "{port}", "{address}", "20000", "8"], kind="u"))
 
 
+def udp_pair(program):
+    """The same with what ib_send_lat exchanges: a request and an acknowledgement, cut from one send."""
+    return float(pair([program, "{port}", "24"], [program, "{port}", "{address}", "20000", "44", "24"], kind="u"))
+
+
 def goodput(verbena, loss):
     """ib_write_bw 64 KiB while packets get lost on their way in, at either end. Time to answer (-u): on a
     machine that has other work, an end that waits for the processor should not count as dead."""
