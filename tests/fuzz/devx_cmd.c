@@ -12,10 +12,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fuzz.h"
 #include "hca/adapter.h"
 #include "mlx5/devx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
 	CALL_GENERAL,
@@ -28,14 +27,6 @@ enum {
 	PREFIX = 4,
 	OBJECTS = 16,
 };
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);          \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static struct vb_context *vb;
 static struct devx *devx;

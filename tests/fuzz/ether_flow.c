@@ -9,17 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "ether/flow.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);          \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 enum { PREFIX = 4, EDITS = 7 };
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs a fuzz target over files, where there is no libFuzzer: replay FILE... */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int main(int argc, char **argv)
 {

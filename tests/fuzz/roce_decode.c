@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "roce/rx.h"
 
 enum {
@@ -18,16 +19,6 @@ enum {
 	SEAL = 2,
 	PREFIX = 5,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);          \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 struct state {
 	const uint8_t *data;

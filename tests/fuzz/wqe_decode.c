@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "hca/qp.h"
 #include "mlx4/format.h"
 #include "mlx5/format.h"
@@ -24,16 +25,6 @@ enum {
 	PREFIX = 4,
 	QPN = 0x123456,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x);          \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static const enum hca_qp_type types[] = {
 	HCA_QP_RC,       HCA_QP_UC,  HCA_QP_UD,  HCA_QP_RAW,
