@@ -439,6 +439,17 @@ int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state to)
 	return err;
 }
 
+enum hca_wq_state hca_wq_progress(struct hca_wq *wq, uint32_t *taken)
+{
+	enum hca_wq_state state;
+
+	hca_rx_begin();
+	state = wq->state;
+	*taken = wq->taken;
+	hca_rx_end();
+	return state;
+}
+
 void hca_wq_set_counters(struct hca_wq *wq, struct hca_counters *counters)
 {
 	struct hca_counters *old;

@@ -92,6 +92,8 @@ void hca_wq_fini(struct hca_wq *wq);
 
 /* -EINVAL for a change that there is not; RESET empties the queue, ERR flushes it. */
 VB_API int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state state);
+/* How many entries were taken since the reset; the state is another one when something failed. */
+VB_API enum hca_wq_state hca_wq_progress(struct hca_wq *wq, uint32_t *taken);
 /* As hca_qp_set_counters(). */
 VB_API void hca_wq_set_counters(struct hca_wq *wq, struct hca_counters *counters);
 VB_API void hca_wq_set_vlan_stripping(struct hca_wq *wq, bool on);

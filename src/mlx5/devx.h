@@ -334,7 +334,8 @@ int devx_need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char *
 int devx_check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *at[2]);
 int devx_check_cq(struct devx_cmd *c, uint32_t cqn);
 int devx_check_pd(struct devx_cmd *c, uint32_t pdn);
-int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, unsigned int to);
+int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int left, unsigned int from,
+		    unsigned int to);
 void devx_rqt_release(struct mlx5dv_devx_obj *obj);
 int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
 uint64_t devx_general_types(void);
@@ -420,7 +421,9 @@ int devx_create_rq(struct devx_cmd *c);
 int devx_modify_rq(struct devx_cmd *c);
 int devx_create_sq(struct devx_cmd *c);
 int devx_modify_sq(struct devx_cmd *c);
-int devx_query_wq(struct devx_cmd *c);
+int devx_query_rq(struct devx_cmd *c);
+int devx_query_sq(struct devx_cmd *c);
+int devx_query_tir(struct devx_cmd *c);
 int devx_create_rqt(struct devx_cmd *c);
 int devx_modify_rqt(struct devx_cmd *c);
 int devx_query_rqt(struct devx_cmd *c);

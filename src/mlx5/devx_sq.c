@@ -142,23 +142,52 @@ static int pace(struct hca_qp *qp, const struct hca_qp_attr *rate)
 	return qp->state == HCA_QPS_RTS ? hca_qp_modify(qp, rate, HCA_QPM_RATE_LIMIT) : 0;
 }
 
+/* As it is now: a request that cannot be carried out takes it out of service. */
+static unsigned int sq_state(const struct mlx5dv_devx_obj *obj)
+{
+	enum hca_qp_state state;
+
+	if (!obj->qp)
+		return ifc_get(obj->image, sqc, state);
+	state = __atomic_load_n(&obj->qp->state, __ATOMIC_RELAXED);
+	if (state == HCA_QPS_ERR || state == HCA_QPS_SQE)
+		return IFC_WQ_ERR;
+	return state == HCA_QPS_RTS ? IFC_WQ_RDY : IFC_WQ_RST;
+}
+
+int devx_query_sq(struct devx_cmd *c)
+{
+	uint8_t *ctx = ifc_ptr(c->out, query_sq_out, sq_context), *wq = ifc_ptr(ctx, sqc, wq);
+	struct hca_qp *qp = c->obj->qp;
+	struct hca_qp_progress p;
+
+	memcpy(ctx, c->obj->image, c->obj->image_len);
+	ifc_set(ctx, sqc, state, sq_state(c->obj));
+	if (qp && ifc_get(ctx, sqc, state) != IFC_WQ_RST) {
+		hca_qp_progress(qp, &p);
+		ifc_set(wq, wq, hw_counter, p.send_index & UINT16_MAX);
+		ifc_set(wq, wq, sw_counter, qp->format->sq_producer(&qp->sq));
+	}
+	return 0;
+}
+
 int devx_modify_sq(struct devx_cmd *c)
 {
 	const void *ctx = ifc_cptr(c->in, modify_sq_in, ctx);
 	uint64_t mask = ifc_get(c->in, modify_sq_in, modify_bitmask);
-	unsigned int state = ifc_get(ctx, sqc, state);
+	unsigned int state = ifc_get(ctx, sqc, state), now = sq_state(c->obj);
 	bool rated = mask & IFC_MODIFY_SQ_RATE_LIMIT;
 	struct mlx5dv_devx_obj *group = NULL;
 	struct hca_qp_attr rate = { 0 };
 	uint8_t *image = c->obj->image;
 	int err = devx_check_edge(c, ifc_get(c->in, modify_sq_in, sq_state),
-				  ifc_get(image, sqc, state), state);
+				  ifc_get(image, sqc, state), now, state);
 
 	if (!err)
 		err = check_rate(c, rated ? ctx : image, &rate);
 	if (!err && mask & IFC_MODIFY_SQ_QOS_GROUP)
 		err = find_group(c, ctx, &group);
-	if (!err && c->obj->qp && state != ifc_get(image, sqc, state))
+	if (!err && c->obj->qp && state != now)
 		err = devx_refuse_errno(c, move(c->obj->qp, state), DEVX_WHY_STATE);
 	if (!err && c->obj->qp)
 		err = devx_refuse_errno(c, pace(c->obj->qp, &rate), DEVX_WHY_STATE);

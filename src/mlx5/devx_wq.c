@@ -203,13 +203,17 @@ int devx_create_rq(struct devx_cmd *c)
 	return err;
 }
 
-/* RST to RDY, either to ERR, any to RST; and to where it is. */
-int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, unsigned int to)
+/*
+ * RST to RDY, either to ERR, any to RST; and to where it is. A queue that has failed by itself is no
+ * longer where commands have left it (`left`); DPDK resets it by either name.
+ */
+int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int left, unsigned int from,
+		    unsigned int to)
 {
 	bool fine = to == from || to == IFC_WQ_RST || (from == IFC_WQ_RST && to == IFC_WQ_RDY) ||
 		    (to == IFC_WQ_ERR);
 
-	if (said != from)
+	if (said != from && said != left)
 		return devx_refuse(c, IFC_STATUS_BAD_RES_STATE, DEVX_WHY_STATE,
 				   "queue 0x%x is in state %u, not in %u", c->obj->number, from,
 				   said);
@@ -217,6 +221,22 @@ int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int from, un
 		return devx_refuse(c, IFC_STATUS_BAD_RES_STATE, DEVX_WHY_STATE,
 				   "a queue does not go from state %u to %u", from, to);
 	return 0;
+}
+
+/* As it is now, and how far it has come. */
+static unsigned int rq_state(const struct mlx5dv_devx_obj *obj, uint32_t *taken)
+{
+	*taken = 0;
+	if (!obj->wq)
+		return ifc_get(obj->image, rqc, state);
+	switch (hca_wq_progress(obj->wq, taken)) {
+	case HCA_WQS_RDY:
+		return IFC_WQ_RDY;
+	case HCA_WQS_ERR:
+		return IFC_WQ_ERR;
+	default:
+		return IFC_WQ_RST;
+	}
 }
 
 static int move_rq(struct hca_wq *wq, unsigned int state)
@@ -232,8 +252,10 @@ int devx_modify_rq(struct devx_cmd *c)
 	uint64_t mask = ifc_get(c->in, modify_rq_in, modify_bitmask);
 	uint8_t *image = c->obj->image;
 	struct hca_counters *set = NULL;
+	uint32_t taken;
 	int err = devx_check_edge(c, ifc_get(c->in, modify_rq_in, rq_state),
-				  ifc_get(image, rqc, state), ifc_get(ctx, rqc, state));
+				  ifc_get(image, rqc, state), rq_state(c->obj, &taken),
+				  ifc_get(ctx, rqc, state));
 
 	if (!err && mask & IFC_MODIFY_RQ_COUNTER_SET)
 		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
@@ -260,10 +282,24 @@ int devx_modify_rq(struct devx_cmd *c)
 	return 0;
 }
 
-/* RQ, SQ and TIR: the context at one and the same place. */
-int devx_query_wq(struct devx_cmd *c)
+int devx_query_rq(struct devx_cmd *c)
 {
-	memcpy(ifc_ptr(c->out, query_rq_out, rq_context), c->obj->image, c->obj->image_len);
+	uint8_t *ctx = ifc_ptr(c->out, query_rq_out, rq_context), *wq = ifc_ptr(ctx, rqc, wq);
+	const struct hca_wq *queue = c->obj->wq;
+	uint32_t taken;
+
+	memcpy(ctx, c->obj->image, c->obj->image_len);
+	ifc_set(ctx, rqc, state, rq_state(c->obj, &taken));
+	if (queue && !queue->srq && ifc_get(ctx, rqc, state) != IFC_WQ_RST) {
+		ifc_set(wq, wq, hw_counter, taken & UINT16_MAX);
+		ifc_set(wq, wq, sw_counter, queue->format->rq_producer(&queue->ring));
+	}
+	return 0;
+}
+
+int devx_query_tir(struct devx_cmd *c)
+{
+	memcpy(ifc_ptr(c->out, query_tir_out, tir_context), c->obj->image, c->obj->image_len);
 	return 0;
 }
 

@@ -188,6 +188,52 @@ static void lead_nowhere(struct way *w)
 	assert_int_equal(mlx5dv_destroy_flow_matcher(w->matcher), 0);
 }
 
+static unsigned int ask_rq(struct frames_rq *q, uint32_t *taken)
+{
+	uint8_t out[IFC_LEN_query_rq_out + 0x100] = { 0 };
+	uint8_t *ctx = ifc_ptr(out, query_rq_out, rq_context);
+	RIG_IN(in, ifc_len(query_rq_in), QUERY_RQ);
+
+	ifc_set(in, query_rq_in, rqn, q->number);
+	assert_int_equal(mlx5dv_devx_obj_query(q->obj, in, sizeof(in), out, sizeof(out)), 0);
+	*taken = ifc_get(ifc_ptr(ctx, rqc, wq), wq, hw_counter);
+	return ifc_get(ctx, rqc, state);
+}
+
+static int change_rq(struct frames_rq *q, unsigned int from, unsigned int to)
+{
+	RIG_IN(in, ifc_len(modify_rq_in), MODIFY_RQ);
+	uint8_t out[0x10];
+
+	ifc_set(in, modify_rq_in, rqn, q->number);
+	ifc_set(in, modify_rq_in, rq_state, from);
+	ifc_set(ifc_ptr(in, modify_rq_in, ctx), rqc, state, to);
+	return mlx5dv_devx_obj_modify(q->obj, in, sizeof(in), out, sizeof(out));
+}
+
+/* By the name of the state that it was left in, or that it is in. */
+static void reset_and_receive(struct frames_rq *q, unsigned int by)
+{
+	uint32_t taken;
+
+	assert_int_equal(ask_rq(q, &taken), IFC_WQ_ERR);
+	assert_int_equal(change_rq(q, IFC_WQ_ERR, IFC_WQ_RDY), EREMOTEIO);
+	assert_int_equal(change_rq(q, by, IFC_WQ_RST), 0);
+	assert_int_equal(ask_rq(q, &taken), IFC_WQ_RST);
+	((struct mlx5_wqe_data_seg *)q->umem.addr)->lkey = htobe32(rig.mr->lkey);
+	assert_int_equal(change_rq(q, IFC_WQ_RST, IFC_WQ_RDY), 0);
+	while (mlx5dv_get_cqe_opcode((void *)rig_cq_wait(&q->cq)) == MLX5_CQE_RESP_ERR) {
+		rig_cq_take(&q->cq);
+		if (!rig_cq_ready(&q->cq))
+			break;
+	}
+	frames_send(&rig, 1, PORT);
+	assert_int_equal(mlx5dv_get_cqe_opcode((void *)rig_cq_wait(&q->cq)), MLX5_CQE_RESP_SEND);
+	rig_cq_take(&q->cq);
+	assert_int_equal(ask_rq(q, &taken), IFC_WQ_RDY);
+	assert_int_equal(taken, 1);
+}
+
 static void a_receive_queue_that_fails_tells_its_subscribers(void **state)
 {
 	struct mlx5dv_devx_event_channel *ch = mlx5dv_devx_create_event_channel(rig.ctx, 0);
@@ -217,6 +263,7 @@ static void a_receive_queue_that_fails_tells_its_subscribers(void **state)
 	assert_int_equal(ifc_get(data, eqe_qp_srq, number), queue.number);
 	/* It is not for those who wait for events of verbs objects. */
 	assert_false(rig_is_readable(rig.ctx->async_fd));
+	reset_and_receive(&queue, IFC_WQ_RDY);
 	lead_nowhere(&way);
 	assert_int_equal(mlx5dv_devx_obj_destroy(to.obj), 0);
 	frames_rq_drop(&queue);

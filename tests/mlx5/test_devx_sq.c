@@ -200,8 +200,23 @@ static void frames_leave_a_ring_that_wraps_many_times(void **state)
 	drop(&q);
 }
 
+/* The state; and how far the program and the adapter have come. */
+static unsigned int ask(struct sq *q, uint32_t *posted, uint32_t *taken)
+{
+	uint8_t out[IFC_LEN_query_sq_out + 0x100] = { 0 };
+	uint8_t *ctx = ifc_ptr(out, query_sq_out, sq_context), *wq = ifc_ptr(ctx, sqc, wq);
+	RIG_IN(in, ifc_len(query_sq_in), QUERY_SQ);
+
+	ifc_set(in, query_sq_in, sqn, q->qp.qpn);
+	assert_int_equal(mlx5dv_devx_obj_query(q->qp.obj, in, sizeof(in), out, sizeof(out)), 0);
+	*posted = ifc_get(wq, wq, sw_counter);
+	*taken = ifc_get(wq, wq, hw_counter);
+	return ifc_get(ctx, sqc, state);
+}
+
 static void a_queue_sends_only_when_it_is_ready(void **state)
 {
+	uint32_t posted, taken;
 	uint8_t out[0x10];
 	struct sq q;
 
@@ -209,6 +224,9 @@ static void a_queue_sends_only_when_it_is_ready(void **state)
 	put(&q, 0);
 	sent(&q, 0);
 	wait_for(1);
+	assert_int_equal(ask(&q, &posted, &taken), IFC_WQ_RDY);
+	assert_int_equal(posted, 1);
+	assert_int_equal(taken, 1);
 	/* a malformed entry is the end of it; a reset begins anew */
 	mlx5dv_set_ctrl_seg((void *)(q.qp.sq + 64), 1, 0x3b, 0, q.qp.qpn, MLX5_WQE_CTRL_CQ_UPDATE,
 			    3, 0, 0);
@@ -216,7 +234,11 @@ static void a_queue_sends_only_when_it_is_ready(void **state)
 	rig_ring(&q.qp);
 	assert_int_equal(rig_cq_wait(&q.cq)->op_own >> 4, MLX5_CQE_REQ_ERR);
 	rig_cq_take(&q.cq);
-	assert_int_equal(change_sq(&q, IFC_WQ_RDY, IFC_WQ_RST, 0, out), 0);
+	assert_int_equal(ask(&q, &posted, &taken), IFC_WQ_ERR);
+	assert_int_equal(posted, 2);
+	assert_int_equal(change_sq(&q, IFC_WQ_ERR, IFC_WQ_RDY, 0, out), EREMOTEIO);
+	assert_int_equal(change_sq(&q, IFC_WQ_ERR, IFC_WQ_RST, 0, out), 0);
+	assert_int_equal(ask(&q, &posted, &taken), IFC_WQ_RST);
 	q.qp.post = 0;
 	q.qp.db[MLX5_SND_DBR] = 0;
 	assert_int_equal(change_sq(&q, IFC_WQ_RST, IFC_WQ_RDY, 0, out), 0);
