@@ -28,14 +28,18 @@
 #define RETRY_FULL_NS 100000u
 #define BUFFER_MOST   (1u << 30)
 /*
- * What pollers are sure to look within, when it was so much longer that more than they stood still
- * (a virtual processor that its host took away), how often in a row they may fail to (they may have
- * lost the processor), and the penalty.
+ * What pollers are sure to look within: so many times what a system call takes here, since between
+ * two looks they may send (an emulated processor needs 35 us for it), but no less and no more than
+ * that. When it took so many times longer, more than they stood still (a virtual processor that its
+ * host took away). How often in a row they may fail to (they may have lost the processor), and the
+ * penalty.
  */
-#define LATE_MOMENT_NS 20000
-#define STALLED_NS     (10 * LATE_MOMENT_NS)
-#define LATE_MOST      3u
-#define DISTRUST_NS    1000000000u
+#define LATE_CALLS       40u
+#define LATE_MOMENT_NS   20000u
+#define LATE_MOMENT_MOST 500000u
+#define STALLED_MOMENTS  10u
+#define LATE_MOST        3u
+#define DISTRUST_NS      1000000000u
 /* Sent datagrams after which to look for complaints. */
 #define LOOK_EVERY 32u
 
@@ -528,25 +532,33 @@ void wire_flush(struct qp *qp)
 		wire_port_flush(qp->wire->port);
 }
 
+static uint64_t late_moment(uint64_t call_ns)
+{
+	uint64_t ns = LATE_CALLS * call_ns;
+
+	return ns < LATE_MOMENT_NS ? LATE_MOMENT_NS : ns > LATE_MOMENT_MOST ? LATE_MOMENT_MOST : ns;
+}
+
 /*
  * A program that polls now and then and looks at memory in between (for an RDMA WRITE, say) leaves
  * packets lying. Then it is not relied upon for a while. Service thread; returns when to look again.
  */
 static uint64_t check_pollers(struct wire_port *port, uint64_t now_ns)
 {
-	const struct timespec moment = { .tv_nsec = LATE_MOMENT_NS };
 	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
 	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
-	uint64_t began_ns;
+	uint64_t began_ns = timer_now(), moment;
 
 	if (!atomic_load(&port->unwatched))
 		return UINT64_MAX;
 	if (poll(&fd, 1, 0) == 1) {
+		moment = late_moment(timer_now() - began_ns);
 		began_ns = timer_now();
-		nanosleep(&moment, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
 		if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
 			port->late = 0;
-		} else if (timer_now() - began_ns < STALLED_NS && ++port->late >= LATE_MOST) {
+		} else if (timer_now() - began_ns < STALLED_MOMENTS * moment &&
+			   ++port->late >= LATE_MOST) {
 			port->late = 0;
 			port->distrust_ns = now_ns + DISTRUST_NS;
 			if (atomic_exchange(&port->unwatched, false))

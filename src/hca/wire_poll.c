@@ -15,7 +15,10 @@
 #define RX_BUDGET 32
 /*
  * An acknowledgement waits for the program's reply, to leave with it, where so many requests before
- * had one. Not for long: so many looks that find nothing, and so long when there are no looks.
+ * had one. Not for long: so many looks that find nothing, and so long when there are no looks. It
+ * waits when the service thread took the request, too: a program that looks at memory for a write, and
+ * at its completions until its own is acknowledged, then finds the peer's next write with the
+ * acknowledgement, and needs the thread no more.
  */
 #define ACK_REPLIES 4u
 #define ACK_LOOKS   8u
@@ -92,7 +95,7 @@ static void send_acks(struct wire_port *port, bool all)
 }
 
 /* Inside a guard, under rx_lock. */
-static void take_packets(struct wire_port *port, bool defer)
+static void take_packets(struct wire_port *port)
 {
 	unsigned int waited = port->acks.count ? prune_acks(&port->acks) : 0, idle;
 	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, wire_port_packet, port);
@@ -102,7 +105,7 @@ static void take_packets(struct wire_port *port, bool defer)
 	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
 	if (likely(!port->acks.count))
 		return;
-	send_acks(port, !defer || (waited && n > 0) || idle >= ACK_LOOKS);
+	send_acks(port, (waited && n > 0) || idle >= ACK_LOOKS);
 	if (port->acks.count && !waited) {
 		port->acks_ns = timer_now();
 		/* [W3] pairs with wire_port_acks_turn(): seen by the turn of a clock that need not be set */
@@ -127,7 +130,7 @@ static void be_denied(struct wire_port *port, bool mine)
 		sched_yield();
 }
 
-void wire_port_poll(struct wire_port *port, bool defer)
+void wire_port_poll(struct wire_port *port, bool often)
 {
 	bool mine = fabric_service_is_self();
 	uint32_t idle;
@@ -142,11 +145,11 @@ void wire_port_poll(struct wire_port *port, bool defer)
 		turn_begin();
 	}
 	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
-	if (defer && idle > QUIET_AFTER && idle % QUIET_EVERY) {
+	if (often && idle > QUIET_AFTER && idle % QUIET_EVERY) {
 		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);
 	} else {
 		hca_guard_enter();
-		take_packets(port, defer);
+		take_packets(port);
 		hca_guard_exit();
 	}
 	if (unlikely(roce_rx_due(port->rx) != UINT64_MAX))

@@ -54,8 +54,8 @@ void wire_port_flush(struct wire_port *port);
 void wire_port_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
 		      const struct roce_meta *meta);
 
-/* `defer`: by a program's thread, which may reply to what comes in. */
-void wire_port_poll(struct wire_port *port, bool defer);
+/* `often`: by who comes again soon, and need not look at a quiet port each time. */
+void wire_port_poll(struct wire_port *port, bool often);
 uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns);
 void wire_port_settle(void);
 void wire_port_readable(void *arg, uint32_t events);
