@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process that has been told of a message has acknowledged it, however it leaves: by exit(), by
- * quick_exit(), or, with the facade preloaded, by _exit(), which runs nothing of ours by itself.
+ * quick_exit(), or, with the facade preloaded, by _exit(), which runs nothing of ours by itself. So
+ * has one that merely stops replying.
  */
 #include "rig.h"
 
@@ -54,6 +55,87 @@ static void last_message_is_acknowledged(void (*fn)(int status))
 	end_close(e);
 }
 
+/* One byte to where the peer looks. */
+static void write_round(struct end *e, uint8_t round)
+{
+	e->buf[8] = (char)round;
+	post(e, &(struct work){ .id = round,
+				.op = IBV_WR_RDMA_WRITE,
+				.flags = IBV_SEND_SIGNALED,
+				.off = 8,
+				.len = 1,
+				.raddr = e->to.va,
+				.rkey = e->to.rkey });
+	expect_ok(e->scq, round);
+}
+
+static void see_round(struct end *e, uint8_t round)
+{
+	wait_for(__atomic_load_n((uint8_t *)e->buf, __ATOMIC_ACQUIRE) == round);
+}
+
+static int sink;
+
+static void stay(int status)
+{
+	hear_mark(sink, 'q');
+	exit(status);
+}
+
+/* Looks at memory, so that it is the adapter's thread that takes what comes; no reply to the last. */
+static void write_replier(int fd)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct end *e = end_open(&o);
+
+	sink = fd;
+	end_meet(e, fd);
+	for (uint8_t i = 1; i <= ROUNDS; i++) {
+		see_round(e, i);
+		write_round(e, i);
+	}
+	see_round(e, ROUNDS + 1);
+	leave(0);
+}
+
+static void last_write_is_acknowledged(void (*fn)(int status))
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct peer peer;
+	struct end *e;
+
+	leave = fn;
+	o.timeout = 20; /* 4 s, and no second request: who stays must not need one */
+	o.retry_cnt = 0;
+	peer = peer_start(write_replier);
+	e = end_open(&o);
+	end_meet(e, peer.fd);
+	for (uint8_t i = 1; i <= ROUNDS; i++) {
+		write_round(e, i);
+		see_round(e, i);
+	}
+	write_round(e, ROUNDS + 1);
+	if (fn == stay)
+		tell_mark(peer.fd, 'q');
+	peer_join(&peer);
+	end_close(e);
+}
+
+static void a_write_seen_in_memory_is_acknowledged_by_who_exits(void)
+{
+	last_write_is_acknowledged(exit);
+}
+
+static void a_write_seen_in_memory_is_acknowledged_by_who_quick_exits(void)
+{
+	last_write_is_acknowledged(quick_exit);
+}
+
+static void a_write_seen_in_memory_is_acknowledged_by_who_does_nothing_more(void)
+{
+	last_write_is_acknowledged(stay);
+}
+
 static void by_exit(void)
 {
 	last_message_is_acknowledged(exit);
@@ -75,6 +157,9 @@ int main(void)
 		TEST(by_exit),
 		TEST(by_quick_exit),
 		TEST(by__exit),
+		TEST(a_write_seen_in_memory_is_acknowledged_by_who_exits),
+		TEST(a_write_seen_in_memory_is_acknowledged_by_who_quick_exits),
+		TEST(a_write_seen_in_memory_is_acknowledged_by_who_does_nothing_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
