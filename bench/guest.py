@@ -25,7 +25,7 @@ def boot(build, rounds):
     found = {}
     for line in done.stdout.splitlines():
         words = line.removeprefix("guest| ").split()
-        if len(words) == 4 and words[0] in ("rxe", "verbena"):
+        if len(words) == 4 and words[0] in ("rxe", "verbena", "udp"):
             found.setdefault((words[0], words[1], int(words[2])), []).append(float(words[3]))
     if not found:
         raise RuntimeError("no figures from the guest:\n" + "\n".join(done.stdout.splitlines()[-5:]))

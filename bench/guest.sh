@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # In the guest of tests/interop/rxe-vm, for guest.py: the same perftest programs over the kernel's rxe and
 # over Verbena, in turn, each between the ends of a veth pair of its own (rxe works in the first network
-# namespace alone, and has the port of RoCEv2 there), with one MTU. A line per run: WHO PROGRAM SIZE VALUE.
+# namespace alone, and has the port of RoCEv2 there), with one MTU, and bare UDP as in wire.py. A line per run: WHO PROGRAM SIZE VALUE.
 # Settings: BENCH_BUILD, the release build; BENCH_ROUNDS.
 set -u
 . "$(dirname "$0")/../tests/interop/examples/lib.sh"
 verbena=$BENCH_BUILD/bin/verbena
+pingpong=$BENCH_BUILD/bench/pingpong
 export VERBENA_PATH=wire
 
 hosts() {	# near (10.79.0.1) and far (10.79.0.2), with a veth pair between them
@@ -47,6 +48,22 @@ over_verbena() {
 	return $rc
 }
 
+udp() {	# udp NAME BYTES [SEGMENT]: what the system calls alone take
+	local name=$1 bytes=$2 segment=${3:-} server value
+	port=$((port + 1))
+	# shellcheck disable=SC2086
+	ip netns exec far taskset -c 1 timeout 60 "$pingpong" $port $segment > /dev/null 2>&1 &
+	server=$!
+	for ((i = 0; i < 200; i++)); do
+		ip netns exec far ss -Huln "sport = :$port" | grep -q . && break
+		sleep 0.1
+	done
+	# shellcheck disable=SC2086
+	value=$(ip netns exec near taskset -c 0 timeout 60 "$pingpong" $port 10.79.0.2 2000 "$bytes" $segment) &&
+		echo "udp $name $bytes $value"
+	wait $server
+}
+
 measure() {	# measure COLUMN SIZE PROGRAM ARGUMENT...
 	local column=$1 size=$2 who value
 	shift 2
@@ -64,6 +81,8 @@ for ((round = 0; round < ${BENCH_ROUNDS:-5}; round++)); do
 	measure 4 65536 ib_write_bw -m 4096 -n 1000
 	measure 4 65536 ib_read_bw -m 4096 -o 16 -n 1000
 	measure 4 65536 ib_send_bw -m 4096 -n 1000
+	udp pingpong 8
+	udp pair 44 24
 	measure 5 8 ib_send_lat -m 4096 -n 2000
 	measure 5 8 ib_write_lat -m 4096 -n 2000
 done
