@@ -82,32 +82,38 @@ int devx_queue_add(struct devx_queue *q, uint64_t tag, const void *data, size_t 
 	return 0;
 }
 
+/* Out of the queue and into `to`; what does not fit stays, and is counted again. Lock held. */
+static long take_first(struct devx_queue *q, void *to, size_t room, int short_errno)
+{
+	struct devx_note *note = q->first;
+	size_t len;
+
+	/* Only a program that writes to the descriptor can have made it count too much. */
+	if (!note)
+		return -EAGAIN;
+	len = note->len;
+	if (len > room) {
+		count_one(q);
+		return -short_errno;
+	}
+	q->first = note->next;
+	if (!q->first)
+		q->last = &q->first;
+	q->bytes -= len;
+	memcpy(to, note->data, len);
+	free(note);
+	return (long)len;
+}
+
 long devx_queue_take(struct devx_queue *q, void *to, size_t room, int short_errno)
 {
-	struct devx_note *note;
 	uint64_t count;
-	size_t len;
+	long n;
 
 	if (read(q->fd, &count, sizeof(count)) < 0)
 		return -errno;
 	pthread_mutex_lock(&q->lock);
-	note = q->first;
-	if (note && note->len <= room) {
-		q->first = note->next;
-		if (!q->first)
-			q->last = &q->first;
-		q->bytes -= note->len;
-	} else if (note) {
-		count_one(q);
-	}
+	n = take_first(q, to, room, short_errno);
 	pthread_mutex_unlock(&q->lock);
-	/* Only a program that writes to the descriptor can have made it count too much. */
-	if (!note)
-		return -EAGAIN;
-	if (note->len > room)
-		return -short_errno;
-	len = note->len;
-	memcpy(to, note->data, len);
-	free(note);
-	return (long)len;
+	return n;
 }
