@@ -11,6 +11,7 @@
 #include <string.h>
 #include <isa-l/crc.h>
 
+#include "roce/fold.h"
 #include "roce/opcode.h"
 #include "roce/slice.h"
 #include "util/api.h"
@@ -37,11 +38,15 @@ enum {
  * flows, since a CRC is linear.
  */
 static uint32_t added_ipv4[CLASSES], added_ipv6[CLASSES];
-/* The weight of the IPv4 id: x^n for n = 32 + 8 * (BEHIND_ID + length), and its inverse. */
-static uint32_t power[CLASSES], inverse[CLASSES];
+/*
+ * The weight of the IPv4 id's first byte: x^n for n = 32 + 8 * (BEHIND_ID + length), and its inverse;
+ * and what an id of 1 adds.
+ */
+static uint32_t power[CLASSES], inverse[CLASSES], one[CLASSES];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 static bool has_avx;
 static bool by_table; /* the CPU has no carry-less multiplication */
+static bool has_fold;
 
 static inline uint32_t times_x(uint32_t a)
 {
@@ -71,7 +76,7 @@ static inline uint32_t times(uint32_t a, uint32_t b, int bits)
  * ISA-L returns with the upper halves of vector registers in use, after which every SSE instruction
  * of the whole program is slow: four times the price of the CRC itself was measured here alone.
  */
-static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
+static uint32_t crc32_long(uint32_t crc, const uint8_t *data, size_t len)
 {
 	if (unlikely(by_table))
 		return roce_slice_crc32(crc, data, len);
@@ -84,6 +89,16 @@ static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
 					   "xmm13", "xmm14", "xmm15");
 #endif
 	return crc;
+}
+
+/* Of whole words. Requests, acknowledgements and small messages are short ones. */
+static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
+{
+	if (len > ROCE_FOLD_MOST)
+		return crc32_long(crc, data, len);
+	if (likely(has_fold))
+		return roce_fold_crc32(crc, data, len);
+	return roce_slice_words(crc, data, len);
 }
 
 static inline void put16(uint8_t *to, uint16_t v)
@@ -137,7 +152,8 @@ static void fill_added(const struct roce_addr *any, uint32_t added[CLASSES])
 			0, head, put_headers(head, any, any, 0, 0, UDP + len + ROCE_ICRC_BYTES));
 
 		crc = crc32(crc, masked, sizeof(masked));
-		crc = crc32(crc, nothing, len - sizeof(masked));
+		if (len > sizeof(masked))
+			crc = crc32(crc, nothing, len - sizeof(masked));
 		added[class] = crc ^ zero;
 		zero = crc32(zero, nothing, 4);
 	}
@@ -152,7 +168,8 @@ static void fill_tables(void)
 	has_avx = __builtin_cpu_supports("avx");
 	by_table = !__builtin_cpu_supports("pclmul");
 #endif
-	if (by_table)
+	has_fold = roce_fold_init();
+	if (!has_fold)
 		roce_slice_init();
 	fill_added(&ipv4, added_ipv4);
 	fill_added(&ipv6, added_ipv6);
@@ -164,6 +181,8 @@ static void fill_tables(void)
 		power[class] = up;
 		inverse[class] = down;
 		for (int i = 0; i < 32; i++) {
+			if (i == 7)
+				one[class] = up;
 			up = times_x(up);
 			down = over_x(down);
 		}
@@ -186,29 +205,31 @@ void roce_icrc_flow_init(struct roce_icrc_flow *flow, const struct roce_addr *sr
 	flow->crc = crc32(0, head, put_headers(head, src, dst, sport, dport, 0));
 }
 
-/* With id 0. */
-static uint32_t compute(const struct roce_icrc_flow *flow, const uint8_t *packet, size_t len)
+/* A router was here, or wants us to slow down: the byte counts as ones, whatever it holds. */
+__attribute__((cold, noinline)) static uint32_t crc32_masked(uint32_t crc, const uint8_t *packet,
+							     size_t len)
 {
-	const uint32_t *added = flow->ipv4 ? added_ipv4 : added_ipv6;
 	uint8_t bth[ROCE_BTH_BYTES];
-	uint32_t crc;
 
-	assert(len >= ROCE_BTH_BYTES && len < ROCE_MAX_PACKET && !(len & 3));
-	if (likely(!packet[MASKED]))
-		return crc32(flow->crc, packet, len) ^ added[len / 4];
 	memcpy(bth, packet, sizeof(bth));
 	bth[MASKED] = 0;
-	crc = crc32(flow->crc, bth, sizeof(bth));
-	return crc32(crc, packet + sizeof(bth), len - sizeof(bth)) ^ added[len / 4];
+	crc = crc32(crc, bth, sizeof(bth));
+	return len > sizeof(bth) ? crc32(crc, packet + sizeof(bth), len - sizeof(bth)) : crc;
 }
 
-/* Ids that the kernel counts up from 0 within a send fit a byte. */
+/*
+ * Ids that the kernel counts up from 0 within a send fit a byte, and have few bits: from the lowest,
+ * which is the highest power, it is downwards as far as there are any.
+ */
 static inline uint32_t id_term(size_t len, uint16_t id)
 {
-	if (!id)
-		return 0;
-	return id < 256 ? times(poly_of_id(id), power[len / 4], 8)
-			: times(poly_of_id(id), power[len / 4], 16);
+	uint32_t weight = one[len / 4], term = 0;
+
+	if (unlikely(id >= 256))
+		return times(poly_of_id(id), power[len / 4], 16);
+	for (; id; id >>= 1, weight = over_x(weight))
+		term ^= weight & -(id & 1);
+	return term;
 }
 
 uint32_t roce_icrc_id_term(size_t len, uint16_t id)
@@ -217,12 +238,29 @@ uint32_t roce_icrc_id_term(size_t len, uint16_t id)
 	return id_term(len, id);
 }
 
+static inline uint32_t added(const struct roce_icrc_flow *flow, size_t len)
+{
+	assert(len >= ROCE_BTH_BYTES && len < ROCE_MAX_PACKET && !(len & 3));
+	return (flow->ipv4 ? added_ipv4 : added_ipv6)[len / 4];
+}
+
+static inline uint32_t crc32_packet(const struct roce_icrc_flow *flow, const uint8_t *packet,
+				    size_t len)
+{
+	if (unlikely(packet[MASKED]))
+		return crc32_masked(flow->crc, packet, len);
+	return crc32(flow->crc, packet, len);
+}
+
+/* What depends on the length comes first: then little has to be kept over the call. */
 uint32_t roce_icrc_compute(const struct roce_icrc_flow *flow, const uint8_t *packet, size_t len,
 			   uint16_t id)
 {
-	uint32_t crc = compute(flow, packet, len);
+	uint32_t rest = added(flow, len);
 
-	return flow->ipv4 ? crc ^ id_term(len, id) : crc;
+	if (id && flow->ipv4)
+		rest ^= id_term(len, id);
+	return crc32_packet(flow, packet, len) ^ rest;
 }
 
 bool roce_icrc_check(const struct roce_icrc_flow *flow, const uint8_t *packet, size_t len,
@@ -232,7 +270,8 @@ bool roce_icrc_check(const struct roce_icrc_flow *flow, const uint8_t *packet, s
 
 	len -= ROCE_ICRC_BYTES;
 	memcpy(&came, packet + len, sizeof(came));
-	difference = le32toh(came) ^ compute(flow, packet, len);
+	difference = le32toh(came) ^ added(flow, len);
+	difference ^= crc32_packet(flow, packet, len);
 	if (likely(!difference)) {
 		*id = 0;
 		return true;

@@ -27,27 +27,43 @@ void roce_slice_init(void)
 		}
 }
 
-/* Eight bytes, `behind` more of the step behind them. */
-static inline uint32_t eight(uint64_t v, int behind)
+/* Four bytes, `behind` more of the step behind them. */
+static inline uint32_t four(uint32_t v, int behind)
 {
-	uint32_t low = v, high = v >> 32;
+	return table[behind + 3][v & 0xff] ^ table[behind + 2][v >> 8 & 0xff] ^
+	       table[behind + 1][v >> 16 & 0xff] ^ table[behind][v >> 24];
+}
 
-	return table[behind + 7][low & 0xff] ^ table[behind + 6][low >> 8 & 0xff] ^
-	       table[behind + 5][low >> 16 & 0xff] ^ table[behind + 4][low >> 24] ^
-	       table[behind + 3][high & 0xff] ^ table[behind + 2][high >> 8 & 0xff] ^
-	       table[behind + 1][high >> 16 & 0xff] ^ table[behind][high >> 24];
+static inline uint32_t load(const uint8_t *from)
+{
+	uint32_t v;
+
+	memcpy(&v, from, sizeof(v));
+	return le32toh(v);
+}
+
+static inline uint32_t by_word(uint32_t crc, const uint8_t *data, size_t len)
+{
+	for (; len >= SLICE; data += SLICE, len -= SLICE)
+		crc = four(load(data) ^ crc, 12) ^ four(load(data + 4), 8) ^
+		      four(load(data + 8), 4) ^ four(load(data + 12), 0);
+	for (; len; data += 4, len -= 4)
+		crc = four(load(data) ^ crc, 0);
+	return crc;
+}
+
+uint32_t roce_slice_words(uint32_t crc, const uint8_t *data, size_t len)
+{
+	return ~by_word(~crc, data, len);
 }
 
 static uint32_t by_table(uint32_t crc, const uint8_t *data, size_t len)
 {
-	for (; len >= SLICE; data += SLICE, len -= SLICE) {
-		uint64_t v[2];
+	size_t words = len & ~(size_t)3;
 
-		memcpy(v, data, sizeof(v));
-		crc = eight(le64toh(v[0]) ^ crc, 8) ^ eight(le64toh(v[1]), 0);
-	}
-	while (len--)
-		crc = crc >> 8 ^ table[0][(crc ^ *data++) & 0xff];
+	crc = by_word(crc, data, words);
+	for (data += words, len -= words; len--; data++)
+		crc = crc >> 8 ^ table[0][(crc ^ *data) & 0xff];
 	return crc;
 }
 

@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Once, before the other. */
+/* Once, before the others. */
 void roce_slice_init(void);
 /* Goes on from `crc`, 0 to begin with, as zlib and ISA-L count it. Any thread. */
 uint32_t roce_slice_crc32(uint32_t crc, const uint8_t *data, size_t len);
+/* The same of whole words, a few. */
+uint32_t roce_slice_words(uint32_t crc, const uint8_t *data, size_t len);
 
 #endif

@@ -39,6 +39,14 @@ static void every_length_and_alignment_is_as_isa_l_has_it(void **state)
 			 crc32_gzip_refl(0, data, sizeof(data)));
 }
 
+static void whole_words_are_as_isa_l_has_them(void **state)
+{
+	for (size_t len = 0; len < 200; len += 4)
+		for (size_t at = 0; at < 16; at++)
+			assert_int_equal(roce_slice_words(len * 77, data + at, len),
+					 crc32_gzip_refl(len * 77, data + at, len));
+}
+
 static void it_goes_on_where_it_stopped(void **state)
 {
 	uint32_t whole = roce_slice_crc32(0, data, 1000);
@@ -54,6 +62,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_check_value_is_that_of_crc_32),
 		cmocka_unit_test(every_length_and_alignment_is_as_isa_l_has_it),
+		cmocka_unit_test(whole_words_are_as_isa_l_has_them),
 		cmocka_unit_test(it_goes_on_where_it_stopped),
 	};
 
