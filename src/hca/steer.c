@@ -6,6 +6,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/service.h"
+#include "util/api.h"
 
 enum {
 	PROBES = 32,
@@ -17,6 +18,7 @@ enum {
 };
 #define ANSWER_NS 5000000u   /* probes go through the kernel's loopback */
 #define PAUSE_NS  100000000u /* between two searches */
+#define LOOK_NS   1000000000u
 
 static _Atomic uint32_t steer_strays;
 
@@ -69,6 +71,19 @@ static void make_program(struct roce_endpoint *ep)
 	free(work);
 }
 
+/* Who was killed may be listed for long. */
+static bool has_neighbours(struct roce_endpoint *ep)
+{
+	struct fabric_reg_entry member[16];
+	size_t n = fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, member,
+				   array_size(member));
+
+	for (size_t i = 0; i < n && i < array_size(member); i++)
+		if (member[i].owner != fabric_self() && fabric_process_alive(member[i].owner))
+			return true;
+	return n > array_size(member);
+}
+
 /* Somebody may have been listed, and handed over a better one, while ours was made. */
 static void hand_over_program(struct roce_endpoint *ep)
 {
@@ -98,32 +113,54 @@ static void list(struct steer *s, struct roce_endpoint *ep, uint32_t index)
 		!fabric_reg_add(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, index, false);
 }
 
+/*
+ * Once we are listed. A socket in front of ours is somebody's whom the directory does not know, or not any
+ * more: then we are not alone.
+ */
+static void settle(struct steer *s, struct roce_endpoint *ep)
+{
+	s->version = fabric_reg_version(FABRIC_REG_STEER);
+	s->shared = has_neighbours(ep);
+	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_endpoint_unsteer(ep)) {
+		/* Who was not listed by now brings a program after we took away what there was. */
+		s->shared = has_neighbours(ep);
+		if (!s->shared)
+			return;
+	}
+	hand_over_program(ep);
+}
+
 static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	s->strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
 	s->probing = true;
 	s->due = now_ns + ANSWER_NS;
+	hand_over_program(ep); /* without one there is nobody to answer probes */
 	roce_endpoint_probe(ep, s->count);
 	fabric_service_set_deadline(s->due);
 }
 
 /*
  * Before there is a queue pair for packets to come to, so that none of them goes astray: in the
- * socket of another process they would be lost if that one died.
+ * socket of another process they would be lost if that one died. Until the program is there, those of
+ * others come to us, who had none as long as they were alone: no time is to be lost.
  */
 void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint32_t index;
 
 	*s = (struct steer){ .count = PROBES };
-	hand_over_program(ep); /* without one there is nobody to answer probes */
+	if (has_neighbours(ep))
+		hand_over_program(ep);
+	list(s, ep, 0); /* whoever does not see this is seen by us */
 	search(s, ep, now_ns);
 	roce_endpoint_hear_probes(ep);
 	if (roce_endpoint_index(ep, &index))
 		return; /* later */
 	s->probing = false;
+	s->known = true;
 	list(s, ep, index);
-	hand_over_program(ep);
+	settle(s, ep);
 }
 
 void steer_end(struct steer *s, struct roce_endpoint *ep)
@@ -134,37 +171,54 @@ void steer_end(struct steer *s, struct roce_endpoint *ep)
 /* The time for answers is over. */
 static void conclude(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	uint32_t index;
+	uint32_t index = 0;
 
-	if (roce_endpoint_index(ep, &index)) {
-		/* Too many of us, or the answers are late. */
-		if (++s->tries < MOST_TRIES) {
-			s->count = s->count * 4 > MOST_PROBES ? MOST_PROBES : s->count * 4;
-			search(s, ep, now_ns);
-			return;
-		}
-		unlist(s, ep);
-	} else {
-		list(s, ep, index);
+	s->known = !roce_endpoint_index(ep, &index);
+	/* Too many of us, or the answers are late. */
+	if (!s->known && ++s->tries < MOST_TRIES) {
+		s->count = s->count * 4 > MOST_PROBES ? MOST_PROBES : s->count * 4;
+		search(s, ep, now_ns);
+		return;
 	}
+	list(s, ep, index);
 	s->probing = false;
 	s->tries = 0;
 	s->count = PROBES;
 	s->due = now_ns + PAUSE_NS;
-	hand_over_program(ep);
+	settle(s, ep);
+}
+
+/* Somebody came or went. Those who come bring a program; who is left alone takes it away. */
+static void look(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+{
+	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
+
+	if (likely(version == s->version && (!s->shared || now_ns < s->look_ns)))
+		return;
+	s->look_ns = now_ns + LOOK_NS;
+	s->version = version;
+	s->shared = has_neighbours(ep);
+	if (s->shared)
+		return;
+	if (s->index == 0)
+		settle(s, ep);
+	else
+		search(s, ep, now_ns); /* others have made room for us */
 }
 
 uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint32_t strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
 
-	if (!s->probing && strays - s->strays < STRAYS)
-		return UINT64_MAX;
-	if (now_ns >= s->due) {
-		if (s->probing)
-			conclude(s, ep, now_ns);
-		else
-			search(s, ep, now_ns);
+	if (s->probing || strays - s->strays >= STRAYS) {
+		if (now_ns >= s->due) {
+			if (s->probing)
+				conclude(s, ep, now_ns);
+			else
+				search(s, ep, now_ns);
+		}
+	} else {
+		look(s, ep, now_ns);
 	}
 	return s->probing ? s->due : UINT64_MAX;
 }

@@ -5,6 +5,10 @@
  * directory, and hands the kernel a program made of all that is listed there. Places change as
  * processes come and go; whoever notices that others have to pass on its packets looks for its
  * place anew.
+ *
+ * A program costs every packet. Whoever finds itself alone takes it away; whoever comes is listed first,
+ * finds that others are, and brings one along. What the kernel gave to the wrong one in between is passed
+ * on.
  */
 #ifndef HCA_STEER_H
 #define HCA_STEER_H
@@ -18,11 +22,15 @@
 struct steer {
 	bool probing;
 	bool listed;
-	uint32_t index;  /* while listed */
-	uint32_t count;  /* places that are probed */
-	uint32_t tries;  /* of this search */
-	uint32_t strays; /* steer_strays when the last search began */
-	uint64_t due;    /* the answer is looked at, or the next search may begin */
+	bool known;  /* where our socket is; otherwise we are listed at place 0, which passes on */
+	bool shared; /* others were listed when last looked */
+	uint32_t index;   /* while listed */
+	uint32_t count;   /* places that are probed */
+	uint32_t tries;   /* of this search */
+	uint32_t strays;  /* steer_strays when the last search began */
+	uint64_t due;     /* the answer is looked at, or the next search may begin */
+	uint64_t version; /* of the list, when last looked */
+	uint64_t look_ns; /* when to look whether others, who need not tell, have gone */
 };
 
 /* Before anybody reads from the endpoint. */

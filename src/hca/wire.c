@@ -122,28 +122,28 @@ static int open_port(struct wire_port *port)
 
 	if (err)
 		return err;
+	steer_begin(&port->steer, port->ep, timer_now());
 	err = roce_tx_create(port->ep, &port->tx);
 	if (err)
-		goto close_ep;
+		goto end_steer;
 	err = roce_rx_create(&port->rx);
 	if (err)
 		goto destroy_tx;
-	steer_begin(&port->steer, port->ep, timer_now());
 	err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, wire_port_readable, port);
 	if (err)
-		goto end_steer;
+		goto destroy_rx;
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, wire_port_group_readable,
 			      port);
 	leave_call(wire_port_settle);
 	atomic_store(&hca_wire_is_open, true);
 	return 0;
-end_steer:
-	steer_end(&port->steer, port->ep);
+destroy_rx:
 	roce_rx_destroy(port->rx);
 destroy_tx:
 	roce_tx_destroy(port->tx);
-close_ep:
+end_steer:
+	steer_end(&port->steer, port->ep);
 	roce_endpoint_close(port->ep);
 	return explain(-err, "the wire cannot be used: %s", strerror(-err));
 }

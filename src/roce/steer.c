@@ -20,6 +20,10 @@
 #include "roce/udp_priv.h"
 #include "util/explain.h"
 
+#ifndef SO_DETACH_REUSEPORT_BPF
+#define SO_DETACH_REUSEPORT_BPF 68
+#endif
+
 #define QPNS      0x1000000u
 #define PROLOGUE  6
 #define MAX_STEPS (2 * ROCE_STEER_MAX + 1)
@@ -150,6 +154,15 @@ int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows,
 	}
 	free(work);
 	return err;
+}
+
+int roce_endpoint_unsteer(struct roce_endpoint *ep)
+{
+	int none = 0; /* has to be there */
+
+	if (setsockopt(ep->flow[0].fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &none, sizeof(none)))
+		return errno == ENOENT ? 0 : -errno;
+	return 0;
 }
 
 static void put32(uint8_t *to, uint32_t v)

@@ -104,6 +104,11 @@ struct roce_steer {
  */
 int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows, size_t count,
 			uint32_t rest);
+/*
+ * Takes the group's program away, whoever handed it over, since it costs every packet. 0 also when there
+ * is none; -errno when the kernel keeps it (before 5.3).
+ */
+int roce_endpoint_unsteer(struct roce_endpoint *ep);
 /* Sends one tiny datagram to each of the sockets 0..count-1; every process may do so at any time.
  */
 int roce_endpoint_probe(struct roce_endpoint *ep, uint32_t count);
