@@ -202,7 +202,7 @@ static bool look_qp(struct qp *qp)
 		goto unlock;
 	before = qp->req.next;
 	producer = sq->size ? qp->pub.format->sq_producer(sq) : 0;
-	if (sq->size && qp->pub.format->sq_ready(sq, before, producer)) {
+	if (sq->size && hca_sq_ready(qp->pub.format, sq, before, producer)) {
 		hca_sq_doorbell(&qp->pub, producer);
 		found = qp->req.next != before || qp->req.partial;
 		if (found)

@@ -16,14 +16,9 @@
 /* Timeouts in a row during which answers to earlier attempts keep a requester waiting. */
 #define STALE_MOST 8
 
-static struct req_slot *head_slot(struct requester *r)
+static inline struct req_slot *head_slot(struct requester *r)
 {
 	return r->head == r->tail ? NULL : &r->window[r->head & (QP_WINDOW - 1)];
-}
-
-static bool is_read(uint8_t op)
-{
-	return op == HCA_OP_READ || op == HCA_OP_CMP_SWAP || op == HCA_OP_FETCH_ADD;
 }
 
 static void progress(struct requester *r)
@@ -35,32 +30,34 @@ static void progress(struct requester *r)
 	probe_answered(r);
 }
 
-static void pop(struct qp *qp, struct req_slot *slot)
+/* The oldest request is done, by itself or since nothing is left to wait for. */
+static inline void pop(struct qp *qp, const struct req_slot *slot)
 {
-	struct req_slot done = *slot;
-
 	qp->req.head++;
-	if (is_read(done.op))
-		qp->req.reads--;
-	requester_complete(qp, &done, HCA_SUCCESS, 0);
+	qp->req.reads -= op_is_read(slot->op);
+	requester_complete(qp, slot, HCA_SUCCESS, 0);
 }
 
 /* Completes what an acknowledgement of `psn` covers. A read is done by its data only. */
 void completer_done_up_to(struct qp *qp, uint32_t psn)
 {
 	struct requester *r = &qp->req;
-	struct req_slot *slot;
+	struct req_slot *slot = head_slot(r);
+	bool some = false;
 
-	while ((slot = head_slot(r)) && psn_diff(psn, slot->last_psn) >= 0) {
-		if (is_read(slot->op) && slot->got < slot->length)
+	while (slot && psn_diff(psn, slot->last_psn) >= 0) {
+		if (op_is_read(slot->op) && slot->got < slot->length)
 			break;
 		/* Partly sent again, and acknowledged from before: the sender will see. */
-		if (r->partial && r->head + 1 == r->tail)
+		if (unlikely(r->partial) && r->head + 1 == r->tail)
 			break;
 		pop(qp, slot);
-		progress(r);
+		some = true;
+		slot = head_slot(r);
 	}
-	while ((slot = head_slot(r)) && slot->local)
+	if (likely(some))
+		progress(r);
+	for (; slot && slot->local; slot = head_slot(r))
 		pop(qp, slot);
 }
 
@@ -192,7 +189,7 @@ static void acknowledged(struct qp *qp, uint32_t psn)
 
 	completer_done_up_to(qp, psn);
 	slot = head_slot(&qp->req);
-	if (slot && is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
+	if (slot && op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
 		ask_again(qp, psn);
 }
 
@@ -208,7 +205,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 
 	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
 	slot = head_slot(r);
-	if (!slot || !is_read(slot->op))
+	if (!slot || !op_is_read(slot->op))
 		return; /* an answer to an earlier attempt */
 	ahead = psn_diff(pkt->psn, psn_add(slot->first_psn, slot->got / qp->mtu));
 	if (unlikely(ahead)) {
@@ -250,15 +247,12 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	completer_done_up_to(qp, pkt->psn);
 }
 
-/* How far the other end has come. */
-static void advance(struct requester *r, const struct roce_pkt *pkt)
+/* The other end has come up to `una`, or had before. */
+static inline void advance(struct requester *r, uint32_t una)
 {
-	bool refused = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ACK &&
-		       (pkt->ack.syndrome & ROCE_SYN_KIND);
-	uint32_t una = psn_add(pkt->psn, refused ? 0 : 1);
 	int32_t packets = psn_diff(una, r->una);
 
-	if (packets <= 0)
+	if (unlikely(packets <= 0))
 		return;
 	r->una = una;
 	r->progress = true;
@@ -267,38 +261,46 @@ static void advance(struct requester *r, const struct roce_pkt *pkt)
 	probe_answered(r);
 }
 
+/* An answer to nothing that is open. */
+static __attribute__((noinline)) void unasked(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct requester *r = &qp->req;
+
+	if (qp->wired)
+		wire_drop(WIRE_DROP_UNASKED);
+	if (head_slot(r) && pkt->sqpn == qp->attr.dest_qpn && psn_diff(pkt->psn, r->high) < 0)
+		r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
+}
+
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
 	struct req_slot *slot = head_slot(r);
 
-	if (qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD)
+	if (unlikely(qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD))
 		return;
 	/*
 	 * Only what speaks of something that was sent and is not done counts. That may be behind the
 	 * window: while requests are sent again, the other end may know more of them.
 	 */
-	if (!slot || pkt->sqpn != qp->attr.dest_qpn || psn_diff(pkt->psn, slot->first_psn) < 0 ||
-	    psn_diff(pkt->psn, r->high) >= 0) {
-		if (qp->wired)
-			wire_drop(WIRE_DROP_UNASKED);
-		if (slot && pkt->sqpn == qp->attr.dest_qpn && psn_diff(pkt->psn, r->high) < 0)
-			r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
+	if (unlikely(!slot || pkt->sqpn != qp->attr.dest_qpn ||
+		     psn_diff(pkt->psn, slot->first_psn) < 0 || psn_diff(pkt->psn, r->high) >= 0)) {
+		unasked(qp, pkt);
 		return;
 	}
-	advance(r, pkt);
-	switch (pkt->op & ROCE_PKT_OPCODE_MASK) {
-	case ROCE_PKT_ACK:
-		if ((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)
-			acknowledged(qp, pkt->psn);
-		else
-			refused(qp, pkt);
-		break;
-	default:
+	if ((pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK) {
+		advance(r, psn_add(pkt->psn, 1));
 		returned(qp, pkt, payload);
-		break;
+	} else if (likely((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)) {
+		advance(r, psn_add(pkt->psn, 1));
+		acknowledged(qp, pkt->psn);
+	} else {
+		advance(r, pkt->psn);
+		refused(qp, pkt);
 	}
-	requester_run(qp);
+	/* Mostly nothing has waited for it. What was sent all the same, our caller puts on its way. */
+	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again) || requester_is_posted(qp))
+		requester_run(qp);
 }
 
 /*

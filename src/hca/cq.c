@@ -140,6 +140,7 @@ void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 {
 	fabric_lock(&cq->lock);
 	cq->pi = move(cq, buf, size, arg);
+	cq->room = 0;
 	cq->buf = buf;
 	cq->size = size;
 	fabric_unlock(&cq->lock);
@@ -151,6 +152,7 @@ void hca_cq_swap(struct hca_cq *cq, void *buf, uint32_t size,
 {
 	fabric_lock(&cq->lock);
 	cq->pi = move(cq, buf, size, can);
+	cq->room = 0;
 	if (*can) {
 		cq->buf = buf;
 		cq->size = size;
@@ -246,16 +248,28 @@ static void overrun(struct hca_cq *cq)
 		cq->size);
 }
 
-/* Lock held. */
-static void add_one(struct hca_cq *cq, const struct hca_cqe *cqe)
+/* The consumer is looked up only when what was free the last time is used up. */
+static __attribute__((noinline)) bool find_room(struct hca_cq *cq)
 {
-	if (unlikely(cq->failed))
-		return;
-	if (unlikely(!cq->ignore_overrun &&
-		     ((cq->pi - cq->format->cq_consumer(cq)) & CI_MASK) >= cq->size)) {
+	uint32_t used;
+
+	if (cq->failed)
+		return false;
+	used = cq->ignore_overrun ? 0 : (cq->pi - cq->format->cq_consumer(cq)) & CI_MASK;
+	if (used >= cq->size) {
 		overrun(cq);
-		return;
+		return false;
 	}
+	cq->room = cq->size - used;
+	return true;
+}
+
+/* Lock held. */
+static inline void add_one(struct hca_cq *cq, const struct hca_cqe *cqe)
+{
+	if (unlikely(!cq->room) && !find_room(cq))
+		return;
+	cq->room--;
 	cq->format->cqe_write(cq, cq->pi++, cqe);
 	if (unlikely(cq->arm) &&
 	    (cq->arm == HCA_ARM_NEXT || cqe->solicited || cqe->status != HCA_SUCCESS))

@@ -45,7 +45,8 @@ struct hca_cq {
 	uint32_t entry_size;   /* bytes */
 	volatile uint32_t *db; /* [0] consumer index, [1] arm word, as the format has them */
 	uint32_t pi;           /* free running */
-	uint32_t notified;     /* pi at the last event */
+	uint32_t room; /* entries that were free when the consumer was last looked up, less since */
+	uint32_t notified; /* pi at the last event */
 	enum hca_arm arm;
 	bool ignore_overrun;
 	bool failed;           /* overrun: no more entries */

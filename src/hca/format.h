@@ -35,7 +35,16 @@ struct hca_rq_ring {
 	volatile uint32_t *db; /* producer index, big-endian */
 };
 
+/* Slots change hands by a producer index that counts modulo mask + 1; both run freely. */
+static inline bool hca_sq_posted(const struct hca_sq_ring *sq, uint32_t index, uint32_t producer,
+				 uint32_t mask)
+{
+	return ((producer - index) & mask) - 1 < sq->size;
+}
+
 struct hca_format {
+	/* That mask, or 0: slots carry owner bits. Said here so that the usual question is no call. */
+	uint32_t sq_index_mask;
 	/*
 	 * The send queue's slot `index` (free running): true when the adapter owns it now. `producer`
 	 * is what the last doorbell said (formats whose slots carry an owner bit ignore it).
@@ -66,5 +75,13 @@ struct hca_format {
 	bool (*uar_take_cq)(uint8_t *page, uint32_t *cqn, uint32_t *word);
 	bool (*uar_take_eq)(uint8_t *page, uint32_t eqn, uint32_t *consumer, bool *arm);
 };
+
+static inline bool hca_sq_ready(const struct hca_format *format, const struct hca_sq_ring *sq,
+				uint32_t index, uint32_t producer)
+{
+	if (likely(format->sq_index_mask))
+		return hca_sq_posted(sq, index, producer, format->sq_index_mask);
+	return format->sq_ready(sq, index, producer);
+}
 
 #endif

@@ -37,12 +37,7 @@
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
-static struct hca_segment *segment;
-
-struct hca_segment *hca_host_segment(void)
-{
-	return segment;
-}
+struct hca_segment *hca_segment_self;
 
 static uint64_t timers(uint64_t now_ns)
 {
@@ -127,7 +122,7 @@ int hca_host_join(void)
 			goto unlock;
 		err = fabric_init(&config);
 		if (!err) {
-			segment = fabric_segment_self();
+			hca_segment_self = fabric_segment_self();
 			hca_guard_init();
 			control_begin();
 			greet_self();

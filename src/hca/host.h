@@ -51,6 +51,13 @@ struct hca_segment {
 
 /* Joins the fabric; once per process, and again in a forked child. */
 int hca_host_join(void);
-struct hca_segment *hca_host_segment(void);
+
+/* Our own; set once the fabric is joined. */
+extern struct hca_segment *hca_segment_self;
+
+static inline struct hca_segment *hca_host_segment(void)
+{
+	return hca_segment_self;
+}
 
 #endif

@@ -39,6 +39,9 @@ enum hca_mr_flags {
 	HCA_MR_WINDOW1 = 1 << 3,
 	HCA_MR_WINDOW2 = 1 << 4,  /* bound to one QP: qpn */
 	HCA_MR_INDIRECT = 1 << 5, /* pieces of other keys: mkey.h */
+	/* not simply memory of the process */
+	HCA_MR_ODD =
+		HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_WINDOW1 | HCA_MR_WINDOW2 | HCA_MR_INDIRECT,
 	/* alone, and without a key: no memory, but a row that other processes look at (commons.h) */
 	HCA_MR_DOMAIN = 1 << 6, /* a protection domain */
 	HCA_MR_DEVICE = 1 << 7, /* device memory */

@@ -49,15 +49,11 @@ static enum path_state find(uint32_t dqpn, struct hca_peer **out)
 	return wait ? PATH_WAIT : PATH_NONE;
 }
 
-enum path_state path_connected(struct qp *qp)
+enum path_state path_find(struct qp *qp)
 {
 	struct hca_peer *peer = NULL;
 	enum path_state state;
 
-	if (likely(qp->peer && hca_peer_is_up(qp->peer)))
-		return PATH_READY;
-	if (qp->wired)
-		return PATH_READY;
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return PATH_NONE; /* it knows no way but the one that requests came */
 	qp->peer = NULL;

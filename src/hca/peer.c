@@ -49,11 +49,6 @@ void peer_forked(void)
 		atomic_store(&peers[i], NULL);
 }
 
-bool hca_peer_is_up(const struct hca_peer *peer)
-{
-	return fabric_link_state(peer->link) == FABRIC_LINK_UP;
-}
-
 bool hca_peer_has_met(struct hca_peer *peer)
 {
 	if (likely(__atomic_load_n(&peer->met, __ATOMIC_ACQUIRE)))

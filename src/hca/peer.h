@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 #include "fabric/fabric.h"
+#include "fabric/link.h"
 #include "fabric/share.h"
 #include "hca/acks.h"
 #include "hca/host.h"
 #include "hca/table.h"
 
-struct fabric_link;
 struct qp;
 
 /* A region of a peer, mapped here. */
@@ -56,7 +56,11 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
 /* Whoever stands in this slot now, or NULL. Inside a guard. */
 struct hca_peer *hca_peer_at(unsigned int slot);
 
-bool hca_peer_is_up(const struct hca_peer *peer);
+static inline bool hca_peer_is_up(const struct hca_peer *peer)
+{
+	return fabric_link_state(peer->link) == FABRIC_LINK_UP;
+}
+
 /*
  * Before it knows of the link, the other process would not wait for us when it takes memory away,
  * though our side of the link is up. Then nobody may reach into its memory.

@@ -72,15 +72,12 @@ void probe_time(struct requester *r, uint32_t psn)
 	r->probe.timed_at = timer_now();
 }
 
-void probe_answered(struct requester *r)
+void probe_measure(struct requester *r)
 {
 	struct probe *p = &r->probe;
 	uint64_t ns;
 
-	p->moves++;
-	p->silent = 0;
-	p->out = false;
-	if (likely(!p->timed_at) || psn_diff(r->una, p->timed_psn) <= 0)
+	if (psn_diff(r->una, p->timed_psn) <= 0)
 		return;
 	ns = timer_now() - p->timed_at;
 	p->timed_at = 0;

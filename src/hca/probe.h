@@ -11,8 +11,19 @@ void probe_lost(struct qp *qp);
 void probe_begin(struct qp *qp);
 /* ... and this packet's round trip may be measured. */
 void probe_time(struct requester *r, uint32_t psn);
+/* Its answer may have come. */
+void probe_measure(struct requester *r);
 /* The other end has got on. */
-void probe_answered(struct requester *r);
+static inline void probe_answered(struct requester *r)
+{
+	struct probe *p = &r->probe;
+
+	p->moves++;
+	p->silent = 0;
+	p->out = false;
+	if (unlikely(p->timed_at))
+		probe_measure(r);
+}
 /* From the timer. */
 void probe_timeout(struct qp *qp, uint64_t now_ns);
 

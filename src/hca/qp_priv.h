@@ -175,6 +175,24 @@ struct qp {
 	bool local_gid_valid;
 };
 
+#define OP(name) (1u << HCA_OP_##name)
+#define OPS_READ (OP(READ) | OP(CMP_SWAP) | OP(FETCH_ADD))
+
+static inline bool op_is_read(unsigned int op)
+{
+	return OPS_READ >> op & 1;
+}
+
+static inline bool op_is_atomic(unsigned int op)
+{
+	return (OP(CMP_SWAP) | OP(FETCH_ADD)) >> op & 1;
+}
+
+static inline bool op_is_one_sided(unsigned int op)
+{
+	return (OP(WRITE) | OPS_READ) >> op & 1;
+}
+
 static inline struct qp *to_priv(struct hca_qp *qp)
 {
 	return (struct qp *)qp;
@@ -214,6 +232,11 @@ void hca_qp_forked(void);
 
 /* ---- requester.c ---- */
 void requester_run(struct qp *qp);
+/* Whether there is a request at `next`. */
+static inline bool requester_is_posted(const struct qp *qp)
+{
+	return hca_sq_ready(qp->pub.format, &qp->pub.sq, qp->req.next, qp->req.producer);
+}
 void requester_start(struct qp *qp, uint32_t psn);
 void requester_reset(struct qp *qp);
 /* Completes the oldest request of the window, or one that never entered it. */
@@ -276,7 +299,16 @@ enum path_state {
 	PATH_WAIT, /* link being made */
 	PATH_NONE, /* nobody there: what is sent is lost */
 };
-enum path_state path_connected(struct qp *qp);
+/* Where the other end is to be looked for first. */
+enum path_state path_find(struct qp *qp);
+/* Of a connected queue pair. */
+static inline enum path_state path_connected(struct qp *qp)
+{
+	if (qp->wired || (qp->peer && likely(hca_peer_is_up(qp->peer))))
+		return PATH_READY;
+	return path_find(qp);
+}
+
 enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
 			      struct hca_peer **out);
 bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid);

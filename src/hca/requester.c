@@ -40,23 +40,24 @@ static bool window_empty(const struct requester *r)
 void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
 			uint8_t vendor)
 {
-	struct hca_cqe cqe;
+	struct hca_cqe cqe; /* what only receives have is left as it is */
 
 	if (unlikely(qp->cntr))
 		comp_cntr_sent(qp, slot->op, status == HCA_SUCCESS, slot->length);
-	if (status == HCA_SUCCESS && !slot->signaled)
-		return;
-	cqe = (struct hca_cqe){
-		.status = status,
-		.vendor = vendor,
-		.op = slot->op,
-		.qpn = qp->pub.qpn,
-		.user_index = qp->pub.user_index,
-		.counter = slot->counter,
-		.byte_len = slot->length,
-	};
 	if (unlikely(status != HCA_SUCCESS))
 		hca_count(qp->pub.counters, HCA_COUNT_REQ_STATUS + status);
+	else if (!slot->signaled)
+		return;
+	cqe.is_recv = false;
+	cqe.solicited = false;
+	cqe.vendor = vendor;
+	cqe.counter = slot->counter;
+	cqe.status = status;
+	cqe.op = slot->op;
+	cqe.qpn = qp->pub.qpn;
+	cqe.user_index = qp->pub.user_index;
+	cqe.byte_len = slot->length;
+	cqe.timestamp = 0;
 	hca_cq_add(qp->pub.send_cq, &cqe);
 }
 
@@ -67,8 +68,8 @@ static void fill_slot(const struct qp *qp, const struct hca_send *s, struct req_
 		.counter = s->counter,
 		.blocks = s->blocks,
 		.op = s->op,
-		.signaled = s->signaled || qp->pub.sig_all,
-		.length = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD ? 8 : s->length,
+		.signaled = s->signaled | qp->pub.sig_all,
+		.length = op_is_atomic(s->op) ? 8 : s->length,
 	};
 }
 
@@ -78,9 +79,14 @@ static void finish_local(struct qp *qp, const struct hca_send *s)
 	struct requester *r = &qp->req;
 	struct req_slot slot;
 
+	/* Done, and nobody wants to know. */
+	if (likely(window_empty(r) && !(s->signaled | qp->pub.sig_all) && !qp->cntr)) {
+		r->next += s->blocks;
+		return;
+	}
 	fill_slot(qp, s, &slot);
 	r->next += s->blocks;
-	if (window_empty(r)) {
+	if (likely(window_empty(r))) {
 		requester_complete(qp, &slot, HCA_SUCCESS, 0);
 		return;
 	}
@@ -181,43 +187,27 @@ static enum run_result run_memcpy(struct qp *qp, struct hca_send *s)
 	return RUN_STOP;
 }
 
-/* What the type of queue pair cannot do at all. */
+#define OPS_DATAGRAM (OP(NOP) | OP(SEND) | OP(SEND_IMM))
+#define OPS_WRITING                                                                                \
+	(OPS_DATAGRAM | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) | OP(BIND_MW) | OP(LOCAL_INV))
+#define OPS_READING (OPS_WRITING | OPS_READ | OP(UMR) | OP(MEMCPY))
+/* Without a packet. */
+#define OPS_LOCAL (OP(NOP) | OP(LOCAL_INV) | OP(BIND_MW) | OP(UMR) | OP(MEMCPY))
+
+/* What each type of queue pair can do at all. */
+static const uint16_t ops[] = {
+	[HCA_QP_RC] = OPS_READING,
+	[HCA_QP_UC] = OPS_WRITING,
+	[HCA_QP_UD] = OPS_DATAGRAM,
+	[HCA_QP_RAW] = OP(NOP) | OP(SEND) | OP(TSO),
+	[HCA_QP_XRC_SEND] = OPS_READING,
+	[HCA_QP_DCI] = OPS_READING,
+	[HCA_QP_DCR] = 0,
+};
+
 static bool op_allowed(const struct qp *qp, enum hca_op op)
 {
-	if (qp->pub.type == HCA_QP_RAW)
-		return op == HCA_OP_NOP || op == HCA_OP_SEND || op == HCA_OP_TSO;
-	switch (op) {
-	case HCA_OP_NOP:
-	case HCA_OP_SEND:
-	case HCA_OP_SEND_IMM:
-		return true;
-	case HCA_OP_WRITE:
-	case HCA_OP_WRITE_IMM:
-	case HCA_OP_BIND_MW:
-		return qp->pub.type != HCA_QP_UD;
-	case HCA_OP_SEND_INV:
-	case HCA_OP_LOCAL_INV:
-		return qp->pub.type != HCA_QP_UD;
-	case HCA_OP_UMR:
-	case HCA_OP_MEMCPY:
-	case HCA_OP_READ:
-	case HCA_OP_CMP_SWAP:
-	case HCA_OP_FETCH_ADD:
-		return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_SEND ||
-		       qp->pub.type == HCA_QP_DCI;
-	default:
-		return false;
-	}
-}
-
-static bool is_read(enum hca_op op)
-{
-	return op == HCA_OP_READ || op == HCA_OP_CMP_SWAP || op == HCA_OP_FETCH_ADD;
-}
-
-static bool is_one_sided(enum hca_op op)
-{
-	return op == HCA_OP_WRITE || is_read(op);
+	return ops[qp->pub.type] >> op & 1;
 }
 
 /* Something at or behind `next` was sent before, and is to be sent again. */
@@ -249,7 +239,7 @@ void requester_give_up(struct qp *qp)
 	struct hca_send s;
 
 	qp->req.no_path = false;
-	if (!may_send(qp) || !qp->pub.format->sq_ready(&qp->pub.sq, qp->req.next, qp->req.producer))
+	if (!may_send(qp) || !requester_is_posted(qp))
 		return;
 	qp->pub.format->sq_decode(&qp->pub, qp->req.next, &s);
 	fail_request(qp, &s, HCA_RETRY_EXC_ERR, SYN_RETRY);
@@ -277,8 +267,8 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 		r->progress = true;
 		r->retries = path == PATH_READY ? 0 : r->retries;
 	}
-	if (likely(path == PATH_READY && qp->peer && is_one_sided(s->op) && !r->partial &&
-		   qp->pub.type != HCA_QP_XRC_SEND)) {
+	if (qp->peer && path == PATH_READY && op_is_one_sided(s->op) && !r->partial &&
+	    qp->pub.type != HCA_QP_XRC_SEND) {
 		if (unlikely(!window_empty(r))) {
 			if (r->unhurried)
 				r->unhurried = !direct_hurry(qp);
@@ -295,17 +285,34 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 			break;
 		}
 	}
-	if (qp->dci && path == PATH_READY && !dci_announce(qp))
+	if (unlikely(qp->dci) && path == PATH_READY && !dci_announce(qp))
 		return RUN_WAIT;
-	if (is_read(s->op) && r->asked >= send_most_asked(qp))
+	if (op_is_read(s->op) && r->asked >= send_most_asked(qp))
 		return RUN_WAIT;
 	return send_connected(qp, s, path == PATH_READY);
 }
 
-static enum run_result run_one(struct qp *qp, struct hca_send *s)
+/* The next request of an initiator turns to another target. */
+static __attribute__((noinline)) enum run_result run_aimed(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
 	struct req_slot slot;
+
+	if (!window_empty(r))
+		return RUN_WAIT;
+	if (dci_stream_failed(qp, s->dc_stream)) {
+		fill_slot(qp, s, &slot);
+		r->next += s->blocks;
+		requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+		return RUN_ON;
+	}
+	dci_aim(qp, s);
+	return run_connected(qp, s);
+}
+
+static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
+{
+	struct requester *r = &qp->req;
 
 	if (unlikely(s->bad || !op_allowed(qp, s->op))) {
 		if (!window_empty(r))
@@ -316,32 +323,14 @@ static enum run_result run_one(struct qp *qp, struct hca_send *s)
 	}
 	if (unlikely(s->fence && r->reads))
 		return RUN_WAIT;
-	switch (s->op) {
-	case HCA_OP_NOP:
-	case HCA_OP_LOCAL_INV:
-	case HCA_OP_BIND_MW:
-	case HCA_OP_UMR:
-		return run_local(qp, s);
-	case HCA_OP_MEMCPY:
-		return run_memcpy(qp, s);
-	default:
-		break;
-	}
-	if (qp->pub.type == HCA_QP_UD)
+	if (unlikely(OPS_LOCAL >> s->op & 1))
+		return s->op == HCA_OP_MEMCPY ? run_memcpy(qp, s) : run_local(qp, s);
+	if (unlikely(qp->pub.type == HCA_QP_UD))
 		return send_datagram(qp, s);
-	if (qp->pub.type == HCA_QP_RAW)
+	if (unlikely(qp->pub.type == HCA_QP_RAW))
 		return send_raw(qp, s);
-	if (qp->dci && !dci_is_aimed(qp, s)) {
-		if (!window_empty(r))
-			return RUN_WAIT;
-		if (dci_stream_failed(qp, s->dc_stream)) {
-			fill_slot(qp, s, &slot);
-			r->next += s->blocks;
-			requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
-			return RUN_ON;
-		}
-		dci_aim(qp, s);
-	}
+	if (unlikely(qp->dci) && !dci_is_aimed(qp, s))
+		return run_aimed(qp, s);
 	return run_connected(qp, s);
 }
 
@@ -360,9 +349,18 @@ static bool is_outgoing(enum hca_op op)
 	return op <= HCA_OP_WRITE_IMM || op == HCA_OP_TSO;
 }
 
+/* Requests are being sent again, or the state is not one in which they simply are sent. */
+static __attribute__((noinline)) void settle(struct qp *qp)
+{
+	qp->req.again = qp->req.again && has_begun(&qp->req);
+	if (qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_SQE)
+		requester_flush(qp);
+	if (qp->pub.state == HCA_QPS_SQD)
+		requester_check_drained(qp);
+}
+
 void requester_run(struct qp *qp)
 {
-	const struct hca_format *format = qp->pub.format;
 	struct requester *r = &qp->req;
 	uint32_t from = r->next, at;
 	struct hca_send s;
@@ -370,29 +368,25 @@ void requester_run(struct qp *qp)
 	/* A pause between datagrams is over when it is; its timer may be late. */
 	if (unlikely(r->rnr_until) && qp->pub.type == HCA_QP_UD && timer_now() >= r->rnr_until)
 		r->rnr_until = 0;
-	while (may_send(qp) && format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
+	while (may_send(qp) && requester_is_posted(qp)) {
 		if (unlikely(r->rnr_until || r->tail - r->head >= QP_WINDOW - 1))
 			break;
 		if (unlikely(qp->shaper && is_shaped(qp)))
 			break;
 		at = r->next;
-		format->sq_decode(&qp->pub, r->next, &s);
+		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
 		/* Should it have failed, the state says whether that ends it. */
 		if (run_one(qp, &s) == RUN_WAIT)
 			break;
 		if (unlikely(qp->shaper && r->next != at && is_outgoing(s.op)))
 			shaper_charge(qp->shaper, timer_now(), s.length);
 	}
-	if (unlikely(r->again))
-		r->again = has_begun(r);
-	if (unlikely(qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_SQE))
-		requester_flush(qp);
-	if (unlikely(qp->pub.state == HCA_QPS_SQD))
-		requester_check_drained(qp);
+	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again))
+		settle(qp);
 	/* The same for one that nobody hurries. */
 	if (unlikely(qp->resp.ack_due && qp->raw && !qp->wired && r->next != from))
 		responder_send_ack(qp);
-	if (unlikely(qp->wire)) {
+	if (qp->wire) {
 		if (qp->wired && r->next != from)
 			wire_replied(qp);
 		wire_flush(qp);
@@ -418,8 +412,7 @@ void requester_reset(struct qp *qp)
 
 bool requester_has_work(const struct qp *qp)
 {
-	return !window_empty(&qp->req) ||
-	       qp->pub.format->sq_ready(&qp->pub.sq, qp->req.next, qp->req.producer);
+	return !window_empty(&qp->req) || requester_is_posted(qp);
 }
 
 void requester_flush_window(struct qp *qp)
@@ -454,7 +447,7 @@ void requester_flush(struct qp *qp)
 		if (await_fence(qp, &s) == RUN_WAIT)
 			return;
 	}
-	while (qp->pub.format->sq_ready(&qp->pub.sq, r->next, r->producer)) {
+	while (requester_is_posted(qp)) {
 		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
 		fill_slot(qp, &s, &slot);
 		r->next += s.blocks ? s.blocks : 1;

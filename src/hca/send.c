@@ -43,16 +43,13 @@ void send_later(struct qp *qp, uint64_t ns)
 	timer_start(qp, qp->req.rnr_until);
 }
 
-int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+int send_record(struct qp *qp, struct hca_peer *peer, const struct roce_pkt *pkt,
 		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
 	uint32_t extra = pkt->flags & ROCE_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
-	struct fabric_link *link;
+	struct fabric_link *link = peer->link;
 	char *record;
 
-	if (!peer)
-		return qp->wire ? wire_send(qp, pkt, list, off) : -ENOTCONN;
-	link = peer->link;
 	fabric_link_tx_lock(link);
 	record = fabric_link_reserve(link, ROCE_PKT_RECORD + extra);
 	if (unlikely(!record)) {
@@ -115,26 +112,16 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 	return true;
 }
 
-static uint8_t transport(const struct qp *qp)
-{
-	switch (qp->pub.type) {
-	case HCA_QP_UC:
-		return ROCE_TR_UC;
-	case HCA_QP_XRC_SEND:
-	case HCA_QP_XRC_RECV:
-		return ROCE_TR_XRC;
-	case HCA_QP_DCI:
-		return ROCE_TR_DC;
-	default:
-		return ROCE_TR_RC;
-	}
-}
-
 /* Where in the message a packet stands. */
 enum { PART_FIRST, PART_MIDDLE, PART_LAST, PART_ONLY };
 
-static uint8_t opcode(enum hca_op op, int part)
+static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
 {
+	static const uint8_t transport[] = {
+		[HCA_QP_RC] = ROCE_TR_RC,        [HCA_QP_UC] = ROCE_TR_UC,
+		[HCA_QP_XRC_SEND] = ROCE_TR_XRC, [HCA_QP_XRC_RECV] = ROCE_TR_XRC,
+		[HCA_QP_DCI] = ROCE_TR_DC,
+	};
 	static const uint8_t table[HCA_OP_COUNT][4] = {
 		[HCA_OP_SEND] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE, ROCE_PKT_SEND_LAST,
 				  ROCE_PKT_SEND_ONLY },
@@ -152,73 +139,79 @@ static uint8_t opcode(enum hca_op op, int part)
 		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_FETCH_ADD },
 	};
 
-	return table[op][part];
+	return transport[qp->pub.type] | table[op][part];
 }
 
-static bool is_read(enum hca_op op)
+/* The request at `next`, which has entered the window. */
+static inline struct req_slot *last_slot(const struct requester *r)
 {
-	return op == HCA_OP_READ || op == HCA_OP_CMP_SWAP || op == HCA_OP_FETCH_ADD;
+	return &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+}
+
+static __attribute__((cold, noinline)) int make_window(struct requester *r)
+{
+	r->window = calloc(QP_WINDOW, sizeof(*r->window));
+	return r->window ? 0 : -ENOMEM;
+}
+
+/* From here on, not from when all of it is out: a closed window opens by answers only. */
+static __attribute__((noinline)) void start_timer(struct qp *qp)
+{
+	qp->req.progress = false;
+	timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
 }
 
 /* The request enters the window with its packet numbers. */
-static int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packets)
+static inline int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packets)
 {
 	struct requester *r = &qp->req;
+	bool read = op_is_read(s->op);
 	struct req_slot *slot;
 	uint32_t got = 0;
 
-	if (!r->window) {
-		r->window = calloc(QP_WINDOW, sizeof(*r->window));
-		if (!r->window)
-			return -ENOMEM;
-	}
+	if (unlikely(!r->window) && make_window(r))
+		return -ENOMEM;
 	slot = &r->window[r->tail & (QP_WINDOW - 1)];
 	/* A read that is asked for again keeps what has come back already. */
-	if (r->tail == r->head && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
-	    slot->index == r->next && slot->first_psn == r->psn)
+	if (unlikely(read) && r->tail == r->head && s->op == HCA_OP_READ &&
+	    slot->op == HCA_OP_READ && slot->index == r->next && slot->first_psn == r->psn)
 		got = slot->got;
 	r->tail++;
-	*slot = (struct req_slot){
-		.index = r->next,
-		.counter = s->counter,
-		.blocks = s->blocks,
-		.op = s->op,
-		.signaled = s->signaled || qp->pub.sig_all,
-		.length = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD ? 8 : s->length,
-		.first_psn = r->psn,
-		.last_psn = psn_add(r->psn, packets - 1),
-		.got = got,
-	};
-	if (is_read(s->op))
-		r->reads++;
-	/* From here on, not from when all of it is out: a closed window opens by answers only. */
-	if (qp->pub.type != HCA_QP_UC && !r->timeout_at && qp->attr.timeout) {
-		r->progress = false;
-		timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
-	}
+	r->reads += read;
+	slot->index = r->next;
+	slot->first_psn = r->psn;
+	slot->last_psn = psn_add(r->psn, packets - 1);
+	slot->length = op_is_atomic(s->op) ? 8 : s->length;
+	slot->got = got;
+	slot->counter = s->counter;
+	slot->blocks = s->blocks;
+	slot->op = s->op;
+	slot->signaled = s->signaled | qp->pub.sig_all;
+	slot->local = false;
+	r->partial = true;
+	if (unlikely(!r->timeout_at) && qp->attr.timeout && qp->pub.type != HCA_QP_UC)
+		start_timer(qp);
 	if (unlikely(r->probe.lossy))
 		probe_begin(qp);
 	return 0;
 }
 
 /* All of it has arrived in an earlier attempt. */
-static bool has_arrived(const struct qp *qp, const struct hca_send *s)
+static inline bool has_arrived(const struct qp *qp, const struct hca_send *s)
 {
-	const struct requester *r = &qp->req;
-
-	return qp->pub.type != HCA_QP_UC && !is_read(s->op) &&
-	       psn_diff(r->una, r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn) > 0;
+	return unlikely(psn_diff(qp->req.una, last_slot(&qp->req)->last_psn) > 0) &&
+	       qp->pub.type != HCA_QP_UC && !op_is_read(s->op);
 }
 
-static void leave_request(struct qp *qp, const struct hca_send *s)
+static inline void leave_request(struct qp *qp, const struct hca_send *s)
 {
 	struct requester *r = &qp->req;
 
 	r->next += s->blocks;
-	r->psn = psn_add(r->window[(r->tail - 1) & (QP_WINDOW - 1)].last_psn, 1);
+	r->psn = psn_add(last_slot(r)->last_psn, 1);
 	r->partial = false;
 	r->sent = 0;
-	if (qp->pub.type == HCA_QP_UC) {
+	if (unlikely(qp->pub.type == HCA_QP_UC)) {
 		/* Sent is done. */
 		struct req_slot slot = r->window[r->head++ & (QP_WINDOW - 1)];
 
@@ -226,30 +219,25 @@ static void leave_request(struct qp *qp, const struct hca_send *s)
 	}
 }
 
-static void fill_packet(const struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
+static inline void fill_packet(const struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
 	*pkt = (struct roce_pkt){
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.imm = s->imm,
+		.rdma = { .va = s->raddr,
+			  .rkey = s->rkey,
+			  .dma_len = s->length,
+			  .srqn = s->xrc_srqn },
 	};
-	if (qp->wired && qp->dci)
+	if (unlikely(qp->dci) && qp->wired)
 		dci_fill(qp, pkt);
-	switch (s->op) {
-	case HCA_OP_CMP_SWAP:
-	case HCA_OP_FETCH_ADD:
+	if (unlikely(op_is_atomic(s->op))) {
 		pkt->atomic.va = s->raddr;
 		pkt->atomic.rkey = s->rkey;
 		pkt->atomic.compare = s->compare;
 		pkt->atomic.swap = s->op == HCA_OP_CMP_SWAP ? s->swap : s->compare;
 		pkt->atomic.srqn = s->xrc_srqn;
-		break;
-	default:
-		pkt->rdma.va = s->raddr;
-		pkt->rdma.rkey = s->rkey;
-		pkt->rdma.dma_len = s->length;
-		pkt->rdma.srqn = s->xrc_srqn;
-		break;
 	}
 }
 
@@ -257,16 +245,16 @@ static void fill_packet(const struct qp *qp, const struct hca_send *s, struct ro
  * Nothing depends on when the answer comes. Said for raw rings only: their adapter is woken by every
  * answer, and its program is not told of this one.
  */
-static bool is_unhurried(const struct qp *qp, const struct hca_send *s)
+static inline bool is_unhurried(const struct qp *qp, const struct hca_send *s)
 {
-	return qp->raw && qp->peer && !s->signaled && !qp->pub.sig_all &&
+	return unlikely(qp->raw) && qp->peer && !s->signaled && !qp->pub.sig_all &&
 	       qp->req.tail - qp->req.head < QP_WINDOW / 4;
 }
 
-static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
-		    const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
+static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
+			   const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
-	pkt->op = transport(qp) | opcode(s->op, part);
+	pkt->op = opcode(qp, s->op, part);
 	if (part == PART_LAST || part == PART_ONLY) {
 		if (qp->pub.type != HCA_QP_UC)
 			pkt->flags |= ROCE_PKT_ACK_REQ;
@@ -280,9 +268,9 @@ static int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pk
 }
 
 /* The packet with this number is out. */
-static void note_sent(struct requester *r, uint32_t psn)
+static inline void note_sent(struct requester *r, uint32_t psn)
 {
-	if (psn_diff(psn, r->high) < 0)
+	if (unlikely(psn_diff(psn, r->high) < 0))
 		return;
 	if (unlikely(r->probe.lossy))
 		probe_time(r, r->high);
@@ -290,12 +278,12 @@ static void note_sent(struct requester *r, uint32_t psn)
 }
 
 /* On a wire no more is sent than the other end is likely to take. */
-static bool window_closed(const struct qp *qp, uint32_t psn)
+static inline bool window_closed(const struct qp *qp, uint32_t psn)
 {
 	uint32_t most = qp->req.probe.out ? 1 : qp->req.cwnd;
 
-	return qp->wired && qp->pub.type != HCA_QP_UC &&
-	       psn_diff(psn, qp->req.una) >= (int32_t)most;
+	return qp->wired && psn_diff(psn, qp->req.una) >= (int32_t)most &&
+	       qp->pub.type != HCA_QP_UC;
 }
 
 /* In pieces, going on where an earlier attempt ran out of room. */
@@ -303,7 +291,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		       const struct hca_list *list)
 {
 	struct requester *r = &qp->req;
-	uint32_t first = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
+	uint32_t first = last_slot(r)->first_psn;
 	int32_t arrived = psn_diff(r->una, first);
 
 	/* Of a message that is sent again, only what has not arrived. */
@@ -368,7 +356,7 @@ static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 /* Answers to an earlier attempt have brought all of it. */
 static bool read_is_there(const struct requester *r, const struct hca_send *s)
 {
-	const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+	const struct req_slot *slot = last_slot(r);
 
 	return slot->got && slot->got == s->length;
 }
@@ -377,7 +365,7 @@ static bool read_is_there(const struct requester *r, const struct hca_send *s)
 static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
-	const struct req_slot *slot = &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+	const struct req_slot *slot = last_slot(r);
 	uint64_t piece = send_read_piece(qp), end;
 	int err;
 
@@ -409,9 +397,9 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 	return 0;
 }
 
-static uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool whole)
+static inline uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool whole)
 {
-	if (s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD || whole || !s->length)
+	if (whole || !s->length)
 		return 1;
 	return (s->length + qp->mtu - 1) / qp->mtu;
 }
@@ -422,8 +410,7 @@ static void leave_window(struct qp *qp, const struct hca_send *s)
 	struct requester *r = &qp->req;
 
 	r->tail--;
-	if (is_read(s->op))
-		r->reads--;
+	r->reads -= op_is_read(s->op);
 	r->partial = false;
 	r->sent = 0;
 }
@@ -444,37 +431,70 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 	return RUN_STOP;
 }
 
+/* In one packet: an atomic, or all of the data or references to it. */
+static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
+			     const struct hca_list *list, const struct roce_ref *refs,
+			     uint16_t ref_count)
+{
+	bool atomic = op_is_atomic(s->op);
+	int err;
+
+	pkt->psn = last_slot(&qp->req)->first_psn;
+	pkt->len = atomic ? 0 : s->length;
+	if (unlikely(ref_count)) {
+		pkt->flags = ROCE_PKT_BY_REF;
+		pkt->refs = ref_count;
+	}
+	err = send_one(qp, s, pkt, PART_ONLY, list, 0, refs);
+	if (unlikely(err))
+		return err;
+	note_sent(&qp->req, pkt->psn);
+	qp->req.asked += atomic;
+	return 0;
+}
+
+/* There was no room, or the memory has gone. */
+static __attribute__((noinline)) enum run_result not_sent(struct qp *qp, const struct hca_send *s,
+							  bool whole, int err)
+{
+	if (err == -EFAULT) {
+		leave_window(qp, s);
+		return local_error(qp, s);
+	}
+	/* A request of one packet that found no room has not begun. */
+	if (err == -EAGAIN && whole)
+		leave_window(qp, s);
+	return RUN_WAIT;
+}
+
 enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable)
 {
 	struct roce_ref refs[HCA_MAX_SGE];
 	struct requester *r = &qp->req;
 	struct hca_list list;
 	struct roce_pkt pkt;
-	bool whole = false, is_there;
 	uint16_t ref_count = 0;
-	int err = 0;
+	bool whole, is_there;
+	int err;
 
-	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
-			     is_read(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &list)) {
+	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
+				      op_is_read(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
 		if (r->partial)
 			leave_window(qp, s); /* deregistered when half of it was sent */
 		return local_error(qp, s);
 	}
 	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
-	if (unlikely(qp->resp.ack_due && !qp->wired))
+	if (unlikely(qp->resp.ack_due) && !qp->wired)
 		responder_send_ack(qp);
-	fill_packet(qp, s, &pkt);
-	if (is_read(s->op))
+	if (op_is_read(s->op))
 		whole = s->op != HCA_OP_READ; /* an atomic is its header */
 	else
 		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
-	if (!r->partial && window_closed(qp, r->psn))
+	if (!r->partial && (unlikely(window_closed(qp, r->psn)) ||
+			    unlikely(enter_window(qp, s, packets_of(qp, s, whole)))))
 		return RUN_WAIT;
-	if (!r->partial && enter_window(qp, s, packets_of(qp, s, whole)))
-		return RUN_WAIT;
-	r->partial = true;
-	if (!reachable) {
+	if (unlikely(!reachable)) {
 		leave_request(qp, s); /* into the void: the timer will tell */
 		return RUN_ON;
 	}
@@ -483,35 +503,15 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		completer_done_up_to(qp, psn_add(r->una, PSN_MASK));
 		return RUN_ON;
 	}
-	if (s->op == HCA_OP_READ) {
+	fill_packet(qp, s, &pkt);
+	if (likely(whole))
+		err = send_whole(qp, s, &pkt, &list, refs, ref_count);
+	else if (s->op == HCA_OP_READ)
 		err = send_read(qp, s, &pkt);
-	} else if (whole) {
-		pkt.psn = r->window[(r->tail - 1) & (QP_WINDOW - 1)].first_psn;
-		pkt.len = is_read(s->op) ? 0 : s->length;
-		if (ref_count) {
-			pkt.flags = ROCE_PKT_BY_REF;
-			pkt.refs = ref_count;
-		}
-		err = send_one(qp, s, &pkt, PART_ONLY, &list, 0, refs);
-		if (!err)
-			note_sent(r, pkt.psn);
-		if (!err && is_read(s->op))
-			r->asked++;
-	} else {
+	else
 		err = send_pieces(qp, s, &pkt, &list);
-	}
-	if (err == -EBUSY)
-		return RUN_WAIT;
-	if (err == -EAGAIN) {
-		/* A request of one packet that found no room has not begun. */
-		if (whole)
-			leave_window(qp, s);
-		return RUN_WAIT;
-	}
-	if (unlikely(err == -EFAULT)) {
-		leave_window(qp, s);
-		return local_error(qp, s);
-	}
+	if (unlikely(err == -EBUSY || err == -EAGAIN || err == -EFAULT))
+		return not_sent(qp, s, whole, err);
 	is_there = s->op == HCA_OP_READ && read_is_there(r, s);
 	leave_request(qp, s);
 	/* While it was asked for, nobody took it for done. It is the first, or had no data yet. */

@@ -5,7 +5,10 @@
 #ifndef HCA_SEND_H
 #define HCA_SEND_H
 
+#include <errno.h>
+
 #include "hca/qp_priv.h"
+#include "hca/wire.h"
 
 #define HCA_MAX_MESSAGE (1ull << 31)
 
@@ -46,12 +49,22 @@ void send_block(struct qp *qp, struct hca_peer *peer);
 /* The QP is called after so long. */
 void send_later(struct qp *qp, uint64_t ns);
 
-/*
- * Puts one packet on a link: header and `len` bytes of the list from `off` on, or references.
- * -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is gone,
- * -EFAULT when memory of the list is not there any more.
- */
-int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+/* The same as below, to a peer that is there. */
+int send_record(struct qp *qp, struct hca_peer *peer, const struct roce_pkt *pkt,
 		const struct hca_list *list, uint64_t off, const struct roce_ref *refs);
+
+/*
+ * Puts one packet on a link, or on the wire: header and `len` bytes of the list from `off` on, or
+ * references. -EAGAIN without room (the QP is then called when there is), -ENOTCONN when the link is
+ * gone, -EFAULT when memory of the list is not there any more.
+ */
+static inline int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+			      const struct hca_list *list, uint64_t off,
+			      const struct roce_ref *refs)
+{
+	if (peer)
+		return send_record(qp, peer, pkt, list, off, refs);
+	return likely(qp->wire) ? wire_send(qp, pkt, list, off) : -ENOTCONN;
+}
 
 #endif

@@ -135,7 +135,7 @@ struct hca_send {
 	int sge_count;
 	struct hca_sge sge[HCA_MAX_SGE];
 	/* Where a format puts an entry together that goes on at the ring's beginning. */
-	_Alignas(64) uint8_t joined[HCA_SEND_ENTRY_MAX];
+	_Alignas(16) uint8_t joined[HCA_SEND_ENTRY_MAX];
 };
 
 /* One decoded receive work request. */
@@ -193,29 +193,30 @@ struct hca_frame_info {
 /* A completion, for a ring format to write. */
 struct hca_cqe {
 	bool is_recv;
-	enum hca_status status;
-	uint8_t vendor; /* the adapter's own syndrome of an error */
-	enum hca_op op; /* of a send */
-	enum hca_recv_kind recv_kind;
 	bool solicited;
-	bool grh;
+	uint8_t vendor; /* the adapter's own syndrome of an error */
+	uint16_t counter;
+	enum hca_status status;
+	enum hca_op op; /* of a send */
 	uint32_t qpn;
 	uint32_t user_index; /* of a QP, SRQ or WQ when the ring format has one */
-	uint32_t srqn;       /* 0: not from a shared receive queue */
-	bool xrc;            /* came through an XRC QP, which may be another process's */
-	uint16_t counter;
 	uint32_t byte_len;
+	uint64_t timestamp; /* adapter clock; 0: now */
+	/* of a receive only; nobody looks at these otherwise */
+	enum hca_recv_kind recv_kind;
 	uint32_t imm; /* network order, or the invalidated key in host order */
-	uint32_t src_qpn;
-	uint16_t slid;
+	bool grh;
+	bool xrc; /* came through an XRC QP, which may be another process's */
+	bool roce;
+	bool raw;          /* a frame; `frame` is valid */
+	uint8_t roce_kind; /* 0: RoCE v1 or IB GRH, 1: v2 over IPv6, 2: v2 over IPv4 */
 	uint8_t sl;
 	uint8_t path_bits;
-	uint16_t pkey_index;
-	bool roce;
-	uint8_t roce_kind; /* 0: RoCE v1 or IB GRH, 1: v2 over IPv6, 2: v2 over IPv4 */
 	uint8_t smac[6];
-	uint64_t timestamp; /* adapter clock */
-	bool raw;           /* a frame; `frame` is valid */
+	uint16_t slid;
+	uint16_t pkey_index;
+	uint32_t srqn; /* 0: not from a shared receive queue */
+	uint32_t src_qpn;
 	struct hca_frame_info frame;
 };
 

@@ -151,19 +151,23 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 
 			to->ts_47_16 = htobe32(now >> 16);
 			last |= (now & 0xffff) << 8;
-		} else {
+		} else if (c->is_recv) {
 			to->sl_vid = htobe16(c->roce ? (c->sl & 7) << 13 : (c->sl & 0xf) << 12);
 			to->rlid = htobe16(c->slid);
+		} else {
+			to->sl_vid = 0;
+			to->rlid = 0;
 		}
 		to->status = 0;
 		to->byte_cnt = htobe32(c->byte_len);
-		if (c->is_recv)
+		if (c->is_recv) {
 			to->immed_rss_invalid = immediate(c);
-		if (unlikely(c->raw)) {
-			write_frame(to, c, cq->timestamp_mask);
-			/* All ones where others have a sum: it is right. */
-			if (c->frame.check & ETHER_CHECK_L4_OK)
-				last |= 0xffffull << 32;
+			if (unlikely(c->raw)) {
+				write_frame(to, c, cq->timestamp_mask);
+				/* All ones where others have a sum: it is right. */
+				if (c->frame.check & ETHER_CHECK_L4_OK)
+					last |= 0xffffull << 32;
+			}
 		}
 		last |= own | (c->is_recv ? recv_opcodes[c->recv_kind] : send_opcodes[c->op]);
 	}

@@ -19,9 +19,7 @@ static uint32_t load_record(volatile uint32_t *db)
 
 static bool sq_ready(const struct hca_sq_ring *sq, uint32_t index, uint32_t producer)
 {
-	uint32_t posted = (producer - index) & MLX5_INDEX_MASK;
-
-	return posted && posted <= sq->size;
+	return hca_sq_posted(sq, index, producer, MLX5_INDEX_MASK);
 }
 
 static uint32_t sq_producer(const struct hca_sq_ring *sq)
@@ -94,6 +92,7 @@ static bool uar_take_cq(uint8_t *page, uint32_t *cqn, uint32_t *word)
 }
 
 const struct hca_format mlx5_format = {
+	.sq_index_mask = MLX5_INDEX_MASK,
 	.sq_ready = sq_ready,
 	.sq_producer = sq_producer,
 	.sq_decode = mlx5_sq_decode,
