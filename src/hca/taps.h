@@ -50,7 +50,7 @@ struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt);
 void taps_forget(const struct qp *qp);
 
 /* Whose packet this thread is about to send, for the capture's comments; NULL: nobody's. */
-extern _Thread_local const struct qp *taps_sender;
+extern _Thread_local const struct qp *taps_sender __attribute__((tls_model("initial-exec")));
 
 /* Around a fork, as the innermost locks. */
 void taps_fork_prepare(void);

@@ -437,28 +437,32 @@ void wire_forget(struct qp *qp)
 
 /* ---- sending ---- */
 
-/* A careful or null piece cannot be handed to the socket as it is. */
-static bool plain_pieces(const struct hca_list *list, uint64_t off, uint32_t len, struct iovec *iov,
-			 size_t *count)
+/* A careful or null piece cannot be handed to the socket as it is: 0 then, else how many. */
+static inline size_t plain_pieces(const struct hca_list *list, uint64_t off, uint32_t len,
+				  struct iovec *iov)
 {
 	const struct hca_seg *seg = list->seg;
+	size_t count = 0;
 
-	*count = 0;
-	while (len) {
+	for (;; seg++) {
 		uint64_t n;
 
-		while (off >= seg->len) {
+		if (unlikely(off >= seg->len)) {
 			off -= seg->len;
-			seg++;
+			continue;
 		}
-		if (seg->kind != HCA_SEG_PLAIN)
-			return false;
-		n = seg->len - off < len ? seg->len - off : len;
-		iov[(*count)++] = (struct iovec){ seg->ptr + off, n };
-		off += n;
+		if (unlikely(seg->kind != HCA_SEG_PLAIN))
+			return 0;
+		n = seg->len - off;
+		iov[count].iov_base = seg->ptr + off;
+		if (likely(len <= n)) {
+			iov[count].iov_len = len;
+			return count + 1;
+		}
+		iov[count++].iov_len = n;
 		len -= n;
+		off = 0;
 	}
-	return true;
 }
 
 static void block(struct wire_port *port, struct qp *qp)
@@ -478,45 +482,73 @@ static void set_dirty(struct wire_port *port, bool dirty)
 	atomic_store_explicit(&port->dirty, dirty, memory_order_relaxed);
 }
 
-int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off)
+static int send_pieces(struct qp *qp, const struct roce_pkt *pkt, const struct iovec *iov,
+		       size_t count)
 {
-	struct wire_port *port = qp->wire->port;
-	struct iovec iov[HCA_MAX_SGE];
-	char bounce[4096];
-	size_t count = 0;
+	struct qp_wire *w = qp->wire;
+	struct wire_port *port = w->port;
 	int err;
 
-	if (pkt->len && !plain_pieces(list, off, pkt->len, iov, &count)) {
-		if (pkt->len > sizeof(bounce) || !hca_mem_copy_out(list, off, bounce, pkt->len))
-			return -EFAULT;
-		iov[0] = (struct iovec){ bounce, pkt->len };
-		count = 1;
-	}
 	fabric_lock(&port->tx_lock);
 	taps_sender = qp;
-	err = roce_tx_add(port->tx, &qp->wire->path, pkt, iov, count);
+	err = roce_tx_add(port->tx, &w->path, pkt, iov, count);
 	taps_sender = NULL;
 	set_dirty(port, true);
-	if (err == -EAGAIN)
+	if (unlikely(err == -EAGAIN))
 		block(port, qp);
 	fabric_unlock(&port->tx_lock);
 	/* Refused for good: lost, as a wire loses things. */
 	return err == -EAGAIN ? err : 0;
 }
 
-/* Also sends what fault injection held back and is due. tx_lock held. */
-static void flush(struct wire_port *port)
+static __attribute__((cold, noinline)) int send_bounced(struct qp *qp, const struct roce_pkt *pkt,
+							const struct hca_list *list, uint64_t off)
 {
-	if (wire_port_is_dirty(port) || unlikely(roce_tx_due(port->tx) != UINT64_MAX)) {
-		bool dirty = roce_tx_flush(port->tx) == -EAGAIN;
+	char bounce[ROCE_MAX_PAYLOAD];
+	struct iovec iov = { bounce, pkt->len };
 
-		set_dirty(port, dirty);
-		port->full = dirty || port->blocked;
-		if (dirty)
-			fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
-		if (unlikely(roce_tx_due(port->tx) != UINT64_MAX))
-			fabric_service_set_deadline(roce_tx_due(port->tx));
+	if (pkt->len > sizeof(bounce) || !hca_mem_copy_out(list, off, bounce, pkt->len))
+		return -EFAULT;
+	return send_pieces(qp, pkt, &iov, 1);
+}
+
+int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off)
+{
+	struct iovec iov[HCA_MAX_SGE];
+	size_t count = 0;
+
+	if (pkt->len) {
+		count = plain_pieces(list, off, pkt->len, iov);
+		if (unlikely(!count))
+			return send_bounced(qp, pkt, list, off);
 	}
+	return send_pieces(qp, pkt, iov, count);
+}
+
+/* tx_lock held. */
+static __attribute__((cold, noinline)) void flush_later(struct wire_port *port, bool full)
+{
+	uint64_t due_ns = roce_tx_due(port->tx);
+
+	if (full)
+		fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
+	if (due_ns != UINT64_MAX)
+		fabric_service_set_deadline(due_ns);
+}
+
+/* Also sends what fault injection held back and is due. tx_lock held. */
+static inline void flush(struct wire_port *port)
+{
+	bool dirty;
+
+	if (!wire_port_is_dirty(port) && likely(roce_tx_due(port->tx) == UINT64_MAX))
+		return;
+	dirty = roce_tx_flush(port->tx) == -EAGAIN;
+	set_dirty(port, dirty);
+	if (unlikely(port->full != (dirty || port->blocked)))
+		port->full = dirty || port->blocked;
+	if (unlikely(dirty || roce_tx_due(port->tx) != UINT64_MAX))
+		flush_later(port, dirty);
 }
 
 void wire_port_flush(struct wire_port *port)

@@ -34,12 +34,6 @@ enum {
 _Static_assert(offsetof(struct roce_pkt, rdma.srqn) == offsetof(struct roce_pkt, atomic.srqn),
 	       "the SRQ number has one place, whatever else the packet carries");
 
-static inline void put16(uint8_t *to, uint16_t v)
-{
-	v = htobe16(v);
-	memcpy(to, &v, sizeof(v));
-}
-
 static inline void put32(uint8_t *to, uint32_t v)
 {
 	v = htobe32(v);
@@ -97,31 +91,26 @@ const char *roce_drop_name(enum roce_drop why)
 	return (unsigned int)why < ROCE_DROP_COUNT ? names[why] : "?";
 }
 
-static void encode_bth(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
+static inline void encode_bth(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
 {
-	uint8_t flags = pkt->flags;
+	uint32_t flags = pkt->flags, second = pkt->dqpn & 0xffffff;
+	uint32_t first = (uint32_t)pkt->op << 24 | roce_pad(pkt->len) << (16 + BTH_PAD_SHIFT) |
+			 (flags & ROCE_PKT_SOLICITED ? BTH_SE << 16 : 0) | pkey;
 
-	out[0] = pkt->op;
-	out[1] = (flags & ROCE_PKT_SOLICITED ? BTH_SE : 0) |
-		 (flags & ROCE_PKT_MIGREQ ? BTH_MIGREQ : 0) | roce_pad(pkt->len) << BTH_PAD_SHIFT;
-	put16(out + 2, pkey);
-	put32(out + 4, pkt->dqpn & 0xffffff);
-	out[4] = (flags & ROCE_PKT_FECN ? BTH_FECN : 0) | (flags & ROCE_PKT_BECN ? BTH_BECN : 0);
-	put32(out + 8, pkt->psn & PSN_MASK);
-	out[8] = flags & ROCE_PKT_ACK_REQ ? BTH_ACKREQ : 0;
+	if (unlikely(flags & (ROCE_PKT_MIGREQ | ROCE_PKT_FECN | ROCE_PKT_BECN))) {
+		first |= flags & ROCE_PKT_MIGREQ ? BTH_MIGREQ << 16 : 0;
+		second |= (flags & ROCE_PKT_FECN ? (uint32_t)BTH_FECN << 24 : 0) |
+			  (flags & ROCE_PKT_BECN ? BTH_BECN << 24 : 0);
+	}
+	put32(out, first);
+	put32(out + 4, second);
+	put32(out + 8,
+	      (flags & ROCE_PKT_ACK_REQ ? (uint32_t)BTH_ACKREQ << 24 : 0) | (pkt->psn & PSN_MASK));
 }
 
-size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
+/* What says whom the packet is from or for. Returns the end. */
+static uint8_t *encode_front(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
 {
-	const struct roce_opcode_info *info = roce_opcode_find(pkt->op);
-	uint8_t *p = out + ROCE_BTH_BYTES;
-	uint32_t headers;
-
-	assert(info && roce_payload_allowed(info->payload, pkt->len));
-	headers = info->headers;
-	encode_bth(pkt, pkey, out);
-	if (!headers)
-		return ROCE_BTH_BYTES;
 	if (headers & ROCE_HDR_DCETH) {
 		put64(p, pkt->dc.key);
 		put32(p + 8, pkt->sqpn & 0xffffff);
@@ -138,22 +127,34 @@ size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
 		put32(p, pkt->rdma.srqn & 0xffffff);
 		p += ROCE_XRCETH_BYTES;
 	}
+	return p;
+}
+
+/* Those that are rare are looked for together. */
+static inline uint8_t *encode_headers(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
+{
+	if (headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH))
+		p = encode_front(pkt, headers, p);
 	if (headers & ROCE_HDR_RETH) {
 		put64(p, pkt->rdma.va);
 		put32(p + 8, pkt->rdma.rkey);
 		put32(p + 12, pkt->rdma.dma_len);
 		p += ROCE_RETH_BYTES;
 	}
+	if (headers & ROCE_HDR_AETH) {
+		put32(p, pkt->ack.syndrome << 24 | (pkt->ack.msn & 0xffffff));
+		p += ROCE_AETH_BYTES;
+	}
+	if (likely(!(headers & (ROCE_HDR_ATOMICETH | ROCE_HDR_ATOMICACKETH | ROCE_HDR_IMMDT |
+				ROCE_HDR_IETH))))
+		return p;
+	/* No opcode has this one and an AETH. */
 	if (headers & ROCE_HDR_ATOMICETH) {
 		put64(p, pkt->atomic.va);
 		put32(p + 8, pkt->atomic.rkey);
 		put64(p + 12, pkt->atomic.swap);
 		put64(p + 20, pkt->atomic.compare);
 		p += ROCE_ATOMICETH_BYTES;
-	}
-	if (headers & ROCE_HDR_AETH) {
-		put32(p, pkt->ack.syndrome << 24 | (pkt->ack.msn & 0xffffff));
-		p += ROCE_AETH_BYTES;
 	}
 	if (headers & ROCE_HDR_ATOMICACKETH) {
 		put64(p, pkt->ack.orig);
@@ -167,8 +168,20 @@ size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
 		put32(p, pkt->imm);
 		p += ROCE_IETH_BYTES;
 	}
-	assert(p == out + info->length);
-	return p - out;
+	return p;
+}
+
+size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
+{
+	const struct roce_opcode_info *info = &roce_opcode_table[pkt->op];
+	uint8_t *end = out + ROCE_BTH_BYTES;
+
+	assert(info->name && roce_payload_allowed(info->payload, pkt->len));
+	encode_bth(pkt, pkey, out);
+	if (info->headers)
+		end = encode_headers(pkt, info->headers, end);
+	assert(end == out + info->length);
+	return end - out;
 }
 
 static void decode_bth(const uint8_t *data, struct roce_pkt *out)

@@ -227,9 +227,12 @@ static inline uint32_t id_term(size_t len, uint16_t id)
 
 	if (unlikely(id >= 256))
 		return times(poly_of_id(id), power[len / 4], 16);
-	for (; id; id >>= 1, weight = over_x(weight))
+	for (;; weight = over_x(weight)) {
 		term ^= weight & -(id & 1);
-	return term;
+		id >>= 1;
+		if (!id)
+			return term;
+	}
 }
 
 uint32_t roce_icrc_id_term(size_t len, uint16_t id)

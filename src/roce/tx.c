@@ -35,17 +35,20 @@ enum {
 };
 
 struct run {
-	struct roce_route route;
+	_Alignas(64) struct roce_route route;
 	uint32_t block;
 	uint32_t offset;
-	uint32_t bytes;
 	uint16_t segment; /* length of all packets but the last */
+	uint16_t room;    /* what the next packet may have at most; 0: there is none */
+	/* These begin at 0. */
+	uint32_t bytes;
 	uint16_t count;
 	uint16_t sent; /* by single sends */
-	bool closed;   /* its last packet is a shorter one */
 	bool single;   /* it was refused as a whole */
 	bool refused;  /* for being segments */
 };
+
+_Static_assert(sizeof(struct run) == 64, "a cache line");
 
 struct roce_tx {
 	struct roce_endpoint *ep;
@@ -152,57 +155,58 @@ uint64_t roce_tx_due(const struct roce_tx *tx)
 	return roce_hold_due(&tx->hold);
 }
 
-static bool has_room(const struct roce_tx *tx)
+static inline bool has_room(const struct roce_tx *tx)
 {
-	return tx->used + ADD_PACKETS * ROCE_MAX_PACKET <= TX_BYTES &&
-	       tx->runs + ADD_PACKETS <= TX_RUNS;
+	return tx->used <= TX_BYTES - ADD_PACKETS * ROCE_MAX_PACKET &&
+	       tx->runs <= TX_RUNS - ADD_PACKETS;
 }
 
-static bool same_route(const struct roce_route *a, const struct roce_route *b)
+static inline bool joins(const struct run *r, const struct roce_route *route, uint32_t block,
+			 size_t len)
 {
-	return a->socket == b->socket && a->tclass == b->tclass && a->ttl == b->ttl &&
-	       a->to_len == b->to_len && !memcmp(&a->to, &b->to, a->to_len);
-}
-
-static bool joins(const struct roce_tx *tx, const struct run *r, const struct roce_route *route,
-		  uint32_t block, size_t len)
-{
-	return !r->closed && len <= r->segment && r->count < RUN_PACKETS &&
-	       r->bytes + len <= RUN_BYTES && r->block == block && !r->single &&
-	       same_route(&r->route, route) &&
-	       atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
+	return len <= r->room && r->block == block && !memcmp(&r->route, route, sizeof(*route));
 }
 
 /* The run that a packet of `len` bytes belongs to; its place in it is the run's count. */
-static struct run *run_for(struct roce_tx *tx, const struct roce_route *route, uint32_t dqpn,
-			   size_t len)
+static inline struct run *run_for(struct roce_tx *tx, const struct roce_route *route, uint32_t dqpn,
+				  size_t len)
 {
 	uint32_t block = dqpn >> ROCE_QPN_BLOCK_BITS;
-	struct run *r;
+	struct run *r = &tx->run[tx->runs];
 
-	if (tx->runs > tx->head && joins(tx, &tx->run[tx->runs - 1], route, block, len))
-		return &tx->run[tx->runs - 1];
-	r = &tx->run[tx->runs++];
-	*r = (struct run){
-		.route = *route,
-		.block = block,
-		.offset = tx->used,
-		.segment = len,
-	};
+	if (tx->runs > tx->head && joins(r - 1, route, block, len))
+		return r - 1;
+	tx->runs++;
+	r->route = *route;
+	r->block = block;
+	r->offset = tx->used;
+	r->segment = len;
+	r->bytes = 0;
+	r->count = r->sent = 0;
+	r->single = r->refused = false;
 	return r;
 }
 
-static void run_add(struct roce_tx *tx, struct run *r, size_t len)
+/* A shorter packet is the last one. */
+static inline uint16_t room_behind(const struct roce_tx *tx, const struct run *r, size_t len)
 {
-	r->closed = len < r->segment;
+	if (len < r->segment || r->count == RUN_PACKETS ||
+	    !atomic_load_explicit(&tx->ep->segment, memory_order_relaxed))
+		return 0;
+	return RUN_BYTES - r->bytes < r->segment ? RUN_BYTES - r->bytes : r->segment;
+}
+
+static inline void run_add(struct roce_tx *tx, struct run *r, size_t len)
+{
 	r->bytes += len;
 	r->count++;
+	r->room = room_behind(tx, r, len);
 	tx->used += len;
 }
 
-static void capture(const struct roce_tx *tx, const struct roce_path *path,
-		    const struct roce_pkt *pkt, uint16_t id, const uint8_t *packet, size_t len,
-		    const char *note)
+__attribute__((cold, noinline)) static void
+capture(const struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
+	uint16_t id, const uint8_t *packet, size_t len, const char *note)
 {
 	const struct roce_taps *taps = tx->ep->taps;
 	char text[256] = "";
@@ -233,32 +237,37 @@ static bool is_captured(const struct roce_tx *tx)
 }
 
 /* Headers, payload and pad at `out`; returns their length. */
-static size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,
-			   size_t count, uint8_t *out)
+static inline size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey,
+				  const struct iovec *pieces, size_t count, uint8_t *out)
 {
-	size_t at = roce_encode(pkt, pkey, out);
-	const uint8_t *end = out + at + pkt->len;
+	size_t at = roce_encode(pkt, pkey, out), end = at + pkt->len;
 
 	for (size_t i = 0; i < count; i++) {
-		assert(pieces[i].iov_len <= (size_t)(end - out) - at);
-		vb_copy(out + at, pieces[i].iov_base, pieces[i].iov_len);
-		at += pieces[i].iov_len;
+		size_t len = pieces[i].iov_len;
+
+		assert(len <= end - at);
+		/* Nobody waits for the last byte of these. */
+		if (len < 64)
+			vb_copy_body(out + at, pieces[i].iov_base, len);
+		else
+			vb_copy_large(out + at, pieces[i].iov_base, len);
+		at += len;
 	}
-	assert(out + at == end);
+	assert(at == end);
 	(void)end;
 	while (at & 3)
 		out[at++] = 0;
 	return at;
 }
 
-static void put_icrc(uint8_t *to, uint32_t icrc)
+static inline void put_icrc(uint8_t *to, uint32_t icrc)
 {
 	icrc = htole32(icrc);
 	memcpy(to, &icrc, sizeof(icrc));
 }
 
-static void add_plain(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
-		      const struct iovec *pieces, size_t count)
+static inline void add_plain(struct roce_tx *tx, const struct roce_path *path,
+			     const struct roce_pkt *pkt, const struct iovec *pieces, size_t count)
 {
 	uint8_t *packet = tx->buf + tx->used;
 	size_t len = write_packet(pkt, path->pkey, pieces, count, packet);
@@ -306,8 +315,10 @@ static void add_held(struct roce_tx *tx, struct roce_held *h)
 	free(h);
 }
 
-static void add_spoilt(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
-		       const struct iovec *pieces, size_t count)
+static __attribute__((cold, noinline)) void add_spoilt(struct roce_tx *tx,
+						       const struct roce_path *path,
+						       const struct roce_pkt *pkt,
+						       const struct iovec *pieces, size_t count)
 {
 	struct held_head head = { .path = *path, .pkt = *pkt };
 	uint64_t now = roce_now_ns();
@@ -347,7 +358,7 @@ release:
 		add_held(tx, passed);
 }
 
-static void release_due(struct roce_tx *tx, uint64_t now_ns)
+static __attribute__((cold, noinline)) void release_due(struct roce_tx *tx, uint64_t now_ns)
 {
 	struct roce_held *h;
 
@@ -357,27 +368,7 @@ static void release_due(struct roce_tx *tx, uint64_t now_ns)
 
 /* ---- out ---- */
 
-struct outgoing {
-	struct mmsghdr msg[TX_RUNS];
-	struct iovec iov[TX_RUNS];
-	union {
-		char bytes[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control[TX_RUNS];
-};
-
-static char *add_control(char *at, int level, int type, const void *data, size_t len)
-{
-	struct cmsghdr *c = (struct cmsghdr *)at;
-
-	c->cmsg_level = level;
-	c->cmsg_type = type;
-	c->cmsg_len = CMSG_LEN(len);
-	memcpy(CMSG_DATA(c), data, len);
-	return at + CMSG_SPACE(len);
-}
-
-static bool is_tuner(const struct roce_tx *tx)
+static inline bool is_tuner(const struct roce_tx *tx)
 {
 	return atomic_load_explicit(&tx->ep->tuner, memory_order_relaxed) == tx;
 }
@@ -386,18 +377,12 @@ static bool is_tuner(const struct roce_tx *tx)
  * What all packets of a socket have is better set there: control messages take their time, and from
  * the second on the kernel allocates memory for them.
  */
-static void tune_socket(struct roce_tx *tx, const struct roce_route *route)
+static void set_route(const struct roce_endpoint *ep, struct roce_flow_socket *socket,
+		      const struct roce_route *route)
 {
-	struct roce_flow_socket *socket = &tx->ep->flow[route->socket];
-	int level = tx->ep->ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	int level = ep->ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
 	int tclass = route->tclass, ttl = route->ttl;
 
-	if (!is_tuner(tx))
-		return;
-	if (likely(socket->ttl == ttl && socket->tclass == tclass)) {
-		socket->others = 0;
-		return;
-	}
 	if (route->group || ++socket->others < TUNE_AFTER)
 		return;
 	socket->others = 0;
@@ -424,50 +409,100 @@ static bool set_segment(struct roce_flow_socket *socket, uint16_t segment)
  * the socket it needs no control message, and so the cheaper sendto(). What is no longer than that
  * leaves as it is; what is longer has to say that it is no row of segments.
  */
-static void tune_segment(struct roce_tx *tx, const struct run *r)
+static void wish_segment(struct roce_flow_socket *socket, uint16_t segment)
 {
-	struct roce_flow_socket *socket = &tx->ep->flow[r->route.socket];
-
-	if (r->count < 2 || r->segment == socket->segment || r->segment > TUNE_SEGMENT ||
-	    !is_tuner(tx))
-		return;
-	if (r->segment != socket->wished) {
-		socket->wished = r->segment;
+	if (segment != socket->wished) {
+		socket->wished = segment;
 		socket->alike = 0;
 	}
 	if (++socket->alike < TUNE_AFTER)
 		return;
 	socket->alike = 0;
-	set_segment(socket, r->segment);
+	set_segment(socket, segment);
 }
 
-/* Whether UDP_SEGMENT has to be said. Who does not tune does not know what is set. */
-static bool says_segment(const struct roce_tx *tx, const struct roce_flow_socket *socket,
-			 uint16_t segment, uint32_t bytes)
+/* What a send has to say, because its socket does not have it set. */
+enum {
+	SAY_SEGMENT = 1 << 0,
+	SAY_TCLASS = 1 << 1,
+	SAY_TTL = 1 << 2,
+};
+
+/* `segment` is 0 for a packet alone. */
+static inline unsigned int to_say(const struct roce_flow_socket *socket,
+				  const struct roce_route *route, uint16_t segment, uint32_t bytes)
 {
-	if (unlikely(!is_tuner(tx)))
-		return segment || atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
-	return segment ? segment != socket->segment : socket->segment && bytes > socket->segment;
+	unsigned int say = 0;
+
+	if (segment ? segment != socket->segment : socket->segment && bytes > socket->segment)
+		say |= SAY_SEGMENT;
+	if (route->tclass != socket->tclass)
+		say |= SAY_TCLASS;
+	if (route->ttl != (unlikely(route->group) ? ROCE_TTL : socket->ttl))
+		say |= SAY_TTL;
+	return say;
+}
+
+/* Who does not tune does not know what is set. */
+static unsigned int to_say_all(const struct roce_endpoint *ep, uint16_t segment)
+{
+	bool segments = segment || atomic_load_explicit(&ep->segment, memory_order_relaxed);
+
+	return SAY_TCLASS | SAY_TTL | (segments ? SAY_SEGMENT : 0);
+}
+
+/* A send had something to say: perhaps the next ones need not. */
+static __attribute__((cold, noinline)) void
+tune(const struct roce_endpoint *ep, struct roce_flow_socket *socket, const struct run *r)
+{
+	if (socket->ttl == r->route.ttl && socket->tclass == r->route.tclass)
+		socket->others = 0;
+	else
+		set_route(ep, socket, &r->route);
+	if (r->count > 1 && r->segment != socket->segment && r->segment <= TUNE_SEGMENT)
+		wish_segment(socket, r->segment);
+}
+
+struct outgoing {
+	struct mmsghdr msg[TX_RUNS];
+	struct iovec iov[TX_RUNS];
+	union {
+		char bytes[CMSG_SPACE(sizeof(uint16_t)) + 2 * CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control[TX_RUNS];
+};
+
+static char *add_control(char *at, int level, int type, const void *data, size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)at;
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), data, len);
+	return at + CMSG_SPACE(len);
 }
 
 static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t offset,
 			 uint32_t bytes, bool segments, struct outgoing *o, unsigned int i)
 {
-	const struct roce_flow_socket *socket = &tx->ep->flow[r->route.socket];
-	char *start = o->control[i].bytes, *at = start;
-	bool ipv4 = tx->ep->ipv4, all = unlikely(!is_tuner(tx));
 	uint16_t segment = segments ? r->segment : 0;
+	unsigned int say =
+		is_tuner(tx) ? to_say(&tx->ep->flow[r->route.socket], &r->route, segment, bytes)
+			     : to_say_all(tx->ep, segment);
+	char *start = o->control[i].bytes, *at = start;
+	bool ipv4 = tx->ep->ipv4;
 	int value;
 
 	o->iov[i] = (struct iovec){ (void *)(tx->buf + offset), bytes };
-	if (says_segment(tx, socket, segment, bytes))
+	if (say & SAY_SEGMENT)
 		at = add_control(at, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-	if (all || r->route.tclass != socket->tclass) {
+	if (say & SAY_TCLASS) {
 		value = r->route.tclass;
 		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS,
 				 &value, sizeof(value));
 	}
-	if (all || r->route.ttl != (r->route.group ? ROCE_TTL : socket->ttl)) {
+	if (say & SAY_TTL) {
 		value = r->route.ttl;
 		at = add_control(at, ipv4 ? IPPROTO_IP : IPPROTO_IPV6,
 				 ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value, sizeof(value));
@@ -482,7 +517,7 @@ static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t
 	};
 }
 
-static void sent(struct roce_tx *tx, uint32_t packets, uint32_t bytes)
+static inline void sent(struct roce_tx *tx, uint32_t packets, uint32_t bytes)
 {
 	roce_count_packets(tx->ep->count.tx, is_tuner(tx), packets, bytes);
 }
@@ -493,7 +528,7 @@ static bool is_full(int err)
 }
 
 /* Of a run that cannot leave as a whole, one packet after the other. */
-static int send_singly(struct roce_tx *tx, struct run *r)
+static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struct run *r)
 {
 	while (r->sent < r->count) {
 		uint32_t at = r->sent * r->segment;
@@ -527,6 +562,7 @@ static int send_singly(struct roce_tx *tx, struct run *r)
 static void make_single(struct roce_tx *tx, struct run *r)
 {
 	r->single = true;
+	r->room = 0;
 	for (uint32_t i = 1; i < r->count && tx->ep->ipv4; i++) {
 		uint32_t at = i * r->segment;
 		uint32_t len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
@@ -542,7 +578,7 @@ static bool is_refusal(int err)
 }
 
 /* The first run of a system call did not leave. */
-static int send_failed(struct roce_tx *tx, int err)
+static __attribute__((cold, noinline)) int send_failed(struct roce_tx *tx, int err)
 {
 	struct run *r = &tx->run[tx->head];
 
@@ -566,43 +602,59 @@ static int send_failed(struct roce_tx *tx, int err)
 	return 0;
 }
 
-/* What one message needs of a system call. */
-static ssize_t send_message(int fd, const struct msghdr *msg)
-{
-	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+enum { SEND_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL };
 
-	if (msg->msg_control)
-		return roce_sendmsg(fd, msg, flags);
-	return roce_sendto(fd, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags, msg->msg_name,
-			   msg->msg_namelen);
+/* `count` runs by one system call; returns how many left, or -1. */
+static __attribute__((noinline)) int send_messages(const struct roce_tx *tx, int fd,
+						   const struct run *r, unsigned int count)
+{
+	struct outgoing o;
+
+	for (unsigned int i = 0; i < count; i++, r++)
+		fill_message(tx, r, r->offset, r->bytes, r->count > 1, &o, i);
+	if (count == 1)
+		return roce_sendmsg(fd, &o.msg[0].msg_hdr, SEND_FLAGS) < 0 ? -1 : 1;
+	return sendmmsg(fd, o.msg, count, SEND_FLAGS);
+}
+
+/* With nothing to say a single send needs no message around it. */
+static inline int send_plain(const struct roce_tx *tx, int fd, const struct run *r)
+{
+	return roce_sendto(fd, tx->buf + r->offset, r->bytes, SEND_FLAGS, &r->route.to.any,
+			   r->route.to_len) < 0
+		       ? -1
+		       : 1;
 }
 
 /* One system call for all runs from the head on that leave by the same socket. */
-static int send_some(struct roce_tx *tx)
+static inline int send_some(struct roce_tx *tx)
 {
-	struct outgoing o;
-	uint16_t socket = tx->run[tx->head].route.socket;
-	unsigned int n = 0;
+	const struct run *r = &tx->run[tx->head], *end = &tx->run[tx->runs], *next = r + 1;
+	struct roce_endpoint *ep = tx->ep;
+	struct roce_flow_socket *socket = &ep->flow[r->route.socket];
+	bool sole = is_tuner(tx), plain = false;
 	int done;
 
-	tune_socket(tx, &tx->run[tx->head].route);
-	tune_segment(tx, &tx->run[tx->head]);
-	for (uint32_t i = tx->head; i < tx->runs; i++) {
-		const struct run *r = &tx->run[i];
-
-		if (r->route.socket != socket || r->single)
-			break;
-		fill_message(tx, r, r->offset, r->bytes, r->count > 1, &o, n++);
+	if (likely(sole)) {
+		plain = !to_say(socket, &r->route, r->count > 1 ? r->segment : 0, r->bytes);
+		if (plain)
+			socket->others = 0;
+		else
+			tune(ep, socket, r);
 	}
-	roce_count_call(tx->ep->count.tx, is_tuner(tx));
-	if (n == 1)
-		done = send_message(tx->ep->flow[socket].fd, &o.msg[0].msg_hdr) < 0 ? -1 : 1;
+	while (unlikely(next < end) && next->route.socket == r->route.socket && !next->single)
+		next++;
+	if (likely(plain && next == r + 1))
+		done = send_plain(tx, socket->fd, r);
 	else
-		done = sendmmsg(tx->ep->flow[socket].fd, o.msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (done <= 0)
+		done = send_messages(tx, socket->fd, r, next - r);
+	roce_count_call(ep->count.tx, sole);
+	if (unlikely(done <= 0))
 		return send_failed(tx, errno);
-	for (int i = 0; i < done; i++, tx->head++)
-		sent(tx, tx->run[tx->head].count, tx->run[tx->head].bytes);
+	tx->head += done;
+	do
+		roce_count_packets(ep->count.tx, sole, r->count, r->bytes);
+	while (++r, --done);
 	return 0;
 }
 
@@ -615,9 +667,9 @@ int roce_tx_flush(struct roce_tx *tx)
 	while (!err && tx->head < tx->runs) {
 		struct run *r = &tx->run[tx->head];
 
-		err = r->single ? send_singly(tx, r) : send_some(tx);
+		err = unlikely(r->single) ? send_singly(tx, r) : send_some(tx);
 	}
-	if (!err)
+	if (likely(!err))
 		tx->head = tx->runs = tx->used = 0;
 	if (unlikely(is_captured(tx)))
 		roce_capture_flush(tx->ep->taps->capture);

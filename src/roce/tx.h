@@ -32,7 +32,7 @@ struct roce_dest {
 struct roce_path {
 	struct roce_icrc_flow icrc;
 	struct roce_addr dst;
-	/* How it leaves: packets for which this is equal may share a send. */
+	/* How it leaves: packets for which this is equal, byte by byte, may share a send. */
 	struct roce_route {
 		union roce_sockaddr to;
 		uint16_t to_len;
@@ -40,11 +40,14 @@ struct roce_path {
 		uint8_t tclass;
 		uint8_t ttl;
 		bool group; /* for which sockets have another TTL */
+		uint8_t zero;
 	} route;
 	uint16_t sport;
 	uint16_t dport;
 	uint16_t pkey;
 };
+
+_Static_assert(sizeof(struct roce_route) == sizeof(union roce_sockaddr) + 8, "no holes");
 
 /* -EINVAL when the endpoint speaks the other IP version. */
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
