@@ -168,7 +168,7 @@ static void ours_init(struct ours *o, bool segment)
 	o->got = 0;
 }
 
-static void take(void *arg, const struct roce_pkt *pkt, const struct roce_payload *data,
+static void take(void *arg, struct roce_pkt *pkt, const struct roce_payload *data,
 		 const struct roce_meta *meta)
 {
 	struct ours *o = arg;

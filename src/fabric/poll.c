@@ -164,6 +164,14 @@ bool fabric_polled(void)
 	return atomic_load_explicit(&page->serving, memory_order_relaxed);
 }
 
+void fabric_poll_drain(struct fabric_link *link)
+{
+	if (!fabric_link_rx_trylock(link))
+		return;
+	fabric_poll.drain(link);
+	fabric_link_rx_unlock(link);
+}
+
 /* Waits for the receive lock: its holder may have looked before the record came. */
 static unsigned int drain_waiting(struct fabric_link *link)
 {

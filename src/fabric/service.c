@@ -84,12 +84,7 @@ uint64_t fabric_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static _Thread_local bool is_service;
-
-bool fabric_service_is_self(void)
-{
-	return is_service;
-}
+_Thread_local bool fabric_is_service;
 
 int fabric_service_wake_fd(void)
 {
@@ -401,7 +396,7 @@ static void *service_main(void *arg)
 {
 	struct epoll_event events[EVENTS];
 
-	is_service = true;
+	fabric_is_service = true;
 	pthread_setname_np(pthread_self(), "verbena");
 	/* Where some of them are no longer allowed, those of the thread that started us will do. */
 	if (cpus.known)

@@ -65,6 +65,9 @@ bool fabric_polled(void);
  */
 void fabric_poll_leave(void);
 
+/* Out of line: a look that finds nothing is what most polls are. */
+void fabric_poll_drain(struct fabric_link *link);
+
 static inline void fabric_poll_each(bool all)
 {
 	struct fabric_poll_set *set;
@@ -75,11 +78,10 @@ static inline void fabric_poll_each(bool all)
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct fabric_link *link = set->link[i];
 
-		if ((!all && fabric_link_rests(link)) || !fabric_link_ready(link) ||
-		    !fabric_link_rx_trylock(link))
+		if (!all && fabric_link_rests(link))
 			continue;
-		fabric_poll.drain(link);
-		fabric_link_rx_unlock(link);
+		if (unlikely(fabric_link_ready(link)))
+			fabric_poll_drain(link);
 	}
 	fabric_epoch_exit();
 }
@@ -115,7 +117,12 @@ int fabric_service_del_fd(int fd);
 /* timers() shall run at `ns` or earlier. Costs a load when something earlier is set. */
 void fabric_service_set_deadline(uint64_t ns);
 
+extern _Thread_local bool fabric_is_service __attribute__((tls_model("initial-exec")));
+
 /* True on the service thread. */
-bool fabric_service_is_self(void);
+static inline bool fabric_service_is_self(void)
+{
+	return fabric_is_service;
+}
 
 #endif

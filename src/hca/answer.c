@@ -19,7 +19,7 @@ static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 		.ack = { .syndrome = syndrome, .msn = qp->resp.msn },
 	};
 
-	if (!qp->peer && path_connected(qp) != PATH_READY)
+	if (!qp->peer && !qp->wired && path_connected(qp) != PATH_READY)
 		return 0; /* nobody to tell */
 	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }

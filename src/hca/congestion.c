@@ -30,39 +30,40 @@ void congestion_count(uint64_t *s, uint64_t *h)
 }
 
 /* The way back to who sent the datagram. */
-static bool way_back(struct qp *qp, const struct forward *f)
+static bool way_back(struct qp *qp, const uint8_t *src, const uint8_t *dst)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	struct hca_av av = { .has_grh = true, .hop_limit = 64, .port = qp->attr.port };
 	struct hca_gid_entry e;
 
-	memcpy(av.dgid.raw, f->src, sizeof(f->src));
+	memcpy(av.dgid.raw, src, sizeof(av.dgid.raw));
 	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
 		if (hca_port_gid_quick(a, qp->attr.port, i, &e) && e.type == HCA_GID_ROCE_V2 &&
-		    !memcmp(e.gid.raw, f->dst, sizeof(f->dst))) {
+		    !memcmp(e.gid.raw, dst, sizeof(e.gid.raw))) {
 			av.sgid_index = (uint8_t)i;
 			return !wire_connect(qp, &av);
 		}
 	return false;
 }
 
-void congestion_seen(struct qp *qp, const struct forward *f)
+void congestion_seen(struct qp *qp, const struct roce_pkt *seen, const uint8_t *src,
+		     const uint8_t *dst)
 {
 	static const char nothing[ROCE_CNP_BYTES];
 	bool datagram = qp->pub.type == HCA_QP_UD;
 	struct roce_pkt pkt = {
 		.op = ROCE_OP_CNP,
 		.flags = ROCE_PKT_BECN,
-		.dqpn = datagram ? f->pkt.sqpn : qp->attr.dest_qpn,
+		.dqpn = datagram ? seen->sqpn : qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.len = sizeof(nothing),
 	};
 	struct hca_list list = { .count = 1, .total = sizeof(nothing) };
 	uint64_t now = timer_now();
 
-	if (f->pkt.op == ROCE_OP_CNP || (qp->wire && now - qp->wire->cnp_ns < SAY_EVERY_NS))
+	if (seen->op == ROCE_OP_CNP || (qp->wire && now - qp->wire->cnp_ns < SAY_EVERY_NS))
 		return;
-	if (datagram ? !way_back(qp, f) : path_connected(qp) != PATH_READY || !qp->wired)
+	if (datagram ? !way_back(qp, src, dst) : path_connected(qp) != PATH_READY || !qp->wired)
 		return;
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)nothing, .len = sizeof(nothing) };
 	if (wire_send(qp, &pkt, &list, 0))

@@ -3,11 +3,11 @@
 #ifndef HCA_CONGESTION_H
 #define HCA_CONGESTION_H
 
-#include "hca/forward.h"
 #include "hca/qp_priv.h"
 
-/* A packet for the QP came with the mark. Lock held. */
-void congestion_seen(struct qp *qp, const struct forward *f);
+/* A packet for the QP came with the mark, from GID `src` to GID `dst`. Lock held. */
+void congestion_seen(struct qp *qp, const struct roce_pkt *seen, const uint8_t *src,
+		     const uint8_t *dst);
 /* The other end says that ours did. Lock held. */
 void congestion_told(struct qp *qp);
 

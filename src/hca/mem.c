@@ -224,8 +224,8 @@ static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct 
 	return true;
 }
 
-static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
-		     uint64_t from_off, uint64_t len);
+static inline bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			    uint64_t from_off, uint64_t len);
 
 /* One side is an indirect key: piece by piece. */
 static bool copy_indirect(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
@@ -256,13 +256,10 @@ static bool copy_indirect(const struct hca_seg *to, uint64_t to_off, const struc
 	return true;
 }
 
-static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
-		     uint64_t from_off, uint64_t len)
+static __attribute__((noinline)) bool copy_seg_odd(const struct hca_seg *to, uint64_t to_off,
+						   const struct hca_seg *from, uint64_t from_off,
+						   uint64_t len)
 {
-	if (likely(to->kind == HCA_SEG_PLAIN && from->kind == HCA_SEG_PLAIN)) {
-		vb_copy(to->ptr + to_off, from->ptr + from_off, len);
-		return true;
-	}
 	if (unlikely(to->kind == HCA_SEG_INDIRECT || from->kind == HCA_SEG_INDIRECT))
 		return copy_indirect(to, to_off, from, from_off, len);
 	if (to->kind == HCA_SEG_NULL)
@@ -288,6 +285,16 @@ static bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca
 		return true;
 	}
 	return copy_bounce(to, to_off, from, from_off, len);
+}
+
+static inline bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			    uint64_t from_off, uint64_t len)
+{
+	/* PLAIN is 0, so that one look at both is enough. */
+	if (unlikely(to->kind | from->kind))
+		return copy_seg_odd(to, to_off, from, from_off, len);
+	vb_copy(to->ptr + to_off, from->ptr + from_off, len);
+	return true;
 }
 
 static const struct hca_seg *seek(const struct hca_list *list, uint64_t *off)

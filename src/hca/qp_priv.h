@@ -10,6 +10,7 @@
 #include "hca/peer.h"
 #include "hca/mem.h"
 #include "hca/qp.h"
+#include "hca/table.h"
 #include "roce/packet.h"
 
 /* Packets on the fabric: a compromise between headers and the length of a record. */
@@ -219,7 +220,14 @@ void qp_event(struct qp *qp, enum hca_event_type type);
 void qp_tell_listeners(struct qp *qp, enum hca_event_type type);
 
 /* ---- qp_table.c ---- */
-struct qp *qp_find(uint32_t qpn); /* inside a guard */
+extern struct hca_table qp_table;
+
+/* Inside a guard. */
+static inline struct qp *qp_find(uint32_t qpn)
+{
+	return hca_table_find(&qp_table, qpn);
+}
+
 void qp_for_each(void (*fn)(struct qp *qp));
 /* Gives it a number, by which it is found from then on; the other way around without giving it back. */
 int qp_enlist(struct qp *qp);

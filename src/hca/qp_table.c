@@ -14,7 +14,7 @@
 
 static pthread_mutex_t qp_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(qp_lock, FORKSAFE_OBJECT);
-static struct hca_table table;
+struct hca_table qp_table;
 static struct qp *all;
 static uint32_t *free_qpns;
 static size_t free_head, free_count, free_room;
@@ -77,7 +77,7 @@ void hca_qp_forked(void)
 {
 	free_count = 0;
 	all = NULL;
-	hca_table_fini(&table);
+	hca_table_fini(&qp_table);
 }
 
 static void link_locked(struct qp *qp)
@@ -96,11 +96,6 @@ static void unlink_locked(struct qp *qp)
 		qp->all_prev->all_next = qp->all_next;
 	else
 		all = qp->all_next;
-}
-
-struct qp *qp_find(uint32_t qpn)
-{
-	return hca_table_find(&table, qpn);
 }
 
 void qp_link(struct qp *qp)
@@ -132,7 +127,7 @@ int qp_enlist(struct qp *qp)
 	pthread_mutex_lock(&qp_lock);
 	err = get_qpn(&qp->pub.qpn);
 	if (!err)
-		err = hca_table_set(&table, qp->pub.qpn, qp);
+		err = hca_table_set(&qp_table, qp->pub.qpn, qp);
 	if (!err)
 		link_locked(qp);
 	pthread_mutex_unlock(&qp_lock);
@@ -142,7 +137,7 @@ int qp_enlist(struct qp *qp)
 void qp_unlist(struct qp *qp)
 {
 	pthread_mutex_lock(&qp_lock);
-	hca_table_set(&table, qp->pub.qpn, NULL);
+	hca_table_set(&qp_table, qp->pub.qpn, NULL);
 	unlink_locked(qp);
 	pthread_mutex_unlock(&qp_lock);
 }

@@ -23,8 +23,9 @@
 
 static bool is_reliable(const struct qp *qp)
 {
-	return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_XRC_RECV ||
-	       qp->pub.type == HCA_QP_DCR;
+	const uint32_t types = 1u << HCA_QP_RC | 1u << HCA_QP_XRC_RECV | 1u << HCA_QP_DCR;
+
+	return types >> qp->pub.type & 1;
 }
 
 /* ---- receive entries ---- */
@@ -119,48 +120,61 @@ void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 
 /* ---- what packets are ---- */
 
+/* By opcode without the transport. One that is neither a send nor a write is a message by itself. */
+enum {
+	OP_SEND = 1 << 0,
+	OP_WRITE = 1 << 1,
+	OP_GOES_ON = 1 << 2, /* not the first packet of its message */
+	OP_OPEN = 1 << 3,    /* not the last */
+	OP_IMM = 1 << 4,
+	OP_INV = 1 << 5,
+};
+
+static const uint8_t traits[ROCE_PKT_OPCODE_MASK + 1] = {
+	[ROCE_PKT_SEND_FIRST] = OP_SEND | OP_OPEN,
+	[ROCE_PKT_SEND_MIDDLE] = OP_SEND | OP_GOES_ON | OP_OPEN,
+	[ROCE_PKT_SEND_LAST] = OP_SEND | OP_GOES_ON,
+	[ROCE_PKT_SEND_LAST_IMM] = OP_SEND | OP_GOES_ON | OP_IMM,
+	[ROCE_PKT_SEND_LAST_INV] = OP_SEND | OP_GOES_ON | OP_INV,
+	[ROCE_PKT_SEND_ONLY] = OP_SEND,
+	[ROCE_PKT_SEND_ONLY_IMM] = OP_SEND | OP_IMM,
+	[ROCE_PKT_SEND_ONLY_INV] = OP_SEND | OP_INV,
+	[ROCE_PKT_WRITE_FIRST] = OP_WRITE | OP_OPEN,
+	[ROCE_PKT_WRITE_MIDDLE] = OP_WRITE | OP_GOES_ON | OP_OPEN,
+	[ROCE_PKT_WRITE_LAST] = OP_WRITE | OP_GOES_ON,
+	[ROCE_PKT_WRITE_LAST_IMM] = OP_WRITE | OP_GOES_ON | OP_IMM,
+	[ROCE_PKT_WRITE_ONLY] = OP_WRITE,
+	[ROCE_PKT_WRITE_ONLY_IMM] = OP_WRITE | OP_IMM,
+};
+
 static bool is_first(uint8_t op)
 {
-	switch (op) {
-	case ROCE_PKT_SEND_MIDDLE:
-	case ROCE_PKT_SEND_LAST:
-	case ROCE_PKT_SEND_LAST_IMM:
-	case ROCE_PKT_SEND_LAST_INV:
-	case ROCE_PKT_WRITE_MIDDLE:
-	case ROCE_PKT_WRITE_LAST:
-	case ROCE_PKT_WRITE_LAST_IMM:
-		return false;
-	default:
-		return true;
-	}
+	return !(traits[op] & OP_GOES_ON);
 }
 
 static bool is_last(uint8_t op)
 {
-	return op != ROCE_PKT_SEND_FIRST && op != ROCE_PKT_SEND_MIDDLE &&
-	       op != ROCE_PKT_WRITE_FIRST && op != ROCE_PKT_WRITE_MIDDLE;
+	return !(traits[op] & OP_OPEN);
 }
 
 static bool is_write(uint8_t op)
 {
-	return op >= ROCE_PKT_WRITE_FIRST && op <= ROCE_PKT_WRITE_ONLY_IMM;
+	return traits[op] & OP_WRITE;
 }
 
 static bool is_send(uint8_t op)
 {
-	return op <= ROCE_PKT_SEND_ONLY_IMM || op == ROCE_PKT_SEND_LAST_INV ||
-	       op == ROCE_PKT_SEND_ONLY_INV;
+	return traits[op] & OP_SEND;
 }
 
 static bool has_imm(uint8_t op)
 {
-	return op == ROCE_PKT_SEND_LAST_IMM || op == ROCE_PKT_SEND_ONLY_IMM ||
-	       op == ROCE_PKT_WRITE_LAST_IMM || op == ROCE_PKT_WRITE_ONLY_IMM;
+	return traits[op] & OP_IMM;
 }
 
 static bool has_inv(uint8_t op)
 {
-	return op == ROCE_PKT_SEND_LAST_INV || op == ROCE_PKT_SEND_ONLY_INV;
+	return traits[op] & OP_INV;
 }
 
 /* Does the packet continue what is in progress, or begin when nothing is? */
@@ -371,7 +385,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	enum hca_status status = HCA_REM_INV_REQ_ERR;
 	enum fault f = FAULT_INVALID;
 
-	if (in_turn(r, op) && is_full(qp, pkt)) {
+	if (likely(in_turn(r, op) && is_full(qp, pkt))) {
 		if (is_send(op))
 			f = do_send(qp, pkt, payload, &status);
 		else if (is_write(op))
@@ -537,15 +551,10 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 
 static bool is_receiving(const struct qp *qp)
 {
-	switch (qp->pub.state) {
-	case HCA_QPS_RTR:
-	case HCA_QPS_RTS:
-	case HCA_QPS_SQD:
-	case HCA_QPS_SQE:
-		return true;
-	default:
-		return false;
-	}
+	const uint32_t states =
+		1u << HCA_QPS_RTR | 1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE;
+
+	return states >> qp->pub.state & 1;
 }
 
 static void establish(struct qp *qp)
@@ -561,24 +570,24 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 {
 	uint8_t tr = pkt->op & ROCE_PKT_TRANSPORT_MASK;
 
-	if (!is_receiving(qp)) {
+	if (unlikely(!is_receiving(qp))) {
 		if (!from)
 			wire_drop(WIRE_DROP_STATE);
 		return;
 	}
-	if (qp->pub.type == HCA_QP_UD) {
+	if (unlikely(qp->pub.type == HCA_QP_UD)) {
 		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey)
 			datagram(qp, pkt, payload, grh);
 		else if (!from)
 			wire_drop(WIRE_DROP_QKEY);
 		return;
 	}
-	if (pkt->sqpn != qp->attr.dest_qpn)
+	if (unlikely(pkt->sqpn != qp->attr.dest_qpn))
 		return;
 	/* Answers take the way that requests come. */
-	if (likely(from))
+	if (from)
 		qp_set_peer(qp, from);
-	else if (path_connected(qp) != PATH_READY)
+	else if (unlikely(!qp->wired) && path_connected(qp) != PATH_READY)
 		return;
 	if (unlikely(!qp->resp.established))
 		establish(qp);

@@ -23,6 +23,7 @@
 
 _Thread_local const struct qp *taps_sender;
 _Atomic bool taps_capture_asked;
+_Atomic bool taps_faults_asked;
 
 static struct roce_taps taps;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -219,9 +220,10 @@ static int set_up_faults(void)
 	const char *script = setting("VERBENA_FAULT");
 	int err = roce_fault_create(&taps.fault);
 
-	if (err)
+	if (err || !script)
 		return err;
-	return script ? load_faults(taps.fault, script, seed_of(getenv("VERBENA_FAULT_SEED"))) : 0;
+	atomic_store(&taps_faults_asked, true);
+	return load_faults(taps.fault, script, seed_of(getenv("VERBENA_FAULT_SEED")));
 }
 
 static int set_up_capture(void)
@@ -277,6 +279,7 @@ static void order_faults(const char *spec)
 {
 	uint64_t seed = seed_of(getenv("VERBENA_FAULT_SEED"));
 
+	atomic_store(&taps_faults_asked, true);
 	if (load_faults(taps.fault, spec, seed))
 		explain_note("the faults stay as they are");
 }

@@ -24,11 +24,17 @@ void taps_set(const char *key, const char *value);
 /* Traffic on the host shall take the wire, where it can be captured and spoilt. */
 bool taps_want_wire(void);
 
+/* Whether faults were ever asked for; some may be under way after their end. One load, as the next. */
+extern _Atomic bool taps_faults_asked;
+
+static inline bool taps_may_spoil(void)
+{
+	return unlikely(atomic_load_explicit(&taps_faults_asked, memory_order_relaxed));
+}
+
 static inline bool taps_spoil(void)
 {
-	const struct roce_taps *t = taps_get();
-
-	return t->fault && roce_fault_on(t->fault);
+	return taps_may_spoil() && taps_get()->fault && roce_fault_on(taps_get()->fault);
 }
 
 /* Whether a capture was asked for; one load, for the fabric's data path. */

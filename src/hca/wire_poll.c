@@ -54,7 +54,7 @@ void wire_replied(struct qp *qp)
 }
 
 /* Those that a reply has taken along are gone. */
-static unsigned int prune_acks(struct hca_acks *acks)
+static __attribute__((noinline)) unsigned int prune_acks(struct hca_acks *acks)
 {
 	unsigned int left = 0;
 
@@ -70,7 +70,7 @@ static unsigned int prune_acks(struct hca_acks *acks)
 }
 
 /* Sends those that no reply is likely to take along, or all. The port is flushed by the caller. */
-static void send_acks(struct wire_port *port, bool all)
+static __attribute__((noinline)) void send_acks(struct wire_port *port, bool all)
 {
 	struct hca_acks *acks = &port->acks;
 	unsigned int left = 0;
@@ -103,6 +103,8 @@ static void take_packets(struct wire_port *port)
 	port->pressed = n >= PRESS_FROM && roce_endpoint_is_pressed(port->ep);
 	idle = n > 0 ? 0 : atomic_load_explicit(&port->idle, memory_order_relaxed) + 1;
 	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
+	if (unlikely(taps_may_spoil()) && roce_rx_due(port->rx) != UINT64_MAX)
+		fabric_service_set_deadline(roce_rx_due(port->rx));
 	if (likely(!port->acks.count))
 		return;
 	send_acks(port, (waited && n > 0) || idle >= ACK_LOOKS);
@@ -114,7 +116,7 @@ static void take_packets(struct wire_port *port)
 	}
 }
 
-static void be_denied(struct wire_port *port, bool mine)
+static __attribute__((cold, noinline)) void be_denied(struct wire_port *port, bool mine)
 {
 	const struct timespec room = { .tv_nsec = ROOM_NS };
 	uint32_t denied;
@@ -135,12 +137,12 @@ void wire_port_poll(struct wire_port *port, bool often)
 	bool mine = fabric_service_is_self();
 	uint32_t idle;
 
-	if (!fabric_trylock(&port->rx_lock)) {
+	if (unlikely(!fabric_trylock(&port->rx_lock))) {
 		be_denied(port, mine);
 		return;
 	}
 	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
-	if (mine) {
+	if (unlikely(mine)) {
 		port->service_denied = 0;
 		turn_begin();
 	}
@@ -152,12 +154,10 @@ void wire_port_poll(struct wire_port *port, bool often)
 		take_packets(port);
 		hca_guard_exit();
 	}
-	if (unlikely(roce_rx_due(port->rx) != UINT64_MAX))
-		fabric_service_set_deadline(roce_rx_due(port->rx));
 	fabric_unlock(&port->rx_lock);
-	if (wire_port_is_dirty(port))
+	if (unlikely(wire_port_is_dirty(port)))
 		wire_port_flush(port);
-	if (mine)
+	if (unlikely(mine))
 		turn_end();
 }
 

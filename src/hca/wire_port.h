@@ -51,7 +51,7 @@ static inline bool wire_port_is_dirty(struct wire_port *port)
 
 void wire_port_flush(struct wire_port *port);
 
-void wire_port_packet(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
+void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
 		      const struct roce_meta *meta);
 
 /* `often`: by who comes again soon, and need not look at a quiet port each time. */

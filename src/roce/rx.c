@@ -146,8 +146,8 @@ static enum roce_drop open_packet(struct receive *r, const uint8_t *data, size_t
 	return ROCE_OK;
 }
 
-static void deliver(struct receive *r, const struct roce_pkt *pkt,
-		    const struct roce_payload *payload, const uint8_t *data, size_t len)
+static void deliver(struct receive *r, struct roce_pkt *pkt, const struct roce_payload *payload,
+		    const uint8_t *data, size_t len)
 {
 	r->meta->raw = data;
 	r->meta->raw_len = len;
@@ -185,7 +185,7 @@ static void deliver_held(struct receive *r, struct roce_held *h)
 	free(h);
 }
 
-static void deliver_spoilt(struct receive *r, const struct roce_pkt *pkt,
+static void deliver_spoilt(struct receive *r, struct roce_pkt *pkt,
 			   const struct roce_payload *payload, const uint8_t *data, size_t len)
 {
 	uint64_t now = roce_now_ns();

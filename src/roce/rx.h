@@ -31,10 +31,10 @@ struct roce_meta {
 enum { ROCE_ECN_NONE, ROCE_ECN_ECT1, ROCE_ECN_ECT0, ROCE_ECN_CE };
 
 /*
- * Called for each good packet. All pointers are valid until it returns. Datagrams of RoCE carry
- * pkt->ud.roce_kind, and ROCE_PKT_MCAST when they came to a group.
+ * Called for each good packet. All pointers are valid until it returns; the packet is the callee's
+ * to add to. Datagrams of RoCE carry pkt->ud.roce_kind, and ROCE_PKT_MCAST when they came to a group.
  */
-typedef void roce_rx_fn(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
+typedef void roce_rx_fn(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
 			const struct roce_meta *meta);
 
 /* The 40 bytes that a UD receiver finds in front of the data: IPv6 header, or 20 zeros and IPv4. */

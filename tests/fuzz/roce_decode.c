@@ -50,7 +50,7 @@ static void check_round_trip(const struct roce_pkt *pkt, const struct roce_paylo
 	      again.pkey == payload->pkey);
 }
 
-static void take(void *arg, const struct roce_pkt *pkt, const struct roce_payload *payload,
+static void take(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
 		 const struct roce_meta *meta)
 {
 	struct state *s = arg;

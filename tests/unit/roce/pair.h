@@ -27,8 +27,8 @@ struct inbox {
 	struct arrival *at;
 };
 
-static inline void inbox_put(void *arg, const struct roce_pkt *pkt,
-			     const struct roce_payload *payload, const struct roce_meta *meta)
+static inline void inbox_put(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
+			     const struct roce_meta *meta)
 {
 	struct inbox *in = arg;
 	struct arrival *a;
