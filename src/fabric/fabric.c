@@ -43,6 +43,10 @@ static void ignore_link(struct fabric_link *link)
 {
 }
 
+static void no_watch(uint64_t now_ns, uint64_t period_ns)
+{
+}
+
 static uint64_t no_timers(uint64_t now_ns)
 {
 	return UINT64_MAX;
@@ -60,6 +64,7 @@ static const struct fabric_config defaults = {
 	.link_down = ignore_link,
 	.room = ignore_link,
 	.idle = do_nothing,
+	.watch = no_watch,
 	.timers = no_timers,
 	.before_fork = do_nothing,
 	.after_fork = do_nothing,
@@ -122,6 +127,8 @@ static int take_config(const struct fabric_config *config)
 		c.room = defaults.room;
 	if (!c.idle)
 		c.idle = defaults.idle;
+	if (!c.watch)
+		c.watch = defaults.watch;
 	if (!c.timers)
 		c.timers = defaults.timers;
 	if (!c.before_fork || !c.after_fork) {

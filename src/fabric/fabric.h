@@ -55,6 +55,8 @@ struct fabric_config {
 	 * pollers are to be watched again. See fabric_polled().
 	 */
 	void (*idle)(void);
+	/* Looks after the threads that poll, while some do: every `period_ns`. */
+	void (*watch)(uint64_t now_ns, uint64_t period_ns);
 	/* The link is UP; nothing was drained from it yet. Also for links that the peer asked for.
 	 */
 	void (*link_up)(struct fabric_link *link);

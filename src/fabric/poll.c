@@ -3,7 +3,7 @@
  * Who drains the rings: pollers, or the service thread when nobody polls; see service.h.
  *
  *	idle -> polled	[fabric_poll_begin, a poller]		peers stop kicking
- *	polled -> idle	[watch, service thread: no poll for 1 ms]	peers kick again
+ *	polled -> idle	[watch, service thread: no poll for a period]	peers kick again
  *	polled -> idle	[fabric_poll_leave, about to sleep]
  *
  * Who makes the process idle clears `serving`, makes every core see that, and then drains. A peer
@@ -15,14 +15,22 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "fabric/barrier.h"
 #include "fabric/directory.h"
 #include "fabric/link_priv.h"
 #include "fabric/service_priv.h"
 
-#define WATCH_NS 1000000u
-#define ROUNDS   64
+/*
+ * How often pollers are looked after: every millisecond, unless turns of the service thread are dear
+ * (250 us on an emulated processor). It takes the processor from the very threads that it looks
+ * after, more often than not, so it leaves them all but this share of it.
+ */
+#define WATCH_NS    1000000u
+#define WATCH_MOST  8000000u
+#define WATCH_SHARE 32u
+#define ROUNDS      64
 
 static unsigned int drain_nothing(struct fabric_link *link)
 {
@@ -44,11 +52,15 @@ static struct {
 	bool on;
 	uint32_t count;
 	uint64_t since_ns;
-} watch;
+	uint64_t period_ns;
+	uint64_t cpu_ns; /* what the thread had used by then */
+	uint32_t turns;  /* since then */
+} watch = { .period_ns = WATCH_NS };
 
 void fabric_poll_init(struct fabric_page *page, unsigned int (*drain)(struct fabric_link *link))
 {
 	watch.on = false;
+	watch.period_ns = WATCH_NS;
 	fabric_poll.drain = drain;
 	atomic_store(&fabric_poll.base, atomic_load(&fabric_poll.count));
 	atomic_store(&fabric_poll.page, page);
@@ -207,6 +219,30 @@ void fabric_poll_leave(void)
 
 /* ---- the service thread's turn ---- */
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* By what turns have cost since the last look, with a memory of what they cost before. */
+static void adapt_period(void)
+{
+	uint64_t used_ns = cpu_ns(), period_ns;
+
+	if (watch.on && watch.turns) {
+		period_ns = WATCH_SHARE * (used_ns - watch.cpu_ns) / watch.turns;
+		if (period_ns > WATCH_MOST)
+			period_ns = WATCH_MOST;
+		period_ns = (3 * watch.period_ns + period_ns) / 4;
+		watch.period_ns = period_ns < WATCH_NS ? WATCH_NS : period_ns;
+	}
+	watch.cpu_ns = used_ns;
+	watch.turns = 0;
+}
+
 /* True while somebody polls. */
 static bool watch_pollers(struct fabric_page *page, uint64_t now_ns)
 {
@@ -216,7 +252,8 @@ static bool watch_pollers(struct fabric_page *page, uint64_t now_ns)
 		watch.on = false;
 		return false;
 	}
-	if (watch.on && now_ns - watch.since_ns < WATCH_NS)
+	watch.turns++;
+	if (watch.on && now_ns - watch.since_ns < watch.period_ns)
 		return true;
 	if (watch.on && count == watch.count) {
 		watch.on = false;
@@ -224,9 +261,12 @@ static bool watch_pollers(struct fabric_page *page, uint64_t now_ns)
 			fabric_count(FABRIC_COUNT_SERVES, 1);
 		return false;
 	}
+	adapt_period();
 	watch.on = true;
 	watch.count = count;
 	watch.since_ns = now_ns;
+	atomic_store_explicit(&fabric_poll.watched_ns, now_ns, memory_order_relaxed);
+	fabric_config.watch(now_ns, watch.period_ns);
 	return true;
 }
 
@@ -272,5 +312,5 @@ uint64_t fabric_poll_turn(uint64_t now_ns)
 		return 0;
 	if (left == LEFT_STALLED)
 		return now_ns + WATCH_NS;
-	return watch.on ? watch.since_ns + WATCH_NS : UINT64_MAX;
+	return watch.on ? watch.since_ns + watch.period_ns : UINT64_MAX;
 }

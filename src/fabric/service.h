@@ -5,8 +5,9 @@
  * nobody polls. It sleeps unless there is something to do.
  *
  * `serving` in the segment's first page tells peers which of the two it is. A process that polls
- * often sets it; the service thread, which then looks every millisecond, clears it when the poll
- * counter stood still, drains what came meanwhile, and sleeps until a peer kicks it.
+ * often sets it; the service thread, which then looks every millisecond (or less often, where that
+ * takes too much of a slow processor), clears it when the poll counter stood still, drains what came
+ * meanwhile, and sleeps until a peer kicks it.
  */
 #ifndef FABRIC_SERVICE_H
 #define FABRIC_SERVICE_H
@@ -30,7 +31,8 @@ struct fabric_poll_set {
 struct fabric_poll {
 	/* Written by all pollers, without care for lost counts: it only has to move. */
 	_Alignas(64) _Atomic uint32_t count;
-	_Atomic uint32_t base; /* the count when nobody polled last */
+	_Atomic uint32_t base;       /* the count when nobody polled last */
+	_Atomic uint64_t watched_ns; /* when the service thread looked after pollers last */
 	_Atomic(struct fabric_page *) page;
 	_Alignas(64) _Atomic(struct fabric_poll_set *) set;
 	unsigned int (*drain)(struct fabric_link *link);
@@ -58,6 +60,12 @@ static inline void fabric_poll_enter(void)
  * watching one because of this looks again afterwards.
  */
 bool fabric_polled(void);
+
+/* The time of the last look after pollers: a clock that costs nothing, and is late by one period. */
+static inline uint64_t fabric_poll_watched(void)
+{
+	return atomic_load_explicit(&fabric_poll.watched_ns, memory_order_relaxed);
+}
 
 /*
  * The caller is about to wait for an event (it armed a CQ, say): peers shall kick from now on.

@@ -94,6 +94,7 @@ static const struct fabric_config config = {
 	.link_down = peer_link_down,
 	.room = waiting_link_room,
 	.idle = wire_idle,
+	.watch = wire_watch,
 	.timers = timers,
 	.turn = bell_turn,
 	.before_fork = before_fork,

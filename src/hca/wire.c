@@ -573,32 +573,35 @@ static uint64_t late_moment(uint64_t call_ns)
 
 /*
  * A program that polls now and then and looks at memory in between (for an RDMA WRITE, say) leaves
- * packets lying. Then it is not relied upon for a while. Service thread; returns when to look again.
+ * packets lying. Then it is not relied upon for a while. Service thread.
  */
-static uint64_t check_pollers(struct wire_port *port, uint64_t now_ns)
+static void check_pollers(struct wire_port *port, uint64_t now_ns)
 {
 	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
 	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
 	uint64_t began_ns = timer_now(), moment;
 
-	if (!atomic_load(&port->unwatched))
-		return UINT64_MAX;
-	if (poll(&fd, 1, 0) == 1) {
-		moment = late_moment(timer_now() - began_ns);
-		began_ns = timer_now();
-		nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
-		if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
-			port->late = 0;
-		} else if (timer_now() - began_ns < STALLED_MOMENTS * moment &&
-			   ++port->late >= LATE_MOST) {
-			port->late = 0;
-			port->distrust_ns = now_ns + DISTRUST_NS;
-			if (atomic_exchange(&port->unwatched, false))
-				fabric_service_mod_fd(fd.fd, EPOLLIN);
-			return UINT64_MAX;
-		}
+	if (!atomic_load(&port->unwatched) || poll(&fd, 1, 0) != 1)
+		return;
+	moment = late_moment(timer_now() - began_ns);
+	began_ns = timer_now();
+	nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
+	if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
+		port->late = 0;
+	} else if (timer_now() - began_ns < STALLED_MOMENTS * moment && ++port->late >= LATE_MOST) {
+		port->late = 0;
+		port->distrust_ns = now_ns + DISTRUST_NS;
+		if (atomic_exchange(&port->unwatched, false))
+			fabric_service_mod_fd(fd.fd, EPOLLIN);
 	}
-	return now_ns + WIRE_LATE_NS;
+}
+
+void wire_watch(uint64_t now_ns, uint64_t period_ns)
+{
+	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next) {
+		wire_port_acks_watch(port, now_ns, period_ns);
+		check_pollers(port, now_ns);
+	}
 }
 
 bool wire_is_behind(struct qp *qp)
@@ -667,9 +670,6 @@ uint64_t wire_timers(uint64_t now_ns)
 		port_ns = steer_run(&port->steer, port->ep, now_ns);
 		if (port_ns < next_ns)
 			next_ns = port_ns;
-		port_ns = check_pollers(port, now_ns);
-		if (port_ns < next_ns)
-			next_ns = port_ns;
 	}
 	return again && now_ns + RETRY_FULL_NS < next_ns ? now_ns + RETRY_FULL_NS : next_ns;
 }
@@ -685,10 +685,14 @@ const struct roce_endpoint *wire_endpoint(unsigned int i)
 
 void wire_idle(void)
 {
-	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next)
+	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next) {
 		/* [W2] */
 		if (atomic_exchange(&port->unwatched, false))
 			fabric_service_mod_fd(roce_endpoint_fd(port->ep), EPOLLIN);
+		/* [W3] */
+		if (atomic_load(&port->waiting))
+			fabric_service_set_deadline(timer_now());
+	}
 }
 
 void wire_forked(void)

@@ -68,6 +68,8 @@ static inline void wire_poll(void)
 
 /* The program has stopped to poll. */
 void wire_idle(void);
+/* Looks after threads that poll, every `period_ns`; service thread. */
+void wire_watch(uint64_t now_ns, uint64_t period_ns);
 /* The poller is about to sleep: acknowledgements that wait for its replies do so no longer. */
 void wire_pause(void);
 /* The same of one QP, before it goes. Lock held, inside a guard. */

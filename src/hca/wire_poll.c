@@ -94,6 +94,23 @@ static __attribute__((noinline)) void send_acks(struct wire_port *port, bool all
 	atomic_store_explicit(&port->waiting, left, memory_order_relaxed);
 }
 
+/*
+ * While somebody polls, acknowledgements that wait are looked after with the pollers: a clock of
+ * their own would wake the service thread for every one of them in vain.
+ */
+static void begin_wait(struct wire_port *port)
+{
+	/* [W3] pairs with wire_port_acks_turn() and wire_idle(): what waits before who polls */
+	if (!atomic_load_explicit(&port->waiting, memory_order_relaxed))
+		atomic_exchange(&port->waiting, true);
+	if (fabric_polled()) {
+		port->acks_ns = fabric_poll_watched();
+		return;
+	}
+	port->acks_ns = timer_now();
+	fabric_service_set_deadline(port->acks_ns + ACK_WAIT_NS);
+}
+
 /* Inside a guard, under rx_lock. */
 static void take_packets(struct wire_port *port)
 {
@@ -108,12 +125,8 @@ static void take_packets(struct wire_port *port)
 	if (likely(!port->acks.count))
 		return;
 	send_acks(port, (waited && n > 0) || idle >= ACK_LOOKS);
-	if (port->acks.count && !waited) {
-		port->acks_ns = timer_now();
-		/* [W3] pairs with wire_port_acks_turn(): seen by the turn of a clock that need not be set */
-		atomic_exchange(&port->waiting, true);
-		fabric_service_set_deadline(port->acks_ns + ACK_WAIT_NS);
-	}
+	if (port->acks.count && !waited)
+		begin_wait(port);
 }
 
 static __attribute__((cold, noinline)) void be_denied(struct wire_port *port, bool mine)
@@ -173,29 +186,49 @@ void wire_poll_ports(void)
 	}
 }
 
+/* All that no reply took along, if they have waited for so long. rx_lock held; returns when else. */
+static uint64_t send_old_acks(struct wire_port *port, uint64_t now_ns, uint64_t wait_ns)
+{
+	if (now_ns < port->acks_ns + wait_ns)
+		return port->acks_ns + wait_ns;
+	hca_guard_enter();
+	prune_acks(&port->acks);
+	send_acks(port, true);
+	hca_guard_exit();
+	return UINT64_MAX;
+}
+
 /*
  * Those that have waited for long enough leave. The clock is often set for earlier ones: a program
  * whose replies come in time must not pay for it. Who is at it may keep some back, and look no more.
  */
 uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns)
 {
-	uint64_t next_ns = UINT64_MAX;
+	uint64_t next_ns;
 
 	/* [W3] */
-	if (!atomic_load(&port->waiting))
+	if (!atomic_load(&port->waiting) || fabric_polled())
 		return UINT64_MAX;
 	if (!fabric_trylock(&port->rx_lock))
 		return now_ns + ACK_WAIT_NS;
-	hca_guard_enter();
-	if (prune_acks(&port->acks) && now_ns < port->acks_ns + ACK_WAIT_NS)
-		next_ns = port->acks_ns + ACK_WAIT_NS;
-	else
-		send_acks(port, true);
-	hca_guard_exit();
+	next_ns = send_old_acks(port, now_ns, ACK_WAIT_NS);
 	fabric_unlock(&port->rx_lock);
 	if (wire_port_is_dirty(port))
 		wire_port_flush(port);
 	return next_ns;
+}
+
+/* The same while somebody polls; who is at it just now comes again, or is missed next time. */
+void wire_port_acks_watch(struct wire_port *port, uint64_t now_ns, uint64_t period_ns)
+{
+	if (!atomic_load_explicit(&port->waiting, memory_order_relaxed) ||
+	    !fabric_trylock(&port->rx_lock))
+		return;
+	/* They have waited since that look after pollers, or less: for one period, to be sure. */
+	send_old_acks(port, now_ns, 2 * period_ns);
+	fabric_unlock(&port->rx_lock);
+	if (wire_port_is_dirty(port))
+		wire_port_flush(port);
 }
 
 static void send_waiting_acks(struct wire_port *port)
@@ -284,7 +317,6 @@ void wire_port_readable(void *arg, uint32_t events)
 		fabric_service_mod_fd(fd, 0);
 		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
 		atomic_store(&port->unwatched, true);
-		fabric_service_set_deadline(timer_now() + WIRE_LATE_NS);
 		if (fabric_polled())
 			return;
 		if (atomic_exchange(&port->unwatched, false))

@@ -12,9 +12,6 @@
 #include "roce/rx.h"
 #include "roce/udp.h"
 
-/* How often pollers are looked after. */
-#define WIRE_LATE_NS 1000000u
-
 struct wire_port {
 	struct roce_addr addr;
 	struct roce_endpoint *ep;
@@ -33,7 +30,7 @@ struct wire_port {
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
 	struct hca_acks acks;  /* under rx_lock, as are the next two */
-	uint64_t acks_ns;      /* since when some of them wait */
+	uint64_t acks_ns;      /* since when some of them wait, at the most */
 	_Atomic bool waiting;  /* some do; written under rx_lock */
 	_Atomic uint32_t idle; /* looks in a row that found nothing; written under rx_lock */
 	struct steer steer;    /* service thread */
@@ -57,6 +54,7 @@ void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload
 /* `often`: by who comes again soon, and need not look at a quiet port each time. */
 void wire_port_poll(struct wire_port *port, bool often);
 uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns);
+void wire_port_acks_watch(struct wire_port *port, uint64_t now_ns, uint64_t period_ns);
 void wire_port_settle(void);
 void wire_port_readable(void *arg, uint32_t events);
 void wire_port_group_readable(void *arg, uint32_t events);

@@ -390,6 +390,55 @@ static void a_process_that_stops_polling_is_served_by_its_thread(void **state)
 	until(sleeps(fabric_self()));
 }
 
+static _Atomic unsigned int looks;
+static _Atomic uint64_t look_period_ns, look_takes_ns;
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return used.tv_sec * 1000000000ull + used.tv_nsec;
+}
+
+static void count_look(uint64_t now_ns, uint64_t period_ns)
+{
+	uint64_t began = thread_cpu_ns();
+
+	look_period_ns = period_ns;
+	while (thread_cpu_ns() - began < look_takes_ns)
+		;
+	looks++;
+}
+
+static int up_with_looks(void **state)
+{
+	struct fabric_config config = *record_config();
+
+	looks = 0;
+	look_takes_ns = 0;
+	config.watch = count_look;
+	return fabric_init(&config);
+}
+
+static void who_polls_is_looked_after_until_it_stops(void **state)
+{
+	until((poll_a_while(), looks >= 3));
+	assert_true(fabric_poll_watched() > 0 && fabric_poll_watched() <= fabric_now_ns());
+	until(serving() == 0 && sleeps(fabric_self()));
+	looks = 0;
+	stay_quiet();
+	assert_int_equal(looks, 0);
+}
+
+/* A slow processor: looking must not use up what is to be looked after. */
+static void dear_looks_are_rare(void **state)
+{
+	look_takes_ns = 500000;
+	until((poll_a_while(), look_period_ns > 4000000));
+	assert_true(look_period_ns <= 8000000);
+}
+
 static void a_few_polls_do_not_stop_the_kicks(void **state)
 {
 	for (uint32_t i = 0; i < FABRIC_POLL_BEGIN / 2; i++)
@@ -526,6 +575,9 @@ int main(int argc, char **argv)
 			down),
 		SERVICE_TEST(an_idle_thread_sleeps),
 		SERVICE_TEST(a_process_that_stops_polling_is_served_by_its_thread),
+		cmocka_unit_test_setup_teardown(who_polls_is_looked_after_until_it_stops,
+						up_with_looks, down),
+		cmocka_unit_test_setup_teardown(dear_looks_are_rare, up_with_looks, down),
 		SERVICE_TEST(a_few_polls_do_not_stop_the_kicks),
 		SERVICE_TEST(who_leaves_is_kicked_from_then_on),
 		SERVICE_TEST(records_sent_while_polling_ends_are_not_lost),
