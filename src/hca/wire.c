@@ -222,6 +222,17 @@ int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port
 	return err ? err : roce_endpoint_source(w->ep, port);
 }
 
+/*
+ * The source port by which networks tell flows apart. A flow label becomes the port that ConnectX
+ * drivers make of it; 0: nobody asked for one.
+ */
+static uint16_t source_port(const struct hca_av *av)
+{
+	if (likely(!av->flow_label) || av->udp_sport)
+		return av->udp_sport;
+	return 0xc000 | ((av->flow_label ^ av->flow_label >> 14) & 0x3fff);
+}
+
 int wire_connect(struct qp *qp, const struct hca_av *av)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -230,10 +241,11 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	struct roce_dest dest = { .tclass = av->traffic_class, .ttl = av->hop_limit };
 	struct roce_endpoint_limits limits;
 	uint32_t changes = atomic_load_explicit(&hca_gid_changes, memory_order_relaxed);
+	uint16_t sport = source_port(av);
 	int err;
 
 	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
-		   w->sport == av->udp_sport && w->changes == changes &&
+		   w->hops == av->hop_limit && w->sport == sport && w->changes == changes &&
 		   !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
 		return 0;
 	if (!hca_port_gid_quick(a, qp->attr.port, av->sgid_index, &src))
@@ -259,10 +271,11 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	w->sgid_index = av->sgid_index;
 	w->tclass = av->traffic_class;
 	w->changes = changes;
-	w->sport = av->udp_sport;
+	w->hops = av->hop_limit;
+	w->sport = sport;
 	/* The port spreads flows, no more: where it is not to be had, they take the usual one. */
-	if (av->udp_sport && !roce_endpoint_source(w->port->ep, av->udp_sport))
-		dest.sport = av->udp_sport;
+	if (sport && !roce_endpoint_source(w->port->ep, sport))
+		dest.sport = sport;
 	return roce_path_init(&w->path, w->port->ep, &dest);
 }
 

@@ -18,6 +18,7 @@ struct qp_wire {
 	struct hca_gid dgid;
 	uint8_t sgid_index;
 	uint8_t tclass;
+	uint8_t hops;
 	uint32_t changes;    /* of GID tables, when the address behind the index was looked up */
 	uint16_t sport;      /* as asked for */
 	uint32_t read_bytes; /* of reads that may be on their way to us */
