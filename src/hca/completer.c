@@ -272,6 +272,15 @@ static __attribute__((noinline)) void unasked(struct qp *qp, const struct roce_p
 		r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
 }
 
+/* A refusal in a code that means something; others are reserved (9.7.5.2.1), or the fabric's own. */
+static bool is_refusal(const struct qp *qp, uint8_t syndrome)
+{
+	if ((syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR)
+		return true;
+	return (syndrome >= ROCE_SYN_NAK_SEQ && syndrome <= ROCE_SYN_NAK_OP) ||
+	       (syndrome == ROCE_SYN_NAK_REF && qp->peer);
+}
+
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
@@ -294,9 +303,12 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 	} else if (likely((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)) {
 		advance(r, psn_add(pkt->psn, 1));
 		acknowledged(qp, pkt->psn);
-	} else {
+	} else if (is_refusal(qp, pkt->ack.syndrome)) {
 		advance(r, pkt->psn);
 		refused(qp, pkt);
+	} else {
+		unasked(qp, pkt);
+		return;
 	}
 	/* Mostly nothing has waited for it. What was sent all the same, our caller puts on its way. */
 	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again) || requester_is_posted(qp))
@@ -366,7 +378,7 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 		r->asked_again = false;
 		r->probe.out = false;
 		slow_down(r);
-		probe_lost(qp);
+		probe_expired(qp);
 		requester_rewind(qp);
 		requester_run(qp);
 	}

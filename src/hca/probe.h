@@ -7,6 +7,8 @@
 
 /* Something was lost. */
 void probe_lost(struct qp *qp);
+/* ... and nothing was heard for a whole timeout. */
+void probe_expired(struct qp *qp);
 /* On a connection that loses: something has been sent that is to be answered. */
 void probe_begin(struct qp *qp);
 /* ... and this packet's round trip may be measured. */
@@ -20,6 +22,7 @@ static inline void probe_answered(struct requester *r)
 
 	p->moves++;
 	p->silent = 0;
+	p->gone = false;
 	p->out = false;
 	if (unlikely(p->timed_at))
 		probe_measure(r);

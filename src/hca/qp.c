@@ -74,7 +74,7 @@ void qp_door_update(struct qp *qp)
 	if (!open)
 		return;
 	door->pdn = qp->pub.pd->pdn;
-	door->access = qp->attr.access & ~HCA_DOOR_DCT;
+	door->access = qp_access(qp) & ~HCA_DOOR_DCT;
 	if (qp->dct) {
 		door->access |= HCA_DOOR_DCT;
 		door->dc_key = dct_key(qp);

@@ -41,6 +41,7 @@ struct probe {
 	bool lossy;         /* the connection has lost something lately */
 	bool out;           /* one packet is on its way, and no more until it is answered */
 	uint8_t silent;     /* probes since the last answer */
+	bool gone;          /* a timeout since then */
 	uint32_t moves;     /* answers that led on */
 	uint32_t seen;      /* ... when the timer was set, with those that did not */
 	uint32_t timed_psn; /* whose round trip is measured */
@@ -111,7 +112,8 @@ struct resp_resource {
 struct responder {
 	uint32_t epsn; /* expected */
 	uint32_t msn;
-	bool nak_sent;      /* a sequence NAK is out for this gap */
+	bool nak_sent;      /* a sequence NAK is out for this gap, or the packet was refused */
+	bool nak_behind;    /* ... refused, and what comes is on its way behind it */
 	uint8_t naks_again; /* ... so many times more */
 	uint32_t nak_ahead; /* the packet that showed the gap */
 	bool established;
@@ -197,6 +199,19 @@ static inline bool op_is_one_sided(unsigned int op)
 static inline struct qp *to_priv(struct hca_qp *qp)
 {
 	return (struct qp *)qp;
+}
+
+/*
+ * What the peer may do through the queue pair. Without responder resources there are no reads and no
+ * atomics, whatever else was granted.
+ */
+static inline uint32_t qp_access(const struct qp *qp)
+{
+	bool dynamic = qp->pub.type == HCA_QP_DCT || qp->pub.type == HCA_QP_DCR;
+
+	if (likely(qp->attr.max_dest_rd_atomic) || dynamic)
+		return qp->attr.access;
+	return qp->attr.access & ~(uint32_t)(HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
 }
 
 static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)

@@ -42,9 +42,7 @@ bool resource_is_due(const struct qp *qp)
 /* As many may wait for their answer as the queue pair promised. */
 static uint32_t most_waiting(const struct qp *qp)
 {
-	if (qp->pub.type == HCA_QP_DCR)
-		return RESP_RESOURCES;
-	return qp->attr.max_dest_rd_atomic ? qp->attr.max_dest_rd_atomic : 1;
+	return qp->pub.type == HCA_QP_DCR ? RESP_RESOURCES : qp->attr.max_dest_rd_atomic;
 }
 
 /* Whether the peer may have one more under way; then there is memory for it, too. */
@@ -90,7 +88,7 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	struct resp_resource *res;
 	enum fault f;
 
-	if (!(qp->attr.access & HCA_ACCESS_REMOTE_READ))
+	if (!(qp_access(qp) & HCA_ACCESS_REMOTE_READ))
 		return FAULT_INVALID;
 	if (pkt->rdma.dma_len > HCA_MAX_MESSAGE)
 		return FAULT_INVALID;
@@ -116,7 +114,7 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, s
 {
 	const struct hca_mr_entry *e;
 
-	if (pkt->atomic.va & 7 || !(qp->attr.access & HCA_ACCESS_REMOTE_ATOMIC))
+	if (pkt->atomic.va & 7 || !(qp_access(qp) & HCA_ACCESS_REMOTE_ATOMIC))
 		return FAULT_INVALID;
 	e = hca_mem_find_here(pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
 			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);

@@ -86,6 +86,20 @@ static void complete_recv_error(struct qp *qp, enum hca_status status, uint8_t v
 
 /* ---- faults ---- */
 
+/*
+ * The packet is to come again, and so are those behind it: what is on its way of these is dropped
+ * without a word (9.7.5.2.8).
+ */
+static void refuse_for_now(struct qp *qp, uint8_t syndrome)
+{
+	struct responder *r = &qp->resp;
+
+	r->nak_sent = r->nak_behind = true;
+	r->naks_again = 0;
+	r->nak_ahead = r->epsn;
+	responder_refuse(qp, syndrome);
+}
+
 void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 {
 	switch (f) {
@@ -94,10 +108,10 @@ void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
 	case FAULT_WAIT:
 		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
 		if (is_reliable(qp))
-			responder_refuse(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
+			refuse_for_now(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
 		return;
 	case FAULT_FETCH:
-		responder_refuse(qp, ROCE_SYN_NAK_REF);
+		refuse_for_now(qp, ROCE_SYN_NAK_REF);
 		return;
 	default:
 		break;
@@ -435,7 +449,7 @@ static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
 		responder_fault(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
 		break;
 	default: /* not ready, or out of sequence: to be sent again */
-		responder_refuse(qp, v.syndrome);
+		refuse_for_now(qp, v.syndrome);
 		break;
 	}
 	return true;
@@ -467,6 +481,11 @@ static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 		 * back, and what is missing was lost once more. Not for long, as each costs the
 		 * sender one of its retries.
 		 */
+		if (r->nak_sent && r->nak_behind && psn_diff(pkt->psn, r->nak_ahead) > 0) {
+			r->nak_ahead = pkt->psn;
+			return;
+		}
+		r->nak_behind = false;
 		if (r->nak_sent &&
 		    (psn_diff(pkt->psn, r->nak_ahead) > 0 || r->naks_again >= NAKS_AGAIN))
 			return;

@@ -175,12 +175,13 @@ bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		if (!some_are_away(r))
 			return false; /* a gap like any other */
 		r->away_behind = true;
-	} else if ((qp->attr.access & access_of(op)) != access_of(op)) {
+	} else if ((qp_access(qp) & access_of(op)) != access_of(op)) {
 		refuse_or_wait(qp, FAULT_INVALID);
 	} else if (pkt->flags & ROCE_PKT_BY_REF) {
 		refuse_or_wait(qp, FAULT_FETCH);
 	} else if (pass_on(qp, pkt, payload)) {
 		r->epsn = psn_add(r->epsn, numbers_of(qp, pkt));
+		r->nak_sent = false;
 	} else {
 		r->away_behind = true; /* no room, or no link yet */
 	}
