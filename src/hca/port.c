@@ -193,6 +193,8 @@ static bool merge(struct port_table *t, const struct wanted *w)
 			memset(e, 0, sizeof(*e));
 			changed = true;
 		} else {
+			/* the address may have moved to another interface */
+			changed |= e->ifindex != w->entries[k].ifindex;
 			*e = w->entries[k];
 		}
 	}

@@ -176,8 +176,7 @@ static bool is_at(const struct wire_port *port, const struct hca_gid_entry *src)
 	       (src->gid.raw[0] != 0xfe || port->addr.ifindex == src->ifindex);
 }
 
-/* `patient`: on a data path, where a refusal a moment ago will do. */
-static int get_port(const struct hca_gid_entry *src, bool patient, struct wire_port **out)
+int wire_port_get(const struct hca_gid_entry *src, bool patient, struct wire_port **out)
 {
 	struct wire_port *port;
 	int err = 0;
@@ -186,6 +185,10 @@ static int get_port(const struct hca_gid_entry *src, bool patient, struct wire_p
 	for (port = atomic_load(&wire_ports); port; port = port->next)
 		if (is_at(port, src))
 			break;
+	if (port && port->addr.ifindex != src->ifindex) {
+		port->addr.ifindex = src->ifindex;
+		roce_endpoint_moved(port->ep);
+	}
 	if (!port) {
 		if (patient)
 			err = recent_refusal(src->gid.raw);
@@ -207,7 +210,7 @@ int wire_check(const struct qp *qp, unsigned int port_num, const struct hca_av *
 
 	if (!hca_port_gid_quick(qp->pub.ctx->adapter, port_num, av->sgid_index, &src))
 		return 0; /* the check of values says more about it */
-	return get_port(&src, false, &port);
+	return wire_port_get(&src, false, &port);
 }
 
 int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port)
@@ -218,7 +221,7 @@ int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port
 
 	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src))
 		return explain(EINVAL, "the entry %u of the GID table is empty", av->sgid_index);
-	err = get_port(&src, false, &w);
+	err = wire_port_get(&src, false, &w);
 	return err ? err : roce_endpoint_source(w->ep, port);
 }
 
@@ -256,7 +259,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 			return -ENOMEM;
 		qp->wire = w;
 	}
-	err = get_port(&src, true, &w->port);
+	err = wire_port_get(&src, true, &w->port);
 	if (err) {
 		free(w);
 		qp->wire = NULL;
@@ -282,7 +285,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 /* ---- listening ---- */
 
 /*
- * Ports on which datagrams are heard at every address, those included that come later. An IPv6
+ * Ports on which datagrams are heard at every address, those included that come later; groups as well. An IPv6
  * address can be used a second or two after it is there, when the kernel knows that nobody else has
  * it, so failures are followed by a few more attempts.
  */
@@ -303,9 +306,18 @@ static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 
 	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
 		if (hca_port_gid_quick(a, port_num, i, &e) && e.type == HCA_GID_ROCE_V2 &&
-		    get_port(&e, true, &port) == -EADDRNOTAVAIL)
+		    wire_port_get(&e, true, &port) == -EADDRNOTAVAIL)
 			all = false;
 	return all;
+}
+
+void wire_follow_gids(bool all)
+{
+	atomic_store(&listens_somewhere, true);
+	if (!all) {
+		atomic_store(&listen_again, LISTEN_AGAIN);
+		fabric_service_set_deadline(timer_now() + RETRY_OPEN_NS);
+	}
 }
 
 void wire_listen(struct qp *qp)
@@ -313,11 +325,7 @@ void wire_listen(struct qp *qp)
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 
 	atomic_store(&listens[a->index][qp->attr.port - 1], true);
-	atomic_store(&listens_somewhere, true);
-	if (!listen_on(a, qp->attr.port)) {
-		atomic_store(&listen_again, LISTEN_AGAIN);
-		fabric_service_set_deadline(timer_now() + RETRY_OPEN_NS);
-	}
+	wire_follow_gids(listen_on(a, qp->attr.port));
 }
 
 void wire_gids_changed(void)
@@ -350,67 +358,10 @@ static uint64_t listen_turn(uint64_t now_ns)
 		for (unsigned int p = 1; (int)p <= list[i]->port_count; p++)
 			if (atomic_load(&listens[i][p - 1]) && !listen_on(list[i], p))
 				all = false;
+	all &= wire_groups_reach();
 	if (all)
 		atomic_store(&listen_again, 0);
 	return all ? UINT64_MAX : listen_at_ns;
-}
-
-/* ---- groups ---- */
-
-static bool is_ipv4(const struct hca_gid *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, mapped, sizeof(mapped));
-}
-
-/* On every interface of the port, by its first address of the group's kind. */
-static void for_each_interface(struct qp *qp, const struct hca_gid *group,
-			       int (*fn)(struct roce_endpoint *ep, const struct roce_addr *group))
-{
-	const struct hca_adapter *a = qp->pub.ctx->adapter;
-	unsigned int seen[16], n = 0, k;
-	struct roce_addr addr = { 0 };
-	struct hca_gid_entry e;
-	struct wire_port *port;
-
-	memcpy(addr.gid, group->raw, sizeof(addr.gid));
-	for (unsigned int i = 0; i < a->limits.gid_table_len && n < array_size(seen); i++) {
-		if (!hca_port_gid_quick(a, qp->attr.port ? qp->attr.port : 1, i, &e) ||
-		    e.type != HCA_GID_ROCE_V2 || is_ipv4(&e.gid) != is_ipv4(group))
-			continue;
-		for (k = 0; k < n && seen[k] != e.ifindex; k++)
-			;
-		if (k < n || get_port(&e, true, &port))
-			continue;
-		seen[n++] = e.ifindex;
-		fn(port->ep, &addr);
-	}
-}
-
-void wire_join(struct qp *qp, const struct hca_gid *group)
-{
-	for_each_interface(qp, group, roce_endpoint_join);
-}
-
-void wire_leave(struct qp *qp, const struct hca_gid *group)
-{
-	for_each_interface(qp, group, roce_endpoint_leave);
-}
-
-void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
-		     const struct hca_list *list)
-{
-	struct roce_pkt out = *pkt;
-	struct hca_gid_entry src;
-
-	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src) ||
-	    src.type != HCA_GID_ROCE_V2 || is_ipv4(&src.gid) != is_ipv4(&av->dgid) ||
-	    wire_connect(qp, av))
-		return;
-	out.flags &= ~(ROCE_PKT_GRH | ROCE_PKT_MCAST);
-	out.dqpn = 0xffffff;
-	wire_send(qp, &out, list, 0);
 }
 
 static void unblock(struct wire_port *port, struct qp *qp)
@@ -716,5 +667,6 @@ void wire_forked(void)
 	atomic_store(&wire_ports, NULL);
 	memset((void *)listens, 0, sizeof(listens));
 	atomic_store(&listens_somewhere, false);
+	wire_groups_forked();
 	atomic_store(&hca_wire_is_open, false);
 }

@@ -2,10 +2,11 @@
 /*
  * What the files of the wire know of a port, and nobody else: wire.c opens ports and sends, wire_rx.c
  * hands packets to queue pairs, wire_poll.c decides who takes packets in and when acknowledgements
- * leave. The locks are explained in wire.c.
+ * leave, wire_group.c has the groups. The locks are explained in wire.c.
  */
 #pragma once
 
+#include "hca/port.h"
 #include "hca/send.h"
 #include "hca/steer.h"
 #include "hca/wire.h"
@@ -46,6 +47,8 @@ static inline bool wire_port_is_dirty(struct wire_port *port)
 	return atomic_load_explicit(&port->dirty, memory_order_relaxed);
 }
 
+/* The port at an address, opened if need be. `patient`: where a refusal a moment ago will do. */
+int wire_port_get(const struct hca_gid_entry *src, bool patient, struct wire_port **out);
 void wire_port_flush(struct wire_port *port);
 
 void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
@@ -58,3 +61,9 @@ void wire_port_acks_watch(struct wire_port *port, uint64_t now_ns, uint64_t peri
 void wire_port_settle(void);
 void wire_port_readable(void *arg, uint32_t events);
 void wire_port_group_readable(void *arg, uint32_t events);
+
+/* From now on the service thread looks after changes of GID tables; soon, unless all are ready. */
+void wire_follow_gids(bool all);
+/* Groups are joined where addresses have come, and left where they have gone. False: not ready. */
+bool wire_groups_reach(void);
+void wire_groups_forked(void);

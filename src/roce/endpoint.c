@@ -37,22 +37,30 @@ static void set_buffer(int fd, int force, int plain, uint32_t wish)
 		set(fd, SOL_SOCKET, plain, bytes);
 }
 
+static void set_group_interface(int fd, const struct roce_endpoint *ep, uint32_t ifindex)
+{
+	struct ip_mreqn from = { .imr_ifindex = (int)ifindex };
+
+	memcpy(&from.imr_address, ep->local.gid + 12, 4);
+	if (ep->ipv4)
+		setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof(from));
+	else
+		set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
+}
+
 /*
  * The ICRC covers the IPv4 id. PROBE forbids fragments, upon which the kernel gives id 0, and does
  * not let forged ICMP messages shrink packets.
  */
 static int set_ipv4(int fd, const struct roce_endpoint *ep)
 {
-	struct ip_mreqn from = { .imr_ifindex = (int)ep->local.ifindex };
-	int err;
+	int err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
 
-	memcpy(&from.imr_address, ep->local.gid + 12, 4);
-	err = set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
 	if (err)
 		return err;
 	set(fd, IPPROTO_IP, IP_TTL, ROCE_TTL);
 	set(fd, IPPROTO_IP, IP_MULTICAST_TTL, ROCE_TTL);
-	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof(from));
+	set_group_interface(fd, ep, ep->local.ifindex);
 	set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	return 0;
 }
@@ -67,7 +75,7 @@ static int set_ipv6(int fd, const struct roce_endpoint *ep)
 		return err;
 	set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, ROCE_TTL);
 	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, ROCE_TTL);
-	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ep->local.ifindex);
+	set_group_interface(fd, ep, ep->local.ifindex);
 	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 	return 0;
 }
@@ -338,6 +346,20 @@ int roce_endpoint_fd(const struct roce_endpoint *ep)
 int roce_endpoint_group_fd(const struct roce_endpoint *ep)
 {
 	return ep->group_fd;
+}
+
+void roce_endpoint_moved(struct roce_endpoint *ep)
+{
+	uint32_t ifindex;
+
+	if (roce_addr_interface(&ep->local, &ifindex))
+		return;
+	for (unsigned int i = 0; i <= ep->flows; i++)
+		set_group_interface(ep->flow[i].fd, ep, ifindex);
+	pthread_mutex_lock(&ep->source_lock);
+	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
+		set_group_interface(ep->flow[1 + ROCE_MAX_FLOWS + i].fd, ep, ifindex);
+	pthread_mutex_unlock(&ep->source_lock);
 }
 
 const struct roce_addr *roce_endpoint_addr(const struct roce_endpoint *ep)

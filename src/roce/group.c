@@ -2,7 +2,7 @@
 /*
  * Multicast groups of an endpoint. A socket that is bound to a host's address hears no multicast,
  * so each group has a socket of its own, bound to the group's address; the kernel copies a packet
- * to every socket that has joined. One epoll descriptor stands for all of them.
+ * to every socket that has joined. On another interface it is another group. One epoll descriptor stands for all of them.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -14,19 +14,25 @@
 #include "roce/udp_priv.h"
 #include "util/explain.h"
 
+static uint32_t interface_of(const struct roce_endpoint *ep, const struct roce_addr *addr)
+{
+	return addr->ifindex ? addr->ifindex : ep->local.ifindex;
+}
+
 static struct roce_group **find(struct roce_endpoint *ep, const struct roce_addr *addr)
 {
 	struct roce_group **p = &ep->groups;
 
-	while (*p && memcmp((*p)->addr.gid, addr->gid, 16))
+	while (*p && (memcmp((*p)->addr.gid, addr->gid, 16) ||
+		      (*p)->addr.ifindex != interface_of(ep, addr)))
 		p = &(*p)->next;
 	return p;
 }
 
 static int membership(const struct roce_endpoint *ep, const struct roce_group *g)
 {
-	struct ip_mreqn v4 = { .imr_ifindex = (int)ep->local.ifindex };
-	struct ipv6_mreq v6 = { .ipv6mr_interface = ep->local.ifindex };
+	struct ip_mreqn v4 = { .imr_ifindex = (int)g->addr.ifindex };
+	struct ipv6_mreq v6 = { .ipv6mr_interface = g->addr.ifindex };
 	int err;
 
 	if (ep->ipv4) {
@@ -49,7 +55,7 @@ static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr)
 	if (!g)
 		return -ENOMEM;
 	g->addr = *addr;
-	g->addr.ifindex = ep->local.ifindex;
+	g->addr.ifindex = interface_of(ep, addr);
 	g->joined = 1;
 	g->fd = roce_socket_open(ep, ROCE_SOCKET_GROUP, &defaults, &g->addr, ep->port);
 	if (g->fd < 0) {

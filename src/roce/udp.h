@@ -71,6 +71,8 @@ int roce_endpoint_group_fd(const struct roce_endpoint *ep);
 int roce_endpoint_source(struct roce_endpoint *ep, uint16_t port);
 
 const struct roce_addr *roce_endpoint_addr(const struct roce_endpoint *ep);
+/* The address is another interface's now, by which packets to groups leave from then on. */
+void roce_endpoint_moved(struct roce_endpoint *ep);
 /* The InfiniBand MTU of the interface, 256 to 4096, as it is now. */
 uint32_t roce_endpoint_mtu(const struct roce_endpoint *ep);
 
@@ -122,7 +124,9 @@ int roce_endpoint_index(const struct roce_endpoint *ep, uint32_t *index);
 
 /* ---- multicast ---- */
 
-/* Counted: as many leaves as joins. -EINVAL for what is not a group of the endpoint's IP version.
+/*
+ * Counted: as many leaves as joins. The interface is the group's, or else the endpoint's. -EINVAL for what
+ * is not a group of the endpoint's IP version.
  */
 int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group);
 int roce_endpoint_leave(struct roce_endpoint *ep, const struct roce_addr *group);

@@ -413,6 +413,56 @@ def multicast(build):
                 p.wait()
 
 
+def groups(build):
+    """A member hears its group on an interface that comes after it has joined, and again when that has gone
+    and another has come, with the same address. Who sends to a group goes on after the same."""
+    make_hosts(2)
+    program = BUILD / "tests" / "hosts-mcast"
+    log = pathlib.Path(tempfile.mkdtemp(prefix="verbena-groups-")) / "log"
+
+    def come():
+        ip("link", "add", "port1", "type", "veth", "peer", "name", "eth0", "netns", "h1")
+        ip("link", "set", "port1", "master", "bridge", "up")
+        ip("-n", "h1", "link", "set", "eth0", "up")
+        ip("-n", "h1", "addr", "add", address(1) + "/24", "dev", "eth0")
+        ip("-n", "h1", "-6", "addr", "add", address(1, 6) + "/64", "dev", "eth0")
+
+    def heard():
+        return int((re.findall(r"^heard (\d+)$", log.read_text(), re.M) or ["0"])[-1])
+
+    def wait_for(count):
+        end = time.monotonic() + 60
+        while "joined" not in log.read_text() or heard() < count:
+            if time.monotonic() > end or member.poll() is not None:
+                fail(f"{heard()} datagrams of {group} were heard, not {count}: {log.read_text()[-500:]}")
+            time.sleep(0.05)
+
+    for index, group in (("3", "239.1.2.3"), ("5", "ff0e::88")):
+        for host in (1, 2):   # of the member; 1 loses its interface
+            if host == 1:
+                ip("-n", "h1", "link", "del", "eth0")
+            with open(log, "w") as out:
+                member = subprocess.Popen(inside(host, program, index, group, "recv", "1000000"), stdout=out,
+                                          env=environment())
+            sender = subprocess.Popen(inside(3 - host, program, index, group, "send"), env=environment())
+            try:
+                if host == 1:
+                    wait_for(0)
+                    come()
+                wait_for(50)
+                sender.send_signal(signal.SIGSTOP)
+                ip("-n", "h1", "link", "del", "eth0")
+                before = heard()
+                come()
+                sender.send_signal(signal.SIGCONT)
+                wait_for(before + 100)
+            finally:
+                for p in (sender, member):
+                    p.kill()
+                    p.wait()
+    shutil.rmtree(log.parent)
+
+
 def gsi(build):
     """Three services in three processes of one host; each request finds its own, over IPv4 and IPv6."""
     make_hosts(2)

@@ -2,7 +2,7 @@
 /*
  * A member of a multicast group, or somebody who sends to it. Used by hosts.py.
  *
- *	mcast GID-INDEX GROUP recv N	says "joined", then ends well after N good datagrams
+ *	mcast GID-INDEX GROUP recv N	says "joined", and how many it has heard; ends well after N good datagrams
  *	mcast GID-INDEX GROUP send	sends numbered datagrams until it is killed
  */
 #include <arpa/inet.h>
@@ -64,6 +64,7 @@ static void post_recv(unsigned int i)
 
 static void receive(const union ibv_gid *group, unsigned int count)
 {
+	unsigned int heard = 0;
 	struct ibv_wc wc;
 
 	for (unsigned int i = 0; i < DEPTH; i++)
@@ -71,14 +72,17 @@ static void receive(const union ibv_gid *group, unsigned int count)
 	check(!ibv_attach_mcast(qp, group, 0));
 	printf("joined\n");
 	fflush(stdout);
-	while (count) {
+	while (heard < count) {
 		if (ibv_poll_cq(cq, 1, &wc) != 1)
 			continue;
 		check(wc.status == IBV_WC_SUCCESS && wc.byte_len == BYTES + GRH);
 		for (unsigned int i = 1; i < BYTES; i++)
 			check(buf[wc.wr_id][GRH + i] == (char)(buf[wc.wr_id][GRH] + i));
 		post_recv(wc.wr_id);
-		count--;
+		if (++heard % 10 == 0) {
+			printf("heard %u\n", heard);
+			fflush(stdout);
+		}
 	}
 	check(!ibv_detach_mcast(qp, group, 0));
 	check(!ibv_destroy_qp(qp));
