@@ -49,7 +49,7 @@ enum {
 };
 
 struct roce_capture {
-	atomic_bool on;
+	struct roce_switch is;
 	pthread_mutex_t lock;
 	int fd;
 	pid_t pid; /* whose buffer it is: a child does not write its parent's packets */
@@ -60,6 +60,8 @@ struct roce_capture {
 	char tag[48];
 	uint8_t buf[BUFFER];
 };
+
+_Static_assert(offsetof(struct roce_capture, is) == 0, "roce_capture_on() looks there");
 
 /* ---- writing blocks ---- */
 
@@ -282,7 +284,7 @@ static void flush(struct roce_capture *cap)
 	cap->used = 0;
 	if (err) {
 		cap->lost += cap->waiting;
-		atomic_store(&cap->on, false);
+		atomic_store(&cap->is.on, false);
 		explain_note("the capture ends: %s", strerror(-err));
 	}
 	cap->waiting = 0;
@@ -371,7 +373,7 @@ int roce_capture_start(struct roce_capture *cap, const char *path)
 	cap->fd = fd;
 	cap->used = cap->waiting = 0;
 	cap->frames = cap->lost = 0;
-	atomic_store(&cap->on, true);
+	atomic_store(&cap->is.on, true);
 	pthread_mutex_unlock(&cap->lock);
 	return 0;
 close_fd:
@@ -384,7 +386,7 @@ void roce_capture_stop(struct roce_capture *cap)
 	pthread_mutex_lock(&cap->lock);
 	if (cap->fd >= 0) {
 		adopt(cap);
-		atomic_store(&cap->on, false);
+		atomic_store(&cap->is.on, false);
 		flush(cap);
 		close(cap->fd);
 		cap->fd = -1;
@@ -400,11 +402,6 @@ void roce_capture_lock(struct roce_capture *cap)
 void roce_capture_unlock(struct roce_capture *cap)
 {
 	pthread_mutex_unlock(&cap->lock);
-}
-
-bool roce_capture_on(const struct roce_capture *cap)
-{
-	return atomic_load_explicit(&cap->on, memory_order_relaxed);
 }
 
 void roce_capture_frame(struct roce_capture *cap, const struct roce_frame *frame,

@@ -17,6 +17,7 @@
 
 #include "roce/addr.h"
 #include "roce/packet.h"
+#include "roce/switch.h"
 
 struct roce_capture;
 
@@ -37,7 +38,10 @@ void roce_capture_lock(struct roce_capture *cap);
 void roce_capture_unlock(struct roce_capture *cap);
 
 /* Whether somebody wants packets; cheap. */
-bool roce_capture_on(const struct roce_capture *cap);
+static inline bool roce_capture_on(const struct roce_capture *cap)
+{
+	return roce_switch_on((const struct roce_switch *)cap);
+}
 
 /* What the UDP payload of a frame came in. */
 struct roce_frame {

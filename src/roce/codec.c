@@ -46,14 +46,6 @@ static inline void put64(uint8_t *to, uint64_t v)
 	memcpy(to, &v, sizeof(v));
 }
 
-static inline uint16_t get16(const uint8_t *from)
-{
-	uint16_t v;
-
-	memcpy(&v, from, sizeof(v));
-	return be16toh(v);
-}
-
 static inline uint32_t get32(const uint8_t *from)
 {
 	uint32_t v;
@@ -184,20 +176,23 @@ size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
 	return end - out;
 }
 
-static void decode_bth(const uint8_t *data, struct roce_pkt *out)
+/* As a big-endian word each: opcode to P_Key, marks and QP, acknowledge request and PSN. */
+static inline void decode_bth(uint32_t first, const uint8_t *data, struct roce_pkt *out)
 {
-	out->op = data[0];
-	out->flags = (data[1] & BTH_SE ? ROCE_PKT_SOLICITED : 0) |
-		     (data[1] & BTH_MIGREQ ? ROCE_PKT_MIGREQ : 0) |
-		     (data[4] & BTH_FECN ? ROCE_PKT_FECN : 0) |
-		     (data[4] & BTH_BECN ? ROCE_PKT_BECN : 0) |
-		     (data[8] & BTH_ACKREQ ? ROCE_PKT_ACK_REQ : 0);
-	out->dqpn = get32(data + 4) & 0xffffff;
-	out->psn = get32(data + 8) & PSN_MASK;
+	uint32_t second = get32(data + 4), third = get32(data + 8);
+
+	out->op = first >> 24;
+	out->flags = (first & BTH_SE << 16 ? ROCE_PKT_SOLICITED : 0) |
+		     (first & BTH_MIGREQ << 16 ? ROCE_PKT_MIGREQ : 0) |
+		     (second & (uint32_t)BTH_FECN << 24 ? ROCE_PKT_FECN : 0) |
+		     (second & BTH_BECN << 24 ? ROCE_PKT_BECN : 0) |
+		     (third & (uint32_t)BTH_ACKREQ << 24 ? ROCE_PKT_ACK_REQ : 0);
+	out->dqpn = second & 0xffffff;
+	out->psn = third & PSN_MASK;
 }
 
-/* The headers are known to be complete. */
-static void decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
+/* What says whom the packet is from or for. Returns the end. */
+static const uint8_t *decode_front(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
 {
 	if (headers & ROCE_HDR_DCETH) {
 		out->dc.key = get64(p);
@@ -215,23 +210,37 @@ static void decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *
 		out->rdma.srqn = get32(p) & 0xffffff;
 		p += ROCE_XRCETH_BYTES;
 	}
+	return p;
+}
+
+/* The headers are known to be complete. Those that are rare are looked for together. */
+static inline void decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
+{
+	if (unlikely(headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH)))
+		p = decode_front(p, headers, out);
 	if (headers & ROCE_HDR_RETH) {
 		out->rdma.va = get64(p);
 		out->rdma.rkey = get32(p + 8);
 		out->rdma.dma_len = get32(p + 12);
 		p += ROCE_RETH_BYTES;
 	}
+	if (headers & ROCE_HDR_AETH) {
+		uint32_t aeth = get32(p);
+
+		out->ack.syndrome = aeth >> 24;
+		out->ack.msn = aeth & 0xffffff;
+		p += ROCE_AETH_BYTES;
+	}
+	if (likely(!(headers & (ROCE_HDR_ATOMICETH | ROCE_HDR_ATOMICACKETH | ROCE_HDR_IMMDT |
+				ROCE_HDR_IETH))))
+		return;
+	/* No opcode has this one and an AETH. */
 	if (headers & ROCE_HDR_ATOMICETH) {
 		out->atomic.va = get64(p);
 		out->atomic.rkey = get32(p + 8);
 		out->atomic.swap = get64(p + 12);
 		out->atomic.compare = get64(p + 20);
 		p += ROCE_ATOMICETH_BYTES;
-	}
-	if (headers & ROCE_HDR_AETH) {
-		out->ack.syndrome = p[0];
-		out->ack.msn = get32(p) & 0xffffff;
-		p += ROCE_AETH_BYTES;
 	}
 	if (headers & ROCE_HDR_ATOMICACKETH) {
 		out->ack.orig = get64(p);
@@ -247,36 +256,36 @@ enum roce_drop roce_decode(const uint8_t *data, size_t len, struct roce_pkt *out
 			   struct roce_payload *payload)
 {
 	const struct roce_opcode_info *info;
-	uint32_t pad, rest;
+	uint32_t first, pad, rest;
 
-	if (len < ROCE_MIN_PACKET)
+	if (unlikely(len < ROCE_MIN_PACKET))
 		return ROCE_DROP_SHORT;
-	if (len > ROCE_MAX_PACKET || len & 3)
+	if (unlikely(len > ROCE_MAX_PACKET || len & 3))
 		return ROCE_DROP_LENGTH;
-	if (data[1] & BTH_TVER)
+	first = get32(data);
+	if (unlikely(first & BTH_TVER << 16))
 		return ROCE_DROP_VERSION;
-	info = roce_opcode_find(data[0]);
-	if (!info)
+	info = roce_opcode_find(first >> 24);
+	if (unlikely(!info))
 		return ROCE_DROP_OPCODE;
-	if (len < (size_t)info->length + ROCE_ICRC_BYTES)
+	if (unlikely(len < (size_t)info->length + ROCE_ICRC_BYTES))
 		return ROCE_DROP_HEADER;
 	rest = len - info->length - ROCE_ICRC_BYTES;
-	pad = data[1] >> BTH_PAD_SHIFT & 3;
+	pad = first >> (16 + BTH_PAD_SHIFT) & 3;
 	/* The length is a multiple of four, so any payload that is there is longer than its pad. */
-	if (pad && !rest)
+	if (unlikely(pad > rest))
 		return ROCE_DROP_PAD;
-	if (!roce_payload_allowed(info->payload, rest - pad))
+	if (unlikely(!roce_payload_allowed(info->payload, rest - pad)))
 		return ROCE_DROP_PAYLOAD;
 
 	memset(out, 0, sizeof(*out));
-	decode_bth(data, out);
-	decode_headers(data + ROCE_BTH_BYTES, info->headers, out);
+	decode_bth(first, data, out);
 	out->len = rest - pad;
-	*payload = (struct roce_payload){
-		.data = data + info->length,
-		.len = rest - pad,
-		.pad = pad,
-		.pkey = get16(data + 2),
-	};
+	payload->data = data + info->length;
+	payload->len = rest - pad;
+	payload->pad = pad;
+	payload->pkey = first;
+	if (info->headers)
+		decode_headers(data + ROCE_BTH_BYTES, info->headers, out);
 	return ROCE_OK;
 }

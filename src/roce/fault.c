@@ -13,7 +13,7 @@
 
 #define KEPT 1024u
 struct roce_fault {
-	atomic_bool on;
+	struct roce_switch is;
 	pthread_mutex_t lock;
 	struct roce_rules *rules;
 	uint64_t start_ns;
@@ -21,6 +21,8 @@ struct roce_fault {
 	struct roce_fired kept[KEPT];
 	struct roce_places *places;
 };
+
+_Static_assert(offsetof(struct roce_fault, is) == 0, "roce_fault_on() looks there");
 
 int roce_fault_create(struct roce_fault **out)
 {
@@ -89,7 +91,7 @@ int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uin
 	f->places = places;
 	f->start_ns = now_ns;
 	f->fired = 0;
-	atomic_store(&f->on, rules->count > 0);
+	atomic_store(&f->is.on, rules->count > 0);
 	pthread_mutex_unlock(&f->lock);
 	roce_rules_free(old);
 	roce_places_destroy(old_places);
@@ -102,11 +104,6 @@ void roce_fault_forget(struct roce_fault *f, uint32_t qpn)
 	if (f->places)
 		roce_place_forget(f->places, qpn);
 	pthread_mutex_unlock(&f->lock);
-}
-
-bool roce_fault_on(const struct roce_fault *f)
-{
-	return atomic_load_explicit(&f->on, memory_order_relaxed);
 }
 
 static bool op_meets(const struct roce_rule *r, uint8_t op)

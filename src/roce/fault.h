@@ -47,6 +47,7 @@
 
 #include "roce/addr.h"
 #include "roce/packet.h"
+#include "roce/switch.h"
 
 enum roce_fault_action {
 	ROCE_FAULT_NONE,
@@ -91,7 +92,10 @@ void roce_fault_lock(struct roce_fault *f);
 void roce_fault_unlock(struct roce_fault *f);
 
 /* Whether there is any rule; cheap. */
-bool roce_fault_on(const struct roce_fault *f);
+static inline bool roce_fault_on(const struct roce_fault *f)
+{
+	return roce_switch_on((const struct roce_switch *)f);
+}
 
 /* For packets on the wire; never RNR or NAK. `peer` may be NULL. */
 struct roce_verdict roce_fault_judge(struct roce_fault *f, enum roce_dir dir,

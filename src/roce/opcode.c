@@ -81,22 +81,13 @@ const struct roce_opcode_info roce_opcode_table[256] = {
 	},
 };
 
-bool roce_payload_allowed(enum roce_payload_rule rule, uint32_t len)
-{
-	switch (rule) {
-	case ROCE_PAYLOAD_NONE:
-		return !len;
-	case ROCE_PAYLOAD_FULL:
-		return len >= 256 && len <= ROCE_MAX_PAYLOAD && !(len & (len - 1));
-	case ROCE_PAYLOAD_SOME:
-		return len && len <= ROCE_MAX_PAYLOAD;
-	case ROCE_PAYLOAD_ANY:
-		return len <= ROCE_MAX_PAYLOAD;
-	case ROCE_PAYLOAD_CNP:
-		return len == ROCE_CNP_BYTES;
-	}
-	return false;
-}
+const struct roce_payload_range roce_payload_ranges[] = {
+	[ROCE_PAYLOAD_NONE] = { 0, 0, false },
+	[ROCE_PAYLOAD_FULL] = { 256, ROCE_MAX_PAYLOAD, true },
+	[ROCE_PAYLOAD_SOME] = { 1, ROCE_MAX_PAYLOAD, false },
+	[ROCE_PAYLOAD_ANY] = { 0, ROCE_MAX_PAYLOAD, false },
+	[ROCE_PAYLOAD_CNP] = { ROCE_CNP_BYTES, ROCE_CNP_BYTES, false },
+};
 
 /* Case does not count, and a blank is an underscore. */
 static bool same(const char *name, const char *text)

@@ -85,7 +85,21 @@ static inline const struct roce_opcode_info *roce_opcode_find(uint8_t op)
 	return info->name ? info : 0;
 }
 
-bool roce_payload_allowed(enum roce_payload_rule rule, uint32_t len);
+/* What the rules say, by rule. */
+struct roce_payload_range {
+	uint16_t min, max;
+	bool power_of_two;
+};
+
+extern const struct roce_payload_range roce_payload_ranges[];
+
+static inline bool roce_payload_allowed(enum roce_payload_rule rule, uint32_t len)
+{
+	const struct roce_payload_range *range = &roce_payload_ranges[rule];
+
+	return len >= range->min && len <= range->max &&
+	       (!range->power_of_two || !(len & (len - 1)));
+}
 
 /* "RC SEND_ONLY", "rc_send_only", or without the transport; 0 and *op, or -ENOENT. */
 int roce_opcode_parse(const char *text, uint8_t *op, bool *any_transport);

@@ -20,14 +20,17 @@ enum {
 
 struct roce_rx {
 	struct roce_hold hold;
-	bool hit;              /* the last look found something */
-	bool busy;             /* the last two did: there is likely more than one datagram */
-	struct roce_meta meta; /* of the datagram in work */
-	/* The flow of the last datagram, which is that of the next one more often than not. */
+	bool hit;  /* the last look found something */
+	bool busy; /* the last two did: there is likely more than one datagram */
+	/*
+	 * Of the datagram in work. The next one is more often than not of the same flow, that is,
+	 * from flow_from to meta.dst and flow_port: addresses and the start of the ICRC stay then.
+	 */
+	struct roce_meta meta;
 	struct roce_icrc_flow flow;
-	struct roce_addr flow_src, flow_dst;
-	uint16_t flow_sport;
-	uint16_t flow_dport;
+	union roce_sockaddr flow_from;
+	uint16_t flow_port;
+	/* Always ready for the kernel: who has read what it wrote there undoes it. */
 	struct mmsghdr msg[RX_DATAGRAMS];
 	struct iovec iov[RX_DATAGRAMS];
 	union roce_sockaddr from[RX_DATAGRAMS];
@@ -38,19 +41,31 @@ struct roce_rx {
 	uint8_t buf[RX_DATAGRAMS][RX_BYTES];
 };
 
-/* All that handling one packet needs. `rx` and `ep` are NULL in the pure part. */
+/* Who looks on, or spoils; folded so that packets mostly need one test. */
+enum {
+	WATCH_CAPTURE = 1 << 0,
+	WATCH_FAULT = 1 << 1,
+};
+
+/* All that handling one packet needs. The pure part has no `rx` and `ep`, and nobody who looks on. */
 struct receive {
 	struct roce_rx *rx;
 	struct roce_endpoint *ep;
 	const struct roce_icrc_flow *flow;
-	uint16_t dport;
 	struct roce_meta *meta;
-	uint64_t *drops;
-	bool dropped;
-	uint64_t packets, bytes;
 	roce_rx_fn *fn;
 	void *arg;
+	uint64_t *drops; /* the pure part's; else the endpoint has them */
+	uint32_t packets;
+	unsigned int watch;
+	uint64_t bytes;
 };
+
+static void make_ready(struct msghdr *msg)
+{
+	msg->msg_namelen = sizeof(union roce_sockaddr);
+	msg->msg_controllen = RX_CONTROL;
+}
 
 int roce_rx_create(struct roce_rx **out)
 {
@@ -68,6 +83,7 @@ int roce_rx_create(struct roce_rx **out)
 			.msg_iovlen = 1,
 			.msg_control = rx->control[i].bytes,
 		};
+		make_ready(&rx->msg[i].msg_hdr);
 	}
 	*out = rx;
 	return 0;
@@ -88,23 +104,17 @@ uint64_t roce_rx_due(const struct roce_rx *rx)
 
 /* ---- one packet ---- */
 
-static const struct roce_taps *taps_of(const struct receive *r)
+static __attribute__((cold, noinline)) void capture(const struct receive *r,
+						    const struct roce_pkt *pkt, const uint8_t *data,
+						    size_t len, enum roce_drop why)
 {
-	static const struct roce_taps none;
-
-	return r->ep ? r->ep->taps : &none;
-}
-
-static void capture(const struct receive *r, const struct roce_pkt *pkt, const uint8_t *data,
-		    size_t len, enum roce_drop why)
-{
-	const struct roce_taps *taps = taps_of(r);
+	const struct roce_taps *taps = r->ep->taps;
 	char text[256] = "";
 	struct roce_frame frame = {
 		.src = r->meta->src,
 		.dst = r->meta->dst,
 		.sport = r->meta->sport,
-		.dport = r->dport,
+		.dport = r->ep->port,
 		.ip_id = r->meta->ip_id,
 		.tclass = r->meta->tclass,
 		.ttl = r->meta->ttl,
@@ -117,52 +127,54 @@ static void capture(const struct receive *r, const struct roce_pkt *pkt, const u
 	roce_capture_frame(taps->capture, &frame, data, len, text[0] ? text : NULL);
 }
 
-static bool is_captured(const struct receive *r)
+static unsigned int watch_of(const struct roce_taps *taps)
 {
-	const struct roce_taps *taps = taps_of(r);
-
-	return taps->capture && roce_capture_on(taps->capture);
+	return (taps->capture && roce_capture_on(taps->capture) ? WATCH_CAPTURE : 0) |
+	       (taps->fault && roce_fault_on(taps->fault) ? WATCH_FAULT : 0);
 }
 
-static void mark_datagram(const struct roce_meta *meta, struct roce_pkt *pkt)
+static inline void mark_datagram(const struct roce_meta *meta, struct roce_pkt *pkt)
 {
-	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) != ROCE_TR_UD)
+	if (likely((pkt->op & ROCE_PKT_TRANSPORT_MASK) != ROCE_TR_UD))
 		return;
 	pkt->ud.roce_kind = meta->ipv4 ? 2 : 1;
 	if (meta->multicast)
 		pkt->flags |= ROCE_PKT_MCAST;
 }
 
-static enum roce_drop open_packet(struct receive *r, const uint8_t *data, size_t len,
-				  struct roce_pkt *pkt, struct roce_payload *payload)
+static inline enum roce_drop open_packet(struct receive *r, const uint8_t *data, size_t len,
+					 struct roce_pkt *pkt, struct roce_payload *payload)
 {
 	enum roce_drop why = roce_decode(data, len, pkt, payload);
 
-	if (why)
+	if (unlikely(why))
 		return why;
-	if (!roce_icrc_check(r->flow, data, len, &r->meta->ip_id))
+	if (unlikely(!roce_icrc_check(r->flow, data, len, &r->meta->ip_id)))
 		return ROCE_DROP_ICRC;
 	mark_datagram(r->meta, pkt);
 	return ROCE_OK;
 }
 
-static void deliver(struct receive *r, struct roce_pkt *pkt, const struct roce_payload *payload,
-		    const uint8_t *data, size_t len)
+static inline void deliver(struct receive *r, struct roce_pkt *pkt,
+			   const struct roce_payload *payload, const uint8_t *data, size_t len)
 {
 	r->meta->raw = data;
 	r->meta->raw_len = len;
 	r->packets++;
 	r->bytes += len;
-	if (unlikely(is_captured(r)))
+	if (unlikely(r->watch & WATCH_CAPTURE))
 		capture(r, pkt, data, len, ROCE_OK);
 	r->fn(r->arg, pkt, payload, r->meta);
 }
 
-static void drop(struct receive *r, const uint8_t *data, size_t len, enum roce_drop why)
+static __attribute__((cold, noinline)) void drop(struct receive *r, const uint8_t *data, size_t len,
+						 enum roce_drop why)
 {
-	r->drops[why]++;
-	r->dropped = true;
-	if (is_captured(r) && why != ROCE_DROP_PROBE && why != ROCE_DROP_TRUNCATED)
+	if (r->ep)
+		roce_count(&r->ep->count.rx_drop[why], 1);
+	else
+		r->drops[why]++;
+	if (r->watch & WATCH_CAPTURE && why != ROCE_DROP_PROBE && why != ROCE_DROP_TRUNCATED)
 		capture(r, NULL, data, len, why);
 }
 
@@ -185,12 +197,13 @@ static void deliver_held(struct receive *r, struct roce_held *h)
 	free(h);
 }
 
-static void deliver_spoilt(struct receive *r, struct roce_pkt *pkt,
-			   const struct roce_payload *payload, const uint8_t *data, size_t len)
+static __attribute__((cold, noinline)) void deliver_spoilt(struct receive *r, struct roce_pkt *pkt,
+							   const struct roce_payload *payload,
+							   const uint8_t *data, size_t len)
 {
 	uint64_t now = roce_now_ns();
 	struct roce_verdict v =
-		roce_fault_judge(taps_of(r)->fault, ROCE_DIR_IN, pkt, &r->meta->src, now);
+		roce_fault_judge(r->ep->taps->fault, ROCE_DIR_IN, pkt, &r->meta->src, now);
 	struct roce_held *passed = roce_hold_take_swap(&r->rx->hold, r->ep);
 	uint8_t copy[ROCE_MAX_PACKET];
 	struct roce_payload other;
@@ -218,7 +231,8 @@ static void deliver_spoilt(struct receive *r, struct roce_pkt *pkt,
 			deliver(r, &spoilt, &other, copy, len);
 		break;
 	case ROCE_FAULT_DUP:
-		deliver(r, pkt, payload, data, len);
+		spoilt = *pkt; /* whoever gets it may add to it */
+		deliver(r, &spoilt, payload, data, len);
 		deliver(r, pkt, payload, data, len);
 		break;
 	default:
@@ -229,36 +243,41 @@ static void deliver_spoilt(struct receive *r, struct roce_pkt *pkt,
 		deliver_held(r, passed);
 }
 
-static void take_packet(struct receive *r, const uint8_t *data, size_t len)
+static __attribute__((cold, noinline)) void refuse(struct receive *r, const uint8_t *data,
+						   size_t len, enum roce_drop why)
 {
-	struct roce_fault *fault = taps_of(r)->fault;
+	if (r->ep && roce_probe_take(r->ep, data, len))
+		why = ROCE_DROP_PROBE;
+	drop(r, data, len, why);
+}
+
+static inline void take_packet(struct receive *r, const uint8_t *data, size_t len)
+{
 	struct roce_payload payload;
 	struct roce_pkt pkt;
 	enum roce_drop why = open_packet(r, data, len, &pkt, &payload);
 
-	if (unlikely(why)) {
-		if (r->ep && roce_probe_take(r->ep, data, len))
-			why = ROCE_DROP_PROBE;
-		drop(r, data, len, why);
-		return;
-	}
-	if (unlikely(fault && roce_fault_on(fault)))
+	if (unlikely(why))
+		refuse(r, data, len, why);
+	else if (unlikely(r->watch & WATCH_FAULT))
 		deliver_spoilt(r, &pkt, &payload, data, len);
 	else
 		deliver(r, &pkt, &payload, data, len);
 }
 
-static void take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment)
+static inline void take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment)
 {
+	struct roce_meta *meta = r->meta;
+
 	if (!segment || segment > len)
 		segment = len;
-	r->meta->ip_id = 0;
+	meta->ip_id = 0;
 	do {
 		size_t n = len < segment ? len : segment;
 
 		take_packet(r, data, n);
 		/* The sender's kernel counts the segments of a send. */
-		r->meta->ip_id++;
+		meta->ip_id++;
 		data += n;
 		len -= n;
 	} while (len);
@@ -282,88 +301,115 @@ uint32_t roce_rx_datagram(const uint8_t *data, size_t len, size_t segment, struc
 
 /* ---- sockets ---- */
 
-static int control_int(const struct cmsghdr *c)
-{
-	int value = 0;
+#define CONTROL_IS(c, level, type) ((c)->cmsg_level == (level) && (c)->cmsg_type == (type))
 
-	/* IP_TOS comes as one byte, the others as an int. */
+/* IP_TOS comes as one byte, the others as an int. */
+static inline int control_int(const struct cmsghdr *c)
+{
+	int value;
+
 	if (c->cmsg_len == CMSG_LEN(1))
 		return *CMSG_DATA(c);
-	if (c->cmsg_len >= CMSG_LEN(sizeof(value)))
-		memcpy(&value, CMSG_DATA(c), sizeof(value));
+	memcpy(&value, CMSG_DATA(c), sizeof(value));
 	return value;
 }
 
-static void read_control(struct msghdr *msg, struct roce_meta *meta, size_t *segment)
+static __attribute__((cold, noinline)) void read_interface(const struct cmsghdr *c,
+							   struct roce_addr *dst)
 {
 	struct in_pktinfo in;
 	struct in6_pktinfo in6;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		switch (c->cmsg_level << 16 | c->cmsg_type) {
-		case IPPROTO_UDP << 16 | UDP_GRO:
-			*segment = control_int(c);
-			break;
-		case IPPROTO_IP << 16 | IP_TOS:
-		case IPPROTO_IPV6 << 16 | IPV6_TCLASS:
-			meta->tclass = control_int(c);
-			break;
-		case IPPROTO_IP << 16 | IP_TTL:
-		case IPPROTO_IPV6 << 16 | IPV6_HOPLIMIT:
-			meta->ttl = control_int(c);
-			break;
-		case IPPROTO_IP << 16 | IP_PKTINFO:
-			memcpy(&in, CMSG_DATA(c), sizeof(in));
-			meta->dst.ifindex = in.ipi_ifindex;
-			break;
-		case IPPROTO_IPV6 << 16 | IPV6_PKTINFO:
-			memcpy(&in6, CMSG_DATA(c), sizeof(in6));
-			meta->dst.ifindex = in6.ipi6_ifindex;
-			break;
-		default:
-			break;
-		}
+	if (CONTROL_IS(c, IPPROTO_IP, IP_PKTINFO)) {
+		memcpy(&in, CMSG_DATA(c), sizeof(in));
+		dst->ifindex = in.ipi_ifindex;
+	} else if (CONTROL_IS(c, IPPROTO_IPV6, IPV6_PKTINFO)) {
+		memcpy(&in6, CMSG_DATA(c), sizeof(in6));
+		dst->ifindex = in6.ipi6_ifindex;
 	}
 }
 
-static void find_flow(struct roce_rx *rx, const struct roce_endpoint *ep,
-		      const struct roce_meta *meta)
+/*
+ * `len` bytes, written by the kernel, in which each message takes CMSG_SPACE at least of an int.
+ * Returns the length of a segment.
+ */
+static inline size_t read_control(const char *p, size_t len, struct roce_meta *meta)
 {
-	if (rx->flow_sport == meta->sport && rx->flow_dport == ep->port &&
-	    !memcmp(rx->flow_src.gid, meta->src.gid, 16) &&
-	    !memcmp(rx->flow_dst.gid, meta->dst.gid, 16))
-		return;
-	rx->flow_src = meta->src;
-	rx->flow_dst = meta->dst;
-	rx->flow_sport = meta->sport;
-	rx->flow_dport = ep->port;
-	roce_icrc_flow_init(&rx->flow, &meta->src, &meta->dst, meta->sport, ep->port);
-}
-
-static void take_message(struct receive *r, unsigned int i, const struct roce_addr *dst,
-			 bool multicast)
-{
-	struct roce_rx *rx = r->rx;
-	struct roce_meta *meta = &rx->meta;
-	struct msghdr *msg = &rx->msg[i].msg_hdr;
+	const char *end = p + len;
 	size_t segment = 0;
 
+	while (end - p >= (ptrdiff_t)CMSG_SPACE(sizeof(int))) {
+		const struct cmsghdr *c = (const struct cmsghdr *)p;
+
+		if (CONTROL_IS(c, IPPROTO_IP, IP_TTL) || CONTROL_IS(c, IPPROTO_IPV6, IPV6_HOPLIMIT))
+			meta->ttl = control_int(c);
+		else if (CONTROL_IS(c, IPPROTO_IP, IP_TOS) ||
+			 CONTROL_IS(c, IPPROTO_IPV6, IPV6_TCLASS))
+			meta->tclass = control_int(c);
+		else if (CONTROL_IS(c, IPPROTO_UDP, UDP_GRO))
+			segment = control_int(c);
+		else
+			read_interface(c, &meta->dst);
+		if (unlikely(c->cmsg_len < sizeof(*c)))
+			break;
+		p += CMSG_ALIGN(c->cmsg_len);
+	}
+	return segment;
+}
+
+static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
+							 const struct roce_endpoint *ep,
+							 const union roce_sockaddr *from,
+							 const struct roce_addr *dst)
+{
+	struct roce_meta *meta = &rx->meta;
+	struct roce_addr src;
+	uint16_t sport;
+
+	if (!roce_addr_from_sockaddr(from, &src, &sport))
+		return false;
 	*meta = (struct roce_meta){
-		.dst = *dst, /* without a control message: where the address is */
-		.ipv4 = r->ep->ipv4,
-		.multicast = multicast,
+		.src = src,
+		.dst = *dst,
+		.sport = sport,
+		.ipv4 = ep->ipv4,
+		.multicast = roce_addr_is_multicast(dst),
 	};
-	read_control(msg, meta, &segment);
-	if (!roce_addr_from_sockaddr(&rx->from[i], &meta->src, &meta->sport))
+	rx->flow_from = *from;
+	rx->flow_port = ep->port;
+	roce_icrc_flow_init(&rx->flow, &src, dst, sport, ep->port);
+	return true;
+}
+
+/* All that the flow says is in rx->meta and rx->flow then. */
+static inline bool find_flow(struct roce_rx *rx, const struct roce_endpoint *ep,
+			     const union roce_sockaddr *from, const struct roce_addr *dst)
+{
+	if (likely(!memcmp(&rx->flow_from, from, sizeof(*from)) &&
+		   !memcmp(rx->meta.dst.gid, dst->gid, sizeof(dst->gid)) &&
+		   rx->flow_port == ep->port))
+		return true;
+	return turn_to_flow(rx, ep, from, dst);
+}
+
+static void take_message(struct receive *r, struct mmsghdr *m, const struct roce_addr *dst)
+{
+	struct roce_meta *meta = r->meta;
+	struct msghdr *msg = &m->msg_hdr;
+	const uint8_t *data = msg->msg_iov->iov_base;
+	size_t control = msg->msg_controllen, segment;
+
+	make_ready(msg);
+	if (unlikely(!find_flow(r->rx, r->ep, msg->msg_name, dst)))
 		return;
-	r->meta = meta;
-	r->flow = &rx->flow;
-	if (msg->msg_flags & MSG_TRUNC) {
-		drop(r, rx->buf[i], RX_BYTES, ROCE_DROP_TRUNCATED);
+	if (unlikely(msg->msg_flags & MSG_TRUNC)) {
+		drop(r, data, RX_BYTES, ROCE_DROP_TRUNCATED);
 		return;
 	}
-	find_flow(rx, r->ep, meta);
-	take_datagram(r, rx->buf[i], rx->msg[i].msg_len, segment);
+	meta->dst.ifindex = dst->ifindex; /* without a control message: where the address is */
+	meta->tclass = meta->ttl = 0;
+	segment = read_control(msg->msg_control, control, meta);
+	take_datagram(r, data, m->msg_len, segment);
 }
 
 static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
@@ -376,58 +422,58 @@ static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
 }
 
 /* Up to `most` datagrams into the buffers. */
-static int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd, unsigned int most)
+static inline int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd,
+			       unsigned int most)
 {
-	int n;
+	int n, err;
 
-	for (unsigned int i = 0; i < most; i++) {
-		rx->msg[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
-		rx->msg[i].msg_hdr.msg_controllen = RX_CONTROL;
-	}
-	do {
-		if (most == 1) {
-			n = roce_recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
-			if (n >= 0) {
-				rx->msg[0].msg_len = n;
-				n = 1;
-			}
-		} else {
-			n = recvmmsg(fd, rx->msg, most, MSG_DONTWAIT, NULL);
+	if (likely(most == 1)) {
+		n = roce_recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
+		if (n >= 0) {
+			rx->msg[0].msg_len = n;
+			n = 1;
 		}
-	} while (n < 0 && errno == EINTR);
+	} else {
+		n = roce_recvmmsg(fd, rx->msg, most, MSG_DONTWAIT);
+	}
 	roce_count_call(ep->count.rx, is_taker(rx, ep));
-	if (n < 0)
-		return errno == EAGAIN ? 0 : -errno;
-	return n;
+	if (n >= 0)
+		return n;
+	err = errno;
+	return err == EAGAIN || err == EINTR ? 0 : -err;
 }
 
 /* Who waits for one datagram gets it by the system call that costs least. */
-static int poll_main(struct receive *r, unsigned int budget)
+static inline unsigned int how_many(const struct roce_rx *rx, unsigned int budget)
 {
-	struct roce_rx *rx = r->rx;
-	unsigned int total = 0;
+	return likely(!rx->busy) ? 1 : budget < RX_DATAGRAMS ? budget : RX_DATAGRAMS;
+}
 
-	while (total < budget) {
-		unsigned int most = budget - total;
-		int n;
+static inline void take_messages(struct receive *r, int n, const struct roce_addr *dst)
+{
+	for (struct mmsghdr *m = r->rx->msg, *end = m + n; m < end; m++)
+		take_message(r, m, dst);
+}
 
-		most = !rx->busy ? 1 : most < RX_DATAGRAMS ? most : RX_DATAGRAMS;
+/* As long as the buffers come back full; `taken` have been. Returns how many are then. */
+static __attribute__((noinline)) int take_more(struct receive *r, int taken, unsigned int budget)
+{
+	unsigned int most = how_many(r->rx, budget), total = taken;
+	int n = taken;
+
+	while ((unsigned int)n == most && total < budget) {
+		most = how_many(r->rx, budget - total);
 		n = receive_some(r->rx, r->ep, r->ep->flow[0].fd, most);
 		if (n < 0)
 			return n;
-		for (int i = 0; i < n; i++)
-			take_message(r, i, &r->ep->local, false);
+		take_messages(r, n, &r->ep->local);
 		total += n;
-		if ((unsigned int)n < most || !rx->busy)
-			break;
 	}
-	rx->busy = total && rx->hit;
-	rx->hit = total;
 	return total;
 }
 
 /* The lock is only held while the socket is read: whoever is called may join and leave. */
-static int poll_groups(struct receive *r, unsigned int budget)
+static __attribute__((noinline)) int poll_groups(struct receive *r, unsigned int budget)
 {
 	struct roce_endpoint *ep = r->ep;
 	unsigned int total = 0;
@@ -450,45 +496,81 @@ static int poll_groups(struct receive *r, unsigned int budget)
 		pthread_mutex_unlock(&ep->group_lock);
 		if (n <= 0)
 			break;
-		for (int i = 0; i < n; i++)
-			take_message(r, i, &dst, true);
+		take_messages(r, n, &dst);
 		total += n;
 	}
 	return total;
 }
 
-int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budget, roce_rx_fn *fn,
-		 void *arg)
+static __attribute__((cold, noinline)) void deliver_due(struct receive *r)
 {
-	uint64_t drops[ROCE_DROP_COUNT] = { 0 };
+	uint64_t now = roce_now_ns();
+	struct roce_held *h;
+
+	while ((h = roce_hold_take(&r->rx->hold, now, r->ep)))
+		deliver_held(r, h);
+}
+
+/* What is rare in a poll: multicast, and packets that were held back. */
+static __attribute__((noinline)) int poll_rest(struct receive *r, int n, unsigned int budget)
+{
+	struct roce_endpoint *ep = r->ep;
+
+	if (n >= 0 && (unsigned int)n < budget &&
+	    atomic_load_explicit(&ep->has_groups, memory_order_relaxed))
+		n += poll_groups(r, budget - n);
+	if (r->rx->hold.first)
+		deliver_due(r);
+	return n;
+}
+
+static inline bool has_rest(const struct roce_rx *rx, const struct roce_endpoint *ep)
+{
+	return atomic_load_explicit(&ep->has_groups, memory_order_relaxed) || rx->hold.first;
+}
+
+static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int n,
+					     unsigned int budget, roce_rx_fn *fn, void *arg)
+{
 	struct receive r = {
 		.rx = rx,
 		.ep = ep,
-		.dport = ep->port,
-		.drops = drops,
+		.flow = &rx->flow,
+		.meta = &rx->meta,
 		.fn = fn,
 		.arg = arg,
+		.watch = watch_of(ep->taps),
 	};
-	int n, more = 0;
 
-	n = poll_main(&r, budget);
-	if (n >= 0 && (unsigned int)n < budget &&
-	    atomic_load_explicit(&ep->has_groups, memory_order_relaxed))
-		more = poll_groups(&r, budget - n);
-	if (unlikely(rx->hold.first)) {
-		uint64_t now = roce_now_ns();
-		struct roce_held *h;
-
-		while ((h = roce_hold_take(&rx->hold, now, ep)))
-			deliver_held(&r, h);
+	if (likely(n > 0)) {
+		take_messages(&r, n, &ep->local);
+		if (unlikely(rx->busy))
+			n = take_more(&r, n, budget);
 	}
-	if (r.packets)
+	if (likely(n >= 0)) {
+		rx->busy = n && rx->hit;
+		rx->hit = n;
+	}
+	if (unlikely(has_rest(rx, ep)))
+		n = poll_rest(&r, n, budget);
+	if (likely(r.packets))
 		roce_count_packets(ep->count.rx, is_taker(rx, ep), r.packets, r.bytes);
-	for (unsigned int i = 1; unlikely(r.dropped) && i < ROCE_DROP_COUNT; i++)
-		roce_count(&ep->count.rx_drop[i], drops[i]);
-	if (unlikely(is_captured(&r)))
+	if (unlikely(r.watch & WATCH_CAPTURE))
 		roce_capture_flush(ep->taps->capture);
-	return n < 0 ? n : n + more;
+	return n;
+}
+
+int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budget, roce_rx_fn *fn,
+		 void *arg)
+{
+	int n = receive_some(rx, ep, ep->flow[0].fd, how_many(rx, budget));
+
+	/* Most looks find nothing, and there is nothing else to do. */
+	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
+		rx->hit = rx->busy = false;
+		return 0;
+	}
+	return take_in(rx, ep, n, budget, fn, arg);
 }
 
 /* ---- headers for UD receivers ---- */

@@ -46,7 +46,7 @@ int roce_rx_create(struct roce_rx **out);
 void roce_rx_destroy(struct roce_rx *rx);
 
 /*
- * Takes what is there, at most `budget` datagrams (a datagram may hold 60 packets), unicast first;
+ * Takes what is there, at most `budget` datagrams (at least 1; one may hold 60 packets), unicast first;
  * after a pause only one, for the sake of whoever waits for one.
  * Returns how many datagrams it took, 0 when there was none, or -errno when a socket is broken.
  */

@@ -143,6 +143,15 @@ static inline ssize_t roce_recvmsg(int fd, struct msghdr *msg, int flags)
 #endif
 }
 
+static inline int roce_recvmmsg(int fd, struct mmsghdr *msg, unsigned int count, int flags)
+{
+#ifdef ROCE_LIBC_CALLS
+	return recvmmsg(fd, msg, count, flags, NULL);
+#else
+	return syscall(SYS_recvmmsg, fd, msg, count, flags, NULL);
+#endif
+}
+
 static inline ssize_t roce_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 #ifdef ROCE_LIBC_CALLS
