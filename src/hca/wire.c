@@ -537,7 +537,8 @@ static uint64_t late_moment(uint64_t call_ns)
 
 /*
  * A program that polls now and then and looks at memory in between (for an RDMA WRITE, say) leaves
- * packets lying. Then it is not relied upon for a while. Service thread.
+ * packets lying. Then they are taken for it, and it is not relied upon for a while if that happens
+ * again and again. Service thread.
  */
 static void check_pollers(struct wire_port *port, uint64_t now_ns)
 {
@@ -552,12 +553,17 @@ static void check_pollers(struct wire_port *port, uint64_t now_ns)
 	nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
 	if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
 		port->late = 0;
-	} else if (timer_now() - began_ns < STALLED_MOMENTS * moment && ++port->late >= LATE_MOST) {
-		port->late = 0;
-		port->distrust_ns = now_ns + DISTRUST_NS;
-		if (atomic_exchange(&port->unwatched, false))
-			fabric_service_mod_fd(fd.fd, EPOLLIN);
+		return;
 	}
+	if (timer_now() - began_ns >= STALLED_MOMENTS * moment)
+		return;
+	wire_port_poll(port, false);
+	if (++port->late < LATE_MOST)
+		return;
+	port->late = 0;
+	port->distrust_ns = now_ns + DISTRUST_NS;
+	if (atomic_exchange(&port->unwatched, false))
+		fabric_service_mod_fd(fd.fd, EPOLLIN);
 }
 
 void wire_watch(uint64_t now_ns, uint64_t period_ns)
