@@ -38,11 +38,13 @@ static inline void pop(struct qp *qp, const struct req_slot *slot)
 	requester_complete(qp, slot, HCA_SUCCESS, 0);
 }
 
-/* Completes what an acknowledgement of `psn` covers. A read is done by its data only. */
-void completer_done_up_to(struct qp *qp, uint32_t psn)
+/*
+ * Completes what an acknowledgement of `psn` covers, from `slot` on, the window's head. A read is done
+ * by its data only. Returns the head after it.
+ */
+static inline struct req_slot *complete(struct qp *qp, struct req_slot *slot, uint32_t psn)
 {
 	struct requester *r = &qp->req;
-	struct req_slot *slot = head_slot(r);
 	bool some = false;
 
 	while (slot && psn_diff(psn, slot->last_psn) >= 0) {
@@ -57,8 +59,14 @@ void completer_done_up_to(struct qp *qp, uint32_t psn)
 	}
 	if (likely(some))
 		progress(r);
-	for (; slot && slot->local; slot = head_slot(r))
+	for (; slot && unlikely(slot->local); slot = head_slot(r))
 		pop(qp, slot);
+	return slot;
+}
+
+void completer_done_up_to(struct qp *qp, uint32_t psn)
+{
+	complete(qp, head_slot(&qp->req), psn);
 }
 
 /* The oldest request ends in an error, and the queue pair with it. */
@@ -183,13 +191,10 @@ static void ask_again(struct qp *qp, uint32_t psn)
 }
 
 /* An acknowledgement of what follows a read says that the read's data was lost. */
-static void acknowledged(struct qp *qp, uint32_t psn)
+static inline void acknowledged(struct qp *qp, struct req_slot *slot, uint32_t psn)
 {
-	const struct req_slot *slot;
-
-	completer_done_up_to(qp, psn);
-	slot = head_slot(&qp->req);
-	if (slot && op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
+	slot = complete(qp, slot, psn);
+	if (unlikely(slot) && op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
 		ask_again(qp, psn);
 }
 
@@ -302,7 +307,7 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 		returned(qp, pkt, payload);
 	} else if (likely((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)) {
 		advance(r, psn_add(pkt->psn, 1));
-		acknowledged(qp, pkt->psn);
+		acknowledged(qp, slot, pkt->psn);
 	} else if (is_refusal(qp, pkt->ack.syndrome)) {
 		advance(r, pkt->psn);
 		refused(qp, pkt);

@@ -111,49 +111,35 @@ void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, stru
 	out->pid = 0;
 }
 
-/* What is no plain region of ours, or nothing at all (NULL). */
-static __attribute__((cold, noinline)) bool resolve_odd(const struct hca_mr_entry *e,
-							const struct hca_sge *sge, uint32_t pdn,
-							uint32_t access, struct hca_seg *out)
+/* What is no plain region of ours. */
+static bool resolve_odd(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
+			struct hca_seg *out)
 {
-	if (!e)
-		e = hca_mem_find_shared(sge->key, pdn, 0, sge->addr, sge->len, access);
+	const struct hca_mr_entry *e =
+		hca_mem_find_here(sge->key, pdn, 0, sge->addr, sge->len, access);
+
 	if (!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2)))
 		return false;
 	hca_mem_seg(e, sge->addr, sge->len, out);
 	return true;
 }
 
-bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
-		     struct hca_list *out)
+bool hca_mem_resolve_all(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+			 struct hca_list *out)
 {
-	const struct hca_sge *end = sge + count;
 	struct hca_seg *seg = out->seg;
 
 	out->count = 0;
 	out->total = 0;
-	for (; sge < end; sge++) {
-		const struct hca_mr_entry *e;
-
+	for (int i = 0; i < count; i++, sge++) {
 		if (unlikely(!sge->len))
 			continue;
+		if (unlikely(!hca_mem_resolve_plain(sge, pdn, access, seg)) &&
+		    !resolve_odd(sge, pdn, access, seg))
+			return false;
 		out->count++;
 		out->total += sge->len;
-		if (sge->key == HCA_KEY_INLINE) {
-			seg->ptr = (char *)(uintptr_t)sge->addr;
-			seg->len = sge->len;
-			seg++->kind = HCA_SEG_PLAIN;
-			continue;
-		}
-		e = hca_mem_find(hca_host_segment(), sge->key, pdn, 0, sge->addr, sge->len, access);
-		if (likely(e && !(e->flags & HCA_MR_ODD))) {
-			seg->ptr = (char *)(uintptr_t)(e->va + (sge->addr - e->iova));
-			seg->len = sge->len;
-			seg++->kind = HCA_SEG_PLAIN;
-			continue;
-		}
-		if (!resolve_odd(e, sge, pdn, access, seg++))
-			return false;
+		seg++;
 	}
 	return true;
 }

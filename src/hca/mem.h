@@ -83,12 +83,43 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
 }
 
+/* An element that is inline data, or lies in a plain region of ours; false: it is neither, or empty. */
+static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
+					 struct hca_seg *out)
+{
+	uint64_t addr = sge->addr;
+
+	if (sge->key != HCA_KEY_INLINE) {
+		const struct hca_mr_entry *e =
+			hca_mem_find(hca_host_segment(), sge->key, pdn, 0, addr, sge->len, access);
+
+		if (unlikely(!e || e->flags & HCA_MR_ODD))
+			return false;
+		addr = e->va + (addr - e->iova);
+	}
+	out->ptr = (char *)(uintptr_t)addr;
+	out->len = sge->len;
+	out->kind = HCA_SEG_PLAIN;
+	return likely(sge->len);
+}
+
+/* The same as below, for any elements. */
+bool hca_mem_resolve_all(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+			 struct hca_list *out);
+
 /*
  * Elements of this process's memory, or of one that shares the domain. False when one of them is not
  * good for `access`.
  */
-bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
-		     struct hca_list *out);
+static inline bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn,
+				   uint32_t access, struct hca_list *out)
+{
+	if (unlikely(count != 1 || !hca_mem_resolve_plain(sge, pdn, access, &out->seg[0])))
+		return hca_mem_resolve_all(sge, count, pdn, access, out);
+	out->count = 1;
+	out->total = sge->len;
+	return true;
+}
 
 /* A piece of an entry that is there. */
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);

@@ -82,8 +82,28 @@ static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 /* Everybody, this process included. Inside peers_lock: fn must not look for others. */
 void hca_peer_for_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg);
 
+/* A region keeps its key when it is registered anew, of other memory; a window may get it back. */
+static inline bool hca_mapping_is_of(const struct hca_mapping *m, const struct hca_mr_entry *entry,
+				     uint32_t key)
+{
+	return m->key == key && m->va == entry->va && m->length == entry->length;
+}
+
+/* The same as below, of a peer that is another process. */
+char *peer_map_new(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key);
+
 /* The local address of a peer's valid entry's first byte, inside a guard; NULL: cannot be mapped. */
-char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key);
+static inline char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry,
+				 uint32_t key)
+{
+	const struct hca_mapping *m;
+
+	if (peer->is_self)
+		return (char *)(uintptr_t)entry->va;
+	m = hca_table_find(&peer->mappings, key >> 8);
+	return likely(m && hca_mapping_is_of(m, entry, key)) ? m->base
+							     : peer_map_new(peer, entry, key);
+}
 
 /*
  * Waits, the first time, until the link to this process itself is up, so that requests between its

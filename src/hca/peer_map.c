@@ -23,12 +23,6 @@ static void unmap_later(void *arg)
 	free(m);
 }
 
-/* A region keeps its key when it is registered anew, of other memory; a window may get it back. */
-static bool is_of(const struct hca_mapping *m, const struct hca_mr_entry *entry, uint32_t key)
-{
-	return m->key == key && m->va == entry->va && m->length == entry->length;
-}
-
 static struct hca_mapping *make_mapping(struct hca_peer *peer, const struct hca_mr_entry *entry,
 					uint32_t key)
 {
@@ -48,20 +42,15 @@ static struct hca_mapping *make_mapping(struct hca_peer *peer, const struct hca_
 	return m;
 }
 
-char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key)
+char *peer_map_new(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key)
 {
 	struct hca_mapping *m, *old;
 
-	if (peer->is_self)
-		return (char *)(uintptr_t)entry->va;
-	m = hca_table_find(&peer->mappings, key >> 8);
-	if (likely(m && is_of(m, entry, key)))
-		return m->base;
 	if (!peer->can_map || !(entry->flags & HCA_MR_SHARED))
 		return NULL;
 	pthread_mutex_lock(&peer->map_lock);
 	old = hca_table_find(&peer->mappings, key >> 8);
-	if (old && is_of(old, entry, key)) {
+	if (old && hca_mapping_is_of(old, entry, key)) {
 		m = old;
 	} else {
 		m = make_mapping(peer, entry, key);

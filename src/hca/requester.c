@@ -246,7 +246,7 @@ void requester_give_up(struct qp *qp)
 }
 
 /* Connected transports: directly if that can be, else by packets. */
-static enum run_result run_connected(struct qp *qp, struct hca_send *s)
+static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
 	enum path_state path;
@@ -292,27 +292,30 @@ static enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	return send_connected(qp, s, path == PATH_READY);
 }
 
-/* The next request of an initiator turns to another target. */
-static __attribute__((noinline)) enum run_result run_aimed(struct qp *qp, struct hca_send *s)
+/* The next request of an initiator turns to another target. True: it shall be run. */
+static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enum run_result *done)
 {
 	struct requester *r = &qp->req;
 	struct req_slot slot;
 
+	*done = RUN_WAIT;
 	if (!window_empty(r))
-		return RUN_WAIT;
-	if (dci_stream_failed(qp, s->dc_stream)) {
-		fill_slot(qp, s, &slot);
-		r->next += s->blocks;
-		requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
-		return RUN_ON;
+		return false;
+	if (!dci_stream_failed(qp, s->dc_stream)) {
+		dci_aim(qp, s);
+		return true;
 	}
-	dci_aim(qp, s);
-	return run_connected(qp, s);
+	fill_slot(qp, s, &slot);
+	r->next += s->blocks;
+	requester_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	*done = RUN_ON;
+	return false;
 }
 
 static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
+	enum run_result done;
 
 	if (unlikely(s->bad || !op_allowed(qp, s->op))) {
 		if (!window_empty(r))
@@ -329,8 +332,8 @@ static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
 		return send_datagram(qp, s);
 	if (unlikely(qp->pub.type == HCA_QP_RAW))
 		return send_raw(qp, s);
-	if (unlikely(qp->dci) && !dci_is_aimed(qp, s))
-		return run_aimed(qp, s);
+	if (unlikely(qp->dci) && !dci_is_aimed(qp, s) && !aim(qp, s, &done))
+		return done;
 	return run_connected(qp, s);
 }
 

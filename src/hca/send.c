@@ -161,33 +161,39 @@ static __attribute__((noinline)) void start_timer(struct qp *qp)
 	timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
 }
 
+/* A read that is asked for again keeps what has come back already. */
+static uint32_t got_before(const struct requester *r, const struct hca_send *s)
+{
+	const struct req_slot *slot = &r->window[r->tail & (QP_WINDOW - 1)];
+
+	return r->tail == r->head && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
+			       slot->index == r->next && slot->first_psn == r->psn
+		       ? slot->got
+		       : 0;
+}
+
 /* The request enters the window with its packet numbers. */
-static inline int enter_window(struct qp *qp, const struct hca_send *s, uint32_t packets)
+static inline int enter_window(struct qp *qp, const struct hca_send *s, bool read, uint32_t packets)
 {
 	struct requester *r = &qp->req;
-	bool read = op_is_read(s->op);
 	struct req_slot *slot;
-	uint32_t got = 0;
 
 	if (unlikely(!r->window) && make_window(r))
 		return -ENOMEM;
 	slot = &r->window[r->tail & (QP_WINDOW - 1)];
-	/* A read that is asked for again keeps what has come back already. */
-	if (unlikely(read) && r->tail == r->head && s->op == HCA_OP_READ &&
-	    slot->op == HCA_OP_READ && slot->index == r->next && slot->first_psn == r->psn)
-		got = slot->got;
-	r->tail++;
-	r->reads += read;
+	slot->got = unlikely(read) ? got_before(r, s) : 0;
 	slot->index = r->next;
 	slot->first_psn = r->psn;
 	slot->last_psn = psn_add(r->psn, packets - 1);
-	slot->length = op_is_atomic(s->op) ? 8 : s->length;
-	slot->got = got;
+	slot->length = unlikely(read) && op_is_atomic(s->op) ? 8 : s->length;
 	slot->counter = s->counter;
 	slot->blocks = s->blocks;
 	slot->op = s->op;
 	slot->signaled = s->signaled | qp->pub.sig_all;
 	slot->local = false;
+	r->tail++;
+	if (unlikely(read))
+		r->reads++;
 	r->partial = true;
 	if (unlikely(!r->timeout_at) && qp->attr.timeout && qp->pub.type != HCA_QP_UC)
 		start_timer(qp);
@@ -197,25 +203,26 @@ static inline int enter_window(struct qp *qp, const struct hca_send *s, uint32_t
 }
 
 /* All of it has arrived in an earlier attempt. */
-static inline bool has_arrived(const struct qp *qp, const struct hca_send *s)
+static inline bool has_arrived(const struct qp *qp, const struct hca_send *s,
+			       const struct req_slot *slot)
 {
-	return unlikely(psn_diff(qp->req.una, last_slot(&qp->req)->last_psn) > 0) &&
-	       qp->pub.type != HCA_QP_UC && !op_is_read(s->op);
+	return unlikely(psn_diff(qp->req.una, slot->last_psn) > 0) && qp->pub.type != HCA_QP_UC &&
+	       !op_is_read(s->op);
 }
 
-static inline void leave_request(struct qp *qp, const struct hca_send *s)
+static inline void leave_request(struct qp *qp, const struct hca_send *s,
+				 const struct req_slot *slot)
 {
 	struct requester *r = &qp->req;
 
 	r->next += s->blocks;
-	r->psn = psn_add(last_slot(r)->last_psn, 1);
+	r->psn = psn_add(slot->last_psn, 1);
 	r->partial = false;
 	r->sent = 0;
 	if (unlikely(qp->pub.type == HCA_QP_UC)) {
 		/* Sent is done. */
-		struct req_slot slot = r->window[r->head++ & (QP_WINDOW - 1)];
-
-		requester_complete(qp, &slot, HCA_SUCCESS, 0);
+		slot = &r->window[r->head++ & (QP_WINDOW - 1)];
+		requester_complete(qp, slot, HCA_SUCCESS, 0);
 	}
 }
 
@@ -354,10 +361,8 @@ static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 }
 
 /* Answers to an earlier attempt have brought all of it. */
-static bool read_is_there(const struct requester *r, const struct hca_send *s)
+static bool read_is_there(const struct req_slot *slot, const struct hca_send *s)
 {
-	const struct req_slot *slot = last_slot(r);
-
 	return slot->got && slot->got == s->length;
 }
 
@@ -372,7 +377,7 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 	/* Answers to an earlier attempt may be ahead of this one. */
 	if (r->sent < slot->got)
 		r->sent = slot->got;
-	if (read_is_there(r, s))
+	if (read_is_there(slot, s))
 		return 0;
 	do {
 		uint32_t last;
@@ -434,12 +439,12 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 /* In one packet: an atomic, or all of the data or references to it. */
 static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 			     const struct hca_list *list, const struct roce_ref *refs,
-			     uint16_t ref_count)
+			     uint16_t ref_count, uint32_t psn)
 {
 	bool atomic = op_is_atomic(s->op);
 	int err;
 
-	pkt->psn = last_slot(&qp->req)->first_psn;
+	pkt->psn = psn;
 	pkt->len = atomic ? 0 : s->length;
 	if (unlikely(ref_count)) {
 		pkt->flags = ROCE_PKT_BY_REF;
@@ -448,7 +453,7 @@ static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roc
 	err = send_one(qp, s, pkt, PART_ONLY, list, 0, refs);
 	if (unlikely(err))
 		return err;
-	note_sent(&qp->req, pkt->psn);
+	note_sent(&qp->req, psn);
 	qp->req.asked += atomic;
 	return 0;
 }
@@ -473,12 +478,14 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	struct requester *r = &qp->req;
 	struct hca_list list;
 	struct roce_pkt pkt;
+	const bool read = op_is_read(s->op);
+	const struct req_slot *slot;
 	uint16_t ref_count = 0;
-	bool whole, is_there;
+	bool whole;
 	int err;
 
 	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
-				      op_is_read(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
+				      read ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
 		if (r->partial)
 			leave_window(qp, s); /* deregistered when half of it was sent */
 		return local_error(qp, s);
@@ -486,36 +493,36 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
 	if (unlikely(qp->resp.ack_due) && !qp->wired)
 		responder_send_ack(qp);
-	if (op_is_read(s->op))
+	if (unlikely(read))
 		whole = s->op != HCA_OP_READ; /* an atomic is its header */
 	else
 		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
 	if (!r->partial && (unlikely(window_closed(qp, r->psn)) ||
-			    unlikely(enter_window(qp, s, packets_of(qp, s, whole)))))
+			    unlikely(enter_window(qp, s, read, packets_of(qp, s, whole)))))
 		return RUN_WAIT;
+	slot = last_slot(r);
 	if (unlikely(!reachable)) {
-		leave_request(qp, s); /* into the void: the timer will tell */
+		leave_request(qp, s, slot); /* into the void: the timer will tell */
 		return RUN_ON;
 	}
-	if (unlikely(has_arrived(qp, s))) {
-		leave_request(qp, s);
+	if (unlikely(has_arrived(qp, s, slot))) {
+		leave_request(qp, s, slot);
 		completer_done_up_to(qp, psn_add(r->una, PSN_MASK));
 		return RUN_ON;
 	}
 	fill_packet(qp, s, &pkt);
 	if (likely(whole))
-		err = send_whole(qp, s, &pkt, &list, refs, ref_count);
+		err = send_whole(qp, s, &pkt, &list, refs, ref_count, slot->first_psn);
 	else if (s->op == HCA_OP_READ)
 		err = send_read(qp, s, &pkt);
 	else
 		err = send_pieces(qp, s, &pkt, &list);
 	if (unlikely(err == -EBUSY || err == -EAGAIN || err == -EFAULT))
 		return not_sent(qp, s, whole, err);
-	is_there = s->op == HCA_OP_READ && read_is_there(r, s);
-	leave_request(qp, s);
+	leave_request(qp, s, slot);
 	/* While it was asked for, nobody took it for done. It is the first, or had no data yet. */
-	if (unlikely(is_there))
+	if (unlikely(read) && s->op == HCA_OP_READ && read_is_there(slot, s))
 		completer_done_up_to(qp, psn_add(r->psn, PSN_MASK));
 	return RUN_ON;
 }

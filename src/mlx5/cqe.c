@@ -72,29 +72,6 @@ enum ibv_wc_status mlx5_syndrome_status(uint8_t syndrome)
 	return IBV_WC_GENERAL_ERR;
 }
 
-/* The last eight bytes, as they lie in memory. */
-static uint64_t tail_word(uint32_t what_qpn, uint16_t counter, uint8_t op_own)
-{
-	return htobe64((uint64_t)what_qpn << 32 | (uint64_t)counter << 16 | op_own);
-}
-
-static void write_source(struct mlx5_cqe64 *to, const struct hca_cqe *c)
-{
-	uint32_t flags = c->src_qpn & MLX5_QPN_MASK;
-
-	if (c->grh)
-		flags |= 1u << 28;
-	if (c->roce) {
-		flags |= (uint32_t)(c->roce_kind & 3) << 24;
-		to->vlan_info = htobe16((c->sl & 7) << 13);
-	} else {
-		flags |= (uint32_t)(c->sl & 0xf) << 24;
-		to->slid = htobe16(c->slid);
-		to->ml_path = c->path_bits & 0x7f;
-	}
-	to->flags_rqpn = htobe32(flags);
-}
-
 /* How addresses and ports went into the hash: source and destination, two bits each. */
 static uint8_t rss_type(uint32_t fields)
 {
@@ -161,53 +138,106 @@ static uint64_t stamp(const struct hca_cq *cq, const struct hca_cqe *c)
 	return hca_clock(cq->ctx->adapter) & cq->timestamp_mask;
 }
 
-void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
+/* The entry that the consumer looks at next, but for its last word. */
+static inline struct mlx5_cqe64 *begin(const struct hca_cq *cq, uint32_t pi,
+				       const struct hca_cqe *c)
 {
-	uint8_t *slot = (uint8_t *)cq->buf + (size_t)(pi & (cq->size - 1)) * cq->entry_size;
-	struct mlx5_cqe64 *to = (void *)(slot + cq->entry_size - sizeof(*to));
-	uint8_t own = !!(pi & cq->size), opcode;
-	uint32_t number = c->qpn;
-	uint64_t *word = (uint64_t *)to;
+	uint8_t *end = (uint8_t *)cq->buf + ((size_t)(pi & (cq->size - 1)) + 1) * cq->entry_size;
+	struct mlx5_cqe64 *to = (void *)(end - sizeof(*to));
 
-	word[0] = 0;
-	word[1] = 0;
-	word[2] = 0;
-	word[3] = 0;
-	word[5] = 0;
+	for (int i = 0; i < 7; i++)
+		((uint64_t *)to)[i] = 0;
 	to->srqn_uidx = htobe32(c->user_index & MLX5_QPN_MASK);
-	to->imm_inval_pkey = 0;
-	if (likely(c->status == HCA_SUCCESS)) {
-		to->byte_cnt = htobe32(c->byte_len);
-		to->timestamp = htobe64(stamp(cq, c));
-		if (c->is_recv) {
-			opcode = recv_opcodes[c->recv_kind];
-			if (c->raw) {
-				write_frame(to, c);
-				number = c->frame.tag; /* it takes the queue's place */
-			} else {
-				write_source(to, c);
-			}
-			if (c->recv_kind == HCA_RECV_SEND)
-				to->imm_inval_pkey = htobe32(c->pkey_index);
-			else if (c->recv_kind == HCA_RECV_SEND_INV)
-				to->imm_inval_pkey = htobe32(c->imm);
-			else
-				to->imm_inval_pkey = c->imm;
-		} else {
-			opcode = MLX5_CQE_REQ;
-		}
-	} else {
-		struct mlx5_err_cqe *err = (void *)to;
+	return to;
+}
 
-		word[6] = 0;
+static inline void finish(struct mlx5_cqe64 *to, uint32_t what_qpn, uint8_t opcode, bool lap,
+			  const struct hca_cqe *c)
+{
+	uint64_t word = (uint64_t)what_qpn << 32 | (uint64_t)c->counter << 16 |
+			(uint8_t)(opcode << 4 | c->solicited << 1 | lap);
+
+	/* [M2] pairs with the consumer's look at the owner: the entry before its owner */
+	__atomic_store_n((uint64_t *)to + 7, htobe64(word), __ATOMIC_RELEASE);
+}
+
+static inline uint32_t what_qpn(const struct hca_cqe *c)
+{
+	return (c->is_recv ? 0 : (uint32_t)send_opcodes[c->op] << 24) | (c->qpn & MLX5_QPN_MASK);
+}
+
+static inline void write_source(struct mlx5_cqe64 *to, const struct hca_cqe *c)
+{
+	uint32_t flags = c->src_qpn & MLX5_QPN_MASK;
+
+	if (c->grh)
+		flags |= 1u << 28;
+	if (c->roce) {
+		flags |= (uint32_t)(c->roce_kind & 3) << 24;
+		to->vlan_info = htobe16((c->sl & 7) << 13);
+	} else {
+		flags |= (uint32_t)(c->sl & 0xf) << 24;
+		to->slid = htobe16(c->slid);
+		to->ml_path = c->path_bits & 0x7f;
+	}
+	to->flags_rqpn = htobe32(flags);
+}
+
+/* Of what was received: immediate data, the key that was invalidated, or else the P_Key. */
+static inline uint32_t immediate(const struct hca_cqe *c)
+{
+	if (likely(c->recv_kind == HCA_RECV_SEND))
+		return htobe32(c->pkey_index);
+	return c->recv_kind == HCA_RECV_SEND_INV ? htobe32(c->imm) : c->imm;
+}
+
+/* An error, a frame, whose tag takes the queue's place, or one that says when. */
+static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uint32_t pi,
+						    const struct hca_cqe *c)
+{
+	struct mlx5_cqe64 *to = begin(cq, pi, c);
+	struct mlx5_err_cqe *err = (void *)to;
+	uint8_t opcode = c->is_recv ? MLX5_CQE_RESP_ERR : MLX5_CQE_REQ_ERR;
+	uint32_t number = what_qpn(c);
+
+	if (c->status != HCA_SUCCESS) {
 		err->vendor_err_synd = c->vendor;
 		err->syndrome = mlx5_syndrome(c->status);
-		opcode = c->is_recv ? MLX5_CQE_RESP_ERR : MLX5_CQE_REQ_ERR;
+		finish(to, number, opcode, pi & cq->size, c);
+		return;
 	}
-	/* [M2] pairs with the consumer's look at the owner: the entry before its owner */
-	__atomic_store_n(&word[7],
-			 tail_word((c->is_recv ? 0 : (uint32_t)send_opcodes[c->op] << 24) |
-					   (number & MLX5_QPN_MASK),
-				   c->counter, opcode << 4 | c->solicited << 1 | own),
-			 __ATOMIC_RELEASE);
+	opcode = c->is_recv ? recv_opcodes[c->recv_kind] : MLX5_CQE_REQ;
+	to->byte_cnt = htobe32(c->byte_len);
+	to->timestamp = htobe64(stamp(cq, c));
+	if (c->is_recv) {
+		to->imm_inval_pkey = immediate(c);
+		if (c->raw) {
+			write_frame(to, c);
+			number = c->frame.tag & MLX5_QPN_MASK;
+		} else {
+			write_source(to, c);
+		}
+	}
+	finish(to, number, opcode, pi & cq->size, c);
+}
+
+/* The usual ones take no call in here, and so nothing that has to be kept for after one. */
+void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
+{
+	struct mlx5_cqe64 *to;
+
+	if (unlikely(c->status != HCA_SUCCESS || cq->timestamp_mask || (c->is_recv && c->raw))) {
+		write_special(cq, pi, c);
+		return;
+	}
+	to = begin(cq, pi, c);
+	to->byte_cnt = htobe32(c->byte_len);
+	to->timestamp = htobe64(c->timestamp);
+	if (c->is_recv) {
+		to->imm_inval_pkey = immediate(c);
+		write_source(to, c);
+		finish(to, c->qpn & MLX5_QPN_MASK, recv_opcodes[c->recv_kind], pi & cq->size, c);
+	} else {
+		finish(to, what_qpn(c), MLX5_CQE_REQ, pi & cq->size, c);
+	}
 }

@@ -20,9 +20,9 @@ static inline bool mlx5_cqe_ready(const struct mlx5_cq *cq, uint32_t index)
 	const uint64_t *word = (const uint64_t *)mlx5_cqe_at(cq, index) + 7;
 	/* [M2] pairs with mlx5_cqe_write(): the owner before the entry */
 	uint8_t op_own = be64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
+	bool lap = index & (cq->mask + 1);
 
-	return !((op_own ^ !!(index & (cq->mask + 1))) & MLX5_CQE_OWNER_MASK) &&
-	       likely(op_own >> 4 != MLX5_CQE_INVALID);
+	return (op_own & MLX5_CQE_OWNER_MASK) == lap && likely(op_own >> 4 != MLX5_CQE_INVALID);
 }
 
 /* What completing a request yields beside the entry itself. */

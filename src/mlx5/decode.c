@@ -108,6 +108,26 @@ static __attribute__((cold, noinline)) void bad(const struct hca_qp *qp, uint32_
 		     field, is, right);
 }
 
+/* The control segment's first two words do not belong here: nothing but them is believed. */
+static __attribute__((cold, noinline)) void bad_control(const struct hca_qp *qp, uint32_t index,
+							uint32_t what, uint32_t whose,
+							struct hca_send *out)
+{
+	uint32_t ds = whose & MLX5_DS_MASK;
+
+	out->op = HCA_OP_NOP;
+	if (!ds || out->blocks > qp->sq.size) {
+		out->blocks = 1;
+		bad(qp, index, out, "length (16-byte units)", ds, 1);
+	} else if ((what >> 8 & MLX5_INDEX_MASK) != (index & MLX5_INDEX_MASK)) {
+		bad(qp, index, out, "index", what >> 8 & MLX5_INDEX_MASK, index & MLX5_INDEX_MASK);
+	} else if (whose >> 8 != qp->qpn) {
+		bad(qp, index, out, "QP number", whose >> 8, qp->qpn);
+	} else {
+		bad(qp, index, out, "opcode", what & 0xff, MLX5_OPCODE_SEND);
+	}
+}
+
 ALWAYS_INLINE void add_piece(struct hca_send *out, uint64_t addr, uint32_t len, uint32_t key)
 {
 	struct hca_sge *sge = &out->sge[out->sge_count++];
@@ -271,18 +291,17 @@ ALWAYS_INLINE bool take_transport(const struct hca_qp *qp, struct cursor *c, boo
 	}
 }
 
+/* What follows the transport's own segment. */
+ALWAYS_INLINE bool take_message(struct cursor *c, bool straight, uint8_t segs, struct hca_send *out)
+{
+	return (!(segs & SEG_RADDR) || take_operation(c, straight, segs, out)) &&
+	       take_data(c, straight, out);
+}
+
 ALWAYS_INLINE bool take_segments(const struct hca_qp *qp, struct cursor c, bool straight,
 				 uint8_t segs, struct hca_send *out)
 {
-	return take_transport(qp, &c, straight, out) &&
-	       (!(segs & SEG_RADDR) || take_operation(&c, straight, segs, out)) &&
-	       take_data(&c, straight, out);
-}
-
-static __attribute__((noinline)) bool take_around_the_end(const struct hca_qp *qp, struct cursor c,
-							  uint8_t segs, struct hca_send *out)
-{
-	return take_segments(qp, c, false, segs, out);
+	return take_transport(qp, &c, straight, out) && take_message(&c, straight, segs, out);
 }
 
 static uint32_t window_access(uint8_t flags)
@@ -420,16 +439,63 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 	return bind->len && bind->len <= MLX5_DATA_SEG_MAX;
 }
 
+/* The segments behind the control segment of an entry with this many units. */
+ALWAYS_INLINE struct cursor behind_control(const struct hca_qp *qp, uint32_t index, uint32_t ds)
+{
+	const uint8_t *ring = qp->sq.buf;
+	size_t slot = index & (qp->sq.size - 1);
+
+	return (struct cursor){
+		.seg = ring + (slot << MLX5_SEND_WQE_SHIFT) + sizeof(struct mlx5_wqe_ctrl_seg),
+		.ring = ring,
+		.end = ring + ((size_t)qp->sq.size << MLX5_SEND_WQE_SHIFT),
+		.left = ds - 1,
+	};
+}
+
+static __attribute__((cold, noinline)) void bad_segments(const struct hca_qp *qp, uint32_t index,
+							 uint32_t ds, struct hca_send *out)
+{
+	bad(qp, index, out, "too few 16-byte units for its segments:", ds, ds + 1);
+}
+
+/* Of any transport, or around the ring's end. */
+static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t index, uint32_t ds,
+					       uint8_t segs, struct hca_send *out)
+{
+	struct cursor c = behind_control(qp, index, ds);
+	bool straight = (index & (qp->sq.size - 1)) + mlx5_blocks(ds) <= qp->sq.size;
+
+	if (!(likely(straight) ? take_segments(qp, c, true, segs, out)
+			       : take_segments(qp, c, false, segs, out)))
+		bad_segments(qp, index, ds, out);
+}
+
+/* Neither a message nor a one-sided operation. */
+static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32_t index,
+						 uint32_t ds, uint32_t what, struct hca_send *out)
+{
+	struct cursor c = behind_control(qp, index, ds);
+	uint32_t opcode = what & 0xff;
+
+	if (opcode == MLX5_OPCODE_MMO && !take_memcpy(c, what >> 24, out))
+		bad(qp, index, out, "length of a copy (or another modifier)", ds,
+		    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
+	if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
+		bad(qp, index, out, "key update of length", ds,
+		    sizeof(struct mlx5_bind_wqe) / MLX5_DS);
+}
+
+/* Whatever is rare is a call at the very end, so that the usual entry needs none. */
 void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
 {
-	uint32_t slot = index & (qp->sq.size - 1);
-	struct cursor c = { .ring = qp->sq.buf };
+	uint32_t size = qp->sq.size, slot = index & (size - 1);
 	const struct mlx5_wqe_ctrl_seg *ctrl;
 	uint32_t what, whose, flags, opcode, ds;
+	struct cursor c;
 	uint8_t segs;
-	bool fine;
 
-	ctrl = (const void *)(c.ring + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
+	ctrl = (const void *)((const uint8_t *)qp->sq.buf + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
 	what = load32(&ctrl->opmod_idx_opcode);
 	whose = load32(&ctrl->qpn_ds);
 	flags = load32(&ctrl->signature); /* and the stream, and fm_ce_se */
@@ -437,49 +503,32 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	ds = whose & MLX5_DS_MASK;
 
 	out->bad = false;
-	out->op = HCA_OP_NOP;
-	out->counter = index & MLX5_INDEX_MASK;
-	out->blocks = 1;
+	out->counter = index;
+	out->blocks = mlx5_blocks(ds);
 	out->signaled = flags & MLX5_WQE_CTRL_CQ_UPDATE;
 	out->solicited = flags & MLX5_WQE_CTRL_SOLICITED;
-	out->fence = (flags & 0xff) >> MLX5_FENCE_SHIFT > MLX5_FENCE_SMALL;
+	out->fence = (uint8_t)flags >= (MLX5_FENCE_SMALL + 1) << MLX5_FENCE_SHIFT;
 	out->dc_stream = flags >> 8;
 	out->length = 0;
 	out->sge_count = 0;
-
-	if (unlikely(!ds || mlx5_blocks(ds) > qp->sq.size))
-		return bad(qp, index, out, "length (16-byte units)", ds, 1);
-	out->blocks = mlx5_blocks(ds);
-	if (unlikely((what >> 8 & MLX5_INDEX_MASK) != (index & MLX5_INDEX_MASK)))
-		return bad(qp, index, out, "index", what >> 8 & MLX5_INDEX_MASK,
-			   index & MLX5_INDEX_MASK);
-	if (unlikely(whose >> 8 != qp->qpn))
-		return bad(qp, index, out, "QP number", whose >> 8, qp->qpn);
-	if (unlikely(opcode >= array_size(opcodes) || !(opcodes[opcode].types & 1u << qp->type)))
-		return bad(qp, index, out, "opcode", opcode, MLX5_OPCODE_SEND);
+	if (unlikely(((what >> 8 ^ index) & MLX5_INDEX_MASK) | (whose >> 8 ^ qp->qpn)) ||
+	    unlikely(!ds || mlx5_blocks(ds) > size) ||
+	    unlikely(opcode >= array_size(opcodes) || !(opcodes[opcode].types >> qp->type & 1))) {
+		bad_control(qp, index, what, whose, out);
+		return;
+	}
 
 	out->op = opcodes[opcode].op;
 	segs = opcodes[opcode].segs;
-	out->imm =
-		segs & SEG_KEY ? load32(&ctrl->imm) : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
-	c.seg = (const uint8_t *)(ctrl + 1);
-	c.end = c.ring + ((size_t)qp->sq.size << MLX5_SEND_WQE_SHIFT);
-	c.left = ds - 1;
-	if (unlikely(segs & SEG_OTHER)) {
-		if (opcode == MLX5_OPCODE_MMO && !take_memcpy(c, what >> 24, out))
-			bad(qp, index, out, "length of a copy (or another modifier)", ds,
-			    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
-		if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
-			bad(qp, index, out, "key update of length", ds,
-			    sizeof(struct mlx5_bind_wqe) / MLX5_DS);
-		return;
-	}
-	if (likely(slot + out->blocks <= qp->sq.size))
-		fine = take_segments(qp, c, true, segs, out);
-	else
-		fine = take_around_the_end(qp, c, segs, out);
-	if (unlikely(!fine))
-		bad(qp, index, out, "too few 16-byte units for its segments:", ds, ds + 1);
+	out->imm = unlikely(segs & SEG_KEY) ? load32(&ctrl->imm)
+					    : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
+	c = behind_control(qp, index, ds);
+	if (unlikely(segs & SEG_OTHER))
+		take_other(qp, index, ds, what, out);
+	else if (qp->type != HCA_QP_RC || unlikely(slot + mlx5_blocks(ds) > size))
+		take_any(qp, index, ds, segs, out);
+	else if (unlikely(!take_message(&c, true, segs, out)))
+		bad_segments(qp, index, ds, out);
 }
 
 void mlx5_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out)

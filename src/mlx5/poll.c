@@ -94,25 +94,34 @@ static inline bool poll_one(struct mlx5_cq *cq, struct ibv_wc *wc)
 	return true;
 }
 
-static inline int take(void *object, int count, struct ibv_wc *wc)
+/* There is one entry at least. Out of line, so that finding none is short. */
+static __attribute__((noinline)) int take_ready(struct mlx5_cq *cq, int count, struct ibv_wc *wc)
 {
-	struct mlx5_cq *cq = object;
-	bool known = true;
+	bool known;
 	int done = 0;
 
-	if (!cq->unlocked)
-		fabric_lock(&cq->lock);
-	while (done < count && mlx5_cqe_ready(cq, cq->ci)) {
+	do {
 		known = poll_one(cq, &wc[done]);
 		if (unlikely(!known))
 			break;
-		done++;
-	}
-	if (done || unlikely(!known))
-		mlx5_record_store(cq->db, cq->ci & 0xffffff);
-	if (!cq->unlocked)
-		fabric_unlock(&cq->lock);
+	} while (++done < count && mlx5_cqe_ready(cq, cq->ci));
+	mlx5_record_store(cq->db, cq->ci & 0xffffff);
 	return likely(known) ? done : -2;
+}
+
+static inline int take(void *object, int count, struct ibv_wc *wc)
+{
+	struct mlx5_cq *cq = object;
+	bool locked = !cq->unlocked;
+	int done = 0;
+
+	if (likely(locked))
+		fabric_lock(&cq->lock);
+	if (mlx5_cqe_ready(cq, cq->ci) && likely(count > 0))
+		done = take_ready(cq, count, wc);
+	if (likely(locked))
+		fabric_unlock(&cq->lock);
+	return done;
 }
 
 int mlx5_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)

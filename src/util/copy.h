@@ -141,7 +141,8 @@ static VB_COPY_INLINE void vb_copy_small(uint8_t *d, const uint8_t *s, size_t n)
 	if (n >= 8 && !(end & 7) && (n == 8 || !VB_COPY_BYTE_ENDS)) {
 		uint64_t last = vb_load64(s + n - 8);
 
-		vb_copy_body(d, s, n - 8);
+		if (n > 8)
+			vb_copy_body(d, s, n - 8);
 		vb_store64_last(d + n - 8, last);
 	} else if (n == 4 && !(end & 3)) {
 		vb_store32_last(d, vb_load32(s));
