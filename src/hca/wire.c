@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -203,14 +204,30 @@ int wire_port_get(const struct hca_gid_entry *src, bool patient, struct wire_por
 	return err;
 }
 
+/*
+ * Not left to VERBENA_EXPLAIN, but said once: the program can only tell that a connection cannot be
+ * made, and what has to be done about it is not up to the program.
+ */
+static void tell_of_holder(void)
+{
+	static _Atomic bool told;
+
+	if (!atomic_exchange(&told, true))
+		fprintf(stderr, "verbena: %s\n", explain_last());
+}
+
 int wire_check(const struct qp *qp, unsigned int port_num, const struct hca_av *av)
 {
 	struct hca_gid_entry src;
 	struct wire_port *port;
+	int err;
 
 	if (!hca_port_gid_quick(qp->pub.ctx->adapter, port_num, av->sgid_index, &src))
 		return 0; /* the check of values says more about it */
-	return wire_port_get(&src, false, &port);
+	err = wire_port_get(&src, false, &port);
+	if (err == -EADDRINUSE)
+		tell_of_holder();
+	return err;
 }
 
 int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port)
