@@ -446,7 +446,7 @@ static inline size_t plain_pieces(const struct hca_list *list, uint64_t off, uin
 	}
 }
 
-static void block(struct wire_port *port, struct qp *qp)
+static __attribute__((cold, noinline)) void block(struct wire_port *port, struct qp *qp)
 {
 	if (!qp->req.blocked) {
 		qp->req.blocked = true;
@@ -463,17 +463,20 @@ static void set_dirty(struct wire_port *port, bool dirty)
 	atomic_store_explicit(&port->dirty, dirty, memory_order_relaxed);
 }
 
-static int send_pieces(struct qp *qp, const struct roce_pkt *pkt, const struct iovec *iov,
-		       size_t count)
+static inline __attribute__((always_inline)) int
+send_pieces(struct qp *qp, const struct roce_pkt *pkt, const struct iovec *iov, size_t count)
 {
 	struct qp_wire *w = qp->wire;
 	struct wire_port *port = w->port;
+	bool watched = roce_switch_any();
 	int err;
 
 	fabric_lock(&port->tx_lock);
-	taps_sender = qp;
+	if (unlikely(watched))
+		taps_sender = qp;
 	err = roce_tx_add(port->tx, &w->path, pkt, iov, count);
-	taps_sender = NULL;
+	if (unlikely(watched))
+		taps_sender = NULL;
 	set_dirty(port, true);
 	if (unlikely(err == -EAGAIN))
 		block(port, qp);

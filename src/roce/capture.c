@@ -284,7 +284,7 @@ static void flush(struct roce_capture *cap)
 	cap->used = 0;
 	if (err) {
 		cap->lost += cap->waiting;
-		atomic_store(&cap->is.on, false);
+		roce_switch_set(&cap->is, false);
 		explain_note("the capture ends: %s", strerror(-err));
 	}
 	cap->waiting = 0;
@@ -373,7 +373,7 @@ int roce_capture_start(struct roce_capture *cap, const char *path)
 	cap->fd = fd;
 	cap->used = cap->waiting = 0;
 	cap->frames = cap->lost = 0;
-	atomic_store(&cap->is.on, true);
+	roce_switch_set(&cap->is, true);
 	pthread_mutex_unlock(&cap->lock);
 	return 0;
 close_fd:
@@ -386,7 +386,7 @@ void roce_capture_stop(struct roce_capture *cap)
 	pthread_mutex_lock(&cap->lock);
 	if (cap->fd >= 0) {
 		adopt(cap);
-		atomic_store(&cap->is.on, false);
+		roce_switch_set(&cap->is, false);
 		flush(cap);
 		close(cap->fd);
 		cap->fd = -1;

@@ -21,24 +21,8 @@
 
 #include "util/api.h"
 
-enum {
-	BTH_SE = 0x80,
-	BTH_MIGREQ = 0x40,
-	BTH_PAD_SHIFT = 4,
-	BTH_TVER = 0x0f,
-	BTH_FECN = 0x80,
-	BTH_BECN = 0x40,
-	BTH_ACKREQ = 0x80,
-};
-
 _Static_assert(offsetof(struct roce_pkt, rdma.srqn) == offsetof(struct roce_pkt, atomic.srqn),
 	       "the SRQ number has one place, whatever else the packet carries");
-
-static inline void put32(uint8_t *to, uint32_t v)
-{
-	v = htobe32(v);
-	memcpy(to, &v, sizeof(v));
-}
 
 static inline void put64(uint8_t *to, uint64_t v)
 {
@@ -83,58 +67,41 @@ const char *roce_drop_name(enum roce_drop why)
 	return (unsigned int)why < ROCE_DROP_COUNT ? names[why] : "?";
 }
 
-static inline void encode_bth(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
-{
-	uint32_t flags = pkt->flags, second = pkt->dqpn & 0xffffff;
-	uint32_t first = (uint32_t)pkt->op << 24 | roce_pad(pkt->len) << (16 + BTH_PAD_SHIFT) |
-			 (flags & ROCE_PKT_SOLICITED ? BTH_SE << 16 : 0) | pkey;
-
-	if (unlikely(flags & (ROCE_PKT_MIGREQ | ROCE_PKT_FECN | ROCE_PKT_BECN))) {
-		first |= flags & ROCE_PKT_MIGREQ ? BTH_MIGREQ << 16 : 0;
-		second |= (flags & ROCE_PKT_FECN ? (uint32_t)BTH_FECN << 24 : 0) |
-			  (flags & ROCE_PKT_BECN ? BTH_BECN << 24 : 0);
-	}
-	put32(out, first);
-	put32(out + 4, second);
-	put32(out + 8,
-	      (flags & ROCE_PKT_ACK_REQ ? (uint32_t)BTH_ACKREQ << 24 : 0) | (pkt->psn & PSN_MASK));
-}
-
 /* What says whom the packet is from or for. Returns the end. */
 static uint8_t *encode_front(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
 {
 	if (headers & ROCE_HDR_DCETH) {
 		put64(p, pkt->dc.key);
-		put32(p + 8, pkt->sqpn & 0xffffff);
-		put32(p + 12, pkt->dc.session);
-		put32(p + 16, pkt->dc.first_psn & PSN_MASK);
+		roce_put32(p + 8, pkt->sqpn & 0xffffff);
+		roce_put32(p + 12, pkt->dc.session);
+		roce_put32(p + 16, pkt->dc.first_psn & PSN_MASK);
 		p += ROCE_DCETH_BYTES;
 	}
 	if (headers & ROCE_HDR_DETH) {
-		put32(p, pkt->ud.qkey);
-		put32(p + 4, pkt->sqpn & 0xffffff);
+		roce_put32(p, pkt->ud.qkey);
+		roce_put32(p + 4, pkt->sqpn & 0xffffff);
 		p += ROCE_DETH_BYTES;
 	}
 	if (headers & ROCE_HDR_XRCETH) {
-		put32(p, pkt->rdma.srqn & 0xffffff);
+		roce_put32(p, pkt->rdma.srqn & 0xffffff);
 		p += ROCE_XRCETH_BYTES;
 	}
 	return p;
 }
 
 /* Those that are rare are looked for together. */
-static inline uint8_t *encode_headers(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
+uint8_t *roce_encode_headers(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
 {
 	if (headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH))
 		p = encode_front(pkt, headers, p);
 	if (headers & ROCE_HDR_RETH) {
 		put64(p, pkt->rdma.va);
-		put32(p + 8, pkt->rdma.rkey);
-		put32(p + 12, pkt->rdma.dma_len);
+		roce_put32(p + 8, pkt->rdma.rkey);
+		roce_put32(p + 12, pkt->rdma.dma_len);
 		p += ROCE_RETH_BYTES;
 	}
 	if (headers & ROCE_HDR_AETH) {
-		put32(p, pkt->ack.syndrome << 24 | (pkt->ack.msn & 0xffffff));
+		roce_put32(p, pkt->ack.syndrome << 24 | (pkt->ack.msn & 0xffffff));
 		p += ROCE_AETH_BYTES;
 	}
 	if (likely(!(headers & (ROCE_HDR_ATOMICETH | ROCE_HDR_ATOMICACKETH | ROCE_HDR_IMMDT |
@@ -143,7 +110,7 @@ static inline uint8_t *encode_headers(const struct roce_pkt *pkt, uint32_t heade
 	/* No opcode has this one and an AETH. */
 	if (headers & ROCE_HDR_ATOMICETH) {
 		put64(p, pkt->atomic.va);
-		put32(p + 8, pkt->atomic.rkey);
+		roce_put32(p + 8, pkt->atomic.rkey);
 		put64(p + 12, pkt->atomic.swap);
 		put64(p + 20, pkt->atomic.compare);
 		p += ROCE_ATOMICETH_BYTES;
@@ -157,23 +124,10 @@ static inline uint8_t *encode_headers(const struct roce_pkt *pkt, uint32_t heade
 		p += ROCE_IMMDT_BYTES;
 	}
 	if (headers & ROCE_HDR_IETH) {
-		put32(p, pkt->imm);
+		roce_put32(p, pkt->imm);
 		p += ROCE_IETH_BYTES;
 	}
 	return p;
-}
-
-size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
-{
-	const struct roce_opcode_info *info = &roce_opcode_table[pkt->op];
-	uint8_t *end = out + ROCE_BTH_BYTES;
-
-	assert(info->name && roce_payload_allowed(info->payload, pkt->len));
-	encode_bth(pkt, pkey, out);
-	if (info->headers)
-		end = encode_headers(pkt, info->headers, end);
-	assert(end == out + info->length);
-	return end - out;
 }
 
 /* As a big-endian word each: opcode to P_Key, marks and QP, acknowledge request and PSN. */
@@ -182,11 +136,11 @@ static inline void decode_bth(uint32_t first, const uint8_t *data, struct roce_p
 	uint32_t second = get32(data + 4), third = get32(data + 8);
 
 	out->op = first >> 24;
-	out->flags = (first & BTH_SE << 16 ? ROCE_PKT_SOLICITED : 0) |
-		     (first & BTH_MIGREQ << 16 ? ROCE_PKT_MIGREQ : 0) |
-		     (second & (uint32_t)BTH_FECN << 24 ? ROCE_PKT_FECN : 0) |
-		     (second & BTH_BECN << 24 ? ROCE_PKT_BECN : 0) |
-		     (third & (uint32_t)BTH_ACKREQ << 24 ? ROCE_PKT_ACK_REQ : 0);
+	out->flags = (first & ROCE_BTH_SE << 16 ? ROCE_PKT_SOLICITED : 0) |
+		     (first & ROCE_BTH_MIGREQ << 16 ? ROCE_PKT_MIGREQ : 0) |
+		     (second & (uint32_t)ROCE_BTH_FECN << 24 ? ROCE_PKT_FECN : 0) |
+		     (second & ROCE_BTH_BECN << 24 ? ROCE_PKT_BECN : 0) |
+		     (third & (uint32_t)ROCE_BTH_ACKREQ << 24 ? ROCE_PKT_ACK_REQ : 0);
 	out->dqpn = second & 0xffffff;
 	out->psn = third & PSN_MASK;
 }
@@ -263,7 +217,7 @@ enum roce_drop roce_decode(const uint8_t *data, size_t len, struct roce_pkt *out
 	if (unlikely(len > ROCE_MAX_PACKET || len & 3))
 		return ROCE_DROP_LENGTH;
 	first = get32(data);
-	if (unlikely(first & BTH_TVER << 16))
+	if (unlikely(first & ROCE_BTH_TVER << 16))
 		return ROCE_DROP_VERSION;
 	info = roce_opcode_find(first >> 24);
 	if (unlikely(!info))
@@ -271,7 +225,7 @@ enum roce_drop roce_decode(const uint8_t *data, size_t len, struct roce_pkt *out
 	if (unlikely(len < (size_t)info->length + ROCE_ICRC_BYTES))
 		return ROCE_DROP_HEADER;
 	rest = len - info->length - ROCE_ICRC_BYTES;
-	pad = first >> (16 + BTH_PAD_SHIFT) & 3;
+	pad = first >> (16 + ROCE_BTH_PAD_SHIFT) & 3;
 	/* The length is a multiple of four, so any payload that is there is longer than its pad. */
 	if (unlikely(pad > rest))
 		return ROCE_DROP_PAD;

@@ -20,11 +20,15 @@
 #ifndef ROCE_CODEC_H
 #define ROCE_CODEC_H
 
+#include <assert.h>
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "roce/opcode.h"
 #include "roce/packet.h"
+#include "util/api.h"
 
 #define ROCE_PKEY_DEFAULT 0xffff
 
@@ -54,15 +58,64 @@ struct roce_payload {
 	uint16_t pkey;
 };
 
+static inline uint32_t roce_pad(uint32_t payload)
+{
+	return -payload & 3;
+}
+
+enum roce_bth_bits {
+	ROCE_BTH_SE = 0x80,
+	ROCE_BTH_MIGREQ = 0x40,
+	ROCE_BTH_PAD_SHIFT = 4,
+	ROCE_BTH_TVER = 0x0f,
+	ROCE_BTH_FECN = 0x80,
+	ROCE_BTH_BECN = 0x40,
+	ROCE_BTH_ACKREQ = 0x80,
+};
+
+static inline void roce_put32(uint8_t *to, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(to, &v, sizeof(v));
+}
+
+/* As a big-endian word each: opcode to P_Key, marks and QP, acknowledge request and PSN. */
+static inline void roce_encode_bth(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
+{
+	uint32_t flags = pkt->flags, second = pkt->dqpn & 0xffffff;
+	uint32_t first = (uint32_t)pkt->op << 24 | roce_pad(pkt->len) << (16 + ROCE_BTH_PAD_SHIFT) |
+			 (flags & ROCE_PKT_SOLICITED ? ROCE_BTH_SE << 16 : 0) | pkey;
+
+	if (unlikely(flags & (ROCE_PKT_MIGREQ | ROCE_PKT_FECN | ROCE_PKT_BECN))) {
+		first |= flags & ROCE_PKT_MIGREQ ? ROCE_BTH_MIGREQ << 16 : 0;
+		second |= (flags & ROCE_PKT_FECN ? (uint32_t)ROCE_BTH_FECN << 24 : 0) |
+			  (flags & ROCE_PKT_BECN ? ROCE_BTH_BECN << 24 : 0);
+	}
+	roce_put32(out, first);
+	roce_put32(out + 4, second);
+	roce_put32(out + 8, (flags & ROCE_PKT_ACK_REQ ? (uint32_t)ROCE_BTH_ACKREQ << 24 : 0) |
+				    (pkt->psn & PSN_MASK));
+}
+
+/* What follows the BTH; returns the end. */
+uint8_t *roce_encode_headers(const struct roce_pkt *pkt, uint32_t headers, uint8_t *out);
+
 /*
  * Writes BTH and extension headers, at most ROCE_MAX_HEADER bytes; returns how many. pkt->len must
  * suit the opcode (asserted); the caller appends payload, pad (roce_pad) and ICRC.
  */
-size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out);
-
-static inline uint32_t roce_pad(uint32_t payload)
+static inline size_t roce_encode(const struct roce_pkt *pkt, uint16_t pkey, uint8_t *out)
 {
-	return -payload & 3;
+	const struct roce_opcode_info *info = &roce_opcode_table[pkt->op];
+	uint8_t *end = out + ROCE_BTH_BYTES;
+
+	assert(info->name && roce_payload_allowed(info->payload, pkt->len));
+	roce_encode_bth(pkt, pkey, out);
+	if (info->headers)
+		end = roce_encode_headers(pkt, info->headers, end);
+	assert(end == out + info->length);
+	(void)end;
+	return info->length;
 }
 
 /*

@@ -39,6 +39,7 @@ void roce_fault_destroy(struct roce_fault *f)
 {
 	if (!f)
 		return;
+	roce_switch_set(&f->is, false);
 	roce_rules_free(f->rules);
 	roce_places_destroy(f->places);
 	pthread_mutex_destroy(&f->lock);
@@ -91,7 +92,7 @@ int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uin
 	f->places = places;
 	f->start_ns = now_ns;
 	f->fired = 0;
-	atomic_store(&f->is.on, rules->count > 0);
+	roce_switch_set(&f->is, rules->count > 0);
 	pthread_mutex_unlock(&f->lock);
 	roce_rules_free(old);
 	roce_places_destroy(old_places);

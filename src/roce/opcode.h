@@ -75,7 +75,7 @@ struct roce_opcode_info {
 	bool request;     /* by the requester; else a response (or a CNP) */
 };
 
-extern const struct roce_opcode_info roce_opcode_table[256];
+extern const struct roce_opcode_info roce_opcode_table[256] __attribute__((visibility("hidden")));
 
 /* NULL when there is no such opcode. */
 static inline const struct roce_opcode_info *roce_opcode_find(uint8_t op)

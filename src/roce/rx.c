@@ -127,8 +127,10 @@ static __attribute__((cold, noinline)) void capture(const struct receive *r,
 	roce_capture_frame(taps->capture, &frame, data, len, text[0] ? text : NULL);
 }
 
-static unsigned int watch_of(const struct roce_taps *taps)
+static inline unsigned int watch_of(const struct roce_taps *taps)
 {
+	if (!roce_switch_any())
+		return 0;
 	return (taps->capture && roce_capture_on(taps->capture) ? WATCH_CAPTURE : 0) |
 	       (taps->fault && roce_fault_on(taps->fault) ? WATCH_FAULT : 0);
 }

@@ -39,7 +39,6 @@ struct run {
 	uint32_t block;
 	uint32_t offset;
 	uint16_t segment; /* length of all packets but the last */
-	uint16_t room;    /* what the next packet may have at most; 0: there is none */
 	/* These begin at 0. */
 	uint32_t bytes;
 	uint16_t count;
@@ -52,8 +51,8 @@ _Static_assert(sizeof(struct run) == 64, "a cache line");
 
 struct roce_tx {
 	struct roce_endpoint *ep;
-	uint32_t head; /* first run that has not left */
-	uint32_t runs;
+	struct run *head; /* the first that has not left */
+	struct run *end;
 	uint32_t used;
 	struct roce_hold hold;
 	struct run run[TX_RUNS];
@@ -113,6 +112,12 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 
 /* ---- the batch ---- */
 
+static inline void empty(struct roce_tx *tx)
+{
+	tx->head = tx->end = tx->run;
+	tx->used = 0;
+}
+
 int roce_tx_create(struct roce_endpoint *ep, struct roce_tx **out)
 {
 	struct roce_tx *tx = aligned_alloc(64, (sizeof(*tx) + 63) & ~(size_t)63);
@@ -122,6 +127,7 @@ int roce_tx_create(struct roce_endpoint *ep, struct roce_tx **out)
 		return -ENOMEM;
 	memset(tx, 0, offsetof(struct roce_tx, buf));
 	tx->ep = ep;
+	empty(tx);
 	atomic_compare_exchange_strong(&ep->tuner, &nobody, tx);
 	*out = tx;
 	return 0;
@@ -137,7 +143,7 @@ void roce_tx_destroy(struct roce_tx *tx)
 
 void roce_tx_reset(struct roce_tx *tx)
 {
-	tx->head = tx->runs = tx->used = 0;
+	empty(tx);
 	roce_hold_clear(&tx->hold);
 }
 
@@ -145,8 +151,8 @@ uint32_t roce_tx_pending(const struct roce_tx *tx)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = tx->head; i < tx->runs; i++)
-		n += tx->run[i].count - tx->run[i].sent;
+	for (const struct run *r = tx->head; r < tx->end; r++)
+		n += r->count - r->sent;
 	return n;
 }
 
@@ -158,13 +164,17 @@ uint64_t roce_tx_due(const struct roce_tx *tx)
 static inline bool has_room(const struct roce_tx *tx)
 {
 	return tx->used <= TX_BYTES - ADD_PACKETS * ROCE_MAX_PACKET &&
-	       tx->runs <= TX_RUNS - ADD_PACKETS;
+	       tx->end <= &tx->run[TX_RUNS - ADD_PACKETS];
 }
 
-static inline bool joins(const struct run *r, const struct roce_route *route, uint32_t block,
-			 size_t len)
+/* Nothing joins behind a packet that is shorter than the others. */
+static inline bool joins(const struct roce_tx *tx, const struct run *r,
+			 const struct roce_route *route, uint32_t block, size_t len)
 {
-	return len <= r->room && r->block == block && !memcmp(&r->route, route, sizeof(*route));
+	return len <= r->segment && r->bytes == (uint32_t)r->count * r->segment &&
+	       r->count < RUN_PACKETS && r->bytes + len <= RUN_BYTES && r->block == block &&
+	       !r->single && !memcmp(&r->route, route, sizeof(*route)) &&
+	       atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
 }
 
 /* The run that a packet of `len` bytes belongs to; its place in it is the run's count. */
@@ -172,11 +182,11 @@ static inline struct run *run_for(struct roce_tx *tx, const struct roce_route *r
 				  size_t len)
 {
 	uint32_t block = dqpn >> ROCE_QPN_BLOCK_BITS;
-	struct run *r = &tx->run[tx->runs];
+	struct run *r = tx->end;
 
-	if (tx->runs > tx->head && joins(r - 1, route, block, len))
+	if (r > tx->head && joins(tx, r - 1, route, block, len))
 		return r - 1;
-	tx->runs++;
+	tx->end = r + 1;
 	r->route = *route;
 	r->block = block;
 	r->offset = tx->used;
@@ -187,20 +197,10 @@ static inline struct run *run_for(struct roce_tx *tx, const struct roce_route *r
 	return r;
 }
 
-/* A shorter packet is the last one. */
-static inline uint16_t room_behind(const struct roce_tx *tx, const struct run *r, size_t len)
-{
-	if (len < r->segment || r->count == RUN_PACKETS ||
-	    !atomic_load_explicit(&tx->ep->segment, memory_order_relaxed))
-		return 0;
-	return RUN_BYTES - r->bytes < r->segment ? RUN_BYTES - r->bytes : r->segment;
-}
-
 static inline void run_add(struct roce_tx *tx, struct run *r, size_t len)
 {
 	r->bytes += len;
 	r->count++;
-	r->room = room_behind(tx, r, len);
 	tx->used += len;
 }
 
@@ -231,9 +231,14 @@ capture(const struct roce_tx *tx, const struct roce_path *path, const struct roc
 	roce_capture_frame(taps->capture, &frame, packet, len, text[0] ? text : NULL);
 }
 
-static bool is_captured(const struct roce_tx *tx)
+static inline bool is_captured(const struct roce_tx *tx)
 {
-	return tx->ep->taps->capture && roce_capture_on(tx->ep->taps->capture);
+	return roce_switch_any() && tx->ep->taps->capture && roce_capture_on(tx->ep->taps->capture);
+}
+
+static inline bool is_spoilt(const struct roce_tx *tx)
+{
+	return roce_switch_any() && tx->ep->taps->fault && roce_fault_on(tx->ep->taps->fault);
 }
 
 /* Headers, payload and pad at `out`; returns their length. */
@@ -242,15 +247,15 @@ static inline size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey,
 {
 	size_t at = roce_encode(pkt, pkey, out), end = at + pkt->len;
 
-	for (size_t i = 0; i < count; i++) {
-		size_t len = pieces[i].iov_len;
+	for (const struct iovec *last = pieces + count; pieces < last; pieces++) {
+		size_t len = pieces->iov_len;
 
 		assert(len <= end - at);
 		/* Nobody waits for the last byte of these. */
 		if (len < 64)
-			vb_copy_body(out + at, pieces[i].iov_base, len);
+			vb_copy_body(out + at, pieces->iov_base, len);
 		else
-			vb_copy_large(out + at, pieces[i].iov_base, len);
+			vb_copy_large(out + at, pieces->iov_base, len);
 		at += len;
 	}
 	assert(at == end);
@@ -275,7 +280,7 @@ static inline void add_plain(struct roce_tx *tx, const struct roce_path *path,
 
 	put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->count));
 	len += ROCE_ICRC_BYTES;
-	if (unlikely(is_captured(tx)))
+	if (is_captured(tx))
 		capture(tx, path, pkt, r->count, packet, len, NULL);
 	run_add(tx, r, len);
 }
@@ -562,7 +567,6 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 static void make_single(struct roce_tx *tx, struct run *r)
 {
 	r->single = true;
-	r->room = 0;
 	for (uint32_t i = 1; i < r->count && tx->ep->ipv4; i++) {
 		uint32_t at = i * r->segment;
 		uint32_t len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
@@ -580,7 +584,7 @@ static bool is_refusal(int err)
 /* The first run of a system call did not leave. */
 static __attribute__((cold, noinline)) int send_failed(struct roce_tx *tx, int err)
 {
-	struct run *r = &tx->run[tx->head];
+	struct run *r = tx->head;
 
 	if (is_full(err)) {
 		roce_count(&tx->ep->count.tx_full, 1);
@@ -629,10 +633,11 @@ static inline int send_plain(const struct roce_tx *tx, int fd, const struct run 
 /* One system call for all runs from the head on that leave by the same socket. */
 static inline int send_some(struct roce_tx *tx)
 {
-	const struct run *r = &tx->run[tx->head], *end = &tx->run[tx->runs], *next = r + 1;
+	const struct run *r = tx->head, *next = r + 1;
 	struct roce_endpoint *ep = tx->ep;
 	struct roce_flow_socket *socket = &ep->flow[r->route.socket];
 	bool sole = is_tuner(tx), plain = false;
+	uint32_t packets = 0, bytes = 0;
 	int done;
 
 	if (likely(sole)) {
@@ -642,7 +647,7 @@ static inline int send_some(struct roce_tx *tx)
 		else
 			tune(ep, socket, r);
 	}
-	while (unlikely(next < end) && next->route.socket == r->route.socket && !next->single)
+	while (unlikely(next < tx->end) && next->route.socket == r->route.socket && !next->single)
 		next++;
 	if (likely(plain && next == r + 1))
 		done = send_plain(tx, socket->fd, r);
@@ -652,9 +657,11 @@ static inline int send_some(struct roce_tx *tx)
 	if (unlikely(done <= 0))
 		return send_failed(tx, errno);
 	tx->head += done;
-	do
-		roce_count_packets(ep->count.tx, sole, r->count, r->bytes);
-	while (++r, --done);
+	do {
+		packets += r->count;
+		bytes += r->bytes;
+	} while (unlikely(++r < tx->head));
+	roce_count_packets(ep->count.tx, sole, packets, bytes);
 	return 0;
 }
 
@@ -664,14 +671,11 @@ int roce_tx_flush(struct roce_tx *tx)
 
 	if (unlikely(tx->hold.first))
 		release_due(tx, roce_now_ns());
-	while (!err && tx->head < tx->runs) {
-		struct run *r = &tx->run[tx->head];
-
-		err = unlikely(r->single) ? send_singly(tx, r) : send_some(tx);
-	}
+	while (!err && tx->head < tx->end)
+		err = unlikely(tx->head->single) ? send_singly(tx, tx->head) : send_some(tx);
 	if (likely(!err))
-		tx->head = tx->runs = tx->used = 0;
-	if (unlikely(is_captured(tx)))
+		empty(tx);
+	if (is_captured(tx))
 		roce_capture_flush(tx->ep->taps->capture);
 	return err;
 }
@@ -688,14 +692,12 @@ void roce_tx_settle(struct roce_tx *tx)
 int roce_tx_add(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
 		const struct iovec *pieces, size_t count)
 {
-	struct roce_fault *fault = tx->ep->taps->fault;
-
 	if (unlikely(!has_room(tx))) {
 		roce_tx_flush(tx);
 		if (!has_room(tx))
 			return -EAGAIN;
 	}
-	if (unlikely(fault && roce_fault_on(fault)))
+	if (is_spoilt(tx))
 		add_spoilt(tx, path, pkt, pieces, count);
 	else
 		add_plain(tx, path, pkt, pieces, count);
