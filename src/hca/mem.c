@@ -346,22 +346,66 @@ bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, 
 	return true;
 }
 
-bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len)
+/* The same from a list to a piece. */
+static inline bool gather(const struct hca_list *from, uint64_t off, const struct hca_seg *to,
+			  uint64_t to_off, uint64_t len)
 {
-	const struct hca_seg plain = { .ptr = to, .len = len, .kind = HCA_SEG_PLAIN };
 	const struct hca_seg *f;
-	uint64_t done = 0;
 
 	if (!len)
 		return true;
-	for (f = seek(from, &off); done < len; f++, off = 0) {
-		uint64_t n = len - done < f->len - off ? len - done : f->len - off;
+	for (f = seek(from, &off);; f++, off = 0) {
+		uint64_t n = f->len - off;
 
-		if (!copy_seg(&plain, done, f, off, n))
+		if (likely(len <= n))
+			return copy_seg(to, to_off, f, off, len);
+		if (!copy_seg(to, to_off, f, off, n))
 			return false;
-		done += n;
+		to_off += n;
+		len -= n;
 	}
-	return true;
+}
+
+bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = to, .len = len, .kind = HCA_SEG_PLAIN };
+
+	return gather(from, off, &plain, 0, len);
+}
+
+bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
+		   uint64_t len)
+{
+	struct hca_seg to;
+
+	hca_mem_seg(e, addr, len, &to);
+	return gather(from, 0, &to, 0, len);
+}
+
+/* Any elements. All must be good, also those that the data do not reach. */
+static __attribute__((noinline)) enum hca_mem_result
+scatter_many(const struct hca_sge *sge, int count, uint32_t pdn, uint64_t off,
+	     const struct hca_list *from, uint64_t len)
+{
+	struct hca_list to;
+
+	if (!hca_mem_resolve(sge, count, pdn, HCA_ACCESS_LOCAL_WRITE, &to))
+		return HCA_MEM_BAD;
+	if (off + len > to.total)
+		return HCA_MEM_SHORT;
+	return hca_mem_copy(&to, off, from, 0, len) ? HCA_MEM_DONE : HCA_MEM_GONE;
+}
+
+enum hca_mem_result hca_mem_scatter(const struct hca_sge *sge, int count, uint32_t pdn,
+				    uint64_t off, const struct hca_list *from, uint64_t len)
+{
+	struct hca_seg to;
+
+	if (unlikely(count != 1 || !hca_mem_resolve_plain(sge, pdn, HCA_ACCESS_LOCAL_WRITE, &to)))
+		return scatter_many(sge, count, pdn, off, from, len);
+	if (unlikely(off + len > to.len))
+		return HCA_MEM_SHORT;
+	return likely(gather(from, 0, &to, off, len)) ? HCA_MEM_DONE : HCA_MEM_GONE;
 }
 
 bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out)

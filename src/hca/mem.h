@@ -137,6 +137,21 @@ bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_l
 bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len);
 bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len);
 
+/* Fills [addr, addr + len) of an entry that is there from the beginning of a list. */
+bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
+		   uint64_t len);
+
+enum hca_mem_result {
+	HCA_MEM_DONE,
+	HCA_MEM_BAD,   /* an element is not good for writing */
+	HCA_MEM_SHORT, /* together they are too short; nothing was written */
+	HCA_MEM_GONE,  /* as where hca_mem_copy() says false */
+};
+
+/* Fills elements of this process's memory from `off` on with the first bytes of a list. */
+enum hca_mem_result hca_mem_scatter(const struct hca_sge *sge, int count, uint32_t pdn,
+				    uint64_t off, const struct hca_list *from, uint64_t len);
+
 /* The 8 bytes at an address of an entry as a piece for an atomic operation; false: there is none. */
 bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out);
 /* False when it turned out to be missing, and then nothing was done. */

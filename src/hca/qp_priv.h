@@ -132,6 +132,7 @@ struct responder {
 	uint32_t rkey, left;
 	struct hca_srq *recv_srq;
 	uint32_t rq_taken; /* receive entries consumed, free running */
+	uint16_t rq_left;  /* ... posted when the ring was last asked, and not consumed since */
 	/* XRC requests for queues of another process (xrc.c) */
 	fabric_id_t away;  /* that process; FABRIC_NOBODY: requests stay here */
 	uint32_t away_una; /* the oldest that is not known to be done */

@@ -34,11 +34,6 @@ void resource_reset(struct qp *qp)
 		qp->resp.resource[i] = (struct resp_resource){ .op = FREE };
 }
 
-bool resource_is_due(const struct qp *qp)
-{
-	return qp->resp.resource_first != qp->resp.resource_next;
-}
-
 /* As many may wait for their answer as the queue pair promised. */
 static uint32_t most_waiting(const struct qp *qp)
 {

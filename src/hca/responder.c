@@ -34,7 +34,7 @@ static bool take_recv(struct qp *qp, struct hca_srq *srq)
 {
 	struct responder *r = &qp->resp;
 
-	if (!r->recv) {
+	if (unlikely(!r->recv)) {
 		r->recv = malloc(sizeof(*r->recv));
 		if (!r->recv)
 			return false;
@@ -42,11 +42,17 @@ static bool take_recv(struct qp *qp, struct hca_srq *srq)
 	r->recv_srq = srq;
 	if (srq)
 		return hca_srq_take(srq, r->recv);
-	if (!qp->pub.rq.size || !(uint16_t)(qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken))
-		return false;
+	/* What is posted is looked up only when all that was posted the last time is taken. */
+	if (unlikely(!r->rq_left)) {
+		if (qp->pub.rq.size)
+			r->rq_left = qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken;
+		if (!r->rq_left)
+			return false;
+	}
 	qp->pub.format->rq_decode(&qp->pub.rq, r->rq_taken, r->recv);
 	r->recv->counter = r->rq_taken;
 	r->rq_taken++;
+	r->rq_left--;
 	return true;
 }
 
@@ -242,34 +248,39 @@ static enum fault copy_fault(const struct roce_pkt *pkt)
 	return pkt->flags & ROCE_PKT_BY_REF ? FAULT_FETCH : FAULT_LOCAL;
 }
 
+/* Into the receive entry, behind what has come of the message so far. */
+static enum fault scatter(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
+			  enum hca_status *status)
+{
+	struct responder *r = &qp->resp;
+	const struct hca_pd *pd = r->recv_srq ? r->recv_srq->pd : qp->pub.pd;
+	enum hca_mem_result result = hca_mem_scatter(r->recv->sge, r->recv->sge_count, pd->pdn,
+						     r->offset, payload, pkt->len);
+
+	if (likely(result == HCA_MEM_DONE))
+		return FAULT_NONE;
+	*status = result == HCA_MEM_SHORT ? HCA_LOC_LEN_ERR : HCA_LOC_PROT_ERR;
+	return result == HCA_MEM_SHORT ? FAULT_INVALID
+	       : result == HCA_MEM_BAD ? FAULT_LOCAL
+				       : copy_fault(pkt);
+}
+
 static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 			  enum hca_status *status)
 {
 	struct responder *r = &qp->resp;
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
-	struct hca_list list;
 	enum fault f;
 
 	if (is_first(op)) {
 		f = need_recv(qp, pkt);
-		if (f)
+		if (unlikely(f))
 			return f;
 		r->offset = 0;
 	}
-	if (!hca_mem_resolve(r->recv->sge, r->recv->sge_count,
-			     r->recv_srq ? r->recv_srq->pd->pdn : qp->pub.pd->pdn,
-			     HCA_ACCESS_LOCAL_WRITE, &list)) {
-		*status = HCA_LOC_PROT_ERR;
-		return FAULT_LOCAL;
-	}
-	if (r->offset + pkt->len > list.total) {
-		*status = HCA_LOC_LEN_ERR;
-		return FAULT_INVALID;
-	}
-	if (!hca_mem_copy(&list, r->offset, payload, 0, pkt->len)) {
-		*status = HCA_LOC_PROT_ERR;
-		return copy_fault(pkt);
-	}
+	f = scatter(qp, pkt, payload, status);
+	if (unlikely(f))
+		return f;
 	r->offset += pkt->len;
 	if (has_inv(op) && hca_mw_invalidate(pkt->imm, qp->pub.pd->pdn, qp->pub.qpn) &&
 	    hca_mkey_invalidate(pkt->imm, qp->pub.pd->pdn, true)) {
@@ -285,7 +296,6 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	struct responder *r = &qp->resp;
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	const struct hca_mr_entry *e;
-	struct hca_list list;
 	enum fault f;
 
 	if (is_first(op)) {
@@ -307,12 +317,11 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	if (pkt->len) {
 		e = hca_mem_find_here(r->rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
 				      r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
-		if (!e) {
+		if (unlikely(!e)) {
 			*status = HCA_LOC_ACCESS_ERR;
 			return FAULT_ACCESS;
 		}
-		hca_mem_piece(e, r->va, pkt->len, &list);
-		if (!hca_mem_copy(&list, 0, payload, 0, pkt->len))
+		if (unlikely(!hca_mem_write(e, r->va, payload, pkt->len)))
 			return copy_fault(pkt);
 	}
 	r->va += pkt->len;
@@ -321,10 +330,9 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	return FAULT_NONE;
 }
 
-static void finish_message(struct qp *qp, const struct roce_pkt *pkt)
+static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op)
 {
-	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
-	struct hca_cqe cqe;
+	struct hca_cqe cqe; /* what only frames have is left as it is */
 
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
 	qp->resp.last_op = NO_MESSAGE;
@@ -332,16 +340,15 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt)
 		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, true, qp->resp.offset);
 	if (is_write(op) && !has_imm(op))
 		return;
-	cqe = (struct hca_cqe){
-		.recv_kind = is_write(op)  ? HCA_RECV_WRITE_IMM
-			     : has_imm(op) ? HCA_RECV_SEND_IMM
-			     : has_inv(op) ? HCA_RECV_SEND_INV
-					   : HCA_RECV_SEND,
-		.byte_len = qp->resp.offset,
-		.imm = pkt->imm,
-		.solicited = pkt->flags & ROCE_PKT_SOLICITED,
-		.src_qpn = qp->attr.dest_qpn,
-	};
+	memset(&cqe, 0, offsetof(struct hca_cqe, frame));
+	if (is_write(op))
+		cqe.recv_kind = HCA_RECV_WRITE_IMM;
+	else if (unlikely(has_imm(op) || has_inv(op)))
+		cqe.recv_kind = has_imm(op) ? HCA_RECV_SEND_IMM : HCA_RECV_SEND_INV;
+	cqe.byte_len = qp->resp.offset;
+	cqe.imm = pkt->imm;
+	cqe.solicited = pkt->flags & ROCE_PKT_SOLICITED;
+	cqe.src_qpn = qp->attr.dest_qpn;
 	complete_recv(qp, &cqe);
 }
 
@@ -415,6 +422,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		if (unlikely(qp->cntr))
 			count_fault(qp, f, op);
 		responder_fault(qp, f, status);
+		if (!is_reliable(qp)) /* it does not come again */
+			r->epsn = psn_add(r->epsn, 1);
 		return;
 	}
 	r->nak_sent = false;
@@ -422,7 +431,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		return; /* reads and atomics have moved on by themselves */
 	r->epsn = psn_add(r->epsn, 1);
 	if (is_last(op))
-		finish_message(qp, pkt);
+		finish_message(qp, pkt, op);
 	else
 		r->last_op = op;
 	if (pkt->flags & ROCE_PKT_ACK_REQ) {
@@ -455,53 +464,56 @@ static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
 	return true;
 }
 
-static void reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
-		     const struct hca_list *payload)
+static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks *acks,
+						  const struct roce_pkt *pkt)
 {
 	struct responder *r = &qp->resp;
-	int32_t ahead;
 
-	if (unlikely(qp->pub.type == HCA_QP_XRC_RECV && !qp->guest) &&
-	    xrc_pass(qp, acks, pkt, payload))
-		return;
-	ahead = psn_diff(pkt->psn, r->epsn);
-	if (likely(!ahead)) {
-		if (unlikely(taps_spoil()) && refuse_by_script(qp, pkt))
-			return;
-		execute(qp, acks, pkt, payload);
-	} else if (ahead < 0) {
+	if (psn_diff(pkt->psn, r->epsn) < 0) {
 		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
 		if (qp->wired)
 			wire_drop(WIRE_DROP_SEEN);
 		duplicate(qp, acks, pkt);
-	} else {
-		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
-		/*
-		 * Once, and again when what showed the gap comes again: then the sender has gone
-		 * back, and what is missing was lost once more. Not for long, as each costs the
-		 * sender one of its retries.
-		 */
-		if (r->nak_sent && r->nak_behind && psn_diff(pkt->psn, r->nak_ahead) > 0) {
-			r->nak_ahead = pkt->psn;
-			return;
-		}
-		r->nak_behind = false;
-		if (r->nak_sent &&
-		    (psn_diff(pkt->psn, r->nak_ahead) > 0 || r->naks_again >= NAKS_AGAIN))
-			return;
-		r->naks_again = r->nak_sent ? r->naks_again + 1 : 0;
-		r->nak_sent = true;
-		r->nak_ahead = pkt->psn;
-		responder_refuse(qp, ROCE_SYN_NAK_SEQ);
+		return;
 	}
+	hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
+	/*
+	 * Once, and again when what showed the gap comes again: then the sender has gone back, and
+	 * what is missing was lost once more. Not for long, as each costs the sender one of its
+	 * retries.
+	 */
+	if (r->nak_sent && r->nak_behind && psn_diff(pkt->psn, r->nak_ahead) > 0) {
+		r->nak_ahead = pkt->psn;
+		return;
+	}
+	r->nak_behind = false;
+	if (r->nak_sent && (psn_diff(pkt->psn, r->nak_ahead) > 0 || r->naks_again >= NAKS_AGAIN))
+		return;
+	r->naks_again = r->nak_sent ? r->naks_again + 1 : 0;
+	r->nak_sent = true;
+	r->nak_ahead = pkt->psn;
+	responder_refuse(qp, ROCE_SYN_NAK_SEQ);
+}
+
+/* True when it is the packet's turn; otherwise what there is to do about it is done. */
+static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
+		     const struct hca_list *payload)
+{
+	if (unlikely(qp->pub.type == HCA_QP_XRC_RECV && !qp->guest) &&
+	    xrc_pass(qp, acks, pkt, payload))
+		return false;
+	if (unlikely(psn_diff(pkt->psn, qp->resp.epsn))) {
+		out_of_turn(qp, acks, pkt);
+		return false;
+	}
+	return likely(!taps_spoil()) || !refuse_by_script(qp, pkt);
 }
 
 /*
  * UC: a gap ends the message in progress; a new one may begin anywhere behind it (9.8.2). What comes
  * late is not delivered: a fabric keeps the order of a connection, and programs rely on that.
  */
-static void unreliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
-		       const struct hca_list *payload)
+static bool unreliable(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
@@ -509,15 +521,15 @@ static void unreliable(struct qp *qp, struct hca_acks *acks, const struct roce_p
 	if (psn_diff(pkt->psn, r->epsn) < 0) {
 		if (qp->wired)
 			wire_drop(WIRE_DROP_SEEN);
-		return;
+		return false;
 	}
 	if (pkt->psn != r->epsn || is_first(op)) {
 		r->last_op = NO_MESSAGE;
 		if (!is_first(op))
-			return;
+			return false;
 	}
-	execute(qp, acks, pkt, payload);
-	r->epsn = psn_add(pkt->psn, 1);
+	r->epsn = pkt->psn;
+	return true;
 }
 
 /* ---- datagrams ---- */
@@ -618,10 +630,9 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		}
 		return;
 	}
-	if (qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC)
-		unreliable(qp, acks, pkt, payload);
-	else if (is_reliable(qp) && tr == responder_transport(qp))
-		reliable(qp, acks, pkt, payload);
+	if (is_reliable(qp) ? tr == responder_transport(qp) && reliable(qp, acks, pkt, payload)
+			    : qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC && unreliable(qp, pkt))
+		execute(qp, acks, pkt, payload);
 }
 
 void responder_reset(struct qp *qp)

@@ -51,7 +51,11 @@ enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt);
 /* A read or an atomic that came before. */
 void resource_again(struct qp *qp, const struct roce_pkt *pkt);
 /* Some answer waits for its turn, or for room: acknowledgements of later requests must wait. */
-bool resource_is_due(const struct qp *qp);
+static inline bool resource_is_due(const struct qp *qp)
+{
+	return qp->resp.resource_first != qp->resp.resource_next;
+}
+
 /* Sends answers as far as there is room; false when some are left. */
 bool resource_send(struct qp *qp);
 void resource_reset(struct qp *qp);
