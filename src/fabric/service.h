@@ -78,18 +78,17 @@ void fabric_poll_drain(struct fabric_link *link);
 
 static inline void fabric_poll_each(bool all)
 {
+	struct fabric_link *const *at, *const *end;
 	struct fabric_poll_set *set;
 
 	fabric_epoch_enter();
 	/* [P1] pairs with the change of the set: its contents before the pointer */
 	set = atomic_load_explicit(&fabric_poll.set, memory_order_acquire);
-	for (uint32_t i = 0; i < set->count; i++) {
-		struct fabric_link *link = set->link[i];
-
-		if (!all && fabric_link_rests(link))
+	for (at = set->link, end = at + set->count; at < end; at++) {
+		if (!all && fabric_link_rests(*at))
 			continue;
-		if (unlikely(fabric_link_ready(link)))
-			fabric_poll_drain(link);
+		if (unlikely(fabric_link_ready(*at)))
+			fabric_poll_drain(*at);
 	}
 	fabric_epoch_exit();
 }

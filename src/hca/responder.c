@@ -30,7 +30,7 @@ static bool is_reliable(const struct qp *qp)
 
 /* ---- receive entries ---- */
 
-static bool take_recv(struct qp *qp, struct hca_srq *srq)
+static inline bool take_recv(struct qp *qp, struct hca_srq *srq)
 {
 	struct responder *r = &qp->resp;
 
@@ -56,7 +56,7 @@ static bool take_recv(struct qp *qp, struct hca_srq *srq)
 	return true;
 }
 
-static void complete_recv(struct qp *qp, struct hca_cqe *cqe)
+static inline void complete_recv(struct qp *qp, struct hca_cqe *cqe)
 {
 	struct responder *r = &qp->resp;
 	struct hca_cq *cq = qp->pub.recv_cq;
@@ -229,7 +229,7 @@ uint32_t responder_pdn(const struct qp *qp, uint32_t srqn)
 	return srq ? srq->pd->pdn : 0;
 }
 
-static enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
+static inline enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct hca_srq *srq = srq_of(qp, pkt->rdma.srqn);
 

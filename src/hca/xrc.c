@@ -77,16 +77,6 @@ static fabric_id_t home_of(uint32_t srqn)
 	return owner == fabric_self() ? FABRIC_NOBODY : owner;
 }
 
-static bool some_are_away(const struct responder *r)
-{
-	return r->away && r->away_una != r->epsn;
-}
-
-uint32_t xrc_done(const struct qp *qp)
-{
-	return some_are_away(&qp->resp) ? qp->resp.away_una : qp->resp.epsn;
-}
-
 /* True when requests may go there from now on. */
 static bool turn_to(struct responder *r, fabric_id_t home)
 {
@@ -95,9 +85,9 @@ static bool turn_to(struct responder *r, fabric_id_t home)
 	if (r->away == home)
 		return true;
 	/* What a dead process did not do is expected again. */
-	if (some_are_away(r) && !hca_peer_find(r->away, &wait) && !wait)
+	if (xrc_some_are_away(r) && !hca_peer_find(r->away, &wait) && !wait)
 		r->epsn = r->away_una;
-	if (some_are_away(r)) {
+	if (xrc_some_are_away(r)) {
 		r->away_behind = true;
 		return false;
 	}
@@ -140,7 +130,7 @@ static bool pass_on(struct qp *qp, const struct roce_pkt *pkt, const struct hca_
 /* A refusal says that all before it is done, so it has to wait for that. */
 static void refuse_or_wait(struct qp *qp, enum fault f)
 {
-	if (some_are_away(&qp->resp))
+	if (xrc_some_are_away(&qp->resp))
 		qp->resp.away_behind = true;
 	else
 		responder_fault(qp, f, HCA_REM_INV_REQ_ERR);
@@ -172,7 +162,7 @@ bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 	if (home == FABRIC_NOBODY)
 		return false;
 	if (ahead > 0) {
-		if (!some_are_away(r))
+		if (!xrc_some_are_away(r))
 			return false; /* a gap like any other */
 		r->away_behind = true;
 	} else if ((qp_access(qp) & access_of(op)) != access_of(op)) {
@@ -251,7 +241,7 @@ void xrc_continue(struct qp *qp)
 	struct responder *r = &qp->resp;
 	bool wait;
 
-	if (likely(!r->away_behind) || some_are_away(r))
+	if (likely(!r->away_behind) || xrc_some_are_away(r))
 		return;
 	if (r->away && !hca_peer_find(r->away, &wait) && wait)
 		return;

@@ -18,8 +18,17 @@ void xrc_answer(struct qp *qp, const struct hca_peer *from, const struct roce_pk
 		const struct hca_list *payload);
 /* There is room, or a link: what could not be passed on has to come again. */
 void xrc_continue(struct qp *qp);
+/* Requests are with another process, and not known to be done. */
+static inline bool xrc_some_are_away(const struct responder *r)
+{
+	return unlikely(r->away) && r->away_una != r->epsn;
+}
+
 /* Behind the last request that is known to be done. */
-uint32_t xrc_done(const struct qp *qp);
+static inline uint32_t xrc_done(const struct qp *qp)
+{
+	return xrc_some_are_away(&qp->resp) ? qp->resp.away_una : qp->resp.epsn;
+}
 
 /* ---- where the shared receive queue is ---- */
 
