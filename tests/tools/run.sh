@@ -231,6 +231,22 @@ test_run_inside_a_run_sees_its_own_adapters() {
 	no_trees
 }
 
+test_a_user_without_any_privilege_can_do_it() {
+	local as=()
+	if [[ $(id -u) == 0 ]]; then
+		mkdir "$scratch/theirs"
+		chmod 755 "$scratch"
+		chown 65534:65534 "$scratch/theirs"
+		as=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all
+			env XDG_RUNTIME_DIR="$scratch/theirs" VERBENA_DIR="$scratch/theirs/dir")
+		"${as[@]}" test -x "$VERBENA" 2>/dev/null || skip "others cannot reach the build"
+	fi
+	status 0 "${as[@]}" "$VERBENA" run -- ls /sys/class/infiniband
+	has "$out" mlx5_0
+	status 0 "${as[@]}" "$VERBENA" run --path wire -- ibv_devinfo -d mlx5_0
+	has "$out" PORT_ACTIVE
+}
+
 test_facade_none_leaves_the_machine_as_it_is() {
 	# shellcheck disable=SC2016
 	status 0 run --facade none -- sh -c 'echo "${VERBENA_FACADE-unset}|$LD_LIBRARY_PATH"'
