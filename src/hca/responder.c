@@ -554,6 +554,7 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 
 	if (!take_recv(qp, qp->pub.srq)) {
 		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
+		wire_drop(WIRE_DROP_NO_RECEIVE);
 		return;
 	}
 	qp->resp.has_recv = true;

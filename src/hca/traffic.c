@@ -36,6 +36,7 @@ void hca_port_traffic(const struct hca_adapter *a, unsigned int port, struct hca
 		out->tx_errors += c.tx_lost;
 		out->rx_packets += c.rx_packets;
 		out->rx_bytes += c.rx_bytes;
+		out->rx_errors += c.rx_full;
 		for (unsigned int k = 1; k < ROCE_DROP_COUNT; k++)
 			if (k != ROCE_DROP_PROBE)
 				out->rx_errors += c.rx_drop[k];

@@ -97,8 +97,9 @@ enum wire_drop {
 	WIRE_DROP_KIND,     /* not of the queue pair's transport */
 	WIRE_DROP_STATE,
 	WIRE_DROP_QKEY,
-	WIRE_DROP_UNASKED, /* an answer to nothing that is open */
-	WIRE_DROP_SEEN,    /* a request that came before; it may be answered again */
+	WIRE_DROP_NO_RECEIVE, /* a datagram */
+	WIRE_DROP_UNASKED,    /* an answer to nothing that is open */
+	WIRE_DROP_SEEN,       /* a request that came before; it may be answered again */
 	WIRE_DROP_COUNT,
 };
 

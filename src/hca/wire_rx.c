@@ -36,6 +36,7 @@ const char *wire_drop_name(enum wire_drop why)
 		[WIRE_DROP_KIND] = "not of the queue pair's transport",
 		[WIRE_DROP_STATE] = "the queue pair does not receive",
 		[WIRE_DROP_QKEY] = "another Q_Key",
+		[WIRE_DROP_NO_RECEIVE] = "no receive was posted",
 		[WIRE_DROP_UNASKED] = "an answer to nothing that is open",
 		[WIRE_DROP_SEEN] = "requests that came before",
 	};

@@ -389,27 +389,32 @@ void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_l
 }
 
 /* Zeroes where the kernel does not tell (before 4.12). */
-static void memory_of(const struct roce_endpoint *ep, uint32_t info[SK_MEMINFO_VARS])
+static void memory_of(int fd, uint32_t info[SK_MEMINFO_VARS])
 {
 	socklen_t len = SK_MEMINFO_VARS * sizeof(*info);
 
 	memset(info, 0, len);
-	getsockopt(ep->flow[0].fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+}
+
+uint32_t roce_socket_full(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+
+	memory_of(fd, info);
+	return info[SK_MEMINFO_DROPS];
 }
 
 bool roce_endpoint_is_pressed(const struct roce_endpoint *ep)
 {
 	uint32_t info[SK_MEMINFO_VARS];
 
-	memory_of(ep, info);
+	memory_of(ep->flow[0].fd, info);
 	return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / 2;
 }
 
 void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters *out)
 {
-	uint32_t info[SK_MEMINFO_VARS];
-
-	memory_of(ep, info);
 	*out = (struct roce_counters){
 		.tx_packets = ep->count.tx[0].packets + ep->count.tx[1].packets,
 		.tx_bytes = ep->count.tx[0].bytes + ep->count.tx[1].bytes,
@@ -419,7 +424,7 @@ void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters
 		.rx_packets = ep->count.rx[0].packets + ep->count.rx[1].packets,
 		.rx_bytes = ep->count.rx[0].bytes + ep->count.rx[1].bytes,
 		.rx_calls = ep->count.rx[0].calls + ep->count.rx[1].calls,
-		.rx_full = info[SK_MEMINFO_DROPS],
+		.rx_full = roce_socket_full(ep->flow[0].fd) + roce_groups_full(ep),
 	};
 	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)
 		out->rx_drop[i] = ep->count.rx_drop[i];

@@ -110,6 +110,7 @@ static void drop(struct roce_endpoint *ep, struct roce_group **p)
 	struct roce_group *g = *p;
 
 	*p = g->next;
+	roce_count(&ep->count.groups_full, roce_socket_full(g->fd));
 	epoll_ctl(ep->group_fd, EPOLL_CTL_DEL, g->fd, NULL);
 	close(g->fd);
 	free(g);
@@ -138,4 +139,18 @@ void roce_groups_leave_all(struct roce_endpoint *ep)
 {
 	while (ep->groups)
 		drop(ep, &ep->groups);
+}
+
+uint64_t roce_groups_full(const struct roce_endpoint *ep)
+{
+	/* What is locked for looking is as it was. */
+	pthread_mutex_t *lock = (pthread_mutex_t *)&ep->group_lock;
+	uint64_t full;
+
+	pthread_mutex_lock(lock);
+	full = atomic_load(&ep->count.groups_full);
+	for (const struct roce_group *g = ep->groups; g; g = g->next)
+		full += roce_socket_full(g->fd);
+	pthread_mutex_unlock(lock);
+	return full;
 }

@@ -142,7 +142,7 @@ struct roce_counters {
 	uint64_t rx_packets;
 	uint64_t rx_bytes;
 	uint64_t rx_calls;
-	uint64_t rx_full; /* the kernel found the socket full, and dropped packets */
+	uint64_t rx_full; /* packets that the kernel dropped: the socket, or a group's, was full */
 	uint64_t rx_drop[ROCE_DROP_COUNT];
 };
 

@@ -75,6 +75,7 @@ struct roce_endpoint {
 
 	struct {
 		_Atomic uint64_t tx_full, tx_lost;
+		_Atomic uint64_t groups_full; /* of groups that were left */
 		_Atomic uint64_t rx_drop[ROCE_DROP_COUNT];
 		/* [1] by the tuner and the taker, one thread at a time each; [0] by all others */
 		struct roce_tally tx[2], rx[2];
@@ -220,6 +221,10 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 void roce_port_holder(const struct roce_addr *addr, uint16_t port, char *text, size_t size);
 
 void roce_groups_leave_all(struct roce_endpoint *ep);
+/* What the kernel has found no room for in the sockets of groups. */
+uint64_t roce_groups_full(const struct roce_endpoint *ep);
+/* The same of one socket. */
+uint32_t roce_socket_full(int fd);
 
 /* The probe of one socket of the group (steer.c). */
 #define ROCE_PROBE_BYTES 16

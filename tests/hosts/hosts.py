@@ -346,6 +346,25 @@ def stop_one_at_a_time(meshes):
             p.send_signal(signal.SIGCONT)
 
 
+def full(build):
+    """A process that stands still while its small socket fills up loses packets. They are sent again, every
+    byte arrives, and the report tells of the losses."""
+    make_hosts(2)
+    with tempfile.NamedTemporaryFile(prefix="verbena-full-") as report:
+        m = Mesh(spread(2, 1), "-r", 60, "-b", 300000, "-e", VERBENA_SOCKET_BUFFER=32768, VERBENA_STAT=report.name)
+        m.wait_for_round(3)
+        m.processes[1].send_signal(signal.SIGSTOP)
+        time.sleep(0.3)   # how long it stands still, not a synchronisation
+        m.processes[1].send_signal(signal.SIGCONT)
+        if any(m.end()):
+            m.show()
+            fail("not every process ended well")
+        m.close()
+        text = pathlib.Path(report.name).read_text()
+        if not re.search(r"dropped \d+: the socket was full", text):
+            fail(f"nothing was lost, or nobody says so:\n{text}")
+
+
 def steer(build):
     """Processes that share an address and a port do not depend on each other, also when some have
     gone and others have come."""

@@ -6,6 +6,7 @@
 #ifndef TESTS_ROCE_NET_H
 #define TESTS_ROCE_NET_H
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -57,6 +58,24 @@ static inline void net_wait_for(const struct in6_addr *addr)
 		int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 		done = bind(fd, (struct sockaddr *)&sa, sizeof(sa));
+		close(fd);
+		if (done)
+			usleep(1000);
+	}
+}
+
+/* An interface has its route to groups when the kernel has got round to its carrier. */
+static inline void net_wait_for_groups(const char *interface)
+{
+	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	int index = (int)if_nametoindex(interface), done = -1;
+
+	inet_pton(AF_INET6, "ff0e::9", &sa.sin6_addr);
+	for (int i = 0; i < 20000 && done; i++) {
+		int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof(index));
+		done = connect(fd, (struct sockaddr *)&sa, sizeof(sa));
 		close(fd);
 		if (done)
 			usleep(1000);

@@ -257,6 +257,34 @@ static void all_endpoints_that_joined_hear_a_group(void **state)
 	pair_fini(&p);
 }
 
+static uint64_t full_of(const struct roce_endpoint *ep)
+{
+	struct roce_counters c;
+
+	roce_endpoint_counters(ep, &c);
+	return c.rx_full;
+}
+
+static void what_a_group_lost_is_counted_and_stays_so(void **state)
+{
+	struct roce_addr g = addr("239.1.2.3");
+	uint64_t full;
+	struct pair p;
+
+	pair_init(&p, "10.9.0.1", "10.9.0.1", NULL);
+	assert_int_equal(roce_endpoint_join(p.b, &g), 0);
+	/* nobody reads */
+	for (unsigned int i = 0; !full_of(p.b); i++) {
+		assert_true(i < 1000000);
+		send_group(&p, &g);
+	}
+	full = full_of(p.b);
+	assert_int_equal(full_of(p.a), 0);
+	assert_int_equal(roce_endpoint_leave(p.b, &g), 0);
+	assert_true(full_of(p.b) >= full);
+	pair_fini(&p);
+}
+
 static void only_groups_of_ones_own_ip_version_can_be_joined(void **state)
 {
 	struct roce_addr v6 = addr("ff0e::1"), host = addr("10.9.0.1");
@@ -279,6 +307,7 @@ int main(void)
 		cmocka_unit_test(a_group_is_heard_from_join_to_leave),
 		cmocka_unit_test(an_ipv6_group_is_heard_from_join_to_leave),
 		cmocka_unit_test(all_endpoints_that_joined_hear_a_group),
+		cmocka_unit_test(what_a_group_lost_is_counted_and_stays_so),
 		cmocka_unit_test(only_groups_of_ones_own_ip_version_can_be_joined),
 	};
 
@@ -293,5 +322,6 @@ int main(void)
 			return 77;
 		}
 	}
+	net_wait_for_groups(if_nametoindex("dummy9") ? "dummy9" : "v9");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,6 +424,29 @@ static void bad_packets_are_dropped_and_counted_by_reason(void **state)
 	pair_fini(&p);
 }
 
+static void packets_that_a_full_socket_lost_are_counted(void **state)
+{
+	struct roce_endpoint_opts opts = { .rcvbuf = 16384 };
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 512);
+	const uint64_t sent = 200;
+	struct roce_counters c;
+	struct pair p;
+
+	pair_init(&p, "127.0.0.1", "127.0.0.2", &opts);
+	for (uint64_t i = 0; i < sent; i++) {
+		assert_int_equal(pair_add(&p, &pkt, 0), 0);
+		assert_int_equal(roce_tx_flush(p.tx), 0);
+	}
+	/* Nobody has read so far. What was sent is there or lost, as soon as the kernel gets round to it. */
+	do {
+		pair_drain(&p);
+		roce_endpoint_counters(p.b, &c);
+	} while (p.in.count + c.rx_full < sent);
+	assert_int_equal(p.in.count + c.rx_full, sent);
+	assert_true(c.rx_full > 0 && p.in.count > 0);
+	pair_fini(&p);
+}
+
 static void only_the_spoilt_segment_of_a_send_is_dropped(void **state)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
@@ -535,6 +558,7 @@ int main(void)
 		cmocka_unit_test(flows_have_their_own_source_ports),
 		cmocka_unit_test(flow_hashes_are_those_of_rxe),
 		cmocka_unit_test(bad_packets_are_dropped_and_counted_by_reason),
+		cmocka_unit_test(packets_that_a_full_socket_lost_are_counted),
 		cmocka_unit_test(only_the_spoilt_segment_of_a_send_is_dropped),
 		cmocka_unit_test(a_port_that_is_taken_names_its_holder),
 		cmocka_unit_test(a_port_taken_at_ipv6_names_its_holder_too),
