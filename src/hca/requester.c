@@ -187,28 +187,25 @@ static enum run_result run_memcpy(struct qp *qp, struct hca_send *s)
 	return RUN_STOP;
 }
 
-#define OPS_DATAGRAM (OP(NOP) | OP(SEND) | OP(SEND_IMM))
-#define OPS_WRITING                                                                                \
-	(OPS_DATAGRAM | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) | OP(BIND_MW) | OP(LOCAL_INV))
-#define OPS_READING (OPS_WRITING | OPS_READ | OP(UMR) | OP(MEMCPY))
+#define OPS_DATAGRAM (OP(SEND) | OP(SEND_IMM))
+#define OPS_WRITING  (OPS_DATAGRAM | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM))
+#define OPS_READING  (OPS_WRITING | OPS_READ)
 /* Without a packet. */
-#define OPS_LOCAL (OP(NOP) | OP(LOCAL_INV) | OP(BIND_MW) | OP(UMR) | OP(MEMCPY))
+#define OPS_WINDOW (OP(BIND_MW) | OP(LOCAL_INV))
+#define OPS_LOCAL  (OP(NOP) | OPS_WINDOW | OP(UMR) | OP(MEMCPY))
 
-/* What each type of queue pair can do at all. */
-static const uint16_t ops[] = {
-	[HCA_QP_RC] = OPS_READING,
-	[HCA_QP_UC] = OPS_WRITING,
-	[HCA_QP_UD] = OPS_DATAGRAM,
-	[HCA_QP_RAW] = OP(NOP) | OP(SEND) | OP(TSO),
-	[HCA_QP_XRC_SEND] = OPS_READING,
-	[HCA_QP_DCI] = OPS_READING,
-	[HCA_QP_DCR] = 0,
+/* What each type of queue pair can do at all: over a connection, and otherwise. */
+static const struct {
+	uint16_t connected, other;
+} ops[] = {
+	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL },
+	[HCA_QP_UC] = { OPS_WRITING, OP(NOP) | OPS_WINDOW },
+	[HCA_QP_UD] = { 0, OPS_DATAGRAM | OP(NOP) },
+	[HCA_QP_RAW] = { 0, OP(SEND) | OP(TSO) | OP(NOP) },
+	[HCA_QP_XRC_SEND] = { OPS_READING, OPS_LOCAL },
+	[HCA_QP_DCI] = { OPS_READING, OPS_LOCAL },
+	[HCA_QP_DCR] = { 0, 0 },
 };
-
-static bool op_allowed(const struct qp *qp, enum hca_op op)
-{
-	return ops[qp->pub.type] >> op & 1;
-}
 
 /* Something at or behind `next` was sent before, and is to be sent again. */
 static bool has_begun(const struct requester *r)
@@ -287,7 +284,7 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	}
 	if (unlikely(qp->dci) && path == PATH_READY && !dci_announce(qp))
 		return RUN_WAIT;
-	if (op_is_read(s->op) && r->asked >= send_most_asked(qp))
+	if (unlikely(op_is_read(s->op)) && r->asked >= send_most_asked(qp))
 		return RUN_WAIT;
 	return send_connected(qp, s, path == PATH_READY);
 }
@@ -312,12 +309,12 @@ static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enu
 	return false;
 }
 
-static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
+/* A request that needs no connection, or that cannot be. */
+static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
-	enum run_result done;
 
-	if (unlikely(s->bad || !op_allowed(qp, s->op))) {
+	if (unlikely(s->bad || !(ops[qp->pub.type].other >> s->op & 1))) {
 		if (!window_empty(r))
 			return RUN_WAIT;
 		fail_request(qp, s, s->bad ? s->bad_status : HCA_LOC_QP_OP_ERR,
@@ -326,12 +323,21 @@ static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
 	}
 	if (unlikely(s->fence && r->reads))
 		return RUN_WAIT;
-	if (unlikely(OPS_LOCAL >> s->op & 1))
-		return s->op == HCA_OP_MEMCPY ? run_memcpy(qp, s) : run_local(qp, s);
-	if (unlikely(qp->pub.type == HCA_QP_UD))
-		return send_datagram(qp, s);
-	if (unlikely(qp->pub.type == HCA_QP_RAW))
-		return send_raw(qp, s);
+	if (s->op == HCA_OP_MEMCPY)
+		return run_memcpy(qp, s);
+	if (OPS_LOCAL >> s->op & 1)
+		return run_local(qp, s);
+	return qp->pub.type == HCA_QP_UD ? send_datagram(qp, s) : send_raw(qp, s);
+}
+
+static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
+{
+	enum run_result done;
+
+	if (unlikely(s->bad || !(ops[qp->pub.type].connected >> s->op & 1)))
+		return run_other(qp, s);
+	if (unlikely(s->fence && qp->req.reads))
+		return RUN_WAIT;
 	if (unlikely(qp->dci) && !dci_is_aimed(qp, s) && !aim(qp, s, &done))
 		return done;
 	return run_connected(qp, s);
@@ -387,7 +393,7 @@ void requester_run(struct qp *qp)
 	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again))
 		settle(qp);
 	/* The same for one that nobody hurries. */
-	if (unlikely(qp->resp.ack_due && qp->raw && !qp->wired && r->next != from))
+	if (unlikely(qp->raw) && qp->resp.ack_due && !qp->wired && r->next != from)
 		responder_send_ack(qp);
 	if (qp->wire) {
 		if (qp->wired && r->next != from)

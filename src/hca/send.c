@@ -172,14 +172,15 @@ static uint32_t got_before(const struct requester *r, const struct hca_send *s)
 		       : 0;
 }
 
-/* The request enters the window with its packet numbers. */
-static inline int enter_window(struct qp *qp, const struct hca_send *s, bool read, uint32_t packets)
+/* The request enters the window with its packet numbers; NULL: there is no memory for one. */
+static inline const struct req_slot *enter_window(struct qp *qp, const struct hca_send *s,
+						  bool read, uint32_t packets)
 {
 	struct requester *r = &qp->req;
 	struct req_slot *slot;
 
 	if (unlikely(!r->window) && make_window(r))
-		return -ENOMEM;
+		return NULL;
 	slot = &r->window[r->tail & (QP_WINDOW - 1)];
 	slot->got = unlikely(read) ? got_before(r, s) : 0;
 	slot->index = r->next;
@@ -199,7 +200,7 @@ static inline int enter_window(struct qp *qp, const struct hca_send *s, bool rea
 		start_timer(qp);
 	if (unlikely(r->probe.lossy))
 		probe_begin(qp);
-	return 0;
+	return slot;
 }
 
 /* All of it has arrived in an earlier attempt. */
@@ -498,10 +499,15 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	else
 		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
-	if (!r->partial && (unlikely(window_closed(qp, r->psn)) ||
-			    unlikely(enter_window(qp, s, read, packets_of(qp, s, whole)))))
-		return RUN_WAIT;
-	slot = last_slot(r);
+	if (unlikely(r->partial)) {
+		slot = last_slot(r);
+	} else {
+		if (unlikely(window_closed(qp, r->psn)))
+			return RUN_WAIT;
+		slot = enter_window(qp, s, read, packets_of(qp, s, whole));
+		if (unlikely(!slot))
+			return RUN_WAIT;
+	}
 	if (unlikely(!reachable)) {
 		leave_request(qp, s, slot); /* into the void: the timer will tell */
 		return RUN_ON;

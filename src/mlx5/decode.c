@@ -492,7 +492,7 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	uint32_t size = qp->sq.size, slot = index & (size - 1);
 	const struct mlx5_wqe_ctrl_seg *ctrl;
 	uint32_t what, whose, flags, opcode, ds;
-	struct cursor c;
+	struct cursor c = { .end = NULL }; /* which a straight entry does not reach */
 	uint8_t segs;
 
 	ctrl = (const void *)((const uint8_t *)qp->sq.buf + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
@@ -501,6 +501,8 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	flags = load32(&ctrl->signature); /* and the stream, and fm_ce_se */
 	opcode = what & 0xff;
 	ds = whose & MLX5_DS_MASK;
+	c.seg = (const uint8_t *)(ctrl + 1);
+	c.left = ds - 1;
 
 	out->bad = false;
 	out->counter = index;
@@ -511,8 +513,8 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->dc_stream = flags >> 8;
 	out->length = 0;
 	out->sge_count = 0;
-	if (unlikely(((what >> 8 ^ index) & MLX5_INDEX_MASK) | (whose >> 8 ^ qp->qpn)) ||
-	    unlikely(!ds || mlx5_blocks(ds) > size) ||
+	if (unlikely((uint16_t)(what >> 8) != (uint16_t)index || whose >> 8 != qp->qpn) ||
+	    unlikely(mlx5_blocks(ds) - 1 >= size) || /* none, or more than there are */
 	    unlikely(opcode >= array_size(opcodes) || !(opcodes[opcode].types >> qp->type & 1))) {
 		bad_control(qp, index, what, whose, out);
 		return;
@@ -522,7 +524,6 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	segs = opcodes[opcode].segs;
 	out->imm = unlikely(segs & SEG_KEY) ? load32(&ctrl->imm)
 					    : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
-	c = behind_control(qp, index, ds);
 	if (unlikely(segs & SEG_OTHER))
 		take_other(qp, index, ds, what, out);
 	else if (qp->type != HCA_QP_RC || unlikely(slot + mlx5_blocks(ds) > size))
