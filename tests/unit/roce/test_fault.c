@@ -55,6 +55,25 @@ static void a_rule_without_conditions_always_fires(void **state)
 	roce_fault_destroy(f);
 }
 
+static void somebody_is_on_exactly_as_long_as_one_script_has_rules(void **state)
+{
+	struct roce_fault *a, *b;
+
+	assert_false(roce_switch_any());
+	a = load("drop", 1);
+	assert_true(roce_switch_any());
+	b = load("dup", 1);
+	assert_int_equal(roce_fault_load(b, "drop; dup", 1, 0), 0);
+	assert_int_equal(roce_fault_load(a, "", 1, 0), 0);
+	assert_true(roce_switch_any());
+	assert_int_equal(roce_fault_load(a, "", 1, 0), 0);
+	assert_true(roce_switch_any());
+	roce_fault_destroy(b);
+	assert_false(roce_switch_any());
+	roce_fault_destroy(a);
+	assert_false(roce_switch_any());
+}
+
 static void nth_every_after_and_count_count_what_met_the_conditions(void **state)
 {
 	struct roce_fault *f = load("drop nth=3 opcode=SEND_ONLY", 1);
@@ -440,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_rules_nothing_happens),
 		cmocka_unit_test(a_rule_without_conditions_always_fires),
+		cmocka_unit_test(somebody_is_on_exactly_as_long_as_one_script_has_rules),
 		cmocka_unit_test(nth_every_after_and_count_count_what_met_the_conditions),
 		cmocka_unit_test(conditions_look_at_the_packet),
 		cmocka_unit_test(a_link_is_down_between_two_moments),
