@@ -212,13 +212,35 @@ static bool merge(struct port_table *t, const struct wanted *w)
 	return changed;
 }
 
+/* Loopback, which serves when there is no other, is no link that somebody could lose. */
+static bool has_link(const struct port_table *t)
+{
+	return t->up && t->base.index && !t->base.loopback;
+}
+
+/* Who has lost its link is told so, also where loopback serves from then on. */
+static void tell(const struct hca_adapter *a, int port, bool was_up, bool had_link, bool changed)
+{
+	const struct port_table *t = &tables[a->index][port - 1];
+	bool lost = had_link && !has_link(t);
+
+	if (was_up && (!t->up || lost))
+		hca_async_post_port(a, HCA_EVENT_PORT_ERR, port);
+	if (t->up && (!was_up || lost || (!had_link && has_link(t))))
+		hca_async_post_port(a, HCA_EVENT_PORT_ACTIVE, port);
+	if (changed) {
+		hca_async_post_port(a, HCA_EVENT_GID_CHANGE, port);
+		wire_gids_changed();
+	}
+}
+
 static void rebuild_port(const struct hca_adapter *a, int port, const struct host_picture *pic,
 			 struct hca_gid_entry *scratch)
 {
 	struct port_table *t = &tables[a->index][port - 1];
 	const struct hca_port_config *cfg = &a->ports[port - 1];
 	struct wanted w = { .a = a, .entries = scratch };
-	bool was_up = t->up, first = !t->built, changed;
+	bool was_up = t->up, had_link = has_link(t), first = !t->built, changed;
 
 	if (first) {
 		t->entries = calloc(a->limits.gid_table_len, sizeof(*t->entries));
@@ -237,14 +259,8 @@ static void rebuild_port(const struct hca_adapter *a, int port, const struct hos
 	changed = merge(t, &w);
 	if (changed)
 		atomic_fetch_add(&hca_gid_changes, 1);
-	if (first)
-		return;
-	if (was_up != t->up)
-		hca_async_post_port(a, t->up ? HCA_EVENT_PORT_ACTIVE : HCA_EVENT_PORT_ERR, port);
-	if (changed) {
-		hca_async_post_port(a, HCA_EVENT_GID_CHANGE, port);
-		wire_gids_changed();
-	}
+	if (!first)
+		tell(a, port, was_up, had_link, changed);
 }
 
 static void rebuild_all(void)

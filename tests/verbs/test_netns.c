@@ -296,6 +296,24 @@ static void a_link_that_goes_down_and_up_is_told(void **state)
 	assert_int_equal(attr.phys_state, 5);
 }
 
+static void the_loss_of_the_last_link_is_told_although_loopback_serves(void **state)
+{
+	make_pair();
+	await_count(wide, 2);
+	drain(wide);
+	netns_ip("link set va down");
+	await_event(wide, IBV_EVENT_PORT_ERR);
+	await_event(wide, IBV_EVENT_PORT_ACTIVE);
+	await_event(wide, IBV_EVENT_GID_CHANGE);
+	assert_int_equal(port_state(wide), IBV_PORT_ACTIVE);
+	expect_pair(wide, 1, "127.0.0.1", "lo");
+	drain(wide);
+	netns_ip("link set va up");
+	await_event(wide, IBV_EVENT_PORT_ACTIVE);
+	await_event(wide, IBV_EVENT_GID_CHANGE);
+	await_count(wide, 2);
+}
+
 static void a_link_whose_other_end_goes_down_has_no_carrier(void **state)
 {
 	make_pair();
@@ -485,6 +503,7 @@ int main(int argc, char **argv)
 		in_the_net(a_program_that_only_waits_hears_of_a_change),
 		in_the_net(every_open_context_of_the_adapter_hears_and_no_other),
 		in_the_net(a_link_that_goes_down_and_up_is_told),
+		in_the_net(the_loss_of_the_last_link_is_told_although_loopback_serves),
 		in_the_net(a_link_whose_other_end_goes_down_has_no_carrier),
 		in_the_net(an_interface_that_vanishes_takes_its_gids_with_it),
 		in_the_net(a_new_hardware_address_makes_a_new_link_local_pair),
