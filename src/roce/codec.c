@@ -19,6 +19,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "roce/decode.h"
 #include "util/api.h"
 
 _Static_assert(offsetof(struct roce_pkt, rdma.srqn) == offsetof(struct roce_pkt, atomic.srqn),
@@ -28,22 +29,6 @@ static inline void put64(uint8_t *to, uint64_t v)
 {
 	v = htobe64(v);
 	memcpy(to, &v, sizeof(v));
-}
-
-static inline uint32_t get32(const uint8_t *from)
-{
-	uint32_t v;
-
-	memcpy(&v, from, sizeof(v));
-	return be32toh(v);
-}
-
-static inline uint64_t get64(const uint8_t *from)
-{
-	uint64_t v;
-
-	memcpy(&v, from, sizeof(v));
-	return be64toh(v);
 }
 
 const char *roce_drop_name(enum roce_drop why)
@@ -130,116 +115,8 @@ uint8_t *roce_encode_headers(const struct roce_pkt *pkt, uint32_t headers, uint8
 	return p;
 }
 
-/* As a big-endian word each: opcode to P_Key, marks and QP, acknowledge request and PSN. */
-static inline void decode_bth(uint32_t first, const uint8_t *data, struct roce_pkt *out)
-{
-	uint32_t second = get32(data + 4), third = get32(data + 8);
-
-	out->op = first >> 24;
-	out->flags = (first & ROCE_BTH_SE << 16 ? ROCE_PKT_SOLICITED : 0) |
-		     (first & ROCE_BTH_MIGREQ << 16 ? ROCE_PKT_MIGREQ : 0) |
-		     (second & (uint32_t)ROCE_BTH_FECN << 24 ? ROCE_PKT_FECN : 0) |
-		     (second & ROCE_BTH_BECN << 24 ? ROCE_PKT_BECN : 0) |
-		     (third & (uint32_t)ROCE_BTH_ACKREQ << 24 ? ROCE_PKT_ACK_REQ : 0);
-	out->dqpn = second & 0xffffff;
-	out->psn = third & PSN_MASK;
-}
-
-/* What says whom the packet is from or for. Returns the end. */
-static const uint8_t *decode_front(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
-{
-	if (headers & ROCE_HDR_DCETH) {
-		out->dc.key = get64(p);
-		out->sqpn = get32(p + 8) & 0xffffff;
-		out->dc.session = get32(p + 12);
-		out->dc.first_psn = get32(p + 16) & PSN_MASK;
-		p += ROCE_DCETH_BYTES;
-	}
-	if (headers & ROCE_HDR_DETH) {
-		out->ud.qkey = get32(p);
-		out->sqpn = get32(p + 4) & 0xffffff;
-		p += ROCE_DETH_BYTES;
-	}
-	if (headers & ROCE_HDR_XRCETH) {
-		out->rdma.srqn = get32(p) & 0xffffff;
-		p += ROCE_XRCETH_BYTES;
-	}
-	return p;
-}
-
-/* The headers are known to be complete. Those that are rare are looked for together. */
-static inline void decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
-{
-	if (unlikely(headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH)))
-		p = decode_front(p, headers, out);
-	if (headers & ROCE_HDR_RETH) {
-		out->rdma.va = get64(p);
-		out->rdma.rkey = get32(p + 8);
-		out->rdma.dma_len = get32(p + 12);
-		p += ROCE_RETH_BYTES;
-	}
-	if (headers & ROCE_HDR_AETH) {
-		uint32_t aeth = get32(p);
-
-		out->ack.syndrome = aeth >> 24;
-		out->ack.msn = aeth & 0xffffff;
-		p += ROCE_AETH_BYTES;
-	}
-	if (likely(!(headers & (ROCE_HDR_ATOMICETH | ROCE_HDR_ATOMICACKETH | ROCE_HDR_IMMDT |
-				ROCE_HDR_IETH))))
-		return;
-	/* No opcode has this one and an AETH. */
-	if (headers & ROCE_HDR_ATOMICETH) {
-		out->atomic.va = get64(p);
-		out->atomic.rkey = get32(p + 8);
-		out->atomic.swap = get64(p + 12);
-		out->atomic.compare = get64(p + 20);
-		p += ROCE_ATOMICETH_BYTES;
-	}
-	if (headers & ROCE_HDR_ATOMICACKETH) {
-		out->ack.orig = get64(p);
-		p += ROCE_ATOMICACKETH_BYTES;
-	}
-	if (headers & ROCE_HDR_IMMDT)
-		memcpy(&out->imm, p, ROCE_IMMDT_BYTES);
-	if (headers & ROCE_HDR_IETH)
-		out->imm = get32(p);
-}
-
 enum roce_drop roce_decode(const uint8_t *data, size_t len, struct roce_pkt *out,
 			   struct roce_payload *payload)
 {
-	const struct roce_opcode_info *info;
-	uint32_t first, pad, rest;
-
-	if (unlikely(len < ROCE_MIN_PACKET))
-		return ROCE_DROP_SHORT;
-	if (unlikely(len > ROCE_MAX_PACKET || len & 3))
-		return ROCE_DROP_LENGTH;
-	first = get32(data);
-	if (unlikely(first & ROCE_BTH_TVER << 16))
-		return ROCE_DROP_VERSION;
-	info = roce_opcode_find(first >> 24);
-	if (unlikely(!info))
-		return ROCE_DROP_OPCODE;
-	if (unlikely(len < (size_t)info->length + ROCE_ICRC_BYTES))
-		return ROCE_DROP_HEADER;
-	rest = len - info->length - ROCE_ICRC_BYTES;
-	pad = first >> (16 + ROCE_BTH_PAD_SHIFT) & 3;
-	/* The length is a multiple of four, so any payload that is there is longer than its pad. */
-	if (unlikely(pad > rest))
-		return ROCE_DROP_PAD;
-	if (unlikely(!roce_payload_allowed(info->payload, rest - pad)))
-		return ROCE_DROP_PAYLOAD;
-
-	memset(out, 0, sizeof(*out));
-	decode_bth(first, data, out);
-	out->len = rest - pad;
-	payload->data = data + info->length;
-	payload->len = rest - pad;
-	payload->pad = pad;
-	payload->pkey = first;
-	if (info->headers)
-		decode_headers(data + ROCE_BTH_BYTES, info->headers, out);
-	return ROCE_OK;
+	return roce_decode_inline(data, len, out, payload);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "roce/decode.h"
 #include "roce/hold.h"
 #include "roce/udp_priv.h"
 #include "util/api.h"
@@ -16,12 +17,15 @@ enum {
 	RX_DATAGRAMS = 16,
 	RX_BYTES = 64 << 10, /* what GRO may join */
 	RX_CONTROL = 192,
+	PATIENCE_LEAST = 2,
+	PATIENCE_MOST = 16,
 };
 
 struct roce_rx {
 	struct roce_hold hold;
-	bool hit;  /* the last look found something */
-	bool busy; /* the last two did: there is likely more than one datagram */
+	bool busy;        /* there is likely more than one datagram */
+	uint8_t hits;     /* looks in a row that found one */
+	uint8_t patience; /* so many of them mean so */
 	/*
 	 * Of the datagram in work. The next one is more often than not of the same flow, that is,
 	 * from flow_from to meta.dst and flow_port: addresses and the start of the ICRC stay then.
@@ -75,6 +79,7 @@ int roce_rx_create(struct roce_rx **out)
 		return -ENOMEM;
 	/* Buffers are not touched before there is something in them. */
 	memset(rx, 0, offsetof(struct roce_rx, buf));
+	rx->patience = PATIENCE_LEAST;
 	for (unsigned int i = 0; i < RX_DATAGRAMS; i++) {
 		rx->iov[i] = (struct iovec){ rx->buf[i], RX_BYTES };
 		rx->msg[i].msg_hdr = (struct msghdr){
@@ -147,7 +152,7 @@ static inline void mark_datagram(const struct roce_meta *meta, struct roce_pkt *
 static inline enum roce_drop open_packet(struct receive *r, const uint8_t *data, size_t len,
 					 struct roce_pkt *pkt, struct roce_payload *payload)
 {
-	enum roce_drop why = roce_decode(data, len, pkt, payload);
+	enum roce_drop why = roce_decode_inline(data, len, pkt, payload);
 
 	if (unlikely(why))
 		return why;
@@ -157,16 +162,26 @@ static inline enum roce_drop open_packet(struct receive *r, const uint8_t *data,
 	return ROCE_OK;
 }
 
-static inline void deliver(struct receive *r, struct roce_pkt *pkt,
-			   const struct roce_payload *payload, const uint8_t *data, size_t len)
+static inline void hand_over(struct receive *r, struct roce_pkt *pkt,
+			     const struct roce_payload *payload, const uint8_t *data, size_t len)
 {
-	r->meta->raw = data;
-	r->meta->raw_len = len;
+	struct roce_meta *meta = r->meta;
+
+	meta->raw = data;
+	meta->raw_len = len;
 	r->packets++;
 	r->bytes += len;
-	if (unlikely(r->watch & WATCH_CAPTURE))
+	r->fn(r->arg, pkt, payload, meta);
+}
+
+/* The same while somebody may look on. */
+static __attribute__((cold, noinline)) void deliver(struct receive *r, struct roce_pkt *pkt,
+						    const struct roce_payload *payload,
+						    const uint8_t *data, size_t len)
+{
+	if (r->watch & WATCH_CAPTURE)
 		capture(r, pkt, data, len, ROCE_OK);
-	r->fn(r->arg, pkt, payload, r->meta);
+	hand_over(r, pkt, payload, data, len);
 }
 
 static __attribute__((cold, noinline)) void drop(struct receive *r, const uint8_t *data, size_t len,
@@ -261,13 +276,16 @@ static inline void take_packet(struct receive *r, const uint8_t *data, size_t le
 
 	if (unlikely(why))
 		refuse(r, data, len, why);
-	else if (unlikely(r->watch & WATCH_FAULT))
+	else if (likely(!r->watch))
+		hand_over(r, &pkt, &payload, data, len);
+	else if (r->watch & WATCH_FAULT)
 		deliver_spoilt(r, &pkt, &payload, data, len);
 	else
 		deliver(r, &pkt, &payload, data, len);
 }
 
-static inline void take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment)
+static inline __attribute__((always_inline)) void
+take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment)
 {
 	struct roce_meta *meta = r->meta;
 
@@ -445,10 +463,28 @@ static inline int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int
 	return err == EAGAIN || err == EINTR ? 0 : -err;
 }
 
-/* Who waits for one datagram gets it by the system call that costs least. */
+/*
+ * Who waits for one datagram gets it by the system call that costs least. A program whose every look
+ * finds one may have many before it, or a peer that answers at once: the more often there was no second
+ * one, the less often it is asked for.
+ */
 static inline unsigned int how_many(const struct roce_rx *rx, unsigned int budget)
 {
 	return likely(!rx->busy) ? 1 : budget < RX_DATAGRAMS ? budget : RX_DATAGRAMS;
+}
+
+static inline void learn(struct roce_rx *rx, int found)
+{
+	if (likely(!rx->busy && found > 0)) {
+		rx->busy = ++rx->hits >= rx->patience;
+		return;
+	}
+	if (found > 1)
+		rx->patience = PATIENCE_LEAST;
+	else if (found == 1 && rx->patience < PATIENCE_MOST)
+		rx->patience *= 2;
+	rx->busy = found > 1;
+	rx->hits = 0;
 }
 
 static inline void take_messages(struct receive *r, int n, const struct roce_addr *dst)
@@ -546,13 +582,10 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 
 	if (likely(n > 0)) {
 		take_messages(&r, n, &ep->local);
-		if (unlikely(rx->busy))
+		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
 			n = take_more(&r, n, budget);
 	}
-	if (likely(n >= 0)) {
-		rx->busy = n && rx->hit;
-		rx->hit = n;
-	}
+	learn(rx, n);
 	if (unlikely(has_rest(rx, ep)))
 		n = poll_rest(&r, n, budget);
 	if (likely(r.packets))
@@ -569,7 +602,7 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
-		rx->hit = rx->busy = false;
+		learn(rx, 0);
 		return 0;
 	}
 	return take_in(rx, ep, n, budget, fn, arg);
