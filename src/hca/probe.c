@@ -7,15 +7,15 @@
  * follows that would tell. Once a connection has lost something, one packet, the oldest that is not
  * answered, is therefore sent again after a few round trips of silence, then after twice as long and
  * so on. Whatever the other end answers to it says how far it is. Probes are no retries: the timeout
- * and the retry count run as if there were none. After a timeout there are no probes before the next
- * answer: an end that is gone is sent as many packets as the retry count says.
+ * and the retry count run as if there were none. An end that has never answered is not probed after
+ * a timeout: it may not be there, and is sent as many packets as the retry count says.
  *
  * A connection without losses is not timed and not probed. Lock held, inside a guard.
  */
 #include "hca/probe.h"
 
 #define SHORTEST_NS 500000u
-#define UNKNOWN_NS  32000000u    /* before the first round trip was measured */
+#define UNKNOWN_NS  4000000u     /* before the first round trip was measured */
 #define MEMORY_NS   10000000000u /* after so long without a loss, there are none */
 
 static bool waits(const struct requester *r)
@@ -67,9 +67,10 @@ void probe_lost(struct qp *qp)
 
 void probe_expired(struct qp *qp)
 {
+	struct probe *p = &qp->req.probe;
+
+	p->gone = !p->moves;
 	probe_lost(qp);
-	qp->req.probe.gone = true;
-	qp->req.probe.at = 0;
 }
 
 void probe_time(struct requester *r, uint32_t psn)

@@ -41,7 +41,7 @@ struct probe {
 	bool lossy;         /* the connection has lost something lately */
 	bool out;           /* one packet is on its way, and no more until it is answered */
 	uint8_t silent;     /* probes since the last answer */
-	bool gone;          /* a timeout since then */
+	bool gone;          /* a timeout, and never an answer */
 	uint32_t moves;     /* answers that led on */
 	uint32_t seen;      /* ... when the timer was set, with those that did not */
 	uint32_t timed_psn; /* whose round trip is measured */
