@@ -555,6 +555,22 @@ static uint64_t late_moment(uint64_t call_ns)
 	return ns < LATE_MOMENT_NS ? LATE_MOMENT_NS : ns > LATE_MOMENT_MOST ? LATE_MOMENT_MOST : ns;
 }
 
+enum look wire_port_await_look(struct wire_port *port)
+{
+	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
+	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
+	uint64_t began_ns = timer_now(), moment;
+
+	if (poll(&fd, 1, 0) != 1)
+		return LOOK_NEEDLESS;
+	moment = late_moment(timer_now() - began_ns);
+	began_ns = timer_now();
+	nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
+	if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks)
+		return LOOK_SEEN;
+	return timer_now() - began_ns < STALLED_MOMENTS * moment ? LOOK_MISSED : LOOK_NEEDLESS;
+}
+
 /*
  * A program that polls now and then and looks at memory in between (for an RDMA WRITE, say) leaves
  * packets lying. Then they are taken for it, and it is not relied upon for a while if that happens
@@ -562,28 +578,23 @@ static uint64_t late_moment(uint64_t call_ns)
  */
 static void check_pollers(struct wire_port *port, uint64_t now_ns)
 {
-	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
-	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
-	uint64_t began_ns = timer_now(), moment;
+	enum look look;
 
-	if (!atomic_load(&port->unwatched) || poll(&fd, 1, 0) != 1)
+	if (!atomic_load(&port->unwatched))
 		return;
-	moment = late_moment(timer_now() - began_ns);
-	began_ns = timer_now();
-	nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
-	if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks) {
+	look = wire_port_await_look(port);
+	if (look == LOOK_SEEN)
 		port->late = 0;
-		return;
-	}
-	if (timer_now() - began_ns >= STALLED_MOMENTS * moment)
+	if (look != LOOK_MISSED)
 		return;
 	wire_port_poll(port, false);
 	if (++port->late < LATE_MOST)
 		return;
 	port->late = 0;
 	port->distrust_ns = now_ns + DISTRUST_NS;
+	port->retrust_ns = now_ns + WIRE_RETRUST_NS;
 	if (atomic_exchange(&port->unwatched, false))
-		fabric_service_mod_fd(fd.fd, EPOLLIN);
+		fabric_service_mod_fd(roce_endpoint_fd(port->ep), EPOLLIN);
 }
 
 void wire_watch(uint64_t now_ns, uint64_t period_ns)

@@ -308,12 +308,31 @@ void wire_port_group_readable(void *arg, uint32_t events)
 	wire_port_poll(arg, false);
 }
 
+/*
+ * A program may leave packets lying at first only: one that waits for a write in memory, until
+ * acknowledgements come with it, polls for those from then on.
+ */
+static bool is_trusted(struct wire_port *port)
+{
+	uint64_t now_ns = timer_now();
+
+	if (now_ns >= port->distrust_ns)
+		return true;
+	if (now_ns < port->retrust_ns)
+		return false;
+	port->retrust_ns = now_ns + WIRE_RETRUST_NS;
+	if (wire_port_await_look(port) != LOOK_SEEN)
+		return false;
+	port->distrust_ns = 0;
+	return true;
+}
+
 void wire_port_readable(void *arg, uint32_t events)
 {
 	struct wire_port *port = arg;
 	int fd = roce_endpoint_fd(port->ep);
 
-	if (fabric_polled() && timer_now() >= port->distrust_ns) {
+	if (fabric_polled() && is_trusted(port)) {
 		fabric_service_mod_fd(fd, 0);
 		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
 		atomic_store(&port->unwatched, true);

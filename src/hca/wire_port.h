@@ -19,6 +19,7 @@ struct wire_port {
 	_Atomic bool unwatched;  /* left to the threads that poll */
 	_Atomic uint32_t looks;  /* of those; some may get lost */
 	uint64_t distrust_ns;    /* until then it is not left to them; service thread */
+	uint64_t retrust_ns;     /* unless they look in time then; service thread */
 	uint32_t late;           /* how often in a row they did not look; service thread */
 	_Atomic bool behind;     /* something may lie unread that is waited for */
 	bool pressed;            /* the socket fills up; under rx_lock */
@@ -53,6 +54,12 @@ void wire_port_flush(struct wire_port *port);
 
 void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
 		      const struct roce_meta *meta);
+
+/* Whether who polls takes in what lies there, within a moment that it is given. Service thread. */
+enum look { LOOK_NEEDLESS, LOOK_SEEN, LOOK_MISSED };
+enum look wire_port_await_look(struct wire_port *port);
+/* How often that is tried with those who are not relied upon. */
+#define WIRE_RETRUST_NS 10000000u
 
 /* `often`: by who comes again soon, and need not look at a quiet port each time. */
 void wire_port_poll(struct wire_port *port, bool often);
