@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -403,8 +402,6 @@ static void *service_main(void *arg)
 	if (cpus.known)
 		pthread_setaffinity_np(pthread_self(), sizeof(cpus.set), &cpus.set);
 	hurry();
-	/* Naps make room for who holds a lock, on this core; they are to end when it has had it. */
-	prctl(PR_SET_TIMERSLACK, 1ul);
 	share_thread_begin();
 	pthread_mutex_lock(&service.turn);
 	while (!atomic_load(&service.stop)) {
