@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "hca/model.h"
 
@@ -20,6 +21,14 @@
 struct hca_gid {
 	uint8_t raw[16];
 };
+
+/* An IPv4 address, mapped. */
+static inline bool hca_gid_is_ipv4(const struct hca_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
 
 struct hca_port_config {
 	enum hca_link link;

@@ -17,13 +17,6 @@ static void put16(uint8_t *to, uint16_t v)
 	to[1] = v;
 }
 
-static bool is_ipv4(const struct hca_gid *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, mapped, sizeof(mapped));
-}
-
 static void build_ipv4(const struct hca_av *av, const struct hca_gid_entry *src, uint16_t payload,
 		       uint8_t *h)
 {
@@ -65,7 +58,7 @@ uint8_t hca_grh_build(const struct hca_av *av, const struct hca_gid_entry *src, 
 {
 	uint16_t padded = (payload + 3) & ~3u;
 
-	if (src->type == HCA_GID_ROCE_V2 && is_ipv4(&src->gid)) {
+	if (src->type == HCA_GID_ROCE_V2 && hca_gid_is_ipv4(&src->gid)) {
 		memset(grh, 0, 20);
 		build_ipv4(av, src, padded, grh + 20);
 		return 2;

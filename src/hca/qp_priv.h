@@ -179,8 +179,8 @@ struct qp {
 	bool local_gid_valid;
 };
 
-#define OP(name) (1u << HCA_OP_##name)
-#define OPS_READ (OP(READ) | OP(CMP_SWAP) | OP(FETCH_ADD))
+#define OP_BIT(name) (1u << HCA_OP_##name)
+#define OPS_READ     (OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD))
 
 static inline bool op_is_read(unsigned int op)
 {
@@ -189,12 +189,12 @@ static inline bool op_is_read(unsigned int op)
 
 static inline bool op_is_atomic(unsigned int op)
 {
-	return (OP(CMP_SWAP) | OP(FETCH_ADD)) >> op & 1;
+	return (OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD)) >> op & 1;
 }
 
 static inline bool op_is_one_sided(unsigned int op)
 {
-	return (OP(WRITE) | OPS_READ) >> op & 1;
+	return (OP_BIT(WRITE) | OPS_READ) >> op & 1;
 }
 
 static inline struct qp *to_priv(struct hca_qp *qp)

@@ -187,21 +187,21 @@ static enum run_result run_memcpy(struct qp *qp, struct hca_send *s)
 	return RUN_STOP;
 }
 
-#define OPS_DATAGRAM (OP(SEND) | OP(SEND_IMM))
-#define OPS_WRITING  (OPS_DATAGRAM | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM))
+#define OPS_DATAGRAM (OP_BIT(SEND) | OP_BIT(SEND_IMM))
+#define OPS_WRITING  (OPS_DATAGRAM | OP_BIT(SEND_INV) | OP_BIT(WRITE) | OP_BIT(WRITE_IMM))
 #define OPS_READING  (OPS_WRITING | OPS_READ)
 /* Without a packet. */
-#define OPS_WINDOW (OP(BIND_MW) | OP(LOCAL_INV))
-#define OPS_LOCAL  (OP(NOP) | OPS_WINDOW | OP(UMR) | OP(MEMCPY))
+#define OPS_WINDOW (OP_BIT(BIND_MW) | OP_BIT(LOCAL_INV))
+#define OPS_LOCAL  (OP_BIT(NOP) | OPS_WINDOW | OP_BIT(UMR) | OP_BIT(MEMCPY))
 
 /* What each type of queue pair can do at all: over a connection, and otherwise. */
 static const struct {
 	uint16_t connected, other;
 } ops[] = {
 	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL },
-	[HCA_QP_UC] = { OPS_WRITING, OP(NOP) | OPS_WINDOW },
-	[HCA_QP_UD] = { 0, OPS_DATAGRAM | OP(NOP) },
-	[HCA_QP_RAW] = { 0, OP(SEND) | OP(TSO) | OP(NOP) },
+	[HCA_QP_UC] = { OPS_WRITING, OP_BIT(NOP) | OPS_WINDOW },
+	[HCA_QP_UD] = { 0, OPS_DATAGRAM | OP_BIT(NOP) },
+	[HCA_QP_RAW] = { 0, OP_BIT(SEND) | OP_BIT(TSO) | OP_BIT(NOP) },
 	[HCA_QP_XRC_SEND] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_DCI] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_DCR] = { 0, 0 },

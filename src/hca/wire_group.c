@@ -38,13 +38,6 @@ static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(groups_lock, FORKSAFE_GROUP);
 static struct membership *memberships;
 
-static bool is_ipv4(const struct hca_gid *gid)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, mapped, sizeof(mapped));
-}
-
 static struct place *find_place(struct membership *m, uint32_t ifindex)
 {
 	for (unsigned int i = 0; i < m->places; i++)
@@ -99,7 +92,8 @@ static bool reach(struct membership *m)
 		m->place[i].seen = false;
 	for (unsigned int i = 0; i < m->adapter->limits.gid_table_len; i++) {
 		if (!hca_port_gid_quick(m->adapter, m->port_num, i, &e) ||
-		    e.type != HCA_GID_ROCE_V2 || is_ipv4(&e.gid) != is_ipv4(&m->group))
+		    e.type != HCA_GID_ROCE_V2 ||
+		    hca_gid_is_ipv4(&e.gid) != hca_gid_is_ipv4(&m->group))
 			continue;
 		place = find_place(m, e.ifindex);
 		if (place) {
@@ -180,8 +174,8 @@ void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_p
 	struct hca_gid_entry src;
 
 	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src) ||
-	    src.type != HCA_GID_ROCE_V2 || is_ipv4(&src.gid) != is_ipv4(&av->dgid) ||
-	    wire_connect(qp, av))
+	    src.type != HCA_GID_ROCE_V2 ||
+	    hca_gid_is_ipv4(&src.gid) != hca_gid_is_ipv4(&av->dgid) || wire_connect(qp, av))
 		return;
 	out.flags &= ~(ROCE_PKT_GRH | ROCE_PKT_MCAST);
 	out.dqpn = 0xffffff;
