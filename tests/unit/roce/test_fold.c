@@ -24,8 +24,10 @@ static int fill(void **state)
 
 static void need_instruction(void)
 {
-	if (!roce_fold_init())
+	if (!roce_fold_init()) {
+		print_message("the processor has no carry-less multiplication\n");
 		skip();
+	}
 }
 
 static void every_length_and_alignment_is_as_isa_l_has_it(void **state)
