@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # In the guest of tests/interop/rxe-vm, for guest.py: the same perftest programs over the kernel's rxe and
 # over Verbena, in turn, each between the ends of a veth pair of its own (rxe works in the first network
-# namespace alone, and has the port of RoCEv2 there), with one MTU, and bare UDP as in wire.py. A line per run: WHO PROGRAM SIZE VALUE.
+# namespace alone, and has the port of RoCEv2 there), with one MTU, and bare UDP as in wire.py. A line per
+# run: WHO PROGRAM SIZE VALUE.
 # Settings: BENCH_BUILD, the release build; BENCH_ROUNDS.
 set -u
 . "$(dirname "$0")/../tests/interop/examples/lib.sh"

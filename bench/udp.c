@@ -2,7 +2,7 @@
 /*
  * Packets through UDP sockets on loopback, one thread: bare sockets with the same system calls,
  * against ours with headers, ICRC on both sides, decoding and call-back. Rounds alternate, so that
- *a noisy neighbour hits all alike; the best of them counts.
+ * a noisy neighbour hits all alike; the best of them counts.
  *
  *	udp [milliseconds per measurement]
  */

@@ -302,9 +302,9 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 /* ---- listening ---- */
 
 /*
- * Ports on which datagrams are heard at every address, those included that come later; groups as well. An IPv6
- * address can be used a second or two after it is there, when the kernel knows that nobody else has
- * it, so failures are followed by a few more attempts.
+ * Ports on which datagrams are heard at every address, those included that come later; groups as
+ * well. An IPv6 address can be used a second or two after it is there, when the kernel knows that
+ * nobody else has it, so failures are followed by a few more attempts.
  */
 #define LISTEN_AGAIN 8
 

@@ -2,7 +2,8 @@
 /*
  * Multicast groups of an endpoint. A socket that is bound to a host's address hears no multicast,
  * so each group has a socket of its own, bound to the group's address; the kernel copies a packet
- * to every socket that has joined. On another interface it is another group. One epoll descriptor stands for all of them.
+ * to every socket that has joined. On another interface it is another group. One epoll descriptor
+ * stands for all of them.
  */
 #include <errno.h>
 #include <net/if.h>
