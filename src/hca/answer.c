@@ -38,7 +38,8 @@ bool responder_send_ack(struct qp *qp)
 		return true;
 	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
 		return false;
-	qp->resp.ack_due = qp->resp.ack_hurry = false;
+	atomic_store_explicit(&qp->resp.ack_due, false, memory_order_relaxed);
+	qp->resp.ack_hurry = false;
 	return true;
 }
 
@@ -64,11 +65,11 @@ void responder_list_ack(struct qp *qp, struct hca_acks *acks)
 void responder_ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.unanswered)
-		qp->resp.replies = 0;
+		atomic_store_explicit(&qp->resp.replies, 0, memory_order_relaxed);
 	qp->resp.unanswered = true;
 	if (qp->resp.ack_due)
 		return;
-	qp->resp.ack_due = true;
+	atomic_store_explicit(&qp->resp.ack_due, true, memory_order_relaxed);
 	responder_list_ack(qp, acks);
 }
 
@@ -81,7 +82,7 @@ void responder_refuse(struct qp *qp, uint8_t syndrome)
 	if (qp->resp.nak_due)
 		return; /* an earlier one waits */
 	/* What came before must not be acknowledged after the refusal. */
-	qp->resp.ack_due = false;
+	atomic_store_explicit(&qp->resp.ack_due, false, memory_order_relaxed);
 	if (resource_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
 		qp->resp.nak_due = syndrome;
 		qp->resp.nak_psn = qp->resp.epsn;

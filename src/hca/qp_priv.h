@@ -117,10 +117,11 @@ struct responder {
 	uint8_t naks_again; /* ... so many times more */
 	uint32_t nak_ahead; /* the packet that showed the gap */
 	bool established;
-	bool ack_due;
-	bool ack_hurry;  /* ... and somebody waits for it */
+	/* Written under the lock, as everything here; these two are looked at without it, too. */
+	_Atomic bool ack_due;
+	_Atomic uint8_t replies; /* wire: times in a row that a request of ours followed, in time */
+	bool ack_hurry;  /* an acknowledgement is due, and somebody waits for it */
 	bool unanswered; /* wire: no request of ours has followed the last one of the peer */
-	uint8_t replies; /* wire: times in a row that one did, before anybody polled in vain */
 	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
 	uint32_t nak_psn;
 	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */

@@ -43,34 +43,41 @@ void wire_replied(struct qp *qp)
 	struct responder *r = &qp->resp;
 
 	if (r->unanswered) {
-		r->unanswered = false;
+		uint8_t replies = r->replies + (r->replies < ACK_REPLIES);
+
 		if (atomic_load_explicit(&qp->wire->port->idle, memory_order_relaxed) >= ACK_LOOKS)
-			r->replies = 0;
-		else if (r->replies < ACK_REPLIES)
-			r->replies++;
+			replies = 0;
+		r->unanswered = false;
+		atomic_store_explicit(&r->replies, replies, memory_order_relaxed);
 	}
 	if (r->ack_due)
 		responder_send_ack(qp);
 }
 
-/* Those that a reply has taken along are gone. */
-static __attribute__((noinline)) unsigned int prune_acks(struct hca_acks *acks)
+/*
+ * Those that a reply has taken along are gone. Without their locks: only who holds rx_lock makes one due
+ * that is in the list.
+ */
+static inline unsigned int prune_acks(struct hca_acks *acks)
 {
 	unsigned int left = 0;
 
 	for (unsigned int i = 0; i < acks->count; i++) {
 		struct qp *qp = acks->qp[i];
 
-		fabric_lock(&qp->pub.lock);
-		if (qp->resp.ack_due)
+		if (atomic_load_explicit(&qp->resp.ack_due, memory_order_relaxed))
 			acks->qp[left++] = qp;
-		fabric_unlock(&qp->pub.lock);
 	}
 	return acks->count = left;
 }
 
+static inline bool expects_reply(const struct qp *qp)
+{
+	return atomic_load_explicit(&qp->resp.replies, memory_order_relaxed) >= ACK_REPLIES;
+}
+
 /* Sends those that no reply is likely to take along, or all. The port is flushed by the caller. */
-static __attribute__((noinline)) void send_acks(struct wire_port *port, bool all)
+static inline void send_acks(struct wire_port *port, bool all)
 {
 	struct hca_acks *acks = &port->acks;
 	unsigned int left = 0;
@@ -78,12 +85,14 @@ static __attribute__((noinline)) void send_acks(struct wire_port *port, bool all
 	for (unsigned int i = 0; i < acks->count; i++) {
 		struct qp *qp = acks->qp[i];
 
-		fabric_lock(&qp->pub.lock);
-		if (!all && qp->resp.replies >= ACK_REPLIES) {
+		if (likely(!all && expects_reply(qp))) {
 			acks->qp[left++] = qp;
-		} else if (!qp->dying) {
+			continue;
+		}
+		fabric_lock(&qp->pub.lock);
+		if (!qp->dying) {
 			if (all)
-				qp->resp.replies = 0;
+				atomic_store_explicit(&qp->resp.replies, 0, memory_order_relaxed);
 			responder_send_ack(qp);
 			if (unlikely(qp->wire && qp->wire->port != port))
 				wire_flush(qp);
