@@ -127,6 +127,8 @@ static void settle(struct steer *s, struct roce_endpoint *ep)
 		if (!s->shared)
 			return;
 	}
+	/* Datagrams of theirs may come to us. */
+	roce_endpoint_hear_hops(ep);
 	hand_over_program(ep);
 }
 

@@ -322,9 +322,14 @@ static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 	bool all = true;
 
 	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
-		if (hca_port_gid_quick(a, port_num, i, &e) && e.type == HCA_GID_ROCE_V2 &&
-		    wire_port_get(&e, true, &port) == -EADDRNOTAVAIL)
-			all = false;
+		if (hca_port_gid_quick(a, port_num, i, &e) && e.type == HCA_GID_ROCE_V2) {
+			int err = wire_port_get(&e, true, &port);
+
+			if (!err)
+				roce_endpoint_hear_hops(port->ep);
+			else if (err == -EADDRNOTAVAIL)
+				all = false;
+		}
 	return all;
 }
 

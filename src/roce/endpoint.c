@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint's sockets and their options: one that packets come to, and some that they leave from.
- * source_lock guards those whose port somebody chose; all others stay from opening to closing.
+ * An endpoint's sockets and their options: one that packets come to and leave from, here; others to leave
+ * from are in source.c, those of groups in group.c.
  */
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -80,33 +80,46 @@ static int set_ipv6(int fd, const struct roce_endpoint *ep)
 	return 0;
 }
 
-/* Every control message costs; where a packet came in is worth one for groups only. */
-static int set_receive(int fd, const struct roce_endpoint *ep, bool info)
+static int set_hops(int fd, const struct roce_endpoint *ep)
+{
+	return ep->ipv4 ? set(fd, IPPROTO_IP, IP_RECVTTL, 1)
+			: set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+}
+
+/* Every control message costs. */
+static int set_receive(int fd, const struct roce_endpoint *ep)
 {
 	int err;
 
-	if (ep->ipv4) {
-		err = set(fd, IPPROTO_IP, IP_RECVTOS, 1);
-		if (!err)
-			err = set(fd, IPPROTO_IP, IP_RECVTTL, 1);
-		if (!err && info)
-			err = set(fd, IPPROTO_IP, IP_PKTINFO, 1);
-		return err;
-	}
+	if (ep->ipv4)
+		return set(fd, IPPROTO_IP, IP_RECVTOS, 1);
 	err = set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	if (!err)
-		err = set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	if (!err && info)
-		err = set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	/* Adapters and rxe send a check sum of 0, which IPv6 otherwise forbids. */
 	if (!err)
 		err = set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	return err;
 }
 
+/* Datagrams, for which also where they came in counts. */
+static int set_group_receive(int fd, const struct roce_endpoint *ep)
+{
+	int err = set_hops(fd, ep);
+
+	if (err)
+		return err;
+	return ep->ipv4 ? set(fd, IPPROTO_IP, IP_PKTINFO, 1)
+			: set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+}
+
+void roce_endpoint_hear_hops(struct roce_endpoint *ep)
+{
+	if (!atomic_load_explicit(&ep->hops, memory_order_relaxed) &&
+	    !set_hops(ep->source[0].fd, ep))
+		atomic_store_explicit(&ep->hops, true, memory_order_relaxed);
+}
+
 int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
-		     const struct roce_endpoint_opts *opts, const struct roce_addr *bind_to,
-		     uint16_t port)
+		     const struct roce_addr *bind_to, uint16_t port)
 {
 	union roce_sockaddr sa;
 	socklen_t sa_len = roce_addr_to_sockaddr(bind_to, port, &sa);
@@ -117,20 +130,22 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 		return -errno;
 	err = ep->ipv4 ? set_ipv4(fd, ep) : set_ipv6(fd, ep);
 	if (!err && roce_socket_hears(kind))
-		err = set_receive(fd, ep, kind == ROCE_SOCKET_GROUP);
+		err = set_receive(fd, ep);
+	if (!err && kind == ROCE_SOCKET_GROUP)
+		err = set_group_receive(fd, ep);
 	if (err)
 		goto close_fd;
-	if ((kind == ROCE_SOCKET_MAIN && !opts->lonely) || kind == ROCE_SOCKET_SOURCE)
+	if ((kind == ROCE_SOCKET_MAIN && !ep->opts.lonely) || kind == ROCE_SOCKET_SOURCE)
 		set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (kind == ROCE_SOCKET_GROUP)
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (roce_socket_hears(kind) && ep->gro)
 		set(fd, IPPROTO_UDP, UDP_GRO, 1);
-	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, opts->sndbuf);
+	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, ep->opts.sndbuf);
 	if (!roce_socket_hears(kind))
 		set(fd, SOL_SOCKET, SO_RCVBUF, 1); /* nobody reads it */
 	else
-		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, opts->rcvbuf);
+		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, ep->opts.rcvbuf);
 	if (bind(fd, &sa.any, sa_len)) {
 		err = -errno;
 		goto close_fd;
@@ -148,30 +163,6 @@ static uint32_t buffer_bytes(int fd, int name)
 
 	getsockopt(fd, SOL_SOCKET, name, &value, &len);
 	return value;
-}
-
-static struct roce_flow_socket flow_socket(int fd, uint16_t port)
-{
-	return (struct roce_flow_socket){ .fd = fd, .port = port, .ttl = ROCE_TTL };
-}
-
-/* The range that RoCE uses for source ports; wherever there is room in it. */
-static int open_flow(struct roce_endpoint *ep, const struct roce_endpoint_opts *opts, uint32_t n)
-{
-	uint32_t start = ep->cookie + n * 251;
-	int fd = -EADDRINUSE;
-
-	for (uint32_t i = 0; i < 64 && fd == -EADDRINUSE; i++) {
-		uint16_t port = 0xc000 | ((start + i) & 0x3fff);
-
-		fd = roce_socket_open(ep, ROCE_SOCKET_FLOW, opts, &ep->local, port);
-		if (fd >= 0)
-			ep->flow[ep->flows + 1] = flow_socket(fd, port);
-	}
-	if (fd < 0)
-		return fd;
-	ep->flows++;
-	return 0;
 }
 
 static int refuse(const struct roce_endpoint *ep, int err)
@@ -195,79 +186,22 @@ static int refuse(const struct roce_endpoint *ep, int err)
 	}
 }
 
-static int open_sockets(struct roce_endpoint *ep, const struct roce_endpoint_opts *opts)
+static int open_main(struct roce_endpoint *ep)
 {
-	int fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, opts, &ep->local, ep->port);
+	int fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, &ep->local, ep->port);
 
 	if (fd < 0)
 		return refuse(ep, fd);
-	ep->flow[0] = flow_socket(fd, ep->port);
+	roce_source_add(ep, (struct roce_source){ .fd = fd, .port = ep->port });
 	ep->sndbuf = buffer_bytes(fd, SO_SNDBUF);
 	ep->rcvbuf = buffer_bytes(fd, SO_RCVBUF);
-	for (uint32_t i = 0; i < opts->flows && i < ROCE_MAX_FLOWS; i++)
-		if (open_flow(ep, opts, i))
-			break; /* fewer will do */
 	return 0;
 }
 
 static void close_sockets(struct roce_endpoint *ep)
 {
-	for (unsigned int i = 0; i <= ep->flows; i++)
-		close(ep->flow[i].fd);
 	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
-		close(ep->flow[1 + ROCE_MAX_FLOWS + i].fd);
-}
-
-/* ---- ports that somebody chose ---- */
-
-uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port)
-{
-	/* [S1] pairs with roce_endpoint_source(): the socket before the count */
-	uint16_t count = atomic_load_explicit(&ep->sources, memory_order_acquire);
-
-	for (uint16_t i = 0; i < count; i++)
-		if (ep->flow[1 + ROCE_MAX_FLOWS + i].port == port)
-			return 1 + ROCE_MAX_FLOWS + i;
-	return 0;
-}
-
-static int add_source(struct roce_endpoint *ep, uint16_t port)
-{
-	uint16_t count = atomic_load_explicit(&ep->sources, memory_order_relaxed);
-	char text[ROCE_ADDR_TEXT], holder[256];
-	int fd;
-
-	roce_addr_format(&ep->local, text);
-	if (count == ROCE_MAX_SOURCES)
-		return explain(ENOSPC, "source port %u at %s: %u other ones are in use", port, text,
-			       count);
-	fd = roce_socket_open(ep, ROCE_SOCKET_SOURCE, &defaults, &ep->local, port);
-	if (fd == -EADDRINUSE) {
-		roce_port_holder(&ep->local, port, holder, sizeof(holder));
-		return explain(EADDRINUSE, "source port %u at %s is taken by %s", port, text,
-			       holder);
-	}
-	if (fd < 0)
-		return explain(-fd, "source port %u at %s: %s", port, text, strerror(-fd));
-	ep->flow[1 + ROCE_MAX_FLOWS + count] = flow_socket(fd, port);
-	/* [S1] pairs with roce_source_find() */
-	atomic_store_explicit(&ep->sources, count + 1, memory_order_release);
-	return 0;
-}
-
-int roce_endpoint_source(struct roce_endpoint *ep, uint16_t port)
-{
-	int err = 0;
-
-	if (!port)
-		return explain(EINVAL, "packets have a source port; 0 is none");
-	if (port == ep->port)
-		return 0;
-	pthread_mutex_lock(&ep->source_lock);
-	if (!roce_source_find(ep, port))
-		err = add_source(ep, port);
-	pthread_mutex_unlock(&ep->source_lock);
-	return err;
+		close(ep->source[i].fd);
 }
 
 /* Whether the kernel knows UDP_SEGMENT (4.18) is seen by asking for what it is set to. */
@@ -293,6 +227,7 @@ int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		return -ENOMEM;
+	ep->opts = *opts;
 	ep->local = *local;
 	ep->ipv4 = roce_addr_is_ipv4(local);
 	ep->port = opts->port ? opts->port : ROCE_UDP_PORT;
@@ -311,10 +246,10 @@ int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint
 		err = -errno;
 		goto free_ep;
 	}
-	err = open_sockets(ep, opts);
+	err = open_main(ep);
 	if (err)
 		goto close_group_fd;
-	atomic_init(&ep->segment, !opts->no_segment && can_segment(ep->flow[0].fd));
+	atomic_init(&ep->segment, !opts->no_segment && can_segment(ep->source[0].fd));
 	*out = ep;
 	return 0;
 close_group_fd:
@@ -340,7 +275,7 @@ void roce_endpoint_close(struct roce_endpoint *ep)
 
 int roce_endpoint_fd(const struct roce_endpoint *ep)
 {
-	return ep->flow[0].fd;
+	return ep->source[0].fd;
 }
 
 int roce_endpoint_group_fd(const struct roce_endpoint *ep)
@@ -354,11 +289,9 @@ void roce_endpoint_moved(struct roce_endpoint *ep)
 
 	if (roce_addr_interface(&ep->local, &ifindex))
 		return;
-	for (unsigned int i = 0; i <= ep->flows; i++)
-		set_group_interface(ep->flow[i].fd, ep, ifindex);
 	pthread_mutex_lock(&ep->source_lock);
 	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
-		set_group_interface(ep->flow[1 + ROCE_MAX_FLOWS + i].fd, ep, ifindex);
+		set_group_interface(ep->source[i].fd, ep, ifindex);
 	pthread_mutex_unlock(&ep->source_lock);
 }
 
@@ -384,7 +317,6 @@ void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_l
 		.rcvbuf = ep->rcvbuf,
 		.segment = atomic_load_explicit(&ep->segment, memory_order_relaxed),
 		.gro = ep->gro,
-		.flows = ep->flows,
 	};
 }
 
@@ -409,7 +341,7 @@ bool roce_endpoint_is_pressed(const struct roce_endpoint *ep)
 {
 	uint32_t info[SK_MEMINFO_VARS];
 
-	memory_of(ep->flow[0].fd, info);
+	memory_of(ep->source[0].fd, info);
 	return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / 2;
 }
 
@@ -424,7 +356,7 @@ void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters
 		.rx_packets = ep->count.rx[0].packets + ep->count.rx[1].packets,
 		.rx_bytes = ep->count.rx[0].bytes + ep->count.rx[1].bytes,
 		.rx_calls = ep->count.rx[0].calls + ep->count.rx[1].calls,
-		.rx_full = roce_socket_full(ep->flow[0].fd) + roce_groups_full(ep),
+		.rx_full = roce_socket_full(ep->source[0].fd) + roce_groups_full(ep),
 	};
 	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)
 		out->rx_drop[i] = ep->count.rx_drop[i];

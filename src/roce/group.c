@@ -48,7 +48,6 @@ static int membership(const struct roce_endpoint *ep, const struct roce_group *g
 
 static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr)
 {
-	static const struct roce_endpoint_opts defaults;
 	struct epoll_event ev = { .events = EPOLLIN };
 	struct roce_group *g = calloc(1, sizeof(*g));
 	int err;
@@ -58,7 +57,7 @@ static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr)
 	g->addr = *addr;
 	g->addr.ifindex = interface_of(ep, addr);
 	g->joined = 1;
-	g->fd = roce_socket_open(ep, ROCE_SOCKET_GROUP, &defaults, &g->addr, ep->port);
+	g->fd = roce_socket_open(ep, ROCE_SOCKET_GROUP, &g->addr, ep->port);
 	if (g->fd < 0) {
 		err = g->fd;
 		goto free_g;

@@ -427,7 +427,8 @@ static void take_message(struct receive *r, struct mmsghdr *m, const struct roce
 		return;
 	}
 	meta->dst.ifindex = dst->ifindex; /* without a control message: where the address is */
-	meta->tclass = meta->ttl = 0;
+	meta->tclass = 0;
+	meta->ttl = ROCE_TTL; /* where hops are not heard */
 	segment = read_control(msg->msg_control, control, meta);
 	take_datagram(r, data, m->msg_len, segment);
 }
@@ -501,7 +502,7 @@ static __attribute__((noinline)) int take_more(struct receive *r, int taken, uns
 
 	while ((unsigned int)n == most && total < budget) {
 		most = how_many(r->rx, budget - total);
-		n = receive_some(r->rx, r->ep, r->ep->flow[0].fd, most);
+		n = receive_some(r->rx, r->ep, r->ep->source[0].fd, most);
 		if (n < 0)
 			return n;
 		take_messages(r, n, &r->ep->local);
@@ -580,6 +581,8 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 		.watch = watch_of(ep->taps),
 	};
 
+	if (unlikely(r.watch & WATCH_CAPTURE))
+		roce_endpoint_hear_hops(ep);
 	if (likely(n > 0)) {
 		take_messages(&r, n, &ep->local);
 		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
@@ -598,7 +601,7 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budget, roce_rx_fn *fn,
 		 void *arg)
 {
-	int n = receive_some(rx, ep, ep->flow[0].fd, how_many(rx, budget));
+	int n = receive_some(rx, ep, ep->source[0].fd, how_many(rx, budget));
 
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {

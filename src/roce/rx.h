@@ -20,7 +20,7 @@ struct roce_meta {
 	uint16_t sport;
 	uint16_t ip_id; /* IPv4 */
 	uint8_t tclass; /* the lower two bits are ECN */
-	uint8_t ttl;
+	uint8_t ttl;    /* 64 where hops are not heard */
 	bool ipv4;
 	bool multicast;
 	const uint8_t *raw; /* BTH through ICRC */

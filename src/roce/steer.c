@@ -150,7 +150,7 @@ int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows,
 	err = make_steps(work->rows, count, rest, work->steps, &steps);
 	if (!err) {
 		emit_program(&work->program, work->steps, steps);
-		err = attach(ep->flow[0].fd, &work->program);
+		err = attach(ep->source[0].fd, &work->program);
 	}
 	free(work);
 	return err;
@@ -160,7 +160,7 @@ int roce_endpoint_unsteer(struct roce_endpoint *ep)
 {
 	int none = 0; /* has to be there */
 
-	if (setsockopt(ep->flow[0].fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &none, sizeof(none)))
+	if (setsockopt(ep->source[0].fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &none, sizeof(none)))
 		return errno == ENOENT ? 0 : -errno;
 	return 0;
 }
@@ -192,7 +192,7 @@ int roce_endpoint_probe(struct roce_endpoint *ep, uint32_t count)
 	memcpy(probe + 8, &cookie, 8);
 	for (uint32_t i = 0; i < count; i++) {
 		put32(probe + 4, i);
-		if (sendto(ep->flow[0].fd, probe, sizeof(probe), MSG_DONTWAIT, &self.any, len) < 0)
+		if (sendto(ep->source[0].fd, probe, sizeof(probe), MSG_DONTWAIT, &self.any, len) < 0)
 			return -errno;
 	}
 	return 0;
@@ -217,7 +217,7 @@ bool roce_probe_take(struct roce_endpoint *ep, const uint8_t *data, size_t len)
 
 void roce_endpoint_hear_probes(struct roce_endpoint *ep)
 {
-	int fd = ep->flow[0].fd;
+	int fd = ep->source[0].fd;
 	uint8_t probe[ROCE_PROBE_BYTES];
 	ssize_t len;
 

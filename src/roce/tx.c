@@ -67,27 +67,10 @@ struct held_head {
 
 /* ---- paths ---- */
 
-uint32_t roce_flow_connected(uint32_t qpn, uint32_t remote_qpn)
-{
-	uint64_t v = (uint64_t)qpn * remote_qpn;
-
-	v ^= v >> 20;
-	v ^= v >> 40;
-	v &= 0xfffff;
-	return 0xc000 | (uint32_t)((v & 0x3fff) ^ (v >> 14));
-}
-
-uint32_t roce_flow_datagram(uint32_t qpn)
-{
-	return 0xc000 | (qpn * 0x61c88647u) >> 18;
-}
-
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 		   const struct roce_dest *dest)
 {
-	uint16_t socket = dest->sport               ? roce_source_find(ep, dest->sport)
-			  : dest->flow && ep->flows ? 1 + dest->flow % ep->flows
-						    : 0;
+	uint16_t socket = dest->sport ? roce_source_find(ep, dest->sport) : 0;
 	char from[ROCE_ADDR_TEXT], to[ROCE_ADDR_TEXT];
 
 	if (roce_addr_is_ipv4(&dest->addr) != ep->ipv4)
@@ -98,7 +81,7 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 	path->dst = dest->addr;
 	if (!path->dst.ifindex)
 		path->dst.ifindex = ep->local.ifindex;
-	path->sport = ep->flow[socket].port;
+	path->sport = ep->source[socket].port;
 	path->dport = dest->port ? dest->port : ep->port;
 	path->pkey = dest->pkey ? dest->pkey : ROCE_PKEY_DEFAULT;
 	path->route.to_len = roce_addr_to_sockaddr(&path->dst, path->dport, &path->route.to);
@@ -382,7 +365,7 @@ static inline bool is_tuner(const struct roce_tx *tx)
  * What all packets of a socket have is better set there: control messages take their time, and from
  * the second on the kernel allocates memory for them.
  */
-static void set_route(const struct roce_endpoint *ep, struct roce_flow_socket *socket,
+static void set_route(const struct roce_endpoint *ep, struct roce_source *socket,
 		      const struct roce_route *route)
 {
 	int level = ep->ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
@@ -399,7 +382,7 @@ static void set_route(const struct roce_endpoint *ep, struct roce_flow_socket *s
 		socket->tclass = tclass;
 }
 
-static bool set_segment(struct roce_flow_socket *socket, uint16_t segment)
+static bool set_segment(struct roce_source *socket, uint16_t segment)
 {
 	int value = segment;
 
@@ -414,7 +397,7 @@ static bool set_segment(struct roce_flow_socket *socket, uint16_t segment)
  * the socket it needs no control message, and so the cheaper sendto(). What is no longer than that
  * leaves as it is; what is longer has to say that it is no row of segments.
  */
-static void wish_segment(struct roce_flow_socket *socket, uint16_t segment)
+static void wish_segment(struct roce_source *socket, uint16_t segment)
 {
 	if (segment != socket->wished) {
 		socket->wished = segment;
@@ -434,7 +417,7 @@ enum {
 };
 
 /* `segment` is 0 for a packet alone. */
-static inline unsigned int to_say(const struct roce_flow_socket *socket,
+static inline unsigned int to_say(const struct roce_source *socket,
 				  const struct roce_route *route, uint16_t segment, uint32_t bytes)
 {
 	unsigned int say = 0;
@@ -458,7 +441,7 @@ static unsigned int to_say_all(const struct roce_endpoint *ep, uint16_t segment)
 
 /* A send had something to say: perhaps the next ones need not. */
 static __attribute__((cold, noinline)) void
-tune(const struct roce_endpoint *ep, struct roce_flow_socket *socket, const struct run *r)
+tune(const struct roce_endpoint *ep, struct roce_source *socket, const struct run *r)
 {
 	if (socket->ttl == r->route.ttl && socket->tclass == r->route.tclass)
 		socket->others = 0;
@@ -493,7 +476,7 @@ static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t
 {
 	uint16_t segment = segments ? r->segment : 0;
 	unsigned int say =
-		is_tuner(tx) ? to_say(&tx->ep->flow[r->route.socket], &r->route, segment, bytes)
+		is_tuner(tx) ? to_say(&tx->ep->source[r->route.socket], &r->route, segment, bytes)
 			     : to_say_all(tx->ep, segment);
 	char *start = o->control[i].bytes, *at = start;
 	bool ipv4 = tx->ep->ipv4;
@@ -542,7 +525,7 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 
 		fill_message(tx, r, r->offset + at, len, false, &o, 0);
 		roce_count_call(tx->ep->count.tx, is_tuner(tx));
-		if (sendmsg(tx->ep->flow[r->route.socket].fd, &o.msg[0].msg_hdr,
+		if (sendmsg(tx->ep->source[r->route.socket].fd, &o.msg[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			sent(tx, 1, len);
 			/* So it was the segments that were refused, and will be again. */
@@ -593,8 +576,8 @@ static __attribute__((cold, noinline)) int send_failed(struct roce_tx *tx, int e
 	if (err == EINTR)
 		return 0;
 	/* The last packet of a run that is too long may be short enough. */
-	if (is_refusal(err) && tx->ep->flow[r->route.socket].segment && is_tuner(tx) &&
-	    set_segment(&tx->ep->flow[r->route.socket], 0))
+	if (is_refusal(err) && tx->ep->source[r->route.socket].segment && is_tuner(tx) &&
+	    set_segment(&tx->ep->source[r->route.socket], 0))
 		return 0; /* it may not be the packets that are refused */
 	if (r->count > 1 && (is_refusal(err) || err == EMSGSIZE)) {
 		r->refused = err != EMSGSIZE;
@@ -635,7 +618,7 @@ static inline int send_some(struct roce_tx *tx)
 {
 	const struct run *r = tx->head, *next = r + 1;
 	struct roce_endpoint *ep = tx->ep;
-	struct roce_flow_socket *socket = &ep->flow[r->route.socket];
+	struct roce_source *socket = &ep->source[r->route.socket];
 	bool sole = is_tuner(tx), plain = false;
 	uint32_t packets = 0, bytes = 0;
 	int done;

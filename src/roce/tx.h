@@ -24,8 +24,7 @@ struct roce_dest {
 	uint16_t pkey;         /* 0: ROCE_PKEY_DEFAULT */
 	uint8_t tclass;        /* with the ECN bits */
 	uint8_t ttl;           /* 0: 64 */
-	uint32_t flow;         /* spread over the endpoint's source ports; 0: the port itself */
-	uint16_t sport;        /* one that roce_endpoint_source() opened; 0: as `flow` says */
+	uint16_t sport;        /* one that roce_endpoint_source() opened; 0: that of the endpoint */
 };
 
 /* Prepared once per QP or address handle; for the endpoint it was made with. A plain value. */
@@ -52,10 +51,6 @@ _Static_assert(sizeof(struct roce_route) == sizeof(union roce_sockaddr) + 8, "no
 /* -EINVAL when the endpoint speaks the other IP version. */
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 		   const struct roce_dest *dest);
-
-/* The source port that Linux rxe picks, as a flow: by both QPs (RC, UC), or by one (UD). */
-uint32_t roce_flow_connected(uint32_t qpn, uint32_t remote_qpn);
-uint32_t roce_flow_datagram(uint32_t qpn);
 
 struct roce_tx;
 

@@ -25,7 +25,6 @@
 #include "roce/codec.h"
 
 #define ROCE_UDP_PORT  4791
-#define ROCE_MAX_FLOWS 64
 /* Source ports that were chosen, at one address. */
 #define ROCE_MAX_SOURCES 256
 
@@ -39,7 +38,6 @@ struct roce_taps;
 
 struct roce_endpoint_opts {
 	uint16_t port;   /* 0: ROCE_UDP_PORT */
-	uint16_t flows;  /* further sockets to send from, so that flows differ in source port */
 	uint32_t sndbuf; /* bytes wished for; 0: plenty */
 	uint32_t rcvbuf;
 	bool no_segment;              /* no UDP_SEGMENT (benchmarks) */
@@ -81,10 +79,15 @@ struct roce_endpoint_limits {
 	uint32_t rcvbuf;
 	bool segment; /* UDP_SEGMENT is in use; goes off when an interface refuses it */
 	bool gro;
-	uint16_t flows;
 };
 
 void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_limits *out);
+
+/*
+ * Has packets say how many hops they had left. Every one of them pays for it, and receivers of datagrams, captures
+ * and who passes packets on ask for it; to them an endpoint that was not told says 64. Stays so.
+ */
+void roce_endpoint_hear_hops(struct roce_endpoint *ep);
 
 /* Whether what lies unread fills half of the socket. A system call. */
 bool roce_endpoint_is_pressed(const struct roce_endpoint *ep);

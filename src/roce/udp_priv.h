@@ -33,7 +33,8 @@ struct roce_group {
 	int fd;
 };
 
-struct roce_flow_socket {
+/* Where packets leave from. */
+struct roce_source {
 	int fd;
 	uint16_t port;
 	/* What the kernel puts on packets that say nothing else; only ep->tuner changes these. */
@@ -45,17 +46,17 @@ struct roce_flow_socket {
 };
 
 struct roce_endpoint {
+	struct roce_endpoint_opts opts;
 	struct roce_addr local;
 	uint16_t port;
 	bool ipv4;
 	bool gro;
+	atomic_bool hops; /* are heard */
 	atomic_bool segment;
-	/* Which to send from: the first is the one that receives. */
-	uint16_t flows;
-	/* Behind them those that somebody chose the port of, in order of opening, until the close. */
+	/* The first is the one that receives; then in order of opening, until the close. */
 	_Atomic uint16_t sources;
 	pthread_mutex_t source_lock;
-	struct roce_flow_socket flow[1 + ROCE_MAX_FLOWS + ROCE_MAX_SOURCES];
+	struct roce_source source[1 + ROCE_MAX_SOURCES];
 	_Atomic(const struct roce_tx *)
 		tuner; /* the first batch; others say all with each packet */
 	_Atomic(const struct roce_rx *) taker; /* the first receiver */
@@ -199,7 +200,6 @@ static inline ssize_t roce_sendto(int fd, const void *data, size_t len, int flag
 
 enum roce_socket_kind {
 	ROCE_SOCKET_MAIN,
-	ROCE_SOCKET_FLOW,
 	ROCE_SOCKET_SOURCE,
 	ROCE_SOCKET_GROUP,
 };
@@ -209,13 +209,14 @@ static inline bool roce_socket_hears(enum roce_socket_kind kind)
 	return kind == ROCE_SOCKET_MAIN || kind == ROCE_SOCKET_GROUP;
 }
 
-/* The place in ep->flow of the socket that roce_endpoint_source() opened; 0 when there is none. */
+/* With its lock, where others may see the endpoint. */
+void roce_source_add(struct roce_endpoint *ep, struct roce_source source);
+/* The place in ep->source of what roce_endpoint_source() opened; 0 when there is none. */
 uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port);
 
 /* A socket of the endpoint's IP version, bound; -errno, -EADDRINUSE without a sentence. */
 int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
-		     const struct roce_endpoint_opts *opts, const struct roce_addr *bind_to,
-		     uint16_t port);
+		     const struct roce_addr *bind_to, uint16_t port);
 
 /* Who holds UDP port `port` at `addr`, in words; best effort, never empty. */
 void roce_port_holder(const struct roce_addr *addr, uint16_t port, char *text, size_t size);

@@ -75,13 +75,12 @@ static inline struct roce_addr addr(const char *text)
 	return a;
 }
 
-static inline void pair_path(struct pair *p, uint8_t tclass, uint8_t ttl, uint32_t flow)
+static inline void pair_path(struct pair *p, uint8_t tclass, uint8_t ttl)
 {
 	struct roce_dest dest = {
 		.addr = *roce_endpoint_addr(p->b),
 		.tclass = tclass,
 		.ttl = ttl,
-		.flow = flow,
 	};
 
 	dest.addr.ifindex = 0;
@@ -96,9 +95,10 @@ static inline void pair_init(struct pair *p, const char *a, const char *b,
 	memset(p, 0, sizeof(*p));
 	assert_int_equal(roce_endpoint_open(&from, opts, &p->a), 0);
 	assert_int_equal(roce_endpoint_open(&to, opts, &p->b), 0);
+	roce_endpoint_hear_hops(p->b);
 	assert_int_equal(roce_tx_create(p->a, &p->tx), 0);
 	assert_int_equal(roce_rx_create(&p->rx), 0);
-	pair_path(p, 0, 0, 0);
+	pair_path(p, 0, 0);
 }
 
 static inline void pair_fini(struct pair *p)

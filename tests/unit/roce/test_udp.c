@@ -53,7 +53,7 @@ static void meta_says_where_a_packet_came_from_and_how(void **state)
 		struct pair p;
 
 		pair_init(&p, hosts[v].a, hosts[v].b, NULL);
-		pair_path(&p, 0x68 | ROCE_ECN_CE, 17, 0);
+		pair_path(&p, 0x68 | ROCE_ECN_CE, 17);
 		assert_int_equal(pair_add(&p, &pkt, 0), 0);
 		send_all(&p);
 		pair_receive(&p, 1);
@@ -92,7 +92,7 @@ static void every_packet_has_its_own_class_and_ttl_whatever_went_before(void **s
 
 			/* the second batch of the endpoint, now and then */
 			p.tx = i % 7 ? first : other;
-			pair_path(&p, kinds[k].tclass, kinds[k].ttl, 0);
+			pair_path(&p, kinds[k].tclass, kinds[k].ttl);
 			assert_int_equal(pair_add(&p, &pkt, 0), 0);
 			send_all(&p);
 			pair_receive(&p, ++n);
@@ -180,7 +180,7 @@ static void the_grh_of_a_datagram_is_its_ip_header(void **state)
 		struct pair p;
 
 		pair_init(&p, hosts[v].a, hosts[v].b, NULL);
-		pair_path(&p, 0x20, 33, 0);
+		pair_path(&p, 0x20, 33);
 		assert_int_equal(pair_add(&p, &pkt, 0), 0);
 		send_all(&p);
 		pair_receive(&p, 1);
@@ -326,40 +326,40 @@ static void a_batch_flushes_itself_when_it_is_full(void **state)
 	pair_fini(&p);
 }
 
-static void flows_have_their_own_source_ports(void **state)
+static void hops_are_heard_by_who_asks(void **state)
 {
-	struct roce_endpoint_opts opts = { .flows = 4 };
+	static const char *const ends[][2] = { { "127.0.0.1", "127.0.0.2" }, { "::1", "::1" } };
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 16);
-	struct roce_endpoint_limits limits;
-	unsigned int ports = 0;
-	struct pair p;
 
-	pair_init(&p, "127.0.0.1", "127.0.0.2", &opts);
-	roce_endpoint_limits(p.a, &limits);
-	assert_int_equal(limits.flows, 4);
-	for (uint32_t flow = 1; flow <= 4; flow++) {
-		pair_path(&p, 0, 0, flow);
+	for (size_t i = 0; i < array_size(ends); i++) {
+		struct roce_endpoint_opts opts = { .port = 4000 + i };
+		struct roce_addr from = addr(ends[i][0]), to = addr(ends[i][1]);
+		struct pair p = { 0 };
+
+		assert_int_equal(roce_endpoint_open(&from, &opts, &p.a), 0);
+		opts.port += 100;
+		assert_int_equal(roce_endpoint_open(&to, &opts, &p.b), 0);
+		assert_int_equal(roce_tx_create(p.a, &p.tx), 0);
+		assert_int_equal(roce_rx_create(&p.rx), 0);
+		assert_int_equal(roce_path_init(&p.path, p.a,
+						&(struct roce_dest){
+							.addr = to,
+							.port = opts.port,
+							.ttl = 5,
+						}),
+				 0);
 		assert_int_equal(pair_add(&p, &pkt, 0), 0);
+		send_all(&p);
+		pair_receive(&p, 1);
+		assert_int_equal(p.in.at[0].meta.ttl, 64);
+		/* Also of what has come before. */
+		assert_int_equal(pair_add(&p, &pkt, 0), 0);
+		send_all(&p);
+		roce_endpoint_hear_hops(p.b);
+		pair_receive(&p, 2);
+		assert_int_equal(p.in.at[1].meta.ttl, 5);
+		pair_fini(&p);
 	}
-	send_all(&p);
-	pair_receive(&p, 4);
-	for (size_t i = 0; i < 4; i++) {
-		bool seen = false;
-
-		assert_in_range(p.in.at[i].meta.sport, 0xc000, 0xffff);
-		for (size_t j = 0; j < i; j++)
-			seen |= p.in.at[i].meta.sport == p.in.at[j].meta.sport;
-		ports += !seen;
-	}
-	assert_int_equal(ports, 4);
-	pair_fini(&p);
-}
-
-/* The hashes that rxe was seen to use. */
-static void flow_hashes_are_those_of_rxe(void **state)
-{
-	assert_int_equal(roce_flow_connected(0x13, 0x13), 0xc169);
-	assert_int_equal(roce_flow_datagram(0x16), 55758);
 }
 
 /* ---- bad packets ---- */
@@ -555,8 +555,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused_as_segments_leaves_one_by_one),
 		cmocka_unit_test(packets_of_other_qp_blocks_do_not_share_a_send),
 		cmocka_unit_test(a_batch_flushes_itself_when_it_is_full),
-		cmocka_unit_test(flows_have_their_own_source_ports),
-		cmocka_unit_test(flow_hashes_are_those_of_rxe),
+		cmocka_unit_test(hops_are_heard_by_who_asks),
 		cmocka_unit_test(bad_packets_are_dropped_and_counted_by_reason),
 		cmocka_unit_test(packets_that_a_full_socket_lost_are_counted),
 		cmocka_unit_test(only_the_spoilt_segment_of_a_send_is_dropped),
