@@ -108,11 +108,6 @@ int mlx4_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 	if (likely(qp->rq.head != before))
 		mlx4_record_store(qp->db, qp->rq.head & MLX4_INDEX_MASK);
 	fabric_unlock(&qp->rq_lock);
-	/*
-	 * Whoever moves the QP to the error state first sets the state, then flushes what the
-	 * record shows; we do it the other way round, so that one of us sees the other.
-	 */
-	atomic_thread_fence(memory_order_seq_cst);
 	if (unlikely(hca->wq))
 		hca_wq_doorbell(hca->wq);
 	else
