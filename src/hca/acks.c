@@ -21,7 +21,7 @@ static bool send_acks(struct hca_acks *acks, bool may_wait)
 		struct qp *qp = acks->qp[i];
 
 		fabric_lock(&qp->pub.lock);
-		if (!qp->dying && qp->resp.ack_due) {
+		if (!qp->dying && qp->ack_due) {
 			if (may_wait && qp->raw && !qp->resp.ack_hurry) {
 				acks->qp[left++] = qp;
 			} else {

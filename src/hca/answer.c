@@ -34,11 +34,11 @@ bool responder_send_ack(struct qp *qp)
 			return false;
 		qp->resp.nak_due = 0;
 	}
-	if (!qp->resp.ack_due)
+	if (!qp->ack_due)
 		return true;
 	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
 		return false;
-	atomic_store_explicit(&qp->resp.ack_due, false, memory_order_relaxed);
+	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
 	qp->resp.ack_hurry = false;
 	return true;
 }
@@ -65,11 +65,11 @@ void responder_list_ack(struct qp *qp, struct hca_acks *acks)
 void responder_ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.unanswered)
-		atomic_store_explicit(&qp->resp.replies, 0, memory_order_relaxed);
+		atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
 	qp->resp.unanswered = true;
-	if (qp->resp.ack_due)
+	if (qp->ack_due)
 		return;
-	atomic_store_explicit(&qp->resp.ack_due, true, memory_order_relaxed);
+	atomic_store_explicit(&qp->ack_due, true, memory_order_relaxed);
 	responder_list_ack(qp, acks);
 }
 
@@ -82,7 +82,7 @@ void responder_refuse(struct qp *qp, uint8_t syndrome)
 	if (qp->resp.nak_due)
 		return; /* an earlier one waits */
 	/* What came before must not be acknowledged after the refusal. */
-	atomic_store_explicit(&qp->resp.ack_due, false, memory_order_relaxed);
+	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
 	if (resource_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
 		qp->resp.nak_due = syndrome;
 		qp->resp.nak_psn = qp->resp.epsn;

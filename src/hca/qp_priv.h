@@ -117,9 +117,6 @@ struct responder {
 	uint8_t naks_again; /* ... so many times more */
 	uint32_t nak_ahead; /* the packet that showed the gap */
 	bool established;
-	/* Written under the lock, as everything here; these two are looked at without it, too. */
-	_Atomic bool ack_due;
-	_Atomic uint8_t replies; /* wire: times in a row that a request of ours followed, in time */
 	bool ack_hurry;  /* an acknowledgement is due, and somebody waits for it */
 	bool unanswered; /* wire: no request of ours has followed the last one of the peer */
 	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
@@ -150,6 +147,9 @@ struct qp {
 	uint32_t xrcd;
 	struct requester req;
 	struct responder resp;
+	/* Also the responder's: written under the lock, and relaxed, since they are looked at without it. */
+	_Atomic bool ack_due;
+	_Atomic uint8_t replies; /* wire: times in a row that a request of ours followed, in time */
 	struct hca_peer *peer;    /* connected: where the other end was found */
 	uint32_t mtu;             /* payload of a packet on the way there */
 	struct qp_wire *wire;     /* ... or over the wire (wire.h), when wired */

@@ -393,7 +393,7 @@ void requester_run(struct qp *qp)
 	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again))
 		settle(qp);
 	/* The same for one that nobody hurries. */
-	if (unlikely(qp->raw) && qp->resp.ack_due && !qp->wired && r->next != from)
+	if (unlikely(qp->raw) && qp->ack_due && !qp->wired && r->next != from)
 		responder_send_ack(qp);
 	if (qp->wire) {
 		if (qp->wired && r->next != from)

@@ -625,7 +625,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		establish(qp);
 	if (unlikely(pkt->op == ROCE_PKT_HELLO)) {
 		/* The peer waits after all. */
-		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->resp.ack_due) {
+		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->ack_due) {
 			qp->resp.ack_hurry = true;
 			responder_list_ack(qp, acks);
 		}
@@ -642,6 +642,8 @@ void responder_reset(struct qp *qp)
 	struct resp_resource *resource = qp->resp.resource;
 
 	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
+	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
+	atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
 	resource_reset(qp);
 }
 

@@ -492,7 +492,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		return local_error(qp, s);
 	}
 	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
-	if (unlikely(qp->resp.ack_due) && !qp->wired)
+	if (unlikely(qp->ack_due) && !qp->wired)
 		responder_send_ack(qp);
 	if (unlikely(read))
 		whole = s->op != HCA_OP_READ; /* an atomic is its header */

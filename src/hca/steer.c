@@ -200,8 +200,10 @@ static void look(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 	s->look_ns = now_ns + LOOK_NS;
 	s->version = version;
 	s->shared = has_neighbours(ep);
-	if (s->shared)
+	if (s->shared) {
+		roce_endpoint_hear_hops(ep);
 		return;
+	}
 	if (s->index == 0)
 		settle(s, ep);
 	else

@@ -110,6 +110,8 @@ static uint32_t buffer_wanted(void)
 	return (uint32_t)bytes;
 }
 
+static _Atomic bool listens_somewhere; /* for datagrams */
+
 /* Refusals are explained where they happen; traffic on the host goes on without a wire. */
 static int open_port(struct wire_port *port)
 {
@@ -123,6 +125,8 @@ static int open_port(struct wire_port *port)
 
 	if (err)
 		return err;
+	if (atomic_load(&listens_somewhere))
+		roce_endpoint_hear_hops(port->ep);
 	steer_begin(&port->steer, port->ep, timer_now());
 	err = roce_tx_create(port->ep, &port->tx);
 	if (err)
@@ -309,7 +313,6 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 #define LISTEN_AGAIN 8
 
 static _Atomic bool listens[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
-static _Atomic bool listens_somewhere;
 static _Atomic int listen_again; /* attempts left */
 static uint32_t listen_changes;  /* of GID tables; with the next, service thread */
 static uint64_t listen_at_ns;

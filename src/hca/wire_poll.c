@@ -43,20 +43,20 @@ void wire_replied(struct qp *qp)
 	struct responder *r = &qp->resp;
 
 	if (r->unanswered) {
-		uint8_t replies = r->replies + (r->replies < ACK_REPLIES);
+		uint8_t replies = qp->replies + (qp->replies < ACK_REPLIES);
 
 		if (atomic_load_explicit(&qp->wire->port->idle, memory_order_relaxed) >= ACK_LOOKS)
 			replies = 0;
 		r->unanswered = false;
-		atomic_store_explicit(&r->replies, replies, memory_order_relaxed);
+		atomic_store_explicit(&qp->replies, replies, memory_order_relaxed);
 	}
-	if (r->ack_due)
+	if (qp->ack_due)
 		responder_send_ack(qp);
 }
 
 /*
- * Those that a reply has taken along are gone. Without their locks: only who holds rx_lock makes one due
- * that is in the list.
+ * Those that a reply has taken along are gone. Without their locks: what made one due happened under our
+ * rx_lock, and an end of it that is not seen yet costs one more look. Who makes one due elsewhere sends it.
  */
 static inline unsigned int prune_acks(struct hca_acks *acks)
 {
@@ -65,7 +65,7 @@ static inline unsigned int prune_acks(struct hca_acks *acks)
 	for (unsigned int i = 0; i < acks->count; i++) {
 		struct qp *qp = acks->qp[i];
 
-		if (atomic_load_explicit(&qp->resp.ack_due, memory_order_relaxed))
+		if (atomic_load_explicit(&qp->ack_due, memory_order_relaxed))
 			acks->qp[left++] = qp;
 	}
 	return acks->count = left;
@@ -73,7 +73,7 @@ static inline unsigned int prune_acks(struct hca_acks *acks)
 
 static inline bool expects_reply(const struct qp *qp)
 {
-	return atomic_load_explicit(&qp->resp.replies, memory_order_relaxed) >= ACK_REPLIES;
+	return atomic_load_explicit(&qp->replies, memory_order_relaxed) >= ACK_REPLIES;
 }
 
 /* Sends those that no reply is likely to take along, or all. The port is flushed by the caller. */
@@ -92,7 +92,7 @@ static inline void send_acks(struct wire_port *port, bool all)
 		fabric_lock(&qp->pub.lock);
 		if (!qp->dying) {
 			if (all)
-				atomic_store_explicit(&qp->resp.replies, 0, memory_order_relaxed);
+				atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
 			responder_send_ack(qp);
 			if (unlikely(qp->wire && qp->wire->port != port))
 				wire_flush(qp);
@@ -260,7 +260,7 @@ void wire_pause(void)
 
 void wire_settle(struct qp *qp)
 {
-	if (!qp->resp.ack_due)
+	if (!qp->ack_due)
 		return;
 	responder_send_ack(qp);
 	wire_flush(qp);

@@ -223,7 +223,7 @@ void xrc_answer(struct qp *qp, const struct hca_peer *from, const struct roce_pk
 	if (psn_diff(done, r->away_una) > 0 && psn_diff(done, r->epsn) <= 0)
 		r->away_una = done;
 	if (ack) {
-		atomic_store_explicit(&r->ack_due, true, memory_order_relaxed);
+		atomic_store_explicit(&qp->ack_due, true, memory_order_relaxed);
 		responder_send_ack(qp);
 	} else if (qp->peer || qp->wired) {
 		out.dqpn = qp->attr.dest_qpn;

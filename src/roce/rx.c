@@ -581,8 +581,6 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 		.watch = watch_of(ep->taps),
 	};
 
-	if (unlikely(r.watch & WATCH_CAPTURE))
-		roce_endpoint_hear_hops(ep);
 	if (likely(n > 0)) {
 		take_messages(&r, n, &ep->local);
 		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
@@ -601,8 +599,11 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budget, roce_rx_fn *fn,
 		 void *arg)
 {
-	int n = receive_some(rx, ep, ep->source[0].fd, how_many(rx, budget));
+	int n;
 
+	if (unlikely(watch_of(ep->taps) & WATCH_CAPTURE))
+		roce_endpoint_hear_hops(ep);
+	n = receive_some(rx, ep, ep->source[0].fd, how_many(rx, budget));
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
 		learn(rx, 0);

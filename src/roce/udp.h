@@ -24,7 +24,7 @@
 #include "roce/addr.h"
 #include "roce/codec.h"
 
-#define ROCE_UDP_PORT  4791
+#define ROCE_UDP_PORT 4791
 /* Source ports that were chosen, at one address. */
 #define ROCE_MAX_SOURCES 256
 
@@ -84,8 +84,8 @@ struct roce_endpoint_limits {
 void roce_endpoint_limits(const struct roce_endpoint *ep, struct roce_endpoint_limits *out);
 
 /*
- * Has packets say how many hops they had left. Every one of them pays for it, and receivers of datagrams, captures
- * and who passes packets on ask for it; to them an endpoint that was not told says 64. Stays so.
+ * Has packets say how many hops they had left. Every one of them pays for it; receivers of datagrams,
+ * captures and who passes packets on ask for it, and are told 64 otherwise. Stays so.
  */
 void roce_endpoint_hear_hops(struct roce_endpoint *ep);
 

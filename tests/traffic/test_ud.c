@@ -81,6 +81,28 @@ static void a_datagram_arrives_behind_the_grh_area(void)
 	pair_close(&p);
 }
 
+static void the_grh_says_how_many_hops_are_left(void)
+{
+	struct pair p = open_pair();
+	struct address b = end_address(p.b);
+	bool ipv4 = b.gid.raw[10] == 0xff && b.gid.raw[11] == 0xff;
+	struct ibv_ah_attr attr;
+
+	address_to_ah_attr(&b, &attr);
+	for (uint8_t hops = 5; attr.is_global && hops < 200; hops += 60) {
+		struct ibv_ah *ah;
+
+		attr.grh.hop_limit = hops;
+		ah = must(ibv_create_ah(p.a->pd, &attr));
+		post_recv(p.b, hops, 0, GRH + 16);
+		send_to(&p, ah, 16, p.b->o.qkey, hops);
+		take(p.b, 0, 16, hops);
+		check_equal((uint8_t)p.b->buf[ipv4 ? 20 + 8 : 7], hops);
+		check_ok(ibv_destroy_ah(ah));
+	}
+	pair_close(&p);
+}
+
 static void datagrams_go_up_to_the_largest_mtu_and_no_further(void)
 {
 	struct pair p = open_pair();
@@ -521,6 +543,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_datagram_arrives_behind_the_grh_area),
+		TEST(the_grh_says_how_many_hops_are_left),
 		TEST(datagrams_go_up_to_the_largest_mtu_and_no_further),
 		TEST(immediate_data_and_inline_and_pieces_work_on_datagrams),
 		TEST(a_datagram_without_an_address_is_refused),

@@ -328,26 +328,13 @@ static void a_batch_flushes_itself_when_it_is_full(void **state)
 
 static void hops_are_heard_by_who_asks(void **state)
 {
-	static const char *const ends[][2] = { { "127.0.0.1", "127.0.0.2" }, { "::1", "::1" } };
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 16);
 
-	for (size_t i = 0; i < array_size(ends); i++) {
-		struct roce_endpoint_opts opts = { .port = 4000 + i };
-		struct roce_addr from = addr(ends[i][0]), to = addr(ends[i][1]);
-		struct pair p = { 0 };
+	for (size_t v = 0; v < array_size(hosts); v++) {
+		struct pair p;
 
-		assert_int_equal(roce_endpoint_open(&from, &opts, &p.a), 0);
-		opts.port += 100;
-		assert_int_equal(roce_endpoint_open(&to, &opts, &p.b), 0);
-		assert_int_equal(roce_tx_create(p.a, &p.tx), 0);
-		assert_int_equal(roce_rx_create(&p.rx), 0);
-		assert_int_equal(roce_path_init(&p.path, p.a,
-						&(struct roce_dest){
-							.addr = to,
-							.port = opts.port,
-							.ttl = 5,
-						}),
-				 0);
+		pair_open(&p, hosts[v].a, hosts[v].b, NULL);
+		pair_path(&p, 0, 5);
 		assert_int_equal(pair_add(&p, &pkt, 0), 0);
 		send_all(&p);
 		pair_receive(&p, 1);

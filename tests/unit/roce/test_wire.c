@@ -132,7 +132,7 @@ static uint32_t icrc_of(const uint8_t *ip, size_t len)
 }
 
 /* The interface is told not to take segments, so the kernel makes them, as for a real adapter. */
-static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **state)
+static void check_ids(uint16_t sport)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_FIRST, 1024);
 	unsigned int seen = 0, highest = 0;
@@ -141,8 +141,12 @@ static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **st
 	int fd;
 
 	far_init(&p, A4, B4, NULL);
-	if (net_shell("ip link set va gso_max_segs 1"))
-		skip();
+	if (sport) {
+		struct roce_dest dest = { .addr = p.path.dst, .sport = sport };
+
+		assert_int_equal(roce_endpoint_source(p.a, sport), 0);
+		assert_int_equal(roce_path_init(&p.path, p.a, &dest), 0);
+	}
 	fd = sniff();
 	for (unsigned int i = 0; i < 40; i++)
 		assert_int_equal(pair_add(&p, &pkt, i), 0);
@@ -170,8 +174,17 @@ static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **st
 	/* so they did leave as segments of one send */
 	assert_int_equal(highest, 40);
 	close(fd);
-	net_shell("ip link set va gso_max_segs 65535");
 	pair_fini(&p);
+}
+
+static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **state)
+{
+	go(ns_a);
+	if (net_shell("ip link set va gso_max_segs 1"))
+		skip();
+	check_ids(0);
+	check_ids(0xc123);
+	net_shell("ip link set va gso_max_segs 65535");
 }
 
 /* ---- limits ---- */
