@@ -86,8 +86,8 @@ for ((round = 0; round < ${BENCH_ROUNDS:-5}; round++)); do
 	for ((turn = 0; turn < 3; turn++)); do
 		udp pingpong 8
 		udp pair 44 24
-		measure 5 8 ib_send_lat -m 4096 -n 1000
-		measure 5 8 ib_write_lat -m 4096 -n 1000
+		measure 5 8 ib_send_lat -m 4096 -n 10000
+		measure 5 8 ib_write_lat -m 4096 -n 10000
 	done
 done
 exit 0
