@@ -82,7 +82,7 @@ for ((round = 0; round < ${BENCH_ROUNDS:-5}; round++)); do
 	measure 4 65536 ib_write_bw -m 4096 -n 1000
 	measure 4 65536 ib_read_bw -m 4096 -o 16 -n 1000
 	measure 4 65536 ib_send_bw -m 4096 -n 1000
-	# Processors have good and bad seconds, each its own: short runs, often, and in turn.
+	# Processors have good and bad seconds, each its own: often, and in turn.
 	for ((turn = 0; turn < 3; turn++)); do
 		udp pingpong 8
 		udp pair 44 24

@@ -131,7 +131,6 @@ static uint32_t icrc_of(const uint8_t *ip, size_t len)
 	return ~crc;
 }
 
-/* The interface is told not to take segments, so the kernel makes them, as for a real adapter. */
 static void check_ids(uint16_t sport)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_FIRST, 1024);
@@ -177,6 +176,7 @@ static void check_ids(uint16_t sport)
 	pair_fini(&p);
 }
 
+/* The interface is told not to take segments, so the kernel makes them, as for a real adapter. */
 static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **state)
 {
 	go(ns_a);
