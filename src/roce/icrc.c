@@ -38,11 +38,10 @@ enum {
  * flows, since a CRC is linear.
  */
 static uint32_t added_ipv4[CLASSES], added_ipv6[CLASSES];
-/*
- * The weight of the IPv4 id's first byte: x^n for n = 32 + 8 * (BEHIND_ID + length), and its inverse;
- * and what an id of 1 adds.
- */
-static uint32_t power[CLASSES], inverse[CLASSES], one[CLASSES];
+/* The weight of the IPv4 id's first byte: x^n for n = 32 + 8 * (BEHIND_ID + length), and its inverse. */
+static uint32_t power[CLASSES], inverse[CLASSES];
+/* What the bytes of an id add to a flow's CRC. */
+static uint32_t by_high[256], by_low[256];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 static bool has_avx;
 static bool by_table; /* the CPU has no carry-less multiplication */
@@ -159,6 +158,12 @@ static void fill_added(const struct roce_addr *any, uint32_t added[CLASSES])
 	}
 }
 
+/* The id's two bytes, the first of which is the CRC's higher power. */
+static uint32_t id_term(size_t len, uint16_t id)
+{
+	return times((uint32_t)(id >> 8) << 16 | (uint32_t)(id & 0xff) << 24, power[len / 4], 16);
+}
+
 static void fill_tables(void)
 {
 	static const struct roce_addr ipv4 = { .gid = { [10] = 0xff, 0xff } }, ipv6;
@@ -181,18 +186,14 @@ static void fill_tables(void)
 		power[class] = up;
 		inverse[class] = down;
 		for (int i = 0; i < 32; i++) {
-			if (i == 7)
-				one[class] = up;
 			up = times_x(up);
 			down = over_x(down);
 		}
 	}
-}
-
-/* The id's two bytes, the first of which is the CRC's higher power. */
-static inline uint32_t poly_of_id(uint16_t id)
-{
-	return (uint32_t)(id >> 8) << 16 | (uint32_t)(id & 0xff) << 24;
+	for (unsigned int byte = 0; byte < 256; byte++) {
+		by_high[byte] = id_term(0, byte << 8);
+		by_low[byte] = id_term(0, byte);
+	}
 }
 
 void roce_icrc_flow_init(struct roce_icrc_flow *flow, const struct roce_addr *src,
@@ -217,24 +218,6 @@ __attribute__((cold, noinline)) static uint32_t crc32_masked(uint32_t crc, const
 	return len > sizeof(bth) ? crc32(crc, packet + sizeof(bth), len - sizeof(bth)) : crc;
 }
 
-/*
- * Ids that the kernel counts up from 0 within a send fit a byte, and have few bits: from the lowest,
- * which is the highest power, it is downwards as far as there are any.
- */
-static inline uint32_t id_term(size_t len, uint16_t id)
-{
-	uint32_t weight = one[len / 4], term = 0;
-
-	if (unlikely(id >= 256))
-		return times(poly_of_id(id), power[len / 4], 16);
-	for (;; weight = over_x(weight)) {
-		term ^= weight & -(id & 1);
-		id >>= 1;
-		if (!id)
-			return term;
-	}
-}
-
 uint32_t roce_icrc_id_term(size_t len, uint16_t id)
 {
 	pthread_once(&tables_once, fill_tables);
@@ -248,11 +231,15 @@ static inline uint32_t added(const struct roce_icrc_flow *flow, size_t len)
 }
 
 static inline uint32_t crc32_packet(const struct roce_icrc_flow *flow, const uint8_t *packet,
-				    size_t len)
+				    size_t len, uint16_t id)
 {
+	uint32_t crc = flow->crc;
+
+	if (likely(flow->ipv4))
+		crc ^= by_high[id >> 8] ^ by_low[id & 0xff];
 	if (unlikely(packet[MASKED]))
-		return crc32_masked(flow->crc, packet, len);
-	return crc32(flow->crc, packet, len);
+		return crc32_masked(crc, packet, len);
+	return crc32(crc, packet, len);
 }
 
 /* What depends on the length comes first: then little has to be kept over the call. */
@@ -261,31 +248,32 @@ uint32_t roce_icrc_compute(const struct roce_icrc_flow *flow, const uint8_t *pac
 {
 	uint32_t rest = added(flow, len);
 
-	if (id && flow->ipv4)
-		rest ^= id_term(len, id);
-	return crc32_packet(flow, packet, len) ^ rest;
+	return crc32_packet(flow, packet, len, id) ^ rest;
+}
+
+/* By how much the guess was wrong; false when no id explains the difference. */
+static __attribute__((cold, noinline)) bool find_id(size_t len, uint32_t difference, uint16_t *id)
+{
+	uint32_t term = times(difference, inverse[len / 4], 32);
+
+	if (term & 0xffff)
+		return false;
+	*id ^= (term >> 16 & 0xff) << 8 | term >> 24;
+	return true;
 }
 
 bool roce_icrc_check(const struct roce_icrc_flow *flow, const uint8_t *packet, size_t len,
 		     uint16_t *id)
 {
-	uint32_t came, difference, term;
+	uint32_t came, difference;
 
 	len -= ROCE_ICRC_BYTES;
 	memcpy(&came, packet + len, sizeof(came));
 	difference = le32toh(came) ^ added(flow, len);
-	difference ^= crc32_packet(flow, packet, len);
-	if (likely(!difference)) {
+	difference ^= crc32_packet(flow, packet, len, *id);
+	if (unlikely(!flow->ipv4)) {
 		*id = 0;
-		return true;
+		return !difference;
 	}
-	if (!flow->ipv4)
-		return false;
-	if (difference == id_term(len, *id))
-		return true;
-	term = times(difference, inverse[len / 4], 32);
-	if (term & 0xffff)
-		return false;
-	*id = (term >> 16 & 0xff) << 8 | term >> 24;
-	return true;
+	return likely(!difference) || find_id(len, difference, id);
 }

@@ -34,6 +34,8 @@ struct roce_rx {
 	struct roce_icrc_flow flow;
 	union roce_sockaddr flow_from;
 	uint16_t flow_port;
+	/* The IPv4 id of its latest datagram, and how much more that was than the one before. */
+	uint16_t flow_id, flow_step;
 	/* Always ready for the kernel: who has read what it wrote there undoes it. */
 	struct mmsghdr msg[RX_DATAGRAMS];
 	struct iovec iov[RX_DATAGRAMS];
@@ -284,23 +286,26 @@ static inline void take_packet(struct receive *r, const uint8_t *data, size_t le
 		deliver(r, &pkt, &payload, data, len);
 }
 
-static inline __attribute__((always_inline)) void
+/* meta->ip_id is the guess at the first packet's id, which is returned. */
+static inline __attribute__((always_inline)) uint16_t
 take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment)
 {
 	struct roce_meta *meta = r->meta;
+	uint16_t count = 0;
 
 	if (!segment || segment > len)
 		segment = len;
-	meta->ip_id = 0;
 	do {
 		size_t n = len < segment ? len : segment;
 
 		take_packet(r, data, n);
 		/* The sender's kernel counts the segments of a send. */
 		meta->ip_id++;
+		count++;
 		data += n;
 		len -= n;
 	} while (len);
+	return meta->ip_id - count;
 }
 
 uint32_t roce_rx_datagram(const uint8_t *data, size_t len, size_t segment, struct roce_meta *meta,
@@ -315,6 +320,7 @@ uint32_t roce_rx_datagram(const uint8_t *data, size_t len, size_t segment, struc
 		.arg = arg,
 	};
 
+	meta->ip_id = 0;
 	take_datagram(&r, data, len, segment);
 	return r.packets;
 }
@@ -397,6 +403,7 @@ static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
 	};
 	rx->flow_from = *from;
 	rx->flow_port = ep->port;
+	rx->flow_id = rx->flow_step = 0;
 	roce_icrc_flow_init(&rx->flow, &src, dst, sport, ep->port);
 	return true;
 }
@@ -415,12 +422,14 @@ static inline bool find_flow(struct roce_rx *rx, const struct roce_endpoint *ep,
 static void take_message(struct receive *r, struct mmsghdr *m, const struct roce_addr *dst)
 {
 	struct roce_meta *meta = r->meta;
+	struct roce_rx *rx = r->rx;
 	struct msghdr *msg = &m->msg_hdr;
 	const uint8_t *data = msg->msg_iov->iov_base;
 	size_t control = msg->msg_controllen, segment;
+	uint16_t id;
 
 	make_ready(msg);
-	if (unlikely(!find_flow(r->rx, r->ep, msg->msg_name, dst)))
+	if (unlikely(!find_flow(rx, r->ep, msg->msg_name, dst)))
 		return;
 	if (unlikely(msg->msg_flags & MSG_TRUNC)) {
 		drop(r, data, RX_BYTES, ROCE_DROP_TRUNCATED);
@@ -430,7 +439,10 @@ static void take_message(struct receive *r, struct mmsghdr *m, const struct roce
 	meta->tclass = 0;
 	meta->ttl = ROCE_TTL; /* where hops are not heard */
 	segment = read_control(msg->msg_control, control, meta);
-	take_datagram(r, data, m->msg_len, segment);
+	meta->ip_id = rx->flow_id + rx->flow_step;
+	id = take_datagram(r, data, m->msg_len, segment);
+	rx->flow_step = id - rx->flow_id;
+	rx->flow_id = id;
 }
 
 static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
