@@ -257,6 +257,12 @@ static uint16_t source_port(const struct hca_av *av)
 	return 0xc000 | ((av->flow_label ^ av->flow_label >> 14) & 0x3fff);
 }
 
+static bool has_one_peer(const struct qp *qp)
+{
+	return qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_UC ||
+	       qp->pub.type == HCA_QP_XRC_SEND || qp->pub.type == HCA_QP_XRC_RECV;
+}
+
 int wire_connect(struct qp *qp, const struct hca_av *av)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -300,6 +306,8 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	/* The port spreads flows, no more: where it is not to be had, they take the usual one. */
 	if (sport && !roce_endpoint_source(w->port->ep, sport))
 		dest.sport = sport;
+	else if (!sport && has_one_peer(qp))
+		roce_endpoint_lane(w->port->ep, &dest);
 	return roce_path_init(&w->path, w->port->ep, &dest);
 }
 
@@ -611,6 +619,12 @@ void wire_watch(uint64_t now_ns, uint64_t period_ns)
 		wire_port_acks_watch(port, now_ns, period_ns);
 		check_pollers(port, now_ns);
 	}
+}
+
+void wire_doubt(struct qp *qp)
+{
+	if (qp->wired && qp->wire)
+		roce_path_doubt(&qp->wire->path, qp->wire->port->ep);
 }
 
 bool wire_is_behind(struct qp *qp)

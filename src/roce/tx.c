@@ -2,8 +2,8 @@
 /*
  * A batch is one buffer that fills up with packets, and a list of runs: neighbours that leave as
  * one UDP_SEGMENT send. All packets of a run have one length, except that the last may be shorter.
- * The kernel numbers the segments of a send from IPv4 id 0 on, so a packet's place in its run
- * decides its ICRC.
+ * The kernel numbers the segments of a send, so a packet's place in its run decides its IPv4 id and with
+ * that its ICRC. The first one has 0, or what is to come after all that is sent by the same lane before.
  */
 #include "roce/tx.h"
 
@@ -39,12 +39,14 @@ struct run {
 	uint32_t block;
 	uint32_t offset;
 	uint16_t segment; /* length of all packets but the last */
+	uint16_t id;      /* IPv4 id of the first */
 	/* These begin at 0. */
 	uint32_t bytes;
 	uint16_t count;
 	uint16_t sent; /* by single sends */
 	bool single;   /* it was refused as a whole */
 	bool refused;  /* for being segments */
+	bool again;    /* it was refused, for what may have come back for others */
 };
 
 _Static_assert(sizeof(struct run) == 64, "a cache line");
@@ -67,10 +69,29 @@ struct held_head {
 
 /* ---- paths ---- */
 
+static uint32_t dest_interface(const struct roce_endpoint *ep, const struct roce_dest *dest)
+{
+	return dest->addr.ifindex ? dest->addr.ifindex : ep->local.ifindex;
+}
+
+static uint16_t dest_port(const struct roce_endpoint *ep, const struct roce_dest *dest)
+{
+	return dest->port ? dest->port : ep->port;
+}
+
+socklen_t roce_dest_sockaddr(const struct roce_endpoint *ep, const struct roce_dest *dest,
+			     union roce_sockaddr *out)
+{
+	struct roce_addr addr = dest->addr;
+
+	addr.ifindex = dest_interface(ep, dest);
+	return roce_addr_to_sockaddr(&addr, dest_port(ep, dest), out);
+}
+
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 		   const struct roce_dest *dest)
 {
-	uint16_t socket = dest->sport ? roce_source_find(ep, dest->sport) : 0;
+	uint16_t socket;
 	char from[ROCE_ADDR_TEXT], to[ROCE_ADDR_TEXT];
 
 	if (roce_addr_is_ipv4(&dest->addr) != ep->ipv4)
@@ -79,12 +100,12 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 			       roce_addr_format(&dest->addr, to));
 	memset(path, 0, sizeof(*path));
 	path->dst = dest->addr;
-	if (!path->dst.ifindex)
-		path->dst.ifindex = ep->local.ifindex;
-	path->sport = ep->source[socket].port;
-	path->dport = dest->port ? dest->port : ep->port;
+	path->dst.ifindex = dest_interface(ep, dest);
+	path->dport = dest_port(ep, dest);
 	path->pkey = dest->pkey ? dest->pkey : ROCE_PKEY_DEFAULT;
-	path->route.to_len = roce_addr_to_sockaddr(&path->dst, path->dport, &path->route.to);
+	path->route.to_len = roce_dest_sockaddr(ep, dest, &path->route.to);
+	socket = dest->sport ? roce_source_find(ep, dest->sport, &path->route.to) : 0;
+	path->sport = ep->source[socket].port;
 	path->route.socket = socket;
 	path->route.tclass = dest->tclass;
 	path->route.ttl = dest->ttl ? dest->ttl : ROCE_TTL;
@@ -93,7 +114,22 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 	return 0;
 }
 
+void roce_path_doubt(const struct roce_path *path, struct roce_endpoint *ep)
+{
+	struct roce_source *socket = &ep->source[path->route.socket];
+
+	if (socket->lane)
+		atomic_store_explicit(&socket->doubted, true, memory_order_relaxed);
+}
+
 /* ---- the batch ---- */
+
+/* What is made ready next leaves next. */
+static void rewind_lane(struct roce_source *socket)
+{
+	if (socket->step)
+		socket->ahead = socket->id;
+}
 
 static inline void empty(struct roce_tx *tx)
 {
@@ -126,6 +162,8 @@ void roce_tx_destroy(struct roce_tx *tx)
 
 void roce_tx_reset(struct roce_tx *tx)
 {
+	for (const struct run *r = tx->head; r < tx->end; r++)
+		rewind_lane(&tx->ep->source[r->route.socket]);
 	empty(tx);
 	roce_hold_clear(&tx->hold);
 }
@@ -165,6 +203,7 @@ static inline struct run *run_for(struct roce_tx *tx, const struct roce_route *r
 				  size_t len)
 {
 	uint32_t block = dqpn >> ROCE_QPN_BLOCK_BITS;
+	struct roce_source *socket = &tx->ep->source[route->socket];
 	struct run *r = tx->end;
 
 	if (r > tx->head && joins(tx, r - 1, route, block, len))
@@ -174,9 +213,12 @@ static inline struct run *run_for(struct roce_tx *tx, const struct roce_route *r
 	r->block = block;
 	r->offset = tx->used;
 	r->segment = len;
+	r->id = socket->ahead;
+	if (socket->step)
+		socket->ahead += socket->step;
 	r->bytes = 0;
 	r->count = r->sent = 0;
-	r->single = r->refused = false;
+	r->single = r->refused = r->again = false;
 	return r;
 }
 
@@ -261,10 +303,10 @@ static inline void add_plain(struct roce_tx *tx, const struct roce_path *path,
 	size_t len = write_packet(pkt, path->pkey, pieces, count, packet);
 	struct run *r = run_for(tx, &path->route, pkt->dqpn, len + ROCE_ICRC_BYTES);
 
-	put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->count));
+	put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->id + r->count));
 	len += ROCE_ICRC_BYTES;
 	if (is_captured(tx))
-		capture(tx, path, pkt, r->count, packet, len, NULL);
+		capture(tx, path, pkt, r->id + r->count, packet, len, NULL);
 	run_add(tx, r, len);
 }
 
@@ -290,9 +332,9 @@ static void add_bytes(struct roce_tx *tx, const struct held_head *head, const ui
 
 	memcpy(packet, bytes, len);
 	if (tx->ep->ipv4)
-		move_id(packet, len, 0, r->count);
+		move_id(packet, len, 0, r->id + r->count);
 	if (is_captured(tx))
-		capture(tx, &head->path, &head->pkt, r->count, packet, len, note);
+		capture(tx, &head->path, &head->pkt, r->id + r->count, packet, len, note);
 	run_add(tx, r, len);
 }
 
@@ -417,8 +459,8 @@ enum {
 };
 
 /* `segment` is 0 for a packet alone. */
-static inline unsigned int to_say(const struct roce_source *socket,
-				  const struct roce_route *route, uint16_t segment, uint32_t bytes)
+static inline unsigned int to_say(const struct roce_source *socket, const struct roce_route *route,
+				  uint16_t segment, uint32_t bytes)
 {
 	unsigned int say = 0;
 
@@ -440,8 +482,8 @@ static unsigned int to_say_all(const struct roce_endpoint *ep, uint16_t segment)
 }
 
 /* A send had something to say: perhaps the next ones need not. */
-static __attribute__((cold, noinline)) void
-tune(const struct roce_endpoint *ep, struct roce_source *socket, const struct run *r)
+static __attribute__((cold, noinline)) void tune(const struct roce_endpoint *ep,
+						 struct roce_source *socket, const struct run *r)
 {
 	if (socket->ttl == r->route.ttl && socket->tclass == r->route.tclass)
 		socket->others = 0;
@@ -474,10 +516,11 @@ static char *add_control(char *at, int level, int type, const void *data, size_t
 static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t offset,
 			 uint32_t bytes, bool segments, struct outgoing *o, unsigned int i)
 {
+	const struct roce_source *socket = &tx->ep->source[r->route.socket];
+	bool connected = socket->connected;
 	uint16_t segment = segments ? r->segment : 0;
-	unsigned int say =
-		is_tuner(tx) ? to_say(&tx->ep->source[r->route.socket], &r->route, segment, bytes)
-			     : to_say_all(tx->ep, segment);
+	unsigned int say = is_tuner(tx) ? to_say(socket, &r->route, segment, bytes)
+					: to_say_all(tx->ep, segment);
 	char *start = o->control[i].bytes, *at = start;
 	bool ipv4 = tx->ep->ipv4;
 	int value;
@@ -496,8 +539,8 @@ static void fill_message(const struct roce_tx *tx, const struct run *r, uint32_t
 				 ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value, sizeof(value));
 	}
 	o->msg[i].msg_hdr = (struct msghdr){
-		.msg_name = (void *)&r->route.to,
-		.msg_namelen = r->route.to_len,
+		.msg_name = connected ? NULL : (void *)&r->route.to,
+		.msg_namelen = connected ? 0 : r->route.to_len,
 		.msg_iov = &o->iov[i],
 		.msg_iovlen = 1,
 		.msg_control = at == start ? NULL : start,
@@ -515,46 +558,114 @@ static bool is_full(int err)
 	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
 }
 
-/* Of a run that cannot leave as a whole, one packet after the other. */
+/* The packet at place i of a run. */
+static uint8_t *packet_of(struct roce_tx *tx, const struct run *r, uint32_t i, uint32_t *len)
+{
+	uint32_t at = i * r->segment;
+
+	*len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
+	return tx->buf + r->offset + at;
+}
+
+/* A send by a lane did not go as it was counted on. */
+static __attribute__((cold, noinline)) void renumber(struct roce_tx *tx, struct run *r,
+						     struct roce_source *socket)
+{
+	uint32_t len;
+
+	for (uint32_t i = 0; i < r->count && tx->ep->ipv4; i++) {
+		uint8_t *packet = packet_of(tx, r, i, &len);
+
+		move_id(packet, len, r->id + i, socket->id + i);
+	}
+	r->id = socket->id;
+	socket->ahead = socket->id + socket->step;
+	for (const struct run *next = r + 1; next < tx->end; next++)
+		if (next->route.socket == r->route.socket)
+			socket->ahead += socket->step;
+}
+
+/* The ids of the socket that it leaves by are right, and the run's own as well. */
+static inline void be_sure_of_ids(struct roce_tx *tx, struct run *r, struct roce_source *socket)
+{
+	if (unlikely(atomic_load_explicit(&socket->doubted, memory_order_relaxed)))
+		roce_lane_check(tx->ep, socket);
+	if (unlikely(r->id != socket->id))
+		renumber(tx, r, socket);
+}
+
+/*
+ * What a send that failed means for its lane: whether ids were used up is known of some errors only.
+ * True if it is to be tried again: a connected socket tells of what came back for earlier packets.
+ */
+static bool is_hearsay(struct roce_source *socket, struct run *r, int err)
+{
+	if (!socket->connected || err == EAGAIN || err == EINTR)
+		return false;
+	atomic_store_explicit(&socket->doubted, true, memory_order_relaxed);
+	if (is_full(err) || r->again)
+		return false;
+	r->again = true;
+	return true;
+}
+
+/* Of a run that cannot leave as a whole, one packet after the other: each as a run, for the time. */
 static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struct run *r)
 {
-	while (r->sent < r->count) {
-		uint32_t at = r->sent * r->segment;
-		uint32_t len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
-		struct outgoing o;
+	struct roce_source *socket = &tx->ep->source[r->route.socket];
 
-		fill_message(tx, r, r->offset + at, len, false, &o, 0);
+	while (r->sent < r->count) {
+		uint32_t len;
+		uint8_t *packet = packet_of(tx, r, r->sent, &len);
+		struct run one = *r;
+		struct outgoing o;
+		int err;
+
+		one.offset = packet - tx->buf;
+		one.bytes = len;
+		one.count = 1;
+		one.id = 0;
+		be_sure_of_ids(tx, &one, socket);
+		fill_message(tx, &one, one.offset, len, false, &o, 0);
 		roce_count_call(tx->ep->count.tx, is_tuner(tx));
-		if (sendmsg(tx->ep->source[r->route.socket].fd, &o.msg[0].msg_hdr,
-			    MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+		err = sendmsg(socket->fd, &o.msg[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+			      ? errno
+			      : 0;
+		if (err && tx->ep->ipv4)
+			move_id(packet, len, one.id, 0);
+		if (!err) {
 			sent(tx, 1, len);
+			if (socket->step)
+				socket->id += socket->step;
 			/* So it was the segments that were refused, and will be again. */
 			if (r->refused)
 				atomic_store_explicit(&tx->ep->segment, false,
 						      memory_order_relaxed);
-		} else if (is_full(errno)) {
+		} else if (is_hearsay(socket, r, err) || err == EINTR) {
+			continue;
+		} else if (is_full(err)) {
 			roce_count(&tx->ep->count.tx_full, 1);
 			return -EAGAIN;
-		} else if (errno == EINTR) {
-			continue;
 		} else {
 			roce_count(&tx->ep->count.tx_lost, 1);
 		}
+		r->again = false;
 		r->sent++;
 	}
 	tx->head++;
 	return 0;
 }
 
-/* Every packet alone has id 0. */
+/* Every packet has id 0 until it leaves. */
 static void make_single(struct roce_tx *tx, struct run *r)
 {
 	r->single = true;
-	for (uint32_t i = 1; i < r->count && tx->ep->ipv4; i++) {
-		uint32_t at = i * r->segment;
-		uint32_t len = r->bytes - at < r->segment ? r->bytes - at : r->segment;
+	r->again = false;
+	for (uint32_t i = 0; i < r->count && tx->ep->ipv4; i++) {
+		uint32_t len;
+		uint8_t *packet = packet_of(tx, r, i, &len);
 
-		move_id(tx->buf + r->offset + at, len, i, 0);
+		move_id(packet, len, r->id + i, 0);
 	}
 }
 
@@ -568,7 +679,10 @@ static bool is_refusal(int err)
 static __attribute__((cold, noinline)) int send_failed(struct roce_tx *tx, int err)
 {
 	struct run *r = tx->head;
+	struct roce_source *socket = &tx->ep->source[r->route.socket];
 
+	if (is_hearsay(socket, r, err))
+		return 0;
 	if (is_full(err)) {
 		roce_count(&tx->ep->count.tx_full, 1);
 		return -EAGAIN;
@@ -576,8 +690,7 @@ static __attribute__((cold, noinline)) int send_failed(struct roce_tx *tx, int e
 	if (err == EINTR)
 		return 0;
 	/* The last packet of a run that is too long may be short enough. */
-	if (is_refusal(err) && tx->ep->source[r->route.socket].segment && is_tuner(tx) &&
-	    set_segment(&tx->ep->source[r->route.socket], 0))
+	if (is_refusal(err) && socket->segment && is_tuner(tx) && set_segment(socket, 0))
 		return 0; /* it may not be the packets that are refused */
 	if (r->count > 1 && (is_refusal(err) || err == EMSGSIZE)) {
 		r->refused = err != EMSGSIZE;
@@ -605,24 +718,30 @@ static __attribute__((noinline)) int send_messages(const struct roce_tx *tx, int
 }
 
 /* With nothing to say a single send needs no message around it. */
-static inline int send_plain(const struct roce_tx *tx, int fd, const struct run *r)
+static inline int send_plain(const struct roce_tx *tx, const struct roce_source *socket,
+			     const struct run *r)
 {
-	return roce_sendto(fd, tx->buf + r->offset, r->bytes, SEND_FLAGS, &r->route.to.any,
-			   r->route.to_len) < 0
-		       ? -1
-		       : 1;
+	const struct sockaddr *to = socket->connected ? NULL : &r->route.to.any;
+	socklen_t to_len = socket->connected ? 0 : r->route.to_len;
+	ssize_t n = roce_sendto(socket->fd, tx->buf + r->offset, r->bytes, SEND_FLAGS, to, to_len);
+
+	return n < 0 ? -1 : 1;
 }
 
-/* One system call for all runs from the head on that leave by the same socket. */
+/*
+ * One system call for all runs from the head on that leave by the same socket; but not where ids are
+ * counted, since one of several sends that fails does not say why.
+ */
 static inline int send_some(struct roce_tx *tx)
 {
-	const struct run *r = tx->head, *next = r + 1;
+	struct run *r = tx->head, *next = r + 1;
 	struct roce_endpoint *ep = tx->ep;
 	struct roce_source *socket = &ep->source[r->route.socket];
 	bool sole = is_tuner(tx), plain = false;
 	uint32_t packets = 0, bytes = 0;
 	int done;
 
+	be_sure_of_ids(tx, r, socket);
 	if (likely(sole)) {
 		plain = !to_say(socket, &r->route, r->count > 1 ? r->segment : 0, r->bytes);
 		if (plain)
@@ -630,16 +749,19 @@ static inline int send_some(struct roce_tx *tx)
 		else
 			tune(ep, socket, r);
 	}
-	while (unlikely(next < tx->end) && next->route.socket == r->route.socket && !next->single)
+	while (unlikely(next < tx->end) && next->route.socket == r->route.socket && !next->single &&
+	       !socket->step && next->id == socket->id)
 		next++;
 	if (likely(plain && next == r + 1))
-		done = send_plain(tx, socket->fd, r);
+		done = send_plain(tx, socket, r);
 	else
 		done = send_messages(tx, socket->fd, r, next - r);
 	roce_count_call(ep->count.tx, sole);
 	if (unlikely(done <= 0))
 		return send_failed(tx, errno);
 	tx->head += done;
+	if (socket->step)
+		socket->id += socket->step;
 	do {
 		packets += r->count;
 		bytes += r->bytes;

@@ -27,6 +27,8 @@
 #define ROCE_UDP_PORT 4791
 /* Source ports that were chosen, at one address. */
 #define ROCE_MAX_SOURCES 256
+/* Hosts that have a socket of their own to be sent to by. */
+#define ROCE_MAX_LANES 64
 
 /*
  * Packets to QPs of one block (QP number without its lowest bits) may share a send, so they share

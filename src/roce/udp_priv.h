@@ -43,6 +43,13 @@ struct roce_source {
 	/* The same of UDP_SEGMENT, 0 for none; and what the latest sends of segments had, how often. */
 	uint16_t segment, wished;
 	uint8_t alike;
+	/* A lane leads to one host. ep->tuner has it alone. */
+	bool lane;
+	bool connected;
+	atomic_bool doubted; /* whether the ids are right; any thread */
+	/* IPv4 ids: of the next send, how much more each has, and of the next that is made ready. */
+	uint16_t id, step, ahead;
+	union roce_sockaddr to;
 };
 
 struct roce_endpoint {
@@ -56,7 +63,9 @@ struct roce_endpoint {
 	/* The first is the one that receives; then in order of opening, until the close. */
 	_Atomic uint16_t sources;
 	pthread_mutex_t source_lock;
-	struct roce_source source[1 + ROCE_MAX_SOURCES];
+	struct roce_source source[1 + ROCE_MAX_SOURCES + ROCE_MAX_LANES];
+	uint16_t lanes;
+	bool no_lanes; /* since the kernel does not tell their ids */
 	_Atomic(const struct roce_tx *)
 		tuner; /* the first batch; others say all with each packet */
 	_Atomic(const struct roce_rx *) taker; /* the first receiver */
@@ -211,8 +220,24 @@ static inline bool roce_socket_hears(enum roce_socket_kind kind)
 
 /* With its lock, where others may see the endpoint. */
 void roce_source_add(struct roce_endpoint *ep, struct roce_source source);
-/* The place in ep->source of what roce_endpoint_source() opened; 0 when there is none. */
-uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port);
+/*
+ * The place in ep->source of what roce_endpoint_source() opened, or roce_endpoint_lane() with `to`; 0 when
+ * there is none.
+ */
+uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port,
+			  const union roce_sockaddr *to);
+
+struct roce_dest;
+/* Where to send to. */
+socklen_t roce_dest_sockaddr(const struct roce_endpoint *ep, const struct roce_dest *dest,
+			     union roce_sockaddr *out);
+
+/* A socket for a lane, at some port. */
+int roce_lane_open(const struct roce_endpoint *ep, uint16_t *port);
+/* Connects it to lane->to; -errno when what it sends would have ids that nobody knows. */
+int roce_lane_connect(const struct roce_endpoint *ep, struct roce_source *lane);
+/* Looks its ids up again. */
+void roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane);
 
 /* A socket of the endpoint's IP version, bound; -errno, -EADDRINUSE without a sentence. */
 int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
