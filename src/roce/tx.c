@@ -567,9 +567,9 @@ static uint8_t *packet_of(struct roce_tx *tx, const struct run *r, uint32_t i, u
 	return tx->buf + r->offset + at;
 }
 
-/* A send by a lane did not go as it was counted on. */
-static __attribute__((cold, noinline)) void renumber(struct roce_tx *tx, struct run *r,
-						     struct roce_source *socket)
+/* A send by a lane did not go as it was counted on; `behind` are those that leave after it. */
+static __attribute__((cold, noinline)) void
+renumber(struct roce_tx *tx, struct run *r, const struct run *behind, struct roce_source *socket)
 {
 	uint32_t len;
 
@@ -580,18 +580,19 @@ static __attribute__((cold, noinline)) void renumber(struct roce_tx *tx, struct 
 	}
 	r->id = socket->id;
 	socket->ahead = socket->id + socket->step;
-	for (const struct run *next = r + 1; next < tx->end; next++)
-		if (next->route.socket == r->route.socket)
+	for (; behind < tx->end; behind++)
+		if (behind->route.socket == r->route.socket)
 			socket->ahead += socket->step;
 }
 
 /* The ids of the socket that it leaves by are right, and the run's own as well. */
-static inline void be_sure_of_ids(struct roce_tx *tx, struct run *r, struct roce_source *socket)
+static inline void be_sure_of_ids(struct roce_tx *tx, struct run *r, const struct run *behind,
+				  struct roce_source *socket)
 {
 	if (unlikely(atomic_load_explicit(&socket->doubted, memory_order_relaxed)))
 		roce_lane_check(tx->ep, socket);
 	if (unlikely(r->id != socket->id))
-		renumber(tx, r, socket);
+		renumber(tx, r, behind, socket);
 }
 
 /*
@@ -625,7 +626,7 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 		one.bytes = len;
 		one.count = 1;
 		one.id = 0;
-		be_sure_of_ids(tx, &one, socket);
+		be_sure_of_ids(tx, &one, r + 1, socket);
 		fill_message(tx, &one, one.offset, len, false, &o, 0);
 		roce_count_call(tx->ep->count.tx, is_tuner(tx));
 		err = sendmsg(socket->fd, &o.msg[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
@@ -741,7 +742,7 @@ static inline int send_some(struct roce_tx *tx)
 	uint32_t packets = 0, bytes = 0;
 	int done;
 
-	be_sure_of_ids(tx, r, socket);
+	be_sure_of_ids(tx, r, next, socket);
 	if (likely(sole)) {
 		plain = !to_say(socket, &r->route, r->count > 1 ? r->segment : 0, r->bytes);
 		if (plain)
