@@ -1,52 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two hosts, that is, network namespaces joined by a veth: what is really on the wire. */
+/* Between two hosts: what is really on the wire. */
 #include "cmocka_all.h"
 
-#include <linux/if_packet.h>
-#include <net/ethernet.h>
-#include <netinet/in.h>
-#include <time.h>
-
-#include "net.h"
-#include "pair.h"
+#include "hosts.h"
 #include "util/api.h"
-
-static int ns_a, ns_b;
-
-#define A4 "10.8.0.1"
-#define B4 "10.8.0.2"
-#define A6 "fd08::1"
-#define B6 "fd08::2"
 
 static const struct {
 	const char *a, *b;
 } hosts[] = { { A4, B4 }, { A6, B6 }, { "fe80::a%va", "fe80::b%vb" } };
-
-static void go(int ns)
-{
-	assert_int_equal(setns(ns, CLONE_NEWNET), 0);
-}
-
-/* The pair's a is on one host, its b on the other; the test goes on at a. */
-static void far_init(struct pair *p, const char *a, const char *b,
-		     const struct roce_endpoint_opts *opts)
-{
-	struct roce_addr from, to;
-	struct roce_dest dest = { .ttl = 0 };
-
-	memset(p, 0, sizeof(*p));
-	go(ns_b);
-	to = addr(b);
-	assert_int_equal(roce_endpoint_open(&to, opts, &p->b), 0);
-	go(ns_a);
-	from = addr(a);
-	assert_int_equal(roce_endpoint_open(&from, opts, &p->a), 0);
-	assert_int_equal(roce_tx_create(p->a, &p->tx), 0);
-	assert_int_equal(roce_rx_create(&p->rx), 0);
-	dest.addr = to;
-	dest.addr.ifindex = 0; /* that of the other host means nothing here */
-	assert_int_equal(roce_path_init(&p->path, p->a, &dest), 0);
-}
 
 static void packets_cross_between_hosts(void **state)
 {
@@ -98,44 +59,10 @@ static void an_answer_finds_its_way_by_the_source_of_a_request(void **state)
 
 /* ---- seen from outside ---- */
 
-static int sniff(void)
-{
-	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
-	int fd, big = 4 << 20;
-
-	go(ns_b);
-	at.sll_ifindex = if_nametoindex("vb");
-	fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, htons(ETH_P_IP));
-	assert_true(fd >= 0);
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &big, sizeof(big));
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	go(ns_a);
-	return fd;
-}
-
-/* Every byte as the ICRC's definition wants it, the id as it came. */
-static uint32_t icrc_of(const uint8_t *ip, size_t len)
-{
-	uint8_t all[8 + 20 + 8 + ROCE_MAX_PACKET];
-	uint32_t crc = 0xffffffff;
-
-	memset(all, 0xff, 8);
-	memcpy(all + 8, ip, len);
-	all[8 + 1] = all[8 + 8] = all[8 + 10] = all[8 + 11] = 0xff;
-	all[8 + 26] = all[8 + 27] = all[8 + 32] = 0xff;
-	for (size_t i = 0; i < len + 8; i++) {
-		crc ^= all[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ 0xedb88320 : crc >> 1;
-	}
-	return ~crc;
-}
-
 static void check_ids(uint16_t sport)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_FIRST, 1024);
-	unsigned int seen = 0, highest = 0;
-	uint8_t frame[65536];
+	unsigned int highest = 0;
 	struct pair p;
 	int fd;
 
@@ -155,20 +82,12 @@ static void check_ids(uint16_t sport)
 	assert_int_equal(pair_add(&p, &pkt, 0), 0);
 	assert_int_equal(roce_tx_flush(p.tx), 0);
 	pair_receive(&p, 42);
-	while (seen < 42) {
-		ssize_t n = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
-		unsigned int id;
-		uint32_t icrc;
+	for (unsigned int i = 0; i < 42; i++) {
+		struct sight s;
 
-		assert_true(n > 0);
-		if (frame[9] != IPPROTO_UDP)
-			continue;
-		seen++;
-		id = frame[4] << 8 | frame[5];
-		highest = id > highest ? id : highest;
-		memcpy(&icrc, frame + n - 4, 4);
-		assert_int_equal(frame[6], 0x40);
-		assert_int_equal(le32toh(icrc), icrc_of(frame, n - 4));
+		assert_true(sight_take(fd, 0, &s));
+		assert_true(s.right && s.whole);
+		highest = s.id > highest ? s.id : highest;
 	}
 	/* so they did leave as segments of one send */
 	assert_int_equal(highest, 40);
@@ -268,22 +187,6 @@ static void a_full_socket_says_so_and_keeps_what_it_did_not_take(void **state)
 	assert_int_equal(roce_tx_pending(p.tx), 0);
 	assert_int_equal(roce_tx_flush(p.tx), 0);
 	pair_fini(&p);
-}
-
-static bool make_hosts(void)
-{
-	net_enter();
-	ns_b = net_current();
-	net_enter();
-	ns_a = net_current();
-	return !net_shell("ip link add va type veth peer name vb netns /proc/%d/fd/%d && "
-			  "ip addr add " A4 "/24 dev va && ip addr add " A6 "/64 dev va nodad && "
-			  "ip addr add fe80::a/64 dev va nodad && ip link set va up",
-			  getpid(), ns_b) &&
-	       !setns(ns_b, CLONE_NEWNET) &&
-	       !net_shell("ip addr add " B4 "/24 dev vb && ip addr add " B6 "/64 dev vb nodad && "
-			  "ip addr add fe80::b/64 dev vb nodad && ip link set vb up") &&
-	       !setns(ns_a, CLONE_NEWNET);
 }
 
 int main(void)
