@@ -54,7 +54,7 @@ static int read_id(const struct roce_endpoint *ep, const struct roce_source *lan
 	ssize_t n = recvmsg(lane->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT);
 
 	if (n < 0)
-		return -errno;
+		return -ENOMSG; /* it is there when the send returns, or never */
 	if (n < IP + UDP + PAYLOAD || msg.msg_flags & MSG_TRUNC)
 		return -EPROTO;
 	ip = packet + n - (IP + UDP + PAYLOAD);
@@ -95,26 +95,44 @@ static int look_up(const struct roce_endpoint *ep, struct roce_source *lane)
 int roce_lane_connect(const struct roce_endpoint *ep, struct roce_source *lane)
 {
 	socklen_t len = ep->ipv4 ? sizeof(lane->to.v4) : sizeof(lane->to.v6);
-	int err;
 
 	if (connect(lane->fd, &lane->to.any, len))
 		return -errno;
-	err = look_up(ep, lane);
-	lane->connected = !err;
+	if (look_up(ep, lane))
+		return -EOPNOTSUPP;
+	lane->connected = true;
 	lane->ahead = lane->id;
-	return err;
+	return 0;
 }
 
-void roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane)
+/* An administrator may take it away. */
+static bool is_connected(const struct roce_source *lane)
+{
+	union roce_sockaddr peer;
+	socklen_t len = sizeof(peer);
+
+	return !getpeername(lane->fd, &peer.any, &len);
+}
+
+int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane)
 {
 	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	int err;
 
 	atomic_store_explicit(&lane->doubted, false, memory_order_relaxed);
-	if (!lane->connected || !look_up(ep, lane))
-		return;
+	if (!lane->connected)
+		return 0;
+	err = is_connected(lane) ? look_up(ep, lane) : -ENOTCONN;
+	if (!err)
+		return 0;
+	if (err == -EAGAIN) {
+		atomic_store_explicit(&lane->doubted, true, memory_order_relaxed);
+		return err;
+	}
 	connect(lane->fd, &nobody, sizeof(nobody));
 	lane->connected = false;
 	lane->id = lane->step = lane->ahead = 0;
+	return 0;
 }
 
 /* Bound to a port by name: it keeps that when it is connected no more. */

@@ -91,15 +91,17 @@ static uint16_t find_lane(const struct roce_endpoint *ep, const union roce_socka
 static uint16_t add_lane(struct roce_endpoint *ep, const union roce_sockaddr *to)
 {
 	struct roce_source lane = { .lane = true, .to = *to };
+	int err;
 
 	if (ep->no_lanes || ep->lanes == ROCE_MAX_LANES)
 		return 0;
 	lane.fd = roce_lane_open(ep, &lane.port);
 	if (lane.fd < 0)
 		return 0;
-	if (roce_lane_connect(ep, &lane)) {
+	err = roce_lane_connect(ep, &lane);
+	if (err) {
 		close(lane.fd);
-		ep->no_lanes = true;
+		ep->no_lanes = err == -EOPNOTSUPP;
 		return 0;
 	}
 	ep->lanes++;

@@ -585,14 +585,18 @@ renumber(struct roce_tx *tx, struct run *r, const struct run *behind, struct roc
 			socket->ahead += socket->step;
 }
 
-/* The ids of the socket that it leaves by are right, and the run's own as well. */
-static inline void be_sure_of_ids(struct roce_tx *tx, struct run *r, const struct run *behind,
-				  struct roce_source *socket)
+/* The ids of the socket that it leaves by are right, and the run's own as well; -EAGAIN: not yet. */
+static inline int be_sure_of_ids(struct roce_tx *tx, struct run *r, const struct run *behind,
+				 struct roce_source *socket)
 {
-	if (unlikely(atomic_load_explicit(&socket->doubted, memory_order_relaxed)))
-		roce_lane_check(tx->ep, socket);
+	if (unlikely(atomic_load_explicit(&socket->doubted, memory_order_relaxed)) &&
+	    roce_lane_check(tx->ep, socket)) {
+		roce_count(&tx->ep->count.tx_full, 1);
+		return -EAGAIN;
+	}
 	if (unlikely(r->id != socket->id))
 		renumber(tx, r, behind, socket);
+	return 0;
 }
 
 /*
@@ -626,7 +630,8 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 		one.bytes = len;
 		one.count = 1;
 		one.id = 0;
-		be_sure_of_ids(tx, &one, r + 1, socket);
+		if (be_sure_of_ids(tx, &one, r + 1, socket))
+			return -EAGAIN;
 		fill_message(tx, &one, one.offset, len, false, &o, 0);
 		roce_count_call(tx->ep->count.tx, is_tuner(tx));
 		err = sendmsg(socket->fd, &o.msg[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
@@ -742,7 +747,8 @@ static inline int send_some(struct roce_tx *tx)
 	uint32_t packets = 0, bytes = 0;
 	int done;
 
-	be_sure_of_ids(tx, r, next, socket);
+	if (unlikely(be_sure_of_ids(tx, r, next, socket)))
+		return -EAGAIN;
 	if (likely(sole)) {
 		plain = !to_say(socket, &r->route, r->count > 1 ? r->segment : 0, r->bytes);
 		if (plain)

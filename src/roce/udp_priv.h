@@ -234,10 +234,13 @@ socklen_t roce_dest_sockaddr(const struct roce_endpoint *ep, const struct roce_d
 
 /* A socket for a lane, at some port. */
 int roce_lane_open(const struct roce_endpoint *ep, uint16_t *port);
-/* Connects it to lane->to; -errno when what it sends would have ids that nobody knows. */
+/*
+ * Connects it to lane->to. -EOPNOTSUPP when what it sends would have ids that nobody knows; other errors
+ * are about the way there.
+ */
 int roce_lane_connect(const struct roce_endpoint *ep, struct roce_source *lane);
-/* Looks its ids up again. */
-void roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane);
+/* Looks its ids up again; -EAGAIN when it is too full for that. */
+int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane);
 
 /* A socket of the endpoint's IP version, bound; -errno, -EADDRINUSE without a sentence. */
 int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
