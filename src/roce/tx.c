@@ -32,6 +32,8 @@ enum {
 	TUNE_SEGMENT = 256,
 	/* A packet may bring a duplicate of itself and one that was held back for it. */
 	ADD_PACKETS = 3,
+	/* Where nobody listens, hosts say so to several packets in a row, at any time. */
+	AGAIN_UNHEARD = 8,
 };
 
 struct run {
@@ -46,7 +48,7 @@ struct run {
 	uint16_t sent; /* by single sends */
 	bool single;   /* it was refused as a whole */
 	bool refused;  /* for being segments */
-	bool again;    /* it was refused, for what may have come back for others */
+	uint8_t again; /* how often it was refused for what may have come back for others */
 };
 
 _Static_assert(sizeof(struct run) == 64, "a cache line");
@@ -218,7 +220,8 @@ static inline struct run *run_for(struct roce_tx *tx, const struct roce_route *r
 		socket->ahead += socket->step;
 	r->bytes = 0;
 	r->count = r->sent = 0;
-	r->single = r->refused = r->again = false;
+	r->single = r->refused = false;
+	r->again = 0;
 	return r;
 }
 
@@ -605,12 +608,14 @@ static inline int be_sure_of_ids(struct roce_tx *tx, struct run *r, const struct
  */
 static bool is_hearsay(struct roce_source *socket, struct run *r, int err)
 {
+	uint8_t most = err == ECONNREFUSED ? AGAIN_UNHEARD : 1;
+
 	if (!socket->connected || err == EAGAIN || err == EINTR)
 		return false;
 	atomic_store_explicit(&socket->doubted, true, memory_order_relaxed);
-	if (is_full(err) || r->again)
+	if (is_full(err) || r->again >= most)
 		return false;
-	r->again = true;
+	r->again++;
 	return true;
 }
 
@@ -655,7 +660,7 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 		} else {
 			roce_count(&tx->ep->count.tx_lost, 1);
 		}
-		r->again = false;
+		r->again = 0;
 		r->sent++;
 	}
 	tx->head++;
@@ -666,7 +671,7 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 static void make_single(struct roce_tx *tx, struct run *r)
 {
 	r->single = true;
-	r->again = false;
+	r->again = 0;
 	for (uint32_t i = 0; i < r->count && tx->ep->ipv4; i++) {
 		uint32_t len;
 		uint8_t *packet = packet_of(tx, r, i, &len);
