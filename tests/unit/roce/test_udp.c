@@ -411,6 +411,66 @@ static void bad_packets_are_dropped_and_counted_by_reason(void **state)
 	pair_fini(&p);
 }
 
+/* A receiver is not told the id that a packet had: the ICRC is all it goes by, so any can be tried. */
+static void send_with_id(const struct pair *p, uint32_t psn, uint16_t id, bool spoilt)
+{
+	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 8 * (psn % 5));
+	uint8_t bytes[256];
+	uint32_t icrc;
+	size_t len;
+
+	pkt.psn = psn;
+	len = sample_bytes(&pkt, 0xffff, bytes);
+	icrc = htole32(roce_icrc_compute(&p->path.icrc, bytes, len, id));
+	memcpy(bytes + len, &icrc, 4);
+	bytes[7] ^= spoilt;
+	send_raw(p, bytes, len + 4);
+}
+
+static void ids_are_found_however_they_follow_each_other(void **state)
+{
+	enum { FIXED, COUNTED, BY_THREE, WILD, ORDERS, EACH = 60 };
+	uint16_t want[ORDERS * EACH];
+	uint64_t seed = 11;
+	struct pair p, q;
+	struct roce_counters c;
+
+	pair_init(&p, "127.0.0.1", "127.0.0.2", NULL);
+	pair_init(&q, "127.0.0.3", "127.0.0.4", NULL);
+	/* one after the other, and with another flow in between to the same receiver */
+	for (unsigned int mixed = 0; mixed < 2; mixed++) {
+		struct roce_rx *rx = q.rx;
+
+		inbox_clear(&p.in);
+		for (uint32_t i = 0; i < ORDERS * EACH; i++) {
+			want[i] = i / EACH == FIXED      ? 0
+				  : i / EACH == COUNTED  ? 65530 + i % EACH
+				  : i / EACH == BY_THREE ? i * 3
+							 : sample_random(&seed);
+			send_with_id(&p, i, want[i], false);
+			if (i % 13 == 5)
+				send_with_id(&p, i, want[i], true);
+			pair_drain(&p);
+			if (!mixed)
+				continue;
+			send_with_id(&q, i, i, false);
+			q.rx = p.rx;
+			pair_receive(&q, i + 1);
+			q.rx = rx;
+			assert_int_equal(q.in.at[i].meta.ip_id, i);
+		}
+		pair_receive(&p, ORDERS * EACH);
+		for (uint32_t i = 0; i < ORDERS * EACH; i++) {
+			assert_int_equal(p.in.at[i].pkt.psn, i);
+			assert_int_equal(p.in.at[i].meta.ip_id, want[i]);
+		}
+	}
+	roce_endpoint_counters(p.b, &c);
+	assert_int_equal(c.rx_drop[ROCE_DROP_ICRC], 2 * ((ORDERS * EACH - 6) / 13 + 1));
+	pair_fini(&q);
+	pair_fini(&p);
+}
+
 static void packets_that_a_full_socket_lost_are_counted(void **state)
 {
 	struct roce_endpoint_opts opts = { .rcvbuf = 16384 };
@@ -544,6 +604,7 @@ int main(void)
 		cmocka_unit_test(a_batch_flushes_itself_when_it_is_full),
 		cmocka_unit_test(hops_are_heard_by_who_asks),
 		cmocka_unit_test(bad_packets_are_dropped_and_counted_by_reason),
+		cmocka_unit_test(ids_are_found_however_they_follow_each_other),
 		cmocka_unit_test(packets_that_a_full_socket_lost_are_counted),
 		cmocka_unit_test(only_the_spoilt_segment_of_a_send_is_dropped),
 		cmocka_unit_test(a_port_that_is_taken_names_its_holder),
