@@ -124,6 +124,7 @@ static void settle(struct steer *s, struct roce_endpoint *ep)
 	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_endpoint_unsteer(ep)) {
 		/* Who was not listed by now brings a program after we took away what there was. */
 		s->shared = has_neighbours(ep);
+		roce_endpoint_alone(ep, !s->shared);
 		if (!s->shared)
 			return;
 	}
@@ -134,6 +135,7 @@ static void settle(struct steer *s, struct roce_endpoint *ep)
 
 static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
+	roce_endpoint_alone(ep, false);
 	s->strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
 	s->probing = true;
 	s->due = now_ns + ANSWER_NS;
@@ -201,6 +203,7 @@ static void look(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 	s->version = version;
 	s->shared = has_neighbours(ep);
 	if (s->shared) {
+		roce_endpoint_alone(ep, false);
 		roce_endpoint_hear_hops(ep);
 		return;
 	}

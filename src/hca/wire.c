@@ -11,7 +11,6 @@
 #include "hca/wire_port.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +136,9 @@ static int open_port(struct wire_port *port)
 	err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, wire_port_readable, port);
 	if (err)
 		goto destroy_rx;
+	if (roce_endpoint_ear_fd(port->ep) >= 0)
+		fabric_service_add_fd(roce_endpoint_ear_fd(port->ep), EPOLLIN, wire_port_readable,
+				      port);
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, wire_port_group_readable,
 			      port);
@@ -573,11 +575,10 @@ static uint64_t late_moment(uint64_t call_ns)
 
 enum look wire_port_await_look(struct wire_port *port)
 {
-	struct pollfd fd = { .fd = roce_endpoint_fd(port->ep), .events = POLLIN };
 	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
 	uint64_t began_ns = timer_now(), moment;
 
-	if (poll(&fd, 1, 0) != 1)
+	if (!roce_endpoint_has_packets(port->ep))
 		return LOOK_NEEDLESS;
 	moment = late_moment(timer_now() - began_ns);
 	began_ns = timer_now();
@@ -610,7 +611,7 @@ static void check_pollers(struct wire_port *port, uint64_t now_ns)
 	port->distrust_ns = now_ns + DISTRUST_NS;
 	port->retrust_ns = now_ns + WIRE_RETRUST_NS;
 	if (atomic_exchange(&port->unwatched, false))
-		fabric_service_mod_fd(roce_endpoint_fd(port->ep), EPOLLIN);
+		wire_port_watch(port, EPOLLIN);
 }
 
 void wire_watch(uint64_t now_ns, uint64_t period_ns)
@@ -630,12 +631,8 @@ void wire_doubt(struct qp *qp)
 bool wire_is_behind(struct qp *qp)
 {
 	struct wire_port *port = qp->wire ? qp->wire->port : NULL;
-	struct pollfd fd = { .events = POLLIN };
 
-	if (!port)
-		return false;
-	fd.fd = roce_endpoint_fd(port->ep);
-	if (poll(&fd, 1, 0) != 1)
+	if (!port || !roce_endpoint_has_packets(port->ep))
 		return false;
 	atomic_store(&port->behind, true);
 	return true;
@@ -711,7 +708,7 @@ void wire_idle(void)
 	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next) {
 		/* [W2] */
 		if (atomic_exchange(&port->unwatched, false))
-			fabric_service_mod_fd(roce_endpoint_fd(port->ep), EPOLLIN);
+			wire_port_watch(port, EPOLLIN);
 		/* [W3] */
 		if (atomic_load(&port->waiting))
 			fabric_service_set_deadline(timer_now());

@@ -336,19 +336,27 @@ static bool is_trusted(struct wire_port *port)
 	return true;
 }
 
+void wire_port_watch(struct wire_port *port, uint32_t events)
+{
+	int ear = roce_endpoint_ear_fd(port->ep);
+
+	fabric_service_mod_fd(roce_endpoint_fd(port->ep), events);
+	if (ear >= 0)
+		fabric_service_mod_fd(ear, events);
+}
+
 void wire_port_readable(void *arg, uint32_t events)
 {
 	struct wire_port *port = arg;
-	int fd = roce_endpoint_fd(port->ep);
 
 	if (fabric_polled() && is_trusted(port)) {
-		fabric_service_mod_fd(fd, 0);
+		wire_port_watch(port, 0);
 		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
 		atomic_store(&port->unwatched, true);
 		if (fabric_polled())
 			return;
 		if (atomic_exchange(&port->unwatched, false))
-			fabric_service_mod_fd(fd, EPOLLIN);
+			wire_port_watch(port, EPOLLIN);
 	}
 	wire_port_poll(port, false);
 }

@@ -66,6 +66,8 @@ void wire_port_poll(struct wire_port *port, bool often);
 uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns);
 void wire_port_acks_watch(struct wire_port *port, uint64_t now_ns, uint64_t period_ns);
 void wire_port_settle(void);
+/* What the service thread waits for at the port's sockets. */
+void wire_port_watch(struct wire_port *port, uint32_t events);
 void wire_port_readable(void *arg, uint32_t events);
 void wire_port_group_readable(void *arg, uint32_t events);
 

@@ -7,6 +7,7 @@
 #include <linux/sock_diag.h>
 #include <linux/udp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -113,19 +114,18 @@ static int set_group_receive(int fd, const struct roce_endpoint *ep)
 
 void roce_endpoint_hear_hops(struct roce_endpoint *ep)
 {
-	if (!atomic_load_explicit(&ep->hops, memory_order_relaxed) &&
-	    !set_hops(ep->source[0].fd, ep))
-		atomic_store_explicit(&ep->hops, true, memory_order_relaxed);
+	if (atomic_load_explicit(&ep->hops, memory_order_relaxed) || set_hops(ep->source[0].fd, ep))
+		return;
+	if (ep->ear.fd >= 0)
+		set_hops(ep->ear.fd, ep);
+	atomic_store_explicit(&ep->hops, true, memory_order_relaxed);
 }
 
-int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
-		     const struct roce_addr *bind_to, uint16_t port)
+int roce_socket_make(const struct roce_endpoint *ep, enum roce_socket_kind kind)
 {
-	union roce_sockaddr sa;
-	socklen_t sa_len = roce_addr_to_sockaddr(bind_to, port, &sa);
 	int fd, err;
 
-	fd = socket(sa.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = socket(ep->ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	err = ep->ipv4 ? set_ipv4(fd, ep) : set_ipv6(fd, ep);
@@ -133,9 +133,11 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 		err = set_receive(fd, ep);
 	if (!err && kind == ROCE_SOCKET_GROUP)
 		err = set_group_receive(fd, ep);
-	if (err)
-		goto close_fd;
-	if ((kind == ROCE_SOCKET_MAIN && !ep->opts.lonely) || kind == ROCE_SOCKET_SOURCE)
+	if (err) {
+		close(fd);
+		return err;
+	}
+	if (kind != ROCE_SOCKET_GROUP && (kind != ROCE_SOCKET_MAIN || !ep->opts.lonely))
 		set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (kind == ROCE_SOCKET_GROUP)
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -146,14 +148,22 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 		set(fd, SOL_SOCKET, SO_RCVBUF, 1); /* nobody reads it */
 	else
 		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, ep->opts.rcvbuf);
-	if (bind(fd, &sa.any, sa_len)) {
+	return fd;
+}
+
+int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
+		     const struct roce_addr *bind_to, uint16_t port)
+{
+	union roce_sockaddr sa;
+	socklen_t sa_len = roce_addr_to_sockaddr(bind_to, port, &sa);
+	int fd = roce_socket_make(ep, kind), err;
+
+	if (fd >= 0 && bind(fd, &sa.any, sa_len)) {
 		err = -errno;
-		goto close_fd;
+		close(fd);
+		return err;
 	}
 	return fd;
-close_fd:
-	close(fd);
-	return err;
 }
 
 static uint32_t buffer_bytes(int fd, int name)
@@ -202,6 +212,7 @@ static void close_sockets(struct roce_endpoint *ep)
 {
 	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
 		close(ep->source[i].fd);
+	roce_ear_close(ep);
 }
 
 /* Whether the kernel knows UDP_SEGMENT (4.18) is seen by asking for what it is set to. */
@@ -246,13 +257,16 @@ int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint
 		err = -errno;
 		goto free_ep;
 	}
+	roce_ear_open(ep);
 	err = open_main(ep);
 	if (err)
-		goto close_group_fd;
+		goto close_ear;
+	roce_ear_settle(ep);
 	atomic_init(&ep->segment, !opts->no_segment && can_segment(ep->source[0].fd));
 	*out = ep;
 	return 0;
-close_group_fd:
+close_ear:
+	roce_ear_close(ep);
 	close(ep->group_fd);
 free_ep:
 	pthread_mutex_destroy(&ep->source_lock);
@@ -276,6 +290,26 @@ void roce_endpoint_close(struct roce_endpoint *ep)
 int roce_endpoint_fd(const struct roce_endpoint *ep)
 {
 	return ep->source[0].fd;
+}
+
+int roce_endpoint_ear_fd(const struct roce_endpoint *ep)
+{
+	return ep->ear.fd;
+}
+
+bool roce_endpoint_has_packets(const struct roce_endpoint *ep)
+{
+	struct pollfd fd[] = {
+		{ .fd = ep->source[0].fd, .events = POLLIN },
+		{ .fd = ep->ear.fd, .events = POLLIN },
+	};
+
+	return poll(fd, 2, 0) > 0;
+}
+
+void roce_endpoint_alone(struct roce_endpoint *ep, bool alone)
+{
+	atomic_store_explicit(&ep->ear.alone, alone, memory_order_relaxed);
 }
 
 int roce_endpoint_group_fd(const struct roce_endpoint *ep)
@@ -337,12 +371,17 @@ uint32_t roce_socket_full(int fd)
 	return info[SK_MEMINFO_DROPS];
 }
 
-bool roce_endpoint_is_pressed(const struct roce_endpoint *ep)
+static bool is_half_full(int fd)
 {
 	uint32_t info[SK_MEMINFO_VARS];
 
-	memory_of(ep->source[0].fd, info);
+	memory_of(fd, info);
 	return info[SK_MEMINFO_RMEM_ALLOC] > info[SK_MEMINFO_RCVBUF] / 2;
+}
+
+bool roce_endpoint_is_pressed(const struct roce_endpoint *ep)
+{
+	return is_half_full(ep->source[0].fd) || (ep->ear.fd >= 0 && is_half_full(ep->ear.fd));
 }
 
 void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters *out)
@@ -356,7 +395,8 @@ void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters
 		.rx_packets = ep->count.rx[0].packets + ep->count.rx[1].packets,
 		.rx_bytes = ep->count.rx[0].bytes + ep->count.rx[1].bytes,
 		.rx_calls = ep->count.rx[0].calls + ep->count.rx[1].calls,
-		.rx_full = roce_socket_full(ep->source[0].fd) + roce_groups_full(ep),
+		.rx_full = roce_socket_full(ep->source[0].fd) + roce_socket_full(ep->ear.fd) +
+			   roce_groups_full(ep),
 	};
 	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)
 		out->rx_drop[i] = ep->count.rx_drop[i];

@@ -62,6 +62,7 @@ struct receive {
 	roce_rx_fn *fn;
 	void *arg;
 	uint64_t *drops; /* the pure part's; else the endpoint has them */
+	int fd;          /* whose turn it is */
 	uint32_t packets;
 	unsigned int watch;
 	uint64_t bytes;
@@ -384,7 +385,7 @@ static inline size_t read_control(const char *p, size_t len, struct roce_meta *m
 }
 
 static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
-							 const struct roce_endpoint *ep,
+							 struct roce_endpoint *ep,
 							 const union roce_sockaddr *from,
 							 const struct roce_addr *dst)
 {
@@ -404,12 +405,13 @@ static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
 	rx->flow_from = *from;
 	rx->flow_port = ep->port;
 	rx->flow_id = rx->flow_step = 0;
+	ep->ear.steady = 0;
 	roce_icrc_flow_init(&rx->flow, &src, dst, sport, ep->port);
 	return true;
 }
 
 /* All that the flow says is in rx->meta and rx->flow then. */
-static inline bool find_flow(struct roce_rx *rx, const struct roce_endpoint *ep,
+static inline bool find_flow(struct roce_rx *rx, struct roce_endpoint *ep,
 			     const union roce_sockaddr *from, const struct roce_addr *dst)
 {
 	if (likely(!memcmp(&rx->flow_from, from, sizeof(*from)) &&
@@ -514,7 +516,7 @@ static __attribute__((noinline)) int take_more(struct receive *r, int taken, uns
 
 	while ((unsigned int)n == most && total < budget) {
 		most = how_many(r->rx, budget - total);
-		n = receive_some(r->rx, r->ep, r->ep->source[0].fd, most);
+		n = receive_some(r->rx, r->ep, r->fd, most);
 		if (n < 0)
 			return n;
 		take_messages(r, n, &r->ep->local);
@@ -580,8 +582,26 @@ static inline bool has_rest(const struct roce_rx *rx, const struct roce_endpoint
 	return atomic_load_explicit(&ep->has_groups, memory_order_relaxed) || rx->hold.first;
 }
 
-static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int n,
-					     unsigned int budget, roce_rx_fn *fn, void *arg)
+/* The ear is for who takes most; another one makes do with the endpoint's own socket. */
+static inline int choose_socket(const struct roce_rx *rx, struct roce_endpoint *ep)
+{
+	struct roce_ear *ear = &ep->ear;
+
+	if (likely(ear->state == ROCE_EAR_AWAY) || unlikely(!is_taker(rx, ep)))
+		return ep->source[0].fd;
+	if (likely(ear->state == ROCE_EAR_ON && ++ear->looks < ear->every))
+		return ear->fd;
+	return roce_ear_choose(ep);
+}
+
+/* What the ear's state depends on; not what it is there for. */
+static inline bool is_news(const struct roce_endpoint *ep, int fd)
+{
+	return ep->ear.state != ROCE_EAR_AWAY && (ep->ear.state != ROCE_EAR_ON || fd != ep->ear.fd);
+}
+
+static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int fd,
+					     int n, unsigned int budget, roce_rx_fn *fn, void *arg)
 {
 	struct receive r = {
 		.rx = rx,
@@ -590,13 +610,17 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 		.meta = &rx->meta,
 		.fn = fn,
 		.arg = arg,
+		.fd = fd,
 		.watch = watch_of(ep->taps),
 	};
 
 	if (likely(n > 0)) {
+		ep->ear.steady += n;
 		take_messages(&r, n, &ep->local);
 		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
 			n = take_more(&r, n, budget);
+		if (unlikely(ep->ear.steady >= ep->ear.enough) && is_taker(rx, ep))
+			roce_ear_steady(ep, fd, &rx->flow_from);
 	}
 	learn(rx, n);
 	if (unlikely(has_rest(rx, ep)))
@@ -611,17 +635,20 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budget, roce_rx_fn *fn,
 		 void *arg)
 {
-	int n;
+	int fd, n;
 
 	if (unlikely(watch_of(ep->taps) & WATCH_CAPTURE))
 		roce_endpoint_hear_hops(ep);
-	n = receive_some(rx, ep, ep->source[0].fd, how_many(rx, budget));
+	fd = choose_socket(rx, ep);
+	n = receive_some(rx, ep, fd, how_many(rx, budget));
+	if (unlikely(is_news(ep, fd)))
+		roce_ear_found(ep, fd, n);
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
 		learn(rx, 0);
 		return 0;
 	}
-	return take_in(rx, ep, n, budget, fn, arg);
+	return take_in(rx, ep, fd, n, budget, fn, arg);
 }
 
 /* ---- headers for UD receivers ---- */

@@ -24,7 +24,7 @@ struct roce_dest {
 	uint16_t pkey;         /* 0: ROCE_PKEY_DEFAULT */
 	uint8_t tclass;        /* with the ECN bits */
 	uint8_t ttl;           /* 0: 64 */
-	uint16_t sport;        /* one that was opened for it (below, udp.h); 0: that of the endpoint */
+	uint16_t sport; /* one that was opened for it (below, udp.h); 0: that of the endpoint */
 };
 
 /* Prepared once per QP or address handle; for the endpoint it was made with. A plain value. */

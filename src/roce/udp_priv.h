@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "roce/ear.h"
 #include "roce/taps.h"
 #include "roce/udp.h"
 #include "util/api.h"
@@ -69,6 +70,7 @@ struct roce_endpoint {
 	_Atomic(const struct roce_tx *)
 		tuner; /* the first batch; others say all with each packet */
 	_Atomic(const struct roce_rx *) taker; /* the first receiver */
+	struct roce_ear ear;
 	uint32_t sndbuf;
 	uint32_t rcvbuf;
 	const struct roce_taps *taps; /* never NULL */
@@ -209,13 +211,14 @@ static inline ssize_t roce_sendto(int fd, const void *data, size_t len, int flag
 
 enum roce_socket_kind {
 	ROCE_SOCKET_MAIN,
+	ROCE_SOCKET_EAR,
 	ROCE_SOCKET_SOURCE,
 	ROCE_SOCKET_GROUP,
 };
 
 static inline bool roce_socket_hears(enum roce_socket_kind kind)
 {
-	return kind == ROCE_SOCKET_MAIN || kind == ROCE_SOCKET_GROUP;
+	return kind != ROCE_SOCKET_SOURCE;
 }
 
 /* With its lock, where others may see the endpoint. */
@@ -242,7 +245,9 @@ int roce_lane_connect(const struct roce_endpoint *ep, struct roce_source *lane);
 /* Looks its ids up again; -EAGAIN when it is too full for that. */
 int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane);
 
-/* A socket of the endpoint's IP version, bound; -errno, -EADDRINUSE without a sentence. */
+/* A socket of the endpoint's IP version, or -errno. */
+int roce_socket_make(const struct roce_endpoint *ep, enum roce_socket_kind kind);
+/* The same, bound; -EADDRINUSE comes without a sentence. */
 int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 		     const struct roce_addr *bind_to, uint16_t port);
 

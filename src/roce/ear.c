@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "roce/udp_priv.h"
+
+enum {
+	EVERY_LEAST = 2,
+	EVERY_MOST = 16,
+	ENOUGH_LEAST = 64,
+	ENOUGH_MOST = 1 << 20,
+	PORT_NOBODY = 9, /* "discard", and at our own address */
+};
+
+/*
+ * How the kernel finds sockets matters in two ways. Whoever shares the port joins the group of the latest
+ * socket at the same address, and a connected one is in no group, so this must not be the ear: it is bound
+ * before the endpoint's own. But a packet is only taken for it at once if it is the first at its address:
+ * it comes there when it is connected, because until then it has none. With IPv6 newcomers do not find the
+ * group then, so there is no ear.
+ */
+void roce_ear_open(struct roce_endpoint *ep)
+{
+	static const struct roce_addr any = { .gid = { [10] = 0xff, 0xff } };
+	struct roce_ear *ear = &ep->ear;
+
+	ear->enough = ENOUGH_LEAST;
+	ear->fd = -1;
+	if (ep->ipv4 && !ep->opts.lonely)
+		ear->fd = roce_socket_open(ep, ROCE_SOCKET_EAR, &any, ep->port);
+}
+
+void roce_ear_close(struct roce_endpoint *ep)
+{
+	if (ep->ear.fd >= 0)
+		close(ep->ear.fd);
+	ep->ear.fd = -1;
+}
+
+static int turn_to(const struct roce_endpoint *ep, const union roce_sockaddr *to)
+{
+	socklen_t len = ep->ipv4 ? sizeof(to->v4) : sizeof(to->v6);
+
+	return connect(ep->ear.fd, &to->any, len) ? -errno : 0;
+}
+
+/* To where nobody speaks. */
+static int turn_away(const struct roce_endpoint *ep)
+{
+	union roce_sockaddr nobody;
+
+	roce_addr_to_sockaddr(&ep->local, PORT_NOBODY, &nobody);
+	return turn_to(ep, &nobody);
+}
+
+static bool is_at_home(const struct roce_endpoint *ep)
+{
+	union roce_sockaddr at;
+	struct roce_addr addr;
+	socklen_t len = sizeof(at);
+	uint16_t port;
+
+	return !getsockname(ep->ear.fd, &at.any, &len) &&
+	       roce_addr_from_sockaddr(&at, &addr, &port) &&
+	       !memcmp(addr.gid, ep->local.gid, sizeof(addr.gid)) && port == ep->port;
+}
+
+/* Whoever speaks to oneself does so from the address that is spoken to; except some of 127.0.0.0/8. */
+void roce_ear_settle(struct roce_endpoint *ep)
+{
+	if (ep->ear.fd >= 0 && (turn_away(ep) || !is_at_home(ep)))
+		roce_ear_close(ep);
+}
+
+static void leave(struct roce_endpoint *ep)
+{
+	if (!turn_away(ep))
+		ep->ear.state = ROCE_EAR_LEAVING;
+}
+
+int roce_ear_choose(struct roce_endpoint *ep)
+{
+	struct roce_ear *ear = &ep->ear;
+	int own = ep->source[0].fd;
+
+	if (ear->state == ROCE_EAR_ON) {
+		ear->looks = 0;
+		if (!atomic_load_explicit(&ear->alone, memory_order_relaxed))
+			leave(ep);
+	}
+	return ear->state == ROCE_EAR_LEAVING ? ear->fd : own;
+}
+
+void roce_ear_found(struct roce_endpoint *ep, int fd, int n)
+{
+	struct roce_ear *ear = &ep->ear;
+
+	switch (ear->state) {
+	case ROCE_EAR_TURNING:
+		if (n <= 0) {
+			ear->state = ROCE_EAR_ON;
+			ear->every = EVERY_LEAST;
+		}
+		break;
+	case ROCE_EAR_ON:
+		if (n > 0)
+			ear->every = EVERY_LEAST;
+		else if (fd != ear->fd && ear->every < EVERY_MOST)
+			ear->every *= 2;
+		break;
+	case ROCE_EAR_LEAVING:
+		if (n <= 0)
+			ear->state = ROCE_EAR_AWAY;
+		break;
+	}
+}
+
+void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr *from)
+{
+	struct roce_ear *ear = &ep->ear;
+
+	ear->steady = 0;
+	if (fd != ep->source[0].fd || ear->fd < 0 ||
+	    !atomic_load_explicit(&ear->alone, memory_order_relaxed))
+		return;
+	if (ear->state == ROCE_EAR_ON)
+		leave(ep);
+	if (ear->state != ROCE_EAR_AWAY)
+		return;
+	/* Who is always the next one is not followed for ever. */
+	if (ear->enough < ENOUGH_MOST)
+		ear->enough *= 2;
+	if (!turn_to(ep, from))
+		ear->state = ROCE_EAR_TURNING;
+}
