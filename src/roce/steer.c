@@ -46,22 +46,30 @@ static void emit(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint
 	p->code[p->len++] = (struct sock_filter){ code, yes, no, k };
 }
 
-/* A decision tree over steps[0..count): a comparison takes two instructions, a leaf takes one. */
+/*
+ * A decision tree over steps[0..count), the lower half first. A leaf takes one instruction, and so does a
+ * comparison where it reaches over the lower half: conditional jumps reach 255 instructions, unconditional
+ * ones anywhere.
+ */
 static void emit_tree(struct program *p, const struct step *steps, size_t count)
 {
-	size_t half = count / 2;
+	size_t half = count / 2, lower = 2 * half - 1;
 	uint16_t jump;
 
 	if (count == 1) {
 		emit(p, BPF_RET | BPF_K, 0, 0, steps[0].index);
 		return;
 	}
-	/* Conditional jumps reach 255 instructions, unconditional ones anywhere. */
-	emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, steps[half].first);
-	jump = p->len;
-	emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
-	emit_tree(p, steps, half);
-	p->code[jump].k = p->len - jump - 1;
+	if (lower <= UINT8_MAX) {
+		emit(p, BPF_JMP | BPF_JGE | BPF_K, lower, 0, steps[half].first);
+		emit_tree(p, steps, half);
+	} else {
+		emit(p, BPF_JMP | BPF_JGE | BPF_K, 0, 1, steps[half].first);
+		jump = p->len;
+		emit(p, BPF_JMP | BPF_JA, 0, 0, 0);
+		emit_tree(p, steps, half);
+		p->code[jump].k = p->len - jump - 1;
+	}
 	emit_tree(p, steps + half, count - half);
 }
 
@@ -93,9 +101,9 @@ static void add_step(struct step *steps, size_t *count, uint32_t first, uint32_t
 	steps[(*count)++] = (struct step){ first, index };
 }
 
-/* Rows are sorted; gaps between them go to `rest`. */
-static int make_steps(const struct roce_steer *rows, size_t n, uint32_t rest, struct step *steps,
-		      size_t *count)
+/* Rows are sorted. Gaps between them go to `rest`, or, to have fewer steps, to where the row before goes. */
+static int make_steps(const struct roce_steer *rows, size_t n, uint32_t rest, bool few,
+		      struct step *steps, size_t *count)
 {
 	uint32_t next = 0;
 
@@ -108,12 +116,12 @@ static int make_steps(const struct roce_steer *rows, size_t n, uint32_t rest, st
 			return explain(EINVAL,
 				       "two rows claim QP number 0x%x; a QP has one process",
 				       rows[i].first);
-		if (rows[i].first > next)
+		if (rows[i].first > next && (!few || !i))
 			add_step(steps, count, next, rest);
 		add_step(steps, count, rows[i].first, rows[i].index);
 		next = rows[i].last + 1;
 	}
-	if (next < QPNS)
+	if (next < QPNS && (!few || !n))
 		add_step(steps, count, next, rest);
 	return 0;
 }
@@ -122,10 +130,8 @@ static int attach(int fd, struct program *p)
 {
 	struct sock_fprog prog = { .len = p->len, .filter = p->code };
 
-	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog)))
-		return explain(errno, "the kernel refuses the steering program: %s",
-			       strerror(errno));
-	return 0;
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog)) ? -errno
+											 : 0;
 }
 
 int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows, size_t count,
@@ -136,6 +142,7 @@ int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows,
 		struct step steps[MAX_STEPS];
 		struct program program;
 	} * work;
+	bool few = false;
 	size_t steps;
 	int err;
 
@@ -147,11 +154,18 @@ int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows,
 	if (count)
 		memcpy(work->rows, rows, count * sizeof(*rows));
 	qsort(work->rows, count, sizeof(*rows), by_first);
-	err = make_steps(work->rows, count, rest, work->steps, &steps);
-	if (!err) {
+	do {
+		err = make_steps(work->rows, count, rest, few, work->steps, &steps);
+		if (err)
+			break;
 		emit_program(&work->program, work->steps, steps);
 		err = attach(ep->source[0].fd, &work->program);
-	}
+		/* Up to Linux 6.6 net.core.optmem_max is 20480 bytes, too few for the longest. */
+		few = err == -ENOMEM && !few;
+		if (err && !few)
+			explain(-err, "the kernel refuses the steering program: %s",
+				strerror(-err));
+	} while (few);
 	free(work);
 	return err;
 }
@@ -192,7 +206,8 @@ int roce_endpoint_probe(struct roce_endpoint *ep, uint32_t count)
 	memcpy(probe + 8, &cookie, 8);
 	for (uint32_t i = 0; i < count; i++) {
 		put32(probe + 4, i);
-		if (sendto(ep->source[0].fd, probe, sizeof(probe), MSG_DONTWAIT, &self.any, len) < 0)
+		if (sendto(ep->source[0].fd, probe, sizeof(probe), MSG_DONTWAIT, &self.any, len) <
+		    0)
 			return -errno;
 	}
 	return 0;

@@ -113,7 +113,8 @@ struct roce_steer {
 
 /*
  * Replaces the whole group's program. Rows in any order, but they must not overlap; a QP in none of
- * them goes to socket `rest`, and to one by the kernel's own hash when there is no such socket.
+ * them goes to socket `rest`, and to one by the kernel's own hash when there is no such socket; to any of
+ * the rows' where the kernel does not take a longer program.
  */
 int roce_endpoint_steer(struct roce_endpoint *ep, const struct roce_steer *rows, size_t count,
 			uint32_t rest);
