@@ -114,9 +114,21 @@ static bool is_connected(const struct roce_source *lane)
 	return !getpeername(lane->fd, &peer.any, &len);
 }
 
-int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane)
+void roce_lane_dissolve(struct roce_source *lane)
 {
 	const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	int heard;
+	socklen_t len = sizeof(heard);
+
+	connect(lane->fd, &nobody, sizeof(nobody));
+	/* What came back so far is not the next packet's. */
+	getsockopt(lane->fd, SOL_SOCKET, SO_ERROR, &heard, &len);
+	lane->connected = false;
+	lane->id = lane->step = lane->ahead = 0;
+}
+
+int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane)
+{
 	int err;
 
 	atomic_store_explicit(&lane->doubted, false, memory_order_relaxed);
@@ -129,9 +141,7 @@ int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane)
 		atomic_store_explicit(&lane->doubted, true, memory_order_relaxed);
 		return err;
 	}
-	connect(lane->fd, &nobody, sizeof(nobody));
-	lane->connected = false;
-	lane->id = lane->step = lane->ahead = 0;
+	roce_lane_dissolve(lane);
 	return 0;
 }
 

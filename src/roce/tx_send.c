@@ -228,9 +228,13 @@ static bool is_hearsay(struct roce_source *socket, struct roce_run *r, int err)
 	if (!socket->connected || err == EAGAIN || err == EINTR)
 		return false;
 	atomic_store_explicit(&socket->doubted, true, memory_order_relaxed);
-	if (is_full(err) || r->again >= most)
+	if (is_full(err))
 		return false;
-	r->again++;
+	if (r->again++ < most)
+		return true;
+	if (err != ECONNREFUSED)
+		return false;
+	roce_lane_dissolve(socket); /* others are not told such things */
 	return true;
 }
 

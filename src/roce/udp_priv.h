@@ -244,6 +244,8 @@ int roce_lane_open(const struct roce_endpoint *ep, uint16_t *port);
 int roce_lane_connect(const struct roce_endpoint *ep, struct roce_source *lane);
 /* Looks its ids up again; -EAGAIN when it is too full for that. */
 int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane);
+/* It goes on as a socket like others, with ids of 0. */
+void roce_lane_dissolve(struct roce_source *lane);
 
 /* A socket of the endpoint's IP version, or -errno. */
 int roce_socket_make(const struct roce_endpoint *ep, enum roce_socket_kind kind);

@@ -2,7 +2,9 @@
 /* Lanes that are refused something: what leaves by them all the same is right. */
 #include "cmocka_all.h"
 
-#include <linux/udp.h>
+#include <netinet/ip.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -135,7 +137,7 @@ static void what_is_too_long_for_a_lane_is_lost_and_the_rest_is_right(void **sta
 	}
 }
 
-/* ---- peers that are away ---- */
+/* ---- who and what is away ---- */
 
 /* What came back lies at the socket. */
 static void wait_for_word(const struct lane *l)
@@ -175,6 +177,171 @@ static void a_peer_that_comes_back_misses_nothing_from_then_on(void **state)
 		assert_true(source_of(&l)->connected);
 		lane_fini(&l);
 	}
+}
+
+/* Of packets that leave one by one, each may be told of what came back for the one before. */
+static void what_comes_back_for_one_packet_does_not_harm_the_next(void **state)
+{
+	for (size_t v = 0; v < array_size(hosts); v++) {
+		struct lane l;
+
+		lane_init(&l, v, NULL);
+		add_row(&l, 1, 64);
+		flush(&l);
+		see_all(&l);
+		roce_endpoint_close(l.p.b);
+		refuse_segments(&l);
+		add_row(&l, 20, 64);
+		add_row(&l, 3, 64);
+		add_row(&l, 1, 64);
+		flush(&l);
+		see_all(&l);
+		assert_int_equal(count_of(&l).tx_lost, 0);
+		l.p.b = NULL;
+		lane_fini(&l);
+	}
+}
+
+/* "Nobody listens at the port", for a packet of the lane. */
+struct word {
+	struct icmphdr icmp;
+	struct iphdr ip;
+	struct udphdr udp;
+};
+
+static uint16_t sum_of(const void *data, size_t len)
+{
+	uint16_t word;
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i += 2) {
+		memcpy(&word, (const char *)data + i, 2);
+		sum += word;
+	}
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~(sum + (sum >> 16));
+}
+
+static struct word word_for(const struct lane *l)
+{
+	struct word w = {
+		.icmp = { .type = ICMP_DEST_UNREACH, .code = ICMP_PORT_UNREACH },
+		.ip = { .version = 4,
+			.ihl = 5,
+			.tot_len = htons(100),
+			.ttl = 64,
+			.protocol = IPPROTO_UDP,
+			.saddr = inet_addr(A4),
+			.daddr = inet_addr(B4) },
+		.udp = { .source = htons(l->p.path.sport),
+			 .dest = htons(ROCE_UDP_PORT),
+			 .len = htons(80) },
+	};
+
+	w.ip.check = sum_of(&w.ip, sizeof(w.ip));
+	w.icmp.checksum = sum_of(&w, sizeof(w));
+	return w;
+}
+
+struct teller {
+	struct word word;
+	int fd;
+	atomic_bool done;
+	atomic_uint told;
+};
+
+static void *tell(void *arg)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(A4) };
+	struct teller *t = arg;
+
+	while (!atomic_load(&t->done))
+		if (sendto(t->fd, &t->word, sizeof(t->word), 0, (struct sockaddr *)&to,
+			   sizeof(to)) == sizeof(t->word))
+			atomic_fetch_add(&t->told, 1);
+	return NULL;
+}
+
+/* Anybody can send that, at any time. The lane may not outlive it, but what it sends does. */
+static void a_lane_that_is_told_all_the_time_that_nobody_listens_loses_nothing(void **state)
+{
+	static struct teller t; /* outlives a test that fails, as its thread does */
+	struct roce_counters count;
+	pthread_t thread;
+	struct lane l;
+
+	lane_init(&l, 0, NULL);
+	t.word = word_for(&l);
+	go(ns_b);
+	t.fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+	go(ns_a);
+	assert_true(t.fd >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, tell, &t), 0);
+	for (unsigned int i = 0; i < 200 || !atomic_load(&t.told); i++) {
+		add_row(&l, 1 + i % 3, 64);
+		flush(&l);
+		see_all(&l);
+		pair_drain(&l.p);
+	}
+	atomic_store(&t.done, true);
+	pthread_join(thread, NULL);
+	pair_receive(&l.p, l.added);
+	count = count_of(&l);
+	assert_int_equal(count.tx_packets, l.added);
+	assert_int_equal(count.tx_lost, 0);
+	close(t.fd);
+	lane_fini(&l);
+}
+
+static void a_lane_without_a_way_loses_packets_until_there_is_one(void **state)
+{
+	static const char *const ways[] = { "10.8.0.0/24 dev va src " A4, "fd08::/64 dev va" };
+
+	for (size_t v = 0; v < array_size(hosts); v++) {
+		struct lane l;
+
+		lane_init(&l, v, NULL);
+		add_row(&l, 2, 64);
+		flush(&l);
+		see_all(&l);
+		assert_int_equal(net_shell("ip route del %s", ways[v]), 0);
+		add_row(&l, 3, 64);
+		add_row(&l, 1, 64);
+		flush(&l);
+		assert_int_equal(count_of(&l).tx_lost, 4);
+		assert_int_equal(net_shell("ip route add %s", ways[v]), 0);
+		l.seen += 4;
+		add_row(&l, 3, 64);
+		add_row(&l, 1, 64);
+		flush(&l);
+		see_all(&l);
+		assert_int_equal(count_of(&l).tx_lost, 4);
+		assert_true(source_of(&l)->connected);
+		lane_fini(&l);
+	}
+}
+
+/* What it cannot be told of meanwhile dissolves the lane. */
+static void a_host_that_was_without_its_address_sends_by_its_lanes_again(void **state)
+{
+	struct lane l;
+
+	lane_init(&l, 0, NULL);
+	add_row(&l, 2, 64);
+	flush(&l);
+	see_all(&l);
+	assert_int_equal(net_shell("ip addr del " A4 "/24 dev va"), 0);
+	add_row(&l, 3, 64);
+	add_row(&l, 1, 64);
+	flush(&l);
+	assert_int_equal(net_shell("ip addr add " A4 "/24 dev va"), 0);
+	assert_int_equal(count_of(&l).tx_lost, 4);
+	l.seen += 4;
+	add_row(&l, 3, 64);
+	add_row(&l, 1, 64);
+	flush(&l);
+	see_all(&l);
+	lane_fini(&l);
 }
 
 /* ---- full sockets ---- */
@@ -217,7 +384,7 @@ static void flush_slowly(struct lane *l)
 	assert_int_equal(roce_tx_pending(l->p.tx), 0);
 }
 
-static void check_full(size_t v, bool doubt, const struct roce_endpoint_opts *opts)
+static void check_full(size_t v, bool doubt, bool refuse, const struct roce_endpoint_opts *opts)
 {
 	struct lane l;
 
@@ -225,6 +392,8 @@ static void check_full(size_t v, bool doubt, const struct roce_endpoint_opts *op
 	net_write_file("/proc/sys/net/ipv4/neigh/va/mcast_solicit", "10000");
 	net_write_file("/proc/sys/net/ipv6/neigh/va/mcast_solicit", "10000");
 	lane_init_to(&l, v, absent[v], opts);
+	if (refuse)
+		refuse_segments(&l);
 	for (unsigned int round = 0; round < 2; round++) {
 		fill(&l);
 		if (doubt) {
@@ -247,9 +416,10 @@ static void what_a_full_lane_did_not_take_leaves_once_and_right(void **state)
 
 	for (size_t v = 0; v < array_size(hosts); v++) {
 		opts.no_segment = false;
-		check_full(v, false, &opts);
+		check_full(v, false, false, &opts);
+		check_full(v, false, true, &opts);
 		opts.no_segment = true;
-		check_full(v, false, &opts);
+		check_full(v, false, false, &opts);
 	}
 }
 
@@ -258,8 +428,10 @@ static void a_full_lane_may_be_doubted(void **state)
 {
 	struct roce_endpoint_opts opts = { .sndbuf = 1 };
 
-	for (size_t v = 0; v < array_size(hosts); v++)
-		check_full(v, true, &opts);
+	for (size_t v = 0; v < array_size(hosts); v++) {
+		check_full(v, true, false, &opts);
+		check_full(v, true, true, &opts);
+	}
 }
 
 /* ---- ids that nobody tells ---- */
@@ -297,6 +469,8 @@ static void without_ids_there_is_no_lane(void **state)
 	flush(&l);
 	see_all(&l);
 	pair_receive(&l.p, 4);
+	/* The kernel is not asked again. */
+	assert_int_equal(path_to(l.p.a, hosts[0].other).route.socket, 0);
 	lane_fini(&l);
 }
 
@@ -391,6 +565,11 @@ int main(void)
 		cmocka_unit_test(segments_that_are_refused_once_they_are_set_leave_one_by_one),
 		cmocka_unit_test(what_is_too_long_for_a_lane_is_lost_and_the_rest_is_right),
 		cmocka_unit_test(a_peer_that_comes_back_misses_nothing_from_then_on),
+		cmocka_unit_test(what_comes_back_for_one_packet_does_not_harm_the_next),
+		cmocka_unit_test(
+			a_lane_that_is_told_all_the_time_that_nobody_listens_loses_nothing),
+		cmocka_unit_test(a_lane_without_a_way_loses_packets_until_there_is_one),
+		cmocka_unit_test(a_host_that_was_without_its_address_sends_by_its_lanes_again),
 		cmocka_unit_test(what_a_full_lane_did_not_take_leaves_once_and_right),
 		cmocka_unit_test(a_full_lane_may_be_doubted),
 		cmocka_unit_test(without_ids_there_is_no_lane),
