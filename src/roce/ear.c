@@ -8,6 +8,8 @@
 enum {
 	EVERY_LEAST = 2,
 	EVERY_MOST = 16,
+	QUIET_MOST = 32,
+	OTHERS_MOST = 64,
 	ENOUGH_LEAST = 64,
 	ENOUGH_MOST = 1 << 20,
 	PORT_NOBODY = 9, /* "discard", and at our own address */
@@ -92,7 +94,24 @@ int roce_ear_choose(struct roce_endpoint *ep)
 	return ear->state == ROCE_EAR_LEAVING ? ear->fd : own;
 }
 
-void roce_ear_found(struct roce_endpoint *ep, int fd, int n)
+/* Who has more than one peer to hear is better off without. */
+static void hear_others(struct roce_endpoint *ep, int n)
+{
+	struct roce_ear *ear = &ep->ear;
+
+	if (n > 0) {
+		ear->every = EVERY_LEAST;
+		ear->quiet = 0;
+		if (++ear->others >= OTHERS_MOST)
+			leave(ep);
+	} else if (++ear->quiet >= QUIET_MOST) {
+		ear->quiet = 0;
+		if (ear->every < EVERY_MOST)
+			ear->every *= 2;
+	}
+}
+
+void roce_ear_found(struct roce_endpoint *ep, int n)
 {
 	struct roce_ear *ear = &ep->ear;
 
@@ -101,13 +120,11 @@ void roce_ear_found(struct roce_endpoint *ep, int fd, int n)
 		if (n <= 0) {
 			ear->state = ROCE_EAR_ON;
 			ear->every = EVERY_LEAST;
+			ear->quiet = ear->others = 0;
 		}
 		break;
 	case ROCE_EAR_ON:
-		if (n > 0)
-			ear->every = EVERY_LEAST;
-		else if (fd != ear->fd && ear->every < EVERY_MOST)
-			ear->every *= 2;
+		hear_others(ep, n);
 		break;
 	case ROCE_EAR_LEAVING:
 		if (n <= 0)
@@ -121,11 +138,11 @@ void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr
 	struct roce_ear *ear = &ep->ear;
 
 	ear->steady = 0;
+	if (fd == ear->fd)
+		ear->others = 0;
 	if (fd != ep->source[0].fd || ear->fd < 0 ||
 	    !atomic_load_explicit(&ear->alone, memory_order_relaxed))
 		return;
-	if (ear->state == ROCE_EAR_ON)
-		leave(ep);
 	if (ear->state != ROCE_EAR_AWAY)
 		return;
 	/* Who is always the next one is not followed for ever. */

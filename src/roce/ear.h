@@ -34,6 +34,8 @@ struct roce_ear {
 	int fd; /* or -1 */
 	uint8_t state;
 	uint8_t looks, every; /* since the own socket was looked at, and how many are to be */
+	uint8_t quiet;        /* looks in a row that found nothing there */
+	uint8_t others;       /* datagrams there since the peer was last heard alone */
 	uint32_t steady;      /* datagrams of one flow in a row */
 	uint32_t enough;      /* of them for a turn */
 	atomic_bool alone;    /* no other process has the address */
@@ -46,8 +48,8 @@ void roce_ear_close(struct roce_endpoint *ep);
 
 /* Which socket it is this time, when that is not plain. */
 int roce_ear_choose(struct roce_endpoint *ep);
-/* What a look at that socket has found, unless it was the ear's usual nothing. */
-void roce_ear_found(struct roce_endpoint *ep, int fd, int n);
+/* What a look at that socket has found, unless it was the ear's turn as usual. */
+void roce_ear_found(struct roce_endpoint *ep, int n);
 /* So many datagrams of one flow, the last by this socket. */
 void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr *from);
 

@@ -21,6 +21,8 @@
 /* What a socket holds of a burst is what need not be sent again. */
 #define PLENTY (8u << 20)
 
+enum { OPEN_AGAIN = 3 };
+
 static const struct roce_taps no_taps;
 static const struct roce_endpoint_opts defaults;
 
@@ -196,9 +198,24 @@ static int refuse(const struct roce_endpoint *ep, int err)
 	}
 }
 
-static int open_main(struct roce_endpoint *ep)
+/*
+ * Another user's process that opens its ear at another address has the port everywhere for some
+ * microseconds (ear.c).
+ */
+static int open_patiently(struct roce_endpoint *ep)
 {
 	int fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, &ep->local, ep->port);
+
+	for (int i = 0; fd == -EADDRINUSE && i < OPEN_AGAIN; i++) {
+		usleep(1000);
+		fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, &ep->local, ep->port);
+	}
+	return fd;
+}
+
+static int open_main(struct roce_endpoint *ep)
+{
+	int fd = open_patiently(ep);
 
 	if (fd < 0)
 		return refuse(ep, fd);

@@ -642,7 +642,7 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 	fd = choose_socket(rx, ep);
 	n = receive_some(rx, ep, fd, how_many(rx, budget));
 	if (unlikely(is_news(ep, fd)))
-		roce_ear_found(ep, fd, n);
+		roce_ear_found(ep, n);
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
 		learn(rx, 0);

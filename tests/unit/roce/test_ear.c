@@ -131,6 +131,8 @@ static void others_are_heard_as_well(void **state)
 			hear_all(&t);
 	}
 	hear_all(&t);
+	/* It is for who has one peer. */
+	assert_false(listens(&t));
 	talk_fini(&t);
 }
 
