@@ -25,6 +25,7 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
+#define DOUBT_NS      10000000u
 #define RETRY_FULL_NS 100000u
 #define BUFFER_MOST   (1u << 30)
 /*
@@ -622,10 +623,16 @@ void wire_watch(uint64_t now_ns, uint64_t period_ns)
 	}
 }
 
+/* Where packets get lost all have doubts, and to be sure again takes longer than to send some packets. */
 void wire_doubt(struct qp *qp)
 {
-	if (qp->wired && qp->wire)
-		roce_path_doubt(&qp->wire->path, qp->wire->port->ep);
+	struct wire_port *port = qp->wired && qp->wire ? qp->wire->port : NULL;
+	uint64_t now_ns = timer_now();
+
+	if (!port || now_ns < atomic_load_explicit(&port->doubt_ns, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&port->doubt_ns, now_ns + DOUBT_NS, memory_order_relaxed);
+	roce_path_doubt(&qp->wire->path, port->ep);
 }
 
 bool wire_is_behind(struct qp *qp)
