@@ -277,15 +277,15 @@ static void a_lane_that_is_told_all_the_time_that_nobody_listens_loses_nothing(v
 	go(ns_a);
 	assert_true(t.fd >= 0);
 	assert_int_equal(pthread_create(&thread, NULL, tell, &t), 0);
-	for (unsigned int i = 0; i < 200 || !atomic_load(&t.told); i++) {
+	for (unsigned int i = 0; atomic_load(&t.told) < 5000; i++) {
 		add_row(&l, 1 + i % 3, 64);
 		flush(&l);
 		see_all(&l);
 		pair_drain(&l.p);
+		inbox_clear(&l.p.in);
 	}
 	atomic_store(&t.done, true);
 	pthread_join(thread, NULL);
-	pair_receive(&l.p, l.added);
 	count = count_of(&l);
 	assert_int_equal(count.tx_packets, l.added);
 	assert_int_equal(count.tx_lost, 0);
