@@ -124,10 +124,12 @@ static void settle(struct steer *s, struct roce_endpoint *ep)
 	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_endpoint_unsteer(ep)) {
 		/* Who was not listed by now brings a program after we took away what there was. */
 		s->shared = has_neighbours(ep);
-		roce_endpoint_alone(ep, !s->shared);
-		if (!s->shared)
+		if (!s->shared) {
+			roce_endpoint_alone(ep, true);
 			return;
+		}
 	}
+	roce_endpoint_alone(ep, false);
 	/* Datagrams of theirs may come to us. */
 	roce_endpoint_hear_hops(ep);
 	hand_over_program(ep);
