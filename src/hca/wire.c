@@ -138,14 +138,18 @@ static int open_port(struct wire_port *port)
 	if (err)
 		goto destroy_rx;
 	if (roce_endpoint_ear_fd(port->ep) >= 0)
-		fabric_service_add_fd(roce_endpoint_ear_fd(port->ep), EPOLLIN, wire_port_readable,
-				      port);
+		err = fabric_service_add_fd(roce_endpoint_ear_fd(port->ep), EPOLLIN,
+					    wire_port_ear_readable, port);
+	if (err)
+		goto del_fd;
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, wire_port_group_readable,
 			      port);
 	leave_call(wire_port_settle);
 	atomic_store(&hca_wire_is_open, true);
 	return 0;
+del_fd:
+	fabric_service_del_fd(roce_endpoint_fd(port->ep));
 destroy_rx:
 	roce_rx_destroy(port->rx);
 destroy_tx:

@@ -345,6 +345,14 @@ void wire_port_watch(struct wire_port *port, uint32_t events)
 		fabric_service_mod_fd(ear, events);
 }
 
+void wire_port_ear_readable(void *arg, uint32_t events)
+{
+	struct wire_port *port = arg;
+
+	roce_endpoint_ear_heard(port->ep);
+	wire_port_readable(port, events);
+}
+
 void wire_port_readable(void *arg, uint32_t events)
 {
 	struct wire_port *port = arg;

@@ -70,6 +70,7 @@ void wire_port_settle(void);
 /* What the service thread waits for at the port's sockets. */
 void wire_port_watch(struct wire_port *port, uint32_t events);
 void wire_port_readable(void *arg, uint32_t events);
+void wire_port_ear_readable(void *arg, uint32_t events);
 void wire_port_group_readable(void *arg, uint32_t events);
 
 /* From now on the service thread looks after changes of GID tables; soon, unless all are ready. */

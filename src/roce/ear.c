@@ -13,7 +13,51 @@ enum {
 	ENOUGH_LEAST = 64,
 	ENOUGH_MOST = 1 << 20,
 	PORT_NOBODY = 9, /* "discard", and at our own address */
+	DATAGRAM = 512,  /* what the kernel accounts for one at least, and for what is in it */
 };
+
+static int turn(const struct roce_endpoint *ep, int fd, const union roce_sockaddr *to)
+{
+	socklen_t len = ep->ipv4 ? sizeof(to->v4) : sizeof(to->v6);
+
+	return connect(fd, &to->any, len) ? -errno : 0;
+}
+
+/* To where nobody speaks. */
+static int turn_away(const struct roce_endpoint *ep, int fd)
+{
+	union roce_sockaddr nobody;
+
+	roce_addr_to_sockaddr(&ep->local, PORT_NOBODY, &nobody);
+	return turn(ep, fd, &nobody);
+}
+
+static bool is_at_home(const struct roce_endpoint *ep, int fd)
+{
+	union roce_sockaddr at;
+	struct roce_addr addr;
+	socklen_t len = sizeof(at);
+	uint16_t port;
+
+	return !getsockname(fd, &at.any, &len) && roce_addr_from_sockaddr(&at, &addr, &port) &&
+	       !memcmp(addr.gid, ep->local.gid, sizeof(addr.gid));
+}
+
+/*
+ * Whoever speaks to oneself does so from the address that is spoken to; except some of 127.0.0.0/8, and an
+ * interface's second address of one network. With the port, the ear would be in the way of others there.
+ */
+static bool finds_home(const struct roce_endpoint *ep)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool finds;
+
+	if (fd < 0)
+		return false;
+	finds = !turn_away(ep, fd) && is_at_home(ep, fd);
+	close(fd);
+	return finds;
+}
 
 /*
  * How the kernel finds sockets matters in two ways. Whoever shares the port joins the group of the latest
@@ -29,7 +73,7 @@ void roce_ear_open(struct roce_endpoint *ep)
 
 	ear->enough = ENOUGH_LEAST;
 	ear->fd = -1;
-	if (ep->ipv4 && !ep->opts.lonely)
+	if (ep->ipv4 && !ep->opts.lonely && finds_home(ep))
 		ear->fd = roce_socket_open(ep, ROCE_SOCKET_EAR, &any, ep->port);
 }
 
@@ -40,44 +84,24 @@ void roce_ear_close(struct roce_endpoint *ep)
 	ep->ear.fd = -1;
 }
 
-static int turn_to(const struct roce_endpoint *ep, const union roce_sockaddr *to)
-{
-	socklen_t len = ep->ipv4 ? sizeof(to->v4) : sizeof(to->v6);
-
-	return connect(ep->ear.fd, &to->any, len) ? -errno : 0;
-}
-
-/* To where nobody speaks. */
-static int turn_away(const struct roce_endpoint *ep)
-{
-	union roce_sockaddr nobody;
-
-	roce_addr_to_sockaddr(&ep->local, PORT_NOBODY, &nobody);
-	return turn_to(ep, &nobody);
-}
-
-static bool is_at_home(const struct roce_endpoint *ep)
-{
-	union roce_sockaddr at;
-	struct roce_addr addr;
-	socklen_t len = sizeof(at);
-	uint16_t port;
-
-	return !getsockname(ep->ear.fd, &at.any, &len) &&
-	       roce_addr_from_sockaddr(&at, &addr, &port) &&
-	       !memcmp(addr.gid, ep->local.gid, sizeof(addr.gid)) && port == ep->port;
-}
-
-/* Whoever speaks to oneself does so from the address that is spoken to; except some of 127.0.0.0/8. */
 void roce_ear_settle(struct roce_endpoint *ep)
 {
-	if (ep->ear.fd >= 0 && (turn_away(ep) || !is_at_home(ep)))
+	struct roce_ear *ear = &ep->ear;
+
+	if (ear->fd < 0)
+		return;
+	if (turn_away(ep, ear->fd) || !is_at_home(ep, ear->fd)) {
 		roce_ear_close(ep);
+		return;
+	}
+	/* What came while it had no address was for others, or for nobody. */
+	while (recv(ear->fd, NULL, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0)
+		;
 }
 
 static void leave(struct roce_endpoint *ep)
 {
-	if (!turn_away(ep))
+	if (!turn_away(ep, ep->ear.fd))
 		ep->ear.state = ROCE_EAR_LEAVING;
 }
 
@@ -86,7 +110,10 @@ int roce_ear_choose(struct roce_endpoint *ep)
 	struct roce_ear *ear = &ep->ear;
 	int own = ep->source[0].fd;
 
-	if (ear->state == ROCE_EAR_ON) {
+	if (ear->state == ROCE_EAR_AWAY) {
+		atomic_store_explicit(&ear->heard, false, memory_order_relaxed);
+		ear->state = ROCE_EAR_LEAVING;
+	} else if (ear->state == ROCE_EAR_ON) {
 		ear->looks = 0;
 		if (!atomic_load_explicit(&ear->alone, memory_order_relaxed))
 			leave(ep);
@@ -111,13 +138,26 @@ static void hear_others(struct roce_endpoint *ep, int n)
 	}
 }
 
-void roce_ear_found(struct roce_endpoint *ep, int n)
+/* Of what the endpoint's own socket held at the turn, so much was read at least. */
+static bool is_read(struct roce_ear *ear, int n, uint32_t bytes)
+{
+	uint32_t least = (uint32_t)n * DATAGRAM;
+
+	if (least < bytes)
+		least = bytes;
+	if (least >= ear->left)
+		return true;
+	ear->left -= least;
+	return false;
+}
+
+void roce_ear_found(struct roce_endpoint *ep, int n, uint32_t bytes)
 {
 	struct roce_ear *ear = &ep->ear;
 
 	switch (ear->state) {
 	case ROCE_EAR_TURNING:
-		if (n <= 0) {
+		if (n <= 0 || is_read(ear, n, bytes)) {
 			ear->state = ROCE_EAR_ON;
 			ear->every = EVERY_LEAST;
 			ear->quiet = ear->others = 0;
@@ -127,7 +167,8 @@ void roce_ear_found(struct roce_endpoint *ep, int n)
 		hear_others(ep, n);
 		break;
 	case ROCE_EAR_LEAVING:
-		if (n <= 0)
+		/* An error is not the end: packets lie behind it. */
+		if (!n)
 			ear->state = ROCE_EAR_AWAY;
 		break;
 	}
@@ -148,6 +189,8 @@ void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr
 	/* Who is always the next one is not followed for ever. */
 	if (ear->enough < ENOUGH_MOST)
 		ear->enough *= 2;
-	if (!turn_to(ep, from))
-		ear->state = ROCE_EAR_TURNING;
+	if (turn(ep, ear->fd, from))
+		return;
+	ear->state = ROCE_EAR_TURNING;
+	ear->left = roce_socket_held(fd);
 }

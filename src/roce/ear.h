@@ -7,9 +7,10 @@
  *
  * The ear is turned to a peer when a row of datagrams was all of its flow, and away when there are others,
  * or other processes at the address: their packets would come to it, too. What was sent before a turn is
- * read before what was sent after it.
+ * read before what was sent after it, except what the kernel was about to put into the other socket. Where it
+ * turns up in an ear that is away, `heard` has it read.
  *
- * Of ep->taker, one thread at a time; `alone` is anybody's.
+ * Of ep->taker, one thread at a time; `alone` and `heard` are anybody's.
  */
 #ifndef ROCE_EAR_H
 #define ROCE_EAR_H
@@ -38,6 +39,8 @@ struct roce_ear {
 	uint8_t others;       /* datagrams there since the peer was last heard alone */
 	uint32_t steady;      /* datagrams of one flow in a row */
 	uint32_t enough;      /* of them for a turn */
+	uint32_t left;        /* in the own socket, to be read before the turn is over; bytes */
+	atomic_bool heard;    /* something may lie in it */
 	atomic_bool alone;    /* no other process has the address */
 };
 
@@ -49,7 +52,7 @@ void roce_ear_close(struct roce_endpoint *ep);
 /* Which socket it is this time, when that is not plain. */
 int roce_ear_choose(struct roce_endpoint *ep);
 /* What a look at that socket has found, unless it was the ear's turn as usual. */
-void roce_ear_found(struct roce_endpoint *ep, int n);
+void roce_ear_found(struct roce_endpoint *ep, int n, uint32_t bytes);
 /* So many datagrams of one flow, the last by this socket. */
 void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr *from);
 

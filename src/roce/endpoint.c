@@ -141,7 +141,8 @@ int roce_socket_make(const struct roce_endpoint *ep, enum roce_socket_kind kind)
 	}
 	if (kind != ROCE_SOCKET_GROUP && (kind != ROCE_SOCKET_MAIN || !ep->opts.lonely))
 		set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	if (kind == ROCE_SOCKET_GROUP)
+	/* The ear is at every address for a moment, those of groups included. */
+	if (kind == ROCE_SOCKET_GROUP || kind == ROCE_SOCKET_EAR)
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (roce_socket_hears(kind) && ep->gro)
 		set(fd, IPPROTO_UDP, UDP_GRO, 1);
@@ -225,11 +226,12 @@ static int open_main(struct roce_endpoint *ep)
 	return 0;
 }
 
+/* The ear first: alone at the address it would be taken for a group by who comes just now. */
 static void close_sockets(struct roce_endpoint *ep)
 {
+	roce_ear_close(ep);
 	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
 		close(ep->source[i].fd);
-	roce_ear_close(ep);
 }
 
 /* Whether the kernel knows UDP_SEGMENT (4.18) is seen by asking for what it is set to. */
@@ -314,14 +316,23 @@ int roce_endpoint_ear_fd(const struct roce_endpoint *ep)
 	return ep->ear.fd;
 }
 
-bool roce_endpoint_has_packets(const struct roce_endpoint *ep)
+void roce_endpoint_ear_heard(struct roce_endpoint *ep)
+{
+	atomic_store_explicit(&ep->ear.heard, true, memory_order_relaxed);
+}
+
+bool roce_endpoint_has_packets(struct roce_endpoint *ep)
 {
 	struct pollfd fd[] = {
 		{ .fd = ep->source[0].fd, .events = POLLIN },
 		{ .fd = ep->ear.fd, .events = POLLIN },
 	};
 
-	return poll(fd, 2, 0) > 0;
+	if (poll(fd, 2, 0) <= 0)
+		return false;
+	if (fd[1].revents)
+		roce_endpoint_ear_heard(ep);
+	return true;
 }
 
 void roce_endpoint_alone(struct roce_endpoint *ep, bool alone)
@@ -386,6 +397,14 @@ uint32_t roce_socket_full(int fd)
 
 	memory_of(fd, info);
 	return info[SK_MEMINFO_DROPS];
+}
+
+uint32_t roce_socket_held(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS];
+
+	memory_of(fd, info);
+	return info[SK_MEMINFO_RMEM_ALLOC];
 }
 
 static bool is_half_full(int fd)

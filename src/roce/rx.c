@@ -587,7 +587,9 @@ static inline int choose_socket(const struct roce_rx *rx, struct roce_endpoint *
 {
 	struct roce_ear *ear = &ep->ear;
 
-	if (likely(ear->state == ROCE_EAR_AWAY) || unlikely(!is_taker(rx, ep)))
+	if (likely(ear->state == ROCE_EAR_AWAY &&
+		   !atomic_load_explicit(&ear->heard, memory_order_relaxed)) ||
+	    unlikely(!is_taker(rx, ep)))
 		return ep->source[0].fd;
 	if (likely(ear->state == ROCE_EAR_ON && ++ear->looks < ear->every))
 		return ear->fd;
@@ -598,6 +600,16 @@ static inline int choose_socket(const struct roce_rx *rx, struct roce_endpoint *
 static inline bool is_news(const struct roce_endpoint *ep, int fd)
 {
 	return ep->ear.state != ROCE_EAR_AWAY && (ep->ear.state != ROCE_EAR_ON || fd != ep->ear.fd);
+}
+
+static __attribute__((cold, noinline)) void tell_ear(const struct roce_rx *rx,
+						     struct roce_endpoint *ep, int n)
+{
+	uint32_t bytes = 0;
+
+	for (int i = 0; i < n; i++)
+		bytes += rx->msg[i].msg_len;
+	roce_ear_found(ep, n, bytes);
 }
 
 static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int fd,
@@ -642,7 +654,7 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 	fd = choose_socket(rx, ep);
 	n = receive_some(rx, ep, fd, how_many(rx, budget));
 	if (unlikely(is_news(ep, fd)))
-		roce_ear_found(ep, n);
+		tell_ear(rx, ep, n);
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
 		learn(rx, 0);

@@ -63,7 +63,9 @@ int roce_endpoint_fd(const struct roce_endpoint *ep);
 /* The same for packets of the peer that most is heard of; or -1. Only as long as we are alone. */
 int roce_endpoint_ear_fd(const struct roce_endpoint *ep);
 /* Whether one of them is readable. A system call. */
-bool roce_endpoint_has_packets(const struct roce_endpoint *ep);
+bool roce_endpoint_has_packets(struct roce_endpoint *ep);
+/* The ear's is readable: so that it is read, whoever it is turned to. Any thread. */
+void roce_endpoint_ear_heard(struct roce_endpoint *ep);
 /* No other process has the address, or not any more. Any thread. */
 void roce_endpoint_alone(struct roce_endpoint *ep, bool alone);
 /* Readable: packets for a group that was joined. All of them stay the same until close. */

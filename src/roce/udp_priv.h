@@ -261,6 +261,8 @@ void roce_groups_leave_all(struct roce_endpoint *ep);
 uint64_t roce_groups_full(const struct roce_endpoint *ep);
 /* The same of one socket. */
 uint32_t roce_socket_full(int fd);
+/* Bytes that lie unread in it, and what the kernel needs for them. */
+uint32_t roce_socket_held(int fd);
 
 /* The probe of one socket of the group (steer.c). */
 #define ROCE_PROBE_BYTES 16

@@ -245,6 +245,122 @@ static void packets_are_steered_past_an_ear(void **state)
 	talk_fini(&t);
 }
 
+/* So many peers speak that the endpoint's own socket is never found empty. */
+static void who_gets_the_ear_is_heard_among_many(void **state)
+{
+	struct talk t;
+
+	talk_init(&t);
+	for (unsigned int i = 0; i < 80; i++)
+		speak(&t);
+	for (unsigned int i = 0; i < 8; i++)
+		speak_other(&t);
+	for (unsigned int i = 0; i < 80 && t.p.b->ear.state == ROCE_EAR_AWAY; i++)
+		roce_rx_poll(t.p.rx, t.p.b, 1, inbox_put, &t.p.in);
+	assert_int_equal(t.p.b->ear.state, ROCE_EAR_TURNING);
+	speak(&t);
+	assert_true(is_in_ear(&t));
+	for (unsigned int i = 0; i < 10 * MANY && is_in_ear(&t); i++) {
+		speak_other(&t);
+		roce_rx_poll(t.p.rx, t.p.b, 1, inbox_put, &t.p.in);
+	}
+	assert_false(is_in_ear(&t));
+	for (size_t i = 0; i < t.p.in.count; i++)
+		if (t.p.in.at[i].meta.src.gid[15] == 1)
+			assert_int_equal(t.p.in.at[i].pkt.psn, t.came++);
+		else
+			assert_int_equal(t.p.in.at[i].pkt.psn, t.other_came++);
+	hear_all(&t);
+	talk_fini(&t);
+}
+
+/* Whatever comes to an ear that is turned to nobody: it would be readable for ever. */
+static void what_lies_in_an_ear_that_is_away_is_read(void **state)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_port = htons(9) }, to = from;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct talk t;
+
+	talk_init(&t);
+	inet_pton(AF_INET, HERE, &from.sin_addr);
+	to = from;
+	to.sin_port = htons(ROCE_UDP_PORT);
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)), 1);
+	assert_true(is_in_ear(&t));
+	assert_true(roce_endpoint_has_packets(t.p.b));
+	hear_all(&t);
+	assert_false(is_in_ear(&t));
+	assert_false(roce_endpoint_has_packets(t.p.b));
+	talk_until_it_listens(&t);
+	close(fd);
+	talk_fini(&t);
+}
+
+/* A connected socket tells of what came back for packets, before it hands over others. */
+static void an_ear_that_heard_of_an_error_is_read_to_the_end(void **state)
+{
+	struct roce_dest back = { .addr = addr(PEER) };
+	struct pair reply = { 0 };
+	uint32_t number = 0;
+	struct talk t;
+	int fd;
+
+	talk_init(&t);
+	talk_until_it_listens(&t);
+	for (unsigned int i = 0; i < 20; i++)
+		speak(&t);
+	/* The peer's socket is no more. */
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(dup2(fd, t.p.a->source[0].fd), t.p.a->source[0].fd);
+	close(fd);
+	assert_int_equal(roce_tx_create(t.p.b, &reply.tx), 0);
+	assert_int_equal(roce_path_init(&reply.path, t.p.b, &back), 0);
+	say(&reply, &number, 0x100);
+	roce_endpoint_alone(t.p.b, false);
+	t.p.b->ear.looks = t.p.b->ear.every - 1; /* so that it leaves at the next look */
+	hear_all(&t);
+	assert_false(listens(&t));
+	roce_tx_destroy(reply.tx);
+	talk_fini(&t);
+}
+
+/* Not even for a moment, in which a newcomer there would take it for one of its group. */
+static void a_second_address_of_an_interface_has_no_ear(void **state)
+{
+	struct roce_endpoint opening = {
+		.ipv4 = true,
+		.local = addr("10.7.0.2"),
+		.port = ROCE_UDP_PORT,
+	};
+
+	roce_ear_open(&opening);
+	assert_true(opening.ear.fd < 0);
+	opening.local = addr("10.7.0.1");
+	roce_ear_open(&opening);
+	assert_true(opening.ear.fd >= 0);
+	roce_ear_close(&opening);
+}
+
+static void groups_are_joined_while_somebody_opens_an_ear(void **state)
+{
+	struct roce_addr group = addr("239.6.0.1");
+	struct roce_endpoint opening = { .ipv4 = true, .local = addr(PEER), .port = ROCE_UDP_PORT };
+	struct roce_addr here = addr(HERE);
+	struct roce_endpoint *ep;
+
+	assert_int_equal(roce_endpoint_open(&here, NULL, &ep), 0);
+	roce_ear_open(&opening);
+	assert_true(opening.ear.fd >= 0);
+	assert_int_equal(roce_endpoint_join(ep, &group), 0);
+	roce_ear_close(&opening);
+	/* And the other way round. */
+	roce_ear_open(&opening);
+	assert_true(opening.ear.fd >= 0);
+	roce_ear_close(&opening);
+	roce_endpoint_close(ep);
+}
+
 static void hops_are_heard_by_the_ear(void **state)
 {
 	struct talk t;
@@ -269,10 +385,16 @@ int main(void)
 		cmocka_unit_test(with_others_at_the_address_there_is_no_ear),
 		cmocka_unit_test(packets_are_steered_past_an_ear),
 		cmocka_unit_test(hops_are_heard_by_the_ear),
+		cmocka_unit_test(who_gets_the_ear_is_heard_among_many),
+		cmocka_unit_test(what_lies_in_an_ear_that_is_away_is_read),
+		cmocka_unit_test(an_ear_that_heard_of_an_error_is_read_to_the_end),
+		cmocka_unit_test(a_second_address_of_an_interface_has_no_ear),
+		cmocka_unit_test(groups_are_joined_while_somebody_opens_an_ear),
 	};
 
 	net_enter();
-	if (net_shell("for i in 1 2 3; do ip addr add 10.6.0.$i/32 dev lo || exit 1; done")) {
+	if (net_shell("for i in 10.6.0.1/32 10.6.0.2/32 10.6.0.3/32 10.7.0.1/24 10.7.0.2/24; do "
+		      "ip addr add $i dev lo || exit 1; done; ip route add 239.6.0.0/16 dev lo")) {
 		printf("SKIPPED: the loopback interface gets no addresses (package iproute2?)\n");
 		return 77;
 	}
