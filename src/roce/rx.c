@@ -384,6 +384,15 @@ static inline size_t read_control(const char *p, size_t len, struct roce_meta *m
 	return segment;
 }
 
+static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
+{
+	const struct roce_rx *nobody = NULL;
+
+	if (likely(atomic_load_explicit(&ep->taker, memory_order_relaxed) == rx))
+		return true;
+	return atomic_compare_exchange_strong(&ep->taker, &nobody, rx);
+}
+
 static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
 							 struct roce_endpoint *ep,
 							 const union roce_sockaddr *from,
@@ -405,7 +414,8 @@ static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
 	rx->flow_from = *from;
 	rx->flow_port = ep->port;
 	rx->flow_id = rx->flow_step = 0;
-	ep->ear.steady = 0;
+	if (is_taker(rx, ep))
+		ep->ear.steady = 0;
 	roce_icrc_flow_init(&rx->flow, &src, dst, sport, ep->port);
 	return true;
 }
@@ -445,15 +455,6 @@ static void take_message(struct receive *r, struct mmsghdr *m, const struct roce
 	id = take_datagram(r, data, m->msg_len, segment);
 	rx->flow_step = id - rx->flow_id;
 	rx->flow_id = id;
-}
-
-static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
-{
-	const struct roce_rx *nobody = NULL;
-
-	if (likely(atomic_load_explicit(&ep->taker, memory_order_relaxed) == rx))
-		return true;
-	return atomic_compare_exchange_strong(&ep->taker, &nobody, rx);
 }
 
 /* Up to `most` datagrams into the buffers. */
@@ -607,6 +608,8 @@ static __attribute__((cold, noinline)) void tell_ear(const struct roce_rx *rx,
 {
 	uint32_t bytes = 0;
 
+	if (!is_taker(rx, ep))
+		return;
 	for (int i = 0; i < n; i++)
 		bytes += rx->msg[i].msg_len;
 	roce_ear_found(ep, n, bytes);
@@ -627,7 +630,8 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 	};
 
 	if (likely(n > 0)) {
-		ep->ear.steady += n;
+		if (likely(is_taker(rx, ep)))
+			ep->ear.steady += n;
 		take_messages(&r, n, &ep->local);
 		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
 			n = take_more(&r, n, budget);

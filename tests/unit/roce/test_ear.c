@@ -325,6 +325,30 @@ static void an_ear_that_heard_of_an_error_is_read_to_the_end(void **state)
 	talk_fini(&t);
 }
 
+/* A second receiver of the endpoint has no part in it. */
+static void another_receiver_leaves_the_ear_alone(void **state)
+{
+	struct roce_rx *rx;
+	struct talk t;
+
+	talk_init(&t);
+	assert_int_equal(roce_rx_create(&rx), 0);
+	talk_until_it_listens(&t);
+	for (unsigned int i = 0; i < 20; i++)
+		speak(&t);
+	roce_endpoint_alone(t.p.b, false);
+	t.p.b->ear.looks = t.p.b->ear.every - 1;
+	/* One of them is read, and the others lie in the ear. */
+	inbox_clear(&t.p.in);
+	assert_int_equal(roce_rx_poll(t.p.rx, t.p.b, 1, inbox_put, &t.p.in), 1);
+	assert_int_equal(t.p.in.at[0].pkt.psn, t.came++);
+	for (unsigned int i = 0; i < 20; i++)
+		assert_int_equal(roce_rx_poll(rx, t.p.b, 1, inbox_put, &t.p.in), 0);
+	hear_all(&t);
+	roce_rx_destroy(rx);
+	talk_fini(&t);
+}
+
 /* Not even for a moment, in which a newcomer there would take it for one of its group. */
 static void a_second_address_of_an_interface_has_no_ear(void **state)
 {
@@ -388,6 +412,7 @@ int main(void)
 		cmocka_unit_test(who_gets_the_ear_is_heard_among_many),
 		cmocka_unit_test(what_lies_in_an_ear_that_is_away_is_read),
 		cmocka_unit_test(an_ear_that_heard_of_an_error_is_read_to_the_end),
+		cmocka_unit_test(another_receiver_leaves_the_ear_alone),
 		cmocka_unit_test(a_second_address_of_an_interface_has_no_ear),
 		cmocka_unit_test(groups_are_joined_while_somebody_opens_an_ear),
 	};
