@@ -30,6 +30,18 @@ void steer_stray(uint64_t now_ns)
 		fabric_service_set_deadline(now_ns);
 }
 
+/* Once for each time that somebody came or went. */
+void steer_passed(uint64_t now_ns)
+{
+	static _Atomic uint64_t known;
+	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
+
+	if (likely(atomic_load_explicit(&known, memory_order_relaxed) == version))
+		return;
+	atomic_store_explicit(&known, version, memory_order_relaxed);
+	fabric_service_set_deadline(now_ns);
+}
+
 static bool place_of(const struct fabric_reg_entry *members, size_t count, fabric_id_t owner,
 		     uint32_t *index)
 {

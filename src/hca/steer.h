@@ -41,5 +41,7 @@ uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
 
 /* Another process had to pass a packet on to us. Any thread. */
 void steer_stray(uint64_t now_ns);
+/* We had to, and perhaps did not know that there is another: by our ear its packets come to us. Any thread. */
+void steer_passed(uint64_t now_ns);
 
 #endif

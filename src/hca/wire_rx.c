@@ -159,10 +159,12 @@ static void pass_on(const struct arrival *a)
 		return;
 	}
 	owner = fabric_qpn_owner(f.pkt.dqpn);
-	if (owner != FABRIC_NOBODY && owner != fabric_self())
-		forward_send(owner, &f, a->data);
-	else
+	if (owner == FABRIC_NOBODY || owner == fabric_self()) {
 		wire_drop(WIRE_DROP_NO_QP);
+		return;
+	}
+	steer_passed(timer_now());
+	forward_send(owner, &f, a->data);
 }
 
 /* By value, so that who calls it need not have it in memory. */
