@@ -179,14 +179,17 @@ void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr
 	struct roce_ear *ear = &ep->ear;
 
 	ear->steady = 0;
-	if (fd == ear->fd)
+	if (fd == ear->fd) {
 		ear->others = 0;
+		if (ear->enough > ENOUGH_LEAST)
+			ear->enough /= 2;
+	}
 	if (fd != ep->source[0].fd || ear->fd < 0 ||
 	    !atomic_load_explicit(&ear->alone, memory_order_relaxed))
 		return;
 	if (ear->state != ROCE_EAR_AWAY)
 		return;
-	/* Who is always the next one is not followed for ever. */
+	/* Where it is always another one that speaks, the ear would not be worth its turns. */
 	if (ear->enough < ENOUGH_MOST)
 		ear->enough *= 2;
 	if (turn(ep, ear->fd, from))
