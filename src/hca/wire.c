@@ -631,9 +631,12 @@ void wire_watch(uint64_t now_ns, uint64_t period_ns)
 void wire_doubt(struct qp *qp)
 {
 	struct wire_port *port = qp->wired && qp->wire ? qp->wire->port : NULL;
-	uint64_t now_ns = timer_now();
+	uint64_t now_ns;
 
-	if (!port || now_ns < atomic_load_explicit(&port->doubt_ns, memory_order_relaxed))
+	if (!port)
+		return;
+	now_ns = timer_now();
+	if (now_ns < atomic_load_explicit(&port->doubt_ns, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&port->doubt_ns, now_ns + DOUBT_NS, memory_order_relaxed);
 	roce_path_doubt(&qp->wire->path, port->ep);

@@ -6,21 +6,21 @@
 #include "roce/udp_priv.h"
 
 enum {
+	/* Looks of which one is at the own socket; so many that find nothing there make it fewer. */
 	EVERY_LEAST = 2,
 	EVERY_MOST = 16,
 	QUIET_MOST = 32,
-	OTHERS_MOST = 64,
+	OTHERS_MOST = 64, /* datagrams there that turn the ear away */
+	/* Datagrams of one flow in a row that turn it to the peer. */
 	ENOUGH_LEAST = 64,
 	ENOUGH_MOST = 1 << 20,
 	PORT_NOBODY = 9, /* "discard", and at our own address */
 	DATAGRAM = 512,  /* what the kernel accounts for one at least, and for what is in it */
 };
 
-static int turn(const struct roce_endpoint *ep, int fd, const union roce_sockaddr *to)
+static int turn(int fd, const union roce_sockaddr *to)
 {
-	socklen_t len = ep->ipv4 ? sizeof(to->v4) : sizeof(to->v6);
-
-	return connect(fd, &to->any, len) ? -errno : 0;
+	return connect(fd, &to->any, sizeof(to->v4)) ? -errno : 0;
 }
 
 /* To where nobody speaks. */
@@ -29,7 +29,7 @@ static int turn_away(const struct roce_endpoint *ep, int fd)
 	union roce_sockaddr nobody;
 
 	roce_addr_to_sockaddr(&ep->local, PORT_NOBODY, &nobody);
-	return turn(ep, fd, &nobody);
+	return turn(fd, &nobody);
 }
 
 static bool is_at_home(const struct roce_endpoint *ep, int fd)
@@ -192,7 +192,7 @@ void roce_ear_steady(struct roce_endpoint *ep, int fd, const union roce_sockaddr
 	/* Where it is always another one that speaks, the ear would not be worth its turns. */
 	if (ear->enough < ENOUGH_MOST)
 		ear->enough *= 2;
-	if (turn(ep, ear->fd, from))
+	if (turn(ear->fd, from))
 		return;
 	ear->state = ROCE_EAR_TURNING;
 	ear->left = roce_socket_held(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An endpoint's ear: a second socket at its address, connected to the one peer that most is heard of. The
- * kernel knows at once what is for it, and keeps the way that its packets came: that is an eighth of what a
+ * kernel knows at once what is for it, and keeps the way that its packets came: that is a ninth of what a
  * short packet costs. All else comes to the endpoint's own socket, which is looked at less often the longer
  * nothing was there.
  *

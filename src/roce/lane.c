@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A lane: a socket to send from that leads to one host. It is connected, so that the kernel keeps the
- * way there and need not look for it with every send: a fifth of what it does for a short packet.
+ * way there and need not look for it with every send: a ninth of what it does for a short packet.
  *
  * But it also counts the IPv4 ids of a connected socket, from a random one on, and the ICRC covers them.
  * No call tells the count. A packet's time stamp does, which comes back with the packet as it left: so

@@ -96,7 +96,7 @@ static void talk_until_it_listens(struct talk *t)
 	assert_true(listens(t));
 }
 
-/* How many datagrams lie in the ear. */
+/* Whether something lies in the ear. */
 static bool is_in_ear(const struct talk *t)
 {
 	struct pollfd fd = { .fd = t->p.b->ear.fd, .events = POLLIN };

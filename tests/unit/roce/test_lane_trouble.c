@@ -558,6 +558,7 @@ static void a_lane_that_somebody_has_dissolved_goes_on_without_ids(void **state)
 	check_dissolved(&l);
 	lane_fini(&l);
 }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
