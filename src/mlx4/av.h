@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "hca/work.h"
+#include "hca/device/work.h"
 #include "mlx4/wqe.h"
 
 /* The whole segment; Q_Key and QP number stay 0. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/qp.h"
+#include "hca/transport/qp.h"
 #include "mlx4/cqe.h"
 #include "mlx4/format.h"
 #include "mlx4/mlx4.h"

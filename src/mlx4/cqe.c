@@ -8,8 +8,8 @@
  */
 #include <endian.h>
 
-#include "hca/cq.h"
-#include "hca/wq.h"
+#include "hca/queue/cq.h"
+#include "hca/raw/wq.h"
 #include "mlx4/format.h"
 #include "util/api.h"
 

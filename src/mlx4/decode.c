@@ -7,8 +7,8 @@
 #include <endian.h>
 #include <string.h>
 
-#include "hca/mr.h"
-#include "hca/qp.h"
+#include "hca/memory/mr.h"
+#include "hca/transport/qp.h"
 #include "mlx4/av.h"
 #include "mlx4/format.h"
 #include "util/explain.h"

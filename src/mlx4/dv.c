@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "hca/bell.h"
+#include "hca/queue/doorbell_watch.h"
 #include "mlx4/mlx4.h"
 #include "util/explain.h"
 

@@ -7,7 +7,7 @@
 
 #include <endian.h>
 
-#include "hca/cq.h"
+#include "hca/queue/cq.h"
 
 /* [X1] pairs with whoever writes a doorbell record or an owner bit: entries before them */
 static uint32_t load_acquire(const volatile uint32_t *word)

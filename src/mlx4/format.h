@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mlx4 ring format as the adapter uses it (hca/format.h), in three files: decode.c reads work
+ * The mlx4 ring format as the adapter uses it (hca/device/format.h), in three files: decode.c reads work
  * queues, cqe.c writes completions, format.c puts them into a table.
  *
  * Receive rings of shared queues have hca_rq_ring.signature set: their entries start with a link
@@ -12,7 +12,7 @@
 #ifndef MLX4_FORMAT_H
 #define MLX4_FORMAT_H
 
-#include "hca/format.h"
+#include "hca/device/format.h"
 #include "mlx4/wqe.h"
 
 extern const struct hca_format mlx4_format;

@@ -7,7 +7,7 @@
 #ifndef MLX4_GEOMETRY_H
 #define MLX4_GEOMETRY_H
 
-#include "hca/model.h"
+#include "hca/device/model.h"
 #include "mlx4/wqe.h"
 
 struct mlx4_geometry {

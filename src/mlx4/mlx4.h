@@ -13,7 +13,7 @@
 #include <endian.h>
 #include <stdatomic.h>
 
-#include "hca/table.h"
+#include "hca/device/table.h"
 #include "mlx4/wqe.h"
 #include "verbs/driver.h"
 #include "verbs/memory.h"

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "hca/work.h"
+#include "hca/device/work.h"
 #include "mlx5/wqe.h"
 
 /* Q_Key and QP number stay 0. */

@@ -4,7 +4,7 @@
  */
 #include <time.h>
 
-#include "hca/cq.h"
+#include "hca/queue/cq.h"
 #include "mlx5/mlx5.h"
 
 /* Fine enough for any core clock, and half a lap of 64 bits is still hours. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/uar.h"
+#include "hca/queue/uar.h"
 #include "mlx5/av.h"
 #include "mlx5/devx.h"
 #include "mlx5/format.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/view.h"
+#include "hca/queue/cq_alias.h"
 #include "mlx5/cqe.h"
 #include "mlx5/dv.h"
 #include "mlx5/format.h"

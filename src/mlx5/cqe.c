@@ -9,8 +9,8 @@
 #include <endian.h>
 #include <string.h>
 
-#include "hca/cq.h"
-#include "hca/wq.h"
+#include "hca/queue/cq.h"
+#include "hca/raw/wq.h"
 #include "mlx5/format.h"
 #include "util/api.h"
 

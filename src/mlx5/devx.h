@@ -18,11 +18,11 @@
 
 #include <errno.h>
 
-#include "hca/eq.h"
-#include "hca/flow.h"
-#include "hca/rss.h"
-#include "hca/table.h"
-#include "hca/uar.h"
+#include "hca/queue/eq.h"
+#include "hca/raw/flow.h"
+#include "hca/raw/rss.h"
+#include "hca/device/table.h"
+#include "hca/queue/uar.h"
 #include "mlx5/format.h"
 #include "mlx5/ifc.h"
 #include "mlx5/ifc_cmd.h"

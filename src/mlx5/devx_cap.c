@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "hca/dm_op.h"
+#include "hca/memory/dm_op.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
 

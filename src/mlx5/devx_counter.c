@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters: sets that queues count into (hca/counters.h), and those that flow rules feed.
+ * Counters: sets that queues count into (hca/device/counters.h), and those that flow rules feed.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/mr.h"
+#include "hca/memory/mr.h"
 #include "mlx5/devx.h"
 
 static uint32_t access_of(const void *ctx)

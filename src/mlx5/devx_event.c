@@ -153,7 +153,7 @@ static void tell_all(struct devx_sub *subs, const struct hca_eqe *eqe)
 			tell(s, eqe);
 }
 
-/* On the thread that found the event, under its locks: see hca/async.h. */
+/* On the thread that found the event, under its locks: see hca/device/async.h. */
 bool devx_event_tap(void *arg, const struct hca_event *event)
 {
 	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/mkey.h"
+#include "hca/memory/mkey.h"
 #include "mlx5/devx.h"
 
 #define ENTRY       16u /* bytes of a piece in the mailbox */

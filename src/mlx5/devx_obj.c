@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/mkey.h"
-#include "hca/shaper.h"
+#include "hca/memory/mkey.h"
+#include "hca/transport/shaper.h"
 #include "mlx5/devx.h"
 
 struct mlx5dv_devx_obj *devx_find(struct devx *devx, enum devx_kind kind, uint32_t number)

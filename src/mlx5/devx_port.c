@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/port.h"
-#include "hca/traffic.h"
+#include "hca/device/port.h"
+#include "hca/inspect/traffic.h"
 #include "mlx5/devx.h"
 
 #define PSID_BYTES 16

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/bell.h"
+#include "hca/queue/doorbell_watch.h"
 #include "mlx5/devx.h"
 #include "mlx5/format.h"
 

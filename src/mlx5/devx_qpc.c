@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/mr.h"
+#include "hca/memory/mr.h"
 #include "mlx5/devx.h"
 
 #define ANY_STATE 0xff

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/port.h"
-#include "hca/traffic.h"
+#include "hca/device/port.h"
+#include "hca/inspect/traffic.h"
 #include "mlx5/devx.h"
 
 /* Link state. Offsets in bits, as ifc.h counts. */

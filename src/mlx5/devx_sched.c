@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Scheduling elements by command: trees that say how queues share a port. A limit holds for the send
- * queues below (hca/shaper.h); shares are kept and have no effect.
+ * queues below (hca/transport/shaper.h); shares are kept and have no effect.
  */
 #include <string.h>
 
-#include "hca/shaper.h"
+#include "hca/transport/shaper.h"
 #include "mlx5/devx.h"
 
 #define NUMBERS (1u << 20)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/rss.h"
-#include "hca/wq.h"
+#include "hca/raw/rss.h"
+#include "hca/raw/wq.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
 

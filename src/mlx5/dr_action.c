@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/flow.h"
+#include "hca/raw/flow.h"
 #include "mlx5/dr.h"
 #include "util/explain.h"
 #include "verbs/objects.h"

@@ -6,7 +6,7 @@
 #ifndef MLX5_DV_H
 #define MLX5_DV_H
 
-#include "hca/qp.h"
+#include "hca/transport/qp.h"
 #include "mlx5/public.h"
 
 struct mlx5_dv_extra {

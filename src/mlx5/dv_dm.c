@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hca/dm_op.h"
+#include "hca/memory/dm_op.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 
-#include "hca/bell.h"
-#include "hca/uar.h"
-#include "hca/view.h"
+#include "hca/queue/doorbell_watch.h"
+#include "hca/queue/uar.h"
+#include "hca/queue/cq_alias.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rates and shares of bandwidth: entries of the pacing table, and trees of scheduling elements with
- * queue pairs at their leaves. An element's limit holds for all that is below it (hca/shaper.h);
+ * queue pairs at their leaves. An element's limit holds for all that is below it (hca/transport/shaper.h);
  * shares are kept and have no effect, since nothing here is known to be full.
  */
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/shaper.h"
+#include "hca/transport/shaper.h"
 #include "mlx5/dv.h"
 #include "mlx5/ifc.h"
 #include "mlx5/mlx5.h"

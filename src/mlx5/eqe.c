@@ -7,7 +7,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "hca/eq.h"
+#include "hca/queue/eq.h"
 #include "mlx5/format.h"
 #include "mlx5/ifc.h"
 

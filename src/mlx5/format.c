@@ -7,8 +7,8 @@
 
 #include <endian.h>
 
-#include "hca/cq.h"
-#include "hca/eq.h"
+#include "hca/queue/cq.h"
+#include "hca/queue/eq.h"
 #include "mlx5/ifc_val.h"
 
 /* [M1] pairs with whoever writes a doorbell record: entries before the index */

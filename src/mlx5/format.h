@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mlx5 ring format as the adapter uses it (hca/format.h), in four files: decode.c reads work
+ * The mlx5 ring format as the adapter uses it (hca/device/format.h), in four files: decode.c reads work
  * queues, cqe.c and eqe.c write completions and events, format.c puts them into a table.
  *
  * Receive rings of shared queues have hca_rq_ring.signature set: their entries start with a link
@@ -9,7 +9,7 @@
 #ifndef MLX5_FORMAT_H
 #define MLX5_FORMAT_H
 
-#include "hca/format.h"
+#include "hca/device/format.h"
 #include "mlx5/wqe.h"
 
 extern const struct hca_format mlx5_format;

@@ -7,7 +7,7 @@
 #ifndef MLX5_GEOMETRY_H
 #define MLX5_GEOMETRY_H
 
-#include "hca/model.h"
+#include "hca/device/model.h"
 #include "mlx5/wqe.h"
 
 struct mlx5_geometry {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Indirect memory keys as objects. Requests give them their layout (wr_dv.c); the adapter looks
- * through them (hca/mkey.c).
+ * through them (hca/memory/mkey.c).
  */
-#include "hca/mkey.h"
+#include "hca/memory/mkey.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include <endian.h>
 #include <stdatomic.h>
 
-#include "hca/cq.h"
+#include "hca/queue/cq.h"
 #include "mlx5/table.h"
 #include "mlx5/wqe.h"
 #include "verbs/driver.h"

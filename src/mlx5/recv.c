@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "hca/qp.h"
+#include "hca/transport/qp.h"
 #include "mlx5/mlx5.h"
 #include "mlx5/recv.h"
 #include "util/explain.h"

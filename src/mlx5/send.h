@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/qp.h"
+#include "hca/transport/qp.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
 

@@ -6,7 +6,7 @@
 #include "mlx5/chain.h"
 #include "mlx5/dv.h"
 
-#include "hca/mkey.h"
+#include "hca/memory/mkey.h"
 
 #define OPS_KEY                                                                                    \
 	((uint64_t)(MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |                 \

@@ -5,7 +5,7 @@
 #ifndef VERBS_AV_H
 #define VERBS_AV_H
 
-#include "hca/port.h"
+#include "hca/device/port.h"
 #include "verbs/objects.h"
 
 /* Everything that a destination must be. 0 or -EINVAL. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion counters. The adapter counts (hca/comp_cntr.c); values are read and written here.
+ * Completion counters. The adapter counts (hca/transport/comp_cntr.c); values are read and written here.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/comp_cntr.h"
+#include "hca/transport/comp_cntr.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 #include "verbs/public.h"

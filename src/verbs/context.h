@@ -12,9 +12,9 @@
 #include "verbs/public.h"
 #include <stdatomic.h>
 
-#include "hca/adapter.h"
-#include "hca/async.h"
-#include "hca/pd.h"
+#include "hca/device/adapter.h"
+#include "hca/device/async.h"
+#include "hca/memory/pd.h"
 #include "util/api.h"
 
 struct vb_driver;

@@ -11,7 +11,7 @@
 
 #include "verbs/public.h"
 
-#include "hca/adapter.h"
+#include "hca/device/adapter.h"
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "util/forksafe.h"

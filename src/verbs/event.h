@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "hca/async.h"
+#include "hca/device/async.h"
 
 void vb_event_taken(const struct hca_event *event);
 

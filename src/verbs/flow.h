@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "hca/flow.h"
+#include "hca/raw/flow.h"
 #include "verbs/context.h"
 
 #define VB_COUNTER_POINTS 32u

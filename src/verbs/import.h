@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Contexts by their command descriptor, for ibv_import_device(). Objects are found by their handle
- * in the adapter (hca/commons.h).
+ * in the adapter (hca/peers/ctx_share.h).
  */
 #ifndef VERBS_IMPORT_H
 #define VERBS_IMPORT_H

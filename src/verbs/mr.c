@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory regions: registering, changing, deregistering, importing. What access rights mean is the
- * adapter's business (hca/mr.c); here is what the kernel and the real library refuse before.
+ * adapter's business (hca/memory/mr.c); here is what the kernel and the real library refuse before.
  */
 #include "verbs/mr.h"
 

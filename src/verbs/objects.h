@@ -7,12 +7,12 @@
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
 
-#include "hca/cq.h"
-#include "hca/mr.h"
-#include "hca/qp.h"
-#include "hca/rss.h"
-#include "hca/srq.h"
-#include "hca/xrcd.h"
+#include "hca/queue/cq.h"
+#include "hca/memory/mr.h"
+#include "hca/transport/qp.h"
+#include "hca/raw/rss.h"
+#include "hca/queue/srq.h"
+#include "hca/transport/xrcd.h"
 #include "verbs/context.h"
 
 /* A protection domain, or a parent domain that stands for one (hca is then the real one's). */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "hca/port.h"
+#include "hca/device/port.h"
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"

@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
 
-#include "hca/qp.h"
+#include "hca/transport/qp.h"
 
 /*
  * While completions are left (`more`) nothing new is taken in: what peers send could use up all

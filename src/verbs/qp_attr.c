@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attributes of queue pairs, in the public form and the adapter's. The adapter decides what is
- * allowed when (hca/qp_state.c).
+ * allowed when (hca/transport/qp_state.c).
  */
 #include <string.h>
 

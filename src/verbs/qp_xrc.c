@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * XRC receive queue pairs have as many handles as were opened, and live until the last is gone. Those
- * of other processes are stand-ins here (hca/xrc_open.h). One lock around the list of all handles of
+ * of other processes are stand-ins here (hca/transport/xrc_open.h). One lock around the list of all handles of
  * the process.
  */
 #include <pthread.h>
 
-#include "hca/xrc_open.h"
+#include "hca/transport/xrc_open.h"
 #include "util/explain.h"
 #include "verbs/calls.h"
 #include "verbs/driver.h"

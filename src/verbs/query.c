@@ -12,7 +12,7 @@
 
 #include "verbs/public.h"
 
-#include "hca/port.h"
+#include "hca/device/port.h"
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"

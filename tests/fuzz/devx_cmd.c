@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "fuzz.h"
-#include "hca/adapter.h"
+#include "hca/device/adapter.h"
 #include "mlx5/devx.h"
 
 enum {

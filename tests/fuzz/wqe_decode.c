@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "hca/qp.h"
+#include "hca/transport/qp.h"
 #include "mlx4/format.h"
 #include "mlx5/format.h"
 

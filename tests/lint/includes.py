@@ -19,8 +19,8 @@ BELOW = {
 
 root = pathlib.Path(__file__).resolve().parents[2]
 bad = 0
-for path in sorted((root / "src").glob("*/*.[ch]")):
-    layer = path.parent.name
+for path in sorted((root / "src").rglob("*.[ch]")):
+    layer = path.relative_to(root / "src").parts[0]
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match = re.match(r'\s*#\s*include\s+"([^/"]+)/[^"]*"', line)
         if not match or match[1] == layer:

@@ -141,7 +141,7 @@ test_every_variable_is_in_the_manual() {
 		grep -oE 'VERBENA_[A-Z_]+' | sort -u); do
 		grep -qF "$name" "$SOURCE/man/verbena-env.7.md" || die "verbena-env(7) lacks $name"
 	done
-	for name in $(grep -oE '^	[a-z_]*uint64_t [a-z_]+;|^	uint64_t [a-z_]+;' "$SOURCE/src/hca/model.h" |
+	for name in $(grep -oE '^	[a-z_]*uint64_t [a-z_]+;|^	uint64_t [a-z_]+;' "$SOURCE/src/hca/device/model.h" |
 		grep -oE '[a-z_]+;' | tr -d ';'); do
 		grep -qF "$name" "$SOURCE/man/verbena.conf.5.md" || die "verbena.conf(5) lacks $name"
 	done

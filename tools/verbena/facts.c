@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/adapter.h"
-#include "hca/port.h"
+#include "hca/device/adapter.h"
+#include "hca/device/port.h"
 #include "say.h"
 #include "util/explain.h"
 

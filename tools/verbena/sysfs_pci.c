@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/model.h"
+#include "hca/device/model.h"
 
 #define PCI_CLASS_ETHERNET   0x020000
 #define PCI_CLASS_INFINIBAND 0x020700

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "hca/control.h"
+#include "hca/inspect/control.h"
 #include "say.h"
 #include "util/explain.h"
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "hca/gsi.h"
-#include "hca/port.h"
+#include "hca/wire/gsi.h"
+#include "hca/device/port.h"
 
 #define WAIT_S 20
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/config.h"
+#include "hca/device/config.h"
 #include "util/explain.h"
 
 static struct hca_config cfg;

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "fabric/directory.h"
-#include "hca/forward.h"
+#include "hca/wire/forward.h"
 #include "hca/gsi_rig.h"
-#include "hca/host.h"
+#include "hca/engine/host.h"
 #include "roce/net.h"
 
 #define SERVICE 0x0000000001061d2full

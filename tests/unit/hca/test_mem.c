@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hca/mem.h"
+#include "hca/memory/mem.h"
 
 static void cut(struct hca_list *list, char *buf, size_t len, unsigned int seed)
 {

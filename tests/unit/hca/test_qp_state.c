@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "hca/qp_state.h"
+#include "hca/transport/qp_state.h"
 
 #define CHECK(type, from, to, mask)                                                                \
 	qp_state_check(HCA_QP_##type, HCA_QPS_##from, HCA_QPS_##to, HCA_QPM_STATE | (mask))

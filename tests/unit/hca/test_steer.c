@@ -8,7 +8,7 @@
 #include <endian.h>
 #include <sys/socket.h>
 
-#include "hca/steer.h"
+#include "hca/wire/reuseport.h"
 #include "roce/net.h"
 
 #define HERE  "127.0.0.6"

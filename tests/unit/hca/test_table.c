@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/table.h"
+#include "hca/device/table.h"
 
 static void numbers_start_at_the_first_and_end_at_the_limit(void **state)
 {

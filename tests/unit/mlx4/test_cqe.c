@@ -5,7 +5,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "hca/cq.h"
+#include "hca/queue/cq.h"
 #include "mlx4/format.h"
 
 #define ENTRIES 4u

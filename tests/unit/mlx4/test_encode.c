@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/mr.h"
+#include "hca/memory/mr.h"
 #include "mlx4/av.h"
 #include "mlx4/format.h"
 #include "mlx4/mlx4.h"

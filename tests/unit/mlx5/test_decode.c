@@ -5,8 +5,8 @@
 #include <endian.h>
 #include <string.h>
 
-#include "hca/mr.h"
-#include "hca/qp.h"
+#include "hca/memory/mr.h"
+#include "hca/transport/qp.h"
 #include "mlx5/av.h"
 #include "mlx5/format.h"
 

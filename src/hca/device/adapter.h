@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapters of this process: two by default, others by configuration (see config.c). Built
+ * once, then constant for the life of the process; what moves (ports, GIDs) is asked for through
+ * hca/device/port.h.
+ */
+#ifndef HCA_ADAPTER_H
+#define HCA_ADAPTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hca/device/model.h"
+
+#define HCA_NAME_MAX     64
+#define HCA_PORTS_MAX    4
+#define HCA_ADAPTERS_MAX 32
+#define HCA_FIXED_GIDS   16
+
+struct hca_gid {
+	uint8_t raw[16];
+};
+
+/* An IPv4 address, mapped. */
+static inline bool hca_gid_is_ipv4(const struct hca_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
+struct hca_port_config {
+	enum hca_link link;
+	char switch_name[24]; /* the virtual switch for raw frames */
+	char interface[16];   /* bound interface; "" means every interface that is up */
+	int gid_count;        /* fixed GIDs from the configuration; 0: follow the interfaces */
+	struct hca_gid gids[HCA_FIXED_GIDS];
+};
+
+struct hca_adapter {
+	char name[HCA_NAME_MAX];
+	int index;
+	const struct hca_model *model;
+	struct hca_limits limits;
+	uint64_t node_guid; /* host order */
+	char pci_slot[16];
+	int port_count;
+	struct hca_port_config ports[HCA_PORTS_MAX]; /* [0] is port 1 */
+};
+
+/*
+ * The list. 0, or -errno after a bad configuration, which has been reported with file and line.
+ * The array stays valid for ever.
+ */
+VB_API int hca_adapters_get(const struct hca_adapter *const **list, int *count);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asynchronous events of one open context: a queue and an eventfd that counts it, so that the
+ * program's poll, epoll and O_NONBLOCK on the descriptor mean what they mean on a real one.
+ *
+ * An event concerns a port, or an object that the program knows by its public handle (element).
+ * Before an object dies its events are withdrawn (hca_async_forget); those already handed out are
+ * the caller's to wait for.
+ */
+#ifndef HCA_ASYNC_H
+#define HCA_ASYNC_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/device/adapter.h"
+
+/* Numbers as enum ibv_event_type has them; verbs/event.c asserts so. */
+enum hca_event_type {
+	HCA_EVENT_CQ_ERR,
+	HCA_EVENT_QP_FATAL,
+	HCA_EVENT_QP_REQ_ERR,
+	HCA_EVENT_QP_ACCESS_ERR,
+	HCA_EVENT_COMM_EST,
+	HCA_EVENT_SQ_DRAINED,
+	HCA_EVENT_PATH_MIG,
+	HCA_EVENT_PATH_MIG_ERR,
+	HCA_EVENT_DEVICE_FATAL,
+	HCA_EVENT_PORT_ACTIVE,
+	HCA_EVENT_PORT_ERR,
+	HCA_EVENT_LID_CHANGE,
+	HCA_EVENT_PKEY_CHANGE,
+	HCA_EVENT_SM_CHANGE,
+	HCA_EVENT_SRQ_ERR,
+	HCA_EVENT_SRQ_LIMIT_REACHED,
+	HCA_EVENT_QP_LAST_WQE_REACHED,
+	HCA_EVENT_CLIENT_REREGISTER,
+	HCA_EVENT_GID_CHANGE,
+	HCA_EVENT_WQ_FATAL,
+};
+
+struct hca_event {
+	enum hca_event_type type;
+	int port;      /* for port events, else 0 */
+	void *element; /* for object events, else NULL */
+};
+
+struct hca_async {
+	int fd; /* eventfd in semaphore mode: one count per queued event */
+	const struct hca_adapter *adapter;
+	pthread_mutex_t lock; /* guards the queue; innermost, taken with any other lock held */
+	struct hca_event *ring;
+	uint32_t size, head, tail; /* free running; size is a power of two */
+	/*
+	 * Called with the lock held for every event that is handed out, if set: whoever waits for
+	 * acknowledgements counts here, so that no event is out and not counted when its object dies.
+	 */
+	void (*taken)(const struct hca_event *event);
+	/*
+	 * Sees every event before it is queued, if set, on the posting thread and with whatever locks
+	 * that holds: takes innermost ones only. True: the event is not for the queue. Set once,
+	 * before the context has objects.
+	 */
+	bool (*tap)(void *arg, const struct hca_event *event);
+	void *tap_arg;
+	struct hca_async *next; /* list of all, for port events */
+};
+
+VB_API int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter);
+VB_API void hca_async_fini(struct hca_async *q);
+
+/* From now on tap(arg) sees every event first. */
+VB_API void hca_async_set_tap(struct hca_async *q,
+			      bool (*tap)(void *arg, const struct hca_event *event), void *arg);
+
+/* From any thread. When memory runs out the event is lost, as on an adapter with a full queue. */
+VB_API void hca_async_post(struct hca_async *q, enum hca_event_type type, void *element);
+
+/* To every open context of the adapter in this process. */
+VB_API void hca_async_post_port(const struct hca_adapter *a, enum hca_event_type type, int port);
+
+/* Waits unless the descriptor is O_NONBLOCK: then -EAGAIN. -EINTR as read() has it. */
+VB_API int hca_async_get(struct hca_async *q, struct hca_event *out);
+
+/* Withdraws the events of an object; returns how many there were. */
+VB_API unsigned int hca_async_forget(struct hca_async *q, void *element);
+
+/*
+ * In a forked child: it owns none of the queues. One that came with the fork shares its descriptor
+ * with the parent, whose events are not for the child.
+ */
+void hca_async_disown(void);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The models. Ids and limits are those that the real adapters and their kernel drivers report.
+ */
+#include "hca/device/model.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* clang-format off */
+#define MLX5_LIMITS                                                                                \
+	{                                                                                          \
+		.max_mr_size = UINT64_MAX, .max_qp = 131072, .max_qp_wr = 32768, .max_sge = 30,    \
+		.max_sge_rd = 30, .max_cq = 16777216, .max_cqe = 4194303, .max_mr = 16777216,      \
+		.max_pd = 8388608, .max_qp_rd_atom = 16, .max_res_rd_atom = 2097152,               \
+		.max_qp_init_rd_atom = 16, .max_mw = 16777216, .max_mcast_grp = 2097152,           \
+		.max_mcast_qp_attach = 240, .max_total_mcast_qp_attach = 503316480,                \
+		.max_ah = 2147483647, .max_srq = 8388608, .max_srq_wr = 32767, .max_srq_sge = 31,  \
+		.max_wq = 8388608, .max_pkeys = 128, .max_inline = 828, .max_dm_size = 131072,                        \
+		.max_msg_size = 1ull << 30, .gid_table_len = 255, .pkey_table_len = 1,             \
+		.comp_vectors = 8,                                                                 \
+	}
+
+#define MLX4_LIMITS                                                                                \
+	{                                                                                          \
+		.max_mr_size = UINT64_MAX, .max_qp = 392632, .max_qp_wr = 16351, .max_sge = 32,    \
+		.max_sge_rd = 30, .max_cq = 65408, .max_cqe = 4194303, .max_mr = 524032,           \
+		.max_pd = 32764, .max_qp_rd_atom = 16, .max_res_rd_atom = 6282112,                 \
+		.max_qp_init_rd_atom = 128, .max_mw = 524032, .max_mcast_grp = 8192,               \
+		.max_mcast_qp_attach = 248, .max_total_mcast_qp_attach = 2031616,                  \
+		.max_ah = 2147483647, .max_srq = 65472, .max_srq_wr = 16383, .max_srq_sge = 31,    \
+		.max_wq = 392632, .max_pkeys = 128, .max_inline = 900, .max_dm_size = 0,                             \
+		.max_msg_size = 1ull << 30, .gid_table_len = 128, .pkey_table_len = 128,           \
+		.comp_vectors = 4,                                                                 \
+	}
+
+/* Speeds: bits of the port attributes' active_speed; FDR 16, EDR 32, HDR 64, NDR 128. */
+static const struct hca_model models[] = {
+	{ .name = "ConnectX-3", .hca_type = "MT4099", .board_id = "MT_1090120019",
+	  .fw_ver = "2.42.5000", .driver = HCA_DRIVER_MLX4, .link = HCA_LINK_INFINIBAND,
+	  .pci_device = 0x1003, .hw_ver = 0x1, .guid_oui = 0x0002c9, .active_speed = 16,
+	  .lane_mbps = 14000, .ack_delay = 15, .core_clock_khz = 427000, .limits = MLX4_LIMITS },
+	{ .name = "ConnectX-3-Pro", .hca_type = "MT4103", .board_id = "MT_1090111019",
+	  .fw_ver = "2.42.5000", .driver = HCA_DRIVER_MLX4, .link = HCA_LINK_INFINIBAND,
+	  .pci_device = 0x1007, .hw_ver = 0x0, .guid_oui = 0x0002c9, .active_speed = 16,
+	  .lane_mbps = 14000, .ack_delay = 15, .core_clock_khz = 427000, .limits = MLX4_LIMITS },
+	{ .name = "ConnectX-4", .hca_type = "MT4115", .board_id = "MT_2180110032",
+	  .fw_ver = "12.28.2006", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0x1013, .hw_ver = 0x0, .guid_oui = 0xe41d2d, .active_speed = 32,
+	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 156250, .limits = MLX5_LIMITS },
+	{ .name = "ConnectX-5", .hca_type = "MT4119", .board_id = "MT_0000000008",
+	  .fw_ver = "16.35.3006", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0x1017, .hw_ver = 0x0, .guid_oui = 0x506b4b, .active_speed = 32,
+	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 78125, .limits = MLX5_LIMITS },
+	{ .name = "ConnectX-6", .hca_type = "MT4123", .board_id = "MT_0000000224",
+	  .fw_ver = "20.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0x101b, .hw_ver = 0x0, .guid_oui = 0xb8599f, .active_speed = 64,
+	  .lane_mbps = 50000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
+	{ .name = "ConnectX-6-Dx", .hca_type = "MT4125", .board_id = "MT_0000000359",
+	  .fw_ver = "22.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0x101d, .hw_ver = 0x0, .guid_oui = 0x0c42a1, .active_speed = 32,
+	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
+	{ .name = "ConnectX-7", .hca_type = "MT4129", .board_id = "MT_0000000838",
+	  .fw_ver = "28.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0x1021, .hw_ver = 0x0, .guid_oui = 0xa088c2, .active_speed = 128,
+	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
+};
+/* clang-format on */
+
+const struct hca_model *hca_model_find(const char *name)
+{
+	for (size_t i = 0; i < array_size(models); i++)
+		if (!strcasecmp(models[i].name, name))
+			return &models[i];
+	return NULL;
+}
+
+const char *hca_model_names(void)
+{
+	return "ConnectX-3, ConnectX-3-Pro, ConnectX-4, ConnectX-5, ConnectX-6, ConnectX-6-Dx, "
+	       "ConnectX-7";
+}
+
+#define LIMIT(field)                                                                               \
+	{                                                                                          \
+#field, offsetof(struct hca_limits, field)                                         \
+	}
+
+static const struct {
+	const char *name;
+	size_t offset;
+} limit_names[] = {
+	LIMIT(max_mr_size),
+	LIMIT(max_qp),
+	LIMIT(max_qp_wr),
+	LIMIT(max_sge),
+	LIMIT(max_sge_rd),
+	LIMIT(max_cq),
+	LIMIT(max_cqe),
+	LIMIT(max_mr),
+	LIMIT(max_pd),
+	LIMIT(max_qp_rd_atom),
+	LIMIT(max_res_rd_atom),
+	LIMIT(max_qp_init_rd_atom),
+	LIMIT(max_mw),
+	LIMIT(max_mcast_grp),
+	LIMIT(max_mcast_qp_attach),
+	LIMIT(max_total_mcast_qp_attach),
+	LIMIT(max_ah),
+	LIMIT(max_srq),
+	LIMIT(max_srq_wr),
+	LIMIT(max_srq_sge),
+	LIMIT(max_wq),
+	LIMIT(max_pkeys),
+	LIMIT(max_inline),
+	LIMIT(max_dm_size),
+	LIMIT(max_msg_size),
+	LIMIT(gid_table_len),
+	LIMIT(pkey_table_len),
+	LIMIT(comp_vectors),
+};
+
+_Static_assert(array_size(limit_names) * sizeof(uint64_t) == sizeof(struct hca_limits),
+	       "every limit has a name");
+
+uint64_t *hca_limit_find(struct hca_limits *l, const char *name)
+{
+	for (size_t i = 0; i < array_size(limit_names); i++)
+		if (!strcmp(limit_names[i].name, name))
+			return (uint64_t *)((char *)l + limit_names[i].offset);
+	return NULL;
+}

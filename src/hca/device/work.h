@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work as the adapter executes it, after a ring format has decoded it, and completions before a
+ * ring format has encoded them. Values and bits carry over to and from the rings; nothing here is
+ * kept: the rings are the only representation of queued work.
+ */
+#ifndef HCA_WORK_H
+#define HCA_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hca/device/adapter.h"
+
+#define HCA_MAX_SGE 64
+
+/* Operations of a send queue. */
+enum hca_op {
+	HCA_OP_NOP,
+	HCA_OP_SEND,
+	HCA_OP_SEND_IMM,
+	HCA_OP_SEND_INV,
+	HCA_OP_WRITE,
+	HCA_OP_WRITE_IMM,
+	HCA_OP_READ,
+	HCA_OP_CMP_SWAP,
+	HCA_OP_FETCH_ADD,
+	HCA_OP_LOCAL_INV,
+	HCA_OP_BIND_MW,
+	HCA_OP_TSO,
+	HCA_OP_UMR,    /* builds an indirect key */
+	HCA_OP_MEMCPY, /* from the first element to the second */
+	HCA_OP_COUNT,
+};
+
+/* A scatter or gather element. With this key the address is the adapter's own (inline data). */
+#define HCA_KEY_INLINE 0xfffffffeu
+
+struct hca_sge {
+	uint64_t addr;
+	uint32_t len;
+	uint32_t key;
+};
+
+/* Where a datagram goes, or a connected queue pair's path. */
+struct hca_av {
+	struct hca_gid dgid;
+	bool has_grh;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint32_t flow_label;
+	uint16_t dlid;
+	uint8_t src_path_bits;
+	uint8_t sl;
+	uint8_t static_rate;
+	uint8_t port;
+	uint8_t dmac[6];
+	uint16_t udp_sport; /* of RoCEv2; 0: the adapter's choice */
+};
+
+struct hca_bind {
+	uint32_t mw_key;  /* the window's present key */
+	uint32_t new_key; /* after the bind */
+	uint32_t mr_key;
+	uint32_t access; /* hca_access bits */
+	uint64_t addr;
+	uint64_t len; /* 0: unbind */
+	bool type2;
+};
+
+/* What the adapter does to a raw frame before it leaves. */
+enum hca_offload {
+	HCA_OFFLOAD_L3 = 1 << 0, /* IPv4 header check sum */
+	HCA_OFFLOAD_L4 = 1 << 1, /* TCP or UDP check sum */
+	HCA_OFFLOAD_INNER_L3 = 1 << 2,
+	HCA_OFFLOAD_INNER_L4 = 1 << 3,
+	HCA_OFFLOAD_VLAN = 1 << 4, /* insert a tag */
+};
+
+enum hca_umr_mask {
+	HCA_UMR_TAG = 1 << 0, /* the key's low byte */
+	HCA_UMR_ACCESS = 1 << 1,
+	HCA_UMR_LENGTH = 1 << 2,
+	HCA_UMR_START = 1 << 3,
+	HCA_UMR_LAYOUT = 1 << 4,
+};
+
+/* What a request changes of an indirect key. Its pieces are the request's elements. */
+struct hca_umr {
+	uint32_t key;
+	uint32_t mask; /* enum hca_umr_mask */
+	bool free;     /* out of use afterwards */
+	uint8_t tag;
+	uint32_t access;
+	uint64_t start, length;
+	uint32_t rounds; /* 0: a list; else lanes: an element's length is bytes | stride << 16 */
+};
+
+#define HCA_SEND_ENTRY_MAX 1024u
+
+/* One decoded send work request. */
+struct hca_send {
+	enum hca_op op;
+	bool signaled;
+	bool solicited;
+	bool fence;
+	bool bad; /* malformed; syndrome and status of the completion below */
+	uint8_t bad_status;
+	uint8_t bad_vendor;
+	uint16_t blocks;  /* ring slots that it takes */
+	uint16_t counter; /* what its completion names it by */
+	uint32_t imm;     /* immediate data in network order, or the key to invalidate */
+	uint64_t raddr;
+	uint32_t rkey;
+	uint32_t xrc_srqn;
+	uint64_t compare; /* compare value, or what to add */
+	uint64_t swap;
+	/* datagrams */
+	struct hca_av av;
+	uint32_t dqpn;
+	uint32_t qkey;
+	/* of a DC initiator */
+	uint64_t dc_key;
+	uint16_t dc_stream;
+	struct hca_bind bind;
+	struct hca_umr umr;
+	/* raw frames */
+	uint8_t offload; /* enum hca_offload */
+	uint16_t mss;
+	uint16_t tso_header; /* bytes at the front that every segment repeats */
+	uint16_t vlan_tci;   /* with HCA_OFFLOAD_VLAN */
+	bool wire_only;      /* not for who listens to the port that it leaves by */
+	uint64_t length;     /* sum of the elements */
+	int sge_count;
+	struct hca_sge sge[HCA_MAX_SGE];
+	/* Where a format puts an entry together that goes on at the ring's beginning. */
+	_Alignas(16) uint8_t joined[HCA_SEND_ENTRY_MAX];
+};
+
+/* One decoded receive work request. */
+struct hca_recv {
+	uint16_t counter;
+	int sge_count;
+	struct hca_sge sge[HCA_MAX_SGE];
+};
+
+/* Completion status; numbers as enum ibv_wc_status has them. */
+enum hca_status {
+	HCA_SUCCESS = 0,
+	HCA_LOC_LEN_ERR = 1,
+	HCA_LOC_QP_OP_ERR = 2,
+	HCA_LOC_PROT_ERR = 4,
+	HCA_WR_FLUSH_ERR = 5,
+	HCA_MW_BIND_ERR = 6,
+	HCA_BAD_RESP_ERR = 7,
+	HCA_LOC_ACCESS_ERR = 8,
+	HCA_REM_INV_REQ_ERR = 9,
+	HCA_REM_ACCESS_ERR = 10,
+	HCA_REM_OP_ERR = 11,
+	HCA_RETRY_EXC_ERR = 12,
+	HCA_RNR_RETRY_EXC_ERR = 13,
+	HCA_REM_ABORT_ERR = 16,
+	HCA_GENERAL_ERR = 21,
+};
+
+/* What the receiver of a message is told about it. */
+enum hca_recv_kind {
+	HCA_RECV_SEND,
+	HCA_RECV_SEND_IMM,
+	HCA_RECV_SEND_INV,
+	HCA_RECV_WRITE_IMM,
+};
+
+/* What a completion says of a frame that was received. */
+struct hca_frame_info {
+	uint8_t check; /* enum ether_check of ether/steer.h */
+	uint8_t l3, l4;
+	bool fragment;
+	bool options;  /* IPv4 options or IPv6 extension headers */
+	uint8_t tcp;   /* 1: no ACK, 2: ACK alone, 3: ACK and data; 0: not TCP */
+	bool has_vlan; /* a tag was stripped */
+	uint16_t vlan_tci;
+	uint32_t tag; /* of the flow rule, 24 bits */
+	uint32_t rss_hash;
+	uint32_t rss_fields; /* enum ether_rss */
+	/* multi-packet receive queues: `counter` is then the first stride's number in its entry */
+	uint16_t strides; /* 0: not such a queue */
+	uint16_t entry;   /* index of the receive entry */
+	bool filler;      /* the strides are skipped, they hold no frame */
+};
+
+/* A completion, for a ring format to write. */
+struct hca_cqe {
+	bool is_recv;
+	bool solicited;
+	uint8_t vendor; /* the adapter's own syndrome of an error */
+	uint16_t counter;
+	enum hca_status status;
+	enum hca_op op; /* of a send */
+	uint32_t qpn;
+	uint32_t user_index; /* of a QP, SRQ or WQ when the ring format has one */
+	uint32_t byte_len;
+	uint64_t timestamp; /* adapter clock; 0: now */
+	/* of a receive only; nobody looks at these otherwise */
+	enum hca_recv_kind recv_kind;
+	uint32_t imm; /* network order, or the invalidated key in host order */
+	bool grh;
+	bool xrc; /* came through an XRC QP, which may be another process's */
+	bool roce;
+	bool raw;          /* a frame; `frame` is valid */
+	uint8_t roce_kind; /* 0: RoCE v1 or IB GRH, 1: v2 over IPv6, 2: v2 over IPv4 */
+	uint8_t sl;
+	uint8_t path_bits;
+	uint8_t smac[6];
+	uint16_t slid;
+	uint16_t pkey_index;
+	uint32_t srqn; /* 0: not from a shared receive queue */
+	uint32_t src_qpn;
+	struct hca_frame_info frame;
+};
+
+#endif

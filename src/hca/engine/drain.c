@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving from a link: records become packets or frames, and find their queue pair. The fabric
+ * calls with the link's receive lock held, from threads that poll and from the service thread.
+ */
+#include "hca/engine/drain.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/link.h"
+#include "fabric/service.h"
+#include "hca/peers/rpc.h"
+#include "hca/queue/doorbell_watch.h"
+#include "hca/transport/dc.h"
+#include "hca/transport/grh.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/inspect/local_capture.h"
+#include "hca/raw/switch.h"
+#include "hca/inspect/inspect.h"
+#include "hca/queue/rx_seq.h"
+#include "hca/wire/wire.h"
+#include "hca/raw/wq.h"
+#include "hca/transport/xrc.h"
+
+#define DRAIN_MOST  256
+#define DRAIN_BYTES (256u << 10)
+#define REST_BELOW  32u
+#define REST_AFTER  32u
+#define REST_NS     2000u
+
+/* Follows references into the sender's memory. */
+static bool follow(struct hca_peer *peer, const struct roce_pkt *pkt, const char *body,
+		   struct hca_list *list)
+{
+	struct roce_ref ref;
+
+	list->count = 0;
+	list->total = 0;
+	for (unsigned int i = 0; i < pkt->refs; i++) {
+		struct hca_seg *seg = &list->seg[list->count++];
+		const struct hca_mr_entry *e;
+		char *base;
+
+		memcpy(&ref, body + i * sizeof(ref), sizeof(ref));
+		e = &peer->segment->mr[ref.key >> 8];
+		if (atomic_load_explicit(&e->key, memory_order_acquire) != ref.key ||
+		    e->flags & HCA_MR_INDIRECT || ref.len > e->length || ref.addr < e->iova ||
+		    ref.addr - e->iova > e->length - ref.len)
+			return false;
+		*seg = (struct hca_seg){ .len = ref.len, .kind = HCA_SEG_PLAIN };
+		base = hca_peer_map(peer, e, ref.key);
+		if (base) {
+			seg->ptr = base + (ref.addr - e->iova);
+		} else if (peer->can_vm) {
+			seg->ptr = (char *)(uintptr_t)(e->va + (ref.addr - e->iova));
+			seg->kind = HCA_SEG_REMOTE;
+			seg->pid = peer->pid;
+		} else {
+			return false;
+		}
+		list->total += ref.len;
+	}
+	return true;
+}
+
+static bool take_payload(struct hca_peer *peer, struct roce_pkt *pkt, const char *body,
+			 uint32_t len, struct hca_list *list, const uint8_t **grh)
+{
+	*grh = NULL;
+	if (pkt->flags & ROCE_PKT_BY_REF) {
+		if (pkt->refs > HCA_MAX_SGE || len < pkt->refs * sizeof(struct roce_ref))
+			return false;
+		if (!follow(peer, pkt, body, list) || list->total != pkt->len) {
+			/* A list that fails as soon as it is copied: the responder then says so. */
+			list->count = 1;
+			list->total = pkt->len;
+			list->seg[0] = (struct hca_seg){ .kind = HCA_SEG_REMOTE, .len = pkt->len };
+		}
+		return true;
+	}
+	if (len < pkt->len)
+		return false;
+	if (pkt->flags & ROCE_PKT_GRH) {
+		if (pkt->len < HCA_GRH_BYTES)
+			return false;
+		*grh = (const uint8_t *)body;
+		body += HCA_GRH_BYTES;
+		pkt->len -= HCA_GRH_BYTES;
+	}
+	list->count = 1;
+	list->total = pkt->len;
+	list->seg[0] = (struct hca_seg){ .ptr = (char *)body, .len = pkt->len };
+	return true;
+}
+
+static bool is_answer(uint8_t op)
+{
+	op &= ROCE_PKT_OPCODE_MASK;
+	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
+}
+
+static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
+{
+	struct hca_list list;
+	const uint8_t *grh;
+	struct roce_pkt pkt;
+	struct qp *qp;
+
+	if (unlikely(len < ROCE_PKT_RECORD))
+		return false;
+	memcpy(&pkt, record, ROCE_PKT_RECORD);
+	if (unlikely(!take_payload(peer, &pkt, record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD,
+				   &list, &grh)))
+		return false;
+	if (unlikely(pkt.op == ROCE_PKT_FORWARD)) {
+		wire_forwarded(record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD);
+		return true;
+	}
+	if (unlikely(pkt.op == ROCE_PKT_ASK || pkt.op == ROCE_PKT_ANSWER))
+		return ask_record(peer->id, record + ROCE_PKT_RECORD, pkt.len,
+				  pkt.op == ROCE_PKT_ANSWER);
+	qp = qp_find(pkt.dqpn);
+	if (unlikely(qp && qp->dct))
+		qp = dct_session(qp, peer, &pkt);
+	if (unlikely(!qp) && (pkt.op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_XRC)
+		qp = xrc_guest(peer, &pkt);
+	if (unlikely(!qp))
+		return true;
+	fabric_lock(&qp->pub.lock);
+	if (likely(!qp->dying)) {
+		if (unlikely(taps_captures()))
+			shadow_received(qp, &pkt, &list, grh);
+		if (unlikely(is_answer(pkt.op) && qp->pub.type == HCA_QP_XRC_RECV))
+			xrc_answer(qp, peer, &pkt, &list);
+		else if (is_answer(pkt.op))
+			completer_packet(qp, &pkt, &list);
+		else
+			responder_packet(qp, peer, &peer->acks, &pkt, &list, grh);
+	}
+	fabric_unlock(&qp->pub.lock);
+	return true;
+}
+
+/*
+ * After frames were taken in. When they come in a row and few at a time, while we send none, there
+ * is a sender whose pace we set: the next look waits until some have gathered.
+ */
+static void rest(struct fabric_link *link, struct hca_peer *peer, unsigned int frames)
+{
+	if (hca_switch_has_sent())
+		peer->in_a_row = 0;
+	else if (peer->in_a_row < REST_AFTER)
+		peer->in_a_row++;
+	else if (frames < REST_BELOW)
+		fabric_link_rest(link, fabric_now_ns() + REST_NS);
+}
+
+/* Gives back the record that was peeked at, and those behind it. */
+static uint64_t release(struct fabric_link *link, const void *record, int count)
+{
+	uint64_t bytes = 0;
+	uint32_t len;
+
+	do {
+		bytes += ((const struct roce_pkt *)record)->len;
+		fabric_link_release(link);
+	} while (--count && (record = fabric_link_peek(link, &len)));
+	return bytes;
+}
+
+unsigned int drain_link(struct fabric_link *link)
+{
+	struct hca_peer *peer = link->user;
+	bool mine = fabric_service_is_self();
+	unsigned int n = 0;
+	const void *record;
+	bool frames = false;
+	uint64_t bytes = 0;
+	uint32_t len;
+	int done;
+
+	if (unlikely(!peer))
+		return 0;
+	if (unlikely(mine))
+		turn_begin();
+	hca_guard_enter();
+	while (n < DRAIN_MOST && (record = fabric_link_peek(link, &len))) {
+		if (*(const uint8_t *)record == ROCE_PKT_ETHER) {
+			if (!frames) {
+				frames = true;
+				hca_rx_begin();
+			}
+			done = hca_switch_receive(peer, record, len);
+		} else {
+			/* Queue pairs are locked outside of the frames' lock. */
+			if (frames) {
+				frames = false;
+				hca_rx_end();
+			}
+			done = dispatch(peer, record, len) ? 1 : -EPROTO;
+		}
+		if (unlikely(done <= 0)) {
+			if (done)
+				fabric_link_corrupt(link);
+			break;
+		}
+		bytes += release(link, record, done);
+		n += done;
+		/* A row of long messages takes its time: senders wait for the answer, and the caller. */
+		if (unlikely(bytes >= DRAIN_BYTES))
+			break;
+	}
+	if (frames) {
+		hca_rx_end();
+		rest(link, peer, n);
+	}
+	if (peer->acks.count)
+		acks_settle(&peer->acks);
+	hca_guard_exit();
+	if (unlikely(mine))
+		turn_end();
+	if (unlikely(atomic_load_explicit(&bell_any, memory_order_relaxed)))
+		atomic_store_explicit(&bell_busy, true, memory_order_relaxed);
+	return n;
+}

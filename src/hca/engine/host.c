@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter's side of the fabric: joins it, tells it whom to call, and gives the turns of threads
+ * that poll to everybody who takes something in.
+ *
+ * Locks, outermost first: link receive lock (the fabric's, during a drain), QP, link send lock or
+ * CQ, innermost. join_lock is outside of them all.
+ */
+#include "hca/engine/host.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "fabric/link.h"
+#include "fabric/service.h"
+#include "hca/transport/acks.h"
+#include "hca/peers/rpc.h"
+#include "hca/queue/doorbell_watch.h"
+#include "hca/inspect/control.h"
+#include "hca/queue/cq_priv.h"
+#include "hca/engine/drain.h"
+#include "hca/wire/forward.h"
+#include "hca/wire/gsi.h"
+#include "hca/raw/netif.h"
+#include "hca/peers/peer.h"
+#include "hca/device/port.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/raw/switch.h"
+#include "hca/inspect/inspect.h"
+#include "hca/transport/tx_wait.h"
+#include "hca/wire/wire.h"
+#include "hca/raw/wq.h"
+#include "hca/transport/xrc.h"
+#include "hca/transport/xrc_open.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(join_lock, FORKSAFE_JOIN);
+struct hca_segment *hca_segment_self;
+
+static uint64_t timers(uint64_t now_ns)
+{
+	uint64_t due[] = { timer_run(now_ns), wire_timers(now_ns), bell_run(now_ns),
+			   hca_cq_timers(now_ns), acks_timers(now_ns) };
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < array_size(due); i++)
+		if (due[i] < next)
+			next = due[i];
+	return next;
+}
+
+static void forked(void)
+{
+	peer_forked();
+	acks_forked();
+	hca_port_forked();
+	hca_guard_forked();
+	hca_qp_forked();
+	hca_mr_forked();
+	ask_forked();
+	hca_desk_forked();
+	gsi_forked();
+	xrc_open_forked();
+	timer_forked();
+	hca_cq_forked();
+	xrc_forked();
+	bell_forked();
+	forward_forked();
+	control_forked();
+	wire_forked();
+	hca_rx_forked();
+	hca_switch_forked();
+}
+
+static void before_fork(void)
+{
+	forksafe_lock_all();
+	taps_fork_prepare();
+}
+
+static void after_fork(void)
+{
+	taps_fork_done();
+	forksafe_unlock_all();
+}
+
+static const struct fabric_config config = {
+	.segment_size = sizeof(struct hca_segment),
+	.share_fd = share_fd,
+	.drain = drain_link,
+	.link_up = peer_link_up,
+	.link_down = peer_link_down,
+	.room = waiting_link_room,
+	.idle = wire_idle,
+	.watch = wire_watch,
+	.timers = timers,
+	.turn = bell_turn,
+	.before_fork = before_fork,
+	.after_fork = after_fork,
+	.forked = forked,
+};
+
+/* The link to ourselves takes a moment to come up: ask for it before anybody waits for it. */
+static void greet_self(void)
+{
+	struct fabric_link *link = fabric_link_get(fabric_self());
+
+	if (link)
+		fabric_link_put(link);
+}
+
+int hca_host_join(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&join_lock);
+	if (!fabric_is_up()) {
+		peer_begin();
+		err = taps_check();
+		if (err)
+			goto unlock;
+		err = fabric_init(&config);
+		if (!err) {
+			hca_segment_self = fabric_segment_self();
+			hca_guard_init();
+			control_begin();
+			greet_self();
+		} else
+			explain(-err, "this process cannot join the host's fabric: %s",
+				strerror(-err));
+	}
+unlock:
+	pthread_mutex_unlock(&join_lock);
+	return err;
+}
+
+void hca_poll(void)
+{
+	fabric_id_t blocked = atomic_load_explicit(&waiting_for, memory_order_relaxed);
+
+	fabric_poll_enter();
+	fabric_poll_links_awake();
+	if (unlikely(blocked))
+		waiting_poll(blocked);
+	wire_poll();
+	hca_netif_poll();
+	bell_poll();
+}
+
+void hca_poll_pause(void)
+{
+	fabric_poll_leave();
+	fabric_poll_links();
+	wire_pause();
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Device memory: memory born shared, so that peers reach it like any region. The model's size is
+ * the budget of each process. A process that shares the context maps it (ctx_share.h).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fabric/directory.h"
+#include "fabric/link.h"
+#include "fabric/share.h"
+#include "hca/peers/rpc.h"
+#include "hca/peers/ctx_share.h"
+#include "hca/memory/dm_op.h"
+#include "hca/memory/mr.h"
+#include "hca/device/table.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+static pthread_mutex_t dm_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(dm_lock, FORKSAFE_OBJECT);
+static uint64_t used[HCA_ADAPTERS_MAX];
+static struct hca_table dms; /* of this process */
+
+static int take(const struct hca_adapter *adapter, uint64_t size)
+{
+	uint64_t most = adapter->limits.max_dm_size, *mine = &used[adapter->index];
+	int err = 0;
+
+	pthread_mutex_lock(&dm_lock);
+	if (size > most || *mine > most - size)
+		err = explain(ENOMEM, "%llu bytes of device memory; %s has %llu, %llu are in use",
+			      (unsigned long long)size, adapter->name, (unsigned long long)most,
+			      (unsigned long long)*mine);
+	else
+		*mine += size;
+	pthread_mutex_unlock(&dm_lock);
+	return err;
+}
+
+static void give_back(const struct hca_adapter *adapter, uint64_t size)
+{
+	pthread_mutex_lock(&dm_lock);
+	used[adapter->index] -= size;
+	pthread_mutex_unlock(&dm_lock);
+}
+
+/* For who maps it: where it is, under a number that is no key. */
+static int show(struct hca_dm *dm)
+{
+	uint32_t key;
+	int err = hca_mr_number_get(&dm->index, &key);
+
+	if (err)
+		return err;
+	err = hca_table_set(&dms, dm->index, dm);
+	if (err) {
+		hca_mr_number_put(dm->index);
+		return err;
+	}
+	dm->row = hca_mr_entry(dm->index);
+	dm->row->va = (uintptr_t)dm->addr;
+	dm->row->length = dm->length;
+	hca_row_show(dm->row, dm->ctx, HCA_MR_DEVICE);
+	return 0;
+}
+
+int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hca_dm **out)
+{
+	struct hca_dm *dm;
+	int err;
+
+	if (!length)
+		return explain(EINVAL, "device memory of 0 bytes");
+	err = hca_host_join(); /* the child of a fork may have nothing else */
+	if (!err)
+		err = take(ctx->adapter, size);
+	if (err)
+		return err;
+	dm = calloc(1, sizeof(*dm));
+	if (!dm) {
+		err = -ENOMEM;
+		goto give_back;
+	}
+	*dm = (struct hca_dm){ .ctx = ctx, .length = length, .size = size, .refs = 1 };
+	dm->addr = share_alloc_device(size);
+	if (!dm->addr) {
+		err = -ENOMEM;
+		goto free_dm;
+	}
+	err = show(dm);
+	if (err)
+		goto free_memory;
+	*out = dm;
+	return 0;
+free_memory:
+	share_free(dm->addr);
+free_dm:
+	free(dm);
+give_back:
+	give_back(ctx->adapter, size);
+	return err;
+}
+
+/* ---- of another process ---- */
+
+static size_t in_page(const void *addr)
+{
+	return (uintptr_t)addr & (sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* Inside a guard. A mapping of our own: the link's ones end with the link. */
+static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *dm)
+{
+	fabric_id_t owner = fabric_key_owner(index);
+	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
+	const struct hca_mr_entry *e;
+	uint64_t va, length;
+	char *map;
+
+	if (!peer || peer->id != owner || peer->is_self)
+		return -ENOENT;
+	e = &peer->segment->mr[index];
+	if (e->context != ctx->uid)
+		return -ENOENT;
+	if (!hca_row_is_shown(e, HCA_MR_DEVICE))
+		return e->flags || atomic_load(&e->key) ? -EINVAL : -ENOENT;
+	va = e->va;
+	length = e->length;
+	if (!peer->can_map)
+		return -EOPNOTSUPP;
+	map = mmap(NULL, length + in_page((void *)(uintptr_t)va), PROT_READ | PROT_WRITE,
+		   MAP_SHARED, fabric_link_peer_share_fd(peer->link),
+		   (off_t)(va - in_page((void *)(uintptr_t)va)));
+	if (map == MAP_FAILED)
+		return -ENOMEM;
+	dm->addr = map + in_page((void *)(uintptr_t)va);
+	dm->length = length;
+	dm->owner = owner;
+	return 0;
+}
+
+static void unmap(struct hca_dm *dm)
+{
+	munmap((char *)dm->addr - in_page(dm->addr), dm->length + in_page(dm->addr));
+	dm->addr = NULL;
+}
+
+static struct hca_dm *get_here(const struct hca_ctx *ctx, uint32_t index)
+{
+	struct hca_dm *dm;
+
+	pthread_mutex_lock(&dm_lock);
+	dm = hca_table_find(&dms, index);
+	if (dm && (!dm->addr || dm->ctx->uid != ctx->uid || !hca_ctx_is_here(dm->ctx)))
+		dm = NULL;
+	if (dm)
+		dm->refs++;
+	pthread_mutex_unlock(&dm_lock);
+	return dm;
+}
+
+static int refuse(int err, uint32_t index)
+{
+	if (err == -EOPNOTSUPP)
+		return explain(EOPNOTSUPP,
+			       "the device memory %u is another process's that does not share its "
+			       "memory",
+			       index);
+	return explain(-err,
+		       err == -ENOENT ? "no device memory of the context has the handle %u"
+				      : "the device memory %u cannot be had",
+		       index);
+}
+
+int hca_dm_import(struct hca_ctx *ctx, uint32_t index, struct hca_dm **out)
+{
+	struct hca_dm *dm = index < HCA_MR_ENTRIES ? get_here(ctx, index) : NULL;
+	int err = -ENOENT;
+
+	if (dm) {
+		*out = dm;
+		return 0;
+	}
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return -ENOMEM;
+	*dm = (struct hca_dm){ .ctx = ctx, .index = index, .refs = 1 };
+	hca_guard_enter();
+	if (index < HCA_MR_ENTRIES)
+		err = map_there(ctx, index, dm);
+	hca_guard_exit();
+	if (!err) {
+		err = hca_table_set(&dms, index, dm);
+		if (err)
+			unmap(dm);
+	}
+	if (err) {
+		free(dm);
+		return refuse(err, index);
+	}
+	/* One use for the mapping itself. */
+	dm->row = hca_mr_entry(index);
+	hca_row_show(dm->row, ctx, HCA_MR_DEVICE);
+	hca_dm_get(dm);
+	*out = dm;
+	return 0;
+}
+
+/* ---- the end ---- */
+
+void hca_dm_get(struct hca_dm *dm)
+{
+	atomic_fetch_add_explicit(&dm->row->users, 1, memory_order_relaxed);
+}
+
+void hca_dm_put(struct hca_dm *dm)
+{
+	atomic_fetch_sub_explicit(&dm->row->users, 1, memory_order_release);
+}
+
+static int check_unused(const struct hca_dm *dm)
+{
+	unsigned int mine = atomic_load(&dm->row->users), others;
+
+	if (dm->owner)
+		mine--; /* the mapping */
+	if (mine)
+		return explain(EBUSY, "%u regions are on the device memory", mine);
+	others = hca_row_look(dm->ctx, dm->index, HCA_MR_DEVICE).users;
+	if (others)
+		return explain(EBUSY, "other processes use the device memory");
+	return 0;
+}
+
+static void end(struct hca_dm *dm)
+{
+	dm_op_forget(dm);
+	hca_row_hide(dm->row);
+	pthread_mutex_lock(&dm_lock);
+	if (hca_table_find(&dms, dm->index) == dm)
+		hca_table_set(&dms, dm->index, NULL);
+	pthread_mutex_unlock(&dm_lock);
+	if (dm->owner) {
+		unmap(dm);
+		return;
+	}
+	share_free(dm->addr);
+	dm->addr = NULL;
+	hca_mr_number_put(dm->index);
+	give_back(dm->ctx->adapter, dm->size);
+}
+
+int hca_dm_destroy(struct hca_dm *dm)
+{
+	int err;
+
+	if (!dm->addr)
+		return explain(ENOENT, "the device memory was freed through another handle");
+	err = check_unused(dm);
+	if (err)
+		return err;
+	if (dm->owner) {
+		/* Our mapping counts there as well, so it goes first. */
+		hca_row_hide(dm->row);
+		err = hca_ask(dm->owner, HCA_ASK_DM_DESTROY, &dm->index, sizeof(dm->index), NULL,
+			      0);
+		if (err && err != -ECONNRESET) {
+			__atomic_store_n(&dm->row->flags, HCA_MR_DEVICE, __ATOMIC_RELEASE);
+			return explain(-err, "the owner did not free the device memory: %s",
+				       strerror(-err));
+		}
+	}
+	end(dm);
+	hca_dm_unref(dm);
+	return 0;
+}
+
+void hca_dm_unref(struct hca_dm *dm)
+{
+	bool last;
+
+	pthread_mutex_lock(&dm_lock);
+	last = !--dm->refs;
+	pthread_mutex_unlock(&dm_lock);
+	/* What was made here and not freed stays, for who imports it later. */
+	if (!last || (dm->addr && !dm->owner))
+		return;
+	if (dm->addr && atomic_load(&dm->row->users) > 1)
+		return; /* a region is left on it, against the rules */
+	if (dm->addr)
+		end(dm);
+	free(dm);
+}
+
+static int serve_destroy(fabric_id_t from, const void *in, void *out)
+{
+	uint32_t index = *(const uint32_t *)in;
+	struct hca_dm *dm;
+	int err;
+
+	(void)from;
+	(void)out;
+	pthread_mutex_lock(&dm_lock);
+	dm = index < HCA_MR_ENTRIES ? hca_table_find(&dms, index) : NULL;
+	if (dm && (!dm->addr || dm->owner))
+		dm = NULL;
+	if (dm)
+		dm->refs++;
+	pthread_mutex_unlock(&dm_lock);
+	if (!dm)
+		return -ENOENT;
+	err = hca_dm_destroy(dm);
+	if (err)
+		hca_dm_unref(dm);
+	return err;
+}
+
+__attribute__((constructor)) static void serve(void)
+{
+	hca_ask_serve(HCA_ASK_DM_DESTROY, serve_destroy);
+}

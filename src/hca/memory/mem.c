@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/memory/mem.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fabric/directory.h"
+#include "fabric/share.h"
+#include "hca/memory/mkey.h"
+
+#define MOVE_TRIES 16u
+
+static uint32_t seg_kind(const struct hca_mr_entry *e)
+{
+	if (likely(!(e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
+		return HCA_SEG_PLAIN;
+	return e->flags & HCA_MR_NULL ? HCA_SEG_NULL : HCA_SEG_CAREFUL;
+}
+
+bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
+			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access)
+{
+	if (e->flags & HCA_MR_WINDOW2)
+		return e->qpn == qpn;
+	/* Of a peer's indirect key only its owner knows more. */
+	return seg != hca_host_segment() || hca_mkey_check(e, addr - e->iova, len, access);
+}
+
+/* ---- keys of other processes ---- */
+
+/* Whose key it is, when that process is linked; NULL when it is ours or nobody's. */
+static struct hca_peer *owner_of(uint32_t key)
+{
+	fabric_id_t owner = fabric_key_owner(key >> 8);
+	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
+
+	if (!peer || peer->id != owner || peer->is_self || !hca_peer_is_up(peer) ||
+	    !hca_peer_has_met(peer))
+		return NULL;
+	return peer;
+}
+
+const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
+					       uint64_t addr, uint64_t len, uint32_t access)
+{
+	const struct hca_mr_entry *e, *domain = hca_mr_entry(pdn);
+	struct hca_peer *peer = owner_of(key);
+
+	if (!peer || pdn >= HCA_MR_ENTRIES)
+		return NULL;
+	e = hca_mem_find(peer->segment, key, pdn, qpn, addr, len, access);
+	/* Numbers of domains come again; contexts do not. */
+	if (!e || e->context != domain->context || e->flags & HCA_MR_INDIRECT)
+		return NULL;
+	return e;
+}
+
+static bool is_here(const struct hca_mr_entry *e)
+{
+	const struct hca_mr_entry *first = hca_host_segment()->mr;
+
+	return e >= first && e < first + HCA_MR_ENTRIES;
+}
+
+/* What was there a moment ago may be gone: then the piece fails when it is copied. */
+static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, bool atomic,
+		      struct hca_seg *out)
+{
+	uint32_t key = atomic_load_explicit(&e->key, memory_order_acquire);
+	struct hca_peer *peer = key ? owner_of(key) : NULL;
+	char *base;
+
+	*out = (struct hca_seg){ .len = len, .kind = HCA_SEG_REMOTE };
+	if (!peer)
+		return;
+	if (e->flags & HCA_MR_NULL) {
+		out->kind = HCA_SEG_NULL;
+		return;
+	}
+	base = hca_peer_map(peer, e, key);
+	if (base) {
+		out->kind = HCA_SEG_PLAIN;
+		out->ptr = base + (addr - e->iova);
+		return;
+	}
+	/* The kernel copies, but does no atomics. */
+	if (!peer->can_vm || atomic) {
+		hca_desk_seg(peer, e, key, addr, len, out);
+		return;
+	}
+	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
+	out->pid = peer->pid;
+}
+
+void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out)
+{
+	if (unlikely(!is_here(e))) {
+		seg_there(e, addr, len, false, out);
+		return;
+	}
+	if (unlikely(e->flags & HCA_MR_INDIRECT)) {
+		hca_mkey_seg(e, addr - e->iova, len, out);
+		return;
+	}
+	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
+	out->len = len;
+	out->kind = seg_kind(e);
+	out->pid = 0;
+}
+
+/* What is no plain region of ours. */
+static bool resolve_odd(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
+			struct hca_seg *out)
+{
+	const struct hca_mr_entry *e =
+		hca_mem_find_here(sge->key, pdn, 0, sge->addr, sge->len, access);
+
+	if (!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2)))
+		return false;
+	hca_mem_seg(e, sge->addr, sge->len, out);
+	return true;
+}
+
+bool hca_mem_resolve_all(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+			 struct hca_list *out)
+{
+	struct hca_seg *seg = out->seg;
+
+	out->count = 0;
+	out->total = 0;
+	for (int i = 0; i < count; i++, sge++) {
+		if (unlikely(!sge->len))
+			continue;
+		if (unlikely(!hca_mem_resolve_plain(sge, pdn, access, seg)) &&
+		    !resolve_odd(sge, pdn, access, seg))
+			return false;
+		out->count++;
+		out->total += sge->len;
+		seg++;
+	}
+	return true;
+}
+
+void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out)
+{
+	out->count = len ? 1 : 0;
+	out->total = len;
+	hca_mem_seg(e, addr, len, &out->seg[0]);
+}
+
+/*
+ * Memory that is being moved while the kernel copies looks missing to it (share.h). When the page is
+ * our own, asking whether it is there waits for the move.
+ */
+static bool is_moving(const struct hca_seg *seg, uint64_t off, bool write, unsigned int *tries)
+{
+	if (errno != EFAULT || (*tries)++ >= MOVE_TRIES)
+		return false;
+	if (seg->kind == HCA_SEG_REMOTE)
+		return !sched_yield();
+	return !share_range_check(seg->ptr + off, 1, write);
+}
+
+static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local, uint64_t len,
+			bool write)
+{
+	pid_t pid = remote->kind == HCA_SEG_REMOTE ? remote->pid : getpid();
+	unsigned int tries = 0;
+
+	while (len) {
+		struct iovec here = { local, len }, there = { remote->ptr + off, len };
+		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+				  : process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (n < 0 && is_moving(remote, off, write, &tries))
+			continue;
+		if (n <= 0)
+			return false;
+		local = (char *)local + n;
+		off += n;
+		len -= n;
+	}
+	return true;
+}
+
+static bool copy_odd(const struct hca_seg *odd, uint64_t off, void *local, uint64_t len, bool write)
+{
+	return odd->kind == HCA_SEG_DESK ? hca_desk_copy(odd, off, local, len, write)
+					 : copy_kernel(odd, off, local, len, write);
+}
+
+/* Both sides need care: through a small buffer. */
+static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			uint64_t from_off, uint64_t len)
+{
+	char buf[4096];
+
+	while (len) {
+		uint64_t n = len < sizeof(buf) ? len : sizeof(buf);
+
+		if (!copy_odd(from, from_off, buf, n, false) || !copy_odd(to, to_off, buf, n, true))
+			return false;
+		to_off += n;
+		from_off += n;
+		len -= n;
+	}
+	return true;
+}
+
+static inline bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			    uint64_t from_off, uint64_t len);
+
+/* One side is an indirect key: piece by piece. */
+static bool copy_indirect(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			  uint64_t from_off, uint64_t len)
+{
+	struct hca_seg piece;
+
+	while (len) {
+		uint64_t n;
+
+		if (to->kind == HCA_SEG_INDIRECT) {
+			if (!hca_mkey_at(to, to_off, &piece))
+				return false;
+			n = piece.len < len ? piece.len : len;
+			if (!copy_seg(&piece, 0, from, from_off, n))
+				return false;
+		} else {
+			if (!hca_mkey_at(from, from_off, &piece))
+				return false;
+			n = piece.len < len ? piece.len : len;
+			if (!copy_seg(to, to_off, &piece, 0, n))
+				return false;
+		}
+		to_off += n;
+		from_off += n;
+		len -= n;
+	}
+	return true;
+}
+
+static __attribute__((noinline)) bool copy_seg_odd(const struct hca_seg *to, uint64_t to_off,
+						   const struct hca_seg *from, uint64_t from_off,
+						   uint64_t len)
+{
+	if (unlikely(to->kind == HCA_SEG_INDIRECT || from->kind == HCA_SEG_INDIRECT))
+		return copy_indirect(to, to_off, from, from_off, len);
+	if (to->kind == HCA_SEG_NULL)
+		return true;
+	if (to->kind == HCA_SEG_PLAIN) {
+		if (from->kind == HCA_SEG_NULL)
+			memset(to->ptr + to_off, 0, len);
+		else
+			return copy_odd(from, from_off, to->ptr + to_off, len, false);
+		return true;
+	}
+	if (from->kind == HCA_SEG_PLAIN)
+		return copy_odd(to, to_off, from->ptr + from_off, len, true);
+	if (from->kind == HCA_SEG_NULL) {
+		static const char zeros[4096];
+		struct hca_seg zero = { .kind = HCA_SEG_PLAIN, .ptr = (char *)zeros };
+
+		for (uint64_t n; len; to_off += n, len -= n) {
+			n = len < sizeof(zeros) ? len : sizeof(zeros);
+			if (!copy_seg(to, to_off, &zero, 0, n))
+				return false;
+		}
+		return true;
+	}
+	return copy_bounce(to, to_off, from, from_off, len);
+}
+
+static inline bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			    uint64_t from_off, uint64_t len)
+{
+	/* PLAIN is 0, so that one look at both is enough. */
+	if (unlikely(to->kind | from->kind))
+		return copy_seg_odd(to, to_off, from, from_off, len);
+	vb_copy(to->ptr + to_off, from->ptr + from_off, len);
+	return true;
+}
+
+static const struct hca_seg *seek(const struct hca_list *list, uint64_t *off)
+{
+	const struct hca_seg *seg = list->seg;
+
+	while (*off >= seg->len) {
+		*off -= seg->len;
+		seg++;
+	}
+	return seg;
+}
+
+bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_list *from,
+		  uint64_t from_off, uint64_t len)
+{
+	const struct hca_seg *t, *f;
+
+	if (!len)
+		return true;
+	t = seek(to, &to_off);
+	f = seek(from, &from_off);
+	for (;;) {
+		uint64_t n = len;
+
+		if (n > t->len - to_off)
+			n = t->len - to_off;
+		if (n > f->len - from_off)
+			n = f->len - from_off;
+		if (!copy_seg(t, to_off, f, from_off, n))
+			return false;
+		len -= n;
+		if (!len)
+			return true;
+		to_off += n;
+		from_off += n;
+		if (to_off == t->len) {
+			t++;
+			to_off = 0;
+		}
+		if (from_off == f->len) {
+			f++;
+			from_off = 0;
+		}
+	}
+}
+
+bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = (char *)from, .len = len, .kind = HCA_SEG_PLAIN };
+	const struct hca_seg *t;
+	uint64_t done = 0;
+
+	if (!len)
+		return true;
+	for (t = seek(to, &off); done < len; t++, off = 0) {
+		uint64_t n = len - done < t->len - off ? len - done : t->len - off;
+
+		if (!copy_seg(t, off, &plain, done, n))
+			return false;
+		done += n;
+	}
+	return true;
+}
+
+/* The same from a list to a piece. */
+static inline bool gather(const struct hca_list *from, uint64_t off, const struct hca_seg *to,
+			  uint64_t to_off, uint64_t len)
+{
+	const struct hca_seg *f;
+
+	if (!len)
+		return true;
+	for (f = seek(from, &off);; f++, off = 0) {
+		uint64_t n = f->len - off;
+
+		if (likely(len <= n))
+			return copy_seg(to, to_off, f, off, len);
+		if (!copy_seg(to, to_off, f, off, n))
+			return false;
+		to_off += n;
+		len -= n;
+	}
+}
+
+bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = to, .len = len, .kind = HCA_SEG_PLAIN };
+
+	return gather(from, off, &plain, 0, len);
+}
+
+bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
+		   uint64_t len)
+{
+	struct hca_seg to;
+
+	hca_mem_seg(e, addr, len, &to);
+	return gather(from, 0, &to, 0, len);
+}
+
+/* Any elements. All must be good, also those that the data do not reach. */
+static __attribute__((noinline)) enum hca_mem_result
+scatter_many(const struct hca_sge *sge, int count, uint32_t pdn, uint64_t off,
+	     const struct hca_list *from, uint64_t len)
+{
+	struct hca_list to;
+
+	if (!hca_mem_resolve(sge, count, pdn, HCA_ACCESS_LOCAL_WRITE, &to))
+		return HCA_MEM_BAD;
+	if (off + len > to.total)
+		return HCA_MEM_SHORT;
+	return hca_mem_copy(&to, off, from, 0, len) ? HCA_MEM_DONE : HCA_MEM_GONE;
+}
+
+enum hca_mem_result hca_mem_scatter(const struct hca_sge *sge, int count, uint32_t pdn,
+				    uint64_t off, const struct hca_list *from, uint64_t len)
+{
+	struct hca_seg to;
+
+	if (unlikely(count != 1 || !hca_mem_resolve_plain(sge, pdn, HCA_ACCESS_LOCAL_WRITE, &to)))
+		return scatter_many(sge, count, pdn, off, from, len);
+	if (unlikely(off + len > to.len))
+		return HCA_MEM_SHORT;
+	return likely(gather(from, 0, &to, off, len)) ? HCA_MEM_DONE : HCA_MEM_GONE;
+}
+
+bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out)
+{
+	struct hca_seg whole;
+
+	if (!is_here(e)) {
+		seg_there(e, addr, 8, true, out);
+		return out->kind == HCA_SEG_PLAIN || out->kind == HCA_SEG_DESK;
+	}
+	hca_mem_seg(e, addr, 8, out);
+	if (!(e->flags & HCA_MR_INDIRECT))
+		return !(e->flags & HCA_MR_NULL);
+	whole = *out;
+	return hca_mkey_at(&whole, 0, out) && out->len >= 8 && out->kind == HCA_SEG_PLAIN;
+}
+
+bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
+		    uint64_t *old)
+{
+	uint64_t *target = (uint64_t *)(void *)seg->ptr, probe = compare;
+
+	if (seg->kind == HCA_SEG_DESK)
+		return hca_desk_atomic(seg, add, compare, swap, old);
+	/* Pages that may be missing are looked for before they are touched. */
+	if (seg->kind == HCA_SEG_CAREFUL && !copy_kernel(seg, 0, &probe, 8, false))
+		return false;
+	if ((seg->kind != HCA_SEG_PLAIN && seg->kind != HCA_SEG_CAREFUL) || (uintptr_t)target & 7)
+		return false;
+	if (add) {
+		*old = __atomic_fetch_add(target, swap, __ATOMIC_SEQ_CST);
+		return true;
+	}
+	__atomic_compare_exchange_n(target, &compare, swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	*old = compare;
+	return true;
+}

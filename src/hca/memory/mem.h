@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From keys to memory: checks, then lists of pieces that can be copied. Only inside a guard; what
+ * a list points to may be gone after it.
+ */
+#ifndef HCA_MEM_H
+#define HCA_MEM_H
+
+#include "hca/peers/peer.h"
+#include "hca/memory/mr.h"
+#include "hca/device/work.h"
+#include "util/copy.h"
+
+enum hca_seg_kind {
+	HCA_SEG_PLAIN,
+	HCA_SEG_NULL,    /* reads as zeros, swallows writes */
+	HCA_SEG_CAREFUL, /* may be missing: copied through the kernel */
+	HCA_SEG_REMOTE,  /* an address in process `pid` */
+	HCA_SEG_DESK, /* from the address `base` on of a key of the peer at ptr (copy_server.h) */
+	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
+};
+
+struct hca_seg {
+	char *ptr;
+	uint64_t len;
+	uint32_t kind;
+	union {
+		int pid;
+		uint32_t pdn;
+	};
+	uint64_t base;
+	uint32_t key;
+};
+
+struct hca_list {
+	int count;
+	uint64_t total;
+	struct hca_seg seg[HCA_MAX_SGE];
+};
+
+/* The rest of hca_mem_find() for entries that are no plain region. */
+bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
+			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access);
+
+/*
+ * The entry for an access, or NULL when the key is not valid, of another protection domain, does
+ * not reach, or does not permit it. `qpn` is the target queue pair, for windows bound to one.
+ */
+static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *seg, uint32_t key,
+						      uint32_t pdn, uint32_t qpn, uint64_t addr,
+						      uint64_t len, uint32_t access)
+{
+	const struct hca_mr_entry *e = &seg->mr[key >> 8];
+
+	/* [M1] pairs with hca_mr_publish(): the key before the fields */
+	if (unlikely(!key || atomic_load_explicit(&e->key, memory_order_acquire) != key))
+		return NULL;
+	if (unlikely(e->pdn != pdn || (e->access & access) != access))
+		return NULL;
+	if (unlikely(len > e->length || addr < e->iova || addr - e->iova > e->length - len))
+		return NULL;
+	if (unlikely(e->flags & (HCA_MR_WINDOW2 | HCA_MR_INDIRECT)) &&
+	    !hca_mem_check_special(seg, e, qpn, addr, len, access))
+		return NULL;
+	return e;
+}
+
+/* The rest of hca_mem_find_here() for keys that are not this process's. */
+const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
+					       uint64_t addr, uint64_t len, uint32_t access);
+
+/*
+ * The entry for an access by a queue pair of this process: its own, or, when the protection domain
+ * is shared, that of the process that owns the key.
+ */
+static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_t pdn, uint32_t qpn,
+							   uint64_t addr, uint64_t len,
+							   uint32_t access)
+{
+	const struct hca_mr_entry *e =
+		hca_mem_find(hca_host_segment(), key, pdn, qpn, addr, len, access);
+
+	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
+}
+
+/* An element that is inline data, or lies in a plain region of ours; false: it is neither, or empty. */
+static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
+					 struct hca_seg *out)
+{
+	uint64_t addr = sge->addr;
+
+	if (sge->key != HCA_KEY_INLINE) {
+		const struct hca_mr_entry *e =
+			hca_mem_find(hca_host_segment(), sge->key, pdn, 0, addr, sge->len, access);
+
+		if (unlikely(!e || e->flags & HCA_MR_ODD))
+			return false;
+		addr = e->va + (addr - e->iova);
+	}
+	out->ptr = (char *)(uintptr_t)addr;
+	out->len = sge->len;
+	out->kind = HCA_SEG_PLAIN;
+	return likely(sge->len);
+}
+
+/* The same as below, for any elements. */
+bool hca_mem_resolve_all(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+			 struct hca_list *out);
+
+/*
+ * Elements of this process's memory, or of one that shares the domain. False when one of them is not
+ * good for `access`.
+ */
+static inline bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn,
+				   uint32_t access, struct hca_list *out)
+{
+	if (unlikely(count != 1 || !hca_mem_resolve_plain(sge, pdn, access, &out->seg[0])))
+		return hca_mem_resolve_all(sge, count, pdn, access, out);
+	out->count = 1;
+	out->total = sge->len;
+	return true;
+}
+
+/* A piece of an entry that is there. */
+void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);
+/* One piece, [va, va + len) of an entry. */
+void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out);
+
+/*
+ * Copies `len` bytes from one list at an offset to another at an offset, in ascending order, the
+ * last byte last. False when a careful or remote piece turned out to be missing.
+ */
+bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_list *from,
+		  uint64_t from_off, uint64_t len);
+
+/* The same from or to plain memory. */
+bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len);
+bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len);
+
+/* Fills [addr, addr + len) of an entry that is there from the beginning of a list. */
+bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
+		   uint64_t len);
+
+enum hca_mem_result {
+	HCA_MEM_DONE,
+	HCA_MEM_BAD,   /* an element is not good for writing */
+	HCA_MEM_SHORT, /* together they are too short; nothing was written */
+	HCA_MEM_GONE,  /* as where hca_mem_copy() says false */
+};
+
+/* Fills elements of this process's memory from `off` on with the first bytes of a list. */
+enum hca_mem_result hca_mem_scatter(const struct hca_sge *sge, int count, uint32_t pdn,
+				    uint64_t off, const struct hca_list *from, uint64_t len);
+
+/* The 8 bytes at an address of an entry as a piece for an atomic operation; false: there is none. */
+bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out);
+/* False when it turned out to be missing, and then nothing was done. */
+bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
+		    uint64_t *old);
+
+#endif

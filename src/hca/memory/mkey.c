@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Indirect keys. What one is made of (its layout) never changes: a request that rebuilds a key puts
+ * another layout in its place, and the old one goes when nobody is inside a guard any more. One lock
+ * guards all writing; readers take none.
+ */
+#include "hca/memory/mkey.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/service.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+struct piece {
+	uint64_t addr;
+	uint64_t start; /* where it begins: in the key's range, or in one round of lanes */
+	uint32_t len;
+	uint32_t stride; /* from one round to the next */
+	uint32_t key;
+};
+
+struct hca_layout {
+	uint32_t count;
+	uint32_t rounds; /* 1 for a list */
+	uint64_t round;  /* bytes of one */
+	uint64_t length;
+	struct piece piece[];
+};
+
+static pthread_mutex_t mkey_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(mkey_lock, FORKSAFE_OBJECT);
+static struct hca_table mkeys;
+
+int hca_mkey_create(struct hca_pd *pd, uint16_t max_entries, bool remote_invalidate,
+		    struct hca_mkey **out)
+{
+	struct hca_mkey *m;
+	int err = hca_ctx_take(pd->ctx, HCA_KIND_MR);
+
+	if (err)
+		return err;
+	m = calloc(1, sizeof(*m));
+	if (!m) {
+		err = -ENOMEM;
+		goto drop;
+	}
+	err = hca_mr_number_get(&m->index, &m->key);
+	if (err)
+		goto free_mkey;
+	m->pd = pd;
+	m->max_entries = max_entries;
+	m->remote_invalidate = remote_invalidate;
+	err = hca_table_set(&mkeys, m->index, m);
+	if (err)
+		goto put_number;
+	hca_pd_get(pd);
+	*out = m;
+	return 0;
+put_number:
+	hca_mr_number_put(m->index);
+free_mkey:
+	free(m);
+drop:
+	hca_ctx_drop(pd->ctx, HCA_KIND_MR);
+	return err;
+}
+
+void hca_mkey_destroy(struct hca_mkey *m)
+{
+	pthread_mutex_lock(&mkey_lock);
+	hca_table_set(&mkeys, m->index, NULL);
+	pthread_mutex_unlock(&mkey_lock);
+	hca_mr_unpublish(m->index);
+	free(atomic_load(&m->layout));
+	hca_mr_number_put(m->index);
+	hca_ctx_drop(m->pd->ctx, HCA_KIND_MR);
+	hca_pd_put(m->pd);
+	free(m);
+}
+
+/* ---- building ---- */
+
+/* Elements of a list are as they stand; a lane's length has its stride in the upper half. */
+static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count, uint32_t rounds)
+{
+	bool lanes = rounds;
+	struct hca_layout *l = malloc(sizeof(*l) + count * sizeof(l->piece[0]));
+
+	if (!l)
+		return NULL;
+	l->count = 0;
+	l->rounds = lanes ? rounds : 1;
+	l->round = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct piece p = {
+			.addr = sge[i].addr,
+			.start = l->round,
+			.len = lanes ? sge[i].len & 0xffff : sge[i].len,
+			.stride = lanes ? sge[i].len >> 16 : 0,
+			.key = sge[i].key,
+		};
+
+		if (!p.len)
+			continue;
+		l->piece[l->count++] = p;
+		l->round += p.len;
+	}
+	l->length = l->round * l->rounds;
+	return l;
+}
+
+static void free_later(void *layout)
+{
+	hca_guard_wait();
+	free(layout);
+}
+
+static void set_layout(struct hca_mkey *m, struct hca_layout *l)
+{
+	/* [K1] pairs with layout_of(): the layout before its pointer */
+	struct hca_layout *old = atomic_exchange_explicit(&m->layout, l, memory_order_acq_rel);
+
+	if (old)
+		fabric_service_run(free_later, old);
+}
+
+static void publish(struct hca_mkey *m)
+{
+	const struct hca_mr_entry entry = {
+		.context = m->pd->ctx->uid,
+		.pdn = m->pd->pdn,
+		.access = m->access,
+		.flags = HCA_MR_INDIRECT,
+		.iova = m->iova,
+		.length = m->length,
+	};
+
+	hca_mr_publish(m->index, &entry, m->key);
+}
+
+int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct hca_sge *list,
+		   uint32_t count)
+{
+	struct hca_layout *l;
+
+	if (count > m->max_entries)
+		return explain(EINVAL, "%u elements; the key has room for %u", count,
+			       m->max_entries);
+	l = make_layout(list, count, 0);
+	if (!l)
+		return -ENOMEM;
+	pthread_mutex_lock(&mkey_lock);
+	m->key = m->index << 8 | what->tag;
+	m->access = what->access;
+	m->iova = what->start;
+	m->length = what->length;
+	set_layout(m, l);
+	if (!what->free)
+		publish(m);
+	pthread_mutex_unlock(&mkey_lock);
+	return 0;
+}
+
+int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
+{
+	const struct hca_umr *u = &s->umr;
+	struct hca_layout *l = NULL;
+	struct hca_mkey *m;
+	int err = -EINVAL;
+
+	if (u->mask & HCA_UMR_LAYOUT) {
+		l = make_layout(s->sge, s->sge_count, u->rounds);
+		if (!l)
+			return -ENOMEM;
+	}
+	pthread_mutex_lock(&mkey_lock);
+	m = hca_table_find(&mkeys, u->key >> 8);
+	if (!m || m->pd->pdn != pdn || (l && s->sge_count > m->max_entries))
+		goto unlock;
+	err = 0;
+	atomic_store_explicit(&hca_mr_entry(m->index)->key, 0, memory_order_seq_cst);
+	if (u->mask & HCA_UMR_TAG)
+		m->key = m->index << 8 | (u->tag & 0xff);
+	if (u->mask & HCA_UMR_ACCESS)
+		m->access = u->access;
+	if (u->mask & HCA_UMR_LENGTH)
+		m->length = u->length;
+	if (u->mask & HCA_UMR_START)
+		m->iova = u->start;
+	if (l) {
+		set_layout(m, l);
+		l = NULL;
+	}
+	if (!u->free)
+		publish(m);
+unlock:
+	pthread_mutex_unlock(&mkey_lock);
+	free(l);
+	return err;
+}
+
+int hca_mkey_invalidate(uint32_t key, uint32_t pdn, bool remote)
+{
+	struct hca_mkey *m;
+	int err = -EINVAL;
+
+	pthread_mutex_lock(&mkey_lock);
+	m = hca_table_find(&mkeys, key >> 8);
+	if (m && m->key == key && m->pd->pdn == pdn && (m->remote_invalidate || !remote)) {
+		atomic_store_explicit(&hca_mr_entry(m->index)->key, 0, memory_order_seq_cst);
+		err = 0;
+	}
+	pthread_mutex_unlock(&mkey_lock);
+	return err;
+}
+
+/* ---- looking through ---- */
+
+static const struct hca_layout *layout_of(const struct hca_mkey *m)
+{
+	/* [K1] */
+	return m ? atomic_load_explicit(&m->layout, memory_order_acquire) : NULL;
+}
+
+static struct hca_mkey *mkey_of(const struct hca_mr_entry *e)
+{
+	return hca_table_find(&mkeys, e - hca_host_segment()->mr);
+}
+
+/* A piece and all its rounds lie in memory of the domain; indirect keys may not be stacked. */
+static bool check_piece(const struct piece *p, uint32_t rounds, uint32_t pdn, uint32_t access)
+{
+	uint64_t reach = (uint64_t)p->stride * (rounds - 1) + p->len;
+	const struct hca_mr_entry *e = &hca_host_segment()->mr[p->key >> 8];
+
+	if (!p->key || atomic_load_explicit(&e->key, memory_order_acquire) != p->key ||
+	    e->pdn != pdn || (e->access & access) != access ||
+	    e->flags & (HCA_MR_INDIRECT | HCA_MR_WINDOW1 | HCA_MR_WINDOW2))
+		return false;
+	return reach <= e->length && p->addr >= e->iova && p->addr - e->iova <= e->length - reach;
+}
+
+bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access)
+{
+	const struct hca_layout *l = layout_of(mkey_of(e));
+	bool write = access &
+		     (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC);
+
+	if (!l || len > l->length || offset > l->length - len)
+		return false;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct piece *p = &l->piece[i];
+
+		/* Of a list, only what is touched. */
+		if (l->rounds == 1 && (p->start + p->len <= offset || p->start >= offset + len))
+			continue;
+		if (!check_piece(p, l->rounds, e->pdn, write ? HCA_ACCESS_LOCAL_WRITE : 0))
+			return false;
+	}
+	return true;
+}
+
+void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out)
+{
+	out->ptr = (char *)mkey_of(e);
+	out->base = offset;
+	out->len = len;
+	out->kind = HCA_SEG_INDIRECT;
+}
+
+static const struct piece *find_piece(const struct hca_layout *l, uint64_t at)
+{
+	uint32_t low = 0, high = l->count;
+
+	while (high - low > 1) {
+		uint32_t mid = (low + high) / 2;
+
+		if (l->piece[mid].start <= at)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &l->piece[low];
+}
+
+bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out)
+{
+	const struct hca_layout *l = layout_of((const struct hca_mkey *)seg->ptr);
+	const struct hca_mr_entry *e;
+	const struct piece *p;
+	uint64_t at = seg->base + offset, round, within;
+
+	/* It may have been rebuilt since it was checked. */
+	if (!l || at >= l->length)
+		return false;
+	round = at / l->round;
+	p = find_piece(l, at % l->round);
+	within = at % l->round - p->start;
+	e = &hca_host_segment()->mr[p->key >> 8];
+	if (!check_piece(p, l->rounds, e->pdn, 0))
+		return false;
+	hca_mem_seg(e, p->addr + round * p->stride + within, p->len - within, out);
+	return true;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory regions: entries of the table in the process segment. One lock guards the free list and
+ * all writing of entries; nobody takes it on a data path.
+ */
+#include "hca/memory/mr.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fabric/directory.h"
+#include "fabric/link.h"
+#include "hca/peers/rpc.h"
+#include "hca/peers/peer.h"
+#include "hca/device/table.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+#define ACCESS_KNOWN                                                                               \
+	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |               \
+	 HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND | HCA_ACCESS_ZERO_BASED |                   \
+	 HCA_ACCESS_ON_DEMAND | HCA_ACCESS_HUGETLB | HCA_ACCESS_FLUSH_GLOBAL |                     \
+	 HCA_ACCESS_FLUSH_PERSISTENT)
+/* Hints: what is not known among them does no harm. */
+#define ACCESS_OPTIONAL 0x3ff00000u
+
+static pthread_mutex_t mr_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(mr_lock, FORKSAFE_OBJECT);
+static struct hca_table regions; /* of this process, for binds */
+/* Keys below 0x500 are none: in mlx5 entries 0x100 ends lists, and 0x400 says that lanes follow. */
+static struct hca_numbers numbers;
+
+struct hca_mr_entry *hca_mr_entry(uint32_t index)
+{
+	return &hca_host_segment()->mr[index];
+}
+
+/* What is left of the last block is 0: numbers that were given back are all there are without it. */
+static void refill(void)
+{
+	uint32_t first, count;
+
+	if (fabric_key_block_get(&first, &count))
+		return;
+	numbers.first = first;
+	numbers.limit = first + count;
+	numbers.fresh = 0;
+}
+
+/* A number for a new entry and the key it gets; the low byte moves on with every use. */
+int hca_mr_number_get(uint32_t *index, uint32_t *key)
+{
+	struct hca_mr_entry *e;
+	int err;
+
+	pthread_mutex_lock(&mr_lock);
+	if (hca_numbers_low(&numbers))
+		refill();
+	err = hca_number_get(&numbers, index);
+	if (err)
+		err = explain(ENOMEM, "all numbers for memory keys of the host are taken");
+	if (!err) {
+		e = hca_mr_entry(*index);
+		e->generation++;
+		*key = *index << 8 | (e->generation & 0xff);
+	}
+	pthread_mutex_unlock(&mr_lock);
+	return err;
+}
+
+void hca_mr_number_put(uint32_t index)
+{
+	/* In a forked child: not ours to give away. */
+	if (fabric_key_owner(index) != fabric_self())
+		return;
+	pthread_mutex_lock(&mr_lock);
+	hca_number_put(&numbers, index);
+	pthread_mutex_unlock(&mr_lock);
+}
+
+/* The parent's numbers are not the child's. */
+void hca_mr_forked(void)
+{
+	numbers.limit = numbers.first;
+	numbers.fresh = numbers.count = 0;
+}
+
+void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key)
+{
+	struct hca_mr_entry *e = hca_mr_entry(index);
+
+	e->pdn = from->pdn;
+	e->access = from->access;
+	e->flags = from->flags;
+	e->iova = from->iova;
+	e->length = from->length;
+	e->va = from->va;
+	e->qpn = from->qpn;
+	e->context = from->context;
+	/* [M1] pairs with hca_mem_find(): the fields before the key */
+	atomic_store_explicit(&e->key, key, memory_order_release);
+}
+
+void hca_mr_unpublish(uint32_t index)
+{
+	/* [G1]: seen by every section that begins from now on */
+	atomic_store_explicit(&hca_mr_entry(index)->key, 0, memory_order_seq_cst);
+	hca_guard_wait_all();
+}
+
+struct hca_mr *hca_mr_find(uint32_t key)
+{
+	struct hca_mr *mr = hca_table_find(&regions, key >> 8);
+
+	return mr && mr->key == key ? mr : NULL;
+}
+
+static int check_access(uint32_t access)
+{
+	if (access & ~(ACCESS_KNOWN | ACCESS_OPTIONAL))
+		return explain(EINVAL, "access 0x%x has unknown bits 0x%x", access,
+			       access & ~(ACCESS_KNOWN | ACCESS_OPTIONAL));
+	if ((access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & HCA_ACCESS_LOCAL_WRITE))
+		return explain(EINVAL,
+			       "access 0x%x: remote write or atomic needs local write as well",
+			       access);
+	return 0;
+}
+
+static bool is_implicit(const void *addr, uint64_t length, uint32_t access)
+{
+	return !addr && length == UINT64_MAX && (access & HCA_ACCESS_ON_DEMAND);
+}
+
+/* Where the kernel tells no more: every page is there, whatever may be done to it. */
+static bool is_mapped(const void *addr, uint64_t length)
+{
+	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)addr & -page;
+	uint64_t pages = (((uintptr_t)addr + length + page - 1) - from) / page;
+	unsigned char seen[1024];
+
+	for (uint64_t i = 0; i < pages; i += sizeof(seen)) {
+		uint64_t n = pages - i < sizeof(seen) ? pages - i : sizeof(seen);
+
+		if (mincore((void *)(from + i * page), n * page, seen))
+			return false;
+	}
+	return true;
+}
+
+/* What an adapter that pins pages would insist on. */
+static int check_memory(const void *addr, uint64_t length, uint32_t access)
+{
+	bool write = access & HCA_ACCESS_LOCAL_WRITE;
+	int err = share_range_check(addr, length, write);
+
+	if (err == -EOPNOTSUPP)
+		err = is_mapped(addr, length) ? 0 : -EFAULT;
+	if (err)
+		return explain(-err, "not all of %p + 0x%llx is mapped%s", addr,
+			       (unsigned long long)length, write ? " and writable" : "");
+	return 0;
+}
+
+int hca_mr_check(const void *addr, uint64_t length, uint32_t access)
+{
+	return check_memory(addr, length, access);
+}
+
+/* Decides how the memory is reached, and takes the reference that goes with it. */
+static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, bool *shared)
+{
+	int err;
+
+	*flags = 0;
+	*shared = false;
+	if (is_implicit(addr, length, access)) {
+		*flags = HCA_MR_CAREFUL;
+		return 0;
+	}
+	if (length > UINT64_MAX - (uintptr_t)addr)
+		return explain(EINVAL, "region %p + 0x%llx wraps around", addr,
+			       (unsigned long long)length);
+	if (!length)
+		return 0;
+	/* The program may unmap it, drop its pages, map something else: nothing of it is ours. */
+	if (access & HCA_ACCESS_ON_DEMAND) {
+		*flags = HCA_MR_CAREFUL;
+		return 0;
+	}
+	err = check_memory(addr, length, access);
+	if (err)
+		return err;
+	err = share_range_get(addr, length);
+	if (!err) {
+		*shared = true;
+		*flags = HCA_MR_SHARED;
+	} else if (err == -ENOMEM || err == -EFAULT) {
+		return explain(-err, "the region %p + 0x%llx cannot be registered", addr,
+			       (unsigned long long)length);
+	}
+	return 0;
+}
+
+static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, uint32_t access,
+		  uint32_t flags, bool shared, struct hca_mr **out)
+{
+	struct hca_mr_entry entry = { 0 };
+	struct hca_mr *mr;
+	int err = hca_ctx_take(pd->ctx, HCA_KIND_MR);
+
+	if (err)
+		return err;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr) {
+		err = -ENOMEM;
+		goto drop;
+	}
+	err = hca_mr_number_get(&mr->index, &mr->key);
+	if (err)
+		goto free_mr;
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = length;
+	mr->iova = iova;
+	mr->access = access;
+	mr->shared = shared;
+	mr->null = flags & HCA_MR_NULL;
+	mr->refs = 1;
+	entry = (struct hca_mr_entry){
+		.context = pd->ctx->uid,
+		.pdn = pd->pdn,
+		.access = access,
+		.flags = flags,
+		.iova = iova,
+		.length = length,
+		.va = (uintptr_t)addr,
+	};
+	err = hca_table_set(&regions, mr->index, mr);
+	if (err)
+		goto put_number;
+	hca_pd_get(pd);
+	hca_mr_publish(mr->index, &entry, mr->key);
+	*out = mr;
+	return 0;
+put_number:
+	hca_mr_number_put(mr->index);
+free_mr:
+	free(mr);
+drop:
+	hca_ctx_drop(pd->ctx, HCA_KIND_MR);
+	return err;
+}
+
+int hca_mr_create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, uint32_t access,
+		  struct hca_mr **out)
+{
+	uint32_t flags;
+	bool shared;
+	int err = check_access(access);
+
+	if (!err && length > pd->ctx->adapter->limits.max_mr_size)
+		err = explain(EINVAL, "a region of %llu bytes; the largest has %llu",
+			      (unsigned long long)length,
+			      (unsigned long long)pd->ctx->adapter->limits.max_mr_size);
+	if (!err)
+		err = claim(addr, length, access, &flags, &shared);
+	if (err)
+		return err;
+	err = create(pd, addr, length, iova, access, flags, shared, out);
+	if (err && shared)
+		share_range_put(addr, length);
+	return err;
+}
+
+int hca_mr_create_owned(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
+			uint32_t access, struct hca_mr **out)
+{
+	int err = check_access(access);
+
+	if (err)
+		return err;
+	return create(pd, addr, length, iova, access,
+		      share_covers(addr, length) ? HCA_MR_SHARED : 0, false, out);
+}
+
+int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out)
+{
+	return create(pd, NULL, UINT64_MAX, 0, HCA_ACCESS_LOCAL_WRITE, HCA_MR_NULL, false, out);
+}
+
+/* Bits as enum ibv_rereg_mr_flags has them. */
+enum {
+	CHANGE_TRANSLATION = 1,
+	CHANGE_PD = 2,
+	CHANGE_ACCESS = 4,
+};
+
+int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+		  uint32_t access)
+{
+	struct hca_mr_entry *e = hca_mr_entry(mr->index), next = *e;
+	bool shared = mr->shared, moved = flags & CHANGE_TRANSLATION;
+	uint32_t new_access = flags & CHANGE_ACCESS ? access : mr->access;
+	void *old_addr = mr->addr;
+	uint64_t old_length = mr->length;
+	bool old_shared = mr->shared;
+	int err = check_access(new_access);
+
+	if (mr->owner)
+		return explain(EOPNOTSUPP, "the region is another process's, who alone can change "
+					   "it");
+	if (mr->gone)
+		return explain(ENOENT, "the region was deregistered through another handle");
+	if (!err && atomic_load(&mr->windows))
+		err = explain(EBUSY, "a memory window is bound to the region");
+	if (!err && moved)
+		err = claim(addr, length, new_access, &next.flags, &shared);
+	if (err)
+		return err;
+	hca_mr_unpublish(mr->index);
+	if (moved) {
+		mr->addr = addr;
+		mr->length = length;
+		mr->iova = new_access & HCA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+		mr->shared = shared;
+		next.va = (uintptr_t)addr;
+		next.iova = mr->iova;
+		next.length = length;
+		if (old_shared)
+			share_range_put(old_addr, old_length);
+	}
+	if (flags & CHANGE_PD) {
+		hca_pd_get(pd);
+		hca_pd_put(mr->pd);
+		mr->pd = pd;
+		next.pdn = pd->pdn;
+	}
+	mr->access = next.access = new_access;
+	e->generation++;
+	/* The key stays, as on the real adapters: peers have it. */
+	hca_mr_publish(mr->index, &next, mr->key);
+	return 0;
+}
+
+void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant)
+{
+	mr->key = (mr->key & ~0xffu) | variant;
+	/* [M1] pairs with hca_mem_find() */
+	atomic_store_explicit(&hca_mr_entry(mr->index)->key, mr->key, memory_order_release);
+}
+
+/* ---- handles ---- */
+
+struct wanted {
+	uint32_t index;
+	uint32_t key;
+};
+
+/* Nobody else destroys it once this is 0. */
+static int claim_end(struct hca_mr *mr)
+{
+	unsigned int windows = atomic_load(&mr->windows);
+	bool gone;
+
+	pthread_mutex_lock(&mr_lock);
+	gone = mr->gone;
+	mr->gone |= !windows;
+	pthread_mutex_unlock(&mr_lock);
+	if (gone)
+		return explain(ENOENT, "the region was deregistered through another handle");
+	if (windows)
+		return explain(EBUSY, "%u memory windows are bound to the region", windows);
+	return 0;
+}
+
+static int destroy_foreign(struct hca_mr *mr)
+{
+	const struct wanted w = { mr->index, mr->key };
+	int err = hca_ask(mr->owner, HCA_ASK_MR_DESTROY, &w, sizeof(w), NULL, 0);
+
+	/* A dead owner has taken it along. */
+	if (err && err != -ECONNRESET)
+		return explain(-err, "the region's owner did not deregister it: %s",
+			       strerror(-err));
+	hca_mr_unref(mr);
+	return 0;
+}
+
+int hca_mr_destroy(struct hca_mr *mr)
+{
+	int err;
+
+	if (mr->owner)
+		return destroy_foreign(mr);
+	err = claim_end(mr);
+	if (err)
+		return err;
+	hca_table_set(&regions, mr->index, NULL);
+	hca_mr_unpublish(mr->index);
+	if (mr->shared)
+		share_range_put(mr->addr, mr->length);
+	hca_mr_number_put(mr->index);
+	hca_ctx_drop(mr->pd->ctx, HCA_KIND_MR);
+	hca_pd_put(mr->pd);
+	if (mr->on_gone)
+		mr->on_gone(mr->on_gone_arg);
+	hca_mr_unref(mr);
+	return 0;
+}
+
+void hca_mr_unref(struct hca_mr *mr)
+{
+	bool last;
+
+	pthread_mutex_lock(&mr_lock);
+	/* What was not destroyed stays, for who imports it later. */
+	last = !--mr->refs && (mr->gone || mr->owner);
+	pthread_mutex_unlock(&mr_lock);
+	if (last)
+		free(mr);
+}
+
+struct hca_mr *hca_mr_of_key(const struct hca_ctx *ctx, uint32_t key)
+{
+	struct hca_mr *mr = hca_table_find(&regions, key >> 8);
+
+	return mr && mr->key == key && mr->pd->ctx->uid == ctx->uid ? mr : NULL;
+}
+
+static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
+{
+	struct hca_mr *mr;
+
+	pthread_mutex_lock(&mr_lock);
+	mr = hca_table_find(&regions, index);
+	if (mr && (mr->gone || mr->pd->ctx->uid != ctx->uid || !hca_ctx_is_here(mr->pd->ctx)))
+		mr = NULL;
+	if (mr)
+		mr->refs++;
+	pthread_mutex_unlock(&mr_lock);
+	return mr;
+}
+
+/* Inside a guard. */
+static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *out)
+{
+	const uint32_t none = HCA_MR_WINDOW1 | HCA_MR_WINDOW2 | HCA_MR_INDIRECT;
+	fabric_id_t owner = fabric_key_owner(index);
+	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
+	const struct hca_mr_entry *e;
+	uint32_t flags;
+
+	if (!peer || peer->id != owner || peer->is_self)
+		return -ENOENT;
+	e = &peer->segment->mr[index];
+	/* [M1] */
+	out->key = atomic_load_explicit(&e->key, memory_order_acquire);
+	flags = e->flags;
+	if (e->context != ctx->uid || (!out->key && !(flags & (HCA_MR_DOMAIN | HCA_MR_DEVICE))))
+		return -ENOENT;
+	if (!out->key || flags & none)
+		return -EINVAL;
+	out->index = index;
+	out->owner = owner;
+	out->length = e->length;
+	out->iova = e->iova;
+	out->access = e->access;
+	out->null = flags & HCA_MR_NULL;
+	out->refs = 1;
+	return 0;
+}
+
+int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out)
+{
+	struct hca_mr *mr = index < HCA_MR_ENTRIES ? get_here(ctx, index) : NULL;
+	int err = -ENOENT;
+
+	if (mr) {
+		*out = mr;
+		return 0;
+	}
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	hca_guard_enter();
+	if (index < HCA_MR_ENTRIES)
+		err = look_there(ctx, index, mr);
+	hca_guard_exit();
+	if (!err) {
+		*out = mr;
+		return 0;
+	}
+	free(mr);
+	return explain(-err,
+		       err == -EINVAL ? "the handle %u is not that of a region"
+				      : "no region of the context has the handle %u",
+		       index);
+}
+
+static int serve_destroy(fabric_id_t from, const void *in, void *out)
+{
+	const struct wanted *w = in;
+	struct hca_mr *mr;
+	int err;
+
+	(void)from;
+	(void)out;
+	pthread_mutex_lock(&mr_lock);
+	mr = w->index < HCA_MR_ENTRIES ? hca_table_find(&regions, w->index) : NULL;
+	if (mr && (mr->gone || mr->key != w->key))
+		mr = NULL;
+	if (mr)
+		mr->refs++;
+	pthread_mutex_unlock(&mr_lock);
+	if (!mr)
+		return -ENOENT;
+	err = hca_mr_destroy(mr);
+	if (err)
+		hca_mr_unref(mr);
+	return err;
+}
+
+__attribute__((constructor)) static void serve(void)
+{
+	hca_ask_serve(HCA_ASK_MR_DESTROY, serve_destroy);
+}

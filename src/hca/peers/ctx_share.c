@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/peers/ctx_share.h"
+
+#include <errno.h>
+
+#include "fabric/directory.h"
+#include "hca/peers/rpc.h"
+#include "hca/memory/copy_server.h"
+#include "util/explain.h"
+
+#define SHARERS_MOST 256
+
+/* The others; the process that opened the context first is not in the registry. */
+static size_t others(const struct hca_ctx *ctx, fabric_id_t *out)
+{
+	struct fabric_reg_entry found[SHARERS_MOST];
+	size_t n = fabric_reg_find(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), found,
+				   SHARERS_MOST);
+	fabric_id_t self = fabric_self();
+	size_t count = 0;
+
+	for (size_t i = 0; i < n && i < SHARERS_MOST; i++)
+		if (found[i].owner != self && found[i].owner != ctx->creator)
+			out[count++] = found[i].owner;
+	if (ctx->creator != self)
+		out[count++] = ctx->creator;
+	return count;
+}
+
+int hca_commons_join(const struct hca_ctx *ctx)
+{
+	fabric_id_t id[SHARERS_MOST + 1];
+	size_t n;
+	int err = fabric_reg_add(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), 0, false);
+
+	if (err && err != -EEXIST)
+		return err;
+	/* Of two that join at once, one sees the other. */
+	n = others(ctx, id);
+	hca_desk_open();
+	for (size_t i = 0; i < n; i++)
+		if (hca_peer_meet(id[i]))
+			hca_ask(id[i], HCA_ASK_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL, 0);
+	return 0;
+}
+
+void hca_commons_leave(const struct hca_ctx *ctx)
+{
+	fabric_reg_del(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), 0);
+}
+
+void hca_row_show(struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t kind)
+{
+	row->context = ctx->uid;
+	atomic_store_explicit(&row->users, 0, memory_order_relaxed);
+	/* [C1] pairs with is_row(): the context before the kind */
+	__atomic_store_n(&row->flags, kind, __ATOMIC_RELEASE);
+}
+
+bool hca_row_is_shown(const struct hca_mr_entry *row, uint32_t kind)
+{
+	return __atomic_load_n(&row->flags, __ATOMIC_ACQUIRE) == kind;
+}
+
+void hca_row_hide(struct hca_mr_entry *row)
+{
+	__atomic_store_n(&row->flags, 0, __ATOMIC_RELEASE);
+}
+
+/* [C1] */
+static bool is_row(const struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t *kind)
+{
+	*kind = __atomic_load_n(&row->flags, __ATOMIC_ACQUIRE);
+	return row->context == ctx->uid;
+}
+
+static void each(const struct hca_ctx *ctx, uint32_t number,
+		 void (*fn)(struct hca_mr_entry *row, uint32_t kind, void *arg), void *arg)
+{
+	fabric_id_t id[SHARERS_MOST + 1];
+	size_t n;
+
+	/* What a forked child has of its parent's is its own business. */
+	if (!hca_ctx_is_here(ctx))
+		return;
+	n = others(ctx, id);
+	hca_guard_enter();
+	for (size_t i = 0; i < n; i++) {
+		struct hca_peer *peer = hca_peer_at(fabric_id_slot(id[i]));
+		uint32_t kind;
+
+		if (!peer || peer->id != id[i] || peer->is_self)
+			continue;
+		if (is_row(&peer->segment->mr[number], ctx, &kind))
+			fn(&peer->segment->mr[number], kind, arg);
+	}
+	hca_guard_exit();
+}
+
+struct look {
+	uint32_t kind;
+	struct hca_row_others found;
+};
+
+static void look_at(struct hca_mr_entry *row, uint32_t kind, void *arg)
+{
+	struct look *l = arg;
+
+	if (kind != l->kind) {
+		l->found.other_kind |= kind || atomic_load(&row->key);
+		return;
+	}
+	l->found.exists = true;
+	l->found.users += atomic_load(&row->users);
+}
+
+struct hca_row_others hca_row_look(const struct hca_ctx *ctx, uint32_t number, uint32_t kind)
+{
+	struct look l = { .kind = kind };
+
+	if (number < HCA_MR_ENTRIES)
+		each(ctx, number, look_at, &l);
+	return l.found;
+}
+
+static void hide(struct hca_mr_entry *row, uint32_t kind, void *arg)
+{
+	if (kind == *(const uint32_t *)arg)
+		__atomic_store_n(&row->flags, 0, __ATOMIC_RELEASE);
+}
+
+void hca_row_hide_others(const struct hca_ctx *ctx, uint32_t number, uint32_t kind)
+{
+	each(ctx, number, hide, &kind);
+}

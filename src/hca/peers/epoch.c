@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/peers/epoch.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "fabric/barrier.h"
+#include "fabric/epoch.h"
+#include "hca/peers/peer.h"
+#include "hca/transport/qp.h"
+
+_Atomic bool hca_guard_fences = true;
+_Atomic bool hca_rq_fences = true;
+_Thread_local struct hca_guard_self hca_guard_self;
+
+static pthread_key_t exit_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* A peer that is stopped inside a section holds up a deregistration this long, then loses its link. */
+#define PEER_PATIENCE_NS 2000000000ull
+
+static void thread_exits(void *cell)
+{
+	atomic_store_explicit(&((struct hca_guard_cell *)cell)->taken, 0, memory_order_release);
+}
+
+static void make_key(void)
+{
+	if (pthread_key_create(&exit_key, thread_exits))
+		exit_key = (pthread_key_t)-1;
+}
+
+void hca_guard_attach(void)
+{
+	struct hca_guard_area *area = &hca_host_segment()->guards;
+
+	pthread_once(&once, make_key);
+	for (;;) {
+		for (uint32_t i = 0; i < HCA_GUARD_CELLS; i++) {
+			struct hca_guard_cell *cell = &area->cell[i];
+			uint32_t high = atomic_load(&area->high);
+
+			if (atomic_exchange_explicit(&cell->taken, 1, memory_order_acquire))
+				continue;
+			while (high <= i &&
+			       !atomic_compare_exchange_weak(&area->high, &high, i + 1))
+				;
+			hca_guard_self.cell = cell;
+			hca_guard_self.section = atomic_load(&cell->section);
+			pthread_setspecific(exit_key, cell);
+			return;
+		}
+		/* More threads than cells are inside the adapter: wait for one to end. */
+		sched_yield();
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/* False when `alive` said no, or patience ended (0: never). */
+static bool wait_area(struct hca_guard_area *area, bool (*alive)(void *arg), void *arg,
+		      uint64_t patience_ns)
+{
+	uint32_t high = atomic_load(&area->high);
+	uint64_t until = 0;
+
+	if (high > HCA_GUARD_CELLS)
+		high = HCA_GUARD_CELLS;
+	for (uint32_t i = 0; i < high; i++) {
+		/* [G1], [G2] */
+		uint64_t was = atomic_load_explicit(&area->cell[i].section, memory_order_seq_cst);
+
+		if (!(was & 1))
+			continue;
+		for (unsigned int spins = 0;
+		     atomic_load_explicit(&area->cell[i].section, memory_order_acquire) == was;
+		     spins++) {
+			if (spins < 100)
+				continue;
+			sched_yield();
+			if (alive && !alive(arg))
+				return false;
+			if (!patience_ns)
+				continue;
+			if (!until)
+				until = now_ns() + patience_ns;
+			else if (now_ns() > until)
+				return false;
+		}
+	}
+	return true;
+}
+
+void hca_guard_wait(void)
+{
+	assert(!hca_guard_self.depth);
+	/* [G1] */
+	barrier_private();
+	wait_area(&hca_host_segment()->guards, NULL, NULL, 0);
+}
+
+void hca_guard_init(void)
+{
+	atomic_store(&hca_guard_fences, !barrier_has_global() || fabric_epoch_fences);
+	atomic_store(&hca_rq_fences, fabric_epoch_fences);
+}
+
+void hca_guard_harden(void)
+{
+	if (atomic_exchange(&hca_guard_fences, true))
+		return;
+	/* Sections that began with a store alone are seen from here on. */
+	barrier_private();
+}
+
+static bool peer_alive(void *peer)
+{
+	return hca_peer_is_up(peer);
+}
+
+static void wait_peer(struct hca_peer *peer, void *arg)
+{
+	if (peer->is_self)
+		return;
+	if (!wait_area(&hca_peer_segment(peer)->guards, peer_alive, peer, PEER_PATIENCE_NS))
+		hca_peer_kill(peer);
+}
+
+void hca_guard_wait_all(void)
+{
+	hca_guard_wait();
+	/* [G1] */
+	barrier_global();
+	hca_peer_for_each(wait_peer, NULL);
+}
+
+void hca_guard_forked(void)
+{
+	struct hca_segment *segment = hca_host_segment();
+
+	hca_guard_self.cell = NULL;
+	hca_guard_self.depth = 0;
+	/* The child is not registered. */
+	atomic_store(&hca_guard_fences, true);
+	atomic_store(&hca_rq_fences, true);
+	/* Sections of the parent's other threads do not end in the child's copy of the cells. */
+	for (uint32_t i = 0; segment && i < atomic_load(&segment->guards.high); i++) {
+		atomic_store(&segment->guards.cell[i].section, 0);
+		atomic_store(&segment->guards.cell[i].taken, 0);
+	}
+}

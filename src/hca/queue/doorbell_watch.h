@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbells that nobody calls: programs that were handed raw rings write entries and doorbell
+ * records, and the adapter has to look. Drivers say here which objects those are.
+ */
+#ifndef HCA_BELL_H
+#define HCA_BELL_H
+
+#include <stdatomic.h>
+
+#include "hca/transport/qp.h"
+
+/* From now on the adapter looks at the ring by itself, until the object is destroyed. -ENOMEM. */
+VB_API int hca_bell_watch_qp(struct hca_qp *qp);
+/* The same for the record by which events are asked for. */
+VB_API int hca_bell_watch_cq(struct hca_cq *cq);
+
+/* ---- the adapter's own ---- */
+
+extern _Atomic bool bell_any;  /* something is watched, and by looking */
+extern _Atomic bool bell_busy; /* something came over a link since this was last cleared */
+
+void bell_look(void);
+
+/* For every poll of a caller. */
+static inline void bell_poll(void)
+{
+	if (unlikely(atomic_load_explicit(&bell_any, memory_order_relaxed)))
+		bell_look();
+}
+
+/* Guards all that is watched, here and in uar.c. */
+void bell_lock(void);
+void bell_unlock(void);
+/* Something was rung, or will be: look again soon. Not with the lock held. */
+void bell_wake(void);
+/* Arms the watched CQ of this number. Lock held. */
+void bell_ring_cq(uint32_t cqn, uint32_t word);
+
+/* A raw queue pair fails; its lock may be held. */
+void bell_qp_failed(void);
+
+/* Service thread: a store to a closed page waits for it to be opened. */
+void bell_rung(void);
+/* ... and a reader of a queue whose view was shut, to be let in (cq_alias.h). */
+void bell_read(void);
+/* Service thread: looks, and says when to look again. */
+uint64_t bell_run(uint64_t now_ns);
+/* Service thread, before it sleeps, whatever woke it. 0: it should not sleep. */
+uint64_t bell_turn(uint64_t now_ns);
+
+/* When these return nobody looks at the object any more. The caller holds none of its locks. */
+void bell_forget_qp(struct hca_qp *qp);
+void bell_forget_cq(struct hca_cq *cq);
+void bell_forked(void);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive queues. The chain of posted entries starts at `head`; the doorbell record counts
+ * what was posted, `taken` what was taken.
+ */
+#include "hca/queue/srq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hca/peers/epoch.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/queue/srq_priv.h"
+#include "hca/device/table.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+static pthread_mutex_t srq_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(srq_lock, FORKSAFE_OBJECT);
+static struct hca_table table;
+
+static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `leaving` */
+FORKSAFE(leaving_lock, FORKSAFE_CONTEXT);
+static const struct hca_srq *leaving;
+
+static void leave_message(struct qp *qp)
+{
+	fabric_lock(&qp->pub.lock);
+	responder_forget_srq(qp, leaving);
+	fabric_unlock(&qp->pub.lock);
+}
+
+int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
+{
+	struct hca_ctx *ctx = init->pd->ctx;
+	struct hca_srq *srq;
+	int err = hca_ctx_take(ctx, HCA_KIND_SRQ);
+
+	if (err)
+		return err;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq) {
+		err = -ENOMEM;
+		goto drop;
+	}
+	srq->pd = init->pd;
+	srq->async = ctx->async;
+	srq->format = init->format;
+	srq->type = init->type;
+	srq->ring = init->ring;
+	srq->cq = init->cq;
+	srq->xrcd = init->xrcd;
+	srq->user_index = init->user_index;
+	srq->user = init->user;
+	/* A queue pair's number: other processes find out whose it is (xrc.c). */
+	err = hca_qpn_reserve(&srq->srqn);
+	if (err)
+		goto free_srq;
+	pthread_mutex_lock(&srq_lock);
+	err = hca_table_set(&table, srq->srqn, srq);
+	pthread_mutex_unlock(&srq_lock);
+	if (err)
+		goto put_number;
+	hca_pd_get(srq->pd);
+	if (srq->cq)
+		atomic_fetch_add(&srq->cq->users, 1);
+	*out = srq;
+	return 0;
+put_number:
+	hca_qpn_release(srq->srqn);
+free_srq:
+	free(srq);
+drop:
+	hca_ctx_drop(ctx, HCA_KIND_SRQ);
+	return err;
+}
+
+/* Nobody finds the queue any more, but a message may have begun to fill one of its entries. */
+static void leave_messages(const struct hca_srq *srq)
+{
+	pthread_mutex_lock(&leaving_lock);
+	leaving = srq;
+	qp_for_each(leave_message);
+	pthread_mutex_unlock(&leaving_lock);
+}
+
+int hca_srq_destroy(struct hca_srq *srq)
+{
+	unsigned int users;
+
+	pthread_mutex_lock(&srq_lock);
+	users = atomic_load(&srq->users);
+	if (!users)
+		hca_table_set(&table, srq->srqn, NULL);
+	pthread_mutex_unlock(&srq_lock);
+	if (users)
+		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
+			       users);
+	hca_guard_wait();
+	if (srq->type == HCA_SRQ_XRC)
+		leave_messages(srq);
+	hca_qpn_release(srq->srqn);
+	hca_async_forget(srq->async, srq->user);
+	if (srq->cq)
+		atomic_fetch_sub(&srq->cq->users, 1);
+	hca_ctx_drop(srq->pd->ctx, HCA_KIND_SRQ);
+	hca_pd_put(srq->pd);
+	free(srq);
+	return 0;
+}
+
+struct hca_srq *hca_srq_hold(const struct hca_adapter *adapter, uint32_t srqn)
+{
+	struct hca_srq *srq;
+
+	pthread_mutex_lock(&srq_lock);
+	srq = hca_table_find(&table, srqn);
+	if (srq && srq->pd->ctx->adapter != adapter)
+		srq = NULL;
+	if (srq)
+		atomic_fetch_add(&srq->users, 1);
+	pthread_mutex_unlock(&srq_lock);
+	return srq;
+}
+
+struct hca_srq *hca_srq_find(uint32_t srqn)
+{
+	return hca_table_find(&table, srqn);
+}
+
+uint16_t hca_srq_posted(const struct hca_srq *srq)
+{
+	return (uint16_t)(srq->format->rq_producer(&srq->ring) - srq->taken);
+}
+
+static void check_limit(struct hca_srq *srq)
+{
+	if (srq->limit && hca_srq_posted(srq) < srq->limit) {
+		srq->limit = 0;
+		hca_async_post(srq->async, HCA_EVENT_SRQ_LIMIT_REACHED, srq->user);
+	}
+}
+
+bool hca_srq_take(struct hca_srq *srq, struct hca_recv *out)
+{
+	bool found = false;
+
+	fabric_lock(&srq->lock);
+	if (!srq->failed && hca_srq_posted(srq)) {
+		srq->format->rq_decode(&srq->ring, srq->head, out);
+		out->counter = srq->head;
+		srq->head = srq->format->srq_next(&srq->ring, srq->head) & (srq->ring.size - 1);
+		srq->taken++;
+		check_limit(srq);
+		found = true;
+	}
+	fabric_unlock(&srq->lock);
+	return found;
+}
+
+void hca_srq_set_limit(struct hca_srq *srq, uint32_t limit)
+{
+	fabric_lock(&srq->lock);
+	srq->limit = limit;
+	check_limit(srq);
+	fabric_unlock(&srq->lock);
+}
+
+uint32_t hca_srq_limit(struct hca_srq *srq)
+{
+	return srq->limit;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared receive queues: a ring whose free entries the driver chains; the adapter takes from the
+ * front of the chain of posted entries.
+ */
+#ifndef HCA_SRQ_H
+#define HCA_SRQ_H
+
+#include "fabric/lock.h"
+#include "hca/queue/cq.h"
+#include "hca/device/format.h"
+#include "hca/memory/pd.h"
+
+enum hca_srq_type {
+	HCA_SRQ_BASIC,
+	HCA_SRQ_XRC,
+};
+
+/* Completions carry the index of the queue pair instead. */
+#define HCA_SRQ_NO_INDEX UINT32_MAX
+
+struct hca_srq {
+	struct fabric_lock lock; /* taken inside a QP's lock */
+	struct hca_pd *pd;
+	struct hca_async *async;
+	const struct hca_format *format;
+	enum hca_srq_type type;
+	struct hca_rq_ring ring;
+	uint32_t srqn;
+	uint32_t user_index;
+	uint32_t head;  /* slot of the next entry to take */
+	uint16_t taken; /* free running count, against the doorbell record's */
+	uint32_t limit; /* armed limit, 0: none */
+	bool failed;
+	struct hca_cq *cq; /* XRC */
+	uint32_t xrcd;     /* XRC: domain number, unique on the host */
+	void *user;
+	atomic_uint users;
+};
+
+struct hca_srq_init {
+	struct hca_pd *pd;
+	const struct hca_format *format;
+	enum hca_srq_type type;
+	struct hca_rq_ring ring;
+	struct hca_cq *cq;
+	uint32_t xrcd;
+	uint32_t user_index;
+	void *user;
+};
+
+VB_API int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out);
+VB_API int hca_srq_destroy(struct hca_srq *srq); /* -EBUSY while a QP uses it */
+/* By number, with a use taken; NULL when the adapter has no such queue. */
+VB_API struct hca_srq *hca_srq_hold(const struct hca_adapter *adapter, uint32_t srqn);
+static inline void hca_srq_put(struct hca_srq *srq)
+{
+	atomic_fetch_sub(&srq->users, 1);
+}
+/* Arms the limit event: it comes when fewer entries than this are posted. 0 disarms. */
+VB_API void hca_srq_set_limit(struct hca_srq *srq, uint32_t limit);
+VB_API uint32_t hca_srq_limit(struct hca_srq *srq);
+/* Entries that may be taken; more can be posted, and others take some, at any time. */
+VB_API uint16_t hca_srq_posted(const struct hca_srq *srq);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From adapters to the ports that frames and rules know.
+ */
+#include "hca/raw/flow.h"
+
+#include <errno.h>
+
+#include "util/explain.h"
+
+int hca_flow_port(const struct hca_adapter *adapter, unsigned int port, struct ether_port **out)
+{
+	struct ether_port *p;
+
+	if (port < 1 || port > (unsigned int)adapter->port_count)
+		return explain(EINVAL, "port %u does not exist; %s has ports 1 to %d", port,
+			       adapter->name, adapter->port_count);
+	if (adapter->ports[port - 1].link != HCA_LINK_ETHERNET)
+		return explain(EOPNOTSUPP,
+			       "port %u of %s is InfiniBand, which has no flow steering", port,
+			       adapter->name);
+	p = ether_port(adapter->index, port);
+	if (!p)
+		return explain(EINVAL, "port %u of %s is beyond what frames can reach", port,
+			       adapter->name);
+	*out = p;
+	return 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Raw packet queue pairs. Receiving is a work queue's (wq.c) or a hash over several (rss.c), which
+ * follow the QP's state. Sending: a request becomes a frame, or many when it is to be segmented;
+ * check sums and tags are put in; rules for what leaves see it; the switch takes it.
+ */
+#include "hca/raw/raw.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ether/offload.h"
+#include "hca/raw/rss.h"
+#include "hca/transport/send.h"
+#include "hca/raw/switch.h"
+#include "util/explain.h"
+
+#define VLAN_BYTES 4u
+#define TSO_MOST   (256u << 10)
+
+/* ---- receiving ---- */
+
+struct ether_dest *hca_qp_dest(struct hca_qp *qp)
+{
+	if (qp->rss)
+		return &qp->rss->dest;
+	return qp->wq ? &qp->wq->dest : NULL;
+}
+
+static int create_wq(struct qp *qp, const struct hca_qp_init *init)
+{
+	const struct hca_wq_init as = { .pd = init->pd,
+					.cq = init->recv_cq,
+					.format = init->format,
+					.ring = init->rq,
+					.flags = init->wq_flags,
+					.user_index = init->user_index };
+	struct hca_wq *wq = calloc(1, sizeof(*wq));
+
+	if (!wq)
+		return -ENOMEM;
+	hca_wq_init(wq, &as);
+	wq->wqn = qp->pub.qpn;
+	wq->self_lb = init->self_lb;
+	qp->pub.wq = wq;
+	return 0;
+}
+
+int raw_create(struct qp *qp, const struct hca_qp_init *init)
+{
+	int err = hca_switch_join(init->ctx->adapter);
+
+	if (err)
+		return err;
+	if (init->ind_table) {
+		err = hca_rss_create(init->ctx, init->ind_table, init->rss_fields, init->rss_key,
+				     &qp->pub.rss);
+		if (!err)
+			qp->pub.rss->self_lb = init->self_lb;
+		return err;
+	}
+	return init->rq.size ? create_wq(qp, init) : 0;
+}
+
+int raw_check_idle(struct qp *qp)
+{
+	struct ether_dest *dest = hca_qp_dest(&qp->pub);
+
+	if (dest && atomic_load(&dest->users))
+		return explain(EBUSY, "%u flow rules still lead to QP 0x%x",
+			       atomic_load(&dest->users), qp->pub.qpn);
+	return 0;
+}
+
+void raw_fini(struct qp *qp)
+{
+	if (qp->pub.rss)
+		hca_rss_destroy(qp->pub.rss);
+	if (qp->pub.wq) {
+		hca_wq_fini(qp->pub.wq);
+		free(qp->pub.wq);
+	}
+	free(qp->frame);
+}
+
+void raw_enter(struct qp *qp, enum hca_qp_state state)
+{
+	struct hca_wq *wq = qp->pub.wq;
+
+	if (qp->attr.port)
+		qp->port = ether_port(qp->pub.ctx->adapter->index, qp->attr.port);
+	if (!wq)
+		return;
+	if (state == HCA_QPS_RESET)
+		hca_wq_modify(wq, HCA_WQS_RESET);
+	else if (state == HCA_QPS_RTR)
+		hca_wq_modify(wq, HCA_WQS_RDY);
+	else if (state == HCA_QPS_ERR && wq->state == HCA_WQS_RDY)
+		hca_wq_modify(wq, HCA_WQS_ERR);
+}
+
+/* ---- sending ---- */
+
+static void finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+{
+	struct req_slot slot = {
+		.index = qp->req.next,
+		.counter = s->counter,
+		.op = s->op,
+		.length = s->length,
+		.signaled = s->signaled || qp->pub.sig_all,
+	};
+
+	qp->req.next += s->blocks;
+	qp->req.sent = 0;
+	requester_complete(qp, &slot, status, vendor);
+}
+
+static enum run_result refuse(struct qp *qp, const struct hca_send *s, enum hca_status status,
+			      uint8_t vendor)
+{
+	hca_switch_flush();
+	finish(qp, s, status, vendor);
+	qp_fail_send(qp);
+	return RUN_STOP;
+}
+
+/* A buffer for a frame that cannot go out as it lies in memory. */
+static uint8_t *get_buffer(struct qp *qp)
+{
+	if (!qp->frame)
+		qp->frame = malloc(ETHER_FRAME_MAX + VLAN_BYTES);
+	return qp->frame;
+}
+
+/* Fills in what was asked for. Both levels are parsed from the frame itself. */
+static void offload(const struct hca_send *s, struct ether_frame *f, uint8_t *data)
+{
+	const struct ether_parsed *parsed;
+
+	if (!(s->offload & ~HCA_OFFLOAD_VLAN))
+		return;
+	parsed = ether_frame_parse(f);
+	/* The inner sums first: the outer UDP sum covers them. */
+	if (s->offload & HCA_OFFLOAD_INNER_L4)
+		ether_fill_l4(data, &parsed->inner);
+	if (s->offload & HCA_OFFLOAD_INNER_L3)
+		ether_fill_l3(data, &parsed->inner);
+	if (s->offload & HCA_OFFLOAD_L4)
+		ether_fill_l4(data, &parsed->outer);
+	if (s->offload & HCA_OFFLOAD_L3)
+		ether_fill_l3(data, &parsed->outer);
+}
+
+static void insert_tag(uint8_t *data, uint32_t *len, uint16_t tci)
+{
+	memmove(data + 12 + VLAN_BYTES, data + 12, *len - 12);
+	data[12] = 0x81;
+	data[13] = 0;
+	data[14] = tci >> 8;
+	data[15] = (uint8_t)tci;
+	*len += VLAN_BYTES;
+}
+
+#define PACE_SLACK_NS 2000000u /* a timer may be so late, and the rate is still kept */
+
+/*
+ * A limited rate: false when the next frame's time has not come. Each one takes up its time, which
+ * begins in the past as far as a burst or a late timer allows.
+ */
+static bool is_due(struct qp *qp)
+{
+	uint64_t rate = qp->attr.rate_limit, now = timer_now(), slack;
+
+	slack = qp->attr.burst * 8000000ull / rate;
+	if (slack < PACE_SLACK_NS)
+		slack = PACE_SLACK_NS;
+	if (now < qp->pace_at) {
+		hca_switch_flush();
+		send_later(qp, qp->pace_at - now);
+		return false;
+	}
+	if (qp->pace_at + slack < now)
+		qp->pace_at = now - slack;
+	return true;
+}
+
+/* True when it is gone, one way or another. */
+static bool send_frame(struct qp *qp, struct ether_frame *f)
+{
+	f->src_process = fabric_self();
+	f->src_domain = qp->pub.ctx->domain;
+	f->src_qpn = qp->pub.qpn;
+	if (unlikely(qp->attr.rate_limit) && !is_due(qp))
+		return false;
+	if (ether_steer_out(qp->port, f) && !hca_switch_send(qp, qp->port, f))
+		return false;
+	if (unlikely(qp->attr.rate_limit))
+		qp->pace_at += f->len * 8000000ull / qp->attr.rate_limit;
+	return true;
+}
+
+static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct hca_list *list)
+{
+	struct ether_frame f = { .len = (uint32_t)s->length, .wire_only = s->wire_only };
+	uint8_t *data;
+
+	if (likely(list->count == 1 && list->seg[0].kind == HCA_SEG_PLAIN && !s->offload)) {
+		f.data = (const uint8_t *)list->seg[0].ptr;
+	} else {
+		data = get_buffer(qp);
+		if (!data || !hca_mem_copy_out(list, 0, data, s->length))
+			return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		if (s->offload & HCA_OFFLOAD_VLAN)
+			insert_tag(data, &f.len, s->vlan_tci);
+		f.data = data;
+		offload(s, &f, data);
+	}
+	if (!send_frame(qp, &f))
+		return RUN_WAIT;
+	finish(qp, s, HCA_SUCCESS, 0);
+	return RUN_ON;
+}
+
+/* Cuts the data behind the headers into pieces of `mss`; goes on where it had to stop. */
+static enum run_result send_segments(struct qp *qp, struct hca_send *s, const struct hca_list *list)
+{
+	uint32_t total = (uint32_t)s->length - s->tso_header;
+	uint8_t *data = get_buffer(qp);
+
+	if (!data)
+		return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+	while (qp->req.sent < total) {
+		uint32_t off = qp->req.sent, n = total - off < s->mss ? total - off : s->mss;
+		struct ether_frame f = { .data = data,
+					 .len = s->tso_header + n,
+					 .wire_only = s->wire_only };
+
+		if (!hca_mem_copy_out(list, 0, data, s->tso_header) ||
+		    !hca_mem_copy_out(list, s->tso_header + off, data + s->tso_header, n))
+			return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		if (s->offload & HCA_OFFLOAD_VLAN)
+			insert_tag(data, &f.len, s->vlan_tci);
+		ether_tso_fix(data, f.len, ether_frame_parse(&f), off / s->mss, off,
+			      off + n == total);
+		f.parsed_valid = false;
+		offload(s, &f, data);
+		if (!send_frame(qp, &f))
+			return RUN_WAIT;
+		qp->req.sent += n;
+	}
+	finish(qp, s, HCA_SUCCESS, 0);
+	return RUN_ON;
+}
+
+enum run_result send_raw(struct qp *qp, struct hca_send *s)
+{
+	struct hca_list list;
+
+	if (unlikely(!qp->port))
+		return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+	if (unlikely(s->sge_count >= HCA_MAX_SGE ||
+		     !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list)))
+		return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+	if (s->op == HCA_OP_TSO) {
+		if (!s->mss || s->tso_header < ETHER_HEADER || s->length <= s->tso_header ||
+		    s->length > TSO_MOST + s->tso_header ||
+		    s->tso_header + s->mss > ETHER_FRAME_MAX)
+			return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+		return send_segments(qp, s, &list);
+	}
+	if (unlikely(s->length < ETHER_HEADER || s->length > ETHER_FRAME_MAX))
+		return refuse(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
+	return send_one(qp, s, &list);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unreliable datagrams: sending, to one queue pair or to a multicast group, and the GRH that
+ * receivers find in front of the data. Lock held, inside a guard.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "hca/transport/grh.h"
+#include "hca/device/lid.h"
+#include "hca/device/port.h"
+#include "hca/transport/send.h"
+#include "hca/wire/wire.h"
+
+#define GROUP_MOST 64
+
+static bool is_multicast(const struct qp *qp, const struct hca_send *s)
+{
+	if (s->dqpn != 0xffffff)
+		return false;
+	return s->av.has_grh &&
+	       (s->av.dgid.raw[0] == 0xff ||
+		(s->av.dgid.raw[10] == 0xff && (s->av.dgid.raw[12] & 0xf0) == 0xe0));
+}
+
+static void finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+{
+	struct req_slot slot = {
+		.index = qp->req.next,
+		.counter = s->counter,
+		.op = s->op,
+		.length = s->length,
+		.signaled = s->signaled || qp->pub.sig_all,
+	};
+
+	qp->req.next += s->blocks;
+	requester_complete(qp, &slot, status, vendor);
+}
+
+static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, uint8_t *grh)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	unsigned int port = qp->attr.port;
+	struct hca_gid_entry src;
+	uint16_t sm;
+
+	*pkt = (struct roce_pkt){
+		.op = ROCE_TR_UD |
+		      (s->op == HCA_OP_SEND_IMM ? ROCE_PKT_SEND_ONLY_IMM : ROCE_PKT_SEND_ONLY),
+		.flags = s->solicited ? ROCE_PKT_SOLICITED : 0,
+		.dqpn = s->dqpn,
+		.sqpn = qp->pub.qpn,
+		.psn = qp->req.psn,
+		.len = s->length,
+		.imm = s->imm,
+	};
+	/* The upper bit says: use the queue pair's own. */
+	pkt->ud.qkey = s->qkey & 0x80000000u ? qp->attr.qkey : s->qkey;
+	pkt->ud.sl = s->av.sl;
+	pkt->ud.dlid = s->av.dlid;
+	pkt->ud.port = port;
+	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
+		hca_lid_get(a, port, &pkt->ud.slid, &sm);
+	else
+		hca_port_mac_quick(a, port, pkt->ud.smac);
+	if (s->av.has_grh && hca_port_gid_quick(a, port, s->av.sgid_index, &src)) {
+		pkt->flags |= ROCE_PKT_GRH;
+		pkt->ud.roce_kind = hca_grh_build(&s->av, &src, s->length, grh);
+	}
+}
+
+static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, const uint8_t *grh,
+		   const struct hca_list *list)
+{
+	struct hca_list with;
+	struct roce_pkt out = *pkt;
+
+	/* On the wire the header is the packet's own. */
+	if (!peer || !(pkt->flags & ROCE_PKT_GRH)) {
+		out.flags &= ~ROCE_PKT_GRH;
+		return send_packet(qp, peer, &out, list, 0, NULL);
+	}
+	with.seg[0] = (struct hca_seg){ .ptr = (char *)grh, .len = HCA_GRH_BYTES };
+	memcpy(&with.seg[1], list->seg, list->count * sizeof(list->seg[0]));
+	with.count = list->count + 1;
+	out.len += HCA_GRH_BYTES;
+	return send_packet(qp, peer, &out, &with, 0, NULL);
+}
+
+/* A member whose link is not there yet, or has no room, loses the datagram, as on a busy wire. */
+static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
+		       const uint8_t *grh, const struct hca_list *list)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	struct fabric_reg_entry member[GROUP_MOST];
+	size_t n = fabric_mcast_members(a->ports[qp->attr.port - 1].link, s->av.dgid.raw, member,
+					GROUP_MOST);
+
+	pkt->flags |= ROCE_PKT_MCAST;
+	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
+		wire_send_group(qp, &s->av, pkt, list);
+	for (size_t i = 0; i < n && i < GROUP_MOST; i++) {
+		struct hca_peer *peer;
+		bool wait;
+
+		if (qp->pub.block_self_mcast && member[i].value == qp->pub.qpn)
+			continue;
+		pkt->dqpn = member[i].value;
+		peer = hca_peer_find(member[i].owner, &wait);
+		if (peer)
+			send_to(qp, peer, pkt, grh, list);
+	}
+}
+
+enum run_result send_datagram(struct qp *qp, struct hca_send *s)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	uint8_t grh[HCA_GRH_BYTES];
+	struct hca_peer *peer = NULL;
+	struct hca_list list;
+	struct roce_pkt pkt;
+	int err;
+
+	if (s->length > 4096) {
+		finish(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		qp_fail_send(qp);
+		return RUN_STOP;
+	}
+	if (s->sge_count >= HCA_MAX_SGE ||
+	    !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list)) {
+		finish(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		qp_fail_send(qp);
+		return RUN_STOP;
+	}
+	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET && !s->av.has_grh) {
+		finish(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+		qp_fail_send(qp);
+		return RUN_STOP;
+	}
+	fill_header(qp, s, &pkt, grh);
+	if (is_multicast(qp, s)) {
+		send_group(qp, s, &pkt, grh, &list);
+	} else {
+		switch (path_datagram(qp, &s->av, s->dqpn, &peer)) {
+		case PATH_WAIT:
+			return RUN_WAIT;
+		case PATH_READY:
+			err = send_to(qp, peer, &pkt, grh, &list);
+			if (err == -EAGAIN)
+				return RUN_WAIT;
+			if (err == -EFAULT) {
+				finish(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+				qp_fail_send(qp);
+				return RUN_STOP;
+			}
+			if (!peer)
+				wire_datagram_sent(qp);
+			break;
+		case PATH_NONE:
+			break; /* nobody hears it */
+		}
+	}
+	qp->req.psn = psn_add(qp->req.psn, 1);
+	finish(qp, s, HCA_SUCCESS, 0);
+	return RUN_ON;
+}

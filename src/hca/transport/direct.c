@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided work without packets: the peer's memory is mapped (or reachable by the kernel's
+ * process_vm calls), so the initiator carries the access out itself. The rules are the responder's:
+ * the queue pair at the other end must expect us (its door), the key must be valid in its table,
+ * of its protection domain, reach far enough and permit the access. Whatever is not plainly right
+ * goes the way of packets, where the responder finds out what is wrong and says so.
+ */
+#include <string.h>
+
+#include "fabric/link.h"
+#include "hca/transport/dc.h"
+#include "hca/transport/send.h"
+#include "hca/inspect/inspect.h"
+
+static uint32_t remote_access(enum hca_op op)
+{
+	switch (op) {
+	case HCA_OP_WRITE:
+		return HCA_ACCESS_REMOTE_WRITE;
+	case HCA_OP_READ:
+		return HCA_ACCESS_REMOTE_READ;
+	default:
+		return HCA_ACCESS_REMOTE_ATOMIC;
+	}
+}
+
+/* The door's rights for us; false when the other end is not ready for this QP. */
+static bool open_door(struct qp *qp, uint32_t access, uint32_t *pdn)
+{
+	const struct hca_door *door = &qp->peer->segment->door[qp->attr.dest_qpn];
+	/* [D1] pairs with qp_door_update(): fields before the word */
+	uint64_t word = atomic_load_explicit(&door->word, memory_order_acquire);
+
+	if (unlikely(!(word & 1) || (door->access & access) != access))
+		return false;
+	if (qp->dci) {
+		if (!(door->access & HCA_DOOR_DCT) || door->dc_key != dci_key(qp))
+			return false;
+	} else if (unlikely(door->peer_qpn != qp->pub.qpn || door->access & HCA_DOOR_DCT ||
+			    /* Both ends must agree where numbering starts, as on a wire. */
+			    door->first_psn != qp->req.first_psn)) {
+		return false;
+	}
+	*pdn = door->pdn;
+	return atomic_load_explicit(&door->word, memory_order_relaxed) == word;
+}
+
+/*
+ * The other end learns that communication is established (it may be waiting for that event),
+ * though it will not see what we do. Lost when there is no room: then the next request tells.
+ */
+static void greet(struct qp *qp)
+{
+	struct roce_pkt pkt = {
+		.op = ROCE_PKT_HELLO,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+	};
+
+	qp->req.greeted = !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
+/* What may wait over there is waited for here. */
+bool direct_hurry(struct qp *qp)
+{
+	struct roce_pkt pkt = {
+		.op = ROCE_PKT_HELLO,
+		.flags = ROCE_PKT_ACK_REQ,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+	};
+
+	return !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
+static uint64_t do_atomic(const struct hca_send *s, void *target)
+{
+	uint64_t old;
+
+	if (s->op == HCA_OP_FETCH_ADD)
+		return __atomic_fetch_add((uint64_t *)target, s->compare, __ATOMIC_SEQ_CST);
+	old = s->compare;
+	__atomic_compare_exchange_n((uint64_t *)target, &old, s->swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return old;
+}
+
+enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
+{
+	bool atomic = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD;
+	uint64_t length = atomic ? 8 : s->length, old;
+	uint32_t access = remote_access(s->op), pdn;
+	struct hca_peer *peer = qp->peer;
+	const struct hca_mr_entry *e;
+	struct hca_list local, remote;
+	char *base;
+
+	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
+			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
+		return DIRECT_LOCAL_ERROR;
+	if (unlikely(taps_captures()))
+		return DIRECT_NO; /* so that there is something to be captured */
+	if (unlikely(!hca_peer_has_met(peer)) || !open_door(qp, access, &pdn))
+		return DIRECT_NO;
+	if (unlikely(!qp->req.greeted && !qp->dci))
+		greet(qp);
+	if (!length)
+		return DIRECT_DONE;
+	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);
+	if (unlikely(!e || (e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))))
+		return DIRECT_NO;
+	if (atomic && ((s->raddr & 7) || local.total < 8))
+		return DIRECT_NO;
+	remote.count = 1;
+	remote.seg[0].len = length;
+	remote.seg[0].kind = HCA_SEG_PLAIN;
+	base = hca_peer_map(peer, e, s->rkey);
+	if (likely(base)) {
+		remote.seg[0].ptr = base + (s->raddr - e->iova);
+	} else {
+		if (!peer->can_vm || atomic)
+			return DIRECT_NO;
+		remote.seg[0].ptr = (char *)(uintptr_t)(e->va + (s->raddr - e->iova));
+		remote.seg[0].kind = HCA_SEG_REMOTE;
+		remote.seg[0].pid = peer->pid;
+	}
+	if (atomic) {
+		if ((uintptr_t)remote.seg[0].ptr & 7)
+			return DIRECT_NO;
+		old = do_atomic(s, remote.seg[0].ptr);
+		return hca_mem_copy_in(&local, 0, &old, 8) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
+	}
+	if (s->op == HCA_OP_WRITE) {
+		if (likely(local.count == 1 && local.seg[0].kind == HCA_SEG_PLAIN &&
+			   remote.seg[0].kind == HCA_SEG_PLAIN)) {
+			vb_copy(remote.seg[0].ptr, local.seg[0].ptr, length);
+			return DIRECT_DONE;
+		}
+		return hca_mem_copy(&remote, 0, &local, 0, length) ? DIRECT_DONE : DIRECT_NO;
+	}
+	return hca_mem_copy(&local, 0, &remote, 0, length) ? DIRECT_DONE : DIRECT_NO;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast groups of datagram queue pairs. Membership lies in the host directory, by group and
+ * link layer; a sender asks it for the members.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/wire/wire.h"
+#include "util/explain.h"
+
+static uint32_t net_of(const struct hca_qp *qp)
+{
+	const struct qp *priv = (const struct qp *)qp;
+
+	return qp->ctx->adapter->ports[priv->attr.port ? priv->attr.port - 1 : 0].link;
+}
+
+static bool is_ipv4_group(const struct hca_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, mapped, sizeof(mapped)) && (gid->raw[12] & 0xf0) == 0xe0;
+}
+
+static int check(const struct hca_qp *qp, const struct hca_gid *gid)
+{
+	if (qp->type != HCA_QP_UD)
+		return explain(EINVAL, "only a UD queue pair joins multicast groups");
+	/* On Ethernet IPv4 groups are mapped addresses. */
+	if (gid->raw[0] != 0xff && !(net_of(qp) == HCA_LINK_ETHERNET && is_ipv4_group(gid)))
+		return explain(EINVAL, "a multicast GID starts with 0xff, this one with 0x%02x",
+			       gid->raw[0]);
+	return 0;
+}
+
+static bool is_member(const struct hca_qp *qp, const struct hca_gid *gid)
+{
+	struct fabric_reg_entry few[16], *all = few;
+	size_t n = fabric_mcast_members(net_of(qp), gid->raw, few, array_size(few));
+	bool found = false;
+
+	if (n > array_size(few)) {
+		all = calloc(n, sizeof(*all));
+		if (!all)
+			return false;
+		n = fabric_mcast_members(net_of(qp), gid->raw, all, n);
+	}
+	for (size_t i = 0; i < n && !found; i++)
+		found = all[i].value == qp->qpn;
+	if (all != few)
+		free(all);
+	return found;
+}
+
+int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)
+{
+	int err = check(qp, gid);
+
+	/* Attaching twice is attaching once. */
+	if (err || is_member(qp, gid))
+		return err;
+	err = fabric_mcast_join(net_of(qp), gid->raw, qp->qpn);
+	if (!err) {
+		to_priv(qp)->mcast++;
+		if (net_of(qp) == HCA_LINK_ETHERNET)
+			wire_join(to_priv(qp), gid);
+	}
+	return err;
+}
+
+int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)
+{
+	int err = check(qp, gid);
+
+	if (!err)
+		err = fabric_mcast_leave(net_of(qp), gid->raw, qp->qpn);
+	if (err == -ENOENT)
+		err = explain(EINVAL, "QP 0x%x is not attached to that group", qp->qpn);
+	if (!err) {
+		to_priv(qp)->mcast--;
+		if (net_of(qp) == HCA_LINK_ETHERNET)
+			wire_leave(to_priv(qp), gid);
+	}
+	return err;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From an address to a link. On this host a queue pair number alone says which process owns it;
+ * the address says whether it is this host at all.
+ */
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "hca/device/port.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/wire/wire.h"
+
+bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
+{
+	uint32_t changes = atomic_load_explicit(&hca_gid_changes, memory_order_relaxed);
+
+	if (likely(qp->local_gid_valid && qp->local_gid_changes == changes &&
+		   !memcmp(&qp->local_gid_seen, gid, sizeof(*gid))))
+		return true;
+	if (!hca_gid_is_local(gid))
+		return false;
+	qp->local_gid_seen = *gid;
+	qp->local_gid_changes = changes;
+	qp->local_gid_valid = true;
+	return true;
+}
+
+static bool is_local(struct qp *qp, const struct hca_av *av)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	unsigned int port = qp->attr.port ? qp->attr.port : 1;
+
+	/* InfiniBand ports have no wire: every LID and GID that exists is on this host. */
+	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
+		return true;
+	return !wire_forced() && path_gid_is_local(qp, &av->dgid);
+}
+
+static enum path_state find(uint32_t dqpn, struct hca_peer **out)
+{
+	fabric_id_t owner = fabric_qpn_owner(dqpn);
+	bool wait = false;
+
+	if (owner == FABRIC_NOBODY)
+		return PATH_NONE;
+	*out = hca_peer_find(owner, &wait);
+	if (*out)
+		return PATH_READY;
+	return wait ? PATH_WAIT : PATH_NONE;
+}
+
+enum path_state path_find(struct qp *qp)
+{
+	struct hca_peer *peer = NULL;
+	enum path_state state;
+
+	if (qp->pub.type == HCA_QP_DCR || qp->guest)
+		return PATH_NONE; /* it knows no way but the one that requests came */
+	qp->peer = NULL;
+	if (!is_local(qp, &qp->attr.av)) {
+		if (wire_connect(qp, &qp->attr.av))
+			return PATH_NONE;
+		qp->wired = true;
+		qp->mtu = 128u << qp->attr.path_mtu;
+		return PATH_READY;
+	}
+	state = find(qp->attr.dest_qpn, &peer);
+	if (state == PATH_READY)
+		qp_set_peer(qp, peer);
+	return state;
+}
+
+enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
+			      struct hca_peer **out)
+{
+	*out = NULL;
+	if (!is_local(qp, av))
+		return wire_connect(qp, av) ? PATH_NONE : PATH_READY;
+	return find(dqpn, out);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Responder resources: the peer's reads and atomics, kept until newer ones take their place. Their
+ * answers go out in order, as fast as the path takes them; meanwhile the responder goes on with the
+ * requests that follow. What is asked for again is answered from here: reads are executed once more,
+ * atomics never (IBTA volume 1, 9.7.5.1.2 and 9.7.5.2). Lock held, inside a guard.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hca/transport/responder.h"
+#include "hca/transport/send.h"
+
+#define FREE 0xff
+
+static struct resp_resource *at(const struct responder *r, uint32_t i)
+{
+	return &r->resource[i % RESP_RESOURCES];
+}
+
+static bool is_read(const struct resp_resource *res)
+{
+	return (res->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_READ_REQUEST;
+}
+
+static uint32_t read_packets(const struct qp *qp, uint32_t length)
+{
+	return length ? (length + qp->mtu - 1) / qp->mtu : 1;
+}
+
+void resource_reset(struct qp *qp)
+{
+	for (unsigned int i = 0; qp->resp.resource && i < RESP_RESOURCES; i++)
+		qp->resp.resource[i] = (struct resp_resource){ .op = FREE };
+}
+
+/* As many may wait for their answer as the queue pair promised. */
+static uint32_t most_waiting(const struct qp *qp)
+{
+	return qp->pub.type == HCA_QP_DCR ? RESP_RESOURCES : qp->attr.max_dest_rd_atomic;
+}
+
+/* Whether the peer may have one more under way; then there is memory for it, too. */
+static enum fault check_room(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	uint32_t waiting = 0;
+
+	if (!r->resource) {
+		r->resource = malloc(RESP_RESOURCES * sizeof(*r->resource));
+		if (!r->resource)
+			return FAULT_LOCAL;
+		resource_reset(qp);
+	}
+	for (uint32_t i = r->resource_first; i != r->resource_next; i++)
+		waiting += at(r, i)->due && !at(r, i)->again;
+	return waiting >= most_waiting(qp) ? FAULT_INVALID : FAULT_NONE;
+}
+
+static struct resp_resource *add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packets)
+{
+	struct responder *r = &qp->resp;
+	struct resp_resource *res;
+
+	/* The place may be that of an old one that is being answered again. */
+	while (r->resource_next - r->resource_first >= RESP_RESOURCES)
+		at(r, r->resource_first++)->due = false;
+	res = at(r, r->resource_next++);
+	*res = (struct resp_resource){
+		.psn = pkt->psn,
+		.last_psn = psn_add(pkt->psn, packets - 1),
+		.op = pkt->op,
+		.due = true,
+		.whole = pkt->flags & ROCE_PKT_ACK_REQ,
+	};
+	r->epsn = psn_add(r->epsn, packets);
+	r->msn = psn_add(r->msn, 1);
+	return res;
+}
+
+enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct resp_resource *res;
+	enum fault f;
+
+	if (!(qp_access(qp) & HCA_ACCESS_REMOTE_READ))
+		return FAULT_INVALID;
+	if (pkt->rdma.dma_len > HCA_MAX_MESSAGE)
+		return FAULT_INVALID;
+	if (pkt->rdma.dma_len &&
+	    !hca_mem_find_here(pkt->rdma.rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+			       pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
+		return FAULT_ACCESS;
+	if (!resource_is_due(qp))
+		responder_send_ack(qp);
+	f = check_room(qp);
+	if (f)
+		return f;
+	res = add(qp, pkt, read_packets(qp, pkt->rdma.dma_len));
+	res->va = pkt->rdma.va;
+	res->rkey = pkt->rdma.rkey;
+	res->length = res->upto = pkt->rdma.dma_len;
+	res->srqn = pkt->rdma.srqn;
+	responder_continue(qp);
+	return FAULT_NONE;
+}
+
+static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, struct hca_seg *out)
+{
+	const struct hca_mr_entry *e;
+
+	if (pkt->atomic.va & 7 || !(qp_access(qp) & HCA_ACCESS_REMOTE_ATOMIC))
+		return FAULT_INVALID;
+	e = hca_mem_find_here(pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
+			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
+	if (!e || !hca_mem_target(e, pkt->atomic.va, out))
+		return FAULT_ACCESS;
+	/* In memory it may lie at another distance from 8 than its name does. */
+	return out->kind != HCA_SEG_DESK && (uintptr_t)out->ptr & 7 ? FAULT_INVALID : FAULT_NONE;
+}
+
+enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
+{
+	bool adds = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD;
+	struct hca_seg target;
+	uint64_t old;
+	enum fault f = find_target(qp, pkt, &target);
+
+	if (f)
+		return f;
+	if (!resource_is_due(qp))
+		responder_send_ack(qp);
+	f = check_room(qp);
+	if (f)
+		return f;
+	if (!hca_mem_atomic(&target, adds, pkt->atomic.compare, pkt->atomic.swap, &old))
+		return FAULT_ACCESS;
+	add(qp, pkt, 1)->orig = old;
+	responder_continue(qp);
+	return FAULT_NONE;
+}
+
+/* ---- answers ---- */
+
+/* The read fails after it was accepted: the refusal must name it, not what follows. */
+static void fail_read(struct qp *qp, uint32_t psn)
+{
+	qp->resp.resource_first = qp->resp.resource_next;
+	if (qp->pub.state == HCA_QPS_ERR)
+		return;
+	qp->resp.epsn = psn;
+	responder_fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+}
+
+static uint8_t read_opcode(const struct resp_resource *res, uint32_t n)
+{
+	bool first = res->sent == res->from, last = res->sent + n == res->upto;
+
+	if (first)
+		return last ? ROCE_PKT_READ_RESP_ONLY : ROCE_PKT_READ_RESP_FIRST;
+	return last ? ROCE_PKT_READ_RESP_LAST : ROCE_PKT_READ_RESP_MIDDLE;
+}
+
+/* One packet of the answer; the rights are looked at again for each. */
+static int send_read_packet(struct qp *qp, struct resp_resource *res)
+{
+	uint32_t left = res->upto - res->sent, n = left > qp->mtu ? qp->mtu : left;
+	struct roce_pkt pkt = {
+		.op = (res->op & ROCE_PKT_TRANSPORT_MASK) | read_opcode(res, n),
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+		.psn = psn_add(res->psn, res->sent / qp->mtu),
+		.len = n,
+		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn },
+	};
+	const struct hca_mr_entry *e;
+	struct hca_list list; /* not initialised: it has room for 2 KiB of pieces */
+	int err = 0;
+
+	list.count = 0;
+	list.total = 0;
+	if (n) {
+		e = hca_mem_find_here(res->rkey, responder_pdn(qp, res->srqn), qp->pub.qpn,
+				      res->va + res->sent, n, HCA_ACCESS_REMOTE_READ);
+		if (e)
+			hca_mem_piece(e, res->va + res->sent, n, &list);
+		else
+			err = -EFAULT;
+	}
+	if (!err)
+		err = send_packet(qp, qp->peer, &pkt, &list, 0, NULL);
+	if (err == -EFAULT)
+		fail_read(qp, pkt.psn);
+	if (!err)
+		res->sent += n;
+	return err;
+}
+
+static int send_atomic(struct qp *qp, const struct resp_resource *res)
+{
+	struct roce_pkt pkt = {
+		.op = (res->op & ROCE_PKT_TRANSPORT_MASK) | ROCE_PKT_ATOMIC_ACK,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+		.psn = res->psn,
+		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn, .orig = res->orig },
+	};
+
+	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+}
+
+bool resource_send(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	/* Behind a refusal that still has to go out, the queue pair is in error and goes on. */
+	if (qp->pub.state == HCA_QPS_ERR && !r->nak_due)
+		r->resource_first = r->resource_next;
+	while (resource_is_due(qp)) {
+		struct resp_resource *res = at(r, r->resource_first);
+		int err = 0;
+
+		if (res->due && is_read(res)) {
+			do
+				err = send_read_packet(qp, res);
+			while (!err && res->sent < res->upto);
+		} else if (res->due) {
+			err = send_atomic(qp, res);
+		}
+		if (err)
+			return !resource_is_due(qp); /* no room, or it came to an end */
+		if (unlikely(qp->cntr) && res->due && is_read(res) && !res->again)
+			comp_cntr_read(qp, res->whole, res->length);
+		res->due = false;
+		r->resource_first++;
+	}
+	return true;
+}
+
+/* ---- once more ---- */
+
+static uint32_t find(const struct responder *r, const struct roce_pkt *pkt)
+{
+	uint32_t i;
+
+	for (i = 1; r->resource && i <= RESP_RESOURCES; i++) {
+		const struct resp_resource *res = at(r, r->resource_next - i);
+
+		if (res->op == pkt->op && psn_diff(pkt->psn, res->psn) >= 0 &&
+		    psn_diff(pkt->psn, res->last_psn) <= 0)
+			return r->resource_next - i;
+	}
+	return r->resource_next;
+}
+
+/* What is asked for must lie within what was asked for first. */
+static bool read_again(const struct qp *qp, struct resp_resource *res, const struct roce_pkt *pkt)
+{
+	uint32_t offset = (uint32_t)psn_diff(pkt->psn, res->psn) * qp->mtu;
+
+	if (pkt->rdma.va != res->va + offset || pkt->rdma.rkey != res->rkey ||
+	    pkt->rdma.dma_len > res->length - offset)
+		return false;
+	res->from = res->sent = offset;
+	res->upto = offset + pkt->rdma.dma_len;
+	return true;
+}
+
+void resource_again(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint32_t i = find(r, pkt);
+	struct resp_resource *res;
+
+	if (i == r->resource_next)
+		return; /* too old to be wanted by an honest peer */
+	res = at(r, i);
+	/* One that waits for its turn needs no second. */
+	if (res->due && i != r->resource_first)
+		return;
+	if (is_read(res) && !read_again(qp, res, pkt))
+		return;
+	res->due = res->again = true;
+	if ((int32_t)(i - r->resource_first) < 0)
+		r->resource_first = i;
+	responder_continue(qp);
+}

@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The responder: requests of the peer, in order of their packet numbers (IBTA volume 1, 9.7.4 and
+ * 9.8). Lock held, inside a guard. Checks run straight down; what a fault does is decided once, in
+ * responder_fault(). Reads and atomics are in resource.c, acknowledgements in answer.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hca/device/async.h"
+#include "hca/transport/grh.h"
+#include "hca/memory/mkey.h"
+#include "hca/memory/mw.h"
+#include "hca/transport/responder.h"
+#include "hca/transport/send.h"
+#include "hca/queue/srq_priv.h"
+#include "hca/inspect/inspect.h"
+#include "hca/wire/wire.h"
+#include "hca/transport/xrc.h"
+
+#define NO_MESSAGE 0xff
+#define NAKS_AGAIN 2
+
+static bool is_reliable(const struct qp *qp)
+{
+	const uint32_t types = 1u << HCA_QP_RC | 1u << HCA_QP_XRC_RECV | 1u << HCA_QP_DCR;
+
+	return types >> qp->pub.type & 1;
+}
+
+/* ---- receive entries ---- */
+
+static inline bool take_recv(struct qp *qp, struct hca_srq *srq)
+{
+	struct responder *r = &qp->resp;
+
+	if (unlikely(!r->recv)) {
+		r->recv = malloc(sizeof(*r->recv));
+		if (!r->recv)
+			return false;
+	}
+	r->recv_srq = srq;
+	if (srq)
+		return hca_srq_take(srq, r->recv);
+	/* What is posted is looked up only when all that was posted the last time is taken. */
+	if (unlikely(!r->rq_left)) {
+		if (qp->pub.rq.size)
+			r->rq_left = qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken;
+		if (!r->rq_left)
+			return false;
+	}
+	qp->pub.format->rq_decode(&qp->pub.rq, r->rq_taken, r->recv);
+	r->recv->counter = r->rq_taken;
+	r->rq_taken++;
+	r->rq_left--;
+	return true;
+}
+
+static inline void complete_recv(struct qp *qp, struct hca_cqe *cqe)
+{
+	struct responder *r = &qp->resp;
+	struct hca_cq *cq = qp->pub.recv_cq;
+
+	cqe->is_recv = true;
+	cqe->qpn = qp->pub.qpn;
+	cqe->counter = r->recv->counter;
+	cqe->user_index = qp->pub.user_index;
+	if (r->recv_srq) {
+		cqe->srqn = r->recv_srq->srqn;
+		cqe->xrc = r->recv_srq->type == HCA_SRQ_XRC;
+		if (r->recv_srq->user_index != HCA_SRQ_NO_INDEX)
+			cqe->user_index = r->recv_srq->user_index;
+		if (r->recv_srq->cq)
+			cq = r->recv_srq->cq;
+	}
+	r->has_recv = false;
+	if (unlikely(cqe->status != HCA_SUCCESS))
+		hca_count(qp->pub.counters, HCA_COUNT_RESP_STATUS + cqe->status);
+	if (unlikely(qp->cntr))
+		comp_cntr_add(qp, HCA_CNTR_RECV, cqe->status == HCA_SUCCESS, cqe->byte_len);
+	if (cq)
+		hca_cq_add(cq, cqe);
+}
+
+static void complete_recv_error(struct qp *qp, enum hca_status status, uint8_t vendor)
+{
+	struct hca_cqe cqe = { .status = status, .vendor = vendor };
+
+	if (qp->resp.has_recv)
+		complete_recv(qp, &cqe);
+}
+
+/* ---- faults ---- */
+
+/*
+ * The packet is to come again, and so are those behind it: what is on its way of these is dropped
+ * without a word (9.7.5.2.8).
+ */
+static void refuse_for_now(struct qp *qp, uint8_t syndrome)
+{
+	struct responder *r = &qp->resp;
+
+	r->nak_sent = r->nak_behind = true;
+	r->naks_again = 0;
+	r->nak_ahead = r->epsn;
+	responder_refuse(qp, syndrome);
+}
+
+void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
+{
+	switch (f) {
+	case FAULT_NONE:
+		return;
+	case FAULT_WAIT:
+		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
+		if (is_reliable(qp))
+			refuse_for_now(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
+		return;
+	case FAULT_FETCH:
+		refuse_for_now(qp, ROCE_SYN_NAK_REF);
+		return;
+	default:
+		break;
+	}
+	if (!is_reliable(qp)) {
+		/* UC: the message is dropped without a word (9.8.2.2.2). */
+		qp->resp.last_op = NO_MESSAGE;
+		return;
+	}
+	complete_recv_error(qp, recv_status,
+			    recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH : SYN_LOCAL_PROT);
+	responder_refuse(qp, f == FAULT_ACCESS  ? ROCE_SYN_NAK_ACCESS
+			     : f == FAULT_LOCAL ? ROCE_SYN_NAK_OP
+						: ROCE_SYN_NAK_INVALID);
+	qp_event(qp, f == FAULT_ACCESS  ? HCA_EVENT_QP_ACCESS_ERR
+		     : f == FAULT_LOCAL ? HCA_EVENT_QP_FATAL
+					: HCA_EVENT_QP_REQ_ERR);
+	qp_fail(qp);
+}
+
+/* ---- what packets are ---- */
+
+/* By opcode without the transport. One that is neither a send nor a write is a message by itself. */
+enum {
+	OP_SEND = 1 << 0,
+	OP_WRITE = 1 << 1,
+	OP_GOES_ON = 1 << 2, /* not the first packet of its message */
+	OP_OPEN = 1 << 3,    /* not the last */
+	OP_IMM = 1 << 4,
+	OP_INV = 1 << 5,
+};
+
+static const uint8_t traits[ROCE_PKT_OPCODE_MASK + 1] = {
+	[ROCE_PKT_SEND_FIRST] = OP_SEND | OP_OPEN,
+	[ROCE_PKT_SEND_MIDDLE] = OP_SEND | OP_GOES_ON | OP_OPEN,
+	[ROCE_PKT_SEND_LAST] = OP_SEND | OP_GOES_ON,
+	[ROCE_PKT_SEND_LAST_IMM] = OP_SEND | OP_GOES_ON | OP_IMM,
+	[ROCE_PKT_SEND_LAST_INV] = OP_SEND | OP_GOES_ON | OP_INV,
+	[ROCE_PKT_SEND_ONLY] = OP_SEND,
+	[ROCE_PKT_SEND_ONLY_IMM] = OP_SEND | OP_IMM,
+	[ROCE_PKT_SEND_ONLY_INV] = OP_SEND | OP_INV,
+	[ROCE_PKT_WRITE_FIRST] = OP_WRITE | OP_OPEN,
+	[ROCE_PKT_WRITE_MIDDLE] = OP_WRITE | OP_GOES_ON | OP_OPEN,
+	[ROCE_PKT_WRITE_LAST] = OP_WRITE | OP_GOES_ON,
+	[ROCE_PKT_WRITE_LAST_IMM] = OP_WRITE | OP_GOES_ON | OP_IMM,
+	[ROCE_PKT_WRITE_ONLY] = OP_WRITE,
+	[ROCE_PKT_WRITE_ONLY_IMM] = OP_WRITE | OP_IMM,
+};
+
+static bool is_first(uint8_t op)
+{
+	return !(traits[op] & OP_GOES_ON);
+}
+
+static bool is_last(uint8_t op)
+{
+	return !(traits[op] & OP_OPEN);
+}
+
+static bool is_write(uint8_t op)
+{
+	return traits[op] & OP_WRITE;
+}
+
+static bool is_send(uint8_t op)
+{
+	return traits[op] & OP_SEND;
+}
+
+static bool has_imm(uint8_t op)
+{
+	return traits[op] & OP_IMM;
+}
+
+static bool has_inv(uint8_t op)
+{
+	return traits[op] & OP_INV;
+}
+
+/* Does the packet continue what is in progress, or begin when nothing is? */
+static bool in_turn(const struct responder *r, uint8_t op)
+{
+	if (r->last_op == NO_MESSAGE)
+		return is_first(op);
+	if (is_first(op))
+		return false;
+	return is_write(op) == is_write(r->last_op);
+}
+
+/* ---- sends and writes ---- */
+
+static struct hca_srq *srq_of(const struct qp *qp, uint32_t srqn)
+{
+	struct hca_srq *srq;
+
+	if (qp->pub.type != HCA_QP_XRC_RECV)
+		return qp->pub.srq;
+	srq = hca_srq_find(srqn);
+	return srq && srq->type == HCA_SRQ_XRC && srq->xrcd == qp->xrcd ? srq : NULL;
+}
+
+uint32_t responder_pdn(const struct qp *qp, uint32_t srqn)
+{
+	struct hca_srq *srq;
+
+	if (qp->pub.type != HCA_QP_XRC_RECV)
+		return qp->pub.pd->pdn;
+	srq = srq_of(qp, srqn);
+	return srq ? srq->pd->pdn : 0;
+}
+
+static inline enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct hca_srq *srq = srq_of(qp, pkt->rdma.srqn);
+
+	if (qp->resp.has_recv)
+		return FAULT_NONE; /* of an attempt whose references failed */
+	if (qp->pub.type == HCA_QP_XRC_RECV && !srq)
+		return FAULT_INVALID;
+	if (!take_recv(qp, srq))
+		return FAULT_WAIT;
+	qp->resp.has_recv = true;
+	return FAULT_NONE;
+}
+
+static enum fault copy_fault(const struct roce_pkt *pkt)
+{
+	return pkt->flags & ROCE_PKT_BY_REF ? FAULT_FETCH : FAULT_LOCAL;
+}
+
+/* Into the receive entry, behind what has come of the message so far. */
+static enum fault scatter(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
+			  enum hca_status *status)
+{
+	struct responder *r = &qp->resp;
+	const struct hca_pd *pd = r->recv_srq ? r->recv_srq->pd : qp->pub.pd;
+	enum hca_mem_result result = hca_mem_scatter(r->recv->sge, r->recv->sge_count, pd->pdn,
+						     r->offset, payload, pkt->len);
+
+	if (likely(result == HCA_MEM_DONE))
+		return FAULT_NONE;
+	*status = result == HCA_MEM_SHORT ? HCA_LOC_LEN_ERR : HCA_LOC_PROT_ERR;
+	return result == HCA_MEM_SHORT ? FAULT_INVALID
+	       : result == HCA_MEM_BAD ? FAULT_LOCAL
+				       : copy_fault(pkt);
+}
+
+static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
+			  enum hca_status *status)
+{
+	struct responder *r = &qp->resp;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
+	enum fault f;
+
+	if (is_first(op)) {
+		f = need_recv(qp, pkt);
+		if (unlikely(f))
+			return f;
+		r->offset = 0;
+	}
+	f = scatter(qp, pkt, payload, status);
+	if (unlikely(f))
+		return f;
+	r->offset += pkt->len;
+	if (has_inv(op) && hca_mw_invalidate(pkt->imm, qp->pub.pd->pdn, qp->pub.qpn) &&
+	    hca_mkey_invalidate(pkt->imm, qp->pub.pd->pdn, true)) {
+		*status = HCA_LOC_ACCESS_ERR;
+		return FAULT_ACCESS;
+	}
+	return FAULT_NONE;
+}
+
+static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
+			   const struct hca_list *payload, enum hca_status *status)
+{
+	struct responder *r = &qp->resp;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
+	const struct hca_mr_entry *e;
+	enum fault f;
+
+	if (is_first(op)) {
+		r->va = pkt->rdma.va;
+		r->rkey = pkt->rdma.rkey;
+		r->left = pkt->rdma.dma_len;
+		r->offset = 0;
+	}
+	if (pkt->len > r->left || (is_last(op) && pkt->len != r->left))
+		return FAULT_INVALID;
+	/* A queue pair that is not set up for an operation does not have it (9.7.4.1.2). */
+	if (!(qp->attr.access & HCA_ACCESS_REMOTE_WRITE))
+		return FAULT_INVALID;
+	if (has_imm(op)) {
+		f = need_recv(qp, pkt);
+		if (f)
+			return f;
+	}
+	if (pkt->len) {
+		e = hca_mem_find_here(r->rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+				      r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
+		if (unlikely(!e)) {
+			*status = HCA_LOC_ACCESS_ERR;
+			return FAULT_ACCESS;
+		}
+		if (unlikely(!hca_mem_write(e, r->va, payload, pkt->len)))
+			return copy_fault(pkt);
+	}
+	r->va += pkt->len;
+	r->left -= pkt->len;
+	r->offset += pkt->len;
+	return FAULT_NONE;
+}
+
+static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op)
+{
+	struct hca_cqe cqe; /* what only frames have is left as it is */
+
+	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	qp->resp.last_op = NO_MESSAGE;
+	if (unlikely(qp->cntr) && is_write(op))
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, true, qp->resp.offset);
+	if (is_write(op) && !has_imm(op))
+		return;
+	memset(&cqe, 0, offsetof(struct hca_cqe, frame));
+	if (is_write(op))
+		cqe.recv_kind = HCA_RECV_WRITE_IMM;
+	else if (unlikely(has_imm(op) || has_inv(op)))
+		cqe.recv_kind = has_imm(op) ? HCA_RECV_SEND_IMM : HCA_RECV_SEND_INV;
+	cqe.byte_len = qp->resp.offset;
+	cqe.imm = pkt->imm;
+	cqe.solicited = pkt->flags & ROCE_PKT_SOLICITED;
+	cqe.src_qpn = qp->attr.dest_qpn;
+	complete_recv(qp, &cqe);
+}
+
+/* ---- order ---- */
+
+/* A packet that was seen before (9.7.5.1.1): never executed twice, except reads. */
+static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt)
+{
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
+
+	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_READ_REQUEST)
+		resource_again(qp, pkt);
+	else {
+		qp->resp.ack_hurry = true;
+		responder_ack_later(qp, acks);
+	}
+}
+
+static void count_fault(struct qp *qp, enum fault f, uint8_t op)
+{
+	if (f == FAULT_WAIT || f == FAULT_FETCH)
+		return; /* it comes again */
+	if (is_write(op))
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, false, 0);
+	else if (op == ROCE_PKT_READ_REQUEST)
+		comp_cntr_add(qp, HCA_CNTR_REMOTE_READ, false, 0);
+}
+
+static void count_request(struct qp *qp, uint8_t op)
+{
+	if (is_write(op) && is_last(op))
+		hca_count(qp->pub.counters, HCA_COUNT_RX_WRITE);
+	else if (op == ROCE_PKT_READ_REQUEST)
+		hca_count(qp->pub.counters, HCA_COUNT_RX_READ);
+	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD)
+		hca_count(qp->pub.counters, HCA_COUNT_RX_ATOMIC);
+}
+
+/*
+ * On a wire every packet but a message's last is as long as the path allows, and none is longer
+ * (9.7.4.1.6).
+ */
+static bool is_full(const struct qp *qp, const struct roce_pkt *pkt)
+{
+	if (!qp->wired)
+		return true;
+	return is_last(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->len <= qp->mtu : pkt->len == qp->mtu;
+}
+
+static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
+		    const struct hca_list *payload)
+{
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
+	struct responder *r = &qp->resp;
+	enum hca_status status = HCA_REM_INV_REQ_ERR;
+	enum fault f = FAULT_INVALID;
+
+	if (likely(in_turn(r, op) && is_full(qp, pkt))) {
+		if (is_send(op))
+			f = do_send(qp, pkt, payload, &status);
+		else if (is_write(op))
+			f = do_write(qp, pkt, payload, &status);
+		else if (op == ROCE_PKT_READ_REQUEST && is_reliable(qp))
+			f = resource_read(qp, pkt);
+		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) && is_reliable(qp))
+			f = resource_atomic(qp, pkt);
+	}
+	if (unlikely(qp->pub.counters) && f != FAULT_WAIT)
+		count_request(qp, op);
+	if (unlikely(f)) {
+		if (unlikely(qp->cntr))
+			count_fault(qp, f, op);
+		responder_fault(qp, f, status);
+		if (!is_reliable(qp)) /* it does not come again */
+			r->epsn = psn_add(r->epsn, 1);
+		return;
+	}
+	r->nak_sent = false;
+	if (!is_send(op) && !is_write(op))
+		return; /* reads and atomics have moved on by themselves */
+	r->epsn = psn_add(r->epsn, 1);
+	if (is_last(op))
+		finish_message(qp, pkt, op);
+	else
+		r->last_op = op;
+	if (pkt->flags & ROCE_PKT_ACK_REQ) {
+		r->ack_hurry |= !(pkt->flags & ROCE_PKT_UNHURRIED);
+		responder_ack_later(qp, acks);
+	}
+}
+
+/* A refusal that a fault script asks for; true when there was one. */
+static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct roce_verdict v = taps_judge(qp, pkt);
+
+	if (v.action == ROCE_FAULT_NONE)
+		return false;
+	switch (v.syndrome) {
+	case ROCE_SYN_NAK_INVALID:
+		responder_fault(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
+		break;
+	case ROCE_SYN_NAK_ACCESS:
+		responder_fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+		break;
+	case ROCE_SYN_NAK_OP:
+		responder_fault(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
+		break;
+	default: /* not ready, or out of sequence: to be sent again */
+		refuse_for_now(qp, v.syndrome);
+		break;
+	}
+	return true;
+}
+
+static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks *acks,
+						  const struct roce_pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+
+	if (psn_diff(pkt->psn, r->epsn) < 0) {
+		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
+		wire_doubt(qp);
+		if (qp->wired)
+			wire_drop(WIRE_DROP_SEEN);
+		duplicate(qp, acks, pkt);
+		return;
+	}
+	hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
+	/*
+	 * Once, and again when what showed the gap comes again: then the sender has gone back, and
+	 * what is missing was lost once more. Not for long, as each costs the sender one of its
+	 * retries.
+	 */
+	if (r->nak_sent && r->nak_behind && psn_diff(pkt->psn, r->nak_ahead) > 0) {
+		r->nak_ahead = pkt->psn;
+		return;
+	}
+	r->nak_behind = false;
+	if (r->nak_sent && (psn_diff(pkt->psn, r->nak_ahead) > 0 || r->naks_again >= NAKS_AGAIN))
+		return;
+	r->naks_again = r->nak_sent ? r->naks_again + 1 : 0;
+	r->nak_sent = true;
+	r->nak_ahead = pkt->psn;
+	responder_refuse(qp, ROCE_SYN_NAK_SEQ);
+}
+
+/* True when it is the packet's turn; otherwise what there is to do about it is done. */
+static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
+		     const struct hca_list *payload)
+{
+	if (unlikely(qp->pub.type == HCA_QP_XRC_RECV && !qp->guest) &&
+	    xrc_pass(qp, acks, pkt, payload))
+		return false;
+	if (unlikely(psn_diff(pkt->psn, qp->resp.epsn))) {
+		out_of_turn(qp, acks, pkt);
+		return false;
+	}
+	return likely(!taps_spoil()) || !refuse_by_script(qp, pkt);
+}
+
+/*
+ * UC: a gap ends the message in progress; a new one may begin anywhere behind it (9.8.2). What comes
+ * late is not delivered: a fabric keeps the order of a connection, and programs rely on that.
+ */
+static bool unreliable(struct qp *qp, const struct roce_pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
+
+	if (psn_diff(pkt->psn, r->epsn) < 0) {
+		if (qp->wired)
+			wire_drop(WIRE_DROP_SEEN);
+		return false;
+	}
+	if (pkt->psn != r->epsn || is_first(op)) {
+		r->last_op = NO_MESSAGE;
+		if (!is_first(op))
+			return false;
+	}
+	r->epsn = pkt->psn;
+	return true;
+}
+
+/* ---- datagrams ---- */
+
+static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
+		     const uint8_t *grh)
+{
+	struct hca_list list;
+	struct hca_cqe cqe = {
+		.recv_kind =
+			has_imm(pkt->op & ROCE_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM : HCA_RECV_SEND,
+		.byte_len = pkt->len + HCA_GRH_BYTES,
+		.imm = pkt->imm,
+		.solicited = pkt->flags & ROCE_PKT_SOLICITED,
+		.src_qpn = pkt->sqpn,
+		.slid = pkt->ud.slid,
+		.sl = pkt->ud.sl,
+		.grh = grh != NULL,
+		.roce = qp->pub.ctx->adapter->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET,
+		.roce_kind = pkt->ud.roce_kind,
+	};
+
+	if (!take_recv(qp, qp->pub.srq)) {
+		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
+		wire_drop(WIRE_DROP_NO_RECEIVE);
+		return;
+	}
+	qp->resp.has_recv = true;
+	memcpy(cqe.smac, pkt->ud.smac, sizeof(cqe.smac));
+	if (!hca_mem_resolve(qp->resp.recv->sge, qp->resp.recv->sge_count,
+			     qp->pub.srq ? qp->pub.srq->pd->pdn : qp->pub.pd->pdn,
+			     HCA_ACCESS_LOCAL_WRITE, &list)) {
+		complete_recv_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		qp_fail(qp);
+		return;
+	}
+	if (list.total < cqe.byte_len) {
+		complete_recv_error(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		qp_fail(qp);
+		return;
+	}
+	if (grh)
+		hca_mem_copy_in(&list, 0, grh, HCA_GRH_BYTES);
+	if (!hca_mem_copy(&list, HCA_GRH_BYTES, payload, 0, pkt->len)) {
+		complete_recv_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		qp_fail(qp);
+		return;
+	}
+	complete_recv(qp, &cqe);
+}
+
+static bool is_receiving(const struct qp *qp)
+{
+	const uint32_t states =
+		1u << HCA_QPS_RTR | 1u << HCA_QPS_RTS | 1u << HCA_QPS_SQD | 1u << HCA_QPS_SQE;
+
+	return states >> qp->pub.state & 1;
+}
+
+static void establish(struct qp *qp)
+{
+	qp->resp.established = true;
+	if (qp->pub.state == HCA_QPS_RTR)
+		qp_event(qp, HCA_EVENT_COMM_EST);
+}
+
+void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *acks,
+		      const struct roce_pkt *pkt, const struct hca_list *payload,
+		      const uint8_t *grh)
+{
+	uint8_t tr = pkt->op & ROCE_PKT_TRANSPORT_MASK;
+
+	if (unlikely(!is_receiving(qp))) {
+		if (!from)
+			wire_drop(WIRE_DROP_STATE);
+		return;
+	}
+	if (unlikely(qp->pub.type == HCA_QP_UD)) {
+		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey)
+			datagram(qp, pkt, payload, grh);
+		else if (!from)
+			wire_drop(WIRE_DROP_QKEY);
+		return;
+	}
+	if (unlikely(pkt->sqpn != qp->attr.dest_qpn))
+		return;
+	/* Answers take the way that requests come. */
+	if (from)
+		qp_set_peer(qp, from);
+	else if (unlikely(!qp->wired) && path_connected(qp) != PATH_READY)
+		return;
+	if (unlikely(!qp->resp.established))
+		establish(qp);
+	if (unlikely(pkt->op == ROCE_PKT_HELLO)) {
+		/* The peer waits after all. */
+		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->ack_due) {
+			qp->resp.ack_hurry = true;
+			responder_list_ack(qp, acks);
+		}
+		return;
+	}
+	if (is_reliable(qp) ? tr == responder_transport(qp) && reliable(qp, acks, pkt, payload)
+			    : qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC && unreliable(qp, pkt))
+		execute(qp, acks, pkt, payload);
+}
+
+void responder_reset(struct qp *qp)
+{
+	struct hca_recv *recv = qp->resp.recv;
+	struct resp_resource *resource = qp->resp.resource;
+
+	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
+	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
+	atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
+	resource_reset(qp);
+}
+
+void responder_forget_srq(struct qp *qp, const struct hca_srq *srq)
+{
+	struct responder *r = &qp->resp;
+
+	if (!r->has_recv || r->recv_srq != srq)
+		return;
+	r->has_recv = false;
+	r->recv_srq = NULL;
+	r->last_op = NO_MESSAGE; /* the rest of the message is out of turn */
+}
+
+void responder_flush(struct qp *qp)
+{
+	if (qp->pub.wq)
+		hca_wq_flush_posted(qp->pub.wq);
+	if (qp->pub.type == HCA_QP_RAW)
+		return;
+	complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	if (qp->pub.srq || !qp->pub.rq.size)
+		return;
+	while (take_recv(qp, NULL)) {
+		qp->resp.has_recv = true;
+		complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	}
+}
+
+void hca_rq_flush_posted(struct hca_qp *pub)
+{
+	fabric_lock(&pub->lock);
+	if (pub->state == HCA_QPS_ERR)
+		responder_flush(to_priv(pub));
+	fabric_unlock(&pub->lock);
+}

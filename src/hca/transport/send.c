@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets of connected transports. A message goes out as one packet where it fits a record or can
+ * be fetched by reference, and otherwise in pieces of the fabric's packet size.
+ */
+#include "hca/transport/send.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/link.h"
+#include "hca/transport/dc.h"
+#include "hca/transport/probe.h"
+#include "hca/inspect/local_capture.h"
+#include "hca/transport/tx_wait.h"
+#include "hca/wire/wire.h"
+
+/* Above this a reference costs less than the second copy. */
+#define INLINE_MOST 2048u
+
+static void block(struct qp *qp, struct hca_peer *peer)
+{
+	pthread_mutex_lock(&peer->map_lock);
+	if (!qp->req.blocked) {
+		qp->req.blocked = true;
+		qp->blocked_next = peer->blocked;
+		peer->blocked = qp;
+	}
+	pthread_mutex_unlock(&peer->map_lock);
+	atomic_store_explicit(&waiting_for, peer->id, memory_order_relaxed);
+}
+
+void send_block(struct qp *qp, struct hca_peer *peer)
+{
+	fabric_link_want_room(peer->link);
+	block(qp, peer);
+}
+
+void send_later(struct qp *qp, uint64_t ns)
+{
+	qp->req.rnr_until = timer_now() + ns;
+	timer_start(qp, qp->req.rnr_until);
+}
+
+int send_record(struct qp *qp, struct hca_peer *peer, const struct roce_pkt *pkt,
+		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
+{
+	uint32_t extra = pkt->flags & ROCE_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
+	struct fabric_link *link = peer->link;
+	char *record;
+
+	fabric_link_tx_lock(link);
+	record = fabric_link_reserve(link, ROCE_PKT_RECORD + extra);
+	if (unlikely(!record)) {
+		bool up = fabric_link_state(link) == FABRIC_LINK_UP;
+
+		if (up) {
+			fabric_link_want_room(link);
+			block(qp, peer);
+		}
+		fabric_link_tx_unlock(link);
+		return up ? -EAGAIN : -ENOTCONN;
+	}
+	memcpy(record, pkt, ROCE_PKT_RECORD);
+	if (pkt->flags & ROCE_PKT_BY_REF) {
+		memcpy(record + ROCE_PKT_RECORD, refs, extra);
+	} else if (unlikely(pkt->len &&
+			    !hca_mem_copy_out(list, off, record + ROCE_PKT_RECORD, pkt->len))) {
+		fabric_link_cancel(link);
+		fabric_link_tx_unlock(link);
+		return -EFAULT;
+	}
+	fabric_link_publish(link);
+	fabric_link_tx_unlock(link);
+	if (unlikely(taps_captures()))
+		shadow_sent(qp, pkt, list, off);
+	return 0;
+}
+
+/* True when the peer can fetch every element itself. */
+static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce_ref *refs,
+		      uint16_t *count)
+{
+	const struct hca_segment *segment = hca_host_segment();
+	const struct hca_peer *peer = qp->peer;
+	uint16_t n = 0;
+
+	/* An unreliable sender is never told when its memory is free again. */
+	if (peer->no_refs || qp->pub.type == HCA_QP_UC)
+		return false;
+	for (int i = 0; i < s->sge_count; i++) {
+		const struct hca_mr_entry *e;
+		uint32_t flags;
+
+		if (!s->sge[i].len)
+			continue;
+		if (s->sge[i].key == HCA_KEY_INLINE)
+			return false;
+		e = &segment->mr[s->sge[i].key >> 8];
+		flags = e->flags;
+		/* The peer looks for the key with us; one of a process that shares is not there. */
+		if (atomic_load_explicit(&e->key, memory_order_relaxed) != s->sge[i].key)
+			return false;
+		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))
+			return false;
+		if (!peer->is_self && !(flags & HCA_MR_SHARED) && !peer->can_vm)
+			return false;
+		refs[n++] = (struct roce_ref){ s->sge[i].addr, s->sge[i].len, s->sge[i].key };
+	}
+	*count = n;
+	return true;
+}
+
+/* Where in the message a packet stands. */
+enum { PART_FIRST, PART_MIDDLE, PART_LAST, PART_ONLY };
+
+static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
+{
+	static const uint8_t transport[] = {
+		[HCA_QP_RC] = ROCE_TR_RC,        [HCA_QP_UC] = ROCE_TR_UC,
+		[HCA_QP_XRC_SEND] = ROCE_TR_XRC, [HCA_QP_XRC_RECV] = ROCE_TR_XRC,
+		[HCA_QP_DCI] = ROCE_TR_DC,
+	};
+	static const uint8_t table[HCA_OP_COUNT][4] = {
+		[HCA_OP_SEND] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE, ROCE_PKT_SEND_LAST,
+				  ROCE_PKT_SEND_ONLY },
+		[HCA_OP_SEND_IMM] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE,
+				      ROCE_PKT_SEND_LAST_IMM, ROCE_PKT_SEND_ONLY_IMM },
+		[HCA_OP_SEND_INV] = { ROCE_PKT_SEND_FIRST, ROCE_PKT_SEND_MIDDLE,
+				      ROCE_PKT_SEND_LAST_INV, ROCE_PKT_SEND_ONLY_INV },
+		[HCA_OP_WRITE] = { ROCE_PKT_WRITE_FIRST, ROCE_PKT_WRITE_MIDDLE, ROCE_PKT_WRITE_LAST,
+				   ROCE_PKT_WRITE_ONLY },
+		[HCA_OP_WRITE_IMM] = { ROCE_PKT_WRITE_FIRST, ROCE_PKT_WRITE_MIDDLE,
+				       ROCE_PKT_WRITE_LAST_IMM, ROCE_PKT_WRITE_ONLY_IMM },
+		[HCA_OP_READ] = { [PART_FIRST] = ROCE_PKT_READ_REQUEST,
+				  [PART_ONLY] = ROCE_PKT_READ_REQUEST },
+		[HCA_OP_CMP_SWAP] = { [PART_ONLY] = ROCE_PKT_CMP_SWAP },
+		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_FETCH_ADD },
+	};
+
+	return transport[qp->pub.type] | table[op][part];
+}
+
+/* The request at `next`, which has entered the window. */
+static inline struct req_slot *last_slot(const struct requester *r)
+{
+	return &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
+}
+
+static __attribute__((cold, noinline)) int make_window(struct requester *r)
+{
+	r->window = calloc(QP_WINDOW, sizeof(*r->window));
+	return r->window ? 0 : -ENOMEM;
+}
+
+/* From here on, not from when all of it is out: a closed window opens by answers only. */
+static __attribute__((noinline)) void start_timer(struct qp *qp)
+{
+	qp->req.progress = false;
+	timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
+}
+
+/* A read that is asked for again keeps what has come back already. */
+static uint32_t got_before(const struct requester *r, const struct hca_send *s)
+{
+	const struct req_slot *slot = &r->window[r->tail & (QP_WINDOW - 1)];
+
+	return r->tail == r->head && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
+			       slot->index == r->next && slot->first_psn == r->psn
+		       ? slot->got
+		       : 0;
+}
+
+/* The request enters the window with its packet numbers; NULL: there is no memory for one. */
+static inline const struct req_slot *enter_window(struct qp *qp, const struct hca_send *s,
+						  bool read, uint32_t packets)
+{
+	struct requester *r = &qp->req;
+	struct req_slot *slot;
+
+	if (unlikely(!r->window) && make_window(r))
+		return NULL;
+	slot = &r->window[r->tail & (QP_WINDOW - 1)];
+	slot->got = unlikely(read) ? got_before(r, s) : 0;
+	slot->index = r->next;
+	slot->first_psn = r->psn;
+	slot->last_psn = psn_add(r->psn, packets - 1);
+	slot->length = unlikely(read) && op_is_atomic(s->op) ? 8 : s->length;
+	slot->counter = s->counter;
+	slot->blocks = s->blocks;
+	slot->op = s->op;
+	slot->signaled = s->signaled | qp->pub.sig_all;
+	slot->local = false;
+	r->tail++;
+	if (unlikely(read))
+		r->reads++;
+	r->partial = true;
+	if (unlikely(!r->timeout_at) && qp->attr.timeout && qp->pub.type != HCA_QP_UC)
+		start_timer(qp);
+	if (unlikely(r->probe.lossy))
+		probe_begin(qp);
+	return slot;
+}
+
+/* All of it has arrived in an earlier attempt. */
+static inline bool has_arrived(const struct qp *qp, const struct hca_send *s,
+			       const struct req_slot *slot)
+{
+	return unlikely(psn_diff(qp->req.una, slot->last_psn) > 0) && qp->pub.type != HCA_QP_UC &&
+	       !op_is_read(s->op);
+}
+
+static inline void leave_request(struct qp *qp, const struct hca_send *s,
+				 const struct req_slot *slot)
+{
+	struct requester *r = &qp->req;
+
+	r->next += s->blocks;
+	r->psn = psn_add(slot->last_psn, 1);
+	r->partial = false;
+	r->sent = 0;
+	if (unlikely(qp->pub.type == HCA_QP_UC)) {
+		/* Sent is done. */
+		slot = &r->window[r->head++ & (QP_WINDOW - 1)];
+		requester_complete(qp, slot, HCA_SUCCESS, 0);
+	}
+}
+
+static inline void fill_packet(const struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
+{
+	*pkt = (struct roce_pkt){
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->pub.qpn,
+		.imm = s->imm,
+		.rdma = { .va = s->raddr,
+			  .rkey = s->rkey,
+			  .dma_len = s->length,
+			  .srqn = s->xrc_srqn },
+	};
+	if (unlikely(qp->dci) && qp->wired)
+		dci_fill(qp, pkt);
+	if (unlikely(op_is_atomic(s->op))) {
+		pkt->atomic.va = s->raddr;
+		pkt->atomic.rkey = s->rkey;
+		pkt->atomic.compare = s->compare;
+		pkt->atomic.swap = s->op == HCA_OP_CMP_SWAP ? s->swap : s->compare;
+		pkt->atomic.srqn = s->xrc_srqn;
+	}
+}
+
+/*
+ * Nothing depends on when the answer comes. Said for raw rings only: their adapter is woken by every
+ * answer, and its program is not told of this one.
+ */
+static inline bool is_unhurried(const struct qp *qp, const struct hca_send *s)
+{
+	return unlikely(qp->raw) && qp->peer && !s->signaled && !qp->pub.sig_all &&
+	       qp->req.tail - qp->req.head < QP_WINDOW / 4;
+}
+
+static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
+			   const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
+{
+	pkt->op = opcode(qp, s->op, part);
+	if (part == PART_LAST || part == PART_ONLY) {
+		if (qp->pub.type != HCA_QP_UC)
+			pkt->flags |= ROCE_PKT_ACK_REQ;
+		qp->req.unhurried = is_unhurried(qp, s);
+		if (qp->req.unhurried)
+			pkt->flags |= ROCE_PKT_UNHURRIED;
+		if (s->solicited)
+			pkt->flags |= ROCE_PKT_SOLICITED;
+	}
+	return send_packet(qp, qp->peer, pkt, list, off, refs);
+}
+
+/* The packet with this number is out. */
+static inline void note_sent(struct requester *r, uint32_t psn)
+{
+	if (unlikely(psn_diff(psn, r->high) < 0))
+		return;
+	if (unlikely(r->probe.lossy))
+		probe_time(r, r->high);
+	r->high = psn_add(psn, 1);
+}
+
+/* On a wire no more is sent than the other end is likely to take. */
+static inline bool window_closed(const struct qp *qp, uint32_t psn)
+{
+	uint32_t most = qp->req.probe.out ? 1 : qp->req.cwnd;
+
+	return qp->wired && psn_diff(psn, qp->req.una) >= (int32_t)most &&
+	       qp->pub.type != HCA_QP_UC;
+}
+
+/* In pieces, going on where an earlier attempt ran out of room. */
+static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
+		       const struct hca_list *list)
+{
+	struct requester *r = &qp->req;
+	uint32_t first = last_slot(r)->first_psn;
+	int32_t arrived = psn_diff(r->una, first);
+
+	/* Of a message that is sent again, only what has not arrived. */
+	if (qp->pub.type != HCA_QP_UC && arrived > 0 && arrived * (uint64_t)qp->mtu > r->sent)
+		r->sent = (uint32_t)arrived * qp->mtu;
+	do {
+		uint32_t left = s->length - r->sent;
+		uint32_t n = left > qp->mtu ? qp->mtu : left;
+		int part = r->sent ? (n == left ? PART_LAST : PART_MIDDLE)
+				   : (n == left ? PART_ONLY : PART_FIRST);
+		int err;
+
+		pkt->len = n;
+		pkt->flags = 0;
+		pkt->psn = psn_add(first, r->sent / qp->mtu);
+		if (window_closed(qp, pkt->psn))
+			return -EBUSY;
+		/* Acknowledgements on the way keep the window moving. */
+		if (qp->wired && qp->pub.type != HCA_QP_UC &&
+		    (r->probe.out || !(((pkt->psn - r->first_psn) & PSN_MASK) % (r->cwnd / 4))))
+			pkt->flags = ROCE_PKT_ACK_REQ;
+		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
+		if (err)
+			return err;
+		note_sent(r, pkt->psn);
+		r->sent += n;
+	} while (r->sent < s->length);
+	return 0;
+}
+
+/* ---- reads ---- */
+
+uint32_t send_most_asked(const struct qp *qp)
+{
+	return qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
+}
+
+/*
+ * The answer to a read is a burst that only the asker can keep short. To the other end the pieces
+ * are reads of their own. What is asked for again has to lie within something that was asked for
+ * before (9.7.5.2.8), so pieces have the same ends each time.
+ */
+uint32_t send_read_piece(const struct qp *qp)
+{
+	return qp->wired ? QP_READ_PIECE : HCA_MAX_MESSAGE;
+}
+
+/* No more than the window has room for, or our own socket. Something always is on its way. */
+static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
+{
+	uint32_t most = qp->req.cwnd;
+
+	if (unlikely(qp->req.probe.out))
+		return qp->req.asked > 0;
+	if (!qp->wired || psn_diff(first, qp->req.una) <= 0)
+		return false;
+	if (most > qp->wire->read_bytes / qp->mtu)
+		most = qp->wire->read_bytes / qp->mtu;
+	return psn_diff(last, qp->req.una) >= (int32_t)most;
+}
+
+/* Answers to an earlier attempt have brought all of it. */
+static bool read_is_there(const struct req_slot *slot, const struct hca_send *s)
+{
+	return slot->got && slot->got == s->length;
+}
+
+/* Going on where an earlier attempt found the window closed. */
+static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
+{
+	struct requester *r = &qp->req;
+	const struct req_slot *slot = last_slot(r);
+	uint64_t piece = send_read_piece(qp), end;
+	int err;
+
+	/* Answers to an earlier attempt may be ahead of this one. */
+	if (r->sent < slot->got)
+		r->sent = slot->got;
+	if (read_is_there(slot, s))
+		return 0;
+	do {
+		uint32_t last;
+
+		end = (r->sent / piece + 1) * piece;
+		end = end < s->length ? end : s->length;
+		pkt->psn = psn_add(slot->first_psn, r->sent / qp->mtu);
+		last = psn_add(slot->first_psn, end ? (end - 1) / qp->mtu : 0);
+		if (r->asked >= send_most_asked(qp) || read_closed(qp, pkt->psn, last))
+			return -EBUSY;
+		pkt->rdma.va = s->raddr + r->sent;
+		pkt->rdma.dma_len = end - r->sent;
+		pkt->flags = 0;
+		/* One that goes on is no last packet; the other end counts by that. */
+		err = send_one(qp, s, pkt, end < s->length ? PART_FIRST : PART_ONLY, NULL, 0, NULL);
+		if (err)
+			return err;
+		note_sent(r, last);
+		r->asked++;
+		r->sent = end;
+	} while (r->sent < s->length);
+	return 0;
+}
+
+static inline uint32_t packets_of(const struct qp *qp, const struct hca_send *s, bool whole)
+{
+	if (whole || !s->length)
+		return 1;
+	return (s->length + qp->mtu - 1) / qp->mtu;
+}
+
+/* The request at `next` is taken back from the window, as if it had not begun. */
+static void leave_window(struct qp *qp, const struct hca_send *s)
+{
+	struct requester *r = &qp->req;
+
+	r->tail--;
+	r->reads -= op_is_read(s->op);
+	r->partial = false;
+	r->sent = 0;
+}
+
+static enum run_result local_error(struct qp *qp, const struct hca_send *s)
+{
+	struct req_slot slot = {
+		.index = qp->req.next,
+		.counter = s->counter,
+		.op = s->op,
+	};
+
+	if (qp->req.head != qp->req.tail)
+		return RUN_WAIT;
+	qp->req.next += s->blocks;
+	requester_complete(qp, &slot, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+	qp_fail_send(qp);
+	return RUN_STOP;
+}
+
+/* In one packet: an atomic, or all of the data or references to it. */
+static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
+			     const struct hca_list *list, const struct roce_ref *refs,
+			     uint16_t ref_count, uint32_t psn)
+{
+	bool atomic = op_is_atomic(s->op);
+	int err;
+
+	pkt->psn = psn;
+	pkt->len = atomic ? 0 : s->length;
+	if (unlikely(ref_count)) {
+		pkt->flags = ROCE_PKT_BY_REF;
+		pkt->refs = ref_count;
+	}
+	err = send_one(qp, s, pkt, PART_ONLY, list, 0, refs);
+	if (unlikely(err))
+		return err;
+	note_sent(&qp->req, psn);
+	qp->req.asked += atomic;
+	return 0;
+}
+
+/* There was no room, or the memory has gone. */
+static __attribute__((noinline)) enum run_result not_sent(struct qp *qp, const struct hca_send *s,
+							  bool whole, int err)
+{
+	if (err == -EFAULT) {
+		leave_window(qp, s);
+		return local_error(qp, s);
+	}
+	/* A request of one packet that found no room has not begun. */
+	if (err == -EAGAIN && whole)
+		leave_window(qp, s);
+	return RUN_WAIT;
+}
+
+enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable)
+{
+	struct roce_ref refs[HCA_MAX_SGE];
+	struct requester *r = &qp->req;
+	struct hca_list list;
+	struct roce_pkt pkt;
+	const bool read = op_is_read(s->op);
+	const struct req_slot *slot;
+	uint16_t ref_count = 0;
+	bool whole;
+	int err;
+
+	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
+				      read ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
+		if (r->partial)
+			leave_window(qp, s); /* deregistered when half of it was sent */
+		return local_error(qp, s);
+	}
+	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
+	if (unlikely(qp->ack_due) && !qp->wired)
+		responder_send_ack(qp);
+	if (unlikely(read))
+		whole = s->op != HCA_OP_READ; /* an atomic is its header */
+	else
+		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
+			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
+	if (unlikely(r->partial)) {
+		slot = last_slot(r);
+	} else {
+		if (unlikely(window_closed(qp, r->psn)))
+			return RUN_WAIT;
+		slot = enter_window(qp, s, read, packets_of(qp, s, whole));
+		if (unlikely(!slot))
+			return RUN_WAIT;
+	}
+	if (unlikely(!reachable)) {
+		leave_request(qp, s, slot); /* into the void: the timer will tell */
+		return RUN_ON;
+	}
+	if (unlikely(has_arrived(qp, s, slot))) {
+		leave_request(qp, s, slot);
+		completer_done_up_to(qp, psn_add(r->una, PSN_MASK));
+		return RUN_ON;
+	}
+	fill_packet(qp, s, &pkt);
+	if (likely(whole))
+		err = send_whole(qp, s, &pkt, &list, refs, ref_count, slot->first_psn);
+	else if (s->op == HCA_OP_READ)
+		err = send_read(qp, s, &pkt);
+	else
+		err = send_pieces(qp, s, &pkt, &list);
+	if (unlikely(err == -EBUSY || err == -EAGAIN || err == -EFAULT))
+		return not_sent(qp, s, whole, err);
+	leave_request(qp, s, slot);
+	/* While it was asked for, nobody took it for done. It is the first, or had no data yet. */
+	if (unlikely(read) && s->op == HCA_OP_READ && read_is_there(slot, s))
+		completer_done_up_to(qp, psn_add(r->psn, PSN_MASK));
+	return RUN_ON;
+}

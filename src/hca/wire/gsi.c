@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Agents, the way of a MAD between processes, and sending. MADs travel on the fabric as packets from
+ * the wire do that another process received (forward.h), so both arrive here the same way.
+ *
+ * Locks: gsi_lock guards agents and senders; run_lock is held while an agent's function runs. Neither
+ * is held inside of the other, and nothing else is locked inside of gsi_lock but what sending takes.
+ */
+#include "hca/wire/gsi.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "fabric/service.h"
+#include "hca/wire/forward.h"
+#include "hca/transport/grh.h"
+#include "hca/device/lid.h"
+#include "hca/device/port.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/wire/wire.h"
+#include "util/explain.h"
+#include "util/forksafe.h"
+
+/* Offsets in a MAD. */
+enum {
+	MAD_BASE_VERSION = 0,
+	MAD_CLASS = 1,
+	MAD_METHOD = 3,
+	MAD_TID = 8,
+	MAD_ATTR = 16,
+	CM_LOCAL_ID = 24,
+	CM_REMOTE_ID = 28,
+	CM_SERVICE_ID = 32,
+	/* the IP address in the private data, by the rules of annex A11 */
+	CM_REQ_IP = 24 + 140 + 20,
+	CM_SIDR_IP = 24 + 16 + 20,
+};
+
+#define METHOD_RESPONSE 0x80
+#define PKEY_DEFAULT    0xffffu
+
+struct hca_gsi_agent {
+	uint8_t mgmt_class;
+	void (*receive)(void *arg, const struct hca_gsi_mad *mad);
+	void *arg;
+	struct hca_gsi_agent *next;
+};
+
+/* What stands for queue pair 1 of a port when something is sent. */
+struct sender {
+	struct qp qp;
+	struct hca_ctx ctx;
+	struct sender *next;
+};
+
+struct service {
+	uint64_t id;
+	uint8_t addr[16];
+};
+
+_Static_assert(sizeof(struct service) <= FABRIC_REG_KEY_MAX, "fits the directory");
+
+static pthread_mutex_t gsi_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(gsi_lock, FORKSAFE_BELL);
+static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hca_gsi_agent *agents;
+static struct sender *senders;
+static _Atomic uint64_t counters[HCA_GSI_COUNTERS];
+
+static void count(enum hca_gsi_counter which)
+{
+	atomic_fetch_add_explicit(&counters[which], 1, memory_order_relaxed);
+}
+
+uint64_t hca_gsi_count(enum hca_gsi_counter which)
+{
+	return atomic_load_explicit(&counters[which], memory_order_relaxed);
+}
+
+const char *hca_gsi_counter_name(enum hca_gsi_counter which)
+{
+	static const char *const names[] = {
+		[HCA_GSI_SENT] = "sent",
+		[HCA_GSI_RECEIVED] = "received",
+		[HCA_GSI_PASSED_ON] = "passed on to other processes",
+		[HCA_GSI_DROP_QKEY] = "dropped: wrong Q_Key",
+		[HCA_GSI_DROP_FORM] = "dropped: no MAD for a port of ours",
+		[HCA_GSI_DROP_NO_AGENT] = "dropped: no process wants its class",
+		[HCA_GSI_DROP_LOST] = "dropped: no room",
+	};
+
+	return names[which];
+}
+
+static uint16_t get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t get32(const uint8_t *p)
+{
+	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
+static uint64_t get64(const uint8_t *p)
+{
+	return (uint64_t)get32(p) << 32 | get32(p + 4);
+}
+
+/* ---- whose it is ---- */
+
+/* The low bits of an id say which slot made it; a slot's next process does not know the rest. */
+static fabric_id_t process_of(uint32_t id)
+{
+	struct fabric_process p;
+
+	if (!id || fabric_process_in_slot(fabric_id_slot(id), &p))
+		return FABRIC_NOBODY;
+	return p.id;
+}
+
+static uint32_t next_id(void)
+{
+	static atomic_uint serials;
+	uint32_t serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+
+	return serial << FABRIC_SLOT_BITS | fabric_id_slot(fabric_self());
+}
+
+uint32_t hca_gsi_comm_id(void)
+{
+	uint32_t id;
+
+	do
+		id = next_id();
+	while (!(id >> FABRIC_SLOT_BITS));
+	return id;
+}
+
+uint64_t hca_gsi_tid(void)
+{
+	return (uint64_t)hca_gsi_comm_id() << 32 | next_id();
+}
+
+static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
+{
+	struct service key = { .id = id };
+	struct fabric_reg_entry found;
+
+	if (addr)
+		memcpy(key.addr, addr, sizeof(key.addr));
+	if (fabric_reg_find(FABRIC_REG_CM_PORT, &key, sizeof(key), &found, 1))
+		return found.owner;
+	return FABRIC_NOBODY;
+}
+
+/* By the address that the sender meant, then by the one it used, then whoever listens to all. */
+static fabric_id_t listener_of(const uint8_t *mad, const uint8_t *meant, const uint8_t *dgid)
+{
+	static const uint8_t none[12];
+	uint64_t id = get64(mad + CM_SERVICE_ID);
+	uint8_t ip[16];
+	fabric_id_t who;
+
+	memcpy(ip, meant, sizeof(ip));
+	/* IPv4 stands there in the last four bytes */
+	if (!memcmp(ip, none, sizeof(none)))
+		ip[10] = ip[11] = 0xff;
+	who = find_service(id, ip);
+	if (!who)
+		who = find_service(id, dgid);
+	return who ? who : find_service(id, NULL);
+}
+
+static fabric_id_t class_of(uint8_t mgmt_class)
+{
+	const uint64_t key = mgmt_class;
+	struct fabric_reg_entry found;
+
+	return fabric_reg_find(FABRIC_REG_GSI, &key, sizeof(key), &found, 1) ? found.owner
+									     : FABRIC_NOBODY;
+}
+
+static fabric_id_t owner_of(const uint8_t *mad, const uint8_t *dgid)
+{
+	if (mad[MAD_CLASS] != HCA_MAD_CM)
+		return mad[MAD_METHOD] & METHOD_RESPONSE ? process_of(get32(mad + MAD_TID))
+							 : class_of(mad[MAD_CLASS]);
+	switch (get16(mad + MAD_ATTR)) {
+	case HCA_CM_REQ:
+		return listener_of(mad, mad + CM_REQ_IP, dgid);
+	case HCA_CM_SIDR_REQ:
+		return listener_of(mad, mad + CM_SIDR_IP, dgid);
+	case HCA_CM_SIDR_REP:
+		return process_of(get32(mad + CM_LOCAL_ID));
+	default:
+		return process_of(get32(mad + CM_REMOTE_ID));
+	}
+}
+
+/* ---- arriving ---- */
+
+static bool has_gid(const struct hca_adapter *a, unsigned int port, const uint8_t *gid,
+		    bool infiniband, struct hca_av *from)
+{
+	struct hca_gid_entry e;
+
+	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
+		if (hca_port_gid_quick(a, port, i, &e) &&
+		    e.type == (infiniband ? HCA_GID_IB : HCA_GID_ROCE_V2) &&
+		    !memcmp(e.gid.raw, gid, sizeof(e.gid.raw))) {
+			from->sgid_index = (uint8_t)i;
+			return true;
+		}
+	return false;
+}
+
+/* The port that it was sent to. */
+static bool find_port(const struct forward *f, struct hca_gsi_mad *m)
+{
+	const struct hca_adapter *const *list;
+	bool grh = f->pkt.flags & ROCE_PKT_GRH;
+	uint16_t lid, sm;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return false;
+	for (int i = 0; i < count; i++)
+		for (unsigned int port = 1; (int)port <= list[i]->port_count; port++) {
+			bool ib = list[i]->ports[port - 1].link == HCA_LINK_INFINIBAND;
+
+			if (ib != (f->pkt.ud.slid != 0))
+				continue;
+			if (grh && !has_gid(list[i], port, f->dst, ib, &m->from))
+				continue;
+			if (!grh &&
+			    (hca_lid_get(list[i], port, &lid, &sm) || lid != f->pkt.ud.dlid))
+				continue;
+			m->adapter = list[i];
+			m->from.port = (uint8_t)port;
+			return true;
+		}
+	return false;
+}
+
+static struct hca_gsi_agent *find_agent(uint8_t mgmt_class)
+{
+	struct hca_gsi_agent *a;
+
+	for (a = agents; a && a->mgmt_class != mgmt_class; a = a->next)
+		;
+	return a;
+}
+
+static bool has_agent(uint8_t mgmt_class)
+{
+	bool has;
+
+	pthread_mutex_lock(&gsi_lock);
+	has = find_agent(mgmt_class);
+	pthread_mutex_unlock(&gsi_lock);
+	return has;
+}
+
+/* Service thread. */
+static void run_agent(void *arg)
+{
+	struct hca_gsi_agent *found, agent = { 0 };
+	struct hca_gsi_mad *m = arg;
+
+	pthread_mutex_lock(&run_lock);
+	pthread_mutex_lock(&gsi_lock);
+	found = find_agent(m->mad[MAD_CLASS]);
+	if (found)
+		agent = *found;
+	pthread_mutex_unlock(&gsi_lock);
+	count(found ? HCA_GSI_RECEIVED : HCA_GSI_DROP_NO_AGENT);
+	if (found)
+		agent.receive(agent.arg, m);
+	pthread_mutex_unlock(&run_lock);
+	free(m);
+}
+
+static void give(const struct forward *f, const uint8_t *data)
+{
+	struct hca_gsi_mad *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		count(HCA_GSI_DROP_LOST);
+		return;
+	}
+	if (!find_port(f, m)) {
+		count(HCA_GSI_DROP_FORM);
+		free(m);
+		return;
+	}
+	m->from.has_grh = f->pkt.flags & ROCE_PKT_GRH;
+	m->from.hop_limit = 64;
+	m->from.sl = f->pkt.ud.sl;
+	m->from.dlid = f->pkt.ud.slid;
+	if (m->from.has_grh) {
+		memcpy(m->from.dgid.raw, f->src, sizeof(f->src));
+		memcpy(m->dgid.raw, f->dst, sizeof(f->dst));
+	}
+	m->sqpn = f->pkt.sqpn;
+	m->pkey = PKEY_DEFAULT;
+	memcpy(m->mad, data, sizeof(m->mad));
+	if (fabric_service_run(run_agent, m)) {
+		count(HCA_GSI_DROP_LOST);
+		free(m);
+	}
+}
+
+static bool is_well_formed(const struct forward *f, const uint8_t *data)
+{
+	return f->pkt.op == (ROCE_TR_UD | ROCE_PKT_SEND_ONLY) && f->pkt.len == HCA_MAD_BYTES &&
+	       data[MAD_BASE_VERSION] == 1;
+}
+
+void gsi_packet(const struct forward *f, const uint8_t *data, bool passed_on)
+{
+	fabric_id_t owner;
+
+	if (!is_well_formed(f, data)) {
+		count(HCA_GSI_DROP_FORM);
+		return;
+	}
+	if (f->pkt.ud.qkey != HCA_GSI_QKEY) {
+		count(HCA_GSI_DROP_QKEY);
+		return;
+	}
+	/* Who passed it on knew why; a second opinion might send it round in circles. */
+	owner = passed_on ? fabric_self() : owner_of(data, f->dst);
+	if (owner && owner != fabric_self()) {
+		count(HCA_GSI_PASSED_ON);
+		forward_send(owner, f, data);
+	} else if (!has_agent(data[MAD_CLASS])) {
+		count(HCA_GSI_DROP_NO_AGENT);
+	} else {
+		give(f, data);
+	}
+}
+
+/* ---- sending ---- */
+
+/* Locked. */
+static struct sender *find_sender(const struct hca_adapter *adapter, uint8_t port)
+{
+	struct sender *s;
+
+	for (s = senders; s && (s->ctx.adapter != adapter || s->qp.attr.port != port); s = s->next)
+		;
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->ctx.adapter = adapter;
+	s->qp.pub.ctx = &s->ctx;
+	s->qp.pub.type = HCA_QP_UD;
+	s->qp.pub.qpn = HCA_GSI_QPN;
+	s->qp.pub.state = HCA_QPS_RTS;
+	s->qp.attr.port = port;
+	s->qp.attr.qkey = HCA_GSI_QKEY;
+	s->qp.dying = true; /* nobody runs it when there is room again */
+	s->next = senders;
+	senders = s;
+	return s;
+}
+
+static int fill(const struct hca_adapter *a, const struct hca_av *to, struct forward *f)
+{
+	bool ib = a->ports[to->port - 1].link == HCA_LINK_INFINIBAND;
+	struct hca_gid_entry src;
+	uint16_t sm;
+	int err = 0;
+
+	*f = (struct forward){ 0 };
+	f->pkt.op = ROCE_TR_UD | ROCE_PKT_SEND_ONLY;
+	f->pkt.dqpn = f->pkt.sqpn = HCA_GSI_QPN;
+	f->pkt.len = HCA_MAD_BYTES;
+	f->pkt.ud.qkey = HCA_GSI_QKEY;
+	f->pkt.ud.sl = to->sl;
+	f->pkt.ud.dlid = to->dlid;
+	f->pkt.ud.port = to->port;
+	if (ib)
+		err = hca_lid_get(a, to->port, &f->pkt.ud.slid, &sm);
+	else if (!to->has_grh)
+		return explain(EINVAL, "a MAD from an Ethernet port needs GIDs");
+	if (err || !to->has_grh)
+		return err;
+	if (!hca_port_gid_quick(a, to->port, to->sgid_index, &src))
+		return explain(EINVAL, "the entry %u of the GID table is empty", to->sgid_index);
+	f->pkt.flags |= ROCE_PKT_GRH;
+	f->pkt.ud.roce_kind = hca_grh_build(to, &src, HCA_MAD_BYTES, f->grh);
+	memcpy(f->src, src.gid.raw, sizeof(f->src));
+	memcpy(f->dst, to->dgid.raw, sizeof(f->dst));
+	return 0;
+}
+
+static int send_out(struct sender *s, const struct hca_av *to, const struct forward *f,
+		    const uint8_t *mad)
+{
+	struct hca_list list = { .count = 1, .total = HCA_MAD_BYTES };
+	struct roce_pkt pkt = f->pkt;
+	int err = wire_connect(&s->qp, to);
+
+	if (err)
+		return err;
+	pkt.flags &= ~ROCE_PKT_GRH;
+	pkt.psn = s->qp.req.psn;
+	s->qp.req.psn = psn_add(s->qp.req.psn, 1);
+	list.seg[0] = (struct hca_seg){ .ptr = (char *)mad, .len = HCA_MAD_BYTES };
+	err = wire_send(&s->qp, &pkt, &list, 0);
+	wire_flush(&s->qp);
+	return err;
+}
+
+int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
+		 const uint8_t mad[HCA_MAD_BYTES])
+{
+	struct sender *s;
+	struct forward f;
+	int err;
+
+	if (!to->port || to->port > adapter->port_count)
+		return explain(EINVAL, "port %u does not exist; %s has ports 1 to %d", to->port,
+			       adapter->name, adapter->port_count);
+	err = fill(adapter, to, &f);
+	if (err)
+		return err;
+	hca_guard_enter();
+	if (adapter->ports[to->port - 1].link == HCA_LINK_INFINIBAND ||
+	    (!wire_forced() && hca_gid_is_local(&to->dgid))) {
+		gsi_packet(&f, mad, false);
+	} else {
+		pthread_mutex_lock(&gsi_lock);
+		s = find_sender(adapter, to->port);
+		err = s ? send_out(s, to, &f, mad) : -ENOMEM;
+		pthread_mutex_unlock(&gsi_lock);
+	}
+	hca_guard_exit();
+	if (!err)
+		count(HCA_GSI_SENT);
+	return err;
+}
+
+/* ---- agents and services ---- */
+
+/* Sockets for all addresses, so that what others send is heard. */
+static void listen_everywhere(void)
+{
+	const struct hca_adapter *const *list;
+	struct sender *s;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return;
+	pthread_mutex_lock(&gsi_lock);
+	for (int i = 0; i < count; i++)
+		for (unsigned int port = 1; (int)port <= list[i]->port_count; port++) {
+			if (list[i]->ports[port - 1].link != HCA_LINK_ETHERNET)
+				continue;
+			s = find_sender(list[i], (uint8_t)port);
+			if (s)
+				wire_listen(&s->qp);
+		}
+	pthread_mutex_unlock(&gsi_lock);
+}
+
+int hca_gsi_agent_create(uint8_t mgmt_class,
+			 void (*receive)(void *arg, const struct hca_gsi_mad *mad), void *arg,
+			 struct hca_gsi_agent **out)
+{
+	const uint64_t key = mgmt_class;
+	struct hca_gsi_agent *a;
+	int err;
+
+	if (!fabric_is_up())
+		return explain(ENOTCONN, "no context is open");
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	*a = (struct hca_gsi_agent){ .mgmt_class = mgmt_class, .receive = receive, .arg = arg };
+	err = fabric_reg_add(FABRIC_REG_GSI, &key, sizeof(key), 0, false);
+	if (err) {
+		free(a);
+		return explain(-err,
+			       "this process has an agent for the class 0x%02x, or cannot "
+			       "list one",
+			       mgmt_class);
+	}
+	pthread_mutex_lock(&gsi_lock);
+	a->next = agents;
+	agents = a;
+	pthread_mutex_unlock(&gsi_lock);
+	hca_port_refresh();
+	listen_everywhere();
+	*out = a;
+	return 0;
+}
+
+void hca_gsi_agent_destroy(struct hca_gsi_agent *agent)
+{
+	const uint64_t key = agent->mgmt_class;
+	struct hca_gsi_agent **at;
+
+	fabric_reg_del(FABRIC_REG_GSI, &key, sizeof(key), 0);
+	pthread_mutex_lock(&run_lock);
+	pthread_mutex_lock(&gsi_lock);
+	for (at = &agents; *at && *at != agent; at = &(*at)->next)
+		;
+	if (*at)
+		*at = agent->next;
+	pthread_mutex_unlock(&gsi_lock);
+	pthread_mutex_unlock(&run_lock);
+	free(agent);
+}
+
+static struct service service_of(uint64_t id, const uint8_t addr[16])
+{
+	struct service s = { .id = id };
+
+	if (addr)
+		memcpy(s.addr, addr, sizeof(s.addr));
+	return s;
+}
+
+int hca_gsi_service_add(uint64_t service_id, const uint8_t addr[16])
+{
+	const struct service s = service_of(service_id, addr);
+	int err = fabric_reg_add(FABRIC_REG_CM_PORT, &s, sizeof(s), 0, true);
+
+	if (err)
+		return explain(-err, "the service 0x%llx is offered already, or cannot be listed",
+			       (unsigned long long)service_id);
+	/* Addresses may have come since. */
+	listen_everywhere();
+	return 0;
+}
+
+int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16])
+{
+	const struct service s = service_of(service_id, addr);
+
+	return fabric_reg_del(FABRIC_REG_CM_PORT, &s, sizeof(s), 0);
+}
+
+void gsi_forked(void)
+{
+	pthread_mutex_init(&run_lock, NULL);
+	agents = NULL;
+	senders = NULL; /* their sockets are the parent's */
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets from the wire on their way to queue pairs: of this process, of a group, or, passed on over the
+ * fabric, of another process of this host. What belongs to nobody is dropped and counted by its reason.
+ * Called under a port's rx_lock and inside a guard, by whoever polls it.
+ */
+#include <string.h>
+
+#include "fabric/directory.h"
+#include "hca/transport/acks.h"
+#include "hca/wire/congestion.h"
+#include "hca/transport/dc.h"
+#include "hca/wire/forward.h"
+#include "hca/wire/gsi.h"
+#include "hca/device/port.h"
+#include "hca/wire/wire_port.h"
+
+static _Atomic uint64_t dropped[WIRE_DROP_COUNT];
+
+void wire_drop(enum wire_drop why)
+{
+	atomic_fetch_add_explicit(&dropped[why], 1, memory_order_relaxed);
+}
+
+uint64_t wire_dropped(enum wire_drop why)
+{
+	return atomic_load_explicit(&dropped[why], memory_order_relaxed);
+}
+
+const char *wire_drop_name(enum wire_drop why)
+{
+	static const char *const names[] = {
+		[WIRE_DROP_PKEY] = "another partition",
+		[WIRE_DROP_NO_QP] = "no such queue pair on this host",
+		[WIRE_DROP_STRANGER] = "not from the peer of the connection",
+		[WIRE_DROP_KIND] = "not of the queue pair's transport",
+		[WIRE_DROP_STATE] = "the queue pair does not receive",
+		[WIRE_DROP_QKEY] = "another Q_Key",
+		[WIRE_DROP_NO_RECEIVE] = "no receive was posted",
+		[WIRE_DROP_UNASKED] = "an answer to nothing that is open",
+		[WIRE_DROP_SEEN] = "requests that came before",
+	};
+
+	return names[why];
+}
+
+static bool is_answer(uint8_t op)
+{
+	op &= ROCE_PKT_OPCODE_MASK;
+	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
+}
+
+/* A packet on its way to a queue pair. It is not kept, and added to in place. */
+struct arrival {
+	struct roce_pkt *pkt;
+	const uint8_t *data;
+	const uint8_t *src, *dst; /* GIDs */
+	const uint8_t *grh;       /* of a datagram */
+};
+
+/* Connected queue pairs listen to their peer only; the packet itself does not say who sent it. */
+static bool is_from_peer(const struct qp *qp, const struct arrival *a)
+{
+	if (unlikely(qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR))
+		return true;
+	if (unlikely(memcmp(a->src, qp->attr.av.dgid.raw, sizeof(qp->attr.av.dgid.raw)))) {
+		wire_drop(WIRE_DROP_STRANGER);
+		return false;
+	}
+	a->pkt->sqpn = qp->attr.dest_qpn;
+	return true;
+}
+
+/* An acknowledgement of one transport must not move a queue pair of another. */
+static bool is_of_kind(const struct qp *qp, uint8_t op)
+{
+	static const uint8_t transport[] = {
+		[HCA_QP_RC] = ROCE_TR_RC,        [HCA_QP_UC] = ROCE_TR_UC,
+		[HCA_QP_UD] = ROCE_TR_UD,        [HCA_QP_RAW] = 0xff,
+		[HCA_QP_XRC_SEND] = ROCE_TR_XRC, [HCA_QP_XRC_RECV] = ROCE_TR_XRC,
+		[HCA_QP_DCI] = ROCE_TR_DC,       [HCA_QP_DCT] = ROCE_TR_DC,
+		[HCA_QP_DCR] = ROCE_TR_DC,
+	};
+
+	if (likely((op & ROCE_PKT_TRANSPORT_MASK) == transport[qp->pub.type]) || op == ROCE_OP_CNP)
+		return true;
+	wire_drop(WIRE_DROP_KIND);
+	return false;
+}
+
+/* Part of each of its callers: nearly all that comes goes through the first of them. */
+static inline __attribute__((always_inline)) void deliver(struct qp *qp, struct arrival a,
+							  struct hca_acks *acks)
+{
+	struct roce_pkt *pkt = a.pkt;
+	struct hca_list list; /* not initialised: it has room for 2 KiB of pieces */
+
+	list.count = 1;
+	list.total = list.seg[0].len = pkt->len;
+	list.seg[0].ptr = (char *)a.data;
+	list.seg[0].kind = HCA_SEG_PLAIN;
+	if (unlikely(qp->dct))
+		qp = dct_wire_session(qp, a.src, a.dst, pkt);
+	if (unlikely(!qp))
+		return;
+	fabric_lock(&qp->pub.lock);
+	if (likely(!qp->dying && is_of_kind(qp, pkt->op) && is_from_peer(qp, &a))) {
+		if (unlikely(pkt->flags & ROCE_PKT_FECN))
+			congestion_seen(qp, pkt, a.src, a.dst);
+		if (unlikely(pkt->op == ROCE_OP_CNP))
+			congestion_told(qp);
+		else if (is_answer(pkt->op))
+			completer_packet(qp, pkt, &list);
+		else
+			responder_packet(qp, NULL, acks, pkt, &list, a.grh);
+		if (likely(qp->wire) && unlikely(wire_port_is_dirty(qp->wire->port)))
+			wire_port_flush(qp->wire->port);
+	}
+	fabric_unlock(&qp->pub.lock);
+}
+
+/* To every queue pair of ours that is in the group; other processes have sockets of their own. */
+static void deliver_group(struct arrival a, struct hca_acks *acks)
+{
+	struct fabric_reg_entry member[64];
+	struct roce_pkt pkt = *a.pkt;
+	struct hca_gid src;
+	size_t n;
+
+	/* What this host sends itself comes over the fabric. */
+	memcpy(src.raw, a.src, sizeof(src.raw));
+	if (hca_gid_is_local(&src))
+		return;
+	a.pkt = &pkt;
+	n = fabric_mcast_members(HCA_LINK_ETHERNET, a.dst, member, array_size(member));
+	for (size_t i = 0; i < n && i < array_size(member); i++) {
+		struct qp *qp = member[i].owner == fabric_self() ? qp_find(member[i].value) : NULL;
+
+		if (!qp)
+			continue;
+		pkt.dqpn = member[i].value;
+		deliver(qp, a, acks);
+	}
+}
+
+/* No queue pair of this process has the number. */
+static void pass_on(const struct arrival *a)
+{
+	struct forward f = { .pkt = *a->pkt };
+	fabric_id_t owner;
+
+	if (a->grh)
+		memcpy(f.grh, a->grh, sizeof(f.grh));
+	memcpy(f.src, a->src, sizeof(f.src));
+	memcpy(f.dst, a->dst, sizeof(f.dst));
+	if (f.pkt.dqpn == HCA_GSI_QPN) {
+		f.pkt.flags |= ROCE_PKT_GRH;
+		gsi_packet(&f, a->data, false);
+		return;
+	}
+	owner = fabric_qpn_owner(f.pkt.dqpn);
+	if (owner == FABRIC_NOBODY || owner == fabric_self()) {
+		wire_drop(WIRE_DROP_NO_QP);
+		return;
+	}
+	steer_passed(timer_now());
+	forward_send(owner, &f, a->data);
+}
+
+/* By value, so that who calls it need not have it in memory. */
+static __attribute__((noinline)) void deliver_elsewhere(struct arrival a, bool multicast,
+							struct hca_acks *acks)
+{
+	if (multicast)
+		deliver_group(a, acks);
+	else
+		pass_on(&a);
+}
+
+void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
+		      const struct roce_meta *meta)
+{
+	struct wire_port *port = arg;
+	uint8_t grh[HCA_GRH_BYTES];
+	struct arrival a = {
+		.pkt = pkt,
+		.data = payload->data,
+		.src = meta->src.gid,
+		.dst = meta->dst.gid,
+	};
+	struct qp *qp;
+
+	if (unlikely((payload->pkey & 0x7fff) != 0x7fff)) {
+		wire_drop(WIRE_DROP_PKEY);
+		return;
+	}
+	/* Of the two places for the mark, switches know the one in the IP header. */
+	if (unlikely(ROCE_ECN(meta->tclass) == ROCE_ECN_CE) && pkt->op != ROCE_OP_CNP)
+		pkt->flags |= ROCE_PKT_FECN;
+	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD) {
+		roce_meta_grh(meta, grh);
+		a.grh = grh;
+		/* Nothing but a complaint keeps who sends datagrams from sending too many. */
+		if (unlikely(port->pressed))
+			pkt->flags |= ROCE_PKT_FECN;
+	}
+	qp = likely(!meta->multicast) ? qp_find(pkt->dqpn) : NULL;
+	if (likely(qp))
+		deliver(qp, a, &port->acks);
+	else
+		deliver_elsewhere(a, meta->multicast, &port->acks);
+}
+
+void wire_forwarded(const void *body, uint32_t len)
+{
+	struct hca_acks acks = { .count = 0 };
+	struct arrival a;
+	struct forward f;
+	struct qp *qp;
+
+	if (len < sizeof(f))
+		return;
+	memcpy(&f, body, sizeof(f));
+	if (f.pkt.len > len - sizeof(f))
+		return;
+	a = (struct arrival){
+		.pkt = &f.pkt,
+		.data = (const uint8_t *)body + sizeof(f),
+		.src = f.src,
+		.dst = f.dst,
+		.grh = f.grh,
+	};
+	if (f.pkt.dqpn == HCA_GSI_QPN) {
+		gsi_packet(&f, a.data, true);
+		return;
+	}
+	qp = qp_find(f.pkt.dqpn);
+	if (!qp)
+		return;
+	steer_stray(timer_now());
+	deliver(qp, a, &acks);
+	acks_send(&acks);
+}
