@@ -139,10 +139,10 @@ static void get_srq(struct ibv_srq *in, struct mlx4dv_srq *out)
 /* The adapter has to look at what the program is about to write by itself. */
 static int watch(const struct mlx4dv_obj *obj, uint64_t types)
 {
-	int err = types & MLX4DV_OBJ_QP ? hca_bell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
+	int err = types & MLX4DV_OBJ_QP ? hca_doorbell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
 
 	if (!err && types & MLX4DV_OBJ_CQ)
-		err = hca_bell_watch_cq(to_mcq(obj->cq.in)->vb.hca);
+		err = hca_doorbell_watch_cq(to_mcq(obj->cq.in)->vb.hca);
 	return err;
 }
 

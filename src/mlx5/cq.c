@@ -119,14 +119,14 @@ free_cq:
 /* The program polls a mapping of its own where that can be, and else the ring. */
 void mlx5_cq_view(struct mlx5_cq *cq)
 {
-	if (hca_view_create(cq->vb.hca, &cq->view))
+	if (hca_cq_alias_create(cq->vb.hca, &cq->view))
 		cq->view = NULL;
 }
 
 static void drop_view(struct mlx5_cq *cq)
 {
 	if (cq->view)
-		hca_view_destroy(cq->view);
+		hca_cq_alias_destroy(cq->view);
 	cq->view = NULL;
 }
 

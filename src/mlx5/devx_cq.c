@@ -93,7 +93,7 @@ int devx_create_cq(struct devx_cmd *c)
 	c->obj->cq = cq;
 	cq->timestamp_mask = MLX5_CLOCK_MASK;
 	hca_cq_moderate(cq, ifc_get(cqc, cqc, cq_max_count), ifc_get(cqc, cqc, cq_period));
-	err = hca_bell_watch_cq(cq);
+	err = hca_doorbell_watch_cq(cq);
 	if (err)
 		return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
 	c->obj->number = cq->cqn;

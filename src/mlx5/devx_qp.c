@@ -188,7 +188,7 @@ static int make(struct devx_cmd *c, const struct hca_qp_init *init)
 	int err = hca_qp_create(init, &c->obj->qp);
 
 	if (!err && init->sq.size)
-		err = hca_bell_watch_qp(c->obj->qp);
+		err = hca_doorbell_watch_qp(c->obj->qp);
 	return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
 }
 

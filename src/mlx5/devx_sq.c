@@ -33,7 +33,7 @@ static int make(struct devx_cmd *c, const void *ctx, void *const at[2])
 	int err = hca_qp_create(&init, &c->obj->qp);
 
 	if (!err)
-		err = hca_bell_watch_qp(c->obj->qp);
+		err = hca_doorbell_watch_qp(c->obj->qp);
 	if (err)
 		return devx_refuse_errno(c, err, DEVX_WHY_OBJECT);
 	c->obj->number = c->obj->qp->qpn;

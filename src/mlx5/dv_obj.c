@@ -153,7 +153,7 @@ static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 {
 	const struct mlx5_qp *qp = to_mqp(ibqp);
 	off_t offset;
-	int err = hca_bell_watch_qp(qp->vb.hca);
+	int err = hca_doorbell_watch_qp(qp->vb.hca);
 
 	if (!err && out->comp_mask & MLX5DV_QP_MASK_UAR_MMAP_OFFSET)
 		err = hca_uar_show(qp->ctx->bells, ibqp->context->cmd_fd, &offset);
@@ -182,7 +182,7 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	if (!cq->view)
 		mlx5_cq_view(cq);
 	hca_uar_watch(cq->ctx->bells);
-	return hca_bell_watch_cq(cq->vb.hca);
+	return hca_doorbell_watch_cq(cq->vb.hca);
 }
 
 int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)

@@ -66,7 +66,7 @@ struct mlx5_cq {
 	struct mlx5dv_clock_info clock;
 	struct mlx5_context *ctx;
 	struct vb_buf buf, record;
-	struct hca_view *view; /* the ring as the program polls it, if it has one of its own */
+	struct hca_cq_alias *view; /* the ring as the program polls it, if it has one of its own */
 };
 
 struct mlx5_srq {

@@ -56,8 +56,8 @@ enum roce_opcode {
 	/* fabric only: a raw frame, to the port `dqpn` of the receiving process */
 	ROCE_PKT_ETHER = 0xfc,
 	/* fabric only: questions between processes, and answers (hca/ask.c) */
-	ROCE_PKT_ASK = 0xfb,
-	ROCE_PKT_ANSWER = 0xfa,
+	ROCE_PKT_RPC_CALL = 0xfb,
+	ROCE_PKT_RPC_REPLY = 0xfa,
 	ROCE_PKT_OPCODE_MASK = 0x1f,
 	ROCE_PKT_TRANSPORT_MASK = 0xe0,
 };
@@ -74,7 +74,7 @@ enum roce_pkt_flags {
 	/* fabric only: an XRC request that is passed on; numbering starts with it (hca/xrc.c) */
 	ROCE_PKT_XRC_TURN = ROCE_PKT_MIGREQ,
 	/* fabric only: nobody waits for the acknowledgement; it may leave with a reply */
-	ROCE_PKT_UNHURRIED = ROCE_PKT_FECN,
+	ROCE_PKT_ACK_DELAYABLE = ROCE_PKT_FECN,
 };
 
 /* Acknowledgement syndromes (AETH): the upper three bits say which kind. */

@@ -27,7 +27,7 @@ static inline bool vb_poll_can_wait(const _Atomic bool *more)
 /* What is handed over has been acknowledged. No lock is held. */
 static inline void vb_poll_settle(void)
 {
-	if (atomic_load_explicit(&hca_service_turn, memory_order_relaxed) & 1)
+	if (atomic_load_explicit(&hca_rx_seq, memory_order_relaxed) & 1)
 		hca_poll_settle();
 }
 

@@ -117,9 +117,9 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		wire_forwarded(record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD);
 		return true;
 	}
-	if (unlikely(pkt.op == ROCE_PKT_ASK || pkt.op == ROCE_PKT_ANSWER))
-		return ask_record(peer->id, record + ROCE_PKT_RECORD, pkt.len,
-				  pkt.op == ROCE_PKT_ANSWER);
+	if (unlikely(pkt.op == ROCE_PKT_RPC_CALL || pkt.op == ROCE_PKT_RPC_REPLY))
+		return rpc_record(peer->id, record + ROCE_PKT_RECORD, pkt.len,
+				  pkt.op == ROCE_PKT_RPC_REPLY);
 	qp = qp_find(pkt.dqpn);
 	if (unlikely(qp && qp->dct))
 		qp = dct_session(qp, peer, &pkt);
@@ -129,8 +129,8 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		return true;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying)) {
-		if (unlikely(taps_captures()))
-			shadow_received(qp, &pkt, &list, grh);
+		if (unlikely(inspect_captures()))
+			local_capture_received(qp, &pkt, &list, grh);
 		if (unlikely(is_answer(pkt.op) && qp->pub.type == HCA_QP_XRC_RECV))
 			xrc_answer(qp, peer, &pkt, &list);
 		else if (is_answer(pkt.op))
@@ -183,8 +183,8 @@ unsigned int drain_link(struct fabric_link *link)
 	if (unlikely(!peer))
 		return 0;
 	if (unlikely(mine))
-		turn_begin();
-	hca_guard_enter();
+		rx_seq_begin();
+	epoch_enter();
 	while (n < DRAIN_MOST && (record = fabric_link_peek(link, &len))) {
 		if (*(const uint8_t *)record == ROCE_PKT_ETHER) {
 			if (!frames) {
@@ -217,10 +217,10 @@ unsigned int drain_link(struct fabric_link *link)
 	}
 	if (peer->acks.count)
 		acks_settle(&peer->acks);
-	hca_guard_exit();
+	epoch_exit();
 	if (unlikely(mine))
-		turn_end();
-	if (unlikely(atomic_load_explicit(&bell_any, memory_order_relaxed)))
-		atomic_store_explicit(&bell_busy, true, memory_order_relaxed);
+		rx_seq_end();
+	if (unlikely(atomic_load_explicit(&doorbell_watch_any, memory_order_relaxed)))
+		atomic_store_explicit(&doorbell_watch_busy, true, memory_order_relaxed);
 	return n;
 }

@@ -41,7 +41,7 @@ struct hca_segment *hca_segment_self;
 
 static uint64_t timers(uint64_t now_ns)
 {
-	uint64_t due[] = { timer_run(now_ns), wire_timers(now_ns), bell_run(now_ns),
+	uint64_t due[] = { timer_run(now_ns), wire_timers(now_ns), doorbell_watch_run(now_ns),
 			   hca_cq_timers(now_ns), acks_timers(now_ns) };
 	uint64_t next = UINT64_MAX;
 
@@ -56,17 +56,17 @@ static void forked(void)
 	peer_forked();
 	acks_forked();
 	hca_port_forked();
-	hca_guard_forked();
+	epoch_forked();
 	hca_qp_forked();
 	hca_mr_forked();
-	ask_forked();
-	hca_desk_forked();
+	rpc_forked();
+	copy_server_forked();
 	gsi_forked();
 	xrc_open_forked();
 	timer_forked();
 	hca_cq_forked();
 	xrc_forked();
-	bell_forked();
+	doorbell_watch_forked();
 	forward_forked();
 	control_forked();
 	wire_forked();
@@ -77,12 +77,12 @@ static void forked(void)
 static void before_fork(void)
 {
 	forksafe_lock_all();
-	taps_fork_prepare();
+	inspect_fork_prepare();
 }
 
 static void after_fork(void)
 {
-	taps_fork_done();
+	inspect_fork_done();
 	forksafe_unlock_all();
 }
 
@@ -92,11 +92,11 @@ static const struct fabric_config config = {
 	.drain = drain_link,
 	.link_up = peer_link_up,
 	.link_down = peer_link_down,
-	.room = waiting_link_room,
+	.room = tx_wait_link_room,
 	.idle = wire_idle,
 	.watch = wire_watch,
 	.timers = timers,
-	.turn = bell_turn,
+	.turn = doorbell_watch_turn,
 	.before_fork = before_fork,
 	.after_fork = after_fork,
 	.forked = forked,
@@ -118,13 +118,13 @@ int hca_host_join(void)
 	pthread_mutex_lock(&join_lock);
 	if (!fabric_is_up()) {
 		peer_begin();
-		err = taps_check();
+		err = inspect_check();
 		if (err)
 			goto unlock;
 		err = fabric_init(&config);
 		if (!err) {
 			hca_segment_self = fabric_segment_self();
-			hca_guard_init();
+			epoch_init();
 			control_begin();
 			greet_self();
 		} else
@@ -138,15 +138,15 @@ unlock:
 
 void hca_poll(void)
 {
-	fabric_id_t blocked = atomic_load_explicit(&waiting_for, memory_order_relaxed);
+	fabric_id_t blocked = atomic_load_explicit(&tx_wait_for, memory_order_relaxed);
 
 	fabric_poll_enter();
 	fabric_poll_links_awake();
 	if (unlikely(blocked))
-		waiting_poll(blocked);
+		tx_wait_poll(blocked);
 	wire_poll();
 	hca_netif_poll();
-	bell_poll();
+	doorbell_watch_poll();
 }
 
 void hca_poll_pause(void)

@@ -17,18 +17,18 @@
 #include "hca/memory/mr.h"
 
 #define HCA_MR_ENTRIES (1u << 24)
-#define HCA_DOORS      (1u << 24)
-#define HCA_DOOR_DCT   (1u << 31)
+#define HCA_QP_GRANTS  (1u << 24)
+#define HCA_GRANT_DCT  (1u << 31)
 
 /*
- * A door tells peers what they may do on behalf of a queue pair without asking: its word changes
+ * A grant tells peers what they may do on behalf of a queue pair without asking: its word changes
  * with every change of state. Written by the owner under the QP's lock.
  */
-struct hca_door {
+struct hca_qp_grant {
 	/* moves with every change; bit 0: requests of peer_qpn are welcome */
 	_Atomic uint64_t word;
 	uint32_t pdn;
-	uint32_t access; /* remote rights of the QP, and HCA_DOOR_DCT */
+	uint32_t access; /* remote rights of the QP, and HCA_GRANT_DCT */
 	union {
 		struct {
 			uint32_t peer_qpn;
@@ -43,10 +43,10 @@ struct hca_door {
 struct hca_segment {
 	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
 	struct ether_wish ether[HCA_ETHER_SLOTS]; /* what the ports ask the switch for */
-	_Alignas(4096) struct hca_guard_area guards;
+	_Alignas(4096) struct epoch_area epochs;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
-	struct hca_door door[HCA_DOORS];
-	_Alignas(4096) struct hca_desk desk;
+	struct hca_qp_grant grant[HCA_QP_GRANTS];
+	_Alignas(4096) struct copy_server copies;
 };
 
 /* Joins the fabric; once per process, and again in a forked child. */

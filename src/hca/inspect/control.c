@@ -24,7 +24,7 @@
 #define ORDERS      "orders"
 #define ORDERS_MOST 8192
 
-static int bell_fd = -1; /* constant while the service thread knows it */
+static int doorbell_watch_fd = -1; /* constant while the service thread knows it */
 static _Atomic bool begun;
 
 /* ---- the file ---- */
@@ -134,7 +134,7 @@ static void obey(const char *folder)
 		}
 		if (value)
 			value = strndup(value, strcspn(value, "\n"));
-		taps_set(keys[i], value ? value : "");
+		inspect_set(keys[i], value ? value : "");
 		free(value);
 	}
 }
@@ -148,18 +148,18 @@ void control_begin(void)
 {
 	if (atomic_exchange(&begun, true))
 		return;
-	if (!folder_bell_open(fabric_folder(), &bell_fd) &&
-	    fabric_service_add_fd(bell_fd, EPOLLHUP | EPOLLET, changed, NULL)) {
-		close(bell_fd);
-		bell_fd = -1; /* then what is ordered later is not heard of */
+	if (!folder_bell_open(fabric_folder(), &doorbell_watch_fd) &&
+	    fabric_service_add_fd(doorbell_watch_fd, EPOLLHUP | EPOLLET, changed, NULL)) {
+		close(doorbell_watch_fd);
+		doorbell_watch_fd = -1; /* then what is ordered later is not heard of */
 	}
 	obey(fabric_folder());
 }
 
 void control_forked(void)
 {
-	if (bell_fd >= 0)
-		close(bell_fd);
-	bell_fd = -1;
+	if (doorbell_watch_fd >= 0)
+		close(doorbell_watch_fd);
+	doorbell_watch_fd = -1;
 	begun = false;
 }

@@ -13,7 +13,7 @@ VB_API int hca_faults_check(const char *spec);
 
 /*
  * For the command: from now on, and for processes to come, until it is set anew. Keys are those of
- * taps_set(); "" takes an order back. -errno with a sentence.
+ * inspect_set(); "" takes an order back. -errno with a sentence.
  */
 VB_API int hca_control_order(const char *key, const char *value);
 

@@ -21,9 +21,9 @@
 
 #define SCRIPT_MOST (1u << 20)
 
-_Thread_local const struct qp *taps_sender;
-_Atomic bool taps_capture_asked;
-_Atomic bool taps_faults_asked;
+_Thread_local const struct qp *inspect_sender;
+_Atomic bool inspect_capture_asked;
+_Atomic bool inspect_faults_asked;
 
 static struct roce_taps taps;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -68,8 +68,8 @@ static uint32_t counter_of(const struct requester *r, uint32_t at)
 }
 
 /* Lock held. */
-void taps_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
-		   size_t size)
+void inspect_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
+		      size_t size)
 {
 	const struct requester *r = &qp->req;
 	bool answer = is_answer(pkt->op), waits = r->window && r->head != r->tail;
@@ -100,8 +100,8 @@ static void comment(void *arg, const struct roce_pkt *pkt, bool out, char *text,
 	struct qp *qp;
 
 	if (out) {
-		if (taps_sender) /* its lock is held by who sends */
-			taps_describe(taps_sender, pkt, true, text, size);
+		if (inspect_sender) /* its lock is held by who sends */
+			inspect_describe(inspect_sender, pkt, true, text, size);
 		return;
 	}
 	qp = qp_find(pkt->dqpn);
@@ -111,7 +111,7 @@ static void comment(void *arg, const struct roce_pkt *pkt, bool out, char *text,
 	}
 	fabric_lock(&qp->pub.lock);
 	if (!qp->dying)
-		taps_describe(qp, pkt, false, text, size);
+		inspect_describe(qp, pkt, false, text, size);
 	fabric_unlock(&qp->pub.lock);
 }
 
@@ -192,7 +192,7 @@ static uint64_t seed_of(const char *text)
 	return seed;
 }
 
-struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt)
+struct roce_verdict inspect_judge(const struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct roce_addr peer = { .ifindex = 0 };
 
@@ -200,7 +200,7 @@ struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt)
 	return roce_fault_judge_request(taps.fault, pkt, &peer, timer_now());
 }
 
-void taps_forget(const struct qp *qp)
+void inspect_forget(const struct qp *qp)
 {
 	if (atomic_load_explicit(&is_set_up, memory_order_acquire) && taps.fault)
 		roce_fault_forget(taps.fault, qp->pub.qpn);
@@ -222,7 +222,7 @@ static int set_up_faults(void)
 
 	if (err || !script)
 		return err;
-	atomic_store(&taps_faults_asked, true);
+	atomic_store(&inspect_faults_asked, true);
 	return load_faults(taps.fault, script, seed_of(getenv("VERBENA_FAULT_SEED")));
 }
 
@@ -236,7 +236,7 @@ static int set_up_capture(void)
 	if (!file)
 		return 0;
 	err = roce_capture_start(taps.capture, file);
-	atomic_store(&taps_capture_asked, !err);
+	atomic_store(&inspect_capture_asked, !err);
 	return err;
 }
 
@@ -272,23 +272,23 @@ static void order_capture(const char *file)
 	roce_capture_stop(taps.capture);
 	if (*file && roce_capture_start(taps.capture, file))
 		explain_note("no capture to %s", file);
-	atomic_store(&taps_capture_asked, roce_capture_on(taps.capture));
+	atomic_store(&inspect_capture_asked, roce_capture_on(taps.capture));
 }
 
 static void order_faults(const char *spec)
 {
 	uint64_t seed = seed_of(getenv("VERBENA_FAULT_SEED"));
 
-	atomic_store(&taps_faults_asked, true);
+	atomic_store(&inspect_faults_asked, true);
 	if (load_faults(taps.fault, spec, seed))
 		explain_note("the faults stay as they are");
 }
 
-void taps_set(const char *key, const char *value)
+void inspect_set(const char *key, const char *value)
 {
 	bool capture = !strcmp(key, "capture");
 
-	if (taps_check())
+	if (inspect_check())
 		return;
 	pthread_mutex_lock(&order_lock);
 	if (take_order(&ordered[capture], value)) {
@@ -300,25 +300,25 @@ void taps_set(const char *key, const char *value)
 	pthread_mutex_unlock(&order_lock);
 }
 
-int taps_check(void)
+int inspect_check(void)
 {
-	taps_get();
+	inspect_get();
 	return failure;
 }
 
-const struct roce_taps *taps_get(void)
+const struct roce_taps *inspect_get(void)
 {
 	if (unlikely(!atomic_load_explicit(&is_set_up, memory_order_acquire)))
 		pthread_once(&once, set_up);
 	return &taps;
 }
 
-bool taps_want_wire(void)
+bool inspect_want_wire(void)
 {
 	return setting("VERBENA_FAULT") || setting("VERBENA_CAPTURE");
 }
 
-void taps_fork_prepare(void)
+void inspect_fork_prepare(void)
 {
 	if (!atomic_load(&is_set_up))
 		return;
@@ -328,7 +328,7 @@ void taps_fork_prepare(void)
 		roce_capture_lock(taps.capture);
 }
 
-void taps_fork_done(void)
+void inspect_fork_done(void)
 {
 	if (!atomic_load(&is_set_up))
 		return;

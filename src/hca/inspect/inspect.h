@@ -10,56 +10,56 @@
 #include "roce/taps.h"
 
 /* For endpoints; set up by the first call. */
-const struct roce_taps *taps_get(void);
+const struct roce_taps *inspect_get(void);
 
 /* -errno when it could not be set up as asked: a run without its faults would prove nothing. */
-int taps_check(void);
+int inspect_check(void);
 
 /*
  * An order to the running process: "capture" with a file, "fault" with rules or a file; "" leaves
  * things as the environment had them, or ends what was ordered before. A mistake is noted.
  */
-void taps_set(const char *key, const char *value);
+void inspect_set(const char *key, const char *value);
 
 /* Traffic on the host shall take the wire, where it can be captured and spoilt. */
-bool taps_want_wire(void);
+bool inspect_want_wire(void);
 
 /* Whether faults were ever asked for; some may be under way after their end. One load, as the next. */
-extern _Atomic bool taps_faults_asked;
+extern _Atomic bool inspect_faults_asked;
 
-static inline bool taps_may_spoil(void)
+static inline bool inspect_may_spoil(void)
 {
-	return unlikely(atomic_load_explicit(&taps_faults_asked, memory_order_relaxed));
+	return unlikely(atomic_load_explicit(&inspect_faults_asked, memory_order_relaxed));
 }
 
-static inline bool taps_spoil(void)
+static inline bool inspect_spoil(void)
 {
-	return taps_may_spoil() && taps_get()->fault && roce_fault_on(taps_get()->fault);
+	return inspect_may_spoil() && inspect_get()->fault && roce_fault_on(inspect_get()->fault);
 }
 
 /* Whether a capture was asked for; one load, for the fabric's data path. */
-extern _Atomic bool taps_capture_asked;
+extern _Atomic bool inspect_capture_asked;
 
-static inline bool taps_captures(void)
+static inline bool inspect_captures(void)
 {
-	return atomic_load_explicit(&taps_capture_asked, memory_order_relaxed);
+	return atomic_load_explicit(&inspect_capture_asked, memory_order_relaxed);
 }
 
 /* What a capture says about a packet of this QP, whose lock is held. */
-void taps_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
-		   size_t size);
+void inspect_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
+		      size_t size);
 
 /* A request that the responder would accept: NONE, RNR or NAK. */
-struct roce_verdict taps_judge(const struct qp *qp, const struct roce_pkt *pkt);
+struct roce_verdict inspect_judge(const struct qp *qp, const struct roce_pkt *pkt);
 
 /* The queue pair begins anew. */
-void taps_forget(const struct qp *qp);
+void inspect_forget(const struct qp *qp);
 
 /* Whose packet this thread is about to send, for the capture's comments; NULL: nobody's. */
-extern _Thread_local const struct qp *taps_sender __attribute__((tls_model("initial-exec")));
+extern _Thread_local const struct qp *inspect_sender __attribute__((tls_model("initial-exec")));
 
 /* Around a fork, as the innermost locks. */
-void taps_fork_prepare(void);
-void taps_fork_done(void);
+void inspect_fork_prepare(void);
+void inspect_fork_done(void);
 
 #endif

@@ -34,7 +34,7 @@ struct stream {
 	struct counted seen[REMEMBERED];
 };
 
-struct qp_shadow {
+struct qp_local_capture {
 	struct stream out, in;
 };
 
@@ -237,7 +237,7 @@ static void write_row(struct qp *qp, const struct roce_pkt *whole, const struct 
 	char text[256];
 	size_t len;
 
-	taps_describe(qp, whole, frame->out, text, sizeof(text));
+	inspect_describe(qp, whole, frame->out, text, sizeof(text));
 	len = strlen(text);
 	snprintf(text + len, sizeof(text) - len, "; on the fabric PSN %u", whole->psn);
 	for (uint32_t i = 0; i < count; i++) {
@@ -254,20 +254,20 @@ static void write_row(struct qp *qp, const struct roce_pkt *whole, const struct 
 		if (piece.iov_len &&
 		    !hca_mem_copy_out(list, off + (uint64_t)i * mtu, data, piece.iov_len))
 			return;
-		roce_capture_packet(taps_get()->capture, frame, &pkt, ROCE_PKEY_DEFAULT, &piece,
+		roce_capture_packet(inspect_get()->capture, frame, &pkt, ROCE_PKEY_DEFAULT, &piece,
 				    piece.iov_len ? 1 : 0, text);
 	}
 }
 
-void shadow_sent(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
-		 uint64_t off)
+void local_capture_sent(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
+			uint64_t off)
 {
 	uint8_t grh[HCA_GRH_BYTES];
 	struct roce_pkt whole = *pkt;
 	struct roce_frame frame;
 	bool has_grh = pkt->flags & ROCE_PKT_GRH;
 
-	if (!has_shadow(qp, pkt, true) || !roce_capture_on(taps_get()->capture))
+	if (!has_shadow(qp, pkt, true) || !roce_capture_on(inspect_get()->capture))
 		return;
 	/* To a group once, which is what the wire has seen. */
 	if (pkt->flags & ROCE_PKT_MCAST &&
@@ -285,13 +285,13 @@ void shadow_sent(struct qp *qp, const struct roce_pkt *pkt, const struct hca_lis
 	write_row(qp, &whole, list, off, &frame);
 }
 
-void shadow_received(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
-		     const uint8_t *grh)
+void local_capture_received(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
+			    const uint8_t *grh)
 {
 	struct roce_pkt whole = *pkt;
 	struct roce_frame frame;
 
-	if (!has_shadow(qp, pkt, false) || !roce_capture_on(taps_get()->capture))
+	if (!has_shadow(qp, pkt, false) || !roce_capture_on(inspect_get()->capture))
 		return;
 	if (pkt->flags & ROCE_PKT_MCAST)
 		whole.dqpn = 0xffffff;

@@ -11,10 +11,10 @@
 #include "hca/inspect/inspect.h"
 
 /* As send_packet() was given it. */
-void shadow_sent(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
-		 uint64_t off);
+void local_capture_sent(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
+			uint64_t off);
 /* As it is about to be handled; a datagram's GRH is not in the list any more. */
-void shadow_received(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
-		     const uint8_t *grh);
+void local_capture_received(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
+			    const uint8_t *grh);
 
 #endif

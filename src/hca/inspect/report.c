@@ -88,7 +88,7 @@ static void write_faults(FILE *out, struct roce_fault *fault)
 
 void report_write(FILE *out)
 {
-	const struct roce_taps *taps = taps_get();
+	const struct roce_taps *taps = inspect_get();
 	const struct roce_endpoint *ep;
 	uint64_t frames, lost, said, heard;
 

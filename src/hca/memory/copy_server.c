@@ -32,8 +32,8 @@
 enum state { IDLE, ASKED, BUSY, DONE };
 enum op { OP_READ, OP_WRITE, OP_CMP_SWAP, OP_FETCH_ADD };
 
-static pthread_mutex_t desk_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(desk_lock, FORKSAFE_OBJECT);
+static pthread_mutex_t copy_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(copy_lock, FORKSAFE_OBJECT);
 static bool is_open;
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout)
@@ -48,8 +48,8 @@ static void futex_wake(_Atomic uint32_t *word)
 
 /* ---- the owner ---- */
 
-/* The order is a copy: its asker may write there meanwhile. Inside a guard. */
-static int carry_out(struct hca_desk_order *o, uint8_t *data)
+/* The order is a copy: its asker may write there meanwhile. Inside an epoch section. */
+static int carry_out(struct copy_server_order *o, uint8_t *data)
 {
 	const struct hca_segment *seg = hca_host_segment();
 	const struct hca_mr_entry *e;
@@ -57,7 +57,7 @@ static int carry_out(struct hca_desk_order *o, uint8_t *data)
 	uint64_t old = 0;
 	bool done;
 
-	if (o->len > HCA_DESK_BYTES || o->op > OP_FETCH_ADD ||
+	if (o->len > COPY_SERVER_BYTES || o->op > OP_FETCH_ADD ||
 	    (o->op >= OP_CMP_SWAP && (o->len != 8 || o->addr & 7)))
 		return -EINVAL;
 	e = hca_mem_find(seg, o->key, o->pdn, seg->mr[o->key >> 8].qpn, o->addr, o->len, 0);
@@ -80,9 +80,9 @@ static int carry_out(struct hca_desk_order *o, uint8_t *data)
 	return done ? 0 : -EFAULT;
 }
 
-static bool serve_place(struct hca_desk_place *p)
+static bool serve_place(struct copy_server_place *p)
 {
-	struct hca_desk_order order;
+	struct copy_server_order order;
 	uint32_t state = ASKED;
 
 	/* [K1] pairs with ask(): the order before the state */
@@ -90,9 +90,9 @@ static bool serve_place(struct hca_desk_place *p)
 						     memory_order_relaxed))
 		return false;
 	order = p->order;
-	hca_guard_enter();
+	epoch_enter();
 	p->result = carry_out(&order, p->data);
-	hca_guard_exit();
+	epoch_exit();
 	p->order.swap = order.swap;
 	/* [K2] pairs with is_done(): the data before the state */
 	atomic_store_explicit(&p->state, DONE, memory_order_release);
@@ -102,7 +102,7 @@ static bool serve_place(struct hca_desk_place *p)
 
 static void *desk_main(void *arg)
 {
-	struct hca_desk *desk = arg;
+	struct copy_server *desk = arg;
 
 	pthread_setname_np(pthread_self(), "verbena-desk");
 	share_thread_begin();
@@ -110,7 +110,7 @@ static void *desk_main(void *arg)
 		uint32_t bell = atomic_load(&desk->bell);
 		bool some = false;
 
-		for (unsigned int i = 0; i < HCA_DESK_PLACES; i++)
+		for (unsigned int i = 0; i < COPY_SERVER_PLACES; i++)
 			some |= serve_place(&desk->place[i]);
 		if (some)
 			continue;
@@ -129,23 +129,23 @@ static void start(void *arg)
 	int err = 0;
 
 	(void)arg;
-	pthread_mutex_lock(&desk_lock);
+	pthread_mutex_lock(&copy_lock);
 	if (!is_open) {
 		pthread_attr_init(&attr);
 		pthread_attr_setstacksize(&attr, STACK_SIZE);
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		err = pthread_create(&thread, &attr, desk_main, &hca_host_segment()->desk);
+		err = pthread_create(&thread, &attr, desk_main, &hca_host_segment()->copies);
 		pthread_attr_destroy(&attr);
 		is_open = !err;
 	}
-	pthread_mutex_unlock(&desk_lock);
+	pthread_mutex_unlock(&copy_lock);
 	if (err)
 		explain_note("memory that others share with this process stays out of their reach: "
 			     "no thread: %d",
 			     err);
 }
 
-void hca_desk_open(void)
+void copy_server_open(void)
 {
 	fabric_service_run(start, NULL);
 }
@@ -159,19 +159,19 @@ static int serve_open(fabric_id_t from, const void *in, void *out)
 	return 0;
 }
 
-void hca_desk_forked(void)
+void copy_server_forked(void)
 {
 	is_open = false;
 }
 
 __attribute__((constructor)) static void serve(void)
 {
-	hca_ask_serve(HCA_ASK_DESK_OPEN, serve_open);
+	hca_rpc_serve(HCA_RPC_DESK_OPEN, serve_open);
 }
 
 /* ---- the asker ---- */
 
-static bool is_free(const struct hca_desk_place *p, uint32_t holder)
+static bool is_free(const struct copy_server_place *p, uint32_t holder)
 {
 	uint32_t state = atomic_load(&p->state);
 
@@ -180,13 +180,13 @@ static bool is_free(const struct hca_desk_place *p, uint32_t holder)
 	return !holder || (holder != fabric_self() && !fabric_process_alive(holder));
 }
 
-static struct hca_desk_place *claim(struct hca_peer *peer, uint64_t until_ns)
+static struct copy_server_place *claim(struct hca_peer *peer, uint64_t until_ns)
 {
-	struct hca_desk *desk = &peer->segment->desk;
+	struct copy_server *desk = &peer->segment->copies;
 
 	do {
-		for (unsigned int i = 0; i < HCA_DESK_PLACES; i++) {
-			struct hca_desk_place *p = &desk->place[i];
+		for (unsigned int i = 0; i < COPY_SERVER_PLACES; i++) {
+			struct copy_server_place *p = &desk->place[i];
 			uint32_t holder = atomic_load(&p->holder);
 
 			if (!is_free(p, holder) ||
@@ -202,7 +202,7 @@ static struct hca_desk_place *claim(struct hca_peer *peer, uint64_t until_ns)
 	return NULL;
 }
 
-static bool is_done(const struct hca_desk_place *p)
+static bool is_done(const struct copy_server_place *p)
 {
 	/* [K2] */
 	return atomic_load_explicit(&p->state, memory_order_acquire) == DONE;
@@ -217,7 +217,7 @@ static bool is_hopeless(const struct hca_peer *peer, uint64_t since_ns)
 	return waited > HALTED_NS && hca_peer_is_halted(peer);
 }
 
-static bool wait_done(struct hca_peer *peer, struct hca_desk_place *p, uint64_t since_ns)
+static bool wait_done(struct hca_peer *peer, struct copy_server_place *p, uint64_t since_ns)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 
@@ -236,10 +236,10 @@ static bool wait_done(struct hca_peer *peer, struct hca_desk_place *p, uint64_t 
 }
 
 /* Data is in `here` or goes there; the order has what the owner made of it. */
-static bool ask(struct hca_peer *peer, struct hca_desk_order *o, void *here)
+static bool ask(struct hca_peer *peer, struct copy_server_order *o, void *here)
 {
 	uint64_t since = fabric_now_ns();
-	struct hca_desk_place *p = claim(peer, since + PATIENCE);
+	struct copy_server_place *p = claim(peer, since + PATIENCE);
 	uint32_t asked = ASKED;
 	bool done;
 
@@ -250,8 +250,8 @@ static bool ask(struct hca_peer *peer, struct hca_desk_order *o, void *here)
 		vb_copy(p->data, here, o->len);
 	/* [K1] */
 	atomic_store_explicit(&p->state, ASKED, memory_order_release);
-	atomic_fetch_add(&peer->segment->desk.bell, 1);
-	futex_wake(&peer->segment->desk.bell);
+	atomic_fetch_add(&peer->segment->copies.bell, 1);
+	futex_wake(&peer->segment->copies.bell);
 	done = wait_done(peer, p, since);
 	if (done) {
 		done = !p->result;
@@ -266,30 +266,31 @@ static bool ask(struct hca_peer *peer, struct hca_desk_order *o, void *here)
 	return done;
 }
 
-void hca_desk_seg(struct hca_peer *peer, const struct hca_mr_entry *e, uint32_t key, uint64_t addr,
-		  uint64_t len, struct hca_seg *out)
+void copy_server_seg(struct hca_peer *peer, const struct hca_mr_entry *e, uint32_t key,
+		     uint64_t addr, uint64_t len, struct hca_seg *out)
 {
 	*out = (struct hca_seg){
 		.ptr = (char *)peer,
 		.len = len,
-		.kind = HCA_SEG_DESK,
+		.kind = HCA_SEG_SERVED,
 		.key = key,
 		.pdn = e->pdn,
 		.base = addr,
 	};
 }
 
-bool hca_desk_copy(const struct hca_seg *there, uint64_t off, void *here, uint64_t len, bool write)
+bool copy_server_copy(const struct hca_seg *there, uint64_t off, void *here, uint64_t len,
+		      bool write)
 {
 	for (uint64_t at = 0, n; at < len; at += n) {
-		struct hca_desk_order o = {
+		struct copy_server_order o = {
 			.op = write ? OP_WRITE : OP_READ,
 			.key = there->key,
 			.pdn = there->pdn,
 			.addr = there->base + off + at,
 		};
 
-		n = len - at < HCA_DESK_BYTES ? len - at : HCA_DESK_BYTES;
+		n = len - at < COPY_SERVER_BYTES ? len - at : COPY_SERVER_BYTES;
 		o.len = (uint32_t)n;
 		if (!ask((struct hca_peer *)(void *)there->ptr, &o, (char *)here + at))
 			return false;
@@ -297,10 +298,10 @@ bool hca_desk_copy(const struct hca_seg *there, uint64_t off, void *here, uint64
 	return true;
 }
 
-bool hca_desk_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
-		     uint64_t *old)
+bool copy_server_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
+			uint64_t *old)
 {
-	struct hca_desk_order o = {
+	struct copy_server_order o = {
 		.op = add ? OP_FETCH_ADD : OP_CMP_SWAP,
 		.key = there->key,
 		.pdn = there->pdn,

@@ -8,21 +8,21 @@
  *
  * A place belongs to who wrote its id there. One whose holder died is anybody's again.
  */
-#ifndef HCA_DESK_H
-#define HCA_DESK_H
+#ifndef COPY_SERVER_H
+#define COPY_SERVER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HCA_DESK_PLACES 8u
-#define HCA_DESK_BYTES  65536u
+#define COPY_SERVER_PLACES 8u
+#define COPY_SERVER_BYTES  65536u
 
 struct hca_mr_entry;
 struct hca_peer;
 struct hca_seg;
 
-struct hca_desk_order {
+struct copy_server_order {
 	uint32_t op;
 	uint32_t key;
 	uint32_t pdn;
@@ -31,31 +31,32 @@ struct hca_desk_order {
 	uint64_t compare, swap; /* atomics; what was there comes back in `swap` */
 };
 
-struct hca_desk_place {
+struct copy_server_place {
 	_Alignas(64) _Atomic uint32_t holder; /* fabric_id_t */
 	_Atomic uint32_t state;               /* and a futex */
 	int32_t result;
-	struct hca_desk_order order;
-	_Alignas(4096) uint8_t data[HCA_DESK_BYTES];
+	struct copy_server_order order;
+	_Alignas(4096) uint8_t data[COPY_SERVER_BYTES];
 };
 
-struct hca_desk {
+struct copy_server {
 	_Alignas(64) _Atomic uint32_t bell; /* a futex that moves with every order */
-	struct hca_desk_place place[HCA_DESK_PLACES];
+	struct copy_server_place place[COPY_SERVER_PLACES];
 };
 
 /* Orders at this process's desk are served from now on, if they were not before. */
-void hca_desk_open(void);
+void copy_server_open(void);
 
 /* A piece of a peer's entry that is reached over its desk; good inside the guard. */
-void hca_desk_seg(struct hca_peer *peer, const struct hca_mr_entry *e, uint32_t key, uint64_t addr,
-		  uint64_t len, struct hca_seg *out);
+void copy_server_seg(struct hca_peer *peer, const struct hca_mr_entry *e, uint32_t key,
+		     uint64_t addr, uint64_t len, struct hca_seg *out);
 
-/* Inside a guard. False when the owner is gone, stopped, or does not know the key any more. */
-bool hca_desk_copy(const struct hca_seg *there, uint64_t off, void *here, uint64_t len, bool write);
-bool hca_desk_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
-		     uint64_t *old);
+/* Inside an epoch section. False when the owner is gone, stopped, or does not know the key any more. */
+bool copy_server_copy(const struct hca_seg *there, uint64_t off, void *here, uint64_t len,
+		      bool write);
+bool copy_server_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
+			uint64_t *old);
 
-void hca_desk_forked(void);
+void copy_server_forked(void);
 
 #endif

@@ -113,7 +113,7 @@ static size_t in_page(const void *addr)
 	return (uintptr_t)addr & (sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Inside a guard. A mapping of our own: the link's ones end with the link. */
+/* Inside an epoch section. A mapping of our own: the link's ones end with the link. */
 static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *dm)
 {
 	fabric_id_t owner = fabric_key_owner(index);
@@ -190,10 +190,10 @@ int hca_dm_import(struct hca_ctx *ctx, uint32_t index, struct hca_dm **out)
 	if (!dm)
 		return -ENOMEM;
 	*dm = (struct hca_dm){ .ctx = ctx, .index = index, .refs = 1 };
-	hca_guard_enter();
+	epoch_enter();
 	if (index < HCA_MR_ENTRIES)
 		err = map_there(ctx, index, dm);
-	hca_guard_exit();
+	epoch_exit();
 	if (!err) {
 		err = hca_table_set(&dms, index, dm);
 		if (err)
@@ -267,8 +267,8 @@ int hca_dm_destroy(struct hca_dm *dm)
 	if (dm->owner) {
 		/* Our mapping counts there as well, so it goes first. */
 		hca_row_hide(dm->row);
-		err = hca_ask(dm->owner, HCA_ASK_DM_DESTROY, &dm->index, sizeof(dm->index), NULL,
-			      0);
+		err = hca_rpc_call(dm->owner, HCA_RPC_DM_DESTROY, &dm->index, sizeof(dm->index),
+				   NULL, 0);
 		if (err && err != -ECONNRESET) {
 			__atomic_store_n(&dm->row->flags, HCA_MR_DEVICE, __ATOMIC_RELEASE);
 			return explain(-err, "the owner did not free the device memory: %s",
@@ -322,5 +322,5 @@ static int serve_destroy(fabric_id_t from, const void *in, void *out)
 
 __attribute__((constructor)) static void serve(void)
 {
-	hca_ask_serve(HCA_ASK_DM_DESTROY, serve_destroy);
+	hca_rpc_serve(HCA_RPC_DM_DESTROY, serve_destroy);
 }

@@ -88,7 +88,7 @@ static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len,
 	}
 	/* The kernel copies, but does no atomics. */
 	if (!peer->can_vm || atomic) {
-		hca_desk_seg(peer, e, key, addr, len, out);
+		copy_server_seg(peer, e, key, addr, len, out);
 		return;
 	}
 	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
@@ -188,8 +188,8 @@ static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local,
 
 static bool copy_odd(const struct hca_seg *odd, uint64_t off, void *local, uint64_t len, bool write)
 {
-	return odd->kind == HCA_SEG_DESK ? hca_desk_copy(odd, off, local, len, write)
-					 : copy_kernel(odd, off, local, len, write);
+	return odd->kind == HCA_SEG_SERVED ? copy_server_copy(odd, off, local, len, write)
+					   : copy_kernel(odd, off, local, len, write);
 }
 
 /* Both sides need care: through a small buffer. */
@@ -414,7 +414,7 @@ bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg 
 
 	if (!is_here(e)) {
 		seg_there(e, addr, 8, true, out);
-		return out->kind == HCA_SEG_PLAIN || out->kind == HCA_SEG_DESK;
+		return out->kind == HCA_SEG_PLAIN || out->kind == HCA_SEG_SERVED;
 	}
 	hca_mem_seg(e, addr, 8, out);
 	if (!(e->flags & HCA_MR_INDIRECT))
@@ -428,8 +428,8 @@ bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint6
 {
 	uint64_t *target = (uint64_t *)(void *)seg->ptr, probe = compare;
 
-	if (seg->kind == HCA_SEG_DESK)
-		return hca_desk_atomic(seg, add, compare, swap, old);
+	if (seg->kind == HCA_SEG_SERVED)
+		return copy_server_atomic(seg, add, compare, swap, old);
 	/* Pages that may be missing are looked for before they are touched. */
 	if (seg->kind == HCA_SEG_CAREFUL && !copy_kernel(seg, 0, &probe, 8, false))
 		return false;

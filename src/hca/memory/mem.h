@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From keys to memory: checks, then lists of pieces that can be copied. Only inside a guard; what
+ * From keys to memory: checks, then lists of pieces that can be copied. Only inside an epoch section; what
  * a list points to may be gone after it.
  */
 #ifndef HCA_MEM_H
@@ -16,7 +16,7 @@ enum hca_seg_kind {
 	HCA_SEG_NULL,    /* reads as zeros, swallows writes */
 	HCA_SEG_CAREFUL, /* may be missing: copied through the kernel */
 	HCA_SEG_REMOTE,  /* an address in process `pid` */
-	HCA_SEG_DESK, /* from the address `base` on of a key of the peer at ptr (copy_server.h) */
+	HCA_SEG_SERVED, /* from the address `base` on of a key of the peer at ptr (copy_server.h) */
 	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
 };
 

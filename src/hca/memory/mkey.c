@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Indirect keys. What one is made of (its layout) never changes: a request that rebuilds a key puts
- * another layout in its place, and the old one goes when nobody is inside a guard any more. One lock
+ * another layout in its place, and the old one goes when nobody is inside an epoch section any more. One lock
  * guards all writing; readers take none.
  */
 #include "hca/memory/mkey.h"
@@ -114,7 +114,7 @@ static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count,
 
 static void free_later(void *layout)
 {
-	hca_guard_wait();
+	epoch_wait();
 	free(layout);
 }
 

@@ -18,7 +18,7 @@ struct hca_mkey {
 	uint32_t key;
 	uint16_t max_entries;
 	bool remote_invalidate;
-	/* what the last request said; under the file's lock, but for readers inside a guard */
+	/* what the last request said; under the file's lock, but for readers inside an epoch section */
 	uint32_t access;
 	uint64_t iova, length;
 	_Atomic(struct hca_layout *) layout;

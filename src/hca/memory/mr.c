@@ -108,7 +108,7 @@ void hca_mr_unpublish(uint32_t index)
 {
 	/* [G1]: seen by every section that begins from now on */
 	atomic_store_explicit(&hca_mr_entry(index)->key, 0, memory_order_seq_cst);
-	hca_guard_wait_all();
+	epoch_wait_all();
 }
 
 struct hca_mr *hca_mr_find(uint32_t key)
@@ -381,7 +381,7 @@ static int claim_end(struct hca_mr *mr)
 static int destroy_foreign(struct hca_mr *mr)
 {
 	const struct wanted w = { mr->index, mr->key };
-	int err = hca_ask(mr->owner, HCA_ASK_MR_DESTROY, &w, sizeof(w), NULL, 0);
+	int err = hca_rpc_call(mr->owner, HCA_RPC_MR_DESTROY, &w, sizeof(w), NULL, 0);
 
 	/* A dead owner has taken it along. */
 	if (err && err != -ECONNRESET)
@@ -446,7 +446,7 @@ static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
 	return mr;
 }
 
-/* Inside a guard. */
+/* Inside an epoch section. */
 static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *out)
 {
 	const uint32_t none = HCA_MR_WINDOW1 | HCA_MR_WINDOW2 | HCA_MR_INDIRECT;
@@ -487,10 +487,10 @@ int hca_mr_import(struct hca_ctx *ctx, uint32_t index, struct hca_mr **out)
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	hca_guard_enter();
+	epoch_enter();
 	if (index < HCA_MR_ENTRIES)
 		err = look_there(ctx, index, mr);
-	hca_guard_exit();
+	epoch_exit();
 	if (!err) {
 		*out = mr;
 		return 0;
@@ -527,5 +527,5 @@ static int serve_destroy(fabric_id_t from, const void *in, void *out)
 
 __attribute__((constructor)) static void serve(void)
 {
-	hca_ask_serve(HCA_ASK_MR_DESTROY, serve_destroy);
+	hca_rpc_serve(HCA_RPC_MR_DESTROY, serve_destroy);
 }

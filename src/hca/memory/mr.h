@@ -169,13 +169,13 @@ VB_API void hca_buf_unpin(void *addr, size_t length, void *pinned);
 /* ---- inside the adapter ---- */
 
 struct hca_mr_entry *hca_mr_entry(uint32_t index);
-/* By full key, inside a guard; NULL when there is none. */
+/* By full key, inside an epoch section; NULL when there is none. */
 struct hca_mr *hca_mr_find(uint32_t key);
 int hca_mr_number_get(uint32_t *index, uint32_t *key);
 void hca_mr_number_put(uint32_t index);
 void hca_mr_forked(void);
 void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key);
-/* Waits until nobody uses the entry any more. Not inside a guard. */
+/* Waits until nobody uses the entry any more. Not inside an epoch section. */
 void hca_mr_unpublish(uint32_t index);
 
 #endif

@@ -38,13 +38,13 @@ int hca_ctx_share(struct hca_ctx *ctx, uint64_t uid, fabric_id_t creator)
 {
 	ctx->uid = uid;
 	ctx->creator = creator;
-	return hca_commons_join(ctx);
+	return hca_ctx_share_join(ctx);
 }
 
 void hca_ctx_unshare(struct hca_ctx *ctx)
 {
 	if (hca_ctx_is_here(ctx) && ctx->creator != ctx->home)
-		hca_commons_leave(ctx);
+		hca_ctx_share_leave(ctx);
 }
 
 bool hca_ctx_is_here(const struct hca_ctx *ctx)

@@ -27,7 +27,7 @@ static size_t others(const struct hca_ctx *ctx, fabric_id_t *out)
 	return count;
 }
 
-int hca_commons_join(const struct hca_ctx *ctx)
+int hca_ctx_share_join(const struct hca_ctx *ctx)
 {
 	fabric_id_t id[SHARERS_MOST + 1];
 	size_t n;
@@ -37,14 +37,15 @@ int hca_commons_join(const struct hca_ctx *ctx)
 		return err;
 	/* Of two that join at once, one sees the other. */
 	n = others(ctx, id);
-	hca_desk_open();
+	copy_server_open();
 	for (size_t i = 0; i < n; i++)
 		if (hca_peer_meet(id[i]))
-			hca_ask(id[i], HCA_ASK_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL, 0);
+			hca_rpc_call(id[i], HCA_RPC_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL,
+				     0);
 	return 0;
 }
 
-void hca_commons_leave(const struct hca_ctx *ctx)
+void hca_ctx_share_leave(const struct hca_ctx *ctx)
 {
 	fabric_reg_del(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), 0);
 }
@@ -84,7 +85,7 @@ static void each(const struct hca_ctx *ctx, uint32_t number,
 	if (!hca_ctx_is_here(ctx))
 		return;
 	n = others(ctx, id);
-	hca_guard_enter();
+	epoch_enter();
 	for (size_t i = 0; i < n; i++) {
 		struct hca_peer *peer = hca_peer_at(fabric_id_slot(id[i]));
 		uint32_t kind;
@@ -94,7 +95,7 @@ static void each(const struct hca_ctx *ctx, uint32_t number,
 		if (is_row(&peer->segment->mr[number], ctx, &kind))
 			fn(&peer->segment->mr[number], kind, arg);
 	}
-	hca_guard_exit();
+	epoch_exit();
 }
 
 struct look {

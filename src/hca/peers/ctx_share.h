@@ -8,8 +8,8 @@
  *
  * All processes that share a context are linked with each other. No lock of its own.
  */
-#ifndef HCA_COMMONS_H
-#define HCA_COMMONS_H
+#ifndef HCA_CTX_SHARE_H
+#define HCA_CTX_SHARE_H
 
 #include <stdbool.h>
 
@@ -17,8 +17,8 @@
 #include "hca/memory/pd.h"
 
 /* An imported context: lists this process as a sharer, and links it with the others. */
-int hca_commons_join(const struct hca_ctx *ctx);
-void hca_commons_leave(const struct hca_ctx *ctx);
+int hca_ctx_share_join(const struct hca_ctx *ctx);
+void hca_ctx_share_leave(const struct hca_ctx *ctx);
 
 /* A new row of this process, with no users. */
 void hca_row_show(struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t kind);

@@ -12,9 +12,9 @@
 #include "hca/peers/peer.h"
 #include "hca/transport/qp.h"
 
-_Atomic bool hca_guard_fences = true;
+_Atomic bool epoch_fences = true;
 _Atomic bool hca_rq_fences = true;
-_Thread_local struct hca_guard_self hca_guard_self;
+_Thread_local struct epoch_self epoch_self;
 
 static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -24,7 +24,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void thread_exits(void *cell)
 {
-	atomic_store_explicit(&((struct hca_guard_cell *)cell)->taken, 0, memory_order_release);
+	atomic_store_explicit(&((struct epoch_cell *)cell)->taken, 0, memory_order_release);
 }
 
 static void make_key(void)
@@ -33,14 +33,14 @@ static void make_key(void)
 		exit_key = (pthread_key_t)-1;
 }
 
-void hca_guard_attach(void)
+void epoch_attach(void)
 {
-	struct hca_guard_area *area = &hca_host_segment()->guards;
+	struct epoch_area *area = &hca_host_segment()->epochs;
 
 	pthread_once(&once, make_key);
 	for (;;) {
-		for (uint32_t i = 0; i < HCA_GUARD_CELLS; i++) {
-			struct hca_guard_cell *cell = &area->cell[i];
+		for (uint32_t i = 0; i < EPOCH_CELLS; i++) {
+			struct epoch_cell *cell = &area->cell[i];
 			uint32_t high = atomic_load(&area->high);
 
 			if (atomic_exchange_explicit(&cell->taken, 1, memory_order_acquire))
@@ -48,8 +48,8 @@ void hca_guard_attach(void)
 			while (high <= i &&
 			       !atomic_compare_exchange_weak(&area->high, &high, i + 1))
 				;
-			hca_guard_self.cell = cell;
-			hca_guard_self.section = atomic_load(&cell->section);
+			epoch_self.cell = cell;
+			epoch_self.section = atomic_load(&cell->section);
 			pthread_setspecific(exit_key, cell);
 			return;
 		}
@@ -67,14 +67,14 @@ static uint64_t now_ns(void)
 }
 
 /* False when `alive` said no, or patience ended (0: never). */
-static bool wait_area(struct hca_guard_area *area, bool (*alive)(void *arg), void *arg,
+static bool wait_area(struct epoch_area *area, bool (*alive)(void *arg), void *arg,
 		      uint64_t patience_ns)
 {
 	uint32_t high = atomic_load(&area->high);
 	uint64_t until = 0;
 
-	if (high > HCA_GUARD_CELLS)
-		high = HCA_GUARD_CELLS;
+	if (high > EPOCH_CELLS)
+		high = EPOCH_CELLS;
 	for (uint32_t i = 0; i < high; i++) {
 		/* [G1], [G2] */
 		uint64_t was = atomic_load_explicit(&area->cell[i].section, memory_order_seq_cst);
@@ -100,23 +100,23 @@ static bool wait_area(struct hca_guard_area *area, bool (*alive)(void *arg), voi
 	return true;
 }
 
-void hca_guard_wait(void)
+void epoch_wait(void)
 {
-	assert(!hca_guard_self.depth);
+	assert(!epoch_self.depth);
 	/* [G1] */
 	barrier_private();
-	wait_area(&hca_host_segment()->guards, NULL, NULL, 0);
+	wait_area(&hca_host_segment()->epochs, NULL, NULL, 0);
 }
 
-void hca_guard_init(void)
+void epoch_init(void)
 {
-	atomic_store(&hca_guard_fences, !barrier_has_global() || fabric_epoch_fences);
+	atomic_store(&epoch_fences, !barrier_has_global() || fabric_epoch_fences);
 	atomic_store(&hca_rq_fences, fabric_epoch_fences);
 }
 
-void hca_guard_harden(void)
+void epoch_harden(void)
 {
-	if (atomic_exchange(&hca_guard_fences, true))
+	if (atomic_exchange(&epoch_fences, true))
 		return;
 	/* Sections that began with a store alone are seen from here on. */
 	barrier_private();
@@ -131,30 +131,30 @@ static void wait_peer(struct hca_peer *peer, void *arg)
 {
 	if (peer->is_self)
 		return;
-	if (!wait_area(&hca_peer_segment(peer)->guards, peer_alive, peer, PEER_PATIENCE_NS))
+	if (!wait_area(&hca_peer_segment(peer)->epochs, peer_alive, peer, PEER_PATIENCE_NS))
 		hca_peer_kill(peer);
 }
 
-void hca_guard_wait_all(void)
+void epoch_wait_all(void)
 {
-	hca_guard_wait();
+	epoch_wait();
 	/* [G1] */
 	barrier_global();
 	hca_peer_for_each(wait_peer, NULL);
 }
 
-void hca_guard_forked(void)
+void epoch_forked(void)
 {
 	struct hca_segment *segment = hca_host_segment();
 
-	hca_guard_self.cell = NULL;
-	hca_guard_self.depth = 0;
+	epoch_self.cell = NULL;
+	epoch_self.depth = 0;
 	/* The child is not registered. */
-	atomic_store(&hca_guard_fences, true);
+	atomic_store(&epoch_fences, true);
 	atomic_store(&hca_rq_fences, true);
 	/* Sections of the parent's other threads do not end in the child's copy of the cells. */
-	for (uint32_t i = 0; segment && i < atomic_load(&segment->guards.high); i++) {
-		atomic_store(&segment->guards.cell[i].section, 0);
-		atomic_store(&segment->guards.cell[i].taken, 0);
+	for (uint32_t i = 0; segment && i < atomic_load(&segment->epochs.high); i++) {
+		atomic_store(&segment->epochs.cell[i].section, 0);
+		atomic_store(&segment->epochs.cell[i].taken, 0);
 	}
 }

@@ -2,16 +2,16 @@
 /*
  * Guards: how memory and objects are known to be out of use before they go.
  *
- * A thread that moves data or follows a number to an object does so between hca_guard_enter() and
- * hca_guard_exit(). Who unmakes an entry first makes it unfindable, then waits until every guard
+ * A thread that moves data or follows a number to an object does so between epoch_enter() and
+ * epoch_exit(). Who unmakes an entry first makes it unfindable, then waits until every guard
  * that was closed at that moment has opened: in this process, and for memory also in every linked
  * peer, since peers carry out their own accesses. The cells lie in the process segment, one line
  * per thread. A peer that dies takes its guards with it.
  *
  * Sections never wait for anything, and nest.
  */
-#ifndef HCA_GUARD_H
-#define HCA_GUARD_H
+#ifndef EPOCH_H
+#define EPOCH_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,46 +19,45 @@
 
 #include "util/api.h"
 
-#define HCA_GUARD_CELLS 1024
+#define EPOCH_CELLS 1024
 
-struct hca_guard_cell {
+struct epoch_cell {
 	/* Odd inside a section. Its thread writes; who waits reads. */
 	_Alignas(64) _Atomic uint64_t section;
 	_Atomic uint32_t taken; /* owner process only */
 };
 
-struct hca_guard_area {
+struct epoch_area {
 	_Alignas(64) _Atomic uint32_t high; /* cells in use lie below */
-	struct hca_guard_cell cell[HCA_GUARD_CELLS];
+	struct epoch_cell cell[EPOCH_CELLS];
 };
 
-struct hca_guard_self {
-	struct hca_guard_cell *cell;
+struct epoch_self {
+	struct epoch_cell *cell;
 	uint64_t section;
 	uint32_t depth;
 };
 
-extern _Thread_local struct hca_guard_self hca_guard_self
-	__attribute__((tls_model("initial-exec")));
+extern _Thread_local struct epoch_self epoch_self __attribute__((tls_model("initial-exec")));
 
 /* Somebody who waits for our sections may be without membarrier(2). */
-extern _Atomic bool hca_guard_fences;
+extern _Atomic bool epoch_fences;
 
 /* Finds the calling thread a cell; when all are taken it shares the last one under a lock. */
-void hca_guard_attach(void);
+void epoch_attach(void);
 
-static inline void hca_guard_enter(void)
+static inline void epoch_enter(void)
 {
-	struct hca_guard_self *self = &hca_guard_self;
+	struct epoch_self *self = &epoch_self;
 
 	if (self->depth++)
 		return;
 	if (unlikely(!self->cell))
-		hca_guard_attach();
+		epoch_attach();
 	/* [G1] pairs with wait_area(): the mark before any look at an entry. A store may be overtaken
 	 * by the loads that follow; who waits has the kernel put that right (fabric/barrier.h). Where
 	 * some of those cannot, it is an exchange. */
-	if (unlikely(atomic_load_explicit(&hca_guard_fences, memory_order_relaxed))) {
+	if (unlikely(atomic_load_explicit(&epoch_fences, memory_order_relaxed))) {
 		atomic_exchange_explicit(&self->cell->section, ++self->section,
 					 memory_order_seq_cst);
 		return;
@@ -67,9 +66,9 @@ static inline void hca_guard_enter(void)
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void hca_guard_exit(void)
+static inline void epoch_exit(void)
 {
-	struct hca_guard_self *self = &hca_guard_self;
+	struct epoch_self *self = &epoch_self;
 
 	if (--self->depth)
 		return;
@@ -78,16 +77,16 @@ static inline void hca_guard_exit(void)
 }
 
 /* The fabric is up: how sections are entered from now on. */
-void hca_guard_init(void);
+void epoch_init(void);
 /* A process that has no membarrier(2) is about to learn of ours. */
-void hca_guard_harden(void);
+void epoch_harden(void);
 
 /* Waits for the sections of this process; not from inside one. */
-void hca_guard_wait(void);
+void epoch_wait(void);
 /* The same, and for those of every linked peer. */
-void hca_guard_wait_all(void);
+void epoch_wait_all(void);
 
 /* fork: the child's only thread starts outside of any section, with cells of its own. */
-void hca_guard_forked(void);
+void epoch_forked(void);
 
 #endif

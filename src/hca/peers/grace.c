@@ -18,15 +18,15 @@ struct inside {
 	uint64_t section;
 };
 
-struct hca_fence {
+struct grace_period {
 	uint64_t until_ns;
 	uint32_t count, room;
 	struct inside inside[];
 };
 
-static int add(struct hca_fence **fence, const struct inside *who)
+static int add(struct grace_period **fence, const struct inside *who)
 {
-	struct hca_fence *f = *fence;
+	struct grace_period *f = *fence;
 	uint32_t room = f ? f->room : 0;
 
 	if (!f || f->count == room) {
@@ -43,38 +43,38 @@ static int add(struct hca_fence **fence, const struct inside *who)
 	return 0;
 }
 
-static int look(fabric_id_t id, struct hca_guard_area *area, struct hca_fence **fence)
+static int look(fabric_id_t id, struct epoch_area *area, struct grace_period **fence)
 {
 	uint32_t high = atomic_load(&area->high);
 	int err = 0;
 
-	for (uint32_t i = 0; i < high && i < HCA_GUARD_CELLS && !err; i++) {
-		struct hca_guard_cell *cell = &area->cell[i];
+	for (uint32_t i = 0; i < high && i < EPOCH_CELLS && !err; i++) {
+		struct epoch_cell *cell = &area->cell[i];
 		/* [G1] */
 		uint64_t section = atomic_load_explicit(&cell->section, memory_order_seq_cst);
 
-		if ((section & 1) && cell != hca_guard_self.cell)
+		if ((section & 1) && cell != epoch_self.cell)
 			err = add(fence, &(struct inside){ id, i, section });
 	}
 	return err;
 }
 
-int hca_fence_make(const struct hca_peer *only, struct hca_fence **out)
+int grace_begin(const struct hca_peer *only, struct grace_period **out)
 {
-	struct hca_fence *fence = NULL;
+	struct grace_period *fence = NULL;
 	int err = 0;
 
-	/* [G1] pairs with hca_guard_enter(): what is gone cannot be found by who is not inside */
+	/* [G1] pairs with epoch_enter(): what is gone cannot be found by who is not inside */
 	barrier_global();
 	if (only) {
-		err = look(only->id, &only->segment->guards, &fence);
+		err = look(only->id, &only->segment->epochs, &fence);
 	} else {
-		err = look(fabric_self(), &hca_host_segment()->guards, &fence);
+		err = look(fabric_self(), &hca_host_segment()->epochs, &fence);
 		for (unsigned int i = 0; i < FABRIC_SLOTS && !err; i++) {
 			const struct hca_peer *peer = hca_peer_at(i);
 
 			if (peer && !peer->is_self)
-				err = look(peer->id, &peer->segment->guards, &fence);
+				err = look(peer->id, &peer->segment->epochs, &fence);
 		}
 	}
 	if (err) {
@@ -87,18 +87,18 @@ int hca_fence_make(const struct hca_peer *only, struct hca_fence **out)
 	return 0;
 }
 
-bool hca_fence_passed(const struct hca_fence *fence)
+bool grace_has_passed(const struct grace_period *fence)
 {
 	for (uint32_t i = 0; i < fence->count; i++) {
 		const struct inside *who = &fence->inside[i];
-		struct hca_guard_area *area = &hca_host_segment()->guards;
+		struct epoch_area *area = &hca_host_segment()->epochs;
 		struct hca_peer *peer = NULL;
 
 		if (who->id != fabric_self()) {
 			peer = hca_peer_at(fabric_id_slot(who->id));
 			if (!peer || peer->id != who->id)
 				continue;
-			area = &peer->segment->guards;
+			area = &peer->segment->epochs;
 		}
 		/* [G2] */
 		if (atomic_load_explicit(&area->cell[who->cell].section, memory_order_acquire) !=

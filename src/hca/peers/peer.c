@@ -154,9 +154,9 @@ static bool is_coming(fabric_id_t id)
 {
 	bool wait, up;
 
-	hca_guard_enter();
+	epoch_enter();
 	up = hca_peer_find(id, &wait);
-	hca_guard_exit();
+	epoch_exit();
 	return !up && wait;
 }
 
@@ -190,10 +190,10 @@ bool hca_peer_meet(fabric_id_t id)
 	wait_for(id, (int)(MEET_NS / 1000000000));
 	/* Its side of the link is up a moment later. */
 	do {
-		hca_guard_enter();
+		epoch_enter();
 		peer = hca_peer_find(id, &wait);
 		done = peer && (peer->is_self || hca_peer_has_met(peer));
-		hca_guard_exit();
+		epoch_exit();
 		if (!done && peer)
 			sched_yield();
 	} while (!done && peer && fabric_now_ns() < until);
@@ -242,7 +242,7 @@ void peer_link_up(struct fabric_link *link)
 		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link));
 	peer->can_vm = !peer->is_self && try_vm(peer);
 	if (link->fence)
-		hca_guard_harden();
+		epoch_harden();
 	link->user = peer;
 	pthread_mutex_lock(&peers_lock);
 	/* [H1] */
@@ -250,7 +250,7 @@ void peer_link_up(struct fabric_link *link)
 	pthread_cond_broadcast(&met);
 	pthread_mutex_unlock(&peers_lock);
 	forward_ready(peer);
-	waiting_wake_all();
+	tx_wait_wake_all();
 }
 
 static struct hca_peer *dead_peer;
@@ -268,14 +268,14 @@ void peer_link_down(struct fabric_link *link)
 	struct hca_peer *peer = link->user;
 
 	forward_gone(fabric_link_peer(link));
-	ask_peer_gone(fabric_link_peer(link));
+	rpc_peer_gone(fabric_link_peer(link));
 	xrc_open_peer_gone(fabric_link_peer(link));
 	if (!peer) {
 		set_mute(fabric_link_peer(link));
 		pthread_mutex_lock(&peers_lock);
 		pthread_cond_broadcast(&met);
 		pthread_mutex_unlock(&peers_lock);
-		waiting_wake_all(); /* it never came up: who waits must go another way */
+		tx_wait_wake_all(); /* it never came up: who waits must go another way */
 		return;
 	}
 	pthread_mutex_lock(&peers_lock);
@@ -285,11 +285,11 @@ void peer_link_down(struct fabric_link *link)
 	dead_peer = peer;
 	xrc_guests_leave(peer->id);
 	qp_for_each(drop_peer);
-	hca_guard_wait();
+	epoch_wait();
 	/* A section that began before may have put it back. */
 	qp_for_each(drop_peer);
-	hca_guard_wait();
-	waiting_room(peer);
+	epoch_wait();
+	tx_wait_room(peer);
 	peer_unmap_all(peer);
 	if (peer->can_map)
 		share_view_fini(&peer->view);
@@ -297,5 +297,5 @@ void peer_link_down(struct fabric_link *link)
 	fabric_link_put(link);
 	pthread_mutex_destroy(&peer->map_lock);
 	free(peer);
-	waiting_wake_all();
+	tx_wait_wake_all();
 }

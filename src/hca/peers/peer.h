@@ -49,11 +49,11 @@ struct hca_peer {
 
 /*
  * The peer of this id when its link is up; NULL otherwise, and *wait says whether the link is being
- * made (the QPs are called when it is up). Inside a guard.
+ * made (the QPs are called when it is up). Inside an epoch section.
  */
 struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
 
-/* Whoever stands in this slot now, or NULL. Inside a guard. */
+/* Whoever stands in this slot now, or NULL. Inside an epoch section. */
 struct hca_peer *hca_peer_at(unsigned int slot);
 
 static inline bool hca_peer_is_up(const struct hca_peer *peer)
@@ -92,7 +92,7 @@ static inline bool hca_mapping_is_of(const struct hca_mapping *m, const struct h
 /* The same as below, of a peer that is another process. */
 char *peer_map_new(struct hca_peer *peer, const struct hca_mr_entry *entry, uint32_t key);
 
-/* The local address of a peer's valid entry's first byte, inside a guard; NULL: cannot be mapped. */
+/* The local address of a peer's valid entry's first byte, inside an epoch section; NULL: cannot be mapped. */
 static inline char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entry *entry,
 				 uint32_t key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Regions of a peer that are mapped here, made at first use and kept until the key means other
- * memory or the peer goes. Looked up without a lock inside a guard; map_lock guards changes.
+ * memory or the peer goes. Looked up without a lock inside an epoch section; map_lock guards changes.
  */
 #include "hca/peers/peer.h"
 
@@ -14,9 +14,9 @@ static void unmap_later(void *arg)
 {
 	struct hca_mapping *m = arg;
 
-	/* Threads that found it before it was replaced are inside a guard. The peer itself cannot
+	/* Threads that found it before it was replaced are inside an epoch section. The peer itself cannot
 	 * go meanwhile: it goes on this thread. */
-	hca_guard_wait();
+	epoch_wait();
 	pthread_mutex_lock(&m->peer->map_lock);
 	share_view_unmap(&m->peer->view, m->base, m->length);
 	pthread_mutex_unlock(&m->peer->map_lock);

@@ -22,7 +22,7 @@ static void run(void)
 		fn();
 }
 
-void leave_call(void (*fn)(void))
+void process_exit_call(void (*fn)(void))
 {
 	void (**facade)(void);
 	bool first = !atomic_exchange(&last, fn);

@@ -4,6 +4,6 @@
 #define HCA_LEAVE_H
 
 /* Has `fn` called before quick_exit() or _exit() of this process; the latter where the facade is. */
-void leave_call(void (*fn)(void));
+void process_exit_call(void (*fn)(void));
 
 #endif

@@ -27,7 +27,7 @@ struct message {
 	uint32_t serial;
 	int32_t result;
 	uint32_t len;
-	_Alignas(8) uint8_t body[HCA_ASK_BYTES];
+	_Alignas(8) uint8_t body[HCA_RPC_BYTES];
 };
 
 /* A question that waits for its answer, on its asker's stack. */
@@ -47,14 +47,14 @@ struct work {
 	struct message m;
 };
 
-static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(ask_lock, FORKSAFE_OBJECT);
+static pthread_mutex_t rpc_lock = PTHREAD_MUTEX_INITIALIZER;
+FORKSAFE(rpc_lock, FORKSAFE_OBJECT);
 static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
 static struct open *questions;
 static uint32_t serials;
-static hca_ask_fn serve[HCA_ASK_VERBS];
+static hca_ask_fn serve[HCA_RPC_VERBS];
 
-void hca_ask_serve(enum hca_ask_verb verb, hca_ask_fn fn)
+void hca_rpc_serve(enum hca_rpc_verb verb, hca_ask_fn fn)
 {
 	serve[verb] = fn;
 }
@@ -68,7 +68,7 @@ static int put_record(fabric_id_t who, uint8_t op, const struct message *m)
 	bool wait;
 	char *record;
 
-	hca_guard_enter();
+	epoch_enter();
 	peer = hca_peer_find(who, &wait);
 	if (!peer) {
 		err = wait ? -EAGAIN : -ECONNRESET;
@@ -84,7 +84,7 @@ static int put_record(fabric_id_t who, uint8_t op, const struct message *m)
 	}
 	fabric_link_tx_unlock(peer->link);
 exit:
-	hca_guard_exit();
+	epoch_exit();
 	return err;
 }
 
@@ -108,8 +108,8 @@ static void forget(struct open *q)
 		*at = q->next;
 }
 
-int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len, void *out,
-	    size_t out_len)
+int hca_rpc_call(fabric_id_t who, enum hca_rpc_verb verb, const void *in, size_t len, void *out,
+		 size_t out_len)
 {
 	struct open q = { .who = who, .out = out, .out_len = out_len };
 	struct message m = { .verb = verb, .len = (uint32_t)len };
@@ -117,20 +117,20 @@ int hca_ask(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len,
 	int err;
 
 	memcpy(m.body, in, len);
-	pthread_mutex_lock(&ask_lock);
+	pthread_mutex_lock(&rpc_lock);
 	m.serial = q.serial = ++serials;
 	q.next = questions;
 	questions = &q;
-	pthread_mutex_unlock(&ask_lock);
-	err = put_patiently(who, ROCE_PKT_ASK, &m);
+	pthread_mutex_unlock(&rpc_lock);
+	err = put_patiently(who, ROCE_PKT_RPC_CALL, &m);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += ANSWER_S;
-	pthread_mutex_lock(&ask_lock);
+	pthread_mutex_lock(&rpc_lock);
 	while (!err && !q.done)
-		if (pthread_cond_timedwait(&answered, &ask_lock, &until) && !q.done)
+		if (pthread_cond_timedwait(&answered, &rpc_lock, &until) && !q.done)
 			err = -ETIMEDOUT;
 	forget(&q);
-	pthread_mutex_unlock(&ask_lock);
+	pthread_mutex_unlock(&rpc_lock);
 	return err ? err : q.result;
 }
 
@@ -138,11 +138,11 @@ static void tell(void *arg)
 {
 	struct work *w = arg;
 
-	put_patiently(w->from, ROCE_PKT_ASK, &w->m);
+	put_patiently(w->from, ROCE_PKT_RPC_CALL, &w->m);
 	free(w);
 }
 
-void hca_tell(fabric_id_t who, enum hca_ask_verb verb, const void *in, size_t len)
+void hca_rpc_notify(fabric_id_t who, enum hca_rpc_verb verb, const void *in, size_t len)
 {
 	struct work *w = calloc(1, sizeof(*w));
 
@@ -162,11 +162,11 @@ static void answer(void *arg)
 	struct work *w = arg;
 	struct message reply = { .verb = w->m.verb, .serial = w->m.serial, .result = -EOPNOTSUPP };
 
-	if (w->m.verb < HCA_ASK_VERBS && serve[w->m.verb])
+	if (w->m.verb < HCA_RPC_VERBS && serve[w->m.verb])
 		reply.result = serve[w->m.verb](w->from, w->m.body, reply.body);
 	reply.len = sizeof(reply.body);
 	/* An asker that is gone, or does not read, does without. */
-	put_patiently(w->from, ROCE_PKT_ANSWER, &reply);
+	put_patiently(w->from, ROCE_PKT_RPC_REPLY, &reply);
 	free(w);
 }
 
@@ -174,7 +174,7 @@ static void take_answer(fabric_id_t from, const struct message *m)
 {
 	struct open *q;
 
-	pthread_mutex_lock(&ask_lock);
+	pthread_mutex_lock(&rpc_lock);
 	for (q = questions; q && (q->serial != m->serial || q->who != from); q = q->next)
 		;
 	if (q && !q->done) {
@@ -184,10 +184,10 @@ static void take_answer(fabric_id_t from, const struct message *m)
 			memcpy(q->out, m->body, q->out_len);
 		pthread_cond_broadcast(&answered);
 	}
-	pthread_mutex_unlock(&ask_lock);
+	pthread_mutex_unlock(&rpc_lock);
 }
 
-bool ask_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer)
+bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer)
 {
 	struct work *w;
 
@@ -206,19 +206,19 @@ bool ask_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer
 	return true;
 }
 
-void ask_peer_gone(fabric_id_t id)
+void rpc_peer_gone(fabric_id_t id)
 {
-	pthread_mutex_lock(&ask_lock);
+	pthread_mutex_lock(&rpc_lock);
 	for (struct open *q = questions; q; q = q->next)
 		if (q->who == id && !q->done) {
 			q->done = true;
 			q->result = -ECONNRESET;
 		}
 	pthread_cond_broadcast(&answered);
-	pthread_mutex_unlock(&ask_lock);
+	pthread_mutex_unlock(&rpc_lock);
 }
 
-void ask_forked(void)
+void rpc_forked(void)
 {
 	questions = NULL;
 }

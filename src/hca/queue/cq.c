@@ -106,8 +106,8 @@ int hca_cq_destroy(struct hca_cq *cq)
 	pthread_mutex_unlock(&cq_lock);
 	if (users)
 		return explain(EBUSY, "%u queues complete into the completion queue", users);
-	bell_forget_cq(cq);
-	view_forget_cq(cq);
+	doorbell_watch_forget_cq(cq);
+	cq_alias_forget_cq(cq);
 	hca_cq_moderate_forget(cq);
 	hca_async_forget(cq->ctx->async, cq->user);
 	hca_cq_forget_events(cq);

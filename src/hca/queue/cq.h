@@ -28,7 +28,7 @@ VB_API int hca_channel_destroy(struct hca_channel *ch); /* -EBUSY while a CQ use
 /* Waits unless the fd is O_NONBLOCK (-EAGAIN). *user: of the CQ. */
 VB_API int hca_channel_get(struct hca_channel *ch, void **user);
 
-struct hca_view;
+struct hca_cq_alias;
 
 enum hca_arm {
 	HCA_ARM_NONE,
@@ -49,10 +49,10 @@ struct hca_cq {
 	uint32_t notified; /* pi at the last event */
 	enum hca_arm arm;
 	bool ignore_overrun;
-	bool failed;           /* overrun: no more entries */
-	bool raw;              /* its arm word is watched (doorbell_watch.c) */
-	struct hca_view *view; /* the program's, if any; under doorbell_watch.c's lock */
-	uint32_t arm_seen;     /* the arm word that was acted upon last, as it lies in memory */
+	bool failed;               /* overrun: no more entries */
+	bool raw;                  /* its arm word is watched (doorbell_watch.c) */
+	struct hca_cq_alias *view; /* the program's, if any; under doorbell_watch.c's lock */
+	uint32_t arm_seen;         /* the arm word that was acted upon last, as it lies in memory */
 	uint32_t cqn;
 	struct hca_channel *channel;
 	struct hca_eq *eq;         /* events go there, */

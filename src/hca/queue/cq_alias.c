@@ -21,14 +21,14 @@
 #include "hca/memory/mr.h"
 #include "hca/queue/uar.h"
 
-static struct hca_view *views;
+static struct hca_cq_alias *views;
 
 static uintptr_t page_size(void)
 {
 	return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-static struct uffdio_range pages_of(const struct hca_view *view)
+static struct uffdio_range pages_of(const struct hca_cq_alias *view)
 {
 	uintptr_t page = page_size(), start = (uintptr_t)view->addr & ~(page - 1);
 	uintptr_t end = ((uintptr_t)view->addr + view->length + page - 1) & ~(page - 1);
@@ -37,7 +37,7 @@ static struct uffdio_range pages_of(const struct hca_view *view)
 }
 
 /* Should it fail, nobody may stay behind in the kernel: then the view is an ordinary mapping. */
-static void let_in(struct hca_view *view, char *page)
+static void let_in(struct hca_cq_alias *view, char *page)
 {
 	struct uffdio_continue go_on = { .range = { .start = (uintptr_t)page,
 						    .len = page_size() } };
@@ -52,11 +52,11 @@ static void let_in(struct hca_view *view, char *page)
 	ioctl(fd, UFFDIO_UNREGISTER, &all);
 }
 
-bool view_touched(uintptr_t address)
+bool cq_alias_touched(uintptr_t address)
 {
 	char *page = (char *)(address & ~(page_size() - 1));
 
-	for (struct hca_view *v = views; v; v = v->next) {
+	for (struct hca_cq_alias *v = views; v; v = v->next) {
 		struct uffdio_range all = pages_of(v);
 
 		if (address - all.start >= all.len)
@@ -69,9 +69,9 @@ bool view_touched(uintptr_t address)
 	return false;
 }
 
-bool view_shut(struct hca_cq *cq)
+bool cq_alias_shut(struct hca_cq *cq)
 {
-	struct hca_view *view = cq->view;
+	struct hca_cq_alias *view = cq->view;
 	size_t at = (size_t)(cq->pi & (cq->size - 1)) * cq->entry_size;
 	uintptr_t page;
 
@@ -91,9 +91,9 @@ bool view_shut(struct hca_cq *cq)
 	return true;
 }
 
-void view_open(void)
+void cq_alias_open(void)
 {
-	for (struct hca_view *v = views; v; v = v->next)
+	for (struct hca_cq_alias *v = views; v; v = v->next)
 		if (v->shut) {
 			let_in(v, v->shut);
 			v->shut = NULL;
@@ -101,7 +101,7 @@ void view_open(void)
 }
 
 /* Lock held. */
-static int enlist(struct hca_cq *cq, struct hca_view *view)
+static int enlist(struct hca_cq *cq, struct hca_cq_alias *view)
 {
 	struct uffdio_register reg = { .range = pages_of(view),
 				       .mode = UFFDIO_REGISTER_MODE_MINOR };
@@ -118,9 +118,9 @@ static int enlist(struct hca_cq *cq, struct hca_view *view)
 	return 0;
 }
 
-int hca_view_create(struct hca_cq *cq, struct hca_view **out)
+int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out)
 {
-	struct hca_view *view = calloc(1, sizeof(*view));
+	struct hca_cq_alias *view = calloc(1, sizeof(*view));
 	struct uffdio_range all;
 	void *addr;
 	int err;
@@ -136,12 +136,12 @@ int hca_view_create(struct hca_cq *cq, struct hca_view **out)
 	all = pages_of(view);
 	/* Else the first reader of each page would have to be let in. */
 	madvise((void *)(uintptr_t)all.start, all.len, MADV_POPULATE_WRITE);
-	bell_lock();
+	doorbell_watch_lock();
 	/* Another thread may have been faster. */
 	err = cq->view ? -EEXIST : enlist(cq, view);
 	if (!err || err == -EEXIST)
 		*out = cq->view;
-	bell_unlock();
+	doorbell_watch_unlock();
 	if (!err)
 		return 0;
 	hca_buf_unpin(view->ring, view->length, addr);
@@ -150,20 +150,20 @@ free_view:
 	return err == -EEXIST ? 0 : err;
 }
 
-void view_forget_cq(struct hca_cq *cq)
+void cq_alias_forget_cq(struct hca_cq *cq)
 {
-	bell_lock();
+	doorbell_watch_lock();
 	if (cq->view)
 		cq->view->cq = NULL;
 	cq->view = NULL;
-	bell_unlock();
+	doorbell_watch_unlock();
 }
 
-void hca_view_destroy(struct hca_view *view)
+void hca_cq_alias_destroy(struct hca_cq_alias *view)
 {
 	struct uffdio_range all = pages_of(view);
 
-	bell_lock();
+	doorbell_watch_lock();
 	if (view->at) {
 		if (view->cq)
 			view->cq->view = NULL;
@@ -172,16 +172,16 @@ void hca_view_destroy(struct hca_view *view)
 			view->next->at = view->at;
 		ioctl(uar_minor_guard(), UFFDIO_UNREGISTER, &all);
 	}
-	bell_unlock();
+	doorbell_watch_unlock();
 	/* Without a place in the list it is the parent's: the child of a fork does not have it. */
 	if (view->at)
 		hca_buf_unpin(view->ring, view->length, view->addr);
 	free(view);
 }
 
-void view_forked(void)
+void cq_alias_forked(void)
 {
-	struct hca_view *next;
+	struct hca_cq_alias *next;
 
 	for (; views; views = next) {
 		next = views->next;

@@ -19,37 +19,37 @@
 
 struct hca_cq;
 
-struct hca_view {
+struct hca_cq_alias {
 	char *addr; /* for the program; as long as the ring */
 	void *ring;
 	struct hca_cq *cq; /* until it goes */
 	size_t length;
 	char *shut; /* the page that is, or NULL; under doorbell_watch.c's lock, as is the list */
-	struct hca_view *next, **at;
+	struct hca_cq_alias *next, **at;
 };
 
 /*
  * The view of the queue's ring, which has one at most. -EOPNOTSUPP where the kernel or the memory do
  * not allow it: the ring itself will do. -ENOMEM.
  */
-VB_API int hca_view_create(struct hca_cq *cq, struct hca_view **out);
+VB_API int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out);
 /* Nobody reads there any more. */
-VB_API void hca_view_destroy(struct hca_view *view);
+VB_API void hca_cq_alias_destroy(struct hca_cq_alias *view);
 
 /* ---- for the adapter ---- */
 
 /* The queue goes; its view may stay a little longer. */
-void view_forget_cq(struct hca_cq *cq);
+void cq_alias_forget_cq(struct hca_cq *cq);
 
 /*
  * Somebody waits at this address. False: it is not in a view. doorbell_watch.c's lock is held, as for all that
  * follow.
  */
-bool view_touched(uintptr_t address);
+bool cq_alias_touched(uintptr_t address);
 /* Shuts the page in which the queue's next entry will be. False: it has no view, or cannot be shut. */
-bool view_shut(struct hca_cq *cq);
+bool cq_alias_shut(struct hca_cq *cq);
 /* Lets everybody read everywhere. */
-void view_open(void);
-void view_forked(void);
+void cq_alias_open(void);
+void cq_alias_forked(void);
 
 #endif

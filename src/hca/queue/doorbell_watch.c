@@ -68,7 +68,7 @@ static uint64_t due_ns;                 /* when the service thread wanted to loo
 static uint64_t guests_ns = UINT64_MAX; /* when to look for guests (uar.h) */
 static uint64_t late_ns;                /* how much later it does so, usually */
 static struct hca_cq *polled_next;      /* where the completion of what was found last will be */
-_Atomic bool bell_any, bell_busy;
+_Atomic bool doorbell_watch_any, doorbell_watch_busy;
 
 static int add(struct watched *w, void *object)
 {
@@ -93,15 +93,15 @@ static void drop(struct watched *w, const void *object)
 			break;
 		}
 	if (!qps.count && !cqs.count && !uar_any())
-		atomic_store_explicit(&bell_any, false, memory_order_relaxed);
+		atomic_store_explicit(&doorbell_watch_any, false, memory_order_relaxed);
 }
 
-void bell_lock(void)
+void doorbell_watch_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void bell_unlock(void)
+void doorbell_watch_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
@@ -111,10 +111,10 @@ static void get_up(void)
 {
 	atomic_store_explicit(&found_ns, fabric_now_ns(), memory_order_relaxed);
 	asleep = false;
-	atomic_store_explicit(&bell_any, true, memory_order_relaxed);
+	atomic_store_explicit(&doorbell_watch_any, true, memory_order_relaxed);
 }
 
-void bell_wake(void)
+void doorbell_watch_wake(void)
 {
 	pthread_mutex_lock(&lock);
 	get_up();
@@ -141,19 +141,19 @@ static int watch(struct watched *w, void *object, const struct hca_format *forma
 	return err;
 }
 
-int hca_bell_watch_qp(struct hca_qp *qp)
+int hca_doorbell_watch_qp(struct hca_qp *qp)
 {
 	return watch(&qps, qp, qp->format, &to_priv(qp)->raw);
 }
 
-int hca_bell_watch_cq(struct hca_cq *cq)
+int hca_doorbell_watch_cq(struct hca_cq *cq)
 {
 	if (!cq->raw)
 		hca_cq_arm_begin(cq);
 	return watch(&cqs, cq, cq->format, &cq->raw);
 }
 
-void bell_forget_qp(struct hca_qp *qp)
+void doorbell_watch_forget_qp(struct hca_qp *qp)
 {
 	if (!to_priv(qp)->raw)
 		return;
@@ -163,7 +163,7 @@ void bell_forget_qp(struct hca_qp *qp)
 	pthread_mutex_unlock(&lock);
 }
 
-void bell_forget_cq(struct hca_cq *cq)
+void doorbell_watch_forget_cq(struct hca_cq *cq)
 {
 	if (!cq->raw)
 		return;
@@ -173,7 +173,7 @@ void bell_forget_cq(struct hca_cq *cq)
 	pthread_mutex_unlock(&lock);
 }
 
-void bell_ring_cq(uint32_t cqn, uint32_t word)
+void doorbell_watch_ring_cq(uint32_t cqn, uint32_t word)
 {
 	for (size_t i = 0; i < cqs.count; i++) {
 		struct hca_cq *cq = cqs.object[i];
@@ -183,7 +183,7 @@ void bell_ring_cq(uint32_t cqn, uint32_t word)
 	}
 }
 
-void bell_qp_failed(void)
+void doorbell_watch_qp_failed(void)
 {
 	if (!atomic_exchange(&failed, true))
 		fabric_service_set_deadline(fabric_now_ns() + BACKSTOP_NS);
@@ -211,9 +211,9 @@ static bool look_qp(struct qp *qp)
 	/* Receives that were posted by hand after the failure. */
 	if (unlikely(qp->pub.state == HCA_QPS_ERR)) {
 		atomic_store(&failed, true);
-		hca_guard_enter();
+		epoch_enter();
 		responder_flush(qp);
-		hca_guard_exit();
+		epoch_exit();
 	}
 unlock:
 	fabric_unlock(&qp->pub.lock);
@@ -241,7 +241,7 @@ static bool look(bool *armed)
 	return found;
 }
 
-void bell_look(void)
+void doorbell_watch_look(void)
 {
 	bool armed;
 
@@ -312,7 +312,7 @@ static bool lie_down(uint64_t now_ns, bool *armed)
 	if (unpaged || (polls != seen && quiet_ns(now_ns) < SLEEPY_NS) || !uar_sleep())
 		return false;
 	asleep = true;
-	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
+	atomic_store_explicit(&doorbell_watch_any, false, memory_order_relaxed);
 	if (look(armed))
 		get_up();
 	return asleep;
@@ -324,7 +324,7 @@ static bool lie_down(uint64_t now_ns, bool *armed)
  * A store waits in the kernel, and what it tells of is in memory already, unless the store itself
  * does the telling. Peers are woken before the page is opened: the program has to wait for them.
  */
-void bell_rung(void)
+void doorbell_watch_rung(void)
 {
 	bool armed, found, shut;
 
@@ -333,7 +333,7 @@ void bell_rung(void)
 	found = look(&armed);
 	fabric_kicks_release();
 	get_up();
-	shut = found && polled_next && view_shut(polled_next);
+	shut = found && polled_next && cq_alias_shut(polled_next);
 	uar_wake_rung();
 	fresh = true;
 	hold = !found;
@@ -350,7 +350,7 @@ void bell_rung(void)
  * The program polls, so what it has rung before is in memory. If that was all, the page closes; if
  * it has rung again meanwhile, it will go on doing so.
  */
-void bell_read(void)
+void doorbell_watch_read(void)
 {
 	bool armed = false, awake;
 
@@ -360,7 +360,7 @@ void bell_read(void)
 		hold = false;
 		lie_down(fabric_now_ns(), &armed);
 	}
-	view_open();
+	cq_alias_open();
 	awake = !asleep;
 	pthread_mutex_unlock(&lock);
 	fabric_kicks_release();
@@ -375,19 +375,19 @@ void bell_read(void)
 static bool spin(uint64_t now_ns)
 {
 	uint64_t until = now_ns + STINT_NS;
-	struct spare_stint stint;
+	struct spin_phase stint;
 
-	spare_begin(&stint, now_ns);
+	spin_begin(&stint, now_ns);
 	do {
 		for (int i = 0; i < 16; i++)
 			hca_poll();
 		now_ns = fabric_now_ns();
-		if (atomic_load_explicit(&bell_busy, memory_order_relaxed)) {
-			atomic_store_explicit(&bell_busy, false, memory_order_relaxed);
+		if (atomic_load_explicit(&doorbell_watch_busy, memory_order_relaxed)) {
+			atomic_store_explicit(&doorbell_watch_busy, false, memory_order_relaxed);
 			atomic_store_explicit(&found_ns, now_ns, memory_order_relaxed);
 		}
 	} while (now_ns < until && quiet_ns(now_ns) < SPIN_NS);
-	if (spare_end(&stint, now_ns) && quiet_ns(now_ns) < SPIN_NS)
+	if (spin_end(&stint, now_ns) && quiet_ns(now_ns) < SPIN_NS)
 		return true;
 	hca_poll_pause();
 	return false;
@@ -397,17 +397,17 @@ static bool spin(uint64_t now_ns)
 static void let_readers_in(void)
 {
 	pthread_mutex_lock(&lock);
-	view_open();
+	cq_alias_open();
 	pthread_mutex_unlock(&lock);
 }
 
-uint64_t bell_turn(uint64_t now_ns)
+uint64_t doorbell_watch_turn(uint64_t now_ns)
 {
 	bool armed = false;
 
-	if (likely(!atomic_load_explicit(&bell_any, memory_order_relaxed)))
+	if (likely(!atomic_load_explicit(&doorbell_watch_any, memory_order_relaxed)))
 		return UINT64_MAX;
-	if (quiet_ns(now_ns) < SPIN_NS && spare_any(now_ns)) {
+	if (quiet_ns(now_ns) < SPIN_NS && spin_any(now_ns)) {
 		fresh = false;
 		let_readers_in();
 		if (spin(now_ns))
@@ -424,7 +424,7 @@ uint64_t bell_turn(uint64_t now_ns)
 	pthread_mutex_unlock(&lock);
 	if (armed)
 		hca_poll_pause();
-	return UINT64_MAX; /* while awake, bell_run() is to come */
+	return UINT64_MAX; /* while awake, doorbell_watch_run() is to come */
 }
 
 /* Lock held. Pages are closed: when to have another look all the same. */
@@ -450,7 +450,7 @@ static uint64_t run_awake(uint64_t now_ns, bool *armed)
 	return due_ns;
 }
 
-uint64_t bell_run(uint64_t now_ns)
+uint64_t doorbell_watch_run(uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 	bool armed = false;
@@ -480,14 +480,14 @@ uint64_t bell_run(uint64_t now_ns)
 	return next;
 }
 
-void bell_forked(void)
+void doorbell_watch_forked(void)
 {
 	qps.count = cqs.count = 0;
 	unpaged = 0;
 	asleep = fresh = hold = false;
 	atomic_store(&failed, false);
 	uar_forked();
-	view_forked();
-	spare_forked();
-	atomic_store_explicit(&bell_any, false, memory_order_relaxed);
+	cq_alias_forked();
+	spin_forked();
+	atomic_store_explicit(&doorbell_watch_any, false, memory_order_relaxed);
 }

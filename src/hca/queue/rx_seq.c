@@ -15,32 +15,32 @@
 #define SETTLE_NAP_NS 50000
 #define SETTLE_LOOKS  20000u /* a second, and better too early than never */
 
-_Atomic uint32_t hca_service_turn;
+_Atomic uint32_t hca_rx_seq;
 
-void turn_begin(void)
+void rx_seq_begin(void)
 {
-	uint32_t turn = atomic_load_explicit(&hca_service_turn, memory_order_relaxed);
+	uint32_t turn = atomic_load_explicit(&hca_rx_seq, memory_order_relaxed);
 
-	atomic_store_explicit(&hca_service_turn, turn + 1, memory_order_relaxed);
+	atomic_store_explicit(&hca_rx_seq, turn + 1, memory_order_relaxed);
 }
 
-void turn_end(void)
+void rx_seq_end(void)
 {
-	uint32_t turn = atomic_load_explicit(&hca_service_turn, memory_order_relaxed);
+	uint32_t turn = atomic_load_explicit(&hca_rx_seq, memory_order_relaxed);
 
-	atomic_store_explicit(&hca_service_turn, turn + 1, memory_order_release);
+	atomic_store_explicit(&hca_rx_seq, turn + 1, memory_order_release);
 }
 
 /* The thread may have lost its processor meanwhile, to us. */
 void hca_poll_settle(void)
 {
-	uint32_t turn = atomic_load_explicit(&hca_service_turn, memory_order_acquire);
+	uint32_t turn = atomic_load_explicit(&hca_rx_seq, memory_order_acquire);
 	const struct timespec nap = { .tv_nsec = SETTLE_NAP_NS };
 
 	if (!(turn & 1) || fabric_service_is_self())
 		return;
 	for (unsigned int i = 0; i < SETTLE_LOOKS; i++) {
-		if (atomic_load_explicit(&hca_service_turn, memory_order_acquire) != turn)
+		if (atomic_load_explicit(&hca_rx_seq, memory_order_acquire) != turn)
 			return;
 		if (i < SETTLE_SPINS)
 			continue;

@@ -49,7 +49,7 @@ static bool ask(void)
 	return running() <= (unsigned long)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-bool spare_any(uint64_t now_ns)
+bool spin_any(uint64_t now_ns)
 {
 	if (now_ns < spare.refused_until)
 		return false;
@@ -68,13 +68,13 @@ static uint64_t thread_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void spare_begin(struct spare_stint *stint, uint64_t now_ns)
+void spin_begin(struct spin_phase *stint, uint64_t now_ns)
 {
 	stint->began_ns = now_ns;
 	stint->cpu_ns = thread_ns();
 }
 
-bool spare_end(const struct spare_stint *stint, uint64_t now_ns)
+bool spin_end(const struct spin_phase *stint, uint64_t now_ns)
 {
 	uint64_t passed = now_ns - stint->began_ns, had = thread_ns() - stint->cpu_ns;
 
@@ -91,7 +91,7 @@ bool spare_end(const struct spare_stint *stint, uint64_t now_ns)
 	return false;
 }
 
-void spare_forked(void)
+void spin_forked(void)
 {
 	memset(&spare, 0, sizeof(spare));
 	spare.refuse_ns = REFUSE_NS;

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spare_stint {
+struct spin_phase {
 	uint64_t began_ns, cpu_ns;
 };
 
 /* May the caller spin? Cheap; the answer is some milliseconds old at most. */
-bool spare_any(uint64_t now_ns);
+bool spin_any(uint64_t now_ns);
 /* Around some spinning; false at the end when others had to wait for it. */
-void spare_begin(struct spare_stint *stint, uint64_t now_ns);
-bool spare_end(const struct spare_stint *stint, uint64_t now_ns);
-void spare_forked(void);
+void spin_begin(struct spin_phase *stint, uint64_t now_ns);
+bool spin_end(const struct spin_phase *stint, uint64_t now_ns);
+void spin_forked(void);
 
 #endif

@@ -96,7 +96,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 	if (users)
 		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
 			       users);
-	hca_guard_wait();
+	epoch_wait();
 	if (srq->type == HCA_SRQ_XRC)
 		leave_messages(srq);
 	hca_qpn_release(srq->srqn);

@@ -78,21 +78,21 @@ static void touched(void *arg, uint32_t events)
 
 	(void)arg;
 	(void)events;
-	bell_lock();
+	doorbell_watch_lock();
 	while (read(uffd, &msg, sizeof(msg)) == (ssize_t)sizeof(msg)) {
 		if (msg.event != UFFD_EVENT_PAGEFAULT)
 			continue;
 		if (note_rung(msg.arg.pagefault.address))
 			rung = true;
 		else
-			read_on |= view_touched(msg.arg.pagefault.address);
+			read_on |= cq_alias_touched(msg.arg.pagefault.address);
 	}
-	bell_unlock();
+	doorbell_watch_unlock();
 	/* In this order: what was rung shuts views. */
 	if (rung)
-		bell_rung();
+		doorbell_watch_rung();
 	if (read_on)
-		bell_read();
+		doorbell_watch_read();
 }
 
 static int open_with(uint64_t features)
@@ -222,7 +222,7 @@ bool uar_look(void)
 
 		if ((!u->asleep && u->format->uar_take_cq(u->page, &cqn, &word)) ||
 		    (shown && u->format->uar_take_cq(shown, &cqn, &word))) {
-			bell_ring_cq(cqn, word);
+			doorbell_watch_ring_cq(cqn, word);
 			found = true;
 		}
 	}
@@ -240,7 +240,7 @@ int uar_watch_eq(struct hca_eq *eq)
 {
 	int err = 0;
 
-	bell_lock();
+	doorbell_watch_lock();
 	if (eq_count == eq_room) {
 		size_t room = eq_room ? 2 * eq_room : 8;
 		struct hca_eq **more = realloc(eqs, room * sizeof(struct hca_eq *));
@@ -254,14 +254,14 @@ int uar_watch_eq(struct hca_eq *eq)
 	}
 	if (!err)
 		eqs[eq_count++] = eq;
-	bell_unlock();
+	doorbell_watch_unlock();
 	return err;
 }
 
 /* What was rung for it goes with it: a register that is never emptied would keep its page awake. */
 void uar_forget_eq(struct hca_eq *eq)
 {
-	bell_lock();
+	doorbell_watch_lock();
 	hca_eq_look(eq); /* nothing, when the page sleeps */
 	if (eq->uar)
 		atomic_fetch_sub(&eq->uar->eqs, 1);
@@ -270,7 +270,7 @@ void uar_forget_eq(struct hca_eq *eq)
 			eqs[i] = eqs[--eq_count];
 			break;
 		}
-	bell_unlock();
+	doorbell_watch_unlock();
 }
 
 /* ---- pages in the context's file ---- */
@@ -332,10 +332,10 @@ int hca_uar_show(struct hca_uar *uar, int fd, off_t *out)
 
 	if (err)
 		return err;
-	bell_lock();
+	doorbell_watch_lock();
 	if (!uar->shown)
 		err = show(uar, fd);
-	bell_unlock();
+	doorbell_watch_unlock();
 	if (!err)
 		*out = uar->shown_at;
 	return err;
@@ -359,18 +359,18 @@ int hca_uar_create(const struct hca_format *format, struct hca_uar **out)
 	/* A page that is not there cannot be protected. */
 	*(volatile uint64_t *)uar->page = 0;
 	uar->format = format;
-	bell_lock();
+	doorbell_watch_lock();
 	/* 24 bits, and 0 is none. A number comes again after 16 million others. */
 	last = last >= 0xffffff ? 1 : last + 1;
 	uar->id = last;
-	bell_unlock();
+	doorbell_watch_unlock();
 	*out = uar;
 	return 0;
 }
 
 void hca_uar_watch(struct hca_uar *uar)
 {
-	bell_lock();
+	doorbell_watch_lock();
 	if (!uar->watched) {
 		open_guard();
 		guard(uar);
@@ -378,13 +378,13 @@ void hca_uar_watch(struct hca_uar *uar)
 		uar->next = pages;
 		pages = uar;
 	}
-	bell_unlock();
-	bell_wake();
+	doorbell_watch_unlock();
+	doorbell_watch_wake();
 }
 
 void hca_uar_destroy(struct hca_uar *uar)
 {
-	bell_lock();
+	doorbell_watch_lock();
 	for (struct hca_uar **at = &pages; *at; at = &(*at)->next)
 		if (*at == uar) {
 			*at = uar->next;
@@ -393,7 +393,7 @@ void hca_uar_destroy(struct hca_uar *uar)
 	for (size_t i = 0; i < eq_count; i++)
 		hca_eq_orphan(eqs[i], uar);
 	wake(uar);
-	bell_unlock();
+	doorbell_watch_unlock();
 	munmap(uar->page, HCA_UAR_SIZE);
 	if (uar->shown)
 		munmap(uar->shown, HCA_UAR_SIZE);

@@ -160,13 +160,13 @@ static void poll_one(struct netif *n)
 {
 	if (!fabric_trylock(&n->rx_lock))
 		return;
-	hca_guard_enter();
+	epoch_enter();
 	hca_rx_begin();
 	for (unsigned int i = 0; i < RX_BUDGET && !hca_rx_is_starved(); i++)
 		if (!(n->is_tap ? take_tap(n) : take_slot(n)))
 			break;
 	hca_rx_end();
-	hca_guard_exit();
+	epoch_exit();
 	fabric_unlock(&n->rx_lock);
 }
 

@@ -12,7 +12,7 @@ int raw_create(struct qp *qp, const struct hca_qp_init *init);
 /* -EBUSY while flow rules lead here. */
 int raw_check_idle(struct qp *qp);
 void raw_fini(struct qp *qp);
-/* The QP's state has changed. Lock held, inside a guard. */
+/* The QP's state has changed. Lock held, inside an epoch section. */
 void raw_enter(struct qp *qp, enum hca_qp_state state);
 
 #endif

@@ -46,7 +46,7 @@ int hca_ind_table_modify(struct hca_ind_table *table, struct hca_wq *const *wq)
 		__atomic_store_n(&table->wq[i], wq[i], __ATOMIC_RELEASE);
 		ether_dest_put(&old->dest);
 	}
-	hca_guard_wait();
+	epoch_wait();
 	return 0;
 }
 
@@ -121,7 +121,7 @@ void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table)
 	atomic_fetch_add(&table->users, 1);
 	/* [T1] */
 	__atomic_store_n(&rss->table, table, __ATOMIC_RELEASE);
-	hca_guard_wait();
+	epoch_wait();
 	atomic_fetch_sub(&old->users, 1);
 }
 
@@ -138,7 +138,7 @@ int hca_rss_destroy(struct hca_rss *rss)
 
 	if (users)
 		return explain(EBUSY, "%u flow rules lead to the queue pair", users);
-	hca_guard_wait();
+	epoch_wait();
 	atomic_fetch_sub(&rss->table->users, 1);
 	free(rss);
 	return 0;

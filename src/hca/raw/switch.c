@@ -75,7 +75,7 @@ static uint32_t slot_of(const struct ether_port *port)
 
 static void free_later(void *view)
 {
-	hca_guard_wait();
+	epoch_wait();
 	free(view);
 }
 

@@ -422,7 +422,7 @@ int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state to)
 {
 	int err;
 
-	hca_guard_enter();
+	epoch_enter();
 	hca_rx_begin();
 	err = check_change(wq->state, to);
 	if (!err && wq->state != to) {
@@ -435,7 +435,7 @@ int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state to)
 			wq->taken = wq->stride = 0;
 	}
 	hca_rx_end();
-	hca_guard_exit();
+	epoch_exit();
 	return err;
 }
 
@@ -492,7 +492,7 @@ void hca_wq_init(struct hca_wq *wq, const struct hca_wq_init *init)
 /* Nobody finds it any more; what still has it is in a batch, or waits in a list. */
 void hca_wq_fini(struct hca_wq *wq)
 {
-	hca_guard_wait();
+	epoch_wait();
 	hca_rx_begin();
 	__atomic_store_n(&wq->state, HCA_WQS_RESET, __ATOMIC_RELAXED);
 	forget_in(&starving, wq, false);

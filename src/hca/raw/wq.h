@@ -111,7 +111,7 @@ static inline void hca_wq_doorbell(struct hca_wq *wq)
 
 /* ---- the adapter's own ---- */
 
-/* A batch; they nest. Inside a guard. */
+/* A batch; they nest. Inside an epoch section. */
 void hca_rx_begin(void);
 void hca_rx_end(void);
 /*

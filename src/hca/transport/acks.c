@@ -22,7 +22,7 @@ static bool send_acks(struct hca_acks *acks, bool may_wait)
 
 		fabric_lock(&qp->pub.lock);
 		if (!qp->dying && qp->ack_due) {
-			if (may_wait && qp->raw && !qp->resp.ack_hurry) {
+			if (may_wait && qp->raw && !qp->resp.ack_urgent) {
 				acks->qp[left++] = qp;
 			} else {
 				responder_send_ack(qp);
@@ -67,9 +67,9 @@ uint64_t acks_timers(uint64_t now_ns)
 		if (!peer)
 			continue;
 		fabric_link_rx_lock(peer->link);
-		hca_guard_enter();
+		epoch_enter();
 		send_acks(&peer->acks, false);
-		hca_guard_exit();
+		epoch_exit();
 		fabric_link_rx_unlock(peer->link);
 	}
 	return UINT64_MAX;

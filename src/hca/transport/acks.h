@@ -14,7 +14,7 @@ struct hca_acks {
 	unsigned int count;
 };
 
-/* Sends what is due. Inside a guard. */
+/* Sends what is due. Inside an epoch section. */
 void acks_send(struct hca_acks *acks);
 /* The same at the end of a drain, where some may be left for a reply to take along. */
 void acks_settle(struct hca_acks *acks);

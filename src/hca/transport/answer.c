@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a responder says of requests: acknowledgements, of which one serves many, and refusals. None
- * overtakes the answer to a read or an atomic (resource.c). Lock held, inside a guard.
+ * overtakes the answer to a read or an atomic (resource.c). Lock held, inside an epoch section.
  */
 #include <errno.h>
 
@@ -39,7 +39,7 @@ bool responder_send_ack(struct qp *qp)
 	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
 		return false;
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
-	qp->resp.ack_hurry = false;
+	qp->resp.ack_urgent = false;
 	return true;
 }
 

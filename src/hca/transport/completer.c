@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The completer: answers to our requests, and the lack of them (IBTA volume 1, 9.7.6 and 9.9.2.1).
- * Lock held, inside a guard.
+ * Lock held, inside an epoch section.
  */
 #include <string.h>
 
@@ -90,7 +90,7 @@ static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 static void slow_down(struct requester *r)
 {
 	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
-	r->calm = r->cwnd;
+	r->ssthresh = r->cwnd;
 	r->answered = 0;
 }
 
@@ -100,7 +100,7 @@ static void speed_up(struct requester *r, uint32_t packets)
 	if (r->cwnd >= QP_CWND_MOST)
 		return;
 	r->answered += packets;
-	if (r->cwnd < r->calm || r->answered >= r->cwnd) {
+	if (r->cwnd < r->ssthresh || r->answered >= r->cwnd) {
 		r->cwnd++;
 		r->answered = 0;
 	}

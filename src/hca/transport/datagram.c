@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Unreliable datagrams: sending, to one queue pair or to a multicast group, and the GRH that
- * receivers find in front of the data. Lock held, inside a guard.
+ * receivers find in front of the data. Lock held, inside an epoch section.
  */
 #include <errno.h>
 #include <string.h>

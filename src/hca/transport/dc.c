@@ -11,7 +11,7 @@
  *
  * On the fabric, which loses nothing, a session is announced once. On the wire every request says
  * which one it is of and with which number it began (roce/codec.c, DCETH), so any of them may get
- * lost. One-sided work on mapped memory needs no session at all: the door has the key (direct.c).
+ * lost. One-sided work on mapped memory needs no session at all: the grant has the key (direct.c).
  *
  * Locks: a target's `lock` guards its table of sessions and is taken outside of any QP's lock.
  */
@@ -464,11 +464,11 @@ void dct_retire(struct qp *qp)
 			c->qp.dying = true;
 			fabric_unlock(&c->qp.pub.lock);
 			qp_unlink(&c->qp);
-			waiting_forget_qp(&c->qp);
+			tx_wait_forget_qp(&c->qp);
 			c->next = all;
 			all = c;
 		}
-	hca_guard_wait();
+	epoch_wait();
 	for (c = all; c; c = next) {
 		next = c->next;
 		wire_forget(&c->qp);

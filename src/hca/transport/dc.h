@@ -35,12 +35,12 @@ bool dci_fail_stream(struct qp *qp);
 uint64_t dct_key(const struct qp *qp);
 /*
  * The session that a packet belongs to, begun if that is what the packet is about; NULL: there is
- * none, or nothing else is to be done. Inside a guard, no QP's lock held.
+ * none, or nothing else is to be done. Inside an epoch section, no QP's lock held.
  */
 struct qp *dct_session(struct qp *dct, struct hca_peer *from, const struct roce_pkt *pkt);
 struct qp *dct_wire_session(struct qp *dct, const uint8_t *src, const uint8_t *dst,
 			    const struct roce_pkt *pkt);
-/* Ends all sessions. Nobody finds the target any more; not inside a guard. */
+/* Ends all sessions. Nobody finds the target any more; not inside an epoch section. */
 void dct_retire(struct qp *qp);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * One-sided work without packets: the peer's memory is mapped (or reachable by the kernel's
  * process_vm calls), so the initiator carries the access out itself. The rules are the responder's:
- * the queue pair at the other end must expect us (its door), the key must be valid in its table,
+ * the queue pair at the other end must expect us (its grant), the key must be valid in its table,
  * of its protection domain, reach far enough and permit the access. Whatever is not plainly right
  * goes the way of packets, where the responder finds out what is wrong and says so.
  */
@@ -25,25 +25,25 @@ static uint32_t remote_access(enum hca_op op)
 	}
 }
 
-/* The door's rights for us; false when the other end is not ready for this QP. */
-static bool open_door(struct qp *qp, uint32_t access, uint32_t *pdn)
+/* The grant's rights for us; false when the other end is not ready for this QP. */
+static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 {
-	const struct hca_door *door = &qp->peer->segment->door[qp->attr.dest_qpn];
-	/* [D1] pairs with qp_door_update(): fields before the word */
-	uint64_t word = atomic_load_explicit(&door->word, memory_order_acquire);
+	const struct hca_qp_grant *grant = &qp->peer->segment->grant[qp->attr.dest_qpn];
+	/* [D1] pairs with qp_grant_update(): fields before the word */
+	uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
 
-	if (unlikely(!(word & 1) || (door->access & access) != access))
+	if (unlikely(!(word & 1) || (grant->access & access) != access))
 		return false;
 	if (qp->dci) {
-		if (!(door->access & HCA_DOOR_DCT) || door->dc_key != dci_key(qp))
+		if (!(grant->access & HCA_GRANT_DCT) || grant->dc_key != dci_key(qp))
 			return false;
-	} else if (unlikely(door->peer_qpn != qp->pub.qpn || door->access & HCA_DOOR_DCT ||
+	} else if (unlikely(grant->peer_qpn != qp->pub.qpn || grant->access & HCA_GRANT_DCT ||
 			    /* Both ends must agree where numbering starts, as on a wire. */
-			    door->first_psn != qp->req.first_psn)) {
+			    grant->first_psn != qp->req.first_psn)) {
 		return false;
 	}
-	*pdn = door->pdn;
-	return atomic_load_explicit(&door->word, memory_order_relaxed) == word;
+	*pdn = grant->pdn;
+	return atomic_load_explicit(&grant->word, memory_order_relaxed) == word;
 }
 
 /*
@@ -99,9 +99,9 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
 		return DIRECT_LOCAL_ERROR;
-	if (unlikely(taps_captures()))
+	if (unlikely(inspect_captures()))
 		return DIRECT_NO; /* so that there is something to be captured */
-	if (unlikely(!hca_peer_has_met(peer)) || !open_door(qp, access, &pdn))
+	if (unlikely(!hca_peer_has_met(peer)) || !check_grant(qp, access, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.greeted && !qp->dci))
 		greet(qp);

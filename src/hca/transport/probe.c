@@ -10,7 +10,7 @@
  * and the retry count run as if there were none. An end that has never answered is not probed after
  * a timeout: it may not be there, and is sent as many packets as the retry count says.
  *
- * A connection without losses is not timed and not probed. Lock held, inside a guard.
+ * A connection without losses is not timed and not probed. Lock held, inside an epoch section.
  */
 #include "hca/transport/probe.h"
 

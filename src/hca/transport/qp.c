@@ -8,7 +8,7 @@
  *	SQE -> RTS, any -> RESET		hca_qp_modify()
  *
  * RESET: rings are empty, indexes zero. INIT: receives may be posted. RTR: the responder works,
- * peers may come in through the door. RTS: the requester works. SQD: what was begun is ended,
+ * peers may come in through the grant. RTS: the requester works. SQD: what was begun is ended,
  * nothing is begun. SQE: sends are flushed, receives work. ERR: everything is flushed.
  * Only qp_set_state() changes the state. DC initiators have no SQD; targets end at RTR (dc.c).
  */
@@ -54,47 +54,47 @@ void qp_event(struct qp *qp, enum hca_event_type type)
 	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
 }
 
-void qp_door_update(struct qp *qp)
+void qp_grant_update(struct qp *qp)
 {
-	struct hca_door *door = &hca_host_segment()->door[qp->pub.qpn];
+	struct hca_qp_grant *grant = &hca_host_segment()->grant[qp->pub.qpn];
 	bool open = (qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_UC ||
 		     qp->pub.type == HCA_QP_DCT) &&
 		    (qp->pub.state == HCA_QPS_RTR || qp->pub.state == HCA_QPS_RTS ||
 		     qp->pub.state == HCA_QPS_SQD || qp->pub.state == HCA_QPS_SQE);
-	uint64_t word = atomic_load_explicit(&door->word, memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
 
 	if (unlikely(comp_cntr_sees_peer(qp)))
 		open = false;
 
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
-		return; /* the door is its target's, or another process's */
-	atomic_store_explicit(&door->word, (word & ~1ull) + 2, memory_order_release);
+		return; /* the grant is its target's, or another process's */
+	atomic_store_explicit(&grant->word, (word & ~1ull) + 2, memory_order_release);
 	/* [Q1] pairs with hca_rq_doorbell() */
 	barrier_private();
 	if (!open)
 		return;
-	door->pdn = qp->pub.pd->pdn;
-	door->access = qp_access(qp) & ~HCA_DOOR_DCT;
+	grant->pdn = qp->pub.pd->pdn;
+	grant->access = qp_access(qp) & ~HCA_GRANT_DCT;
 	if (qp->dct) {
-		door->access |= HCA_DOOR_DCT;
-		door->dc_key = dct_key(qp);
+		grant->access |= HCA_GRANT_DCT;
+		grant->dc_key = dct_key(qp);
 	} else {
-		door->peer_qpn = qp->attr.dest_qpn;
-		door->first_psn = qp->attr.rq_psn;
+		grant->peer_qpn = qp->attr.dest_qpn;
+		grant->first_psn = qp->attr.rq_psn;
 	}
-	/* [D1] pairs with open_door() */
-	atomic_store_explicit(&door->word, ((word & ~1ull) + 4) | 1, memory_order_release);
+	/* [D1] pairs with check_grant() */
+	atomic_store_explicit(&grant->word, ((word & ~1ull) + 4) | 1, memory_order_release);
 }
 
 void qp_set_state(struct qp *qp, enum hca_qp_state state)
 {
 	__atomic_store_n(&qp->pub.state, state, __ATOMIC_RELAXED);
 	qp->attr.state = state;
-	qp_door_update(qp);
+	qp_grant_update(qp);
 	if (qp->pub.type == HCA_QP_RAW)
 		raw_enter(qp, state);
 	if (unlikely(qp->raw && state == HCA_QPS_ERR))
-		bell_qp_failed();
+		doorbell_watch_qp_failed();
 }
 
 static void tell_last_wqe(struct qp *qp)
@@ -169,14 +169,14 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	err = qp_enlist(qp);
 	if (err)
 		goto fini_dc;
-	taps_forget(qp); /* the number may have been somebody's */
+	inspect_forget(qp); /* the number may have been somebody's */
 	if (qp->pub.type == HCA_QP_RAW) {
 		err = raw_create(qp, init);
 		if (err)
 			goto unlist;
 	}
 
-	qp_door_update(qp);
+	qp_grant_update(qp);
 	if (qp->pub.pd)
 		hca_pd_get(qp->pub.pd);
 	if (qp->pub.send_cq)
@@ -189,7 +189,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	return 0;
 unlist:
 	qp_unlist(qp);
-	hca_guard_wait();
+	epoch_wait();
 	hca_qpn_release(qp->pub.qpn);
 fini_dc:
 	dc_fini(qp);
@@ -217,20 +217,20 @@ int hca_qp_destroy(struct hca_qp *pub)
 		if (err)
 			return err;
 	}
-	hca_guard_enter();
+	epoch_enter();
 	fabric_lock(&pub->lock);
 	wire_settle(qp);
-	hca_guard_exit();
+	epoch_exit();
 	qp->dying = true;
 	pub->state = HCA_QPS_RESET;
-	qp_door_update(qp);
+	qp_grant_update(qp);
 	fabric_unlock(&pub->lock);
 
 	qp_unlist(qp);
 	timer_forget(qp);
-	bell_forget_qp(pub);
-	waiting_forget_qp(qp);
-	hca_guard_wait(); /* from here on nobody opens a session */
+	doorbell_watch_forget_qp(pub);
+	tx_wait_forget_qp(qp);
+	epoch_wait(); /* from here on nobody opens a session */
 	dct_retire(qp);
 	wire_forget(qp);
 	hca_counters_put(pub->counters);
@@ -303,7 +303,7 @@ int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
 	struct qp *qp = to_priv(pub);
 	int err = 0;
 
-	hca_guard_enter();
+	epoch_enter();
 	fabric_lock(&pub->lock);
 	if ((pub->type != HCA_QP_RC && pub->type != HCA_QP_UC) || pub->state != HCA_QPS_RTS ||
 	    a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
@@ -321,7 +321,7 @@ int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
 			err = wire_connect(qp, &qp->attr.av);
 	}
 	fabric_unlock(&pub->lock);
-	hca_guard_exit();
+	epoch_exit();
 	return err;
 }
 
@@ -329,12 +329,12 @@ void hca_qp_set_counters(struct hca_qp *pub, struct hca_counters *counters)
 {
 	struct hca_counters *old;
 
-	hca_guard_enter();
+	epoch_enter();
 	fabric_lock(&pub->lock);
 	old = pub->counters;
 	pub->counters = hca_counters_get(counters);
 	fabric_unlock(&pub->lock);
-	hca_guard_exit();
+	epoch_exit();
 	hca_counters_put(old);
 }
 
@@ -342,12 +342,12 @@ void hca_qp_set_shaper(struct hca_qp *pub, struct hca_shaper *shaper)
 {
 	struct hca_shaper *old;
 
-	hca_guard_enter();
+	epoch_enter();
 	fabric_lock(&pub->lock);
 	old = to_priv(pub)->shaper;
 	to_priv(pub)->shaper = hca_shaper_get(shaper);
 	fabric_unlock(&pub->lock);
-	hca_guard_exit();
+	epoch_exit();
 	hca_shaper_put(old);
 }
 

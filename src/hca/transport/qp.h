@@ -228,7 +228,7 @@ VB_API void hca_rq_flush_posted(struct hca_qp *qp);
 
 static inline void hca_rq_doorbell(struct hca_qp *qp)
 {
-	/* [Q1] pairs with qp_door_update(), which fences between the new state and the flush, for us
+	/* [Q1] pairs with qp_grant_update(), which fences between the new state and the flush, for us
 	 * as well where the kernel can: either we see the state, or the flush sees what was posted. */
 	if (unlikely(atomic_load_explicit(&hca_rq_fences, memory_order_relaxed)))
 		atomic_thread_fence(memory_order_seq_cst);
@@ -245,7 +245,7 @@ VB_API void hca_poll(void);
  * messages are acknowledged at the end of it. Who hands one to the program waits for that, holding no
  * lock, since the program may drop dead as soon as it has it.
  */
-VB_API extern _Atomic uint32_t hca_service_turn;
+VB_API extern _Atomic uint32_t hca_rx_seq;
 VB_API void hca_poll_settle(void);
 /* There is a wire, so that taking in is a system call. */
 VB_API extern _Atomic bool hca_wire_is_open;

@@ -147,7 +147,7 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 
 static void reset(struct qp *qp)
 {
-	taps_forget(qp);
+	inspect_forget(qp);
 	requester_reset(qp);
 	responder_reset(qp);
 	dci_reset(qp);
@@ -186,7 +186,7 @@ static int check_path(struct qp *qp, const struct hca_qp_attr *attr, enum hca_qp
 	return wire_check(qp, qp->attr.port, &attr->av);
 }
 
-/* What a change of state sets going. Lock held, inside a guard. */
+/* What a change of state sets going. Lock held, inside an epoch section. */
 static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 {
 	switch (to) {
@@ -247,7 +247,7 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		return xrc_open_modify(qp, attr, mask);
 	mask = meant(pub->type, mask);
 
-	hca_guard_enter();
+	epoch_enter();
 	fabric_lock(&pub->lock);
 	from = pub->state;
 	to = mask & HCA_QPM_STATE ? attr->state : from;
@@ -268,6 +268,6 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		enter(qp, from, to);
 	}
 	fabric_unlock(&pub->lock);
-	hca_guard_exit();
+	epoch_exit();
 	return err;
 }

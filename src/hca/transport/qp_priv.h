@@ -60,7 +60,7 @@ struct requester {
 	uint32_t una;       /* oldest packet that is not acknowledged */
 	uint32_t high;      /* behind the last packet that was ever sent */
 	uint32_t cwnd;      /* wire: packets that may be on their way */
-	uint32_t calm;      /* ... from how many on it opens slowly: half of what was too much */
+	uint32_t ssthresh;  /* ... from how many on it opens slowly: half of what was too much */
 	uint32_t answered;  /* ... packets since it last did so */
 	struct req_slot *window;
 	uint32_t head, tail; /* free running */
@@ -69,7 +69,7 @@ struct requester {
 	uint32_t sent;       /* bytes of the request at `next` that went out, or were asked for */
 	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
 	bool greeted;        /* the other end knows that we have begun */
-	bool unhurried;      /* the last request's answer may wait over there */
+	bool ack_delayable;  /* the last request's answer may wait over there */
 	bool again;          /* requests from `next` to `begun` are sent once more */
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
@@ -87,7 +87,7 @@ struct requester {
 	uint64_t rnr_until;  /* 0: not waiting */
 	struct probe probe;
 	/* The request at `next` has ended a window, and waits for those who are using it. */
-	struct hca_fence *fence;
+	struct grace_period *fence;
 };
 
 #define RESP_RESOURCES 16u
@@ -117,7 +117,7 @@ struct responder {
 	uint8_t naks_again; /* ... so many times more */
 	uint32_t nak_ahead; /* the packet that showed the gap */
 	bool established;
-	bool ack_hurry;  /* an acknowledgement is due, and somebody waits for it */
+	bool ack_urgent; /* an acknowledgement is due, and somebody waits for it */
 	bool unanswered; /* wire: no request of ours has followed the last one of the peer */
 	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
 	uint32_t nak_psn;
@@ -153,9 +153,9 @@ struct qp {
 	struct hca_peer *peer;   /* connected: where the other end was found */
 	uint32_t mtu;            /* payload of a packet on the way there */
 	struct qp_wire *wire;    /* ... or over the wire (wire.h), when wired */
-	struct qp_shadow *shadow; /* what a capture has counted (local_capture.c), or NULL */
-	struct dci *dci;          /* of an initiator, or NULL (dc.c) */
-	struct dct *dct;          /* of a target, or NULL */
+	struct qp_local_capture *shadow; /* what a capture has counted (local_capture.c), or NULL */
+	struct dci *dci;                 /* of an initiator, or NULL (dc.c) */
+	struct dct *dct;                 /* of a target, or NULL */
 	bool wired;
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	struct qp *all_next, *all_prev;
@@ -230,8 +230,8 @@ void qp_set_state(struct qp *qp, enum hca_qp_state state);
 /* Moves to ERR (or SQE) and flushes. Lock held. */
 void qp_fail(struct qp *qp);
 void qp_fail_send(struct qp *qp);
-/* The door's word after a change of state. Lock held. */
-void qp_door_update(struct qp *qp);
+/* The grant's word after a change of state. Lock held. */
+void qp_grant_update(struct qp *qp);
 void qp_event(struct qp *qp, enum hca_event_type type);
 /* To the handles of this process. Lock held. */
 void qp_tell_listeners(struct qp *qp, enum hca_event_type type);
@@ -239,7 +239,7 @@ void qp_tell_listeners(struct qp *qp, enum hca_event_type type);
 /* ---- qp_table.c ---- */
 extern struct hca_table qp_table;
 
-/* Inside a guard. */
+/* Inside an epoch section. */
 static inline struct qp *qp_find(uint32_t qpn)
 {
 	return hca_table_find(&qp_table, qpn);

@@ -2,7 +2,7 @@
 /*
  * The requester: takes requests from the send queue in order, executes them directly where the
  * peer's memory is at hand, and otherwise sends packets and keeps a window of what waits for an
- * answer (IBTA volume 1, 9.7.5). Runs under the QP's lock, inside a guard, on whatever thread has
+ * answer (IBTA volume 1, 9.7.5). Runs under the QP's lock, inside an epoch section, on whatever thread has
  * a reason: a doorbell, an answer, a timer, room on a link.
  *
  * Order: a direct request waits until everything before it has been answered, so one-sided work
@@ -122,7 +122,7 @@ static enum run_result await_fence(struct qp *qp, const struct hca_send *s)
 {
 	struct requester *r = &qp->req;
 
-	if (!hca_fence_passed(r->fence)) {
+	if (!grace_has_passed(r->fence)) {
 		r->rnr_until = timer_now() + FENCE_NS;
 		timer_start(qp, r->rnr_until);
 		return RUN_WAIT;
@@ -158,7 +158,7 @@ static enum run_result run_local(struct qp *qp, struct hca_send *s)
 		err = hca_mkey_update(s, qp->pub.pd->pdn);
 	}
 	if (!err && ends_window(s))
-		err = hca_fence_make(user, &qp->req.fence);
+		err = grace_begin(user, &qp->req.fence);
 	if (!err && qp->req.fence)
 		return await_fence(qp, s);
 	if (!err) {
@@ -267,8 +267,8 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	if (qp->peer && path == PATH_READY && op_is_one_sided(s->op) && !r->partial &&
 	    qp->pub.type != HCA_QP_XRC_SEND) {
 		if (unlikely(!window_empty(r))) {
-			if (r->unhurried)
-				r->unhurried = !direct_hurry(qp);
+			if (r->ack_delayable)
+				r->ack_delayable = !direct_hurry(qp);
 			return RUN_WAIT;
 		}
 		switch (direct_execute(qp, s)) {
@@ -408,7 +408,7 @@ void requester_start(struct qp *qp, uint32_t psn)
 {
 	qp->req.psn = qp->req.first_psn = qp->req.una = qp->req.high = psn & PSN_MASK;
 	qp->req.cwnd = QP_CWND_FIRST;
-	qp->req.calm = QP_CWND_MOST;
+	qp->req.ssthresh = QP_CWND_MOST;
 }
 
 void requester_reset(struct qp *qp)
@@ -516,7 +516,7 @@ void hca_sq_doorbell(struct hca_qp *pub, uint32_t producer)
 	struct qp *qp = to_priv(pub);
 
 	qp->req.producer = producer;
-	hca_guard_enter();
+	epoch_enter();
 	requester_run(qp);
-	hca_guard_exit();
+	epoch_exit();
 }

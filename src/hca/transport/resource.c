@@ -3,7 +3,7 @@
  * Responder resources: the peer's reads and atomics, kept until newer ones take their place. Their
  * answers go out in order, as fast as the path takes them; meanwhile the responder goes on with the
  * requests that follow. What is asked for again is answered from here: reads are executed once more,
- * atomics never (IBTA volume 1, 9.7.5.1.2 and 9.7.5.2). Lock held, inside a guard.
+ * atomics never (IBTA volume 1, 9.7.5.1.2 and 9.7.5.2). Lock held, inside an epoch section.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, s
 	if (!e || !hca_mem_target(e, pkt->atomic.va, out))
 		return FAULT_ACCESS;
 	/* In memory it may lie at another distance from 8 than its name does. */
-	return out->kind != HCA_SEG_DESK && (uintptr_t)out->ptr & 7 ? FAULT_INVALID : FAULT_NONE;
+	return out->kind != HCA_SEG_SERVED && (uintptr_t)out->ptr & 7 ? FAULT_INVALID : FAULT_NONE;
 }
 
 enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)

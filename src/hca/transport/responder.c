@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The responder: requests of the peer, in order of their packet numbers (IBTA volume 1, 9.7.4 and
- * 9.8). Lock held, inside a guard. Checks run straight down; what a fault does is decided once, in
+ * 9.8). Lock held, inside an epoch section. Checks run straight down; what a fault does is decided once, in
  * responder_fault(). Reads and atomics are in resource.c, acknowledgements in answer.c.
  */
 #include <stdlib.h>
@@ -362,7 +362,7 @@ static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pk
 	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_READ_REQUEST)
 		resource_again(qp, pkt);
 	else {
-		qp->resp.ack_hurry = true;
+		qp->resp.ack_urgent = true;
 		responder_ack_later(qp, acks);
 	}
 }
@@ -435,7 +435,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	else
 		r->last_op = op;
 	if (pkt->flags & ROCE_PKT_ACK_REQ) {
-		r->ack_hurry |= !(pkt->flags & ROCE_PKT_UNHURRIED);
+		r->ack_urgent |= !(pkt->flags & ROCE_PKT_ACK_DELAYABLE);
 		responder_ack_later(qp, acks);
 	}
 }
@@ -443,7 +443,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 /* A refusal that a fault script asks for; true when there was one. */
 static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
 {
-	struct roce_verdict v = taps_judge(qp, pkt);
+	struct roce_verdict v = inspect_judge(qp, pkt);
 
 	if (v.action == ROCE_FAULT_NONE)
 		return false;
@@ -507,7 +507,7 @@ static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 		out_of_turn(qp, acks, pkt);
 		return false;
 	}
-	return likely(!taps_spoil()) || !refuse_by_script(qp, pkt);
+	return likely(!inspect_spoil()) || !refuse_by_script(qp, pkt);
 }
 
 /*
@@ -627,7 +627,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 	if (unlikely(pkt->op == ROCE_PKT_HELLO)) {
 		/* The peer waits after all. */
 		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->ack_due) {
-			qp->resp.ack_hurry = true;
+			qp->resp.ack_urgent = true;
 			responder_list_ack(qp, acks);
 		}
 		return;

@@ -28,7 +28,7 @@ static void block(struct qp *qp, struct hca_peer *peer)
 		peer->blocked = qp;
 	}
 	pthread_mutex_unlock(&peer->map_lock);
-	atomic_store_explicit(&waiting_for, peer->id, memory_order_relaxed);
+	atomic_store_explicit(&tx_wait_for, peer->id, memory_order_relaxed);
 }
 
 void send_block(struct qp *qp, struct hca_peer *peer)
@@ -73,8 +73,8 @@ int send_record(struct qp *qp, struct hca_peer *peer, const struct roce_pkt *pkt
 	}
 	fabric_link_publish(link);
 	fabric_link_tx_unlock(link);
-	if (unlikely(taps_captures()))
-		shadow_sent(qp, pkt, list, off);
+	if (unlikely(inspect_captures()))
+		local_capture_sent(qp, pkt, list, off);
 	return 0;
 }
 
@@ -266,9 +266,9 @@ static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_
 	if (part == PART_LAST || part == PART_ONLY) {
 		if (qp->pub.type != HCA_QP_UC)
 			pkt->flags |= ROCE_PKT_ACK_REQ;
-		qp->req.unhurried = is_unhurried(qp, s);
-		if (qp->req.unhurried)
-			pkt->flags |= ROCE_PKT_UNHURRIED;
+		qp->req.ack_delayable = is_unhurried(qp, s);
+		if (qp->req.ack_delayable)
+			pkt->flags |= ROCE_PKT_ACK_DELAYABLE;
 		if (s->solicited)
 			pkt->flags |= ROCE_PKT_SOLICITED;
 	}

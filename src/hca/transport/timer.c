@@ -102,7 +102,7 @@ uint64_t timer_run(uint64_t now_ns)
 	struct qp **due;
 	size_t n;
 
-	hca_guard_enter();
+	epoch_enter();
 	pthread_mutex_lock(&lock);
 	n = count;
 	due = n ? malloc(n * sizeof(*due)) : NULL;
@@ -127,7 +127,7 @@ uint64_t timer_run(uint64_t now_ns)
 		fabric_unlock(&due[i]->pub.lock);
 	}
 	free(due);
-	hca_guard_exit();
+	epoch_exit();
 	return n && !due ? now_ns + 1000000 : next;
 }
 

@@ -14,7 +14,7 @@
 
 static void run_qp(struct qp *qp)
 {
-	hca_guard_enter();
+	epoch_enter();
 	fabric_lock(&qp->pub.lock);
 	if (!qp->dying) {
 		responder_continue(qp);
@@ -23,15 +23,15 @@ static void run_qp(struct qp *qp)
 		requester_run(qp);
 	}
 	fabric_unlock(&qp->pub.lock);
-	hca_guard_exit();
+	epoch_exit();
 }
 
-void waiting_wake_all(void)
+void tx_wait_wake_all(void)
 {
 	qp_for_each(run_qp);
 }
 
-void waiting_run(struct qp *qp)
+void tx_wait_run(struct qp *qp)
 {
 	struct qp *next;
 
@@ -45,42 +45,42 @@ void waiting_run(struct qp *qp)
 }
 
 /* Everybody who found no room tries again; who finds none again comes back to the list. */
-void waiting_room(struct hca_peer *peer)
+void tx_wait_room(struct hca_peer *peer)
 {
 	struct qp *qp;
 
-	hca_guard_enter();
+	epoch_enter();
 	forward_ready(peer);
 	pthread_mutex_lock(&peer->map_lock);
 	qp = peer->blocked;
 	peer->blocked = NULL;
 	pthread_mutex_unlock(&peer->map_lock);
-	waiting_run(qp);
-	hca_guard_exit();
+	tx_wait_run(qp);
+	epoch_exit();
 }
 
-void waiting_link_room(struct fabric_link *link)
+void tx_wait_link_room(struct fabric_link *link)
 {
 	if (link->user)
-		waiting_room(link->user);
+		tx_wait_room(link->user);
 }
 
-_Atomic fabric_id_t waiting_for;
+_Atomic fabric_id_t tx_wait_for;
 
-void waiting_poll(fabric_id_t id)
+void tx_wait_poll(fabric_id_t id)
 {
 	struct hca_peer *peer;
 	bool wait;
 
-	hca_guard_enter();
+	epoch_enter();
 	peer = hca_peer_find(id, &wait);
 	if (!peer || fabric_link_room_is_back(peer->link)) {
 		/* Who blocks from now on says so again. */
-		atomic_compare_exchange_strong(&waiting_for, &id, FABRIC_NOBODY);
+		atomic_compare_exchange_strong(&tx_wait_for, &id, FABRIC_NOBODY);
 		if (peer)
-			waiting_room(peer);
+			tx_wait_room(peer);
 	}
-	hca_guard_exit();
+	epoch_exit();
 }
 
 static void forget_blocked(struct hca_peer *peer, struct qp *qp)
@@ -105,7 +105,7 @@ static void forget(struct hca_peer *peer, void *arg)
 		acks_forget(peer, qp);
 }
 
-void waiting_forget_qp(struct qp *qp)
+void tx_wait_forget_qp(struct qp *qp)
 {
 	hca_peer_for_each(forget, qp);
 }

@@ -347,9 +347,9 @@ void xrc_guests_leave(fabric_id_t from)
 		g->qp.dying = true;
 		fabric_unlock(&g->qp.pub.lock);
 		qp_unlink(&g->qp);
-		waiting_forget_qp(&g->qp);
+		tx_wait_forget_qp(&g->qp);
 	}
-	hca_guard_wait();
+	epoch_wait();
 	while ((g = gone)) {
 		gone = g->next;
 		free(g->qp.resp.recv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * XRC between processes: a receive queue pair of one, a shared receive queue of another; xrc.c says
- * how. Called by the responder and by who hands it packets, inside a guard.
+ * how. Called by the responder and by who hands it packets, inside an epoch section.
  */
 #ifndef HCA_XRC_H
 #define HCA_XRC_H
@@ -34,7 +34,7 @@ static inline uint32_t xrc_done(const struct qp *qp)
 
 /* The guest that stands for the queue pair; NULL: the packet is not for a queue of ours. */
 struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt);
-/* The peer has gone; not inside a guard. */
+/* The peer has gone; not inside an epoch section. */
 void xrc_guests_leave(fabric_id_t from);
 void xrc_forked(void);
 

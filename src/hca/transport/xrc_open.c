@@ -40,7 +40,7 @@ struct news {
 	uint32_t event;
 };
 
-_Static_assert(sizeof(struct change) <= HCA_ASK_BYTES, "fits a question");
+_Static_assert(sizeof(struct change) <= HCA_RPC_BYTES, "fits a question");
 
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(open_lock, FORKSAFE_OBJECT);
@@ -63,7 +63,7 @@ int hca_xrc_open(struct hca_ctx *ctx, uint32_t qpn, uint32_t xrcd, struct hca_qp
 	if (!qp)
 		return -ENOMEM;
 	if (owner && owner != fabric_self())
-		err = hca_ask(owner, HCA_ASK_XRC_OPEN, &w, sizeof(w), NULL, 0);
+		err = hca_rpc_call(owner, HCA_RPC_XRC_OPEN, &w, sizeof(w), NULL, 0);
 	if (err) {
 		free(qp);
 		return explain(EINVAL,
@@ -96,7 +96,7 @@ static int refuse(const struct qp *qp, int err)
 int xrc_open_modify(struct qp *qp, const struct hca_qp_attr *attr, uint32_t mask)
 {
 	const struct change c = { qp->pub.qpn, mask, *attr };
-	int err = hca_ask(qp->owner, HCA_ASK_XRC_MODIFY, &c, sizeof(c), NULL, 0);
+	int err = hca_rpc_call(qp->owner, HCA_RPC_XRC_MODIFY, &c, sizeof(c), NULL, 0);
 
 	return err ? refuse(qp, err) : 0;
 }
@@ -105,7 +105,8 @@ void xrc_open_query(struct qp *qp, struct hca_qp_attr *out)
 {
 	const struct which w = { qp->pub.qpn, qp->xrcd };
 
-	if (!hca_ask(qp->owner, HCA_ASK_XRC_QUERY, &w, sizeof(w), &qp->attr, sizeof(qp->attr))) {
+	if (!hca_rpc_call(qp->owner, HCA_RPC_XRC_QUERY, &w, sizeof(w), &qp->attr,
+			  sizeof(qp->attr))) {
 		*out = qp->attr;
 		return;
 	}
@@ -126,7 +127,7 @@ int xrc_open_close(struct qp *qp)
 	if (*at)
 		*at = qp->all_next;
 	pthread_mutex_unlock(&stand_in_lock);
-	hca_ask(qp->owner, HCA_ASK_XRC_CLOSE, &w, sizeof(w), NULL, 0);
+	hca_rpc_call(qp->owner, HCA_RPC_XRC_CLOSE, &w, sizeof(w), NULL, 0);
 	free(qp);
 	return 0;
 }
@@ -210,7 +211,7 @@ static int serve_open(fabric_id_t from, const void *in, void *out)
 	int err = -EINVAL;
 
 	(void)out;
-	hca_guard_enter();
+	epoch_enter();
 	qp = qp_find(w->qpn);
 	if (qp && qp->pub.type == HCA_QP_XRC_RECV && qp->xrcd == w->xrcd) {
 		pthread_mutex_lock(&open_lock);
@@ -218,7 +219,7 @@ static int serve_open(fabric_id_t from, const void *in, void *out)
 			err = add(qp, from);
 		pthread_mutex_unlock(&open_lock);
 	}
-	hca_guard_exit();
+	epoch_exit();
 	return err;
 }
 
@@ -324,7 +325,7 @@ void xrc_open_event(const struct qp *qp, enum hca_event_type type)
 	pthread_mutex_lock(&open_lock);
 	for (const struct opener *o = openers; o; o = o->next)
 		if (o->qp == qp)
-			hca_tell(o->who, HCA_ASK_XRC_EVENT, &n, sizeof(n));
+			hca_rpc_notify(o->who, HCA_RPC_XRC_EVENT, &n, sizeof(n));
 	pthread_mutex_unlock(&open_lock);
 }
 
@@ -357,9 +358,9 @@ void xrc_open_forked(void)
 
 __attribute__((constructor)) static void serve(void)
 {
-	hca_ask_serve(HCA_ASK_XRC_OPEN, serve_open);
-	hca_ask_serve(HCA_ASK_XRC_MODIFY, serve_modify);
-	hca_ask_serve(HCA_ASK_XRC_QUERY, serve_query);
-	hca_ask_serve(HCA_ASK_XRC_CLOSE, serve_close);
-	hca_ask_serve(HCA_ASK_XRC_EVENT, serve_event);
+	hca_rpc_serve(HCA_RPC_XRC_OPEN, serve_open);
+	hca_rpc_serve(HCA_RPC_XRC_MODIFY, serve_modify);
+	hca_rpc_serve(HCA_RPC_XRC_QUERY, serve_query);
+	hca_rpc_serve(HCA_RPC_XRC_CLOSE, serve_close);
+	hca_rpc_serve(HCA_RPC_XRC_EVENT, serve_event);
 }

@@ -11,7 +11,7 @@
 #include "hca/device/async.h"
 #include "hca/transport/qp.h"
 
-/* -EINVAL when no process has such a queue pair in the domain. Not inside a guard. */
+/* -EINVAL when no process has such a queue pair in the domain. Not inside an epoch section. */
 VB_API int hca_xrc_open(struct hca_ctx *ctx, uint32_t qpn, uint32_t xrcd, struct hca_qp **out);
 
 /* ---- for qp.c: what becomes of calls on a stand-in ---- */

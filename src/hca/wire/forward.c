@@ -23,7 +23,7 @@ struct waiting {
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(queue_lock, FORKSAFE_OBJECT);
 static struct waiting *first, **last = &first;
-static size_t waiting_bytes;
+static size_t tx_wait_bytes;
 
 /* A record is a header, what is known of the packet, and its payload. */
 static void fill(void *record, const struct forward *f, const uint8_t *data)
@@ -40,7 +40,7 @@ static void keep(fabric_id_t owner, uint32_t len, const struct forward *f, const
 {
 	struct waiting *w;
 
-	if (waiting_bytes + len > WAITING_MOST)
+	if (tx_wait_bytes + len > WAITING_MOST)
 		return;
 	w = malloc(sizeof(*w) + len);
 	if (!w)
@@ -49,7 +49,7 @@ static void keep(fabric_id_t owner, uint32_t len, const struct forward *f, const
 	fill(w->record, f, data);
 	*last = w;
 	last = &w->next;
-	waiting_bytes += len;
+	tx_wait_bytes += len;
 }
 
 static bool waits_for(fabric_id_t owner)
@@ -108,7 +108,7 @@ static void take_out(struct waiting **at)
 	*at = w->next;
 	if (last == &w->next)
 		last = at;
-	waiting_bytes -= w->len;
+	tx_wait_bytes -= w->len;
 	free(w);
 }
 

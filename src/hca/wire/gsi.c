@@ -432,7 +432,7 @@ int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 	err = fill(adapter, to, &f);
 	if (err)
 		return err;
-	hca_guard_enter();
+	epoch_enter();
 	if (adapter->ports[to->port - 1].link == HCA_LINK_INFINIBAND ||
 	    (!wire_forced() && hca_gid_is_local(&to->dgid))) {
 		gsi_packet(&f, mad, false);
@@ -442,7 +442,7 @@ int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 		err = s ? send_out(s, to, &f, mad) : -ENOMEM;
 		pthread_mutex_unlock(&gsi_lock);
 	}
-	hca_guard_exit();
+	epoch_exit();
 	if (!err)
 		count(HCA_GSI_SENT);
 	return err;

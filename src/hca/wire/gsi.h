@@ -102,7 +102,7 @@ enum hca_gsi_counter {
 VB_API uint64_t hca_gsi_count(enum hca_gsi_counter which);
 VB_API const char *hca_gsi_counter_name(enum hca_gsi_counter which);
 
-/* ---- for wire.c and host.c, inside a guard ---- */
+/* ---- for wire.c and host.c, inside an epoch section ---- */
 
 struct forward;
 

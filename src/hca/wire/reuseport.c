@@ -20,18 +20,18 @@ enum {
 #define PAUSE_NS  100000000u /* between two searches */
 #define LOOK_NS   1000000000u
 
-static _Atomic uint32_t steer_strays;
+static _Atomic uint32_t reuseport_strays;
 
-void steer_stray(uint64_t now_ns)
+void reuseport_stray(uint64_t now_ns)
 {
-	uint32_t n = atomic_fetch_add_explicit(&steer_strays, 1, memory_order_relaxed) + 1;
+	uint32_t n = atomic_fetch_add_explicit(&reuseport_strays, 1, memory_order_relaxed) + 1;
 
 	if (n % STRAYS == 0)
 		fabric_service_set_deadline(now_ns);
 }
 
 /* Once for each time that somebody came or went. */
-void steer_passed(uint64_t now_ns)
+void reuseport_passed(uint64_t now_ns)
 {
 	static _Atomic uint64_t known;
 	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
@@ -108,14 +108,14 @@ static void hand_over_program(struct roce_endpoint *ep)
 	} while (fabric_reg_version(FABRIC_REG_STEER) != seen && ++tries < HAND_OVERS);
 }
 
-static void unlist(struct steer *s, struct roce_endpoint *ep)
+static void unlist(struct reuseport *s, struct roce_endpoint *ep)
 {
 	if (s->listed)
 		fabric_reg_del(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, s->index);
 	s->listed = false;
 }
 
-static void list(struct steer *s, struct roce_endpoint *ep, uint32_t index)
+static void list(struct reuseport *s, struct roce_endpoint *ep, uint32_t index)
 {
 	if (s->listed && s->index == index)
 		return;
@@ -129,7 +129,7 @@ static void list(struct steer *s, struct roce_endpoint *ep, uint32_t index)
  * Once we are listed. A socket in front of ours is somebody's whom the directory does not know, or not any
  * more: then we are not alone.
  */
-static void settle(struct steer *s, struct roce_endpoint *ep)
+static void settle(struct reuseport *s, struct roce_endpoint *ep)
 {
 	s->version = fabric_reg_version(FABRIC_REG_STEER);
 	s->shared = has_neighbours(ep);
@@ -147,10 +147,10 @@ static void settle(struct steer *s, struct roce_endpoint *ep)
 	hand_over_program(ep);
 }
 
-static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+static void search(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	roce_endpoint_alone(ep, false);
-	s->strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
+	s->strays = atomic_load_explicit(&reuseport_strays, memory_order_relaxed);
 	s->probing = true;
 	s->due = now_ns + ANSWER_NS;
 	hand_over_program(ep); /* without one there is nobody to answer probes */
@@ -163,11 +163,11 @@ static void search(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
  * socket of another process they would be lost if that one died. Until the program is there, those of
  * others come to us, who had none as long as they were alone: no time is to be lost.
  */
-void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+void reuseport_begin(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint32_t index;
 
-	*s = (struct steer){ .count = PROBES };
+	*s = (struct reuseport){ .count = PROBES };
 	if (has_neighbours(ep))
 		hand_over_program(ep);
 	list(s, ep, 0); /* whoever does not see this is seen by us */
@@ -181,13 +181,13 @@ void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 	settle(s, ep);
 }
 
-void steer_end(struct steer *s, struct roce_endpoint *ep)
+void reuseport_end(struct reuseport *s, struct roce_endpoint *ep)
 {
 	unlist(s, ep);
 }
 
 /* The time for answers is over. */
-static void conclude(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+static void conclude(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint32_t index = 0;
 
@@ -207,7 +207,7 @@ static void conclude(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 }
 
 /* Somebody came or went. Those who come bring a program; who is left alone takes it away. */
-static void look(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+static void look(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
 
@@ -227,9 +227,9 @@ static void look(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
 		search(s, ep, now_ns); /* others have made room for us */
 }
 
-uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns)
+uint64_t reuseport_run(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	uint32_t strays = atomic_load_explicit(&steer_strays, memory_order_relaxed);
+	uint32_t strays = atomic_load_explicit(&reuseport_strays, memory_order_relaxed);
 
 	if (s->probing || strays - s->strays >= STRAYS) {
 		if (now_ns >= s->due) {

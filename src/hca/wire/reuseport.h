@@ -19,7 +19,7 @@
 #include "roce/udp.h"
 
 /* Of one endpoint. Service thread only, once begun. */
-struct steer {
+struct reuseport {
 	bool probing;
 	bool listed;
 	bool known;  /* where our socket is; otherwise we are listed at place 0, which passes on */
@@ -27,21 +27,21 @@ struct steer {
 	uint32_t index;   /* while listed */
 	uint32_t count;   /* places that are probed */
 	uint32_t tries;   /* of this search */
-	uint32_t strays;  /* steer_strays when the last search began */
+	uint32_t strays;  /* reuseport_strays when the last search began */
 	uint64_t due;     /* the answer is looked at, or the next search may begin */
 	uint64_t version; /* of the list, when last looked */
 	uint64_t look_ns; /* when to look whether others, who need not tell, have gone */
 };
 
 /* Before anybody reads from the endpoint. */
-void steer_begin(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
-void steer_end(struct steer *s, struct roce_endpoint *ep);
+void reuseport_begin(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns);
+void reuseport_end(struct reuseport *s, struct roce_endpoint *ep);
 /* Does what is due; returns when to come again, UINT64_MAX for never. */
-uint64_t steer_run(struct steer *s, struct roce_endpoint *ep, uint64_t now_ns);
+uint64_t reuseport_run(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns);
 
 /* Another process had to pass a packet on to us. Any thread. */
-void steer_stray(uint64_t now_ns);
+void reuseport_stray(uint64_t now_ns);
 /* We had to, and perhaps did not know that there is another: by our ear its packets come to us. Any thread. */
-void steer_passed(uint64_t now_ns);
+void reuseport_passed(uint64_t now_ns);
 
 #endif

@@ -57,7 +57,7 @@ bool wire_forced(void)
 	if (unlikely(atomic_load_explicit(&forced, memory_order_relaxed) < 0)) {
 		const char *path = getenv("VERBENA_PATH");
 
-		atomic_store(&forced, path && *path ? !strcmp(path, "wire") : taps_want_wire());
+		atomic_store(&forced, path && *path ? !strcmp(path, "wire") : inspect_want_wire());
 	}
 	return atomic_load_explicit(&forced, memory_order_relaxed);
 }
@@ -117,7 +117,7 @@ static int open_port(struct wire_port *port)
 {
 	const uint32_t bytes = buffer_wanted();
 	const struct roce_endpoint_opts opts = {
-		.taps = taps_get(),
+		.taps = inspect_get(),
 		.sndbuf = bytes,
 		.rcvbuf = bytes,
 	};
@@ -127,7 +127,7 @@ static int open_port(struct wire_port *port)
 		return err;
 	if (atomic_load(&listens_somewhere))
 		roce_endpoint_hear_hops(port->ep);
-	steer_begin(&port->steer, port->ep, timer_now());
+	reuseport_begin(&port->steer, port->ep, timer_now());
 	err = roce_tx_create(port->ep, &port->tx);
 	if (err)
 		goto end_steer;
@@ -145,7 +145,7 @@ static int open_port(struct wire_port *port)
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, wire_port_group_readable,
 			      port);
-	leave_call(wire_port_settle);
+	process_exit_call(wire_port_settle);
 	atomic_store(&hca_wire_is_open, true);
 	return 0;
 del_fd:
@@ -155,7 +155,7 @@ destroy_rx:
 destroy_tx:
 	roce_tx_destroy(port->tx);
 end_steer:
-	steer_end(&port->steer, port->ep);
+	reuseport_end(&port->steer, port->ep);
 	roce_endpoint_close(port->ep);
 	return explain(-err, "the wire cannot be used: %s", strerror(-err));
 }
@@ -496,10 +496,10 @@ send_pieces(struct qp *qp, const struct roce_pkt *pkt, const struct iovec *iov, 
 
 	fabric_lock(&port->tx_lock);
 	if (unlikely(watched))
-		taps_sender = qp;
+		inspect_sender = qp;
 	err = roce_tx_add(port->tx, &w->path, pkt, iov, count);
 	if (unlikely(watched))
-		taps_sender = NULL;
+		inspect_sender = NULL;
 	set_dirty(port, true);
 	if (unlikely(err == -EAGAIN))
 		block(port, qp);
@@ -671,7 +671,7 @@ static bool retry_sends(struct wire_port *port)
 	struct qp *qp;
 
 	if (!fabric_trylock(&port->tx_lock))
-		return port->full || unlikely(taps_spoil());
+		return port->full || unlikely(inspect_spoil());
 	flush(port);
 	qp = port->blocked;
 	port->blocked = NULL;
@@ -679,7 +679,7 @@ static bool retry_sends(struct wire_port *port)
 	fabric_unlock(&port->tx_lock);
 	if (likely(!qp))
 		return again;
-	waiting_run(qp);
+	tx_wait_run(qp);
 	fabric_lock(&port->tx_lock);
 	again = wire_port_is_dirty(port) || port->blocked;
 	fabric_unlock(&port->tx_lock);
@@ -695,13 +695,13 @@ uint64_t wire_timers(uint64_t now_ns)
 		port_ns = wire_port_acks_turn(port, now_ns);
 		if (port_ns < next_ns)
 			next_ns = port_ns;
-		hca_guard_enter();
+		epoch_enter();
 		again |= retry_sends(port);
-		hca_guard_exit();
+		epoch_exit();
 		/* packets that were held back, or left lying */
-		if (unlikely(atomic_exchange(&port->behind, false) || taps_spoil()))
+		if (unlikely(atomic_exchange(&port->behind, false) || inspect_spoil()))
 			wire_port_poll(port, false);
-		port_ns = steer_run(&port->steer, port->ep, now_ns);
+		port_ns = reuseport_run(&port->steer, port->ep, now_ns);
 		if (port_ns < next_ns)
 			next_ns = port_ns;
 	}

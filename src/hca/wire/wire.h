@@ -73,7 +73,7 @@ void wire_idle(void);
 void wire_watch(uint64_t now_ns, uint64_t period_ns);
 /* The poller is about to sleep: acknowledgements that wait for its replies do so no longer. */
 void wire_pause(void);
-/* The same of one QP, before it goes. Lock held, inside a guard. */
+/* The same of one QP, before it goes. Lock held, inside an epoch section. */
 void wire_settle(struct qp *qp);
 
 /* What is sent does not seem to arrive. */

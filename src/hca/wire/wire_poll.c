@@ -120,7 +120,7 @@ static void begin_wait(struct wire_port *port)
 	fabric_service_set_deadline(port->acks_ns + ACK_WAIT_NS);
 }
 
-/* Inside a guard, under rx_lock. */
+/* Inside an epoch section, under rx_lock. */
 static void take_packets(struct wire_port *port)
 {
 	unsigned int waited = port->acks.count ? prune_acks(&port->acks) : 0, idle;
@@ -129,7 +129,7 @@ static void take_packets(struct wire_port *port)
 	port->pressed = n >= PRESS_FROM && roce_endpoint_is_pressed(port->ep);
 	idle = n > 0 ? 0 : atomic_load_explicit(&port->idle, memory_order_relaxed) + 1;
 	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
-	if (unlikely(taps_may_spoil()) && roce_rx_due(port->rx) != UINT64_MAX)
+	if (unlikely(inspect_may_spoil()) && roce_rx_due(port->rx) != UINT64_MAX)
 		fabric_service_set_deadline(roce_rx_due(port->rx));
 	if (likely(!port->acks.count))
 		return;
@@ -166,21 +166,21 @@ void wire_port_poll(struct wire_port *port, bool often)
 	atomic_store_explicit(&port->denied, 0, memory_order_relaxed);
 	if (unlikely(mine)) {
 		port->service_denied = 0;
-		turn_begin();
+		rx_seq_begin();
 	}
 	idle = atomic_load_explicit(&port->idle, memory_order_relaxed);
 	if (often && idle > QUIET_AFTER && idle % QUIET_EVERY) {
 		atomic_store_explicit(&port->idle, idle + 1, memory_order_relaxed);
 	} else {
-		hca_guard_enter();
+		epoch_enter();
 		take_packets(port);
-		hca_guard_exit();
+		epoch_exit();
 	}
 	fabric_unlock(&port->rx_lock);
 	if (unlikely(wire_port_is_dirty(port)))
 		wire_port_flush(port);
 	if (unlikely(mine))
-		turn_end();
+		rx_seq_end();
 }
 
 void wire_poll_ports(void)
@@ -200,10 +200,10 @@ static uint64_t send_old_acks(struct wire_port *port, uint64_t now_ns, uint64_t 
 {
 	if (now_ns < port->acks_ns + wait_ns)
 		return port->acks_ns + wait_ns;
-	hca_guard_enter();
+	epoch_enter();
 	prune_acks(&port->acks);
 	send_acks(port, true);
-	hca_guard_exit();
+	epoch_exit();
 	return UINT64_MAX;
 }
 
@@ -244,9 +244,9 @@ static void send_waiting_acks(struct wire_port *port)
 {
 	if (!fabric_trylock(&port->rx_lock))
 		return; /* somebody is at it */
-	hca_guard_enter();
+	epoch_enter();
 	send_acks(port, true);
-	hca_guard_exit();
+	epoch_exit();
 	fabric_unlock(&port->rx_lock);
 	if (wire_port_is_dirty(port))
 		wire_port_flush(port);
@@ -274,7 +274,7 @@ __attribute__((destructor)) static void settle_at_exit(void)
 {
 	wire_pause();
 	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next)
-		if (taps_spoil() && fabric_trylock(&port->tx_lock)) {
+		if (inspect_spoil() && fabric_trylock(&port->tx_lock)) {
 			roce_tx_settle(port->tx);
 			fabric_unlock(&port->tx_lock);
 		}

@@ -35,7 +35,7 @@ struct wire_port {
 	uint64_t acks_ns;          /* since when some of them wait, at the most */
 	_Atomic bool waiting;      /* some do; written under rx_lock */
 	_Atomic uint32_t idle;     /* looks in a row that found nothing; written under rx_lock */
-	struct steer steer;        /* service thread */
+	struct reuseport steer;    /* service thread */
 	struct qp *blocked;        /* under tx_lock */
 	_Atomic uint64_t doubt_ns; /* from when on doubts count again */
 	struct wire_port *next;

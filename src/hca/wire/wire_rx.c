@@ -2,7 +2,7 @@
 /*
  * Packets from the wire on their way to queue pairs: of this process, of a group, or, passed on over the
  * fabric, of another process of this host. What belongs to nobody is dropped and counted by its reason.
- * Called under a port's rx_lock and inside a guard, by whoever polls it.
+ * Called under a port's rx_lock and inside an epoch section, by whoever polls it.
  */
 #include <string.h>
 
@@ -163,7 +163,7 @@ static void pass_on(const struct arrival *a)
 		wire_drop(WIRE_DROP_NO_QP);
 		return;
 	}
-	steer_passed(timer_now());
+	reuseport_passed(timer_now());
 	forward_send(owner, &f, a->data);
 }
 
@@ -237,7 +237,7 @@ void wire_forwarded(const void *body, uint32_t len)
 	qp = qp_find(f.pkt.dqpn);
 	if (!qp)
 		return;
-	steer_stray(timer_now());
+	reuseport_stray(timer_now());
 	deliver(qp, a, &acks);
 	acks_send(&acks);
 }

@@ -221,9 +221,9 @@ static void forge(uint8_t *mad, uint32_t qkey, uint32_t len, uint8_t op)
 	f.pkt.ud.qkey = qkey;
 	memcpy(f.src, self.dgid.raw, 16);
 	memcpy(f.dst, self.dgid.raw, 16);
-	hca_guard_enter();
+	epoch_enter();
 	gsi_packet(&f, mad, false);
-	hca_guard_exit();
+	epoch_exit();
 }
 
 static void forgeries(int fd)

@@ -19,7 +19,7 @@
 /* One process's end. */
 static struct {
 	struct roce_endpoint *ep;
-	struct steer steer;
+	struct reuseport steer;
 	uint32_t qpn, count;
 	uint64_t now_ns;
 } self;
@@ -28,7 +28,7 @@ static void turn(void)
 {
 	self.now_ns += AGES;
 	roce_endpoint_hear_probes(self.ep);
-	steer_run(&self.steer, self.ep, self.now_ns);
+	reuseport_run(&self.steer, self.ep, self.now_ns);
 }
 
 static atomic_uint turns; /* that the service thread took for its timers */
@@ -50,7 +50,7 @@ static void come(void)
 	must(!roce_addr_parse(HERE, &here), "address");
 	must(!roce_endpoint_open(&here, NULL, &self.ep), "endpoint");
 	self.now_ns = fabric_now_ns();
-	steer_begin(&self.steer, self.ep, self.now_ns);
+	reuseport_begin(&self.steer, self.ep, self.now_ns);
 	while (self.steer.probing) {
 		usleep(50);
 		turn();
@@ -59,7 +59,7 @@ static void come(void)
 
 static void go(void)
 {
-	steer_end(&self.steer, self.ep);
+	reuseport_end(&self.steer, self.ep);
 	roce_endpoint_close(self.ep);
 	fabric_fini();
 }
@@ -247,7 +247,7 @@ static void who_passes_packets_on_looks_who_has_come(void **state)
 	fabric_service_set_deadline(1);
 	until(atomic_load(&turns) != before);
 	before = atomic_load(&turns);
-	steer_passed(fabric_now_ns());
+	reuseport_passed(fabric_now_ns());
 	until(atomic_load(&turns) != before);
 	assert_int_equal(peer_end(&peer), 0);
 }
