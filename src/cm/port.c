@@ -63,8 +63,7 @@ static int check_port(const struct cm_id *id, enum rdma_port_space ps, const str
 	struct cm_id *other;
 	int err;
 
-	LIST_FOREACH(other, chain_of(ps, port), port_link)
-	{
+	LIST_FOREACH(other, chain_of(ps, port), port_link) {
 		if (other == id || cm_addr_port(&other->pub.route.addr.src_addr) != port)
 			continue;
 		if (may_share && id->reuse_addr && other->reuse_addr)
@@ -81,8 +80,8 @@ static bool port_is_free(enum rdma_port_space ps, uint16_t port)
 	struct cm_id *other;
 
 	LIST_FOREACH(other, chain_of(ps, port), port_link)
-	if (cm_addr_port(&other->pub.route.addr.src_addr) == port)
-		return false;
+		if (cm_addr_port(&other->pub.route.addr.src_addr) == port)
+			return false;
 	return true;
 }
 
