@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks that are whole in the child of a fork. A thread that forks takes every lock registered
- * here first, so that none is held half-way by a thread which the child does not have.
+ * Locks that are free in the child of a fork. The thread that forks first takes every lock that is
+ * registered here, so that the child inherits none that another thread held, and no data that
+ * another thread had changed half-way.
  *
- *	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
- *	FORKSAFE(lock, FORKSAFE_PORT);
+ *	struct port_table {
+ *		pthread_mutex_t lock;
+ *		struct forksafe forksafe;
+ *		...
+ *	};
+ *
+ *	pthread_mutex_init(&table->lock, NULL);
+ *	forksafe_add(&table->forksafe, &table->lock, FORKSAFE_PORT);
  *
  * Ranks are the order in which the locks nest, outermost first.
  */
@@ -12,6 +19,7 @@
 #define UTIL_FORKSAFE_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "util/api.h"
 
@@ -30,21 +38,26 @@ enum forksafe_rank {
 struct forksafe {
 	pthread_mutex_t *lock;
 	enum forksafe_rank rank;
-	struct forksafe *next;
+	SLIST_ENTRY(forksafe) entry;
 };
 
-/* From constructors, before there are threads. */
-VB_API void forksafe_add(struct forksafe *f);
+/*
+ * Registers a lock for the life of the process; the caller keeps the memory of both, and holds no
+ * registered lock. The child of a fork inherits the registration: add each lock once, not again
+ * when the child starts anew.
+ */
+VB_API void forksafe_add(struct forksafe *node, pthread_mutex_t *lock, enum forksafe_rank rank);
 
 /* Around a fork; the fabric calls them (hca/host.c), since its own locks nest inside of these. */
 void forksafe_lock_all(void);
 void forksafe_unlock_all(void);
 
+/* The same for a static lock. New code puts its locks into a state struct and calls the above. */
 #define FORKSAFE(mutex, order)                                                                     \
-	static struct forksafe mutex##_forksafe = { .lock = &(mutex), .rank = (order) };           \
+	static struct forksafe mutex##_forksafe;                                                   \
 	__attribute__((constructor)) static void mutex##_register(void)                            \
 	{                                                                                          \
-		forksafe_add(&mutex##_forksafe);                                                   \
+		forksafe_add(&mutex##_forksafe, &(mutex), (order));                                \
 	}                                                                                          \
 	_Static_assert(1, "a semicolon follows")
 
