@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter state of a process: one member per room, defined in engine/hca.c. A room uses its own
+ * member only, and other rooms by their functions; a forked child gets all of it anew in one place
+ * (engine/fork.c).
+ */
+#ifndef HCA_HCA_H
+#define HCA_HCA_H
+
+#include <stdint.h>
+
+#include "hca/device/state.h"
+#include "hca/engine/state.h"
+#include "hca/inspect/state.h"
+#include "hca/memory/state.h"
+#include "hca/peers/state.h"
+#include "hca/queue/state.h"
+#include "hca/raw/state.h"
+#include "hca/transport/state.h"
+#include "hca/wire/state.h"
+#include "util/api.h"
+
+/* Time is handed in, so that tests run the transport in virtual time. */
+struct hca_clock {
+	uint64_t (*now_ns)(void);
+	/* Timers are run at this time at the latest, by the service thread. Any thread. */
+	void (*wake_at)(uint64_t at_ns);
+};
+
+struct hca {
+	const struct hca_clock *clock;
+	struct device_state device;
+	struct peers_state peers;
+	struct memory_state memory;
+	struct queue_state queue;
+	struct transport_state transport;
+	struct wire_state wire;
+	struct raw_state raw;
+	struct inspect_state inspect;
+	struct engine_state engine;
+};
+
+VB_API extern struct hca hca;
+
+static inline uint64_t hca_now_ns(void)
+{
+	return hca.clock->now_ns();
+}
+
+static inline void hca_wake_at(uint64_t at_ns)
+{
+	hca.clock->wake_at(at_ns);
+}
+
+#endif
