@@ -84,7 +84,8 @@ static void free_rings(struct mlx4_cq *cq)
 	verbena_buf_free(&cq->ctx->memory, &cq->buf);
 }
 
-int mlx4_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, struct vb_cq **out)
+int mlx4_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
+		   const void *driver_attr, struct vb_cq **out)
 {
 	struct vb_pd *parent = NULL;
 	struct hca_cq_init init;

@@ -8,6 +8,7 @@
 #include "hca/queue/doorbell_watch.h"
 #include "mlx4/mlx4.h"
 #include "util/explain.h"
+#include "verbs/qp.h"
 
 static int check_context(struct ibv_context *context, const char *what)
 {
@@ -202,19 +203,14 @@ int mlx4dv_set_context_attr(struct ibv_context *context, enum mlx4dv_set_ctx_att
 	}
 }
 
-/* The library makes the QP, and asks the driver on this very thread. */
 struct ibv_qp *mlx4dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				struct mlx4dv_qp_init_attr *mlx4_qp_attr)
 {
 	int err = check_context(context, "the context");
-	struct ibv_qp *qp;
 
 	if (err) {
 		errno = -err;
 		return NULL;
 	}
-	mlx4_qp_extra = mlx4_qp_attr;
-	qp = ibv_create_qp_ex(context, attr);
-	mlx4_qp_extra = NULL;
-	return qp;
+	return verbena_create_qp_ex(context, attr, mlx4_qp_attr);
 }

@@ -174,7 +174,8 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 void mlx4_sq_stamp(struct mlx4_sq *sq);
 
 /* cq.c */
-int mlx4_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, struct vb_cq **out);
+int mlx4_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
+		   const void *driver_attr, struct vb_cq **out);
 int mlx4_resize_cq(struct vb_cq *cq, int entries);
 int mlx4_destroy_cq(struct vb_cq *cq);
 void mlx4_cq_event(struct vb_cq *cq);
@@ -196,16 +197,17 @@ int mlx4_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_r
 void mlx4_srq_free_entry(struct mlx4_srq *srq, uint16_t index);
 
 /* qp.c */
-int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out);
+/* driver_attr: struct mlx4dv_qp_init_attr of mlx4dv_create_qp(), or NULL. */
+int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, void *driver_attr,
+		   struct vb_qp **out);
 int mlx4_destroy_qp(struct vb_qp *qp);
-/* What mlx4dv_create_qp() asks for beyond verbs, for the calling thread. */
-extern _Thread_local struct mlx4dv_qp_init_attr *mlx4_qp_extra;
 int mlx4_open_qp(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 void mlx4_reset_qp(struct vb_qp *qp);
 
 /* wq.c */
 #define MLX4_LOG_IND_TABLE 7
-int mlx4_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
+int mlx4_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, const void *driver_attr,
+		   struct vb_wq **out);
 int mlx4_destroy_wq(struct vb_wq *wq);
 void mlx4_reset_wq(struct vb_wq *wq);
 /* Which fields the adapter can hash together. */

@@ -11,8 +11,6 @@
 #include "mlx4/mlx4.h"
 #include "util/explain.h"
 
-_Thread_local struct mlx4dv_qp_init_attr *mlx4_qp_extra;
-
 static int check_raw(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB | IBV_QP_CREATE_SCATTER_FCS;
@@ -201,9 +199,10 @@ static int use_extra(struct mlx4dv_qp_init_attr *extra, uint32_t *inline_recv)
 	return 0;
 }
 
-int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out)
+int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, void *driver_attr,
+		   struct vb_qp **out)
 {
-	struct mlx4dv_qp_init_attr *extra = mlx4_qp_extra;
+	struct mlx4dv_qp_init_attr *extra = driver_attr;
 	struct mlx4_geometry geo;
 	uint32_t inline_recv;
 	struct mlx4_qp *qp;

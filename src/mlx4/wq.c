@@ -94,7 +94,8 @@ static void free_queue(struct mlx4_qp *q)
 	free(q);
 }
 
-int mlx4_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, struct vb_wq **out)
+int mlx4_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, const void *driver_attr,
+		   struct vb_wq **out)
 {
 	struct hca_wq_init init = { 0 };
 	struct mlx4_wq *wq;

@@ -71,7 +71,13 @@ int mlx5_context_init(struct vb_context *vb)
 void mlx5_context_fini(struct vb_context *vb)
 {
 	struct mlx5_context *ctx = mlx5_ctx(vb);
+	struct mlx5_reserved_qpn *r;
 
+	/* The numbers stay taken: another process may have been told of them. */
+	while ((r = LIST_FIRST(&ctx->reserved))) {
+		LIST_REMOVE(r, link);
+		free(r);
+	}
 	devx_fini(ctx);
 	verbena_memory_fini(&ctx->memory);
 	mlx5_table_fini(&ctx->table);

@@ -9,7 +9,6 @@
 
 #include "hca/queue/cq_alias.h"
 #include "mlx5/cqe.h"
-#include "mlx5/dv.h"
 #include "mlx5/format.h"
 #include "mlx5/geometry.h"
 #include "mlx5/mlx5.h"
@@ -63,9 +62,30 @@ static int alloc_rings(struct mlx5_cq *cq, struct vb_pd *parent, uint32_t count,
 	return 0;
 }
 
-int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, struct vb_cq **out)
+/* 64, or 128 when the program or its environment asks for it. */
+static int entry_bytes(const struct mlx5dv_cq_init_attr *attr, uint32_t *size)
+{
+	const char *env;
+
+	*size = 64;
+	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE) {
+		*size = attr->cqe_size;
+		return 0;
+	}
+	env = getenv("MLX5_CQE_SIZE");
+	if (!env || !*env)
+		return 0;
+	*size = strtoul(env, NULL, 10);
+	if (*size != 64 && *size != 128)
+		return explain(EINVAL, "MLX5_CQE_SIZE is %s; right is 64 or 128", env);
+	return 0;
+}
+
+int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
+		   const void *driver_attr, struct vb_cq **out)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	const struct mlx5dv_cq_init_attr *dv = driver_attr;
 	uint32_t count, entry_size;
 	struct vb_pd *parent = NULL;
 	struct hca_cq_init init;
@@ -73,7 +93,7 @@ int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, str
 	int err = count_entries(ctx, attr->cqe, &count);
 
 	if (!err)
-		err = mlx5_dv_cqe_size(&entry_size);
+		err = entry_bytes(dv, &entry_size);
 	if (err)
 		return err;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && attr->parent_domain)
@@ -101,8 +121,8 @@ int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, str
 	if (err)
 		goto free_rings;
 	mlx5_cq_fill_ex(cq, attr->wc_flags);
-	/* Reading the clock costs; who cannot ask for stamps does without. */
-	if (attr->wc_flags & WITH_STAMPS || mlx5_dv_extra.cq)
+	/* Reading the clock costs time: only for a CQ whose timestamps can be read. */
+	if (attr->wc_flags & WITH_STAMPS || dv)
 		mlx5_cq_stamp(cq);
 	attr->cqe = count - 1;
 	*out = &cq->vb;

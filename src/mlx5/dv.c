@@ -5,31 +5,10 @@
 #include "mlx5/dv.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
-
-_Thread_local struct mlx5_dv_extra mlx5_dv_extra;
-
-int mlx5_dv_cqe_size(uint32_t *size)
-{
-	const struct mlx5dv_cq_init_attr *attr = mlx5_dv_extra.cq;
-	const char *env;
-
-	*size = 64;
-	if (attr && attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE) {
-		*size = attr->cqe_size;
-		return 0;
-	}
-	env = getenv("MLX5_CQE_SIZE");
-	if (!env || !*env)
-		return 0;
-	*size = strtoul(env, NULL, 10);
-	if (*size != 64 && *size != 128)
-		return explain(EINVAL, "MLX5_CQE_SIZE is %s; right is 64 or 128", env);
-	return 0;
-}
+#include "verbs/cq.h"
 
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call)
 {
@@ -93,7 +72,6 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
 				   struct mlx5dv_cq_init_attr *extra)
 {
-	struct ibv_cq_ex *cq;
 	int err;
 
 	if (!mlx5_dv_context(context, __func__))
@@ -103,8 +81,5 @@ struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context, struct ibv_cq_in
 		errno = -err;
 		return NULL;
 	}
-	mlx5_dv_extra.cq = extra;
-	cq = ibv_create_cq_ex(context, attr);
-	mlx5_dv_extra.cq = NULL;
-	return cq;
+	return verbena_create_cq_ex(context, attr, extra);
 }

@@ -11,8 +11,8 @@
 #include "hca/memory/dm_op.h"
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/state.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
 struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr,
 			       struct mlx5dv_alloc_dm_attr *extra)
@@ -49,11 +49,7 @@ void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op)
 
 /* In the file behind cmd_fd, whose start is taken. */
 #define FIRST_PAGE 0x10000u
-#define PAGES      4096u
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_OBJECT);
-static uint64_t used[PAGES / 64];
+#define PAGES      MLX5_VAR_PAGES
 
 struct var {
 	struct mlx5dv_var pub;
@@ -69,24 +65,25 @@ struct var_card {
 
 static int take_page(uint32_t *page)
 {
+	uint64_t *used = mlx5_state.var_used;
 	int err = -ENOSPC;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&mlx5_state.lock);
 	for (uint32_t i = 0; err && i < PAGES; i++)
 		if (!(used[i / 64] >> (i % 64) & 1)) {
 			used[i / 64] |= 1ull << (i % 64);
 			*page = i;
 			err = 0;
 		}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&mlx5_state.lock);
 	return err ? explain(ENOSPC, "mlx5dv_alloc_var: all %u areas are taken", PAGES) : 0;
 }
 
 static void give_page(uint32_t page)
 {
-	pthread_mutex_lock(&lock);
-	used[page / 64] &= ~(1ull << (page % 64));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mlx5_state.lock);
+	mlx5_state.var_used[page / 64] &= ~(1ull << (page % 64));
+	pthread_mutex_unlock(&mlx5_state.lock);
 }
 
 /* The file grows to where the area is; a file with holes costs nothing. */

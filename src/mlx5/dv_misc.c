@@ -9,8 +9,8 @@
 
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/state.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
 /* Without an embedded switch there is nothing to tell, which is what flags of 0 say. */
 int _mlx5dv_query_port(struct ibv_context *context, uint32_t port, struct mlx5dv_port *info,
@@ -103,22 +103,13 @@ struct ibv_mr *mlx5dv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t l
 
 /* ---- numbers of queue pairs that a program makes up elsewhere ---- */
 
-struct reserved {
-	struct ibv_context *context;
-	uint32_t qpn;
-	struct reserved *next;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_OBJECT);
-static struct reserved *reserved;
-
 int mlx5dv_reserved_qpn_alloc(struct ibv_context *context, uint32_t *qpn)
 {
-	struct reserved *r;
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
+	struct mlx5_reserved_qpn *r;
 	int err;
 
-	if (!mlx5_dv_context(context, __func__))
+	if (!ctx)
 		return errno;
 	r = malloc(sizeof(*r));
 	if (!r)
@@ -128,29 +119,27 @@ int mlx5dv_reserved_qpn_alloc(struct ibv_context *context, uint32_t *qpn)
 		free(r);
 		return errno = -err;
 	}
-	r->context = context;
 	*qpn = r->qpn;
-	pthread_mutex_lock(&lock);
-	r->next = reserved;
-	reserved = r;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mlx5_state.lock);
+	LIST_INSERT_HEAD(&ctx->reserved, r, link);
+	pthread_mutex_unlock(&mlx5_state.lock);
 	return 0;
 }
 
 int mlx5dv_reserved_qpn_dealloc(struct ibv_context *context, uint32_t qpn)
 {
-	struct reserved **at, *r;
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
+	struct mlx5_reserved_qpn *r;
 
-	if (!mlx5_dv_context(context, __func__))
+	if (!ctx)
 		return errno;
-	pthread_mutex_lock(&lock);
-	for (at = &reserved; *at; at = &(*at)->next)
-		if ((*at)->qpn == qpn && (*at)->context == context)
-			break;
-	r = *at;
-	if (r)
-		*at = r->next;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&mlx5_state.lock);
+	LIST_FOREACH(r, &ctx->reserved, link)
+	if (r->qpn == qpn) {
+		LIST_REMOVE(r, link);
+		break;
+	}
+	pthread_mutex_unlock(&mlx5_state.lock);
 	if (!r)
 		return errno = -explain(EINVAL,
 					"mlx5dv_reserved_qpn_dealloc: 0x%x was not reserved by "

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mlx5dv_create_qp(): queue pairs with more than verbs can say, dynamically connected ones among
- * them. What is added goes through the library's own call beside its arguments (dv.h).
+ * mlx5dv_create_qp(), which also makes dynamically connected QPs, and the other direct verbs of QPs.
  */
 #include <errno.h>
 
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
 #include "util/explain.h"
+#include "verbs/qp.h"
 
 #define KNOWN                                                                                      \
 	(MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |                  \
@@ -19,17 +19,11 @@
 /* Data is never scattered into completions; to forbid it or to allow it changes nothing. */
 #define SCATTER (MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE)
 
-static bool is_dct(const struct mlx5dv_qp_init_attr *extra)
-{
-	return extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC &&
-	       extra->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCT;
-}
-
 static int check_streams(const struct mlx5dv_qp_init_attr *extra)
 {
 	const struct mlx5dv_dci_streams *s = &extra->dc_init_attr.dci_streams;
 
-	if (!(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) || is_dct(extra))
+	if (!(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) || mlx5_is_dct(extra))
 		return explain(EINVAL, "mlx5dv_create_qp: streams are for DC initiators only");
 	if (s->log_num_concurent > MLX5_LOG_STREAMS || s->log_num_errored > MLX5_LOG_STREAMS)
 		return explain(EINVAL,
@@ -50,7 +44,7 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 			       attr->qp_type);
 	if (type != MLX5DV_DCTYPE_DCT && type != MLX5DV_DCTYPE_DCI)
 		return explain(EINVAL, "mlx5dv_create_qp: dc_type %d is neither DCT nor DCI", type);
-	if (!is_dct(extra)) {
+	if (!mlx5_is_dct(extra)) {
 		if (!attr->send_cq)
 			return explain(EINVAL, "mlx5dv_create_qp: a DCI needs a send CQ");
 		return 0;
@@ -105,48 +99,9 @@ static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_
 	return err;
 }
 
-int mlx5_check_driver_qp(const struct ibv_qp_init_attr_ex *attr)
-{
-	const struct mlx5dv_qp_init_attr *extra = mlx5_dv_extra.qp;
-
-	if (!extra || !(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC))
-		return explain(EINVAL, "IBV_QPT_DRIVER: mlx5dv_create_qp() makes these, with "
-				       "MLX5DV_QP_INIT_ATTR_MASK_DC");
-	return 0;
-}
-
-enum hca_qp_type mlx5_qp_type(const struct ibv_qp_init_attr_ex *attr)
-{
-	if (attr->qp_type != IBV_QPT_DRIVER)
-		return (enum hca_qp_type)attr->qp_type;
-	return is_dct(mlx5_dv_extra.qp) ? HCA_QP_DCT : HCA_QP_DCI;
-}
-
-void mlx5_fill_dc(struct hca_qp_init *init)
-{
-	const struct mlx5dv_dc_init_attr *dc = &mlx5_dv_extra.qp->dc_init_attr;
-
-	if (init->type == HCA_QP_DCT) {
-		init->dc_key = dc->dct_access_key;
-	} else if (mlx5_dv_extra.qp->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS) {
-		init->dci_streams = true;
-		init->dci_log_errored = dc->dci_streams.log_num_errored;
-	}
-}
-
-uint64_t mlx5_dv_send_ops(void)
-{
-	const struct mlx5dv_qp_init_attr *extra = mlx5_dv_extra.qp;
-
-	return extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS
-		       ? extra->send_ops_flags
-		       : 0;
-}
-
 struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				struct mlx5dv_qp_init_attr *extra)
 {
-	struct ibv_qp *qp;
 	int err;
 
 	if (!mlx5_dv_context(context, __func__))
@@ -156,10 +111,7 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 		errno = -err;
 		return NULL;
 	}
-	mlx5_dv_extra.qp = extra;
-	qp = ibv_create_qp_ex(context, attr);
-	mlx5_dv_extra.qp = NULL;
-	return qp;
+	return verbena_create_qp_ex(context, attr, extra);
 }
 
 /* What has not begun becomes an entry that does nothing, and completes as such. */

@@ -13,38 +13,24 @@
 #include "mlx5/dv.h"
 #include "mlx5/ifc.h"
 #include "mlx5/mlx5.h"
+#include "mlx5/state.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
 /* ---- pacing ---- */
 
-#define RATES      127u /* entries of the table, from 1 on */
-#define RATE_BYTES 48u
-
-struct rate {
-	struct mlx5dv_pp pub;
-	unsigned int users; /* 0: free */
-	bool dedicated;
-	const struct hca_adapter *adapter;
-	uint8_t context[RATE_BYTES];
-};
-
-static pthread_mutex_t rate_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(rate_lock, FORKSAFE_OBJECT);
-static struct rate rates[RATES];
-
-static struct rate *find_rate(const struct hca_adapter *a, const uint8_t *context, bool dedicated)
+static struct mlx5_rate *find_rate(const struct hca_adapter *a, const uint8_t *context,
+				   bool dedicated)
 {
-	struct rate *free_one = NULL;
+	struct mlx5_rate *free_one = NULL;
 
-	for (unsigned int i = 0; i < RATES; i++) {
-		struct rate *r = &rates[i];
+	for (unsigned int i = 0; i < MLX5_RATES; i++) {
+		struct mlx5_rate *r = &mlx5_state.rates[i];
 
 		if (!r->users) {
 			free_one = free_one ? free_one : r;
 			r->pub.index = i + 1;
 		} else if (!dedicated && !r->dedicated && r->adapter == a &&
-			   !memcmp(r->context, context, RATE_BYTES)) {
+			   !memcmp(r->context, context, MLX5_RATE_BYTES)) {
 			return r;
 		}
 	}
@@ -54,19 +40,19 @@ static struct rate *find_rate(const struct hca_adapter *a, const uint8_t *contex
 bool mlx5_rate_find(const struct hca_adapter *adapter, uint32_t index, uint32_t *kbps,
 		    uint32_t *burst)
 {
-	const struct rate *r;
+	const struct mlx5_rate *r;
 	bool found;
 
-	if (!index || index > RATES)
+	if (!index || index > MLX5_RATES)
 		return false;
-	r = &rates[index - 1];
-	pthread_mutex_lock(&rate_lock);
+	r = &mlx5_state.rates[index - 1];
+	pthread_mutex_lock(&mlx5_state.lock);
 	found = r->users && r->adapter == adapter;
 	if (found) {
 		*kbps = ifc_get(r->context, set_pp_rate_limit_context, rate_limit);
 		*burst = ifc_get(r->context, set_pp_rate_limit_context, burst_upper_bound);
 	}
-	pthread_mutex_unlock(&rate_lock);
+	pthread_mutex_unlock(&mlx5_state.lock);
 	return found;
 }
 
@@ -74,36 +60,36 @@ struct mlx5dv_pp *mlx5dv_pp_alloc(struct ibv_context *context, size_t size, cons
 				  uint32_t flags)
 {
 	const uint32_t known = MLX5DV_PP_ALLOC_FLAGS_DEDICATED_INDEX;
-	uint8_t wanted[RATE_BYTES] = { 0 };
-	struct rate *r;
+	uint8_t wanted[MLX5_RATE_BYTES] = { 0 };
+	struct mlx5_rate *r;
 
 	if (!mlx5_dv_context(context, __func__))
 		return NULL;
 	if (flags & ~known)
 		return explain_null(EOPNOTSUPP, "mlx5dv_pp_alloc: flags 0x%x; 0x%x is known", flags,
 				    known);
-	if (!size || size > RATE_BYTES)
+	if (!size || size > MLX5_RATE_BYTES)
 		return explain_null(EINVAL, "mlx5dv_pp_alloc: a context of %zu bytes; 1 to %u",
-				    size, RATE_BYTES);
+				    size, MLX5_RATE_BYTES);
 	memcpy(wanted, from, size);
-	pthread_mutex_lock(&rate_lock);
+	pthread_mutex_lock(&mlx5_state.lock);
 	r = find_rate(to_context(context)->adapter, wanted, flags);
 	if (r && !r->users++) {
 		r->dedicated = flags;
 		r->adapter = to_context(context)->adapter;
 		memcpy(r->context, wanted, sizeof(wanted));
 	}
-	pthread_mutex_unlock(&rate_lock);
+	pthread_mutex_unlock(&mlx5_state.lock);
 	if (!r)
-		return explain_null(ENOSPC, "mlx5dv_pp_alloc: all %u rates are in use", RATES);
+		return explain_null(ENOSPC, "mlx5dv_pp_alloc: all %u rates are in use", MLX5_RATES);
 	return &r->pub;
 }
 
 void mlx5dv_pp_free(struct mlx5dv_pp *pub)
 {
-	pthread_mutex_lock(&rate_lock);
-	container_of(pub, struct rate, pub)->users--;
-	pthread_mutex_unlock(&rate_lock);
+	pthread_mutex_lock(&mlx5_state.lock);
+	container_of(pub, struct mlx5_rate, pub)->users--;
+	pthread_mutex_unlock(&mlx5_state.lock);
 }
 
 /* ---- scheduling ---- */
@@ -261,12 +247,9 @@ int mlx5dv_sched_leaf_destroy(struct mlx5dv_sched_leaf *leaf)
 
 /* ---- queue pairs at leaves ---- */
 
-static pthread_mutex_t leaf_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(leaf_lock, FORKSAFE_OBJECT);
-
 static void move_to(struct mlx5_qp *qp, const struct mlx5dv_sched_leaf *const to[2])
 {
-	pthread_mutex_lock(&leaf_lock);
+	pthread_mutex_lock(&mlx5_state.lock);
 	for (int i = 0; i < 2; i++) {
 		struct mlx5dv_sched_leaf *leaf = (struct mlx5dv_sched_leaf *)to[i];
 
@@ -276,7 +259,7 @@ static void move_to(struct mlx5_qp *qp, const struct mlx5dv_sched_leaf *const to
 			atomic_fetch_sub(&qp->sched[i]->node.children, 1);
 		qp->sched[i] = leaf;
 	}
-	pthread_mutex_unlock(&leaf_lock);
+	pthread_mutex_unlock(&mlx5_state.lock);
 }
 
 void mlx5_sched_leave(struct mlx5_qp *qp)

@@ -12,6 +12,7 @@
 
 #include <endian.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "hca/queue/cq.h"
 #include "mlx5/table.h"
@@ -25,6 +26,12 @@
 #define MLX5_UAR_BF_OFFSET 0x800u
 #define MLX5_UAR_BF_SIZE   0x100u
 
+/* A QP number of mlx5dv_reserved_qpn_alloc(). */
+struct mlx5_reserved_qpn {
+	uint32_t qpn;
+	LIST_ENTRY(mlx5_reserved_qpn) link;
+};
+
 struct mlx5_context {
 	struct vb_context *vb;
 	bool ethernet;
@@ -34,6 +41,7 @@ struct mlx5_context {
 	struct devx *devx; /* devx.h; NULL until the context is opened for it */
 	struct mlx5_table table;
 	struct vb_memory memory;
+	LIST_HEAD(, mlx5_reserved_qpn) reserved; /* mlx5_state.lock */
 };
 
 static inline struct mlx5_context *mlx5_ctx(struct vb_context *ctx)
@@ -162,7 +170,7 @@ struct mlx5_qp {
 	struct mlx5_context *ctx;
 	struct vb_buf buf, record;
 	struct mlx5dv_qp_ex dv;             /* the driver's own part of building chains */
-	struct mlx5dv_sched_leaf *sched[2]; /* of requests and answers; dv_sched.c has the lock */
+	struct mlx5dv_sched_leaf *sched[2]; /* of requests and answers; mlx5_state.lock */
 };
 
 struct mlx5_wq {
@@ -210,7 +218,9 @@ static inline void mlx5_record_store(volatile uint32_t *db, uint32_t value)
 }
 
 /* cq.c */
-int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr, struct vb_cq **out);
+/* driver_attr: struct mlx5dv_cq_init_attr of mlx5dv_create_cq(), or NULL. */
+int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
+		   const void *driver_attr, struct vb_cq **out);
 int mlx5_resize_cq(struct vb_cq *cq, int entries);
 int mlx5_destroy_cq(struct vb_cq *cq);
 int mlx5_arm_cq(struct ibv_cq *cq, int solicited);
@@ -233,7 +243,16 @@ int mlx5_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 void mlx5_srq_free_entry(struct mlx5_srq *srq, uint16_t index);
 
 /* qp.c */
-int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out);
+static inline bool mlx5_is_dct(const struct mlx5dv_qp_init_attr *attr)
+{
+	return attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC &&
+	       attr->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCT;
+}
+
+/* driver_attr: struct mlx5dv_qp_init_attr of mlx5dv_create_qp(), or NULL. */
+int mlx5_check_driver_qp(const void *driver_attr);
+int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, void *driver_attr,
+		   struct vb_qp **out);
 int mlx5_destroy_qp(struct vb_qp *qp);
 int mlx5_open_qp(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out);
 void mlx5_reset_qp(struct vb_qp *qp);
@@ -245,7 +264,9 @@ void mlx5_reset_qp(struct vb_qp *qp);
 #define MLX5_STRIDES_LOG_MOST  16
 /* The work queue of the context with this number, or NULL. */
 struct hca_wq *mlx5_wq_find(struct mlx5_context *ctx, uint32_t number);
-int mlx5_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
+/* driver_attr: struct mlx5dv_striding_rq_init_attr of mlx5dv_create_wq(), or NULL. */
+int mlx5_create_wq(struct vb_context *ctx, struct ibv_wq_init_attr *attr, const void *driver_attr,
+		   struct vb_wq **out);
 int mlx5_destroy_wq(struct vb_wq *wq);
 void mlx5_reset_wq(struct vb_wq *wq);
 
@@ -253,7 +274,11 @@ void mlx5_reset_wq(struct vb_wq *wq);
 int mlx5_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int mlx5_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int mlx5_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
-int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops);
+/*
+ * Fills the ibv_wr_*() functions. send_ops: bits of ibv_qp_create_send_ops_flags; extra_ops: bits of
+ * mlx5dv_qp_create_send_ops_flags.
+ */
+int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops);
 
 /* context.c */
 int mlx5_context_init(struct vb_context *ctx);

@@ -12,6 +12,24 @@
 #include "mlx5/geometry.h"
 #include "mlx5/send.h"
 
+int mlx5_check_driver_qp(const void *driver_attr)
+{
+	const struct mlx5dv_qp_init_attr *extra = driver_attr;
+
+	if (!extra || !(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC))
+		return explain(EINVAL, "IBV_QPT_DRIVER: mlx5dv_create_qp() makes these, with "
+				       "MLX5DV_QP_INIT_ATTR_MASK_DC");
+	return 0;
+}
+
+static enum hca_qp_type adapter_type(const struct ibv_qp_init_attr_ex *attr,
+				     const struct mlx5dv_qp_init_attr *extra)
+{
+	if (attr->qp_type != IBV_QPT_DRIVER)
+		return (enum hca_qp_type)attr->qp_type;
+	return mlx5_is_dct(extra) ? HCA_QP_DCT : HCA_QP_DCI;
+}
+
 static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
 {
 	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0;
@@ -168,9 +186,19 @@ static void init_queues(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *at
 	sq->signal_bits = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
 }
 
-static void fill_raw(const struct ibv_qp_init_attr_ex *attr, struct hca_qp_init *init)
+static void fill_dc(const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init *init)
 {
-	const struct mlx5dv_qp_init_attr *extra = mlx5_dv_extra.qp;
+	if (init->type == HCA_QP_DCT) {
+		init->dc_key = extra->dc_init_attr.dct_access_key;
+	} else if (extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS) {
+		init->dci_streams = true;
+		init->dci_log_errored = extra->dc_init_attr.dci_streams.log_num_errored;
+	}
+}
+
+static void fill_raw(const struct ibv_qp_init_attr_ex *attr,
+		     const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init *init)
+{
 	uint32_t flags = create_flags(attr);
 
 	if (flags & IBV_QP_CREATE_CVLAN_STRIPPING)
@@ -192,7 +220,8 @@ static void fill_raw(const struct ibv_qp_init_attr_ex *attr, struct hca_qp_init 
 }
 
 static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
-		      const struct ibv_qp_init_attr_ex *attr, const struct mlx5_geometry *geo,
+		      const struct ibv_qp_init_attr_ex *attr,
+		      const struct mlx5dv_qp_init_attr *extra, const struct mlx5_geometry *geo,
 		      struct hca_qp_init *init)
 {
 	*init = (struct hca_qp_init){
@@ -214,9 +243,9 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 		.user = &qp->vb.qp,
 	};
 	if (attr->qp_type == IBV_QPT_DRIVER)
-		mlx5_fill_dc(init);
+		fill_dc(extra, init);
 	if (qp->type == HCA_QP_RAW)
-		fill_raw(attr, init);
+		fill_raw(attr, extra, init);
 	if (is_bare(qp)) {
 		init->xrcd = attr->xrcd ? to_xrcd(attr->xrcd)->number : 0;
 		return;
@@ -226,7 +255,7 @@ static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
 }
 
 static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *attr,
-		    const struct mlx5_geometry *geo, struct mlx5_qp **out)
+		    enum hca_qp_type type, const struct mlx5_geometry *geo, struct mlx5_qp **out)
 {
 	struct vb_pd *pd = attr->pd ? to_pd(attr->pd) : NULL;
 	struct mlx5_qp *qp = calloc(1, sizeof(*qp));
@@ -235,7 +264,7 @@ static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *at
 	if (!qp)
 		return -ENOMEM;
 	qp->ctx = mlx5_ctx(ctx);
-	qp->type = mlx5_qp_type(attr);
+	qp->type = type;
 	qp->rsc.type = MLX5_RSC_QP;
 	qp->rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
 	*out = qp;
@@ -276,8 +305,12 @@ static void free_rings(struct mlx5_qp *qp)
 	verbena_buf_free(&qp->ctx->memory, &qp->buf);
 }
 
-int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out)
+int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, void *driver_attr,
+		   struct vb_qp **out)
 {
+	const struct mlx5dv_qp_init_attr *extra = driver_attr;
+	enum hca_qp_type type = adapter_type(attr, extra);
+	uint64_t extra_ops = 0;
 	struct mlx5_geometry geo;
 	struct hca_qp_init init;
 	struct mlx5_qp *qp;
@@ -285,7 +318,7 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 
 	if (err)
 		return err;
-	switch (mlx5_qp_type(attr)) {
+	switch (type) {
 	case HCA_QP_DCI:
 		attr->srq = NULL; /* it receives nothing */
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
@@ -297,10 +330,12 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 	default:
 		break;
 	}
-	err = mlx5_geometry_compute(attr, mlx5_dv_send_ops(), &ctx->adapter->limits, &geo);
+	if (extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS)
+		extra_ops = extra->send_ops_flags;
+	err = mlx5_geometry_compute(attr, extra_ops, &ctx->adapter->limits, &geo);
 	if (err)
 		return err;
-	err = alloc_qp(ctx, attr, &geo, &qp);
+	err = alloc_qp(ctx, attr, type, &geo, &qp);
 	if (err)
 		return err;
 	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
@@ -308,12 +343,12 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, str
 	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
 	init_queues(qp, attr, &geo);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		err = mlx5_qp_fill_ex(qp, attr->send_ops_flags);
+		err = mlx5_qp_fill_ex(qp, attr->send_ops_flags, extra_ops);
 		if (err)
 			goto free;
 		qp->vb.has_ex = true;
 	}
-	fill_init(ctx, qp, attr, &geo, &init);
+	fill_init(ctx, qp, attr, extra, &geo, &init);
 	err = hca_qp_create(&init, &qp->vb.hca);
 	if (err)
 		goto free;

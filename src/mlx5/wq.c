@@ -13,6 +13,7 @@
 #include "mlx5/mlx5.h"
 #include "mlx5/recv.h"
 #include "util/explain.h"
+#include "verbs/wq.h"
 
 static struct mlx5_wq *to_mwq(struct ibv_wq *wq)
 {
@@ -148,9 +149,10 @@ static void fill_init(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr,
 	}
 }
 
-int mlx5_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, struct vb_wq **out)
+int mlx5_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, const void *driver_attr,
+		   struct vb_wq **out)
 {
-	const struct mlx5dv_striding_rq_init_attr *striding = mlx5_dv_extra.striding;
+	const struct mlx5dv_striding_rq_init_attr *striding = driver_attr;
 	struct mlx5_wq *wq = calloc(1, sizeof(*wq));
 	struct hca_wq_init init;
 	int err;
@@ -250,7 +252,7 @@ static int check_extra(const struct mlx5dv_wq_init_attr *extra)
 struct ibv_wq *mlx5dv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr,
 				struct mlx5dv_wq_init_attr *extra)
 {
-	struct ibv_wq *wq;
+	const struct mlx5dv_striding_rq_init_attr *striding = NULL;
 	int err;
 
 	if (!mlx5_dv_context(context, __func__))
@@ -261,10 +263,8 @@ struct ibv_wq *mlx5dv_create_wq(struct ibv_context *context, struct ibv_wq_init_
 		return NULL;
 	}
 	if (extra && extra->comp_mask & MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ)
-		mlx5_dv_extra.striding = &extra->striding_rq_attrs;
-	wq = ibv_create_wq(context, attr);
-	mlx5_dv_extra.striding = NULL;
-	return wq;
+		striding = &extra->striding_rq_attrs;
+	return verbena_create_wq(context, attr, striding);
 }
 
 /* Rarely asked: completions name queues by index, only device commands by number. */

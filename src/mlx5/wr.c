@@ -8,7 +8,6 @@
  * complete takes everything back.
  */
 #include "mlx5/chain.h"
-#include "mlx5/dv.h"
 
 #define OPS_SEND   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define OPS_WRITE  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
@@ -427,7 +426,7 @@ static uint64_t supported_ops(const struct mlx5_qp *qp)
 	}
 }
 
-int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
+int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops)
 {
 	struct ibv_qp_ex *ex = &qp->vb.ex;
 	uint64_t supported = supported_ops(qp);
@@ -459,5 +458,5 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops)
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	return mlx5_qp_fill_dv(qp, mlx5_dv_send_ops());
+	return mlx5_qp_fill_dv(qp, extra_ops);
 }

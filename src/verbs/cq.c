@@ -3,6 +3,8 @@
  * Completion queues: arguments, the public struct, and the order of destruction. Rings and polling
  * are the driver's, entries and events the adapter's.
  */
+#include "verbs/cq.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
@@ -66,7 +68,7 @@ static int check(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 }
 
 static int create(struct ibv_context *context, const struct ibv_cq_init_attr_ex *wanted,
-		  struct vb_cq **out)
+		  const void *driver_attr, struct vb_cq **out)
 {
 	struct ibv_cq_init_attr_ex attr = *wanted;
 	struct vb_context *ctx = to_context(context);
@@ -79,7 +81,7 @@ static int create(struct ibv_context *context, const struct ibv_cq_init_attr_ex 
 		attr.flags = 0;
 	if (!(attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
 		attr.parent_domain = NULL;
-	err = ctx->driver->create_cq(ctx, &attr, &cq);
+	err = ctx->driver->create_cq(ctx, &attr, driver_attr, &cq);
 	if (err)
 		return err;
 	cq->cq.context = context;
@@ -109,17 +111,23 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 		.wc_flags = IBV_WC_STANDARD_FLAGS,
 	};
 	struct vb_cq *cq;
-	int err = create(context, &attr, &cq);
+	int err = create(context, &attr, NULL, &cq);
 
 	return err ? vb_null(err) : &cq->cq;
 }
 
-struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+struct ibv_cq_ex *verbena_create_cq_ex(struct ibv_context *context,
+				       struct ibv_cq_init_attr_ex *attr, const void *driver_attr)
 {
 	struct vb_cq *cq;
-	int err = create(context, attr, &cq);
+	int err = create(context, attr, driver_attr, &cq);
 
 	return err ? vb_null(err) : &cq->ex;
+}
+
+struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	return verbena_create_cq_ex(context, attr, NULL);
 }
 
 int ibv_resize_cq(struct ibv_cq *public, int cqe)

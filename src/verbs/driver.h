@@ -10,7 +10,7 @@
 #include "verbs/objects.h"
 
 /* Both come from one build; the number catches a mixed installation. */
-#define VB_DRIVER_ABI 1
+#define VB_DRIVER_ABI 2
 
 struct vb_driver {
 	int abi;
@@ -27,6 +27,10 @@ struct vb_driver {
 	 * hca_*_create, and puts its functions where the public struct has some (ibv_cq_ex,
 	 * ibv_qp_ex, ibv_wq). It writes the sizes that it granted into attr. 0 or -errno.
 	 *
+	 * driver_attr is what the driver's own create call (mlx5dv_create_cq() and the like) gave to
+	 * verbena_create_cq_ex(), verbena_create_qp_ex() or verbena_create_wq(); NULL for a plain
+	 * verbs call.
+	 *
 	 * The struct comes from calloc() or aligned_alloc() and starts with the vb_ one. The `user`
 	 * of the hca object is the address of the public struct (&cq->cq, &srq->srq, &qp->qp):
 	 * events name objects by it.
@@ -36,7 +40,7 @@ struct vb_driver {
 	 * waits for that, and then frees the struct with free().
 	 */
 	int (*create_cq)(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
-			 struct vb_cq **out);
+			 const void *driver_attr, struct vb_cq **out);
 	/* Sets cq->cq.cqe. -EINVAL when what is in the CQ does not fit. */
 	int (*resize_cq)(struct vb_cq *cq, int entries);
 	int (*destroy_cq)(struct vb_cq *cq);
@@ -46,10 +50,10 @@ struct vb_driver {
 			  struct vb_srq **out);
 	int (*destroy_srq)(struct vb_srq *srq);
 	int (*create_qp)(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr,
-			 struct vb_qp **out);
+			 void *driver_attr, struct vb_qp **out);
 	int (*destroy_qp)(struct vb_qp *qp);
-	/* Whether a QP of IBV_QPT_DRIVER may be made now; NULL: the driver has none. */
-	int (*check_driver_qp)(const struct ibv_qp_init_attr_ex *attr);
+	/* Checks driver_attr of a QP of IBV_QPT_DRIVER; NULL: the driver has no such QPs. */
+	int (*check_driver_qp)(const void *driver_attr);
 	/*
 	 * Another handle on an XRC receive QP that exists: a struct without rings, and *out with
 	 * its hca pointer set. The library counts handles; destroy_qp is called for the last one
@@ -59,7 +63,8 @@ struct vb_driver {
 	/* The QP went to RESET: rings, indexes and its entries in CQs start anew. */
 	void (*reset_qp)(struct vb_qp *qp);
 	/* Puts its own post_recv into the public struct. */
-	int (*create_wq)(struct vb_context *ctx, struct ibv_wq_init_attr *attr, struct vb_wq **out);
+	int (*create_wq)(struct vb_context *ctx, struct ibv_wq_init_attr *attr,
+			 const void *driver_attr, struct vb_wq **out);
 	int (*destroy_wq)(struct vb_wq *wq);
 	/* The WQ is about to leave RESET: rings, indexes and its entries in CQs start anew. */
 	void (*reset_wq)(struct vb_wq *wq);

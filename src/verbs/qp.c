@@ -55,16 +55,17 @@ static void tidy(struct ibv_qp_init_attr_ex *attr)
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
 }
 
-static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr, struct vb_qp **out)
+static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr, void *driver_attr,
+		  struct vb_qp **out)
 {
 	struct vb_context *ctx = to_context(context);
 	struct vb_qp *qp;
-	int err = vb_qp_check(context, attr);
+	int err = vb_qp_check(context, attr, driver_attr);
 
 	if (err)
 		return err;
 	tidy(attr);
-	err = ctx->driver->create_qp(ctx, attr, &qp);
+	err = ctx->driver->create_qp(ctx, attr, driver_attr, &qp);
 	if (err)
 		return err;
 	vb_qp_fill(qp, context, attr->qp_context, attr->qp_type);
@@ -87,16 +88,22 @@ static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 	return 0;
 }
 
-struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+struct ibv_qp *verbena_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				    void *driver_attr)
 {
 	struct ibv_qp_init_attr_ex granted = *attr;
 	struct vb_qp *qp;
-	int err = create(context, &granted, &qp);
+	int err = create(context, &granted, driver_attr, &qp);
 
 	if (err)
 		return vb_null(err);
 	attr->cap = granted.cap;
 	return &qp->qp;
+}
+
+struct ibv_qp *vb_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	return verbena_create_qp_ex(context, attr, NULL);
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -113,7 +120,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		.pd = pd,
 	};
 	struct vb_qp *qp;
-	int err = pd ? create(pd->context, &ex, &qp)
+	int err = pd ? create(pd->context, &ex, NULL, &qp)
 		     : explain(EINVAL, "ibv_create_qp: the protection domain is NULL");
 
 	if (err)

@@ -188,7 +188,8 @@ static int check_parts(struct ibv_context *context, const struct rules *r,
 	return 0;
 }
 
-int vb_qp_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+int vb_qp_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
+		const void *driver_attr)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
 	const struct vb_driver *driver = to_context(context)->driver;
@@ -203,7 +204,7 @@ int vb_qp_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a
 		if (!driver->check_driver_qp)
 			return explain(EINVAL, "ibv_create_qp: %s has no queue pairs of its own",
 				       a->name);
-		err = driver->check_driver_qp(attr);
+		err = driver->check_driver_qp(driver_attr);
 		if (err)
 			return err;
 	}

@@ -96,7 +96,8 @@ static int check(struct ibv_context *context, const struct ibv_wq_init_attr *att
 	return 0;
 }
 
-struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
+struct ibv_wq *verbena_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr,
+				 const void *driver_attr)
 {
 	struct vb_context *ctx = to_context(context);
 	struct ibv_wq_init_attr granted = *attr;
@@ -106,7 +107,7 @@ struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
 	if (!(granted.comp_mask & IBV_WQ_INIT_ATTR_FLAGS))
 		granted.create_flags = 0;
 	if (!err)
-		err = ctx->driver->create_wq(ctx, &granted, &wq);
+		err = ctx->driver->create_wq(ctx, &granted, driver_attr, &wq);
 	if (err)
 		return vb_null(err);
 	attr->max_wr = granted.max_wr;
@@ -126,6 +127,11 @@ struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
 	vb_context_get(ctx);
 	list(wq);
 	return &wq->wq;
+}
+
+struct ibv_wq *vb_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
+{
+	return verbena_create_wq(context, attr, NULL);
 }
 
 static int check_flags(const struct hca_adapter *a, const struct ibv_wq_attr *attr)
