@@ -135,10 +135,10 @@ cmd_test() {
 }
 
 cmd_demo() {
-	need_packages "${packages_build[@]}" libcmocka-dev ibverbs-utils
-	build_kind plain
+	need_packages "${packages_build[@]}" ibverbs-utils
+	build_kind release
 	say "verbena run -- ibv_devinfo   (Debian's own, unmodified)"
-	build/bin/verbena run -- ibv_devinfo
+	build-release/bin/verbena run -- ibv_devinfo
 }
 
 cmd_bench() {
