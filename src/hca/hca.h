@@ -29,6 +29,8 @@ struct hca_clock {
 
 struct hca {
 	const struct hca_clock *clock;
+	/* Joins the host's fabric, once per process and again in a forked child (engine/host.c). */
+	int (*join)(void);
 	struct device_state device;
 	struct peers_state peers;
 	struct memory_state memory;

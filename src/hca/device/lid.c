@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "fabric/directory.h"
-#include "hca/engine/host.h"
+#include "hca/hca.h"
 
 int hca_lid_get(const struct hca_adapter *a, unsigned int port, uint16_t *lid, uint16_t *sm_lid)
 {
@@ -19,7 +19,7 @@ int hca_lid_get(const struct hca_adapter *a, unsigned int port, uint16_t *lid, u
 	*lid = atomic_load_explicit(mine, memory_order_relaxed);
 	if (*lid)
 		return 0;
-	err = hca_host_join();
+	err = hca.join();
 	if (err)
 		return err;
 	snprintf(key, sizeof(key), "%.50s/%u", a->name, port);

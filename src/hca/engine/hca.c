@@ -6,6 +6,7 @@
 #include "hca/hca.h"
 
 #include "fabric/service.h"
+#include "hca/engine/host.h"
 
 static const struct hca_clock system_clock = {
 	.now_ns = fabric_now_ns,
@@ -14,6 +15,7 @@ static const struct hca_clock system_clock = {
 
 struct hca hca = {
 	.clock = &system_clock,
+	.join = hca_host_join,
 	.device = DEVICE_STATE_INIT,
 	.peers = PEERS_STATE_INIT,
 	.memory = MEMORY_STATE_INIT,

@@ -13,10 +13,12 @@
 
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/hca.h"
 #include "hca/transport/acks.h"
 #include "hca/peers/rpc.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/inspect/control.h"
+#include "hca/memory/copy_server.h"
 #include "hca/queue/cq_priv.h"
 #include "hca/engine/drain.h"
 #include "hca/wire/forward.h"
@@ -37,7 +39,6 @@
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(join_lock, FORKSAFE_JOIN);
-struct hca_segment *hca_segment_self;
 
 static uint64_t timers(uint64_t now_ns)
 {
@@ -123,7 +124,7 @@ int hca_host_join(void)
 			goto unlock;
 		err = fabric_init(&config);
 		if (!err) {
-			hca_segment_self = fabric_segment_self();
+			hca.peers.segment = fabric_segment_self();
 			epoch_init();
 			control_begin();
 			greet_self();

@@ -17,6 +17,7 @@
 #include "fabric/directory.h"
 #include "fabric/service.h"
 #include "fabric/share.h"
+#include "hca/hca.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/peer.h"
 #include "hca/memory/mem.h"
@@ -49,9 +50,9 @@ static void futex_wake(_Atomic uint32_t *word)
 /* ---- the owner ---- */
 
 /* The order is a copy: its asker may write there meanwhile. Inside an epoch section. */
-static int carry_out(struct copy_server_order *o, uint8_t *data)
+static int carry_out(struct copy_request *o, uint8_t *data)
 {
-	const struct hca_segment *seg = hca_host_segment();
+	const struct hca_segment *seg = hca.peers.segment;
 	const struct hca_mr_entry *e;
 	struct hca_list list;
 	uint64_t old = 0;
@@ -80,20 +81,20 @@ static int carry_out(struct copy_server_order *o, uint8_t *data)
 	return done ? 0 : -EFAULT;
 }
 
-static bool serve_place(struct copy_server_place *p)
+static bool serve_place(struct copy_slot *p)
 {
-	struct copy_server_order order;
+	struct copy_request order;
 	uint32_t state = ASKED;
 
 	/* [K1] pairs with ask(): the order before the state */
 	if (!atomic_compare_exchange_strong_explicit(&p->state, &state, BUSY, memory_order_acquire,
 						     memory_order_relaxed))
 		return false;
-	order = p->order;
+	order = p->request;
 	epoch_enter();
 	p->result = carry_out(&order, p->data);
 	epoch_exit();
-	p->order.swap = order.swap;
+	p->request.swap = order.swap;
 	/* [K2] pairs with is_done(): the data before the state */
 	atomic_store_explicit(&p->state, DONE, memory_order_release);
 	futex_wake(&p->state);
@@ -102,20 +103,20 @@ static bool serve_place(struct copy_server_place *p)
 
 static void *desk_main(void *arg)
 {
-	struct copy_server *desk = arg;
+	struct copy_area *desk = arg;
 
 	pthread_setname_np(pthread_self(), "verbena-desk");
 	share_thread_begin();
 	for (;;) {
-		uint32_t bell = atomic_load(&desk->bell);
+		uint32_t bell = atomic_load(&desk->doorbell);
 		bool some = false;
 
-		for (unsigned int i = 0; i < COPY_SERVER_PLACES; i++)
-			some |= serve_place(&desk->place[i]);
+		for (unsigned int i = 0; i < COPY_SERVER_SLOTS; i++)
+			some |= serve_place(&desk->slot[i]);
 		if (some)
 			continue;
 		share_thread_rest();
-		futex_wait(&desk->bell, bell, NULL);
+		futex_wait(&desk->doorbell, bell, NULL);
 		share_thread_work();
 	}
 	return NULL;
@@ -134,7 +135,7 @@ static void start(void *arg)
 		pthread_attr_init(&attr);
 		pthread_attr_setstacksize(&attr, STACK_SIZE);
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		err = pthread_create(&thread, &attr, desk_main, &hca_host_segment()->copies);
+		err = pthread_create(&thread, &attr, desk_main, &hca.peers.segment->copies);
 		pthread_attr_destroy(&attr);
 		is_open = !err;
 	}
@@ -171,7 +172,7 @@ __attribute__((constructor)) static void serve(void)
 
 /* ---- the asker ---- */
 
-static bool is_free(const struct copy_server_place *p, uint32_t holder)
+static bool is_free(const struct copy_slot *p, uint32_t holder)
 {
 	uint32_t state = atomic_load(&p->state);
 
@@ -180,29 +181,29 @@ static bool is_free(const struct copy_server_place *p, uint32_t holder)
 	return !holder || (holder != fabric_self() && !fabric_process_alive(holder));
 }
 
-static struct copy_server_place *claim(struct hca_peer *peer, uint64_t until_ns)
+static struct copy_slot *claim(struct hca_peer *peer, uint64_t until_ns)
 {
-	struct copy_server *desk = &peer->segment->copies;
+	struct copy_area *desk = &peer->segment->copies;
 
 	do {
-		for (unsigned int i = 0; i < COPY_SERVER_PLACES; i++) {
-			struct copy_server_place *p = &desk->place[i];
-			uint32_t holder = atomic_load(&p->holder);
+		for (unsigned int i = 0; i < COPY_SERVER_SLOTS; i++) {
+			struct copy_slot *p = &desk->slot[i];
+			uint32_t holder = atomic_load(&p->client);
 
 			if (!is_free(p, holder) ||
-			    !atomic_compare_exchange_strong(&p->holder, &holder, fabric_self()))
+			    !atomic_compare_exchange_strong(&p->client, &holder, fabric_self()))
 				continue;
 			if (is_free(p, FABRIC_NOBODY))
 				return p;
 			/* Somebody was here and left an order behind that is being served. */
-			atomic_store(&p->holder, FABRIC_NOBODY);
+			atomic_store(&p->client, FABRIC_NOBODY);
 		}
 		sched_yield();
 	} while (hca_peer_is_up(peer) && fabric_now_ns() < until_ns);
 	return NULL;
 }
 
-static bool is_done(const struct copy_server_place *p)
+static bool is_done(const struct copy_slot *p)
 {
 	/* [K2] */
 	return atomic_load_explicit(&p->state, memory_order_acquire) == DONE;
@@ -217,7 +218,7 @@ static bool is_hopeless(const struct hca_peer *peer, uint64_t since_ns)
 	return waited > HALTED_NS && hca_peer_is_halted(peer);
 }
 
-static bool wait_done(struct hca_peer *peer, struct copy_server_place *p, uint64_t since_ns)
+static bool wait_done(struct hca_peer *peer, struct copy_slot *p, uint64_t since_ns)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 
@@ -236,33 +237,33 @@ static bool wait_done(struct hca_peer *peer, struct copy_server_place *p, uint64
 }
 
 /* Data is in `here` or goes there; the order has what the owner made of it. */
-static bool ask(struct hca_peer *peer, struct copy_server_order *o, void *here)
+static bool ask(struct hca_peer *peer, struct copy_request *o, void *here)
 {
 	uint64_t since = fabric_now_ns();
-	struct copy_server_place *p = claim(peer, since + PATIENCE);
+	struct copy_slot *p = claim(peer, since + PATIENCE);
 	uint32_t asked = ASKED;
 	bool done;
 
 	if (!p)
 		return false;
-	p->order = *o;
+	p->request = *o;
 	if (o->op == OP_WRITE)
 		vb_copy(p->data, here, o->len);
 	/* [K1] */
 	atomic_store_explicit(&p->state, ASKED, memory_order_release);
-	atomic_fetch_add(&peer->segment->copies.bell, 1);
-	futex_wake(&peer->segment->copies.bell);
+	atomic_fetch_add(&peer->segment->copies.doorbell, 1);
+	futex_wake(&peer->segment->copies.doorbell);
 	done = wait_done(peer, p, since);
 	if (done) {
 		done = !p->result;
-		o->swap = p->order.swap;
+		o->swap = p->request.swap;
 		if (done && o->op == OP_READ)
 			vb_copy(here, p->data, o->len);
 		atomic_store(&p->state, IDLE);
 	} else {
 		atomic_compare_exchange_strong(&p->state, &asked, IDLE);
 	}
-	atomic_store(&p->holder, FABRIC_NOBODY);
+	atomic_store(&p->client, FABRIC_NOBODY);
 	return done;
 }
 
@@ -283,7 +284,7 @@ bool copy_server_copy(const struct hca_seg *there, uint64_t off, void *here, uin
 		      bool write)
 {
 	for (uint64_t at = 0, n; at < len; at += n) {
-		struct copy_server_order o = {
+		struct copy_request o = {
 			.op = write ? OP_WRITE : OP_READ,
 			.key = there->key,
 			.pdn = there->pdn,
@@ -301,7 +302,7 @@ bool copy_server_copy(const struct hca_seg *there, uint64_t off, void *here, uin
 bool copy_server_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
 			uint64_t *old)
 {
-	struct copy_server_order o = {
+	struct copy_request o = {
 		.op = add ? OP_FETCH_ADD : OP_CMP_SWAP,
 		.key = there->key,
 		.pdn = there->pdn,

@@ -15,34 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COPY_SERVER_PLACES 8u
-#define COPY_SERVER_BYTES  65536u
-
 struct hca_mr_entry;
 struct hca_peer;
 struct hca_seg;
-
-struct copy_server_order {
-	uint32_t op;
-	uint32_t key;
-	uint32_t pdn;
-	uint32_t len;
-	uint64_t addr;
-	uint64_t compare, swap; /* atomics; what was there comes back in `swap` */
-};
-
-struct copy_server_place {
-	_Alignas(64) _Atomic uint32_t holder; /* fabric_id_t */
-	_Atomic uint32_t state;               /* and a futex */
-	int32_t result;
-	struct copy_server_order order;
-	_Alignas(4096) uint8_t data[COPY_SERVER_BYTES];
-};
-
-struct copy_server {
-	_Alignas(64) _Atomic uint32_t bell; /* a futex that moves with every order */
-	struct copy_server_place place[COPY_SERVER_PLACES];
-};
 
 /* Orders at this process's desk are served from now on, if they were not before. */
 void copy_server_open(void);

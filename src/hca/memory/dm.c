@@ -13,6 +13,7 @@
 #include "fabric/directory.h"
 #include "fabric/link.h"
 #include "fabric/share.h"
+#include "hca/hca.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/ctx_share.h"
 #include "hca/memory/dm_op.h"
@@ -76,7 +77,7 @@ int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hc
 
 	if (!length)
 		return explain(EINVAL, "device memory of 0 bytes");
-	err = hca_host_join(); /* the child of a fork may have nothing else */
+	err = hca.join(); /* the child of a fork may have nothing else */
 	if (!err)
 		err = take(ctx->adapter, size);
 	if (err)

@@ -9,6 +9,8 @@
 
 #include "fabric/directory.h"
 #include "fabric/share.h"
+#include "hca/hca.h"
+#include "hca/memory/copy_server.h"
 #include "hca/memory/mkey.h"
 
 #define MOVE_TRIES 16u
@@ -26,7 +28,7 @@ bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_en
 	if (e->flags & HCA_MR_WINDOW2)
 		return e->qpn == qpn;
 	/* Of a peer's indirect key only its owner knows more. */
-	return seg != hca_host_segment() || hca_mkey_check(e, addr - e->iova, len, access);
+	return seg != hca.peers.segment || hca_mkey_check(e, addr - e->iova, len, access);
 }
 
 /* ---- keys of other processes ---- */
@@ -60,7 +62,7 @@ const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint3
 
 static bool is_here(const struct hca_mr_entry *e)
 {
-	const struct hca_mr_entry *first = hca_host_segment()->mr;
+	const struct hca_mr_entry *first = hca.peers.segment->mr;
 
 	return e >= first && e < first + HCA_MR_ENTRIES;
 }

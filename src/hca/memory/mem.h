@@ -6,6 +6,7 @@
 #ifndef HCA_MEM_H
 #define HCA_MEM_H
 
+#include "hca/hca.h"
 #include "hca/peers/peer.h"
 #include "hca/memory/mr.h"
 #include "hca/device/work.h"
@@ -78,7 +79,7 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 							   uint32_t access)
 {
 	const struct hca_mr_entry *e =
-		hca_mem_find(hca_host_segment(), key, pdn, qpn, addr, len, access);
+		hca_mem_find(hca.peers.segment, key, pdn, qpn, addr, len, access);
 
 	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
 }
@@ -91,7 +92,7 @@ static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn
 
 	if (sge->key != HCA_KEY_INLINE) {
 		const struct hca_mr_entry *e =
-			hca_mem_find(hca_host_segment(), sge->key, pdn, 0, addr, sge->len, access);
+			hca_mem_find(hca.peers.segment, sge->key, pdn, 0, addr, sge->len, access);
 
 		if (unlikely(!e || e->flags & HCA_MR_ODD))
 			return false;

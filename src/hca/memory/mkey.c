@@ -13,6 +13,7 @@
 #include "fabric/service.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
+#include "hca/hca.h"
 
 struct piece {
 	uint64_t addr;
@@ -227,14 +228,14 @@ static const struct hca_layout *layout_of(const struct hca_mkey *m)
 
 static struct hca_mkey *mkey_of(const struct hca_mr_entry *e)
 {
-	return hca_table_find(&mkeys, e - hca_host_segment()->mr);
+	return hca_table_find(&mkeys, e - hca.peers.segment->mr);
 }
 
 /* A piece and all its rounds lie in memory of the domain; indirect keys may not be stacked. */
 static bool check_piece(const struct piece *p, uint32_t rounds, uint32_t pdn, uint32_t access)
 {
 	uint64_t reach = (uint64_t)p->stride * (rounds - 1) + p->len;
-	const struct hca_mr_entry *e = &hca_host_segment()->mr[p->key >> 8];
+	const struct hca_mr_entry *e = &hca.peers.segment->mr[p->key >> 8];
 
 	if (!p->key || atomic_load_explicit(&e->key, memory_order_acquire) != p->key ||
 	    e->pdn != pdn || (e->access & access) != access ||
@@ -299,7 +300,7 @@ bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out
 	round = at / l->round;
 	p = find_piece(l, at % l->round);
 	within = at % l->round - p->start;
-	e = &hca_host_segment()->mr[p->key >> 8];
+	e = &hca.peers.segment->mr[p->key >> 8];
 	if (!check_piece(p, l->rounds, e->pdn, 0))
 		return false;
 	hca_mem_seg(e, p->addr + round * p->stride + within, p->len - within, out);

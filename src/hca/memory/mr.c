@@ -13,6 +13,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/link.h"
+#include "hca/hca.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/peer.h"
 #include "hca/device/table.h"
@@ -35,7 +36,7 @@ static struct hca_numbers numbers;
 
 struct hca_mr_entry *hca_mr_entry(uint32_t index)
 {
-	return &hca_host_segment()->mr[index];
+	return &hca.peers.segment->mr[index];
 }
 
 /* What is left of the last block is 0: numbers that were given back are all there are without it. */

@@ -16,53 +16,7 @@
 #include <stddef.h>
 
 #include "hca/memory/pd.h"
-
-/* Access rights; bits as enum ibv_access_flags has them. */
-enum hca_access {
-	HCA_ACCESS_LOCAL_WRITE = 1 << 0,
-	HCA_ACCESS_REMOTE_WRITE = 1 << 1,
-	HCA_ACCESS_REMOTE_READ = 1 << 2,
-	HCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
-	HCA_ACCESS_MW_BIND = 1 << 4,
-	HCA_ACCESS_ZERO_BASED = 1 << 5,
-	HCA_ACCESS_ON_DEMAND = 1 << 6,
-	HCA_ACCESS_HUGETLB = 1 << 7,
-	HCA_ACCESS_FLUSH_GLOBAL = 1 << 8,
-	HCA_ACCESS_FLUSH_PERSISTENT = 1 << 9,
-	HCA_ACCESS_RELAXED = 1 << 20,
-};
-
-enum hca_mr_flags {
-	HCA_MR_SHARED = 1 << 0,  /* peers may map it through the owner's share memfd */
-	HCA_MR_NULL = 1 << 1,    /* reads as zeros, swallows writes */
-	HCA_MR_CAREFUL = 1 << 2, /* pages may be missing: copy through the kernel */
-	HCA_MR_WINDOW1 = 1 << 3,
-	HCA_MR_WINDOW2 = 1 << 4,  /* bound to one QP: qpn */
-	HCA_MR_INDIRECT = 1 << 5, /* pieces of other keys: mkey.h */
-	/* not simply memory of the process */
-	HCA_MR_ODD =
-		HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_WINDOW1 | HCA_MR_WINDOW2 | HCA_MR_INDIRECT,
-	/* alone, and without a key: no memory, but a row that other processes look at (ctx_share.h) */
-	HCA_MR_DOMAIN = 1 << 6, /* a protection domain */
-	HCA_MR_DEVICE = 1 << 7, /* device memory */
-};
-
-struct hca_mr_entry {
-	_Atomic uint32_t key; /* 0: not valid. Written last when made, first when unmade */
-	uint32_t pdn;
-	uint32_t access;
-	uint32_t flags;
-	uint64_t iova;
-	uint64_t length;
-	uint64_t va; /* of iova, in the owner */
-	uint32_t qpn;
-	uint32_t generation;    /* moves whenever the memory behind the entry may have changed */
-	uint64_t context;       /* whose it is: hca_ctx.uid */
-	_Atomic uint32_t users; /* rows: how many objects of this process need it */
-	uint32_t reserved;
-};
-
-_Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
+#include "hca/peers/segment.h"
 
 struct hca_mr {
 	struct hca_pd *pd;

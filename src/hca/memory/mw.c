@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/engine/host.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 

@@ -6,8 +6,9 @@
 #include <sys/random.h>
 
 #include "fabric/directory.h"
+#include "hca/hca.h"
+#include "hca/memory/mr.h"
 #include "hca/peers/ctx_share.h"
-#include "hca/engine/host.h"
 #include "hca/device/table.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -29,7 +30,7 @@ int hca_ctx_init(struct hca_ctx *ctx, const struct hca_adapter *adapter, struct 
 		atomic_init(&ctx->count[i], 0);
 	if (getrandom(&ctx->uid, sizeof(ctx->uid), 0) != sizeof(ctx->uid))
 		return -errno;
-	err = hca_host_join();
+	err = hca.join();
 	ctx->creator = ctx->home = fabric_self();
 	return err;
 }

@@ -9,6 +9,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/epoch.h"
+#include "hca/hca.h"
 #include "hca/peers/peer.h"
 #include "hca/transport/qp.h"
 
@@ -35,7 +36,7 @@ static void make_key(void)
 
 void epoch_attach(void)
 {
-	struct epoch_area *area = &hca_host_segment()->epochs;
+	struct epoch_area *area = &hca.peers.segment->epochs;
 
 	pthread_once(&once, make_key);
 	for (;;) {
@@ -105,7 +106,7 @@ void epoch_wait(void)
 	assert(!epoch_self.depth);
 	/* [G1] */
 	barrier_private();
-	wait_area(&hca_host_segment()->epochs, NULL, NULL, 0);
+	wait_area(&hca.peers.segment->epochs, NULL, NULL, 0);
 }
 
 void epoch_init(void)
@@ -145,7 +146,7 @@ void epoch_wait_all(void)
 
 void epoch_forked(void)
 {
-	struct hca_segment *segment = hca_host_segment();
+	struct hca_segment *segment = hca.peers.segment;
 
 	epoch_self.cell = NULL;
 	epoch_self.depth = 0;

@@ -17,20 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hca/peers/segment.h"
 #include "util/api.h"
-
-#define EPOCH_CELLS 1024
-
-struct epoch_cell {
-	/* Odd inside a section. Its thread writes; who waits reads. */
-	_Alignas(64) _Atomic uint64_t section;
-	_Atomic uint32_t taken; /* owner process only */
-};
-
-struct epoch_area {
-	_Alignas(64) _Atomic uint32_t high; /* cells in use lie below */
-	struct epoch_cell cell[EPOCH_CELLS];
-};
 
 struct epoch_self {
 	struct epoch_cell *cell;

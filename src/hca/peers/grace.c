@@ -7,6 +7,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/service.h"
+#include "hca/hca.h"
 #include "hca/peers/peer.h"
 
 #define PATIENCE_NS 2000000000ull /* as for a deregistration */
@@ -69,7 +70,7 @@ int grace_begin(const struct hca_peer *only, struct grace_period **out)
 	if (only) {
 		err = look(only->id, &only->segment->epochs, &fence);
 	} else {
-		err = look(fabric_self(), &hca_host_segment()->epochs, &fence);
+		err = look(fabric_self(), &hca.peers.segment->epochs, &fence);
 		for (unsigned int i = 0; i < FABRIC_SLOTS && !err; i++) {
 			const struct hca_peer *peer = hca_peer_at(i);
 
@@ -91,7 +92,7 @@ bool grace_has_passed(const struct grace_period *fence)
 {
 	for (uint32_t i = 0; i < fence->count; i++) {
 		const struct inside *who = &fence->inside[i];
-		struct epoch_area *area = &hca_host_segment()->epochs;
+		struct epoch_area *area = &hca.peers.segment->epochs;
 		struct hca_peer *peer = NULL;
 
 		if (who->id != fabric_self()) {

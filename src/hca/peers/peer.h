@@ -14,7 +14,8 @@
 #include "fabric/link.h"
 #include "fabric/share.h"
 #include "hca/transport/acks.h"
-#include "hca/engine/host.h"
+#include "hca/peers/epoch.h"
+#include "hca/peers/segment.h"
 #include "hca/device/table.h"
 
 struct qp;

@@ -3,13 +3,18 @@
 #ifndef HCA_PEERS_STATE_H
 #define HCA_PEERS_STATE_H
 
+#include <stddef.h>
+
+struct hca_segment;
+
 struct peers_state {
-	char none; /* nothing has moved here yet */
+	/* this process's own; set once the fabric is joined */
+	struct hca_segment *segment;
 };
 
 #define PEERS_STATE_INIT                                                                           \
 	{                                                                                          \
-		0                                                                                  \
+		.segment = NULL                                                                    \
 	}
 
 #endif

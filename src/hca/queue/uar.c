@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 #include "fabric/service.h"
+#include "hca/hca.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/cq_priv.h"
-#include "hca/engine/host.h"
 #include "hca/queue/cq_alias.h"
 
 /* Newer than the headers of some distributions. */
@@ -328,7 +328,7 @@ static int show(struct hca_uar *uar, int fd)
 
 int hca_uar_show(struct hca_uar *uar, int fd, off_t *out)
 {
-	int err = hca_host_join(); /* for the number of this process */
+	int err = hca.join(); /* for the number of this process */
 
 	if (err)
 		return err;

@@ -18,6 +18,7 @@
 #include "fabric/directory.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/hca.h"
 #include "hca/device/adapter.h"
 #include "hca/raw/netif.h"
 #include "hca/transport/qp_priv.h"
@@ -164,7 +165,7 @@ static int join_port(const struct hca_adapter *a, unsigned int number)
 
 	if (!port)
 		return -EINVAL;
-	ether_port_place(port, &hca_host_segment()->ether[slot_of(port)]);
+	ether_port_place(port, &hca.peers.segment->ether[slot_of(port)]);
 	err = fabric_reg_add(FABRIC_REG_ETHER, name, strlen(name), slot_of(port), false);
 	if (err && err != -EEXIST)
 		return explain(-err, "port %u of %s cannot join the switch '%s'", number, a->name,
@@ -313,7 +314,7 @@ static bool is_taken(struct view *view, uint32_t from, const struct ether_frame 
 {
 	for (uint32_t i = 0; i < view->count; i++) {
 		const struct member *m = &view->member[i];
-		const struct hca_segment *segment = hca_host_segment();
+		const struct hca_segment *segment = hca.peers.segment;
 		bool wait;
 
 		if (frame->wire_only && m->slot == from)
@@ -353,7 +354,7 @@ static bool find_wanting(struct view *view, uint32_t from, const struct ether_fr
 	*count = 0;
 	for (uint32_t i = 0; i < view->count && *count < WANTING_MOST; i++) {
 		struct member *m = &view->member[i];
-		struct hca_segment *segment = hca_host_segment();
+		struct hca_segment *segment = hca.peers.segment;
 		struct hca_peer *peer = NULL;
 
 		if (frame->wire_only && m->slot == from)

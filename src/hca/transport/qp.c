@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "fabric/barrier.h"
+#include "hca/hca.h"
 #include "hca/device/async.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/transport/dc.h"
@@ -56,7 +57,7 @@ void qp_event(struct qp *qp, enum hca_event_type type)
 
 void qp_grant_update(struct qp *qp)
 {
-	struct hca_qp_grant *grant = &hca_host_segment()->grant[qp->pub.qpn];
+	struct hca_qp_grant *grant = &hca.peers.segment->grant[qp->pub.qpn];
 	bool open = (qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_UC ||
 		     qp->pub.type == HCA_QP_DCT) &&
 		    (qp->pub.state == HCA_QPS_RTR || qp->pub.state == HCA_QPS_RTS ||

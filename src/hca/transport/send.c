@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fabric/link.h"
+#include "hca/hca.h"
 #include "hca/transport/dc.h"
 #include "hca/transport/probe.h"
 #include "hca/inspect/local_capture.h"
@@ -82,7 +83,7 @@ int send_record(struct qp *qp, struct hca_peer *peer, const struct roce_pkt *pkt
 static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce_ref *refs,
 		      uint16_t *count)
 {
-	const struct hca_segment *segment = hca_host_segment();
+	const struct hca_segment *segment = hca.peers.segment;
 	const struct hca_peer *peer = qp->peer;
 	uint16_t n = 0;
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The layout of the segment that a process shares with its peers (fabric/segment.h). Types only.
+ * The process's own segment is hca.peers.segment, from the moment it has joined the host's fabric;
+ * that of a peer is hca_peer.segment.
+ */
+#ifndef HCA_SEGMENT_H
+#define HCA_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "ether/steer.h"
+#include "fabric/segment.h"
+
+/* ---- epoch sections (epoch.h) ---- */
+
+#define EPOCH_CELLS 1024
+
+struct epoch_cell {
+	/* Odd inside a section. The cell's thread writes it, threads that wait for it read it. */
+	_Alignas(64) _Atomic uint64_t section;
+	_Atomic uint32_t taken; /* owner process only */
+};
+
+struct epoch_area {
+	_Alignas(64) _Atomic uint32_t high; /* cells in use have smaller indexes */
+	struct epoch_cell cell[EPOCH_CELLS];
+};
+
+/* ---- keys (hca/memory/mr.h) ---- */
+
+#define HCA_MR_ENTRIES (1u << 24)
+
+/* Access rights; bits as enum ibv_access_flags has them. */
+enum hca_access {
+	HCA_ACCESS_LOCAL_WRITE = 1 << 0,
+	HCA_ACCESS_REMOTE_WRITE = 1 << 1,
+	HCA_ACCESS_REMOTE_READ = 1 << 2,
+	HCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	HCA_ACCESS_MW_BIND = 1 << 4,
+	HCA_ACCESS_ZERO_BASED = 1 << 5,
+	HCA_ACCESS_ON_DEMAND = 1 << 6,
+	HCA_ACCESS_HUGETLB = 1 << 7,
+	HCA_ACCESS_FLUSH_GLOBAL = 1 << 8,
+	HCA_ACCESS_FLUSH_PERSISTENT = 1 << 9,
+	HCA_ACCESS_RELAXED = 1 << 20,
+};
+
+enum hca_mr_flags {
+	HCA_MR_SHARED = 1 << 0,  /* peers may map it through the owner's share memfd */
+	HCA_MR_NULL = 1 << 1,    /* reads as zeros, discards writes */
+	HCA_MR_CAREFUL = 1 << 2, /* pages may be missing: copy through the kernel */
+	HCA_MR_WINDOW1 = 1 << 3,
+	HCA_MR_WINDOW2 = 1 << 4,  /* bound to one QP: qpn */
+	HCA_MR_INDIRECT = 1 << 5, /* pieces of other keys: mkey.h */
+	/* not simply memory of the process */
+	HCA_MR_ODD =
+		HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_WINDOW1 | HCA_MR_WINDOW2 | HCA_MR_INDIRECT,
+	/* alone, and without a key: no memory, but a row that other processes read (ctx_share.h) */
+	HCA_MR_DOMAIN = 1 << 6, /* a protection domain */
+	HCA_MR_DEVICE = 1 << 7, /* device memory */
+};
+
+struct hca_mr_entry {
+	_Atomic uint32_t key; /* 0: not valid. Written last when made, first when unmade */
+	uint32_t pdn;
+	uint32_t access;
+	uint32_t flags;
+	uint64_t iova;
+	uint64_t length;
+	uint64_t va; /* of iova, in the owner */
+	uint32_t qpn;
+	uint32_t generation;    /* moves whenever the memory behind the entry may have changed */
+	uint64_t context;       /* the context that it belongs to: hca_ctx.uid */
+	_Atomic uint32_t users; /* rows: number of objects of this process that need it */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
+
+/* ---- queue pairs ---- */
+
+#define HCA_QP_GRANTS (1u << 24)
+#define HCA_GRANT_DCT (1u << 31)
+
+/*
+ * A grant states what peers may do on behalf of a queue pair without asking its owner: its word
+ * changes with every change of state. Written by the owner under the QP's lock.
+ */
+struct hca_qp_grant {
+	/* moves with every change; bit 0: requests of peer_qpn are welcome */
+	_Atomic uint64_t word;
+	uint32_t pdn;
+	uint32_t access; /* remote rights of the QP, and HCA_GRANT_DCT */
+	union {
+		struct {
+			uint32_t peer_qpn;
+			uint32_t first_psn; /* that the owner expected when it went to RTR */
+		};
+		uint64_t dc_key; /* DCT: open to any initiator that knows it */
+	};
+};
+
+/* ---- copies for peers (hca/memory/copy_server.h) ---- */
+
+#define COPY_SERVER_SLOTS 8u
+#define COPY_SERVER_BYTES 65536u
+
+struct copy_request {
+	uint32_t op;
+	uint32_t key;
+	uint32_t pdn;
+	uint32_t len;
+	uint64_t addr;
+	uint64_t compare, swap; /* atomics; the old value comes back in `swap` */
+};
+
+/* A slot belongs to the process whose id is in `client`; that of a dead process is free. */
+struct copy_slot {
+	_Alignas(64) _Atomic uint32_t client; /* fabric_id_t */
+	_Atomic uint32_t state;               /* and a futex */
+	int32_t result;
+	struct copy_request request;
+	_Alignas(4096) uint8_t data[COPY_SERVER_BYTES];
+};
+
+struct copy_area {
+	_Alignas(64) _Atomic uint32_t doorbell; /* a futex that moves with every request */
+	struct copy_slot slot[COPY_SERVER_SLOTS];
+};
+
+/* ---- the whole ---- */
+
+#define HCA_ETHER_SLOTS (ETHER_ADAPTERS * ETHER_PORTS)
+
+struct hca_segment {
+	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
+	struct ether_wish ether[HCA_ETHER_SLOTS]; /* frames that each port asks the switch for */
+	_Alignas(4096) struct epoch_area epochs;
+	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
+	struct hca_qp_grant grant[HCA_QP_GRANTS];
+	_Alignas(4096) struct copy_area copies;
+};
+
+#endif
