@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names to addresses, over the host's getaddrinfo(3), at once or by event. The results are plain
- * memory of the caller's; only the asynchronous form touches an id.
+ * Names to addresses, by the host's getaddrinfo(3), at once or by event. The results are memory of
+ * the caller's; only the asynchronous form uses an id.
  */
 #include <endian.h>
 #include <errno.h>
@@ -13,9 +13,10 @@
 #include "cm/device.h"
 #include "cm/id.h"
 #include "cm/sockaddr.h"
+#include "cm/result.h"
 #include "util/explain.h"
 
-/* A numeric host is wanted as an AF_IB address. */
+/* The hints ask for a numeric host as an AF_IB address. */
 static bool wants_ib(const struct rdma_addrinfo *hints)
 {
 	const int flags = RAI_FAMILY | RAI_NUMERICHOST;
@@ -150,10 +151,10 @@ static int ask_host(const char *node, const char *service, const struct rdma_add
 				 service ? service : "none", gai_strerror(eai));
 		return eai;
 	}
-	/* One is enough: a program that cannot reach it asks again with other hints. */
+	/* The first result only: a program that cannot reach it asks again with other hints. */
 	err = from_socket_info(info, hints, out);
 	freeaddrinfo(info);
-	return cm_answer(err);
+	return cm_result(err);
 }
 
 static int check_hints(const struct rdma_addrinfo *hints)
@@ -192,25 +193,25 @@ VB_API int rdma_getaddrinfo(const char *node, const char *service,
 	int err;
 
 	if (!res || (!node && !service && !hints))
-		return cm_answer(explain(EINVAL, "rdma_getaddrinfo needs a node, a service or "
+		return cm_result(explain(EINVAL, "rdma_getaddrinfo needs a node, a service or "
 						 "hints, and a place for the result"));
 	err = check_hints(hints);
 	if (!err)
 		err = cm_devices_need();
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	if (!hints)
 		hints = &no_hints;
 	info = calloc(1, sizeof(*info));
 	if (!info)
-		return cm_answer(explain(ENOMEM, "no memory for address information"));
+		return cm_result(explain(ENOMEM, "no memory for address information"));
 
 	if (node || service)
 		err = ask_host(node, service, hints, info);
 	else
-		err = cm_answer(copy_hints(hints, info));
+		err = cm_result(copy_hints(hints, info));
 	if (!err && !info->ai_src_len && hints->ai_src_len)
-		err = cm_answer(copy_addr(hints->ai_src_addr, hints->ai_src_len, &info->ai_src_addr,
+		err = cm_result(copy_addr(hints->ai_src_addr, hints->ai_src_len, &info->ai_src_addr,
 					  &info->ai_src_len));
 	if (err) {
 		int saved = errno;
@@ -286,18 +287,18 @@ VB_API int rdma_resolve_addrinfo(struct rdma_cm_id *pub, const char *node, const
 
 	err = begin_resolving(pub);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	if (rdma_getaddrinfo(node, service, hints, &info)) {
 		err = -errno;
 		end_resolving(pub, NULL, &id);
-		return cm_answer(err);
+		return cm_result(err);
 	}
 	err = end_resolving(pub, info, &id);
 	if (err) {
 		rdma_freeaddrinfo(info);
-		return cm_answer(err);
+		return cm_result(err);
 	}
-	return cm_answer(cm_event_complete(id));
+	return cm_result(cm_event_complete(id));
 }
 
 VB_API int rdma_query_addrinfo(struct rdma_cm_id *pub, struct rdma_addrinfo **info)
@@ -307,7 +308,7 @@ VB_API int rdma_query_addrinfo(struct rdma_cm_id *pub, struct rdma_addrinfo **in
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	if (!info) {
 		err = explain(EINVAL, "rdma_query_addrinfo has nowhere to put the result");
 	} else if (!id->resolved_info) {
@@ -319,5 +320,5 @@ VB_API int rdma_query_addrinfo(struct rdma_cm_id *pub, struct rdma_addrinfo **in
 		id->resolving_info = false;
 	}
 	cm_id_leave();
-	return cm_answer(err);
+	return cm_result(err);
 }

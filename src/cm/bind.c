@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Source addresses: bind and listen. Called by programs, and by resolve.c for the source of an
- * unbound id. cm_lock guards the ids.
+ * unbound id. cm.lock guards the ids.
  */
+#include "cm/bind.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -13,6 +15,7 @@
 #include "cm/id.h"
 #include "cm/port.h"
 #include "cm/sockaddr.h"
+#include "cm/result.h"
 #include "util/explain.h"
 
 /*
@@ -124,10 +127,10 @@ VB_API int rdma_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	err = cm_id_bind(id, addr);
 	cm_id_leave();
-	return cm_answer(err);
+	return cm_result(err);
 }
 
 static int start_listen(struct cm_id *id, int backlog)
@@ -163,8 +166,8 @@ VB_API int rdma_listen(struct rdma_cm_id *pub, int backlog)
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	err = start_listen(id, backlog);
 	cm_id_leave();
-	return cm_answer(err);
+	return cm_result(err);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event channels and the events in them. Called by programs and by everything that reports an
- * outcome; cm_lock guards all of it.
+ * Event channels and the events in them. cm.lock guards all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,10 +11,9 @@
 
 #include "cm/channel.h"
 #include "cm/device.h"
-#include "cm/id.h"
+#include "cm/result.h"
+#include "cm/state.h"
 #include "util/explain.h"
-
-static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
 
 int cm_channel_create(struct cm_channel **out)
 {
@@ -26,6 +24,7 @@ int cm_channel_create(struct cm_channel **out)
 	if (!channel)
 		return explain(ENOMEM, "no memory for an event channel");
 	TAILQ_INIT(&channel->queue);
+	LIST_INIT(&channel->ids);
 
 	channel->pub.fd = eventfd(0, EFD_CLOEXEC);
 	if (channel->pub.fd < 0) {
@@ -34,9 +33,9 @@ int cm_channel_create(struct cm_channel **out)
 		goto free_channel;
 	}
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	cm_handle_add(&channel->handle, CM_CHANNEL, &channel->pub);
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	*out = channel;
 	return 0;
 free_channel:
@@ -44,32 +43,47 @@ free_channel:
 	return err;
 }
 
-/* An id that outlives its channel is left without one, and its events go nowhere. */
-static void orphan(struct cm_handle *handle, void *arg)
+void cm_channel_set(struct cm_id *id, struct cm_channel *channel)
 {
-	struct cm_id *id = container_of(handle, struct cm_id, handle);
-	struct cm_channel *channel = arg;
+	if (id->channel)
+		LIST_REMOVE(id, channel_link);
+	if (channel)
+		LIST_INSERT_HEAD(&channel->ids, id, channel_link);
+	id->channel = channel;
+}
 
-	if (id->pub.channel != &channel->pub)
-		return;
-	explain_note("an event channel is destroyed while id %p still reports to it; destroy or "
-		     "migrate the id first",
-		     (void *)&id->pub);
-	id->pub.channel = NULL;
+/* An id that outlives its channel has none any more, and its events are dropped. */
+static void detach_ids(struct cm_channel *channel)
+{
+	struct cm_id *id;
+
+	while ((id = LIST_FIRST(&channel->ids))) {
+		explain_note("an event channel is destroyed while id %p still reports to it; "
+			     "destroy or migrate the id first",
+			     (void *)&id->pub);
+		id->pub.channel = NULL;
+		cm_channel_set(id, NULL);
+	}
+}
+
+static void unlink_event(struct cm_event *event)
+{
+	TAILQ_REMOVE(&event->channel->queue, event, queue_link);
+	TAILQ_REMOVE(&event->owner->events, event, owner_link);
 }
 
 void cm_channel_destroy(struct cm_channel *channel)
 {
 	struct cm_event *event;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	cm_handle_remove(&channel->handle);
-	cm_handle_each(CM_ID, orphan, channel);
+	detach_ids(channel);
 	while ((event = TAILQ_FIRST(&channel->queue))) {
-		TAILQ_REMOVE(&channel->queue, event, link);
+		unlink_event(event);
 		free(event);
 	}
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	close(channel->pub.fd);
 	free(channel);
 }
@@ -83,7 +97,9 @@ struct cm_channel *cm_channel_find(const struct rdma_event_channel *public)
 
 static void push(struct cm_channel *channel, struct cm_event *event)
 {
-	TAILQ_INSERT_TAIL(&channel->queue, event, link);
+	event->channel = channel;
+	TAILQ_INSERT_TAIL(&channel->queue, event, queue_link);
+	TAILQ_INSERT_TAIL(&event->owner->events, event, owner_link);
 	/* Once per event, so that edge-triggered watchers see each one. */
 	if (eventfd_write(channel->pub.fd, 1))
 		explain_note("descriptor %d of an event channel does not take the event; was it "
@@ -91,12 +107,13 @@ static void push(struct cm_channel *channel, struct cm_event *event)
 			     channel->pub.fd);
 }
 
-static void pull(struct cm_channel *channel, struct cm_event *event)
+static void pull(struct cm_event *event)
 {
+	struct cm_channel *channel = event->channel;
 	struct pollfd readable = { .fd = channel->pub.fd, .events = POLLIN };
 	eventfd_t count;
 
-	TAILQ_REMOVE(&channel->queue, event, link);
+	unlink_event(event);
 	if (!TAILQ_EMPTY(&channel->queue))
 		return;
 	/* The program may have read the descriptor itself: never block here. */
@@ -129,30 +146,23 @@ void cm_event_post(struct cm_event *event)
 		free(event);
 }
 
-void cm_channel_purge(struct cm_channel *channel, struct cm_id *id)
+void cm_event_purge(struct cm_id *id)
 {
-	struct cm_event *event, *next;
+	struct cm_event *event;
 
-	for (event = TAILQ_FIRST(&channel->queue); event; event = next) {
-		next = TAILQ_NEXT(event, link);
-		if (event->owner != id)
-			continue;
-		pull(channel, event);
+	while ((event = TAILQ_FIRST(&id->events))) {
+		pull(event);
 		free(event);
 	}
 }
 
-void cm_channel_move(struct cm_channel *from, struct cm_channel *to, struct cm_id *id)
+void cm_event_move(struct cm_id *id, struct cm_channel *to)
 {
-	struct cm_event *event, *next;
+	struct cm_event *event;
 
-	if (from == to)
-		return;
-	for (event = TAILQ_FIRST(&from->queue); event; event = next) {
-		next = TAILQ_NEXT(event, link);
-		if (event->owner != id)
-			continue;
-		pull(from, event);
+	/* Moved events go to the end of the id's list: the first one that is there ends the loop. */
+	while ((event = TAILQ_FIRST(&id->events)) && event->channel != to) {
+		pull(event);
 		push(to, event);
 	}
 }
@@ -164,17 +174,17 @@ void cm_event_wait_acked(struct cm_id *id)
 			     "rdma_ack_cm_event",
 			     id->events_reported, (void *)&id->pub);
 	while (id->events_reported)
-		pthread_cond_wait(&acked, &cm_lock);
+		pthread_cond_wait(&cm.event_acked, &cm.lock);
 }
 
-/* Takes the oldest event: 0, or -EAGAIN when there is none. */
+/* Takes the oldest event: 0, or -EAGAIN when there is no event. */
 static int take(struct rdma_event_channel *public, struct cm_event **out)
 {
 	struct cm_channel *channel;
 	struct cm_event *event;
 	int err = 0;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	channel = cm_channel_find(public);
 	if (!channel) {
 		err = explain(EINVAL, "%p is no event channel; rdma_create_event_channel makes one",
@@ -186,12 +196,12 @@ static int take(struct rdma_event_channel *public, struct cm_event **out)
 		err = -EAGAIN;
 		goto unlock;
 	}
-	pull(channel, event);
+	pull(event);
 	cm_handle_add(&event->handle, CM_EVENT, &event->pub);
 	event->owner->events_reported++;
 	*out = event;
 unlock:
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	return err;
 }
 
@@ -244,7 +254,7 @@ VB_API struct rdma_event_channel *rdma_create_event_channel(void)
 	err = cm_devices_need();
 	if (!err)
 		err = cm_channel_create(&channel);
-	if (cm_answer(err))
+	if (cm_result(err))
 		return NULL;
 	return &channel->pub;
 }
@@ -253,9 +263,9 @@ VB_API void rdma_destroy_event_channel(struct rdma_event_channel *public)
 {
 	struct cm_channel *channel;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	channel = cm_channel_find(public);
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	if (channel)
 		cm_channel_destroy(channel);
 	else
@@ -269,11 +279,11 @@ VB_API int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 	int err;
 
 	if (!event)
-		return cm_answer(explain(EINVAL, "rdma_get_cm_event has nowhere to put the event; "
+		return cm_result(explain(EINVAL, "rdma_get_cm_event has nowhere to put the event; "
 						 "pass a pointer to a pointer"));
 	err = wait_and_take(channel, &taken);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	*event = &taken->pub;
 	return 0;
 }
@@ -283,11 +293,11 @@ VB_API int rdma_ack_cm_event(struct rdma_cm_event *public)
 	struct cm_handle *handle;
 	struct cm_event *event;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	handle = cm_handle_find(CM_EVENT, public);
 	if (!handle) {
-		pthread_mutex_unlock(&cm_lock);
-		return cm_answer(explain(EINVAL,
+		cm_unlock();
+		return cm_result(explain(EINVAL,
 					 "%p is no event waiting to be acknowledged; each event of "
 					 "rdma_get_cm_event is acknowledged once",
 					 (void *)public));
@@ -295,37 +305,10 @@ VB_API int rdma_ack_cm_event(struct rdma_cm_event *public)
 	event = container_of(handle, struct cm_event, handle);
 	cm_handle_remove(handle);
 	event->owner->events_reported--;
-	pthread_cond_broadcast(&acked);
-	pthread_mutex_unlock(&cm_lock);
+	pthread_cond_broadcast(&cm.event_acked);
+	cm_unlock();
 	free(event);
 	return 0;
-}
-
-VB_API int rdma_write_cm_event(struct rdma_cm_id *public, enum rdma_cm_event_type type, int status,
-			       uint64_t arg)
-{
-	struct cm_event *event;
-	struct cm_id *id;
-	int err;
-
-	err = cm_id_enter(public, __func__, &id);
-	if (err)
-		return cm_answer(err);
-	if (type != RDMA_CM_EVENT_USER) {
-		err = explain(EINVAL, "programs may only write RDMA_CM_EVENT_USER (%d), not %d",
-			      RDMA_CM_EVENT_USER, type);
-		goto leave;
-	}
-	event = cm_event_create(id, type, status);
-	if (!event) {
-		err = -ENOMEM;
-		goto leave;
-	}
-	event->pub.param.arg = arg;
-	cm_event_post(event);
-leave:
-	cm_id_leave();
-	return cm_answer(err);
 }
 
 VB_API const char *rdma_event_str(enum rdma_cm_event_type event)

@@ -12,47 +12,49 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "cm/handle.h"
-
-struct cm_id;
+#include "cm/id_types.h"
 
 struct cm_event {
 	struct rdma_cm_event pub;
-	struct cm_handle handle;    /* in the set while reported */
-	TAILQ_ENTRY(cm_event) link; /* in the channel's queue before that */
+	struct cm_handle handle; /* in the set while reported */
+	/* While queued: */
+	struct cm_channel *channel;
+	TAILQ_ENTRY(cm_event) queue_link; /* in the channel's queue */
+	TAILQ_ENTRY(cm_event) owner_link; /* in the owner's events */
 	struct cm_id *owner;
 };
 
-TAILQ_HEAD(cm_event_queue, cm_event);
-
-/* Invariant, with cm_lock: pub.fd is readable exactly while the queue is not empty. */
+/* Invariant, with cm.lock: pub.fd is readable exactly while the queue is not empty. */
 struct cm_channel {
 	struct rdma_event_channel pub;
 	struct cm_handle handle;
 	struct cm_event_queue queue;
+	LIST_HEAD(, cm_id) ids; /* that report here */
 };
 
-/* For the library's own use; take cm_lock themselves. */
+/* Take cm.lock themselves. */
 int cm_channel_create(struct cm_channel **out);
 void cm_channel_destroy(struct cm_channel *channel);
 
-/* With cm_lock held: */
+/* With cm.lock held: */
 struct cm_channel *cm_channel_find(const struct rdma_event_channel *public);
+/* The id reports to the channel, or to none (NULL), from now on. */
+void cm_channel_set(struct cm_id *id, struct cm_channel *channel);
 
 /* A zeroed event of the id, not queued yet; NULL without memory. */
 struct cm_event *cm_event_create(struct cm_id *owner, enum rdma_cm_event_type type, int status);
-/* Puts it in the queue of its owner's channel, or frees it when that is gone. */
+/* Queues the event at its owner's channel, or frees it when the owner has none. */
 void cm_event_post(struct cm_event *event);
 
-/* Drops what is queued for the id, or takes it along to another channel. */
-void cm_channel_purge(struct cm_channel *channel, struct cm_id *id);
-void cm_channel_move(struct cm_channel *from, struct cm_channel *to, struct cm_id *id);
+/* Frees the queued events of the id, or moves them to another channel. */
+void cm_event_purge(struct cm_id *id);
+void cm_event_move(struct cm_id *id, struct cm_channel *to);
 
-/* Waits until every reported event of the id has been acknowledged; drops cm_lock meanwhile. */
+/* Waits until every reported event of the id has been acknowledged; drops cm.lock meanwhile. */
 void cm_event_wait_acked(struct cm_id *id);
 
 /*
- * Synchronous ids, without cm_lock: waits for the event that ends the operation under way, leaves
+ * Synchronous ids, without cm.lock: waits for the event that ends the operation under way, leaves
  * it in id->event and returns its status. Other ids: returns 0 at once.
  */
 int cm_event_complete(struct cm_id *id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of adapters. Uses the public verbs API only; cm_lock guards the list.
+ * The list of adapters. Uses the public verbs API only; cm.lock guards the list.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,20 +9,16 @@
 #include <rdma/rdma_cma.h>
 
 #include "cm/device.h"
-#include "cm/handle.h"
+#include "cm/result.h"
+#include "cm/state.h"
 #include "util/explain.h"
-
-static STAILQ_HEAD(, cm_device) devices = STAILQ_HEAD_INITIALIZER(devices);
-
-/* The verbs library keeps the devices while a list of them lives, so ours is never freed. */
-static struct ibv_device **listed;
 
 static int list_devices(void)
 {
 	struct ibv_device **list;
 	int i, count = 0;
 
-	if (listed)
+	if (cm.listed)
 		return 0;
 	list = ibv_get_device_list(&count);
 	if (!list)
@@ -38,15 +34,15 @@ static int list_devices(void)
 		if (!device)
 			goto undo;
 		device->device = list[i];
-		STAILQ_INSERT_TAIL(&devices, device, link);
+		STAILQ_INSERT_TAIL(&cm.devices, device, link);
 	}
-	listed = list;
+	cm.listed = list;
 	return 0;
 undo:
-	while (!STAILQ_EMPTY(&devices)) {
-		struct cm_device *device = STAILQ_FIRST(&devices);
+	while (!STAILQ_EMPTY(&cm.devices)) {
+		struct cm_device *device = STAILQ_FIRST(&cm.devices);
 
-		STAILQ_REMOVE_HEAD(&devices, link);
+		STAILQ_REMOVE_HEAD(&cm.devices, link);
 		free(device);
 	}
 	ibv_free_device_list(list);
@@ -57,9 +53,9 @@ int cm_devices_need(void)
 {
 	int err;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	err = list_devices();
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	return err;
 }
 
@@ -88,7 +84,7 @@ struct cm_device *cm_device_next(struct cm_device *after)
 
 	if (!after && list_devices())
 		return NULL;
-	device = after ? STAILQ_NEXT(after, link) : STAILQ_FIRST(&devices);
+	device = after ? STAILQ_NEXT(after, link) : STAILQ_FIRST(&cm.devices);
 	while (device && open_device(device))
 		device = STAILQ_NEXT(device, link);
 	return device;
@@ -124,7 +120,7 @@ int cm_device_xrcd(struct cm_device *device, struct ibv_xrcd **out)
 	};
 	int err = 0;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	if (!device->xrcd) {
 		errno = EOPNOTSUPP; /* a driver without XRC leaves it alone */
 		device->xrcd = ibv_open_xrcd(device->verbs, &attr);
@@ -133,7 +129,7 @@ int cm_device_xrcd(struct cm_device *device, struct ibv_xrcd **out)
 		*out = device->xrcd;
 	else
 		err = -errno;
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	return err;
 }
 
@@ -143,7 +139,7 @@ VB_API struct ibv_context **rdma_get_devices(int *num_devices)
 	struct cm_device *device;
 	int count = 0, err;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	err = list_devices();
 	if (err)
 		goto unlock;
@@ -158,10 +154,10 @@ VB_API struct ibv_context **rdma_get_devices(int *num_devices)
 	for (device = cm_device_next(NULL); device; device = cm_device_next(device))
 		list[count++] = device->verbs;
 unlock:
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	if (num_devices)
 		*num_devices = list ? count : 0;
-	cm_answer(err);
+	cm_result(err);
 	return list;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapters: found once, each opened once on first need, and open as long as the library is
- * loaded. While ids are bound to an adapter they share its default PD (and XRC domain).
+ * The adapters: listed once, each opened at first use, and open as long as the library is loaded.
+ * Ids that are bound to an adapter share its default PD (and XRC domain).
  */
 #ifndef CM_DEVICE_H
 #define CM_DEVICE_H
@@ -12,24 +12,24 @@
 struct cm_device {
 	STAILQ_ENTRY(cm_device) link;
 	struct ibv_device *device;
-	struct ibv_context *verbs;   /* NULL until opened, or when it does not open */
+	struct ibv_context *verbs;   /* NULL until opened, or when that fails */
 	struct ibv_device_attr attr; /* valid once opened */
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 	int bound_ids;
 };
 
-/* 0 when there is an adapter, else -ENODEV. Takes cm_lock. */
+/* 0 when there is an adapter, else -ENODEV. Takes cm.lock. */
 int cm_devices_need(void);
 
-/* With cm_lock held. The first or next adapter that opens; NULL at the end. */
+/* With cm.lock held. The first or next adapter that opens; NULL at the end. */
 struct cm_device *cm_device_next(struct cm_device *after);
 
-/* With cm_lock held: one reference per bound id; the first makes the PD, the last ends it. */
+/* With cm.lock held: one reference per bound id; the first makes the PD, the last ends it. */
 int cm_device_get(struct cm_device *device);
 void cm_device_put(struct cm_device *device);
 
-/* The XRC domain of the adapter's bound ids, made on first use. Takes cm_lock. */
+/* The XRC domain of the adapter's bound ids, made on first use. Takes cm.lock. */
 int cm_device_xrcd(struct cm_device *device, struct ibv_xrcd **out);
 
 #endif

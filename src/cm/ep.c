@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints: an id made ready in one call from the result of rdma_getaddrinfo(). Always
- * synchronous; composed of the calls a program would make itself.
+ * Endpoints: one call makes an id ready from the result of rdma_getaddrinfo(). Always synchronous;
+ * made of the calls that a program would make itself.
  */
 #include <errno.h>
 #include <rdma/rdma_verbs.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cm/bind.h"
 #include "cm/channel.h"
 #include "cm/id.h"
+#include "cm/result.h"
+#include "cm/state.h"
 #include "util/explain.h"
 
 #define RESOLVE_MS 2000
@@ -23,15 +26,15 @@ static int copy_blob(const void *from, size_t len, void **to)
 	return 0;
 }
 
-/* The QP attributes wait for the connections that come in. */
+/* The QP attributes are kept for the ids of incoming connections. */
 static int make_passive(struct cm_id *id, const struct rdma_addrinfo *res, struct ibv_pd *pd,
 			const struct ibv_qp_init_attr *qp_attr)
 {
 	int err;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	err = cm_id_bind(id, res->ai_src_addr);
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 	if (err)
 		return err;
 	if (pd)
@@ -100,20 +103,20 @@ VB_API int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *res, st
 	if (!err && !out)
 		err = explain(EINVAL, "rdma_create_ep has nowhere to put the id");
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	qp_type = res->ai_qp_type;
 	if (!qp_type)
 		qp_type = res->ai_port_space == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC;
 	err = cm_id_create(NULL, NULL, res->ai_port_space, qp_type, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	if (res->ai_flags & RAI_PASSIVE)
 		err = make_passive(id, res, pd, qp_init_attr);
 	else
 		err = make_active(id, res, pd, qp_init_attr);
 	if (err) {
 		rdma_destroy_ep(&id->pub);
-		return cm_answer(err);
+		return cm_result(err);
 	}
 	*out = &id->pub;
 	return 0;

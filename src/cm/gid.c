@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Looks addresses up in the GID tables of all adapters. The tables are read anew each time: they
- * follow the host's addresses. Runs with cm_lock held.
+ * follow the host's addresses. Runs with cm.lock held.
  */
 #include <errno.h>
 #include <netinet/in.h>

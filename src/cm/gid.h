@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which adapter port an address belongs to. With cm_lock held.
+ * Which adapter port an address belongs to. With cm.lock held.
  */
 #ifndef CM_GID_H
 #define CM_GID_H
@@ -22,12 +22,12 @@ struct cm_gid {
 
 /*
  * The port whose GID table holds the address; RoCE v2 entries before v1. IP addresses belong to
- * Ethernet ports, AF_IB addresses to any. 0, or -ENOENT, unexplained: the caller knows what the
- * address was for.
+ * Ethernet ports, AF_IB addresses to any. 0, or -ENOENT without an explanation: the caller
+ * gives it.
  */
 int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out);
 
-/* The first GID of the first active port: what a wildcard destination means. Same answers. */
+/* The first GID of the first active port, for a wildcard destination. 0 or -ENOENT. */
 int cm_gid_first(bool ethernet_only, struct cm_gid *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Communication ids: birth, death and change of channel. cm_lock guards them.
+ * Communication ids: creation, destruction and change of channel. cm.lock guards them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,30 +11,19 @@
 #include "cm/gid.h"
 #include "cm/id.h"
 #include "cm/port.h"
+#include "cm/result.h"
 #include "cm/sockaddr.h"
+#include "cm/state.h"
 #include "util/explain.h"
-
-const char *cm_state_name(enum cm_state state)
-{
-	static const char *const names[] = {
-		[CM_IDLE] = "not bound",
-		[CM_BOUND] = "bound",
-		[CM_LISTEN] = "listening",
-		[CM_ADDR_RESOLVED] = "address resolved",
-		[CM_ROUTE_RESOLVED] = "route resolved",
-	};
-
-	return names[state];
-}
 
 int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
 {
 	struct cm_handle *handle;
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	handle = cm_handle_find(CM_ID, pub);
 	if (!handle) {
-		pthread_mutex_unlock(&cm_lock);
+		cm_unlock();
 		return explain(EINVAL,
 			       "%s: %p is no id of this library; rdma_create_id makes one, and it "
 			       "ends with rdma_destroy_id",
@@ -46,7 +35,7 @@ int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
 
 void cm_id_leave(void)
 {
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 }
 
 static int check_port_space(enum rdma_port_space ps)
@@ -86,14 +75,16 @@ int cm_id_create(struct rdma_event_channel *public, void *context, enum rdma_por
 		id->sync = true;
 		public = &channel->pub;
 	}
+	TAILQ_INIT(&id->events);
 	id->pub.channel = public;
 	id->pub.context = context;
 	id->pub.ps = ps;
 	id->pub.qp_type = qp_type;
 
-	pthread_mutex_lock(&cm_lock);
-	if (!cm_channel_find(public)) {
-		pthread_mutex_unlock(&cm_lock);
+	cm_lock();
+	channel = cm_channel_find(public);
+	if (!channel) {
+		cm_unlock();
 		err = explain(EINVAL,
 			      "%p is no event channel; pass one of rdma_create_event_channel, or "
 			      "NULL for a synchronous id",
@@ -101,7 +92,8 @@ int cm_id_create(struct rdma_event_channel *public, void *context, enum rdma_por
 		goto free_id;
 	}
 	cm_handle_add(&id->handle, CM_ID, &id->pub);
-	pthread_mutex_unlock(&cm_lock);
+	cm_channel_set(id, channel);
+	cm_unlock();
 	*out = id;
 	return 0;
 free_id:
@@ -152,12 +144,12 @@ VB_API int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	int err;
 
 	if (!out)
-		return cm_answer(explain(EINVAL, "rdma_create_id has nowhere to put the id"));
+		return cm_result(explain(EINVAL, "rdma_create_id has nowhere to put the id"));
 	if (ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB)
 		qp_type = IBV_QPT_UD;
 	err = cm_id_create(channel, context, ps, qp_type, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	*out = &id->pub;
 	return 0;
 }
@@ -170,20 +162,20 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	/* From here on no call finds the id any more; only its reported events point to it. */
 	cm_handle_remove(&id->handle);
 	channel = cm_channel_find(pub->channel);
-	if (channel)
-		cm_channel_purge(channel, id);
+	cm_event_purge(id);
+	cm_channel_set(id, NULL);
 	cm_id_leave();
 	if (pub->event)
 		rdma_ack_cm_event(pub->event);
 
-	pthread_mutex_lock(&cm_lock);
+	cm_lock();
 	cm_event_wait_acked(id);
 	cm_id_unbind(id);
-	pthread_mutex_unlock(&cm_lock);
+	cm_unlock();
 
 	if (id->sync && channel)
 		cm_channel_destroy(channel);
@@ -219,8 +211,8 @@ static int change_channel(struct rdma_cm_id *pub, struct rdma_event_channel *pub
 		goto leave;
 	}
 	from = cm_channel_find(pub->channel);
-	if (from)
-		cm_channel_move(from, to, id);
+	cm_event_move(id, to);
+	cm_channel_set(id, to);
 	*own = id->sync ? from : NULL;
 	id->sync = sync;
 	pub->channel = public;
@@ -238,14 +230,14 @@ VB_API int rdma_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *pu
 	if (!public) {
 		err = cm_channel_create(&fresh);
 		if (err)
-			return cm_answer(err);
+			return cm_result(err);
 		public = &fresh->pub;
 	}
 	err = change_channel(pub, public, fresh != NULL, &own);
 	if (err) {
 		if (fresh)
 			cm_channel_destroy(fresh);
-		return cm_answer(err);
+		return cm_result(err);
 	}
 	if (own) {
 		if (pub->event) {
@@ -257,10 +249,37 @@ VB_API int rdma_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *pu
 	/* The program has seen the last event of the old channel when it has acknowledged it. */
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	cm_event_wait_acked(id);
 	cm_id_leave();
 	return 0;
+}
+
+VB_API int rdma_write_cm_event(struct rdma_cm_id *pub, enum rdma_cm_event_type type, int status,
+			       uint64_t arg)
+{
+	struct cm_event *event;
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(pub, __func__, &id);
+	if (err)
+		return cm_result(err);
+	if (type != RDMA_CM_EVENT_USER) {
+		err = explain(EINVAL, "programs may only write RDMA_CM_EVENT_USER (%d), not %d",
+			      RDMA_CM_EVENT_USER, type);
+		goto leave;
+	}
+	event = cm_event_create(id, type, status);
+	if (!event) {
+		err = -ENOMEM;
+		goto leave;
+	}
+	event->pub.param.arg = arg;
+	cm_event_post(event);
+leave:
+	cm_id_leave();
+	return cm_result(err);
 }
 
 static __be16 port_of(struct rdma_cm_id *pub, const char *call, bool source)
@@ -292,7 +311,7 @@ VB_API int rdma_set_local_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	if (pub->qp || !ece || !ece->vendor_id || ece->comp_mask) {
 		err = explain(EINVAL,
 			      "ECE options are set by hand only on an id without a QP, with a "
@@ -303,7 +322,7 @@ VB_API int rdma_set_local_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 		id->local_ece.options = ece->options;
 	}
 	cm_id_leave();
-	return cm_answer(err);
+	return cm_result(err);
 }
 
 VB_API int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
@@ -313,7 +332,7 @@ VB_API int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	if (pub->qp || !ece) {
 		err = explain(EINVAL,
 			      "the peer's ECE options are for ids without a QP of their "
@@ -324,5 +343,5 @@ VB_API int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 		ece->comp_mask = 0;
 	}
 	cm_id_leave();
-	return cm_answer(err);
+	return cm_result(err);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options of an id. What is refused, and how, follows the kernel's rdma_cm: an option nobody
- * knows is ENOSYS, a known one of the wrong size or at the wrong time EINVAL.
+ * Options of an id. Refusals follow the kernel's rdma_cm: ENOSYS for an unknown option, EINVAL for
+ * a known one of the wrong size or in the wrong state.
  */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 #include "cm/id.h"
+#include "cm/resolve.h"
+#include "cm/result.h"
 #include "util/explain.h"
 
 #define PATH_WANTED (IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL)
@@ -164,8 +166,8 @@ VB_API int rdma_set_option(struct rdma_cm_id *pub, int level, int optname, void 
 
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	err = set_option(id, level, optname, optval, optlen);
 	cm_id_leave();
-	return cm_answer(err);
+	return cm_result(err);
 }

@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Port numbers: who owns which, and which are free. Conflicts follow the kernel's rdma_cm, down
- * to its choice of errno. Guarded by cm_lock.
+ * Port numbers: the ids that own each, and the free ones. Conflicts follow the kernel's rdma_cm,
+ * down to its choice of errno. Guarded by cm.lock.
  */
+#include "cm/port.h"
+
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/random.h>
 
-#include "cm/id.h"
-#include "cm/port.h"
+#include "cm/id_types.h"
 #include "cm/sockaddr.h"
+#include "cm/state.h"
 #include "util/explain.h"
 
-#define CHAINS 256
+#define PORTS 65536
 
 LIST_HEAD(owners, cm_id);
 
-static struct space {
-	enum rdma_port_space ps;
-	struct owners chains[CHAINS];
-} spaces[] = {
-	{ .ps = RDMA_PS_TCP },
-	{ .ps = RDMA_PS_UDP },
-	{ .ps = RDMA_PS_IPOIB },
-	{ .ps = RDMA_PS_IB },
+/* One allocation of 2 MiB, of which the kernel gives only the pages with ports in use. */
+struct cm_port_table {
+	struct owners tcp[PORTS], udp[PORTS], ipoib[PORTS], ib[PORTS];
 };
 
-static struct owners *chain_of(enum rdma_port_space ps, uint16_t port)
+/* The owners of a port; the table must exist. */
+static struct owners *owners_of(enum rdma_port_space ps, uint16_t port)
 {
-	size_t i;
-
-	for (i = 0; i < array_size(spaces) - 1; i++)
-		if (spaces[i].ps == ps)
-			break;
-	return &spaces[i].chains[port % CHAINS];
+	switch (ps) {
+	case RDMA_PS_TCP:
+		return &cm.ports->tcp[port];
+	case RDMA_PS_UDP:
+		return &cm.ports->udp[port];
+	case RDMA_PS_IPOIB:
+		return &cm.ports->ipoib[port];
+	default:
+		return &cm.ports->ib[port];
+	}
 }
 
 static int conflict(const struct cm_id *id, const struct sockaddr *addr, const struct cm_id *other)
@@ -59,12 +62,11 @@ static int conflict(const struct cm_id *id, const struct sockaddr *addr, const s
 static int check_port(const struct cm_id *id, enum rdma_port_space ps, const struct sockaddr *addr,
 		      bool may_share)
 {
-	uint16_t port = cm_addr_port(addr);
 	struct cm_id *other;
 	int err;
 
-	LIST_FOREACH(other, chain_of(ps, port), port_link) {
-		if (other == id || cm_addr_port(&other->pub.route.addr.src_addr) != port)
+	LIST_FOREACH(other, owners_of(ps, cm_addr_port(addr)), port_link) {
+		if (other == id)
 			continue;
 		if (may_share && id->reuse_addr && other->reuse_addr)
 			continue;
@@ -75,17 +77,7 @@ static int check_port(const struct cm_id *id, enum rdma_port_space ps, const str
 	return 0;
 }
 
-static bool port_is_free(enum rdma_port_space ps, uint16_t port)
-{
-	struct cm_id *other;
-
-	LIST_FOREACH(other, chain_of(ps, port), port_link)
-		if (cm_addr_port(&other->pub.route.addr.src_addr) == port)
-			return false;
-	return true;
-}
-
-/* The host's range for ports nobody asked for by number. */
+/* The host's range of ephemeral ports. */
 static void ephemeral_range(unsigned int *low, unsigned int *high)
 {
 	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
@@ -110,7 +102,7 @@ static int pick_port(enum rdma_port_space ps, struct sockaddr *addr)
 	for (i = 0; i < count; i++) {
 		uint16_t port = low + (offset + i) % count;
 
-		if (port_is_free(ps, port)) {
+		if (LIST_EMPTY(owners_of(ps, port))) {
 			cm_addr_set_port(addr, port);
 			return 0;
 		}
@@ -123,13 +115,17 @@ int cm_port_claim(struct cm_id *id, enum rdma_port_space ps, struct sockaddr *ad
 {
 	int err;
 
+	if (!cm.ports)
+		cm.ports = calloc(1, sizeof(*cm.ports));
+	if (!cm.ports)
+		return explain(ENOMEM, "no memory for the table of ports");
 	if (cm_addr_port(addr))
 		err = check_port(id, ps, addr, true);
 	else
 		err = pick_port(ps, addr);
 	if (err)
 		return err;
-	LIST_INSERT_HEAD(chain_of(ps, cm_addr_port(addr)), id, port_link);
+	LIST_INSERT_HEAD(owners_of(ps, cm_addr_port(addr)), id, port_link);
 	id->port_space = ps;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Port numbers in use, per port space. So far each process has its own. With cm_lock held.
+ * Port numbers in use, per port space and process. With cm.lock held.
  */
 #ifndef CM_PORT_H
 #define CM_PORT_H
@@ -16,10 +16,10 @@ struct cm_id;
  */
 int cm_port_claim(struct cm_id *id, enum rdma_port_space ps, struct sockaddr *addr);
 
-/* Listening admits nobody else on the port, whatever was agreed with REUSEADDR. Same answers. */
+/* A listening id must be the only one on its port, even with REUSEADDR. Same errors. */
 int cm_port_check_listen(struct cm_id *id);
 
-/* Nothing to do when the id has no port. */
+/* Does nothing when the id has no port. */
 void cm_port_release(struct cm_id *id);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QPs on ids: created over the verbs API with what the id already has, and moved to the first
- * states. No lock but for looking the id up; the objects are the program's to serialise.
+ * QPs on ids: created through the verbs API on the id's PD and CQs, and moved to their first states.
+ * cm.lock is held only to look the id up; the program serialises its calls on one id.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "cm/device.h"
 #include "cm/id.h"
 #include "cm/qp.h"
+#include "cm/result.h"
 #include "util/explain.h"
 
 int cm_id_for_verbs(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
@@ -83,7 +84,7 @@ void cm_cqs_destroy(struct rdma_cm_id *pub)
 	destroy_cq(&pub->send_cq_channel, &pub->send_cq);
 }
 
-/* What INIT needs; the connection's own attributes come with the connection. */
+/* The attributes of INIT; the others become known with the connection. */
 static int init_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	const struct rdma_cm_id *pub = &id->pub;
@@ -157,7 +158,10 @@ static int check_qp_attr(struct rdma_cm_id *pub, const struct ibv_qp_init_attr_e
 	return 0;
 }
 
-/* Fills what the program left open. The struct may be of an older, shorter release: no copies. */
+/*
+ * Fills the attributes that the program left open, in place: a program built with older headers
+ * passes a shorter struct, so the struct cannot be copied whole.
+ */
 static int complete_qp_attr(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct rdma_cm_id *pub = &id->pub;
@@ -252,7 +256,7 @@ VB_API int rdma_create_qp_ex(struct rdma_cm_id *pub, struct ibv_qp_init_attr_ex 
 		err = explain(EINVAL, "rdma_create_qp_ex needs attributes");
 	if (!err)
 		err = create_qp(id, attr);
-	return cm_answer(err);
+	return cm_result(err);
 }
 
 VB_API int rdma_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -265,7 +269,7 @@ VB_API int rdma_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_
 	if (!err && !attr)
 		err = explain(EINVAL, "rdma_create_qp needs attributes");
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	ex.qp_context = attr->qp_context;
 	ex.send_cq = attr->send_cq;
 	ex.recv_cq = attr->recv_cq;
@@ -277,7 +281,7 @@ VB_API int rdma_create_qp(struct rdma_cm_id *pub, struct ibv_pd *pd, struct ibv_
 	ex.pd = pd;
 	err = create_qp(id, &ex);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	attr->send_cq = ex.send_cq;
 	attr->recv_cq = ex.recv_cq;
 	attr->srq = ex.srq;
@@ -312,5 +316,5 @@ VB_API int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *attr, i
 		err = explain(EINVAL, "%u is no QP state to have attributes for", attr->qp_state);
 	if (!err)
 		err = init_attr(id, attr, mask);
-	return cm_answer(err);
+	return cm_result(err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues that belong to an id, shared between its QP and its SRQ. The program serialises its own
- * calls on these, so no lock.
+ * CQs that belong to an id, shared between its QP and its SRQ. No lock: the program serialises its
+ * calls on one id.
  */
 #ifndef CM_QP_H
 #define CM_QP_H
@@ -17,7 +17,7 @@ int cm_id_for_verbs(struct rdma_cm_id *pub, const char *call, struct cm_id **out
 /* CQs with a completion channel each, none where the size is 0. All or nothing. */
 int cm_cqs_create(struct rdma_cm_id *pub, uint32_t send_size, uint32_t recv_size);
 
-/* Those the id has, unless an XRC SRQ still completes into them. */
+/* Destroys the id's CQs, unless an XRC SRQ still completes into them. */
 void cm_cqs_destroy(struct rdma_cm_id *pub);
 
 #endif

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way to a destination: which of our ports leads there, and the path from it. What can be
- * refused at once is; what depends on adapters and peers comes as an event. The kernel's routing
- * table chooses the source address, as it would for a socket. cm_lock guards the ids.
+ * Address and route resolution: the adapter port that leads to a destination, and the path from it.
+ * Wrong arguments are refused by the call; failures that depend on adapters and peers are events.
+ * The kernel's routing table chooses the source address, as for a socket. cm.lock guards the ids.
  */
+#include "cm/resolve.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cm/bind.h"
 #include "cm/channel.h"
 #include "cm/device.h"
 #include "cm/gid.h"
 #include "cm/id.h"
 #include "cm/sockaddr.h"
+#include "cm/result.h"
 #include "util/explain.h"
 
-/* 4.096 us × 2^16, about 270 ms: what the kernel assumes of an Ethernet. */
+/* 4.096 us × 2^16, about 270 ms: the kernel's default on Ethernet. */
 #define PACKET_LIFE_TIME 16
 #define SELECTOR_EXACTLY 2
 
 /*
- * Asks the kernel which source address leads to dst; src on entry may be a wildcard or fixed. A
- * fixed one the host does not have is a GID of our own making, which no routing table knows.
+ * Asks the kernel for the source address of packets to dst. src on entry may be a wildcard or fixed.
+ * A fixed address that no interface has is a GID of the adapter, which no routing table knows: it
+ * stays.
  */
 static int route_source(const struct sockaddr *dst, struct sockaddr *src)
 {
@@ -32,7 +37,7 @@ static int route_source(const struct sockaddr *dst, struct sockaddr *src)
 	int fd, err = 0;
 
 	memcpy(&to, dst, cm_addr_len(dst));
-	cm_addr_set_port((struct sockaddr *)&to, 9); /* any will do: nothing is sent */
+	cm_addr_set_port((struct sockaddr *)&to, 9); /* any port: nothing is sent */
 	memcpy(&from, src, cm_addr_len(src));
 	cm_addr_set_port((struct sockaddr *)&from, 0);
 
@@ -54,7 +59,7 @@ close_fd:
 	return err;
 }
 
-/* The wildcard as a destination is the host itself. */
+/* A wildcard destination means this host. */
 static void set_loopback(struct sockaddr *src)
 {
 	if (src->sa_family == AF_INET)
@@ -64,8 +69,8 @@ static void set_loopback(struct sockaddr *src)
 }
 
 /*
- * Chooses the source port for an id bound to a wildcard. Returns a refusal; a missing adapter is
- * none: then *status says so for the event.
+ * Chooses the adapter port for an id bound to a wildcard. Returns 0 or a refusal; a missing adapter
+ * is not a refusal but *status, for the event.
  */
 static int choose_source(const struct sockaddr *dst, struct sockaddr *src, struct cm_gid *gid,
 			 int *status)
@@ -79,7 +84,7 @@ static int choose_source(const struct sockaddr *dst, struct sockaddr *src, struc
 		if (!*status)
 			set_loopback(src);
 	} else if (!cm_gid_find(dst, gid)) {
-		/* one of our own: the way there starts there */
+		/* a GID of this host's adapters: it is its own source */
 		uint16_t port = cm_addr_port(src);
 
 		if (dst->sa_family != AF_IB)
@@ -95,8 +100,8 @@ static int choose_source(const struct sockaddr *dst, struct sockaddr *src, struc
 	}
 	if (*status)
 		*status = explain(ENODEV,
-				  "the way to %s leads over no adapter; `verbena devices -v` shows "
-				  "the addresses adapters have",
+				  "no adapter has the source address for %s; `verbena devices -v` "
+				  "shows the addresses of adapters",
 				  cm_addr_text(dst, text));
 	else if (src->sa_family == AF_IB)
 		memcpy(((struct sockaddr_ib *)src)->sib_addr.sib_raw, gid->gid.raw, 16);
@@ -132,8 +137,8 @@ static int check_addresses(const struct cm_id *id, const struct sockaddr *src,
 	return 0;
 }
 
-/* An id bound to no adapter gets one; one that has an adapter only needs a route. */
-static int settle_source(struct cm_id *id, const struct sockaddr *dst, int *status)
+/* Gives the id an adapter if it has none; otherwise only checks that there is a route. */
+static int find_source(struct cm_id *id, const struct sockaddr *dst, int *status)
 {
 	struct rdma_addr *addr = &id->pub.route.addr;
 	struct sockaddr_storage storage = addr->src_storage;
@@ -178,7 +183,7 @@ static int start_resolve_addr(struct cm_id *id, const struct sockaddr *src,
 		if (err)
 			goto free_event;
 	}
-	err = settle_source(id, dst, &status);
+	err = find_source(id, dst, &status);
 	if (err)
 		goto unbind;
 
@@ -213,12 +218,12 @@ VB_API int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *src_addr,
 	(void)timeout_ms; /* nothing here waits for a peer yet */
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	err = start_resolve_addr(id, src_addr, dst_addr);
 	cm_id_leave();
 	if (!err)
 		err = cm_event_complete(id);
-	return cm_answer(err);
+	return cm_result(err);
 }
 
 /* The fastest rate a path record can name that the port reaches. */
@@ -349,10 +354,10 @@ VB_API int rdma_resolve_route(struct rdma_cm_id *pub, int timeout_ms)
 	(void)timeout_ms;
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	err = start_resolve_route(id);
 	cm_id_leave();
 	if (!err)
 		err = cm_event_complete(id);
-	return cm_answer(err);
+	return cm_result(err);
 }

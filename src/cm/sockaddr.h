@@ -14,7 +14,7 @@
 
 #define CM_ADDR_TEXT 96
 
-/* 0 for NULL and for families we do not know. */
+/* 0 for NULL and for unknown families. */
 socklen_t cm_addr_len(const struct sockaddr *addr);
 
 /* For AF_IB the port is the low 16 bits of the service id. */

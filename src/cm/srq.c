@@ -8,6 +8,7 @@
 #include "cm/device.h"
 #include "cm/id.h"
 #include "cm/qp.h"
+#include "cm/result.h"
 #include "util/explain.h"
 
 /* An XRC SRQ has a domain and a CQ of its own. *made tells whether the CQ is new. */
@@ -79,7 +80,7 @@ VB_API int rdma_create_srq_ex(struct rdma_cm_id *pub, struct ibv_srq_init_attr_e
 		err = explain(EINVAL, "rdma_create_srq_ex needs attributes");
 	if (!err)
 		err = create_srq(id, attr);
-	return cm_answer(err);
+	return cm_result(err);
 }
 
 VB_API int rdma_create_srq(struct rdma_cm_id *pub, struct ibv_pd *pd,
@@ -93,7 +94,7 @@ VB_API int rdma_create_srq(struct rdma_cm_id *pub, struct ibv_pd *pd,
 	if (!err && !attr)
 		err = explain(EINVAL, "rdma_create_srq needs attributes");
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	ex.srq_context = attr->srq_context;
 	ex.attr = attr->attr;
 	ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
@@ -101,7 +102,7 @@ VB_API int rdma_create_srq(struct rdma_cm_id *pub, struct ibv_pd *pd,
 	ex.pd = pd;
 	err = create_srq(id, &ex);
 	if (err)
-		return cm_answer(err);
+		return cm_result(err);
 	attr->attr = ex.attr;
 	return 0;
 }
@@ -118,7 +119,7 @@ VB_API void rdma_destroy_srq(struct rdma_cm_id *pub)
 	}
 	ibv_destroy_srq(pub->srq);
 	pub->srq = NULL;
-	/* With a QP still there the CQs serve it, and go with it. */
+	/* A QP that is still there uses the CQs; they are destroyed with it. */
 	if (!pub->qp)
 		cm_cqs_destroy(pub);
 }

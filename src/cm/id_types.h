@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The communication id as the library sees it. cm.lock guards all of it, except the objects that
+ * only the program's own calls on the id use (its QP, CQs, SRQ): the program serialises those calls.
+ */
+#ifndef CM_ID_TYPES_H
+#define CM_ID_TYPES_H
+
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include "cm/handle.h"
+
+struct cm_channel;
+struct cm_device;
+struct cm_event;
+
+TAILQ_HEAD(cm_event_queue, cm_event);
+
+/*
+ *	IDLE ──bind──> BOUND ──listen──> LISTEN
+ *	                 │ ^
+ *	    resolve_addr v │ ADDR_ERROR
+ *	          ADDR_RESOLVED ──resolve_route──> ROUTE_RESOLVED
+ *
+ * From BOUND on the id owns a port; from ADDR_RESOLVED on it has an adapter.
+ */
+enum cm_id_state {
+	CM_IDLE,
+	CM_BOUND,
+	CM_LISTEN,
+	CM_ADDR_RESOLVED,
+	CM_ROUTE_RESOLVED,
+};
+
+struct cm_id {
+	struct rdma_cm_id pub;
+	struct cm_handle handle;
+	enum cm_id_state state;
+	bool sync; /* pub.channel is the library's own */
+
+	struct cm_channel *channel; /* the one whose list of ids this one is in, or NULL */
+	LIST_ENTRY(cm_id) channel_link;
+	struct cm_event_queue events; /* queued and not yet reported */
+	int events_reported;          /* and not yet acknowledged */
+
+	struct cm_device *device; /* holds a reference while set */
+	int gid_index;
+
+	enum rdma_port_space port_space; /* where port_link is; 0 when in none */
+	LIST_ENTRY(cm_id) port_link;
+	bool reuse_addr;
+	bool af_only;
+	int backlog;
+
+	uint8_t tos;
+	uint8_t ack_timeout;
+	bool ack_timeout_set;
+
+	struct ibv_ece local_ece;
+	struct ibv_ece remote_ece;
+
+	struct ibv_qp_init_attr *listen_qp_attr; /* passive endpoints: for each accepted id */
+	void *connect_data; /* active endpoints: goes in front of the private data */
+	size_t connect_len;
+
+	bool resolving_info; /* from rdma_resolve_addrinfo() until its result is fetched */
+	struct rdma_addrinfo *resolved_info;
+};
+
+/* The name of a state, for explanations. */
+static inline const char *cm_state_name(enum cm_id_state state)
+{
+	static const char *const names[] = {
+		[CM_IDLE] = "not bound",
+		[CM_BOUND] = "bound",
+		[CM_LISTEN] = "listening",
+		[CM_ADDR_RESOLVED] = "address resolved",
+		[CM_ROUTE_RESOLVED] = "route resolved",
+	};
+
+	return names[state];
+}
+
+#endif

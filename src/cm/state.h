@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The library's state: one lock and all that it guards. The library does no data path work, so one
+ * lock for ids, channels with their queues, ports and adapters is enough.
+ */
+#ifndef CM_STATE_H
+#define CM_STATE_H
+
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include "util/hash.h"
+
+struct cm_device;
+struct cm_port_table;
+
+struct cm_state {
+	pthread_mutex_t lock;
+	pthread_cond_t event_acked;                     /* signalled by rdma_ack_cm_event() */
+	struct hash handles;                            /* handle.c: pointers handed out */
+	struct cm_port_table *ports;                    /* port.c; NULL until the first bind */
+	STAILQ_HEAD(cm_device_list, cm_device) devices; /* device.c */
+	/* Never freed: libibverbs keeps its devices as long as a list of them exists. */
+	struct ibv_device **listed;
+};
+
+extern struct cm_state cm;
+
+static inline void cm_lock(void)
+{
+	pthread_mutex_lock(&cm.lock);
+}
+
+static inline void cm_unlock(void)
+{
+	pthread_mutex_unlock(&cm.lock);
+}
+
+#endif
