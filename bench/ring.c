@@ -16,9 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabric/clock.h"
 #include "fabric/directory.h"
-#include "fabric/link.h"
-#include "fabric/service.h"
+#include "fabric/fabric.h"
+#include "fabric/numbers.h"
+#include "fabric/poll.h"
 
 #define TRIPS   2000u
 #define STREAM  20000u

@@ -2,9 +2,9 @@
 /*
  * The host directory's file, its lock and its process slots; see directory.h for the rules.
  *
- * Two kinds of bytes far beyond the end of the file carry OFD locks: one for changes, one per slot
- * for the life of its process. An OFD lock does not exclude threads of the process that holds it,
- * so change_lock does that; it is always taken first.
+ * OFD locks are held on bytes far beyond the end of the file: one byte for changes, and one per slot
+ * for the life of its process. An OFD lock does not exclude threads of the process that holds it;
+ * directory.lock does, and is always taken first.
  */
 #include "fabric/directory.h"
 
@@ -22,6 +22,7 @@
 
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
+#include "fabric/state.h"
 #include "util/explain.h"
 
 #define LOCK_CHANGES    ((off_t)1 << 40)
@@ -31,28 +32,20 @@
 #define EXIT_ATTEMPTS    200
 #define GENERATION_LIMIT (1u << (32 - FABRIC_SLOT_BITS))
 
-static struct {
-	pthread_mutex_t change_lock;
-	int fd;
-	struct folder_file place;
-	_Atomic(struct dir_file *) file;
-	_Atomic fabric_id_t self;
-} dir = { .change_lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
-
-struct dir_file *dir_file(void)
+struct dir_file *fabric_directory_file(void)
 {
 	/* [D2] pairs with fabric_directory_join(): the mapping before the pointer */
-	return atomic_load_explicit(&dir.file, memory_order_acquire);
+	return atomic_load_explicit(&fabric.directory.file, memory_order_acquire);
 }
 
 fabric_id_t fabric_self(void)
 {
-	return atomic_load_explicit(&dir.self, memory_order_relaxed);
+	return atomic_load_explicit(&fabric.directory.self, memory_order_relaxed);
 }
 
 const char *fabric_folder(void)
 {
-	return dir.place.folder;
+	return fabric.directory.place.folder;
 }
 
 /* ---- locks ---- */
@@ -78,43 +71,44 @@ static bool ofd_is_locked(int fd, off_t byte)
 	return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
-int dir_lock(void)
+int fabric_directory_lock(void)
 {
 	int err;
 
-	pthread_mutex_lock(&dir.change_lock);
-	if (dir.fd < 0) {
-		pthread_mutex_unlock(&dir.change_lock);
+	pthread_mutex_lock(&fabric.directory.lock);
+	if (fabric.directory.fd < 0) {
+		pthread_mutex_unlock(&fabric.directory.lock);
 		return -ENOTCONN;
 	}
-	err = ofd_lock(dir.fd, F_OFD_SETLKW, F_WRLCK, LOCK_CHANGES);
+	err = ofd_lock(fabric.directory.fd, F_OFD_SETLKW, F_WRLCK, LOCK_CHANGES);
 	if (err) {
-		pthread_mutex_unlock(&dir.change_lock);
+		pthread_mutex_unlock(&fabric.directory.lock);
 		return explain(-err, "the host directory %s/%s cannot be locked: %s",
-			       dir.place.folder, dir.place.name, strerror(-err));
+			       fabric.directory.place.folder, fabric.directory.place.name,
+			       strerror(-err));
 	}
 	return 0;
 }
 
-void dir_unlock(void)
+void fabric_directory_unlock(void)
 {
-	ofd_lock(dir.fd, F_OFD_SETLK, F_UNLCK, LOCK_CHANGES);
-	pthread_mutex_unlock(&dir.change_lock);
+	ofd_lock(fabric.directory.fd, F_OFD_SETLK, F_UNLCK, LOCK_CHANGES);
+	pthread_mutex_unlock(&fabric.directory.lock);
 }
 
 /* ---- slots; the lock is held ---- */
 
-static void registry_moved(struct dir_file *file)
+static void bump_versions(struct dir_file *file)
 {
-	for (int kind = 0; kind < FABRIC_REG_KINDS; kind++)
+	for (unsigned int kind = 0; kind < DIR_KINDS; kind++)
 		/* [D3] pairs with fabric_reg_version(): the change before the new version */
 		atomic_fetch_add_explicit(&file->reg_version[kind], 1, memory_order_release);
 }
 
-static void withdraw(struct dir_file *file, uint32_t slot)
+static void clear_slot(struct dir_file *file, uint32_t slot)
 {
-	atomic_store_explicit(&file->slot[slot].id, FABRIC_NOBODY, memory_order_release);
-	registry_moved(file);
+	atomic_store_explicit(&file->slot[slot].id, FABRIC_ID_NONE, memory_order_release);
+	bump_versions(file);
 }
 
 /* The owner's own byte is not locked as far as the owner can see. */
@@ -125,20 +119,20 @@ static bool slot_is_dead(struct dir_file *file, int fd, uint32_t slot)
 	return id && id != fabric_self() && !ofd_is_locked(fd, LOCK_SLOT(slot));
 }
 
-static unsigned int bury_the_dead(struct dir_file *file, int fd)
+static unsigned int reap_slots(struct dir_file *file, int fd)
 {
-	unsigned int buried = 0;
+	unsigned int reaped = 0;
 
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
 		if (!slot_is_dead(file, fd, slot))
 			continue;
-		withdraw(file, slot);
-		buried++;
+		clear_slot(file, slot);
+		reaped++;
 	}
-	return buried;
+	return reaped;
 }
 
-static bool anyone_listed(struct dir_file *file)
+static bool is_any_listed(struct dir_file *file)
 {
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++)
 		if (atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed))
@@ -185,13 +179,13 @@ static void fill_slot(struct dir_file *file, uint32_t index, const uint8_t *toke
 	memcpy(words, name, sizeof(words));
 	for (int i = 0; i < 2; i++)
 		atomic_store_explicit(&slot->name[i], words[i], memory_order_relaxed);
-	for (int i = 0; i < FABRIC_COUNTERS; i++)
+	for (unsigned int i = 0; i < DIR_COUNTERS; i++)
 		atomic_store_explicit(&file->counter[index][i], 0, memory_order_relaxed);
 }
 
 static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
 {
-	unsigned int buried = bury_the_dead(file, fd);
+	unsigned int reaped = reap_slots(file, fd);
 
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
 		struct dir_slot *s = &file->slot[slot];
@@ -208,7 +202,7 @@ static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabri
 		/* [D4] pairs with read_slot(): no id of old beside the new contents */
 		atomic_thread_fence(memory_order_release);
 		fill_slot(file, slot, token);
-		atomic_store_explicit(&file->counter[slot][FABRIC_COUNT_BURIED], buried,
+		atomic_store_explicit(&file->counter[slot][FABRIC_COUNT_REAPED], reaped,
 				      memory_order_relaxed);
 		/* [D1] */
 		atomic_store_explicit(&s->id, id, memory_order_release);
@@ -295,12 +289,12 @@ int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 	fabric_id_t self;
 	int fd = -1, err;
 
-	pthread_mutex_lock(&dir.change_lock);
-	if (dir.fd >= 0) {
+	pthread_mutex_lock(&fabric.directory.lock);
+	if (fabric.directory.fd >= 0) {
 		err = -EALREADY;
 		goto unlock;
 	}
-	err = open_locked(&dir.place, &fd);
+	err = open_locked(&fabric.directory.place, &fd);
 	if (err)
 		goto unlock;
 	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -311,46 +305,46 @@ int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 	err = claim_slot(file, fd, token, &self);
 	if (err)
 		goto unmap;
-	dir.fd = fd;
-	atomic_store_explicit(&dir.self, self, memory_order_relaxed);
+	fabric.directory.fd = fd;
+	atomic_store_explicit(&fabric.directory.self, self, memory_order_relaxed);
 	/* [D2] */
-	atomic_store_explicit(&dir.file, file, memory_order_release);
-	dir_unlock();
+	atomic_store_explicit(&fabric.directory.file, file, memory_order_release);
+	fabric_directory_unlock();
 	return 0;
 unmap:
 	munmap(file, sizeof(*file));
 close_file:
 	close(fd);
 unlock:
-	pthread_mutex_unlock(&dir.change_lock);
+	pthread_mutex_unlock(&fabric.directory.lock);
 	return err;
 }
 
 /* The lock is held. */
-static void sign_off(void)
+static void leave_slot(void)
 {
-	struct dir_file *file = dir_file();
+	struct dir_file *file = fabric_directory_file();
 
-	withdraw(file, fabric_id_slot(fabric_self()));
-	atomic_store_explicit(&dir.self, FABRIC_NOBODY, memory_order_relaxed);
-	bury_the_dead(file, dir.fd);
-	if (!anyone_listed(file))
-		folder_file_unlink(&dir.place, dir.fd);
+	clear_slot(file, fabric_id_slot(fabric_self()));
+	atomic_store_explicit(&fabric.directory.self, FABRIC_ID_NONE, memory_order_relaxed);
+	reap_slots(file, fabric.directory.fd);
+	if (!is_any_listed(file))
+		folder_file_unlink(&fabric.directory.place, fabric.directory.fd);
 }
 
 void fabric_directory_leave(void)
 {
 	struct dir_file *file;
 
-	if (dir_lock())
+	if (fabric_directory_lock())
 		return;
-	sign_off();
-	file = atomic_exchange(&dir.file, NULL);
+	leave_slot();
+	file = atomic_exchange(&fabric.directory.file, NULL);
 	munmap(file, sizeof(*file));
 	/* Drops both locks. */
-	close(dir.fd);
-	dir.fd = -1;
-	pthread_mutex_unlock(&dir.change_lock);
+	close(fabric.directory.fd);
+	fabric.directory.fd = -1;
+	pthread_mutex_unlock(&fabric.directory.lock);
 }
 
 /*
@@ -362,57 +356,46 @@ void fabric_directory_exit(void)
 	const struct timespec nap = { .tv_nsec = 5000000 };
 
 	for (int i = 0; i < EXIT_ATTEMPTS; i++, nanosleep(&nap, NULL)) {
-		if (pthread_mutex_trylock(&dir.change_lock))
+		if (pthread_mutex_trylock(&fabric.directory.lock))
 			continue;
-		if (dir.fd < 0 || !fabric_self()) {
-			pthread_mutex_unlock(&dir.change_lock);
+		if (fabric.directory.fd < 0 || !fabric_self()) {
+			pthread_mutex_unlock(&fabric.directory.lock);
 			return;
 		}
-		if (!ofd_lock(dir.fd, F_OFD_SETLK, F_WRLCK, LOCK_CHANGES)) {
-			sign_off();
-			dir_unlock();
+		if (!ofd_lock(fabric.directory.fd, F_OFD_SETLK, F_WRLCK, LOCK_CHANGES)) {
+			leave_slot();
+			fabric_directory_unlock();
 			return;
 		}
-		pthread_mutex_unlock(&dir.change_lock);
+		pthread_mutex_unlock(&fabric.directory.lock);
 	}
 }
 
-unsigned int fabric_directory_sweep(void)
+unsigned int fabric_directory_reap(void)
 {
-	unsigned int buried;
+	unsigned int reaped;
 
-	if (dir_lock())
+	if (fabric_directory_lock())
 		return 0;
-	buried = bury_the_dead(dir_file(), dir.fd);
-	dir_unlock();
-	fabric_count(FABRIC_COUNT_BURIED, buried);
-	return buried;
+	reaped = reap_slots(fabric_directory_file(), fabric.directory.fd);
+	fabric_directory_unlock();
+	fabric_count(FABRIC_COUNT_REAPED, reaped);
+	return reaped;
 }
 
 /* ---- fork ---- */
 
-void fabric_directory_fork_prepare(void)
+/* OFD locks belong to the open file, which the parent still has: closing our copy releases none. */
+void fabric_directory_forked(void)
 {
-	pthread_mutex_lock(&dir.change_lock);
-}
-
-void fabric_directory_fork_parent(void)
-{
-	pthread_mutex_unlock(&dir.change_lock);
-}
-
-/* The locks belong to the open file that the parent still has; closing our copy drops none. */
-void fabric_directory_fork_child(void)
-{
-	struct dir_file *file = atomic_exchange(&dir.file, NULL);
+	struct dir_file *file = atomic_exchange(&fabric.directory.file, NULL);
 
 	if (file)
 		munmap(file, sizeof(*file));
-	if (dir.fd >= 0)
-		close(dir.fd);
-	dir.fd = -1;
-	atomic_store_explicit(&dir.self, FABRIC_NOBODY, memory_order_relaxed);
-	pthread_mutex_unlock(&dir.change_lock);
+	if (fabric.directory.fd >= 0)
+		close(fabric.directory.fd);
+	fabric.directory.fd = -1;
+	atomic_store_explicit(&fabric.directory.self, FABRIC_ID_NONE, memory_order_relaxed);
 }
 
 /* ---- looking up processes ---- */
@@ -446,7 +429,7 @@ static int read_slot(struct dir_file *file, uint32_t index, struct fabric_proces
 
 int fabric_process_in_slot(uint32_t slot, struct fabric_process *out)
 {
-	struct dir_file *file = dir_file();
+	struct dir_file *file = fabric_directory_file();
 
 	return file && slot < FABRIC_SLOTS ? read_slot(file, slot, out) : -ESRCH;
 }
@@ -463,9 +446,34 @@ int fabric_process_find(fabric_id_t id, struct fabric_process *out)
 
 bool fabric_process_alive(fabric_id_t id)
 {
-	struct dir_file *file = dir_file();
+	struct dir_file *file = fabric_directory_file();
 
 	if (!file || !dir_is_listed(file, id))
 		return false;
-	return id == fabric_self() || ofd_is_locked(dir.fd, LOCK_SLOT(fabric_id_slot(id)));
+	return id == fabric_self() ||
+	       ofd_is_locked(fabric.directory.fd, LOCK_SLOT(fabric_id_slot(id)));
+}
+
+/* ---- counters ---- */
+
+_Static_assert(FABRIC_COUNTERS == DIR_COUNTERS, "a row holds all counters");
+
+void fabric_count(enum fabric_counter counter, uint64_t n)
+{
+	struct dir_file *dir = fabric_directory_file();
+	fabric_id_t self = fabric_self();
+
+	if (dir && self)
+		atomic_fetch_add_explicit(&dir->counter[fabric_id_slot(self)][counter], n,
+					  memory_order_relaxed);
+}
+
+uint64_t fabric_counter_read(uint32_t slot, enum fabric_counter counter)
+{
+	struct dir_file *dir = fabric_directory_file();
+
+	if (!dir || slot >= FABRIC_SLOTS || counter >= FABRIC_COUNTERS ||
+	    !atomic_load_explicit(&dir->slot[slot].id, memory_order_relaxed))
+		return 0;
+	return atomic_load_explicit(&dir->counter[slot][counter], memory_order_relaxed);
 }

@@ -10,27 +10,14 @@
 #include <stdlib.h>
 
 #include "fabric/barrier.h"
-#include "fabric/epoch_priv.h"
 #include "fabric/lock.h"
-
-_Atomic uint64_t fabric_epoch_now = 1;
-_Atomic bool fabric_epoch_fences = true;
-_Thread_local struct fabric_epoch_cell *fabric_epoch_self;
-
-static _Atomic(struct fabric_epoch_cell *) cells;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t key;
-static bool key_is_valid;
-
-static struct fabric_lock retired_lock;
-static struct fabric_retire *retired;
-static _Atomic uint32_t retired_count;
+#include "fabric/service.h"
 
 static void cell_leave(void *arg)
 {
 	struct fabric_epoch_cell *cell = arg;
 
-	fabric_epoch_self = NULL;
+	fabric_thread.epoch_cell = NULL;
 	cell->depth = 0;
 	atomic_store_explicit(&cell->epoch, 0, memory_order_release);
 	/* [E3] pairs with cell_take(): depth before the hand-over */
@@ -39,12 +26,13 @@ static void cell_leave(void *arg)
 
 static void make_key(void)
 {
-	key_is_valid = !pthread_key_create(&key, cell_leave);
+	fabric.epoch.key_is_valid = !pthread_key_create(&fabric.epoch.key, cell_leave);
 }
 
 static struct fabric_epoch_cell *cell_take(void)
 {
-	struct fabric_epoch_cell *cell = atomic_load_explicit(&cells, memory_order_acquire);
+	struct fabric_epoch_cell *cell =
+		atomic_load_explicit(&fabric.epoch.cells, memory_order_acquire);
 
 	for (; cell; cell = cell->next) {
 		uint32_t free = 0;
@@ -59,9 +47,9 @@ static struct fabric_epoch_cell *cell_take(void)
 	if (!cell)
 		abort();
 	*cell = (struct fabric_epoch_cell){ .taken = 1 };
-	cell->next = atomic_load_explicit(&cells, memory_order_relaxed);
+	cell->next = atomic_load_explicit(&fabric.epoch.cells, memory_order_relaxed);
 	/* [E4] pairs with the walks: a cell's contents before its place in the list */
-	while (!atomic_compare_exchange_weak_explicit(&cells, &cell->next, cell,
+	while (!atomic_compare_exchange_weak_explicit(&fabric.epoch.cells, &cell->next, cell,
 						      memory_order_seq_cst, memory_order_relaxed))
 		;
 	return cell;
@@ -71,30 +59,32 @@ struct fabric_epoch_cell *fabric_epoch_cell_get(void)
 {
 	struct fabric_epoch_cell *cell = cell_take();
 
-	pthread_once(&key_once, make_key);
-	if (key_is_valid)
-		pthread_setspecific(key, cell);
-	fabric_epoch_self = cell;
+	pthread_once(&fabric.epoch.key_once, make_key);
+	if (fabric.epoch.key_is_valid)
+		pthread_setspecific(fabric.epoch.key, cell);
+	fabric_thread.epoch_cell = cell;
 	return cell;
 }
 
 void fabric_epoch_retire(struct fabric_retire *retire, void (*free)(struct fabric_retire *))
 {
 	retire->free = free;
-	fabric_lock(&retired_lock);
+	fabric_lock(&fabric.epoch.retired_lock);
 	/* [E5] Sections that may still see the object carry this number or a lower one. */
-	retire->epoch = atomic_fetch_add(&fabric_epoch_now, 1);
-	retire->next = retired;
-	retired = retire;
-	atomic_fetch_add_explicit(&retired_count, 1, memory_order_relaxed);
-	fabric_unlock(&retired_lock);
-	fabric_epoch_retired();
+	retire->epoch = atomic_fetch_add(&fabric.epoch.now, 1);
+	retire->next = fabric.epoch.retired;
+	fabric.epoch.retired = retire;
+	atomic_fetch_add_explicit(&fabric.epoch.retired_count, 1, memory_order_relaxed);
+	fabric_unlock(&fabric.epoch.retired_lock);
+	if (!fabric_service_wake_if_running())
+		fabric_epoch_reclaim();
 }
 
 static uint64_t oldest_section(void)
 {
 	/* [E4] */
-	struct fabric_epoch_cell *cell = atomic_load_explicit(&cells, memory_order_acquire);
+	struct fabric_epoch_cell *cell =
+		atomic_load_explicit(&fabric.epoch.cells, memory_order_acquire);
 	uint64_t oldest = UINT64_MAX;
 
 	for (; cell; cell = cell->next) {
@@ -113,12 +103,12 @@ bool fabric_epoch_reclaim(void)
 	uint64_t oldest;
 	bool left;
 
-	if (!atomic_load_explicit(&retired_count, memory_order_relaxed))
+	if (!atomic_load_explicit(&fabric.epoch.retired_count, memory_order_relaxed))
 		return false;
-	fabric_lock(&retired_lock);
-	batch = retired;
-	retired = NULL;
-	fabric_unlock(&retired_lock);
+	fabric_lock(&fabric.epoch.retired_lock);
+	batch = fabric.epoch.retired;
+	fabric.epoch.retired = NULL;
+	fabric_unlock(&fabric.epoch.retired_lock);
 	/* [E1] pairs with fabric_epoch_enter(): a section that we do not see below began after
 	 * everything in the batch was made unreachable, and sees that. */
 	barrier_private();
@@ -130,42 +120,31 @@ bool fabric_epoch_reclaim(void)
 			kept = batch;
 			continue;
 		}
-		atomic_fetch_sub_explicit(&retired_count, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&fabric.epoch.retired_count, 1, memory_order_relaxed);
 		batch->free(batch);
 	}
-	fabric_lock(&retired_lock);
+	fabric_lock(&fabric.epoch.retired_lock);
 	while (kept) {
 		next = kept->next;
-		kept->next = retired;
-		retired = kept;
+		kept->next = fabric.epoch.retired;
+		fabric.epoch.retired = kept;
 		kept = next;
 	}
-	left = retired;
-	fabric_unlock(&retired_lock);
+	left = fabric.epoch.retired;
+	fabric_unlock(&fabric.epoch.retired_lock);
 	return left;
 }
 
-void fabric_epoch_fork_child(void)
+void fabric_epoch_forked(void)
 {
-	struct fabric_epoch_cell *cell = atomic_load_explicit(&cells, memory_order_relaxed);
+	struct fabric_epoch_cell *cell =
+		atomic_load_explicit(&fabric.epoch.cells, memory_order_relaxed);
 
-	/* Every thread but ours is gone, wherever it was. */
 	for (; cell; cell = cell->next) {
-		if (cell == fabric_epoch_self)
+		if (cell == fabric_thread.epoch_cell)
 			continue;
 		cell->depth = 0;
 		atomic_store_explicit(&cell->epoch, 0, memory_order_relaxed);
 		atomic_store_explicit(&cell->taken, 0, memory_order_relaxed);
 	}
-	fabric_unlock(&retired_lock);
-}
-
-void fabric_epoch_fork_prepare(void)
-{
-	fabric_lock(&retired_lock);
-}
-
-void fabric_epoch_fork_parent(void)
-{
-	fabric_unlock(&retired_lock);
 }

@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabric/state.h"
+#include "fabric/thread.h"
 #include "util/api.h"
 
 struct fabric_epoch_cell {
@@ -32,22 +34,11 @@ struct fabric_epoch_cell {
 	struct fabric_epoch_cell *next;
 };
 
-struct fabric_retire {
-	struct fabric_retire *next;
-	uint64_t epoch;
-	void (*free)(struct fabric_retire *retire);
-};
-
-extern _Atomic uint64_t fabric_epoch_now;
-extern _Atomic bool fabric_epoch_fences; /* no membarrier here: readers pay themselves */
-extern _Thread_local struct fabric_epoch_cell *fabric_epoch_self
-	__attribute__((tls_model("initial-exec")));
-
 struct fabric_epoch_cell *fabric_epoch_cell_get(void);
 
 static inline void fabric_epoch_enter(void)
 {
-	struct fabric_epoch_cell *cell = fabric_epoch_self;
+	struct fabric_epoch_cell *cell = fabric_thread.epoch_cell;
 
 	if (unlikely(!cell))
 		cell = fabric_epoch_cell_get();
@@ -56,9 +47,9 @@ static inline void fabric_epoch_enter(void)
 	/* [E1] pairs with the membarrier in fabric_epoch_reclaim(): the mark before the reads.
 	 * [E5] pairs with fabric_epoch_retire(): a later number sees what was withdrawn. */
 	atomic_store_explicit(&cell->epoch,
-			      atomic_load_explicit(&fabric_epoch_now, memory_order_acquire),
+			      atomic_load_explicit(&fabric.epoch.now, memory_order_acquire),
 			      memory_order_relaxed);
-	if (unlikely(atomic_load_explicit(&fabric_epoch_fences, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&fabric.barrier.no_private, memory_order_relaxed)))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
@@ -66,7 +57,7 @@ static inline void fabric_epoch_enter(void)
 
 static inline void fabric_epoch_exit(void)
 {
-	struct fabric_epoch_cell *cell = fabric_epoch_self;
+	struct fabric_epoch_cell *cell = fabric_thread.epoch_cell;
 
 	if (--cell->depth)
 		return;
@@ -79,5 +70,8 @@ void fabric_epoch_retire(struct fabric_retire *retire, void (*free)(struct fabri
 
 /* Service thread: frees what can be freed; true while something is left. */
 bool fabric_epoch_reclaim(void);
+
+/* In the child of a fork: sections of the other threads are over. */
+void fabric_epoch_forked(void);
 
 #endif

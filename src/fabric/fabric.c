@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Puts the fabric up and takes it down: once per process, again in the child of a fork. init_lock
- * guards that; the parts below keep their own state.
+ * Starts and stops the fabric: once per process, again in the child of a fork. init_lock guards
+ * that.
  */
 #include "fabric/fabric.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "fabric/barrier.h"
 #include "fabric/directory.h"
-#include "fabric/epoch_priv.h"
-#include "fabric/link_priv.h"
-#include "fabric/poll_priv.h"
-#include "fabric/service_priv.h"
+#include "fabric/epoch.h"
+#include "fabric/fork.h"
+#include "fabric/handshake.h"
+#include "fabric/link.h"
+#include "fabric/link_service.h"
+#include "fabric/poll.h"
+#include "fabric/ring.h"
+#include "fabric/segment.h"
+#include "fabric/service.h"
+#include "fabric/state.h"
 #include "util/explain.h"
 
 #define HANDSHAKE_MS 20000u /* a process may have to wait for a processor */
+#define RECLAIM_NS   1000000u
+
+/* ---- the configuration, and what stands for functions that the adapter does not have ---- */
 
 static int share_nothing(void)
 {
@@ -43,11 +50,11 @@ static void ignore_link(struct fabric_link *link)
 {
 }
 
-static void no_watch(uint64_t now_ns, uint64_t period_ns)
+static void ignore_check(uint64_t now_ns, uint64_t period_ns)
 {
 }
 
-static uint64_t no_timers(uint64_t now_ns)
+static uint64_t no_deadline(uint64_t now_ns)
 {
 	return UINT64_MAX;
 }
@@ -62,31 +69,19 @@ static const struct fabric_config defaults = {
 	.drain = drain_all,
 	.link_up = ignore_link,
 	.link_down = ignore_link,
-	.room = ignore_link,
-	.idle = do_nothing,
-	.watch = no_watch,
-	.timers = no_timers,
-	.before_fork = do_nothing,
-	.after_fork = do_nothing,
-	.forked = do_nothing,
+	.link_room = ignore_link,
+	.polling_stopped = do_nothing,
+	.polling_check = ignore_check,
+	.timers = no_deadline,
+	.before_sleep = no_deadline,
 };
-
-/* Fork handlers read it even before the fabric is up. */
-struct fabric_config fabric_config = {
-	.before_fork = do_nothing,
-	.after_fork = do_nothing,
-};
-
-static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static _Atomic bool up;
 
 bool fabric_is_up(void)
 {
-	return atomic_load_explicit(&up, memory_order_acquire);
+	return atomic_load_explicit(&fabric.up, memory_order_acquire);
 }
 
-static uint32_t ring_size_wanted(void)
+static uint32_t ring_size_from_env(void)
 {
 	const char *text = getenv("VERBENA_RING");
 	unsigned long long size;
@@ -103,12 +98,12 @@ static uint32_t ring_size_wanted(void)
 	return (uint32_t)size;
 }
 
-static int take_config(const struct fabric_config *config)
+static int set_config(const struct fabric_config *config)
 {
 	struct fabric_config c = *config;
 
 	if (!c.ring_size)
-		c.ring_size = ring_size_wanted();
+		c.ring_size = ring_size_from_env();
 	if (c.ring_size < FABRIC_RING_MIN || c.ring_size > FABRIC_RING_MAX ||
 	    (c.ring_size & (c.ring_size - 1)))
 		return explain(EINVAL, "rings of %u bytes; a power of two from %u to %u is needed",
@@ -123,96 +118,62 @@ static int take_config(const struct fabric_config *config)
 		c.link_up = defaults.link_up;
 	if (!c.link_down)
 		c.link_down = defaults.link_down;
-	if (!c.room)
-		c.room = defaults.room;
-	if (!c.idle)
-		c.idle = defaults.idle;
-	if (!c.watch)
-		c.watch = defaults.watch;
+	if (!c.link_room)
+		c.link_room = defaults.link_room;
+	if (!c.polling_stopped)
+		c.polling_stopped = defaults.polling_stopped;
+	if (!c.polling_check)
+		c.polling_check = defaults.polling_check;
 	if (!c.timers)
 		c.timers = defaults.timers;
-	if (!c.before_fork || !c.after_fork) {
-		c.before_fork = defaults.before_fork;
-		c.after_fork = defaults.after_fork;
-	}
-	if (!c.forked)
-		c.forked = defaults.forked;
-	fabric_config = c;
+	if (!c.before_sleep)
+		c.before_sleep = defaults.before_sleep;
+	fabric.config = c;
 	return 0;
 }
 
-/* ---- fork: the order of the locks is the order in which threads nest them ---- */
+/* ---- the service thread ---- */
 
-static void fork_prepare(void)
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 {
-	fabric_service_fork_prepare_turn();
-	fabric_config.before_fork();
-	pthread_mutex_lock(&init_lock);
-	fabric_links_fork_prepare();
-	fabric_service_fork_prepare();
-	fabric_directory_fork_prepare();
-	fabric_epoch_fork_prepare();
+	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-static void fork_parent(void)
+static uint64_t iterate(uint64_t now_ns)
 {
-	fabric_epoch_fork_parent();
-	fabric_directory_fork_parent();
-	fabric_service_fork_parent();
-	fabric_links_fork_parent();
-	pthread_mutex_unlock(&init_lock);
-	fabric_config.after_fork();
-}
+	uint64_t next_ns = fabric_links_iterate(now_ns);
 
-static void fork_child(void)
-{
-	bool was_up = fabric_is_up();
-
-	atomic_store(&up, false);
-	barrier_forget();
-	fabric_poll_fini();
-	fabric_epoch_fork_child();
-	fabric_directory_fork_child();
-	handshake_fork_child();
-	fabric_service_fork_child();
-	fabric_links_fork_child();
-	fabric_segment_fork_child();
-	pthread_mutex_unlock(&init_lock);
-	if (was_up)
-		fabric_config.forked();
-	fabric_config.after_fork();
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	next_ns = earlier(next_ns, fabric_poll_iterate(now_ns));
+	next_ns = earlier(next_ns, fabric.config.before_sleep(now_ns));
+	if (fabric_epoch_reclaim())
+		next_ns = earlier(next_ns, now_ns + RECLAIM_NS);
+	return next_ns;
 }
 
 /* ---- up and down ---- */
 
-static int put_up(const struct fabric_config *config)
+static int start(const struct fabric_config *config)
 {
 	uint8_t token[FABRIC_TOKEN_BYTES];
 	int err;
 
-	err = take_config(config);
+	err = set_config(config);
 	if (err)
 		return err;
 	if (getrandom(token, sizeof(token), 0) != sizeof(token))
 		return explain(EIO, "the kernel gives no random bytes");
 	barrier_init();
-	fabric_links_init();
-	err = fabric_segment_create(fabric_config.segment_size);
+	err = fabric_segment_create(fabric.config.segment_size);
 	if (err)
 		return err;
-	err = fabric_service_init();
+	err = fabric_service_init(iterate, fabric_links_shutdown);
 	if (err)
 		goto destroy_segment;
 	err = handshake_listen(token);
 	if (err)
 		goto fini_service;
-	fabric_poll_init(fabric_segment_self(), fabric_config.drain);
-	/* Last: from here on others may look for us. */
+	fabric_poll_init();
+	/* Last: from here on peers may connect. */
 	err = fabric_directory_join(token);
 	if (err)
 		goto unlisten;
@@ -231,31 +192,32 @@ int fabric_init(const struct fabric_config *config)
 {
 	int err = -EALREADY;
 
-	pthread_once(&fork_once, watch_forks);
-	pthread_mutex_lock(&init_lock);
+	fabric_fork_watch();
+	pthread_mutex_lock(&fabric.init_lock);
 	if (!fabric_is_up())
-		err = put_up(config);
+		err = start(config);
 	if (!err)
-		atomic_store_explicit(&up, true, memory_order_release);
-	pthread_mutex_unlock(&init_lock);
+		atomic_store_explicit(&fabric.up, true, memory_order_release);
+	pthread_mutex_unlock(&fabric.init_lock);
 	return err;
 }
 
 void fabric_fini(void)
 {
-	pthread_mutex_lock(&init_lock);
+	pthread_mutex_lock(&fabric.init_lock);
 	if (fabric_is_up()) {
-		atomic_store(&up, false);
+		atomic_store(&fabric.up, false);
 		fabric_service_fini();
+		fabric_epoch_reclaim();
 		handshake_unlisten();
 		fabric_poll_fini();
 		fabric_directory_leave();
 		fabric_segment_destroy();
 	}
-	pthread_mutex_unlock(&init_lock);
+	pthread_mutex_unlock(&fabric.init_lock);
 }
 
-/* Threads of the program may still run, so nothing is unmapped; the kernel does the rest. */
+/* Threads of the program may still run, so nothing is unmapped; the kernel does that. */
 __attribute__((destructor)) static void leave_at_exit(void)
 {
 	fabric_directory_exit();

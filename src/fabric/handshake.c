@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How two processes become linked: over a SOCK_SEQPACKET socket with an abstract name that only
- * readers of the directory know.
+ * The handshake, over a SOCK_SEQPACKET socket with an abstract name that only readers of the host
+ * directory know.
  *
- *	connects			is connected to
+ *	connects			accepts
  *	HELLO + rings, segment,
  *	  eventfd, share memfd	->
  *				<-	WELCOME + segment, eventfd, share memfd
  *				<-	or YIELD: wait, we are connecting to you
  *				<-	or REFUSE
  *
- * When both connect at once, the attempt of the one with the lower id counts; it answers YIELD to
- * the other, which takes part as the one that is connected to. The socket stays open for as long
- * as the link lives and carries nothing more.
- *
- * All of it runs on the service thread, except listening and unlistening.
+ * When both connect at once, the attempt of the process with the lower id counts: it answers YIELD
+ * to the other, which then accepts. The socket stays open for the life of the link and carries
+ * nothing more.
  */
+#include "fabric/handshake.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -29,10 +29,13 @@
 #include <unistd.h>
 
 #include "fabric/barrier.h"
+#include "fabric/clock.h"
 #include "fabric/directory.h"
-#include "fabric/link_priv.h"
+#include "fabric/link.h"
+#include "fabric/link_cold.h"
+#include "fabric/segment.h"
 #include "fabric/service.h"
-#include "fabric/service_priv.h"
+#include "fabric/state.h"
 #include "util/explain.h"
 
 #define HELLO_MAGIC   0x6c6e6b76u
@@ -58,7 +61,7 @@ struct message {
 
 _Static_assert(sizeof(struct message) == 32, "every version begins the same way");
 
-/* What a HELLO or WELCOME brought, checked and mapped. */
+/* The contents of a HELLO or WELCOME, checked and mapped. */
 struct offer {
 	void *segment;
 	uint64_t segment_size;
@@ -69,16 +72,11 @@ struct offer {
 };
 
 /* A connection on which HELLO has not come yet. */
-struct inbound {
-	struct inbound *next;
+struct handshake_inbound {
+	LIST_ENTRY(handshake_inbound) entry;
 	int sock;
 	uint64_t deadline_ns;
 };
-
-static int listener = -1;
-static bool listener_paused;
-static uint64_t listener_again_ns;
-static struct inbound *inbounds;
 
 /* ---- messages ---- */
 
@@ -108,11 +106,11 @@ static int send_message(int sock, struct message *m, const int *fds, size_t coun
 	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* What we give of ourselves, after the rings that HELLO brings. */
+/* The descriptors of this process, which follow the rings in a HELLO. */
 static size_t own_fds(struct message *m, int *fds)
 {
 	size_t count = 0;
-	int share = fabric_config.share_fd();
+	int share = fabric.config.share_fd();
 
 	fds[count++] = fabric_segment_fd();
 	fds[count++] = fabric_service_wake_fd();
@@ -190,13 +188,13 @@ static int check_peer(int sock, pid_t *pid)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
 	if (cred.uid != geteuid())
-		return explain(EPERM, "a process of user %u wants to link; we serve user %u only",
+		return explain(EPERM, "a process of user %u asks for a link; only user %u may",
 			       (unsigned int)cred.uid, (unsigned int)geteuid());
 	*pid = cred.pid;
 	return 0;
 }
 
-/* An eventfd has no file type; anything else could block or kill whoever writes to it. */
+/* An eventfd has no file type; a write to anything else could block, or raise SIGPIPE. */
 static int check_wake(int fd)
 {
 	struct stat st;
@@ -214,7 +212,7 @@ static void offer_drop(struct offer *offer)
 	close_all(&offer->share_fd, 1);
 }
 
-/* Takes the descriptors that every peer gives; the others stay the caller's. */
+/* Takes over the descriptors that it uses; the caller closes the rest. */
 static int offer_take(struct offer *offer, const struct message *m, int *fds, size_t count)
 {
 	int err;
@@ -238,7 +236,7 @@ static int offer_take(struct offer *offer, const struct message *m, int *fds, si
 	return 0;
 }
 
-static void offer_give(const struct offer *offer, struct fabric_link *link)
+static void offer_apply(const struct offer *offer, struct fabric_link *link)
 {
 	struct fabric_link_cold *cold = link->cold;
 
@@ -283,12 +281,12 @@ static void take_answer(struct fabric_link *link)
 		err = offer_take(&offer, &m, fds, count);
 	close_all(fds, count);
 	if (err) {
-		explain_note("process %d does not take our link: %s", (int)link->cold->pid,
+		explain_note("process %d does not accept our link: %s", (int)link->cold->pid,
 			     m.kind == REFUSE ? "it refused" : strerror(-err));
 		fabric_link_down(link);
 		return;
 	}
-	offer_give(&offer, link);
+	offer_apply(&offer, link);
 	fabric_link_up(link);
 }
 
@@ -300,7 +298,7 @@ static void on_link_socket(void *arg, uint32_t events)
 	if (fabric_link_state(link) == FABRIC_LINK_CONNECTING)
 		take_answer(link);
 	else
-		/* After the handshake nothing may come but the end. */
+		/* After the handshake only the hang-up may come. */
 		fabric_link_down(link);
 	fabric_link_put(link);
 }
@@ -336,7 +334,7 @@ static int dial(fabric_id_t peer, int *out)
 	if (sock < 0)
 		return -errno;
 	if (connect(sock, (struct sockaddr *)&name, len)) {
-		/* EAGAIN: its backlog is full. */
+		/* EAGAIN: the backlog of the peer is full. */
 		err = -errno;
 		close(sock);
 		return err;
@@ -352,16 +350,16 @@ static int send_hello(struct fabric_link *link, int sock)
 	int fds[HELLO_FDS], err;
 	size_t count;
 
-	err = fabric_ring_memfd(fabric_config.ring_size, 2, &fds[0]);
+	err = fabric_ring_memfd(fabric.config.ring_size, 2, &fds[0]);
 	if (err)
 		return err;
-	err = fabric_ring_map(fds[0], fabric_config.ring_size, 2, &cold->rings);
+	err = fabric_ring_map(fds[0], fabric.config.ring_size, 2, &cold->rings);
 	if (err)
 		goto close_rings;
 	count = 1 + own_fds(&m, fds + 1);
-	m.ring_size = fabric_config.ring_size;
+	m.ring_size = fabric.config.ring_size;
 	err = send_message(sock, &m, fds, count);
-	/* Too many descriptors are under way just now. */
+	/* Too many descriptors are in flight between processes. */
 	if (err == -ETOOMANYREFS)
 		err = -EAGAIN;
 	if (err)
@@ -396,13 +394,13 @@ close_sock:
 	return err;
 }
 
-/* ---- being connected to ---- */
+/* ---- accepting ---- */
 
 static void answer(int sock, enum message_kind kind, fabric_id_t to)
 {
 	struct message m = { .kind = (uint16_t)kind, .to = to };
 
-	/* The connection is closed next, whether or not it hears this. */
+	/* The connection is closed next, whether or not this arrives. */
 	send_message(sock, &m, NULL, 0);
 }
 
@@ -414,7 +412,7 @@ static bool hung_up(int sock)
 	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* True when the peer has to give way: we are linked already, or our own attempt counts. */
+/* True when the peer has to wait: there is a link already, or our own attempt counts. */
 static bool peer_must_yield(fabric_id_t peer)
 {
 	struct fabric_link *link = fabric_link_find(peer);
@@ -425,7 +423,7 @@ static bool peer_must_yield(fabric_id_t peer)
 	if (fabric_link_state(link) == FABRIC_LINK_CONNECTING)
 		yield = link->cold->sock >= 0 && fabric_self() < peer;
 	else if (hung_up(link->cold->sock))
-		/* The peer gave that one up before it dialled again. */
+		/* The peer closed that link before it connected again. */
 		fabric_link_down(link);
 	else
 		yield = true;
@@ -442,7 +440,7 @@ static int send_welcome(int sock, fabric_id_t to)
 	return send_message(sock, &m, fds, count);
 }
 
-/* Checks what came with a HELLO and answers it. */
+/* Checks the contents of a HELLO and answers it. */
 static int welcome(int sock, const struct message *m, int *fds, size_t count, struct offer *offer)
 {
 	int err;
@@ -461,7 +459,7 @@ static int welcome(int sock, const struct message *m, int *fds, size_t count, st
 	return err;
 }
 
-/* The socket becomes a link's: a new one's, or of one whose own attempt gives way. */
+/* Gives the socket to a new link, or to the link whose own attempt yields. */
 static int link_by_hello(int sock, const struct message *m, const struct offer *offer)
 {
 	struct fabric_link *link = fabric_link_find_or_create(m->from);
@@ -469,7 +467,7 @@ static int link_by_hello(int sock, const struct message *m, const struct offer *
 
 	if (!link)
 		return -ENOMEM;
-	fabric_link_enlist(link);
+	fabric_link_activate(link);
 	err = fabric_service_add_fd(sock, EPOLLIN, on_link_socket, link);
 	if (err) {
 		fabric_link_kill(link);
@@ -478,7 +476,7 @@ static int link_by_hello(int sock, const struct message *m, const struct offer *
 	}
 	drop_socket(link);
 	fabric_ring_unmap(&link->cold->rings);
-	offer_give(offer, link);
+	offer_apply(offer, link);
 	link->cold->rings = offer->rings;
 	link->cold->pid = offer->pid;
 	link->cold->tx_ring = 1;
@@ -488,7 +486,7 @@ static int link_by_hello(int sock, const struct message *m, const struct offer *
 	return 0;
 }
 
-static void take_hello(struct inbound *in)
+static void take_hello(struct handshake_inbound *in)
 {
 	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
 	struct fabric_process process;
@@ -502,7 +500,7 @@ static void take_hello(struct inbound *in)
 		return;
 	in->deadline_ns = 0;
 	fabric_service_del_fd(in->sock);
-	/* A peer that yielded to us meanwhile has hung up; what it said does not count. */
+	/* A peer that has yielded to us meanwhile has hung up; its HELLO does not count. */
 	if (!err && hung_up(in->sock))
 		err = -EPIPE;
 	if (!err &&
@@ -536,18 +534,18 @@ static void on_inbound(void *arg, uint32_t events)
 
 static void on_listener(void *arg, uint32_t events)
 {
-	struct inbound *in;
+	struct handshake_inbound *in;
 	pid_t pid;
 	int sock;
 
-	sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	sock = accept4(fabric.handshake.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (sock < 0) {
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
-		/* No descriptors: the listener stays readable, so look away for a while. */
-		fabric_service_del_fd(listener);
-		listener_paused = true;
-		listener_again_ns = fabric_now_ns() + PAUSE_NS;
+		/* No descriptors: the listener stays readable, so it is not watched for a while. */
+		fabric_service_del_fd(fabric.handshake.listener);
+		fabric.handshake.listener_paused = true;
+		fabric.handshake.listener_retry_ns = fabric_now_ns() + PAUSE_NS;
 		return;
 	}
 	if (check_peer(sock, &pid))
@@ -556,11 +554,10 @@ static void on_listener(void *arg, uint32_t events)
 	if (!in)
 		goto close_sock;
 	in->sock = sock;
-	in->deadline_ns = fabric_now_ns() + (uint64_t)fabric_config.handshake_ms * 1000000u;
+	in->deadline_ns = fabric_now_ns() + (uint64_t)fabric.config.handshake_ms * 1000000u;
 	if (fabric_service_add_fd(sock, EPOLLIN, on_inbound, in))
 		goto free_in;
-	in->next = inbounds;
-	inbounds = in;
+	LIST_INSERT_HEAD(&fabric.handshake.inbound, in, entry);
 	return;
 free_in:
 	free(in);
@@ -568,8 +565,9 @@ close_sock:
 	close(sock);
 }
 
-static void inbound_free(struct inbound *in)
+static void inbound_free(struct handshake_inbound *in)
 {
+	LIST_REMOVE(in, entry);
 	if (in->sock >= 0) {
 		fabric_service_del_fd(in->sock);
 		close(in->sock);
@@ -577,28 +575,29 @@ static void inbound_free(struct inbound *in)
 	free(in);
 }
 
-uint64_t handshake_turn(uint64_t now_ns)
+uint64_t handshake_iterate(uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX;
-	struct inbound **at = &inbounds, *in;
+	struct handshake_inbound *in, *next;
 
-	while ((in = *at)) {
-		if (in->deadline_ns <= now_ns) {
-			*at = in->next;
+	for (in = LIST_FIRST(&fabric.handshake.inbound); in; in = next) {
+		next = LIST_NEXT(in, entry);
+		if (in->deadline_ns <= now_ns)
 			inbound_free(in);
-			continue;
-		}
-		if (in->deadline_ns < next_ns)
+		else if (in->deadline_ns < next_ns)
 			next_ns = in->deadline_ns;
-		at = &in->next;
 	}
-	if (!listener_paused)
+	if (!fabric.handshake.listener_paused)
 		return next_ns;
-	if (now_ns >= listener_again_ns) {
-		listener_paused = fabric_service_add_fd(listener, EPOLLIN, on_listener, NULL) != 0;
-		listener_again_ns = now_ns + PAUSE_NS;
+	if (now_ns >= fabric.handshake.listener_retry_ns) {
+		fabric.handshake.listener_paused =
+			fabric_service_add_fd(fabric.handshake.listener, EPOLLIN, on_listener,
+					      NULL) != 0;
+		fabric.handshake.listener_retry_ns = now_ns + PAUSE_NS;
 	}
-	return listener_paused && listener_again_ns < next_ns ? listener_again_ns : next_ns;
+	return fabric.handshake.listener_paused && fabric.handshake.listener_retry_ns < next_ns
+		       ? fabric.handshake.listener_retry_ns
+		       : next_ns;
 }
 
 /* ---- begin and end ---- */
@@ -611,42 +610,43 @@ int handshake_listen(const uint8_t *token)
 
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
-		return explain(errno, "no socket to listen for peers: %s", strerror(errno));
+		return explain(errno, "no socket for peers to connect to: %s", strerror(errno));
 	if (bind(sock, (struct sockaddr *)&name, len) || listen(sock, SOMAXCONN)) {
-		err = explain(errno, "no peer can reach us: %s", strerror(errno));
+		err = explain(errno, "the socket for peers cannot listen: %s", strerror(errno));
 		close(sock);
 		return err;
 	}
-	listener = sock;
-	/* The first turn of the service thread, whenever that is, begins to watch it. */
-	listener_paused = true;
-	listener_again_ns = 0;
+	fabric.handshake.listener = sock;
+	/* The first iteration of the service thread, whenever that is, begins to watch it. */
+	fabric.handshake.listener_paused = true;
+	fabric.handshake.listener_retry_ns = 0;
 	return 0;
 }
 
 void handshake_unlisten(void)
 {
-	if (listener >= 0)
-		close(listener);
-	listener = -1;
-	listener_paused = false;
+	if (fabric.handshake.listener >= 0)
+		close(fabric.handshake.listener);
+	fabric.handshake.listener = -1;
+	fabric.handshake.listener_paused = false;
 }
 
 void handshake_shutdown(void)
 {
-	struct inbound *in;
-
-	while ((in = inbounds)) {
-		inbounds = in->next;
-		inbound_free(in);
-	}
+	while (!LIST_EMPTY(&fabric.handshake.inbound))
+		inbound_free(LIST_FIRST(&fabric.handshake.inbound));
 }
 
-void handshake_fork_child(void)
+/* The epoll set is still the parent's: the sockets stay in it. */
+void handshake_forked(void)
 {
-	for (struct inbound *in = inbounds; in; in = in->next)
+	struct handshake_inbound *in;
+
+	while ((in = LIST_FIRST(&fabric.handshake.inbound))) {
+		LIST_REMOVE(in, entry);
 		if (in->sock >= 0)
 			close(in->sock);
-	inbounds = NULL;
+		free(in);
+	}
 	handshake_unlisten();
 }

@@ -2,48 +2,29 @@
 /*
  * Links: the table by slot, references, changes of state, kicks.
  *
- * table.lock guards the table and is held for look-ups only. State changes, the list of living
- * links and everything about sockets belong to the service thread. The table holds one reference
- * to every link that is not DEAD.
+ * links.lock guards the table and is held for look-ups only. Changes of state, the list of active
+ * links and all sockets belong to the service thread. The table holds one reference to every link
+ * that is not DEAD.
  */
 #include "fabric/link.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabric/barrier.h"
+#include "fabric/clock.h"
 #include "fabric/directory.h"
-#include "fabric/link_priv.h"
-#include "fabric/poll_priv.h"
-#include "fabric/service_priv.h"
+#include "fabric/epoch.h"
+#include "fabric/link_cold.h"
+#include "fabric/poll_set.h"
+#include "fabric/segment.h"
+#include "fabric/service.h"
+#include "fabric/thread.h"
 #include "util/explain.h"
 
-#define RETRY_NS         10000000u
-#define ROOM_NS          1000000u
-#define LAST_DRAINS      4096
-#define HELD_KICKS       8
-#define HANDSHAKE_NS(ms) ((uint64_t)(ms)*1000000u)
-
-static struct {
-	pthread_mutex_t lock;
-	struct fabric_link *by_slot[FABRIC_SLOTS];
-} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* Every link that is not freed, for the child of a fork. */
-static struct {
-	struct fabric_lock lock;
-	struct fabric_link *first;
-} all;
-
-/* The service thread's. */
-static struct fabric_link *living;
-static bool some_connect, some_want_room;
-/* Some link has kill or want_room set. */
-static _Atomic bool attention;
+#define LAST_DRAINS 4096
 
 /* ---- references ---- */
 
@@ -54,8 +35,8 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* Unmaps and closes everything of the peer's. */
-static void let_go(struct fabric_link *link)
+/* Unmaps and closes everything that came from the peer. */
+static void release_peer(struct fabric_link *link)
 {
 	struct fabric_link_cold *cold = link->cold;
 
@@ -73,12 +54,10 @@ static void link_free(struct fabric_retire *retire)
 {
 	struct fabric_link *link = container_of(retire, struct fabric_link, retire);
 
-	fabric_lock(&all.lock);
-	*link->cold->all_at = link->cold->all_next;
-	if (link->cold->all_next)
-		link->cold->all_next->cold->all_at = link->cold->all_at;
-	fabric_unlock(&all.lock);
-	let_go(link);
+	fabric_lock(&fabric.links.allocated_lock);
+	LIST_REMOVE(link->cold, in_allocated);
+	fabric_unlock(&fabric.links.allocated_lock);
+	release_peer(link);
 	free(link->cold);
 	free(link);
 }
@@ -98,18 +77,15 @@ static struct fabric_link *link_alloc(fabric_id_t peer, enum fabric_link_state s
 	cold->wake_fd = -1;
 	cold->share_fd = -1;
 	cold->self = peer == fabric_self();
+	cold->link = link;
 	link->cold = cold;
 	link->peer = peer;
 	atomic_init(&link->refs, 1);
 	atomic_init(&link->state, state);
 	fabric_rx_none(&link->rx);
-	fabric_lock(&all.lock);
-	cold->all_next = all.first;
-	cold->all_at = &all.first;
-	if (all.first)
-		all.first->cold->all_at = &cold->all_next;
-	all.first = link;
-	fabric_unlock(&all.lock);
+	fabric_lock(&fabric.links.allocated_lock);
+	LIST_INSERT_HEAD(&fabric.links.allocated, cold, in_allocated);
+	fabric_unlock(&fabric.links.allocated_lock);
 	return link;
 }
 
@@ -129,74 +105,73 @@ void fabric_link_put(struct fabric_link *link)
 /* ---- the table ---- */
 
 /* Table lock held. */
-static struct fabric_link *table_look(fabric_id_t peer)
+static struct fabric_link *table_find(fabric_id_t peer)
 {
-	struct fabric_link *link = table.by_slot[fabric_id_slot(peer)];
+	struct fabric_link *link = fabric.links.by_slot[fabric_id_slot(peer)];
 
 	if (!link || link->peer != peer || fabric_link_state(link) == FABRIC_LINK_DEAD)
 		return NULL;
 	return fabric_link_hold(link);
 }
 
-/* A link to an earlier process of the slot may be there; it dies on its own. Lock held. */
-static void table_enter(struct fabric_link *link)
+/* Replaces the link to an earlier process of the slot, which dies on its own. Lock held. */
+static void table_insert(struct fabric_link *link)
 {
-	table.by_slot[fabric_id_slot(link->peer)] = fabric_link_hold(link);
+	fabric.links.by_slot[fabric_id_slot(link->peer)] = fabric_link_hold(link);
 }
 
-static void table_leave(struct fabric_link *link)
+static void table_remove(struct fabric_link *link)
 {
-	struct fabric_link **place = &table.by_slot[fabric_id_slot(link->peer)];
+	struct fabric_link **place = &fabric.links.by_slot[fabric_id_slot(link->peer)];
 
-	pthread_mutex_lock(&table.lock);
+	pthread_mutex_lock(&fabric.links.lock);
 	if (*place == link)
 		*place = NULL;
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&fabric.links.lock);
 }
 
 struct fabric_link *fabric_link_find(fabric_id_t peer)
 {
 	struct fabric_link *link;
 
-	pthread_mutex_lock(&table.lock);
-	link = table_look(peer);
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_lock(&fabric.links.lock);
+	link = table_find(peer);
+	pthread_mutex_unlock(&fabric.links.lock);
 	return link;
 }
 
-void fabric_link_enlist(struct fabric_link *link)
+void fabric_link_activate(struct fabric_link *link)
 {
-	if (link->cold->live || fabric_link_state(link) == FABRIC_LINK_DEAD)
+	if (link->cold->active || fabric_link_state(link) == FABRIC_LINK_DEAD)
 		return;
-	link->cold->live = true;
-	link->cold->next = living;
-	living = link;
+	link->cold->active = true;
+	LIST_INSERT_HEAD(&fabric.links.active, link->cold, in_active);
 }
 
 struct fabric_link *fabric_link_find_or_create(fabric_id_t peer)
 {
 	struct fabric_link *link;
 
-	/* In one step: a thread may be about to ask for the same link. */
-	pthread_mutex_lock(&table.lock);
-	link = table_look(peer);
+	/* Under one lock: another thread may call fabric_link_get() for the same peer. */
+	pthread_mutex_lock(&fabric.links.lock);
+	link = table_find(peer);
 	if (!link) {
 		link = link_alloc(peer, FABRIC_LINK_CONNECTING);
 		if (link)
-			table_enter(link);
+			table_insert(link);
 	}
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&fabric.links.lock);
 	return link;
 }
 
-static void start_work(void *arg)
+static void start_link(void *arg)
 {
 	struct fabric_link *link = arg;
 
 	/* The peer's HELLO may have come first. */
-	link->cold->deadline_ns = fabric_now_ns() + HANDSHAKE_NS(fabric_config.handshake_ms);
-	fabric_link_enlist(link);
-	atomic_store(&attention, true);
+	link->cold->deadline_ns = fabric_now_ns() + (uint64_t)fabric.config.handshake_ms * 1000000u;
+	fabric_link_activate(link);
+	atomic_store(&fabric.links.flagged, true);
 	fabric_link_put(link);
 }
 
@@ -205,10 +180,10 @@ struct fabric_link *fabric_link_get(fabric_id_t peer)
 	struct fabric_process process;
 	struct fabric_link *link;
 
-	if (!fabric_is_up())
+	if (!atomic_load_explicit(&fabric.up, memory_order_acquire))
 		return NULL;
-	pthread_mutex_lock(&table.lock);
-	link = table_look(peer);
+	pthread_mutex_lock(&fabric.links.lock);
+	link = table_find(peer);
 	if (link)
 		goto unlock;
 	if (fabric_process_find(peer, &process)) {
@@ -219,15 +194,15 @@ struct fabric_link *fabric_link_get(fabric_id_t peer)
 	if (!link)
 		goto unlock;
 	fabric_link_hold(link);
-	if (fabric_service_run(start_work, link)) {
+	if (fabric_service_run(start_link, link)) {
 		fabric_link_put(link);
 		fabric_link_put(link);
 		link = NULL;
 		goto unlock;
 	}
-	table_enter(link);
+	table_insert(link);
 unlock:
-	pthread_mutex_unlock(&table.lock);
+	pthread_mutex_unlock(&fabric.links.lock);
 	return link;
 }
 
@@ -265,36 +240,34 @@ uint32_t fabric_link_max(const struct fabric_link *link)
 
 /* ---- kicks, room, and giving up; any thread ---- */
 
-/* A wake-up takes as long as many records do: several to one peer are better told of together. */
-static _Thread_local struct {
-	bool on;
-	uint32_t count;
-	struct fabric_link *link[HELD_KICKS];
-} held;
-
-static bool hold_kick(struct fabric_link *link)
+/* A wake-up takes as long as many records do: several to one peer are better joined. */
+static bool defer_kick(struct fabric_link *link)
 {
-	if (!held.on)
+	struct fabric_thread *thread = &fabric_thread;
+
+	if (!thread->kicks_deferred)
 		return false;
-	for (uint32_t i = 0; i < held.count; i++)
-		if (held.link[i] == link)
+	for (uint32_t i = 0; i < thread->kick_count; i++)
+		if (thread->kick[i] == link)
 			return true;
-	if (held.count == HELD_KICKS)
+	if (thread->kick_count == FABRIC_DEFERRED_KICKS)
 		return false;
-	held.link[held.count++] = fabric_link_hold(link);
+	thread->kick[thread->kick_count++] = fabric_link_hold(link);
 	return true;
 }
 
-void fabric_kicks_hold(void)
+void fabric_kicks_defer(void)
 {
-	held.on = true;
+	fabric_thread.kicks_deferred = true;
 }
 
-void fabric_kicks_release(void)
+void fabric_kicks_flush(void)
 {
-	held.on = false;
-	while (held.count) {
-		struct fabric_link *link = held.link[--held.count];
+	struct fabric_thread *thread = &fabric_thread;
+
+	thread->kicks_deferred = false;
+	while (thread->kick_count) {
+		struct fabric_link *link = thread->kick[--thread->kick_count];
 
 		fabric_link_kick(link);
 		fabric_link_put(link);
@@ -305,23 +278,23 @@ void fabric_link_kick(struct fabric_link *link)
 {
 	const uint64_t one = 1;
 
-	if (unlikely(hold_kick(link)))
+	if (unlikely(defer_kick(link)))
 		return;
-	/* [S2] pairs with drain_round(): when the flag is still up, our record is seen by whoever
-	 * takes it down */
+	/* [S2] pairs with drain_round(): while the flag is set, the service thread that clears it
+	 * next sees our record */
 	if (atomic_exchange_explicit(&link->tx.ctl->kicked, 1, memory_order_seq_cst))
 		return;
 	fabric_count(FABRIC_COUNT_KICKS, 1);
 	if (link->cold->self)
 		fabric_service_wake();
 	else if (write(link->cold->wake_fd, &one, sizeof(one)) < 0)
-		return; /* full is as good as written, and a dead peer hangs up */
+		return; /* a full eventfd wakes, too; a dead peer hangs up */
 }
 
-static void call_attention(void)
+static void flag_links(void)
 {
-	/* [K3] pairs with fabric_links_turn(): the link's flag before the common one */
-	atomic_store_explicit(&attention, true, memory_order_seq_cst);
+	/* [K3] pairs with fabric_links_iterate(): the link's flag before the common one */
+	atomic_store_explicit(&fabric.links.flagged, true, memory_order_seq_cst);
 	fabric_service_wake();
 }
 
@@ -332,17 +305,17 @@ void fabric_link_want_room(struct fabric_link *link)
 	if (!tx->size)
 		return;
 	atomic_store_explicit(&tx->ctl->want, 1 + tx->tail - tx->size / 2, memory_order_relaxed);
-	/* The service thread looks at once, and every millisecond after: a consumer that released
-	 * before it could see `want` costs that much, and no fence on every release. */
+	/* The service thread looks at once, and every millisecond after: if the consumer released
+	 * before it saw `want`, that is the delay, and no release needs a fence. */
 	if (!atomic_exchange(&link->cold->want_room, true))
-		call_attention();
+		flag_links();
 }
 
-bool fabric_link_is_early(struct fabric_link *link)
+bool fabric_link_pause_lasts(struct fabric_link *link)
 {
-	if (fabric_now_ns() < atomic_load_explicit(&link->rest_until, memory_order_relaxed))
+	if (fabric_now_ns() < atomic_load_explicit(&link->paused_until_ns, memory_order_relaxed))
 		return true;
-	fabric_link_rest(link, 0);
+	fabric_link_pause(link, 0);
 	return false;
 }
 
@@ -357,7 +330,7 @@ bool fabric_link_unread(struct fabric_link *link)
 	return unread;
 }
 
-void fabric_link_tell_room(struct fabric_link *link)
+void fabric_link_notify_room(struct fabric_link *link)
 {
 	if (!atomic_exchange_explicit(&link->rx.ctl->want, 0, memory_order_relaxed))
 		return;
@@ -367,7 +340,7 @@ void fabric_link_tell_room(struct fabric_link *link)
 void fabric_link_kill(struct fabric_link *link)
 {
 	if (!atomic_exchange(&link->cold->kill, true))
-		call_attention();
+		flag_links();
 }
 
 void fabric_link_corrupt(struct fabric_link *link)
@@ -375,133 +348,9 @@ void fabric_link_corrupt(struct fabric_link *link)
 	if (atomic_exchange(&link->cold->corrupt, true))
 		return;
 	fabric_count(FABRIC_COUNT_LINKS_CORRUPT, 1);
-	explain_note("process %d wrote what it must not into the ring to us; the link is given up",
+	explain_note("process %d wrote an invalid record header or ring index; its link is closed",
 		     (int)link->cold->pid);
 	fabric_link_kill(link);
-}
-
-/* ---- changes of state; service thread ---- */
-
-void fabric_link_up(struct fabric_link *link)
-{
-	struct fabric_link_cold *cold = link->cold;
-
-	fabric_link_tx_lock(link);
-	fabric_tx_init(&link->tx, &cold->rings, cold->tx_ring);
-	link->peer_page = cold->segment;
-	link->fence = !(cold->peer_barrier && barrier_has_global());
-	fabric_link_tx_unlock(link);
-	fabric_link_rx_lock(link);
-	fabric_rx_init(&link->rx, &cold->rings, cold->self ? 0 : !cold->tx_ring);
-	fabric_link_rx_unlock(link);
-	/* [K1] pairs with fabric_link_state() */
-	atomic_store_explicit(&link->state, FABRIC_LINK_UP, memory_order_release);
-	fabric_count(FABRIC_COUNT_LINKS_UP, 1);
-	fabric_config.link_up(link);
-	/* [K4] */
-	atomic_store_explicit(&link->tx.ctl->met, 1, memory_order_release);
-	if (fabric_poll_add(link))
-		fabric_link_kill(link);
-}
-
-static int up_with_self(struct fabric_link *link)
-{
-	struct fabric_link_cold *cold = link->cold;
-	int fd, share, err;
-
-	err = fabric_ring_memfd(fabric_config.ring_size, 1, &fd);
-	if (err)
-		return err;
-	err = fabric_ring_map(fd, fabric_config.ring_size, 1, &cold->rings);
-	close(fd);
-	if (err)
-		return err;
-	share = fabric_config.share_fd();
-	cold->share_fd = share < 0 ? -1 : fcntl(share, F_DUPFD_CLOEXEC, 3);
-	cold->segment = fabric_segment_self();
-	cold->segment_size = fabric_segment_size();
-	cold->pid = getpid();
-	cold->peer_barrier = barrier_has_global();
-	fabric_link_up(link);
-	return 0;
-}
-
-/* What the peer published before it went is not lost. */
-static void last_drain(struct fabric_link *link)
-{
-	for (int i = 0; i < LAST_DRAINS && fabric_link_ready(link); i++)
-		if (!fabric_config.drain(link))
-			return;
-}
-
-static void list_leave(struct fabric_link *link)
-{
-	struct fabric_link **at = &living;
-
-	while (*at && *at != link)
-		at = &(*at)->cold->next;
-	if (*at)
-		*at = link->cold->next;
-	link->cold->live = false;
-}
-
-void fabric_link_down(struct fabric_link *link)
-{
-	struct fabric_link_cold *cold = link->cold;
-	enum fabric_link_state before = fabric_link_state(link);
-
-	if (before == FABRIC_LINK_DEAD)
-		return;
-	if (cold->sock >= 0)
-		fabric_service_del_fd(cold->sock);
-	fabric_link_rx_lock(link);
-	if (before == FABRIC_LINK_UP)
-		last_drain(link);
-	fabric_rx_none(&link->rx);
-	fabric_link_rx_unlock(link);
-	fabric_link_tx_lock(link);
-	fabric_tx_none(&link->tx);
-	fabric_link_tx_unlock(link);
-	atomic_store_explicit(&link->state, FABRIC_LINK_DEAD, memory_order_release);
-	fabric_poll_remove(link);
-	table_leave(link);
-	list_leave(link);
-	/* The peer sees the hang-up; what is mapped stays until the last reference goes. */
-	close_fd(&cold->sock);
-	fabric_count(
-		before == FABRIC_LINK_UP ? FABRIC_COUNT_LINKS_DOWN : FABRIC_COUNT_LINKS_REFUSED, 1);
-	fabric_config.link_down(link);
-	if (!cold->self && fabric_is_up() && !fabric_process_alive(link->peer))
-		fabric_directory_sweep();
-	fabric_link_put(link);
-}
-
-/* ---- the service thread's turn ---- */
-
-static void turn_connecting(struct fabric_link *link, uint64_t now_ns)
-{
-	struct fabric_link_cold *cold = link->cold;
-	int err;
-
-	if (now_ns >= cold->deadline_ns) {
-		explain_note("process %d does not answer; the link is given up after %u ms",
-			     (int)link->peer, fabric_config.handshake_ms);
-		fabric_link_down(link);
-		return;
-	}
-	if (cold->sock >= 0 || now_ns < cold->retry_ns)
-		return;
-	err = cold->self ? up_with_self(link) : handshake_connect(link);
-	cold->retry_ns = now_ns + RETRY_NS;
-	if (err && err != -EAGAIN)
-		fabric_link_down(link);
-}
-
-/* Next deadline of a CONNECTING link. */
-static uint64_t due_ns(const struct fabric_link_cold *cold)
-{
-	return cold->sock < 0 && cold->retry_ns < cold->deadline_ns ? cold->retry_ns
-								    : cold->deadline_ns;
 }
 
 bool fabric_link_room_is_back(struct fabric_link *link)
@@ -522,99 +371,101 @@ bool fabric_link_room_is_back(struct fabric_link *link)
 	return room;
 }
 
-static bool turn_room(struct fabric_link *link)
-{
-	bool room = fabric_link_room_is_back(link);
+/* ---- changes of state; service thread ---- */
 
-	if (room)
-		fabric_config.room(link);
-	return room;
+void fabric_link_up(struct fabric_link *link)
+{
+	struct fabric_link_cold *cold = link->cold;
+
+	fabric_link_tx_lock(link);
+	fabric_tx_init(&link->tx, &cold->rings, cold->tx_ring);
+	link->peer_page = cold->segment;
+	link->fence = !(cold->peer_barrier && barrier_has_global());
+	fabric_link_tx_unlock(link);
+	fabric_link_rx_lock(link);
+	fabric_rx_init(&link->rx, &cold->rings, cold->self ? 0 : !cold->tx_ring);
+	fabric_link_rx_unlock(link);
+	/* [K1] pairs with fabric_link_state() */
+	atomic_store_explicit(&link->state, FABRIC_LINK_UP, memory_order_release);
+	fabric_count(FABRIC_COUNT_LINKS_UP, 1);
+	fabric.config.link_up(link);
+	/* [K4] */
+	atomic_store_explicit(&link->tx.ctl->is_up, 1, memory_order_release);
+	if (fabric_poll_set_add(link))
+		fabric_link_kill(link);
 }
 
-uint64_t fabric_links_turn(uint64_t now_ns)
+/* Records that the peer published before it died are not lost. */
+static void last_drain(struct fabric_link *link)
 {
-	uint64_t next_ns = handshake_turn(now_ns);
-	struct fabric_link *link, *next;
-
-	/* [K3] */
-	if (!atomic_exchange_explicit(&attention, false, memory_order_seq_cst) && !some_connect &&
-	    !some_want_room)
-		return next_ns;
-	some_connect = false;
-	some_want_room = false;
-	for (link = living; link; link = next) {
-		/* Only the link at hand can die below. */
-		next = link->cold->next;
-		fabric_link_hold(link);
-		if (atomic_load(&link->cold->kill))
-			fabric_link_down(link);
-		if (fabric_link_state(link) == FABRIC_LINK_CONNECTING)
-			turn_connecting(link, now_ns);
-		if (fabric_link_state(link) == FABRIC_LINK_CONNECTING) {
-			some_connect = true;
-			if (due_ns(link->cold) < next_ns)
-				next_ns = due_ns(link->cold);
-		}
-		if (fabric_link_state(link) == FABRIC_LINK_UP &&
-		    atomic_load(&link->cold->want_room) && !turn_room(link))
-			some_want_room = true;
-		fabric_link_put(link);
-	}
-	if (some_want_room && now_ns + ROOM_NS < next_ns)
-		next_ns = now_ns + ROOM_NS;
-	return next_ns;
+	for (int i = 0; i < LAST_DRAINS && fabric_link_has_record(link); i++)
+		if (!fabric.config.drain(link))
+			return;
 }
 
-/* ---- begin and end ---- */
-
-void fabric_links_init(void)
+static void deactivate(struct fabric_link *link)
 {
-	living = NULL;
-	some_connect = false;
-	some_want_room = false;
-	atomic_store(&attention, false);
+	if (link->cold->active)
+		LIST_REMOVE(link->cold, in_active);
+	link->cold->active = false;
 }
 
-void fabric_links_shutdown(void)
+void fabric_link_down(struct fabric_link *link)
 {
-	handshake_shutdown();
-	while (living)
-		fabric_link_down(living);
+	struct fabric_link_cold *cold = link->cold;
+	enum fabric_link_state before = fabric_link_state(link);
+
+	if (before == FABRIC_LINK_DEAD)
+		return;
+	if (cold->sock >= 0)
+		fabric_service_del_fd(cold->sock);
+	fabric_link_rx_lock(link);
+	if (before == FABRIC_LINK_UP)
+		last_drain(link);
+	fabric_rx_none(&link->rx);
+	fabric_link_rx_unlock(link);
+	fabric_link_tx_lock(link);
+	fabric_tx_none(&link->tx);
+	fabric_link_tx_unlock(link);
+	atomic_store_explicit(&link->state, FABRIC_LINK_DEAD, memory_order_release);
+	fabric_poll_set_remove(link);
+	table_remove(link);
+	deactivate(link);
+	/* The peer sees the hang-up; mappings stay until the last reference is put. */
+	close_fd(&cold->sock);
+	fabric_count(
+		before == FABRIC_LINK_UP ? FABRIC_COUNT_LINKS_DOWN : FABRIC_COUNT_LINKS_REFUSED, 1);
+	fabric.config.link_down(link);
+	if (!cold->self && atomic_load(&fabric.up) && !fabric_process_alive(link->peer))
+		fabric_directory_reap();
+	fabric_link_put(link);
 }
 
-void fabric_links_fork_prepare(void)
-{
-	pthread_mutex_lock(&table.lock);
-	fabric_lock(&all.lock);
-}
+/* ---- fork ---- */
 
-void fabric_links_fork_parent(void)
+void fabric_links_forked(void)
 {
-	fabric_unlock(&all.lock);
-	pthread_mutex_unlock(&table.lock);
-}
+	struct fabric_link_cold *cold, *next;
 
-/* Whoever still has a reference finds a DEAD link without rings. */
-void fabric_links_fork_child(void)
-{
-	struct fabric_link *link, *next;
-
-	memset(table.by_slot, 0, sizeof(table.by_slot));
-	fabric_unlock(&all.lock);
-	pthread_mutex_unlock(&table.lock);
-	/* What was retired goes first; no put below then frees a link other than its own. */
+	memset(fabric.links.by_slot, 0, sizeof(fabric.links.by_slot));
+	/* Links that were retired are freed first; no put below then frees one but its own. */
 	fabric_epoch_reclaim();
-	for (link = all.first; link; link = next) {
-		bool had_place = fabric_link_state(link) != FABRIC_LINK_DEAD;
+	for (cold = LIST_FIRST(&fabric.links.allocated); cold; cold = next) {
+		struct fabric_link *link = cold->link;
+		bool was_in_table = fabric_link_state(link) != FABRIC_LINK_DEAD;
 
-		next = link->cold->all_next;
+		next = LIST_NEXT(cold, in_allocated);
 		atomic_store(&link->state, FABRIC_LINK_DEAD);
 		fabric_tx_none(&link->tx);
 		fabric_rx_none(&link->rx);
 		fabric_unlock(&link->tx_lock);
 		fabric_unlock(&link->rx_lock);
-		let_go(link);
-		if (had_place)
+		release_peer(link);
+		if (was_in_table)
 			fabric_link_put(link);
 	}
+	LIST_INIT(&fabric.links.active);
+	fabric.links.some_connecting = false;
+	fabric.links.some_want_room = false;
+	atomic_store(&fabric.links.flagged, false);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A link joins this process to one other, or to itself: a ring each way, the other's segment and
- * share memfd, its wake-up eventfd, and a connected socket whose hang-up says that the other died.
+ * A link connects this process with a peer, or with itself: a ring in each direction, the peer's
+ * segment and share memfd, its wake-up eventfd, and a connected socket whose hang-up tells that the
+ * peer died.
  *
  *	CONNECTING -> UP	[handshake, service thread]	rings and segment mapped, link_up
  *	CONNECTING -> DEAD	[refused, dead, timeout]	link_down
  *	UP -> DEAD		[hang-up, corrupt ring, fini]	last drain, link_down
  *
- * There is at most one link to a process that is not DEAD. A DEAD link keeps its addresses mapped
- * until the last reference is put; nothing is read from or written to its rings any more.
+ * There is at most one link to a peer that is not DEAD. A DEAD link keeps its memory mapped until
+ * the last reference is put; its rings are not used any more.
  *
- * Locks: tx_lock for reserve, publish, cancel; rx_lock for peek and release. Neither may be held
- * while taking the other link's.
+ * Locks: tx_lock for reserve, publish, cancel; rx_lock for peek and release. A thread that holds
+ * the lock of one link takes no lock of another.
  */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
@@ -21,11 +22,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fabric/epoch.h"
-#include "fabric/fabric.h"
+#include "fabric/id.h"
 #include "fabric/lock.h"
+#include "fabric/page.h"
 #include "fabric/ring.h"
-#include "fabric/segment.h"
+#include "fabric/state.h"
 
 enum fabric_link_state {
 	FABRIC_LINK_CONNECTING,
@@ -33,18 +34,18 @@ enum fabric_link_state {
 	FABRIC_LINK_DEAD,
 };
 
-/* Open for the inline functions below only, except `user`. */
+/* Members are for the inline functions below only, except `user`. */
 struct fabric_link {
 	/* the sender */
 	_Alignas(64) struct fabric_lock tx_lock;
-	bool fence; /* no membarrier between us and the peer: publish pays for order */
+	bool fence; /* no membarrier between us and the peer: publish has to fence */
 	struct fabric_page *peer_page;
 	struct fabric_tx tx;
 
 	/* the receiver */
 	_Alignas(64) struct fabric_lock rx_lock;
 	struct fabric_rx rx;
-	_Atomic uint64_t rest_until; /* pollers look away until then; 0: they do not */
+	_Atomic uint64_t paused_until_ns; /* see fabric_link_pause(); 0: not paused */
 
 	/* rarely */
 	_Alignas(64) _Atomic uint32_t state;
@@ -86,7 +87,7 @@ bool fabric_link_is_self(const struct fabric_link *link);
 /* Longest record that the link takes. */
 uint32_t fabric_link_max(const struct fabric_link *link);
 
-/* Gives the link up, from any thread. It is DEAD once link_down was called. */
+/* Closes the link, from any thread. It is DEAD once link_down was called. */
 void fabric_link_kill(struct fabric_link *link);
 
 /* ---- sending ---- */
@@ -108,13 +109,13 @@ static inline void fabric_link_tx_unlock(struct fabric_link *link)
 
 void fabric_link_corrupt(struct fabric_link *link);
 void fabric_link_kick(struct fabric_link *link);
-void fabric_link_tell_room(struct fabric_link *link);
+void fabric_link_notify_room(struct fabric_link *link);
 /*
- * From hold to release, peers whom the calling thread would wake are not yet woken. Soon after, by
- * whoever is about to send to several, or several times.
+ * Between defer and flush, kicks of the calling thread wait, and several to one peer become one. For
+ * a thread that is about to publish several times; flush soon.
  */
-void fabric_kicks_hold(void);
-void fabric_kicks_release(void);
+void fabric_kicks_defer(void);
+void fabric_kicks_flush(void);
 
 /*
  * `len` bytes, 8-byte aligned, to be filled before publish. NULL when there is no room now (then
@@ -131,19 +132,19 @@ static inline void *fabric_link_reserve(struct fabric_link *link, uint32_t len)
 	return record;
 }
 
-/* Shows every reserved record to the peer, and wakes it when nobody there polls. */
+/* Makes every reserved record visible to the peer, and wakes it unless its threads poll. */
 static inline void fabric_link_publish(struct fabric_link *link)
 {
 	if (unlikely(!link->tx.pending))
 		return;
 	fabric_tx_publish(&link->tx);
-	/* [S1] pairs with serve_stop(): our headers before our look at `serving`. The other side
-	 * does a membarrier on behalf of both; without one, we fence. */
+	/* [S1] pairs with stop_polling(): the headers before the look at `polling`. The other side
+	 * does a membarrier on behalf of both; where there is none, both fence. */
 	if (unlikely(link->fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(!atomic_load_explicit(&link->peer_page->serving, memory_order_relaxed)))
+	if (unlikely(!atomic_load_explicit(&link->peer_page->polling, memory_order_relaxed)))
 		fabric_link_kick(link);
 }
 
@@ -159,8 +160,8 @@ static inline void fabric_link_cancel(struct fabric_link *link)
  */
 void fabric_link_want_room(struct fabric_link *link);
 /*
- * For who polls and would rather not wait for that call: false while there is something to wait
- * for; true, and no call comes any more, when there is room again. No lock held.
+ * For a thread that polls instead of waiting for the upcall: false while there is no room; true, and
+ * the upcall is cancelled, when there is room again. No lock held.
  */
 bool fabric_link_room_is_back(struct fabric_link *link);
 
@@ -185,41 +186,42 @@ static inline void fabric_link_rx_unlock(struct fabric_link *link)
 }
 
 /*
- * Whether the peer's link_up() has returned, too: what it hands out before that may reach us first.
- * While UP.
+ * Whether the peer's link_up() has returned, too: only then does it know what its process publishes
+ * about itself. While UP.
  */
-static inline bool fabric_link_met(struct fabric_link *link)
+static inline bool fabric_link_peer_is_up(struct fabric_link *link)
 {
-	/* [K4] pairs with fabric_link_up(): what link_up() did over there */
-	return atomic_load_explicit(&link->rx.ctl->met, memory_order_acquire);
+	/* [K4] pairs with fabric_link_up(): what link_up() did in the peer */
+	return atomic_load_explicit(&link->rx.ctl->is_up, memory_order_acquire);
 }
 
 /* A hint, without a lock. */
-static inline bool fabric_link_ready(struct fabric_link *link)
+static inline bool fabric_link_has_record(struct fabric_link *link)
 {
 	return fabric_rx_ready(&link->rx);
 }
 
 /*
- * A poller that takes records one by one as a fast sender writes them slows both down: each look
- * takes the line away that the sender is writing to. Resting for a moment lets several gather.
+ * A thread that takes records one by one while a fast sender writes them slows both down: each look
+ * takes the cache line away that the sender is writing to. A pause lets several records gather.
  */
-static inline void fabric_link_rest(struct fabric_link *link, uint64_t until_ns)
+static inline void fabric_link_pause(struct fabric_link *link, uint64_t until_ns)
 {
-	atomic_store_explicit(&link->rest_until, until_ns, memory_order_relaxed);
+	atomic_store_explicit(&link->paused_until_ns, until_ns, memory_order_relaxed);
 }
 
-bool fabric_link_is_early(struct fabric_link *link);
+/* Out of line: compares with the clock, and ends the pause. */
+bool fabric_link_pause_lasts(struct fabric_link *link);
 
-static inline bool fabric_link_rests(struct fabric_link *link)
+static inline bool fabric_link_is_paused(struct fabric_link *link)
 {
-	return unlikely(atomic_load_explicit(&link->rest_until, memory_order_relaxed)) &&
-	       fabric_link_is_early(link);
+	return unlikely(atomic_load_explicit(&link->paused_until_ns, memory_order_relaxed)) &&
+	       fabric_link_pause_lasts(link);
 }
 
 /*
  * The next record, NULL when there is none. The peer can still write to it: copy what you check.
- * A header that makes no sense ends the link and is counted.
+ * A header that is invalid ends the link and is counted.
  */
 static inline const void *fabric_link_peek(struct fabric_link *link, uint32_t *len)
 {
@@ -231,7 +233,7 @@ static inline const void *fabric_link_peek(struct fabric_link *link, uint32_t *l
 	return record;
 }
 
-/* Records behind the one that was peeked, without taking them: `off` bytes of whole records on. */
+/* A record behind the one that was peeked, without taking it: `off` bytes of whole records on. */
 static inline const void *fabric_link_look(struct fabric_link *link, uint32_t off, uint32_t *len)
 {
 	return fabric_rx_look(&link->rx, off, len);
@@ -241,7 +243,23 @@ static inline const void *fabric_link_look(struct fabric_link *link, uint32_t of
 static inline void fabric_link_release(struct fabric_link *link)
 {
 	if (fabric_rx_release(&link->rx))
-		fabric_link_tell_room(link);
+		fabric_link_notify_room(link);
 }
+
+/* ---- inside the fabric; service thread ---- */
+
+/* The link to the peer that is not DEAD, with a reference, or NULL. Any thread. */
+struct fabric_link *fabric_link_find(fabric_id_t peer);
+/* The same, or a new one; NULL when memory is short. */
+struct fabric_link *fabric_link_find_or_create(fabric_id_t peer);
+/* Makes a link active, unless it is already or DEAD. */
+void fabric_link_activate(struct fabric_link *link);
+/* Rings, segment and descriptors are in place: CONNECTING to UP. */
+void fabric_link_up(struct fabric_link *link);
+/* To DEAD. */
+void fabric_link_down(struct fabric_link *link);
+
+/* In the child of a fork: every link is DEAD, and has no rings. */
+void fabric_links_forked(void);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for a fabric_lock. The holder is nearly always through in a moment, or was preempted; on
- * a machine with few cores it then needs ours.
+ * Waiting for a fabric_lock. Its holder releases it within a microsecond, unless it was preempted;
+ * then it may need the core of the waiting thread to continue.
  */
 #include "fabric/lock.h"
 
 #include <sched.h>
 #include <time.h>
 
-#include "fabric/service.h"
+#include "fabric/thread.h"
 
 #define SPINS  200
 #define YIELDS 50
 /*
- * The service thread comes from sleep, which kernels pay for with time: up to 6.5 they let it run on
- * although it yields, until that is used up, and a holder on the same core waits for as long.
+ * The service thread mostly sleeps, so kernels up to 6.5 grant it CPU time in advance: its
+ * sched_yield() returns at once until that is used up, while a lock holder on the same core waits.
  */
 #define SERVICE_YIELDS 5
 
@@ -28,7 +28,7 @@ static void relax(void)
 void fabric_lock_wait(struct fabric_lock *lock)
 {
 	const struct timespec nap = { .tv_nsec = 50000 };
-	const unsigned int yields = fabric_service_is_self() ? SERVICE_YIELDS : YIELDS;
+	const unsigned int yields = fabric_thread.is_service ? SERVICE_YIELDS : YIELDS;
 
 	for (unsigned int turn = 0;; turn++) {
 		if (turn < SPINS)

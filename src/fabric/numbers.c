@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers that the host directory hands out: blocks of queue-pair numbers and of memory keys, LIDs,
- * and the rows of counters. A block is taken and given back by one compare-and-swap, so it needs no
- * lock: it is free whenever its word names nobody who is listed.
+ * Blocks of numbers, and LIDs. A block is taken and given back by one compare-and-swap, without the
+ * lock: it is free whenever its word names no process that is listed.
  */
+#include "fabric/numbers.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/directory.h"
 #include "fabric/dirfile.h"
-#include "fabric/service_priv.h"
+#include "fabric/service.h"
 #include "util/explain.h"
 
-/* ---- series of numbers, handed out in blocks ---- */
+/* ---- series of numbers in blocks ---- */
+
+_Static_assert(FABRIC_LID_KEY_MAX + 1 == DIR_LID_KEY, "a key and its terminator fit");
 
 struct series {
 	const char *what;
 	_Atomic fabric_id_t *block;
 	_Atomic uint32_t *next;
 	uint32_t blocks, size;
-	uint32_t first, last; /* of all numbers; the outermost blocks are shorter for it */
+	uint32_t first, last; /* of all numbers; the first and the last block are shorter for it */
 };
 
 static struct series qpns(struct dir_file *dir)
@@ -85,13 +89,13 @@ static int find_block(struct dir_file *dir, const struct series *s, uint32_t *ou
 static int block_get(struct dir_file *dir, const struct series *s, uint32_t *first, uint32_t *count)
 {
 	uint32_t block;
-	/* Whoever can be addressed must answer. */
-	int err = fabric_service_need();
+	/* The owner of a number has to answer its peers. */
+	int err = fabric_service_start();
 
 	if (err)
 		return err;
 	err = find_block(dir, s, &block);
-	if (err && fabric_directory_sweep())
+	if (err && fabric_directory_reap())
 		err = find_block(dir, s, &block);
 	if (err)
 		return explain(ENOSPC, "all %u blocks of %s are taken", s->blocks, s->what);
@@ -105,14 +109,14 @@ static fabric_id_t owner_of(struct dir_file *dir, const struct series *s, uint32
 	fabric_id_t owner;
 
 	if (number < s->first || number > s->last)
-		return FABRIC_NOBODY;
+		return FABRIC_ID_NONE;
 	owner = atomic_load_explicit(&s->block[number / s->size], memory_order_relaxed);
-	return dir_is_listed(dir, owner) ? owner : FABRIC_NOBODY;
+	return dir_is_listed(dir, owner) ? owner : FABRIC_ID_NONE;
 }
 
 int fabric_qpn_block_get(uint32_t *first, uint32_t *count)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	struct series s;
 
 	if (!dir)
@@ -123,7 +127,7 @@ int fabric_qpn_block_get(uint32_t *first, uint32_t *count)
 
 int fabric_qpn_block_put(uint32_t first)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	uint32_t block = first / FABRIC_QPN_BLOCK;
 	fabric_id_t self = fabric_self();
 	struct series s;
@@ -133,7 +137,7 @@ int fabric_qpn_block_put(uint32_t first)
 	s = qpns(dir);
 	if (block >= DIR_QPN_BLOCKS || first != block_first(&s, block))
 		return explain(EINVAL, "0x%x is not the first number of a block", first);
-	if (!atomic_compare_exchange_strong(&dir->block[block], &self, FABRIC_NOBODY))
+	if (!atomic_compare_exchange_strong(&dir->block[block], &self, FABRIC_ID_NONE))
 		return explain(EPERM, "the block from 0x%x belongs to process %u, not to us", first,
 			       (unsigned int)self);
 	return 0;
@@ -141,18 +145,18 @@ int fabric_qpn_block_put(uint32_t first)
 
 fabric_id_t fabric_qpn_owner(uint32_t qpn)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	struct series s;
 
 	if (!dir)
-		return FABRIC_NOBODY;
+		return FABRIC_ID_NONE;
 	s = qpns(dir);
 	return owner_of(dir, &s, qpn);
 }
 
 int fabric_key_block_get(uint32_t *first, uint32_t *count)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	struct series s;
 
 	if (!dir)
@@ -163,18 +167,18 @@ int fabric_key_block_get(uint32_t *first, uint32_t *count)
 
 fabric_id_t fabric_key_owner(uint32_t number)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	struct series s;
 
 	if (!dir)
-		return FABRIC_NOBODY;
+		return FABRIC_ID_NONE;
 	s = keys(dir);
 	return owner_of(dir, &s, number);
 }
 
 size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	struct series s;
 	size_t n = 0;
 
@@ -184,7 +188,7 @@ size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max)
 	for (uint32_t block = 0; block < DIR_QPN_BLOCKS; block++) {
 		fabric_id_t owner = atomic_load_explicit(&dir->block[block], memory_order_relaxed);
 
-		if (owner == FABRIC_NOBODY || !dir_is_listed(dir, owner))
+		if (owner == FABRIC_ID_NONE || !dir_is_listed(dir, owner))
 			continue;
 		if (n && out[n - 1].owner == owner &&
 		    out[n - 1].last + 1 == block_first(&s, block)) {
@@ -220,7 +224,7 @@ static bool find_lid(struct dir_file *dir, const char *key, uint32_t *at)
 
 static int add_lid(struct dir_file *dir, const char *key, uint32_t *at)
 {
-	int err = dir_lock();
+	int err = fabric_directory_lock();
 
 	if (err)
 		return err;
@@ -233,13 +237,13 @@ static int add_lid(struct dir_file *dir, const char *key, uint32_t *at)
 			err = explain(ENOSPC, "all %u LIDs are taken", DIR_LIDS);
 		}
 	}
-	dir_unlock();
+	fabric_directory_unlock();
 	return err;
 }
 
 int fabric_lid_get(const char *key, uint16_t *lid)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	uint32_t at;
 	int err;
 
@@ -255,26 +259,4 @@ int fabric_lid_get(const char *key, uint16_t *lid)
 	}
 	*lid = (uint16_t)(at + 1);
 	return 0;
-}
-
-/* ---- counters ---- */
-
-void fabric_count(enum fabric_counter counter, uint64_t n)
-{
-	struct dir_file *dir = dir_file();
-	fabric_id_t self = fabric_self();
-
-	if (dir && self)
-		atomic_fetch_add_explicit(&dir->counter[fabric_id_slot(self)][counter], n,
-					  memory_order_relaxed);
-}
-
-uint64_t fabric_counter_read(uint32_t slot, enum fabric_counter counter)
-{
-	struct dir_file *dir = dir_file();
-
-	if (!dir || slot >= FABRIC_SLOTS || counter >= FABRIC_COUNTERS ||
-	    !atomic_load_explicit(&dir->slot[slot].id, memory_order_relaxed))
-		return 0;
-	return atomic_load_explicit(&dir->counter[slot][counter], memory_order_relaxed);
 }

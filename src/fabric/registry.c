@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The directory's registry: keys with values and owners, and multicast groups on top of it.
  * Entries are added and removed under the directory's lock and found without it. An entry counts
- * while its owner is listed; the dead owner's place is taken by the next one that is added.
+ * while its owner is listed; the record of a dead owner is reused by the next entry that is added.
  */
+#include "fabric/registry.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/directory.h"
 #include "fabric/dirfile.h"
-#include "fabric/service_priv.h"
+#include "fabric/service.h"
 #include "util/explain.h"
 
-#define KEY_WORDS (FABRIC_REG_KEY_MAX / 8)
+_Static_assert(FABRIC_REG_KEY_MAX == DIR_KEY_WORDS * 8, "a record holds the longest key");
+_Static_assert(FABRIC_REG_KINDS <= DIR_KINDS, "each kind has a version");
 
-/* A key and its kind as the records hold them. */
-struct wanted {
+/* A key and its kind, in the words of a record. */
+struct reg_key {
 	uint64_t meta;
-	uint64_t key[KEY_WORDS];
+	uint64_t key[DIR_KEY_WORDS];
 };
 
-static int want(enum fabric_reg_kind kind, const void *key, size_t len, struct wanted *out)
+static int make_key(enum fabric_reg_kind kind, const void *key, size_t len, struct reg_key *out)
 {
 	if (kind < 1 || kind >= FABRIC_REG_KINDS || !len || len > FABRIC_REG_KEY_MAX)
 		return explain(EINVAL,
@@ -33,7 +36,7 @@ static int want(enum fabric_reg_kind kind, const void *key, size_t len, struct w
 }
 
 /* True with the owner and the value when the record is alive and has the key. */
-static bool matches(struct dir_file *dir, struct dir_record *record, const struct wanted *wanted,
+static bool matches(struct dir_file *dir, struct dir_record *record, const struct reg_key *wanted,
 		    struct fabric_reg_entry *out)
 {
 	/* [G1] pairs with fill(): the contents before the owner */
@@ -43,7 +46,7 @@ static bool matches(struct dir_file *dir, struct dir_record *record, const struc
 	if (!dir_is_listed(dir, (fabric_id_t)word))
 		return false;
 	differ = atomic_load_explicit(&record->meta, memory_order_relaxed) ^ wanted->meta;
-	for (int i = 0; i < KEY_WORDS; i++)
+	for (unsigned int i = 0; i < DIR_KEY_WORDS; i++)
 		differ |= atomic_load_explicit(&record->key[i], memory_order_relaxed) ^
 			  wanted->key[i];
 	value = atomic_load_explicit(&record->value, memory_order_relaxed);
@@ -56,7 +59,7 @@ static bool matches(struct dir_file *dir, struct dir_record *record, const struc
 	return true;
 }
 
-static void fill(struct dir_record *record, const struct wanted *wanted, uint64_t value)
+static void fill(struct dir_record *record, const struct reg_key *wanted, uint64_t value)
 {
 	uint64_t sequence = (atomic_load_explicit(&record->word, memory_order_relaxed) >> 32) + 1;
 
@@ -65,19 +68,19 @@ static void fill(struct dir_record *record, const struct wanted *wanted, uint64_
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&record->meta, wanted->meta, memory_order_relaxed);
 	atomic_store_explicit(&record->value, value, memory_order_relaxed);
-	for (int i = 0; i < KEY_WORDS; i++)
+	for (unsigned int i = 0; i < DIR_KEY_WORDS; i++)
 		atomic_store_explicit(&record->key[i], wanted->key[i], memory_order_relaxed);
 	/* [G1] */
 	atomic_store_explicit(&record->word, sequence << 32 | fabric_self(), memory_order_release);
 }
 
-static void moved(struct dir_file *dir, enum fabric_reg_kind kind)
+static void bump_version(struct dir_file *dir, enum fabric_reg_kind kind)
 {
 	/* [D3] */
 	atomic_fetch_add_explicit(&dir->reg_version[kind], 1, memory_order_release);
 }
 
-static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const struct wanted *wanted,
+static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const struct reg_key *wanted,
 		      uint64_t value, bool exclusive)
 {
 	uint32_t used = atomic_load_explicit(&dir->records, memory_order_relaxed);
@@ -107,45 +110,45 @@ static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const str
 	if (place == used)
 		/* [G3] pairs with fabric_reg_find(): a record before the count that covers it */
 		atomic_store_explicit(&dir->records, used + 1, memory_order_release);
-	moved(dir, kind);
+	bump_version(dir, kind);
 	return 0;
 }
 
 int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value,
 		   bool exclusive)
 {
-	struct wanted wanted;
+	struct reg_key wanted;
 	int err;
 
-	err = want(kind, key, len, &wanted);
+	err = make_key(kind, key, len, &wanted);
 	if (err)
 		return err;
-	err = fabric_service_need();
+	err = fabric_service_start();
 	if (err)
 		return err;
-	err = dir_lock();
+	err = fabric_directory_lock();
 	if (err)
 		return err;
-	err = add_locked(dir_file(), kind, &wanted, value, exclusive);
-	dir_unlock();
+	err = add_locked(fabric_directory_file(), kind, &wanted, value, exclusive);
+	fabric_directory_unlock();
 	return err;
 }
 
 int fabric_reg_del(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value)
 {
 	struct fabric_reg_entry entry;
-	struct wanted wanted;
+	struct reg_key wanted;
 	struct dir_file *dir;
 	uint32_t used;
 	int err;
 
-	err = want(kind, key, len, &wanted);
+	err = make_key(kind, key, len, &wanted);
 	if (err)
 		return err;
-	err = dir_lock();
+	err = fabric_directory_lock();
 	if (err)
 		return err;
-	dir = dir_file();
+	dir = fabric_directory_file();
 	err = -ENOENT;
 	used = atomic_load_explicit(&dir->records, memory_order_relaxed);
 	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++) {
@@ -158,24 +161,24 @@ int fabric_reg_del(enum fabric_reg_kind kind, const void *key, size_t len, uint6
 				      atomic_load_explicit(&record->word, memory_order_relaxed) >>
 					      32 << 32,
 				      memory_order_release);
-		moved(dir, kind);
+		bump_version(dir, kind);
 		err = 0;
 		break;
 	}
-	dir_unlock();
+	fabric_directory_unlock();
 	return err;
 }
 
 size_t fabric_reg_find(enum fabric_reg_kind kind, const void *key, size_t len,
 		       struct fabric_reg_entry *out, size_t max)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 	struct fabric_reg_entry entry;
-	struct wanted wanted;
+	struct reg_key wanted;
 	size_t found = 0;
 	uint32_t used;
 
-	if (!dir || want(kind, key, len, &wanted))
+	if (!dir || make_key(kind, key, len, &wanted))
 		return 0;
 	/* [G3] */
 	used = atomic_load_explicit(&dir->records, memory_order_acquire);
@@ -191,7 +194,7 @@ size_t fabric_reg_find(enum fabric_reg_kind kind, const void *key, size_t len,
 
 uint64_t fabric_reg_version(enum fabric_reg_kind kind)
 {
-	struct dir_file *dir = dir_file();
+	struct dir_file *dir = fabric_directory_file();
 
 	if (!dir || kind < 1 || kind >= FABRIC_REG_KINDS)
 		return 0;

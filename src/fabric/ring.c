@@ -18,7 +18,7 @@
 
 _Static_assert(sizeof(struct fabric_ring_ctl) <= CTL_BYTES, "one page per ring");
 
-_Atomic uint64_t fabric_ring_nothing;
+const _Atomic uint64_t fabric_ring_empty;
 
 static bool size_is_valid(uint32_t size)
 {
@@ -124,7 +124,8 @@ void fabric_tx_none(struct fabric_tx *tx)
 void fabric_rx_none(struct fabric_rx *rx)
 {
 	rx->bytes = 0;
-	atomic_store_explicit(&rx->next, &fabric_ring_nothing, memory_order_relaxed);
+	atomic_store_explicit(&rx->next, (_Atomic uint64_t *)&fabric_ring_empty,
+			      memory_order_relaxed);
 }
 
 bool fabric_tx_refill(struct fabric_tx *tx, uint32_t bytes, int *err)

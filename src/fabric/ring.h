@@ -5,11 +5,11 @@
  * Records start on 64-byte lines and never straddle the end, because the data is mapped twice in a
  * row. Word 0 of a record's first line is its header: 0 until published, then FABRIC_PRESENT + the
  * length. The consumer polls just that word, so a record of up to 56 bytes moves in one cache line.
- * Before it returns credit it zeroes word 0 of every line it has read; whatever the lines held, the
- * header after the last record therefore reads 0.
+ * Before it returns credit it zeroes word 0 of every line it has read, so that the header after the
+ * last record reads 0, whatever the payload was.
  *
- * Indices are free-running byte counts. Each side keeps its own in private memory; of what the
- * other side writes (headers, head, want) a snapshot is checked before it is used.
+ * Indices are free-running byte counts. Each side keeps its own in private memory. Values that the
+ * other side writes (headers, head, want) are read once, checked, and then used.
  */
 #ifndef FABRIC_RING_H
 #define FABRIC_RING_H
@@ -33,18 +33,18 @@
 struct fabric_ring_ctl {
 	/* Consumed up to here. The consumer writes. */
 	_Alignas(64) _Atomic uint32_t head;
-	/* 1 + the head at which the producer wants to be told, 0 when it does not care. The
-	 * producer sets it, the consumer clears it. */
+	/* 1 + the head at which the producer wants a kick, 0 for none. The producer sets it, the
+	 * consumer clears it. */
 	_Alignas(64) _Atomic uint32_t want;
 	/* 1 from the producer's kick until the consumer's service thread looks at this ring. Both
-	 * write. One per ring: a producer that stops between the two steps of a kick silences
-	 * nobody but itself. */
+	 * write. One per ring: a producer that stops between the two steps of a kick disturbs no
+	 * other producer. */
 	_Alignas(64) _Atomic uint32_t kicked;
-	/* 1 once the producer's side knows of the link. The producer writes. */
-	_Alignas(64) _Atomic uint32_t met;
+	/* 1 once link_up() has returned in the producer's process. The producer writes. */
+	_Alignas(64) _Atomic uint32_t is_up;
 };
 
-/* The producer's side; whoever holds the link's send lock. */
+/* The producer's side; under the link's tx_lock. */
 struct fabric_tx {
 	uint8_t *data;
 	struct fabric_ring_ctl *ctl;
@@ -59,9 +59,9 @@ struct fabric_tx {
 	} record[FABRIC_PENDING_MAX];
 };
 
-/* The consumer's side; whoever holds the link's receive lock, except `next`. */
+/* The consumer's side; under the link's rx_lock, except `next`. */
 struct fabric_rx {
-	/* Header of the next record; anyone inside an epoch section may look through it. */
+	/* Header of the next record; any thread inside an epoch section may read it. */
 	_Atomic(_Atomic uint64_t *) next;
 	uint8_t *data;
 	struct fabric_ring_ctl *ctl;
@@ -71,15 +71,15 @@ struct fabric_rx {
 	uint32_t max;
 };
 
-/* Reads 0 for ever: what `next` points to when there is no ring. */
-extern _Atomic uint64_t fabric_ring_nothing;
+/* A header that reads 0: `next` points to it when there is no ring. */
+extern const _Atomic uint64_t fabric_ring_empty;
 
 static inline uint32_t fabric_record_bytes(uint32_t len)
 {
 	return (len + FABRIC_HEADER + FABRIC_LINE - 1) & ~(FABRIC_LINE - 1);
 }
 
-/* Looks for credit: false when there is not enough; -EPROTO in *err when the head is impossible. */
+/* Reads the credit: false when it is not enough; -EPROTO in *err when the head is impossible. */
 bool fabric_tx_refill(struct fabric_tx *tx, uint32_t bytes, int *err);
 
 /* Room for a record of len bytes, NULL when the ring or the pending list is full. */
@@ -113,12 +113,12 @@ static inline void fabric_tx_publish(struct fabric_tx *tx)
 	tx->pending = 0;
 }
 
-/* Forgets every record that is reserved and not published. */
+/* Takes back every record that is reserved and not published. */
 void fabric_tx_cancel(struct fabric_tx *tx);
 
 /*
- * A hint, without a lock: by the time we look, the ring may have gone round, and the word may be in
- * the middle of a record that is being written. Whoever believes it looks again with the lock.
+ * A hint, without a lock: meanwhile the ring may have wrapped, and the word may be in the middle of
+ * a record that is being written. The caller checks again with the lock.
  */
 __attribute__((no_sanitize("thread"))) static inline bool fabric_rx_ready(struct fabric_rx *rx)
 {
@@ -128,7 +128,7 @@ __attribute__((no_sanitize("thread"))) static inline bool fabric_rx_ready(struct
 	return *next != 0;
 }
 
-/* The next record's payload; NULL when there is none, or when *err says that the header lies. */
+/* The next record's payload; NULL when there is none, or when the header is invalid (*err). */
 static inline const void *fabric_rx_peek(struct fabric_rx *rx, uint32_t *len, int *err)
 {
 	_Atomic uint64_t *next = atomic_load_explicit(&rx->next, memory_order_relaxed);
@@ -148,8 +148,8 @@ static inline const void *fabric_rx_peek(struct fabric_rx *rx, uint32_t *len, in
 }
 
 /*
- * Looks at the record `off` bytes (whole records) behind the next one: NULL when there is none, or
- * when its header makes no sense, which peek tells when it is its turn.
+ * The record `off` bytes (whole records) behind the next one: NULL when there is none, or when its
+ * header is invalid, which fabric_rx_peek() reports when it comes to it.
  */
 static inline const void *fabric_rx_look(const struct fabric_rx *rx, uint32_t off, uint32_t *len)
 {
@@ -166,7 +166,7 @@ static inline const void *fabric_rx_look(const struct fabric_rx *rx, uint32_t of
 	return rx->data + ((rx->head + off) & rx->mask) + FABRIC_HEADER;
 }
 
-/* Gives back the peeked record. True when the producer asked to hear of it. */
+/* Releases the peeked record. True when the producer wants a kick for it. */
 static inline bool fabric_rx_release(struct fabric_rx *rx)
 {
 	uint32_t head = rx->head, want;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Creates this process's segment and maps those of peers. Own segment: changed by init, fini and
- * fork only, when no other thread is inside the fabric.
+ * Creates this process's segment and maps the segments of peers. fabric.segment is changed by init,
+ * fini and fork only, while no other thread uses the fabric.
  */
 #include "fabric/segment.h"
 
@@ -12,30 +12,25 @@
 #include <unistd.h>
 
 #include "fabric/memfd.h"
+#include "fabric/state.h"
 #include "util/explain.h"
 
 #define SEGMENT_MAGIC   0x67657376u
 #define SEGMENT_VERSION 1u
 
-static struct {
-	void *base;
-	uint64_t size;
-	int fd;
-} self = { .fd = -1 };
-
 void *fabric_segment_self(void)
 {
-	return self.base;
+	return fabric.segment.base;
 }
 
 uint64_t fabric_segment_size(void)
 {
-	return self.size;
+	return fabric.segment.size;
 }
 
 int fabric_segment_fd(void)
 {
-	return self.fd;
+	return fabric.segment.fd;
 }
 
 static int map(int fd, uint64_t size, void **out)
@@ -69,21 +64,21 @@ int fabric_segment_create(uint64_t size)
 	assert(page);
 	page->magic = SEGMENT_MAGIC;
 	page->version = SEGMENT_VERSION;
-	self.base = base;
-	self.size = size;
-	self.fd = fd;
+	fabric.segment.base = base;
+	fabric.segment.size = size;
+	fabric.segment.fd = fd;
 	return 0;
 }
 
 void fabric_segment_destroy(void)
 {
-	if (self.fd < 0)
+	if (fabric.segment.fd < 0)
 		return;
-	munmap(self.base, self.size);
-	close(self.fd);
-	self.base = NULL;
-	self.size = 0;
-	self.fd = -1;
+	munmap(fabric.segment.base, fabric.segment.size);
+	close(fabric.segment.fd);
+	fabric.segment.base = NULL;
+	fabric.segment.size = 0;
+	fabric.segment.fd = -1;
 }
 
 int fabric_segment_map(int fd, uint64_t size, void **out)
@@ -115,16 +110,16 @@ void fabric_segment_unmap(void *segment, uint64_t size)
 		munmap(segment, size);
 }
 
-/* Pointers into it may be anywhere in the program, so the addresses stay valid in the child. */
-void fabric_segment_fork_child(void)
+/* The program may keep pointers into the segment, so the addresses stay valid in the child. */
+void fabric_segment_forked(void)
 {
-	if (self.fd < 0)
+	if (fabric.segment.fd < 0)
 		return;
-	if (mmap(self.base, self.size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, self.fd, 0) == MAP_FAILED)
-		munmap(self.base, self.size);
-	close(self.fd);
-	self.base = NULL;
-	self.size = 0;
-	self.fd = -1;
+	if (mmap(fabric.segment.base, fabric.segment.size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fabric.segment.fd, 0) == MAP_FAILED)
+		munmap(fabric.segment.base, fabric.segment.size);
+	close(fabric.segment.fd);
+	fabric.segment.base = NULL;
+	fabric.segment.size = 0;
+	fabric.segment.fd = -1;
 }

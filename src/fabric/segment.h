@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The process segment: a sealed, sparse memfd that its owner and every linked peer map read-write.
- * The first page is the fabric's; the rest is the adapter's to lay out. Both distrust what they
- * read from it.
+ * The first page is the fabric's (page.h); the adapter lays out the rest. No process trusts what it
+ * reads from the segment of another.
  */
 #ifndef FABRIC_SEGMENT_H
 #define FABRIC_SEGMENT_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
-#define FABRIC_SEGMENT_RESERVED 4096u
-
-struct fabric_page {
-	uint32_t magic;
-	uint32_t version;
-
-	/* 1 while threads of the owner poll: peers need not kick. The owner writes. */
-	_Alignas(64) _Atomic uint32_t serving;
-};
-
-_Static_assert(sizeof(struct fabric_page) <= FABRIC_SEGMENT_RESERVED, "the page holds it");
+#include "fabric/page.h"
 
 /* This process's segment, first page included; NULL when the fabric is down. */
 void *fabric_segment_self(void);
@@ -34,7 +23,7 @@ int fabric_segment_fd(void);
 /* Maps a peer's segment; -EPROTO when the fd is not a sealed memfd of that size. Keeps no fd. */
 int fabric_segment_map(int fd, uint64_t size, void **out);
 void fabric_segment_unmap(void *segment, uint64_t size);
-/* The child keeps the addresses, but what it writes there is its own. */
-void fabric_segment_fork_child(void);
+/* In the child of a fork: the addresses stay mapped, privately. */
+void fabric_segment_forked(void);
 
 #endif

@@ -1,240 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The books of shared memory: which pages are in the memfd, how many ranges want them, and where
- * their private mapping is parked. share_move.c moves them, share_maps.c asks the kernel.
+ * Shares ranges and makes them private again. share_book.c remembers what is shared, share_move.c
+ * moves pages, share_maps.c asks the kernel.
  *
- * A segment of the books with no reference left is "idle": still in the memfd because moving it
- * out failed (out of memory, out of mappings). It works as before; the next put over it tries
- * again.
- *
- * The lock is a leaf. Its holder has all signals blocked and cannot be cancelled: a handler could
- * touch memory that is blocked, and would wait for ever.
+ * A segment without references is "unused": still in the memfd because moving it out failed (out of
+ * memory, out of mappings). It works as before; the next put over it tries again.
  */
 #include "fabric/share.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
-
-#include "fabric/share_priv.h"
+#include "fabric/clock.h"
+#include "fabric/share_book.h"
+#include "fabric/share_fork.h"
+#include "fabric/share_maps.h"
+#include "fabric/share_move.h"
+#include "fabric/share_state.h"
+#include "fabric/share_sys.h"
+#include "fabric/share_threads.h"
 #include "util/explain.h"
 
-/* Reserved, not used: room for as many segments as there could ever be mappings. */
-#define BOOK_BYTES (64u << 20)
-/* Where the kernel lists all mappings to answer a question about one. */
-#define MAX_RUNS_SLOW 2048u
-
-static _Atomic(struct share_state *) share_state;
-static pthread_once_t share_once = PTHREAD_ONCE_INIT;
-
-/* ---- the state ---- */
-
-void share_books_init(struct share_state *state)
-{
-	char *books = (char *)state + ((sizeof(*state) + 4095) & ~(size_t)4095);
-
-	share_tree_init(&state->ranges, books, BOOK_BYTES);
-	state->stats = (struct share_stats){ 0 };
-	state->up = false;
-	state->fd = state->uffd = -1;
-	state->uffd_asked = false;
-	state->fork_pipe[0] = state->fork_pipe[1] = -1;
-	share_own_init(&state->own);
-}
-
-static void state_create(void)
-{
-	size_t bytes = ((sizeof(struct share_state) + 4095) & ~(size_t)4095) + 2 * BOOK_BYTES;
-	struct share_state *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (state == MAP_FAILED)
-		return;
-	pthread_mutex_init(&state->lock, NULL);
-	state->page = (size_t)sysconf(_SC_PAGESIZE);
-	share_books_init(state);
-	share_tree_init(&state->allocs, (char *)state + bytes - BOOK_BYTES, BOOK_BYTES);
-	atomic_store_explicit(&share_state, state, memory_order_release);
-}
-
 /*
- * At load time, so that our handlers are the last before a fork and the first after it: nobody
- * else's can then see shared pages in a child.
+ * At load time, so that these fork handlers are the last before a fork and the first after it: then
+ * no other handler sees shared pages in a child.
  */
 __attribute__((constructor)) static void share_load(void)
 {
-	pthread_atfork(share_fork_prepare, share_fork_parent, share_fork_child);
+	share_fork_watch();
 }
 
-struct share_state *share_state_if_any(void)
-{
-	return atomic_load_explicit(&share_state, memory_order_acquire);
-}
-
-struct share_state *share_lock(void)
-{
-	struct share_state *state;
-	sigset_t all, before;
-	int cancel;
-
-	pthread_once(&share_once, state_create);
-	state = share_state_if_any();
-	if (!state)
-		return NULL;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	pthread_mutex_lock(&state->lock);
-	state->signals = before;
-	state->cancel = cancel;
-	return state;
-}
-
-void share_unlock(struct share_state *state)
-{
-	sigset_t before = state->signals;
-	int cancel = state->cancel;
-
-	pthread_mutex_unlock(&state->lock);
-	pthread_setcancelstate(cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* ---- the memfd ---- */
-
-static uint64_t read_max_maps(void)
-{
-	unsigned long long n = 65530;
-	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
-
-	if (f) {
-		if (fscanf(f, "%llu", &n) != 1)
-			n = 65530;
-		fclose(f);
-	}
-	return n;
-}
-
-static int memfd_create_sealed(void)
-{
-	struct rlimit limit;
-	int fd, err;
-
-	/* Beyond this limit a file is not extended but its owner killed. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < SHARE_SPACE)
-		return -EOPNOTSUPP;
-	fd = memfd_create(SHARE_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -EOPNOTSUPP;
-	if (!ftruncate(fd, (off_t)SHARE_SPACE) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
-
-int share_state_up(struct share_state *state)
-{
-	const char *want = getenv("VERBENA_SHARE");
-	struct stat st;
-	int fd;
-
-	if (state->up)
-		return state->off ? -EOPNOTSUPP : 0;
-	/* Under valgrind one thread runs at a time, also while it waits for a blocked page. */
-	if (RUNNING_ON_VALGRIND) {
-		state->up = state->off = true;
-		return -EOPNOTSUPP;
-	}
-	fd = memfd_create_sealed();
-	if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM)
-		return -ENOMEM;
-	state->up = true;
-	state->off = fd < 0 || fstat(fd, &st);
-	if (state->off) {
-		explain_note("no memory is shared with other processes: memfd_create: %s",
-			     strerror(fd < 0 ? -fd : errno));
-		if (fd >= 0)
-			close(fd);
-		return -EOPNOTSUPP;
-	}
-	state->still = want && !strcmp(want, "off");
-	state->fd = fd;
-	state->dev = st.st_dev;
-	state->ino = st.st_ino;
-	/* A stretch alone among others is up to three mappings: itself, the parked one, and one
-	 * more by the split. The program shall keep a quarter of what it may have. */
-	state->max_runs = read_max_maps() / 4;
-	if (!share_walk_is_fast(state) && state->max_runs > MAX_RUNS_SLOW)
-		state->max_runs = MAX_RUNS_SLOW;
-	return 0;
-}
-
-/* Programs close descriptors they do not know. Ours must not be mistaken for what came after. */
-static bool fd_is_ours(const struct share_state *state)
-{
-	struct stat st;
-
-	return !fstat(state->fd, &st) && st.st_ino == state->ino && st.st_dev == state->dev;
-}
-
-/* ---- ranges ---- */
-
-int share_range_make(const struct share_state *state, const void *va, size_t len,
-		     struct share_range *out)
-{
-	uintptr_t start = (uintptr_t)va, mask = state->page - 1;
-
-	if (start + len < start || start + len > UINTPTR_MAX - mask)
-		return -EFAULT;
-	out->start = start & ~mask;
-	out->end = (start + len + mask) & ~mask;
-	/* Above, only on request, with five levels of page tables. */
-	return out->end > SHARE_SPACE ? -EOPNOTSUPP : 0;
-}
-
-static bool covered(const struct share_state *state, struct share_range r)
-{
-	for (uintptr_t at = r.start; at < r.end;) {
-		const struct share_seg *seg = share_tree_first(&state->ranges, at);
-
-		if (!seg || seg->start > at)
-			return false;
-		at = seg->end;
-	}
-	return true;
-}
-
-/* How many stretches more (or fewer) there are with [start, end), which is (was) not shared. */
-static int runs_change(const struct share_state *state, uintptr_t start, uintptr_t end)
-{
-	const struct share_seg *before = share_tree_first(&state->ranges, start - 1);
-	const struct share_seg *after = share_tree_first(&state->ranges, end);
-
-	return 1 - (before && before->start < start) - (after && after->start == end);
-}
+/* ---- in ---- */
 
 /* Whether the pages of one mapping could move; *missing counts the parts that are not shared. */
 static int check_mapping(struct share_state *state, const struct share_vma *vma,
 			 struct share_range part, size_t *missing)
 {
 	if (share_in_place(state, vma))
-		return covered(state, part) ? 0 : -EOPNOTSUPP;
+		return share_book_covers(state, part) ? 0 : -EOPNOTSUPP;
 	if (!(vma->prot & (PROT_READ | PROT_WRITE)))
 		return -EFAULT;
 	if (!vma->plain || (vma->prot & PROT_EXEC) || share_threads_live_in(state, vma, part))
@@ -251,36 +54,6 @@ static int check_part(struct share_state *state, const struct share_vma *vma,
 	return check_mapping(state, vma, part, arg);
 }
 
-/* ---- in ---- */
-
-/* The pages are in the memfd and their private mapping is parked: enters that, without references
- * where there were none. Segments that were there before describe memory that is gone. */
-void share_book_enter(struct share_state *state, struct share_range r, uintptr_t parked)
-{
-	struct share_tree *tree = &state->ranges;
-	uintptr_t at = r.start;
-
-	if (r.start == r.end)
-		return;
-	share_tree_cut(tree, r.start);
-	share_tree_cut(tree, r.end);
-	while (at < r.end) {
-		struct share_seg *seg = share_tree_first(tree, at);
-
-		if (!seg || seg->start > at) {
-			uintptr_t end = seg && seg->start < r.end ? seg->start : r.end;
-
-			state->stats.runs += (uint64_t)(int64_t)runs_change(state, at, end);
-			state->stats.bytes += end - at;
-			seg = share_tree_insert(tree, at, end, 0, 0);
-		} else if (seg->park) {
-			share_sys_munmap(seg->park, seg->end - seg->start);
-		}
-		seg->park = parked ? parked + (at - r.start) : 0;
-		at = seg->end;
-	}
-}
-
 struct moving_in {
 	enum share_method method;
 };
@@ -294,7 +67,7 @@ static int move_part_in(struct share_state *state, const struct share_vma *vma,
 
 	if (share_in_place(state, vma))
 		return 0;
-	/* It was checked; what is different now is being changed under our feet. */
+	/* It was checked before: another thread is changing the mapping. */
 	if (!vma->plain)
 		return -EFAULT;
 	err = share_move_in(state, m->method, vma, part.start, part.end, &done, &parked);
@@ -303,28 +76,20 @@ static int move_part_in(struct share_state *state, const struct share_vma *vma,
 	return err;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int move_in(struct share_state *state, struct share_range r, size_t parts)
 {
 	struct moving_in m;
-	uint64_t begin = now_ns();
+	uint64_t begin = fabric_now_ns();
 	int err;
 
-	if (!fd_is_ours(state) || state->stats.runs + parts > state->max_runs)
+	if (!share_fd_is_valid(state) || state->stats.runs + parts > state->max_runs)
 		return -EOPNOTSUPP;
 	err = share_move_begin_in(state, &m.method);
 	if (err)
 		return err;
 	err = share_each_mapping(state, r, move_part_in, &m);
 	share_move_end(state, m.method);
-	state->stats.ns_in += now_ns() - begin;
+	state->stats.ns_in += fabric_now_ns() - begin;
 	return err;
 }
 
@@ -368,20 +133,6 @@ static int rescue_part(struct share_state *state, const struct share_vma *vma,
 	return 0;
 }
 
-/* The segment is no more; its memory is gone from its place, or has become private. */
-void share_book_leave(struct share_state *state, struct share_range r)
-{
-	struct share_tree *tree = &state->ranges;
-	struct share_seg *seg;
-
-	share_tree_cut(tree, r.start);
-	share_tree_cut(tree, r.end);
-	while ((seg = share_tree_first(tree, r.start)) && seg->start < r.end)
-		share_tree_remove(tree, seg);
-	state->stats.runs -= (uint64_t)(int64_t)runs_change(state, r.start, r.end);
-	state->stats.bytes -= r.end - r.start;
-}
-
 /* One segment at most covers `part`. */
 static int move_part_out(struct share_state *state, const struct share_vma *vma,
 			 struct share_range part, void *arg)
@@ -396,7 +147,7 @@ static int move_part_out(struct share_state *state, const struct share_vma *vma,
 			       parked, &done);
 		if (done > part.start)
 			share_book_leave(state, (struct share_range){ part.start, done });
-		/* What is left stays as it is, idle. */
+		/* The rest stays in the memfd, unused. */
 		return 0;
 	}
 	if (parked)
@@ -409,12 +160,12 @@ static int move_part_out(struct share_state *state, const struct share_vma *vma,
 	return 0;
 }
 
-/* Makes every segment in the range that nobody wants private again. */
-static void move_idle_out(struct share_state *state, struct share_range r)
+/* Makes every segment without references in the range private again. */
+static void move_unused_out(struct share_state *state, struct share_range r)
 {
 	struct moving_out m;
 	struct share_seg *seg;
-	uint64_t begin = now_ns();
+	uint64_t begin = fabric_now_ns();
 	uintptr_t at = r.start;
 	bool begun = false;
 
@@ -422,7 +173,7 @@ static void move_idle_out(struct share_state *state, struct share_range r)
 		struct share_range part = { seg->start, seg->end };
 
 		at = part.end;
-		if (seg->refs || !fd_is_ours(state))
+		if (seg->refs || !share_fd_is_valid(state))
 			continue;
 		if (!begun)
 			m.method = share_move_begin_out(state);
@@ -431,7 +182,7 @@ static void move_idle_out(struct share_state *state, struct share_range r)
 	}
 	if (begun)
 		share_move_end(state, m.method);
-	state->stats.ns_out += now_ns() - begin;
+	state->stats.ns_out += fabric_now_ns() - begin;
 }
 
 /* ---- the interface ---- */
@@ -445,7 +196,7 @@ static int get(struct share_state *state, const void *va, size_t len)
 
 	if (!err)
 		err = share_state_up(state);
-	if (!err && state->still)
+	if (!err && state->programs_off)
 		err = -EOPNOTSUPP;
 	if (!err)
 		err = share_each_mapping(state, r, check_part, &missing);
@@ -457,7 +208,7 @@ static int get(struct share_state *state, const void *va, size_t len)
 	if (missing) {
 		err = move_in(state, r, missing);
 		if (err) {
-			move_idle_out(state, r);
+			move_unused_out(state, r);
 			return err;
 		}
 	}
@@ -505,7 +256,7 @@ void share_range_put(void *va, size_t len)
 	     at = seg->end)
 		if (seg->refs)
 			seg->refs--;
-	move_idle_out(state, r);
+	move_unused_out(state, r);
 	share_tree_join(tree, r.start, r.end);
 unlock:
 	share_unlock(state);
@@ -543,7 +294,7 @@ bool share_covers(const void *va, size_t len)
 
 	if (!state)
 		return false;
-	yes = !share_range_make(state, va, len, &r) && covered(state, r);
+	yes = !share_range_make(state, va, len, &r) && share_book_covers(state, r);
 	share_unlock(state);
 	return yes;
 }
@@ -570,4 +321,49 @@ void share_stats(struct share_stats *out)
 	*out = state->stats;
 	out->segments = state->ranges.count;
 	share_unlock(state);
+}
+
+/* ---- the library's own threads ---- */
+
+/* Creates the state if need be. */
+static struct share_threads *threads_of_process(void)
+{
+	struct share_state *state = share_lock();
+
+	if (!state)
+		return NULL;
+	share_unlock(state);
+	return &state->threads;
+}
+
+void share_thread_begin(void)
+{
+	struct share_threads *threads = threads_of_process();
+
+	if (threads)
+		share_threads_add(threads);
+}
+
+void share_thread_end(void)
+{
+	struct share_threads *threads = threads_of_process();
+
+	if (threads)
+		share_threads_remove(threads);
+}
+
+void share_thread_idle(void)
+{
+	struct share_state *state = share_state_if_any();
+
+	if (state)
+		share_threads_set_idle(&state->threads, true);
+}
+
+void share_thread_busy(void)
+{
+	struct share_state *state = share_state_if_any();
+
+	if (state)
+		share_threads_set_idle(&state->threads, false);
 }

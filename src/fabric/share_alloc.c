@@ -3,11 +3,15 @@
  * Memory that is born shared: nothing to move, and no private mapping to go back to. It holds one
  * reference to its own range, so that memory regions on it come and go like on any other.
  */
+#include "fabric/share_alloc.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/share_priv.h"
+#include "fabric/share_book.h"
+#include "fabric/share_state.h"
+#include "fabric/share_sys.h"
 
 static uintptr_t map_shared(struct share_state *state, size_t len)
 {
@@ -43,7 +47,7 @@ static void *alloc(size_t len, bool always)
 	    share_tree_reserve(&state->ranges, 8) || share_tree_reserve(&state->allocs, 2))
 		goto unlock;
 	off = share_state_up(state);
-	if (!off && state->still && !always)
+	if (!off && state->programs_off && !always)
 		off = -EOPNOTSUPP;
 	if (!off)
 		va = map_shared(state, r.end);

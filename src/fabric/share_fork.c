@@ -8,6 +8,8 @@
  *
  * The parent learns of the end by the hang-up of a pipe, which the child's death brings as well.
  */
+#include "fabric/share_fork.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,10 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabric/share_priv.h"
+#include "fabric/share_maps.h"
+#include "fabric/share_move.h"
+#include "fabric/share_state.h"
+#include "fabric/share_sys.h"
+#include "fabric/share_uffd.h"
 
 /* A second, and time for the copy at a tenth of any sensible speed. */
-static int patience_ms(const struct share_state *state)
+static int copy_timeout_ms(const struct share_state *state)
 {
 	struct stat st;
 
@@ -27,14 +33,14 @@ static int patience_ms(const struct share_state *state)
 	return 1000 + (int)(st.st_blocks / 2048 > 120000 ? 120000 : st.st_blocks / 2048) * 10;
 }
 
-void share_fork_prepare(void)
+static void prepare(void)
 {
 	/* Creates it if need be: nobody shall while we fork. */
 	struct share_state *state = share_lock();
 
 	if (!state)
 		return;
-	pthread_mutex_lock(&state->own.lock);
+	pthread_mutex_lock(&state->threads.lock);
 	/* Out of descriptors: then nobody waits, and the child's copy is of a later instant. */
 	if (!state->ranges.count || pipe2(state->fork_pipe, O_CLOEXEC))
 		state->fork_pipe[0] = state->fork_pipe[1] = -1;
@@ -47,7 +53,7 @@ static void close_pipe_end(struct share_state *state, int which)
 	state->fork_pipe[which] = -1;
 }
 
-void share_fork_parent(void)
+static void parent(void)
 {
 	struct share_state *state = share_state_if_any();
 
@@ -59,10 +65,10 @@ void share_fork_parent(void)
 
 		/* Signals are blocked: nothing interrupts. When fork failed, the end we closed was
 		 * the last. */
-		poll(&p, 1, patience_ms(state));
+		poll(&p, 1, copy_timeout_ms(state));
 	}
 	close_pipe_end(state, 0);
-	pthread_mutex_unlock(&state->own.lock);
+	pthread_mutex_unlock(&state->threads.lock);
 	share_unlock(state);
 }
 
@@ -86,7 +92,7 @@ static int make_private(struct share_state *state, const struct share_vma *vma,
 	return 0;
 }
 
-void share_fork_child(void)
+static void child(void)
 {
 	struct share_state *state = share_state_if_any();
 	int fd;
@@ -108,9 +114,14 @@ void share_fork_child(void)
 	if (state->fd >= 0)
 		share_sys_close(state->fd);
 	fd = state->fork_pipe[1];
-	pthread_mutex_unlock(&state->own.lock);
-	share_books_init(state);
+	pthread_mutex_unlock(&state->threads.lock);
+	share_state_reset(state);
 	if (fd >= 0)
 		share_sys_close(fd);
 	share_unlock(state);
+}
+
+void share_fork_watch(void)
+{
+	pthread_atfork(prepare, parent, child);
 }

@@ -4,6 +4,8 @@
  * its threads live. New kernels answer questions (one ioctl per mapping, one per stretch of pages);
  * old ones have text and tables to read.
  */
+#include "fabric/share_maps.h"
+
 #include <dirent.h>
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "fabric/share_priv.h"
+#include "fabric/share_sys.h"
 
 /* ---- mappings ---- */
 

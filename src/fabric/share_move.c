@@ -14,6 +14,8 @@
  *
  * Work is cut in chunks, so that no thread waits long and the copy stays in the caches.
  */
+#include "fabric/share_move.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -21,7 +23,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fabric/share_priv.h"
+#include "fabric/share_maps.h"
+#include "fabric/share_sys.h"
+#include "fabric/share_threads.h"
+#include "fabric/share_uffd.h"
 
 #define CHUNK      (4u << 20)
 #define CHUNK_USER (512u << 10)
@@ -43,7 +48,7 @@ int share_move_begin_in(struct share_state *state, enum share_method *method)
 		*method = SHARE_ALONE;
 	else if (!share_uffd_ready(state))
 		*method = state->uffd_kernel ? SHARE_BLOCK_ALL : SHARE_BLOCK_USER;
-	else if (threads && share_own_stop(&state->own, threads))
+	else if (threads && share_threads_stop(&state->threads, threads))
 		*method = SHARE_ALONE;
 	else
 		return -EOPNOTSUPP;
@@ -58,7 +63,7 @@ enum share_method share_move_begin_out(struct share_state *state)
 		return SHARE_ALONE;
 	if (!share_uffd_ready(state) && state->uffd_shmem)
 		return state->uffd_kernel ? SHARE_BLOCK_ALL : SHARE_BLOCK_USER;
-	if (threads && share_own_stop(&state->own, threads))
+	if (threads && share_threads_stop(&state->threads, threads))
 		return SHARE_ALONE;
 	return SHARE_UNBLOCKED;
 }
@@ -66,7 +71,7 @@ enum share_method share_move_begin_out(struct share_state *state)
 void share_move_end(struct share_state *state, enum share_method method)
 {
 	if (method == SHARE_ALONE)
-		share_own_resume(&state->own);
+		share_threads_resume(&state->threads);
 }
 
 /* ---- stretches of the memfd that hold something ---- */

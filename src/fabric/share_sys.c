@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls as share.c needs them: -errno instead of errno, addresses as numbers, no
+ * System calls for moving memory: -errno instead of errno, addresses as numbers, no
  * cancellation point, and past the wrappers that sanitizers put around libc's memory calls.
  */
+#include "fabric/share_sys.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "fabric/share_priv.h"
 
 static long result(long r)
 {

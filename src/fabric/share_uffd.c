@@ -4,6 +4,8 @@
  * anew. One descriptor stays open for the life of the process, because closing one visits every
  * mapping there is. Nobody reads it: whoever blocks a range also ends the block.
  */
+#include "fabric/share_uffd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -11,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fabric/share_priv.h"
+#include "fabric/share_sys.h"
 
 /* Newer than the headers of some distributions. */
 #ifndef UFFD_USER_MODE_ONLY
@@ -69,9 +71,9 @@ int share_uffd_ready(struct share_state *state)
 
 	if (state->uffd >= 0)
 		return 0;
-	if (state->uffd_asked)
+	if (state->uffd_tried)
 		return -EOPNOTSUPP;
-	state->uffd_asked = true;
+	state->uffd_tried = true;
 	/* Asking for nothing tells what there is; such a descriptor cannot be asked again. */
 	fd = open_with(&features, &state->uffd_kernel);
 	if (fd < 0)
@@ -93,7 +95,7 @@ void share_uffd_close(struct share_state *state)
 	if (state->uffd >= 0)
 		share_sys_close(state->uffd);
 	state->uffd = -1;
-	state->uffd_asked = false;
+	state->uffd_tried = false;
 }
 
 static int block(struct share_state *state, uintptr_t start, size_t len, bool writes)
@@ -126,7 +128,7 @@ int share_uffd_block(struct share_state *state, uintptr_t start, size_t len, boo
 	if (err != -EBADF && err != -ENOTTY)
 		return err;
 	state->uffd = -1;
-	state->uffd_asked = false;
+	state->uffd_tried = false;
 	err = share_uffd_ready(state);
 	return err ? err : block(state, start, len, writes);
 }

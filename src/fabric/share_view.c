@@ -4,6 +4,8 @@
  * its memfd. Which addresses are worth mapping is for the caller to know; a page the peer does not
  * share reads as zeros.
  */
+#include "fabric/share_view.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 #include "fabric/memfd.h"
-#include "fabric/share_priv.h"
+#include "fabric/share_state.h"
 
 static bool is_self(const struct stat *st)
 {

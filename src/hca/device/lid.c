@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "fabric/directory.h"
+#include "fabric/numbers.h"
 #include "hca/hca.h"
 
 int hca_lid_get(const struct hca_adapter *a, unsigned int port, uint16_t *lid, uint16_t *sm_lid)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/clock.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/peers/rpc.h"
@@ -153,7 +154,7 @@ static void rest(struct fabric_link *link, struct hca_peer *peer, unsigned int f
 	else if (peer->in_a_row < REST_AFTER)
 		peer->in_a_row++;
 	else if (frames < REST_BELOW)
-		fabric_link_rest(link, fabric_now_ns() + REST_NS);
+		fabric_link_pause(link, fabric_now_ns() + REST_NS);
 }
 
 /* Gives back the record that was peeked at, and those behind it. */

@@ -5,6 +5,7 @@
  */
 #include "hca/hca.h"
 
+#include "fabric/clock.h"
 #include "fabric/service.h"
 #include "hca/engine/host.h"
 

@@ -11,8 +11,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "fabric/link.h"
-#include "fabric/service.h"
+#include "fabric/directory.h"
+#include "fabric/fabric.h"
+#include "fabric/poll.h"
+#include "fabric/segment.h"
+#include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/transport/acks.h"
 #include "hca/peers/rpc.h"
@@ -93,11 +96,11 @@ static const struct fabric_config config = {
 	.drain = drain_link,
 	.link_up = peer_link_up,
 	.link_down = peer_link_down,
-	.room = tx_wait_link_room,
-	.idle = wire_idle,
-	.watch = wire_watch,
+	.link_room = tx_wait_link_room,
+	.polling_stopped = wire_idle,
+	.polling_check = wire_watch,
 	.timers = timers,
-	.turn = doorbell_watch_turn,
+	.before_sleep = doorbell_watch_turn,
 	.before_fork = before_fork,
 	.after_fork = after_fork,
 	.forked = forked,
@@ -142,7 +145,7 @@ void hca_poll(void)
 	fabric_id_t blocked = atomic_load_explicit(&tx_wait_for, memory_order_relaxed);
 
 	fabric_poll_enter();
-	fabric_poll_links_awake();
+	fabric_poll_links_unpaused();
 	if (unlikely(blocked))
 		tx_wait_poll(blocked);
 	wire_poll();

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/directory.h"
 #include "fabric/folder.h"
 #include "fabric/service.h"
 #include "hca/inspect/inspect.h"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fabric/share.h"
+#include "fabric/share_alloc.h"
 #include "hca/memory/mr.h"
 #include "util/copy.h"
 

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/service.h"
 #include "fabric/share.h"
@@ -115,9 +116,9 @@ static void *desk_main(void *arg)
 			some |= serve_place(&desk->slot[i]);
 		if (some)
 			continue;
-		share_thread_rest();
+		share_thread_idle();
 		futex_wait(&desk->doorbell, bell, NULL);
-		share_thread_work();
+		share_thread_busy();
 	}
 	return NULL;
 }
@@ -193,10 +194,10 @@ static struct copy_slot *claim(struct hca_peer *peer, uint64_t until_ns)
 			if (!is_free(p, holder) ||
 			    !atomic_compare_exchange_strong(&p->client, &holder, fabric_self()))
 				continue;
-			if (is_free(p, FABRIC_NOBODY))
+			if (is_free(p, FABRIC_ID_NONE))
 				return p;
 			/* Somebody was here and left an order behind that is being served. */
-			atomic_store(&p->client, FABRIC_NOBODY);
+			atomic_store(&p->client, FABRIC_ID_NONE);
 		}
 		sched_yield();
 	} while (hca_peer_is_up(peer) && fabric_now_ns() < until_ns);
@@ -263,7 +264,7 @@ static bool ask(struct hca_peer *peer, struct copy_request *o, void *here)
 	} else {
 		atomic_compare_exchange_strong(&p->state, &asked, IDLE);
 	}
-	atomic_store(&p->client, FABRIC_NOBODY);
+	atomic_store(&p->client, FABRIC_ID_NONE);
 	return done;
 }
 

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/directory.h"
 #include "fabric/link.h"
-#include "fabric/share.h"
+#include "fabric/numbers.h"
+#include "fabric/share_alloc.h"
 #include "hca/hca.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/ctx_share.h"

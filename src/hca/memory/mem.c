@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "fabric/directory.h"
+#include "fabric/numbers.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/memory/copy_server.h"

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "fabric/directory.h"
-#include "fabric/link.h"
+#include "fabric/numbers.h"
+#include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/peer.h"

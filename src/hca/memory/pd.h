@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "fabric/fabric.h"
+#include "fabric/id.h"
 #include "hca/device/adapter.h"
 #include "hca/device/async.h"
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fabric/directory.h"
+#include "fabric/registry.h"
 #include "hca/peers/rpc.h"
 #include "hca/memory/copy_server.h"
 #include "util/explain.h"

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "fabric/barrier.h"
-#include "fabric/epoch.h"
 #include "hca/hca.h"
 #include "hca/peers/peer.h"
 #include "hca/transport/qp.h"
@@ -111,8 +110,8 @@ void epoch_wait(void)
 
 void epoch_init(void)
 {
-	atomic_store(&epoch_fences, !barrier_has_global() || fabric_epoch_fences);
-	atomic_store(&hca_rq_fences, fabric_epoch_fences);
+	atomic_store(&epoch_fences, !barrier_has_global() || !barrier_has_private());
+	atomic_store(&hca_rq_fences, !barrier_has_private());
 }
 
 void epoch_harden(void)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "fabric/barrier.h"
-#include "fabric/service.h"
+#include "fabric/clock.h"
+#include "fabric/directory.h"
 #include "hca/hca.h"
 #include "hca/peers/peer.h"
 

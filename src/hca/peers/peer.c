@@ -18,7 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabric/clock.h"
+#include "fabric/directory.h"
 #include "fabric/link.h"
+#include "fabric/share_view.h"
 #include "hca/peers/rpc.h"
 #include "hca/wire/forward.h"
 #include "hca/transport/qp_priv.h"
@@ -53,7 +56,7 @@ bool hca_peer_has_met(struct hca_peer *peer)
 {
 	if (likely(__atomic_load_n(&peer->met, __ATOMIC_ACQUIRE)))
 		return true;
-	if (!fabric_link_met(peer->link))
+	if (!fabric_link_peer_is_up(peer->link))
 		return false;
 	__atomic_store_n(&peer->met, true, __ATOMIC_RELEASE);
 	return true;
@@ -97,7 +100,7 @@ bool hca_peer_is_late(const struct hca_peer *peer)
 {
 	if (!hca_peer_is_up(peer))
 		return false;
-	if (fabric_link_ready(peer->link))
+	if (fabric_link_has_record(peer->link))
 		return true;
 	return fabric_link_unread(peer->link) &&
 	       (peer->is_self || (peer->pid && !is_stopped(peer->pid)));

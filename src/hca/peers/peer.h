@@ -10,9 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
 #include "fabric/link.h"
-#include "fabric/share.h"
+#include "fabric/share_view.h"
 #include "hca/transport/acks.h"
 #include "hca/peers/epoch.h"
 #include "hca/peers/segment.h"

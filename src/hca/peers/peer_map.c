@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "fabric/service.h"
+#include "fabric/share_view.h"
 
 static void unmap_later(void *arg)
 {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabric/clock.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/peers/peer.h"

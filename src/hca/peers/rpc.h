@@ -7,9 +7,10 @@
 #define HCA_RPC_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/fabric.h"
+#include "fabric/id.h"
 
 #define HCA_RPC_BYTES 512u
 

@@ -7,6 +7,8 @@
  */
 #include <pthread.h>
 
+#include "fabric/clock.h"
+#include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/queue/cq_priv.h"
 #include "util/forksafe.h"

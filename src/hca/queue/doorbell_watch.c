@@ -25,6 +25,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "fabric/clock.h"
+#include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/queue/cq_priv.h"
 #include "hca/transport/qp_priv.h"
@@ -328,10 +330,10 @@ void doorbell_watch_rung(void)
 {
 	bool armed, found, shut;
 
-	fabric_kicks_hold();
+	fabric_kicks_defer();
 	pthread_mutex_lock(&lock);
 	found = look(&armed);
-	fabric_kicks_release();
+	fabric_kicks_flush();
 	get_up();
 	shut = found && polled_next && cq_alias_shut(polled_next);
 	uar_wake_rung();
@@ -354,7 +356,7 @@ void doorbell_watch_read(void)
 {
 	bool armed = false, awake;
 
-	fabric_kicks_hold();
+	fabric_kicks_defer();
 	pthread_mutex_lock(&lock);
 	if (!asleep && !look(&armed)) {
 		hold = false;
@@ -363,7 +365,7 @@ void doorbell_watch_read(void)
 	cq_alias_open();
 	awake = !asleep;
 	pthread_mutex_unlock(&lock);
-	fabric_kicks_release();
+	fabric_kicks_flush();
 	/* What was set when the page was opened counts on the page being closed by now. */
 	if (awake)
 		look_at(fabric_now_ns() + soonest_ns());

@@ -21,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fabric/clock.h"
+#include "fabric/directory.h"
 #include "fabric/service.h"
 #include "hca/hca.h"
 #include "hca/queue/doorbell_watch.h"

@@ -4,6 +4,7 @@
  * follow the QP's state. Sending: a request becomes a frame, or many when it is to be segmented;
  * check sums and tags are put in; rules for what leaves see it; the switch takes it.
  */
+#include "fabric/directory.h"
 #include "hca/raw/raw.h"
 
 #include <errno.h>

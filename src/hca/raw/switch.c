@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/link.h"
+#include "fabric/registry.h"
 #include "fabric/service.h"
 #include "hca/hca.h"
 #include "hca/device/adapter.h"

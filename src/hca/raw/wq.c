@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "ether/offload.h"
+#include "fabric/clock.h"
+#include "fabric/directory.h"
 #include "hca/peers/epoch.h"
 #include "hca/memory/mem.h"
 #include "hca/transport/qp_priv.h"

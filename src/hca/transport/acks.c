@@ -5,6 +5,7 @@
  */
 #include "hca/transport/acks.h"
 
+#include "fabric/clock.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/transport/qp_priv.h"

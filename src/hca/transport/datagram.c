@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fabric/directory.h"
+#include "fabric/registry.h"
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"

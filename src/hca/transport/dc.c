@@ -51,7 +51,7 @@ struct dci {
 struct session {
 	struct qp qp; /* first */
 	struct session *next;
-	fabric_id_t from; /* FABRIC_NOBODY: from the wire, that is, from gid */
+	fabric_id_t from; /* FABRIC_ID_NONE: from the wire, that is, from gid */
 	uint8_t gid[16];
 	uint32_t number;
 	uint64_t began_ns;
@@ -304,12 +304,12 @@ static struct session *reuse_session(struct qp *dct, fabric_id_t from, const uin
 	struct dct *t = dct->dct;
 	struct session **at, *c = NULL;
 
-	if (from == FABRIC_NOBODY || t->count < REUSE_FROM)
+	if (from == FABRIC_ID_NONE || t->count < REUSE_FROM)
 		return NULL;
 	fabric_lock(&t->lock);
 	for (uint32_t b = 0; !c && b < BUCKETS; b++)
 		for (at = &t->bucket[b]; *at; at = &(*at)->next) {
-			if ((*at)->from == FABRIC_NOBODY || has_peer(*at))
+			if ((*at)->from == FABRIC_ID_NONE || has_peer(*at))
 				continue;
 			c = *at;
 			*at = c->next;
@@ -442,9 +442,9 @@ struct qp *dct_wire_session(struct qp *dct, const uint8_t *src, const uint8_t *d
 
 	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) != ROCE_TR_DC || !is_welcome(dct, pkt->dc.key))
 		return NULL;
-	c = find_locked(dct, FABRIC_NOBODY, src, pkt->sqpn);
+	c = find_locked(dct, FABRIC_ID_NONE, src, pkt->sqpn);
 	if (!c)
-		c = make_session(dct, FABRIC_NOBODY, src, pkt->sqpn);
+		c = make_session(dct, FABRIC_ID_NONE, src, pkt->sqpn);
 	if (!c || !enter_session(c, NULL, dst, pkt->dc.session, pkt->dc.first_psn))
 		return NULL;
 	return &c->qp;

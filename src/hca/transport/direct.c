@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "fabric/link.h"
 #include "hca/transport/dc.h"
 #include "hca/transport/send.h"
 #include "hca/inspect/inspect.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/directory.h"
+#include "fabric/registry.h"
 #include "hca/transport/qp_priv.h"
 #include "hca/wire/wire.h"
 #include "util/explain.h"

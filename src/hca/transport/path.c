@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "fabric/directory.h"
+#include "fabric/numbers.h"
 #include "hca/device/port.h"
 #include "hca/transport/qp_priv.h"
 #include "hca/wire/wire.h"
@@ -41,7 +41,7 @@ static enum path_state find(uint32_t dqpn, struct hca_peer **out)
 	fabric_id_t owner = fabric_qpn_owner(dqpn);
 	bool wait = false;
 
-	if (owner == FABRIC_NOBODY)
+	if (owner == FABRIC_ID_NONE)
 		return PATH_NONE;
 	*out = hca_peer_find(owner, &wait);
 	if (*out)

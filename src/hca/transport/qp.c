@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "fabric/barrier.h"
+#include "fabric/lock.h"
 #include "hca/hca.h"
 #include "hca/device/async.h"
 #include "hca/queue/doorbell_watch.h"

@@ -132,7 +132,7 @@ struct responder {
 	uint32_t rq_taken; /* receive entries consumed, free running */
 	uint16_t rq_left;  /* ... posted when the ring was last asked, and not consumed since */
 	/* XRC requests for queues of another process (xrc.c) */
-	fabric_id_t away;  /* that process; FABRIC_NOBODY: requests stay here */
+	fabric_id_t away;  /* that process; FABRIC_ID_NONE: requests stay here */
 	uint32_t away_una; /* the oldest that is not known to be done */
 	bool away_turn;    /* the next one is the first of a row */
 	bool away_behind;  /* some came out of turn, and have to come again */

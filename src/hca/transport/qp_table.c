@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "fabric/directory.h"
+#include "fabric/numbers.h"
 #include "hca/transport/qp_priv.h"
 #include "util/explain.h"
 #include "util/forksafe.h"

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/link.h"
 #include "hca/device/async.h"
 #include "hca/transport/dc.h"
 #include "hca/peers/grace.h"

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fabric/clock.h"
+#include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/transport/qp_priv.h"
 #include "util/forksafe.h"

@@ -76,7 +76,7 @@ void tx_wait_poll(fabric_id_t id)
 	peer = hca_peer_find(id, &wait);
 	if (!peer || fabric_link_room_is_back(peer->link)) {
 		/* Who blocks from now on says so again. */
-		atomic_compare_exchange_strong(&tx_wait_for, &id, FABRIC_NOBODY);
+		atomic_compare_exchange_strong(&tx_wait_for, &id, FABRIC_ID_NONE);
 		if (peer)
 			tx_wait_room(peer);
 	}

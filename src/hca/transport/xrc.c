@@ -15,6 +15,8 @@
 #include <stdlib.h>
 
 #include "fabric/directory.h"
+#include "fabric/lock.h"
+#include "fabric/numbers.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/send.h"
 #include "hca/queue/srq_priv.h"
@@ -66,15 +68,15 @@ static uint32_t domain_of(const struct roce_pkt *pkt)
 	return is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->imm : pkt->rdma.pad[0];
 }
 
-/* FABRIC_NOBODY: it is ours, or nobody's. */
+/* FABRIC_ID_NONE: it is ours, or nobody's. */
 static fabric_id_t home_of(uint32_t srqn)
 {
 	fabric_id_t owner;
 
 	if (likely(hca_srq_find(srqn)))
-		return FABRIC_NOBODY;
+		return FABRIC_ID_NONE;
 	owner = fabric_qpn_owner(srqn);
-	return owner == fabric_self() ? FABRIC_NOBODY : owner;
+	return owner == fabric_self() ? FABRIC_ID_NONE : owner;
 }
 
 /* True when requests may go there from now on. */
@@ -144,13 +146,13 @@ bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 	fabric_id_t home = home_of(srqn_of(pkt));
 	int32_t ahead = psn_diff(pkt->psn, r->epsn);
 
-	if (likely(home == FABRIC_NOBODY && !r->away))
+	if (likely(home == FABRIC_ID_NONE && !r->away))
 		return false;
 	if (ahead >= 0 && !turn_to(r, home))
 		return true;
 	ahead = psn_diff(pkt->psn, r->epsn);
 	if (ahead < 0) {
-		if (home == FABRIC_NOBODY)
+		if (home == FABRIC_ID_NONE)
 			return false;
 		/* Reads and atomics are repeated where they were done. */
 		if (home == r->away && access_of(op) & ~HCA_ACCESS_REMOTE_WRITE)
@@ -159,7 +161,7 @@ bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 			responder_ack_later(qp, acks);
 		return true;
 	}
-	if (home == FABRIC_NOBODY)
+	if (home == FABRIC_ID_NONE)
 		return false;
 	if (ahead > 0) {
 		if (!xrc_some_are_away(r))

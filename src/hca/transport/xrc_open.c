@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "fabric/directory.h"
+#include "fabric/lock.h"
+#include "fabric/numbers.h"
 #include "hca/peers/rpc.h"
 #include "hca/transport/qp_priv.h"
 #include "util/explain.h"
@@ -263,7 +265,7 @@ static struct qp *drop(struct opener **at)
 
 	*at = o->next;
 	free(o);
-	if (!qp->orphan || find(qp, FABRIC_NOBODY))
+	if (!qp->orphan || find(qp, FABRIC_ID_NONE))
 		return NULL;
 	qp->orphan = false;
 	qp->closed = true;
@@ -304,7 +306,7 @@ bool xrc_open_outlives(struct qp *qp)
 
 	pthread_mutex_lock(&open_lock);
 	if (!qp->closed) {
-		outlives = find(qp, FABRIC_NOBODY);
+		outlives = find(qp, FABRIC_ID_NONE);
 		qp->orphan = outlives;
 		qp->closed = !outlives;
 	}

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabric/directory.h"
+#include "fabric/registry.h"
 #include "util/explain.h"
 
 struct key {

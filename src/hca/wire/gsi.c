@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "fabric/directory.h"
+#include "fabric/fabric.h"
+#include "fabric/registry.h"
 #include "fabric/service.h"
 #include "hca/wire/forward.h"
 #include "hca/transport/grh.h"
@@ -118,7 +120,7 @@ static fabric_id_t process_of(uint32_t id)
 	struct fabric_process p;
 
 	if (!id || fabric_process_in_slot(fabric_id_slot(id), &p))
-		return FABRIC_NOBODY;
+		return FABRIC_ID_NONE;
 	return p.id;
 }
 
@@ -154,7 +156,7 @@ static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
 		memcpy(key.addr, addr, sizeof(key.addr));
 	if (fabric_reg_find(FABRIC_REG_CM_PORT, &key, sizeof(key), &found, 1))
 		return found.owner;
-	return FABRIC_NOBODY;
+	return FABRIC_ID_NONE;
 }
 
 /* By the address that the sender meant, then by the one it used, then whoever listens to all. */
@@ -181,7 +183,7 @@ static fabric_id_t class_of(uint8_t mgmt_class)
 	struct fabric_reg_entry found;
 
 	return fabric_reg_find(FABRIC_REG_GSI, &key, sizeof(key), &found, 1) ? found.owner
-									     : FABRIC_NOBODY;
+									     : FABRIC_ID_NONE;
 }
 
 static fabric_id_t owner_of(const uint8_t *mad, const uint8_t *dgid)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "fabric/directory.h"
+#include "fabric/numbers.h"
+#include "fabric/registry.h"
 #include "fabric/service.h"
 #include "util/api.h"
 

@@ -18,6 +18,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/peers/process_exit.h"
 #include "hca/device/port.h"

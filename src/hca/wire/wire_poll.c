@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "fabric/poll.h"
 #include "fabric/service.h"
 #include "hca/inspect/inspect.h"
 #include "hca/queue/rx_seq.h"
@@ -112,8 +113,8 @@ static void begin_wait(struct wire_port *port)
 	/* [W3] pairs with wire_port_acks_turn() and wire_idle(): what waits before who polls */
 	if (!atomic_load_explicit(&port->waiting, memory_order_relaxed))
 		atomic_exchange(&port->waiting, true);
-	if (fabric_polled()) {
-		port->acks_ns = fabric_poll_watched();
+	if (fabric_is_polled()) {
+		port->acks_ns = fabric_poll_checked_ns();
 		return;
 	}
 	port->acks_ns = timer_now();
@@ -216,7 +217,7 @@ uint64_t wire_port_acks_turn(struct wire_port *port, uint64_t now_ns)
 	uint64_t next_ns;
 
 	/* [W3] */
-	if (!atomic_load(&port->waiting) || fabric_polled())
+	if (!atomic_load(&port->waiting) || fabric_is_polled())
 		return UINT64_MAX;
 	if (!fabric_trylock(&port->rx_lock))
 		return now_ns + ACK_WAIT_NS;
@@ -357,11 +358,11 @@ void wire_port_readable(void *arg, uint32_t events)
 {
 	struct wire_port *port = arg;
 
-	if (fabric_polled() && is_trusted(port)) {
+	if (fabric_is_polled() && is_trusted(port)) {
 		wire_port_watch(port, 0);
 		/* [W2] pairs with wire_idle(): either it sees this, or we see that nobody polls */
 		atomic_store(&port->unwatched, true);
-		if (fabric_polled())
+		if (fabric_is_polled())
 			return;
 		if (atomic_exchange(&port->unwatched, false))
 			wire_port_watch(port, EPOLLIN);

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "fabric/directory.h"
+#include "fabric/lock.h"
+#include "fabric/numbers.h"
+#include "fabric/registry.h"
 #include "hca/transport/acks.h"
 #include "hca/wire/congestion.h"
 #include "hca/transport/dc.h"
@@ -159,7 +162,7 @@ static void pass_on(const struct arrival *a)
 		return;
 	}
 	owner = fabric_qpn_owner(f.pkt.dqpn);
-	if (owner == FABRIC_NOBODY || owner == fabric_self()) {
+	if (owner == FABRIC_ID_NONE || owner == fabric_self()) {
 		wire_drop(WIRE_DROP_NO_QP);
 		return;
 	}

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "ether/flow.h"
-#include "fabric/epoch.h"
 #include "flow_packets.h"
 
 struct sink {

@@ -24,9 +24,14 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/fabric.h"
 #include "fabric/link.h"
+#include "fabric/numbers.h"
+#include "fabric/poll.h"
+#include "fabric/registry.h"
+#include "fabric/segment.h"
 #include "fabric/service.h"
 
 #define PATIENCE_NS 30000000000ull
@@ -241,7 +246,7 @@ static inline const struct fabric_config *record_config(void)
 		.drain = drain_records,
 		.link_up = count_up,
 		.link_down = count_down,
-		.room = count_room,
+		.link_room = count_room,
 	};
 
 	seen_pings = seen_pongs = seen_data = seen_broken = seen_ups = seen_downs = 0;

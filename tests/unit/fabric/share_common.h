@@ -27,6 +27,9 @@
 #include <cmocka.h>
 
 #include "fabric/share.h"
+#include "fabric/share_alloc.h"
+#include "fabric/share_types.h"
+#include "fabric/share_view.h"
 
 #define PAGE 4096u
 

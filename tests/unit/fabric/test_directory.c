@@ -3,7 +3,12 @@
 
 #include <sys/file.h>
 
+#include "fabric/directory.h"
 #include "fabric/dirfile.h"
+#include "fabric/fabric.h"
+#include "fabric/numbers.h"
+#include "fabric/poll.h"
+#include "fabric/registry.h"
 
 static const uint8_t group_a[16] = { 0xff, 0x0e, 1 }, group_b[16] = { 0xff, 0x0e, 2 };
 
@@ -148,7 +153,7 @@ static void files_and_folders_open_to_others_are_refused(void **state)
 	assert_int_equal(fabric_init(record_config()), -EPERM);
 	assert_int_equal(chmod(peer_dir, 0700), 0);
 	assert_false(fabric_is_up());
-	assert_int_equal(fabric_self(), FABRIC_NOBODY);
+	assert_int_equal(fabric_self(), FABRIC_ID_NONE);
 }
 
 static int role_comings(void)
@@ -190,7 +195,7 @@ static void a_process_is_found_by_its_id(void **state)
 	assert_true(fabric_process_alive(peer.id));
 	assert_true(fabric_process_alive(fabric_self()));
 	assert_int_equal(fabric_process_in_slot(FABRIC_SLOTS, &p), -ESRCH);
-	assert_int_equal(fabric_process_find(FABRIC_NOBODY, &p), -ESRCH);
+	assert_int_equal(fabric_process_find(FABRIC_ID_NONE, &p), -ESRCH);
 	assert_int_equal(peer_end(&peer), 0);
 	assert_int_equal(fabric_process_find(peer.id, &p), -ESRCH);
 	assert_false(fabric_process_alive(peer.id));
@@ -223,17 +228,17 @@ static void the_dead_are_noticed_and_buried(void **state)
 	assert_false(fabric_process_alive(peer.id));
 	/* Listed until somebody looks. */
 	assert_int_equal(fabric_process_find(peer.id, &p), 0);
-	assert_int_equal(fabric_directory_sweep(), 1);
+	assert_int_equal(fabric_directory_reap(), 1);
 	assert_int_equal(fabric_process_find(peer.id, &p), -ESRCH);
-	assert_int_equal(fabric_qpn_owner(qpn), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(qpn), FABRIC_ID_NONE);
 	assert_int_equal(fabric_mcast_members(1, group_a, NULL, 0), 0);
-	assert_int_equal(fabric_directory_sweep(), 0);
+	assert_int_equal(fabric_directory_reap(), 0);
 }
 
 static int role_dies_with_the_lock(void)
 {
 	must(!fabric_init(record_config()), "init");
-	must(!dir_lock(), "lock");
+	must(!fabric_directory_lock(), "lock");
 	say(fabric_self());
 	pause();
 	return 0;
@@ -247,7 +252,7 @@ static void a_death_with_the_lock_held_locks_nobody_out(void **state)
 	peer_kill(&peer);
 	assert_int_equal(fabric_lid_get("after", &lid), 0);
 	assert_int_equal(fabric_mcast_join(1, group_a, 5), 0);
-	assert_int_equal(fabric_directory_sweep(), 1);
+	assert_int_equal(fabric_directory_reap(), 1);
 }
 
 /* ---- queue-pair numbers ---- */
@@ -279,14 +284,14 @@ static void blocks_begin_at_0x40_and_belong_to_their_owner(void **state)
 	assert_int_equal(fabric_qpn_block_get(&second, &more), 0);
 	assert_int_equal(second, 0x100);
 	assert_int_equal(more, 256);
-	assert_int_equal(fabric_qpn_owner(0x3f), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(0x3f), FABRIC_ID_NONE);
 	assert_int_equal(fabric_qpn_owner(0x40), fabric_self());
 	assert_int_equal(fabric_qpn_owner(0x1ff), fabric_self());
-	assert_int_equal(fabric_qpn_owner(0x200), FABRIC_NOBODY);
-	assert_int_equal(fabric_qpn_owner(0xffffff), FABRIC_NOBODY);
-	assert_int_equal(fabric_qpn_owner(0x1000040), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(0x200), FABRIC_ID_NONE);
+	assert_int_equal(fabric_qpn_owner(0xffffff), FABRIC_ID_NONE);
+	assert_int_equal(fabric_qpn_owner(0x1000040), FABRIC_ID_NONE);
 	assert_int_equal(fabric_qpn_block_put(second), 0);
-	assert_int_equal(fabric_qpn_owner(0x100), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(0x100), FABRIC_ID_NONE);
 	assert_int_equal(fabric_qpn_block_put(second), -EPERM);
 	assert_int_equal(fabric_qpn_block_put(0), -EINVAL);
 	assert_int_equal(fabric_qpn_block_put(0x41), -EINVAL);
@@ -309,16 +314,16 @@ static void memory_keys_have_numbers_of_their_own(void **state)
 	uint32_t first, count, qpn;
 
 	assert_int_equal(fabric_qpn_block_get(&qpn, &count), 0);
-	assert_int_equal(fabric_key_owner(5), FABRIC_NOBODY);
+	assert_int_equal(fabric_key_owner(5), FABRIC_ID_NONE);
 	assert_int_equal(fabric_key_block_get(&first, &count), 0);
 	assert_int_equal(first, 5);
 	assert_int_equal(count, 1019);
-	assert_int_equal(fabric_key_owner(4), FABRIC_NOBODY);
+	assert_int_equal(fabric_key_owner(4), FABRIC_ID_NONE);
 	assert_int_equal(fabric_key_owner(5), fabric_self());
 	assert_int_equal(fabric_key_owner(1023), fabric_self());
-	assert_int_equal(fabric_key_owner(1024), FABRIC_NOBODY);
-	assert_int_equal(fabric_key_owner(0x1000005), FABRIC_NOBODY);
-	assert_int_equal(fabric_qpn_owner(1023), FABRIC_NOBODY);
+	assert_int_equal(fabric_key_owner(1024), FABRIC_ID_NONE);
+	assert_int_equal(fabric_key_owner(0x1000005), FABRIC_ID_NONE);
+	assert_int_equal(fabric_qpn_owner(1023), FABRIC_ID_NONE);
 }
 
 static void processes_have_different_blocks(void **state)
@@ -332,7 +337,7 @@ static void processes_have_different_blocks(void **state)
 	assert_int_equal(fabric_qpn_owner(ours), fabric_self());
 	assert_int_equal(fabric_qpn_block_put(theirs), -EPERM);
 	assert_int_equal(peer_end(&peer), 0);
-	assert_int_equal(fabric_qpn_owner(theirs), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(theirs), FABRIC_ID_NONE);
 }
 
 static void all_blocks_can_be_taken_and_the_dead_ones_again(void **state)
@@ -458,7 +463,7 @@ static void an_exclusive_key_has_one_owner(void **state)
 	assert_int_equal(fabric_reg_find(FABRIC_REG_CM_PORT, "port", 5, &found, 1), 0);
 	assert_int_equal(fabric_reg_find(FABRIC_REG_MCAST, "port", 4, &found, 1), 0);
 	peer_kill(&peer);
-	fabric_directory_sweep();
+	fabric_directory_reap();
 	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 8, true), 0);
 	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 8, true), -EADDRINUSE);
 }
@@ -543,14 +548,14 @@ static void without_a_fabric_everything_says_so(void **state)
 
 	assert_int_equal(fabric_qpn_block_get(&first, &count), -ENOTCONN);
 	assert_int_equal(fabric_qpn_block_put(0x40), -ENOTCONN);
-	assert_int_equal(fabric_qpn_owner(0x40), FABRIC_NOBODY);
+	assert_int_equal(fabric_qpn_owner(0x40), FABRIC_ID_NONE);
 	assert_int_equal(fabric_lid_get("x", &lid), -ENOTCONN);
 	assert_int_equal(fabric_mcast_join(1, group_a, 1), -ENOTCONN);
 	assert_int_equal(fabric_mcast_leave(1, group_a, 1), -ENOTCONN);
 	assert_int_equal(fabric_mcast_members(1, group_a, NULL, 0), 0);
 	assert_int_equal(fabric_reg_version(FABRIC_REG_MCAST), 0);
 	assert_int_equal(fabric_process_in_slot(0, &p), -ESRCH);
-	assert_int_equal(fabric_directory_sweep(), 0);
+	assert_int_equal(fabric_directory_reap(), 0);
 	assert_null(fabric_link_get(1));
 	fabric_count(FABRIC_COUNTERS_OWN, 1);
 	fabric_poll_enter();

@@ -9,7 +9,13 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
+#include "fabric/clock.h"
+#include "fabric/directory.h"
+#include "fabric/fabric.h"
 #include "fabric/memfd.h"
+#include "fabric/numbers.h"
+#include "fabric/poll.h"
+#include "fabric/segment.h"
 
 /* As the first version of the protocol has it; a change of the version changes this test. */
 struct hello {
@@ -289,7 +295,7 @@ static void random_bytes_in_the_ring_end_links_and_nothing_else(void **state)
 			}
 			atomic_store(&tx->ctl->want, (uint32_t)seed);
 			atomic_store(&tx->ctl->kicked, (uint32_t)(seed >> 9) & 1);
-			atomic_store(&link->peer_page->serving, (uint32_t)(seed >> 10) & 1);
+			atomic_store(&link->peer_page->polling, (uint32_t)(seed >> 10) & 1);
 			fabric_link_kick(link);
 			fabric_link_tx_unlock(link);
 			peer_tell(&peer, 0);

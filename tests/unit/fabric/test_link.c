@@ -308,7 +308,7 @@ static void a_corrupt_header_ends_the_link_and_is_counted(void **state)
 	assert_non_null(fabric_link_reserve(link, 8));
 	atomic_store(fabric_ring_word(link->tx.data, link->tx.mask, link->tx.tail - 64),
 		     FABRIC_PRESENT + 0x7fffffff);
-	atomic_store(&link->peer_page->serving, 0);
+	atomic_store(&link->peer_page->polling, 0);
 	fabric_link_kick(link);
 	fabric_link_tx_unlock(link);
 	until(seen_downs == 1);

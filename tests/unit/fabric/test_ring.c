@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fabric/ring.h"
+#include "fabric/link.h"
 
 struct both {
 	struct fabric_ring_pair pair;

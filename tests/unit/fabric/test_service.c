@@ -361,9 +361,9 @@ static void an_idle_thread_sleeps(void **state)
 	assert_int_equal(peer_end(&peer), 0);
 }
 
-static uint32_t serving(void)
+static uint32_t polling(void)
 {
-	return atomic_load(&((struct fabric_page *)fabric_segment_self())->serving);
+	return atomic_load(&((struct fabric_page *)fabric_segment_self())->polling);
 }
 
 static void poll_a_while(void)
@@ -380,11 +380,11 @@ static void a_process_that_stops_polling_is_served_by_its_thread(void **state)
 	uint64_t before;
 
 	for (int round = 0; round < 5; round++) {
-		before = fabric_counter_read(slot, FABRIC_COUNT_SERVES);
+		before = fabric_counter_read(slot, FABRIC_COUNT_TAKEOVERS);
 		/* Who loses the core between two polls has stopped polling, too. */
-		until((poll_a_while(), serving() == 1));
-		until(serving() == 0);
-		until(fabric_counter_read(slot, FABRIC_COUNT_SERVES) > before);
+		until((poll_a_while(), polling() == 1));
+		until(polling() == 0);
+		until(fabric_counter_read(slot, FABRIC_COUNT_TAKEOVERS) > before);
 	}
 	/* And then it sleeps. */
 	until(sleeps(fabric_self()));
@@ -417,15 +417,15 @@ static int up_with_looks(void **state)
 
 	looks = 0;
 	look_takes_ns = 0;
-	config.watch = count_look;
+	config.polling_check = count_look;
 	return fabric_init(&config);
 }
 
 static void who_polls_is_looked_after_until_it_stops(void **state)
 {
 	until((poll_a_while(), looks >= 3));
-	assert_true(fabric_poll_watched() > 0 && fabric_poll_watched() <= fabric_now_ns());
-	until(serving() == 0 && sleeps(fabric_self()));
+	assert_true(fabric_poll_checked_ns() > 0 && fabric_poll_checked_ns() <= fabric_now_ns());
+	until(polling() == 0 && sleeps(fabric_self()));
 	looks = 0;
 	stay_quiet();
 	assert_int_equal(looks, 0);
@@ -443,14 +443,14 @@ static void a_few_polls_do_not_stop_the_kicks(void **state)
 {
 	for (uint32_t i = 0; i < FABRIC_POLL_BEGIN / 2; i++)
 		fabric_poll_enter();
-	assert_int_equal(serving(), 0);
+	assert_int_equal(polling(), 0);
 	fabric_poll_leave();
 	for (uint32_t i = 0; i < FABRIC_POLL_BEGIN / 2; i++)
 		fabric_poll_enter();
 	fabric_poll_leave();
 	for (uint32_t i = 0; i < FABRIC_POLL_BEGIN / 2; i++)
 		fabric_poll_enter();
-	assert_int_equal(serving(), 0);
+	assert_int_equal(polling(), 0);
 }
 
 static void who_leaves_is_kicked_from_then_on(void **state)
@@ -463,7 +463,7 @@ static void who_leaves_is_kicked_from_then_on(void **state)
 		poll_a_while();
 		until(send_record(link, PING, 1, 8));
 		fabric_poll_leave();
-		assert_int_equal(serving(), 0);
+		assert_int_equal(polling(), 0);
 		/* No polls: the service thread has to find it. */
 		until(seen_pongs == i);
 	}

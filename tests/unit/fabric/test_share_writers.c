@@ -440,9 +440,9 @@ static void *own_thread(void *arg)
 		for (unsigned int i = 0; i < 1000; i++)
 			*c += 1;
 		c[1]++;
-		share_thread_rest();
+		share_thread_idle();
 		sched_yield();
-		share_thread_work();
+		share_thread_busy();
 	}
 	share_thread_end();
 	return NULL;

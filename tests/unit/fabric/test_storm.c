@@ -151,7 +151,7 @@ static void survivors_of_a_kill_storm_go_on(void **state)
 	}
 	for (int i = 0; i < WILD; i++)
 		peer_kill(&wild[i]);
-	fabric_directory_sweep();
+	fabric_directory_reap();
 	assert_int_equal(fabric_mcast_members(1, storm_group, NULL, 0), 0);
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
 		struct fabric_process p;
@@ -182,7 +182,7 @@ static void newcomers_killed_at_any_moment_leave_a_usable_directory(void **state
 		peer_kill(&peer);
 		assert_int_equal(fabric_lid_get("newcomers", &lid), 0);
 	}
-	fabric_directory_sweep();
+	fabric_directory_reap();
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
 		struct fabric_process p;
 

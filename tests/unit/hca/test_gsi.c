@@ -428,7 +428,7 @@ static void heir(int fd)
 	check(hca_gsi_service_add(SERVICE, NULL) == -EADDRINUSE);
 	kill(c.pid, SIGKILL);
 	check(waitpid(c.pid, &status, 0) == c.pid);
-	fabric_directory_sweep();
+	fabric_directory_reap();
 	check(!hca_gsi_service_add(SERVICE, NULL));
 	send_cm(HCA_CM_REQ, hca_gsi_comm_id(), 0, SERVICE);
 	take(HCA_CM_REQ);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fork: the child gets private copies of all shared pages.
+ */
+#ifndef FABRIC_SHARE_FORK_H
+#define FABRIC_SHARE_FORK_H
+
+/* Registers the fork handlers, when the library is loaded. */
+void share_fork_watch(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/state.h"
+
+const struct fabric_page fabric_no_page = { .polling = 1 };
+const struct fabric_poll_set fabric_no_links;
+
+struct fabric fabric = {
+	.poll = { .page = (struct fabric_page *)&fabric_no_page,
+		  .set = (struct fabric_poll_set *)&fabric_no_links },
+	.epoch = { .now = 1, .key_once = PTHREAD_ONCE_INIT },
+	.barrier = { .no_private = true },
+	.init_lock = PTHREAD_MUTEX_INITIALIZER,
+	.fork_once = PTHREAD_ONCE_INIT,
+	.directory = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
+	.segment = { .fd = -1 },
+	.links = { .lock = PTHREAD_MUTEX_INITIALIZER },
+	.handshake = { .listener = -1 },
+	.service = { .awake = PTHREAD_MUTEX_INITIALIZER,
+		     .lock = PTHREAD_MUTEX_INITIALIZER,
+		     .callback_done = PTHREAD_COND_INITIALIZER,
+		     .epoll = -1,
+		     .wake = -1,
+		     .timer = -1,
+		     .work = STAILQ_HEAD_INITIALIZER(fabric.service.work),
+		     .in_callback = SIZE_MAX,
+		     .armed_ns = UINT64_MAX },
+	.share_once = PTHREAD_ONCE_INIT,
+};

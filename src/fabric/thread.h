@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the fabric keeps for each thread, in one thread-local struct. Each member belongs to the file
+ * that it names.
+ */
+#ifndef FABRIC_THREAD_H
+#define FABRIC_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fabric_epoch_cell;
+struct fabric_link;
+
+#define FABRIC_DEFERRED_KICKS 8u
+
+struct fabric_thread {
+	struct fabric_epoch_cell *epoch_cell; /* epoch.h */
+	bool is_service;                      /* service.c: this is the service thread */
+
+	/* link.c: between fabric_kicks_defer() and fabric_kicks_flush() */
+	bool kicks_deferred;
+	uint32_t kick_count;
+	struct fabric_link *kick[FABRIC_DEFERRED_KICKS];
+
+	/* share_threads.c: 1 + index in its table, 0 for a thread of the program */
+	unsigned int share_index_1;
+};
+
+extern _Thread_local struct fabric_thread fabric_thread __attribute__((tls_model("initial-exec")));
+
+#endif
