@@ -21,8 +21,6 @@
 /* What a socket holds of a burst is what need not be sent again. */
 #define PLENTY (8u << 20)
 
-enum { OPEN_AGAIN = 3 };
-
 static const struct roce_taps no_taps;
 static const struct roce_endpoint_opts defaults;
 
@@ -118,8 +116,6 @@ void roce_endpoint_hear_hops(struct roce_endpoint *ep)
 {
 	if (atomic_load_explicit(&ep->hops, memory_order_relaxed) || set_hops(ep->source[0].fd, ep))
 		return;
-	if (ep->ear.fd >= 0)
-		set_hops(ep->ear.fd, ep);
 	atomic_store_explicit(&ep->hops, true, memory_order_relaxed);
 }
 
@@ -141,8 +137,7 @@ int roce_socket_make(const struct roce_endpoint *ep, enum roce_socket_kind kind)
 	}
 	if (kind != ROCE_SOCKET_GROUP && (kind != ROCE_SOCKET_MAIN || !ep->opts.lonely))
 		set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-	/* The ear is at every address for a moment, those of groups included. */
-	if (kind == ROCE_SOCKET_GROUP || kind == ROCE_SOCKET_EAR)
+	if (kind == ROCE_SOCKET_GROUP)
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (roce_socket_hears(kind) && ep->gro)
 		set(fd, IPPROTO_UDP, UDP_GRO, 1);
@@ -199,24 +194,9 @@ static int refuse(const struct roce_endpoint *ep, int err)
 	}
 }
 
-/*
- * Another user's process that opens its ear at another address has the port everywhere for some
- * microseconds (ear.c).
- */
-static int open_patiently(struct roce_endpoint *ep)
-{
-	int fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, &ep->local, ep->port);
-
-	for (int i = 0; fd == -EADDRINUSE && i < OPEN_AGAIN; i++) {
-		usleep(1000);
-		fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, &ep->local, ep->port);
-	}
-	return fd;
-}
-
 static int open_main(struct roce_endpoint *ep)
 {
-	int fd = open_patiently(ep);
+	int fd = roce_socket_open(ep, ROCE_SOCKET_MAIN, &ep->local, ep->port);
 
 	if (fd < 0)
 		return refuse(ep, fd);
@@ -226,10 +206,8 @@ static int open_main(struct roce_endpoint *ep)
 	return 0;
 }
 
-/* The ear first: alone at the address it would be taken for a group by who comes just now. */
 static void close_sockets(struct roce_endpoint *ep)
 {
-	roce_ear_close(ep);
 	for (unsigned int i = 0; i < atomic_load(&ep->sources); i++)
 		close(ep->source[i].fd);
 }
@@ -276,16 +254,13 @@ int roce_endpoint_open(const struct roce_addr *local, const struct roce_endpoint
 		err = -errno;
 		goto free_ep;
 	}
-	roce_ear_open(ep);
 	err = open_main(ep);
 	if (err)
-		goto close_ear;
-	roce_ear_settle(ep);
+		goto close_group;
 	atomic_init(&ep->segment, !opts->no_segment && can_segment(ep->source[0].fd));
 	*out = ep;
 	return 0;
-close_ear:
-	roce_ear_close(ep);
+close_group:
 	close(ep->group_fd);
 free_ep:
 	pthread_mutex_destroy(&ep->source_lock);
@@ -311,33 +286,11 @@ int roce_endpoint_fd(const struct roce_endpoint *ep)
 	return ep->source[0].fd;
 }
 
-int roce_endpoint_ear_fd(const struct roce_endpoint *ep)
+bool roce_endpoint_has_packets(const struct roce_endpoint *ep)
 {
-	return ep->ear.fd;
-}
+	struct pollfd fd = { .fd = ep->source[0].fd, .events = POLLIN };
 
-void roce_endpoint_ear_heard(struct roce_endpoint *ep)
-{
-	atomic_store_explicit(&ep->ear.heard, true, memory_order_relaxed);
-}
-
-bool roce_endpoint_has_packets(struct roce_endpoint *ep)
-{
-	struct pollfd fd[] = {
-		{ .fd = ep->source[0].fd, .events = POLLIN },
-		{ .fd = ep->ear.fd, .events = POLLIN },
-	};
-
-	if (poll(fd, 2, 0) <= 0)
-		return false;
-	if (fd[1].revents)
-		roce_endpoint_ear_heard(ep);
-	return true;
-}
-
-void roce_endpoint_alone(struct roce_endpoint *ep, bool alone)
-{
-	atomic_store_explicit(&ep->ear.alone, alone, memory_order_relaxed);
+	return poll(&fd, 1, 0) > 0;
 }
 
 int roce_endpoint_group_fd(const struct roce_endpoint *ep)
@@ -399,14 +352,6 @@ uint32_t roce_socket_full(int fd)
 	return info[SK_MEMINFO_DROPS];
 }
 
-uint32_t roce_socket_held(int fd)
-{
-	uint32_t info[SK_MEMINFO_VARS];
-
-	memory_of(fd, info);
-	return info[SK_MEMINFO_RMEM_ALLOC];
-}
-
 static bool is_half_full(int fd)
 {
 	uint32_t info[SK_MEMINFO_VARS];
@@ -417,7 +362,7 @@ static bool is_half_full(int fd)
 
 bool roce_endpoint_is_pressed(const struct roce_endpoint *ep)
 {
-	return is_half_full(ep->source[0].fd) || (ep->ear.fd >= 0 && is_half_full(ep->ear.fd));
+	return is_half_full(ep->source[0].fd);
 }
 
 void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters *out)
@@ -431,8 +376,7 @@ void roce_endpoint_counters(const struct roce_endpoint *ep, struct roce_counters
 		.rx_packets = ep->count.rx[0].packets + ep->count.rx[1].packets,
 		.rx_bytes = ep->count.rx[0].bytes + ep->count.rx[1].bytes,
 		.rx_calls = ep->count.rx[0].calls + ep->count.rx[1].calls,
-		.rx_full = roce_socket_full(ep->source[0].fd) + roce_socket_full(ep->ear.fd) +
-			   roce_groups_full(ep),
+		.rx_full = roce_socket_full(ep->source[0].fd) + roce_groups_full(ep),
 	};
 	for (unsigned int i = 0; i < ROCE_DROP_COUNT; i++)
 		out->rx_drop[i] = ep->count.rx_drop[i];

@@ -5,9 +5,8 @@
  * set to ones. On the wire it is little-endian.
  *
  * It covers the IPv4 identification, which a UDP socket neither sets nor shows:
- * - The kernel gives 0 to an unconnected socket that forbids fragments, one more to each send of a
- *   connected one than to that before, beginning anywhere (lane.c finds out where), and one more to
- *   each segment of an UDP_SEGMENT send. So a sender knows it.
+ * - The kernel gives 0 to a send of an unconnected socket that forbids fragments, and one more to
+ *   each further segment of an UDP_SEGMENT send. So a sender knows it.
  * - A receiver does not, but a CRC is linear: the difference between the ICRC that came and the
  *   one of id 0, taken back by as many steps as there are bytes behind the id, has to be a
  *   16-bit number, and that is the id. So 16 of the 32 bits still protect, besides the UDP

@@ -62,7 +62,6 @@ struct receive {
 	roce_rx_fn *fn;
 	void *arg;
 	uint64_t *drops; /* the pure part's; else the endpoint has them */
-	int fd;          /* whose turn it is */
 	uint32_t packets;
 	unsigned int watch;
 	uint64_t bytes;
@@ -414,8 +413,6 @@ static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
 	rx->flow_from = *from;
 	rx->flow_port = ep->port;
 	rx->flow_id = rx->flow_step = 0;
-	if (is_taker(rx, ep))
-		ep->ear.steady = 0;
 	roce_icrc_flow_init(&rx->flow, &src, dst, sport, ep->port);
 	return true;
 }
@@ -517,7 +514,7 @@ static __attribute__((noinline)) int take_more(struct receive *r, int taken, uns
 
 	while ((unsigned int)n == most && total < budget) {
 		most = how_many(r->rx, budget - total);
-		n = receive_some(r->rx, r->ep, r->fd, most);
+		n = receive_some(r->rx, r->ep, r->ep->source[0].fd, most);
 		if (n < 0)
 			return n;
 		take_messages(r, n, &r->ep->local);
@@ -583,40 +580,8 @@ static inline bool has_rest(const struct roce_rx *rx, const struct roce_endpoint
 	return atomic_load_explicit(&ep->has_groups, memory_order_relaxed) || rx->hold.first;
 }
 
-/* The ear is for who takes most; another one makes do with the endpoint's own socket. */
-static inline int choose_socket(const struct roce_rx *rx, struct roce_endpoint *ep)
-{
-	struct roce_ear *ear = &ep->ear;
-
-	if (likely(ear->state == ROCE_EAR_AWAY &&
-		   !atomic_load_explicit(&ear->heard, memory_order_relaxed)) ||
-	    unlikely(!is_taker(rx, ep)))
-		return ep->source[0].fd;
-	if (likely(ear->state == ROCE_EAR_ON && ++ear->looks < ear->every))
-		return ear->fd;
-	return roce_ear_choose(ep);
-}
-
-/* What the ear's state depends on; not what it is there for. */
-static inline bool is_news(const struct roce_endpoint *ep, int fd)
-{
-	return ep->ear.state != ROCE_EAR_AWAY && (ep->ear.state != ROCE_EAR_ON || fd != ep->ear.fd);
-}
-
-static __attribute__((cold, noinline)) void tell_ear(const struct roce_rx *rx,
-						     struct roce_endpoint *ep, int n)
-{
-	uint32_t bytes = 0;
-
-	if (!is_taker(rx, ep))
-		return;
-	for (int i = 0; i < n; i++)
-		bytes += rx->msg[i].msg_len;
-	roce_ear_found(ep, n, bytes);
-}
-
-static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int fd,
-					     int n, unsigned int budget, roce_rx_fn *fn, void *arg)
+static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int n,
+					     unsigned int budget, roce_rx_fn *fn, void *arg)
 {
 	struct receive r = {
 		.rx = rx,
@@ -625,18 +590,13 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 		.meta = &rx->meta,
 		.fn = fn,
 		.arg = arg,
-		.fd = fd,
 		.watch = watch_of(ep->taps),
 	};
 
 	if (likely(n > 0)) {
-		if (likely(is_taker(rx, ep)))
-			ep->ear.steady += n;
 		take_messages(&r, n, &ep->local);
 		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
 			n = take_more(&r, n, budget);
-		if (unlikely(ep->ear.steady >= ep->ear.enough) && is_taker(rx, ep))
-			roce_ear_steady(ep, fd, &rx->flow_from);
 	}
 	learn(rx, n);
 	if (unlikely(has_rest(rx, ep)))
@@ -651,20 +611,17 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budget, roce_rx_fn *fn,
 		 void *arg)
 {
-	int fd, n;
+	int n;
 
 	if (unlikely(watch_of(ep->taps) & WATCH_CAPTURE))
 		roce_endpoint_hear_hops(ep);
-	fd = choose_socket(rx, ep);
-	n = receive_some(rx, ep, fd, how_many(rx, budget));
-	if (unlikely(is_news(ep, fd)))
-		tell_ear(rx, ep, n);
+	n = receive_some(rx, ep, ep->source[0].fd, how_many(rx, budget));
 	/* Most looks find nothing, and there is nothing else to do. */
 	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
 		learn(rx, 0);
 		return 0;
 	}
-	return take_in(rx, ep, fd, n, budget, fn, arg);
+	return take_in(rx, ep, n, budget, fn, arg);
 }
 
 /* ---- headers for UD receivers ---- */

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets to send from, beside the endpoint's own: with a port that somebody chose, or to one host (lane.c).
- * Rows are added under source_lock and stay to the end, so that senders read them without it.
+ * Send sockets of an endpoint beside its main one: their only purpose is another UDP source port, by
+ * which routers and bonded links spread flows. Rows are added under source_lock and stay until the
+ * endpoint is closed, so senders read them without the lock.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
 
-#include "roce/tx.h"
 #include "roce/udp_priv.h"
 #include "util/explain.h"
+
+enum {
+	/* Annex A17 leaves the source port to the sender; adapters take one of the dynamic range. */
+	PORT_FIRST = 0xc000,
+	PORT_COUNT = 0x4000,
+	PORT_TRIES = 8,
+};
 
 void roce_source_add(struct roce_endpoint *ep, struct roce_source source)
 {
@@ -26,18 +34,17 @@ static uint16_t count_sources(const struct roce_endpoint *ep)
 	return atomic_load_explicit(&ep->sources, memory_order_acquire);
 }
 
-static bool leads_to(const struct roce_source *source, const union roce_sockaddr *to)
+static bool is_full(const struct roce_endpoint *ep)
 {
-	return !source->lane || (to && !memcmp(&source->to, to, sizeof(*to)));
+	return count_sources(ep) == array_size(ep->source);
 }
 
-uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port,
-			  const union roce_sockaddr *to)
+uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port)
 {
 	uint16_t count = count_sources(ep);
 
 	for (uint16_t i = 1; i < count; i++)
-		if (ep->source[i].port == port && leads_to(&ep->source[i], to))
+		if (ep->source[i].port == port)
 			return i;
 	return 0;
 }
@@ -48,7 +55,7 @@ static int add_chosen(struct roce_endpoint *ep, uint16_t port)
 	int fd;
 
 	roce_addr_format(&ep->local, text);
-	if (count_sources(ep) - ep->lanes > ROCE_MAX_SOURCES)
+	if (is_full(ep))
 		return explain(ENOSPC, "source port %u at %s: %u other ones are in use", port, text,
 			       ROCE_MAX_SOURCES);
 	fd = roce_socket_open(ep, ROCE_SOCKET_SOURCE, &ep->local, port);
@@ -72,54 +79,44 @@ int roce_endpoint_source(struct roce_endpoint *ep, uint16_t port)
 	if (port == ep->port)
 		return 0;
 	pthread_mutex_lock(&ep->source_lock);
-	if (!roce_source_find(ep, port, NULL))
+	if (!roce_source_find(ep, port))
 		err = add_chosen(ep, port);
 	pthread_mutex_unlock(&ep->source_lock);
 	return err;
 }
 
-static uint16_t find_lane(const struct roce_endpoint *ep, const union roce_sockaddr *to)
+/* Opens a socket at a random port; returns its index, 0 on failure. */
+static uint16_t add_random(struct roce_endpoint *ep)
 {
-	uint16_t count = count_sources(ep);
+	uint16_t port = 0;
+	int fd = -EADDRINUSE;
 
-	for (uint16_t i = 1; i < count; i++)
-		if (ep->source[i].lane && !memcmp(&ep->source[i].to, to, sizeof(*to)))
-			return ep->source[i].port;
-	return 0;
-}
+	if (is_full(ep))
+		return 0;
+	for (int i = 0; i < PORT_TRIES && fd == -EADDRINUSE; i++) {
+		uint16_t random = (uint16_t)roce_now_ns();
 
-static uint16_t add_lane(struct roce_endpoint *ep, const union roce_sockaddr *to)
-{
-	struct roce_source lane = { .lane = true, .to = *to };
-	int err;
-
-	if (ep->no_lanes || ep->lanes == ROCE_MAX_LANES)
-		return 0;
-	lane.fd = roce_lane_open(ep, &lane.port);
-	if (lane.fd < 0)
-		return 0;
-	err = roce_lane_connect(ep, &lane);
-	if (err) {
-		close(lane.fd);
-		ep->no_lanes = err == -EOPNOTSUPP;
-		return 0;
+		(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
+		port = PORT_FIRST + random % PORT_COUNT;
+		if (port != ep->port)
+			fd = roce_socket_open(ep, ROCE_SOCKET_SOURCE, &ep->local, port);
 	}
-	ep->lanes++;
-	roce_source_add(ep, lane);
-	return lane.port;
+	if (fd < 0)
+		return 0;
+	roce_source_add(ep, (struct roce_source){ .fd = fd, .port = port });
+	return count_sources(ep) - 1;
 }
 
-void roce_endpoint_lane(struct roce_endpoint *ep, struct roce_dest *dest)
+uint16_t roce_endpoint_source_for(struct roce_endpoint *ep, const struct roce_addr *host)
 {
-	union roce_sockaddr to;
+	/* Hosts of one network differ in their last bytes. */
+	uint16_t *slot = &ep->by_host[(host->gid[14] * 31u + host->gid[15]) % ROCE_HOST_SOURCES];
+	uint16_t port;
 
-	dest->sport = 0;
-	if (roce_addr_is_multicast(&dest->addr) || roce_addr_is_ipv4(&dest->addr) != ep->ipv4)
-		return;
-	roce_dest_sockaddr(ep, dest, &to);
 	pthread_mutex_lock(&ep->source_lock);
-	dest->sport = find_lane(ep, &to);
-	if (!dest->sport)
-		dest->sport = add_lane(ep, &to);
+	if (!*slot)
+		*slot = add_random(ep);
+	port = *slot ? ep->source[*slot].port : 0;
 	pthread_mutex_unlock(&ep->source_lock);
+	return port;
 }

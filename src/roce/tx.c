@@ -39,15 +39,6 @@ static uint16_t dest_port(const struct roce_endpoint *ep, const struct roce_dest
 	return dest->port ? dest->port : ep->port;
 }
 
-socklen_t roce_dest_sockaddr(const struct roce_endpoint *ep, const struct roce_dest *dest,
-			     union roce_sockaddr *out)
-{
-	struct roce_addr addr = dest->addr;
-
-	addr.ifindex = dest_interface(ep, dest);
-	return roce_addr_to_sockaddr(&addr, dest_port(ep, dest), out);
-}
-
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 		   const struct roce_dest *dest)
 {
@@ -63,8 +54,8 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 	path->dst.ifindex = dest_interface(ep, dest);
 	path->dport = dest_port(ep, dest);
 	path->pkey = dest->pkey ? dest->pkey : ROCE_PKEY_DEFAULT;
-	path->route.to_len = roce_dest_sockaddr(ep, dest, &path->route.to);
-	socket = dest->sport ? roce_source_find(ep, dest->sport, &path->route.to) : 0;
+	path->route.to_len = roce_addr_to_sockaddr(&path->dst, path->dport, &path->route.to);
+	socket = dest->sport ? roce_source_find(ep, dest->sport) : 0;
 	path->sport = ep->source[socket].port;
 	path->route.socket = socket;
 	path->route.tclass = dest->tclass;
@@ -74,22 +65,7 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 	return 0;
 }
 
-void roce_path_doubt(const struct roce_path *path, struct roce_endpoint *ep)
-{
-	struct roce_source *socket = &ep->source[path->route.socket];
-
-	if (socket->lane)
-		atomic_store_explicit(&socket->doubted, true, memory_order_relaxed);
-}
-
 /* ---- the batch ---- */
-
-/* What is made ready next leaves next. */
-static void rewind_lane(struct roce_source *socket)
-{
-	if (socket->step)
-		socket->ahead = socket->id;
-}
 
 static inline void empty(struct roce_tx *tx)
 {
@@ -122,8 +98,6 @@ void roce_tx_destroy(struct roce_tx *tx)
 
 void roce_tx_reset(struct roce_tx *tx)
 {
-	for (const struct roce_run *r = tx->head; r < tx->end; r++)
-		rewind_lane(&tx->ep->source[r->route.socket]);
 	empty(tx);
 	roce_hold_clear(&tx->hold);
 }
@@ -163,7 +137,6 @@ static inline struct roce_run *run_for(struct roce_tx *tx, const struct roce_rou
 				       uint32_t dqpn, size_t len)
 {
 	uint32_t block = dqpn >> ROCE_QPN_BLOCK_BITS;
-	struct roce_source *socket = &tx->ep->source[route->socket];
 	struct roce_run *r = tx->end;
 
 	if (r > tx->head && joins(tx, r - 1, route, block, len))
@@ -173,13 +146,9 @@ static inline struct roce_run *run_for(struct roce_tx *tx, const struct roce_rou
 	r->block = block;
 	r->offset = tx->used;
 	r->segment = len;
-	r->id = socket->ahead;
-	if (socket->step)
-		socket->ahead += socket->step;
 	r->bytes = 0;
 	r->count = r->sent = 0;
 	r->single = r->refused = false;
-	r->again = 0;
 	return r;
 }
 
@@ -258,10 +227,10 @@ static inline void add_plain(struct roce_tx *tx, const struct roce_path *path,
 	size_t len = write_packet(pkt, path->pkey, pieces, count, packet);
 	struct roce_run *r = run_for(tx, &path->route, pkt->dqpn, len + ROCE_ICRC_BYTES);
 
-	roce_put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->id + r->count));
+	roce_put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->count));
 	len += ROCE_ICRC_BYTES;
 	if (is_captured(tx))
-		capture(tx, path, pkt, r->id + r->count, packet, len, NULL);
+		capture(tx, path, pkt, r->count, packet, len, NULL);
 	run_add(tx, r, len);
 }
 
@@ -276,9 +245,9 @@ static void add_bytes(struct roce_tx *tx, const struct held_head *head, const ui
 
 	memcpy(packet, bytes, len);
 	if (tx->ep->ipv4)
-		roce_move_id(packet, len, 0, r->id + r->count);
+		roce_move_id(packet, len, 0, r->count);
 	if (is_captured(tx))
-		capture(tx, &head->path, &head->pkt, r->id + r->count, packet, len, note);
+		capture(tx, &head->path, &head->pkt, r->count, packet, len, note);
 	run_add(tx, r, len);
 }
 

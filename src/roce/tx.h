@@ -24,7 +24,7 @@ struct roce_dest {
 	uint16_t pkey;         /* 0: ROCE_PKEY_DEFAULT */
 	uint8_t tclass;        /* with the ECN bits */
 	uint8_t ttl;           /* 0: 64 */
-	uint16_t sport; /* one that was opened for it (below, udp.h); 0: that of the endpoint */
+	uint16_t sport;        /* one that was opened for it (udp.h); 0: that of the endpoint */
 };
 
 /* Prepared once per QP or address handle; for the endpoint it was made with. A plain value. */
@@ -47,18 +47,6 @@ struct roce_path {
 };
 
 _Static_assert(sizeof(struct roce_route) == sizeof(union roce_sockaddr) + 8, "no holes");
-
-/*
- * Packets to a host cost less by a socket that leads there alone: sets dest->sport to that one's port, and
- * leaves it 0 when there is none to be had. For paths of the endpoint's first batch; any thread. It stays
- * open.
- */
-void roce_endpoint_lane(struct roce_endpoint *ep, struct roce_dest *dest);
-/*
- * The peer does not seem to hear us: perhaps it is the lane's ICRCs. They are made sure of before the next
- * send. Any thread.
- */
-void roce_path_doubt(const struct roce_path *path, struct roce_endpoint *ep);
 
 /* -EINVAL when the endpoint speaks the other IP version. */
 int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,

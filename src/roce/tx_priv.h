@@ -3,7 +3,7 @@
  * A batch is one buffer that fills up with packets, and a list of runs: neighbours that leave as
  * one UDP_SEGMENT send. All packets of a run have one length, except that the last may be shorter.
  * The kernel numbers the segments of a send, so a packet's place in its run decides its IPv4 id and with
- * that its ICRC. The first one has 0, or what is to come after all that is sent by the same lane before.
+ * that its ICRC; the first one has 0.
  *
  * tx.c fills batches, tx_send.c sends them.
  */
@@ -27,14 +27,12 @@ struct roce_run {
 	uint32_t block;
 	uint32_t offset;
 	uint16_t segment; /* length of all packets but the last */
-	uint16_t id;      /* IPv4 id of the first */
 	/* These begin at 0. */
 	uint32_t bytes;
 	uint16_t count;
 	uint16_t sent; /* by single sends */
 	bool single;   /* it was refused as a whole */
 	bool refused;  /* for being segments */
-	uint8_t again; /* how often it was refused for what may have come back for others */
 };
 
 _Static_assert(sizeof(struct roce_run) == 64, "a cache line");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a batch leaves: what its sockets say by themselves and what each send has to, which ids a lane's
- * packets get, and what becomes of runs that the kernel does not take.
+ * How a batch leaves: what its sockets say by themselves and what each send has to, and what becomes of
+ * runs that the kernel does not take.
  */
 #include <errno.h>
 #include <linux/udp.h>
@@ -16,8 +16,6 @@ enum {
 	TUNE_AFTER = 16,
 	/* Segments that are short enough to be every send's: they fit wherever IP goes. */
 	TUNE_SEGMENT = 256,
-	/* Where nobody listens, hosts say so to several packets in a row, at any time. */
-	AGAIN_UNHEARD = 8,
 };
 
 /*
@@ -134,7 +132,6 @@ static void fill_message(const struct roce_tx *tx, const struct roce_run *r, uin
 			 uint32_t bytes, bool segments, struct outgoing *o, unsigned int i)
 {
 	const struct roce_source *socket = &tx->ep->source[r->route.socket];
-	bool connected = socket->connected;
 	uint16_t segment = segments ? r->segment : 0;
 	unsigned int say = roce_tx_is_tuner(tx) ? to_say(socket, &r->route, segment, bytes)
 						: to_say_all(tx->ep, segment);
@@ -156,8 +153,8 @@ static void fill_message(const struct roce_tx *tx, const struct roce_run *r, uin
 				 ipv4 ? IP_TTL : IPV6_HOPLIMIT, &value, sizeof(value));
 	}
 	o->msg[i].msg_hdr = (struct msghdr){
-		.msg_name = connected ? NULL : (void *)&r->route.to,
-		.msg_namelen = connected ? 0 : r->route.to_len,
+		.msg_name = (void *)&r->route.to,
+		.msg_namelen = r->route.to_len,
 		.msg_iov = &o->iov[i],
 		.msg_iovlen = 1,
 		.msg_control = at == start ? NULL : start,
@@ -184,60 +181,6 @@ static uint8_t *packet_of(struct roce_tx *tx, const struct roce_run *r, uint32_t
 	return tx->buf + r->offset + at;
 }
 
-/* A send by a lane did not go as it was counted on; `behind` are those that leave after it. */
-static __attribute__((cold, noinline)) void renumber(struct roce_tx *tx, struct roce_run *r,
-						     const struct roce_run *behind,
-						     struct roce_source *socket)
-{
-	uint32_t len;
-
-	for (uint32_t i = 0; i < r->count && tx->ep->ipv4; i++) {
-		uint8_t *packet = packet_of(tx, r, i, &len);
-
-		roce_move_id(packet, len, r->id + i, socket->id + i);
-	}
-	r->id = socket->id;
-	socket->ahead = socket->id + socket->step;
-	for (; behind < tx->end; behind++)
-		if (behind->route.socket == r->route.socket)
-			socket->ahead += socket->step;
-}
-
-/* The ids of the socket that it leaves by are right, and the run's own as well; -EAGAIN: not yet. */
-static inline int be_sure_of_ids(struct roce_tx *tx, struct roce_run *r,
-				 const struct roce_run *behind, struct roce_source *socket)
-{
-	if (unlikely(atomic_load_explicit(&socket->doubted, memory_order_relaxed)) &&
-	    roce_lane_check(tx->ep, socket)) {
-		roce_count(&tx->ep->count.tx_full, 1);
-		return -EAGAIN;
-	}
-	if (unlikely(r->id != socket->id))
-		renumber(tx, r, behind, socket);
-	return 0;
-}
-
-/*
- * What a send that failed means for its lane: whether ids were used up is known of some errors only.
- * True if it is to be tried again: a connected socket tells of what came back for earlier packets.
- */
-static bool is_hearsay(struct roce_source *socket, struct roce_run *r, int err)
-{
-	uint8_t most = err == ECONNREFUSED ? AGAIN_UNHEARD : 1;
-
-	if (!socket->connected || err == EAGAIN || err == EINTR)
-		return false;
-	atomic_store_explicit(&socket->doubted, true, memory_order_relaxed);
-	if (is_full(err))
-		return false;
-	if (r->again++ < most)
-		return true;
-	if (err != ECONNREFUSED)
-		return false;
-	roce_lane_dissolve(socket); /* others are not told such things */
-	return true;
-}
-
 /* Of a run that cannot leave as a whole, one packet after the other: each as a run, for the time. */
 static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struct roce_run *r)
 {
@@ -253,25 +196,18 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 		one.offset = packet - tx->buf;
 		one.bytes = len;
 		one.count = 1;
-		one.id = 0;
-		if (be_sure_of_ids(tx, &one, r + 1, socket))
-			return -EAGAIN;
 		fill_message(tx, &one, one.offset, len, false, &o, 0);
 		roce_count_call(tx->ep->count.tx, roce_tx_is_tuner(tx));
 		err = sendmsg(socket->fd, &o.msg[0].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
 			      ? errno
 			      : 0;
-		if (err && tx->ep->ipv4)
-			roce_move_id(packet, len, one.id, 0);
 		if (!err) {
 			sent(tx, 1, len);
-			if (socket->step)
-				socket->id += socket->step;
 			/* So it was the segments that were refused, and will be again. */
 			if (r->refused)
 				atomic_store_explicit(&tx->ep->segment, false,
 						      memory_order_relaxed);
-		} else if (is_hearsay(socket, r, err) || err == EINTR) {
+		} else if (err == EINTR) {
 			continue;
 		} else if (is_full(err)) {
 			roce_count(&tx->ep->count.tx_full, 1);
@@ -279,7 +215,6 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 		} else {
 			roce_count(&tx->ep->count.tx_lost, 1);
 		}
-		r->again = 0;
 		r->sent++;
 	}
 	tx->head++;
@@ -290,12 +225,11 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 static void make_single(struct roce_tx *tx, struct roce_run *r)
 {
 	r->single = true;
-	r->again = 0;
 	for (uint32_t i = 0; i < r->count && tx->ep->ipv4; i++) {
 		uint32_t len;
 		uint8_t *packet = packet_of(tx, r, i, &len);
 
-		roce_move_id(packet, len, r->id + i, 0);
+		roce_move_id(packet, len, i, 0);
 	}
 }
 
@@ -311,8 +245,6 @@ static __attribute__((cold, noinline)) int send_failed(struct roce_tx *tx, int e
 	struct roce_run *r = tx->head;
 	struct roce_source *socket = &tx->ep->source[r->route.socket];
 
-	if (is_hearsay(socket, r, err))
-		return 0;
 	if (is_full(err)) {
 		roce_count(&tx->ep->count.tx_full, 1);
 		return -EAGAIN;
@@ -351,17 +283,13 @@ static __attribute__((noinline)) int send_messages(const struct roce_tx *tx, int
 static inline int send_plain(const struct roce_tx *tx, const struct roce_source *socket,
 			     const struct roce_run *r)
 {
-	const struct sockaddr *to = socket->connected ? NULL : &r->route.to.any;
-	socklen_t to_len = socket->connected ? 0 : r->route.to_len;
-	ssize_t n = roce_sendto(socket->fd, tx->buf + r->offset, r->bytes, SEND_FLAGS, to, to_len);
+	ssize_t n = roce_sendto(socket->fd, tx->buf + r->offset, r->bytes, SEND_FLAGS,
+				&r->route.to.any, r->route.to_len);
 
 	return n < 0 ? -1 : 1;
 }
 
-/*
- * One system call for all runs from the head on that leave by the same socket; but not where ids are
- * counted, since one of several sends that fails does not say why.
- */
+/* One system call for all runs from the head on that leave by the same socket. */
 static inline int send_some(struct roce_tx *tx)
 {
 	struct roce_run *r = tx->head, *next = r + 1;
@@ -371,8 +299,6 @@ static inline int send_some(struct roce_tx *tx)
 	uint32_t packets = 0, bytes = 0;
 	int done;
 
-	if (unlikely(be_sure_of_ids(tx, r, next, socket)))
-		return -EAGAIN;
 	if (likely(sole)) {
 		plain = !to_say(socket, &r->route, r->count > 1 ? r->segment : 0, r->bytes);
 		if (plain)
@@ -380,8 +306,7 @@ static inline int send_some(struct roce_tx *tx)
 		else
 			tune(ep, socket, r);
 	}
-	while (unlikely(next < tx->end) && next->route.socket == r->route.socket && !next->single &&
-	       !socket->step && next->id == socket->id)
+	while (unlikely(next < tx->end) && next->route.socket == r->route.socket && !next->single)
 		next++;
 	if (likely(plain && next == r + 1))
 		done = send_plain(tx, socket, r);
@@ -391,8 +316,6 @@ static inline int send_some(struct roce_tx *tx)
 	if (unlikely(done <= 0))
 		return send_failed(tx, errno);
 	tx->head += done;
-	if (socket->step)
-		socket->id += socket->step;
 	do {
 		packets += r->count;
 		bytes += r->bytes;

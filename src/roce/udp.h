@@ -25,10 +25,8 @@
 #include "roce/codec.h"
 
 #define ROCE_UDP_PORT 4791
-/* Source ports that were chosen, at one address. */
-#define ROCE_MAX_SOURCES 256
-/* Hosts that have a socket of their own to be sent to by. */
-#define ROCE_MAX_LANES 64
+/* Sockets to send from, at one address, beside the endpoint's own. */
+#define ROCE_MAX_SOURCES 320
 
 /*
  * Packets to QPs of one block (QP number without its lowest bits) may share a send, so they share
@@ -60,14 +58,8 @@ void roce_endpoint_close(struct roce_endpoint *ep);
 
 /* Readable: packets for this address. Writable: there is room again after -EAGAIN. */
 int roce_endpoint_fd(const struct roce_endpoint *ep);
-/* The same for packets of the peer that most is heard of; or -1. Only as long as we are alone. */
-int roce_endpoint_ear_fd(const struct roce_endpoint *ep);
-/* Whether one of them is readable. A system call. */
-bool roce_endpoint_has_packets(struct roce_endpoint *ep);
-/* The ear's is readable: so that it is read, whoever it is turned to. Any thread. */
-void roce_endpoint_ear_heard(struct roce_endpoint *ep);
-/* No other process has the address, or not any more. Any thread. */
-void roce_endpoint_alone(struct roce_endpoint *ep, bool alone);
+/* Whether it is readable. A system call. */
+bool roce_endpoint_has_packets(const struct roce_endpoint *ep);
 /* Readable: packets for a group that was joined. All of them stay the same until close. */
 int roce_endpoint_group_fd(const struct roce_endpoint *ep);
 
@@ -77,6 +69,11 @@ int roce_endpoint_group_fd(const struct roce_endpoint *ep);
  * -ENOSPC when there are ROCE_MAX_SOURCES.
  */
 int roce_endpoint_source(struct roce_endpoint *ep, uint16_t port);
+/*
+ * A source port from 0xc000 on for all packets to a host, opened by the first call for it; 0: none could be
+ * opened. Hosts share ports when there are many. Any thread.
+ */
+uint16_t roce_endpoint_source_for(struct roce_endpoint *ep, const struct roce_addr *host);
 
 const struct roce_addr *roce_endpoint_addr(const struct roce_endpoint *ep);
 /* The address is another interface's now, by which packets to groups leave from then on. */

@@ -11,13 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "roce/ear.h"
 #include "roce/taps.h"
 #include "roce/udp.h"
 #include "util/api.h"
 
 /* 255 hops are the most there are; this is what everybody starts with. */
 #define ROCE_TTL 64
+
+/* Source ports that hosts are spread over; more would be sockets that are hardly used. */
+#define ROCE_HOST_SOURCES 64
 
 struct roce_tx;
 struct roce_rx;
@@ -44,13 +46,6 @@ struct roce_source {
 	/* The same of UDP_SEGMENT, 0 for none; and what the latest sends of segments had, how often. */
 	uint16_t segment, wished;
 	uint8_t alike;
-	/* A lane leads to one host. ep->tuner has it alone. */
-	bool lane;
-	bool connected;
-	atomic_bool doubted; /* whether the ids are right; any thread */
-	/* IPv4 ids: of the next send, how much more each has, and of the next that is made ready. */
-	uint16_t id, step, ahead;
-	union roce_sockaddr to;
 };
 
 struct roce_endpoint {
@@ -64,13 +59,11 @@ struct roce_endpoint {
 	/* The first is the one that receives; then in order of opening, until the close. */
 	_Atomic uint16_t sources;
 	pthread_mutex_t source_lock;
-	struct roce_source source[1 + ROCE_MAX_SOURCES + ROCE_MAX_LANES];
-	uint16_t lanes;
-	bool no_lanes; /* since the kernel does not tell their ids */
+	struct roce_source source[1 + ROCE_MAX_SOURCES];
+	uint16_t by_host[ROCE_HOST_SOURCES]; /* index into source[]; 0: not opened yet */
 	_Atomic(const struct roce_tx *)
 		tuner; /* the first batch; others say all with each packet */
 	_Atomic(const struct roce_rx *) taker; /* the first receiver */
-	struct roce_ear ear;
 	uint32_t sndbuf;
 	uint32_t rcvbuf;
 	const struct roce_taps *taps; /* never NULL */
@@ -211,7 +204,6 @@ static inline ssize_t roce_sendto(int fd, const void *data, size_t len, int flag
 
 enum roce_socket_kind {
 	ROCE_SOCKET_MAIN,
-	ROCE_SOCKET_EAR,
 	ROCE_SOCKET_SOURCE,
 	ROCE_SOCKET_GROUP,
 };
@@ -223,29 +215,8 @@ static inline bool roce_socket_hears(enum roce_socket_kind kind)
 
 /* With its lock, where others may see the endpoint. */
 void roce_source_add(struct roce_endpoint *ep, struct roce_source source);
-/*
- * The place in ep->source of what roce_endpoint_source() opened, or roce_endpoint_lane() with `to`; 0 when
- * there is none.
- */
-uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port,
-			  const union roce_sockaddr *to);
-
-struct roce_dest;
-/* Where to send to. */
-socklen_t roce_dest_sockaddr(const struct roce_endpoint *ep, const struct roce_dest *dest,
-			     union roce_sockaddr *out);
-
-/* A socket for a lane, at some port. */
-int roce_lane_open(const struct roce_endpoint *ep, uint16_t *port);
-/*
- * Connects it to lane->to. -EOPNOTSUPP when what it sends would have ids that nobody knows; other errors
- * are about the way there.
- */
-int roce_lane_connect(const struct roce_endpoint *ep, struct roce_source *lane);
-/* Looks its ids up again; -EAGAIN when it is too full for that. */
-int roce_lane_check(const struct roce_endpoint *ep, struct roce_source *lane);
-/* It goes on as a socket like others, with ids of 0. */
-void roce_lane_dissolve(struct roce_source *lane);
+/* Index into ep->source of the socket with this port; 0: none but the endpoint's own. */
+uint16_t roce_source_find(const struct roce_endpoint *ep, uint16_t port);
 
 /* A socket of the endpoint's IP version, or -errno. */
 int roce_socket_make(const struct roce_endpoint *ep, enum roce_socket_kind kind);
@@ -261,8 +232,6 @@ void roce_groups_leave_all(struct roce_endpoint *ep);
 uint64_t roce_groups_full(const struct roce_endpoint *ep);
 /* The same of one socket. */
 uint32_t roce_socket_full(int fd);
-/* Bytes that lie unread in it, and what the kernel needs for them. */
-uint32_t roce_socket_held(int fd);
 
 /* The probe of one socket of the group (steer.c). */
 #define ROCE_PROBE_BYTES 16

@@ -375,7 +375,6 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	r->stale_then = r->stale;
 	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
 		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
-		wire_doubt(qp);
 		if (r->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
 			requester_run(qp); /* other streams go on */

@@ -471,7 +471,6 @@ static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks
 
 	if (psn_diff(pkt->psn, r->epsn) < 0) {
 		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
-		wire_doubt(qp);
 		if (qp->wired)
 			wire_drop(WIRE_DROP_SEEN);
 		duplicate(qp, acks, pkt);

@@ -32,18 +32,6 @@ void reuseport_stray(uint64_t now_ns)
 		fabric_service_set_deadline(now_ns);
 }
 
-/* Once for each time that somebody came or went. */
-void reuseport_passed(uint64_t now_ns)
-{
-	static _Atomic uint64_t known;
-	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
-
-	if (likely(atomic_load_explicit(&known, memory_order_relaxed) == version))
-		return;
-	atomic_store_explicit(&known, version, memory_order_relaxed);
-	fabric_service_set_deadline(now_ns);
-}
-
 static bool place_of(const struct fabric_reg_entry *members, size_t count, fabric_id_t owner,
 		     uint32_t *index)
 {
@@ -138,12 +126,9 @@ static void settle(struct reuseport *s, struct roce_endpoint *ep)
 	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_endpoint_unsteer(ep)) {
 		/* Who was not listed by now brings a program after we took away what there was. */
 		s->shared = has_neighbours(ep);
-		if (!s->shared) {
-			roce_endpoint_alone(ep, true);
+		if (!s->shared)
 			return;
-		}
 	}
-	roce_endpoint_alone(ep, false);
 	/* Datagrams of theirs may come to us. */
 	roce_endpoint_hear_hops(ep);
 	hand_over_program(ep);
@@ -151,7 +136,6 @@ static void settle(struct reuseport *s, struct roce_endpoint *ep)
 
 static void search(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	roce_endpoint_alone(ep, false);
 	s->strays = atomic_load_explicit(&reuseport_strays, memory_order_relaxed);
 	s->probing = true;
 	s->due = now_ns + ANSWER_NS;
@@ -219,7 +203,6 @@ static void look(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 	s->version = version;
 	s->shared = has_neighbours(ep);
 	if (s->shared) {
-		roce_endpoint_alone(ep, false);
 		roce_endpoint_hear_hops(ep);
 		return;
 	}

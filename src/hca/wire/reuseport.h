@@ -41,7 +41,5 @@ uint64_t reuseport_run(struct reuseport *s, struct roce_endpoint *ep, uint64_t n
 
 /* Another process had to pass a packet on to us. Any thread. */
 void reuseport_stray(uint64_t now_ns);
-/* We had to, and perhaps did not know that there is another: by our ear its packets come to us. Any thread. */
-void reuseport_passed(uint64_t now_ns);
 
 #endif

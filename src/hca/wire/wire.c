@@ -26,7 +26,6 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
-#define DOUBT_NS      10000000u
 #define RETRY_FULL_NS 100000u
 #define BUFFER_MOST   (1u << 30)
 /*
@@ -138,19 +137,12 @@ static int open_port(struct wire_port *port)
 	err = fabric_service_add_fd(roce_endpoint_fd(port->ep), EPOLLIN, wire_port_readable, port);
 	if (err)
 		goto destroy_rx;
-	if (roce_endpoint_ear_fd(port->ep) >= 0)
-		err = fabric_service_add_fd(roce_endpoint_ear_fd(port->ep), EPOLLIN,
-					    wire_port_ear_readable, port);
-	if (err)
-		goto del_fd;
 	/* Groups that are joined later; without it they are heard while somebody polls. */
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, wire_port_group_readable,
 			      port);
 	process_exit_call(wire_port_settle);
 	atomic_store(&hca_wire_is_open, true);
 	return 0;
-del_fd:
-	fabric_service_del_fd(roce_endpoint_fd(port->ep));
 destroy_rx:
 	roce_rx_destroy(port->rx);
 destroy_tx:
@@ -315,7 +307,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	if (sport && !roce_endpoint_source(w->port->ep, sport))
 		dest.sport = sport;
 	else if (!sport && has_one_peer(qp))
-		roce_endpoint_lane(w->port->ep, &dest);
+		dest.sport = roce_endpoint_source_for(w->port->ep, &dest.addr);
 	return roce_path_init(&w->path, w->port->ep, &dest);
 }
 
@@ -626,21 +618,6 @@ void wire_watch(uint64_t now_ns, uint64_t period_ns)
 		wire_port_acks_watch(port, now_ns, period_ns);
 		check_pollers(port, now_ns);
 	}
-}
-
-/* Where packets get lost all have doubts, and to be sure again takes longer than to send some packets. */
-void wire_doubt(struct qp *qp)
-{
-	struct wire_port *port = qp->wired && qp->wire ? qp->wire->port : NULL;
-	uint64_t now_ns;
-
-	if (!port)
-		return;
-	now_ns = timer_now();
-	if (now_ns < atomic_load_explicit(&port->doubt_ns, memory_order_relaxed))
-		return;
-	atomic_store_explicit(&port->doubt_ns, now_ns + DOUBT_NS, memory_order_relaxed);
-	roce_path_doubt(&qp->wire->path, port->ep);
 }
 
 bool wire_is_behind(struct qp *qp)

@@ -76,8 +76,6 @@ void wire_pause(void);
 /* The same of one QP, before it goes. Lock held, inside an epoch section. */
 void wire_settle(struct qp *qp);
 
-/* What is sent does not seem to arrive. */
-void wire_doubt(struct qp *qp);
 /* Whether packets lie unread where the QP hears from its peer. Service thread, which then reads them. */
 bool wire_is_behind(struct qp *qp);
 

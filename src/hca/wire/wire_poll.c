@@ -339,19 +339,7 @@ static bool is_trusted(struct wire_port *port)
 
 void wire_port_watch(struct wire_port *port, uint32_t events)
 {
-	int ear = roce_endpoint_ear_fd(port->ep);
-
 	fabric_service_mod_fd(roce_endpoint_fd(port->ep), events);
-	if (ear >= 0)
-		fabric_service_mod_fd(ear, events);
-}
-
-void wire_port_ear_readable(void *arg, uint32_t events)
-{
-	struct wire_port *port = arg;
-
-	roce_endpoint_ear_heard(port->ep);
-	wire_port_readable(port, events);
 }
 
 void wire_port_readable(void *arg, uint32_t events)

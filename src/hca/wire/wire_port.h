@@ -31,13 +31,12 @@ struct wire_port {
 	_Atomic bool full;  /* the socket did not take all; written under tx_lock */
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
-	struct hca_acks acks;      /* under rx_lock, as are the next two */
-	uint64_t acks_ns;          /* since when some of them wait, at the most */
-	_Atomic bool waiting;      /* some do; written under rx_lock */
-	_Atomic uint32_t idle;     /* looks in a row that found nothing; written under rx_lock */
-	struct reuseport steer;    /* service thread */
-	struct qp *blocked;        /* under tx_lock */
-	_Atomic uint64_t doubt_ns; /* from when on doubts count again */
+	struct hca_acks acks;   /* under rx_lock, as are the next two */
+	uint64_t acks_ns;       /* since when some of them wait, at the most */
+	_Atomic bool waiting;   /* some do; written under rx_lock */
+	_Atomic uint32_t idle;  /* looks in a row that found nothing; written under rx_lock */
+	struct reuseport steer; /* service thread */
+	struct qp *blocked;     /* under tx_lock */
 	struct wire_port *next;
 };
 
@@ -70,7 +69,6 @@ void wire_port_settle(void);
 /* What the service thread waits for at the port's sockets. */
 void wire_port_watch(struct wire_port *port, uint32_t events);
 void wire_port_readable(void *arg, uint32_t events);
-void wire_port_ear_readable(void *arg, uint32_t events);
 void wire_port_group_readable(void *arg, uint32_t events);
 
 /* From now on the service thread looks after changes of GID tables; soon, unless all are ready. */

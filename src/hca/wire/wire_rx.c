@@ -166,7 +166,6 @@ static void pass_on(const struct arrival *a)
 		wire_drop(WIRE_DROP_NO_QP);
 		return;
 	}
-	reuseport_passed(timer_now());
 	forward_send(owner, &f, a->data);
 }
 

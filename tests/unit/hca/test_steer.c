@@ -31,21 +31,11 @@ static void turn(void)
 	reuseport_run(&self.steer, self.ep, self.now_ns);
 }
 
-static atomic_uint turns; /* that the service thread took for its timers */
-
-static uint64_t count_turn(uint64_t now_ns)
-{
-	atomic_fetch_add(&turns, 1);
-	return UINT64_MAX;
-}
-
 static void come(void)
 {
-	struct fabric_config config = *record_config();
 	struct roce_addr here;
 
-	config.timers = count_turn;
-	must(!fabric_init(&config), "init");
+	must(!fabric_init(record_config()), "init");
 	must(!fabric_qpn_block_get(&self.qpn, &self.count), "block");
 	must(!roce_addr_parse(HERE, &here), "address");
 	must(!roce_endpoint_open(&here, NULL, &self.ep), "endpoint");
@@ -236,22 +226,6 @@ static void who_comes_while_another_takes_it_away_has_one(void **state)
 	}
 }
 
-/* It was alone, and may have an ear that the neighbour's packets come to. */
-static void who_passes_packets_on_looks_who_has_come(void **state)
-{
-	uint32_t qpn;
-	struct peer peer = neighbour(&qpn);
-	unsigned int before = atomic_load(&turns);
-
-	/* Whatever it had to do before is done. */
-	fabric_service_set_deadline(1);
-	until(atomic_load(&turns) != before);
-	before = atomic_load(&turns);
-	reuseport_passed(fabric_now_ns());
-	until(atomic_load(&turns) != before);
-	assert_int_equal(peer_end(&peer), 0);
-}
-
 #define STEER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
@@ -261,7 +235,6 @@ int main(int argc, char **argv)
 		STEER_TEST(a_second_one_brings_a_program),
 		STEER_TEST(who_is_left_alone_takes_it_away),
 		STEER_TEST(who_came_second_is_found_when_it_was_left_alone),
-		STEER_TEST(who_passes_packets_on_looks_who_has_come),
 		STEER_TEST(who_comes_while_another_takes_it_away_has_one),
 	};
 
