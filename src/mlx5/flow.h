@@ -8,7 +8,7 @@
 
 #include "mlx5/dv.h"
 #include "mlx5/mlx5.h"
-#include "verbs/flow.h"
+#include "verbs/flow_types.h"
 
 #define MLX5_FLOW_PRIORITIES 16u /* of a root table */
 #define MLX5_FLOW_TAG_MOST   0xffffffu

@@ -4,11 +4,12 @@
  * adapter keeps no page tables of its own, so bringing in is all there is to do, and it is done
  * before the call returns, whether the program asked to wait or not.
  */
+#include "verbs/advise.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/objects.h"
 #include "verbs/result.h"
 

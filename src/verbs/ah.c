@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address handles. They cost nothing in the adapter: the driver copies its form of the address into
- * each request.
+ * Address handles. The adapter has no object for them: the driver copies its form of the address
+ * into each request.
  */
 #include <stdlib.h>
 
 #include "util/explain.h"
 #include "verbs/av.h"
 #include "verbs/driver.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
+#include "verbs/state.h"
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *public_pd, struct ibv_ah_attr *attr)
 {
-	static atomic_uint next = 1;
 	struct vb_context *ctx = to_context(public_pd->context);
 	struct vb_pd *pd = to_pd(public_pd);
 	struct vb_ah *ah;
@@ -30,7 +30,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *public_pd, struct ibv_ah_attr *attr)
 	}
 	ah->ah.context = public_pd->context;
 	ah->ah.pd = public_pd;
-	ah->ah.handle = atomic_fetch_add(&next, 1);
+	ah->ah.handle = atomic_fetch_add(&verbs_state.last_ah, 1) + 1;
 	vb_av_fill(ctx->adapter, attr, &ah->av);
 	ctx->driver->init_ah(ah);
 	hca_pd_get(pd->hca);

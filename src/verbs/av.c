@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/explain.h"
+#include "verbs/eth.h"
 
 static int check_grh(const struct hca_adapter *a, const struct ibv_ah_attr *attr)
 {

@@ -14,10 +14,4 @@ int vb_av_check(const struct hca_adapter *a, const struct ibv_ah_attr *attr);
 void vb_av_fill(const struct hca_adapter *a, const struct ibv_ah_attr *attr, struct hca_av *av);
 void vb_av_show(const struct hca_av *av, struct ibv_ah_attr *attr);
 
-/*
- * The MAC behind a GID, without asking the network: multicast and link-local GIDs hold it, and this
- * host's own are known. -EHOSTUNREACH otherwise.
- */
-int vb_eth_mac(const uint8_t gid[16], uint8_t mac[6]);
-
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 struct ibv_buf {

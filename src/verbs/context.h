@@ -3,8 +3,8 @@
  * Devices and open contexts as libibverbs and the drivers know them. The public structs are
  * embedded; to_device() and to_context() lead from them to ours.
  *
- * A context lives until it is closed and its last object is gone: every object holds a reference,
- * so a program that closes first and destroys later hurts nobody.
+ * A context lives until it is closed and its last object is destroyed: every object holds a
+ * reference, so a program may close the device before it destroys the objects.
  */
 #ifndef VERBS_CONTEXT_H
 #define VERBS_CONTEXT_H
@@ -16,6 +16,7 @@
 #include "hca/device/async.h"
 #include "hca/memory/pd.h"
 #include "util/api.h"
+#include "util/hash.h"
 
 struct vb_driver;
 
@@ -27,12 +28,13 @@ struct vb_device {
 struct vb_context {
 	const struct vb_driver *driver;
 	const struct hca_adapter *adapter;
-	atomic_uint refs; /* the program's one, and one per object */
+	atomic_uint refs; /* one of the program, and one per object */
 	struct hca_async async;
 	struct hca_ctx hca;
-	struct vb_context *root; /* who was opened: itself, or whom it was imported from */
-	struct vb_context *next; /* list of all roots (import.c) */
-	void *driver_data;       /* the driver's; freed by its context_fini */
+	struct vb_context *root; /* itself when it was opened; else the one it was imported from */
+	struct hash_link root_link;              /* of a root: in verbs_state.roots */
+	void (*destroy)(struct vb_context *ctx); /* called with the last reference gone */
+	void *driver_data; /* owned by the driver, freed by its context_fini */
 	struct verbs_context verbs;
 };
 
@@ -46,28 +48,15 @@ static inline struct vb_context *to_context(struct ibv_context *context)
 	return container_of(context, struct vb_context, verbs.context);
 }
 
-/* Where an imported context comes from. */
-struct vb_origin {
-	struct vb_context *root; /* in this process, or NULL */
-	int cmd_fd;              /* becomes the new one's */
-	uint64_t uid;
-	fabric_id_t creator;
-};
+static inline void vb_context_get(struct vb_context *ctx)
+{
+	atomic_fetch_add_explicit(&ctx->refs, 1, memory_order_relaxed);
+}
 
-/* Opens a device; `origin` is NULL, or what to import. */
-int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
-		    struct vb_context **out);
-void vb_context_get(struct vb_context *ctx);
-void vb_context_put(struct vb_context *ctx);
-
-/* The size as the inline wrappers pass it: longer structs come from newer programs. */
-int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
-		  size_t len);
-int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
-		       struct ibv_device_attr_ex *attr, size_t size);
-int vb_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
-
-/* Fills every entry of the dispatch tables with an answer; drivers then put in what they have. */
-void vb_ops_init(struct verbs_context *verbs);
+static inline void vb_context_put(struct vb_context *ctx)
+{
+	if (atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) == 1)
+		ctx->destroy(ctx);
+}
 
 #endif

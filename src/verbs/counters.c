@@ -3,13 +3,13 @@
  * Counters that flows feed: first it is said what is to be counted and where it is to be reported,
  * then flows are made with them. All flows of one object add to the same numbers.
  */
+#include "verbs/counters.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
-#include "verbs/flow.h"
 #include "verbs/result.h"
 
 struct ibv_counters *vb_create_counters(struct ibv_context *context,

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/channel.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 #define MASK_KNOWN  (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device list. Devices are made once and stay for ever, so a list may be freed while contexts
- * of its devices are open, as programs like to do.
+ * The device list. Devices are made once and never freed, so a program may free a list while
+ * contexts of its devices are open.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,13 +14,9 @@
 #include "hca/device/adapter.h"
 #include "util/explain.h"
 #include "verbs/context.h"
-#include "util/forksafe.h"
+#include "verbs/state.h"
 
 #undef ibv_get_device_list
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_CONTEXT);
-static struct vb_device *devices;
 
 static void describe(struct vb_device *d, const struct hca_adapter *a)
 {
@@ -44,15 +40,15 @@ static int make_devices(const struct hca_adapter *const *adapters, int count)
 {
 	struct vb_device *made;
 
-	pthread_mutex_lock(&lock);
-	if (!devices) {
+	pthread_mutex_lock(&verbs_state.device_lock);
+	if (!verbs_state.devices) {
 		made = calloc(count, sizeof(*made));
 		for (int i = 0; made && i < count; i++)
 			describe(&made[i], adapters[i]);
-		devices = made;
+		verbs_state.devices = made;
 	}
-	made = devices;
-	pthread_mutex_unlock(&lock);
+	made = verbs_state.devices;
+	pthread_mutex_unlock(&verbs_state.device_lock);
 	return made ? 0 : -ENOMEM;
 }
 
@@ -77,7 +73,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		return NULL;
 	}
 	for (int i = 0; i < count; i++)
-		list[i] = &devices[i].dev;
+		list[i] = &verbs_state.devices[i].dev;
 	if (num_devices)
 		*num_devices = count;
 	return list;

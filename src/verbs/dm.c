@@ -3,12 +3,13 @@
  * Device memory. It is memory of this process that the adapter gives out, so a copy is a copy; the
  * real adapter's rules (words of four bytes, regions counted from 0) hold all the same.
  */
+#include "verbs/dm.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/mr.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 #define GRAIN         64u /* the adapter allocates in these */

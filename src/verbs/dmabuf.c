@@ -3,6 +3,8 @@
  * Regions on dmabufs. The adapter reaches memory through the process's own mapping of it, so a
  * dmabuf is as good as the mapping that its exporter gives.
  */
+#include "verbs/dmabuf.h"
+
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>

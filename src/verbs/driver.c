@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the driver libraries. They are looked for where libibverbs itself was found, and are never
- * unloaded: a program may hold pointers into them.
+ * Loads the driver libraries, from the folder of libibverbs itself. They are never unloaded: a
+ * program may hold pointers into them.
  */
 #include "verbs/driver.h"
 
@@ -13,20 +13,18 @@
 #include <string.h>
 
 #include "util/explain.h"
-#include "util/forksafe.h"
+#include "verbs/state.h"
 
 static const char *const libraries[] = {
 	[HCA_DRIVER_MLX5] = "libmlx5.so.1",
 	[HCA_DRIVER_MLX4] = "libmlx4.so.1",
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_CONTEXT);
-static const struct vb_driver *loaded[array_size(libraries)];
+_Static_assert(array_size(libraries) == array_size(verbs_state.drivers), "a place for each driver");
 
 /*
- * By its full path first: RUNPATH would do, were there not programs (and sanitizers) that put
- * their own dlopen() between, and with it their own RUNPATH.
+ * By its full path first: RUNPATH is not enough, since programs (and sanitizers) that wrap dlopen()
+ * make it search their own RUNPATH.
  */
 static void *open_beside_us(const char *library)
 {
@@ -70,12 +68,12 @@ static const struct vb_driver *load(const char *library)
 
 const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter)
 {
-	const struct vb_driver *driver;
+	const struct vb_driver **driver = &verbs_state.drivers[adapter->model->driver], *found;
 
-	pthread_mutex_lock(&lock);
-	driver = loaded[adapter->model->driver];
-	if (!driver)
-		driver = loaded[adapter->model->driver] = load(libraries[adapter->model->driver]);
-	pthread_mutex_unlock(&lock);
-	return driver;
+	pthread_mutex_lock(&verbs_state.driver_lock);
+	if (!*driver)
+		*driver = load(libraries[adapter->model->driver]);
+	found = *driver;
+	pthread_mutex_unlock(&verbs_state.driver_lock);
+	return found;
 }

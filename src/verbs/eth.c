@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MAC addresses behind GIDs. Only ibv_resolve_eth_l2_from_gid() may wait, for a neighbour's answer.
+ * MAC addresses of GIDs, without asking the network.
  */
+#include "verbs/eth.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "util/explain.h"
-#include "verbs/av.h"
-#include "verbs/neigh.h"
+#include "hca/device/port.h"
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 /* Multicast over IPv4, as the RoCE annex writes it. */
@@ -49,32 +49,4 @@ int vb_eth_mac(const uint8_t gid[16], uint8_t mac[6])
 	    hca_gid_mac_quick((const struct hca_gid *)gid, mac))
 		return 0;
 	return -EHOSTUNREACH;
-}
-
-int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
-				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
-{
-	const struct hca_adapter *a = to_context(context)->adapter;
-	struct hca_gid_entry from;
-	int err = vb_av_check(a, attr);
-
-	if (!err)
-		err = hca_port_gid(a, attr->port_num, attr->grh.sgid_index, &from);
-	if (err)
-		return err;
-	if (a->ports[attr->port_num - 1].link != HCA_LINK_ETHERNET)
-		return explain(EINVAL, "ibv_resolve_eth_l2_from_gid: port %u of %s is InfiniBand",
-			       attr->port_num, a->name);
-	err = vb_eth_mac(attr->grh.dgid.raw, eth_mac);
-	if (err)
-		err = vb_neigh_mac(from.ifindex, from.gid.raw, attr->grh.dgid.raw, eth_mac);
-	if (err)
-		return explain(-err,
-			       "ibv_resolve_eth_l2_from_gid: the GID is neither one of this host "
-			       "nor made of a MAC, and no neighbour of the interface of GID index "
-			       "%u answers for it",
-			       attr->grh.sgid_index);
-	if (vid)
-		*vid = vb_neigh_vlan(from.ifindex);
-	return 0;
 }

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
+#include "verbs/counters.h"
 #include "verbs/driver.h"
+#include "verbs/flow_spec.h"
 #include "verbs/objects.h"
 #include "verbs/result.h"
 

@@ -1,85 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flows, their counters and actions, as the library and the drivers know them.
+ * Flows and flow actions.
  */
 #ifndef VERBS_FLOW_H
 #define VERBS_FLOW_H
 
-#include <pthread.h>
+#include "verbs/public.h"
 
-#include "hca/raw/flow.h"
-#include "verbs/context.h"
-
-#define VB_COUNTER_POINTS 32u
-
-struct vb_counters {
-	struct ibv_counters counters;
-	pthread_mutex_t lock; /* everything below */
-	struct flow_counter *hw;
-	unsigned int flows; /* that feed it */
-	unsigned int point_count;
-	struct {
-		uint32_t index;
-		enum ibv_counter_description what;
-	} points[VB_COUNTER_POINTS];
-};
-
-/* Made by drivers: what an IBV_FLOW_SPEC_ACTION_HANDLE leads to. */
-struct vb_flow_action {
-	struct ibv_flow_action action;
-	struct flow_edit *edit;
-	enum flow_domain domain; /* where it may be used */
-	atomic_uint flows;       /* that use it */
-};
-
-#define VB_FLOW_ACTIONS 8u
-
-/*
- * Every flow that ibv_destroy_flow() may get, whoever made it. It holds its context. A driver that
- * makes one itself owns the matcher.
- */
-struct vb_flow {
-	struct ibv_flow flow;
-	struct flow_matcher *matcher; /* to be destroyed with it, or NULL */
-	struct flow_rule *rule;
-	struct vb_counters *counters;
-	struct vb_flow_action *used[VB_FLOW_ACTIONS];
-	/* the driver's: what goes when the flow has gone */
-	void (*release)(void *arg);
-	void *release_arg;
-};
-
-static inline struct vb_flow *to_flow(struct ibv_flow *flow)
-{
-	return container_of(flow, struct vb_flow, flow);
-}
-
-static inline struct vb_flow_action *to_flow_action(const struct ibv_flow_action *action)
-{
-	return (struct vb_flow_action *)((char *)(uintptr_t)action -
-					 offsetof(struct vb_flow_action, action));
-}
-
-static inline struct vb_counters *to_counters(struct ibv_counters *counters)
-{
-	return container_of(counters, struct vb_counters, counters);
-}
-
-/* flow_spec.c: what the specs of a flow ask for */
-struct vb_flow_wish {
-	struct flow_key mask, value;
-	bool has_tag, drop;
-	uint32_t tag;
-	struct vb_counters *counters;
-	struct vb_flow_action *handles[VB_FLOW_ACTIONS];
-	unsigned int handle_count;
-};
-
-/* `all`: the specs of a ConnectX-4 and later; else only those of a ConnectX-3. 0 or -errno. */
-int vb_flow_specs_read(const struct ibv_flow_attr *attr, bool all, struct vb_flow_wish *out);
-
-/* counters.c */
-int vb_counters_bind(struct vb_counters *counters);
-void vb_counters_unbind(struct vb_counters *counters);
+struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);
+int vb_destroy_flow(struct ibv_flow *flow);
+struct ibv_flow_action *vb_create_flow_action_esp(struct ibv_context *context,
+						  struct ibv_flow_action_esp_attr *attr);
+int vb_modify_flow_action_esp(struct ibv_flow_action *action,
+			      struct ibv_flow_action_esp_attr *attr);
+int vb_destroy_flow_action(struct ibv_flow_action *action);
 
 #endif

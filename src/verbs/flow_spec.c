@@ -3,12 +3,13 @@
  * From the specs of a flow to a key of the flow engine. A spec fills fields of value and mask; what
  * it stands for itself (a TCP spec: that it is TCP) is matched on as well.
  */
+#include "verbs/flow_spec.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/explain.h"
-#include "verbs/flow.h"
 
 #define IP_TCP 6u
 #define IP_UDP 17u

@@ -17,8 +17,8 @@
 #define RECORDS_PER_PAGE (VB_PAGE_SIZE / RECORD_SIZE)
 
 struct vb_record_page {
-	struct vb_record_page *next;
-	uint64_t used; /* a bit per record */
+	LIST_ENTRY(vb_record_page) link; /* in memory->partial while a record is free */
+	uint64_t used;                   /* a bit per record */
 	uint8_t *base;
 };
 
@@ -30,15 +30,20 @@ void verbena_memory_init(struct vb_memory *memory)
 	pthread_mutex_init(&memory->lock, NULL);
 }
 
+static void free_page(struct vb_record_page *page)
+{
+	LIST_REMOVE(page, link);
+	munmap(page->base, VB_PAGE_SIZE);
+	free(page);
+}
+
 void verbena_memory_fini(struct vb_memory *memory)
 {
-	while (memory->pages) {
-		struct vb_record_page *page = memory->pages;
+	struct vb_record_page *page;
 
-		memory->pages = page->next;
-		munmap(page->base, VB_PAGE_SIZE);
-		free(page);
-	}
+	/* All objects of the context are gone, so no page is in use as a whole. */
+	while ((page = LIST_FIRST(&memory->partial)))
+		free_page(page);
 	pthread_mutex_destroy(&memory->lock);
 }
 
@@ -62,48 +67,41 @@ static struct vb_record_page *add_page(struct vb_memory *memory)
 		return NULL;
 	}
 	page->used = 0;
-	page->next = memory->pages;
-	memory->pages = page;
+	LIST_INSERT_HEAD(&memory->partial, page, link);
 	return page;
 }
 
-static void *take_record(struct vb_memory *memory)
+static void *take_record(struct vb_memory *memory, struct vb_record_page **from)
 {
 	struct vb_record_page *page;
 	uint8_t *record = NULL;
 
 	pthread_mutex_lock(&memory->lock);
-	for (page = memory->pages; page && page->used == UINT64_MAX; page = page->next)
-		;
+	page = LIST_FIRST(&memory->partial);
 	if (!page)
 		page = add_page(memory);
 	if (page) {
 		int bit = __builtin_ctzll(~page->used);
 
 		page->used |= 1ull << bit;
+		if (page->used == UINT64_MAX)
+			LIST_REMOVE(page, link);
 		record = page->base + bit * RECORD_SIZE;
 		memset(record, 0, RECORD_SIZE);
 	}
 	pthread_mutex_unlock(&memory->lock);
+	*from = page;
 	return record;
 }
 
-static void put_record(struct vb_memory *memory, uint8_t *record)
+static void put_record(struct vb_memory *memory, struct vb_record_page *page, const uint8_t *record)
 {
-	struct vb_record_page **link, *page;
-
 	pthread_mutex_lock(&memory->lock);
-	for (link = &memory->pages; (page = *link); link = &page->next) {
-		if (record < page->base || record >= page->base + VB_PAGE_SIZE)
-			continue;
-		page->used &= ~(1ull << (record - page->base) / RECORD_SIZE);
-		if (!page->used) {
-			*link = page->next;
-			munmap(page->base, VB_PAGE_SIZE);
-			free(page);
-		}
-		break;
-	}
+	if (page->used == UINT64_MAX)
+		LIST_INSERT_HEAD(&memory->partial, page, link);
+	page->used &= ~(1ull << (record - page->base) / RECORD_SIZE);
+	if (!page->used)
+		free_page(page);
 	pthread_mutex_unlock(&memory->lock);
 }
 
@@ -173,7 +171,7 @@ int verbena_record_alloc(struct vb_memory *memory, struct vb_pd *parent, uint64_
 {
 	*buf = (struct vb_buf){ .size = 2 * sizeof(uint32_t), .type = type };
 	if (!ask_program(memory, parent, buf->size, buf)) {
-		buf->addr = take_record(memory);
+		buf->addr = take_record(memory, &buf->page);
 		buf->origin = VB_BUF_RECORD;
 	}
 	return finish(buf);
@@ -186,7 +184,7 @@ void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf)
 		munmap(buf->addr, buf->size);
 		break;
 	case VB_BUF_RECORD:
-		put_record(memory, buf->addr);
+		put_record(memory, buf->page, buf->addr);
 		break;
 	case VB_BUF_CONTEXT:
 		buf->allocators.free(buf->addr, buf->allocators.data);

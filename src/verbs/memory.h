@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "util/api.h"
 
@@ -37,8 +38,8 @@ enum vb_pages {
 struct vb_memory {
 	struct vb_allocators allocators;
 	enum vb_pages (*pages_for)(uint64_t type); /* the driver's, NULL: any */
-	pthread_mutex_t lock;                      /* pages */
-	struct vb_record_page *pages;
+	pthread_mutex_t lock;                      /* of the records */
+	LIST_HEAD(, vb_record_page) partial;       /* pages of records with room */
 };
 
 enum vb_buf_origin {
@@ -54,6 +55,7 @@ struct vb_buf {
 	size_t size;
 	enum vb_buf_origin origin;
 	struct vb_pd *parent;
+	struct vb_record_page *page; /* of a record */
 	uint64_t type;
 	struct vb_allocators allocators; /* as they were, in case that the program sets others */
 };

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 #undef ibv_reg_mr

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions among the library's files.
+ * Memory regions.
  */
 #ifndef VERBS_MR_H
 #define VERBS_MR_H
@@ -29,8 +29,7 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 int vb_mr_register(struct vb_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access,
 		   bool owned, struct vb_mr **out);
 
-/* A dmabuf (dmabuf.c). */
-int vb_mr_register_dmabuf(struct vb_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
-			  unsigned int access, struct vb_mr **out);
+/* For the dispatch table. */
+struct ibv_mr *vb_alloc_null_mr(struct ibv_pd *pd);
 
 #endif

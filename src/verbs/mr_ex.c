@@ -7,6 +7,7 @@
 
 #include "util/explain.h"
 #include "verbs/buf.h"
+#include "verbs/dmabuf.h"
 #include "verbs/mr.h"
 #include "verbs/result.h"
 

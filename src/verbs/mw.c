@@ -2,11 +2,12 @@
 /*
  * Memory windows. Binding is a work request, so it is the driver's.
  */
+#include "verbs/mw.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *public_pd, enum ibv_mw_type type)

@@ -101,14 +101,14 @@ struct vb_wq {
 	struct hca_wq *hca;
 	struct ibv_wq wq;
 	struct vb_pd *pd;
-	struct vb_wq *next; /* of all that live, see wq.c */
+	struct hash_link link; /* in verbs_state.wqs */
 	atomic_uint async_events;
 };
 
 struct vb_ind_table {
 	struct ibv_rwq_ind_table table;
 	struct hca_ind_table *hca;
-	struct vb_ind_table *next; /* of all that live */
+	struct hash_link link; /* in verbs_state.ind_tables */
 };
 
 struct vb_qp {
@@ -123,7 +123,7 @@ struct vb_qp {
 	struct ibv_qp_cap cap; /* what was granted */
 	bool sig_all;
 	uint32_t ece_set, ece_got; /* options to be asked for, and agreed on */
-	struct vb_qp *next_handle; /* XRC receive: ring of all handles on the hca QP */
+	struct hash_link xrc_link; /* XRC receive: in verbs_state.xrc_handles */
 	struct hca_listener listener;
 	atomic_uint async_events;
 };
@@ -186,6 +186,22 @@ static inline struct vb_ind_table *to_ind_table(struct ibv_rwq_ind_table *table)
 static inline struct vb_qp *to_qp(struct ibv_qp *qp)
 {
 	return container_of(qp, struct vb_qp, qp);
+}
+
+/*
+ * An object of a protection domain is counted in the adapter; one of a parent domain, which the
+ * adapter does not know, here.
+ */
+static inline void vb_parent_get(struct vb_pd *pd)
+{
+	if (pd->of)
+		atomic_fetch_add_explicit(&pd->users, 1, memory_order_relaxed);
+}
+
+static inline void vb_parent_put(struct vb_pd *pd)
+{
+	if (pd->of)
+		atomic_fetch_sub_explicit(&pd->users, 1, memory_order_release);
 }
 
 #endif

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening and closing. What an open context costs: this struct, an eventfd, a memfd of one line
- * (import.c), and what its driver keeps; all of it goes with the last reference.
+ * Opening and closing. A context has this struct, an eventfd, a memfd of one line (root.c) and the
+ * state of its driver; all of it is freed with the last reference.
  */
+#include "verbs/open.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "hca/device/port.h"
 #include "util/explain.h"
-#include "verbs/context.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/import.h"
+#include "verbs/ops.h"
 #include "verbs/result.h"
+#include "verbs/root.h"
 
 static void init_public(struct vb_context *ctx, struct ibv_device *device, int cmd_fd)
 {
@@ -93,6 +95,21 @@ fini_async:
 	return err;
 }
 
+static void destroy(struct vb_context *ctx)
+{
+	struct vb_context *root = ctx->root;
+
+	ctx->driver->context_fini(ctx);
+	if (root == ctx)
+		vb_root_fini(ctx);
+	close(ctx->verbs.context.cmd_fd);
+	pthread_mutex_destroy(&ctx->verbs.context.mutex);
+	hca_async_fini(&ctx->async);
+	free(ctx);
+	if (root != ctx)
+		vb_context_put(root);
+}
+
 int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 		    struct vb_context **out)
 {
@@ -108,6 +125,7 @@ int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 	ctx->driver = driver;
 	ctx->adapter = to_device(device)->adapter;
 	atomic_init(&ctx->refs, 1);
+	ctx->destroy = destroy;
 	err = init(ctx, device, origin);
 	if (err) {
 		free(ctx);
@@ -128,28 +146,6 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 					    "ibv_get_device_list");
 	err = vb_context_open(device, NULL, &ctx);
 	return err ? vb_null(err) : &ctx->verbs.context;
-}
-
-void vb_context_get(struct vb_context *ctx)
-{
-	atomic_fetch_add_explicit(&ctx->refs, 1, memory_order_relaxed);
-}
-
-void vb_context_put(struct vb_context *ctx)
-{
-	struct vb_context *root = ctx->root;
-
-	if (atomic_fetch_sub_explicit(&ctx->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	ctx->driver->context_fini(ctx);
-	if (root == ctx)
-		vb_root_fini(ctx);
-	close(ctx->verbs.context.cmd_fd);
-	pthread_mutex_destroy(&ctx->verbs.context.mutex);
-	hca_async_fini(&ctx->async);
-	free(ctx);
-	if (root != ctx)
-		vb_context_put(root);
 }
 
 int ibv_close_device(struct ibv_context *context)

@@ -5,9 +5,24 @@
  * need no driver) and by the driver. docs/support.py reads the table: a line is always
  * OP_KIND(field) and goes when the call is implemented for every model.
  */
+#include "verbs/ops.h"
+
 #include "util/explain.h"
-#include "verbs/calls.h"
-#include "verbs/context.h"
+#include "verbs/advise.h"
+#include "verbs/counters.h"
+#include "verbs/cq.h"
+#include "verbs/dm.h"
+#include "verbs/flow.h"
+#include "verbs/mr.h"
+#include "verbs/mw.h"
+#include "verbs/parent.h"
+#include "verbs/qp.h"
+#include "verbs/qp_attr.h"
+#include "verbs/qp_xrc.h"
+#include "verbs/query.h"
+#include "verbs/srq.h"
+#include "verbs/wq.h"
+#include "verbs/xrcd.h"
 
 #define OPS                                                                                        \
 	OP_ERRNO(bind_mw)                                                                          \

@@ -4,11 +4,12 @@
  * of the program, and a parent domain stands for the protection domain it was made of, with
  * allocators that drivers use for rings and doorbell records.
  */
+#include "verbs/parent.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 #define KNOWN                                                                                      \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains. Who belongs to one, and which handles there are, is counted in the adapter.
+ * Protection domains. The adapter counts the objects of one and its handles.
  */
-#include "verbs/pd.h"
-
 #include <stdlib.h>
 
 #include "util/explain.h"
+#include "verbs/parent.h"
 #include "verbs/result.h"
 
 static struct ibv_pd *make(struct ibv_context *context, uint32_t handle,

@@ -9,27 +9,15 @@
 #include <string.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/pd.h"
+#include "verbs/qp_check.h"
+#include "verbs/qp_fill.h"
+#include "verbs/qp_xrc.h"
 #include "verbs/result.h"
 
-void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, void *qp_context,
-		enum ibv_qp_type type)
-{
-	qp->qp.context = context;
-	qp->qp.qp_context = qp_context;
-	qp->qp.qp_type = type;
-	qp->qp.handle = qp->qp.qp_num = qp->hca->qpn;
-	/* Another process may have opened it, and change it already. */
-	qp->qp.state = (enum ibv_qp_state)__atomic_load_n(&qp->hca->state, __ATOMIC_RELAXED);
-	pthread_mutex_init(&qp->qp.mutex, NULL);
-	pthread_cond_init(&qp->qp.cond, NULL);
-}
-
-/* Fields that the mask or the type says are not there are not there for the driver either. */
-static void tidy(struct ibv_qp_init_attr_ex *attr)
+/* Clears the fields that the mask or the type excludes, so that the driver need not look. */
+static void clear_unused(struct ibv_qp_init_attr_ex *attr)
 {
 	bool xrc_recv = attr->qp_type == IBV_QPT_XRC_RECV;
 
@@ -64,7 +52,7 @@ static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 
 	if (err)
 		return err;
-	tidy(attr);
+	clear_unused(attr);
 	err = ctx->driver->create_qp(ctx, attr, driver_attr, &qp);
 	if (err)
 		return err;

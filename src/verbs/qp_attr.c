@@ -3,13 +3,14 @@
  * Attributes of queue pairs, in the public form and the adapter's. The adapter decides what is
  * allowed when (hca/transport/qp_state.c).
  */
+#include "verbs/qp_attr.h"
+
 #include <string.h>
 
 #include "util/explain.h"
 #include "verbs/av.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
-#include "verbs/qp.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 _Static_assert((int)HCA_QPM_STATE == (int)IBV_QP_STATE && (int)HCA_QPM_AV == (int)IBV_QP_AV &&

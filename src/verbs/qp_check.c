@@ -2,11 +2,12 @@
 /*
  * What a new queue pair may be. Sizes that only one model has are its driver's to refuse.
  */
+#include "verbs/qp_check.h"
+
 #include <errno.h>
 
 #include "util/explain.h"
 #include "verbs/driver.h"
-#include "verbs/qp.h"
 #include "verbs/wq.h"
 
 #define MASK_KNOWN                                                                                 \

@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC receive queue pairs have as many handles as were opened, and live until the last is gone. Those
- * of other processes are stand-ins here (hca/transport/xrc_open.h). One lock around the list of all handles of
- * the process.
+ * XRC receive queue pairs have one handle per ibv_create_qp() or ibv_open_qp(), and live until the
+ * last is destroyed. A queue pair of another process has a stand-in here
+ * (hca/transport/xrc_open.h). verbs_state.xrc_lock guards the handles of the process.
  */
+#include "verbs/qp_xrc.h"
+
 #include <pthread.h>
 
 #include "hca/transport/xrc_open.h"
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
-#include "verbs/qp.h"
+#include "verbs/qp_fill.h"
 #include "verbs/result.h"
-#include "util/forksafe.h"
+#include "verbs/state.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_CONTEXT);
-static struct vb_qp *handles;
+static struct vb_qp *handle_of(struct hash_link *link)
+{
+	return link ? container_of(link, struct vb_qp, xrc_link) : NULL;
+}
 
-/* The context that the queue pair itself was made in must outlive every handle. */
+static struct vb_qp *first_handle(uint32_t qp_num)
+{
+	return handle_of(hash_find(&verbs_state.xrc_handles, qp_num));
+}
+
+static struct vb_qp *next_handle(const struct vb_qp *qp)
+{
+	return handle_of(hash_next(&qp->xrc_link));
+}
+
+/* The context in which the queue pair was created must outlive every handle. */
 static struct vb_context *home(const struct vb_qp *qp)
 {
 	return container_of(qp->hca->ctx, struct vb_context, hca);
@@ -26,8 +38,7 @@ static struct vb_context *home(const struct vb_qp *qp)
 
 static void add(struct vb_qp *qp)
 {
-	qp->next_handle = handles;
-	handles = qp;
+	hash_add(&verbs_state.xrc_handles, &qp->xrc_link, qp->qp.qp_num);
 	qp->listener.async = &to_context(qp->qp.context)->async;
 	qp->listener.user = &qp->qp;
 	hca_qp_listen(qp->hca, &qp->listener);
@@ -37,28 +48,27 @@ static void add(struct vb_qp *qp)
 
 void vb_xrc_add(struct vb_qp *qp)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&verbs_state.xrc_lock);
 	add(qp);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&verbs_state.xrc_lock);
 }
 
 bool vb_xrc_del(struct vb_qp *qp)
 {
 	struct vb_context *home_ctx = home(qp);
-	struct vb_qp **at, *other;
+	struct vb_qp *other;
 
-	pthread_mutex_lock(&lock);
-	for (at = &handles; *at != qp; at = &(*at)->next_handle)
-		;
-	*at = qp->next_handle;
-	for (other = handles; other && other->hca != qp->hca; other = other->next_handle)
-		;
+	pthread_mutex_lock(&verbs_state.xrc_lock);
+	hash_remove(&verbs_state.xrc_handles, &qp->xrc_link);
+	other = first_handle(qp->qp.qp_num);
+	while (other && other->hca != qp->hca)
+		other = next_handle(other);
 	hca_qp_unlisten(qp->hca, &qp->listener);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&verbs_state.xrc_lock);
 	atomic_fetch_sub_explicit(&qp->xrcd->users, 1, memory_order_release);
-	/* Not the last reference: the handle has one of its own, or another handle has this one. */
+	/* Not the last reference: this handle or another one has a reference of its own. */
 	vb_context_put(home_ctx);
-	return other;
+	return other != NULL;
 }
 
 static int check(struct ibv_context *context, const struct ibv_qp_open_attr *attr)
@@ -94,9 +104,9 @@ static int open_handle(struct ibv_context *context, const struct ibv_qp_open_att
 	struct vb_qp *of, *qp;
 	int err = 0;
 
-	for (of = handles; of; of = of->next_handle)
-		if (of->qp.qp_num == attr->qp_num && of->xrcd->number == xrcd->number)
-			break;
+	of = first_handle(attr->qp_num);
+	while (of && of->xrcd->number != xrcd->number)
+		of = next_handle(of);
 	if (!of)
 		err = hca_xrc_open(&ctx->hca, attr->qp_num, xrcd->number, &opened);
 	if (err)
@@ -124,9 +134,9 @@ struct ibv_qp *vb_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
 	int err = check(context, attr);
 
 	if (!err) {
-		pthread_mutex_lock(&lock);
+		pthread_mutex_lock(&verbs_state.xrc_lock);
 		err = open_handle(context, attr, &qp);
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&verbs_state.xrc_lock);
 	}
 	return err ? vb_null(err) : &qp->qp;
 }

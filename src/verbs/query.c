@@ -3,6 +3,8 @@
  * Queries of devices, ports, GIDs and P_Keys. Each entry point keeps its own historical way to
  * fail: a positive errno, a negative one, or -1 and errno.
  */
+#include "verbs/query.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +18,6 @@
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"
-#include "verbs/private.h"
 
 #undef ibv_query_port
 

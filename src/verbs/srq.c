@@ -2,13 +2,14 @@
 /*
  * Shared receive queues. Posting is the driver's; limits and their events are the adapter's.
  */
+#include "verbs/srq.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
 
 #define MASK_KNOWN (IBV_SRQ_INIT_ATTR_RESERVED - 1)

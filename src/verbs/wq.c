@@ -2,58 +2,27 @@
 /*
  * Work queues and indirection tables. Rings and posting are the driver's, states the adapter's.
  *
- * A table takes an array of pointers that a program may have kept too long: those are looked up
- * among the living before anything is read through them. The lists have one lock.
+ * An indirection table takes an array of pointers to work queues, some of which a program may have
+ * destroyed: each is looked up among the live ones before it is followed. verbs_state.wq_lock guards
+ * the sets of live queues and tables.
  */
 #include "verbs/wq.h"
 
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "util/forksafe.h"
-#include "verbs/calls.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/pd.h"
+#include "verbs/objects.h"
 #include "verbs/result.h"
+#include "verbs/state.h"
 
-#define BUCKETS 256u
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_CONTEXT);
-static struct vb_wq *queues[BUCKETS];
-static struct vb_ind_table *tables;
-
-static struct vb_wq **bucket(const struct ibv_wq *wq)
-{
-	return &queues[((uintptr_t)wq >> 6) % BUCKETS];
-}
-
-/* Lock held. */
+/* With wq_lock held. */
 static struct vb_wq *find(const struct ibv_wq *wq)
 {
-	struct vb_wq *q = *bucket(wq);
+	struct hash_link *link = hash_find(&verbs_state.wqs, (uintptr_t)wq);
 
-	while (q && &q->wq != wq)
-		q = q->next;
-	return q;
-}
-
-static void list(struct vb_wq *wq)
-{
-	pthread_mutex_lock(&lock);
-	wq->next = *bucket(&wq->wq);
-	*bucket(&wq->wq) = wq;
-	pthread_mutex_unlock(&lock);
-}
-
-static void unlist(struct vb_wq *wq)
-{
-	struct vb_wq **at;
-
-	for (at = bucket(&wq->wq); *at != wq; at = &(*at)->next)
-		;
-	*at = wq->next;
+	return link ? container_of(link, struct vb_wq, link) : NULL;
 }
 
 /* ---- work queues ---- */
@@ -61,7 +30,7 @@ static void unlist(struct vb_wq *wq)
 static int check(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
-	/* The drivers of the two families do not agree on the words, nor on a queue of none. */
+	/* The drivers of the two families differ in errno, and on a queue of no requests. */
 	bool first = a->model->driver == HCA_DRIVER_MLX4;
 	uint32_t flags = attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0;
 
@@ -119,13 +88,15 @@ struct ibv_wq *verbena_create_wq(struct ibv_context *context, struct ibv_wq_init
 	wq->wq.wq_type = attr->wq_type;
 	wq->wq.state = IBV_WQS_RESET;
 	wq->wq.wq_num = wq->wq.handle = wq->hca->wqn;
-	/* Programs built with old headers do it again, which hurts nobody yet. */
+	/* The inline wrapper of older headers initialises these again; nothing has used them yet. */
 	pthread_mutex_init(&wq->wq.mutex, NULL);
 	pthread_cond_init(&wq->wq.cond, NULL);
 	wq->pd = to_pd(attr->pd);
 	vb_parent_get(wq->pd);
 	vb_context_get(ctx);
-	list(wq);
+	pthread_mutex_lock(&verbs_state.wq_lock);
+	hash_add(&verbs_state.wqs, &wq->link, (uintptr_t)&wq->wq);
+	pthread_mutex_unlock(&verbs_state.wq_lock);
 	return &wq->wq;
 }
 
@@ -192,12 +163,12 @@ int vb_destroy_wq(struct ibv_wq *public)
 	struct vb_wq *wq = to_wq(public);
 	int err;
 
-	/* With the lock held, so that no table takes it while it goes. */
-	pthread_mutex_lock(&lock);
+	/* With the lock held, so that no new table refers to it meanwhile. */
+	pthread_mutex_lock(&verbs_state.wq_lock);
 	err = ctx->driver->destroy_wq(wq);
 	if (!err)
-		unlist(wq);
-	pthread_mutex_unlock(&lock);
+		hash_remove(&verbs_state.wqs, &wq->link);
+	pthread_mutex_unlock(&verbs_state.wq_lock);
 	if (err)
 		return vb_result(err);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &wq->async_events);
@@ -214,16 +185,20 @@ int vb_destroy_wq(struct ibv_wq *public)
 struct vb_ind_table *vb_ind_table_find(struct ibv_context *context,
 				       const struct ibv_rwq_ind_table *table)
 {
-	struct vb_ind_table *t;
+	struct vb_ind_table *found = NULL;
+	struct hash_link *link;
 
-	pthread_mutex_lock(&lock);
-	for (t = tables; t && (&t->table != table || t->table.context != context); t = t->next)
-		;
-	pthread_mutex_unlock(&lock);
-	return t;
+	pthread_mutex_lock(&verbs_state.wq_lock);
+	link = hash_find(&verbs_state.ind_tables, (uintptr_t)table);
+	if (link)
+		found = container_of(link, struct vb_ind_table, link);
+	if (found && found->table.context != context)
+		found = NULL;
+	pthread_mutex_unlock(&verbs_state.wq_lock);
+	return found;
 }
 
-/* Lock held. */
+/* With wq_lock held. */
 static int resolve(struct ibv_context *context, struct ibv_wq *const *from, size_t count,
 		   struct hca_wq **to)
 {
@@ -282,7 +257,7 @@ struct ibv_rwq_ind_table *vb_create_rwq_ind_table(struct ibv_context *context,
 		err = -ENOMEM;
 		goto free;
 	}
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&verbs_state.wq_lock);
 	err = resolve(context, attr->ind_tbl, (size_t)1 << attr->log_ind_tbl_size, wq);
 	if (!err)
 		err = hca_ind_table_create(wq, attr->log_ind_tbl_size, &table->hca);
@@ -290,10 +265,9 @@ struct ibv_rwq_ind_table *vb_create_rwq_ind_table(struct ibv_context *context,
 		table->table.context = context;
 		table->table.ind_tbl_handle = (int)table->hca->number;
 		table->table.ind_tbl_num = (int)table->hca->number;
-		table->next = tables;
-		tables = table;
+		hash_add(&verbs_state.ind_tables, &table->link, (uintptr_t)&table->table);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&verbs_state.wq_lock);
 	if (err)
 		goto free;
 	free(wq);
@@ -309,17 +283,14 @@ free:
 int vb_destroy_rwq_ind_table(struct ibv_rwq_ind_table *public)
 {
 	struct vb_context *ctx = to_context(public->context);
-	struct vb_ind_table *table = to_ind_table(public), **at;
+	struct vb_ind_table *table = to_ind_table(public);
 	int err;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&verbs_state.wq_lock);
 	err = hca_ind_table_destroy(table->hca);
-	if (!err) {
-		for (at = &tables; *at != table; at = &(*at)->next)
-			;
-		*at = table->next;
-	}
-	pthread_mutex_unlock(&lock);
+	if (!err)
+		hash_remove(&verbs_state.ind_tables, &table->link);
+	pthread_mutex_unlock(&verbs_state.wq_lock);
 	if (err)
 		return vb_result(err);
 	free(table);

@@ -2,10 +2,11 @@
 /*
  * XRC domains.
  */
+#include "verbs/xrcd.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/calls.h"
 #include "verbs/objects.h"
 #include "verbs/result.h"
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The library's state: the tables of objects that programs name by pointer or number, each under a
+ * lock of its own; none of the locks nests in another.
+ */
+#ifndef VERBS_STATE_H
+#define VERBS_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "util/forksafe.h"
+#include "util/hash.h"
+
+struct vb_device;
+struct vb_driver;
+
+#define VERBS_LOCKS 5
+
+struct verbs_state {
+	pthread_mutex_t device_lock;
+	struct vb_device *devices; /* array; made once, never freed */
+
+	pthread_mutex_t driver_lock;
+	const struct vb_driver *drivers[2]; /* by enum hca_driver; NULL: not loaded yet */
+
+	pthread_mutex_t root_lock;
+	struct hash roots; /* opened contexts, by uid */
+
+	pthread_mutex_t xrc_lock;
+	struct hash xrc_handles; /* handles of XRC receive QPs, by QP number */
+
+	pthread_mutex_t wq_lock;
+	struct hash wqs, ind_tables; /* by the address of the public struct */
+
+	atomic_uint last_ah; /* handle of the latest address handle */
+	struct forksafe forksafe[VERBS_LOCKS];
+};
+
+extern struct verbs_state verbs_state;
+
+#endif
