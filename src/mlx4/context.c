@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the driver keeps per open context, and the operations it puts into it.
- */
+#include "mlx4/context.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "mlx4/av.h"
-#include "mlx4/mlx4.h"
+#include "mlx4/poll.h"
+#include "mlx4/post.h"
 
 static bool is_ethernet(const struct hca_adapter *adapter, int port)
 {
@@ -32,10 +32,10 @@ static void put_operations(struct vb_context *vb)
 	struct ibv_context_ops *ops = &vb->verbs.context.ops;
 
 	ops->poll_cq = mlx4_poll_cq;
-	ops->req_notify_cq = mlx4_arm_cq;
+	ops->req_notify_cq = drv_arm_cq;
 	ops->post_send = mlx4_post_send;
-	ops->post_recv = mlx4_post_recv;
-	ops->post_srq_recv = mlx4_post_srq_recv;
+	ops->post_recv = drv_post_recv;
+	ops->post_srq_recv = drv_post_srq_recv;
 	ops->bind_mw = mlx4_bind_mw;
 }
 

@@ -6,11 +6,14 @@
  *
  * In rings of 64-byte entries the entry is the second half; the first is not used.
  */
+#include "mlx4/cqe.h"
+
 #include <endian.h>
 
+#include "driver/syndrome.h"
 #include "hca/queue/cq.h"
 #include "hca/raw/wq.h"
-#include "mlx4/format.h"
+#include "mlx4/wqe.h"
 #include "util/api.h"
 
 static const uint8_t send_opcodes[HCA_OP_COUNT] = {
@@ -34,40 +37,6 @@ static const uint8_t recv_opcodes[] = {
 	[HCA_RECV_SEND_INV] = MLX4_RECV_OPCODE_SEND_INVAL,
 	[HCA_RECV_WRITE_IMM] = MLX4_RECV_OPCODE_RDMA_WRITE_IMM,
 };
-
-static const struct {
-	uint8_t status, syndrome;
-} syndromes[] = {
-	{ HCA_LOC_LEN_ERR, MLX4_CQE_SYNDROME_LOCAL_LENGTH_ERR },
-	{ HCA_LOC_QP_OP_ERR, MLX4_CQE_SYNDROME_LOCAL_QP_OP_ERR },
-	{ HCA_LOC_PROT_ERR, MLX4_CQE_SYNDROME_LOCAL_PROT_ERR },
-	{ HCA_WR_FLUSH_ERR, MLX4_CQE_SYNDROME_WR_FLUSH_ERR },
-	{ HCA_MW_BIND_ERR, MLX4_CQE_SYNDROME_MW_BIND_ERR },
-	{ HCA_BAD_RESP_ERR, MLX4_CQE_SYNDROME_BAD_RESP_ERR },
-	{ HCA_LOC_ACCESS_ERR, MLX4_CQE_SYNDROME_LOCAL_ACCESS_ERR },
-	{ HCA_REM_INV_REQ_ERR, MLX4_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR },
-	{ HCA_REM_ACCESS_ERR, MLX4_CQE_SYNDROME_REMOTE_ACCESS_ERR },
-	{ HCA_REM_OP_ERR, MLX4_CQE_SYNDROME_REMOTE_OP_ERR },
-	{ HCA_RETRY_EXC_ERR, MLX4_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR },
-	{ HCA_RNR_RETRY_EXC_ERR, MLX4_CQE_SYNDROME_RNR_RETRY_EXC_ERR },
-	{ HCA_REM_ABORT_ERR, MLX4_CQE_SYNDROME_REMOTE_ABORTED_ERR },
-};
-
-uint8_t mlx4_syndrome(enum hca_status status)
-{
-	for (size_t i = 0; i < array_size(syndromes); i++)
-		if (syndromes[i].status == status)
-			return syndromes[i].syndrome;
-	return 0xff;
-}
-
-enum ibv_wc_status mlx4_syndrome_status(uint8_t syndrome)
-{
-	for (size_t i = 0; i < array_size(syndromes); i++)
-		if (syndromes[i].syndrome == syndrome)
-			return (enum ibv_wc_status)syndromes[i].status;
-	return IBV_WC_GENERAL_ERR;
-}
 
 /* Immediate data, the key that was invalidated, or else which P_Key the message came with. */
 static uint32_t immediate(const struct hca_cqe *c)
@@ -143,7 +112,7 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		to->ts_47_16 = 0;
 		to->status = 0;
 		to->byte_cnt = 0;
-		last |= (uint64_t)c->vendor << 40 | (uint64_t)mlx4_syndrome(c->status) << 32;
+		last |= (uint64_t)c->vendor << 40 | (uint64_t)drv_syndrome(c->status) << 32;
 		last |= own | MLX4_CQE_OPCODE_ERROR;
 	} else {
 		if (unlikely(cq->timestamp_mask)) {

@@ -4,13 +4,16 @@
  * write to the ring meanwhile: each word is read once and checked before it is used, and no
  * pointer leaves the entry's slot.
  */
+#include "mlx4/decode.h"
+
 #include <endian.h>
 #include <string.h>
 
+#include "driver/recv_wqe.h"
 #include "hca/memory/mr.h"
 #include "hca/transport/qp.h"
 #include "mlx4/av.h"
-#include "mlx4/format.h"
+#include "mlx4/wqe.h"
 #include "util/explain.h"
 
 #define ON(type)  (1u << HCA_QP_##type)
@@ -50,24 +53,6 @@ struct cursor {
 	const uint8_t *at;
 	uint32_t left; /* in units of 16 bytes */
 };
-
-static uint32_t load32(const void *p)
-{
-	return be32toh(__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED));
-}
-
-/* The key of inline data is ours alone: in a ring it is no key at all. */
-static uint32_t load_key(const void *p)
-{
-	uint32_t key = load32(p);
-
-	return unlikely(key == HCA_KEY_INLINE) ? 0 : key;
-}
-
-static uint64_t load64(const void *p)
-{
-	return be64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED));
-}
 
 static const void *take(struct cursor *c, uint32_t bytes)
 {
@@ -123,7 +108,7 @@ static const char *take_data(struct cursor *c, uint8_t segs, struct hca_send *ou
 
 	while (c->left) {
 		const struct mlx4_wqe_data_seg *seg = (const void *)c->at;
-		uint32_t count = load32(&seg->byte_count);
+		uint32_t count = drv_load32(&seg->byte_count);
 		struct hca_sge *sge;
 
 		if (count & MLX4_INLINE_SEG) {
@@ -134,9 +119,9 @@ static const char *take_data(struct cursor *c, uint8_t segs, struct hca_send *ou
 			continue;
 		}
 		sge = &out->sge[out->sge_count++];
-		sge->addr = load64(&seg->addr);
+		sge->addr = drv_load64(&seg->addr);
 		sge->len = count ? count : MLX4_DATA_SEG_MAX;
-		sge->key = load_key(&seg->lkey);
+		sge->key = drv_load_key(&seg->lkey);
 		out->length += sge->len;
 		c->at += sizeof(*seg);
 		c->left--;
@@ -151,15 +136,15 @@ static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
 
 	if (unlikely(!raddr))
 		return false;
-	out->raddr = load64(&raddr->raddr);
-	out->rkey = load32(&raddr->rkey);
+	out->raddr = drv_load64(&raddr->raddr);
+	out->rkey = drv_load32(&raddr->rkey);
 	if (likely(!(segs & SEG_ATOMIC)))
 		return true;
 	atomic = take(c, sizeof(*atomic));
 	if (unlikely(!atomic))
 		return false;
-	out->swap = load64(&atomic->swap_add);
-	out->compare = out->op == HCA_OP_CMP_SWAP ? load64(&atomic->compare) : out->swap;
+	out->swap = drv_load64(&atomic->swap_add);
+	out->compare = out->op == HCA_OP_CMP_SWAP ? drv_load64(&atomic->compare) : out->swap;
 	return true;
 }
 
@@ -175,8 +160,8 @@ static bool take_datagram(const struct hca_qp *qp, struct cursor *c, struct hca_
 	if (unlikely(!port || port > (unsigned int)adapter->port_count))
 		port = 1;
 	mlx4_av_decode(seg, adapter->ports[port - 1].link == HCA_LINK_ETHERNET, &out->av);
-	out->dqpn = load32(&seg->dqpn) & MLX4_QPN_MASK;
-	out->qkey = load32(&seg->qkey);
+	out->dqpn = drv_load32(&seg->dqpn) & MLX4_QPN_MASK;
+	out->qkey = drv_load32(&seg->qkey);
 	return true;
 }
 
@@ -188,7 +173,7 @@ static bool take_headers(struct cursor *c, struct hca_send *out)
 
 	if (unlikely(!c->left))
 		return false;
-	what = load32(&seg->mss_hdr_size);
+	what = drv_load32(&seg->mss_hdr_size);
 	len = what & UINT16_MAX;
 	if (unlikely(!take(c, (sizeof(*seg) + len + MLX4_DS - 1) & ~(MLX4_DS - 1))))
 		return false;
@@ -224,13 +209,13 @@ static bool take_bind(struct cursor *c, struct hca_send *out)
 
 	if (unlikely(!seg))
 		return false;
-	flags2 = load32(&seg->flags2);
-	out->bind.new_key = load32(&seg->new_rkey);
+	flags2 = drv_load32(&seg->flags2);
+	out->bind.new_key = drv_load32(&seg->new_rkey);
 	out->bind.mw_key = out->bind.new_key;
-	out->bind.mr_key = load_key(&seg->lkey);
-	out->bind.access = window_access(load32(&seg->flags1), flags2);
-	out->bind.addr = load64(&seg->addr);
-	out->bind.len = load64(&seg->length);
+	out->bind.mr_key = drv_load_key(&seg->lkey);
+	out->bind.access = window_access(drv_load32(&seg->flags1), flags2);
+	out->bind.addr = drv_load64(&seg->addr);
+	out->bind.len = drv_load64(&seg->length);
 	out->bind.type2 = flags2 & MLX4_WQE_BIND_TYPE_2;
 	return true;
 }
@@ -246,7 +231,7 @@ static bool take_other(struct cursor *c, struct hca_send *out)
 		inval = take(c, sizeof(*inval));
 		if (unlikely(!inval))
 			return false;
-		out->imm = load32(&inval->mem_key);
+		out->imm = drv_load32(&inval->mem_key);
 		return true;
 	default:
 		return true;
@@ -305,9 +290,9 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 
 	ctrl = (const void *)((const uint8_t *)qp->sq.buf +
 			      ((size_t)(index & (qp->sq.size - 1)) << qp->sq.slot_shift));
-	what = load32(&ctrl->owner_opcode);
-	size = load32(&ctrl->bf_qpn);
-	flags = load32(&ctrl->srcrb_flags);
+	what = drv_load32(&ctrl->owner_opcode);
+	size = drv_load32(&ctrl->bf_qpn);
+	flags = drv_load32(&ctrl->srcrb_flags);
 	opcode = what & MLX4_OPCODE_MASK;
 
 	out->bad = false;
@@ -353,36 +338,4 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	c.at = (const uint8_t *)(ctrl + 1);
 	c.left = size - 1;
 	decode_rest(qp, index, &c, opcodes[opcode].segs, out);
-}
-
-static const void *rq_entry(const struct hca_rq_ring *rq, uint32_t index)
-{
-	return (const uint8_t *)rq->buf + ((size_t)(index & (rq->size - 1)) << rq->slot_shift);
-}
-
-void mlx4_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out)
-{
-	const struct mlx4_wqe_data_seg *seg = rq_entry(rq, index);
-	int count = 0;
-
-	seg += rq->signature;
-	for (; count < rq->max_sge; count++, seg++) {
-		struct hca_sge *sge = &out->sge[count];
-		uint32_t len = load32(&seg->byte_count);
-
-		sge->key = load_key(&seg->lkey);
-		if (sge->key == MLX4_INVALID_LKEY)
-			break;
-		sge->len = len ? len : MLX4_DATA_SEG_MAX;
-		sge->addr = load64(&seg->addr);
-	}
-	out->counter = index & MLX4_INDEX_MASK;
-	out->sge_count = count;
-}
-
-uint32_t mlx4_srq_next(const struct hca_rq_ring *rq, uint32_t index)
-{
-	const struct mlx4_wqe_srq_next_seg *link = rq_entry(rq, index);
-
-	return be16toh(__atomic_load_n(&link->next_wqe_index, __ATOMIC_RELAXED)) & (rq->size - 1);
 }

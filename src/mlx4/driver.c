@@ -2,9 +2,15 @@
 /*
  * libmlx4's entry: what libibverbs calls to open a ConnectX-3.
  */
-#include "mlx4/mlx4.h"
+#include "driver/cq.h"
+#include "mlx4/context.h"
+#include "mlx4/cq.h"
+#include "mlx4/qp.h"
+#include "mlx4/srq.h"
+#include "mlx4/wq.h"
+#include "verbs/driver.h"
 
-void mlx4_query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
+static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr)
 {
 	attr->orig_attr.device_cap_flags =
 		IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CHANGE_PHY_PORT |
@@ -44,7 +50,7 @@ const struct vb_driver verbena_driver = {
 	.create_cq = mlx4_create_cq,
 	.resize_cq = mlx4_resize_cq,
 	.destroy_cq = mlx4_destroy_cq,
-	.cq_event = mlx4_cq_event,
+	.cq_event = drv_cq_event,
 	.create_srq = mlx4_create_srq,
 	.destroy_srq = mlx4_destroy_srq,
 	.create_qp = mlx4_create_qp,
@@ -55,5 +61,5 @@ const struct vb_driver verbena_driver = {
 	.destroy_wq = mlx4_destroy_wq,
 	.reset_wq = mlx4_reset_wq,
 	.init_ah = mlx4_init_ah,
-	.query_device = mlx4_query_device,
+	.query_device = query_device,
 };

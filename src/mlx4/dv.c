@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "hca/queue/doorbell_watch.h"
-#include "mlx4/mlx4.h"
+#include "mlx4/objects.h"
 #include "util/explain.h"
 #include "verbs/qp.h"
 
@@ -71,19 +71,19 @@ static int check_obj(const struct mlx4dv_obj *obj, uint64_t types)
 static void get_qp(struct ibv_qp *in, struct mlx4dv_qp *out)
 {
 	const struct mlx4_qp *qp = to_mqp(in);
-	const uint8_t *base = qp->buf.addr;
+	const uint8_t *base = qp->base.ring.buf.addr;
 
-	out->rdb = (__be32 *)qp->db;
+	out->rdb = (__be32 *)qp->base.rq.db;
 	out->sdb = (uint32_t *)(qp->ctx->uar + MLX4_SEND_DOORBELL);
-	out->doorbell_qpn = htobe32(qp->qpn << 8);
+	out->doorbell_qpn = htobe32(qp->base.qpn << 8);
 	out->sq.wqe_cnt = qp->sq.buf ? qp->sq.mask + 1 : 0;
 	out->sq.wqe_shift = qp->sq.shift;
 	out->sq.offset = qp->sq.buf ? (int)(qp->sq.buf - base) : 0;
-	out->rq.wqe_cnt = qp->rq.max_post;
-	out->rq.wqe_shift = qp->rq.shift;
-	out->rq.offset = qp->rq.buf ? (int)(qp->rq.buf - base) : 0;
-	out->buf.buf = qp->buf.addr;
-	out->buf.length = qp->buf.size;
+	out->rq.wqe_cnt = qp->base.rq.max_post;
+	out->rq.wqe_shift = qp->base.rq.shift;
+	out->rq.offset = qp->base.rq.buf ? (int)(qp->base.rq.buf - base) : 0;
+	out->buf.buf = qp->base.ring.buf.addr;
+	out->buf.length = qp->base.ring.buf.size;
 	out->comp_mask &= MLX4DV_QP_MASK_UAR_MMAP_OFFSET;
 	if (out->comp_mask)
 		out->uar_mmap_offset = 0;
@@ -93,12 +93,12 @@ static void get_rwq(struct ibv_wq *in, struct mlx4dv_rwq *out)
 {
 	const struct mlx4_qp *q = to_mwq(in)->queue;
 
-	out->rdb = (__be32 *)q->db;
-	out->rq.wqe_cnt = q->rq.max_post;
-	out->rq.wqe_shift = q->rq.shift;
-	out->rq.offset = (int)(q->rq.buf - (const uint8_t *)q->buf.addr);
-	out->buf.buf = q->buf.addr;
-	out->buf.length = q->buf.size;
+	out->rdb = (__be32 *)q->base.rq.db;
+	out->rq.wqe_cnt = q->base.rq.max_post;
+	out->rq.wqe_shift = q->base.rq.shift;
+	out->rq.offset = (int)(q->base.rq.buf - (const uint8_t *)q->base.ring.buf.addr);
+	out->buf.buf = q->base.ring.buf.addr;
+	out->buf.length = q->base.ring.buf.size;
 	out->comp_mask = 0;
 }
 
@@ -106,17 +106,17 @@ static void get_cq(struct ibv_cq *in, struct mlx4dv_cq *out)
 {
 	struct mlx4_cq *cq = to_mcq(in);
 
-	fabric_lock(&cq->lock);
-	cq->raw = true;
-	out->buf.buf = cq->buf.addr;
-	out->buf.length = cq->buf.size;
-	out->cqe_cnt = cq->mask + 1;
-	fabric_unlock(&cq->lock);
-	out->cqn = cq->vb.hca->cqn;
-	out->set_ci_db = (__be32 *)&cq->db[0];
-	out->arm_db = (__be32 *)&cq->db[1];
-	out->arm_sn = atomic_load_explicit(&cq->arm_sn, memory_order_relaxed);
-	out->cqe_size = cq->entry_size;
+	fabric_lock(&cq->base.lock);
+	cq->base.raw = true;
+	out->buf.buf = cq->base.ring.buf.addr;
+	out->buf.length = cq->base.ring.buf.size;
+	out->cqe_cnt = cq->base.mask + 1;
+	fabric_unlock(&cq->base.lock);
+	out->cqn = cq->base.vb.hca->cqn;
+	out->set_ci_db = (__be32 *)&cq->base.db[0];
+	out->arm_db = (__be32 *)&cq->base.db[1];
+	out->arm_sn = atomic_load_explicit(&cq->base.arm_sn, memory_order_relaxed);
+	out->cqe_size = 1u << cq->base.entry_shift;
 	out->comp_mask &= MLX4DV_CQ_MASK_UAR;
 	if (out->comp_mask)
 		out->cq_uar = cq->ctx->uar;
@@ -126,24 +126,25 @@ static void get_srq(struct ibv_srq *in, struct mlx4dv_srq *out)
 {
 	struct mlx4_srq *srq = to_msrq(in);
 
-	out->buf.buf = srq->buf.addr;
-	out->buf.length = srq->buf.size;
-	out->wqe_shift = srq->shift;
-	fabric_lock(&srq->lock);
-	out->head = srq->head;
-	out->tail = srq->tail;
-	fabric_unlock(&srq->lock);
-	out->db = (__be32 *)srq->db;
+	out->buf.buf = srq->base.ring.buf.addr;
+	out->buf.length = srq->base.ring.buf.size;
+	out->wqe_shift = srq->base.shift;
+	fabric_lock(&srq->base.lock);
+	out->head = srq->base.head;
+	out->tail = srq->base.tail;
+	fabric_unlock(&srq->base.lock);
+	out->db = (__be32 *)srq->base.db;
 	out->comp_mask = 0;
 }
 
 /* The adapter has to look at what the program is about to write by itself. */
 static int watch(const struct mlx4dv_obj *obj, uint64_t types)
 {
-	int err = types & MLX4DV_OBJ_QP ? hca_doorbell_watch_qp(to_mqp(obj->qp.in)->vb.hca) : 0;
+	int err =
+		types & MLX4DV_OBJ_QP ? hca_doorbell_watch_qp(to_mqp(obj->qp.in)->base.vb.hca) : 0;
 
 	if (!err && types & MLX4DV_OBJ_CQ)
-		err = hca_doorbell_watch_cq(to_mcq(obj->cq.in)->vb.hca);
+		err = hca_doorbell_watch_cq(to_mcq(obj->cq.in)->base.vb.hca);
 	return err;
 }
 

@@ -3,10 +3,11 @@
  * Writes send entries. The caller (post.c) holds the QP's lock and hands the entry over by writing
  * its owner bit afterwards, so nothing here needs an order.
  */
+#include "mlx4/encode.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "mlx4/mlx4.h"
 #include "util/explain.h"
 
 #define ON(type)  (1u << HCA_QP_##type)
@@ -201,32 +202,33 @@ static int check_inline(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 		return explain(EINVAL,
 			       "QP 0x%06x: IBV_SEND_INLINE with opcode %d; it is for sends and "
 			       "RDMA writes",
-			       qp->qpn, wr->opcode);
+			       qp->base.qpn, wr->opcode);
 	for (int i = 0; i < wr->num_sge; i++)
 		total += wr->sg_list[i].length;
 	if (unlikely(total > qp->sq.max_inline))
 		return explain(ENOMEM,
 			       "QP 0x%06x: %llu bytes of inline data; the QP was made for %u",
-			       qp->qpn, (unsigned long long)total, qp->sq.max_inline);
+			       qp->base.qpn, (unsigned long long)total, qp->sq.max_inline);
 	return 0;
 }
 
 static int check(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 {
 	if (unlikely(wr->opcode >= array_size(requests) ||
-		     !(requests[wr->opcode].types & 1u << qp->type)))
+		     !(requests[wr->opcode].types & 1u << qp->base.type)))
 		return explain(EINVAL, "QP 0x%06x: opcode %d is none that a QP of type %u has",
-			       qp->qpn, wr->opcode, qp->type);
+			       qp->base.qpn, wr->opcode, qp->base.type);
 	if (unlikely((uint32_t)wr->num_sge > qp->sq.max_sge))
 		return explain(ENOMEM, "QP 0x%06x: %d gather elements; the QP was made for %u",
-			       qp->qpn, wr->num_sge, qp->sq.max_sge);
-	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM && qp->type != HCA_QP_RAW))
+			       qp->base.qpn, wr->num_sge, qp->sq.max_sge);
+	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM && qp->base.type != HCA_QP_RAW))
 		return explain(EINVAL,
 			       "QP 0x%06x: IBV_SEND_IP_CSUM; this adapter computes checksums of "
 			       "raw packets only",
-			       qp->qpn);
-	if (unlikely(qp->type == HCA_QP_UD && !wr->wr.ud.ah))
-		return explain(EINVAL, "QP 0x%06x: a datagram without address handle", qp->qpn);
+			       qp->base.qpn);
+	if (unlikely(qp->base.type == HCA_QP_UD && !wr->wr.ud.ah))
+		return explain(EINVAL, "QP 0x%06x: a datagram without address handle",
+			       qp->base.qpn);
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return check_inline(qp, wr);
 	return 0;
@@ -242,7 +244,7 @@ static int check_atomic(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 	if (likely((uint32_t)wr->num_sge <= room / sizeof(struct mlx4_wqe_data_seg)))
 		return 0;
 	return explain(ENOMEM, "QP 0x%06x: %d elements for the answer of an atomic; one is enough",
-		       qp->qpn, wr->num_sge);
+		       qp->base.qpn, wr->num_sge);
 }
 
 /*
@@ -273,13 +275,13 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 		flags |= MLX4_WQE_CTRL_CQ_UPDATE;
 	if (wr->send_flags & IBV_SEND_SOLICITED)
 		flags |= MLX4_WQE_CTRL_SOLICIT;
-	if (qp->type == HCA_QP_XRC_SEND)
+	if (qp->base.type == HCA_QP_XRC_SEND)
 		flags |= wr->qp_type.xrc.remote_srqn << 8;
 	ctrl->imm = requests[wr->opcode].imm ? wr->imm_data : 0;
 	at = slot + sizeof(*ctrl);
-	if (qp->type == HCA_QP_UD)
+	if (qp->base.type == HCA_QP_UD)
 		at = put_datagram(at, wr);
-	else if (qp->type == HCA_QP_RAW)
+	else if (qp->base.type == HCA_QP_RAW)
 		flags |= put_destination(wr, &ctrl->imm) |
 			 (wr->send_flags & IBV_SEND_IP_CSUM
 				  ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM
@@ -310,8 +312,8 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 	}
 	at = wr->send_flags & IBV_SEND_INLINE ? put_inline(at, wr) : put_data(at, wr);
 	if (unlikely(!at))
-		return explain(EINVAL, "QP 0x%06x: an element is longer than %u bytes", qp->qpn,
-			       MLX4_DATA_SEG_MAX);
+		return explain(EINVAL, "QP 0x%06x: an element is longer than %u bytes",
+			       qp->base.qpn, MLX4_DATA_SEG_MAX);
 done:
 	ctrl->srcrb_flags = htobe32(flags);
 	size = (uint32_t)(at - slot + MLX4_DS - 1) / MLX4_DS;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "driver/ring.h"
 #include "util/api.h"
 #include "util/explain.h"
 
@@ -27,11 +28,6 @@
 #define INLINE_ASKED_MAX 1024u
 
 #define RQ_SHIFT_MIN 4
-
-static uint32_t align_up(uint32_t n, uint32_t to)
-{
-	return (n + to - 1) & ~(to - 1);
-}
 
 static uint8_t shift_for(uint32_t bytes, uint8_t least)
 {
@@ -59,7 +55,7 @@ static uint32_t inline_size(uint32_t data, enum ibv_qp_type type)
 	uint32_t lead = (CTRL + (type == IBV_QPT_UD ? DGRAM : RADDR)) % MLX4_INLINE_ALIGN;
 	uint32_t chunks = (data + lead + CHUNK_DATA - 1) / CHUNK_DATA;
 
-	return align_up(data + chunks * CHUNK_HEAD, DATA);
+	return drv_align_up(data + chunks * CHUNK_HEAD, DATA);
 }
 
 static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type, uint32_t tso_header)
@@ -75,7 +71,7 @@ static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type, 
 	if (size < BIND)
 		size = BIND;
 	if (tso_header)
-		size += align_up(sizeof(struct mlx4_wqe_lso_seg) + tso_header, DATA);
+		size += drv_align_up(sizeof(struct mlx4_wqe_lso_seg) + tso_header, DATA);
 	return size + CTRL;
 }
 
@@ -87,7 +83,7 @@ static void grant_sq(enum ibv_qp_type type, uint32_t most_inline, struct mlx4_ge
 	if (room > MLX4_SQ_ENTRY_MAX)
 		room = MLX4_SQ_ENTRY_MAX;
 	room -= CTRL + head_size(type);
-	chunks = align_up(room, MLX4_INLINE_ALIGN) / MLX4_INLINE_ALIGN;
+	chunks = drv_align_up(room, MLX4_INLINE_ALIGN) / MLX4_INLINE_ALIGN;
 	out->max_send_sge = room / DATA;
 	out->max_inline = room - chunks * CHUNK_HEAD;
 	if (out->max_inline > most_inline)
@@ -119,7 +115,7 @@ static int compute_sq(const struct ibv_qp_cap *cap, enum ibv_qp_type type, uint3
 			       cap->max_inline_data, cap->max_send_sge, out->max_inline,
 			       out->max_send_sge);
 	out->spare = (PREFETCH >> out->sq_shift) + 1;
-	out->sq_size = mlx4_pow2_up(cap->max_send_wr + out->spare);
+	out->sq_size = drv_pow2_up(cap->max_send_wr + out->spare);
 	out->max_post = out->sq_size - out->spare;
 	return 0;
 }
@@ -132,8 +128,8 @@ static int compute_rq(const struct ibv_qp_cap *cap, uint32_t inline_recv, struct
 		return explain(EINVAL,
 			       "inl_recv_sz %u is more than the %u bytes of a receive entry",
 			       inline_recv, MLX4_RQ_INLINE_MAX);
-	out->rq_size = mlx4_pow2_up(cap->max_recv_wr);
-	out->max_recv_sge = mlx4_pow2_up(cap->max_recv_sge);
+	out->rq_size = drv_pow2_up(cap->max_recv_wr);
+	out->max_recv_sge = drv_pow2_up(cap->max_recv_sge);
 	bytes = out->max_recv_sge * DATA;
 	out->rq_shift = shift_for(bytes > inline_recv ? bytes : inline_recv, RQ_SHIFT_MIN);
 	return 0;

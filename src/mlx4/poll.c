@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * ibv_poll_cq(). What peers have sent is taken in by it, so that a program that only polls makes
- * its own progress.
- */
-#include "mlx4/cqe.h"
-#include "mlx4/mlx4.h"
+#include "mlx4/poll.h"
 
-#include "verbs/poll.h"
+#include "driver/poll.h"
+#include "mlx4/cqe_read.h"
 
 static inline void fill_send(const struct mlx4_cqe *cqe, struct ibv_wc *wc)
 {
@@ -54,7 +50,7 @@ static inline void fill_recv(const struct mlx4_cq *cq, const struct mlx4_cqe *cq
 		wc->pkey_index = be32toh(cqe->immed_rss_invalid) & 0x7f;
 		break;
 	}
-	if (unlikely(mlx4_cqe_sums_are_right(cqe, qp)))
+	if (unlikely(mlx4_cqe_checksums_ok(cqe, qp)))
 		wc->wc_flags |= IBV_WC_IP_CSUM_OK;
 	wc->src_qp = source & MLX4_QPN_MASK;
 	wc->dlid_path_bits = (source >> 24) & 0x7f;
@@ -67,12 +63,12 @@ static inline void fill_recv(const struct mlx4_cq *cq, const struct mlx4_cqe *cq
 	}
 }
 
-static inline bool poll_one(struct mlx4_cq *cq, struct ibv_wc *wc)
+static inline bool fill(struct drv_cq *base, const void *entry, struct ibv_wc *wc)
 {
-	const struct mlx4_cqe *cqe = mlx4_cqe_at(cq, cq->ci);
+	struct mlx4_cq *cq = container_of(base, struct mlx4_cq, base);
+	const struct mlx4_cqe *cqe = entry;
 	struct mlx4_taken taken;
 
-	__atomic_store_n(&cq->ci, cq->ci + 1, __ATOMIC_RELAXED);
 	if (unlikely(!mlx4_take(cq, cqe, &taken)))
 		return false;
 	wc->wr_id = taken.wr_id;
@@ -82,7 +78,7 @@ static inline bool poll_one(struct mlx4_cq *cq, struct ibv_wc *wc)
 	wc->byte_len = 0;
 	wc->vendor_err = 0;
 	if (unlikely(taken.status != IBV_WC_SUCCESS)) {
-		/* An error entry does not repeat what was asked for. */
+		/* An error CQE does not repeat the WQE's opcode. */
 		wc->opcode = mlx4_cqe_is_send(cqe) ? IBV_WC_SEND : IBV_WC_RECV;
 		wc->vendor_err = ((const struct mlx4_err_cqe *)cqe)->vendor_err;
 	} else if (mlx4_cqe_is_send(cqe)) {
@@ -93,30 +89,12 @@ static inline bool poll_one(struct mlx4_cq *cq, struct ibv_wc *wc)
 	return true;
 }
 
-static inline int take(void *object, int count, struct ibv_wc *wc)
+static __attribute__((noinline)) int poll_ready(struct drv_cq *cq, int count, struct ibv_wc *wc)
 {
-	struct mlx4_cq *cq = object;
-	bool known = true;
-	int done = 0;
-
-	if (!cq->unlocked)
-		fabric_lock(&cq->lock);
-	while (done < count && mlx4_cqe_ready(cq, cq->ci)) {
-		known = poll_one(cq, &wc[done]);
-		if (unlikely(!known))
-			break;
-		done++;
-	}
-	if (done || unlikely(!known))
-		mlx4_record_store(cq->db, cq->ci & 0xffffff);
-	if (!cq->unlocked)
-		fabric_unlock(&cq->lock);
-	return likely(known) ? done : -2;
+	return drv_poll_ready(cq, count, wc, mlx4_cqe_ready, fill);
 }
 
-int mlx4_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
+int mlx4_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
-	struct mlx4_cq *cq = to_mcq(ibcq);
-
-	return vb_poll(cq, &cq->more, take, count, wc);
+	return drv_poll_cq(&to_mcq(cq)->base, count, wc, mlx4_cqe_ready, poll_ready);
 }

@@ -3,12 +3,15 @@
  * Queue pairs: one buffer with both queues, a doorbell record for the receive queue, and the tables
  * that lead from completions back to requests.
  */
+#include "mlx4/qp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mlx4/encode.h"
 #include "mlx4/format.h"
 #include "mlx4/geometry.h"
-#include "mlx4/mlx4.h"
+#include "mlx4/wq.h"
 #include "util/explain.h"
 
 static int check_raw(const struct ibv_qp_init_attr_ex *attr)
@@ -27,7 +30,7 @@ static int check_raw(const struct ibv_qp_init_attr_ex *attr)
 							    : 0;
 }
 
-/* Nothing that the library checks for us: what is left is what this driver has. */
+/* The checks that depend on the driver; the library has done the others (verbs/qp_check.c). */
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t raw = IBV_QP_INIT_ATTR_MAX_TSO_HEADER | IBV_QP_INIT_ATTR_IND_TABLE |
@@ -61,23 +64,14 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* An XRC receive QP has no rings, and may have several handles: nothing belongs to one of them. */
-static bool is_bare(const struct mlx4_qp *qp)
-{
-	return qp->type == HCA_QP_XRC_RECV || qp->rss;
-}
-
 static void init_queues(struct mlx4_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 			const struct mlx4_geometry *geo)
 {
+	struct drv_ring *ring = &qp->base.ring;
+	struct drv_rq *rq = &qp->base.rq;
 	struct mlx4_sq *sq = &qp->sq;
-	struct mlx4_rq *rq = &qp->rq;
 
-	rq->shift = geo->rq_shift;
-	if (is_bare(qp))
-		return;
-	qp->db = qp->record.addr;
-	sq->buf = (uint8_t *)qp->buf.addr + geo->sq_offset;
+	sq->buf = (uint8_t *)ring->buf.addr + geo->sq_offset;
 	sq->mask = geo->sq_size - 1;
 	sq->shift = geo->sq_shift;
 	sq->max_post = geo->max_post;
@@ -85,93 +79,64 @@ static void init_queues(struct mlx4_qp *qp, const struct ibv_qp_init_attr_ex *at
 	sq->max_sge = geo->max_send_sge;
 	sq->signal_bits = attr->sq_sig_all ? MLX4_WQE_CTRL_CQ_UPDATE : 0;
 	mlx4_sq_stamp(sq);
-	rq->buf = (uint8_t *)qp->buf.addr + geo->rq_offset;
+	rq->buf = (uint8_t *)ring->buf.addr + geo->rq_offset;
+	rq->db = ring->record.addr;
 	rq->mask = geo->rq_size - 1;
 	rq->max_post = geo->rq_size;
-	rq->max_sge = geo->max_recv_sge;
+	rq->limits = mlx4_recv_limits(geo->max_recv_sge);
 }
 
-static int alloc_rings(struct mlx4_qp *qp, struct vb_pd *pd, const struct mlx4_geometry *geo)
+static int alloc_rings(struct mlx4_qp *qp, const struct ibv_qp_init_attr_ex *attr,
+		       const struct mlx4_geometry *geo)
 {
-	struct vb_memory *memory = &qp->ctx->memory;
-	int err = verbena_buf_alloc(memory, pd, geo->bytes, 0, &qp->buf);
+	int err = drv_ring_alloc(&qp->base.ring, &qp->ctx->memory, to_pd(attr->pd), geo->bytes,
+				 (struct drv_ring_types){ 0 });
 
 	if (err)
 		return err;
-	err = verbena_record_alloc(memory, pd, 0, &qp->record);
-	if (err)
-		goto free_buf;
 	qp->sq.wr_ids = calloc(geo->sq_size + geo->rq_size, sizeof(*qp->sq.wr_ids));
 	if (!qp->sq.wr_ids) {
-		err = -ENOMEM;
-		goto free_record;
+		drv_ring_free(&qp->base.ring);
+		return -ENOMEM;
 	}
-	qp->rq.wr_ids = qp->sq.wr_ids + geo->sq_size;
+	qp->base.rq.wr_ids = qp->sq.wr_ids + geo->sq_size;
+	init_queues(qp, attr, geo);
 	return 0;
-
-free_record:
-	verbena_buf_free(memory, &qp->record);
-free_buf:
-	verbena_buf_free(memory, &qp->buf);
-	return err;
 }
 
 static void free_rings(struct mlx4_qp *qp)
 {
-	if (is_bare(qp))
+	if (drv_qp_is_bare(&qp->base))
 		return;
 	free(qp->sq.wr_ids);
-	verbena_buf_free(&qp->ctx->memory, &qp->record);
-	verbena_buf_free(&qp->ctx->memory, &qp->buf);
+	drv_ring_free(&qp->base.ring);
 }
 
 static int create_hca(struct vb_context *ctx, struct mlx4_qp *qp,
 		      const struct ibv_qp_init_attr_ex *attr, const struct mlx4_geometry *geo)
 {
-	struct hca_qp_init init = {
-		.type = (enum hca_qp_type)attr->qp_type,
-		.ctx = &ctx->hca,
-		.pd = attr->pd ? to_pd(attr->pd)->hca : NULL,
-		.send_cq = qp->send_cq ? qp->send_cq->vb.hca : NULL,
-		.recv_cq = qp->recv_cq ? qp->recv_cq->vb.hca : NULL,
-		.srq = qp->srq ? qp->srq->vb.hca : NULL,
-		.format = &mlx4_format,
-		.sq = { .buf = qp->sq.buf, .size = geo->sq_size, .slot_shift = geo->sq_shift },
-		.rq = { .buf = qp->rq.buf,
-			.size = geo->rq_size,
-			.slot_shift = geo->rq_shift,
-			.max_sge = geo->max_recv_sge,
-			.db = qp->db },
-		.sig_all = attr->sq_sig_all,
-		.block_self_mcast = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-				    attr->create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
-		.user = &qp->vb.qp,
-	};
+	struct hca_qp_init init;
+	struct hca_qp *hca;
 	int err;
 
-	if (attr->xrcd)
-		init.xrcd = to_xrcd(attr->xrcd)->number;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags & IBV_QP_CREATE_SCATTER_FCS)
-		init.wq_flags = HCA_WQF_SCATTER_FCS;
-	if (qp->rss) {
-		init.ind_table = to_ind_table(attr->rwq_ind_tbl)->hca;
-		/* The bits are the public ones. */
-		init.rss_fields = (uint32_t)attr->rx_hash_conf.rx_hash_fields_mask;
-		init.rss_key = attr->rx_hash_conf.rx_hash_key;
-	}
-	err = hca_qp_create(&init, &qp->vb.hca);
+	drv_qp_fill_init(&qp->base, ctx, attr, &init);
+	init.format = &mlx4_format;
+	init.sq = (struct hca_sq_ring){ .buf = qp->sq.buf,
+					.size = geo->sq_size,
+					.slot_shift = geo->sq_shift };
+	err = hca_qp_create(&init, &hca);
 	if (err)
 		return err;
-	qp->qpn = qp->vb.hca->qpn;
-	if (is_bare(qp))
+	qp->base.vb.hca = hca;
+	qp->base.qpn = qp->base.rq.number = hca->qpn;
+	if (drv_qp_is_bare(&qp->base))
 		return 0;
-	qp->vb.hca->wr_ids = qp->sq.wr_ids;
-	qp->vb.hca->wr_id_mask = qp->sq.mask;
-	qp->vb.hca->wr_id_stride = sizeof(*qp->sq.wr_ids);
-	err = hca_table_set(&qp->ctx->qps, qp->qpn, qp);
+	hca->wr_ids = qp->sq.wr_ids;
+	hca->wr_id_mask = qp->sq.mask;
+	hca->wr_id_stride = sizeof(*qp->sq.wr_ids);
+	err = hca_table_set(&qp->ctx->qps, hca->qpn, qp);
 	if (err)
-		hca_qp_destroy(qp->vb.hca);
+		hca_qp_destroy(hca);
 	return err;
 }
 
@@ -184,7 +149,7 @@ static void grant(const struct mlx4_geometry *geo, struct ibv_qp_cap *cap)
 	cap->max_recv_sge = geo->max_recv_sge;
 }
 
-/* What the direct verbs' call adds. */
+/* The attributes of mlx4dv_create_qp(). */
 static int use_extra(struct mlx4dv_qp_init_attr *extra, uint32_t *inline_recv)
 {
 	*inline_recv = 0;
@@ -220,22 +185,18 @@ int mlx4_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, voi
 	if (!qp)
 		return -ENOMEM;
 	qp->ctx = mlx4_ctx(ctx);
-	qp->type = attr->qp_type;
-	qp->rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
-	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
-	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
-	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
-	err = is_bare(qp) ? 0 : alloc_rings(qp, to_pd(attr->pd), &geo);
+	drv_qp_init(&qp->base, (enum hca_qp_type)attr->qp_type, attr);
+	qp->base.rq.shift = geo.rq_shift;
+	err = drv_qp_is_bare(&qp->base) ? 0 : alloc_rings(qp, attr, &geo);
 	if (err)
 		goto free_qp;
-	init_queues(qp, attr, &geo);
 	err = create_hca(ctx, qp, attr, &geo);
 	if (err)
 		goto free_rings;
 	grant(&geo, &attr->cap);
 	if (extra)
 		extra->inl_recv_sz = 1u << geo.rq_shift;
-	*out = &qp->vb;
+	*out = &qp->base.vb;
 	return 0;
 
 free_rings:
@@ -245,59 +206,41 @@ free_qp:
 	return err;
 }
 
-static void purge(struct mlx4_qp *qp)
-{
-	if (qp->recv_cq)
-		mlx4_cq_purge(qp->recv_cq, qp, qp->srq);
-	if (qp->send_cq && qp->send_cq != qp->recv_cq)
-		mlx4_cq_purge(qp->send_cq, qp, NULL);
-}
-
 int mlx4_destroy_qp(struct vb_qp *vb)
 {
-	struct mlx4_qp *qp = container_of(vb, struct mlx4_qp, vb);
+	struct mlx4_qp *qp = container_of(vb, struct mlx4_qp, base.vb);
 	int err = hca_qp_destroy(vb->hca);
 
-	if (err || is_bare(qp))
+	if (err || drv_qp_is_bare(&qp->base))
 		return err;
-	purge(qp);
-	hca_table_set(&qp->ctx->qps, qp->qpn, NULL);
+	drv_qp_purge(&qp->base, qp);
+	hca_table_set(&qp->ctx->qps, qp->base.qpn, NULL);
 	free_rings(qp);
 	return 0;
 }
 
 int mlx4_open_qp(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out)
 {
-	struct mlx4_qp *qp = calloc(1, sizeof(*qp));
+	int err = drv_qp_open(hca, sizeof(struct mlx4_qp), out);
 
-	if (!qp)
-		return -ENOMEM;
-	qp->ctx = mlx4_ctx(ctx);
-	qp->type = HCA_QP_XRC_RECV;
-	qp->qpn = hca->qpn;
-	qp->vb.hca = hca;
-	*out = &qp->vb;
-	return 0;
+	if (!err)
+		container_of(*out, struct mlx4_qp, base.vb)->ctx = mlx4_ctx(ctx);
+	return err;
 }
 
 void mlx4_reset_qp(struct vb_qp *vb)
 {
-	struct mlx4_qp *qp = container_of(vb, struct mlx4_qp, vb);
+	struct mlx4_qp *qp = container_of(vb, struct mlx4_qp, base.vb);
 
-	if (is_bare(qp))
+	if (drv_qp_is_bare(&qp->base))
 		return;
-	purge(qp);
+	drv_qp_purge(&qp->base, qp);
 	fabric_lock(&vb->hca->lock);
 	qp->sq.head = 0;
 	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
 	mlx4_sq_stamp(&qp->sq);
 	fabric_unlock(&vb->hca->lock);
-
-	fabric_lock(&qp->rq_lock);
-	qp->rq.head = 0;
-	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
-	mlx4_record_store(qp->db, 0);
-	fabric_unlock(&qp->rq_lock);
+	drv_rq_reset(&qp->base.rq);
 }
 
 bool mlx4_qp_is_ethernet(const struct mlx4_qp *qp)
@@ -305,9 +248,9 @@ bool mlx4_qp_is_ethernet(const struct mlx4_qp *qp)
 	const struct hca_adapter *adapter = qp->ctx->vb->adapter;
 	struct hca_qp_attr attr;
 
-	if (!qp->vb.hca)
+	if (!qp->base.vb.hca)
 		return true; /* a work queue */
-	hca_qp_query(qp->vb.hca, &attr);
+	hca_qp_query(qp->base.vb.hca, &attr);
 	return attr.port && attr.port <= adapter->port_count &&
 	       adapter->ports[attr.port - 1].link == HCA_LINK_ETHERNET;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work queues. A ConnectX-3 knows no such thing: they are queue pairs that only receive, with a
- * send queue of one slot, and so they look in memory.
+ * A ConnectX-3 has no work queues: the format has QPs that only receive, with a send queue of one
+ * slot in front of or behind the receive queue.
  */
+#include "mlx4/wq.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "mlx4/format.h"
-#include "mlx4/geometry.h"
-#include "mlx4/mlx4.h"
 #include "util/explain.h"
 
 #define SQ_BYTES 64u
@@ -42,45 +42,40 @@ int mlx4_check_hash(const struct ibv_rx_hash_conf *conf)
 static int alloc_queue(struct mlx4_context *ctx, const struct ibv_wq_init_attr *attr,
 		       struct mlx4_qp **out)
 {
-	struct vb_pd *pd = to_pd(attr->pd);
+	uint32_t sges = drv_pow2_up(attr->max_sge ? attr->max_sge : 1);
 	struct mlx4_qp *q = calloc(1, sizeof(*q));
-	struct mlx4_rq *rq;
-	uint32_t sges;
+	struct drv_rq *rq;
 	int err;
 
 	if (!q)
 		return -ENOMEM;
-	rq = &q->rq;
+	rq = &q->base.rq;
 	q->ctx = ctx;
-	q->type = HCA_QP_RAW;
-	q->recv_cq = to_mcq(attr->cq);
-	sges = mlx4_pow2_up(attr->max_sge ? attr->max_sge : 1);
-	rq->max_post = mlx4_pow2_up(attr->max_wr);
+	q->base.type = HCA_QP_RAW;
+	q->base.recv_cq = &to_mcq(attr->cq)->base;
+	rq->max_post = drv_pow2_up(attr->max_wr);
 	rq->mask = rq->max_post - 1;
-	rq->max_sge = sges;
+	rq->limits = mlx4_recv_limits(sges);
+	rq->is_wq = true;
 	rq->shift = __builtin_ctz(sges * sizeof(struct mlx4_wqe_data_seg));
-	err = verbena_buf_alloc(&ctx->memory, pd, ((size_t)rq->max_post << rq->shift) + SQ_BYTES, 0,
-				&q->buf);
+	err = drv_ring_alloc(&q->base.ring, &ctx->memory, to_pd(attr->pd),
+			     ((size_t)rq->max_post << rq->shift) + SQ_BYTES,
+			     (struct drv_ring_types){ 0 });
 	if (err)
 		goto free_queue;
-	err = verbena_record_alloc(&ctx->memory, pd, 0, &q->record);
-	if (err)
-		goto free_buf;
 	rq->wr_ids = calloc(rq->max_post, sizeof(*rq->wr_ids));
 	if (!rq->wr_ids) {
 		err = -ENOMEM;
-		goto free_record;
+		goto free_ring;
 	}
-	/* The queue with the longer entries comes first. */
-	rq->buf = (uint8_t *)q->buf.addr + (1u << rq->shift > SQ_BYTES ? 0 : SQ_BYTES);
-	q->db = q->record.addr;
+	/* The queue with the longer WQEs comes first. */
+	rq->buf = (uint8_t *)q->base.ring.buf.addr + (1u << rq->shift > SQ_BYTES ? 0 : SQ_BYTES);
+	rq->db = q->base.ring.record.addr;
 	*out = q;
 	return 0;
 
-free_record:
-	verbena_buf_free(&ctx->memory, &q->record);
-free_buf:
-	verbena_buf_free(&ctx->memory, &q->buf);
+free_ring:
+	drv_ring_free(&q->base.ring);
 free_queue:
 	free(q);
 	return err;
@@ -88,9 +83,8 @@ free_queue:
 
 static void free_queue(struct mlx4_qp *q)
 {
-	free(q->rq.wr_ids);
-	verbena_buf_free(&q->ctx->memory, &q->record);
-	verbena_buf_free(&q->ctx->memory, &q->buf);
+	free(q->base.rq.wr_ids);
+	drv_ring_free(&q->base.ring);
 	free(q);
 }
 
@@ -116,28 +110,29 @@ int mlx4_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, const v
 	init.pd = to_pd(attr->pd)->hca;
 	init.cq = to_cq(attr->cq)->hca;
 	init.format = &mlx4_format;
-	init.ring = (struct hca_rq_ring){ .buf = q->rq.buf,
-					  .size = q->rq.max_post,
-					  .slot_shift = q->rq.shift,
-					  .max_sge = q->rq.max_sge,
-					  .db = q->db };
+	init.ring = (struct hca_rq_ring){ .buf = q->base.rq.buf,
+					  .size = q->base.rq.max_post,
+					  .slot_shift = q->base.rq.shift,
+					  .max_sge = q->base.rq.limits.max_sge,
+					  .db = q->base.rq.db };
 	init.flags = attr->create_flags;
-	init.user = &wq->vb.wq;
-	err = hca_wq_create(&init, &wq->vb.hca);
+	init.user = &wq->base.vb.wq;
+	err = hca_wq_create(&init, &wq->base.vb.hca);
 	if (err)
 		goto free_queue;
-	q->qpn = wq->vb.hca->wqn;
-	err = hca_table_set(&q->ctx->qps, q->qpn, q);
+	q->base.qpn = q->base.rq.number = wq->base.vb.hca->wqn;
+	err = hca_table_set(&q->ctx->qps, q->base.qpn, q);
 	if (err)
 		goto destroy;
-	wq->vb.wq.post_recv = mlx4_post_wq_recv;
-	attr->max_wr = q->rq.max_post;
-	attr->max_sge = q->rq.max_sge;
-	*out = &wq->vb;
+	wq->base.rq = &q->base.rq;
+	wq->base.vb.wq.post_recv = drv_post_wq_recv;
+	attr->max_wr = q->base.rq.max_post;
+	attr->max_sge = q->base.rq.limits.max_sge;
+	*out = &wq->base.vb;
 	return 0;
 
 destroy:
-	hca_wq_destroy(wq->vb.hca);
+	hca_wq_destroy(wq->base.vb.hca);
 free_queue:
 	free_queue(wq->queue);
 free_wq:
@@ -147,26 +142,22 @@ free_wq:
 
 int mlx4_destroy_wq(struct vb_wq *vb)
 {
-	struct mlx4_wq *wq = container_of(vb, struct mlx4_wq, vb);
+	struct mlx4_wq *wq = container_of(vb, struct mlx4_wq, base.vb);
 	struct mlx4_qp *q = wq->queue;
 	int err = hca_wq_destroy(vb->hca);
 
 	if (err)
 		return err;
-	mlx4_cq_purge(q->recv_cq, q, NULL);
-	hca_table_set(&q->ctx->qps, q->qpn, NULL);
+	drv_qp_purge(&q->base, q);
+	hca_table_set(&q->ctx->qps, q->base.qpn, NULL);
 	free_queue(q);
 	return 0;
 }
 
 void mlx4_reset_wq(struct vb_wq *vb)
 {
-	struct mlx4_qp *q = container_of(vb, struct mlx4_wq, vb)->queue;
+	struct mlx4_qp *q = container_of(vb, struct mlx4_wq, base.vb)->queue;
 
-	mlx4_cq_purge(q->recv_cq, q, NULL);
-	fabric_lock(&q->rq_lock);
-	q->rq.head = 0;
-	atomic_store_explicit(&q->rq.tail, 0, memory_order_relaxed);
-	mlx4_record_store(q->db, 0);
-	fabric_unlock(&q->rq_lock);
+	drv_qp_purge(&q->base, q);
+	drv_rq_reset(&q->base.rq);
 }

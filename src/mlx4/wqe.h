@@ -65,9 +65,4 @@ _Static_assert(sizeof(struct mlx4_wqe_local_inval_seg) == 32, "layout");
 _Static_assert(sizeof(struct mlx4_wqe_srq_next_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx4_cqe) == 32 && sizeof(struct mlx4_err_cqe) == 32, "layout");
 
-static inline uint32_t mlx4_pow2_up(uint32_t n)
-{
-	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
-}
-
 #endif

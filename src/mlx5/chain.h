@@ -6,7 +6,7 @@
 #ifndef MLX5_CHAIN_H
 #define MLX5_CHAIN_H
 
-#include "mlx5/send.h"
+#include "mlx5/sq.h"
 
 /* The first error counts; after it nothing more is written. */
 static inline void mlx5_chain_fail(struct mlx5_qp *qp, int err)
@@ -26,10 +26,10 @@ static inline void mlx5_chain_close(struct mlx5_qp *qp)
 		mlx5_chain_fail(qp, -explain(EINVAL,
 					     "QP 0x%06x: a frame needs at least its %u bytes of "
 					     "header",
-					     qp->qpn, qp->ctx->min_inline));
+					     qp->base.qpn, qp->ctx->min_inline));
 		return;
 	}
-	mlx5_put_ctrl_length(chain->ctrl, qp->qpn, chain->ds);
+	mlx5_put_ctrl_length(chain->ctrl, qp->base.qpn, chain->ds);
 	qp->sq.post += mlx5_blocks(chain->ds);
 	chain->count++;
 	chain->ctrl = NULL;
@@ -48,15 +48,13 @@ static inline uint8_t *mlx5_chain_begin(struct mlx5_qp *qp, uint8_t opcode, uint
 	chain->ds = 1;
 	chain->owed = 0;
 	chain->mkey = NULL;
-	slot->wr_id = qp->vb.ex.wr_id;
+	slot->wr_id = qp->base.vb.ex.wr_id;
 	slot->head = sq->head + chain->count;
 	slot->request = request;
-	mlx5_put_ctrl(chain->ctrl, sq->post, opcode, mlx5_ctrl_flags(sq, qp->vb.ex.wr_flags), imm);
+	mlx5_put_ctrl(chain->ctrl, sq->post, opcode, mlx5_ctrl_flags(sq, qp->base.vb.ex.wr_flags),
+		      imm);
 	sq->fence_next = 0;
 	return (uint8_t *)(chain->ctrl + 1);
 }
-
-/* wr_dv.c: the driver's own operations, for a QP that was made with `ops` of them. */
-int mlx5_qp_fill_dv(struct mlx5_qp *qp, uint64_t ops);
 
 #endif

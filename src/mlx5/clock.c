@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The adapter's clock against the wall clock.
- */
+#include "mlx5/clock.h"
+
 #include <time.h>
 
 #include "hca/queue/cq.h"
-#include "mlx5/mlx5.h"
 
 /* Fine enough for any core clock, and half a lap of 64 bits is still hours. */
 #define CLOCK_SHIFT 21

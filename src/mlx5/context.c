@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the driver keeps per open context, and the operations it puts into it.
- */
+#include "mlx5/context.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,9 @@
 #include "mlx5/av.h"
 #include "mlx5/devx.h"
 #include "mlx5/format.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/poll.h"
+#include "mlx5/send.h"
+#include "mlx5/srq.h"
 
 /* The environment may want huge pages for a kind of ring. */
 static enum vb_pages pages_for(uint64_t type)
@@ -36,12 +37,12 @@ int mlx5_context_init(struct vb_context *vb)
 
 	if (!ctx)
 		return -ENOMEM;
-	err = hca_uar_create(&mlx5_format, &ctx->bells);
+	err = hca_uar_create(&mlx5_format, &ctx->uar);
 	if (err) {
 		free(ctx);
 		return err;
 	}
-	ctx->uar = ctx->bells->page;
+	ctx->uar_page = ctx->uar->page;
 	ctx->vb = vb;
 	ctx->min_inline = strcmp(vb->adapter->model->name, "ConnectX-4") ? 0 : MLX5_ETH_L2_INLINE;
 	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
@@ -53,16 +54,16 @@ int mlx5_context_init(struct vb_context *vb)
 	if (err) {
 		mlx5_table_fini(&ctx->table);
 		verbena_memory_fini(&ctx->memory);
-		hca_uar_destroy(ctx->bells);
+		hca_uar_destroy(ctx->uar);
 		free(ctx);
 		return err;
 	}
 
 	ops->poll_cq = mlx5_poll_cq;
-	ops->req_notify_cq = mlx5_arm_cq;
+	ops->req_notify_cq = drv_arm_cq;
 	ops->post_send = mlx5_post_send;
-	ops->post_recv = mlx5_post_recv;
-	ops->post_srq_recv = mlx5_post_srq_recv;
+	ops->post_recv = drv_post_recv;
+	ops->post_srq_recv = drv_post_srq_recv;
 	ops->bind_mw = mlx5_bind_mw;
 	vb->verbs.get_srq_num = mlx5_get_srq_num;
 	return 0;
@@ -81,7 +82,7 @@ void mlx5_context_fini(struct vb_context *vb)
 	devx_fini(ctx);
 	verbena_memory_fini(&ctx->memory);
 	mlx5_table_fini(&ctx->table);
-	hca_uar_destroy(ctx->bells);
+	hca_uar_destroy(ctx->uar);
 	free(ctx);
 }
 

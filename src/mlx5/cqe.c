@@ -6,12 +6,15 @@
  *
  * In rings of 128-byte entries the entry is the second half; the first is room for scattered data.
  */
+#include "mlx5/cqe.h"
+
 #include <endian.h>
 #include <string.h>
 
+#include "driver/syndrome.h"
 #include "hca/queue/cq.h"
 #include "hca/raw/wq.h"
-#include "mlx5/format.h"
+#include "mlx5/wqe.h"
 #include "util/api.h"
 
 static const uint8_t send_opcodes[HCA_OP_COUNT] = {
@@ -37,40 +40,6 @@ static const uint8_t recv_opcodes[] = {
 	[HCA_RECV_SEND_INV] = MLX5_CQE_RESP_SEND_INV,
 	[HCA_RECV_WRITE_IMM] = MLX5_CQE_RESP_WR_IMM,
 };
-
-static const struct {
-	uint8_t status, syndrome;
-} syndromes[] = {
-	{ HCA_LOC_LEN_ERR, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR },
-	{ HCA_LOC_QP_OP_ERR, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR },
-	{ HCA_LOC_PROT_ERR, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR },
-	{ HCA_WR_FLUSH_ERR, MLX5_CQE_SYNDROME_WR_FLUSH_ERR },
-	{ HCA_MW_BIND_ERR, MLX5_CQE_SYNDROME_MW_BIND_ERR },
-	{ HCA_BAD_RESP_ERR, MLX5_CQE_SYNDROME_BAD_RESP_ERR },
-	{ HCA_LOC_ACCESS_ERR, MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR },
-	{ HCA_REM_INV_REQ_ERR, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR },
-	{ HCA_REM_ACCESS_ERR, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR },
-	{ HCA_REM_OP_ERR, MLX5_CQE_SYNDROME_REMOTE_OP_ERR },
-	{ HCA_RETRY_EXC_ERR, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR },
-	{ HCA_RNR_RETRY_EXC_ERR, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR },
-	{ HCA_REM_ABORT_ERR, MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR },
-};
-
-uint8_t mlx5_syndrome(enum hca_status status)
-{
-	for (size_t i = 0; i < array_size(syndromes); i++)
-		if (syndromes[i].status == status)
-			return syndromes[i].syndrome;
-	return 0xff;
-}
-
-enum ibv_wc_status mlx5_syndrome_status(uint8_t syndrome)
-{
-	for (size_t i = 0; i < array_size(syndromes); i++)
-		if (syndromes[i].syndrome == syndrome)
-			return (enum ibv_wc_status)syndromes[i].status;
-	return IBV_WC_GENERAL_ERR;
-}
 
 /* How addresses and ports went into the hash: source and destination, two bits each. */
 static uint8_t rss_type(uint32_t fields)
@@ -202,7 +171,7 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 
 	if (c->status != HCA_SUCCESS) {
 		err->vendor_err_synd = c->vendor;
-		err->syndrome = mlx5_syndrome(c->status);
+		err->syndrome = drv_syndrome(c->status);
 		finish(to, number, opcode, pi & cq->size, c);
 		return;
 	}

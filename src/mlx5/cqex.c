@@ -1,62 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The polling cursor: ibv_start_poll() and its kin. The cursor keeps a pointer into the ring; the
- * entry stays there until ibv_end_poll() hands it back. The CQ's lock is held from start to end.
- */
-#include <errno.h>
+#include "mlx5/cqex.h"
 
-#include "mlx5/cqe.h"
-#include "mlx5/mlx5.h"
-#include "verbs/poll.h"
+#include "driver/cqex.h"
+#include "driver/poll.h"
+#include "mlx5/clock.h"
+#include "mlx5/cqe_read.h"
 
 static struct mlx5_cq *to_mcq_ex(struct ibv_cq_ex *cq)
 {
-	return container_of(cq, struct mlx5_cq, vb.ex);
+	return container_of(cq, struct mlx5_cq, base.vb.ex);
 }
 
-/* The next entry becomes the current one. */
-static inline int advance(struct mlx5_cq *cq)
+static const struct mlx5_cqe64 *cqe_of(struct ibv_cq_ex *cq)
 {
-	const struct mlx5_cqe64 *cqe;
-	struct mlx5_taken taken;
-	bool ready = mlx5_cqe_ready(cq, cq->ci);
+	return to_mcq_ex(cq)->base.cqe;
+}
 
-	atomic_store_explicit(&cq->more, ready, memory_order_relaxed);
-	if (!ready)
-		return ENOENT;
-	cqe = mlx5_cqe_at(cq, cq->ci);
-	__atomic_store_n(&cq->ci, cq->ci + 1, __ATOMIC_RELAXED);
+static int take_cqe(struct drv_cq *base)
+{
+	struct mlx5_cq *cq = container_of(base, struct mlx5_cq, base);
+	const void *cqe = drv_cqe_consume(base);
+	struct mlx5_taken taken;
+
 	if (unlikely(!mlx5_take(cq, cqe, &taken)))
 		return EINVAL;
-	cq->cqe = cqe;
+	base->cqe = cqe;
 	cq->request = taken.request;
-	cq->vb.ex.wr_id = taken.wr_id;
-	cq->vb.ex.status = taken.status;
+	base->vb.ex.wr_id = taken.wr_id;
+	base->vb.ex.status = taken.status;
 	return 0;
-}
-
-/* Keeps the lock when there is an entry. */
-static inline int begin(void *object)
-{
-	struct mlx5_cq *cq = object;
-	int err;
-
-	if (!cq->unlocked)
-		fabric_lock(&cq->lock);
-	err = advance(cq);
-	if (err && !cq->unlocked)
-		fabric_unlock(&cq->lock);
-	return err;
 }
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct mlx5_cq *cq = to_mcq_ex(ex);
-	int err;
+	int err = drv_start_poll(&cq->base, attr, mlx5_cqe_ready, take_cqe);
 
-	if (unlikely(attr->comp_mask))
-		return EINVAL;
-	err = vb_start_poll(cq, &cq->more, begin);
 	if (!err && unlikely(cq->wallclock))
 		mlx5_clock_read(cq->ctx->vb->adapter, &cq->clock);
 	return err;
@@ -64,27 +43,22 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-	return advance(to_mcq_ex(ex));
+	return drv_next_poll(to_drv_cq_ex(ex), mlx5_cqe_ready, take_cqe);
 }
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	struct mlx5_cq *cq = to_mcq_ex(ex);
-
-	mlx5_record_store(cq->db, cq->ci & 0xffffff);
-	if (!cq->unlocked)
-		fabric_unlock(&cq->lock);
-	vb_poll_settle();
+	drv_end_poll(to_drv_cq_ex(ex));
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
-	const struct mlx5_cq *cq = to_mcq_ex(ex);
+	const struct mlx5_cqe64 *cqe = cqe_of(ex);
 
-	switch (cq->cqe->op_own >> 4) {
+	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_REQ:
 	case MLX5_CQE_REQ_ERR:
-		return mlx5_send_wc_opcode(cq->cqe, cq->request);
+		return mlx5_send_wc_opcode(cqe, to_mcq_ex(ex)->request);
 	case MLX5_CQE_RESP_WR_IMM:
 		return IBV_WC_RECV_RDMA_WITH_IMM;
 	default:
@@ -94,7 +68,7 @@ static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
-	const struct mlx5_cqe64 *cqe = to_mcq_ex(ex)->cqe;
+	const struct mlx5_cqe64 *cqe = cqe_of(ex);
 	uint8_t opcode = cqe->op_own >> 4;
 
 	if (opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR)
@@ -104,10 +78,10 @@ static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 {
-	const struct mlx5_cqe64 *cqe = to_mcq_ex(ex)->cqe;
+	const struct mlx5_cqe64 *cqe = cqe_of(ex);
 	unsigned int flags = be32toh(cqe->flags_rqpn) >> 28 & 3 ? IBV_WC_GRH : 0;
 
-	if (mlx5_cqe_sums_are_right(cqe))
+	if (mlx5_cqe_checksums_ok(cqe))
 		flags |= IBV_WC_IP_CSUM_OK;
 
 	switch (cqe->op_own >> 4) {
@@ -123,14 +97,14 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 
 static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 {
-	return be32toh(to_mcq_ex(ex)->cqe->byte_cnt);
+	return be32toh(cqe_of(ex)->byte_cnt);
 }
 
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
-	const struct mlx5_cqe64 *cqe = to_mcq_ex(ex)->cqe;
+	const struct mlx5_cqe64 *cqe = cqe_of(ex);
 
-	/* ibv_wc_read_invalidated_rkey() comes here too, and wants the host's order. */
+	/* ibv_wc_read_invalidated_rkey() calls this too, and wants the host's byte order. */
 	if (cqe->op_own >> 4 == MLX5_CQE_RESP_SEND_INV)
 		return be32toh(cqe->imm_inval_pkey);
 	return cqe->imm_inval_pkey;
@@ -138,52 +112,50 @@ static __be32 read_imm_data(struct ibv_cq_ex *ex)
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 {
-	return be32toh(to_mcq_ex(ex)->cqe->sop_drop_qpn) & MLX5_QPN_MASK;
+	return be32toh(cqe_of(ex)->sop_drop_qpn) & MLX5_QPN_MASK;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)
 {
-	return be32toh(to_mcq_ex(ex)->cqe->flags_rqpn) & MLX5_QPN_MASK;
+	return be32toh(cqe_of(ex)->flags_rqpn) & MLX5_QPN_MASK;
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
-	return be16toh(to_mcq_ex(ex)->cqe->slid);
+	return be16toh(cqe_of(ex)->slid);
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	const struct mlx5_cq *cq = to_mcq_ex(ex);
-
-	return mlx5_cqe_sl(cq, cq->cqe);
+	return mlx5_cqe_sl(to_mcq_ex(ex), cqe_of(ex));
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 {
-	return to_mcq_ex(ex)->cqe->ml_path & 0x7f;
+	return cqe_of(ex)->ml_path & 0x7f;
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
-	return be64toh(to_mcq_ex(ex)->cqe->timestamp);
+	return be64toh(cqe_of(ex)->timestamp);
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
 	struct mlx5_cq *cq = to_mcq_ex(ex);
 
-	return mlx5dv_ts_to_ns(&cq->clock, be64toh(cq->cqe->timestamp));
+	return mlx5dv_ts_to_ns(&cq->clock, be64toh(cqe_of(ex)->timestamp));
 }
 
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
-	return be16toh(to_mcq_ex(ex)->cqe->vlan_info);
+	return be16toh(cqe_of(ex)->vlan_info);
 }
 
-/* A flow tag takes the QP number's place in completions of frames. */
+/* CQEs of received frames have the flow tag in place of the QP number. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
-	return be32toh(to_mcq_ex(ex)->cqe->sop_drop_qpn) & MLX5_QPN_MASK;
+	return be32toh(cqe_of(ex)->sop_drop_qpn) & MLX5_QPN_MASK;
 }
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
@@ -192,39 +164,29 @@ static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 	info->priv = 0;
 }
 
+static const struct ibv_cq_ex functions = {
+	.start_poll = start_poll,
+	.next_poll = next_poll,
+	.end_poll = end_poll,
+	.read_opcode = read_opcode,
+	.read_vendor_err = read_vendor_err,
+	.read_wc_flags = read_wc_flags,
+	.read_byte_len = read_byte_len,
+	.read_imm_data = read_imm_data,
+	.read_qp_num = read_qp_num,
+	.read_src_qp = read_src_qp,
+	.read_slid = read_slid,
+	.read_sl = read_sl,
+	.read_dlid_path_bits = read_dlid_path_bits,
+	.read_completion_ts = read_completion_ts,
+	.read_completion_wallclock_ns = read_completion_wallclock_ns,
+	.read_cvlan = read_cvlan,
+	.read_flow_tag = read_flow_tag,
+	.read_tm_info = read_tm_info,
+};
+
 void mlx5_cq_fill_ex(struct mlx5_cq *cq, uint64_t wc_flags)
 {
-	struct ibv_cq_ex *ex = &cq->vb.ex;
-
 	cq->wallclock = wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
-	ex->start_poll = start_poll;
-	ex->next_poll = next_poll;
-	ex->end_poll = end_poll;
-	ex->read_opcode = read_opcode;
-	ex->read_vendor_err = read_vendor_err;
-	ex->read_wc_flags = read_wc_flags;
-	if (wc_flags & IBV_WC_EX_WITH_BYTE_LEN)
-		ex->read_byte_len = read_byte_len;
-	if (wc_flags & IBV_WC_EX_WITH_IMM)
-		ex->read_imm_data = read_imm_data;
-	if (wc_flags & IBV_WC_EX_WITH_QP_NUM)
-		ex->read_qp_num = read_qp_num;
-	if (wc_flags & IBV_WC_EX_WITH_SRC_QP)
-		ex->read_src_qp = read_src_qp;
-	if (wc_flags & IBV_WC_EX_WITH_SLID)
-		ex->read_slid = read_slid;
-	if (wc_flags & IBV_WC_EX_WITH_SL)
-		ex->read_sl = read_sl;
-	if (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS)
-		ex->read_dlid_path_bits = read_dlid_path_bits;
-	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
-		ex->read_completion_ts = read_completion_ts;
-	if (wc_flags & IBV_WC_EX_WITH_CVLAN)
-		ex->read_cvlan = read_cvlan;
-	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
-		ex->read_flow_tag = read_flow_tag;
-	if (wc_flags & IBV_WC_EX_WITH_TM_INFO)
-		ex->read_tm_info = read_tm_info;
-	if (cq->wallclock)
-		ex->read_completion_wallclock_ns = read_completion_wallclock_ns;
+	drv_cqex_fill(&cq->base, wc_flags, &functions);
 }

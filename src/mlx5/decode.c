@@ -4,13 +4,16 @@
  * write to the ring meanwhile: each word is read once and checked before it is used, and no
  * pointer leaves the ring.
  */
+#include "mlx5/decode.h"
+
 #include <endian.h>
 #include <string.h>
 
+#include "driver/recv_wqe.h"
 #include "hca/memory/mr.h"
 #include "hca/transport/qp.h"
 #include "mlx5/av.h"
-#include "mlx5/format.h"
+#include "mlx5/wqe.h"
 #include "util/explain.h"
 
 #define ON(type) (1u << HCA_QP_##type)
@@ -57,24 +60,6 @@ struct cursor {
 };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-static uint32_t load32(const void *p)
-{
-	return be32toh(__atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED));
-}
-
-/* The key of inline data is ours alone: in a ring it is no key at all. */
-static uint32_t load_key(const void *p)
-{
-	uint32_t key = load32(p);
-
-	return unlikely(key == HCA_KEY_INLINE) ? 0 : key;
-}
-
-static uint64_t load64(const void *p)
-{
-	return be64toh(__atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED));
-}
 
 ALWAYS_INLINE void advance(struct cursor *c, bool straight, uint32_t bytes)
 {
@@ -169,15 +154,15 @@ ALWAYS_INLINE bool take_data(struct cursor *c, bool straight, struct hca_send *o
 {
 	while (c->left) {
 		const struct mlx5_wqe_data_seg *seg = (const void *)c->seg;
-		uint32_t count = load32(&seg->byte_count);
+		uint32_t count = drv_load32(&seg->byte_count);
 
 		if (count & MLX5_INLINE_SEG) {
 			if (unlikely(!take_inline(c, straight, count & ~MLX5_INLINE_SEG, out)))
 				return false;
 			continue;
 		}
-		add_piece(out, load64(&seg->addr), count ? count : MLX5_DATA_SEG_MAX,
-			  load_key(&seg->lkey));
+		add_piece(out, drv_load64(&seg->addr), count ? count : MLX5_DATA_SEG_MAX,
+			  drv_load_key(&seg->lkey));
 		advance(c, straight, sizeof(*seg));
 	}
 	return true;
@@ -191,18 +176,18 @@ ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
 
 	if (unlikely(!raddr))
 		return false;
-	out->raddr = load64(&raddr->raddr);
-	out->rkey = load32(&raddr->rkey);
+	out->raddr = drv_load64(&raddr->raddr);
+	out->rkey = drv_load32(&raddr->rkey);
 	if (likely(!(segs & SEG_ATOMIC)))
 		return true;
 	atomic = take(c, straight, sizeof(*atomic));
 	if (!atomic)
 		return false;
 	if (out->op == HCA_OP_CMP_SWAP) {
-		out->compare = load64(&atomic->compare);
-		out->swap = load64(&atomic->swap_add);
+		out->compare = drv_load64(&atomic->compare);
+		out->swap = drv_load64(&atomic->swap_add);
 	} else {
-		out->compare = load64(&atomic->swap_add);
+		out->compare = drv_load64(&atomic->swap_add);
 	}
 	return true;
 }
@@ -252,7 +237,7 @@ ALWAYS_INLINE bool take_address(const struct hca_qp *qp, struct cursor *c, bool 
 
 	if (unlikely(!c->left))
 		return false;
-	to = load32(&av->dqp_dct);
+	to = drv_load32(&av->dqp_dct);
 	av = take(c, straight, to & MLX5_EXTENDED_UD_AV ? sizeof(*av) : MLX5_DS);
 	if (unlikely(!av))
 		return false;
@@ -263,9 +248,9 @@ ALWAYS_INLINE bool take_address(const struct hca_qp *qp, struct cursor *c, bool 
 	mlx5_av_decode(av, qp->ctx->adapter->ports[0].link == HCA_LINK_ETHERNET, &out->av);
 	out->dqpn = to & MLX5_QPN_MASK;
 	if (qp->type == HCA_QP_DCI)
-		out->dc_key = load64(&av->key.dc_key);
+		out->dc_key = drv_load64(&av->key.dc_key);
 	else
-		out->qkey = load32(&av->key.qkey.qkey);
+		out->qkey = drv_load32(&av->key.qkey.qkey);
 	return true;
 }
 
@@ -282,7 +267,7 @@ ALWAYS_INLINE bool take_transport(const struct hca_qp *qp, struct cursor *c, boo
 		xrc = take(c, straight, sizeof(*xrc));
 		if (unlikely(!xrc))
 			return false;
-		out->xrc_srqn = load32(&xrc->srqn) & MLX5_QPN_MASK;
+		out->xrc_srqn = drv_load32(&xrc->srqn) & MLX5_QPN_MASK;
 		return true;
 	case HCA_QP_RAW:
 		return take_ethernet(c, straight, out);
@@ -328,10 +313,10 @@ static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 	if (!count || count > c->left || count > HCA_MAX_SGE)
 		return false;
 	out->umr.rounds = 0;
-	if (load32(&block->op) == MLX5_REPEAT_BLOCK) {
-		uint32_t lanes = load32(&block->reserved) & 0xffff;
+	if (drv_load32(&block->op) == MLX5_REPEAT_BLOCK) {
+		uint32_t lanes = drv_load32(&block->reserved) & 0xffff;
 
-		out->umr.rounds = load32(&block->repeat_count);
+		out->umr.rounds = drv_load32(&block->repeat_count);
 		if (!take(c, false, sizeof(*block)) || !out->umr.rounds || lanes > count - 1)
 			return false;
 		count = lanes;
@@ -342,12 +327,12 @@ static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 		klm = take(c, false, sizeof(*klm));
 		if (!klm)
 			return false;
-		len = load32(&klm->byte_count);
-		key = load_key(&klm->mkey);
+		len = drv_load32(&klm->byte_count);
+		key = drv_load_key(&klm->mkey);
 		if (!key)
 			break; /* what is left fills the block */
 		/* A lane has its stride in the upper half of that word. */
-		add_piece(out, load64(&klm->address), len, key);
+		add_piece(out, drv_load64(&klm->address), len, key);
 	}
 	return true;
 }
@@ -359,16 +344,16 @@ static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
 				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |
 				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
-	uint32_t words = load32(&umr->klm_octowords) >> 16;
-	uint64_t mask = load64(&umr->mkey_mask);
+	uint32_t words = drv_load32(&umr->klm_octowords) >> 16;
+	uint64_t mask = drv_load64(&umr->mkey_mask);
 
 	out->op = HCA_OP_UMR;
 	out->umr = (struct hca_umr){
 		.key = out->imm,
-		.tag = load32(&mkey->qpn_mkey) & 0xff,
+		.tag = drv_load32(&mkey->qpn_mkey) & 0xff,
 		.access = window_access(mkey->access_flags),
-		.start = load64(&mkey->start_addr),
-		.length = load64(&mkey->len),
+		.start = drv_load64(&mkey->start_addr),
+		.length = drv_load64(&mkey->len),
 		.free = mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE &&
 			mkey->free & MLX5_WQE_MKEY_CONTEXT_FREE,
 		.mask = (mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY ? HCA_UMR_TAG : 0) |
@@ -409,12 +394,12 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 	/* Windows have an offset, of which they make no use; indirect keys have none. */
 	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET))
 		return take_mkey(&c, umr, mkey, out);
-	mask = load64(&umr->mkey_mask);
+	mask = drv_load64(&umr->mkey_mask);
 	if (!(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE))
 		return false;
 	bind->type2 = mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN;
 	bind->mw_key = out->imm;
-	bind->new_key = (out->imm & ~0xffu) | (load32(&mkey->qpn_mkey) & 0xff);
+	bind->new_key = (out->imm & ~0xffu) | (drv_load32(&mkey->qpn_mkey) & 0xff);
 	bind->access = 0;
 	bind->addr = 0;
 	bind->len = 0;
@@ -431,10 +416,10 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 	if (!klm)
 		return false;
 	bind->access = window_access(mkey->access_flags);
-	bind->addr = load64(&klm->address);
-	bind->len = load64(&mkey->len);
-	bind->mr_key = load32(&klm->mkey);
-	if (!load64(&mkey->start_addr) && bind->addr)
+	bind->addr = drv_load64(&klm->address);
+	bind->len = drv_load64(&mkey->len);
+	bind->mr_key = drv_load32(&klm->mkey);
+	if (!drv_load64(&mkey->start_addr) && bind->addr)
 		bind->access |= HCA_ACCESS_ZERO_BASED;
 	return bind->len && bind->len <= MLX5_DATA_SEG_MAX;
 }
@@ -496,9 +481,9 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	uint8_t segs;
 
 	ctrl = (const void *)((const uint8_t *)qp->sq.buf + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
-	what = load32(&ctrl->opmod_idx_opcode);
-	whose = load32(&ctrl->qpn_ds);
-	flags = load32(&ctrl->signature); /* and the stream, and fm_ce_se */
+	what = drv_load32(&ctrl->opmod_idx_opcode);
+	whose = drv_load32(&ctrl->qpn_ds);
+	flags = drv_load32(&ctrl->signature); /* and the stream, and fm_ce_se */
 	opcode = what & 0xff;
 	ds = whose & MLX5_DS_MASK;
 	c.seg = (const uint8_t *)(ctrl + 1);
@@ -522,7 +507,7 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 
 	out->op = opcodes[opcode].op;
 	segs = opcodes[opcode].segs;
-	out->imm = unlikely(segs & SEG_KEY) ? load32(&ctrl->imm)
+	out->imm = unlikely(segs & SEG_KEY) ? drv_load32(&ctrl->imm)
 					    : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
 	if (unlikely(segs & SEG_OTHER))
 		take_other(qp, index, ds, what, out);
@@ -530,37 +515,4 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 		take_any(qp, index, ds, segs, out);
 	else if (unlikely(!take_message(&c, true, segs, out)))
 		bad_segments(qp, index, ds, out);
-}
-
-void mlx5_rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_recv *out)
-{
-	const struct mlx5_wqe_data_seg *seg;
-	int count = 0;
-
-	seg = (const void *)((const uint8_t *)rq->buf +
-			     ((size_t)(index & (rq->size - 1)) << rq->slot_shift));
-	seg += rq->signature;
-	for (; count < rq->max_sge; count++, seg++) {
-		struct hca_sge *sge = &out->sge[count];
-		uint32_t len = load32(&seg->byte_count);
-
-		sge->key = load_key(&seg->lkey);
-		if (sge->key == MLX5_INVALID_LKEY)
-			break;
-		sge->len = len ? len : MLX5_DATA_SEG_MAX;
-		sge->addr = load64(&seg->addr);
-	}
-	out->counter = index & MLX5_INDEX_MASK;
-	out->sge_count = count;
-}
-
-uint32_t mlx5_srq_next(const struct hca_rq_ring *rq, uint32_t index)
-{
-	const struct mlx5_wqe_srq_next_seg *link;
-
-	if (rq->cyclic)
-		return (index + 1) & (rq->size - 1);
-	link = (const void *)((const uint8_t *)rq->buf +
-			      ((size_t)(index & (rq->size - 1)) << rq->slot_shift));
-	return be16toh(__atomic_load_n(&link->next_wqe_index, __ATOMIC_RELAXED)) & (rq->size - 1);
 }

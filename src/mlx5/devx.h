@@ -27,7 +27,7 @@
 #include "mlx5/ifc.h"
 #include "mlx5/ifc_cmd.h"
 #include "mlx5/ifc_val.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "util/explain.h"
 
 enum devx_kind {

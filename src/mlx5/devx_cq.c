@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hca/queue/doorbell_watch.h"
+#include "mlx5/clock.h"
 #include "mlx5/devx.h"
 #include "mlx5/format.h"
 
@@ -86,7 +87,7 @@ int devx_create_cq(struct devx_cmd *c)
 	if (init.eq)
 		init.event = NULL;
 	if (!init.db[1])
-		mlx5_record_store(&init.db[1], NEVER_ARMED);
+		drv_record_store(&init.db[1], NEVER_ARMED);
 	err = hca_cq_create(&init, &cq);
 	if (err)
 		return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);

@@ -16,6 +16,7 @@
 #include "mlx5/devx.h"
 #include "mlx5/devx_queue.h"
 #include "mlx5/dv.h"
+#include "mlx5/eqe.h"
 
 struct channel {
 	struct mlx5dv_devx_event_channel pub;
@@ -84,13 +85,13 @@ static uint32_t verbs_number(uint8_t about, void *element)
 {
 	switch (about) {
 	case ABOUT_QP:
-		return to_mqp(element)->qpn;
+		return to_mqp(element)->base.qpn;
 	case ABOUT_WQ:
 		return to_wq(element)->hca->wqn;
 	case ABOUT_CQ:
-		return to_mcq(element)->vb.hca->cqn;
+		return to_mcq(element)->base.vb.hca->cqn;
 	case ABOUT_SRQ:
-		return to_msrq(element)->vb.hca->srqn;
+		return to_msrq(element)->base.vb.hca->srqn;
 	default:
 		return 0;
 	}

@@ -9,6 +9,7 @@
 
 #include "hca/queue/doorbell_watch.h"
 #include "mlx5/devx.h"
+#include "mlx5/dv_sched.h"
 #include "mlx5/format.h"
 
 #define BLOCK_SHIFT 6u

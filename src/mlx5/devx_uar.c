@@ -96,8 +96,8 @@ int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 {
 	struct hca_uar *found = NULL;
 
-	if (id == c->devx->ctx->bells->id)
-		found = c->devx->ctx->bells;
+	if (id == c->devx->ctx->uar->id)
+		found = c->devx->ctx->uar;
 	for (struct devx_uar *uar = c->devx->uars; uar && !found; uar = uar->next)
 		if (uar->hca->id == id)
 			found = uar->hca;

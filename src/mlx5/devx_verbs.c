@@ -11,6 +11,8 @@
 #include "hca/raw/wq.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
+#include "mlx5/qp.h"
+#include "mlx5/wq.h"
 
 #define IMAGE 256u /* longer than any context without a list */
 

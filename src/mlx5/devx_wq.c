@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mlx5/devx.h"
+#include "mlx5/wq.h"
 
 #define NUMBERS   (1u << 20)
 #define RQT_MAX   2048u

@@ -2,8 +2,13 @@
 /*
  * libmlx5's entry: what libibverbs calls to open a ConnectX-4 or later.
  */
-#include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "driver/cq.h"
+#include "mlx5/context.h"
+#include "mlx5/cq.h"
+#include "mlx5/qp.h"
+#include "mlx5/srq.h"
+#include "mlx5/wq.h"
+#include "verbs/driver.h"
 
 static void query_odp(struct ibv_device_attr_ex *attr)
 {
@@ -70,7 +75,7 @@ const struct vb_driver verbena_driver = {
 	.create_cq = mlx5_create_cq,
 	.resize_cq = mlx5_resize_cq,
 	.destroy_cq = mlx5_destroy_cq,
-	.cq_event = mlx5_cq_event,
+	.cq_event = drv_cq_event,
 	.create_srq = mlx5_create_srq,
 	.destroy_srq = mlx5_destroy_srq,
 	.create_qp = mlx5_create_qp,

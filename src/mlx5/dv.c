@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "util/explain.h"
 #include "verbs/cq.h"
 

@@ -12,10 +12,6 @@ struct mlx5_context;
 /* The driver's context, or NULL and errno EOPNOTSUPP when it is another driver's. */
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call);
 
-/* dv_sched.c: a queue pair goes. */
-struct mlx5_qp;
-void mlx5_sched_leave(struct mlx5_qp *qp);
-
 /* The longest copy that one request asks for. */
 #define MLX5_MEMCPY_MAX (16u << 20)
 

@@ -10,7 +10,7 @@
 
 #include "hca/memory/dm_op.h"
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "mlx5/state.h"
 #include "util/explain.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "mlx5/state.h"
 #include "util/explain.h"
 
@@ -67,9 +67,9 @@ int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)
 {
 	if (!mlx5_dv_context(qp->context, __func__))
 		return errno;
-	if (!to_mqp(qp)->vb.hca)
+	if (!to_mqp(qp)->base.vb.hca)
 		return errno = EOPNOTSUPP;
-	return errno = -hca_qp_set_udp_sport(to_mqp(qp)->vb.hca, port);
+	return errno = -hca_qp_set_udp_sport(to_mqp(qp)->base.vb.hca, port);
 }
 
 /* A hint that lets congestion control share what it knows; there is none to be shared. */
@@ -135,10 +135,10 @@ int mlx5dv_reserved_qpn_dealloc(struct ibv_context *context, uint32_t qpn)
 		return errno;
 	pthread_mutex_lock(&mlx5_state.lock);
 	LIST_FOREACH(r, &ctx->reserved, link)
-	if (r->qpn == qpn) {
-		LIST_REMOVE(r, link);
-		break;
-	}
+		if (r->qpn == qpn) {
+			LIST_REMOVE(r, link);
+			break;
+		}
 	pthread_mutex_unlock(&mlx5_state.lock);
 	if (!r)
 		return errno = -explain(EINVAL,

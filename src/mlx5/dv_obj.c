@@ -8,9 +8,10 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
 #include "hca/queue/cq_alias.h"
+#include "mlx5/cq.h"
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "util/explain.h"
 
 #define KNOWN                                                                                      \
@@ -27,18 +28,18 @@ static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->sq.buf = qp->sq.buf;
 	out->sq.wqe_cnt = qp->sq.buf ? qp->sq.mask + 1 : 0;
 	out->sq.stride = MLX5_BLOCK_SIZE;
-	out->rq.buf = qp->rq.buf;
-	out->rq.wqe_cnt = qp->rq.max_post ? qp->rq.mask + 1 : 0;
-	out->rq.stride = qp->rq.max_post ? 1u << qp->rq.shift : 0;
-	out->bf.reg = qp->ctx->uar + MLX5_UAR_BF_OFFSET;
+	out->rq.buf = qp->base.rq.buf;
+	out->rq.wqe_cnt = qp->base.rq.max_post ? qp->base.rq.mask + 1 : 0;
+	out->rq.stride = qp->base.rq.max_post ? 1u << qp->base.rq.shift : 0;
+	out->bf.reg = qp->ctx->uar_page + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) {
-		out->uar_mmap_offset = qp->ctx->bells->shown_at; /* watch() has shown it */
+		out->uar_mmap_offset = qp->ctx->uar->shown_at; /* watch() has shown it */
 		out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
 	}
 	/* One number stands for all of its parts. */
-	if (wanted & MLX5DV_QP_MASK_RAW_QP_HANDLES && qp->type == HCA_QP_RAW) {
-		out->tirn = out->tisn = out->rqn = out->sqn = qp->qpn;
+	if (wanted & MLX5DV_QP_MASK_RAW_QP_HANDLES && qp->base.type == HCA_QP_RAW) {
+		out->tirn = out->tisn = out->rqn = out->sqn = qp->base.qpn;
 		out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_HANDLES;
 	}
 }
@@ -48,16 +49,16 @@ static void tell_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
 {
 	struct mlx5_cq *cq = to_mcq(ibcq);
 
-	fabric_lock(&cq->lock);
-	cq->raw = true;
+	fabric_lock(&cq->base.lock);
+	cq->base.raw = true;
 	out->comp_mask = 0;
-	out->buf = cq->view ? cq->view->addr : cq->buf.addr;
-	out->dbrec = (__be32 *)cq->db;
-	out->cqe_cnt = cq->mask + 1;
-	out->cqe_size = 1u << cq->entry_shift;
-	out->cq_uar = cq->ctx->uar;
-	out->cqn = cq->vb.hca->cqn;
-	fabric_unlock(&cq->lock);
+	out->buf = cq->alias ? cq->alias->addr : cq->base.ring.buf.addr;
+	out->dbrec = (__be32 *)cq->base.db;
+	out->cqe_cnt = cq->base.mask + 1;
+	out->cqe_size = 1u << cq->base.entry_shift;
+	out->cq_uar = cq->ctx->uar_page;
+	out->cqn = cq->base.vb.hca->cqn;
+	fabric_unlock(&cq->base.lock);
 	mlx5_cq_stamp(cq);
 }
 
@@ -67,26 +68,26 @@ static void tell_srq(struct ibv_srq *ibsrq, struct mlx5dv_srq *out)
 	uint64_t wanted = out->comp_mask;
 
 	out->comp_mask = 0;
-	fabric_lock(&srq->lock);
-	out->buf = srq->entries;
-	out->dbrec = (__be32 *)srq->db;
-	out->stride = 1u << srq->shift;
-	out->head = srq->head;
-	out->tail = srq->tail;
-	fabric_unlock(&srq->lock);
+	fabric_lock(&srq->base.lock);
+	out->buf = srq->base.entries;
+	out->dbrec = (__be32 *)srq->base.db;
+	out->stride = 1u << srq->base.shift;
+	out->head = srq->base.head;
+	out->tail = srq->base.tail;
+	fabric_unlock(&srq->base.lock);
 	if (wanted & MLX5DV_SRQ_MASK_SRQN) {
-		out->srqn = srq->vb.hca->srqn;
+		out->srqn = srq->base.vb.hca->srqn;
 		out->comp_mask |= MLX5DV_SRQ_MASK_SRQN;
 	}
 }
 
 static void tell_rwq(struct ibv_wq *ibwq, struct mlx5dv_rwq *out)
 {
-	const struct mlx5_wq *wq = container_of(ibwq, struct mlx5_wq, vb.wq);
+	const struct mlx5_wq *wq = to_mwq(ibwq);
 
 	out->comp_mask = 0;
 	out->buf = wq->rq.buf;
-	out->dbrec = (__be32 *)wq->db;
+	out->dbrec = (__be32 *)wq->ring.record.addr;
 	out->wqe_cnt = wq->rq.mask + 1;
 	out->stride = 1u << wq->rq.shift;
 }
@@ -153,12 +154,12 @@ static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 {
 	const struct mlx5_qp *qp = to_mqp(ibqp);
 	off_t offset;
-	int err = hca_doorbell_watch_qp(qp->vb.hca);
+	int err = hca_doorbell_watch_qp(qp->base.vb.hca);
 
 	if (!err && out->comp_mask & MLX5DV_QP_MASK_UAR_MMAP_OFFSET)
-		err = hca_uar_show(qp->ctx->bells, ibqp->context->cmd_fd, &offset);
+		err = hca_uar_show(qp->ctx->uar, ibqp->context->cmd_fd, &offset);
 	if (!err)
-		hca_uar_watch(qp->ctx->bells);
+		hca_uar_watch(qp->ctx->uar);
 	return err;
 }
 
@@ -175,14 +176,14 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	if (err || !(type & MLX5DV_OBJ_CQ))
 		return err;
 	cq = to_mcq(obj->cq.in);
-	fabric_lock(&cq->lock);
-	if (!cq->raw && !cq->db[1])
-		mlx5_record_store(&cq->db[1], 3u << 28 | 0xffffff);
-	fabric_unlock(&cq->lock);
-	if (!cq->view)
-		mlx5_cq_view(cq);
-	hca_uar_watch(cq->ctx->bells);
-	return hca_doorbell_watch_cq(cq->vb.hca);
+	fabric_lock(&cq->base.lock);
+	if (!cq->base.raw && !cq->base.db[1])
+		drv_record_store(&cq->base.db[1], 3u << 28 | 0xffffff);
+	fabric_unlock(&cq->base.lock);
+	if (!cq->alias)
+		mlx5_cq_map_alias(cq);
+	hca_uar_watch(cq->ctx->uar);
+	return hca_doorbell_watch_cq(cq->base.vb.hca);
 }
 
 int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
@@ -231,6 +232,6 @@ int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	int err = mlx5dv_init_obj(obj, type);
 
 	if (!err && type & MLX5DV_OBJ_CQ)
-		obj->cq.out->cq_uar = &to_mcq(obj->cq.in)->ctx->uar;
+		obj->cq.out->cq_uar = &to_mcq(obj->cq.in)->ctx->uar_page;
 	return err;
 }

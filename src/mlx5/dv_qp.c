@@ -5,7 +5,8 @@
 #include <errno.h>
 
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
+#include "mlx5/qp.h"
 #include "util/explain.h"
 #include "verbs/qp.h"
 
@@ -118,7 +119,7 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 static int cancel(struct mlx5_qp *qp, uint64_t wr_id)
 {
 	struct mlx5_sq *sq = &qp->sq;
-	uint32_t index = hca_sq_next(qp->vb.hca);
+	uint32_t index = hca_sq_next(qp->base.vb.hca);
 	int count = 0;
 
 	while ((int32_t)((sq->post - index) << 16) > 0) {
@@ -142,15 +143,15 @@ int mlx5dv_qp_cancel_posted_send_wrs(struct mlx5dv_qp_ex *dv, uint64_t wr_id)
 	struct mlx5_qp *qp = to_mqp_dv(dv);
 	int count;
 
-	fabric_lock(&qp->vb.hca->lock);
-	if (qp->vb.hca->state == HCA_QPS_SQD)
+	fabric_lock(&qp->base.vb.hca->lock);
+	if (qp->base.vb.hca->state == HCA_QPS_SQD)
 		count = cancel(qp, wr_id);
 	else
 		count = explain(EINVAL,
 				"mlx5dv_qp_cancel_posted_send_wrs: QP 0x%06x is in state %d; "
 				"requests can be cancelled in SQD (%d)",
-				qp->qpn, qp->vb.hca->state, HCA_QPS_SQD);
-	fabric_unlock(&qp->vb.hca->lock);
+				qp->base.qpn, qp->base.vb.hca->state, HCA_QPS_SQD);
+	fabric_unlock(&qp->base.vb.hca->lock);
 	return count;
 }
 
@@ -163,5 +164,5 @@ int mlx5dv_dci_stream_id_reset(struct ibv_qp *qp, uint16_t stream_id)
 {
 	if (!mlx5_dv_context(qp->context, __func__))
 		return errno;
-	return errno = -hca_dci_reset_stream(to_mqp(qp)->vb.hca, stream_id);
+	return errno = -hca_dci_reset_stream(to_mqp(qp)->base.vb.hca, stream_id);
 }

@@ -4,8 +4,10 @@
  */
 #include <errno.h>
 
+#include "mlx5/clock.h"
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
+#include "mlx5/wq.h"
 #include "util/explain.h"
 
 /* A clock reading never gets old, because every call takes a fresh one. */

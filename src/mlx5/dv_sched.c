@@ -4,6 +4,8 @@
  * queue pairs at their leaves. An element's limit holds for all that is below it (hca/transport/shaper.h);
  * shares are kept and have no effect, since nothing here is known to be full.
  */
+#include "mlx5/dv_sched.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #include "hca/transport/shaper.h"
 #include "mlx5/dv.h"
 #include "mlx5/ifc.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "mlx5/state.h"
 #include "util/explain.h"
 
@@ -273,7 +275,7 @@ void mlx5_sched_leave(struct mlx5_qp *qp)
 /* Only reliable queue pairs have a side that answers; and requests are scheduled in these states. */
 static int check_qp(struct ibv_qp *qp, bool responder)
 {
-	enum hca_qp_state state = to_mqp(qp)->vb.hca->state;
+	enum hca_qp_state state = to_mqp(qp)->base.vb.hca->state;
 
 	switch (qp->qp_type) {
 	case IBV_QPT_RC:
@@ -317,6 +319,6 @@ int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_lea
 	if (err)
 		return errno = -err;
 	move_to(to_mqp(qp), to);
-	hca_qp_set_shaper(to_mqp(qp)->vb.hca, requester ? requester->node.shaper : NULL);
+	hca_qp_set_shaper(to_mqp(qp)->base.vb.hca, requester ? requester->node.shaper : NULL);
 	return 0;
 }

@@ -4,11 +4,12 @@
  * at the entry at any time, and takes it when the owner bit is that of its lap, so the word with
  * the owner goes in last.
  */
+#include "mlx5/eqe.h"
+
 #include <endian.h>
 #include <string.h>
 
 #include "hca/queue/eq.h"
-#include "mlx5/format.h"
 #include "mlx5/ifc.h"
 
 #define ENTRY_WORDS 16

@@ -7,7 +7,7 @@
 #define MLX5_FLOW_H
 
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "verbs/flow_types.h"
 
 #define MLX5_FLOW_PRIORITIES 16u /* of a root table */

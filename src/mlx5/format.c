@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The table by which the adapter knows mlx5 rings, and its small entries: doorbell records, which
- * are big-endian and may be written by programs at any time.
- */
 #include "mlx5/format.h"
 
 #include <endian.h>
 
-#include "hca/queue/cq.h"
+#include "driver/cq.h"
+#include "driver/recv_wqe.h"
+#include "driver/record.h"
 #include "hca/queue/eq.h"
+#include "mlx5/cqe.h"
+#include "mlx5/decode.h"
+#include "mlx5/eqe.h"
 #include "mlx5/ifc_val.h"
-
-/* [M1] pairs with whoever writes a doorbell record: entries before the index */
-static uint32_t load_record(volatile uint32_t *db)
-{
-	return be32toh(__atomic_load_n(db, __ATOMIC_ACQUIRE));
-}
+#include "mlx5/wqe.h"
 
 static bool sq_ready(const struct hca_sq_ring *sq, uint32_t index, uint32_t producer)
 {
@@ -24,17 +20,12 @@ static bool sq_ready(const struct hca_sq_ring *sq, uint32_t index, uint32_t prod
 
 static uint32_t sq_producer(const struct hca_sq_ring *sq)
 {
-	return load_record(sq->db) & MLX5_INDEX_MASK;
-}
-
-static uint32_t rq_producer(const struct hca_rq_ring *rq)
-{
-	return load_record(rq->db) & MLX5_INDEX_MASK;
+	return drv_record_load(sq->db) & MLX5_INDEX_MASK;
 }
 
 static uint32_t cq_consumer(const struct hca_cq *cq)
 {
-	return load_record(&cq->db[0]) & 0xffffff;
+	return drv_record_load(&cq->db[0]) & DRV_CI_MASK;
 }
 
 /* A program may store into a register while we look, or empty it: every access is atomic. */
@@ -55,7 +46,7 @@ static bool uar_rung(const uint8_t *page)
 	       __atomic_load_n(eq_register(page, IFC_UAR_EQ_UPDATE), __ATOMIC_RELAXED);
 }
 
-/* Takes the register's word when it names the queue; who stores meanwhile is heard next time. */
+/* Takes the register's word when it names the queue; a store meanwhile is seen the next time. */
 static bool take_eq(uint8_t *page, uint32_t offset, uint32_t eqn, uint32_t *consumer)
 {
 	uint32_t *reg = eq_register(page, offset), word = __atomic_load_n(reg, __ATOMIC_RELAXED);
@@ -96,9 +87,9 @@ const struct hca_format mlx5_format = {
 	.sq_ready = sq_ready,
 	.sq_producer = sq_producer,
 	.sq_decode = mlx5_sq_decode,
-	.rq_producer = rq_producer,
-	.rq_decode = mlx5_rq_decode,
-	.srq_next = mlx5_srq_next,
+	.rq_producer = drv_rq_producer,
+	.rq_decode = drv_rq_decode,
+	.srq_next = drv_srq_next,
 	.cqe_write = mlx5_cqe_write,
 	.cq_consumer = cq_consumer,
 	.eqe_write = mlx5_eqe_write,

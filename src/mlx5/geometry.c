@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "driver/ring.h"
 #include "util/api.h"
 #include "util/explain.h"
 
@@ -26,11 +27,6 @@
 #define EXTRA_UMR                                                                                  \
 	(MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |                            \
 	 MLX5DV_QP_EX_WITH_MKEY_CONFIGURE)
-
-static uint32_t align_up(uint32_t n, uint32_t to)
-{
-	return (n + to - 1) & ~(to - 1);
-}
 
 uint32_t mlx5_operation_size(enum ibv_wr_opcode opcode)
 {
@@ -94,10 +90,11 @@ static int compute_sq(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops
 		return explain(EINVAL, "max_inline_data %u is more than an entry of %u bytes takes",
 			       cap->max_inline_data, MLX5_SQ_ENTRY_MAX);
 	if (cap->max_inline_data)
-		with_inline = out->overhead + align_up(INLINE_HEAD + cap->max_inline_data, MLX5_DS);
+		with_inline =
+			out->overhead + drv_align_up(INLINE_HEAD + cap->max_inline_data, MLX5_DS);
 	fixed = out->overhead;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
-		fixed += align_up(attr->max_tso_header, MLX5_DS);
+		fixed += drv_align_up(attr->max_tso_header, MLX5_DS);
 	most = fixed < MLX5_SQ_ENTRY_MAX ? (MLX5_SQ_ENTRY_MAX - fixed) / MLX5_DS : 0;
 	if (cap->max_send_sge > most)
 		return explain(EINVAL, "max_send_sge %u is more than the %u that fit into an entry",
@@ -111,7 +108,7 @@ static int compute_sq(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops
 			       "which is %u bytes of data for this type and its operations",
 			       cap->max_inline_data, size, MLX5_SQ_ENTRY_MAX,
 			       MLX5_SQ_ENTRY_MAX - out->overhead - INLINE_HEAD);
-	out->entry_size = align_up(size, MLX5_BLOCK_SIZE);
+	out->entry_size = drv_align_up(size, MLX5_BLOCK_SIZE);
 	out->max_inline = 0;
 	if (out->entry_size > out->overhead + INLINE_HEAD)
 		out->max_inline = out->entry_size - out->overhead - INLINE_HEAD;
@@ -131,7 +128,7 @@ static int compute_sq(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops
 			       "blocks of a send queue",
 			       cap->max_send_wr, out->entry_size / MLX5_BLOCK_SIZE,
 			       MLX5_SQ_BLOCKS_MAX);
-	bytes = mlx5_pow2_up(bytes);
+	bytes = drv_pow2_up(bytes);
 	out->blocks = bytes / MLX5_BLOCK_SIZE;
 	out->max_post = bytes / out->entry_size;
 	return 0;
@@ -148,8 +145,8 @@ static int compute_rq(const struct ibv_qp_cap *cap, const struct hca_limits *lim
 	if (cap->max_recv_sge > MLX5_RQ_ENTRY_MAX / MLX5_DS)
 		return explain(EINVAL, "max_recv_sge %u is more than the %u of a receive entry",
 			       cap->max_recv_sge, MLX5_RQ_ENTRY_MAX / MLX5_DS);
-	size = mlx5_pow2_up((cap->max_recv_sge ? cap->max_recv_sge : 1) * MLX5_DS);
-	entries = mlx5_pow2_up(cap->max_recv_wr);
+	size = drv_pow2_up((cap->max_recv_sge ? cap->max_recv_sge : 1) * MLX5_DS);
+	entries = drv_pow2_up(cap->max_recv_wr);
 	if (entries * size < MLX5_BLOCK_SIZE)
 		entries = MLX5_BLOCK_SIZE / size;
 	out->rq_size = entries;

@@ -35,9 +35,4 @@ int mlx5_geometry_compute(const struct ibv_qp_init_attr_ex *attr, uint64_t extra
 /* Bytes before the data of a request of this opcode, without the transport's own segment. */
 uint32_t mlx5_operation_size(enum ibv_wr_opcode opcode);
 
-static inline uint32_t mlx5_pow2_up(uint32_t n)
-{
-	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
-}
-
 #endif

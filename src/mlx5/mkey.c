@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "util/explain.h"
 
 #define OFFERED                                                                                    \

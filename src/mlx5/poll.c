@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * ibv_poll_cq(). What peers have sent is taken in by it, so that a program that only polls makes
- * its own progress.
- */
-#include "mlx5/cqe.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/poll.h"
 
-#include "verbs/poll.h"
+#include "driver/poll.h"
+#include "mlx5/cqe_read.h"
 
 static inline void fill_send(const struct mlx5_cqe64 *cqe, uint8_t request, struct ibv_wc *wc)
 {
@@ -57,7 +53,7 @@ static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *
 		wc->pkey_index = key;
 		break;
 	}
-	if (unlikely(mlx5_cqe_sums_are_right(cqe)))
+	if (unlikely(mlx5_cqe_checksums_ok(cqe)))
 		wc->wc_flags |= IBV_WC_IP_CSUM_OK;
 	wc->src_qp = source & MLX5_QPN_MASK;
 	wc->slid = be16toh(cqe->slid);
@@ -65,15 +61,13 @@ static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *
 	wc->dlid_path_bits = cqe->ml_path & 0x7f;
 }
 
-static inline bool poll_one(struct mlx5_cq *cq, struct ibv_wc *wc)
+static inline bool fill(struct drv_cq *base, const void *entry, struct ibv_wc *wc)
 {
-	const struct mlx5_cqe64 *cqe = mlx5_cqe_at(cq, cq->ci);
+	struct mlx5_cq *cq = container_of(base, struct mlx5_cq, base);
+	const struct mlx5_cqe64 *cqe = entry;
 	struct mlx5_taken taken;
-	bool known;
 
-	__atomic_store_n(&cq->ci, cq->ci + 1, __ATOMIC_RELAXED);
-	known = mlx5_take(cq, cqe, &taken);
-	if (unlikely(!known))
+	if (unlikely(!mlx5_take(cq, cqe, &taken)))
 		return false;
 	wc->wr_id = taken.wr_id;
 	wc->status = taken.status;
@@ -94,39 +88,12 @@ static inline bool poll_one(struct mlx5_cq *cq, struct ibv_wc *wc)
 	return true;
 }
 
-/* There is one entry at least. Out of line, so that finding none is short. */
-static __attribute__((noinline)) int take_ready(struct mlx5_cq *cq, int count, struct ibv_wc *wc)
+static __attribute__((noinline)) int poll_ready(struct drv_cq *cq, int count, struct ibv_wc *wc)
 {
-	bool known;
-	int done = 0;
-
-	do {
-		known = poll_one(cq, &wc[done]);
-		if (unlikely(!known))
-			break;
-	} while (++done < count && mlx5_cqe_ready(cq, cq->ci));
-	mlx5_record_store(cq->db, cq->ci & 0xffffff);
-	return likely(known) ? done : -2;
+	return drv_poll_ready(cq, count, wc, mlx5_cqe_ready, fill);
 }
 
-static inline int take(void *object, int count, struct ibv_wc *wc)
+int mlx5_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
-	struct mlx5_cq *cq = object;
-	bool locked = !cq->unlocked;
-	int done = 0;
-
-	if (likely(locked))
-		fabric_lock(&cq->lock);
-	if (mlx5_cqe_ready(cq, cq->ci) && likely(count > 0))
-		done = take_ready(cq, count, wc);
-	if (likely(locked))
-		fabric_unlock(&cq->lock);
-	return done;
-}
-
-int mlx5_poll_cq(struct ibv_cq *ibcq, int count, struct ibv_wc *wc)
-{
-	struct mlx5_cq *cq = to_mcq(ibcq);
-
-	return vb_poll(cq, &cq->more, take, count, wc);
+	return drv_poll_cq(&to_mcq(cq)->base, count, wc, mlx5_cqe_ready, poll_ready);
 }

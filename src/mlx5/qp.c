@@ -3,14 +3,17 @@
  * Queue pairs: one buffer with the receive queue first and the send queue behind it, a doorbell
  * record, and the tables that lead from completions back to requests.
  */
+#include "mlx5/qp.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "mlx5/dv.h"
+#include "mlx5/dv_sched.h"
 #include "mlx5/format.h"
 #include "mlx5/geometry.h"
 #include "mlx5/send.h"
+#include "mlx5/wr.h"
+#include "util/explain.h"
 
 int mlx5_check_driver_qp(const void *driver_attr)
 {
@@ -79,7 +82,7 @@ static int check_raw(const struct ibv_qp_init_attr_ex *attr)
 	return check_hash(&attr->rx_hash_conf);
 }
 
-/* Nothing that the library checks for us: what is left is what this driver has. */
+/* The checks that depend on the driver; the library has done the others (verbs/qp_check.c). */
 static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t flags =
@@ -111,15 +114,6 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/*
- * An XRC receive QP has no rings, and may have several handles: nothing belongs to one of them. A DC
- * target has none either, nor has a QP that hashes over a table.
- */
-static bool is_bare(const struct mlx5_qp *qp)
-{
-	return qp->type == HCA_QP_XRC_RECV || qp->type == HCA_QP_DCT || qp->rss;
-}
-
 static uint16_t refused_opcodes(const struct mlx5_geometry *geo, enum ibv_qp_type type, bool tso)
 {
 	uint32_t transport = type == IBV_QPT_UD         ? sizeof(struct mlx5_wqe_datagram_seg)
@@ -145,8 +139,8 @@ static int alloc_tables(struct mlx5_qp *qp, const struct mlx5_geometry *geo)
 			return -ENOMEM;
 	}
 	if (geo->rq_size) {
-		qp->rq.wr_ids = calloc(geo->rq_size, sizeof(*qp->rq.wr_ids));
-		if (!qp->rq.wr_ids) {
+		qp->base.rq.wr_ids = calloc(geo->rq_size, sizeof(*qp->base.rq.wr_ids));
+		if (!qp->base.rq.wr_ids) {
 			free(qp->sq.slots);
 			return -ENOMEM;
 		}
@@ -156,23 +150,22 @@ static int alloc_tables(struct mlx5_qp *qp, const struct mlx5_geometry *geo)
 
 static void free_tables(struct mlx5_qp *qp)
 {
-	free(qp->rq.wr_ids);
+	free(qp->base.rq.wr_ids);
 	free(qp->sq.slots);
 }
 
 static void init_queues(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 			const struct mlx5_geometry *geo)
 {
+	struct drv_rq *rq = &qp->base.rq;
 	struct mlx5_sq *sq = &qp->sq;
-	struct mlx5_rq *rq = &qp->rq;
 
-	if (is_bare(qp))
-		return;
-	qp->db = qp->record.addr;
-	rq->buf = qp->buf.addr;
+	qp->db = qp->base.ring.record.addr;
+	rq->buf = qp->base.ring.buf.addr;
+	rq->db = &qp->db[MLX5_RCV_DBR];
 	rq->mask = geo->rq_size - 1;
 	rq->max_post = geo->rq_size;
-	rq->max_sge = geo->rq_max_sge;
+	rq->limits = mlx5_recv_limits(geo->rq_max_sge);
 	rq->shift = geo->rq_shift;
 	sq->buf = rq->buf + geo->sq_offset;
 	sq->end = sq->buf + (size_t)geo->blocks * MLX5_BLOCK_SIZE;
@@ -184,6 +177,41 @@ static void init_queues(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *at
 		sq->max_tso_header = attr->max_tso_header;
 	sq->refused = refused_opcodes(geo, attr->qp_type, sq->max_tso_header);
 	sq->signal_bits = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
+}
+
+static int alloc_rings(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *attr,
+		       const struct mlx5_geometry *geo)
+{
+	const struct drv_ring_types types = { MLX5DV_RES_TYPE_QP, MLX5DV_RES_TYPE_DBR };
+	struct drv_ring *ring = &qp->base.ring;
+	int err = drv_ring_alloc(ring, &qp->ctx->memory, attr->pd ? to_pd(attr->pd) : NULL,
+				 geo->bytes, types);
+
+	if (err)
+		return err;
+	err = alloc_tables(qp, geo);
+	if (err)
+		goto free_ring;
+	err = mlx5_table_add(&qp->ctx->table, &qp->rsc);
+	if (err)
+		goto free_tables;
+	init_queues(qp, attr, geo);
+	return 0;
+
+free_tables:
+	free_tables(qp);
+free_ring:
+	drv_ring_free(ring);
+	return err;
+}
+
+static void free_rings(struct mlx5_qp *qp)
+{
+	if (drv_qp_is_bare(&qp->base))
+		return;
+	mlx5_table_remove(&qp->ctx->table, &qp->rsc);
+	free_tables(qp);
+	drv_ring_free(&qp->base.ring);
 }
 
 static void fill_dc(const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init *init)
@@ -199,110 +227,65 @@ static void fill_dc(const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init 
 static void fill_raw(const struct ibv_qp_init_attr_ex *attr,
 		     const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init *init)
 {
-	uint32_t flags = create_flags(attr);
-
-	if (flags & IBV_QP_CREATE_CVLAN_STRIPPING)
+	if (create_flags(attr) & IBV_QP_CREATE_CVLAN_STRIPPING)
 		init->wq_flags |= HCA_WQF_CVLAN_STRIPPING;
-	if (flags & IBV_QP_CREATE_SCATTER_FCS)
-		init->wq_flags |= HCA_WQF_SCATTER_FCS;
-	if (extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS) {
-		if (extra->create_flags & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC)
-			init->self_lb |= HCA_SELF_LB_UNICAST;
-		if (extra->create_flags & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC)
-			init->self_lb |= HCA_SELF_LB_MULTICAST;
-	}
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE))
+	if (!extra || !(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS))
 		return;
-	init->ind_table = to_ind_table(attr->rwq_ind_tbl)->hca;
-	/* The bits are the public ones. */
-	init->rss_fields = (uint32_t)attr->rx_hash_conf.rx_hash_fields_mask;
-	init->rss_key = attr->rx_hash_conf.rx_hash_key;
+	if (extra->create_flags & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC)
+		init->self_lb |= HCA_SELF_LB_UNICAST;
+	if (extra->create_flags & MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC)
+		init->self_lb |= HCA_SELF_LB_MULTICAST;
 }
 
-static void fill_init(struct vb_context *ctx, struct mlx5_qp *qp,
+static int create_hca(struct vb_context *ctx, struct mlx5_qp *qp,
 		      const struct ibv_qp_init_attr_ex *attr,
-		      const struct mlx5dv_qp_init_attr *extra, const struct mlx5_geometry *geo,
-		      struct hca_qp_init *init)
+		      const struct mlx5dv_qp_init_attr *extra, const struct mlx5_geometry *geo)
 {
-	*init = (struct hca_qp_init){
-		.type = qp->type,
-		.ctx = &ctx->hca,
-		.pd = attr->pd ? to_pd(attr->pd)->hca : NULL,
-		.send_cq = qp->send_cq ? qp->send_cq->vb.hca : NULL,
-		.recv_cq = qp->recv_cq ? qp->recv_cq->vb.hca : NULL,
-		.srq = qp->srq ? qp->srq->vb.hca : NULL,
-		.format = &mlx5_format,
-		.sq = { .buf = qp->sq.buf, .size = geo->blocks, .slot_shift = MLX5_SEND_WQE_SHIFT },
-		.rq = { .buf = qp->rq.buf,
-			.size = geo->rq_size,
-			.slot_shift = geo->rq_shift,
-			.max_sge = geo->rq_max_sge },
-		.sig_all = attr->sq_sig_all,
-		.block_self_mcast = create_flags(attr) & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB,
-		.user_index = qp->rsc.index,
-		.user = &qp->vb.qp,
-	};
-	if (attr->qp_type == IBV_QPT_DRIVER)
-		fill_dc(extra, init);
-	if (qp->type == HCA_QP_RAW)
-		fill_raw(attr, extra, init);
-	if (is_bare(qp)) {
-		init->xrcd = attr->xrcd ? to_xrcd(attr->xrcd)->number : 0;
-		return;
-	}
-	init->sq.db = &qp->db[MLX5_SND_DBR];
-	init->rq.db = &qp->db[MLX5_RCV_DBR];
-}
-
-static int alloc_qp(struct vb_context *ctx, const struct ibv_qp_init_attr_ex *attr,
-		    enum hca_qp_type type, const struct mlx5_geometry *geo, struct mlx5_qp **out)
-{
-	struct vb_pd *pd = attr->pd ? to_pd(attr->pd) : NULL;
-	struct mlx5_qp *qp = calloc(1, sizeof(*qp));
+	struct hca_qp_init init;
+	struct hca_qp *hca;
 	int err;
 
-	if (!qp)
-		return -ENOMEM;
-	qp->ctx = mlx5_ctx(ctx);
-	qp->type = type;
-	qp->rsc.type = MLX5_RSC_QP;
-	qp->rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
-	*out = qp;
-	if (is_bare(qp))
-		return 0;
-	err = verbena_buf_alloc(&qp->ctx->memory, pd, geo->bytes, MLX5DV_RES_TYPE_QP, &qp->buf);
+	drv_qp_fill_init(&qp->base, ctx, attr, &init);
+	init.format = &mlx5_format;
+	init.sq = (struct hca_sq_ring){ .buf = qp->sq.buf,
+					.size = geo->blocks,
+					.slot_shift = MLX5_SEND_WQE_SHIFT,
+					.db = qp->db ? &qp->db[MLX5_SND_DBR] : NULL };
+	init.user_index = qp->rsc.index;
+	if (attr->qp_type == IBV_QPT_DRIVER)
+		fill_dc(extra, &init);
+	if (qp->base.type == HCA_QP_RAW)
+		fill_raw(attr, extra, &init);
+	err = hca_qp_create(&init, &hca);
 	if (err)
-		goto free_qp;
-	err = verbena_record_alloc(&qp->ctx->memory, pd, MLX5DV_RES_TYPE_DBR, &qp->record);
-	if (err)
-		goto free_buf;
-	err = alloc_tables(qp, geo);
-	if (err)
-		goto free_record;
-	err = mlx5_table_add(&qp->ctx->table, &qp->rsc);
-	if (err)
-		goto free_tables;
+		return err;
+	qp->base.vb.hca = hca;
+	qp->base.qpn = qp->base.rq.number = hca->qpn;
+	hca->wr_ids = qp->sq.slots;
+	hca->wr_id_mask = qp->sq.mask;
+	hca->wr_id_stride = sizeof(*qp->sq.slots);
 	return 0;
-
-free_tables:
-	free_tables(qp);
-free_record:
-	verbena_buf_free(&qp->ctx->memory, &qp->record);
-free_buf:
-	verbena_buf_free(&qp->ctx->memory, &qp->buf);
-free_qp:
-	free(qp);
-	return err;
 }
 
-static void free_rings(struct mlx5_qp *qp)
+/* Queues that the type does not have. */
+static void drop_queues(enum hca_qp_type type, struct ibv_qp_init_attr_ex *attr)
 {
-	if (is_bare(qp))
-		return;
-	mlx5_table_remove(&qp->ctx->table, &qp->rsc);
-	free_tables(qp);
-	verbena_buf_free(&qp->ctx->memory, &qp->record);
-	verbena_buf_free(&qp->ctx->memory, &qp->buf);
+	if (type == HCA_QP_DCI) {
+		attr->srq = NULL;
+		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+	} else if (type == HCA_QP_DCT || type == HCA_QP_XRC_RECV) {
+		attr->cap = (struct ibv_qp_cap){ 0 };
+	}
+}
+
+static void grant(const struct mlx5_geometry *geo, uint64_t max_sge, struct ibv_qp_cap *cap)
+{
+	cap->max_send_wr = geo->max_post;
+	cap->max_recv_wr = geo->rq_size;
+	/* A WQE may have room for more, but a program may ask for this in its next QP. */
+	cap->max_recv_sge = geo->rq_max_sge < max_sge ? geo->rq_max_sge : (uint32_t)max_sge;
+	if (geo->blocks)
+		cap->max_inline_data = geo->max_inline;
 }
 
 int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, void *driver_attr,
@@ -312,120 +295,81 @@ int mlx5_create_qp(struct vb_context *ctx, struct ibv_qp_init_attr_ex *attr, voi
 	enum hca_qp_type type = adapter_type(attr, extra);
 	uint64_t extra_ops = 0;
 	struct mlx5_geometry geo;
-	struct hca_qp_init init;
 	struct mlx5_qp *qp;
 	int err = check_attr(attr);
 
 	if (err)
 		return err;
-	switch (type) {
-	case HCA_QP_DCI:
-		attr->srq = NULL; /* it receives nothing */
-		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
-		break;
-	case HCA_QP_DCT:
-	case HCA_QP_XRC_RECV:
-		attr->cap = (struct ibv_qp_cap){ 0 };
-		break;
-	default:
-		break;
-	}
+	drop_queues(type, attr);
 	if (extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS)
 		extra_ops = extra->send_ops_flags;
 	err = mlx5_geometry_compute(attr, extra_ops, &ctx->adapter->limits, &geo);
 	if (err)
 		return err;
-	err = alloc_qp(ctx, attr, type, &geo, &qp);
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->ctx = mlx5_ctx(ctx);
+	qp->rsc.type = MLX5_RSC_QP;
+	drv_qp_init(&qp->base, type, attr);
+	err = drv_qp_is_bare(&qp->base) ? 0 : alloc_rings(qp, attr, &geo);
 	if (err)
-		return err;
-	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
-	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
-	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
-	init_queues(qp, attr, &geo);
+		goto free_qp;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		err = mlx5_qp_fill_ex(qp, attr->send_ops_flags, extra_ops);
 		if (err)
-			goto free;
-		qp->vb.has_ex = true;
+			goto free_rings;
+		qp->base.vb.has_ex = true;
 	}
-	fill_init(ctx, qp, attr, extra, &geo, &init);
-	err = hca_qp_create(&init, &qp->vb.hca);
+	err = create_hca(ctx, qp, attr, extra, &geo);
 	if (err)
-		goto free;
-	qp->qpn = qp->vb.hca->qpn;
-	qp->vb.hca->wr_ids = qp->sq.slots;
-	qp->vb.hca->wr_id_mask = qp->sq.mask;
-	qp->vb.hca->wr_id_stride = sizeof(*qp->sq.slots);
-	attr->cap.max_send_wr = geo.max_post;
-	attr->cap.max_recv_wr = geo.rq_size;
-	/* An entry has room for more, but what is granted here must do for the next queue pair. */
-	attr->cap.max_recv_sge = geo.rq_max_sge < ctx->adapter->limits.max_sge
-					 ? geo.rq_max_sge
-					 : (uint32_t)ctx->adapter->limits.max_sge;
-	if (geo.blocks)
-		attr->cap.max_inline_data = geo.max_inline;
-	*out = &qp->vb;
+		goto free_rings;
+	grant(&geo, ctx->adapter->limits.max_sge, &attr->cap);
+	*out = &qp->base.vb;
 	return 0;
 
-free:
+free_rings:
 	free_rings(qp);
+free_qp:
 	free(qp);
 	return err;
 }
 
-static void purge(struct mlx5_qp *qp)
-{
-	if (qp->recv_cq)
-		mlx5_cq_purge(qp->recv_cq, &qp->rsc, qp->srq);
-	if (qp->send_cq && qp->send_cq != qp->recv_cq)
-		mlx5_cq_purge(qp->send_cq, &qp->rsc, NULL);
-}
-
 int mlx5_destroy_qp(struct vb_qp *vb)
 {
-	struct mlx5_qp *qp = container_of(vb, struct mlx5_qp, vb);
+	struct mlx5_qp *qp = container_of(vb, struct mlx5_qp, base.vb);
 	int err = hca_qp_destroy(vb->hca);
 
 	if (err)
 		return err;
 	mlx5_sched_leave(qp);
-	purge(qp);
+	drv_qp_purge(&qp->base, &qp->rsc);
 	free_rings(qp);
 	return 0;
 }
 
 int mlx5_open_qp(struct vb_context *ctx, struct hca_qp *hca, struct vb_qp **out)
 {
-	struct mlx5_qp *qp = calloc(1, sizeof(*qp));
+	int err = drv_qp_open(hca, sizeof(struct mlx5_qp), out);
 
-	if (!qp)
-		return -ENOMEM;
-	qp->ctx = mlx5_ctx(ctx);
-	qp->type = HCA_QP_XRC_RECV;
-	qp->qpn = hca->qpn;
-	qp->vb.hca = hca;
-	*out = &qp->vb;
-	return 0;
+	if (!err)
+		container_of(*out, struct mlx5_qp, base.vb)->ctx = mlx5_ctx(ctx);
+	return err;
 }
 
 void mlx5_reset_qp(struct vb_qp *vb)
 {
-	struct mlx5_qp *qp = container_of(vb, struct mlx5_qp, vb);
+	struct mlx5_qp *qp = container_of(vb, struct mlx5_qp, base.vb);
 
-	if (is_bare(qp))
+	if (drv_qp_is_bare(&qp->base))
 		return;
-	purge(qp);
+	drv_qp_purge(&qp->base, &qp->rsc);
 	fabric_lock(&vb->hca->lock);
 	qp->sq.post = 0;
 	qp->sq.head = 0;
 	qp->sq.fence_next = 0;
 	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
-	mlx5_record_store(&qp->db[MLX5_SND_DBR], 0);
+	drv_record_store(&qp->db[MLX5_SND_DBR], 0);
 	fabric_unlock(&vb->hca->lock);
-
-	fabric_lock(&qp->rq_lock);
-	qp->rq.head = 0;
-	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
-	mlx5_record_store(&qp->db[MLX5_RCV_DBR], 0);
-	fabric_unlock(&qp->rq_lock);
+	drv_rq_reset(&qp->base.rq);
 }

@@ -5,6 +5,9 @@
  */
 #include "mlx5/send.h"
 
+#include "mlx5/sq.h"
+#include "mlx5/umr.h"
+
 const uint8_t mlx5_wr_opcodes[MLX5_OPCODES] = {
 	[IBV_WR_RDMA_WRITE] = MLX5_OPCODE_RDMA_WRITE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = MLX5_OPCODE_RDMA_WRITE_IMM,
@@ -39,26 +42,26 @@ static __attribute__((cold, noinline)) int refuse(const struct mlx5_qp *qp,
 		return -explain(EINVAL,
 				"QP 0x%06x: opcode %d is unknown, or is not among the operations "
 				"that the QP was made for",
-				qp->qpn, wr->opcode);
+				qp->base.qpn, wr->opcode);
 	if (mlx5_sq_full(sq, 0))
 		return -explain(ENOMEM,
 				"QP 0x%06x: the send queue is full with %u requests; poll "
 				"completions of signaled ones to make room",
-				qp->qpn, sq->max_post);
+				qp->base.qpn, sq->max_post);
 	return -explain(ENOMEM, "QP 0x%06x: %d elements in a request; the QP was made for %d",
-			qp->qpn, wr->num_sge, sq->max_sge);
+			qp->base.qpn, wr->num_sge, sq->max_sge);
 }
 
 static __attribute__((cold, noinline)) int refuse_state(const struct mlx5_qp *qp)
 {
-	if (qp->type == HCA_QP_DCI)
+	if (qp->base.type == HCA_QP_DCI)
 		return -explain(
 			EINVAL,
 			"QP 0x%06x is a DC initiator: its requests have targets, which only "
 			"ibv_wr_start() and mlx5dv_wr_set_dc_addr() can name",
-			qp->qpn);
+			qp->base.qpn);
 	return -explain(ENOMEM, "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
-			qp->qpn, qp->vb.hca->state, HCA_QPS_RTS);
+			qp->base.qpn, qp->base.vb.hca->state, HCA_QPS_RTS);
 }
 
 static void put_raddr(struct entry *e, uint64_t addr, uint32_t rkey)
@@ -110,12 +113,12 @@ static inline int put_operation(struct mlx5_qp *qp, const struct ibv_send_wr *wr
 		put_raddr(e, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 		return 0;
 	case IBV_WR_RDMA_READ:
-		if (qp->type != HCA_QP_UC)
+		if (qp->base.type != HCA_QP_UC)
 			put_raddr(e, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
 		return 0;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		if (qp->type != HCA_QP_UC)
+		if (qp->base.type != HCA_QP_UC)
 			put_atomic(e, wr);
 		return 0;
 	case IBV_WR_BIND_MW:
@@ -153,7 +156,7 @@ static int put_ethernet(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct
 	}
 	if (left || !wr->num_sge)
 		return -explain(EINVAL, "QP 0x%06x: a frame needs at least its %u bytes of header",
-				qp->qpn, qp->ctx->min_inline ? qp->ctx->min_inline : 14);
+				qp->base.qpn, qp->ctx->min_inline ? qp->ctx->min_inline : 14);
 	e->skip = qp->ctx->min_inline;
 	e->ds += mlx5_ethernet_ds(e->skip);
 	e->seg = mlx5_sq_skip(&qp->sq, e->seg, mlx5_ethernet_ds(e->skip));
@@ -164,11 +167,11 @@ static inline int put_heads(struct mlx5_qp *qp, const struct ibv_send_wr *wr, st
 {
 	int err;
 
-	switch (qp->type) {
+	switch (qp->base.type) {
 	case HCA_QP_UD:
 		if (unlikely(!wr->wr.ud.ah))
 			return -explain(EINVAL, "QP 0x%06x: a datagram without address handle",
-					qp->qpn);
+					qp->base.qpn);
 		e->seg = mlx5_put_address(e->seg, to_ah(wr->wr.ud.ah), wr->wr.ud.remote_qpn,
 					  wr->wr.ud.remote_qkey);
 		e->ds += sizeof(struct mlx5_wqe_datagram_seg) / MLX5_DS;
@@ -196,7 +199,7 @@ static inline int put_heads(struct mlx5_qp *qp, const struct ibv_send_wr *wr, st
 static __attribute__((cold, noinline)) int refuse_inline(const struct mlx5_qp *qp, uint64_t length)
 {
 	return -explain(ENOMEM, "QP 0x%06x: %llu bytes of inline data; the QP was granted %u",
-			qp->qpn, (unsigned long long)length, qp->sq.max_inline);
+			qp->base.qpn, (unsigned long long)length, qp->sq.max_inline);
 }
 
 /* Leaves out what the entry has already. */
@@ -246,7 +249,7 @@ static inline int put_data(struct mlx5_qp *qp, const struct ibv_send_wr *wr, str
 			continue;
 		if (unlikely(sge.length > MLX5_DATA_SEG_MAX))
 			return -explain(EINVAL, "QP 0x%06x: an element of %u bytes; 2^31 is most",
-					qp->qpn, sge.length);
+					qp->base.qpn, sge.length);
 		mlx5_put_data(e->seg, sge.addr, unlikely(atomic) ? sizeof(uint64_t) : sge.length,
 			      sge.lkey);
 		e->seg = mlx5_sq_wrap(&qp->sq, e->seg + MLX5_DS);
@@ -281,7 +284,7 @@ static inline int post_one(struct mlx5_qp *qp, const struct ibv_send_wr *wr)
 		return err;
 	mlx5_put_ctrl(e.ctrl, sq->post, mlx5_wr_opcodes[wr->opcode],
 		      mlx5_ctrl_flags(sq, wr->send_flags), e.imm);
-	mlx5_put_ctrl_length(e.ctrl, qp->qpn, e.ds);
+	mlx5_put_ctrl_length(e.ctrl, qp->base.qpn, e.ds);
 	slot = &sq->slots[sq->post & sq->mask];
 	slot->wr_id = wr->wr_id;
 	slot->head = sq->head;
@@ -295,13 +298,13 @@ static inline int post_one(struct mlx5_qp *qp, const struct ibv_send_wr *wr)
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct mlx5_qp *qp = to_mqp(ibqp);
-	struct hca_qp *hca = qp->vb.hca;
+	struct hca_qp *hca = qp->base.vb.hca;
 	uint32_t before;
 	int err = 0;
 
 	fabric_lock(&hca->lock);
 	before = qp->sq.post;
-	if (unlikely(hca->state < HCA_QPS_RTS || qp->type == HCA_QP_DCI)) {
+	if (unlikely(hca->state < HCA_QPS_RTS || qp->base.type == HCA_QP_DCI)) {
 		err = refuse_state(qp);
 		*bad = wr;
 		goto unlock;
@@ -318,4 +321,27 @@ int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 unlock:
 	fabric_unlock(&hca->lock);
 	return err;
+}
+
+int mlx5_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW }, *bad;
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	int err;
+
+	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return errno = -explain(EINVAL, "a type 1 window cannot be zero-based");
+	if (info->mr && to_mr(info->mr)->hca->access & HCA_ACCESS_ZERO_BASED)
+		return errno = -explain(EINVAL, "a type 1 window cannot be bound to a zero-based "
+						"memory region");
+	wr.wr_id = bind->wr_id;
+	wr.send_flags = bind->send_flags;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = *info;
+	err = mlx5_post_send(qp, &wr, &bad);
+	if (err)
+		return err;
+	mw->rkey = wr.bind_mw.rkey;
+	return 0;
 }

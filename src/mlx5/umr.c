@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory windows. A window is bound, unbound and invalidated by an entry that rewrites its memory
- * key; ibv_bind_mw() of type 1 windows posts one too. decode.c has the reading side.
+ * A memory window is bound, unbound and invalidated by a WQE that rewrites its memory key. decode.c
+ * reads these WQEs.
  */
-#include "mlx5/send.h"
+#include "mlx5/umr.h"
+
+#include "mlx5/sq.h"
 
 #define MASK_ALWAYS (MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY)
 #define MASK_BIND                                                                                  \
@@ -77,7 +79,7 @@ int mlx5_put_bind(struct mlx5_qp *qp, struct mlx5_wqe_ctrl_seg *ctrl, bool type2
 		return -explain(EINVAL, "a window is to be bound to no memory region");
 	put_umr((void *)seg, type2, info->length);
 	seg = mlx5_sq_wrap(&qp->sq, seg + sizeof(struct mlx5_wqe_umr_ctrl_seg));
-	put_mkey((void *)seg, type2 && info->length ? qp->qpn : MLX5_QPN_MASK, new_key, info);
+	put_mkey((void *)seg, type2 && info->length ? qp->base.qpn : MLX5_QPN_MASK, new_key, info);
 	seg = mlx5_sq_wrap(&qp->sq, seg + sizeof(struct mlx5_wqe_mkey_context_seg));
 	*ds = offsetof(struct mlx5_bind_wqe, klm) / MLX5_DS;
 	if (!info->length)
@@ -88,28 +90,5 @@ int mlx5_put_bind(struct mlx5_qp *qp, struct mlx5_wqe_ctrl_seg *ctrl, bool type2
 	klm->mkey = htobe32(info->mr->lkey);
 	klm->address = htobe64(info->addr);
 	*ds = sizeof(struct mlx5_bind_wqe) / MLX5_DS;
-	return 0;
-}
-
-int mlx5_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	struct ibv_send_wr wr = { .opcode = IBV_WR_BIND_MW }, *bad;
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
-	int err;
-
-	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
-		return errno = -explain(EINVAL, "a type 1 window cannot be zero-based");
-	if (info->mr && to_mr(info->mr)->hca->access & HCA_ACCESS_ZERO_BASED)
-		return errno = -explain(EINVAL, "a type 1 window cannot be bound to a zero-based "
-						"memory region");
-	wr.wr_id = bind->wr_id;
-	wr.send_flags = bind->send_flags;
-	wr.bind_mw.mw = mw;
-	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	wr.bind_mw.bind_info = *info;
-	err = mlx5_post_send(qp, &wr, &bad);
-	if (err)
-		return err;
-	mw->rkey = wr.bind_mw.rkey;
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 #include "mlx5/devx.h"
 #include "mlx5/dv.h"
-#include "mlx5/mlx5.h"
+#include "mlx5/objects.h"
 #include "util/explain.h"
 
 static int check(const struct mlx5dv_vfio_context_attr *attr)

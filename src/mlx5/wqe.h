@@ -10,6 +10,9 @@
 #ifndef MLX5_WQE_H
 #define MLX5_WQE_H
 
+#include <errno.h>
+
+#include "driver/recv_wqe.h"
 #include "mlx5/public.h"
 
 #define MLX5_DS         16u /* bytes of the unit that control segments count in */
@@ -83,6 +86,14 @@ _Static_assert(sizeof(struct mlx5_mmo_wqe) == MLX5_BLOCK_SIZE, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_umr_repeat_block_seg) == MLX5_DS, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_umr_repeat_ent_seg) == MLX5_DS, "layout");
 _Static_assert(offsetof(struct mlx5_bind_wqe, mkey) == 64, "segments end at blocks");
+
+/* Of a receive queue: too many elements are EINVAL, and bit 31 of a length is dropped. */
+static inline struct drv_recv_limits mlx5_recv_limits(uint32_t max_sge)
+{
+	return (struct drv_recv_limits){ .max_sge = max_sge,
+					 .sge_errno = EINVAL,
+					 .length_mask = ~MLX5_DATA_SEG_MAX };
+}
 
 static inline uint32_t mlx5_blocks(uint32_t ds)
 {

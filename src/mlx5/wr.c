@@ -7,7 +7,12 @@
  * come in any order, or not at all. The first error is kept; after it nothing more is written, and
  * complete takes everything back.
  */
+#include "mlx5/wr.h"
+
 #include "mlx5/chain.h"
+#include "mlx5/send.h"
+#include "mlx5/umr.h"
+#include "mlx5/wr_dv.h"
 
 #define OPS_SEND   (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define OPS_WRITE  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
@@ -22,7 +27,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct mlx5_qp *qp = to_mqp_ex(ex);
 
-	fabric_lock(&qp->vb.hca->lock);
+	fabric_lock(&qp->base.vb.hca->lock);
 	qp->chain.ctrl = NULL;
 	qp->chain.count = 0;
 	qp->chain.first = qp->sq.post;
@@ -40,7 +45,7 @@ static void take_back(struct mlx5_qp *qp)
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct mlx5_qp *qp = to_mqp_ex(ex);
-	struct hca_qp *hca = qp->vb.hca;
+	struct hca_qp *hca = qp->base.vb.hca;
 	int err;
 
 	mlx5_chain_close(qp);
@@ -48,7 +53,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (unlikely(hca->state < HCA_QPS_RTS) && !err)
 		err = -explain(EINVAL,
 			       "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
-			       qp->qpn, hca->state, HCA_QPS_RTS);
+			       qp->base.qpn, hca->state, HCA_QPS_RTS);
 	if (unlikely(err)) {
 		take_back(qp);
 	} else if (likely(qp->chain.count)) {
@@ -64,7 +69,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	struct mlx5_qp *qp = to_mqp_ex(ex);
 
 	take_back(qp);
-	fabric_unlock(&qp->vb.hca->lock);
+	fabric_unlock(&qp->base.vb.hca->lock);
 }
 
 static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_wr_opcode opcode)
@@ -77,13 +82,13 @@ static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_
 			-explain(EINVAL,
 				 "QP 0x%06x: opcode %d is not among the operations that the QP was "
 				 "made for",
-				 qp->qpn, opcode));
+				 qp->base.qpn, opcode));
 	else
 		mlx5_chain_fail(qp,
 				-explain(ENOMEM,
 					 "QP 0x%06x: the send queue is full with %u requests; poll "
 					 "completions of signaled ones to make room",
-					 qp->qpn, qp->sq.max_post));
+					 qp->base.qpn, qp->sq.max_post));
 }
 
 /* Opens an entry; the place behind its control segment, or NULL after an error. */
@@ -102,7 +107,7 @@ static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode,
 /* An Ethernet segment; the first bytes of data go into it where the adapter wants that. */
 static uint8_t *open_ethernet(struct mlx5_qp *qp, uint8_t *seg)
 {
-	uint8_t checks = qp->vb.ex.wr_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0;
+	uint8_t checks = qp->base.vb.ex.wr_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0;
 	uint32_t ds = mlx5_ethernet_ds(qp->ctx->min_inline);
 
 	mlx5_put_ethernet(seg, checks, 0, qp->ctx->min_inline);
@@ -128,11 +133,11 @@ static inline uint8_t *skip_transport(struct mlx5_qp *qp, uint8_t *seg)
 {
 	uint32_t size = 0;
 
-	if (unlikely(qp->type == HCA_QP_RAW))
+	if (unlikely(qp->base.type == HCA_QP_RAW))
 		return open_ethernet(qp, seg);
-	if (qp->type == HCA_QP_UD || qp->type == HCA_QP_DCI)
+	if (qp->base.type == HCA_QP_UD || qp->base.type == HCA_QP_DCI)
 		size = sizeof(struct mlx5_wqe_datagram_seg);
-	else if (qp->type == HCA_QP_XRC_SEND)
+	else if (qp->base.type == HCA_QP_XRC_SEND)
 		size = sizeof(struct mlx5_wqe_xrc_seg);
 	qp->chain.ds += size / MLX5_DS;
 	return mlx5_sq_wrap(&qp->sq, seg + size);
@@ -289,7 +294,7 @@ static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, si
 	if (unlikely(length > MLX5_DATA_SEG_MAX)) {
 		mlx5_chain_fail(qp,
 				-explain(EINVAL, "QP 0x%06x: an element of %zu bytes; 2^31 is most",
-					 qp->qpn, length));
+					 qp->base.qpn, length));
 		return;
 	}
 	mlx5_put_data(qp->chain.data, addr, length, lkey);
@@ -301,7 +306,7 @@ static __attribute__((cold, noinline)) void refuse_sges(struct mlx5_qp *qp, size
 {
 	mlx5_chain_fail(qp, -explain(ENOMEM,
 				     "QP 0x%06x: %zu elements in a request; the QP was made for %d",
-				     qp->qpn, count, qp->sq.max_sge));
+				     qp->base.qpn, count, qp->sq.max_sge));
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -354,7 +359,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
 				-explain(ENOMEM,
 					 "QP 0x%06x: %zu bytes of inline data; the QP was granted "
 					 "%u",
-					 qp->qpn, length + n, qp->sq.max_inline));
+					 qp->base.qpn, length + n, qp->sq.max_inline));
 			return;
 		}
 		length += n;
@@ -377,7 +382,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 static void missing_operation(struct mlx5_qp *qp)
 {
 	mlx5_chain_fail(qp, -explain(EOPNOTSUPP, "QP 0x%06x: its type does not have this operation",
-				     qp->qpn));
+				     qp->base.qpn));
 }
 
 static void missing_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
@@ -409,7 +414,7 @@ static void missing_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 
 static uint64_t supported_ops(const struct mlx5_qp *qp)
 {
-	switch (qp->type) {
+	switch (qp->base.type) {
 	case HCA_QP_RC:
 	case HCA_QP_XRC_SEND:
 		return OPS_RC;
@@ -428,12 +433,12 @@ static uint64_t supported_ops(const struct mlx5_qp *qp)
 
 int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops)
 {
-	struct ibv_qp_ex *ex = &qp->vb.ex;
+	struct ibv_qp_ex *ex = &qp->base.vb.ex;
 	uint64_t supported = supported_ops(qp);
 
 	if (send_ops & ~supported || !supported)
 		return explain(EOPNOTSUPP, "send_ops_flags 0x%llx: a QP of type %d has 0x%llx",
-			       (unsigned long long)send_ops, qp->type,
+			       (unsigned long long)send_ops, qp->base.type,
 			       (unsigned long long)supported);
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;
@@ -442,7 +447,7 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops)
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_send_inv = wr_send_inv;
-	ex->wr_send_tso = qp->type == HCA_QP_RAW ? wr_send_tso : missing_send_tso;
+	ex->wr_send_tso = qp->base.type == HCA_QP_RAW ? wr_send_tso : missing_send_tso;
 	ex->wr_rdma_write = wr_rdma_write;
 	ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	ex->wr_rdma_read = wr_rdma_read;
@@ -452,8 +457,8 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops)
 	ex->wr_flush = missing_flush;
 	ex->wr_local_inv = wr_local_inv;
 	ex->wr_bind_mw = wr_bind_mw;
-	ex->wr_set_ud_addr = qp->type == HCA_QP_UD ? wr_set_ud_addr : missing_address;
-	ex->wr_set_xrc_srqn = qp->type == HCA_QP_XRC_SEND ? wr_set_xrc_srqn : missing_srqn;
+	ex->wr_set_ud_addr = qp->base.type == HCA_QP_UD ? wr_set_ud_addr : missing_address;
+	ex->wr_set_xrc_srqn = qp->base.type == HCA_QP_XRC_SEND ? wr_set_xrc_srqn : missing_srqn;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

@@ -3,10 +3,12 @@
  * Direct verbs between ibv_wr_start() and ibv_wr_complete(): whole entries as the program has made
  * them, indirect keys, copies of memory, targets of DC initiators. decode.c has the reading side.
  */
-#include "mlx5/chain.h"
-#include "mlx5/dv.h"
+#include "mlx5/wr_dv.h"
 
 #include "hca/memory/mkey.h"
+#include "mlx5/chain.h"
+#include "mlx5/dv.h"
+#include "mlx5/umr.h"
 
 #define OPS_KEY                                                                                    \
 	((uint64_t)(MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |                 \
@@ -33,7 +35,7 @@ static uint8_t *begin(struct mlx5_qp *qp, uint8_t opcode, uint32_t imm, uint8_t 
 		mlx5_chain_fail(qp, -explain(ENOMEM,
 					     "QP 0x%06x: the send queue is full with %u requests; "
 					     "poll completions of signaled ones to make room",
-					     qp->qpn, qp->sq.max_post));
+					     qp->base.qpn, qp->sq.max_post));
 		return NULL;
 	}
 	return mlx5_chain_begin(qp, opcode, imm, request);
@@ -51,7 +53,7 @@ static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
 		mlx5_chain_fail(qp, -explain(EINVAL,
 					     "QP 0x%06x: a raw entry of %u units of 16 bytes; 1 to "
 					     "%u fit the send queue",
-					     qp->qpn, ds, (qp->sq.mask + 1) * 4));
+					     qp->base.qpn, ds, (qp->sq.mask + 1) * 4));
 		return;
 	}
 	if (!begin(qp, 0, 0, (uint8_t)MLX5DV_WC_RAW_WQE))
@@ -75,7 +77,7 @@ static void wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t to_key, uint64_t to, uin
 		mlx5_chain_fail(qp, -explain(EINVAL,
 					     "QP 0x%06x: a copy of %zu bytes; 1 to %u can "
 					     "be asked for",
-					     qp->qpn, length, MLX5_MEMCPY_MAX));
+					     qp->base.qpn, length, MLX5_MEMCPY_MAX));
 		return;
 	}
 	if (!begin(qp, MLX5_OPCODE_MMO, 0, 0))
@@ -108,7 +110,7 @@ static void wr_mkey_configure(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *publi
 	struct mlx5_wqe_mkey_context_seg *context;
 	struct mlx5_wqe_umr_ctrl_seg *umr;
 
-	if (!(qp->vb.ex.wr_flags & IBV_SEND_INLINE) || attr->comp_mask ||
+	if (!(qp->base.vb.ex.wr_flags & IBV_SEND_INLINE) || attr->comp_mask ||
 	    attr->conf_flags & ~MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR) {
 		mlx5_chain_fail(qp,
 				-explain(EOPNOTSUPP,
@@ -147,7 +149,7 @@ static bool may_set(struct mlx5_qp *qp)
 			-explain(EINVAL,
 				 "QP 0x%06x: a key's attribute without mlx5dv_wr_mkey_configure() "
 				 "before it, or one more than it was told of",
-				 qp->qpn));
+				 qp->base.qpn));
 	return false;
 }
 
@@ -171,7 +173,7 @@ static void wr_set_mkey_access_flags(struct mlx5dv_qp_ex *dv, uint32_t access)
 		mlx5_chain_fail(qp, -explain(EINVAL,
 					     "QP 0x%06x: access 0x%x for a key: known is "
 					     "0x%x, and only once",
-					     qp->qpn, access, known));
+					     qp->base.qpn, access, known));
 		return;
 	}
 	umr_of(qp)->mkey_mask |= htobe64(RIGHTS);
@@ -186,15 +188,16 @@ static bool make_room(struct mlx5_qp *qp, uint32_t count, uint32_t entries)
 	uint8_t *at = qp->chain.data;
 
 	if (entries > most || count > qp->chain.mkey->hca->max_entries) {
-		mlx5_chain_fail(qp,
-				-explain(ENOMEM,
-					 "QP 0x%06x: a key of %u pieces; it was made for %u, and "
-					 "inline data of the QP has room for %u",
-					 qp->qpn, count, qp->chain.mkey->hca->max_entries, most));
+		mlx5_chain_fail(
+			qp, -explain(ENOMEM,
+				     "QP 0x%06x: a key of %u pieces; it was made for %u, and "
+				     "inline data of the QP has room for %u",
+				     qp->base.qpn, count, qp->chain.mkey->hca->max_entries, most));
 		return false;
 	}
 	if (umr_of(qp)->klm_octowords) {
-		mlx5_chain_fail(qp, -explain(EINVAL, "QP 0x%06x: a key with two layouts", qp->qpn));
+		mlx5_chain_fail(
+			qp, -explain(EINVAL, "QP 0x%06x: a key with two layouts", qp->base.qpn));
 		return false;
 	}
 	entries = (entries + 3) & ~3u;
@@ -243,7 +246,7 @@ static bool lanes_fit(struct mlx5_qp *qp, uint16_t count, const struct mlx5dv_mr
 			mlx5_chain_fail(qp, -explain(EINVAL,
 						     "QP 0x%06x: lane %u takes %u bytes and passes "
 						     "over %u; together at most %u",
-						     qp->qpn, i, lane[i].bytes_count,
+						     qp->base.qpn, i, lane[i].bytes_count,
 						     lane[i].bytes_skip, UINT16_MAX));
 			return false;
 		}
@@ -329,7 +332,7 @@ static void missing(struct mlx5dv_qp_ex *dv)
 	mlx5_chain_fail(qp, -explain(EOPNOTSUPP,
 				     "QP 0x%06x: its type does not have this operation, or it was "
 				     "made without it",
-				     qp->qpn));
+				     qp->base.qpn));
 }
 
 static void missing_dc_address(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32_t dctn,
@@ -401,7 +404,7 @@ static void missing_memcpy(struct mlx5dv_qp_ex *dv, uint32_t to_key, uint64_t to
 
 static uint64_t supported(const struct mlx5_qp *qp)
 {
-	switch (qp->type) {
+	switch (qp->base.type) {
 	case HCA_QP_RC:
 		return OPS_ALL;
 	case HCA_QP_DCI:
@@ -423,9 +426,9 @@ int mlx5_qp_fill_dv(struct mlx5_qp *qp, uint64_t ops)
 	/* Who asked for one of them has all that the type can do, as far as its entries have room. */
 	can = ops ? can : 0;
 	qp->dv = (struct mlx5dv_qp_ex){
-		.wr_set_dc_addr = qp->type == HCA_QP_DCI ? wr_set_dc_addr : missing_dc_address,
+		.wr_set_dc_addr = qp->base.type == HCA_QP_DCI ? wr_set_dc_addr : missing_dc_address,
 		.wr_set_dc_addr_stream =
-			qp->type == HCA_QP_DCI ? wr_set_dc_addr_stream : missing_dc_stream,
+			qp->base.type == HCA_QP_DCI ? wr_set_dc_addr_stream : missing_dc_stream,
 		.wr_raw_wqe = can ? wr_raw_wqe : missing_raw,
 		.wr_memcpy = can & MLX5DV_QP_EX_WITH_MEMCPY ? wr_memcpy : missing_memcpy,
 		.wr_mr_interleaved = missing_interleaved,

@@ -14,6 +14,7 @@
 
 #include "fuzz.h"
 #include "hca/device/adapter.h"
+#include "mlx5/context.h"
 #include "mlx5/devx.h"
 
 enum {

@@ -13,9 +13,12 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "driver/recv_wqe.h"
 #include "hca/transport/qp.h"
-#include "mlx4/format.h"
-#include "mlx5/format.h"
+#include "mlx4/decode.h"
+#include "mlx4/wqe.h"
+#include "mlx5/decode.h"
+#include "mlx5/wqe.h"
 
 enum {
 	MLX4 = 1 << 0,
@@ -78,7 +81,7 @@ static void seal(bool mlx4, const struct hca_sq_ring *sq, uint32_t index)
 	memcpy(at + 4, &word, sizeof(word));
 }
 
-static void decode_recv(bool mlx4, uint8_t *ring, size_t len, uint8_t geometry, uint32_t index)
+static void decode_recv(uint8_t *ring, size_t len, uint8_t geometry, uint32_t index)
 {
 	struct hca_rq_ring rq = { .buf = ring, .slot_shift = 4 + geometry % 4 };
 	struct hca_recv recv;
@@ -91,13 +94,8 @@ static void decode_recv(bool mlx4, uint8_t *ring, size_t len, uint8_t geometry, 
 		rq.signature = true;
 		rq.max_sge--;
 	}
-	if (mlx4) {
-		mlx4_rq_decode(&rq, index, &recv);
-		CHECK(mlx4_srq_next(&rq, index) < rq.size);
-	} else {
-		mlx5_rq_decode(&rq, index, &recv);
-		CHECK(mlx5_srq_next(&rq, index) < rq.size);
-	}
+	drv_rq_decode(&rq, index, &recv);
+	CHECK(drv_srq_next(&rq, index) < rq.size);
 	CHECK(recv.sge_count >= 0 && recv.sge_count <= rq.max_sge);
 }
 
@@ -135,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		mlx5_sq_decode(&qp, index, &send);
 	check_send(&send, &qp.sq);
-	decode_recv(mlx4, ring, len, data[3], index);
+	decode_recv(ring, len, data[3], index);
 	free(ring);
 	return 0;
 }

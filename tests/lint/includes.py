@@ -12,8 +12,9 @@ BELOW = {
     "ether": {"util", "fabric"},
     "hca": {"util", "fabric", "roce", "ether"},
     "verbs": {"util", "hca"},
-    "mlx5": {"util", "hca", "verbs"},
-    "mlx4": {"util", "hca", "verbs"},
+    "driver": {"util", "hca", "verbs"},
+    "mlx5": {"util", "hca", "verbs", "driver"},
+    "mlx4": {"util", "hca", "verbs", "driver"},
     "cm": {"util", "hca", "verbs"},
 }
 

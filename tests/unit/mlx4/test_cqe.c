@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "hca/queue/cq.h"
+#include "driver/syndrome.h"
 #include "mlx4/format.h"
+#include "mlx4/wqe.h"
 
 #define ENTRIES 4u
 
@@ -200,10 +202,10 @@ static void errors_carry_syndromes_both_ways(void **state)
 		assert_int_equal(e->vendor_err, 0xf9);
 		assert_int_equal(be16toh(e->wqe_index), 0x1122);
 		assert_int_equal(be32toh(e->vlan_my_qpn), 0x33);
-		assert_int_equal(mlx4_syndrome_status(e->syndrome), all[i]);
+		assert_int_equal(drv_syndrome_status(e->syndrome), all[i]);
 	}
-	assert_int_equal(mlx4_syndrome(HCA_RETRY_EXC_ERR), 0x15);
-	assert_int_equal(mlx4_syndrome(HCA_WR_FLUSH_ERR), 0x05);
+	assert_int_equal(drv_syndrome(HCA_RETRY_EXC_ERR), 0x15);
+	assert_int_equal(drv_syndrome(HCA_WR_FLUSH_ERR), 0x05);
 }
 
 static void the_consumer_index_is_read_from_its_record(void **state)

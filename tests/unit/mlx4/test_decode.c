@@ -12,7 +12,9 @@
 #include "hca/memory/mr.h"
 #include "hca/transport/qp.h"
 #include "mlx4/av.h"
+#include "mlx4/decode.h"
 #include "mlx4/format.h"
+#include "mlx4/wqe.h"
 #include "util/explain.h"
 
 #define SLOTS 8u

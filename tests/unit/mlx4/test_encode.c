@@ -11,8 +11,8 @@
 
 #include "hca/memory/mr.h"
 #include "mlx4/av.h"
+#include "mlx4/encode.h"
 #include "mlx4/format.h"
-#include "mlx4/mlx4.h"
 #include "util/explain.h"
 
 #define SLOTS 4u
@@ -39,8 +39,8 @@ static struct fixture *make(enum hca_qp_type type, uint8_t shift)
 	f->hca.ctx = &f->ctx;
 	f->hca.type = type;
 	f->hca.sq = (struct hca_sq_ring){ .buf = f->ring, .size = SLOTS, .slot_shift = shift };
-	f->qp.type = type;
-	f->qp.qpn = f->hca.qpn = 0x42;
+	f->qp.base.type = type;
+	f->qp.base.qpn = f->hca.qpn = 0x42;
 	room = (room > 1008 ? 1008 : room) - 16 - (type == HCA_QP_UD ? 48 : 16);
 	f->qp.sq = (struct mlx4_sq){ .buf = f->ring,
 				     .mask = SLOTS - 1,

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "hca/queue/cq.h"
+#include "driver/syndrome.h"
+#include "mlx5/cqe.h"
 #include "mlx5/format.h"
+#include "mlx5/wqe.h"
 
 #define ENTRIES 4
 
@@ -188,7 +191,7 @@ static void every_status_survives_the_ring(void **state)
 		const struct hca_cqe c = { .status = all[i] };
 
 		mlx5_cqe_write(&cq, i, &c);
-		assert_int_equal(mlx5_syndrome_status(((struct mlx5_err_cqe *)at(i))->syndrome),
+		assert_int_equal(drv_syndrome_status(((struct mlx5_err_cqe *)at(i))->syndrome),
 				 all[i]);
 	}
 }

@@ -8,7 +8,9 @@
 #include "hca/memory/mr.h"
 #include "hca/transport/qp.h"
 #include "mlx5/av.h"
+#include "mlx5/decode.h"
 #include "mlx5/format.h"
+#include "mlx5/wqe.h"
 
 #define BLOCKS 16
 #define QPN    0x4711
@@ -326,7 +328,7 @@ static void no_element_passes_for_inline_data(void **state)
 	decode(0);
 	assert_int_equal(out.sge[0].key, 0);
 	mlx5dv_set_data_seg(unit(1, 0), 8, HCA_KEY_INLINE, 0x5000);
-	mlx5_rq_decode(&rq, 1, &recv);
+	drv_rq_decode(&rq, 1, &recv);
 	assert_int_equal(recv.sge[0].key, 0);
 }
 
@@ -641,7 +643,7 @@ static void a_receive_ends_at_the_invalid_key(void **state)
 	mlx5dv_set_data_seg(&seg[0], 10, 1, 0x1000);
 	mlx5dv_set_data_seg(&seg[1], 20, 2, 0x2000);
 	mlx5dv_set_data_seg(&seg[2], 0, MLX5_INVALID_LKEY, 0);
-	mlx5_rq_decode(&rq, 8 + 3, &recv);
+	drv_rq_decode(&rq, 8 + 3, &recv);
 	assert_int_equal(recv.counter, 11);
 	assert_int_equal(recv.sge_count, 2);
 	assert_int_equal(recv.sge[1].addr, 0x2000);
@@ -657,7 +659,7 @@ static void a_receive_ends_at_its_entrys_end(void **state)
 
 	for (int i = 0; i < 4; i++)
 		mlx5dv_set_data_seg(&seg[i], 10, 1, 0x1000);
-	mlx5_rq_decode(&rq, 0, &recv);
+	drv_rq_decode(&rq, 0, &recv);
 	assert_int_equal(recv.sge_count, 2);
 }
 
@@ -671,12 +673,12 @@ static void shared_entries_have_a_link_first(void **state)
 
 	link->next_wqe_index = htobe16(9);
 	mlx5dv_set_data_seg((void *)(link + 1), 10, 1, 0x1000);
-	mlx5_rq_decode(&rq, 2, &recv);
+	drv_rq_decode(&rq, 2, &recv);
 	assert_int_equal(recv.sge_count, 1);
 	assert_int_equal(recv.sge[0].addr, 0x1000);
-	assert_int_equal(mlx5_srq_next(&rq, 2), 9);
+	assert_int_equal(drv_srq_next(&rq, 2), 9);
 	link->next_wqe_index = htobe16(0xffff);
-	assert_int_equal(mlx5_srq_next(&rq, 2), 15);
+	assert_int_equal(drv_srq_next(&rq, 2), 15);
 }
 
 #define T(name) cmocka_unit_test_setup(name, setup)
