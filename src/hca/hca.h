@@ -27,10 +27,17 @@ struct hca_clock {
 	void (*wake_at)(uint64_t at_ns);
 };
 
-struct hca {
-	const struct hca_clock *clock;
+/* Functions of higher rooms that lower rooms call. */
+struct hca_ops {
 	/* Joins the host's fabric, once per process and again in a forked child (engine/host.c). */
 	int (*join)(void);
+	/* Copies for peers are served from now on (memory/copy_server.c). */
+	void (*serve_copies)(void);
+};
+
+struct hca {
+	const struct hca_clock *clock;
+	const struct hca_ops *ops;
 	struct device_state device;
 	struct peers_state peers;
 	struct memory_state memory;

@@ -11,7 +11,7 @@
 
 #include "verbs/public.h"
 
-#include "hca/device/adapter.h"
+#include "hca/device/adapter_list.h"
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/state.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hca/device/port.h"
+#include "hca/peers/ctx_share.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/peers/ctx_share.h"
 #include "util/explain.h"
 #include "verbs/state.h"
 

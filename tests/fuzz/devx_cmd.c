@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "fuzz.h"
-#include "hca/device/adapter.h"
+#include "hca/device/adapter_list.h"
 #include "mlx5/context.h"
 #include "mlx5/devx.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/device/adapter.h"
+#include "hca/device/adapter_list.h"
 #include "hca/device/port.h"
 #include "say.h"
 #include "util/explain.h"

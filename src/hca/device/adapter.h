@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapters of this process: two by default, others by configuration (see config.c). Built
- * once, then constant for the life of the process; what moves (ports, GIDs) is asked for through
- * hca/device/port.h.
+ * An adapter and the configuration of its ports. Types only. Constant once the list of adapters
+ * is built (adapter_list.h); the state of ports and their GIDs are in port.h.
  */
 #ifndef HCA_ADAPTER_H
 #define HCA_ADAPTER_H
@@ -48,11 +47,5 @@ struct hca_adapter {
 	int port_count;
 	struct hca_port_config ports[HCA_PORTS_MAX]; /* [0] is port 1 */
 };
-
-/*
- * The list. 0, or -errno after a bad configuration, which has been reported with file and line.
- * The array stays valid for ever.
- */
-VB_API int hca_adapters_get(const struct hca_adapter *const **list, int *count);
 
 #endif

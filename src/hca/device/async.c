@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queue of asynchronous events. The eventfd's count never exceeds the number of queued events;
- * it may briefly be lower while one is posted, and a reader that finds the queue empty after taking
- * a count (the event was withdrawn in between) simply waits again.
+ * it may be lower for a moment while one is posted. A reader that has taken a count and finds the
+ * queue empty, since the event was withdrawn in between, waits again.
  */
 #include "hca/device/async.h"
 
@@ -12,97 +12,96 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "util/forksafe.h"
+#include "hca/hca.h"
 
-#define QUEUE_START 16
-#define QUEUE_MAX   65536
+#define QUEUE_MAX 65536
 
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(all_lock, FORKSAFE_ASYNC);
-static struct hca_async *all;
+struct async_entry {
+	struct hca_event event;
+	TAILQ_ENTRY(async_entry) order;
+	LIST_ENTRY(async_entry) same_bucket; /* of object events */
+};
 
 int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter)
 {
+	*q = (struct hca_async){ .adapter = adapter, .listed = true };
 	q->fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (q->fd < 0)
 		return -errno;
-	q->ring = malloc(QUEUE_START * sizeof(*q->ring));
-	if (!q->ring) {
-		close(q->fd);
-		return -ENOMEM;
-	}
-	q->size = QUEUE_START;
-	q->head = q->tail = 0;
-	q->adapter = adapter;
-	q->taken = NULL;
-	q->tap = NULL;
+	TAILQ_INIT(&q->queue);
 	pthread_mutex_init(&q->lock, NULL);
 
-	pthread_mutex_lock(&all_lock);
-	q->next = all;
-	all = q;
-	pthread_mutex_unlock(&all_lock);
+	pthread_mutex_lock(&hca.device.async.lock);
+	LIST_INSERT_HEAD(&hca.device.async.queues, q, entry);
+	pthread_mutex_unlock(&hca.device.async.lock);
 	return 0;
+}
+
+/* Lock held. */
+static void drop(struct hca_async *q, struct async_entry *e)
+{
+	TAILQ_REMOVE(&q->queue, e, order);
+	if (e->event.element)
+		LIST_REMOVE(e, same_bucket);
+	q->count--;
+	free(e);
 }
 
 void hca_async_fini(struct hca_async *q)
 {
-	struct hca_async **at;
-
-	pthread_mutex_lock(&all_lock);
-	for (at = &all; *at; at = &(*at)->next)
-		if (*at == q) {
-			*at = q->next;
-			break;
-		}
-	pthread_mutex_unlock(&all_lock);
+	pthread_mutex_lock(&hca.device.async.lock);
+	if (q->listed)
+		LIST_REMOVE(q, entry);
+	pthread_mutex_unlock(&hca.device.async.lock);
+	while (!TAILQ_EMPTY(&q->queue))
+		drop(q, TAILQ_FIRST(&q->queue));
 	close(q->fd);
-	free(q->ring);
 	pthread_mutex_destroy(&q->lock);
 }
 
-static int grow(struct hca_async *q)
+static unsigned int bucket_of(const void *element)
 {
-	struct hca_event *bigger;
+	/* Objects are aligned, and neighbours on the heap: mix the bits above that. */
+	return (unsigned int)((uintptr_t)element * 0x9e3779b97f4a7c15ull >> 56) % HCA_ASYNC_BUCKETS;
+}
 
-	if (q->size >= QUEUE_MAX)
-		return -ENOSPC;
-	bigger = malloc(2 * q->size * sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	for (uint32_t i = q->head; i != q->tail; i++)
-		bigger[i & (2 * q->size - 1)] = q->ring[i & (q->size - 1)];
-	free(q->ring);
-	q->ring = bigger;
-	q->size *= 2;
-	return 0;
+/* Lock held. False when there is no room. */
+static bool enqueue(struct hca_async *q, const struct hca_event *event)
+{
+	struct async_entry *e = q->count < QUEUE_MAX ? malloc(sizeof(*e)) : NULL;
+
+	if (!e)
+		return false;
+	e->event = *event;
+	TAILQ_INSERT_TAIL(&q->queue, e, order);
+	if (event->element)
+		LIST_INSERT_HEAD(&q->bucket[bucket_of(event->element)], e, same_bucket);
+	q->count++;
+	return true;
 }
 
 static void post(struct hca_async *q, struct hca_event event)
 {
 	const uint64_t one = 1;
+	bool queued;
 
 	if (q->tap && q->tap(q->tap_arg, &event))
 		return;
 	pthread_mutex_lock(&q->lock);
-	if (q->tail - q->head == q->size && grow(q)) {
-		pthread_mutex_unlock(&q->lock);
-		return;
-	}
-	q->ring[q->tail++ & (q->size - 1)] = event;
+	queued = enqueue(q, &event);
 	pthread_mutex_unlock(&q->lock);
-	while (write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (queued && write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 }
 
-/* Port events come from another thread, under the lock of the list. */
+/* Port events are posted by another thread, under the lock of the list. */
 void hca_async_set_tap(struct hca_async *q, bool (*tap)(void *arg, const struct hca_event *event),
 		       void *arg)
 {
-	pthread_mutex_lock(&all_lock);
+	pthread_mutex_lock(&hca.device.async.lock);
 	q->tap_arg = arg;
 	q->tap = tap;
-	pthread_mutex_unlock(&all_lock);
+	pthread_mutex_unlock(&hca.device.async.lock);
 }
 
 void hca_async_post(struct hca_async *q, enum hca_event_type type, void *element)
@@ -112,35 +111,38 @@ void hca_async_post(struct hca_async *q, enum hca_event_type type, void *element
 
 void hca_async_post_port(const struct hca_adapter *a, enum hca_event_type type, int port)
 {
-	pthread_mutex_lock(&all_lock);
-	for (struct hca_async *q = all; q; q = q->next)
+	struct hca_async *q;
+
+	pthread_mutex_lock(&hca.device.async.lock);
+	LIST_FOREACH(q, &hca.device.async.queues, entry)
 		if (q->adapter == a)
 			post(q, (struct hca_event){ .type = type, .port = port });
-	pthread_mutex_unlock(&all_lock);
+	pthread_mutex_unlock(&hca.device.async.lock);
 }
 
 int hca_async_get(struct hca_async *q, struct hca_event *out)
 {
+	struct async_entry *first;
 	uint64_t count;
-	bool found;
 
 	for (;;) {
 		if (read(q->fd, &count, sizeof(count)) < 0)
 			return -errno;
 		pthread_mutex_lock(&q->lock);
-		found = q->head != q->tail;
-		if (found) {
-			*out = q->ring[q->head++ & (q->size - 1)];
+		first = TAILQ_FIRST(&q->queue);
+		if (first) {
+			*out = first->event;
+			drop(q, first);
 			if (q->taken)
 				q->taken(out);
 		}
 		pthread_mutex_unlock(&q->lock);
-		if (found)
+		if (first)
 			return 0;
 	}
 }
 
-/* Takes back one count without ever waiting, whatever the program did to the descriptor's flags. */
+/* Takes back one count without waiting, whatever flags the program has set on the descriptor. */
 static void take_count(struct hca_async *q)
 {
 	struct pollfd pfd = { .fd = q->fd, .events = POLLIN };
@@ -152,27 +154,30 @@ static void take_count(struct hca_async *q)
 
 unsigned int hca_async_forget(struct hca_async *q, void *element)
 {
+	struct async_entry *e, *next;
 	unsigned int gone = 0;
-	uint32_t to;
 
+	if (!element)
+		return 0;
 	pthread_mutex_lock(&q->lock);
-	to = q->head;
-	for (uint32_t i = q->head; i != q->tail; i++) {
-		struct hca_event e = q->ring[i & (q->size - 1)];
-
-		if (e.element == element && element)
-			gone++;
-		else
-			q->ring[to++ & (q->size - 1)] = e;
+	for (e = LIST_FIRST(&q->bucket[bucket_of(element)]); e; e = next) {
+		next = LIST_NEXT(e, same_bucket);
+		if (e->event.element != element)
+			continue;
+		drop(q, e);
+		gone++;
 	}
-	q->tail = to;
 	for (unsigned int i = 0; i < gone; i++)
 		take_count(q);
 	pthread_mutex_unlock(&q->lock);
 	return gone;
 }
 
-void hca_async_disown(void)
+void hca_async_forked(void)
 {
-	all = NULL;
+	struct hca_async *q;
+
+	LIST_FOREACH(q, &hca.device.async.queues, entry)
+		q->listed = false;
+	LIST_INIT(&hca.device.async.queues);
 }

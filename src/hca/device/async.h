@@ -4,8 +4,8 @@
  * program's poll, epoll and O_NONBLOCK on the descriptor mean what they mean on a real one.
  *
  * An event concerns a port, or an object that the program knows by its public handle (element).
- * Before an object dies its events are withdrawn (hca_async_forget); those already handed out are
- * the caller's to wait for.
+ * Before an object is destroyed its events are withdrawn (hca_async_forget); the library waits for
+ * the acknowledgement of events that were already handed out.
  */
 #ifndef HCA_ASYNC_H
 #define HCA_ASYNC_H
@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "hca/device/adapter.h"
 
@@ -46,25 +47,33 @@ struct hca_event {
 	void *element; /* for object events, else NULL */
 };
 
+#define HCA_ASYNC_BUCKETS 256u
+
+struct async_entry;
+
 struct hca_async {
 	int fd; /* eventfd in semaphore mode: one count per queued event */
 	const struct hca_adapter *adapter;
 	pthread_mutex_t lock; /* guards the queue; innermost, taken with any other lock held */
-	struct hca_event *ring;
-	uint32_t size, head, tail; /* free running; size is a power of two */
+	TAILQ_HEAD(, async_entry) queue;
+	unsigned int count;
+	/* Queued events by the hash of their object, so that an object's are found without a walk. */
+	LIST_HEAD(, async_entry) bucket[HCA_ASYNC_BUCKETS];
 	/*
-	 * Called with the lock held for every event that is handed out, if set: whoever waits for
-	 * acknowledgements counts here, so that no event is out and not counted when its object dies.
+	 * Called with the lock held for every event that is handed out, if set: the library counts
+	 * events that wait for their acknowledgement here, so that none is handed out and not
+	 * counted when its object is destroyed.
 	 */
 	void (*taken)(const struct hca_event *event);
 	/*
-	 * Sees every event before it is queued, if set, on the posting thread and with whatever locks
-	 * that holds: takes innermost ones only. True: the event is not for the queue. Set once,
+	 * Called for every event before it is queued, if set, on the posting thread, which may hold
+	 * any lock: takes innermost ones only. True: the event is not for the queue. Set once,
 	 * before the context has objects.
 	 */
 	bool (*tap)(void *arg, const struct hca_event *event);
 	void *tap_arg;
-	struct hca_async *next; /* list of all, for port events */
+	bool listed; /* in the list of this process's queues; false in a forked child */
+	LIST_ENTRY(hca_async) entry;
 };
 
 VB_API int hca_async_init(struct hca_async *q, const struct hca_adapter *adapter);
@@ -87,9 +96,9 @@ VB_API int hca_async_get(struct hca_async *q, struct hca_event *out);
 VB_API unsigned int hca_async_forget(struct hca_async *q, void *element);
 
 /*
- * In a forked child: it owns none of the queues. One that came with the fork shares its descriptor
- * with the parent, whose events are not for the child.
+ * In a forked child (engine/fork.c): takes all queues off the list. An inherited queue shares its
+ * descriptor with the parent, and events of the child's ports are not for the parent.
  */
-void hca_async_disown(void);
+void hca_async_forked(void);
 
 #endif

@@ -9,22 +9,21 @@
 
 int hca_lid_get(const struct hca_adapter *a, unsigned int port, uint16_t *lid, uint16_t *sm_lid)
 {
-	/* A LID never changes while its directory lives, and senders ask for every datagram. */
-	static _Atomic uint16_t known[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
-	_Atomic uint16_t *mine = &known[a->index][port - 1];
+	/* Senders of datagrams call for every datagram: the directory is asked once. */
+	_Atomic uint16_t *known = &hca.device.lid.known[a->index][port - 1];
 	char key[FABRIC_LID_KEY_MAX + 1];
 	int err;
 
 	*sm_lid = 1; /* the host directory hands LIDs out */
-	*lid = atomic_load_explicit(mine, memory_order_relaxed);
+	*lid = atomic_load_explicit(known, memory_order_relaxed);
 	if (*lid)
 		return 0;
-	err = hca.join();
+	err = hca.ops->join();
 	if (err)
 		return err;
 	snprintf(key, sizeof(key), "%.50s/%u", a->name, port);
 	err = fabric_lid_get(key, lid);
 	if (!err)
-		atomic_store_explicit(mine, *lid, memory_order_relaxed);
+		atomic_store_explicit(known, *lid, memory_order_relaxed);
 	return err;
 }

@@ -18,31 +18,23 @@
 #include <unistd.h>
 
 #include "fabric/service.h"
+#include "hca/device/adapter_list.h"
 #include "hca/device/async.h"
 #include "hca/device/interfaces.h"
 #include "hca/device/lid.h"
-#include "hca/wire/wire.h"
+#include "hca/hca.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
-
-struct port_table {
-	bool built;
-	bool up;
-	struct host_interface base; /* the interface behind the port; index 0: none */
-	struct hca_gid_entry *entries;
-};
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_PORT);
-static struct port_table tables[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
-_Atomic uint32_t hca_gid_changes;
-static int watch_fd = -1;
 
 bool hca_gid_is_empty(const struct hca_gid *gid)
 {
 	static const struct hca_gid zero;
 
 	return !memcmp(gid, &zero, sizeof(zero));
+}
+
+void hca_port_wake_on_change(void)
+{
+	atomic_store(&hca.device.port.wake_on_change, true);
 }
 
 static uint64_t port_guid(const struct hca_adapter *a, int port)
@@ -212,16 +204,16 @@ static bool merge(struct port_table *t, const struct wanted *w)
 	return changed;
 }
 
-/* Loopback, which serves when there is no other, is no link that somebody could lose. */
+/* Loopback, the fallback of ports without another interface, does not count as a link. */
 static bool has_link(const struct port_table *t)
 {
 	return t->up && t->base.index && !t->base.loopback;
 }
 
-/* Who has lost its link is told so, also where loopback serves from then on. */
+/* A lost link is reported as PORT_ERR, also where the port falls back to loopback. */
 static void tell(const struct hca_adapter *a, int port, bool was_up, bool had_link, bool changed)
 {
-	const struct port_table *t = &tables[a->index][port - 1];
+	const struct port_table *t = &hca.device.port.table[a->index][port - 1];
 	bool lost = had_link && !has_link(t);
 
 	if (was_up && (!t->up || lost))
@@ -230,14 +222,15 @@ static void tell(const struct hca_adapter *a, int port, bool was_up, bool had_li
 		hca_async_post_port(a, HCA_EVENT_PORT_ACTIVE, port);
 	if (changed) {
 		hca_async_post_port(a, HCA_EVENT_GID_CHANGE, port);
-		wire_gids_changed();
+		if (atomic_load(&hca.device.port.wake_on_change))
+			hca_wake_at(hca_now_ns());
 	}
 }
 
 static void rebuild_port(const struct hca_adapter *a, int port, const struct host_picture *pic,
 			 struct hca_gid_entry *scratch)
 {
-	struct port_table *t = &tables[a->index][port - 1];
+	struct port_table *t = &hca.device.port.table[a->index][port - 1];
 	const struct hca_port_config *cfg = &a->ports[port - 1];
 	struct wanted w = { .a = a, .entries = scratch };
 	bool was_up = t->up, had_link = has_link(t), first = !t->built, changed;
@@ -258,7 +251,7 @@ static void rebuild_port(const struct hca_adapter *a, int port, const struct hos
 	}
 	changed = merge(t, &w);
 	if (changed)
-		atomic_fetch_add(&hca_gid_changes, 1);
+		atomic_fetch_add(&hca.device.port.gid_changes, 1);
 	if (!first)
 		tell(a, port, was_up, had_link, changed);
 }
@@ -287,20 +280,21 @@ static void rebuild_all(void)
 /* Call with the lock held, before a table is read. */
 static void bring_up_to_date(const struct hca_adapter *a)
 {
-	if (watch_fd < 0 || host_watch_drain(watch_fd) || !tables[a->index][0].built)
+	if (hca.device.port.watch_fd < 0 || host_watch_drain(hca.device.port.watch_fd) ||
+	    !hca.device.port.table[a->index][0].built)
 		rebuild_all();
 }
 
 /*
- * Two readers of one netlink socket would each see half of the reports, so the child has none
- * until it opens a context of its own, and looks for itself until then. The lock is held.
+ * Two readers of one netlink socket would each see half of the reports. The child has no socket
+ * until it opens a context; until then every query reads the interfaces. The lock is held.
  */
 void hca_port_forked(void)
 {
-	if (watch_fd >= 0)
-		close(watch_fd);
-	watch_fd = -1;
-	hca_async_disown();
+	if (hca.device.port.watch_fd >= 0)
+		close(hca.device.port.watch_fd);
+	hca.device.port.watch_fd = -1;
+	atomic_store(&hca.device.port.wake_on_change, false);
 }
 
 static void changed(void *arg, uint32_t events)
@@ -310,25 +304,26 @@ static void changed(void *arg, uint32_t events)
 
 void hca_port_watch(void)
 {
-	pthread_mutex_lock(&lock);
-	if (watch_fd < 0) {
-		watch_fd = host_watch_open();
-		/* From here on changes are told, so what they are changes of must be known. */
+	pthread_mutex_lock(&hca.device.port.lock);
+	if (hca.device.port.watch_fd < 0) {
+		hca.device.port.watch_fd = host_watch_open();
+		/* Changes are reported from here on, relative to the tables of this moment. */
 		rebuild_all();
-		if (watch_fd >= 0 && fabric_service_add_fd(watch_fd, EPOLLIN, changed, NULL))
+		if (hca.device.port.watch_fd >= 0 &&
+		    fabric_service_add_fd(hca.device.port.watch_fd, EPOLLIN, changed, NULL))
 			explain_note(
-				"nobody can watch the interfaces; events of ports come with the "
+				"the interfaces cannot be watched; events of ports come with the "
 				"next query only");
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 }
 
 void hca_port_refresh(void)
 {
-	pthread_mutex_lock(&lock);
-	if (watch_fd < 0 || host_watch_drain(watch_fd))
+	pthread_mutex_lock(&hca.device.port.lock);
+	if (hca.device.port.watch_fd < 0 || host_watch_drain(hca.device.port.watch_fd))
 		rebuild_all();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 }
 
 static int check_port(const struct hca_adapter *a, unsigned int port)
@@ -357,9 +352,9 @@ int hca_port_query(const struct hca_adapter *a, unsigned int port, struct hca_po
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	bring_up_to_date(a);
-	t = &tables[a->index][port - 1];
+	t = &hca.device.port.table[a->index][port - 1];
 	*out = (struct hca_port_attr){
 		.state = t->up ? HCA_PORT_ACTIVE : HCA_PORT_DOWN,
 		.link = a->ports[port - 1].link,
@@ -380,7 +375,7 @@ int hca_port_query(const struct hca_adapter *a, unsigned int port, struct hca_po
 	} else {
 		out->active_mtu = 5;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	if (out->link == HCA_LINK_INFINIBAND)
 		return hca_lid_get(a, port, &out->lid, &out->sm_lid);
 	return 0;
@@ -397,13 +392,13 @@ int hca_port_gid(const struct hca_adapter *a, unsigned int port, unsigned int in
 		return explain(EINVAL,
 			       "GID index %u does not exist; the table of %s has %llu entries",
 			       index, a->name, (unsigned long long)a->limits.gid_table_len);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	bring_up_to_date(a);
-	if (tables[a->index][port - 1].built)
-		*out = tables[a->index][port - 1].entries[index];
+	if (hca.device.port.table[a->index][port - 1].built)
+		*out = hca.device.port.table[a->index][port - 1].entries[index];
 	else
 		err = -ENOMEM;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	return err;
 }
 
@@ -412,30 +407,31 @@ int hca_port_gid_tables(const struct hca_adapter *a, struct hca_gid_entry *out)
 	size_t len = a->limits.gid_table_len;
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	bring_up_to_date(a);
 	for (int i = 0; i < a->port_count && !err; i++) {
-		if (tables[a->index][i].built)
-			memcpy(out + i * len, tables[a->index][i].entries, len * sizeof(*out));
+		if (hca.device.port.table[a->index][i].built)
+			memcpy(out + i * len, hca.device.port.table[a->index][i].entries,
+			       len * sizeof(*out));
 		else
 			err = -ENOMEM;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	return err;
 }
 
 int hca_port_gid_find(const struct hca_adapter *a, unsigned int port, const struct hca_gid *gid,
 		      enum hca_gid_type type)
 {
-	const struct port_table *t = &tables[a->index][port - 1];
+	const struct port_table *t = &hca.device.port.table[a->index][port - 1];
 	int found = -ENOENT;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	bring_up_to_date(a);
 	for (uint64_t i = 0; t->built && i < a->limits.gid_table_len && found < 0; i++)
 		if (t->entries[i].type == type && !memcmp(&t->entries[i].gid, gid, sizeof(*gid)))
 			found = i;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	return found;
 }
 
@@ -456,24 +452,24 @@ int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigned int i
 bool hca_port_gid_quick(const struct hca_adapter *a, unsigned int port, unsigned int index,
 			struct hca_gid_entry *out)
 {
-	const struct port_table *t = &tables[a->index][port - 1];
+	const struct port_table *t = &hca.device.port.table[a->index][port - 1];
 	bool found = false;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	if (t->built && index < a->limits.gid_table_len &&
 	    !hca_gid_is_empty(&t->entries[index].gid)) {
 		*out = t->entries[index];
 		found = true;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	return found;
 }
 
 void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6])
 {
-	pthread_mutex_lock(&lock);
-	memcpy(mac, tables[a->index][port - 1].base.mac, 6);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
+	memcpy(mac, hca.device.port.table[a->index][port - 1].base.mac, 6);
+	pthread_mutex_unlock(&hca.device.port.lock);
 }
 
 /* The table that has the GID, NULL when none has. Locked. */
@@ -486,7 +482,7 @@ static const struct port_table *find_local(const struct hca_gid *gid)
 		return NULL;
 	for (int i = 0; i < count; i++) {
 		for (int p = 0; p < list[i]->port_count; p++) {
-			const struct port_table *t = &tables[i][p];
+			const struct port_table *t = &hca.device.port.table[i][p];
 
 			for (uint64_t k = 0; t->built && k < list[i]->limits.gid_table_len; k++)
 				if (!memcmp(&t->entries[k].gid, gid, sizeof(*gid)))
@@ -500,9 +496,9 @@ bool hca_gid_is_local(const struct hca_gid *gid)
 {
 	bool found;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	found = find_local(gid);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	return found;
 }
 
@@ -510,10 +506,10 @@ bool hca_gid_mac_quick(const struct hca_gid *gid, uint8_t mac[6])
 {
 	const struct port_table *t;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&hca.device.port.lock);
 	t = find_local(gid);
 	if (t)
 		memcpy(mac, t->base.mac, sizeof(t->base.mac));
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.port.lock);
 	return t;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ports: state, MTU and GID tables, as the host's interfaces have them now. The tables follow the
- * interfaces: every query first takes in what the kernel has reported since, and whoever holds a
- * struct hca_async of the adapter hears of changes.
+ * interfaces: every query first reads the kernel's reports since the last one, and changes are
+ * posted to every struct hca_async of the adapter.
  */
 #ifndef HCA_PORT_H
 #define HCA_PORT_H
@@ -61,11 +61,11 @@ VB_API int hca_port_gid_tables(const struct hca_adapter *a, struct hca_gid_entry
 VB_API int hca_port_gid_find(const struct hca_adapter *a, unsigned int port,
 			     const struct hca_gid *gid, enum hca_gid_type type);
 
-/* The same as last seen, without asking the kernel: for data paths. False when it is empty. */
+/* As last read, without asking the kernel: for data paths. False when the entry is empty. */
 bool hca_port_gid_quick(const struct hca_adapter *a, unsigned int port, unsigned int index,
 			struct hca_gid_entry *out);
-/* Counts changes of the GID tables: what was looked up before one may not hold any more. */
-extern _Atomic uint32_t hca_gid_changes;
+/* From now on the service thread is woken when a GID table changes. */
+void hca_port_wake_on_change(void);
 /* True when some port of an adapter of this process has the GID. */
 bool hca_gid_is_local(const struct hca_gid *gid);
 /* The hardware address of the port that has the GID, as last seen; false when none has. */
@@ -81,12 +81,12 @@ VB_API bool hca_gid_is_empty(const struct hca_gid *gid);
 
 /*
  * Starts to follow the interfaces, by a netlink socket that the service thread waits for.
- * Where the kernel gives no socket every query looks for itself. hca_port_refresh() takes in what
- * has been reported, and tells of it.
+ * Where the kernel gives no socket every query reads the interfaces. hca_port_refresh() reads the
+ * reports and posts events for changes.
  */
 VB_API void hca_port_watch(void);
 VB_API void hca_port_refresh(void);
-/* In a forked child, by host.c. */
+/* In a forked child (engine/fork.c). */
 void hca_port_forked(void);
 
 #endif

@@ -24,10 +24,12 @@
 #include "hca/memory/copy_server.h"
 #include "hca/queue/cq_priv.h"
 #include "hca/engine/drain.h"
+#include "hca/engine/fork.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
 #include "hca/raw/netif.h"
 #include "hca/peers/peer.h"
+#include "hca/device/async.h"
 #include "hca/device/port.h"
 #include "hca/transport/qp_priv.h"
 #include "hca/raw/switch.h"
@@ -55,29 +57,6 @@ static uint64_t timers(uint64_t now_ns)
 	return next;
 }
 
-static void forked(void)
-{
-	peer_forked();
-	acks_forked();
-	hca_port_forked();
-	epoch_forked();
-	hca_qp_forked();
-	hca_mr_forked();
-	rpc_forked();
-	copy_server_forked();
-	gsi_forked();
-	xrc_open_forked();
-	timer_forked();
-	hca_cq_forked();
-	xrc_forked();
-	doorbell_watch_forked();
-	forward_forked();
-	control_forked();
-	wire_forked();
-	hca_rx_forked();
-	hca_switch_forked();
-}
-
 static void before_fork(void)
 {
 	forksafe_lock_all();
@@ -103,7 +82,7 @@ static const struct fabric_config config = {
 	.before_sleep = doorbell_watch_turn,
 	.before_fork = before_fork,
 	.after_fork = after_fork,
-	.forked = forked,
+	.forked = hca_forked,
 };
 
 /* The link to ourselves takes a moment to come up: ask for it before anybody waits for it. */

@@ -3,13 +3,17 @@
 #ifndef HCA_ENGINE_STATE_H
 #define HCA_ENGINE_STATE_H
 
+#include "util/forksafe.h"
+
+#define HCA_LOCKS_MAX 64
+
 struct engine_state {
-	char none; /* nothing has moved here yet */
+	struct forksafe lock[HCA_LOCKS_MAX]; /* registrations of the locks in hca.c's table */
 };
 
 #define ENGINE_STATE_INIT                                                                          \
 	{                                                                                          \
-		0                                                                                  \
+		.lock = { { 0 } }                                                                  \
 	}
 
 #endif

@@ -14,6 +14,7 @@
 #include "fabric/numbers.h"
 #include "fabric/share_alloc.h"
 #include "hca/hca.h"
+#include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/ctx_share.h"
 #include "hca/memory/dm_op.h"
@@ -77,7 +78,7 @@ int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hc
 
 	if (!length)
 		return explain(EINVAL, "device memory of 0 bytes");
-	err = hca.join(); /* the child of a fork may have nothing else */
+	err = hca.ops->join(); /* the child of a fork may have nothing else */
 	if (!err)
 		err = take(ctx->adapter, size);
 	if (err)

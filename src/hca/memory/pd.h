@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects that only count: a context's adapter side, and protection domains. A domain may be
- * shared by several contexts, also of several processes (ctx_share.h); it has a reference for each
- * handle, and goes when it was destroyed and the last handle is gone.
+ * Protection domains. A domain may be shared by several contexts, also of several processes
+ * (ctx_share.h); it has a reference for each handle, and is freed when it was destroyed and the
+ * last handle is gone.
  */
 #ifndef HCA_PD_H
 #define HCA_PD_H
@@ -10,51 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "fabric/id.h"
-#include "hca/device/adapter.h"
-#include "hca/device/async.h"
-
-enum hca_kind {
-	HCA_KIND_PD,
-	HCA_KIND_MR,
-	HCA_KIND_MW,
-	HCA_KIND_CQ,
-	HCA_KIND_QP,
-	HCA_KIND_SRQ,
-	HCA_KIND_AH,
-	HCA_KIND_WQ,
-	HCA_KIND_COUNT,
-};
-
-/*
- * One open context. Joining the fabric happens with the first (hca_ctx_init), and is undone by the
- * process's end only.
- */
-struct hca_ctx {
-	const struct hca_adapter *adapter;
-	struct hca_async *async;
-	uint32_t domain; /* tells contexts of this process apart */
-	/* what a context and those imported from it have in common, in whichever process */
-	uint64_t uid;
-	fabric_id_t creator; /* the process that opened it first */
-	fabric_id_t home;    /* this process; another one in a forked child */
-	/* the library's, may be NULL: what it is part of must stay, or need not any more */
-	void (*get)(struct hca_ctx *ctx);
-	void (*put)(struct hca_ctx *ctx);
-	atomic_uint count[HCA_KIND_COUNT];
-};
-
-VB_API int hca_ctx_init(struct hca_ctx *ctx, const struct hca_adapter *adapter,
-			struct hca_async *async);
-/* A context of another process, or of this one before it forked. Waits until it can be shared. */
-VB_API int hca_ctx_share(struct hca_ctx *ctx, uint64_t uid, fabric_id_t creator);
-VB_API void hca_ctx_unshare(struct hca_ctx *ctx);
-/* False in a forked child. */
-VB_API bool hca_ctx_is_here(const struct hca_ctx *ctx);
-
-/* Counts one more object of the kind; -ENOMEM (as a real driver has it) at the adapter's limit. */
-VB_API int hca_ctx_take(struct hca_ctx *ctx, enum hca_kind kind);
-VB_API void hca_ctx_drop(struct hca_ctx *ctx, enum hca_kind kind);
+#include "hca/device/ctx.h"
 
 struct hca_mr_entry;
 

@@ -5,8 +5,9 @@
 
 #include "fabric/directory.h"
 #include "fabric/registry.h"
+#include "hca/hca.h"
+#include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
-#include "hca/memory/copy_server.h"
 #include "util/explain.h"
 
 #define SHARERS_MOST 256
@@ -28,7 +29,7 @@ static size_t others(const struct hca_ctx *ctx, fabric_id_t *out)
 	return count;
 }
 
-int hca_ctx_share_join(const struct hca_ctx *ctx)
+static int join(const struct hca_ctx *ctx)
 {
 	fabric_id_t id[SHARERS_MOST + 1];
 	size_t n;
@@ -38,7 +39,7 @@ int hca_ctx_share_join(const struct hca_ctx *ctx)
 		return err;
 	/* Of two that join at once, one sees the other. */
 	n = others(ctx, id);
-	copy_server_open();
+	hca.ops->serve_copies();
 	for (size_t i = 0; i < n; i++)
 		if (hca_peer_meet(id[i]))
 			hca_rpc_call(id[i], HCA_RPC_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL,
@@ -46,9 +47,17 @@ int hca_ctx_share_join(const struct hca_ctx *ctx)
 	return 0;
 }
 
-void hca_ctx_share_leave(const struct hca_ctx *ctx)
+int hca_ctx_share(struct hca_ctx *ctx, uint64_t uid, fabric_id_t creator)
 {
-	fabric_reg_del(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), 0);
+	ctx->uid = uid;
+	ctx->creator = creator;
+	return join(ctx);
+}
+
+void hca_ctx_unshare(struct hca_ctx *ctx)
+{
+	if (hca_ctx_is_here(ctx) && ctx->creator != ctx->home)
+		fabric_reg_del(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), 0);
 }
 
 void hca_row_show(struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t kind)

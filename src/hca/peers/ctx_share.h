@@ -13,12 +13,15 @@
 
 #include <stdbool.h>
 
-#include "hca/peers/peer.h"
-#include "hca/memory/pd.h"
+#include "hca/device/ctx.h"
+#include "hca/peers/segment.h"
 
-/* An imported context: lists this process as a sharer, and links it with the others. */
-int hca_ctx_share_join(const struct hca_ctx *ctx);
-void hca_ctx_share_leave(const struct hca_ctx *ctx);
+/*
+ * Makes the context one of another process, or of this one before it forked: lists this process as
+ * a sharer and links it with the others. Waits until they are linked.
+ */
+VB_API int hca_ctx_share(struct hca_ctx *ctx, uint64_t uid, fabric_id_t creator);
+VB_API void hca_ctx_unshare(struct hca_ctx *ctx);
 
 /* A new row of this process, with no users. */
 void hca_row_show(struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t kind);

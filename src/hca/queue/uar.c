@@ -330,7 +330,7 @@ static int show(struct hca_uar *uar, int fd)
 
 int hca_uar_show(struct hca_uar *uar, int fd, off_t *out)
 {
-	int err = hca.join(); /* for the number of this process */
+	int err = hca.ops->join(); /* for the number of this process */
 
 	if (err)
 		return err;

@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "fabric/numbers.h"
+#include "hca/device/gid_changes.h"
 #include "hca/device/port.h"
 #include "hca/transport/qp_priv.h"
 #include "hca/wire/wire.h"
 
 bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
 {
-	uint32_t changes = atomic_load_explicit(&hca_gid_changes, memory_order_relaxed);
+	uint32_t changes = hca_gid_changes();
 
 	if (likely(qp->local_gid_valid && qp->local_gid_changes == changes &&
 		   !memcmp(&qp->local_gid_seen, gid, sizeof(*gid))))

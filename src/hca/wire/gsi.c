@@ -17,6 +17,7 @@
 #include "fabric/fabric.h"
 #include "fabric/registry.h"
 #include "fabric/service.h"
+#include "hca/device/adapter_list.h"
 #include "hca/wire/forward.h"
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"

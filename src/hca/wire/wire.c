@@ -7,6 +7,8 @@
  * Locks: ports_lock guards the list, which only grows; rx_lock of a port is held while packets are
  * handed to QPs (outside of their locks), tx_lock inside of a QP's lock.
  */
+#include "hca/device/adapter_list.h"
+#include "hca/device/gid_changes.h"
 #include "hca/transport/tx_wait.h"
 #include "hca/wire/wire_port.h"
 
@@ -270,7 +272,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	struct qp_wire *w = qp->wire;
 	struct roce_dest dest = { .tclass = av->traffic_class, .ttl = av->hop_limit };
 	struct roce_endpoint_limits limits;
-	uint32_t changes = atomic_load_explicit(&hca_gid_changes, memory_order_relaxed);
+	uint32_t changes = hca_gid_changes();
 	uint16_t sport = source_port(av);
 	int err;
 
@@ -347,6 +349,7 @@ static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 void wire_follow_gids(bool all)
 {
 	atomic_store(&listens_somewhere, true);
+	hca_port_wake_on_change();
 	if (!all) {
 		atomic_store(&listen_again, LISTEN_AGAIN);
 		fabric_service_set_deadline(timer_now() + RETRY_OPEN_NS);
@@ -361,15 +364,9 @@ void wire_listen(struct qp *qp)
 	wire_follow_gids(listen_on(a, qp->attr.port));
 }
 
-void wire_gids_changed(void)
-{
-	if (atomic_load(&listens_somewhere))
-		fabric_service_set_deadline(timer_now());
-}
-
 static uint64_t listen_turn(uint64_t now_ns)
 {
-	uint32_t changes = atomic_load(&hca_gid_changes);
+	uint32_t changes = hca_gid_changes();
 	const struct hca_adapter *const *list;
 	bool all = true;
 	int count;

@@ -39,8 +39,6 @@ int wire_connect(struct qp *qp, const struct hca_av *av);
 int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port);
 /* A datagram QP hears what comes to any address of its port. */
 void wire_listen(struct qp *qp);
-/* Has the service thread listen at new addresses, where somebody listens at all. Any thread. */
-void wire_gids_changed(void);
 void wire_forget(struct qp *qp);
 
 /* Multicast: groups are heard on every interface of the port, and sent to by one address. */

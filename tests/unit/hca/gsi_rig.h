@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "hca/device/adapter_list.h"
 #include "hca/wire/gsi.h"
 #include "hca/device/port.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Builds the list of adapters, once. A failed attempt is not remembered: the caller may mend the
- * environment and ask again.
+ * Builds the list of adapters, once. A failed attempt is not remembered: the caller may correct
+ * the environment and call again.
  */
-#include "hca/device/adapter.h"
+#include "hca/device/adapter_list.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,14 +14,8 @@
 
 #include "hca/device/config.h"
 #include "hca/device/interfaces.h"
+#include "hca/hca.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_ADAPTER);
-static struct hca_config config;
-static const struct hca_adapter *list[HCA_ADAPTERS_MAX];
-static bool built;
 
 static uint64_t mix(uint64_t hash, const void *data, size_t n)
 {
@@ -34,8 +28,8 @@ static uint64_t mix(uint64_t hash, const void *data, size_t n)
 }
 
 /*
- * What tells this host from others: the hardware addresses of its interfaces, or, where there is
- * only loopback, the boot and the network namespace.
+ * Identifies this host: a hash over the hardware addresses of its interfaces, or, where there is
+ * only loopback, over the boot id and the network namespace.
  */
 static uint64_t host_hash(void)
 {
@@ -72,16 +66,18 @@ static void finish(struct hca_adapter *a, uint64_t host)
 	if (!a->node_guid) {
 		uint64_t tail = mix(host, a->name, strlen(a->name));
 
-		/* Ports take the following numbers, so leave room below. */
+		/* The GUIDs of ports are this one plus the port number: clear the low bits. */
 		tail = (tail ^ (tail >> 24) ^ (tail >> 48)) & 0xfffff8;
 		a->node_guid = (uint64_t)a->model->guid_oui << 40 | 0x0300ull << 24 | tail;
 	}
 	snprintf(a->pci_slot, sizeof(a->pci_slot), "0000:%02x:00.0", (0xa0 + a->index) & 0xff);
 }
 
+/* Lock held. */
 static int build(void)
 {
-	int err = hca_config_load(&config);
+	struct hca_config *config = &hca.device.adapters.config;
+	int err = hca_config_load(config);
 	uint64_t host;
 
 	if (err) {
@@ -90,11 +86,11 @@ static int build(void)
 		return err;
 	}
 	host = host_hash();
-	for (int i = 0; i < config.count; i++) {
-		finish(&config.adapters[i], host);
-		list[i] = &config.adapters[i];
+	for (int i = 0; i < config->count; i++) {
+		finish(&config->adapters[i], host);
+		hca.device.adapters.list[i] = &config->adapters[i];
 	}
-	built = true;
+	hca.device.adapters.built = true;
 	return 0;
 }
 
@@ -102,13 +98,13 @@ int hca_adapters_get(const struct hca_adapter *const **out, int *count)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&lock);
-	if (!built)
+	pthread_mutex_lock(&hca.device.adapters.lock);
+	if (!hca.device.adapters.built)
 		err = build();
 	if (!err) {
-		*out = list;
-		*count = config.count;
+		*out = hca.device.adapters.list;
+		*count = hca.device.adapters.config.count;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hca.device.adapters.lock);
 	return err;
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The one place that says what the child of a fork keeps of its parent's state. A child keeps
+ * objects that it may still destroy, with the tables that they stand in, and all that is constant;
+ * it has no peers, no sockets, no service thread and no numbers of the host, and gets them anew when
+ * it opens a context.
+ */
+#include "hca/engine/fork.h"
+
+#include "hca/device/async.h"
+#include "hca/device/port.h"
+#include "hca/hca.h"
+#include "hca/inspect/control.h"
+#include "hca/memory/copy_server.h"
+#include "hca/memory/mr.h"
+#include "hca/peers/epoch.h"
+#include "hca/peers/peer.h"
+#include "hca/peers/rpc.h"
+#include "hca/queue/cq_priv.h"
+#include "hca/queue/doorbell_watch.h"
+#include "hca/raw/switch.h"
+#include "hca/raw/wq.h"
+#include "hca/transport/acks.h"
+#include "hca/transport/qp_priv.h"
+#include "hca/transport/xrc.h"
+#include "hca/transport/xrc_open.h"
+#include "hca/wire/forward.h"
+#include "hca/wire/gsi.h"
+#include "hca/wire/wire.h"
+
+/* Keeps the adapters, the tables of ports and their LIDs. */
+static void reset_device(void)
+{
+	hca_port_forked();
+	hca_async_forked();
+}
+
+void hca_forked(void)
+{
+	peer_forked();
+	acks_forked();
+	reset_device();
+	epoch_forked();
+	hca_qp_forked();
+	hca_mr_forked();
+	rpc_forked();
+	copy_server_forked();
+	gsi_forked();
+	xrc_open_forked();
+	timer_forked();
+	hca_cq_forked();
+	xrc_forked();
+	doorbell_watch_forked();
+	forward_forked();
+	control_forked();
+	wire_forked();
+	hca_rx_forked();
+	hca_switch_forked();
+}
