@@ -182,6 +182,7 @@ cmd_lint() {
 	build_kind plain
 	check clang-format formatted
 	check "includes point down only" python3 tests/lint/includes.py
+	check "headers declare their own functions only" python3 tests/lint/headers.py
 	check cppcheck cppcheck --quiet --error-exitcode=1 --enable=warning,portability \
 		--inline-suppr --suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
 		-I include -I src src tools

@@ -7,11 +7,12 @@
 
 #include "hca/queue/uar.h"
 #include "mlx5/av.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_destroy.h"
 #include "mlx5/format.h"
 #include "mlx5/poll.h"
 #include "mlx5/send.h"
 #include "mlx5/srq.h"
+#include "mlx5/table.h"
 
 /* The environment may want huge pages for a kind of ring. */
 static enum vb_pages pages_for(uint64_t type)

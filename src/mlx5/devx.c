@@ -11,47 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_destroy.h"
+#include "mlx5/devx_table.h"
 #include "mlx5/dv.h"
+#include "util/explain.h"
 
-#define SYNDROME 0x560000u
-
-/* ---- refusals ---- */
-
-int(devx_refuse)(struct devx_cmd *c, uint8_t status, enum devx_why why, const char *fmt, ...)
-{
-	uint16_t op = devx_op(c);
-	char text[256];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	c->status = status;
-	c->syndrome = SYNDROME | why;
-	return explain(EREMOTEIO, "%s (0x%x): %s", ifc_op_name(op), op, text);
-}
-
-int devx_refuse_errno(struct devx_cmd *c, int err, enum devx_why why)
-{
-	switch (-err) {
-	case 0:
-		return 0;
-	case ENOMEM:
-	case ENOSPC:
-		c->status = IFC_STATUS_NO_RES;
-		break;
-	case EBUSY:
-		c->status = IFC_STATUS_RES_BUSY;
-		break;
-	default:
-		c->status = IFC_STATUS_BAD_PARAM;
-		break;
-	}
-	c->syndrome = SYNDROME | why;
-	return -EREMOTEIO;
-}
-
-/* ---- carrying out ---- */
+/* ---- execution ---- */
 
 static uint32_t named(const struct devx_row *row, const uint8_t *in)
 {
@@ -161,15 +127,10 @@ int devx_exec(struct devx *devx, enum devx_verb verb, struct mlx5dv_devx_obj *ob
 
 /* ---- the public calls ---- */
 
-struct mlx5_context *devx_context(struct ibv_context *context, const char *call)
-{
-	return mlx5_dv_context(context, call);
-}
-
 int mlx5dv_devx_general_cmd(struct ibv_context *context, const void *in, size_t inlen, void *out,
 			    size_t outlen)
 {
-	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 
 	if (!ctx)
 		return errno;
@@ -208,7 +169,7 @@ struct mlx5dv_devx_obj *devx_create(struct devx *devx, enum devx_verb verb, cons
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
 					       size_t inlen, void *out, size_t outlen)
 {
-	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 
 	return ctx ? devx_create(ctx->devx, DEVX_CREATE, in, inlen, out, outlen) : NULL;
 }
@@ -234,4 +195,31 @@ int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
 	err = devx_obj_destroy(obj);
 	pthread_mutex_unlock(&devx->lock);
 	return -err;
+}
+
+struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *context, const void *in,
+					     size_t inlen, void *out, size_t outlen)
+{
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
+	struct mlx5dv_devx_obj *obj;
+
+	if (!ctx)
+		return NULL;
+	if (!in || inlen < ifc_len(create_eq_in) || ifc_get(in, cmd_in, opcode) != IFC_OP_CREATE_EQ)
+		return explain_null(EINVAL, "mlx5dv_devx_create_eq: the input is no CREATE_EQ");
+	if (!ifc_get(ifc_cptr(in, create_eq_in, eq_context_entry), eqc, intr))
+		return explain_null(EINVAL,
+				    "mlx5dv_devx_create_eq: eqc.intr is 0, the adapter's own "
+				    "vector; mlx5dv_devx_alloc_msi_vector() gives others");
+	obj = devx_create(ctx->devx, DEVX_CREATE_EQ, in, inlen, out, outlen);
+	return obj ? &obj->user_eq->pub : NULL;
+}
+
+int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *pub)
+{
+	struct devx_user_eq *eq = container_of(pub, struct devx_user_eq, pub);
+
+	if (!pub)
+		return -explain(EINVAL, "mlx5dv_devx_destroy_eq: there is no event queue");
+	return mlx5dv_devx_obj_destroy(eq->obj);
 }

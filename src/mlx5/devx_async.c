@@ -9,7 +9,9 @@
 
 #include "mlx5/devx.h"
 #include "mlx5/devx_queue.h"
+#include "mlx5/devx_types.h"
 #include "mlx5/dv.h"
+#include "util/explain.h"
 
 #define ANSWER_MAX  65535u
 #define WAITING_MAX (1u << 20) /* bytes of answers that nobody has read */
@@ -24,7 +26,7 @@ struct mlx5dv_devx_cmd_comp *mlx5dv_devx_create_cmd_comp(struct ibv_context *con
 	struct comp *comp;
 	int err;
 
-	if (!devx_context(context, __func__))
+	if (!mlx5_dv_context(context, __func__))
 		return NULL;
 	comp = calloc(1, sizeof(*comp));
 	if (!comp) {

@@ -4,10 +4,15 @@
  * what this adapter has, not what a ConnectX has: a bit is set here together with the code that
  * makes it true. Current and maximal values are the same; there is nobody who would lower one.
  */
+#include "mlx5/devx_cap.h"
+
 #include <errno.h>
 
 #include "hca/memory/dm_op.h"
-#include "mlx5/devx.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_flow_types.h"
+#include "mlx5/devx_misc.h"
 #include "mlx5/dv.h"
 
 struct page {

@@ -2,11 +2,15 @@
 /*
  * Counters: sets that queues count into (hca/device/counters.h), and those that flow rules feed.
  */
+#include "mlx5/devx_counter.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
 
 #define NUMBERS       (1u << 20)
 #define Q_COUNTERS    256u

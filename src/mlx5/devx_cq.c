@@ -3,13 +3,20 @@
  * Completion queues in user memory. The program writes consumer index and arm word into its own
  * doorbell record and rings its own page.
  */
+#include "mlx5/devx_cq.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 #include "hca/queue/doorbell_watch.h"
 #include "mlx5/clock.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_eq.h"
+#include "mlx5/devx_event.h"
+#include "mlx5/devx_mem.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/devx_uar.h"
 #include "mlx5/format.h"
 
 /* What no program asks for: see mlx5dv_init_obj(). */

@@ -3,11 +3,15 @@
  * DC targets. The device knows no states but "active" for one that is there; the adapter's queue
  * pair is brought to where it serves by the command that makes it.
  */
+#include "mlx5/devx_dct.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hca/memory/mr.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/format.h"
 
 static uint32_t access_of(const void *ctx)
 {

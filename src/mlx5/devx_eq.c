@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Interrupt vectors and event queues of a program.
- *
- * Vectors are those of the context's completion vectors, taken from the last one down; the first is
- * never given away. The adapter's own event queues, which mlx5dv_devx_query_eqn() tells of, are
- * numbers only: what arrives there goes to subscribers (devx_event.c).
- */
+#include "mlx5/devx_eq.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,122 +8,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mlx5/devx.h"
+#include "hca/queue/eq.h"
+#include "hca/queue/uar.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/devx_uar.h"
+#include "mlx5/devx_vector.h"
 #include "mlx5/dv.h"
 #include "mlx5/format.h"
 
 #define EQE_SIZE     64u
-#define OWN_EQN      2u /* of vector 0; number 1 is for what concerns no completion */
-#define USER_EQN     0x80u
 #define USER_EQN_END 0xffu
 #define LOG_EQ_MAX   22u
 #define STATUS_FULL  0xau
 #define EQ_ARMED     0x9u
 #define EQ_FIRED     0xau
-
-static uint32_t vector_count(const struct devx *devx)
-{
-	uint64_t n = devx->ctx->vb->adapter->limits.comp_vectors;
-
-	return n < USER_EQN - OWN_EQN ? n : USER_EQN - OWN_EQN;
-}
-
-/* ---- vectors ---- */
-
-int mlx5dv_devx_query_eqn(struct ibv_context *context, uint32_t vector, uint32_t *eqn)
-{
-	struct mlx5_context *ctx = devx_context(context, __func__);
-	bool taken;
-
-	if (!ctx)
-		return errno;
-	if (vector >= vector_count(ctx->devx))
-		return -explain(EINVAL, "mlx5dv_devx_query_eqn: vector %u; there are %u", vector,
-				vector_count(ctx->devx));
-	pthread_mutex_lock(&ctx->devx->lock);
-	taken = ctx->devx->vectors[vector];
-	pthread_mutex_unlock(&ctx->devx->lock);
-	if (taken)
-		return -explain(EINVAL,
-				"mlx5dv_devx_query_eqn: vector %u is that of event queues of the "
-				"program's own",
-				vector);
-	*eqn = OWN_EQN + vector;
-	return 0;
-}
-
-struct mlx5dv_devx_msi_vector *mlx5dv_devx_alloc_msi_vector(struct ibv_context *context)
-{
-	struct mlx5_context *ctx = devx_context(context, __func__);
-	struct devx_vector *v;
-	uint32_t number;
-
-	if (!ctx)
-		return NULL;
-	v = calloc(1, sizeof(*v));
-	if (!v) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	v->devx = ctx->devx;
-	v->pub.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (v->pub.fd < 0) {
-		free(v);
-		return NULL;
-	}
-	pthread_mutex_lock(&ctx->devx->lock);
-	for (number = vector_count(ctx->devx) - 1; number && ctx->devx->vectors[number]; number--)
-		;
-	if (number)
-		ctx->devx->vectors[number] = v;
-	pthread_mutex_unlock(&ctx->devx->lock);
-	v->pub.vector = (int)number;
-	if (number)
-		return &v->pub;
-	close(v->pub.fd);
-	free(v);
-	return explain_null(ENOSPC, "mlx5dv_devx_alloc_msi_vector: all %u vectors are taken",
-			    vector_count(ctx->devx) - 1);
-}
-
-int mlx5dv_devx_free_msi_vector(struct mlx5dv_devx_msi_vector *pub)
-{
-	struct devx_vector *v = container_of(pub, struct devx_vector, pub);
-	struct devx *devx;
-	unsigned int users;
-
-	if (!pub)
-		return -explain(EINVAL, "mlx5dv_devx_free_msi_vector: there is no vector");
-	devx = v->devx;
-	pthread_mutex_lock(&devx->lock);
-	/* The program can write to both fields. */
-	if ((unsigned int)pub->vector >= DEVX_VECTORS || devx->vectors[pub->vector] != v) {
-		pthread_mutex_unlock(&devx->lock);
-		return -explain(EINVAL, "mlx5dv_devx_free_msi_vector: %d is not its number",
-				pub->vector);
-	}
-	users = v->users;
-	if (!users)
-		devx->vectors[pub->vector] = NULL;
-	pthread_mutex_unlock(&devx->lock);
-	if (users)
-		return -explain(EBUSY, "mlx5dv_devx_free_msi_vector: %u event queues use vector %d",
-				users, pub->vector);
-	close(pub->fd);
-	free(v);
-	return 0;
-}
-
-void devx_vectors_fini(struct devx *devx)
-{
-	for (int i = 0; i < DEVX_VECTORS; i++)
-		if (devx->vectors[i]) {
-			close(devx->vectors[i]->pub.fd);
-			free(devx->vectors[i]);
-		}
-}
-
-/* ---- event queues ---- */
 
 /* What a program finds in a fresh ring: nothing of its first lap. */
 static void *alloc_ring(size_t size)
@@ -197,7 +91,7 @@ int devx_create_eq(struct devx_cmd *c)
 	c->obj->user_eq = eq;
 	err = devx_keep(c, eqc, ifc_len(eqc));
 	if (!err)
-		err = devx_refuse_errno(c, devx_number(c->obj, USER_EQN, USER_EQN_END, 1),
+		err = devx_refuse_errno(c, devx_number(c->obj, DEVX_USER_EQN, USER_EQN_END, 1),
 					DEVX_WHY_OBJECT);
 	if (err)
 		return err;
@@ -242,33 +136,6 @@ void devx_eq_unlist(struct devx_user_eq *eq)
 	pthread_mutex_unlock(&eq->devx->event_lock);
 }
 
-struct mlx5dv_devx_eq *mlx5dv_devx_create_eq(struct ibv_context *context, const void *in,
-					     size_t inlen, void *out, size_t outlen)
-{
-	struct mlx5_context *ctx = devx_context(context, __func__);
-	struct mlx5dv_devx_obj *obj;
-
-	if (!ctx)
-		return NULL;
-	if (!in || inlen < ifc_len(create_eq_in) || ifc_get(in, cmd_in, opcode) != IFC_OP_CREATE_EQ)
-		return explain_null(EINVAL, "mlx5dv_devx_create_eq: the input is no CREATE_EQ");
-	if (!ifc_get(ifc_cptr(in, create_eq_in, eq_context_entry), eqc, intr))
-		return explain_null(EINVAL,
-				    "mlx5dv_devx_create_eq: eqc.intr is 0, the adapter's own "
-				    "vector; mlx5dv_devx_alloc_msi_vector() gives others");
-	obj = devx_create(ctx->devx, DEVX_CREATE_EQ, in, inlen, out, outlen);
-	return obj ? &obj->user_eq->pub : NULL;
-}
-
-int mlx5dv_devx_destroy_eq(struct mlx5dv_devx_eq *pub)
-{
-	struct devx_user_eq *eq = container_of(pub, struct devx_user_eq, pub);
-
-	if (!pub)
-		return -explain(EINVAL, "mlx5dv_devx_destroy_eq: there is no event queue");
-	return mlx5dv_devx_obj_destroy(eq->obj);
-}
-
 /* There is no handle to query it by, so the number alone says which one. */
 int devx_query_eq(struct devx_cmd *c)
 {
@@ -298,7 +165,7 @@ int devx_eq_find(struct devx_cmd *c, uint32_t eqn, struct hca_eq **out)
 	struct mlx5dv_devx_obj *obj = devx_find(c->devx, DEVX_EQ, eqn);
 
 	*out = obj ? obj->eq : NULL;
-	if (obj || (eqn >= OWN_EQN && eqn - OWN_EQN < vector_count(c->devx)))
+	if (obj || (eqn >= DEVX_OWN_EQN && eqn - DEVX_OWN_EQN < devx_vector_count(c->devx)))
 		return 0;
 	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_EQ, "event queue %u does not exist",
 			   eqn);

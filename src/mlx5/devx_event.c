@@ -7,16 +7,20 @@
  * per subscription that has something to tell. A message that finds no memory is lost, and the next
  * read says so.
  */
+#include "mlx5/devx_event.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "mlx5/devx.h"
+#include "hca/queue/eq.h"
+#include "mlx5/devx_cmd.h"
 #include "mlx5/devx_queue.h"
 #include "mlx5/dv.h"
 #include "mlx5/eqe.h"
+#include "util/explain.h"
 
 struct channel {
 	struct mlx5dv_devx_event_channel pub;
@@ -191,7 +195,7 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 				 enum mlx5dv_devx_create_event_channel_flags flags)
 {
 	const uint32_t known = MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA;
-	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 	struct channel *ch;
 	int err;
 

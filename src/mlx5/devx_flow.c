@@ -7,13 +7,17 @@
  *
  * devx.lock for everything here.
  */
+#include "mlx5/devx_flow.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
-#include "mlx5/devx_flow.h"
-#include "mlx5/flow.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_flow_types.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/flow_match.h"
 
 #define NUMBERS    (1u << 24)
 #define MATCH_SIZE 0x200u

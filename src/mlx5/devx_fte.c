@@ -4,13 +4,18 @@
  * index. An entry is a rule of the engine; a change makes the new rule before the old one goes, so
  * that every frame meets one of them. devx.lock.
  */
+#include "mlx5/devx_fte.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_cmd.h"
 #include "mlx5/devx_flow.h"
-#include "mlx5/flow.h"
+#include "mlx5/devx_flow_types.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/flow_devx.h"
 
 #define STEPS_MOST 32u
 #define LIST_MOST  (DEVX_FLOW_DESTS + 1)

@@ -3,14 +3,18 @@
  * User memory for rings and doorbell records, and the objects that are about memory: protection
  * and XRC domains, memory keys.
  */
+#include "mlx5/devx_mem.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
 #include "mlx5/dv.h"
+#include "util/explain.h"
 
 #define UMEM_PAGE_MIN 12 /* log2 of the device's smallest and largest page */
 #define UMEM_PAGE_MAX 43
@@ -129,7 +133,7 @@ static struct mlx5dv_devx_umem *reg(struct ibv_context *context,
 				    const struct mlx5dv_devx_umem_in *in, bool any_page,
 				    const char *call)
 {
-	struct mlx5_context *ctx = devx_context(context, call);
+	struct mlx5_context *ctx = mlx5_dv_context(context, call);
 	struct devx_umem *umem;
 	int err;
 

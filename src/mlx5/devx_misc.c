@@ -2,11 +2,14 @@
 /*
  * Objects that are little more than their number: transport domains and general objects.
  */
+#include "mlx5/devx_misc.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
 
 #define NUMBERS (1u << 20)
 

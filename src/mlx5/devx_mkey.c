@@ -3,12 +3,16 @@
  * Memory keys by command: the pages of a umem, or pieces of other keys' memory: of any length (KLM)
  * or of one (KSM). A key of the latter kinds may also be made free, for requests to build (UMR).
  */
+#include "mlx5/devx_mkey.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hca/memory/mkey.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_mem.h"
+#include "mlx5/devx_obj.h"
 
 #define ENTRY       16u /* bytes of a piece in the mailbox */
 #define PIECES_MOST UINT16_MAX

@@ -2,12 +2,14 @@
 /*
  * Commands that ask about the device and its ports.
  */
+#include "mlx5/devx_port.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hca/device/port.h"
 #include "hca/inspect/traffic.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
 
 #define PSID_BYTES 16
 

@@ -3,11 +3,18 @@
  * Queue pairs in user memory: receive ring first, send ring right behind it. What goes on in them
  * is devx_qpc.c's; here they are made.
  */
+#include "mlx5/devx_qp.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hca/queue/doorbell_watch.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_counter.h"
+#include "mlx5/devx_mem.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/devx_qpc.h"
+#include "mlx5/devx_uar.h"
 #include "mlx5/format.h"
 
 #define SEND_SLOT_SHIFT 6

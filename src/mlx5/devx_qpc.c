@@ -6,15 +6,21 @@
  * A command stands for one edge of the state diagram. What the edge must have comes from the
  * context always; what it may have, when opt_param_mask says so.
  */
+#include "mlx5/devx_qpc.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hca/memory/mr.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_counter.h"
 
 #define ANY_STATE 0xff
 
-static const struct devx_step steps[] = {
+static const struct step {
+	uint16_t op;
+	uint8_t from, to; /* enum hca_qp_state; from 0xff: any */
+} steps[] = {
 	{ IFC_OP_RST2INIT_QP, HCA_QPS_RESET, HCA_QPS_INIT },
 	{ IFC_OP_INIT2INIT_QP, HCA_QPS_INIT, HCA_QPS_INIT },
 	{ IFC_OP_INIT2RTR_QP, HCA_QPS_INIT, HCA_QPS_RTR },
@@ -184,7 +190,7 @@ int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 {
 	const void *qpc = ifc_cptr(c->in, modify_qp_in, qpc);
 	uint32_t mask = HCA_QPM_STATE, opt;
-	const struct devx_step *step = steps;
+	const struct step *step = steps;
 	struct hca_qp_attr attr = { 0 };
 	enum hca_qp_state now;
 	int err = 0;

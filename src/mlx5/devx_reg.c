@@ -3,12 +3,15 @@
  * Registers of the device and its ports, as programs read them: state and speed of links, counters,
  * the clock.
  */
+#include "mlx5/devx_reg.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hca/device/port.h"
 #include "hca/inspect/traffic.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_port.h"
 
 /* Link state. Offsets in bits, as ifc.h counts. */
 #define REG_PAOS   0x5006

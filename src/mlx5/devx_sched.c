@@ -3,10 +3,13 @@
  * Scheduling elements by command: trees that say how queues share a port. A limit holds for the send
  * queues below (hca/transport/shaper.h); shares are kept and have no effect.
  */
+#include "mlx5/devx_sched.h"
+
 #include <string.h>
 
 #include "hca/transport/shaper.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
 
 #define NUMBERS (1u << 20)
 

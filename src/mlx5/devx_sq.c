@@ -4,11 +4,16 @@
  * that receives nothing; its number is the queue's. A rate is an entry of the pacing table
  * (mlx5dv_pp_alloc()).
  */
+#include "mlx5/devx_sq.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "hca/queue/doorbell_watch.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/devx_uar.h"
+#include "mlx5/devx_wq.h"
 #include "mlx5/dv_sched.h"
 #include "mlx5/format.h"
 

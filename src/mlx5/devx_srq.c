@@ -5,10 +5,15 @@
  * older SRQ. The manual gives the last one addresses of pages only; here it has a umem where an XRC
  * SRQ has it.
  */
+#include "mlx5/devx_srq.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_mem.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/format.h"
 
 #define LOG_SIZE_MAX 15u
 #define STRIDE_MIN   4u

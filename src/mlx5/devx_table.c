@@ -3,7 +3,27 @@
  * Which commands there are: what each is about, which call takes it, how long its mailboxes are at
  * least, and who carries it out.
  */
-#include "mlx5/devx.h"
+#include "mlx5/devx_table.h"
+
+#include "hca/raw/flow.h"
+#include "mlx5/devx_cap.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_counter.h"
+#include "mlx5/devx_cq.h"
+#include "mlx5/devx_dct.h"
+#include "mlx5/devx_eq.h"
+#include "mlx5/devx_flow.h"
+#include "mlx5/devx_fte.h"
+#include "mlx5/devx_mem.h"
+#include "mlx5/devx_misc.h"
+#include "mlx5/devx_mkey.h"
+#include "mlx5/devx_port.h"
+#include "mlx5/devx_qp.h"
+#include "mlx5/devx_reg.h"
+#include "mlx5/devx_sched.h"
+#include "mlx5/devx_sq.h"
+#include "mlx5/devx_srq.h"
+#include "mlx5/devx_wq.h"
 
 #define HEAD    0x10
 #define CAP_MIN 0x110 /* programs know pages of different lengths */

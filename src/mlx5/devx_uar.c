@@ -3,12 +3,16 @@
  * Doorbell pages that a program has for itself. Objects name them by number when they are made, and
  * nothing holds a page after that: who frees one has nowhere left to ring, and nobody looks there.
  */
+#include "mlx5/devx_uar.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "mlx5/devx.h"
+#include "hca/queue/uar.h"
+#include "mlx5/devx_cmd.h"
 #include "mlx5/dv.h"
 #include "mlx5/format.h"
+#include "util/explain.h"
 
 static int make(struct devx *devx, struct devx_uar **out)
 {
@@ -44,7 +48,7 @@ struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *context, uint3
 {
 	const uint32_t known = MLX5DV_UAR_ALLOC_TYPE_BF | MLX5DV_UAR_ALLOC_TYPE_NC |
 			       MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED;
-	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 	struct devx_uar *uar;
 	int err;
 

@@ -10,6 +10,7 @@
 #include "hca/raw/rss.h"
 #include "hca/raw/wq.h"
 #include "mlx5/devx.h"
+#include "mlx5/devx_cmd.h"
 #include "mlx5/dv.h"
 #include "mlx5/qp.h"
 #include "mlx5/wq.h"
@@ -21,7 +22,7 @@ static int exec_image(struct ibv_context *context, enum devx_verb verb,
 		      struct mlx5dv_devx_obj *stand_in, const void *in, size_t inlen, void *out,
 		      size_t outlen, const char *call)
 {
-	struct mlx5_context *ctx = devx_context(context, call);
+	struct mlx5_context *ctx = mlx5_dv_context(context, call);
 	int err;
 
 	if (!ctx) {

@@ -5,11 +5,18 @@
  * needed cannot go. A receive queue with a ring of its own is a work queue of the adapter; tables and
  * TIRs may have those that ibv_create_wq() made as well.
  */
+#include "mlx5/devx_wq.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
+#include "hca/raw/rss.h"
+#include "mlx5/devx_cmd.h"
+#include "mlx5/devx_counter.h"
+#include "mlx5/devx_mem.h"
+#include "mlx5/devx_obj.h"
+#include "mlx5/format.h"
 #include "mlx5/wq.h"
 
 #define NUMBERS   (1u << 20)

@@ -2,12 +2,15 @@
 /*
  * Domains, tables, matchers and rules of mlx5dv_dr_*; see dr.h.
  */
-#include "mlx5/dr.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/raw/flow.h"
+#include "mlx5/dr_order.h"
+#include "mlx5/dr_types.h"
+#include "mlx5/dv.h"
+#include "mlx5/flow_match.h"
 #include "util/explain.h"
 
 #define ACTIONS_MOST   32u

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "hca/raw/flow.h"
-#include "mlx5/dr.h"
+#include "mlx5/devx_types.h"
+#include "mlx5/dr_types.h"
+#include "mlx5/flow_devx.h"
+#include "mlx5/flow_match.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 

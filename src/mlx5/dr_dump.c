@@ -4,7 +4,8 @@
  */
 #include <errno.h>
 
-#include "mlx5/dr.h"
+#include "hca/raw/flow.h"
+#include "mlx5/dr_types.h"
 #include "util/explain.h"
 
 /* Domain lock held, by all of these. */

@@ -4,9 +4,11 @@
  * changes and adds some, and nothing but counting comes behind the end. Called when a rule is made;
  * no state.
  */
+#include "mlx5/dr_order.h"
+
 #include <errno.h>
 
-#include "mlx5/dr.h"
+#include "mlx5/dr_types.h"
 #include "util/explain.h"
 
 #define VLANS_MOST 2u

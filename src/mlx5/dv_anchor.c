@@ -7,9 +7,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "mlx5/devx_flow.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_flow_types.h"
+#include "mlx5/devx_obj.h"
 #include "mlx5/dv.h"
-#include "mlx5/flow.h"
+#include "mlx5/flow_match.h"
+#include "mlx5/ifc_val.h"
+#include "util/explain.h"
 
 #define NUMBERS (1u << 24)
 

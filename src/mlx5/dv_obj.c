@@ -5,11 +5,11 @@
  */
 #include <errno.h>
 
+#include "hca/queue/cq_alias.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
-#include "hca/queue/cq_alias.h"
 #include "mlx5/cq.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_types.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "util/explain.h"

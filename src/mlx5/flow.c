@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/flow.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_types.h"
+#include "mlx5/dv.h"
+#include "mlx5/flow_devx.h"
+#include "mlx5/flow_match.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 

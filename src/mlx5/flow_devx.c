@@ -2,10 +2,13 @@
 /*
  * Objects made by device commands that rules lead to, or feed.
  */
+#include "mlx5/flow_devx.h"
+
 #include <errno.h>
 
-#include "mlx5/devx_flow.h"
-#include "mlx5/flow.h"
+#include "hca/raw/flow.h"
+#include "mlx5/devx_flow_types.h"
+#include "mlx5/devx_types.h"
 #include "util/explain.h"
 
 int mlx5_flow_devx_dest(struct mlx5dv_devx_obj *obj, struct ether_dest **out)

@@ -3,10 +3,12 @@
  * Match parameters and header changes, from the device's layout to the flow engine's, which is the
  * same one. Called when matchers, rules and actions are made.
  */
+#include "mlx5/flow_match.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "mlx5/flow.h"
+#include "hca/raw/flow.h"
 #include "util/explain.h"
 
 #define PART 64u

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "mlx5/devx.h"
+#include "mlx5/devx_types.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "util/explain.h"
@@ -67,7 +67,7 @@ struct ibv_device **mlx5dv_get_vfio_device_list(struct mlx5dv_vfio_context_attr 
 
 int mlx5dv_vfio_get_events_fd(struct ibv_context *context)
 {
-	struct mlx5_context *ctx = devx_context(context, __func__);
+	struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 	int fd;
 
 	if (!ctx)
@@ -82,5 +82,5 @@ int mlx5dv_vfio_get_events_fd(struct ibv_context *context)
 
 int mlx5dv_vfio_process_events(struct ibv_context *context)
 {
-	return devx_context(context, __func__) ? 0 : errno;
+	return mlx5_dv_context(context, __func__) ? 0 : errno;
 }

@@ -16,6 +16,9 @@
 #include "hca/device/adapter_list.h"
 #include "mlx5/context.h"
 #include "mlx5/devx.h"
+#include "mlx5/ifc.h"
+#include "mlx5/ifc_cmd.h"
+#include "mlx5/ifc_val.h"
 
 enum {
 	CALL_GENERAL,

@@ -6,12 +6,13 @@
  *
  * A domain does not hold its context: what it works on, a port of an adapter, never goes.
  */
-#ifndef MLX5_DR_H
-#define MLX5_DR_H
+#ifndef MLX5_DR_TYPES_H
+#define MLX5_DR_TYPES_H
 
 #include <pthread.h>
 
-#include "mlx5/flow.h"
+#include "mlx5/objects.h"
+#include "verbs/flow_types.h"
 
 struct mlx5dv_dr_domain {
 	const struct hca_adapter *adapter;
@@ -25,7 +26,7 @@ struct mlx5dv_dr_domain {
 
 struct mlx5dv_dr_table {
 	struct mlx5dv_dr_domain *domain;
-	uint32_t level; /* 0: the root, which everybody shares */
+	uint32_t level; /* 0: the root, which all domains of the port share */
 	struct flow_table *engine;
 	atomic_uint users;
 	struct mlx5dv_dr_matcher *matchers;
@@ -48,7 +49,7 @@ struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_matcher *matcher;
 	struct flow_rule *engine;
 	struct flow_key value;
-	struct mlx5dv_dr_rule *next, **back; /* back: who points here */
+	struct mlx5dv_dr_rule *next, **back; /* back: the pointer to this rule */
 	size_t action_count;
 	struct mlx5dv_dr_action *actions[];
 };
@@ -60,7 +61,7 @@ struct dr_detour {
 	struct flow_rule *rule;
 };
 
-/* In dr_order.c is what each of them may follow. */
+/* dr_order.c says which of them may follow each other. */
 enum dr_kind {
 	DR_DROP,
 	DR_MISS,
@@ -95,11 +96,6 @@ struct mlx5dv_dr_action {
 	unsigned int step_count;
 	struct flow_action steps[];
 };
-
-bool dr_kind_is_end(enum dr_kind kind);
-/* -EINVAL for too many of a kind, -EOPNOTSUPP for what is in the wrong place. */
-int dr_order_check(const struct mlx5dv_dr_table *t, size_t count,
-		   struct mlx5dv_dr_action *const actions[]);
 
 /* NULL and errno. */
 static inline void *dr_null(int err)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flow tables, groups and entries made by device commands.
+ */
+#ifndef MLX5_DEVX_FLOW_TYPES_H
+#define MLX5_DEVX_FLOW_TYPES_H
+
+#include "hca/raw/flow.h"
+#include "mlx5/devx_types.h"
+
+/* The most of each, as the capabilities say. */
+#define DEVX_FLOW_LEVELS   16u
+#define DEVX_FLOW_LOG_SIZE 16u
+#define DEVX_FLOW_DESTS    8u
+#define DEVX_FLOW_MODIFY   32u
+
+struct devx_flow_table {
+	struct flow_table *engine;
+	enum flow_domain domain;
+	uint8_t type, level;
+	uint32_t size;
+	bool anchor;   /* stands for a root (dv_anchor.c) */
+	uint32_t from; /* ... and its rules of this priority and later ones */
+	struct devx_flow_group *groups;
+	struct hca_table entries; /* by index */
+	/* where the rest goes */
+	struct flow_matcher *miss_matcher;
+	struct flow_rule *miss_rule;
+	struct mlx5dv_devx_obj *miss;
+};
+
+struct devx_flow_group {
+	struct mlx5dv_devx_obj *table;
+	struct flow_matcher *engine;
+	struct flow_key mask;
+	uint32_t first, last;
+	uint8_t criteria;
+	struct devx_flow_group *next;
+};
+
+struct devx_flow_entry {
+	struct mlx5dv_devx_obj *table;
+	struct flow_rule *rule;
+	/* what it leads to and uses, counted */
+	struct mlx5dv_devx_obj **refs;
+	unsigned int ref_count;
+};
+
+#endif

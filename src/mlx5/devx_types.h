@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DEVX: device commands in mailboxes, and the objects that they make. A command is looked up in one
+ * table (devx_table.c), its mailboxes are copied and checked for length (devx.c), and one function
+ * per command, in devx_<noun>.c, decodes the input, calls the adapter, and fills the output.
+ *
+ * A command's function returns 0, or a refusal of devx_refuse(), which becomes EREMOTEIO with a
+ * status in the output mailbox; any other -errno is returned to the caller as it is.
+ *
+ * One lock per context, devx.lock, is held while a command runs: commands are as serial as the
+ * device's own. It is the outermost of the driver's locks. Events come at any time and take
+ * event_lock only, inside which only an event queue's lock is taken.
+ */
+#ifndef MLX5_DEVX_TYPES_H
+#define MLX5_DEVX_TYPES_H
+
+#include "hca/device/table.h"
+#include "mlx5/objects.h"
+
+enum devx_kind {
+	DEVX_NONE, /* commands without an object */
+	DEVX_UMEM,
+	DEVX_PD,
+	DEVX_TD,
+	DEVX_XRCD,
+	DEVX_MKEY,
+	DEVX_PSV,
+	DEVX_CQ,
+	DEVX_EQ,
+	DEVX_QP,
+	DEVX_SRQ,
+	DEVX_XRC_SRQ,
+	DEVX_RMP,
+	DEVX_DCT,
+	DEVX_RQ,
+	DEVX_SQ,
+	DEVX_RQT,
+	DEVX_TIR,
+	DEVX_TIS,
+	DEVX_MCG,
+	DEVX_Q_COUNTER,
+	DEVX_FLOW_COUNTER,
+	DEVX_FLOW_TABLE,
+	DEVX_FLOW_GROUP,
+	DEVX_FLOW_ENTRY,
+	DEVX_REFORMAT,
+	DEVX_MODIFY_HEADER,
+	DEVX_SCHED,
+	DEVX_L2_ENTRY,
+	DEVX_VXLAN_PORT,
+	DEVX_GENERAL,
+	DEVX_KINDS,
+};
+
+/* What a command does, which decides the call that takes it. */
+enum devx_verb {
+	DEVX_GENERAL_CMD, /* mlx5dv_devx_general_cmd() */
+	DEVX_CREATE,
+	DEVX_QUERY,
+	DEVX_MODIFY,
+	DEVX_DESTROY, /* mlx5dv_devx_obj_destroy() does it; it is refused as a command */
+	DEVX_CREATE_EQ,
+};
+
+struct devx_cmd;
+struct devx_sub;
+
+struct devx_row {
+	uint16_t op;
+	uint8_t kind;
+	uint8_t verb;
+	uint16_t in_min, out_min; /* shorter mailboxes are -EINVAL */
+	/* bit and width of the object's number in the input; 0: those of most commands */
+	uint16_t id_bit, id_width;
+	int (*run)(struct devx_cmd *c);
+};
+
+#define DEVX_USES 4
+
+/* The public handle. Everything but `users` and `subs` is constant after creation, or devx.lock's. */
+struct mlx5dv_devx_obj {
+	struct devx *devx;
+	enum devx_kind kind;
+	uint32_t number;
+	uint32_t handle;
+	uint16_t type;  /* of a general object */
+	bool stand_in;  /* for a verbs object, during a call */
+	uint32_t count; /* numbers that it stands for, when more than one */
+	unsigned int users;
+	struct mlx5dv_devx_obj *uses[DEVX_USES];
+	struct devx_umem *umem[2]; /* of its ring and its doorbell record */
+	union {
+		void *hca;
+		struct hca_pd *pd;
+		struct hca_cq *cq;
+		struct hca_qp *qp;
+		struct hca_srq *srq;
+		struct hca_mr *mr;
+		struct hca_mkey *mkey; /* when indirect */
+		struct hca_xrcd *xrcd;
+		struct hca_eq *eq;
+		struct hca_wq *wq;
+		struct hca_ind_table *ind_table;
+		struct hca_rss *rss;
+		struct devx_flow_table *flow_table;
+		struct devx_flow_group *flow_group;
+		struct devx_flow_entry *flow_entry;
+		struct flow_edit *edit;
+		struct hca_counters *q_counters;
+		struct hca_shaper *shaper;
+	};
+	bool indirect;                   /* a key of other keys' pieces */
+	bool reformat_decaps;            /* an edit that comes before others */
+	struct hca_ind_table *own_table; /* of a TIR with one queue */
+	struct flow_counter *counters;   /* `count` of them */
+	/* The context as the program gave it: what a query answers from. */
+	uint8_t *image;
+	size_t image_len;
+	struct devx_user_eq *user_eq;
+	/* raw queues hold these themselves */
+	struct hca_cq *held_cq;
+	struct hca_pd *held_pd;
+	struct mlx5dv_devx_obj *next, *prev;
+	struct devx_sub *subs; /* event_lock */
+};
+
+struct devx_umem {
+	struct mlx5dv_devx_umem pub;
+	struct devx *devx;
+	uint8_t *addr;
+	size_t size;
+	void *map; /* of a dmabuf, ours */
+	size_t map_len;
+	void *pinned; /* the program's address, when `addr` is another */
+	unsigned int users;
+};
+
+struct devx_uar {
+	struct mlx5dv_devx_uar pub;
+	struct devx *devx;
+	struct hca_uar *hca;
+	struct devx_uar *next;
+};
+
+#define DEVX_VECTORS 256
+
+struct devx_vector {
+	struct mlx5dv_devx_msi_vector pub;
+	struct devx *devx;
+	unsigned int users; /* event queues; devx.lock */
+};
+
+/* An event queue of a program. */
+struct devx_user_eq {
+	struct mlx5dv_devx_eq pub;
+	struct devx *devx;
+	struct mlx5dv_devx_obj *obj;
+	size_t size;
+	uint64_t mask[4];
+	struct devx_vector *vector;
+	struct devx_user_eq *next; /* event_lock */
+};
+
+struct devx {
+	struct mlx5_context *ctx;
+	pthread_mutex_t lock;
+	struct mlx5dv_devx_obj *objs;
+	uint32_t handles;
+	struct hca_table *tables[DEVX_KINDS]; /* objects by number; NULL until the first */
+	uint32_t last[DEVX_KINDS];
+	struct devx_uar *uars;
+	struct devx_vector *vectors[DEVX_VECTORS];
+	int events_fd; /* vfio.c; -1 until it is first used */
+
+	pthread_mutex_t event_lock;
+	struct devx_sub *unaffiliated;
+	struct devx_user_eq *eqs;
+};
+
+struct devx_cmd {
+	struct devx *devx;
+	const struct devx_row *row;
+	const uint8_t *in; /* a copy, with zeros behind it */
+	size_t inlen;
+	uint8_t *out; /* zeros; as long as any answer, and as the caller's mailbox */
+	size_t outlen;
+	struct mlx5dv_devx_obj *obj; /* created: the one to be filled */
+	const struct hca_adapter *adapter;
+	uint8_t status;
+	uint32_t syndrome;
+};
+
+#define DEVX_IN_PAD  0x400u
+#define DEVX_OUT_MAX 0x1010u
+
+/* hca_*.user of objects made by commands. Bit 0 tells it from a verbs handle. */
+static inline void *devx_user(struct mlx5dv_devx_obj *obj)
+{
+	return (void *)((uintptr_t)obj | 1);
+}
+
+static inline struct mlx5dv_devx_obj *devx_of_user(void *user)
+{
+	return (uintptr_t)user & 1 ? (void *)((uintptr_t)user & ~(uintptr_t)1) : NULL;
+}
+
+#endif
