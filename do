@@ -13,6 +13,7 @@ packages_test=(clang llvm libclang-rt-14-dev libcmocka-dev python3 dwarves binut
 	dpdk-dev librte-net-mlx5-23 librte-net-mlx4-23)
 packages_lint=(clang-format clang-tidy cppcheck)
 packages_doc=(pandoc)
+packages_fresh=(debootstrap)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
 die() { printf 'do: %s\n' "$*" >&2; exit 1; }
@@ -25,7 +26,9 @@ usage() {
 	  build [KIND]       build into build/; KIND is --asan, --ubsan, --tsan or --release
 	  test [FILTER]      set up, build (plain, ASan, UBSan, TSan) and run the tests;
 	                     FILTER: a ctest pattern (plain build only; 'interop': against the kernel's
-	                     rxe in a guest), or 'all' for the long sweeps too
+	                     rxe in a guest), 'plain' for the plain build only, 'quick' for it without
+	                     sweeps of options, 'fresh' for demo and plain tests in a bare Debian 12,
+	                     or 'all' for the long sweeps too
 	  demo               set up, build, and show both adapters through Debian's ibv_devinfo
 	  bench [WORD...]    measure, as ratios within one run; only rows with one of the words,
 	                     or without those named as no-WORD
@@ -102,36 +105,52 @@ run_ctest() {
 	(cd "$dir" && ctest --output-on-failure --repeat until-pass:2 -j "$(nproc)" "$@") || failed+=("$dir")
 }
 
-cmd_test() {
-	local filter=${1:-}
-	need_packages "${packages_build[@]}" "${packages_test[@]}"
-	build_kind plain
-	if [[ $filter == interop ]]; then
-		PYTHONDONTWRITEBYTECODE=1 python3 tests/interop/interop.py build all || {
-			(($? == 77)) && return	# it has said why it cannot run
-			die "interop tests failed"
-		}
-		return
-	fi
-	if [[ -n $filter && $filter != all ]]; then
-		run_ctest build -R "$filter" --no-tests=error
-		((!${#failed[@]})) || die "tests failed"
-		return
-	fi
-	# Labels: `long` sweeps run on demand, `plain-only` ones gain nothing from a sanitizer.
-	local skip=long skip_sanitized='long|plain-only'
-	[[ $filter == all ]] && skip=none skip_sanitized=plain-only
+# test_fresh FILTER: where it cannot run, the script says why, and nothing has failed.
+test_fresh() {
+	say "testing in a fresh root"
+	[[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null || need_packages "${packages_fresh[@]}" || true
+	tests/fresh/fresh-root.sh "$1" || (($? == 77)) || failed+=("a fresh root")
+}
+
+test_interop() {
+	# Status 77: it has said why it cannot run.
+	PYTHONDONTWRITEBYTECODE=1 python3 tests/interop/interop.py build all || (($? == 77)) || failed+=(interop)
+}
+
+# test_everything LABELS: every build, without the tests that have one of the labels.
+test_everything() {
+	local skip=$1 kind
 	run_ctest build -LE "$skip"
 	# Every warning is an error with clang, and in a release, too.
 	build_kind clang
 	build_kind release
-	local kind
 	for kind in asan ubsan tsan; do
 		build_kind "$kind"
-		run_ctest "build-$kind" -LE "$skip_sanitized"
+		run_ctest "build-$kind" -LE "$skip|plain-only"
 	done
+	# Sweeps have run in build/; the other tests show that the package lists are complete.
+	test_fresh quick
+}
+
+# Labels: `sweep` tests run a program with many options, `long` ones are for `all` only, `plain-only` ones
+# gain nothing from a sanitizer.
+cmd_test() {
+	local filter=${1:-}
+	if [[ $filter != fresh ]]; then
+		need_packages "${packages_build[@]}" "${packages_test[@]}"
+		build_kind plain
+	fi
+	case $filter in
+	'') test_everything long ;;
+	all) test_everything none ;;
+	plain) run_ctest build -LE long ;;
+	quick) run_ctest build -LE 'long|sweep' ;;
+	fresh) test_fresh plain ;;
+	interop) test_interop ;;
+	*) run_ctest build -R "$filter" --no-tests=error ;;
+	esac
 	((!${#failed[@]})) || die "tests failed in ${failed[*]}"
-	say "all tests passed"
+	say "no test failed"
 }
 
 cmd_demo() {

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A bare Debian 12, and in it what README.md promises: a root made by debootstrap (minbase and git), a clone
+# of the committed HEAD, `./do demo`, then `./do test FILTER`. `./do test fresh` calls it.
+# usage: fresh-root.sh FILTER
+#
+# Exit status 77: this machine cannot do it, and one line has said why.
+#
+# All mounts lie in a mount namespace and all processes in a PID namespace. The kernel removes both when
+# this script ends, however it ends; the script has only the directory to remove.
+set -euo pipefail
+
+suite=bookworm
+# Downloaded packages; apt and debootstrap check them against the archive's signature when they use them.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+skip() { printf 'do: the test in a fresh root does not run: %s\n' "$*"; exit 77; }
+
+# The host's own sources of the suite, its updates and its security fixes, as lines of sources.list.
+apt_sources() {
+	apt-get indextargets --no-release-info --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
+		'Created-By: Packages' | awk -v suite="^$suite(-updates|-security)?\$" '$3 ~ suite' | sort -u
+}
+
+# How the host's apt downloads: proxies, time limits, certificates.
+apt_acquire() { apt-config dump | grep -E '^Acquire::(https?|Check-Valid-Until|Retries|ForceIPv[46])\b' || true; }
+
+# Tries out on an empty directory whatever the test will do with its root.
+probe_namespaces() {
+	unshare --mount --pid --fork --kill-child bash -ec '
+		mount --bind "$1" "$1"
+		cd "$1"
+		mkdir old proc
+		mount -t proc proc proc
+		mknod null c 1 3
+		: >null
+		pivot_root . old' probe "$1" 2>/dev/null
+}
+
+# Runs as the first process of the namespaces.
+inside() {
+	local root=$1 mirror=$2 filter=$3 proxy='' packages=git
+	[[ $mirror == https:* ]] && packages=git,ca-certificates
+	eval "$(apt-config shell proxy Acquire::http::Proxy)"
+	[[ -n $proxy && $proxy != DIRECT ]] && export http_proxy=$proxy https_proxy=${https_proxy:-$proxy}
+
+	say "making a root of $suite in $root"
+	debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "$suite" "$root" "$mirror" \
+		>"$root.log" 2>&1 || { tail -n 20 "$root.log"; return 1; }
+	apt_sources >"$root/etc/apt/sources.list"
+	apt_acquire >"$root/etc/apt/apt.conf.d/90host"
+	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90unsafe-io" # a root that will not outlive a crash
+	cp /etc/resolv.conf /etc/hosts "$root/etc/"
+	[[ $mirror == https:* ]] && cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+	# The clone may belong to another user than root.
+	printf '[safe]\n\tdirectory = *\n' >"$root.gitconfig"
+	GIT_CONFIG_GLOBAL=$root.gitconfig git clone -q --depth 1 "file://$source" "$root/srv/verbena"
+
+	mount --bind "$root" "$root"
+	cd "$root"
+	mount -t proc proc proc
+	mount --rbind /sys sys
+	mount --rbind /dev dev
+	mount -t tmpfs tmpfs dev/shm
+	mount --bind "$cache" var/cache/apt/archives
+	# A process in a chroot may not create user namespaces, which tests do; after pivot_root it may.
+	pivot_root . mnt
+	umount -l mnt
+	exec chroot . /usr/bin/env -i HOME=/root TERM="${TERM:-dumb}" ${http_proxy:+http_proxy="$http_proxy"} \
+		${https_proxy:+https_proxy="$https_proxy"} PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		bash -ec 'cd /srv/verbena; ./do demo; ./do test "$1"; apt-get autoclean -qq' bash "$filter"
+}
+
+root='' job=''
+cleanup() {
+	trap '' INT TERM HUP
+	# unshare takes the first process of its namespaces with it, and that one all others.
+	[[ -z $job ]] || { kill -KILL "$job" && wait "$job"; } 2>/dev/null || true
+	[[ -z $root ]] || rm -rf --one-file-system "$root" "$root.log" "$root.gitconfig" "$root.probe"
+}
+
+# Ends by the signal, as callers expect of a command that was interrupted.
+die_of() {
+	cleanup
+	trap - EXIT "$1"
+	kill -s "$1" $$
+}
+
+main() {
+	local mirror
+	[[ $(id -u) == 0 ]] || skip "it needs root, for mounts and packages"
+	command -v apt-get >/dev/null || skip "no apt-get, which knows where Debian's packages are"
+	command -v debootstrap >/dev/null || skip "no debootstrap"
+	git -c safe.directory='*' -C "$source" rev-parse -q --verify HEAD >/dev/null || skip "this is no git clone"
+	mirror=$(apt_sources | awk -v suite="$suite" '$3 == suite { print $2; exit }')
+	[[ $mirror =~ ^https?: ]] || skip "apt has no source of $suite that debootstrap could use"
+
+	trap cleanup EXIT
+	trap 'die_of HUP' HUP
+	trap 'die_of INT' INT
+	trap 'die_of TERM' TERM
+	root=$(mktemp -d "${TMPDIR:-/var/tmp}/verbena-fresh.XXXXXX")
+	chmod 755 "$root" # apt downloads as another user
+	mkdir -p "$cache" "$root.probe"
+	probe_namespaces "$root.probe" || skip "no permission for mount and PID namespaces, mounts, or device files"
+	/usr/lib/apt/apt-helper -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
+		download-file "$mirror/dists/$suite/Release" "$root.log" >/dev/null 2>&1 ||
+		skip "apt's mirror of $suite cannot be reached"
+
+	# In the background, since a shell handles signals only between foreground commands.
+	unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" inside "$root" "$mirror" "$1" &
+	job=$!
+	wait "$job"
+}
+
+if [[ ${1:-} == inside ]]; then inside "${@:2}"; else main "$@"; fi
