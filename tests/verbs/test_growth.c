@@ -46,6 +46,7 @@ static void ten_thousand_opens_and_closes_leave_nothing(void **state)
 	long kb;
 	size_t used;
 
+	test_warm_up();
 	for (int i = 0; i < WARM; i++)
 		cycle(i);
 	fds = test_count_fds();

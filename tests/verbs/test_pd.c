@@ -43,33 +43,12 @@ static void a_domain_with_a_region_is_busy_and_stays_whole(void **state)
 	}
 }
 
-/* Opens what the process keeps: the first queue pair waits for the link to ourselves. */
-static void warm_up(void)
-{
-	struct ibv_context *context = test_open(test_devices[0]);
-	struct ibv_pd *pd = ibv_alloc_pd(context);
-	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
-	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
-
-	assert_non_null(qp);
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
-	assert_int_equal(ibv_dealloc_pd(pd), 0);
-	assert_int_equal(ibv_close_device(context), 0);
-}
-
 static void a_context_closed_early_lives_until_its_domain_is_gone(void **state)
 {
 	static char page[4096];
 	int fds = 0;
 
-	warm_up();
+	test_warm_up();
 
 	for (int i = -1; i < 2; i++) {
 		struct ibv_context *context = test_open(test_devices[i < 0 ? 0 : i]);

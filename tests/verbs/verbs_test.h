@@ -31,6 +31,11 @@ extern const char *const test_devices[2];
 
 /* How many descriptors the process has open. */
 int test_count_fds(void);
+/*
+ * Opens the descriptors that a process keeps. The service thread opens some of them some time after the first
+ * device was opened; creating a queue pair waits for the last ones, those of the process's link to itself.
+ */
+void test_warm_up(void);
 
 /* Runs fn(arg) in a child; its exit status, or -1 when it died otherwise. */
 int test_in_child(int (*fn)(void *arg), void *arg);
