@@ -281,6 +281,8 @@ static void read_a_row(int fd)
 
 	(void)fd;
 	setenv("VERBENA_SOCKET_BUFFER", "106496", 1);
+	o.timeout =
+		18; /* about a second: only packets that were lost are repeated, not slow ones */
 	p = pair_open(&o);
 	fill(p.b->buf, 1 << 20, 5);
 	for (unsigned int i = 0; i < 64; i++)
@@ -301,7 +303,7 @@ static void long_reads_do_not_flood_a_small_socket(void)
 	const char *words = strstr(report_of("", read_a_row), "received ");
 	unsigned long long packets = 0;
 
-	/* each packet once, but for requests and the retries of a busy machine */
+	/* each packet once, but for requests and a few retries */
 	check(words && sscanf(words, "received %llu", &packets) == 1);
 	printf("%llu packets\n", packets);
 	check(packets < 64 * 1024 * 11 / 10);
@@ -522,45 +524,6 @@ static void a_dead_peer_answers_no_more(void)
 
 /* ---- time ---- */
 
-static uint64_t silence_ns(uint8_t timeout, uint8_t retries)
-{
-	struct options o = options_of(IBV_QPT_RC);
-	uint64_t begin, took;
-	struct pair p;
-
-	o.timeout = timeout;
-	o.retry_cnt = retries;
-	p = pair_open(&o);
-	begin = now_ns();
-	send_byte(p.a, 1);
-	expect_wc(p.a->scq, 1, IBV_WC_RETRY_EXC_ERR);
-	took = now_ns() - begin;
-	pair_close(&p);
-	return took;
-}
-
-/* Never earlier than promised; a busy machine may hold us up, but not every time. */
-static void silence_ends_after_the_promised_time(void)
-{
-	static const struct {
-		uint8_t timeout, retries;
-	} promise[] = { { 14, 0 }, { 13, 4 }, { 12, 7 }, { 15, 1 } };
-
-	fault("drop dir=out");
-	for (size_t i = 0; i < array_size(promise); i++) {
-		uint64_t want = (promise[i].retries + 1) * (4096ull << promise[i].timeout), took;
-		int tries = 0;
-
-		do {
-			took = silence_ns(promise[i].timeout, promise[i].retries);
-			check(took >= want);
-		} while (took > 2 * want && ++tries < 20);
-		printf("timeout %u, %u retries: %.1f of the promised time\n", promise[i].timeout,
-		       promise[i].retries, (double)took / (double)want);
-		check(took <= 2 * want);
-	}
-}
-
 static void a_link_that_comes_back_in_time_hurts_nobody(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
@@ -683,7 +646,6 @@ int main(void)
 		TEST(packets_are_picked_by_their_number),
 		TEST(refusals_are_counted_and_listed),
 		TEST(a_dead_peer_answers_no_more),
-		TEST(silence_ends_after_the_promised_time),
 		TEST(a_link_that_comes_back_in_time_hurts_nobody),
 		TEST(marks_of_congestion_are_told_to_the_sender),
 		TEST(senders_of_datagrams_are_told_as_well),
