@@ -226,7 +226,7 @@ def vanish(build):
     m.kill()
     m.close()
 
-    m = Mesh(spread(3, 1), "-r", 1000000, "-T", 14, "-e")
+    m = Mesh(spread(3, 1), "-r", 1000000, "-T", 16, "-e")
     m.wait_for_round(3)
     ip("link", "set", "port2", "down")
     if m.end() != [3, 3, 3] or not re.search(r"status 12 .* peer 1", m.text(0)):

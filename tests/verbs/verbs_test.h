@@ -40,6 +40,9 @@ void test_warm_up(void);
 /* Runs fn(arg) in a child; its exit status, or -1 when it died otherwise. */
 int test_in_child(int (*fn)(void *arg), void *arg);
 
+/* How long a test waits for what has to come. */
+#define TEST_PATIENCE_MS 60000
+
 /* True when fd becomes readable within the time; the time is a limit, not a pause. */
 bool test_readable(int fd, int timeout_ms);
 
