@@ -9,7 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "ether/flow.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_rule.h"
+#include "ether/flow_table.h"
+#include "ether/port.h"
+#include "ether/steer.h"
 
 enum { PACKETS = 4000000, FRAME = 64, BATCH = 8 /* as from a link */ };
 

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What actions refer to: holds on it, counters, samplers.
+ * References of actions; counters; samplers.
  */
+#include "ether/flow_action.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow_priv.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_layout.h"
+#include "ether/flow_table.h"
 #include "util/explain.h"
+
+static void sampler_put(struct flow_sampler *sampler);
 
 void flow_actions_get(const struct flow_action *actions, unsigned int count)
 {
@@ -27,7 +33,6 @@ void flow_actions_get(const struct flow_action *actions, unsigned int count)
 	}
 }
 
-/* Everything but destinations. */
 void flow_actions_put(const struct flow_action *actions, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
@@ -40,7 +45,7 @@ void flow_actions_put(const struct flow_action *actions, unsigned int count)
 		else if (a->op == FLOW_OP_EDIT)
 			flow_edit_put(a->edit);
 		else if (a->op == FLOW_OP_SAMPLE)
-			flow_sampler_put(a->sampler);
+			sampler_put(a->sampler);
 	}
 }
 
@@ -113,7 +118,7 @@ int flow_sampler_create(uint32_t ratio, struct flow_table *next, const struct fl
 	return 0;
 }
 
-void flow_sampler_put(struct flow_sampler *sampler)
+static void sampler_put(struct flow_sampler *sampler)
 {
 	if (atomic_fetch_sub(&sampler->refs, 1) != 1)
 		return;
@@ -126,5 +131,5 @@ void flow_sampler_put(struct flow_sampler *sampler)
 void flow_sampler_destroy(struct flow_sampler *sampler)
 {
 	flow_dests_put(sampler->actions, sampler->action_count);
-	flow_sampler_put(sampler);
+	sampler_put(sampler);
 }

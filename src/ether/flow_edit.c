@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changing packets: VLAN tags, headers put on and taken off. A packet is copied before its first
- * change, with room in front, so that the changes after it are cheap.
+ * Changes of packets: VLAN tags and tunnel headers. A packet is copied before its first change, with
+ * room in front for further headers.
  */
+#include "ether/flow_edit.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow_priv.h"
+#include "ether/flow_modify.h"
 #include "util/explain.h"
 
 #define MACS      12u
 #define VLAN      4u
-#define MODIFY    0xff /* no enum flow_reformat: steps */
+#define MODIFY    0xff /* not an enum flow_reformat: the edit has steps */
 #define STEPS_MAX 32u
 
 struct flow_edit {
 	atomic_uint refs;
 	uint8_t kind; /* enum flow_reformat, or MODIFY */
-	uint16_t len; /* of data, or steps */
+	uint16_t len; /* bytes of data, or number of steps */
 	union {
 		uint8_t data[FLOW_DATA_MAX];
 		struct flow_modify_step steps[STEPS_MAX];
@@ -124,23 +126,6 @@ size_t flow_edit_data(const struct flow_edit *edit)
 
 /* ---- on a packet ---- */
 
-bool flow_run_own(struct flow_run *run, uint32_t front)
-{
-	uint32_t room = front + FLOW_DATA_MAX, len = run->frame.len;
-	uint8_t *block;
-
-	if (run->own && (size_t)(run->frame.data - run->own) >= front)
-		return true;
-	block = malloc(room + len);
-	if (!block)
-		return false;
-	memcpy(block + room, run->frame.data, len);
-	free(run->own);
-	run->own = block;
-	run->frame.data = block + room;
-	return true;
-}
-
 static uint8_t *bytes(struct flow_run *run)
 {
 	return run->own + (run->frame.data - run->own);
@@ -179,8 +164,8 @@ static void sum_ipv4(uint8_t *ip, unsigned int len)
 }
 
 /*
- * The header that was put on does not know what it carries: lengths, and the check sum over them.
- * The one of UDP stays as given, which is 0 for every tunnel that is worth its name.
+ * Fills in the lengths of an added header, and the IPv4 checksum. The checksum of UDP stays as given;
+ * tunnels have 0 there.
  */
 static void fit_lengths(struct flow_run *run, uint32_t header)
 {
@@ -188,7 +173,7 @@ static void fit_lengths(struct flow_run *run, uint32_t header)
 	struct ether_parsed parsed;
 	uint32_t l3, l4, protocol;
 
-	/* Only for the EtherType: the lengths of IP may be anything yet, 0 more often than not. */
+	/* Only for the EtherType: the lengths of IP are not set yet. */
 	ether_parse(data, header, &parsed);
 	l3 = parsed.outer.l3_off;
 	if (parsed.outer.type == 0x0800 && header >= l3 + 20) {
@@ -230,7 +215,7 @@ static bool decap(const struct flow_edit *edit, struct flow_run *run)
 		return false;
 	if (!replace_front(run, p->inner.l3_off, edit->data, edit->len))
 		return false;
-	/* What follows is what it is, whatever the header said. */
+	/* The EtherType is that of the inner packet, whatever the given header says. */
 	put16(bytes(run) + edit->len - 2, p->inner.l3 == ETHER_L3_IPV4 ? 0x0800 : 0x86dd);
 	return true;
 }
@@ -276,7 +261,7 @@ bool flow_edit_apply(const struct flow_edit *edit, struct flow_run *run)
 		done = pop_vlan(run);
 		break;
 	default:
-		/* Register steps need no copy; the others make one. */
+		/* Steps on registers need no copy of the packet; others make one. */
 		flow_modify_apply(edit->steps, edit->len, run);
 		break;
 	}

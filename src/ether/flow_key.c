@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filling keys from frames, for every frame that meets a rule; and saying what is in a key.
+ * Keys from frames, for every frame that is matched; and the names of the fields of a key.
  */
 #include "ether/flow_key.h"
 
-#include <arpa/inet.h>
-#include <pthread.h>
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -204,36 +203,39 @@ unsigned int flow_key_parts(const struct flow_key *mask)
 
 /* ---- about keys ---- */
 
+/* The bits of a field in its big-endian 64-bit word; no field crosses words. */
+#define WORD_BITS(byte, bit, width)                                                                \
+	(UINT64_MAX >> (64 - (width)) << (64 - (byte) % 8 * 8 - (bit) - (width)))
+
 static const struct {
 	const char *name;
 	uint32_t place;
+	uint16_t word;
+	uint64_t bits;
 } fields[] = {
+#define FIELD(name, place, byte, bit, width)                                                       \
+	{ name, place, (byte) / 8, WORD_BITS(byte, bit, width) },
 #define FLOW_LAYER(name, byte, bit, width)                                                         \
-	{ "outer." #name, FLOW_OUTER_##name }, { "inner." #name, FLOW_INNER_##name },
-#define FLOW_FIELD(name, byte, bit, width) { #name, FLOW_##name },
+	FIELD("outer." #name, FLOW_OUTER_##name, FLOW_KEY_OUTER + (byte), bit, width)              \
+	FIELD("inner." #name, FLOW_INNER_##name, FLOW_KEY_INNER + (byte), bit, width)
+#define FLOW_FIELD(name, byte, bit, width) FIELD(#name, FLOW_##name, byte, bit, width)
 #include "ether/flow_fields.def"
 #undef FLOW_LAYER
 #undef FLOW_FIELD
+#undef FIELD
 };
-
-static struct flow_key known;
-
-static void find_known(void)
-{
-	for (size_t i = 0; i < array_size(fields); i++)
-		flow_key_set(&known, fields[i].place, UINT64_MAX);
-}
 
 const char *flow_key_unknown(const struct flow_key *mask)
 {
 	static const char *const parts[FLOW_KEY_PARTS] = {
 		"outer headers", "misc", "inner headers", "misc 2", "misc 3", "misc 4", "misc 5"
 	};
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct flow_key rest = *mask;
 
-	pthread_once(&once, find_known);
+	for (size_t i = 0; i < array_size(fields); i++)
+		rest.words[fields[i].word] &= ~htobe64(fields[i].bits);
 	for (unsigned int i = 0; i < FLOW_KEY_WORDS; i++)
-		if (mask->words[i] & ~known.words[i])
+		if (rest.words[i])
 			return parts[i / 8];
 	return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rules compare: the fields of a packet in one flat string of bits, network order. It is laid
- * out as the match parameters of a ConnectX-5 are, so that what programs hand to mlx5dv is a key
- * already; everything else is put together with flow_key_set(). No state, no lock.
+ * The fields of a packet that rules match on, in one array of bits in network order. The layout is
+ * that of the match parameters of a ConnectX-5, so that the parameters of mlx5dv are a key already;
+ * other callers build a key with flow_key_set(). No state, no lock.
  */
 #ifndef ETHER_FLOW_KEY_H
 #define ETHER_FLOW_KEY_H
@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ether/steer.h"
+#include "ether/frame.h"
+#include "util/api.h"
 
 #define FLOW_KEY_BYTES 448u
 #define FLOW_KEY_WORDS (FLOW_KEY_BYTES / 8)
 
-/* Where the parts begin; each is 64 bytes long, and a bit of match_criteria_enable stands for it. */
+/* Offsets of the parts, of 64 bytes each; match_criteria_enable has a bit per part. */
 #define FLOW_KEY_OUTER 0x000u
 #define FLOW_KEY_MISC  0x040u
 #define FLOW_KEY_INNER 0x080u
@@ -47,7 +48,7 @@ enum flow_field {
 #undef FLOW_FIELD
 };
 
-/* Between the two there is this much. */
+/* From a field of the outer headers to the same one of the inner headers. */
 #define FLOW_TO_INNER FLOW_PLACE(FLOW_KEY_INNER, 0, 0)
 
 static inline uint64_t flow_key_get(const struct flow_key *key, enum flow_field field)
@@ -61,7 +62,7 @@ static inline uint64_t flow_key_get(const struct flow_key *key, enum flow_field 
 	return value >> (have - width);
 }
 
-/* The lowest bits of value; a field of 64 bits begins on a byte. */
+/* Stores the lowest bits of value; a field of 64 bits must begin on a byte. */
 static inline void flow_key_set(struct flow_key *key, enum flow_field field, uint64_t value)
 {
 	unsigned int bit = (unsigned int)field >> 8, width = field & 0xff;
@@ -78,18 +79,19 @@ static inline void flow_key_set(struct flow_key *key, enum flow_field field, uin
 }
 
 /*
- * The frame's fields. Those of registers are left as they are, so that they outlive a change of
- * the frame; clear a new key first.
+ * Stores the frame's fields. Registers are left as they are, so that they survive a change of the
+ * frame; clear a new key first.
  */
 void flow_key_fill(struct flow_key *key, struct ether_frame *frame);
-/* The same for some parts (a bit each, outer headers first): those that a mask looks at. */
+/* The same for some parts only (a bit each, outer headers first). */
 void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsigned int parts);
+/* The parts that have bits in the mask. */
 unsigned int flow_key_parts(const struct flow_key *mask);
 
-/* NULL when all bits of the mask are looked at, else the name of the part with one that is not. */
+/* NULL when all bits of the mask belong to fields, else the name of a part with other bits. */
 VB_API const char *flow_key_unknown(const struct flow_key *mask);
 
-/* The names and values of the fields that are set in mask, for people; returns the length. */
+/* Prints names and values of the fields in the mask, as snprintf() does; returns the length. */
 VB_API size_t flow_key_print(const struct flow_key *key, const struct flow_key *mask, char *out,
 			     size_t size);
 

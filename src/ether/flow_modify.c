@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Header modification: set, add and copy of fields, which are numbered as on a ConnectX. Check sums
- * that cover a changed field are corrected by the difference, so a wrong one stays wrong.
+ * Header modification: set, add and copy of fields, which are numbered as on a ConnectX. Checksums
+ * over a changed field are updated by the difference (RFC 1624), so a wrong one stays wrong.
  */
+#include "ether/flow_modify.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#include "ether/flow_priv.h"
 #include "util/explain.h"
 
 enum { SET = 1, ADD, COPY };
@@ -120,7 +121,7 @@ int flow_modify_parse(const uint8_t *command, struct flow_modify_step *out)
 
 /* ---- on a packet ---- */
 
-/* Where a field is in the frame, -1: the frame has no such header. */
+/* The offset of a field in the frame; -1: the frame has no such header. */
 static int32_t offset_of(const struct place *place, const struct ether_parsed *p)
 {
 	const struct ether_headers *h = &p->outer;
@@ -199,7 +200,7 @@ static bool read_field(struct flow_run *run, uint8_t field, uint32_t *out)
 	return true;
 }
 
-/* A check sum after `old` became `fresh` in what it covers; both are whole 16-bit words. */
+/* Updates a checksum after `old` became `fresh` in the bytes it covers; both are 16-bit words. */
 static void correct(uint8_t *sum, uint32_t old, uint32_t fresh)
 {
 	uint32_t s = (uint16_t)~load(sum, 2);
@@ -242,7 +243,7 @@ static void write_packet(struct flow_run *run, const struct place *place, uint32
 		return;
 	data = run->own + (run->frame.data - run->own);
 	mask = low_bits(place->width) << shift_of(place, p);
-	/* Headers begin on an even byte of what is summed: widen to whole words. */
+	/* Headers begin on an even byte of the summed range: widen to whole words. */
 	even = (off - p->outer.l3_off) & 1 ? off - 1 : off;
 	size = place->size == 1 ? 2 : place->size;
 	old = load(data + even, size);
@@ -288,7 +289,7 @@ void flow_modify_apply(const struct flow_modify_step *steps, unsigned int count,
 {
 	for (unsigned int i = 0; i < count; i++) {
 		apply(&steps[i], run);
-		/* An EtherType may turn the rest into something else. */
+		/* With another EtherType the rest has to be parsed anew. */
 		if (places[steps[i].to].base == TYPE)
 			run->frame.parsed_valid = false;
 	}

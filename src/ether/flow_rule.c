@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rules, and the hash table that a group of them is. Slots are changed one at a time under
- * flow_lock, in an order that readers may see half of; a table that is full is replaced.
+ * Rules, and the hash table of a group. Slots are changed one at a time under flow_lock, so that
+ * readers find every other rule meanwhile; a hash table that is half full is replaced by a larger
+ * one.
  */
+#include "ether/flow_rule.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow_priv.h"
+#include "ether/flow_action.h"
+#include "ether/flow_layout.h"
+#include "ether/port.h"
+#include "ether/state.h"
 #include "util/explain.h"
 
 #define SLOTS_MIN 8u
 #define LINE      64u
 
-/* Stands in a slot whose rule has gone: what lies behind it is still to be found. */
-struct flow_rule flow_rule_gone;
+const struct flow_rule flow_rule_gone;
 
 static void free_slots(struct fabric_retire *retire)
 {
@@ -52,7 +57,7 @@ static bool same_value(const struct flow_group *group, const struct flow_rule *a
 	       !memcmp(a->value, b->value, group->word_count * sizeof(a->value[0]));
 }
 
-/* Makes room for one more: at most half of the slots are in use, so that chains stay short. */
+/* Makes room for one more rule: at most half of the slots are in use, so that probes are short. */
 static int grow(struct flow_group *group)
 {
 	struct flow_slots *old = atomic_load_explicit(&group->slots, memory_order_relaxed), *slots;
@@ -86,7 +91,7 @@ static int grow(struct flow_group *group)
 
 /* ---- rules of a root with one value ---- */
 
-/* Where a rule leads, if that is one queue and nothing else. */
+/* The destination of a rule that has exactly one, and no other FLOW_OP_ of that kind. */
 static const struct ether_dest *only_dest(struct flow_rule *rule)
 {
 	const struct flow_action *a = flow_rule_actions(rule);
@@ -123,7 +128,7 @@ static uint32_t tag_of(struct flow_rule *rule)
 	return tag;
 }
 
-/* Such rules are one entry of the device with several destinations: the rest has to be alike. */
+/* On the device such rules are one entry with several destinations: all else must be equal. */
 static int check_alike(struct flow_rule *old, struct flow_rule *rule)
 {
 	if (has_op(old, FLOW_OP_DROP) != has_op(rule, FLOW_OP_DROP) ||
@@ -136,7 +141,7 @@ static int check_alike(struct flow_rule *old, struct flow_rule *rule)
 	return 0;
 }
 
-/* Behind the others. A queue that one of them leads to gets no second copy. */
+/* Appends the rule to those with its value. A destination that one of them has gets no second copy. */
 static int add_behind(const struct flow_group *group, struct flow_rule *first,
 		      struct flow_rule *rule)
 {
@@ -156,7 +161,7 @@ static int add_behind(const struct flow_group *group, struct flow_rule *first,
 	return 0;
 }
 
-/* Before it goes, the next one that leads to the same queue takes its place. */
+/* Before a rule is removed, the next one with the same destination starts to deliver. */
 static void hand_on(struct flow_rule *rule)
 {
 	const struct ether_dest *dest = only_dest(rule);
@@ -219,14 +224,14 @@ static void take_out(struct flow_group *group, struct flow_rule *rule)
 	} else if (next) {
 		slot_store(slots, at, next);
 	} else if (slot_load(slots, (at + 1) & slots->mask)) {
-		slot_store(slots, at, &flow_rule_gone);
+		slot_store(slots, at, (struct flow_rule *)&flow_rule_gone);
 	} else {
 		slot_store(slots, at, NULL);
 		slots->used--;
 	}
 }
 
-/* ---- what may be in a rule ---- */
+/* ---- checks ---- */
 
 static int check_action(const struct flow_table *table, const struct flow_action *action)
 {
@@ -282,14 +287,13 @@ static int check_rule(const struct flow_matcher *matcher, const struct flow_key 
 	return 0;
 }
 
-/* Tells the switch which frames the rules are after. */
+/* Tells the switch which frames the rules want. */
 static void want(const struct flow_matcher *matcher, const struct flow_rule *rule, int delta)
 {
 	const struct flow_table *table = matcher->group->table;
 	const struct flow_group *group = matcher->group;
-	uint8_t mac[8] = { 0 };
-
 	enum ether_wanted kind = ETHER_WANTED;
+	uint8_t mac[8] = { 0 };
 
 	if (!table->root || table->domain == FLOW_TX || !table->port)
 		return;
@@ -300,7 +304,7 @@ static void want(const struct flow_matcher *matcher, const struct flow_rule *rul
 		 group->word_count == 1 && !group->mask.bytes[14] && !group->mask.bytes[15])
 		kind = ETHER_WANTED_TAKEN;
 	for (unsigned int i = 0; i < group->word_count; i++)
-		if (group->word[i] == 1) /* the word with the destination's address */
+		if (group->word[i] == 1) /* the word of the destination MAC */
 			memcpy(mac, &rule->value[i], sizeof(mac));
 	ether_port_want(table->port, mac, group->mask.bytes + 8, kind, delta);
 }
@@ -348,10 +352,10 @@ int flow_rule_create(struct flow_matcher *matcher, const struct flow_key *value,
 	if (!rule)
 		return explain(ENOMEM, "no memory for a rule");
 	flow_actions_get(actions, count);
-	pthread_mutex_lock(&flow_lock);
+	pthread_mutex_lock(&ether_state.flow_lock);
 	err = add(group, rule);
 	if (err) {
-		pthread_mutex_unlock(&flow_lock);
+		pthread_mutex_unlock(&ether_state.flow_lock);
 		flow_dests_put(actions, count);
 		flow_actions_put(actions, count);
 		free(rule);
@@ -360,7 +364,7 @@ int flow_rule_create(struct flow_matcher *matcher, const struct flow_key *value,
 	matcher->rules++;
 	group->rules++;
 	group->table->rules++;
-	pthread_mutex_unlock(&flow_lock);
+	pthread_mutex_unlock(&ether_state.flow_lock);
 	want(matcher, rule, 1);
 	*out = rule;
 	return 0;
@@ -372,12 +376,12 @@ void flow_rule_destroy(struct flow_rule *rule)
 	struct flow_group *group = matcher->group;
 
 	want(matcher, rule, -1);
-	pthread_mutex_lock(&flow_lock);
+	pthread_mutex_lock(&ether_state.flow_lock);
 	take_out(group, rule);
 	matcher->rules--;
 	group->rules--;
 	group->table->rules--;
-	pthread_mutex_unlock(&flow_lock);
+	pthread_mutex_unlock(&ether_state.flow_lock);
 	flow_dests_put(flow_rule_actions(rule), rule->action_count);
 	fabric_epoch_retire(&flow_rule_rest(rule)->retire, free_rule);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables, their groups and matchers. A table's list of groups is replaced as a whole when a group
- * comes or goes; all of it under flow_lock.
+ * Tables, their groups and matchers, under flow_lock. A table's list of groups is replaced as a whole
+ * when a group is added or removed, so both take time in proportion to the number of groups; a group
+ * exists per priority and mask, not per rule.
  */
+#include "ether/flow_table.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow_priv.h"
+#include "ether/flow_layout.h"
+#include "ether/state.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
-
-pthread_mutex_t flow_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(flow_lock, FORKSAFE_OBJECT);
 
 /* ---- tables ---- */
 
@@ -60,7 +60,7 @@ int flow_table_root(struct ether_port *port, enum flow_domain domain, struct flo
 	struct flow_table *table;
 	int err;
 
-	pthread_mutex_lock(&flow_lock);
+	pthread_mutex_lock(&ether_state.flow_lock);
 	err = make_engine(port, &engine);
 	if (err)
 		goto unlock;
@@ -76,11 +76,11 @@ int flow_table_root(struct ether_port *port, enum flow_domain domain, struct flo
 	}
 	*out = table;
 unlock:
-	pthread_mutex_unlock(&flow_lock);
+	pthread_mutex_unlock(&ether_state.flow_lock);
 	return err;
 }
 
-/* Rules that jump to it hold it until they are out of every reader's sight, so this frees at once. */
+/* Frees at once: rules that jump here have references until no reader can see them. */
 void flow_table_put(struct flow_table *table)
 {
 	if (atomic_fetch_sub(&table->refs, 1) != 1)
@@ -93,11 +93,11 @@ void flow_table_size(struct flow_table *table, unsigned int *groups, unsigned in
 {
 	struct flow_groups *list;
 
-	pthread_mutex_lock(&flow_lock);
+	pthread_mutex_lock(&ether_state.flow_lock);
 	list = atomic_load_explicit(&table->groups, memory_order_relaxed);
 	*groups = list ? list->count : 0;
 	*rules = table->rules;
-	pthread_mutex_unlock(&flow_lock);
+	pthread_mutex_unlock(&ether_state.flow_lock);
 }
 
 /* ---- groups ---- */
@@ -115,7 +115,7 @@ static void free_group(struct fabric_retire *retire)
 	free(group);
 }
 
-/* The list with one more at `place` (or, with group NULL, without the one there). */
+/* Replaces the list by one with the group at `place`, or, with group NULL, without that at `place`. */
 static int change_groups(struct flow_table *table, uint32_t place, struct flow_group *group)
 {
 	struct flow_groups *old = atomic_load_explicit(&table->groups, memory_order_relaxed);
@@ -137,7 +137,7 @@ static int change_groups(struct flow_table *table, uint32_t place, struct flow_g
 			memcpy(list->at + place + gap, old->at + place + skip,
 			       (count - place - skip) * sizeof(list->at[0]));
 	}
-	/* [F2] pairs with flow_run_table(): a list's contents before the list */
+	/* [F2] pairs with run_table_from(): a list's contents before the list */
 	atomic_store_explicit(&table->groups, list, memory_order_release);
 	if (old)
 		fabric_epoch_retire(&old->retire, free_groups);
@@ -204,14 +204,14 @@ int flow_matcher_create(struct flow_table *table, uint32_t priority, const struc
 	matcher = calloc(1, sizeof(*matcher));
 	if (!matcher)
 		return explain(ENOMEM, "no memory for a matcher");
-	pthread_mutex_lock(&flow_lock);
+	pthread_mutex_lock(&ether_state.flow_lock);
 	if (find_group(table, priority, mask, &matcher->group)) {
-		pthread_mutex_unlock(&flow_lock);
+		pthread_mutex_unlock(&ether_state.flow_lock);
 		free(matcher);
 		return explain(ENOMEM, "no memory for a group of rules");
 	}
 	matcher->group->matchers++;
-	pthread_mutex_unlock(&flow_lock);
+	pthread_mutex_unlock(&ether_state.flow_lock);
 	atomic_fetch_add(&table->refs, 1);
 	*out = matcher;
 	return 0;
@@ -222,9 +222,9 @@ int flow_matcher_destroy(struct flow_matcher *matcher)
 	struct flow_group *group = matcher->group;
 	struct flow_table *table = group->table;
 
-	pthread_mutex_lock(&flow_lock);
+	pthread_mutex_lock(&ether_state.flow_lock);
 	if (matcher->rules) {
-		pthread_mutex_unlock(&flow_lock);
+		pthread_mutex_unlock(&ether_state.flow_lock);
 		return explain(EBUSY, "%u rules of the matcher are still there", matcher->rules);
 	}
 	if (!--group->matchers) {
@@ -234,11 +234,11 @@ int flow_matcher_destroy(struct flow_matcher *matcher)
 
 		while (list->at[place] != group)
 			place++;
-		/* Without memory for a shorter list the group stays, empty, and is found again. */
+		/* Without memory for a shorter list the empty group stays, and is used again. */
 		if (!change_groups(table, place, NULL))
 			fabric_epoch_retire(&group->retire, free_group);
 	}
-	pthread_mutex_unlock(&flow_lock);
+	pthread_mutex_unlock(&ether_state.flow_lock);
 	free(matcher);
 	flow_table_put(table);
 	return 0;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ether/steer.h"
+#include "ether/frame.h"
 
 /* Looks once, and remembers the answer in frame->check. */
 uint8_t ether_check(struct ether_frame *frame);

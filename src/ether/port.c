@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ports of this process's adapters, and what each asks the switch for. One lock, taken when
- * rules come and go only; readers of the wishes take none.
+ * The ports of this process's adapters, and what each asks the switch for. port_lock is taken when
+ * rules are created and destroyed; readers of the wishes take no lock.
  */
-#include <pthread.h>
+#include "ether/port.h"
+
 #include <string.h>
 
-#include "ether/steer.h"
-#include "util/forksafe.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_LEAF);
-static struct ether_port ports[ETHER_ADAPTERS][ETHER_PORTS];
-/* Until the switch gives a port a place that peers can see. */
-static struct ether_wish nowhere[ETHER_ADAPTERS][ETHER_PORTS];
-
-void (*ether_transmit)(struct ether_port *port, struct ether_frame *frame);
+#include "ether/state.h"
 
 struct ether_port *ether_port(unsigned int adapter, unsigned int number)
 {
@@ -23,18 +15,18 @@ struct ether_port *ether_port(unsigned int adapter, unsigned int number)
 
 	if (adapter >= ETHER_ADAPTERS || number < 1 || number > ETHER_PORTS)
 		return NULL;
-	p = &ports[adapter][number - 1];
-	/* [W1] asked for every frame: no lock but for the first one */
+	p = &ether_state.ports[adapter][number - 1];
+	/* [W1] called for every frame: locks only before the first one */
 	if (likely(__atomic_load_n(&p->number, __ATOMIC_ACQUIRE)))
 		return p;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&ether_state.port_lock);
 	if (!p->number) {
 		p->adapter = adapter;
-		p->wish = &nowhere[adapter][number - 1];
-		/* [W1] pairs with the look above: the rest before the number */
+		p->wish = &ether_state.local_wishes[adapter][number - 1];
+		/* [W1] pairs with the load above: the rest before the number */
 		__atomic_store_n(&p->number, number, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&ether_state.port_lock);
 	return p;
 }
 
@@ -62,18 +54,23 @@ static void show(struct ether_port *port)
 
 void ether_port_place(struct ether_port *port, struct ether_wish *wish)
 {
-	pthread_mutex_lock(&lock);
-	port->wish = wish ? wish : &nowhere[port->adapter][port->number - 1];
+	pthread_mutex_lock(&ether_state.port_lock);
+	port->wish = wish ? wish : &ether_state.local_wishes[port->adapter][port->number - 1];
 	show(port);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&ether_state.port_lock);
 }
 
 void ether_port_forked(void)
 {
-	memset(ports, 0, sizeof(ports));
+	memset(ether_state.ports, 0, sizeof(ether_state.ports));
 }
 
-/* One that finds no place is not told of; when its turn to go comes, it finds none either. */
+void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct ether_frame *frame))
+{
+	ether_state.transmit = transmit;
+}
+
+/* An address that does not fit is not published; removing it finds nothing either. */
 static void change_taken(struct ether_port *port, uint64_t number, int delta)
 {
 	unsigned int place = ETHER_WISH_TAKEN;
@@ -97,7 +94,7 @@ void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_
 {
 	static const uint8_t whole[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&ether_state.port_lock);
 	if (!memcmp(mask, whole, sizeof(whole))) {
 		port->mac_count[ether_mac_bit(mac)] += delta;
 		if (kind == ETHER_WANTED_TAKEN && !(mac[0] & 1))
@@ -110,5 +107,5 @@ void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_
 		port->all_count += delta;
 	}
 	show(port);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&ether_state.port_lock);
 }

@@ -5,7 +5,7 @@
 #ifndef ETHER_RSS_H
 #define ETHER_RSS_H
 
-#include "ether/steer.h"
+#include "ether/frame.h"
 #include "ether/toeplitz.h"
 
 /*

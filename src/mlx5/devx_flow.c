@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Flow tables by device commands: tables, groups of entries with one mask, entries. They stand on
- * the engine of ether/flow.h, as direct rules do: a table is a table, a group a matcher whose
+ * the engine of ether/flow_types.h, as direct rules do: a table is a table, a group a matcher whose
  * priority is its first index, and an entry a rule. Frames come to a table from a verbs flow that
  * leads there (MLX5DV_FLOW_ACTION_DEST_DEVX), or from an entry of another one.
  *

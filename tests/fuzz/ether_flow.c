@@ -10,7 +10,11 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "ether/flow.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_rule.h"
+#include "ether/flow_table.h"
+#include "ether/port.h"
+#include "ether/steer.h"
 
 enum { PREFIX = 4, EDITS = 7 };
 

@@ -174,7 +174,7 @@ enum hca_recv_kind {
 
 /* What a completion says of a frame that was received. */
 struct hca_frame_info {
-	uint8_t check; /* enum ether_check of ether/steer.h */
+	uint8_t check; /* enum ether_check of ether/frame.h */
 	uint8_t l3, l4;
 	bool fragment;
 	bool options;  /* IPv4 options or IPv6 extension headers */

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "ether/steer.h"
+#include "ether/port_types.h"
 #include "fabric/segment.h"
 
 /* ---- epoch sections (epoch.h) ---- */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "ether/port.h"
 #include "util/explain.h"
 
 int hca_flow_port(const struct hca_adapter *adapter, unsigned int port, struct ether_port **out)

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The flow engine (ether/flow.h) as the public libraries reach it: by adapter and port.
+ * The flow engine (ether/flow_types.h) as the public libraries reach it: by adapter and port.
  */
 #ifndef HCA_FLOW_H
 #define HCA_FLOW_H
 
-#include "ether/flow.h"
+#include "ether/flow_action.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_key.h"
+#include "ether/flow_rule.h"
+#include "ether/flow_table.h"
+#include "ether/port_types.h"
 #include "hca/device/adapter.h"
 
 /*

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "ether/offload.h"
+#include "ether/steer.h"
 #include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/device/adapter.h"

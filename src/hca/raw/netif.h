@@ -6,7 +6,7 @@
 #ifndef HCA_NETIF_H
 #define HCA_NETIF_H
 
-#include "ether/steer.h"
+#include "ether/port.h"
 
 struct hca_adapter;
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ether/offload.h"
+#include "ether/steer.h"
 #include "hca/raw/rss.h"
 #include "hca/transport/send.h"
 #include "hca/raw/switch.h"

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ether/steer.h"
 #include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/link.h"
@@ -185,7 +186,7 @@ int hca_switch_join(const struct hca_adapter *a)
 		return explain(EINVAL, "%s is one adapter too many for the switch", a->name);
 	pthread_mutex_lock(&join_lock);
 	if (!joined[a->index]) {
-		ether_transmit = transmit;
+		ether_port_set_transmit(transmit);
 		adapters[a->index] = a;
 		for (int i = 0; i < a->port_count && !err; i++)
 			if (a->ports[i].link == HCA_LINK_ETHERNET)

@@ -10,7 +10,7 @@
 #ifndef HCA_WQ_H
 #define HCA_WQ_H
 
-#include "ether/steer.h"
+#include "ether/frame.h"
 #include "hca/device/counters.h"
 #include "hca/queue/cq.h"
 #include "hca/device/format.h"

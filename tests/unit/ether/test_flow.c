@@ -7,7 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow.h"
+#include "ether/flow_action.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_rule.h"
+#include "ether/flow_table.h"
+#include "ether/port.h"
+#include "ether/steer.h"
 #include "flow_packets.h"
 
 struct sink {
@@ -518,7 +523,7 @@ static void the_switch_sends_in_or_out(void **state)
 	};
 	static const unsigned int received[] = { 1, 1, 1, 2 }, passed[] = { 0, 1, 0, 1 };
 
-	ether_transmit = note_sent;
+	ether_port_set_transmit(note_sent);
 	sent = 0;
 	for (unsigned int i = 0; i < 4; i++) {
 		struct pkt p = pkt_plain(1, 10 + i);
@@ -533,7 +538,7 @@ static void the_switch_sends_in_or_out(void **state)
 		flow_rule_destroy(r[i]);
 	flow_matcher_destroy(mf);
 	flow_matcher_destroy(mr);
-	ether_transmit = NULL;
+	ether_port_set_transmit(NULL);
 }
 
 static void rules_for_sending_drop_and_pass(void **state)

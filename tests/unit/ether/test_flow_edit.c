@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow.h"
+#include "ether/flow_action.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_rule.h"
+#include "ether/flow_table.h"
+#include "ether/port.h"
+#include "ether/steer.h"
 #include "flow_packets.h"
 
 enum { SET = 1, ADD, COPY };
@@ -343,14 +348,14 @@ static void each_copy_is_changed_apart(void **state)
 	assert_int_equal(flow_matcher_create(t, 0, &key, &mt), 0);
 	assert_int_equal(flow_rule_create(mt, &key, 0, in_table, 2, &rt), 0);
 	assert_int_equal(flow_rule_create(m, &key, 0, actions, 2, &r), 0);
-	ether_transmit = note_sent;
+	ether_port_set_transmit(note_sent);
 	sent = 0;
 	assert_true(ether_steer_out(port, &frame));
 	assert_int_equal(frame.len, p.len + 4);
 	assert_memory_equal(frame.data + 12, tag, 4);
 	assert_int_equal(sent, 1);
 	assert_int_equal(sent_len, p.len);
-	ether_transmit = NULL;
+	ether_port_set_transmit(NULL);
 	flow_rule_destroy(r);
 	flow_rule_destroy(rt);
 	flow_matcher_destroy(m);

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames meet rules: called for each one that arrives or leaves, without a lock, in an epoch.
+ * Matches each arriving and leaving frame against the rules, without a lock, in an epoch section.
  */
-#include "ether/flow.h"
+#include "ether/steer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ether/flow_priv.h"
+#include "ether/flow_action.h"
+#include "ether/flow_edit.h"
+#include "ether/flow_layout.h"
+#include "ether/flow_rule.h"
+#include "ether/flow_run.h"
+#include "ether/state.h"
 
-#define STEER_SOME 8u /* packets whose rules are looked for at the same time */
-
-extern struct flow_rule flow_rule_gone;
+#define STEER_SOME 8u /* packets whose rules are prefetched together */
 
 static void run_actions(struct flow_run *run, const struct flow_action *actions,
 			unsigned int count);
+static void run_table(struct flow_run *run, struct flow_table *table);
 static void run_table_from(struct flow_run *run, struct flow_table *table, uint32_t priority);
 
 static void fill_key(struct flow_run *run, unsigned int parts)
@@ -70,13 +74,13 @@ static struct flow_table *root_of(struct flow_port *engine, enum flow_domain dom
 	/* [F1] pairs with flow_table_root() */
 	struct flow_table *root = atomic_load_explicit(&engine->root[domain], memory_order_acquire);
 
-	/* One that is empty does nothing, in any domain. */
+	/* An empty table does nothing, in any domain. */
 	if (!root || !atomic_load_explicit(&root->groups, memory_order_relaxed))
 		return NULL;
 	return root;
 }
 
-/* Beyond the last rule of a domain. */
+/* The packet has passed the last rule of a domain. */
 static void leave(struct flow_run *run, bool uplink)
 {
 	struct flow_port *engine = run->port->engine;
@@ -94,17 +98,17 @@ static void leave(struct flow_run *run, bool uplink)
 		return;
 	}
 	if (next) {
-		flow_run_table(run, next);
-	} else if (run->out && !run->out->is_there) {
-		/* Bytes that belong to the run which this one is a copy of do not last. */
+		run_table(run, next);
+	} else if (run->out && !run->out->is_sent) {
+		/* The bytes may be those of the run that this one is a copy of, which are freed earlier. */
 		if (!run->own && run->frame.data != run->given && !flow_run_own(run, 0))
 			return;
-		run->out->is_there = true;
+		run->out->is_sent = true;
 		run->out->frame = run->frame;
 		run->out->own = run->own;
 		run->own = NULL;
-	} else if (ether_transmit) {
-		ether_transmit(run->port, &run->frame);
+	} else if (ether_state.transmit) {
+		ether_state.transmit(run->port, &run->frame);
 	}
 }
 
@@ -119,7 +123,7 @@ static void copy_run(struct flow_run *to, const struct flow_run *from)
 	to->own = NULL;
 }
 
-/* On a copy, so that what it does to the packet is its own affair. */
+/* On a copy, so that changes of the packet stay there. */
 static void run_aside(const struct flow_run *run, const struct flow_action *actions,
 		      unsigned int count)
 {
@@ -142,7 +146,7 @@ static void count_frame(struct flow_counter *counter, const struct flow_run *run
 	atomic_fetch_add_explicit(&counter->bytes, run->frame.len, memory_order_relaxed);
 }
 
-/* Everything that happens on the way; false when the packet ends here. */
+/* Runs all actions but destinations; false when the packet is dropped. */
 static bool prepare(struct flow_run *run, const struct flow_action *a, unsigned int count)
 {
 	for (; count; a++, count--) {
@@ -178,7 +182,7 @@ static void send_to(struct flow_run *run, const struct flow_action *a)
 		break;
 	case FLOW_OP_SAMPLE:
 		if (a->sampler->next)
-			flow_run_table(run, a->sampler->next);
+			run_table(run, a->sampler->next);
 		break;
 	case FLOW_OP_PORT:
 		leave(run, a->vport != FLOW_VPORT_PF);
@@ -202,8 +206,8 @@ static void run_actions(struct flow_run *run, const struct flow_action *actions,
 
 		if (a->op < FLOW_OP_SAMPLE)
 			continue;
-		/* A destination leaves the frame as it was; everybody else but the last works on a
-		 * copy. */
+		/* A destination does not change the frame; any other action but the last works on
+		 * a copy. */
 		if (last && last->op != FLOW_OP_DEST) {
 			struct flow_run copy;
 
@@ -221,7 +225,7 @@ static void run_actions(struct flow_run *run, const struct flow_action *actions,
 		miss(run);
 }
 
-/* All that is left to do for a rule whose queue has the packet from another one. */
+/* Runs a rule whose destination gets the packet from another rule: only counts. */
 static void run_echo(struct flow_run *run, struct flow_rule *rule)
 {
 	const struct flow_action *a = flow_rule_actions(rule);
@@ -231,7 +235,7 @@ static void run_echo(struct flow_run *run, struct flow_rule *rule)
 			count_frame(a[i].counter, run);
 }
 
-/* True when rules of lower priority are to see the packet as well. */
+/* True when the packet goes on to rules of lower priority. */
 static bool run_rules(struct flow_run *run, struct flow_table *table, struct flow_rule *rule)
 {
 	bool on = false;
@@ -276,7 +280,7 @@ static void run_table_from(struct flow_run *run, struct flow_table *table, uint3
 	miss(run);
 }
 
-void flow_run_table(struct flow_run *run, struct flow_table *table)
+static void run_table(struct flow_run *run, struct flow_table *table)
 {
 	run_table_from(run, table, 0);
 }
@@ -294,7 +298,7 @@ static void begin(struct flow_run *run, struct ether_port *port, struct ether_fr
 	run->given = frame->data;
 	run->reg_b = 0;
 	run->frame = *frame;
-	memset(run->key.bytes + FLOW_KEY_MISC2, 0, 64); /* registers begin as 0 */
+	memset(run->key.bytes + FLOW_KEY_MISC2, 0, 64); /* registers start as 0 */
 }
 
 static void sniff(struct ether_port *port, struct ether_frame *frame, struct flow_table *sniffer)
@@ -302,13 +306,13 @@ static void sniff(struct ether_port *port, struct ether_frame *frame, struct flo
 	struct flow_run run;
 
 	begin(&run, port, frame, FLOW_SNIFFER, NULL);
-	run.frame.src_process = 0; /* what leaves is seen, too, also by its own context */
-	flow_run_table(&run, sniffer);
+	run.frame.src_process = 0; /* outgoing frames are seen too, also by their own context */
+	run_table(&run, sniffer);
 	free(run.own);
 }
 
-/* The rule that the packet meets first, on its way into the cache: its slot, and then itself. */
-static void foresee_slot(struct flow_run *run, struct flow_table *root)
+/* Prefetches the first rule of the packet: its slot, and then the rule. */
+static void prefetch_slot(struct flow_run *run, struct flow_table *root)
 {
 	/* [F2] */
 	struct flow_groups *groups = atomic_load_explicit(&root->groups, memory_order_acquire);
@@ -323,7 +327,7 @@ static void foresee_slot(struct flow_run *run, struct flow_table *root)
 	__builtin_prefetch((const void *)&slots->at[run->hash & slots->mask]);
 }
 
-static void foresee_rule(const struct flow_run *run)
+static void prefetch_rule(const struct flow_run *run)
 {
 	struct flow_slots *slots;
 
@@ -342,13 +346,13 @@ static unsigned int steer_some(struct ether_port *port, struct flow_table *root,
 
 	for (unsigned int i = 0; i < count; i++) {
 		begin(&run[i], port, &frames[i], root->domain, NULL);
-		foresee_slot(&run[i], root);
+		prefetch_slot(&run[i], root);
 	}
 	if (count > 1)
 		for (unsigned int i = 0; i < count; i++)
-			foresee_rule(&run[i]);
+			prefetch_rule(&run[i]);
 	for (; done < count && !(stop && stop()); done++) {
-		flow_run_table(&run[done], root);
+		run_table(&run[done], root);
 		free(run[done].own);
 	}
 	return done;
@@ -391,28 +395,18 @@ void ether_steer(struct ether_port *port, struct ether_frame *frame)
 	ether_steer_many(port, frame, 1, NULL);
 }
 
-/* ---- what leaves ---- */
+/* ---- outgoing frames ---- */
 
-static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
-static pthread_key_t kept;
-static bool kept_is_valid;
-
-static void make_kept(void)
-{
-	kept_is_valid = !pthread_key_create(&kept, free);
-}
-
-/* The bytes of a changed frame, until the thread's next one. */
+/* Keeps the bytes of a changed frame until the thread's next one. */
 static bool keep(uint8_t *own)
 {
-	pthread_once(&kept_once, make_kept);
-	if (!kept_is_valid) {
+	if (!ether_state.has_changed_frame) {
 		free(own);
 		return false;
 	}
-	free(pthread_getspecific(kept));
-	if (pthread_setspecific(kept, own)) {
-		pthread_setspecific(kept, NULL);
+	free(pthread_getspecific(ether_state.changed_frame));
+	if (pthread_setspecific(ether_state.changed_frame, own)) {
+		pthread_setspecific(ether_state.changed_frame, NULL);
 		free(own);
 		return false;
 	}
@@ -422,7 +416,7 @@ static bool keep(uint8_t *own)
 bool ether_steer_out(struct ether_port *port, struct ether_frame *frame)
 {
 	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
-	struct flow_out out = { .is_there = false };
+	struct flow_out out = { .is_sent = false };
 	struct flow_table *root;
 	struct flow_run run;
 
@@ -437,10 +431,10 @@ bool ether_steer_out(struct ether_port *port, struct ether_frame *frame)
 		return true;
 	}
 	begin(&run, port, frame, root->domain, &out);
-	flow_run_table(&run, root);
+	run_table(&run, root);
 	free(run.own);
 	fabric_epoch_exit();
-	if (!out.is_there)
+	if (!out.is_sent)
 		return false;
 	*frame = out.frame;
 	return !out.own || keep(out.own);

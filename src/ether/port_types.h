@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ports as the flow engine knows them.
+ */
+#ifndef ETHER_PORT_TYPES_H
+#define ETHER_PORT_TYPES_H
+
+#include "ether/wish.h"
+
+#define ETHER_ADAPTERS 32u
+#define ETHER_PORTS    4u
+
+/* An adapter's port in this process; never freed. */
+struct ether_port {
+	unsigned int adapter; /* index in the list of adapters */
+	unsigned int number;  /* from 1 */
+	void *engine;         /* struct flow_port; written under flow_lock */
+	struct ether_wish *wish;
+	unsigned int mac_count[64], all_count, multicast_count, left_count;
+	unsigned int taken_count[ETHER_WISH_TAKEN]; /* rules for taken[i] */
+	uint64_t taken[ETHER_WISH_TAKEN];
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ether/state.h"
+
+#include <stdlib.h>
+
+struct ether_state ether_state = {
+	.flow_lock = PTHREAD_MUTEX_INITIALIZER,
+	.port_lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+__attribute__((constructor)) static void init(void)
+{
+	struct ether_state *s = &ether_state;
+
+	forksafe_add(&s->flow_forksafe, &s->flow_lock, FORKSAFE_OBJECT);
+	forksafe_add(&s->port_forksafe, &s->port_lock, FORKSAFE_LEAF);
+	s->has_changed_frame = !pthread_key_create(&s->changed_frame, free);
+}

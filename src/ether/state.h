@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The state of the folder.
+ */
+#ifndef ETHER_STATE_H
+#define ETHER_STATE_H
+
+#include <pthread.h>
+
+#include "ether/frame.h"
+#include "ether/port_types.h"
+#include "util/forksafe.h"
+
+struct ether_state {
+	pthread_mutex_t flow_lock; /* tables, groups, matchers and rules */
+	pthread_mutex_t port_lock; /* counts and wishes of ports */
+	struct ether_port ports[ETHER_ADAPTERS][ETHER_PORTS];
+	/* The wishes of ports that have no place in shared memory. */
+	struct ether_wish local_wishes[ETHER_ADAPTERS][ETHER_PORTS];
+	/* Set by the switch; NULL: frames that leave are dropped. */
+	void (*transmit)(struct ether_port *port, struct ether_frame *frame);
+	/* A thread's latest changed frame (ether_steer_out()). */
+	pthread_key_t changed_frame;
+	bool has_changed_frame; /* the key exists */
+	struct forksafe flow_forksafe, port_forksafe;
+};
+
+extern struct ether_state ether_state;
+
+#endif
