@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Mutable globals of src/ are the ones that docs/architecture.md lists, and few.
+
+Counts the symbols in .data, .bss, .tdata, .tbss and COMMON of the object files, static variables of
+functions included; constants with relocations (.data.rel.ro) do not count.
+
+usage: globals.py BUILD_FOLDER
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+MOST = 20
+# Globals that the table does not list yet. Lower it with every folder that gets its state struct; at
+# 0 every mutable global is listed with its reason.
+STILL_UNLISTED = 219
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MUTABLE = re.compile(r"\.t?(data|bss)(?!\.rel\.ro)(\.|$)|\*COM\*")
+# Symbols of the compiler's own instrumentation.
+FOREIGN = re.compile(r"__(asan|ubsan|tsan|gcov|sancov|llvm)|\.L|_?_?odr_asan")
+
+
+def mutable_globals(build):
+    """(name, file below src/) of every mutable global."""
+    found = set()
+    for obj in sorted((build / "src" / "CMakeFiles").glob("*_objects.dir/**/*.o")):
+        parts = obj.parts
+        source = "/".join(parts[parts.index("CMakeFiles") + 2 :])[: -len(".o")]
+        if not (ROOT / "src" / source).exists():
+            continue  # left over from a source file that was moved
+        listing = subprocess.run(["nm", "--defined-only", "--format=sysv", obj], check=True,
+                                 capture_output=True, text=True).stdout
+        for line in listing.splitlines():
+            columns = [column.strip() for column in line.split("|")]
+            if len(columns) != 7 or columns[3] not in ("OBJECT", "TLS"):
+                continue
+            if MUTABLE.match(columns[6]) and not FOREIGN.match(columns[0]):
+                found.add((re.sub(r"\.\d+$", "", columns[0]), source))
+    return found
+
+
+def listed_globals():
+    """(name, file below src/) of the rows of the table under "Mutable globals"."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    section = re.search(r"^#+ Mutable globals\n(.*?)(?=^#|\Z)", text, re.M | re.S)
+    if not section:
+        sys.exit("docs/architecture.md has no section \"Mutable globals\"")
+    return set(re.findall(r"^\| `(\w+)` \| `src/([^`]+)` \| .*\S.* \|$", section[1], re.M))
+
+
+def main():
+    there, listed = mutable_globals(pathlib.Path(sys.argv[1])), listed_globals()
+    if not there:
+        sys.exit(f"no object files in {sys.argv[1]}")
+    unlisted, gone = sorted(there - listed), sorted(listed - there)
+    errors = [f"{name} of src/{source} is listed in docs/architecture.md, but there is none"
+              for name, source in gone]
+    if len(unlisted) > STILL_UNLISTED:
+        errors += [f"{name} of src/{source} is mutable and not listed in docs/architecture.md"
+                   for name, source in unlisted]
+        errors.append(f"{len(unlisted)} mutable globals are not listed; {STILL_UNLISTED} may be")
+    if len(listed) > MOST:
+        errors.append(f"docs/architecture.md lists {len(listed)} mutable globals; {MOST} may be")
+    print("\n".join(errors) or f"{len(there)} mutable globals, {len(unlisted)} not listed")
+    return 1 if errors else 0
+
+
+sys.exit(main())
