@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hca/engine/poll.h"
 #include "util/explain.h"
 
 static int count_entries(struct vb_context *ctx, uint32_t wanted, uint32_t *out)

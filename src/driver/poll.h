@@ -11,6 +11,9 @@
 #include <errno.h>
 
 #include "driver/cq.h"
+#include "hca/hca.h"
+#include "hca/engine/poll.h"
+#include "hca/queue/rx_seq.h"
 #include "hca/transport/qp.h"
 
 #define DRV_INLINE static inline __attribute__((always_inline))
@@ -25,7 +28,7 @@ typedef bool drv_ready_fn(const struct drv_cq *cq, uint32_t index);
 static inline bool drv_poll_ring_first(const struct drv_cq *cq)
 {
 	return atomic_load_explicit(&cq->more, memory_order_relaxed) ||
-	       atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed);
+	       atomic_load_explicit(&hca.wire.is_open, memory_order_relaxed);
 }
 
 /* Sends the acknowledgements that the completions handed out have delayed. No lock is held. */

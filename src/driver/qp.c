@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/raw/wq.h"
 #include "hca/transport/qp.h"
+#include "hca/transport/rq.h"
 #include "util/explain.h"
 
 static struct drv_cq *to_drv_cq(struct ibv_cq *cq)
@@ -53,15 +55,15 @@ void drv_qp_fill_init(const struct drv_qp *qp, struct vb_context *ctx,
 	init->rss_key = attr->rx_hash_conf.rx_hash_key;
 }
 
-int drv_qp_open(struct hca_qp *hca, size_t bytes, struct vb_qp **out)
+int drv_qp_open(struct hca_qp *hca_qp, size_t bytes, struct vb_qp **out)
 {
 	struct drv_qp *qp = calloc(1, bytes);
 
 	if (!qp)
 		return -ENOMEM;
 	qp->type = HCA_QP_XRC_RECV;
-	qp->qpn = hca->qpn;
-	qp->vb.hca = hca;
+	qp->qpn = hca_qp->qpn;
+	qp->vb.hca = hca_qp;
 	*out = &qp->vb;
 	return 0;
 }
@@ -131,20 +133,20 @@ static inline __attribute__((always_inline)) int post(struct drv_rq *rq, struct 
 int drv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct drv_qp *qp = container_of(ibqp, struct drv_qp, vb.qp);
-	struct hca_qp *hca = qp->vb.hca;
+	struct hca_qp *hca_qp = qp->vb.hca;
 	int err;
 
-	if (unlikely(__atomic_load_n(&hca->state, __ATOMIC_RELAXED) == HCA_QPS_RESET)) {
+	if (unlikely(__atomic_load_n(&hca_qp->state, __ATOMIC_RELAXED) == HCA_QPS_RESET)) {
 		*bad = wr;
 		return -explain(EINVAL,
 				"QP 0x%06x is in RESET: receives may be posted from INIT on",
 				qp->qpn);
 	}
 	err = post(&qp->rq, wr, bad);
-	if (unlikely(hca->wq))
-		hca_wq_doorbell(hca->wq);
+	if (unlikely(hca_qp->wq))
+		hca_wq_doorbell(hca_qp->wq);
 	else
-		hca_rq_doorbell(hca);
+		hca_rq_doorbell(hca_qp);
 	return err;
 }
 

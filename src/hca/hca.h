@@ -7,6 +7,7 @@
 #ifndef HCA_HCA_H
 #define HCA_HCA_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "hca/device/state.h"
@@ -22,10 +23,16 @@
 
 /* Time is handed in, so that tests run the transport in virtual time. */
 struct hca_clock {
-	uint64_t (*now_ns)(void);
+	uint64_t (*now_ns)(void);  /* monotonic */
+	uint32_t (*wall_ms)(void); /* of the calendar: goes on when the host is started anew */
 	/* Timers are run at this time at the latest, by the service thread. Any thread. */
 	void (*wake_at)(uint64_t at_ns);
 };
+
+struct network;
+struct observer;
+struct peer_listener;
+struct raw_qp_ops;
 
 /* Functions of higher rooms that lower rooms call. */
 struct hca_ops {
@@ -36,8 +43,14 @@ struct hca_ops {
 };
 
 struct hca {
+	/* interfaces that lower rooms call and higher rooms implement */
 	const struct hca_clock *clock;
 	const struct hca_ops *ops;
+	const struct network *network;                     /* transport/network.h */
+	const struct raw_qp_ops *raw_qp;                   /* transport/raw_qp_ops.h */
+	const struct peer_listener *const *peer_listeners; /* peers/peer.h; NULL ends them */
+	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */
+	/* the rooms */
 	struct device_state device;
 	struct peers_state peers;
 	struct memory_state memory;

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "hca/transport/qp.h"
+#include "hca/transport/sq.h"
 #include "mlx4/encode.h"
 #include "util/explain.h"
 

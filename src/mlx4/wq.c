@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/raw/wq.h"
 #include "mlx4/format.h"
 #include "util/explain.h"
 

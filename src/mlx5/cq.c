@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/engine/poll.h"
 #include "hca/queue/cq_alias.h"
 #include "mlx5/clock.h"
 #include "mlx5/cqe_read.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hca/queue/doorbell_watch.h"
+#include "hca/transport/mcast.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_counter.h"
 #include "mlx5/devx_mem.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "hca/memory/mr.h"
+#include "hca/transport/qp_modify.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_counter.h"
 

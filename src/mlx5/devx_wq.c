@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "hca/raw/rss.h"
+#include "hca/raw/wq.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_counter.h"
 #include "mlx5/devx_mem.h"

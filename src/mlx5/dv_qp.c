@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 
+#include "hca/transport/dci_stream.h"
+#include "hca/transport/sq.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "mlx5/qp.h"

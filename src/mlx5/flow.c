@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hca/raw/flow.h"
+#include "hca/raw/raw.h"
 #include "mlx5/devx_types.h"
 #include "mlx5/dv.h"
 #include "mlx5/flow_devx.h"

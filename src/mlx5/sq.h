@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hca/transport/qp.h"
+#include "hca/transport/sq.h"
 #include "mlx5/objects.h"
 #include "util/explain.h"
 

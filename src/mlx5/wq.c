@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/raw/wq.h"
 #include "mlx5/dv.h"
 #include "mlx5/format.h"
 #include "util/explain.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/raw/raw.h"
 #include "util/explain.h"
 #include "verbs/counters.h"
 #include "verbs/driver.h"

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "hca/transport/mcast.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 #include "verbs/result.h"

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "hca/transport/qp_modify.h"
 #include "util/explain.h"
 #include "verbs/av.h"
 #include "verbs/driver.h"

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "hca/raw/wq.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"

@@ -13,16 +13,21 @@
 #include "fabric/service.h"
 #include "hca/peers/rpc.h"
 #include "hca/queue/doorbell_watch.h"
-#include "hca/transport/dc.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
+#include "hca/transport/acks.h"
+#include "hca/transport/completer.h"
+#include "hca/transport/dct.h"
 #include "hca/transport/grh.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/inspect/local_capture.h"
+#include "hca/transport/observer.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/responder.h"
 #include "hca/raw/switch.h"
-#include "hca/inspect/inspect.h"
 #include "hca/queue/rx_seq.h"
 #include "hca/wire/wire.h"
 #include "hca/raw/wq.h"
-#include "hca/transport/xrc.h"
+#include "hca/transport/xrc_forward.h"
+#include "hca/transport/xrc_guest.h"
 
 #define DRAIN_MOST  256
 #define DRAIN_BYTES (256u << 10)
@@ -105,6 +110,7 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 {
 	struct hca_list list;
 	const uint8_t *grh;
+	const struct observer *observer;
 	struct roce_pkt pkt;
 	struct qp *qp;
 
@@ -130,10 +136,11 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		return true;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying)) {
-		if (unlikely(inspect_captures()))
-			local_capture_received(qp, &pkt, &list, grh);
+		observer = observer_get();
+		if (unlikely(observer) && observer->received)
+			observer->received(qp, &pkt, &list, grh);
 		if (unlikely(is_answer(pkt.op) && qp->pub.type == HCA_QP_XRC_RECV))
-			xrc_answer(qp, peer, &pkt, &list);
+			xrc_forward_answer(qp, peer, &pkt, &list);
 		else if (is_answer(pkt.op))
 			completer_packet(qp, &pkt, &list);
 		else
@@ -217,7 +224,7 @@ unsigned int drain_link(struct fabric_link *link)
 		rest(link, peer, n);
 	}
 	if (peer->acks.count)
-		acks_settle(&peer->acks);
+		acks_settle(&peer->acks, mine);
 	epoch_exit();
 	if (unlikely(mine))
 		rx_seq_end();

@@ -20,10 +20,6 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/raw/switch.h"
 #include "hca/raw/wq.h"
-#include "hca/transport/acks.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/transport/xrc.h"
-#include "hca/transport/xrc_open.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
 #include "hca/wire/wire.h"
@@ -35,21 +31,25 @@ static void reset_device(void)
 	hca_async_forked();
 }
 
+/* Queue pairs of the parent are not found any more; their numbers are the parent's. */
+static void reset_transport(void)
+{
+	hca_table_fini(&hca.transport.qps.table);
+	heap_fini(&hca.transport.timers.heap); /* which tells the nodes that they are in none */
+	hca.transport = (struct transport_state)TRANSPORT_STATE_INIT;
+}
+
 void hca_forked(void)
 {
 	peer_forked();
-	acks_forked();
 	reset_device();
 	epoch_forked();
-	hca_qp_forked();
 	hca_mr_forked();
 	rpc_forked();
 	copy_server_forked();
 	gsi_forked();
-	xrc_open_forked();
-	timer_forked();
 	hca_cq_forked();
-	xrc_forked();
+	reset_transport();
 	doorbell_watch_forked();
 	forward_forked();
 	control_forked();

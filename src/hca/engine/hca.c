@@ -6,15 +6,32 @@
 #include "hca/hca.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include "fabric/clock.h"
 #include "fabric/service.h"
 #include "hca/engine/host.h"
 #include "hca/memory/copy_server.h"
+#include "hca/peers/rpc.h"
+#include "hca/raw/raw.h"
+#include "hca/transport/tx_wait.h"
+#include "hca/transport/xrc_guest.h"
+#include "hca/transport/xrc_open.h"
+#include "hca/wire/forward.h"
+#include "hca/wire/wire_network.h"
 #include "util/forksafe.h"
+
+static uint32_t wall_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint32_t)(now.tv_sec * 1000u + now.tv_nsec / 1000000u);
+}
 
 static const struct hca_clock system_clock = {
 	.now_ns = fabric_now_ns,
+	.wall_ms = wall_ms,
 	.wake_at = fabric_service_set_deadline,
 };
 
@@ -23,9 +40,18 @@ static const struct hca_ops ops = {
 	.serve_copies = copy_server_open,
 };
 
+/* In this order: what waits for a peer's answer fails before queue pairs try another way. */
+static const struct peer_listener *const peer_listeners[] = {
+	&forward_peer_listener, &rpc_peer_listener,     &xrc_open_peer_listener,
+	&xrc_guest_listener,    &tx_wait_peer_listener, NULL,
+};
+
 struct hca hca = {
 	.clock = &system_clock,
 	.ops = &ops,
+	.network = &wire_network,
+	.raw_qp = &raw_qp_ops,
+	.peer_listeners = peer_listeners,
 	.device = DEVICE_STATE_INIT,
 	.peers = PEERS_STATE_INIT,
 	.memory = MEMORY_STATE_INIT,
@@ -48,6 +74,11 @@ static const struct {
 	{ &hca.device.adapters.lock, FORKSAFE_ADAPTER },
 	{ &hca.device.async.lock, FORKSAFE_ASYNC },
 	{ &hca.device.port.lock, FORKSAFE_PORT },
+	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
+	{ &hca.transport.qpns.lock, FORKSAFE_OBJECT },
+	{ &hca.transport.xrc_open.lock, FORKSAFE_OBJECT },
+	{ &hca.transport.xrc_open.stand_in_lock, FORKSAFE_OBJECT },
+	{ &hca.transport.timers.lock, FORKSAFE_LEAF },
 };
 
 _Static_assert(array_size(locks) <= HCA_LOCKS_MAX, "a registration for each lock");

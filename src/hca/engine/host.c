@@ -20,6 +20,7 @@
 #include "hca/transport/acks.h"
 #include "hca/peers/rpc.h"
 #include "hca/queue/doorbell_watch.h"
+#include "hca/hca.h"
 #include "hca/inspect/control.h"
 #include "hca/memory/copy_server.h"
 #include "hca/queue/cq_priv.h"
@@ -31,14 +32,13 @@
 #include "hca/peers/peer.h"
 #include "hca/device/async.h"
 #include "hca/device/port.h"
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/completer.h"
+#include "hca/transport/qp_types.h"
+#include "hca/transport/timer.h"
 #include "hca/raw/switch.h"
 #include "hca/inspect/inspect.h"
-#include "hca/transport/tx_wait.h"
 #include "hca/wire/wire.h"
 #include "hca/raw/wq.h"
-#include "hca/transport/xrc.h"
-#include "hca/transport/xrc_open.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -47,8 +47,8 @@ FORKSAFE(join_lock, FORKSAFE_JOIN);
 
 static uint64_t timers(uint64_t now_ns)
 {
-	uint64_t due[] = { timer_run(now_ns), wire_timers(now_ns), doorbell_watch_run(now_ns),
-			   hca_cq_timers(now_ns), acks_timers(now_ns) };
+	uint64_t due[] = { timer_run(now_ns, completer_timeout), wire_timers(now_ns),
+			   doorbell_watch_run(now_ns), hca_cq_timers(now_ns), acks_timers(now_ns) };
 	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < array_size(due); i++)
@@ -75,7 +75,7 @@ static const struct fabric_config config = {
 	.drain = drain_link,
 	.link_up = peer_link_up,
 	.link_down = peer_link_down,
-	.link_room = tx_wait_link_room,
+	.link_room = peer_link_room,
 	.polling_stopped = wire_idle,
 	.polling_check = wire_watch,
 	.timers = timers,
@@ -117,24 +117,4 @@ int hca_host_join(void)
 unlock:
 	pthread_mutex_unlock(&join_lock);
 	return err;
-}
-
-void hca_poll(void)
-{
-	fabric_id_t blocked = atomic_load_explicit(&tx_wait_for, memory_order_relaxed);
-
-	fabric_poll_enter();
-	fabric_poll_links_unpaused();
-	if (unlikely(blocked))
-		tx_wait_poll(blocked);
-	wire_poll();
-	hca_netif_poll();
-	doorbell_watch_poll();
-}
-
-void hca_poll_pause(void)
-{
-	fabric_poll_leave();
-	fabric_poll_links();
-	wire_pause();
 }

@@ -14,7 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/hca.h"
 #include "hca/inspect/control.h"
+#include "hca/inspect/local_capture.h"
+#include "hca/transport/observer.h"
+#include "hca/transport/qp_table.h"
 #include "hca/inspect/report.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -22,7 +26,6 @@
 #define SCRIPT_MOST (1u << 20)
 
 _Thread_local const struct qp *inspect_sender;
-_Atomic bool inspect_capture_asked;
 _Atomic bool inspect_faults_asked;
 
 static struct roce_taps taps;
@@ -158,10 +161,10 @@ static int load_faults(struct roce_fault *fault, const char *spec, uint64_t seed
 	int err;
 
 	if (*spec != '/')
-		return roce_fault_load(fault, spec, seed, timer_now());
+		return roce_fault_load(fault, spec, seed, hca_now_ns());
 	err = read_script(spec, &text);
 	if (!err)
-		err = roce_fault_load(fault, text, seed, timer_now());
+		err = roce_fault_load(fault, text, seed, hca_now_ns());
 	free(text);
 	return err;
 }
@@ -192,18 +195,39 @@ static uint64_t seed_of(const char *text)
 	return seed;
 }
 
-struct roce_verdict inspect_judge(const struct qp *qp, const struct roce_pkt *pkt)
+static struct roce_verdict judge(const struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct roce_addr peer = { .ifindex = 0 };
 
+	if (!roce_fault_on(taps.fault))
+		return (struct roce_verdict){ .action = ROCE_FAULT_NONE };
 	memcpy(peer.gid, qp->attr.av.dgid.raw, sizeof(peer.gid));
-	return roce_fault_judge_request(taps.fault, pkt, &peer, timer_now());
+	return roce_fault_judge_request(taps.fault, pkt, &peer, hca_now_ns());
 }
 
-void inspect_forget(const struct qp *qp)
+static void forget(const struct qp *qp)
 {
-	if (atomic_load_explicit(&is_set_up, memory_order_acquire) && taps.fault)
-		roce_fault_forget(taps.fault, qp->pub.qpn);
+	roce_fault_forget(taps.fault, qp->pub.qpn);
+}
+
+/* ---- the transport's hooks ---- */
+
+/* By what is on: bit 0, a capture; bit 1, faults, which are never off again once asked for. */
+static const struct observer observers[] = {
+	[1] = { .sent = local_capture_sent, .received = local_capture_received },
+	[2] = { .judge = judge, .forget = forget },
+	[3] = { .sent = local_capture_sent,
+		.received = local_capture_received,
+		.judge = judge,
+		.forget = forget },
+};
+
+static void publish(bool captures)
+{
+	unsigned int on = captures | atomic_load(&inspect_faults_asked) << 1;
+
+	/* [O1] pairs with observer_get(): faults and capture are set up before the hooks */
+	atomic_store_explicit(&hca.observer, on ? &observers[on] : NULL, memory_order_release);
 }
 
 /* ---- setting up ---- */
@@ -236,7 +260,6 @@ static int set_up_capture(void)
 	if (!file)
 		return 0;
 	err = roce_capture_start(taps.capture, file);
-	atomic_store(&inspect_capture_asked, !err);
 	return err;
 }
 
@@ -246,6 +269,7 @@ static void set_up(void)
 	failure = set_up_faults();
 	if (!failure)
 		failure = set_up_capture();
+	publish(taps.capture && roce_capture_on(taps.capture));
 	atomic_store(&is_set_up, true);
 	report_begin();
 }
@@ -272,7 +296,7 @@ static void order_capture(const char *file)
 	roce_capture_stop(taps.capture);
 	if (*file && roce_capture_start(taps.capture, file))
 		explain_note("no capture to %s", file);
-	atomic_store(&inspect_capture_asked, roce_capture_on(taps.capture));
+	publish(taps.capture && roce_capture_on(taps.capture));
 }
 
 static void order_faults(const char *spec)
@@ -280,6 +304,7 @@ static void order_faults(const char *spec)
 	uint64_t seed = seed_of(getenv("VERBENA_FAULT_SEED"));
 
 	atomic_store(&inspect_faults_asked, true);
+	publish(taps.capture && roce_capture_on(taps.capture));
 	if (load_faults(taps.fault, spec, seed))
 		explain_note("the faults stay as they are");
 }

@@ -6,7 +6,7 @@
 #ifndef HCA_TAPS_H
 #define HCA_TAPS_H
 
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/qp_types.h"
 #include "roce/taps.h"
 
 /* For endpoints; set up by the first call. */
@@ -37,23 +37,9 @@ static inline bool inspect_spoil(void)
 	return inspect_may_spoil() && inspect_get()->fault && roce_fault_on(inspect_get()->fault);
 }
 
-/* Whether a capture was asked for; one load, for the fabric's data path. */
-extern _Atomic bool inspect_capture_asked;
-
-static inline bool inspect_captures(void)
-{
-	return atomic_load_explicit(&inspect_capture_asked, memory_order_relaxed);
-}
-
 /* What a capture says about a packet of this QP, whose lock is held. */
 void inspect_describe(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
 		      size_t size);
-
-/* A request that the responder would accept: NONE, RNR or NAK. */
-struct roce_verdict inspect_judge(const struct qp *qp, const struct roce_pkt *pkt);
-
-/* The queue pair begins anew. */
-void inspect_forget(const struct qp *qp);
 
 /* Whose packet this thread is about to send, for the capture's comments; NULL: nobody's. */
 extern _Thread_local const struct qp *inspect_sender __attribute__((tls_model("initial-exec")));

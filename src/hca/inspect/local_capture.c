@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/transport/dc.h"
+#include "hca/inspect/inspect.h"
+#include "hca/transport/dci.h"
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
@@ -216,11 +217,11 @@ static uint32_t number(struct qp *qp, const struct roce_pkt *pkt, bool out, uint
 	bool request = roce_opcode_find(pkt->op)->request;
 	struct stream *s;
 
-	if (!qp->shadow)
-		qp->shadow = calloc(1, sizeof(*qp->shadow));
-	if (!qp->shadow || qp->pub.type == HCA_QP_UD)
+	if (!qp->capture)
+		qp->capture = calloc(1, sizeof(*qp->capture));
+	if (!qp->capture || qp->pub.type == HCA_QP_UD)
 		return pkt->psn;
-	s = request == out ? &qp->shadow->out : &qp->shadow->in;
+	s = request == out ? &qp->capture->out : &qp->capture->in;
 	return request ? number_request(s, pkt, count, mtu) : number_answer(s, pkt, mtu);
 }
 

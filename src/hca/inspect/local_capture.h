@@ -4,11 +4,10 @@
  * fabric's packets leave (send.c) and arrive (drain.c), with the queue pair's lock held and inside a
  * guard, while a capture is on.
  */
-#ifndef HCA_SHADOW_H
-#define HCA_SHADOW_H
+#ifndef HCA_LOCAL_CAPTURE_H
+#define HCA_LOCAL_CAPTURE_H
 
-#include "hca/transport/qp_priv.h"
-#include "hca/inspect/inspect.h"
+#include "hca/transport/qp_types.h"
 
 /* As send_packet() was given it. */
 void local_capture_sent(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,

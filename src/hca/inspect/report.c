@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/transport/drops.h"
 #include "hca/wire/congestion.h"
 #include "hca/wire/gsi.h"
 #include "hca/inspect/inspect.h"
@@ -95,10 +96,10 @@ void report_write(FILE *out)
 	fprintf(out, "%s[%d]:\n", program_invocation_short_name, (int)getpid());
 	for (unsigned int i = 0; (ep = wire_endpoint(i)); i++)
 		write_port(out, ep);
-	for (unsigned int i = 0; i < WIRE_DROP_COUNT; i++)
-		if (wire_dropped(i))
-			fprintf(out, "  dropped %llu: %s\n", (unsigned long long)wire_dropped(i),
-				wire_drop_name(i));
+	for (unsigned int i = 0; i < DROP_REASONS; i++)
+		if (drop_counted(i))
+			fprintf(out, "  dropped %llu: %s\n", (unsigned long long)drop_counted(i),
+				drop_reason_name(i));
 	for (unsigned int i = 0; i < HCA_GSI_COUNTERS; i++)
 		if (hca_gsi_count(i))
 			fprintf(out, "  MADs %s: %llu\n", hca_gsi_counter_name(i),

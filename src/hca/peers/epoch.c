@@ -10,10 +10,8 @@
 #include "fabric/barrier.h"
 #include "hca/hca.h"
 #include "hca/peers/peer.h"
-#include "hca/transport/qp.h"
 
 _Atomic bool epoch_fences = true;
-_Atomic bool hca_rq_fences = true;
 _Thread_local struct epoch_self epoch_self;
 
 static pthread_key_t exit_key;
@@ -111,7 +109,7 @@ void epoch_wait(void)
 void epoch_init(void)
 {
 	atomic_store(&epoch_fences, !barrier_has_global() || !barrier_has_private());
-	atomic_store(&hca_rq_fences, !barrier_has_private());
+	atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
 }
 
 void epoch_harden(void)
@@ -151,7 +149,7 @@ void epoch_forked(void)
 	epoch_self.depth = 0;
 	/* The child is not registered. */
 	atomic_store(&epoch_fences, true);
-	atomic_store(&hca_rq_fences, true);
+	atomic_store(&hca.peers.no_membarrier, true);
 	/* Sections of the parent's other threads do not end in the child's copy of the cells. */
 	for (uint32_t i = 0; segment && i < atomic_load(&segment->epochs.high); i++) {
 		atomic_store(&segment->epochs.cell[i].section, 0);

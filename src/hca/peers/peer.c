@@ -22,12 +22,7 @@
 #include "fabric/directory.h"
 #include "fabric/link.h"
 #include "fabric/share_view.h"
-#include "hca/peers/rpc.h"
-#include "hca/wire/forward.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/transport/tx_wait.h"
-#include "hca/transport/xrc.h"
-#include "hca/transport/xrc_open.h"
+#include "hca/hca.h"
 #include "util/forksafe.h"
 
 #define MUTE_NS 1000000000ull
@@ -252,47 +247,61 @@ void peer_link_up(struct fabric_link *link)
 	atomic_store_explicit(&peers[fabric_id_slot(peer->id)], peer, memory_order_release);
 	pthread_cond_broadcast(&met);
 	pthread_mutex_unlock(&peers_lock);
-	forward_ready(peer);
-	tx_wait_wake_all();
+	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
+		if ((*l)->up)
+			(*l)->up(peer);
 }
 
-static struct hca_peer *dead_peer;
-
-static void drop_peer(struct qp *qp)
+static void tell_room(struct hca_peer *peer)
 {
-	fabric_lock(&qp->pub.lock);
-	if (qp->peer == dead_peer)
-		qp->peer = NULL;
-	fabric_unlock(&qp->pub.lock);
+	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
+		if ((*l)->room)
+			(*l)->room(peer);
+}
+
+void peer_link_room(struct fabric_link *link)
+{
+	if (link->user)
+		tell_room(link->user);
+}
+
+static void tell_leaving(struct hca_peer *peer)
+{
+	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
+		if ((*l)->leaving)
+			(*l)->leaving(peer);
+}
+
+static void tell_gone(fabric_id_t id)
+{
+	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
+		if ((*l)->gone)
+			(*l)->gone(id);
 }
 
 void peer_link_down(struct fabric_link *link)
 {
 	struct hca_peer *peer = link->user;
+	fabric_id_t id = fabric_link_peer(link);
 
-	forward_gone(fabric_link_peer(link));
-	rpc_peer_gone(fabric_link_peer(link));
-	xrc_open_peer_gone(fabric_link_peer(link));
 	if (!peer) {
-		set_mute(fabric_link_peer(link));
+		set_mute(id);
 		pthread_mutex_lock(&peers_lock);
 		pthread_cond_broadcast(&met);
 		pthread_mutex_unlock(&peers_lock);
-		tx_wait_wake_all(); /* it never came up: who waits must go another way */
+		tell_gone(id);
 		return;
 	}
 	pthread_mutex_lock(&peers_lock);
 	if (atomic_load(&peers[fabric_id_slot(peer->id)]) == peer)
 		atomic_store(&peers[fabric_id_slot(peer->id)], NULL);
 	pthread_mutex_unlock(&peers_lock);
-	dead_peer = peer;
-	xrc_guests_leave(peer->id);
-	qp_for_each(drop_peer);
+	tell_leaving(peer);
 	epoch_wait();
-	/* A section that began before may have put it back. */
-	qp_for_each(drop_peer);
+	/* A section that began before may have kept a pointer. */
+	tell_leaving(peer);
 	epoch_wait();
-	tx_wait_room(peer);
+	tell_room(peer); /* nothing waits for this link any more */
 	peer_unmap_all(peer);
 	if (peer->can_map)
 		share_view_fini(&peer->view);
@@ -300,5 +309,5 @@ void peer_link_down(struct fabric_link *link)
 	fabric_link_put(link);
 	pthread_mutex_destroy(&peer->map_lock);
 	free(peer);
-	tx_wait_wake_all();
+	tell_gone(id);
 }

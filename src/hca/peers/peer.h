@@ -12,12 +12,29 @@
 
 #include "fabric/link.h"
 #include "fabric/share_view.h"
-#include "hca/transport/acks.h"
+#include "hca/peers/ack_list.h"
 #include "hca/peers/epoch.h"
 #include "hca/peers/segment.h"
 #include "hca/device/table.h"
 
+struct hca_peer;
 struct qp;
+
+/*
+ * Rooms above hear of processes that come and go: struct hca lists them, in the order in which they are
+ * called. Any hook may be NULL. Called on the service thread, outside of epoch sections.
+ */
+struct peer_listener {
+	/* A link is up. */
+	void (*up)(struct hca_peer *peer);
+	/* The link has room again; also on threads that poll. */
+	void (*room)(struct hca_peer *peer);
+	/* The peer cannot be found any more: drop pointers to it. Called twice, since a section that
+	 * began before may have kept one; a grace period follows each time. */
+	void (*leaving)(struct hca_peer *peer);
+	/* The process is gone, or could not be linked. */
+	void (*gone)(fabric_id_t id);
+};
 
 /* A region of a peer, mapped here. */
 struct hca_mapping {
@@ -121,6 +138,7 @@ void peer_begin(void);
 void peer_forked(void);
 void peer_link_up(struct fabric_link *link);
 void peer_link_down(struct fabric_link *link);
+void peer_link_room(struct fabric_link *link);
 
 /* ---- inside ---- */
 

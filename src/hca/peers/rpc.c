@@ -207,7 +207,7 @@ bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer
 	return true;
 }
 
-void rpc_peer_gone(fabric_id_t id)
+static void peer_gone(fabric_id_t id)
 {
 	pthread_mutex_lock(&rpc_lock);
 	for (struct open *q = questions; q; q = q->next)
@@ -218,6 +218,8 @@ void rpc_peer_gone(fabric_id_t id)
 	pthread_cond_broadcast(&answered);
 	pthread_mutex_unlock(&rpc_lock);
 }
+
+const struct peer_listener rpc_peer_listener = { .gone = peer_gone };
 
 void rpc_forked(void)
 {

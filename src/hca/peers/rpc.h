@@ -51,7 +51,7 @@ void hca_rpc_serve(enum hca_rpc_verb verb, hca_ask_fn fn);
 
 /* A record that is a question or an answer; false when it makes no sense. Inside an epoch section. */
 bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer);
-void rpc_peer_gone(fabric_id_t id);
+extern const struct peer_listener rpc_peer_listener;
 void rpc_forked(void);
 
 #endif

@@ -28,8 +28,14 @@
 #include "fabric/clock.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/engine/poll.h"
 #include "hca/queue/cq_priv.h"
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/qp_types.h"
+#include "hca/transport/recv.h"
+#include "hca/transport/requester.h"
+#include "hca/transport/sq.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
 #include "hca/queue/spin_policy.h"
 #include "hca/queue/uar.h"
 #include "hca/queue/cq_alias.h"
@@ -214,7 +220,7 @@ static bool look_qp(struct qp *qp)
 	if (unlikely(qp->pub.state == HCA_QPS_ERR)) {
 		atomic_store(&failed, true);
 		epoch_enter();
-		responder_flush(qp);
+		recv_flush(qp);
 		epoch_exit();
 	}
 unlock:

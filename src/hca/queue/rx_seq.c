@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "fabric/service.h"
-#include "hca/transport/qp.h"
 
 #define SETTLE_SPINS  100u
 #define SETTLE_NAP_NS 50000

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 
 #include "hca/peers/epoch.h"
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/recv.h"
 #include "hca/queue/srq_priv.h"
 #include "hca/device/table.h"
+#include "hca/transport/qpn.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -19,14 +21,10 @@ static pthread_mutex_t srq_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(srq_lock, FORKSAFE_OBJECT);
 static struct hca_table table;
 
-static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `leaving` */
-FORKSAFE(leaving_lock, FORKSAFE_CONTEXT);
-static const struct hca_srq *leaving;
-
-static void leave_message(struct qp *qp)
+static void leave_message(struct qp *qp, void *srq)
 {
 	fabric_lock(&qp->pub.lock);
-	responder_forget_srq(qp, leaving);
+	recv_forget_srq(qp, srq);
 	fabric_unlock(&qp->pub.lock);
 }
 
@@ -76,12 +74,10 @@ drop:
 }
 
 /* Nobody finds the queue any more, but a message may have begun to fill one of its entries. */
-static void leave_messages(const struct hca_srq *srq)
+static void leave_messages(struct hca_srq *srq)
 {
-	pthread_mutex_lock(&leaving_lock);
-	leaving = srq;
-	qp_for_each(leave_message);
-	pthread_mutex_unlock(&leaving_lock);
+	if (srq->type == HCA_SRQ_XRC) /* others have no queue pair any more */
+		qp_for_each(leave_message, srq);
 }
 
 int hca_srq_destroy(struct hca_srq *srq)

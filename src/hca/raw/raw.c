@@ -13,9 +13,14 @@
 
 #include "ether/offload.h"
 #include "ether/steer.h"
+#include "hca/hca.h"
+#include "hca/memory/mem.h"
 #include "hca/raw/rss.h"
-#include "hca/transport/send.h"
 #include "hca/raw/switch.h"
+#include "hca/transport/request_fail.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/timer.h"
+#include "hca/transport/window.h"
 #include "util/explain.h"
 
 #define VLAN_BYTES 4u
@@ -49,7 +54,7 @@ static int create_wq(struct qp *qp, const struct hca_qp_init *init)
 	return 0;
 }
 
-int raw_create(struct qp *qp, const struct hca_qp_init *init)
+static int raw_create(struct qp *qp, const struct hca_qp_init *init)
 {
 	int err = hca_switch_join(init->ctx->adapter);
 
@@ -65,7 +70,7 @@ int raw_create(struct qp *qp, const struct hca_qp_init *init)
 	return init->rq.size ? create_wq(qp, init) : 0;
 }
 
-int raw_check_idle(struct qp *qp)
+static int raw_check_idle(struct qp *qp)
 {
 	struct ether_dest *dest = hca_qp_dest(&qp->pub);
 
@@ -75,7 +80,7 @@ int raw_check_idle(struct qp *qp)
 	return 0;
 }
 
-void raw_fini(struct qp *qp)
+static void raw_fini(struct qp *qp)
 {
 	if (qp->pub.rss)
 		hca_rss_destroy(qp->pub.rss);
@@ -86,7 +91,7 @@ void raw_fini(struct qp *qp)
 	free(qp->frame);
 }
 
-void raw_enter(struct qp *qp, enum hca_qp_state state)
+static void raw_enter(struct qp *qp, enum hca_qp_state state)
 {
 	struct hca_wq *wq = qp->pub.wq;
 
@@ -104,27 +109,22 @@ void raw_enter(struct qp *qp, enum hca_qp_state state)
 
 /* ---- sending ---- */
 
-static void finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+static void finish(struct qp *qp, const struct hca_send *s)
 {
-	struct req_slot slot = {
-		.index = qp->req.next,
-		.counter = s->counter,
-		.op = s->op,
-		.length = s->length,
-		.signaled = s->signaled || qp->pub.sig_all,
-	};
+	struct req_slot slot;
 
+	window_fill_slot(qp, s, &slot);
 	qp->req.next += s->blocks;
 	qp->req.sent = 0;
-	requester_complete(qp, &slot, status, vendor);
+	window_complete(qp, &slot, HCA_SUCCESS, 0);
 }
 
 static enum run_result refuse(struct qp *qp, const struct hca_send *s, enum hca_status status,
 			      uint8_t vendor)
 {
 	hca_switch_flush();
-	finish(qp, s, status, vendor);
-	qp_fail_send(qp);
+	qp->req.sent = 0;
+	request_fail(qp, s, status, vendor);
 	return RUN_STOP;
 }
 
@@ -173,14 +173,14 @@ static void insert_tag(uint8_t *data, uint32_t *len, uint16_t tci)
  */
 static bool is_due(struct qp *qp)
 {
-	uint64_t rate = qp->attr.rate_limit, now = timer_now(), slack;
+	uint64_t rate = qp->attr.rate_limit, now = hca_now_ns(), slack;
 
 	slack = qp->attr.burst * 8000000ull / rate;
 	if (slack < PACE_SLACK_NS)
 		slack = PACE_SLACK_NS;
 	if (now < qp->pace_at) {
 		hca_switch_flush();
-		send_later(qp, qp->pace_at - now);
+		timer_pause(qp, qp->pace_at - now);
 		return false;
 	}
 	if (qp->pace_at + slack < now)
@@ -221,7 +221,7 @@ static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct 
 	}
 	if (!send_frame(qp, &f))
 		return RUN_WAIT;
-	finish(qp, s, HCA_SUCCESS, 0);
+	finish(qp, s);
 	return RUN_ON;
 }
 
@@ -252,11 +252,11 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 			return RUN_WAIT;
 		qp->req.sent += n;
 	}
-	finish(qp, s, HCA_SUCCESS, 0);
+	finish(qp, s);
 	return RUN_ON;
 }
 
-enum run_result send_raw(struct qp *qp, struct hca_send *s)
+static enum run_result send_raw(struct qp *qp, struct hca_send *s)
 {
 	struct hca_list list;
 
@@ -276,3 +276,19 @@ enum run_result send_raw(struct qp *qp, struct hca_send *s)
 		return refuse(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 	return send_one(qp, s, &list);
 }
+
+static void flush_recv(struct qp *qp)
+{
+	if (qp->pub.wq)
+		hca_wq_flush_posted(qp->pub.wq);
+}
+
+const struct raw_qp_ops raw_qp_ops = {
+	.create = raw_create,
+	.check_idle = raw_check_idle,
+	.fini = raw_fini,
+	.enter = raw_enter,
+	.send = send_raw,
+	.flush_sent = hca_switch_flush,
+	.flush_recv = flush_recv,
+};

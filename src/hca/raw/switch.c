@@ -24,8 +24,13 @@
 #include "hca/hca.h"
 #include "hca/device/adapter.h"
 #include "hca/raw/netif.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/transport/send.h"
+#include "hca/hca.h"
+#include "hca/memory/mem.h"
+#include "hca/peers/epoch.h"
+#include "hca/transport/link_carrier.h"
+#include "hca/transport/qp_types.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/timer.h"
 #include "hca/raw/wq.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -398,7 +403,7 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 		return false;
 	has_netif = hca_netif_is_open(port);
 	if (unlikely(has_netif && qp && !hca_netif_has_room(port))) {
-		send_later(qp, NETIF_NS);
+		timer_pause(qp, NETIF_NS);
 		return false;
 	}
 	nesting++;
@@ -408,7 +413,7 @@ bool hca_switch_send(struct qp *qp, struct ether_port *port, struct ether_frame 
 		} else if (unlikely(!put_record(wanting[i].peer, wanting[i].slot, frame)) && qp &&
 			   count == 1) {
 			sent = false;
-			send_block(qp, wanting[i].peer);
+			link_carrier_block(qp, wanting[i].peer);
 		}
 	}
 	/* What nobody here has asked for by its address, and what is for many, also goes out. */

@@ -7,9 +7,11 @@
 
 #include "fabric/clock.h"
 #include "fabric/link.h"
-#include "fabric/service.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/wire/wire.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
+#include "hca/peers/peer.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/egress.h"
 
 #define WAIT_NS 1000000u
 
@@ -26,8 +28,8 @@ static bool send_acks(struct hca_acks *acks, bool may_wait)
 			if (may_wait && qp->raw && !qp->resp.ack_urgent) {
 				acks->qp[left++] = qp;
 			} else {
-				responder_send_ack(qp);
-				wire_flush(qp);
+				answer_send_ack(qp);
+				send_flush(qp);
 			}
 		}
 		fabric_unlock(&qp->pub.lock);
@@ -42,26 +44,22 @@ void acks_send(struct hca_acks *acks)
 }
 
 /*
- * A program that drives its rings itself is about to reply, and the service thread to carry that
- * out: an answer that nobody hurries then needs no wake-up of its own. Service thread only.
+ * A program that drives its rings itself is about to reply, and the service thread carries that out:
+ * a delayed acknowledgement then needs no wake-up of its own.
  */
-static uint64_t due_ns = UINT64_MAX;
-
-void acks_settle(struct hca_acks *acks)
+void acks_settle(struct hca_acks *acks, bool is_service_thread)
 {
-	bool mine = fabric_service_is_self();
-
-	if (send_acks(acks, mine) && due_ns == UINT64_MAX) {
-		due_ns = fabric_now_ns() + WAIT_NS;
-		fabric_service_set_deadline(due_ns);
+	if (send_acks(acks, is_service_thread) && hca.transport.acks.due_ns == UINT64_MAX) {
+		hca.transport.acks.due_ns = hca_now_ns() + WAIT_NS;
+		hca_wake_at(hca.transport.acks.due_ns);
 	}
 }
 
 uint64_t acks_timers(uint64_t now_ns)
 {
-	if (now_ns < due_ns)
-		return due_ns;
-	due_ns = UINT64_MAX;
+	if (now_ns < hca.transport.acks.due_ns)
+		return hca.transport.acks.due_ns;
+	hca.transport.acks.due_ns = UINT64_MAX;
 	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
 		struct hca_peer *peer = hca_peer_at(i);
 
@@ -85,9 +83,4 @@ void acks_forget(struct hca_peer *peer, struct qp *qp)
 		if (acks->qp[i] == qp)
 			acks->qp[i--] = acks->qp[--acks->count];
 	fabric_link_rx_unlock(peer->link);
-}
-
-void acks_forked(void)
-{
-	due_ns = UINT64_MAX;
 }

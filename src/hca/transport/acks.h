@@ -3,26 +3,21 @@
 #ifndef HCA_ACKS_H
 #define HCA_ACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-struct hca_peer;
-struct qp;
+#include "hca/peers/ack_list.h"
 
-/* QPs whose acknowledgement waits until everything that has arrived is handled. */
-struct hca_acks {
-	struct qp *qp[16];
-	unsigned int count;
-};
+struct hca_peer;
 
 /* Sends what is due. Inside an epoch section. */
 void acks_send(struct hca_acks *acks);
 /* The same at the end of a drain, where some may be left for a reply to take along. */
-void acks_settle(struct hca_acks *acks);
+void acks_settle(struct hca_acks *acks, bool is_service_thread);
 /* A queue pair goes. */
 void acks_forget(struct hca_peer *peer, struct qp *qp);
 
 /* Sends what no reply has taken along in time. Service thread; returns when to call again. */
 uint64_t acks_timers(uint64_t now_ns);
-void acks_forked(void);
 
 #endif

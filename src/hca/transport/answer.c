@@ -3,31 +3,38 @@
  * What a responder says of requests: acknowledgements, of which one serves many, and refusals. None
  * overtakes the answer to a read or an atomic (resource.c). Lock held, inside an epoch section.
  */
+#include "hca/transport/answer.h"
+
 #include <errno.h>
 
-#include "hca/transport/responder.h"
-#include "hca/transport/send.h"
-#include "hca/transport/xrc.h"
+#include "hca/transport/egress.h"
+#include "hca/transport/path.h"
 
 static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct roce_pkt pkt = {
-		.op = responder_transport(qp) | ROCE_PKT_ACK,
+		.op = qp_answer_transport(qp) | ROCE_PKT_ACK,
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = psn,
 		.ack = { .syndrome = syndrome, .msn = qp->resp.msn },
 	};
 
-	if (!qp->peer && !qp->wired && path_connected(qp) != PATH_READY)
+	if (!qp->peer && !qp->remote && path_connected(qp) != PATH_READY)
 		return 0; /* nobody to tell */
 	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
-bool responder_send_ack(struct qp *qp)
+/* Behind the last request that is known to be done. */
+static uint32_t acknowledgeable(const struct qp *qp)
+{
+	return qp_has_forwarded(&qp->resp) ? qp->resp.away_una : qp->resp.epsn;
+}
+
+bool answer_send_ack(struct qp *qp)
 {
 	/* What follows a read is not acknowledged before the read is answered. */
-	if (unlikely(resource_is_due(qp)))
+	if (unlikely(qp_answer_is_due(qp)))
 		return false;
 	if (unlikely(qp->resp.nak_due)) {
 		if (answer(qp, qp->resp.nak_due, qp->resp.nak_psn) == -EAGAIN)
@@ -36,22 +43,15 @@ bool responder_send_ack(struct qp *qp)
 	}
 	if (!qp->ack_due)
 		return true;
-	if (answer(qp, ROCE_SYN_ACK, psn_add(xrc_done(qp), PSN_MASK)))
+	if (answer(qp, ROCE_SYN_ACK, psn_add(acknowledgeable(qp), PSN_MASK)))
 		return false;
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
 	qp->resp.ack_urgent = false;
 	return true;
 }
 
-void responder_continue(struct qp *qp)
-{
-	if (likely(!resource_is_due(qp)) || !resource_send(qp))
-		return;
-	responder_send_ack(qp);
-}
-
 /* One that waits is in the list already, unless the peer has another link by now. */
-void responder_list_ack(struct qp *qp, struct hca_acks *acks)
+void answer_list_ack(struct qp *qp, struct hca_acks *acks)
 {
 	for (unsigned int i = 0; i < acks->count; i++)
 		if (acks->qp[i] == qp)
@@ -59,10 +59,10 @@ void responder_list_ack(struct qp *qp, struct hca_acks *acks)
 	if (acks->count < array_size(acks->qp))
 		acks->qp[acks->count++] = qp;
 	else
-		responder_send_ack(qp);
+		answer_send_ack(qp);
 }
 
-void responder_ack_later(struct qp *qp, struct hca_acks *acks)
+void answer_ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.unanswered)
 		atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
@@ -70,21 +70,29 @@ void responder_ack_later(struct qp *qp, struct hca_acks *acks)
 	if (qp->ack_due)
 		return;
 	atomic_store_explicit(&qp->ack_due, true, memory_order_relaxed);
-	responder_list_ack(qp, acks);
+	answer_list_ack(qp, acks);
 }
 
 /*
  * Not before the answers to what came first. Without room it goes out when there is: a refusal that
  * is lost costs the requester a timeout.
  */
-void responder_refuse(struct qp *qp, uint8_t syndrome)
+void answer_refuse(struct qp *qp, uint8_t syndrome)
 {
 	if (qp->resp.nak_due)
 		return; /* an earlier one waits */
 	/* What came before must not be acknowledged after the refusal. */
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
-	if (resource_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
+	if (qp_answer_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
 		qp->resp.nak_due = syndrome;
 		qp->resp.nak_psn = qp->resp.epsn;
 	}
+}
+
+void answer_settle(struct qp *qp)
+{
+	if (!qp->ack_due)
+		return;
+	answer_send_ack(qp);
+	send_flush(qp);
 }

@@ -4,23 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/transport/qp_priv.h"
+#include "hca/hca.h"
+#include "hca/transport/qp_types.h"
 #include "util/explain.h"
-
-static atomic_uint count;
 
 int hca_comp_cntr_create(bool bytes, struct hca_comp_cntr **out)
 {
 	struct hca_comp_cntr *cntr;
 
-	if (atomic_fetch_add(&count, 1) >= HCA_CNTR_MOST) {
-		atomic_fetch_sub(&count, 1);
+	if (atomic_fetch_add(&hca.transport.comp_cntrs, 1) >= HCA_CNTR_MOST) {
+		atomic_fetch_sub(&hca.transport.comp_cntrs, 1);
 		return explain(ENOMEM, "there are no more than %u completion counters",
 			       HCA_CNTR_MOST);
 	}
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr) {
-		atomic_fetch_sub(&count, 1);
+		atomic_fetch_sub(&hca.transport.comp_cntrs, 1);
 		return -ENOMEM;
 	}
 	cntr->bytes = bytes;
@@ -37,7 +36,7 @@ int hca_comp_cntr_destroy(struct hca_comp_cntr *cntr)
 			       "the completion counter is attached to %u operations of "
 			       "queue pairs, which have to go first",
 			       users);
-	atomic_fetch_sub(&count, 1);
+	atomic_fetch_sub(&hca.transport.comp_cntrs, 1);
 	free(cntr);
 	return 0;
 }

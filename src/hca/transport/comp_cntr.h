@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hca/device/work.h"
 #include "util/api.h"
 
 struct hca_qp;
@@ -39,5 +40,17 @@ VB_API int hca_comp_cntr_create(bool bytes, struct hca_comp_cntr **out);
 VB_API int hca_comp_cntr_destroy(struct hca_comp_cntr *cntr); /* -EBUSY while attached */
 /* -EINVAL but in RESET and INIT, -EBUSY when one of the operations has a counter already. */
 VB_API int hca_comp_cntr_attach(struct hca_comp_cntr *cntr, struct hca_qp *qp, uint32_t ops);
+
+/* ---- for the transport; the QP's lock held; add and sent only with counters attached ---- */
+
+struct qp;
+
+void comp_cntr_add(struct qp *qp, enum hca_cntr_op op, bool good, uint64_t bytes);
+/* The peer has read that much; `whole`: to the end of what it wants. */
+void comp_cntr_read(struct qp *qp, bool whole, uint64_t bytes);
+void comp_cntr_sent(struct qp *qp, enum hca_op op, bool good, uint64_t bytes);
+/* Whether the peer's one-sided work has to pass through this process. */
+bool comp_cntr_sees_peer(const struct qp *qp);
+void comp_cntr_detach(struct qp *qp);
 
 #endif

@@ -3,11 +3,21 @@
  * The completer: answers to our requests, and the lack of them (IBTA volume 1, 9.7.6 and 9.9.2.1).
  * Lock held, inside an epoch section.
  */
+#include "hca/transport/completer.h"
+
 #include <string.h>
 
+#include "hca/hca.h"
+#include "hca/memory/mem.h"
+#include "hca/transport/cwnd.h"
+#include "hca/transport/drops.h"
 #include "hca/transport/probe.h"
+#include "hca/transport/qp_fail.h"
+#include "hca/transport/requester.h"
 #include "hca/transport/send.h"
-#include "hca/wire/wire.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/timer.h"
+#include "hca/transport/window.h"
 
 /* A message of gigabytes takes its time on a loaded machine. */
 #define PATIENCE_NS 60000000000ull
@@ -16,64 +26,11 @@
 /* Timeouts in a row during which answers to earlier attempts keep a requester waiting. */
 #define STALE_MOST 8
 
-static inline struct req_slot *head_slot(struct requester *r)
-{
-	return r->head == r->tail ? NULL : &r->window[r->head & (QP_WINDOW - 1)];
-}
-
-static void progress(struct requester *r)
-{
-	r->progress = true;
-	r->retries = 0;
-	r->rnr_retries = 0;
-	r->forgiven = 0;
-	probe_answered(r);
-}
-
-/* The oldest request is done, by itself or since nothing is left to wait for. */
-static inline void pop(struct qp *qp, const struct req_slot *slot)
-{
-	qp->req.head++;
-	qp->req.reads -= op_is_read(slot->op);
-	requester_complete(qp, slot, HCA_SUCCESS, 0);
-}
-
-/*
- * Completes what an acknowledgement of `psn` covers, from `slot` on, the window's head. A read is done
- * by its data only. Returns the head after it.
- */
-static inline struct req_slot *complete(struct qp *qp, struct req_slot *slot, uint32_t psn)
-{
-	struct requester *r = &qp->req;
-	bool some = false;
-
-	while (slot && psn_diff(psn, slot->last_psn) >= 0) {
-		if (op_is_read(slot->op) && slot->got < slot->length)
-			break;
-		/* Partly sent again, and acknowledged from before: the sender will see. */
-		if (unlikely(r->partial) && r->head + 1 == r->tail)
-			break;
-		pop(qp, slot);
-		some = true;
-		slot = head_slot(r);
-	}
-	if (likely(some))
-		progress(r);
-	for (; slot && unlikely(slot->local); slot = head_slot(r))
-		pop(qp, slot);
-	return slot;
-}
-
-void completer_done_up_to(struct qp *qp, uint32_t psn)
-{
-	complete(qp, head_slot(&qp->req), psn);
-}
-
 /* The oldest request ends in an error, and the queue pair with it. */
 static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 {
 	struct requester *r = &qp->req;
-	struct req_slot *slot = head_slot(r), done;
+	struct req_slot *slot = window_head(r), done;
 
 	if (!slot)
 		return;
@@ -83,32 +40,8 @@ static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 		r->partial = false;
 	}
 	r->head++;
-	requester_complete(qp, &done, status, vendor);
+	window_complete(qp, &done, status, vendor);
 	qp_fail_send(qp);
-}
-
-static void slow_down(struct requester *r)
-{
-	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
-	r->ssthresh = r->cwnd;
-	r->answered = 0;
-}
-
-/* Fast up to where it went wrong the last time; from there on by one when all of it went well. */
-static void speed_up(struct requester *r, uint32_t packets)
-{
-	if (r->cwnd >= QP_CWND_MOST)
-		return;
-	r->answered += packets;
-	if (r->cwnd < r->ssthresh || r->answered >= r->cwnd) {
-		r->cwnd++;
-		r->answered = 0;
-	}
-}
-
-void completer_slow_down(struct qp *qp)
-{
-	slow_down(&qp->req);
 }
 
 static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
@@ -120,9 +53,9 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
 		return;
 	}
-	requester_rewind(qp);
+	window_rewind(qp);
 	r->progress = true;
-	r->rnr_until = timer_now() + timer_rnr_ns(pkt->ack.syndrome & 0x1f);
+	r->rnr_until = hca_now_ns() + timer_rnr_ns(pkt->ack.syndrome & 0x1f);
 	timer_start(qp, r->rnr_until);
 }
 
@@ -134,14 +67,14 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 		if (qp->req.retries++ >= qp->attr.retry_cnt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
-			requester_rewind(qp);
-		slow_down(&qp->req);
+			window_rewind(qp);
+		cwnd_reduce(&qp->req);
 		probe_lost(qp);
 		break;
 	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
 			qp->peer->no_refs = true;
-		requester_rewind(qp);
+		window_rewind(qp);
 		break;
 	case ROCE_SYN_NAK_INVALID:
 		fail_head(qp, HCA_REM_INV_REQ_ERR, SYN_REMOTE_INVALID);
@@ -163,8 +96,8 @@ static void refused(struct qp *qp, const struct roce_pkt *pkt)
 	/* Of something that was accepted since: late, or repeated by the network. */
 	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->req.una) < 0)
 		return;
-	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
-	if (!head_slot(&qp->req))
+	window_ack(qp, psn_add(pkt->psn, PSN_MASK));
+	if (!window_head(&qp->req))
 		return;
 	if (rnr)
 		receiver_not_ready(qp, pkt);
@@ -185,15 +118,16 @@ static void ask_again(struct qp *qp, uint32_t psn)
 	if (same)
 		return;
 	r->asked_again = true;
-	slow_down(r);
-	requester_rewind(qp);
+	cwnd_reduce(r);
+	window_rewind(qp);
 	probe_lost(qp);
 }
 
 /* An acknowledgement of what follows a read says that the read's data was lost. */
-static inline void acknowledged(struct qp *qp, struct req_slot *slot, uint32_t psn)
+static inline void acknowledged(struct qp *qp, uint32_t psn)
 {
-	slot = complete(qp, slot, psn);
+	const struct req_slot *slot = window_ack(qp, psn);
+
 	if (unlikely(slot) && op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
 		ask_again(qp, psn);
 }
@@ -208,8 +142,8 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	bool good, answered;
 	int32_t ahead;
 
-	completer_done_up_to(qp, psn_add(pkt->psn, PSN_MASK));
-	slot = head_slot(r);
+	window_ack(qp, psn_add(pkt->psn, PSN_MASK));
+	slot = window_head(r);
 	if (!slot || !op_is_read(slot->op))
 		return; /* an answer to an earlier attempt */
 	ahead = psn_diff(pkt->psn, psn_add(slot->first_psn, slot->got / qp->mtu));
@@ -248,8 +182,8 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	}
 	if (answered && r->asked)
 		r->asked--;
-	progress(r);
-	completer_done_up_to(qp, pkt->psn);
+	window_progress(r);
+	window_ack(qp, pkt->psn);
 }
 
 /* The other end has come up to `una`, or had before. */
@@ -262,7 +196,7 @@ static inline void advance(struct requester *r, uint32_t una)
 	r->una = una;
 	r->progress = true;
 	r->retries = 0;
-	speed_up(r, packets);
+	cwnd_grow(r, packets);
 	probe_answered(r);
 }
 
@@ -271,9 +205,9 @@ static __attribute__((noinline)) void unasked(struct qp *qp, const struct roce_p
 {
 	struct requester *r = &qp->req;
 
-	if (qp->wired)
-		wire_drop(WIRE_DROP_UNASKED);
-	if (head_slot(r) && pkt->sqpn == qp->attr.dest_qpn && psn_diff(pkt->psn, r->high) < 0)
+	if (qp->remote)
+		drop_count(DROP_UNASKED);
+	if (window_head(r) && pkt->sqpn == qp->attr.dest_qpn && psn_diff(pkt->psn, r->high) < 0)
 		r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
 }
 
@@ -289,7 +223,7 @@ static bool is_refusal(const struct qp *qp, uint8_t syndrome)
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
-	struct req_slot *slot = head_slot(r);
+	struct req_slot *slot = window_head(r);
 
 	if (unlikely(qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD))
 		return;
@@ -307,7 +241,7 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 		returned(qp, pkt, payload);
 	} else if (likely((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)) {
 		advance(r, psn_add(pkt->psn, 1));
-		acknowledged(qp, slot, pkt->psn);
+		acknowledged(qp, pkt->psn);
 	} else if (is_refusal(qp, pkt->ack.syndrome)) {
 		advance(r, pkt->psn);
 		refused(qp, pkt);
@@ -316,7 +250,7 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 		return;
 	}
 	/* Mostly nothing has waited for it. What was sent all the same, our caller puts on its way. */
-	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again) || requester_is_posted(qp))
+	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again) || qp_send_is_posted(qp))
 		requester_run(qp);
 }
 
@@ -337,7 +271,7 @@ static bool forgive(struct qp *qp, uint64_t now_ns)
 
 static void give_up(struct qp *qp)
 {
-	if (head_slot(&qp->req))
+	if (window_head(&qp->req))
 		fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 	else
 		requester_give_up(qp);
@@ -348,7 +282,11 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	struct requester *r = &qp->req;
 	uint64_t again = timer_ack_ns(qp->attr.timeout);
 
-	probe_timeout(qp, now_ns);
+	if (probe_is_due(qp, now_ns)) {
+		window_rewind(qp);
+		requester_run(qp);
+		probe_arm(qp, now_ns);
+	}
 	if (r->rnr_until && now_ns >= r->rnr_until) {
 		r->rnr_until = 0;
 		requester_run(qp);
@@ -356,12 +294,12 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	if (!r->timeout_at || now_ns < r->timeout_at)
 		return;
 	r->timeout_at = 0;
-	if ((!head_slot(r) && !r->no_path) || !again)
+	if ((!window_head(r) && !r->no_path) || !again)
 		return;
 	if (r->progress)
 		r->late_since = 0;
 	/* The answer may lie here unread, for want of a processor: it is looked for once. */
-	if (!r->progress && !r->looked && qp->wired && wire_is_behind(qp)) {
+	if (!r->progress && !r->looked && qp->remote && qp->carrier->has_unread(qp)) {
 		r->looked = true;
 		timer_start(qp, now_ns + LOOK_NS);
 		return;
@@ -382,12 +320,12 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 		}
 		r->asked_again = false;
 		r->probe.out = false;
-		slow_down(r);
+		cwnd_reduce(r);
 		probe_expired(qp);
-		requester_rewind(qp);
+		window_rewind(qp);
 		requester_run(qp);
 	}
 	r->progress = false;
-	if (head_slot(r) || r->no_path)
+	if (window_head(r) || r->no_path)
 		timer_start(qp, now_ns + again);
 }

@@ -3,6 +3,8 @@
  * Unreliable datagrams: sending, to one queue pair or to a multicast group, and the GRH that
  * receivers find in front of the data. Lock held, inside an epoch section.
  */
+#include "hca/transport/datagram.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -10,8 +12,13 @@
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
-#include "hca/transport/send.h"
-#include "hca/wire/wire.h"
+#include "hca/hca.h"
+#include "hca/transport/egress.h"
+#include "hca/transport/network.h"
+#include "hca/transport/path.h"
+#include "hca/transport/request_fail.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/window.h"
 
 #define GROUP_MOST 64
 
@@ -24,18 +31,13 @@ static bool is_multicast(const struct qp *qp, const struct hca_send *s)
 		(s->av.dgid.raw[10] == 0xff && (s->av.dgid.raw[12] & 0xf0) == 0xe0));
 }
 
-static void finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+static void finish(struct qp *qp, const struct hca_send *s)
 {
-	struct req_slot slot = {
-		.index = qp->req.next,
-		.counter = s->counter,
-		.op = s->op,
-		.length = s->length,
-		.signaled = s->signaled || qp->pub.sig_all,
-	};
+	struct req_slot slot;
 
+	window_fill_slot(qp, s, &slot);
 	qp->req.next += s->blocks;
-	requester_complete(qp, &slot, status, vendor);
+	window_complete(qp, &slot, HCA_SUCCESS, 0);
 }
 
 static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, uint8_t *grh)
@@ -99,7 +101,7 @@ static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 
 	pkt->flags |= ROCE_PKT_MCAST;
 	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
-		wire_send_group(qp, &s->av, pkt, list);
+		hca.network->send_group(qp, &s->av, pkt, list);
 	for (size_t i = 0; i < n && i < GROUP_MOST; i++) {
 		struct hca_peer *peer;
 		bool wait;
@@ -123,19 +125,16 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	int err;
 
 	if (s->length > 4096) {
-		finish(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
-		qp_fail_send(qp);
+		request_fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 		return RUN_STOP;
 	}
 	if (s->sge_count >= HCA_MAX_SGE ||
 	    !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list)) {
-		finish(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-		qp_fail_send(qp);
+		request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return RUN_STOP;
 	}
 	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET && !s->av.has_grh) {
-		finish(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
-		qp_fail_send(qp);
+		request_fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 		return RUN_STOP;
 	}
 	fill_header(qp, s, &pkt, grh);
@@ -150,18 +149,17 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 			if (err == -EAGAIN)
 				return RUN_WAIT;
 			if (err == -EFAULT) {
-				finish(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-				qp_fail_send(qp);
+				request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 				return RUN_STOP;
 			}
 			if (!peer)
-				wire_datagram_sent(qp);
+				qp->carrier->datagram_sent(qp);
 			break;
 		case PATH_NONE:
 			break; /* nobody hears it */
 		}
 	}
 	qp->req.psn = psn_add(qp->req.psn, 1);
-	finish(qp, s, HCA_SUCCESS, 0);
+	finish(qp, s);
 	return RUN_ON;
 }

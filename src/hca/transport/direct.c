@@ -6,11 +6,12 @@
  * of its protection domain, reach far enough and permit the access. Whatever is not plainly right
  * goes the way of packets, where the responder finds out what is wrong and says so.
  */
+#include "hca/transport/direct.h"
+
 #include <string.h>
 
-#include "hca/transport/dc.h"
-#include "hca/transport/send.h"
-#include "hca/inspect/inspect.h"
+#include "hca/transport/egress.h"
+#include "hca/transport/observer.h"
 
 static uint32_t remote_access(enum hca_op op)
 {
@@ -34,7 +35,7 @@ static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 	if (unlikely(!(word & 1) || (grant->access & access) != access))
 		return false;
 	if (qp->dci) {
-		if (!(grant->access & HCA_GRANT_DCT) || grant->dc_key != dci_key(qp))
+		if (!(grant->access & HCA_GRANT_DCT) || grant->dc_key != qp->dc_key)
 			return false;
 	} else if (unlikely(grant->peer_qpn != qp->pub.qpn || grant->access & HCA_GRANT_DCT ||
 			    /* Both ends must agree where numbering starts, as on a wire. */
@@ -98,7 +99,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
 		return DIRECT_LOCAL_ERROR;
-	if (unlikely(inspect_captures()))
+	if (unlikely(observer_get() && observer_get()->sent))
 		return DIRECT_NO; /* so that there is something to be captured */
 	if (unlikely(!hca_peer_has_met(peer)) || !check_grant(qp, access, &pdn))
 		return DIRECT_NO;

@@ -3,13 +3,16 @@
  * Multicast groups of datagram queue pairs. Membership lies in the host directory, by group and
  * link layer; a sender asks it for the members.
  */
+#include "hca/transport/mcast.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabric/registry.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/wire/wire.h"
+#include "hca/hca.h"
+#include "hca/transport/network.h"
+#include "hca/transport/qp_types.h"
 #include "util/explain.h"
 
 static uint32_t net_of(const struct hca_qp *qp)
@@ -67,7 +70,7 @@ int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t l
 	if (!err) {
 		to_priv(qp)->mcast++;
 		if (net_of(qp) == HCA_LINK_ETHERNET)
-			wire_join(to_priv(qp), gid);
+			hca.network->join(to_priv(qp), gid);
 	}
 	return err;
 }
@@ -83,7 +86,7 @@ int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t l
 	if (!err) {
 		to_priv(qp)->mcast--;
 		if (net_of(qp) == HCA_LINK_ETHERNET)
-			wire_leave(to_priv(qp), gid);
+			hca.network->leave(to_priv(qp), gid);
 	}
 	return err;
 }

@@ -3,13 +3,15 @@
  * From an address to a link. On this host a queue pair number alone says which process owns it;
  * the address says whether it is this host at all.
  */
+#include "hca/transport/path.h"
+
 #include <string.h>
 
 #include "fabric/numbers.h"
 #include "hca/device/gid_changes.h"
 #include "hca/device/port.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/wire/wire.h"
+#include "hca/hca.h"
+#include "hca/transport/network.h"
 
 bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
 {
@@ -34,7 +36,7 @@ static bool is_local(struct qp *qp, const struct hca_av *av)
 	/* InfiniBand ports have no wire: every LID and GID that exists is on this host. */
 	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
 		return true;
-	return !wire_forced() && path_gid_is_local(qp, &av->dgid);
+	return !hca.network->is_forced() && path_gid_is_local(qp, &av->dgid);
 }
 
 static enum path_state find(uint32_t dqpn, struct hca_peer **out)
@@ -50,6 +52,17 @@ static enum path_state find(uint32_t dqpn, struct hca_peer **out)
 	return wait ? PATH_WAIT : PATH_NONE;
 }
 
+int path_connect_remote(struct qp *qp, const struct hca_av *av)
+{
+	int err = hca.network->connect(qp, av);
+
+	if (err)
+		return err;
+	qp->remote = true;
+	qp->mtu = 128u << qp->attr.path_mtu;
+	return 0;
+}
+
 enum path_state path_find(struct qp *qp)
 {
 	struct hca_peer *peer = NULL;
@@ -58,13 +71,8 @@ enum path_state path_find(struct qp *qp)
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return PATH_NONE; /* it knows no way but the one that requests came */
 	qp->peer = NULL;
-	if (!is_local(qp, &qp->attr.av)) {
-		if (wire_connect(qp, &qp->attr.av))
-			return PATH_NONE;
-		qp->wired = true;
-		qp->mtu = 128u << qp->attr.path_mtu;
-		return PATH_READY;
-	}
+	if (!is_local(qp, &qp->attr.av))
+		return path_connect_remote(qp, &qp->attr.av) ? PATH_NONE : PATH_READY;
 	state = find(qp->attr.dest_qpn, &peer);
 	if (state == PATH_READY)
 		qp_set_peer(qp, peer);
@@ -76,6 +84,6 @@ enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t d
 {
 	*out = NULL;
 	if (!is_local(qp, av))
-		return wire_connect(qp, av) ? PATH_NONE : PATH_READY;
+		return hca.network->connect(qp, av) ? PATH_NONE : PATH_READY;
 	return find(dqpn, out);
 }

@@ -14,6 +14,9 @@
  */
 #include "hca/transport/probe.h"
 
+#include "hca/hca.h"
+#include "hca/transport/timer.h"
+
 #define SHORTEST_NS 500000u
 #define UNKNOWN_NS  4000000u     /* before the first round trip was measured */
 #define MEMORY_NS   10000000000u /* after so long without a loss, there are none */
@@ -35,7 +38,7 @@ static uint64_t delay_ns(const struct qp *qp)
 	return !p->gone && ns < timer_ack_ns(qp->attr.timeout) ? ns : 0;
 }
 
-static void arm(struct qp *qp, uint64_t now_ns)
+void probe_arm(struct qp *qp, uint64_t now_ns)
 {
 	struct probe *p = &qp->req.probe;
 	uint64_t ns = delay_ns(qp);
@@ -50,18 +53,18 @@ void probe_begin(struct qp *qp)
 {
 	struct probe *p = &qp->req.probe;
 
-	if (qp->wired && !p->at && waits(&qp->req))
-		arm(qp, timer_now());
+	if (qp->remote && !p->at && waits(&qp->req))
+		probe_arm(qp, hca_now_ns());
 }
 
 void probe_lost(struct qp *qp)
 {
 	struct probe *p = &qp->req.probe;
 
-	if (!qp->wired)
+	if (!qp->remote)
 		return;
 	p->lossy = true;
-	p->lost_at = timer_now();
+	p->lost_at = hca_now_ns();
 	probe_begin(qp);
 }
 
@@ -78,7 +81,7 @@ void probe_time(struct requester *r, uint32_t psn)
 	if (r->probe.timed_at || r->again)
 		return; /* an answer to what was sent twice says nothing about time */
 	r->probe.timed_psn = psn;
-	r->probe.timed_at = timer_now();
+	r->probe.timed_at = hca_now_ns();
 }
 
 void probe_measure(struct requester *r)
@@ -88,32 +91,32 @@ void probe_measure(struct requester *r)
 
 	if (psn_diff(r->una, p->timed_psn) <= 0)
 		return;
-	ns = timer_now() - p->timed_at;
+	ns = hca_now_ns() - p->timed_at;
 	p->timed_at = 0;
 	/* Upwards at once: a probe too late costs time, one too early a slow peer's. */
 	p->rtt_ns = ns > p->rtt_ns ? ns : (7 * p->rtt_ns + ns) / 8;
 }
 
-void probe_timeout(struct qp *qp, uint64_t now_ns)
+bool probe_is_due(struct qp *qp, uint64_t now_ns)
 {
 	struct requester *r = &qp->req;
 	struct probe *p = &r->probe;
 
 	if (!p->at || now_ns < p->at)
-		return;
+		return false;
 	p->at = 0;
-	/* A loss may be later than the clock of this turn. */
+	/* A loss may have been noted after `now_ns` was read. */
 	if (now_ns > p->lost_at + MEMORY_NS)
 		p->lossy = false;
-	if (!p->lossy || !qp->wired || !waits(r))
-		return;
-	if (p->moves + r->stale == p->seen && !r->rnr_until) {
-		p->lost_at = now_ns;
-		p->silent++;
-		p->out = true;
-		r->asked_again = false;
-		requester_rewind(qp);
-		requester_run(qp);
+	if (!p->lossy || !qp->remote || !waits(r))
+		return false;
+	if (p->moves + r->stale != p->seen || r->rnr_until) {
+		probe_arm(qp, now_ns);
+		return false;
 	}
-	arm(qp, now_ns);
+	p->lost_at = now_ns;
+	p->silent++;
+	p->out = true;
+	r->asked_again = false;
+	return true;
 }

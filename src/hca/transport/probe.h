@@ -3,7 +3,7 @@
 #ifndef HCA_PROBE_H
 #define HCA_PROBE_H
 
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/qp_types.h"
 
 /* Something was lost. */
 void probe_lost(struct qp *qp);
@@ -27,7 +27,9 @@ static inline void probe_answered(struct requester *r)
 	if (unlikely(p->timed_at))
 		probe_measure(r);
 }
-/* From the timer. */
-void probe_timeout(struct qp *qp, uint64_t now_ns);
+/* From the timer. True: silence has lasted for long, and the oldest packet is to be sent again. */
+bool probe_is_due(struct qp *qp, uint64_t now_ns);
+/* Waits for an answer, or for the next probe. */
+void probe_arm(struct qp *qp, uint64_t now_ns);
 
 #endif

@@ -18,123 +18,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/barrier.h"
-#include "fabric/lock.h"
-#include "hca/hca.h"
 #include "hca/device/async.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
 #include "hca/queue/doorbell_watch.h"
-#include "hca/transport/dc.h"
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/comp_cntr.h"
+#include "hca/transport/dci.h"
+#include "hca/transport/dct.h"
+#include "hca/transport/network.h"
+#include "hca/transport/observer.h"
+#include "hca/transport/path.h"
+#include "hca/transport/qp_fail.h"
 #include "hca/transport/qp_state.h"
-#include "hca/raw/raw.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/qp_types.h"
+#include "hca/transport/qpn.h"
+#include "hca/transport/raw_qp_ops.h"
+#include "hca/transport/responder.h"
 #include "hca/transport/shaper.h"
-#include "hca/inspect/inspect.h"
+#include "hca/transport/timer.h"
 #include "hca/transport/tx_wait.h"
-#include "hca/wire/wire.h"
-#include "hca/transport/xrc_open.h"
+#include "hca/transport/xrc_openers.h"
 #include "util/explain.h"
-
-/* ---- state ---- */
-
-void qp_tell_listeners(struct qp *qp, enum hca_event_type type)
-{
-	for (struct hca_listener *l = qp->listeners; l; l = l->next)
-		hca_async_post(l->async, type, l->user);
-}
-
-void qp_event(struct qp *qp, enum hca_event_type type)
-{
-	/* What happens in a session is between it and its initiator. */
-	if (qp->pub.type == HCA_QP_DCR || qp->guest)
-		return;
-	if (qp->pub.type == HCA_QP_XRC_RECV) {
-		qp_tell_listeners(qp, type);
-		xrc_open_event(qp, type);
-		if (!qp->pub.user)
-			return;
-	}
-	hca_async_post(qp->pub.ctx->async, type, qp->pub.user);
-}
-
-void qp_grant_update(struct qp *qp)
-{
-	struct hca_qp_grant *grant = &hca.peers.segment->grant[qp->pub.qpn];
-	bool open = (qp->pub.type == HCA_QP_RC || qp->pub.type == HCA_QP_UC ||
-		     qp->pub.type == HCA_QP_DCT) &&
-		    (qp->pub.state == HCA_QPS_RTR || qp->pub.state == HCA_QPS_RTS ||
-		     qp->pub.state == HCA_QPS_SQD || qp->pub.state == HCA_QPS_SQE);
-	uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
-
-	if (unlikely(comp_cntr_sees_peer(qp)))
-		open = false;
-
-	if (qp->pub.type == HCA_QP_DCR || qp->guest)
-		return; /* the grant is its target's, or another process's */
-	atomic_store_explicit(&grant->word, (word & ~1ull) + 2, memory_order_release);
-	/* [Q1] pairs with hca_rq_doorbell() */
-	barrier_private();
-	if (!open)
-		return;
-	grant->pdn = qp->pub.pd->pdn;
-	grant->access = qp_access(qp) & ~HCA_GRANT_DCT;
-	if (qp->dct) {
-		grant->access |= HCA_GRANT_DCT;
-		grant->dc_key = dct_key(qp);
-	} else {
-		grant->peer_qpn = qp->attr.dest_qpn;
-		grant->first_psn = qp->attr.rq_psn;
-	}
-	/* [D1] pairs with check_grant() */
-	atomic_store_explicit(&grant->word, ((word & ~1ull) + 4) | 1, memory_order_release);
-}
-
-void qp_set_state(struct qp *qp, enum hca_qp_state state)
-{
-	__atomic_store_n(&qp->pub.state, state, __ATOMIC_RELAXED);
-	qp->attr.state = state;
-	qp_grant_update(qp);
-	if (qp->pub.type == HCA_QP_RAW)
-		raw_enter(qp, state);
-	if (unlikely(qp->raw && state == HCA_QPS_ERR))
-		doorbell_watch_qp_failed();
-}
-
-static void tell_last_wqe(struct qp *qp)
-{
-	if (!qp->pub.srq || qp->last_wqe_told)
-		return;
-	qp->last_wqe_told = true;
-	qp_event(qp, HCA_EVENT_QP_LAST_WQE_REACHED);
-}
-
-void qp_fail(struct qp *qp)
-{
-	if (qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_RESET)
-		return;
-	qp_set_state(qp, HCA_QPS_ERR);
-	requester_flush(qp);
-	responder_flush(qp);
-	tell_last_wqe(qp);
-}
-
-void qp_fail_send(struct qp *qp)
-{
-	if (qp->dci && dci_fail_stream(qp))
-		return;
-	if (qp->pub.type == HCA_QP_UC || qp->pub.type == HCA_QP_UD) {
-		if (qp->pub.state == HCA_QPS_RTS) {
-			qp_set_state(qp, HCA_QPS_SQE);
-			requester_flush(qp);
-		}
-		return;
-	}
-	qp_fail(qp);
-}
 
 /* ---- life ---- */
 
 int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 {
+	const struct observer *observer;
 	struct qp *qp;
 	int err = hca_ctx_take(init->ctx, HCA_KIND_QP);
 
@@ -164,16 +76,22 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	qp->xrcd = init->xrcd;
 	qp->mtu = QP_FABRIC_MTU;
 	responder_reset(qp);
-	err = dc_init(qp, init);
+	err = dci_init(qp, init);
+	if (!err)
+		err = dct_init(qp, init);
+	if (!err)
+		err = timer_reserve();
 	if (err)
 		goto free_qp;
 
 	err = qp_enlist(qp);
 	if (err)
-		goto fini_dc;
-	inspect_forget(qp); /* the number may have been somebody's */
+		goto unreserve_timer;
+	observer = observer_get();
+	if (unlikely(observer) && observer->forget)
+		observer->forget(qp); /* its number may have been another QP's */
 	if (qp->pub.type == HCA_QP_RAW) {
-		err = raw_create(qp, init);
+		err = hca.raw_qp->create(qp, init);
 		if (err)
 			goto unlist;
 	}
@@ -193,35 +111,52 @@ unlist:
 	qp_unlist(qp);
 	epoch_wait();
 	hca_qpn_release(qp->pub.qpn);
-fini_dc:
-	dc_fini(qp);
+unreserve_timer:
+	timer_unreserve();
 free_qp:
+	dci_fini(qp);
+	dct_fini(qp);
 	free(qp);
 drop:
 	hca_ctx_drop(init->ctx, HCA_KIND_QP);
 	return err;
 }
 
+void hca_qp_set_user(struct hca_qp *pub, void *user)
+{
+	void *old = pub->user;
+
+	fabric_lock(&pub->lock);
+	pub->user = user;
+	fabric_unlock(&pub->lock);
+	hca_async_forget(pub->ctx->async, old);
+}
+
 int hca_qp_destroy(struct hca_qp *pub)
 {
 	struct qp *qp = to_priv(pub);
 
-	if (unlikely(qp->owner))
-		return xrc_open_close(qp);
-	if (pub->type == HCA_QP_XRC_RECV && xrc_open_outlives(qp))
+	if (unlikely(qp->stand_in))
+		return qp->stand_in->destroy(qp);
+	if (pub->type == HCA_QP_XRC_RECV && xrc_openers_outlive(qp)) {
+		/* Its context stays for it, and no handle here is told of its events. */
+		if (pub->ctx->get)
+			pub->ctx->get(pub->ctx);
+		hca_qp_set_user(pub, NULL);
 		return 0;
+	}
 	if (qp->mcast)
 		return explain(EBUSY, "QP 0x%x is still attached to %u multicast groups", pub->qpn,
 			       qp->mcast);
 	if (pub->type == HCA_QP_RAW) {
-		int err = raw_check_idle(qp);
+		int err = hca.raw_qp->check_idle(qp);
 
 		if (err)
 			return err;
 	}
 	epoch_enter();
 	fabric_lock(&pub->lock);
-	wire_settle(qp);
+	answer_settle(qp);
 	epoch_exit();
 	qp->dying = true;
 	pub->state = HCA_QPS_RESET;
@@ -230,15 +165,16 @@ int hca_qp_destroy(struct hca_qp *pub)
 
 	qp_unlist(qp);
 	timer_forget(qp);
+	timer_unreserve();
 	doorbell_watch_forget_qp(pub);
 	tx_wait_forget_qp(qp);
 	epoch_wait(); /* from here on nobody opens a session */
 	dct_retire(qp);
-	wire_forget(qp);
+	hca.network->forget(qp);
 	hca_counters_put(pub->counters);
 	hca_shaper_put(to_priv(pub)->shaper);
 	if (pub->type == HCA_QP_RAW)
-		raw_fini(qp);
+		hca.raw_qp->fini(qp);
 
 	if (pub->user)
 		hca_async_forget(pub->ctx->async, pub->user);
@@ -255,10 +191,11 @@ int hca_qp_destroy(struct hca_qp *pub)
 	comp_cntr_detach(qp);
 	free(qp->req.fence);
 	free(qp->req.window);
-	free(qp->shadow);
+	free(qp->capture);
 	free(qp->resp.recv);
 	free(qp->resp.resource);
-	dc_fini(qp);
+	dci_fini(qp);
+	dct_fini(qp);
 	free(qp);
 	return 0;
 }
@@ -287,16 +224,6 @@ void hca_qp_unlisten(struct hca_qp *pub, struct hca_listener *l)
 	hca_async_forget(l->async, l->user);
 }
 
-void hca_qp_set_user(struct hca_qp *pub, void *user)
-{
-	void *old = pub->user;
-
-	fabric_lock(&pub->lock);
-	pub->user = user;
-	fabric_unlock(&pub->lock);
-	hca_async_forget(pub->ctx->async, old);
-}
-
 /* ---- attributes that no state asks for ---- */
 
 int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
@@ -315,12 +242,12 @@ int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
 			      pub->qpn, qp_state_name(pub->state));
 	else if (!port)
 		err = explain(EINVAL, "QP 0x%x: packets have a source port; 0 is none", pub->qpn);
-	else if (qp->wired)
-		err = wire_check_sport(qp, &qp->attr.av, port);
+	else if (qp->remote)
+		err = hca.network->check_sport(qp, &qp->attr.av, port);
 	if (!err) {
 		qp->attr.av.udp_sport = port;
-		if (qp->wired)
-			err = wire_connect(qp, &qp->attr.av);
+		if (qp->remote)
+			err = path_connect_remote(qp, &qp->attr.av);
 	}
 	fabric_unlock(&pub->lock);
 	epoch_exit();
@@ -357,8 +284,8 @@ void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)
 {
 	struct qp *qp = to_priv(pub);
 
-	if (unlikely(qp->owner)) {
-		xrc_open_query(qp, out);
+	if (unlikely(qp->stand_in)) {
+		qp->stand_in->query(qp, out);
 		return;
 	}
 	fabric_lock(&pub->lock);

@@ -3,16 +3,24 @@
  * hca_qp_modify(): which attributes a queue pair may be given, and what a change of its state sets
  * going. What is legal in which state is qp_state.c's. The QP's lock is held throughout.
  */
+#include "hca/transport/qp_modify.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "hca/transport/dc.h"
 #include "hca/device/port.h"
-#include "hca/transport/qp_priv.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/dci.h"
+#include "hca/transport/network.h"
+#include "hca/transport/observer.h"
+#include "hca/transport/path.h"
+#include "hca/transport/qp_fail.h"
 #include "hca/transport/qp_state.h"
-#include "hca/inspect/inspect.h"
-#include "hca/wire/wire.h"
-#include "hca/transport/xrc_open.h"
+#include "hca/transport/qp_types.h"
+#include "hca/transport/requester.h"
+#include "hca/transport/responder.h"
 #include "util/explain.h"
 
 static int check_av(const struct hca_adapter *a, const struct hca_av *av, unsigned int port,
@@ -147,13 +155,16 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 
 static void reset(struct qp *qp)
 {
-	inspect_forget(qp);
+	const struct observer *observer = observer_get();
+
+	if (unlikely(observer) && observer->forget)
+		observer->forget(qp);
 	requester_reset(qp);
 	responder_reset(qp);
 	dci_reset(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->peer = NULL;
-	qp->wired = false;
+	qp->remote = false;
 	qp->local_gid_valid = false;
 	qp->drained_told = qp->last_wqe_told = false;
 }
@@ -166,9 +177,9 @@ static void open_path(struct qp *qp)
 	if (a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
 		return;
 	if (qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCT)
-		wire_listen(qp);
+		hca.network->listen(qp);
 	else if (qp->pub.type != HCA_QP_RAW && qp->pub.type != HCA_QP_DCI &&
-		 (wire_forced() || !path_gid_is_local(qp, &qp->attr.av.dgid)))
+		 (hca.network->is_forced() || !path_gid_is_local(qp, &qp->attr.av.dgid)))
 		path_connected(qp);
 }
 
@@ -181,9 +192,9 @@ static int check_path(struct qp *qp, const struct hca_qp_attr *attr, enum hca_qp
 	if (to != HCA_QPS_RTR || !(mask & HCA_QPM_AV) || qp->pub.type == HCA_QP_UD ||
 	    a->ports[qp->attr.port - 1].link != HCA_LINK_ETHERNET)
 		return 0;
-	if (!wire_forced() && path_gid_is_local(qp, &attr->av.dgid))
+	if (!hca.network->is_forced() && path_gid_is_local(qp, &attr->av.dgid))
 		return 0;
-	return wire_check(qp, qp->attr.port, &attr->av);
+	return hca.network->check(qp, qp->attr.port, &attr->av);
 }
 
 /* What a change of state sets going. Lock held, inside an epoch section. */
@@ -191,7 +202,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 {
 	switch (to) {
 	case HCA_QPS_RESET:
-		wire_settle(qp);
+		answer_settle(qp);
 		reset(qp);
 		qp_set_state(qp, to);
 		break;
@@ -215,7 +226,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 		requester_check_drained(qp);
 		break;
 	case HCA_QPS_ERR:
-		wire_settle(qp);
+		answer_settle(qp);
 		qp_fail(qp);
 		break;
 	default:
@@ -243,8 +254,8 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 	enum hca_qp_state from, to;
 	int err;
 
-	if (unlikely(qp->owner))
-		return xrc_open_modify(qp, attr, mask);
+	if (unlikely(qp->stand_in))
+		return qp->stand_in->modify(qp, attr, mask);
 	mask = meant(pub->type, mask);
 
 	epoch_enter();

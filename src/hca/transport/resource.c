@@ -5,11 +5,17 @@
  * requests that follow. What is asked for again is answered from here: reads are executed once more,
  * atomics never (IBTA volume 1, 9.7.5.1.2 and 9.7.5.2). Lock held, inside an epoch section.
  */
+#include "hca/transport/resource.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/transport/responder.h"
-#include "hca/transport/send.h"
+#include "hca/memory/mem.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/comp_cntr.h"
+#include "hca/transport/egress.h"
+#include "hca/transport/recv.h"
+#include "hca/transport/syndrome.h"
 
 #define FREE 0xff
 
@@ -88,11 +94,11 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	if (pkt->rdma.dma_len > HCA_MAX_MESSAGE)
 		return FAULT_INVALID;
 	if (pkt->rdma.dma_len &&
-	    !hca_mem_find_here(pkt->rdma.rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+	    !hca_mem_find_here(pkt->rdma.rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
 			       pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
 		return FAULT_ACCESS;
-	if (!resource_is_due(qp))
-		responder_send_ack(qp);
+	if (!qp_answer_is_due(qp))
+		answer_send_ack(qp);
 	f = check_room(qp);
 	if (f)
 		return f;
@@ -101,7 +107,7 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	res->rkey = pkt->rdma.rkey;
 	res->length = res->upto = pkt->rdma.dma_len;
 	res->srqn = pkt->rdma.srqn;
-	responder_continue(qp);
+	resource_continue(qp);
 	return FAULT_NONE;
 }
 
@@ -111,7 +117,7 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, s
 
 	if (pkt->atomic.va & 7 || !(qp_access(qp) & HCA_ACCESS_REMOTE_ATOMIC))
 		return FAULT_INVALID;
-	e = hca_mem_find_here(pkt->atomic.rkey, responder_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
+	e = hca_mem_find_here(pkt->atomic.rkey, recv_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
 			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
 	if (!e || !hca_mem_target(e, pkt->atomic.va, out))
 		return FAULT_ACCESS;
@@ -128,15 +134,15 @@ enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
 
 	if (f)
 		return f;
-	if (!resource_is_due(qp))
-		responder_send_ack(qp);
+	if (!qp_answer_is_due(qp))
+		answer_send_ack(qp);
 	f = check_room(qp);
 	if (f)
 		return f;
 	if (!hca_mem_atomic(&target, adds, pkt->atomic.compare, pkt->atomic.swap, &old))
 		return FAULT_ACCESS;
 	add(qp, pkt, 1)->orig = old;
-	responder_continue(qp);
+	resource_continue(qp);
 	return FAULT_NONE;
 }
 
@@ -149,7 +155,7 @@ static void fail_read(struct qp *qp, uint32_t psn)
 	if (qp->pub.state == HCA_QPS_ERR)
 		return;
 	qp->resp.epsn = psn;
-	responder_fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+	fault_handle(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
 }
 
 static uint8_t read_opcode(const struct resp_resource *res, uint32_t n)
@@ -180,7 +186,7 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 	list.count = 0;
 	list.total = 0;
 	if (n) {
-		e = hca_mem_find_here(res->rkey, responder_pdn(qp, res->srqn), qp->pub.qpn,
+		e = hca_mem_find_here(res->rkey, recv_pdn(qp, res->srqn), qp->pub.qpn,
 				      res->va + res->sent, n, HCA_ACCESS_REMOTE_READ);
 		if (e)
 			hca_mem_piece(e, res->va + res->sent, n, &list);
@@ -216,7 +222,7 @@ bool resource_send(struct qp *qp)
 	/* Behind a refusal that still has to go out, the queue pair is in error and goes on. */
 	if (qp->pub.state == HCA_QPS_ERR && !r->nak_due)
 		r->resource_first = r->resource_next;
-	while (resource_is_due(qp)) {
+	while (qp_answer_is_due(qp)) {
 		struct resp_resource *res = at(r, r->resource_first);
 		int err = 0;
 
@@ -228,7 +234,7 @@ bool resource_send(struct qp *qp)
 			err = send_atomic(qp, res);
 		}
 		if (err)
-			return !resource_is_due(qp); /* no room, or it came to an end */
+			return !qp_answer_is_due(qp); /* no room, or it came to an end */
 		if (unlikely(qp->cntr) && res->due && is_read(res) && !res->again)
 			comp_cntr_read(qp, res->whole, res->length);
 		res->due = false;
@@ -283,5 +289,12 @@ void resource_again(struct qp *qp, const struct roce_pkt *pkt)
 	res->due = res->again = true;
 	if ((int32_t)(i - r->resource_first) < 0)
 		r->resource_first = i;
-	responder_continue(qp);
+	resource_continue(qp);
+}
+
+void resource_continue(struct qp *qp)
+{
+	if (likely(!qp_answer_is_due(qp)) || !resource_send(qp))
+		return;
+	answer_send_ack(qp);
 }

@@ -2,141 +2,28 @@
 /*
  * The responder: requests of the peer, in order of their packet numbers (IBTA volume 1, 9.7.4 and
  * 9.8). Lock held, inside an epoch section. Checks run straight down; what a fault does is decided once, in
- * responder_fault(). Reads and atomics are in resource.c, acknowledgements in answer.c.
+ * fault_handle(). Reads and atomics are in resource.c, acknowledgements in answer.c.
  */
-#include <stdlib.h>
+#include "hca/transport/responder.h"
+
 #include <string.h>
 
-#include "hca/device/async.h"
-#include "hca/transport/grh.h"
 #include "hca/memory/mkey.h"
 #include "hca/memory/mw.h"
-#include "hca/transport/responder.h"
-#include "hca/transport/send.h"
-#include "hca/queue/srq_priv.h"
-#include "hca/inspect/inspect.h"
-#include "hca/wire/wire.h"
-#include "hca/transport/xrc.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/comp_cntr.h"
+#include "hca/transport/drops.h"
+#include "hca/transport/fault.h"
+#include "hca/transport/grh.h"
+#include "hca/transport/observer.h"
+#include "hca/transport/path.h"
+#include "hca/transport/qp_fail.h"
+#include "hca/transport/recv.h"
+#include "hca/transport/resource.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/xrc_forward.h"
 
-#define NO_MESSAGE 0xff
 #define NAKS_AGAIN 2
-
-static bool is_reliable(const struct qp *qp)
-{
-	const uint32_t types = 1u << HCA_QP_RC | 1u << HCA_QP_XRC_RECV | 1u << HCA_QP_DCR;
-
-	return types >> qp->pub.type & 1;
-}
-
-/* ---- receive entries ---- */
-
-static inline bool take_recv(struct qp *qp, struct hca_srq *srq)
-{
-	struct responder *r = &qp->resp;
-
-	if (unlikely(!r->recv)) {
-		r->recv = malloc(sizeof(*r->recv));
-		if (!r->recv)
-			return false;
-	}
-	r->recv_srq = srq;
-	if (srq)
-		return hca_srq_take(srq, r->recv);
-	/* What is posted is looked up only when all that was posted the last time is taken. */
-	if (unlikely(!r->rq_left)) {
-		if (qp->pub.rq.size)
-			r->rq_left = qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken;
-		if (!r->rq_left)
-			return false;
-	}
-	qp->pub.format->rq_decode(&qp->pub.rq, r->rq_taken, r->recv);
-	r->recv->counter = r->rq_taken;
-	r->rq_taken++;
-	r->rq_left--;
-	return true;
-}
-
-static inline void complete_recv(struct qp *qp, struct hca_cqe *cqe)
-{
-	struct responder *r = &qp->resp;
-	struct hca_cq *cq = qp->pub.recv_cq;
-
-	cqe->is_recv = true;
-	cqe->qpn = qp->pub.qpn;
-	cqe->counter = r->recv->counter;
-	cqe->user_index = qp->pub.user_index;
-	if (r->recv_srq) {
-		cqe->srqn = r->recv_srq->srqn;
-		cqe->xrc = r->recv_srq->type == HCA_SRQ_XRC;
-		if (r->recv_srq->user_index != HCA_SRQ_NO_INDEX)
-			cqe->user_index = r->recv_srq->user_index;
-		if (r->recv_srq->cq)
-			cq = r->recv_srq->cq;
-	}
-	r->has_recv = false;
-	if (unlikely(cqe->status != HCA_SUCCESS))
-		hca_count(qp->pub.counters, HCA_COUNT_RESP_STATUS + cqe->status);
-	if (unlikely(qp->cntr))
-		comp_cntr_add(qp, HCA_CNTR_RECV, cqe->status == HCA_SUCCESS, cqe->byte_len);
-	if (cq)
-		hca_cq_add(cq, cqe);
-}
-
-static void complete_recv_error(struct qp *qp, enum hca_status status, uint8_t vendor)
-{
-	struct hca_cqe cqe = { .status = status, .vendor = vendor };
-
-	if (qp->resp.has_recv)
-		complete_recv(qp, &cqe);
-}
-
-/* ---- faults ---- */
-
-/*
- * The packet is to come again, and so are those behind it: what is on its way of these is dropped
- * without a word (9.7.5.2.8).
- */
-static void refuse_for_now(struct qp *qp, uint8_t syndrome)
-{
-	struct responder *r = &qp->resp;
-
-	r->nak_sent = r->nak_behind = true;
-	r->naks_again = 0;
-	r->nak_ahead = r->epsn;
-	responder_refuse(qp, syndrome);
-}
-
-void responder_fault(struct qp *qp, enum fault f, enum hca_status recv_status)
-{
-	switch (f) {
-	case FAULT_NONE:
-		return;
-	case FAULT_WAIT:
-		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
-		if (is_reliable(qp))
-			refuse_for_now(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
-		return;
-	case FAULT_FETCH:
-		refuse_for_now(qp, ROCE_SYN_NAK_REF);
-		return;
-	default:
-		break;
-	}
-	if (!is_reliable(qp)) {
-		/* UC: the message is dropped without a word (9.8.2.2.2). */
-		qp->resp.last_op = NO_MESSAGE;
-		return;
-	}
-	complete_recv_error(qp, recv_status,
-			    recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH : SYN_LOCAL_PROT);
-	responder_refuse(qp, f == FAULT_ACCESS  ? ROCE_SYN_NAK_ACCESS
-			     : f == FAULT_LOCAL ? ROCE_SYN_NAK_OP
-						: ROCE_SYN_NAK_INVALID);
-	qp_event(qp, f == FAULT_ACCESS  ? HCA_EVENT_QP_ACCESS_ERR
-		     : f == FAULT_LOCAL ? HCA_EVENT_QP_FATAL
-					: HCA_EVENT_QP_REQ_ERR);
-	qp_fail(qp);
-}
 
 /* ---- what packets are ---- */
 
@@ -209,35 +96,15 @@ static bool in_turn(const struct responder *r, uint8_t op)
 
 /* ---- sends and writes ---- */
 
-static struct hca_srq *srq_of(const struct qp *qp, uint32_t srqn)
-{
-	struct hca_srq *srq;
-
-	if (qp->pub.type != HCA_QP_XRC_RECV)
-		return qp->pub.srq;
-	srq = hca_srq_find(srqn);
-	return srq && srq->type == HCA_SRQ_XRC && srq->xrcd == qp->xrcd ? srq : NULL;
-}
-
-uint32_t responder_pdn(const struct qp *qp, uint32_t srqn)
-{
-	struct hca_srq *srq;
-
-	if (qp->pub.type != HCA_QP_XRC_RECV)
-		return qp->pub.pd->pdn;
-	srq = srq_of(qp, srqn);
-	return srq ? srq->pd->pdn : 0;
-}
-
 static inline enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
 {
-	struct hca_srq *srq = srq_of(qp, pkt->rdma.srqn);
+	struct hca_srq *srq = recv_srq(qp, pkt->rdma.srqn);
 
 	if (qp->resp.has_recv)
 		return FAULT_NONE; /* of an attempt whose references failed */
 	if (qp->pub.type == HCA_QP_XRC_RECV && !srq)
 		return FAULT_INVALID;
-	if (!take_recv(qp, srq))
+	if (!recv_take(qp, srq))
 		return FAULT_WAIT;
 	qp->resp.has_recv = true;
 	return FAULT_NONE;
@@ -315,8 +182,8 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 			return f;
 	}
 	if (pkt->len) {
-		e = hca_mem_find_here(r->rkey, responder_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
-				      r->va, pkt->len, HCA_ACCESS_REMOTE_WRITE);
+		e = hca_mem_find_here(r->rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn, r->va,
+				      pkt->len, HCA_ACCESS_REMOTE_WRITE);
 		if (unlikely(!e)) {
 			*status = HCA_LOC_ACCESS_ERR;
 			return FAULT_ACCESS;
@@ -349,7 +216,7 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op
 	cqe.imm = pkt->imm;
 	cqe.solicited = pkt->flags & ROCE_PKT_SOLICITED;
 	cqe.src_qpn = qp->attr.dest_qpn;
-	complete_recv(qp, &cqe);
+	recv_complete(qp, &cqe);
 }
 
 /* ---- order ---- */
@@ -363,7 +230,7 @@ static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pk
 		resource_again(qp, pkt);
 	else {
 		qp->resp.ack_urgent = true;
-		responder_ack_later(qp, acks);
+		answer_ack_later(qp, acks);
 	}
 }
 
@@ -393,7 +260,7 @@ static void count_request(struct qp *qp, uint8_t op)
  */
 static bool is_full(const struct qp *qp, const struct roce_pkt *pkt)
 {
-	if (!qp->wired)
+	if (!qp->remote)
 		return true;
 	return is_last(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->len <= qp->mtu : pkt->len == qp->mtu;
 }
@@ -411,9 +278,10 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 			f = do_send(qp, pkt, payload, &status);
 		else if (is_write(op))
 			f = do_write(qp, pkt, payload, &status);
-		else if (op == ROCE_PKT_READ_REQUEST && is_reliable(qp))
+		else if (op == ROCE_PKT_READ_REQUEST && qp_is_reliable(qp))
 			f = resource_read(qp, pkt);
-		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) && is_reliable(qp))
+		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) &&
+			 qp_is_reliable(qp))
 			f = resource_atomic(qp, pkt);
 	}
 	if (unlikely(qp->pub.counters) && f != FAULT_WAIT)
@@ -421,8 +289,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	if (unlikely(f)) {
 		if (unlikely(qp->cntr))
 			count_fault(qp, f, op);
-		responder_fault(qp, f, status);
-		if (!is_reliable(qp)) /* it does not come again */
+		fault_handle(qp, f, status);
+		if (!qp_is_reliable(qp)) /* it does not come again */
 			r->epsn = psn_add(r->epsn, 1);
 		return;
 	}
@@ -436,29 +304,30 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		r->last_op = op;
 	if (pkt->flags & ROCE_PKT_ACK_REQ) {
 		r->ack_urgent |= !(pkt->flags & ROCE_PKT_ACK_DELAYABLE);
-		responder_ack_later(qp, acks);
+		answer_ack_later(qp, acks);
 	}
 }
 
 /* A refusal that a fault script asks for; true when there was one. */
-static bool refuse_by_script(struct qp *qp, const struct roce_pkt *pkt)
+static bool refuse_by_script(const struct observer *observer, struct qp *qp,
+			     const struct roce_pkt *pkt)
 {
-	struct roce_verdict v = inspect_judge(qp, pkt);
+	struct roce_verdict v = observer->judge(qp, pkt);
 
 	if (v.action == ROCE_FAULT_NONE)
 		return false;
 	switch (v.syndrome) {
 	case ROCE_SYN_NAK_INVALID:
-		responder_fault(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
+		fault_handle(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
 		break;
 	case ROCE_SYN_NAK_ACCESS:
-		responder_fault(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
+		fault_handle(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
 		break;
 	case ROCE_SYN_NAK_OP:
-		responder_fault(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
+		fault_handle(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
 		break;
 	default: /* not ready, or out of sequence: to be sent again */
-		refuse_for_now(qp, v.syndrome);
+		fault_refuse_for_now(qp, v.syndrome);
 		break;
 	}
 	return true;
@@ -471,8 +340,8 @@ static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks
 
 	if (psn_diff(pkt->psn, r->epsn) < 0) {
 		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
-		if (qp->wired)
-			wire_drop(WIRE_DROP_SEEN);
+		if (qp->remote)
+			drop_count(DROP_SEEN);
 		duplicate(qp, acks, pkt);
 		return;
 	}
@@ -492,21 +361,24 @@ static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks
 	r->naks_again = r->nak_sent ? r->naks_again + 1 : 0;
 	r->nak_sent = true;
 	r->nak_ahead = pkt->psn;
-	responder_refuse(qp, ROCE_SYN_NAK_SEQ);
+	answer_refuse(qp, ROCE_SYN_NAK_SEQ);
 }
 
 /* True when it is the packet's turn; otherwise what there is to do about it is done. */
 static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		     const struct hca_list *payload)
 {
+	const struct observer *observer;
+
 	if (unlikely(qp->pub.type == HCA_QP_XRC_RECV && !qp->guest) &&
-	    xrc_pass(qp, acks, pkt, payload))
+	    xrc_forward_request(qp, acks, pkt, payload))
 		return false;
 	if (unlikely(psn_diff(pkt->psn, qp->resp.epsn))) {
 		out_of_turn(qp, acks, pkt);
 		return false;
 	}
-	return likely(!inspect_spoil()) || !refuse_by_script(qp, pkt);
+	observer = observer_get();
+	return likely(!observer || !observer->judge) || !refuse_by_script(observer, qp, pkt);
 }
 
 /*
@@ -519,8 +391,8 @@ static bool unreliable(struct qp *qp, const struct roce_pkt *pkt)
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 
 	if (psn_diff(pkt->psn, r->epsn) < 0) {
-		if (qp->wired)
-			wire_drop(WIRE_DROP_SEEN);
+		if (qp->remote)
+			drop_count(DROP_SEEN);
 		return false;
 	}
 	if (pkt->psn != r->epsn || is_first(op)) {
@@ -552,9 +424,9 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		.roce_kind = pkt->ud.roce_kind,
 	};
 
-	if (!take_recv(qp, qp->pub.srq)) {
+	if (!recv_take(qp, qp->pub.srq)) {
 		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
-		wire_drop(WIRE_DROP_NO_RECEIVE);
+		drop_count(DROP_NO_RECEIVE);
 		return;
 	}
 	qp->resp.has_recv = true;
@@ -562,23 +434,23 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	if (!hca_mem_resolve(qp->resp.recv->sge, qp->resp.recv->sge_count,
 			     qp->pub.srq ? qp->pub.srq->pd->pdn : qp->pub.pd->pdn,
 			     HCA_ACCESS_LOCAL_WRITE, &list)) {
-		complete_recv_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		recv_complete_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		qp_fail(qp);
 		return;
 	}
 	if (list.total < cqe.byte_len) {
-		complete_recv_error(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		recv_complete_error(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
 		qp_fail(qp);
 		return;
 	}
 	if (grh)
 		hca_mem_copy_in(&list, 0, grh, HCA_GRH_BYTES);
 	if (!hca_mem_copy(&list, HCA_GRH_BYTES, payload, 0, pkt->len)) {
-		complete_recv_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		recv_complete_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		qp_fail(qp);
 		return;
 	}
-	complete_recv(qp, &cqe);
+	recv_complete(qp, &cqe);
 }
 
 static bool is_receiving(const struct qp *qp)
@@ -604,14 +476,14 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 
 	if (unlikely(!is_receiving(qp))) {
 		if (!from)
-			wire_drop(WIRE_DROP_STATE);
+			drop_count(DROP_STATE);
 		return;
 	}
 	if (unlikely(qp->pub.type == HCA_QP_UD)) {
 		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey)
 			datagram(qp, pkt, payload, grh);
 		else if (!from)
-			wire_drop(WIRE_DROP_QKEY);
+			drop_count(DROP_QKEY);
 		return;
 	}
 	if (unlikely(pkt->sqpn != qp->attr.dest_qpn))
@@ -619,7 +491,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 	/* Answers take the way that requests come. */
 	if (from)
 		qp_set_peer(qp, from);
-	else if (unlikely(!qp->wired) && path_connected(qp) != PATH_READY)
+	else if (unlikely(!qp->remote) && path_connected(qp) != PATH_READY)
 		return;
 	if (unlikely(!qp->resp.established))
 		establish(qp);
@@ -627,12 +499,13 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		/* The peer waits after all. */
 		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->ack_due) {
 			qp->resp.ack_urgent = true;
-			responder_list_ack(qp, acks);
+			answer_list_ack(qp, acks);
 		}
 		return;
 	}
-	if (is_reliable(qp) ? tr == responder_transport(qp) && reliable(qp, acks, pkt, payload)
-			    : qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC && unreliable(qp, pkt))
+	if (qp_is_reliable(qp)
+		    ? tr == qp_answer_transport(qp) && reliable(qp, acks, pkt, payload)
+		    : qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC && unreliable(qp, pkt))
 		execute(qp, acks, pkt, payload);
 }
 
@@ -645,38 +518,4 @@ void responder_reset(struct qp *qp)
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
 	atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
 	resource_reset(qp);
-}
-
-void responder_forget_srq(struct qp *qp, const struct hca_srq *srq)
-{
-	struct responder *r = &qp->resp;
-
-	if (!r->has_recv || r->recv_srq != srq)
-		return;
-	r->has_recv = false;
-	r->recv_srq = NULL;
-	r->last_op = NO_MESSAGE; /* the rest of the message is out of turn */
-}
-
-void responder_flush(struct qp *qp)
-{
-	if (qp->pub.wq)
-		hca_wq_flush_posted(qp->pub.wq);
-	if (qp->pub.type == HCA_QP_RAW)
-		return;
-	complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
-	if (qp->pub.srq || !qp->pub.rq.size)
-		return;
-	while (take_recv(qp, NULL)) {
-		qp->resp.has_recv = true;
-		complete_recv_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
-	}
-}
-
-void hca_rq_flush_posted(struct hca_qp *pub)
-{
-	fabric_lock(&pub->lock);
-	if (pub->state == HCA_QPS_ERR)
-		responder_flush(to_priv(pub));
-	fabric_unlock(&pub->lock);
 }

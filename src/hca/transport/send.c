@@ -9,75 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/link.h"
 #include "hca/hca.h"
-#include "hca/transport/dc.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/dci.h"
+#include "hca/transport/egress.h"
 #include "hca/transport/probe.h"
-#include "hca/inspect/local_capture.h"
-#include "hca/transport/tx_wait.h"
-#include "hca/wire/wire.h"
+#include "hca/transport/request_fail.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/timer.h"
+#include "hca/transport/window.h"
 
 /* Above this a reference costs less than the second copy. */
 #define INLINE_MOST 2048u
-
-static void block(struct qp *qp, struct hca_peer *peer)
-{
-	pthread_mutex_lock(&peer->map_lock);
-	if (!qp->req.blocked) {
-		qp->req.blocked = true;
-		qp->blocked_next = peer->blocked;
-		peer->blocked = qp;
-	}
-	pthread_mutex_unlock(&peer->map_lock);
-	atomic_store_explicit(&tx_wait_for, peer->id, memory_order_relaxed);
-}
-
-void send_block(struct qp *qp, struct hca_peer *peer)
-{
-	fabric_link_want_room(peer->link);
-	block(qp, peer);
-}
-
-void send_later(struct qp *qp, uint64_t ns)
-{
-	qp->req.rnr_until = timer_now() + ns;
-	timer_start(qp, qp->req.rnr_until);
-}
-
-int send_record(struct qp *qp, struct hca_peer *peer, const struct roce_pkt *pkt,
-		const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
-{
-	uint32_t extra = pkt->flags & ROCE_PKT_BY_REF ? pkt->refs * sizeof(*refs) : pkt->len;
-	struct fabric_link *link = peer->link;
-	char *record;
-
-	fabric_link_tx_lock(link);
-	record = fabric_link_reserve(link, ROCE_PKT_RECORD + extra);
-	if (unlikely(!record)) {
-		bool up = fabric_link_state(link) == FABRIC_LINK_UP;
-
-		if (up) {
-			fabric_link_want_room(link);
-			block(qp, peer);
-		}
-		fabric_link_tx_unlock(link);
-		return up ? -EAGAIN : -ENOTCONN;
-	}
-	memcpy(record, pkt, ROCE_PKT_RECORD);
-	if (pkt->flags & ROCE_PKT_BY_REF) {
-		memcpy(record + ROCE_PKT_RECORD, refs, extra);
-	} else if (unlikely(pkt->len &&
-			    !hca_mem_copy_out(list, off, record + ROCE_PKT_RECORD, pkt->len))) {
-		fabric_link_cancel(link);
-		fabric_link_tx_unlock(link);
-		return -EFAULT;
-	}
-	fabric_link_publish(link);
-	fabric_link_tx_unlock(link);
-	if (unlikely(inspect_captures()))
-		local_capture_sent(qp, pkt, list, off);
-	return 0;
-}
 
 /* True when the peer can fetch every element itself. */
 static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce_ref *refs,
@@ -143,12 +86,6 @@ static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
 	return transport[qp->pub.type] | table[op][part];
 }
 
-/* The request at `next`, which has entered the window. */
-static inline struct req_slot *last_slot(const struct requester *r)
-{
-	return &r->window[(r->tail - 1) & (QP_WINDOW - 1)];
-}
-
 static __attribute__((cold, noinline)) int make_window(struct requester *r)
 {
 	r->window = calloc(QP_WINDOW, sizeof(*r->window));
@@ -159,13 +96,13 @@ static __attribute__((cold, noinline)) int make_window(struct requester *r)
 static __attribute__((noinline)) void start_timer(struct qp *qp)
 {
 	qp->req.progress = false;
-	timer_start(qp, timer_now() + timer_ack_ns(qp->attr.timeout));
+	timer_start(qp, hca_now_ns() + timer_ack_ns(qp->attr.timeout));
 }
 
 /* A read that is asked for again keeps what has come back already. */
 static uint32_t got_before(const struct requester *r, const struct hca_send *s)
 {
-	const struct req_slot *slot = &r->window[r->tail & (QP_WINDOW - 1)];
+	const struct req_slot *slot = window_at(r, r->tail);
 
 	return r->tail == r->head && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
 			       slot->index == r->next && slot->first_psn == r->psn
@@ -182,7 +119,7 @@ static inline const struct req_slot *enter_window(struct qp *qp, const struct hc
 
 	if (unlikely(!r->window) && make_window(r))
 		return NULL;
-	slot = &r->window[r->tail & (QP_WINDOW - 1)];
+	slot = window_at(r, r->tail);
 	slot->got = unlikely(read) ? got_before(r, s) : 0;
 	slot->index = r->next;
 	slot->first_psn = r->psn;
@@ -223,8 +160,8 @@ static inline void leave_request(struct qp *qp, const struct hca_send *s,
 	r->sent = 0;
 	if (unlikely(qp->pub.type == HCA_QP_UC)) {
 		/* Sent is done. */
-		slot = &r->window[r->head++ & (QP_WINDOW - 1)];
-		requester_complete(qp, slot, HCA_SUCCESS, 0);
+		slot = window_at(r, r->head++);
+		window_complete(qp, slot, HCA_SUCCESS, 0);
 	}
 }
 
@@ -239,7 +176,7 @@ static inline void fill_packet(const struct qp *qp, const struct hca_send *s, st
 			  .dma_len = s->length,
 			  .srqn = s->xrc_srqn },
 	};
-	if (unlikely(qp->dci) && qp->wired)
+	if (unlikely(qp->dci) && qp->remote)
 		dci_fill(qp, pkt);
 	if (unlikely(op_is_atomic(s->op))) {
 		pkt->atomic.va = s->raddr;
@@ -254,7 +191,7 @@ static inline void fill_packet(const struct qp *qp, const struct hca_send *s, st
  * Nothing depends on when the answer comes. Said for raw rings only: their adapter is woken by every
  * answer, and its program is not told of this one.
  */
-static inline bool is_unhurried(const struct qp *qp, const struct hca_send *s)
+static inline bool is_ack_delayable(const struct qp *qp, const struct hca_send *s)
 {
 	return unlikely(qp->raw) && qp->peer && !s->signaled && !qp->pub.sig_all &&
 	       qp->req.tail - qp->req.head < QP_WINDOW / 4;
@@ -267,7 +204,7 @@ static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_
 	if (part == PART_LAST || part == PART_ONLY) {
 		if (qp->pub.type != HCA_QP_UC)
 			pkt->flags |= ROCE_PKT_ACK_REQ;
-		qp->req.ack_delayable = is_unhurried(qp, s);
+		qp->req.ack_delayable = is_ack_delayable(qp, s);
 		if (qp->req.ack_delayable)
 			pkt->flags |= ROCE_PKT_ACK_DELAYABLE;
 		if (s->solicited)
@@ -291,7 +228,7 @@ static inline bool window_closed(const struct qp *qp, uint32_t psn)
 {
 	uint32_t most = qp->req.probe.out ? 1 : qp->req.cwnd;
 
-	return qp->wired && psn_diff(psn, qp->req.una) >= (int32_t)most &&
+	return qp->remote && psn_diff(psn, qp->req.una) >= (int32_t)most &&
 	       qp->pub.type != HCA_QP_UC;
 }
 
@@ -300,7 +237,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		       const struct hca_list *list)
 {
 	struct requester *r = &qp->req;
-	uint32_t first = last_slot(r)->first_psn;
+	uint32_t first = window_last(r)->first_psn;
 	int32_t arrived = psn_diff(r->una, first);
 
 	/* Of a message that is sent again, only what has not arrived. */
@@ -319,7 +256,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		if (window_closed(qp, pkt->psn))
 			return -EBUSY;
 		/* Acknowledgements on the way keep the window moving. */
-		if (qp->wired && qp->pub.type != HCA_QP_UC &&
+		if (qp->remote && qp->pub.type != HCA_QP_UC &&
 		    (r->probe.out || !(((pkt->psn - r->first_psn) & PSN_MASK) % (r->cwnd / 4))))
 			pkt->flags = ROCE_PKT_ACK_REQ;
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
@@ -333,7 +270,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 
 /* ---- reads ---- */
 
-uint32_t send_most_asked(const struct qp *qp)
+uint32_t send_reads_most(const struct qp *qp)
 {
 	return qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
 }
@@ -345,7 +282,7 @@ uint32_t send_most_asked(const struct qp *qp)
  */
 uint32_t send_read_piece(const struct qp *qp)
 {
-	return qp->wired ? QP_READ_PIECE : HCA_MAX_MESSAGE;
+	return qp->remote ? QP_READ_PIECE : HCA_MAX_MESSAGE;
 }
 
 /* No more than the window has room for, or our own socket. Something always is on its way. */
@@ -355,10 +292,10 @@ static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 
 	if (unlikely(qp->req.probe.out))
 		return qp->req.asked > 0;
-	if (!qp->wired || psn_diff(first, qp->req.una) <= 0)
+	if (!qp->remote || psn_diff(first, qp->req.una) <= 0)
 		return false;
-	if (most > qp->wire->read_bytes / qp->mtu)
-		most = qp->wire->read_bytes / qp->mtu;
+	if (most > qp->read_bytes_most / qp->mtu)
+		most = qp->read_bytes_most / qp->mtu;
 	return psn_diff(last, qp->req.una) >= (int32_t)most;
 }
 
@@ -372,7 +309,7 @@ static bool read_is_there(const struct req_slot *slot, const struct hca_send *s)
 static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
-	const struct req_slot *slot = last_slot(r);
+	const struct req_slot *slot = window_last(r);
 	uint64_t piece = send_read_piece(qp), end;
 	int err;
 
@@ -388,7 +325,7 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 		end = end < s->length ? end : s->length;
 		pkt->psn = psn_add(slot->first_psn, r->sent / qp->mtu);
 		last = psn_add(slot->first_psn, end ? (end - 1) / qp->mtu : 0);
-		if (r->asked >= send_most_asked(qp) || read_closed(qp, pkt->psn, last))
+		if (r->asked >= send_reads_most(qp) || read_closed(qp, pkt->psn, last))
 			return -EBUSY;
 		pkt->rdma.va = s->raddr + r->sent;
 		pkt->rdma.dma_len = end - r->sent;
@@ -424,17 +361,9 @@ static void leave_window(struct qp *qp, const struct hca_send *s)
 
 static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 {
-	struct req_slot slot = {
-		.index = qp->req.next,
-		.counter = s->counter,
-		.op = s->op,
-	};
-
-	if (qp->req.head != qp->req.tail)
+	if (!window_is_empty(&qp->req))
 		return RUN_WAIT;
-	qp->req.next += s->blocks;
-	requester_complete(qp, &slot, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-	qp_fail_send(qp);
+	request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	return RUN_STOP;
 }
 
@@ -493,15 +422,15 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		return local_error(qp, s);
 	}
 	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
-	if (unlikely(qp->ack_due) && !qp->wired)
-		responder_send_ack(qp);
+	if (unlikely(qp->ack_due) && !qp->remote)
+		answer_send_ack(qp);
 	if (unlikely(read))
 		whole = s->op != HCA_OP_READ; /* an atomic is its header */
 	else
-		whole = s->length <= (qp->wired ? qp->mtu : INLINE_MOST) ||
+		whole = s->length <= (qp->remote ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
 	if (unlikely(r->partial)) {
-		slot = last_slot(r);
+		slot = window_last(r);
 	} else {
 		if (unlikely(window_closed(qp, r->psn)))
 			return RUN_WAIT;
@@ -515,7 +444,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	}
 	if (unlikely(has_arrived(qp, s, slot))) {
 		leave_request(qp, s, slot);
-		completer_done_up_to(qp, psn_add(r->una, PSN_MASK));
+		window_ack(qp, psn_add(r->una, PSN_MASK));
 		return RUN_ON;
 	}
 	fill_packet(qp, s, &pkt);
@@ -530,6 +459,6 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	leave_request(qp, s, slot);
 	/* While it was asked for, nobody took it for done. It is the first, or had no data yet. */
 	if (unlikely(read) && s->op == HCA_OP_READ && read_is_there(slot, s))
-		completer_done_up_to(qp, psn_add(r->psn, PSN_MASK));
+		window_ack(qp, psn_add(r->psn, PSN_MASK));
 	return RUN_ON;
 }

@@ -1,15 +1,67 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of this room (struct hca, hca/hca.h). Types only. */
+/* The state of the transport (struct hca, hca/hca.h). Types only. */
 #ifndef HCA_TRANSPORT_STATE_H
 #define HCA_TRANSPORT_STATE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "fabric/id.h"
+#include "fabric/lock.h"
+#include "hca/device/table.h"
+#include "util/heap.h"
+
+#define TRANSPORT_DROP_REASONS 16
+
+struct qp;
+struct opener;
+struct xrc_guest;
+
+LIST_HEAD(qp_list, qp);
+
 struct transport_state {
-	char none; /* nothing has moved here yet */
+	struct {
+		pthread_mutex_t lock; /* table (writing), all */
+		struct hca_table table;
+		struct qp_list all;
+	} qps;
+	struct {
+		pthread_mutex_t lock;
+		uint32_t *free; /* a queue: the number that was released last is used last */
+		size_t head, count, room;
+	} qpns;
+	struct {
+		pthread_mutex_t lock; /* innermost */
+		struct heap heap;
+		size_t users; /* QPs for whose timer there is memory */
+	} timers;
+	struct {
+		uint64_t due_ns; /* when to send acknowledgements that wait; service thread */
+	} acks;
+	struct {
+		struct fabric_lock lock;
+		struct xrc_guest *first;
+	} xrc_guests;
+	struct {
+		pthread_mutex_t lock;
+		struct opener *openers;
+		pthread_mutex_t stand_in_lock;
+		struct qp_list stand_ins;
+	} xrc_open;
+	/* The process whose full link was met last: threads that poll look whether it has room. */
+	_Atomic fabric_id_t tx_wait_for;
+	atomic_uint comp_cntrs;
+	_Atomic uint64_t dropped[TRANSPORT_DROP_REASONS]; /* by enum drop_reason */
 };
 
 #define TRANSPORT_STATE_INIT                                                                       \
 	{                                                                                          \
-		0                                                                                  \
+		.qps.lock = PTHREAD_MUTEX_INITIALIZER, .qpns.lock = PTHREAD_MUTEX_INITIALIZER,     \
+		.timers.lock = PTHREAD_MUTEX_INITIALIZER, .acks.due_ns = UINT64_MAX,               \
+		.xrc_open.lock = PTHREAD_MUTEX_INITIALIZER,                                        \
+		.xrc_open.stand_in_lock = PTHREAD_MUTEX_INITIALIZER,                               \
 	}
 
 #endif

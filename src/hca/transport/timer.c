@@ -1,35 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Timers of queue pairs: acknowledgement timeouts, RNR delays and probes. A busy QP sets its timer once
- * and lets it expire: the expiry looks whether there was progress meanwhile, so sending and
- * receiving never touch it. Hence a timeout comes after one to two times what was asked.
- */
+#include "hca/transport/timer.h"
+
 #include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
 
-#include "fabric/clock.h"
-#include "fabric/lock.h"
-#include "fabric/service.h"
-#include "hca/transport/qp_priv.h"
-#include "util/forksafe.h"
+#include "hca/peers/epoch.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* innermost */
-FORKSAFE(lock, FORKSAFE_LEAF);
-static struct qp **timed; /* QPs with a timer */
-static size_t count, room;
-
-uint64_t timer_now(void)
-{
-	return fabric_now_ns();
-}
+#define BATCH 64
 
 uint64_t timer_ack_ns(uint8_t timeout)
 {
 	return timeout ? 4096ull << (timeout & 31) : 0;
 }
 
-/* IBTA volume 1, table 45, in units of 10 us. */
+/* In units of 10 us. */
 uint64_t timer_rnr_ns(uint8_t code)
 {
 	static const uint32_t table[32] = { 65536, 1,    2,    3,     4,     6,     8,     12,
@@ -40,32 +23,33 @@ uint64_t timer_rnr_ns(uint8_t code)
 	return table[code & 31] * 10000ull;
 }
 
-static bool add(struct qp *qp)
+int timer_reserve(void)
 {
-	if (count == room) {
-		size_t more = room ? 2 * room : 64;
-		struct qp **bigger = realloc(timed, more * sizeof(*bigger));
+	int err;
 
-		if (!bigger)
-			return false;
-		timed = bigger;
-		room = more;
-	}
-	timed[count++] = qp;
-	return true;
+	pthread_mutex_lock(&hca.transport.timers.lock);
+	err = heap_reserve(&hca.transport.timers.heap, hca.transport.timers.users + 1);
+	hca.transport.timers.users += !err;
+	pthread_mutex_unlock(&hca.transport.timers.lock);
+	return err;
 }
 
-/* Called with the QP's lock held. */
+void timer_unreserve(void)
+{
+	pthread_mutex_lock(&hca.transport.timers.lock);
+	hca.transport.timers.users--;
+	pthread_mutex_unlock(&hca.transport.timers.lock);
+}
+
 void timer_wake(struct qp *qp, uint64_t at_ns)
 {
-	pthread_mutex_lock(&lock);
-	if (!qp->timer_on)
-		qp->timer_on = add(qp);
-	pthread_mutex_unlock(&lock);
-	fabric_service_set_deadline(at_ns);
+	pthread_mutex_lock(&hca.transport.timers.lock);
+	if (!heap_contains(&qp->timer) || at_ns < qp->timer.key)
+		heap_set(&hca.transport.timers.heap, &qp->timer, at_ns);
+	pthread_mutex_unlock(&hca.transport.timers.lock);
+	hca_wake_at(at_ns);
 }
 
-/* An RNR delay is told from a timeout by rnr_until. */
 void timer_start(struct qp *qp, uint64_t at_ns)
 {
 	if (at_ns != qp->req.rnr_until)
@@ -73,15 +57,17 @@ void timer_start(struct qp *qp, uint64_t at_ns)
 	timer_wake(qp, at_ns);
 }
 
+void timer_pause(struct qp *qp, uint64_t ns)
+{
+	qp->req.rnr_until = hca_now_ns() + ns;
+	timer_start(qp, qp->req.rnr_until);
+}
+
 void timer_forget(struct qp *qp)
 {
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < count; i++)
-		if (timed[i] == qp) {
-			timed[i] = timed[--count];
-			break;
-		}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&hca.transport.timers.lock);
+	heap_remove(&hca.transport.timers.heap, &qp->timer);
+	pthread_mutex_unlock(&hca.transport.timers.lock);
 }
 
 static uint64_t next_of(const struct qp *qp)
@@ -97,43 +83,44 @@ static uint64_t next_of(const struct qp *qp)
 	return next;
 }
 
-/* Service thread. Guarded, so that a QP destroyed meanwhile stays in memory until we are done. */
-uint64_t timer_run(uint64_t now_ns)
+/* Takes QPs whose time has come out of the heap. Inside an epoch section, so that none is freed. */
+static size_t take_due(uint64_t now_ns, struct qp **due, uint64_t *next_ns)
 {
-	uint64_t next = UINT64_MAX;
-	struct qp **due;
+	struct heap *heap = &hca.transport.timers.heap;
+	struct heap_node *node;
+	size_t n = 0;
+
+	pthread_mutex_lock(&hca.transport.timers.lock);
+	while (n < BATCH && (node = heap_first(heap)) && node->key <= now_ns) {
+		heap_remove(heap, node);
+		due[n++] = container_of(node, struct qp, timer);
+	}
+	node = heap_first(heap);
+	*next_ns = node ? node->key : UINT64_MAX;
+	pthread_mutex_unlock(&hca.transport.timers.lock);
+	return n;
+}
+
+uint64_t timer_run(uint64_t now_ns, void (*expire)(struct qp *qp, uint64_t now_ns))
+{
+	struct qp *due[BATCH];
+	uint64_t next_ns, then;
 	size_t n;
 
 	epoch_enter();
-	pthread_mutex_lock(&lock);
-	n = count;
-	due = n ? malloc(n * sizeof(*due)) : NULL;
-	if (due)
-		for (size_t i = 0; i < n; i++)
-			due[i] = timed[i];
-	pthread_mutex_unlock(&lock);
-	for (size_t i = 0; due && i < n; i++) {
-		uint64_t then;
-
+	n = take_due(now_ns, due, &next_ns);
+	for (size_t i = 0; i < n; i++) {
 		fabric_lock(&due[i]->pub.lock);
 		if (!due[i]->dying) {
-			completer_timeout(due[i], now_ns);
+			expire(due[i], now_ns);
 			then = next_of(due[i]);
-			if (then == UINT64_MAX) {
-				due[i]->timer_on = false;
-				timer_forget(due[i]);
-			}
-			if (then < next)
-				next = then;
+			if (then != UINT64_MAX)
+				timer_wake(due[i], then);
+			if (then < next_ns)
+				next_ns = then;
 		}
 		fabric_unlock(&due[i]->pub.lock);
 	}
-	free(due);
 	epoch_exit();
-	return n && !due ? now_ns + 1000000 : next;
-}
-
-void timer_forked(void)
-{
-	count = 0;
+	return next_ns;
 }

@@ -8,18 +8,23 @@
 #include <pthread.h>
 
 #include "fabric/link.h"
-#include "hca/wire/forward.h"
-#include "hca/transport/qp_priv.h"
-#include "hca/transport/xrc.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
+#include "hca/transport/acks.h"
+#include "hca/transport/answer.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/requester.h"
+#include "hca/transport/resource.h"
+#include "hca/transport/xrc_forward.h"
 
-static void run_qp(struct qp *qp)
+static void run_qp(struct qp *qp, void *arg)
 {
 	epoch_enter();
 	fabric_lock(&qp->pub.lock);
 	if (!qp->dying) {
-		responder_continue(qp);
-		responder_send_ack(qp);
-		xrc_continue(qp);
+		resource_continue(qp);
+		answer_send_ack(qp);
+		xrc_forward_resume(qp);
 		requester_run(qp);
 	}
 	fabric_unlock(&qp->pub.lock);
@@ -28,7 +33,7 @@ static void run_qp(struct qp *qp)
 
 void tx_wait_wake_all(void)
 {
-	qp_for_each(run_qp);
+	qp_for_each(run_qp, NULL);
 }
 
 void tx_wait_run(struct qp *qp)
@@ -40,7 +45,7 @@ void tx_wait_run(struct qp *qp)
 		next = qp->blocked_next;
 		qp->req.blocked = false;
 		fabric_unlock(&qp->pub.lock);
-		run_qp(qp);
+		run_qp(qp, NULL);
 	}
 }
 
@@ -50,7 +55,6 @@ void tx_wait_room(struct hca_peer *peer)
 	struct qp *qp;
 
 	epoch_enter();
-	forward_ready(peer);
 	pthread_mutex_lock(&peer->map_lock);
 	qp = peer->blocked;
 	peer->blocked = NULL;
@@ -58,14 +62,6 @@ void tx_wait_room(struct hca_peer *peer)
 	tx_wait_run(qp);
 	epoch_exit();
 }
-
-void tx_wait_link_room(struct fabric_link *link)
-{
-	if (link->user)
-		tx_wait_room(link->user);
-}
-
-_Atomic fabric_id_t tx_wait_for;
 
 void tx_wait_poll(fabric_id_t id)
 {
@@ -76,7 +72,7 @@ void tx_wait_poll(fabric_id_t id)
 	peer = hca_peer_find(id, &wait);
 	if (!peer || fabric_link_room_is_back(peer->link)) {
 		/* Who blocks from now on says so again. */
-		atomic_compare_exchange_strong(&tx_wait_for, &id, FABRIC_ID_NONE);
+		atomic_compare_exchange_strong(&hca.transport.tx_wait_for, &id, FABRIC_ID_NONE);
 		if (peer)
 			tx_wait_room(peer);
 	}
@@ -109,3 +105,35 @@ void tx_wait_forget_qp(struct qp *qp)
 {
 	hca_peer_for_each(forget, qp);
 }
+
+/* ---- processes that come and go ---- */
+
+static void peer_up(struct hca_peer *peer)
+{
+	tx_wait_wake_all();
+}
+
+static void drop_peer(struct qp *qp, void *peer)
+{
+	fabric_lock(&qp->pub.lock);
+	if (qp->peer == peer)
+		qp->peer = NULL;
+	fabric_unlock(&qp->pub.lock);
+}
+
+static void peer_leaving(struct hca_peer *peer)
+{
+	qp_for_each(drop_peer, peer);
+}
+
+static void peer_gone(fabric_id_t id)
+{
+	tx_wait_wake_all(); /* those that waited for its link must go another way */
+}
+
+const struct peer_listener tx_wait_peer_listener = {
+	.up = peer_up,
+	.room = tx_wait_room,
+	.leaving = peer_leaving,
+	.gone = peer_gone,
+};

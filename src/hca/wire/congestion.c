@@ -11,7 +11,10 @@
 #include <string.h>
 
 #include "hca/device/port.h"
-#include "hca/transport/send.h"
+#include "hca/hca.h"
+#include "hca/transport/cwnd.h"
+#include "hca/transport/path.h"
+#include "hca/transport/timer.h"
 #include "hca/wire/wire.h"
 #include "roce/opcode.h"
 
@@ -59,11 +62,11 @@ void congestion_seen(struct qp *qp, const struct roce_pkt *seen, const uint8_t *
 		.len = sizeof(nothing),
 	};
 	struct hca_list list = { .count = 1, .total = sizeof(nothing) };
-	uint64_t now = timer_now();
+	uint64_t now = hca_now_ns();
 
 	if (seen->op == ROCE_OP_CNP || (qp->wire && now - qp->wire->cnp_ns < SAY_EVERY_NS))
 		return;
-	if (datagram ? !way_back(qp, src, dst) : path_connected(qp) != PATH_READY || !qp->wired)
+	if (datagram ? !way_back(qp, src, dst) : path_connected(qp) != PATH_READY || !qp->remote)
 		return;
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)nothing, .len = sizeof(nothing) };
 	if (wire_send(qp, &pkt, &list, 0))
@@ -85,12 +88,12 @@ static void pause_datagrams(struct qp *qp, uint64_t now_ns)
 	if (w->pause_ns > PAUSE_MOST_NS)
 		w->pause_ns = PAUSE_MOST_NS;
 	w->slowed_ns = now_ns;
-	send_later(qp, w->pause_ns);
+	timer_pause(qp, w->pause_ns);
 }
 
 void congestion_told(struct qp *qp)
 {
-	uint64_t now = timer_now();
+	uint64_t now = hca_now_ns();
 
 	atomic_fetch_add_explicit(&heard, 1, memory_order_relaxed);
 	if (!qp->wire)
@@ -102,5 +105,5 @@ void congestion_told(struct qp *qp)
 	if (now - qp->wire->slowed_ns < SLOW_EVERY_NS)
 		return;
 	qp->wire->slowed_ns = now;
-	completer_slow_down(qp);
+	cwnd_reduce(&qp->req);
 }

@@ -3,7 +3,7 @@
 #ifndef HCA_CONGESTION_H
 #define HCA_CONGESTION_H
 
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/qp_types.h"
 
 /* A packet for the QP came with the mark, from GID `src` to GID `dst`. Lock held. */
 void congestion_seen(struct qp *qp, const struct roce_pkt *seen, const uint8_t *src,

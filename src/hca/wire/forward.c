@@ -70,6 +70,8 @@ static char *reserve(struct fabric_link *link, uint32_t len)
 	return record;
 }
 
+static void send_waiting(struct hca_peer *peer);
+
 void forward_send(fabric_id_t owner, const struct forward *f, const uint8_t *data)
 {
 	uint32_t len = ROCE_PKT_RECORD + sizeof(*f) + f->pkt.len;
@@ -97,7 +99,7 @@ void forward_send(fabric_id_t owner, const struct forward *f, const uint8_t *dat
 	if (!peer) {
 		peer = hca_peer_find(owner, &wait);
 		if (peer)
-			forward_ready(peer);
+			send_waiting(peer);
 	}
 }
 
@@ -112,7 +114,8 @@ static void take_out(struct waiting **at)
 	free(w);
 }
 
-void forward_ready(struct hca_peer *peer)
+/* The link has come up, or has room again. */
+static void send_waiting(struct hca_peer *peer)
 {
 	struct waiting **at = &first;
 
@@ -138,7 +141,7 @@ void forward_ready(struct hca_peer *peer)
 	pthread_mutex_unlock(&queue_lock);
 }
 
-void forward_gone(fabric_id_t owner)
+static void drop_waiting(fabric_id_t owner)
 {
 	struct waiting **at = &first;
 
@@ -151,6 +154,12 @@ void forward_gone(fabric_id_t owner)
 	}
 	pthread_mutex_unlock(&queue_lock);
 }
+
+const struct peer_listener forward_peer_listener = {
+	.up = send_waiting,
+	.room = send_waiting,
+	.gone = drop_waiting,
+};
 
 /* The parent's packets are the parent's to pass on. */
 void forward_forked(void)

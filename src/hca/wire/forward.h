@@ -19,10 +19,7 @@ struct forward {
 
 /* Inside an epoch section. A packet waits while the link is made or has no room; too many are dropped. */
 void forward_send(fabric_id_t owner, const struct forward *f, const uint8_t *data);
-/* The link has come up, or has room again. Inside an epoch section. */
-void forward_ready(struct hca_peer *peer);
-/* It never will. */
-void forward_gone(fabric_id_t owner);
+extern const struct peer_listener forward_peer_listener;
 void forward_forked(void);
 
 #endif

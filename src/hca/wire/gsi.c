@@ -22,7 +22,7 @@
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
-#include "hca/transport/qp_priv.h"
+#include "hca/transport/qp_types.h"
 #include "hca/wire/wire.h"
 #include "util/explain.h"
 #include "util/forksafe.h"

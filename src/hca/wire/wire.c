@@ -46,8 +46,6 @@
 /* Sent datagrams after which to look for complaints. */
 #define LOOK_EVERY 32u
 
-_Atomic bool hca_wire_is_open;
-
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 FORKSAFE(ports_lock, FORKSAFE_OBJECT);
 _Atomic(struct wire_port *) wire_ports;
@@ -77,7 +75,7 @@ static unsigned int refused_next;
 
 static int recent_refusal(const uint8_t gid[16])
 {
-	uint64_t now = timer_now();
+	uint64_t now = hca_now_ns();
 
 	for (unsigned int i = 0; i < array_size(refused); i++)
 		if (now < refused[i].until_ns && !memcmp(refused[i].gid, gid, 16))
@@ -90,7 +88,7 @@ static void remember_refusal(const uint8_t gid[16], int err)
 	unsigned int i = refused_next++ % array_size(refused);
 
 	memcpy(refused[i].gid, gid, 16);
-	refused[i].until_ns = timer_now() + RETRY_OPEN_NS;
+	refused[i].until_ns = hca_now_ns() + RETRY_OPEN_NS;
 	refused[i].err = err;
 }
 
@@ -129,7 +127,7 @@ static int open_port(struct wire_port *port)
 		return err;
 	if (atomic_load(&listens_somewhere))
 		roce_endpoint_hear_hops(port->ep);
-	reuseport_begin(&port->steer, port->ep, timer_now());
+	reuseport_begin(&port->steer, port->ep, hca_now_ns());
 	err = roce_tx_create(port->ep, &port->tx);
 	if (err)
 		goto end_steer;
@@ -143,7 +141,7 @@ static int open_port(struct wire_port *port)
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN, wire_port_group_readable,
 			      port);
 	process_exit_call(wire_port_settle);
-	atomic_store(&hca_wire_is_open, true);
+	atomic_store(&hca.wire.is_open, true);
 	return 0;
 destroy_rx:
 	roce_rx_destroy(port->rx);
@@ -296,7 +294,7 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	}
 	/* The kernel counts what it has allocated, which is more than what it has received. */
 	roce_endpoint_limits(w->port->ep, &limits);
-	w->read_bytes = limits.rcvbuf / 2;
+	qp->read_bytes_most = limits.rcvbuf / 2;
 	memcpy(dest.addr.gid, av->dgid.raw, sizeof(dest.addr.gid));
 	dest.addr.ifindex = src.ifindex;
 	w->dgid = av->dgid;
@@ -352,7 +350,7 @@ void wire_follow_gids(bool all)
 	hca_port_wake_on_change();
 	if (!all) {
 		atomic_store(&listen_again, LISTEN_AGAIN);
-		fabric_service_set_deadline(timer_now() + RETRY_OPEN_NS);
+		fabric_service_set_deadline(hca_now_ns() + RETRY_OPEN_NS);
 	}
 }
 
@@ -467,7 +465,7 @@ static __attribute__((cold, noinline)) void block(struct wire_port *port, struct
 		port->blocked = qp;
 	}
 	port->full = true;
-	fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
+	fabric_service_set_deadline(hca_now_ns() + RETRY_FULL_NS);
 }
 
 /* tx_lock held. Whoever adds a packet flushes, too, and sees what it wrote itself: no order is needed. */
@@ -514,6 +512,8 @@ int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, 
 	struct iovec iov[HCA_MAX_SGE];
 	size_t count = 0;
 
+	if (unlikely(!qp->wire))
+		return -ENOTCONN;
 	if (pkt->len) {
 		count = plain_pieces(list, off, pkt->len, iov);
 		if (unlikely(!count))
@@ -528,7 +528,7 @@ static __attribute__((cold, noinline)) void flush_later(struct wire_port *port, 
 	uint64_t due_ns = roce_tx_due(port->tx);
 
 	if (full)
-		fabric_service_set_deadline(timer_now() + RETRY_FULL_NS);
+		fabric_service_set_deadline(hca_now_ns() + RETRY_FULL_NS);
 	if (due_ns != UINT64_MAX)
 		fabric_service_set_deadline(due_ns);
 }
@@ -571,16 +571,16 @@ static uint64_t late_moment(uint64_t call_ns)
 enum look wire_port_await_look(struct wire_port *port)
 {
 	uint32_t looks = atomic_load_explicit(&port->looks, memory_order_relaxed);
-	uint64_t began_ns = timer_now(), moment;
+	uint64_t began_ns = hca_now_ns(), moment;
 
 	if (!roce_endpoint_has_packets(port->ep))
 		return LOOK_NEEDLESS;
-	moment = late_moment(timer_now() - began_ns);
-	began_ns = timer_now();
+	moment = late_moment(hca_now_ns() - began_ns);
+	began_ns = hca_now_ns();
 	nanosleep(&(struct timespec){ .tv_nsec = (long)moment }, NULL);
 	if (atomic_load_explicit(&port->looks, memory_order_relaxed) != looks)
 		return LOOK_SEEN;
-	return timer_now() - began_ns < STALLED_MOMENTS * moment ? LOOK_MISSED : LOOK_NEEDLESS;
+	return hca_now_ns() - began_ns < STALLED_MOMENTS * moment ? LOOK_MISSED : LOOK_NEEDLESS;
 }
 
 /*
@@ -633,7 +633,7 @@ void wire_datagram_sent(struct qp *qp)
 	if (!qp->wire || ++qp->wire->unlooked % LOOK_EVERY)
 		return;
 	if (wire_is_behind(qp))
-		fabric_service_set_deadline(timer_now());
+		fabric_service_set_deadline(hca_now_ns());
 }
 
 /*
@@ -700,7 +700,7 @@ void wire_idle(void)
 			wire_port_watch(port, EPOLLIN);
 		/* [W3] */
 		if (atomic_load(&port->waiting))
-			fabric_service_set_deadline(timer_now());
+			fabric_service_set_deadline(hca_now_ns());
 	}
 }
 
@@ -713,5 +713,5 @@ void wire_forked(void)
 	memset((void *)listens, 0, sizeof(listens));
 	atomic_store(&listens_somewhere, false);
 	wire_groups_forked();
-	atomic_store(&hca_wire_is_open, false);
+	atomic_store(&hca.wire.is_open, false);
 }

@@ -7,7 +7,8 @@
 #ifndef HCA_WIRE_H
 #define HCA_WIRE_H
 
-#include "hca/transport/qp_priv.h"
+#include "hca/hca.h"
+#include "hca/transport/qp_types.h"
 #include "roce/tx.h"
 
 struct wire_port;
@@ -19,11 +20,10 @@ struct qp_wire {
 	uint8_t sgid_index;
 	uint8_t tclass;
 	uint8_t hops;
-	uint32_t changes;    /* of GID tables, when the address behind the index was looked up */
-	uint16_t sport;      /* as asked for */
-	uint32_t read_bytes; /* of reads that may be on their way to us */
-	uint32_t unlooked;   /* datagrams since somebody looked for complaints */
-	uint64_t pause_ns;   /* congestion.c: the last pause between datagrams */
+	uint32_t changes;  /* of GID tables, when the address behind the index was looked up */
+	uint16_t sport;    /* as asked for */
+	uint32_t unlooked; /* datagrams since somebody looked for complaints */
+	uint64_t pause_ns; /* congestion.c: the last pause between datagrams */
 	uint64_t cnp_ns, slowed_ns; /* congestion.c: the other end was told; we heeded it */
 	struct roce_path path;
 };
@@ -47,7 +47,7 @@ void wire_leave(struct qp *qp, const struct hca_gid *group);
 void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
 		     const struct hca_list *list);
 
-/* As send_packet(). */
+/* As struct carrier's send(). */
 int wire_send(struct qp *qp, struct roce_pkt *pkt, const struct hca_list *list, uint64_t off);
 /* Puts on the wire what wire_send() has collected. */
 void wire_flush(struct qp *qp);
@@ -61,7 +61,7 @@ void wire_datagram_sent(struct qp *qp);
 void wire_poll_ports(void);
 static inline void wire_poll(void)
 {
-	if (unlikely(atomic_load_explicit(&hca_wire_is_open, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&hca.wire.is_open, memory_order_relaxed)))
 		wire_poll_ports();
 }
 
@@ -71,8 +71,6 @@ void wire_idle(void);
 void wire_watch(uint64_t now_ns, uint64_t period_ns);
 /* The poller is about to sleep: acknowledgements that wait for its replies do so no longer. */
 void wire_pause(void);
-/* The same of one QP, before it goes. Lock held, inside an epoch section. */
-void wire_settle(struct qp *qp);
 
 /* Whether packets lie unread where the QP hears from its peer. Service thread, which then reads them. */
 bool wire_is_behind(struct qp *qp);
@@ -85,26 +83,6 @@ uint64_t wire_timers(uint64_t now_ns);
 
 void wire_forked(void);
 
-/* ---- for reports ---- */
-
-/* Why a good packet found nobody who wanted it. */
-enum wire_drop {
-	WIRE_DROP_PKEY,
-	WIRE_DROP_NO_QP,
-	WIRE_DROP_STRANGER, /* not from the peer of the connection */
-	WIRE_DROP_KIND,     /* not of the queue pair's transport */
-	WIRE_DROP_STATE,
-	WIRE_DROP_QKEY,
-	WIRE_DROP_NO_RECEIVE, /* a datagram */
-	WIRE_DROP_UNASKED,    /* an answer to nothing that is open */
-	WIRE_DROP_SEEN,       /* a request that came before; it may be answered again */
-	WIRE_DROP_COUNT,
-};
-
-void wire_drop(enum wire_drop why);
-
-const char *wire_drop_name(enum wire_drop why);
-uint64_t wire_dropped(enum wire_drop why);
 /* The endpoints that are open; NULL past the last. They stay open. */
 const struct roce_endpoint *wire_endpoint(unsigned int i);
 

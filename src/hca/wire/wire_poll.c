@@ -11,6 +11,7 @@
 #include "fabric/service.h"
 #include "hca/inspect/inspect.h"
 #include "hca/queue/rx_seq.h"
+#include "hca/transport/answer.h"
 #include "hca/wire/wire_port.h"
 
 #define RX_BUDGET 32
@@ -52,7 +53,7 @@ void wire_replied(struct qp *qp)
 		atomic_store_explicit(&qp->replies, replies, memory_order_relaxed);
 	}
 	if (qp->ack_due)
-		responder_send_ack(qp);
+		answer_send_ack(qp);
 }
 
 /*
@@ -94,7 +95,7 @@ static inline void send_acks(struct wire_port *port, bool all)
 		if (!qp->dying) {
 			if (all)
 				atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
-			responder_send_ack(qp);
+			answer_send_ack(qp);
 			if (unlikely(qp->wire && qp->wire->port != port))
 				wire_flush(qp);
 		}
@@ -117,7 +118,7 @@ static void begin_wait(struct wire_port *port)
 		port->acks_ns = fabric_poll_checked_ns();
 		return;
 	}
-	port->acks_ns = timer_now();
+	port->acks_ns = hca_now_ns();
 	fabric_service_set_deadline(port->acks_ns + ACK_WAIT_NS);
 }
 
@@ -259,14 +260,6 @@ void wire_pause(void)
 		send_waiting_acks(port);
 }
 
-void wire_settle(struct qp *qp)
-{
-	if (!qp->ack_due)
-		return;
-	responder_send_ack(qp);
-	wire_flush(qp);
-}
-
 /*
  * A program that leaves without a word to its queue pairs still owes what it has received; and what a
  * fault delays is late, not lost.
@@ -301,8 +294,8 @@ void wire_port_settle(void)
 
 			if (!tx_is_free(port) || !fabric_trylock(&qp->pub.lock))
 				continue;
-			if (!qp->dying && qp->wired && qp->wire->port == port)
-				wire_settle(qp);
+			if (!qp->dying && qp->remote && qp->wire->port == port)
+				answer_settle(qp);
 			fabric_unlock(&qp->pub.lock);
 		}
 		fabric_unlock(&port->rx_lock);
@@ -324,7 +317,7 @@ void wire_port_group_readable(void *arg, uint32_t events)
  */
 static bool is_trusted(struct wire_port *port)
 {
-	uint64_t now_ns = timer_now();
+	uint64_t now_ns = hca_now_ns();
 
 	if (now_ns >= port->distrust_ns)
 		return true;

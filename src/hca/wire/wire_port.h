@@ -7,7 +7,9 @@
 #pragma once
 
 #include "hca/device/port.h"
-#include "hca/transport/send.h"
+#include "hca/memory/mem.h"
+#include "hca/peers/epoch.h"
+#include "hca/transport/egress.h"
 #include "hca/wire/reuseport.h"
 #include "hca/wire/wire.h"
 #include "roce/rx.h"

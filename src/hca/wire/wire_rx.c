@@ -12,40 +12,15 @@
 #include "fabric/registry.h"
 #include "hca/transport/acks.h"
 #include "hca/wire/congestion.h"
-#include "hca/transport/dc.h"
+#include "hca/transport/completer.h"
+#include "hca/transport/dct.h"
+#include "hca/transport/drops.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/responder.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
 #include "hca/device/port.h"
 #include "hca/wire/wire_port.h"
-
-static _Atomic uint64_t dropped[WIRE_DROP_COUNT];
-
-void wire_drop(enum wire_drop why)
-{
-	atomic_fetch_add_explicit(&dropped[why], 1, memory_order_relaxed);
-}
-
-uint64_t wire_dropped(enum wire_drop why)
-{
-	return atomic_load_explicit(&dropped[why], memory_order_relaxed);
-}
-
-const char *wire_drop_name(enum wire_drop why)
-{
-	static const char *const names[] = {
-		[WIRE_DROP_PKEY] = "another partition",
-		[WIRE_DROP_NO_QP] = "no such queue pair on this host",
-		[WIRE_DROP_STRANGER] = "not from the peer of the connection",
-		[WIRE_DROP_KIND] = "not of the queue pair's transport",
-		[WIRE_DROP_STATE] = "the queue pair does not receive",
-		[WIRE_DROP_QKEY] = "another Q_Key",
-		[WIRE_DROP_NO_RECEIVE] = "no receive was posted",
-		[WIRE_DROP_UNASKED] = "an answer to nothing that is open",
-		[WIRE_DROP_SEEN] = "requests that came before",
-	};
-
-	return names[why];
-}
 
 static bool is_answer(uint8_t op)
 {
@@ -67,7 +42,7 @@ static bool is_from_peer(const struct qp *qp, const struct arrival *a)
 	if (unlikely(qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR))
 		return true;
 	if (unlikely(memcmp(a->src, qp->attr.av.dgid.raw, sizeof(qp->attr.av.dgid.raw)))) {
-		wire_drop(WIRE_DROP_STRANGER);
+		drop_count(DROP_STRANGER);
 		return false;
 	}
 	a->pkt->sqpn = qp->attr.dest_qpn;
@@ -87,7 +62,7 @@ static bool is_of_kind(const struct qp *qp, uint8_t op)
 
 	if (likely((op & ROCE_PKT_TRANSPORT_MASK) == transport[qp->pub.type]) || op == ROCE_OP_CNP)
 		return true;
-	wire_drop(WIRE_DROP_KIND);
+	drop_count(DROP_KIND);
 	return false;
 }
 
@@ -103,7 +78,7 @@ static inline __attribute__((always_inline)) void deliver(struct qp *qp, struct 
 	list.seg[0].ptr = (char *)a.data;
 	list.seg[0].kind = HCA_SEG_PLAIN;
 	if (unlikely(qp->dct))
-		qp = dct_wire_session(qp, a.src, a.dst, pkt);
+		qp = dct_remote_session(qp, a.src, a.dst, pkt);
 	if (unlikely(!qp))
 		return;
 	fabric_lock(&qp->pub.lock);
@@ -163,7 +138,7 @@ static void pass_on(const struct arrival *a)
 	}
 	owner = fabric_qpn_owner(f.pkt.dqpn);
 	if (owner == FABRIC_ID_NONE || owner == fabric_self()) {
-		wire_drop(WIRE_DROP_NO_QP);
+		drop_count(DROP_NO_QP);
 		return;
 	}
 	forward_send(owner, &f, a->data);
@@ -193,7 +168,7 @@ void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload
 	struct qp *qp;
 
 	if (unlikely((payload->pkey & 0x7fff) != 0x7fff)) {
-		wire_drop(WIRE_DROP_PKEY);
+		drop_count(DROP_PKEY);
 		return;
 	}
 	/* Of the two places for the mark, switches know the one in the IP header. */
@@ -239,7 +214,7 @@ void wire_forwarded(const void *body, uint32_t len)
 	qp = qp_find(f.pkt.dqpn);
 	if (!qp)
 		return;
-	reuseport_stray(timer_now());
+	reuseport_stray(hca_now_ns());
 	deliver(qp, a, &acks);
 	acks_send(&acks);
 }

@@ -15,38 +15,27 @@
  *
  * Locks: a target's `lock` guards its table of sessions and is taken outside of any QP's lock.
  */
-#include "hca/transport/dc.h"
+#include "hca/transport/dct.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "hca/device/port.h"
-#include "hca/transport/send.h"
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
+#include "hca/transport/network.h"
+#include "hca/transport/path.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/recv.h"
+#include "hca/transport/responder.h"
 #include "hca/transport/tx_wait.h"
-#include "hca/wire/wire.h"
-#include "util/explain.h"
 
 #define BUCKETS       64u
 #define SESSIONS_MOST 65536u
 #define REUSE_FROM    256u
-#define ERRORED_MOST  256u
 /* No packet is on its way for longer. */
 #define PACKET_LIFE_NS 10000000000ull
-
-struct dci {
-	bool aimed;
-	bool announced;
-	uint64_t key;
-	uint32_t session;
-	uint32_t first_psn;
-	uint16_t stream;
-	bool streams;
-	uint32_t errored_most; /* with so many failed streams the QP fails */
-	uint32_t errored_count;
-	uint16_t errored[ERRORED_MOST];
-};
 
 struct session {
 	struct qp qp; /* first */
@@ -59,174 +48,23 @@ struct session {
 };
 
 struct dct {
-	uint64_t key;
 	struct fabric_lock lock; /* bucket, and writing count */
 	struct session *bucket[BUCKETS];
 	_Atomic uint32_t count;
 };
 
-int dc_init(struct qp *qp, const struct hca_qp_init *init)
+int dct_init(struct qp *qp, const struct hca_qp_init *init)
 {
-	struct timespec now;
-
-	if (init->type == HCA_QP_DCT) {
-		qp->dct = calloc(1, sizeof(*qp->dct));
-		if (!qp->dct)
-			return -ENOMEM;
-		qp->dct->key = init->dc_key;
-	} else if (init->type == HCA_QP_DCI) {
-		qp->dci = calloc(1, sizeof(*qp->dci));
-		if (!qp->dci)
-			return -ENOMEM;
-		/* Higher than those of whoever had the QP number before. */
-		clock_gettime(CLOCK_REALTIME, &now);
-		qp->dci->session = now.tv_sec * 1000u + now.tv_nsec / 1000000u;
-		qp->dci->streams = init->dci_streams;
-		qp->dci->errored_most = 1u << init->dci_log_errored;
-		if (qp->dci->errored_most > ERRORED_MOST)
-			qp->dci->errored_most = ERRORED_MOST;
-	}
-	return 0;
+	if (init->type != HCA_QP_DCT)
+		return 0;
+	qp->dct = calloc(1, sizeof(*qp->dct));
+	qp->dc_key = init->dc_key;
+	return qp->dct ? 0 : -ENOMEM;
 }
 
-void dc_fini(struct qp *qp)
+void dct_fini(struct qp *qp)
 {
-	free(qp->dci);
 	free(qp->dct);
-}
-
-/* ---- initiators ---- */
-
-/* Not where the last use of the QP began: an answer that is late must not fit. */
-uint32_t dci_first_psn(void)
-{
-	return (timer_now() >> 10) & PSN_MASK;
-}
-
-void dci_reset(struct qp *qp)
-{
-	if (!qp->dci)
-		return;
-	qp->dci->aimed = false;
-	qp->dci->errored_count = 0;
-}
-
-uint64_t dci_key(const struct qp *qp)
-{
-	return qp->dci->key;
-}
-
-static bool same_way(const struct hca_av *a, const struct hca_av *b)
-{
-	return !memcmp(&a->dgid, &b->dgid, sizeof(a->dgid)) && a->sgid_index == b->sgid_index &&
-	       a->dlid == b->dlid && a->traffic_class == b->traffic_class;
-}
-
-bool dci_is_aimed(const struct qp *qp, const struct hca_send *s)
-{
-	const struct dci *d = qp->dci;
-
-	return likely(d->aimed && qp->attr.dest_qpn == s->dqpn && d->key == s->dc_key &&
-		      d->stream == s->dc_stream && same_way(&qp->attr.av, &s->av));
-}
-
-void dci_aim(struct qp *qp, const struct hca_send *s)
-{
-	struct dci *d = qp->dci;
-
-	qp->attr.av = s->av;
-	qp->attr.av.port = qp->attr.port;
-	qp->attr.dest_qpn = s->dqpn;
-	qp->peer = NULL;
-	qp->wired = false;
-	qp->req.una = qp->req.high = qp->req.psn;
-	d->key = s->dc_key;
-	d->stream = s->dc_stream;
-	d->session++;
-	d->first_psn = qp->req.psn;
-	d->aimed = true;
-	d->announced = false;
-}
-
-bool dci_announce(struct qp *qp)
-{
-	struct roce_pkt pkt = {
-		.op = ROCE_PKT_DC_BEGIN,
-		.dqpn = qp->attr.dest_qpn,
-		.sqpn = qp->pub.qpn,
-		.psn = qp->dci->first_psn,
-		.rdma = { .va = qp->dci->key, .rkey = qp->dci->session },
-	};
-
-	if (qp->dci->announced || !qp->peer)
-		return true;
-	if (send_packet(qp, qp->peer, &pkt, NULL, 0, NULL) == -EAGAIN)
-		return false;
-	qp->dci->announced = true;
-	return true;
-}
-
-void dci_unannounce(struct qp *qp)
-{
-	if (qp->dci)
-		qp->dci->announced = false;
-}
-
-void dci_fill(const struct qp *qp, struct roce_pkt *pkt)
-{
-	pkt->dc.key = qp->dci->key;
-	pkt->dc.session = qp->dci->session;
-	pkt->dc.first_psn = qp->dci->first_psn;
-}
-
-bool dci_stream_failed(const struct qp *qp, uint16_t stream)
-{
-	const struct dci *d = qp->dci;
-
-	for (uint32_t i = 0; i < d->errored_count; i++)
-		if (d->errored[i] == stream)
-			return true;
-	return false;
-}
-
-bool dci_fail_stream(struct qp *qp)
-{
-	struct dci *d = qp->dci;
-
-	if (!d->streams || !d->aimed || qp->pub.state != HCA_QPS_RTS ||
-	    d->errored_count + 1 >= d->errored_most)
-		return false;
-	d->errored[d->errored_count++] = d->stream;
-	d->aimed = false;
-	requester_flush_window(qp);
-	return true;
-}
-
-int hca_dci_reset_stream(struct hca_qp *pub, uint16_t stream)
-{
-	struct qp *qp = to_priv(pub);
-	struct dci *d = qp->dci;
-	int err = 0;
-
-	if (!d)
-		return explain(EINVAL, "QP 0x%x is no DC initiator: it has no streams", pub->qpn);
-	fabric_lock(&pub->lock);
-	if (pub->state != HCA_QPS_RTS || !dci_stream_failed(qp, stream))
-		err = explain(EINVAL, "stream %u of QP 0x%x has not failed", stream, pub->qpn);
-	for (uint32_t i = 0; !err && i < d->errored_count; i++)
-		if (d->errored[i] == stream) {
-			d->errored[i] = d->errored[--d->errored_count];
-			break;
-		}
-	fabric_unlock(&pub->lock);
-	return err;
-}
-
-/* ---- targets ---- */
-
-uint64_t dct_key(const struct qp *qp)
-{
-	return qp->dct->key;
 }
 
 static struct session *find(struct dct *t, fabric_id_t from, const uint8_t *gid, uint32_t sqpn)
@@ -358,7 +196,7 @@ static struct session *make_session(struct qp *dct, fabric_id_t from, const uint
 }
 
 /* Where answers over the wire leave from: the address that the request came to. */
-static bool open_wire(struct session *c, const uint8_t *dst)
+static bool open_remote(struct session *c, const uint8_t *dst)
 {
 	const struct hca_adapter *a = c->qp.pub.ctx->adapter;
 	struct hca_av *av = &c->qp.attr.av;
@@ -372,18 +210,14 @@ static bool open_wire(struct session *c, const uint8_t *dst)
 		}
 	av->has_grh = true;
 	memcpy(av->dgid.raw, c->gid, sizeof(av->dgid.raw));
-	if (wire_connect(&c->qp, av))
-		return false;
-	c->qp.wired = true;
-	c->qp.mtu = 128u << c->qp.attr.path_mtu;
-	return true;
+	return !path_connect_remote(&c->qp, av);
 }
 
 /* An earlier session's packet comes late, or the numbers come from another life of the QP. */
 static bool is_stale(const struct session *c, uint32_t number)
 {
 	return c->begun && (int32_t)(number - c->number) < 0 &&
-	       timer_now() - c->began_ns < PACKET_LIFE_NS;
+	       hca_now_ns() - c->began_ns < PACKET_LIFE_NS;
 }
 
 /* False: the packet is of a session that is over. */
@@ -398,16 +232,16 @@ static bool enter_session(struct session *c, struct hca_peer *from, const uint8_
 	good = !is_stale(c, number);
 	if (!good)
 		goto unlock;
-	responder_flush(&c->qp); /* a receive that a message which never ended had taken */
+	recv_flush(&c->qp); /* a receive that a message which never ended had taken */
 	responder_reset(&c->qp);
 	c->qp.resp.epsn = first_psn;
 	c->qp.pub.state = c->qp.attr.state = HCA_QPS_RTR;
 	if (from)
 		qp_set_peer(&c->qp, from);
 	else
-		good = open_wire(c, dst);
+		good = open_remote(c, dst);
 	c->number = number;
-	c->began_ns = timer_now();
+	c->began_ns = hca_now_ns();
 	c->begun = good;
 unlock:
 	fabric_unlock(&c->qp.pub.lock);
@@ -417,7 +251,7 @@ unlock:
 static bool is_welcome(const struct qp *dct, uint64_t key)
 {
 	return !dct->dying && __atomic_load_n(&dct->pub.state, __ATOMIC_RELAXED) == HCA_QPS_RTR &&
-	       dct->dct->key == key;
+	       dct->dc_key == key;
 }
 
 struct qp *dct_session(struct qp *dct, struct hca_peer *from, const struct roce_pkt *pkt)
@@ -435,8 +269,8 @@ struct qp *dct_session(struct qp *dct, struct hca_peer *from, const struct roce_
 	return NULL;
 }
 
-struct qp *dct_wire_session(struct qp *dct, const uint8_t *src, const uint8_t *dst,
-			    const struct roce_pkt *pkt)
+struct qp *dct_remote_session(struct qp *dct, const uint8_t *src, const uint8_t *dst,
+			      const struct roce_pkt *pkt)
 {
 	struct session *c;
 
@@ -460,7 +294,7 @@ void dct_retire(struct qp *qp)
 		for (c = qp->dct->bucket[b]; c; c = next) {
 			next = c->next;
 			fabric_lock(&c->qp.pub.lock);
-			responder_flush(&c->qp);
+			recv_flush(&c->qp);
 			c->qp.dying = true;
 			fabric_unlock(&c->qp.pub.lock);
 			qp_unlink(&c->qp);
@@ -471,7 +305,7 @@ void dct_retire(struct qp *qp)
 	epoch_wait();
 	for (c = all; c; c = next) {
 		next = c->next;
-		wire_forget(&c->qp);
+		hca.network->forget(&c->qp);
 		free(c->qp.resp.recv);
 		free(c->qp.resp.resource);
 		free(c);

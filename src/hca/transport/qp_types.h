@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a queue pair. Requester (sends), completer (answers to them) and responder
- * (requests of the peer) each own their struct; the QP's lock guards all three.
+ * The inside of a queue pair. Requester (requests and the answers to them) and responder (requests
+ * of the peer) each have a struct, written by the files named at it only, under the QP's lock.
  */
-#ifndef HCA_QP_PRIV_H
-#define HCA_QP_PRIV_H
+#ifndef HCA_QP_TYPES_H
+#define HCA_QP_TYPES_H
 
-#include "hca/transport/comp_cntr.h"
+#include <sys/queue.h>
+
+#include "hca/device/async.h"
 #include "hca/peers/peer.h"
 #include "hca/memory/mem.h"
-#include "hca/transport/qp.h"
-#include "hca/device/table.h"
+#include "hca/transport/hca_qp.h"
+#include "hca/transport/carrier.h"
 #include "roce/packet.h"
+#include "util/heap.h"
 
 /* Packets on the fabric: a compromise between headers and the length of a record. */
 #define QP_FABRIC_MTU 8192u
@@ -22,6 +25,8 @@
 /* A read over a wire is asked for in pieces, which begin and end at multiples of this. */
 #define QP_READ_PIECE (64u << 10)
 #define QP_WINDOW     128u /* requests that may wait for an answer; a power of two */
+
+struct qp;
 
 /* A request that was sent and not answered yet. */
 struct req_slot {
@@ -71,6 +76,7 @@ struct requester {
 	bool greeted;        /* the other end knows that we have begun */
 	bool ack_delayable;  /* the last request's answer may wait over there */
 	bool again;          /* requests from `next` to `begun` are sent once more */
+	bool announced;      /* DCI: the target of this host knows of the session */
 	bool blocked;        /* waits for room on the link */
 	uint8_t retries;     /* used up since the last progress */
 	uint8_t rnr_retries;
@@ -141,6 +147,13 @@ struct responder {
 	uint32_t resource_first; /* of the oldest one that may have an answer due */
 };
 
+/* Calls on a queue pair that another process has made. */
+struct stand_in_ops {
+	int (*modify)(struct qp *qp, const struct hca_qp_attr *attr, uint32_t mask);
+	void (*query)(struct qp *qp, struct hca_qp_attr *out);
+	int (*destroy)(struct qp *qp);
+};
+
 struct qp {
 	struct hca_qp pub; /* first */
 	struct hca_qp_attr attr;
@@ -152,27 +165,36 @@ struct qp {
 	_Atomic uint8_t replies; /* wire: times in a row that a request of ours followed, in time */
 	struct hca_peer *peer;   /* connected: where the other end was found */
 	uint32_t mtu;            /* payload of a packet on the way there */
-	struct qp_wire *wire;    /* ... or over the wire (wire.h), when wired */
-	struct qp_local_capture *shadow; /* what a capture has counted (local_capture.c), or NULL */
-	struct dci *dci;                 /* of an initiator, or NULL (dc.c) */
-	struct dct *dct;                 /* of a target, or NULL */
-	bool wired;
+	/* beyond this host: how packets leave, and what the carrier knows of the QP; or NULL */
+	const struct carrier *carrier;
+	struct qp_wire *wire;
+	uint32_t read_bytes_most; /* bytes of read responses that the carrier takes at a time */
+	struct qp_local_capture
+		*capture;            /* what a capture has counted (local_capture.c), or NULL */
+	uint64_t dc_key;             /* DCT: its key; DCI: that of the target */
+	struct dci *dci;             /* of an initiator, or NULL (dci.c) */
+	struct dct *dct;             /* of a target, or NULL (dct.c) */
+	bool remote;                 /* connected to another host, by the carrier */
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
-	struct qp *all_next, *all_prev;
+	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
 	struct qp *blocked_next;
 	uint32_t mcast;            /* groups attached */
 	struct ether_port *port;   /* raw packets */
 	struct hca_shaper *shaper; /* held, or NULL */
-	uint64_t pace_at;  /* raw packets: when the next one may go out, at a limited rate */
-	uint8_t *frame;    /* raw packets: where a frame is put together, at need */
-	bool guest;        /* stands for a queue pair of another process (xrc.c) */
-	fabric_id_t owner; /* not ours, but that process's (xrc_open.c) */
-	bool orphan;       /* only other processes have it open; with the next, under their lock */
-	bool closed;       /* cannot be opened any more */
+	uint64_t pace_at; /* raw packets: when the next one may go out, at a limited rate */
+	uint8_t *frame;   /* raw packets: where a frame is put together, at need */
+	bool guest;       /* stands for a queue pair of another process (xrc.c) */
+	fabric_id_t
+		owner; /* a stand-in for a queue pair of that process (xrc_open.c); 0: it is ours */
+	const struct stand_in_ops *stand_in; /* ... and what calls on it do; or NULL */
+	bool orphan; /* only other processes have it open; with the next, under their lock */
+	bool closed; /* cannot be opened any more */
 	struct hca_listener *listeners;
+	/* tells other processes that have the QP open of an event; NULL: none has */
+	void (*event_hook)(const struct qp *qp, enum hca_event_type type);
 	bool dying;
-	bool timer_on;
-	bool raw; /* its ring is watched (doorbell_watch.c) */
+	struct heap_node timer; /* of timer.c */
+	bool raw;               /* its ring is watched (doorbell_watch.c) */
 	bool drained_told;
 	bool last_wqe_told;
 	struct hca_gid local_gid_seen; /* the last destination that was found to be on this host */
@@ -219,135 +241,49 @@ static inline uint32_t qp_access(const struct qp *qp)
 static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
 {
 	qp->peer = peer;
-	qp->wired = false;
+	qp->remote = false;
 	if (likely(!qp->guest)) /* whose requests have come another way before */
 		qp->mtu = QP_FABRIC_MTU;
 }
 
-/* ---- qp.c ---- */
-/* The one that changes it. Lock held. */
-void qp_set_state(struct qp *qp, enum hca_qp_state state);
-/* Moves to ERR (or SQE) and flushes. Lock held. */
-void qp_fail(struct qp *qp);
-void qp_fail_send(struct qp *qp);
-/* The grant's word after a change of state. Lock held. */
-void qp_grant_update(struct qp *qp);
-void qp_event(struct qp *qp, enum hca_event_type type);
-/* To the handles of this process. Lock held. */
-void qp_tell_listeners(struct qp *qp, enum hca_event_type type);
+#define NO_MESSAGE 0xff /* responder.last_op: no message is in progress */
 
-/* ---- qp_table.c ---- */
-extern struct hca_table qp_table;
-
-/* Inside an epoch section. */
-static inline struct qp *qp_find(uint32_t qpn)
-{
-	return hca_table_find(&qp_table, qpn);
-}
-
-void qp_for_each(void (*fn)(struct qp *qp));
-/* Gives it a number, by which it is found from then on; the other way around without giving it back. */
-int qp_enlist(struct qp *qp);
-void qp_unlist(struct qp *qp);
-/* In and out of the list of all, for those that have no number of their own. No QP lock held. */
-void qp_link(struct qp *qp);
-void qp_unlink(struct qp *qp);
-/* In a forked child: the parent's queue pairs are not ours. */
-void hca_qp_forked(void);
-
-/* ---- requester.c ---- */
-void requester_run(struct qp *qp);
 /* Whether there is a request at `next`. */
-static inline bool requester_is_posted(const struct qp *qp)
+static inline bool qp_send_is_posted(const struct qp *qp)
 {
 	return hca_sq_ready(qp->pub.format, &qp->pub.sq, qp->req.next, qp->req.producer);
 }
-void requester_start(struct qp *qp, uint32_t psn);
-void requester_reset(struct qp *qp);
-/* Completes the oldest request of the window, or one that never entered it. */
-void requester_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
-			uint8_t vendor);
-void requester_flush(struct qp *qp);
-/* The same for what has been sent only. */
-void requester_flush_window(struct qp *qp);
-/* Sends again from the oldest unanswered request on. */
-void requester_rewind(struct qp *qp);
-bool requester_has_work(const struct qp *qp);
-/* SQD: told once the window is empty. */
-void requester_check_drained(struct qp *qp);
-/* The link that the request at `next` waits for does not come about. */
-void requester_give_up(struct qp *qp);
 
-/* ---- completer.c ---- */
-void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);
-void completer_timeout(struct qp *qp, uint64_t now_ns);
-void completer_done_up_to(struct qp *qp, uint32_t psn);
-/* Fewer packets at a time. */
-void completer_slow_down(struct qp *qp);
-
-/* ---- comp_cntr.c; add and sent only with counters ---- */
-void comp_cntr_add(struct qp *qp, enum hca_cntr_op op, bool good, uint64_t bytes);
-/* The peer has read that much; `whole`: to the end of what it wants. */
-void comp_cntr_read(struct qp *qp, bool whole, uint64_t bytes);
-void comp_cntr_sent(struct qp *qp, enum hca_op op, bool good, uint64_t bytes);
-/* Whether the peer's one-sided work has to pass through here. */
-bool comp_cntr_sees_peer(const struct qp *qp);
-void comp_cntr_detach(struct qp *qp);
-
-/* ---- responder.c ---- */
-/* `from` is NULL for what came over the wire. */
-void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *acks,
-		      const struct roce_pkt *pkt, const struct hca_list *payload,
-		      const uint8_t *grh);
-void responder_reset(struct qp *qp);
-void responder_flush(struct qp *qp);
-/* An XRC queue goes amid a message. */
-void responder_forget_srq(struct qp *qp, const struct hca_srq *srq);
-/* Sends the acknowledgement that is due. False when there was no room. */
-bool responder_send_ack(struct qp *qp);
-/* Sends what is due, as far as there is room: answers to reads and atomics, then the rest. */
-void responder_continue(struct qp *qp);
-
-/* ---- direct.c ---- */
-enum direct_result {
-	DIRECT_DONE,
-	DIRECT_NO, /* not possible: use packets, which also find out what is wrong */
-	DIRECT_LOCAL_ERROR,
-};
-enum direct_result direct_execute(struct qp *qp, struct hca_send *s);
-/* Asks for acknowledgements that nobody hurried so far. False when there was no room. */
-bool direct_hurry(struct qp *qp);
-
-/* ---- path.c ---- */
-enum path_state {
-	PATH_READY,
-	PATH_WAIT, /* link being made */
-	PATH_NONE, /* nobody there: what is sent is lost */
-};
-/* Where the other end is to be looked for first. */
-enum path_state path_find(struct qp *qp);
-/* Of a connected queue pair. */
-static inline enum path_state path_connected(struct qp *qp)
+/* Some answer to a read or atomic is due: acknowledgements of later requests must wait. */
+static inline bool qp_answer_is_due(const struct qp *qp)
 {
-	if (qp->wired || (qp->peer && likely(hca_peer_is_up(qp->peer))))
-		return PATH_READY;
-	return path_find(qp);
+	return qp->resp.resource_first != qp->resp.resource_next;
 }
 
-enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
-			      struct hca_peer **out);
-bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid);
+static inline bool qp_is_reliable(const struct qp *qp)
+{
+	const uint32_t types = 1u << HCA_QP_RC | 1u << HCA_QP_XRC_RECV | 1u << HCA_QP_DCR;
 
-/* ---- timer.c ---- */
-void timer_start(struct qp *qp, uint64_t at_ns);
-/* The same for a time that is noted elsewhere in the QP already. */
-void timer_wake(struct qp *qp, uint64_t at_ns);
-uint64_t timer_run(uint64_t now_ns);
-void timer_forget(struct qp *qp);
-void timer_forked(void);
-uint64_t timer_now(void);
-/* 4.096 us * 2^timeout; 0 for 0. */
-uint64_t timer_ack_ns(uint8_t timeout);
-uint64_t timer_rnr_ns(uint8_t code);
+	return types >> qp->pub.type & 1;
+}
+
+/* XRC: requests were forwarded to another process, which has not answered all of them. */
+static inline bool qp_has_forwarded(const struct responder *r)
+{
+	return unlikely(r->away) && r->away_una != r->epsn;
+}
+
+/* The transport bits of the opcodes of answers. */
+static inline uint8_t qp_answer_transport(const struct qp *qp)
+{
+	switch (qp->pub.type) {
+	case HCA_QP_XRC_RECV:
+		return ROCE_TR_XRC;
+	case HCA_QP_DCR:
+		return ROCE_TR_DC;
+	default:
+		return ROCE_TR_RC;
+	}
+}
 
 #endif

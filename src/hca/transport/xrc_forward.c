@@ -10,38 +10,18 @@
  * the guest has said so; when it refuses one, the queue pair expects that one again. Requests for
  * different processes must not overtake each other: the ones that wait are asked for again.
  */
-#include "hca/transport/xrc.h"
-
-#include <stdlib.h>
+#include "hca/transport/xrc_forward.h"
 
 #include "fabric/directory.h"
-#include "fabric/lock.h"
 #include "fabric/numbers.h"
-#include "hca/transport/responder.h"
-#include "hca/transport/send.h"
 #include "hca/queue/srq_priv.h"
-#include "hca/transport/tx_wait.h"
-#include "hca/wire/wire.h"
-
-struct guest {
-	struct qp qp; /* its number is the queue pair's */
-	struct guest *next;
-	fabric_id_t from;
-};
-
-static struct fabric_lock lock; /* guards the list; nothing is locked inside */
-static struct guest *guests;
-
-/* ---- where the queue pair is ---- */
-
-static bool is_atomic(uint8_t op)
-{
-	return op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD;
-}
+#include "hca/transport/answer.h"
+#include "hca/transport/egress.h"
+#include "hca/transport/fault.h"
 
 static uint32_t access_of(uint8_t op)
 {
-	if (is_atomic(op))
+	if (xrc_op_is_atomic(op))
 		return HCA_ACCESS_REMOTE_ATOMIC;
 	if (op == ROCE_PKT_READ_REQUEST)
 		return HCA_ACCESS_REMOTE_READ;
@@ -51,21 +31,16 @@ static uint32_t access_of(uint8_t op)
 
 static uint32_t srqn_of(const struct roce_pkt *pkt)
 {
-	return is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->atomic.srqn : pkt->rdma.srqn;
+	return xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->atomic.srqn : pkt->rdma.srqn;
 }
 
 /* What is passed on says which domain the queue pair is in, where a request of its kind has room. */
 static void set_domain(struct roce_pkt *pkt, uint32_t xrcd)
 {
-	if (is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK))
+	if (xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK))
 		pkt->imm = xrcd;
 	else
 		pkt->rdma.pad[0] = xrcd;
-}
-
-static uint32_t domain_of(const struct roce_pkt *pkt)
-{
-	return is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->imm : pkt->rdma.pad[0];
 }
 
 /* FABRIC_ID_NONE: it is ours, or nobody's. */
@@ -87,9 +62,9 @@ static bool turn_to(struct responder *r, fabric_id_t home)
 	if (r->away == home)
 		return true;
 	/* What a dead process did not do is expected again. */
-	if (xrc_some_are_away(r) && !hca_peer_find(r->away, &wait) && !wait)
+	if (qp_has_forwarded(r) && !hca_peer_find(r->away, &wait) && !wait)
 		r->epsn = r->away_una;
-	if (xrc_some_are_away(r)) {
+	if (qp_has_forwarded(r)) {
 		r->away_behind = true;
 		return false;
 	}
@@ -132,14 +107,14 @@ static bool pass_on(struct qp *qp, const struct roce_pkt *pkt, const struct hca_
 /* A refusal says that all before it is done, so it has to wait for that. */
 static void refuse_or_wait(struct qp *qp, enum fault f)
 {
-	if (xrc_some_are_away(&qp->resp))
+	if (qp_has_forwarded(&qp->resp))
 		qp->resp.away_behind = true;
 	else
-		responder_fault(qp, f, HCA_REM_INV_REQ_ERR);
+		fault_handle(qp, f, HCA_REM_INV_REQ_ERR);
 }
 
-bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
-	      const struct hca_list *payload)
+bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
+			 const struct hca_list *payload)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct responder *r = &qp->resp;
@@ -158,13 +133,13 @@ bool xrc_pass(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		if (home == r->away && access_of(op) & ~HCA_ACCESS_REMOTE_WRITE)
 			pass_on(qp, pkt, payload);
 		else
-			responder_ack_later(qp, acks);
+			answer_ack_later(qp, acks);
 		return true;
 	}
 	if (home == FABRIC_ID_NONE)
 		return false;
 	if (ahead > 0) {
-		if (!xrc_some_are_away(r))
+		if (!qp_has_forwarded(r))
 			return false; /* a gap like any other */
 		r->away_behind = true;
 	} else if ((qp_access(qp) & access_of(op)) != access_of(op)) {
@@ -190,25 +165,25 @@ static void refused(struct qp *qp, uint32_t psn, uint8_t syndrome)
 	r->away_behind = false;
 	switch (syndrome) {
 	case ROCE_SYN_NAK_INVALID:
-		responder_fault(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
+		fault_handle(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
 		break;
 	case ROCE_SYN_NAK_ACCESS:
-		responder_fault(qp, FAULT_ACCESS, HCA_REM_INV_REQ_ERR);
+		fault_handle(qp, FAULT_ACCESS, HCA_REM_INV_REQ_ERR);
 		break;
 	case ROCE_SYN_NAK_OP:
-		responder_fault(qp, FAULT_LOCAL, HCA_REM_INV_REQ_ERR);
+		fault_handle(qp, FAULT_LOCAL, HCA_REM_INV_REQ_ERR);
 		break;
 	case ROCE_SYN_NAK_SEQ:
-		responder_refuse(qp, ROCE_SYN_NAK_SEQ);
+		answer_refuse(qp, ROCE_SYN_NAK_SEQ);
 		break;
 	default:
-		responder_fault(qp, FAULT_WAIT, HCA_REM_INV_REQ_ERR);
+		fault_handle(qp, FAULT_WAIT, HCA_REM_INV_REQ_ERR);
 		break;
 	}
 }
 
-void xrc_answer(struct qp *qp, const struct hca_peer *from, const struct roce_pkt *pkt,
-		const struct hca_list *payload)
+void xrc_forward_answer(struct qp *qp, const struct hca_peer *from, const struct roce_pkt *pkt,
+			const struct hca_list *payload)
 {
 	bool ack = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ACK;
 	struct responder *r = &qp->resp;
@@ -219,149 +194,35 @@ void xrc_answer(struct qp *qp, const struct hca_peer *from, const struct roce_pk
 		return;
 	if (ack && pkt->ack.syndrome & ROCE_SYN_KIND) {
 		refused(qp, pkt->psn, (uint8_t)pkt->ack.syndrome);
-		wire_flush(qp);
+		send_flush(qp);
 		return;
 	}
 	if (psn_diff(done, r->away_una) > 0 && psn_diff(done, r->epsn) <= 0)
 		r->away_una = done;
 	if (ack) {
 		atomic_store_explicit(&qp->ack_due, true, memory_order_relaxed);
-		responder_send_ack(qp);
-	} else if (qp->peer || qp->wired) {
+		answer_send_ack(qp);
+	} else if (qp->peer || qp->remote) {
 		out.dqpn = qp->attr.dest_qpn;
 		out.sqpn = qp->pub.qpn;
 		out.flags = 0;
 		/* Lost without room: who misses it asks again. */
 		send_packet(qp, qp->peer, &out, payload, 0, NULL);
 	}
-	wire_flush(qp); /* it came another way, where nobody thinks of it */
-	xrc_continue(qp);
+	send_flush(qp); /* it came another way, where nobody thinks of it */
+	xrc_forward_resume(qp);
 }
 
-void xrc_continue(struct qp *qp)
+void xrc_forward_resume(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 	bool wait;
 
-	if (likely(!r->away_behind) || xrc_some_are_away(r))
+	if (likely(!r->away_behind) || qp_has_forwarded(r))
 		return;
 	if (r->away && !hca_peer_find(r->away, &wait) && wait)
 		return;
 	r->away_behind = false;
-	responder_refuse(qp, ROCE_SYN_NAK_SEQ);
-	wire_flush(qp);
-}
-
-/* ---- where the shared receive queue is ---- */
-
-static struct guest *find(fabric_id_t from, uint32_t qpn)
-{
-	struct guest *g;
-
-	fabric_lock(&lock);
-	for (g = guests; g && (g->from != from || g->qp.pub.qpn != qpn); g = g->next)
-		;
-	fabric_unlock(&lock);
-	return g;
-}
-
-static struct guest *make(fabric_id_t from, uint32_t qpn, const struct hca_srq *srq)
-{
-	struct guest *g = calloc(1, sizeof(*g));
-
-	if (!g)
-		return NULL;
-	g->from = from;
-	g->qp.guest = true;
-	g->qp.pub = (struct hca_qp){
-		.type = HCA_QP_XRC_RECV,
-		.state = HCA_QPS_RTR,
-		.qpn = qpn,
-		.format = srq->format,
-		.ctx = srq->pd->ctx,
-	};
-	g->qp.attr = (struct hca_qp_attr){
-		.state = HCA_QPS_RTR,
-		.dest_qpn = qpn,
-		.access =
-			HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC,
-		.max_dest_rd_atomic = RESP_RESOURCES,
-	};
-	g->qp.mtu = QP_FABRIC_MTU;
-	responder_reset(&g->qp);
-	/* The list of all first: a peer that goes must find it. */
-	qp_link(&g->qp);
-	fabric_lock(&lock);
-	g->next = guests;
-	guests = g;
-	fabric_unlock(&lock);
-	return g;
-}
-
-struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt)
-{
-	const struct hca_srq *srq = hca_srq_find(pkt->dqpn);
-	struct guest *g;
-
-	if (!srq || srq->type != HCA_SRQ_XRC)
-		return NULL;
-	/* Only the link's receiver gets here, so nobody else makes it meanwhile. */
-	g = find(from->id, pkt->sqpn);
-	if (!g && pkt->flags & ROCE_PKT_XRC_TURN)
-		g = make(from->id, pkt->sqpn, srq);
-	if (!g)
-		return NULL;
-	if (pkt->flags & ROCE_PKT_XRC_TURN) {
-		fabric_lock(&g->qp.pub.lock);
-		responder_flush(&g->qp);
-		responder_reset(&g->qp);
-		g->qp.pub.state = g->qp.attr.state = HCA_QPS_RTR;
-		g->qp.resp.epsn = pkt->psn;
-		g->qp.resp.established = true;
-		g->qp.xrcd = domain_of(pkt);
-		if (pkt->refs >= 256 && pkt->refs <= QP_FABRIC_MTU)
-			g->qp.mtu = pkt->refs;
-		fabric_unlock(&g->qp.pub.lock);
-	}
-	return &g->qp;
-}
-
-void xrc_guests_leave(fabric_id_t from)
-{
-	struct guest **at, *g, *gone = NULL;
-
-	fabric_lock(&lock);
-	for (at = &guests; (g = *at);) {
-		if (g->from != from) {
-			at = &g->next;
-			continue;
-		}
-		*at = g->next;
-		g->next = gone;
-		gone = g;
-	}
-	fabric_unlock(&lock);
-	if (!gone)
-		return;
-	for (g = gone; g; g = g->next) {
-		fabric_lock(&g->qp.pub.lock);
-		responder_flush(&g->qp);
-		g->qp.dying = true;
-		fabric_unlock(&g->qp.pub.lock);
-		qp_unlink(&g->qp);
-		tx_wait_forget_qp(&g->qp);
-	}
-	epoch_wait();
-	while ((g = gone)) {
-		gone = g->next;
-		free(g->qp.resp.recv);
-		free(g->qp.resp.resource);
-		free(g);
-	}
-}
-
-void xrc_forked(void)
-{
-	guests = NULL;
-	lock = (struct fabric_lock){ 0 };
+	answer_refuse(qp, ROCE_SYN_NAK_SEQ);
+	send_flush(qp);
 }

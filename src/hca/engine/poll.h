@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What threads that poll completion queues call. */
+#ifndef HCA_POLL_H
+#define HCA_POLL_H
+
+#include "util/api.h"
+
+/* Before a look at a ring: takes in what peers have sent. Cheap when nothing has arrived. */
+VB_API void hca_poll(void);
+/* The program is about to wait for events (it armed a CQ). */
+VB_API void hca_poll_pause(void);
+
+#endif

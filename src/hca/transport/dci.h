@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Initiators of the dynamically connected transport. Lock held. */
+#ifndef HCA_DCI_H
+#define HCA_DCI_H
+
+#include "hca/transport/qp_types.h"
+
+/* What an initiator has besides; nothing for other types. 0 or -ENOMEM. */
+int dci_init(struct qp *qp, const struct hca_qp_init *init);
+void dci_fini(struct qp *qp);
+void dci_reset(struct qp *qp);
+
+bool dci_is_aimed(const struct qp *qp, const struct hca_send *s);
+/* Turns to the request's target. Nothing may be under way. */
+void dci_aim(struct qp *qp, const struct hca_send *s);
+/* Tells a target of this host about the session; false when there is no room yet. */
+bool dci_announce(struct qp *qp);
+/* What a packet on the wire says of the session. */
+void dci_fill(const struct qp *qp, struct roce_pkt *pkt);
+/* Not where the last use of the QP began: an answer that is late must not fit. */
+uint32_t dci_first_psn(void);
+
+bool dci_stream_failed(const struct qp *qp, uint16_t stream);
+/* The present stream has failed. False: that was one too many, or there are none. */
+bool dci_fail_stream(struct qp *qp);
+/* A stream that failed may go on. */
+void dci_revive_stream(struct qp *qp, uint16_t stream);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/transport/local_op.h"
+
+#include "hca/memory/mkey.h"
+#include "hca/memory/mw.h"
+#include "hca/peers/grace.h"
+#include "hca/transport/request_fail.h"
+#include "hca/transport/syndrome.h"
+#include "hca/transport/window.h"
+
+/* A type 2 window is not bound when it is bound: there is nothing to end. */
+static bool ends_window(const struct hca_send *s)
+{
+	return s->op == HCA_OP_LOCAL_INV || (s->op == HCA_OP_BIND_MW && !s->bind.type2);
+}
+
+/*
+ * Windows change when all before is done. Not earlier: should one of those have to be sent again,
+ * what follows it is run again, too, and these may run only once.
+ */
+enum run_result local_op_run(struct qp *qp, struct hca_send *s)
+{
+	const struct hca_peer *user = NULL; /* of a type 2 window: the queue pair's other end */
+	int err = 0;
+
+	if (s->op != HCA_OP_NOP && !window_is_empty(&qp->req))
+		return RUN_WAIT;
+	if (qp->req.fence)
+		return window_await_grace(qp, s);
+	if (s->op == HCA_OP_LOCAL_INV) {
+		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
+		user = qp->peer;
+		if (err)
+			err = hca_mkey_invalidate(s->imm, qp->pub.pd->pdn, false);
+	} else if (s->op == HCA_OP_BIND_MW) {
+		err = hca_mw_bind(&s->bind, hca_mr_find(s->bind.mr_key), qp->pub.pd->pdn,
+				  qp->pub.qpn);
+	} else if (s->op == HCA_OP_UMR) {
+		err = hca_mkey_update(s, qp->pub.pd->pdn);
+	}
+	if (!err && ends_window(s))
+		err = grace_begin(user, &qp->req.fence);
+	if (!err && qp->req.fence)
+		return window_await_grace(qp, s);
+	if (!err) {
+		window_finish_local(qp, s);
+		return RUN_ON;
+	}
+	request_fail(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
+	return RUN_STOP;
+}
+
+/* Within this process's memory; in order with what comes before, as a read of a peer would be. */
+enum run_result local_op_memcpy(struct qp *qp, struct hca_send *s)
+{
+	uint32_t pdn = qp->pub.pd->pdn;
+	struct hca_list from, to;
+
+	if (!window_is_empty(&qp->req))
+		return RUN_WAIT;
+	if (s->sge_count == 2 && hca_mem_resolve(&s->sge[0], 1, pdn, 0, &from) &&
+	    hca_mem_resolve(&s->sge[1], 1, pdn, HCA_ACCESS_LOCAL_WRITE, &to) &&
+	    from.total == to.total && hca_mem_copy(&to, 0, &from, 0, from.total)) {
+		window_finish_local(qp, s);
+		return RUN_ON;
+	}
+	request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+	return RUN_STOP;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/transport/sq.h"
+
+#include "hca/peers/epoch.h"
+#include "hca/transport/requester.h"
+#include "hca/transport/window.h"
+
+void hca_sq_doorbell(struct hca_qp *pub, uint32_t producer)
+{
+	struct qp *qp = to_priv(pub);
+
+	qp->req.producer = producer;
+	epoch_enter();
+	requester_run(qp);
+	epoch_exit();
+}
+
+uint32_t hca_sq_next(const struct hca_qp *pub)
+{
+	const struct qp *qp = (const struct qp *)pub;
+
+	/* One that is to be sent again has begun, and so has one that is sent in part. */
+	if (qp->req.again && (int32_t)(qp->req.begun - qp->req.next) > 0)
+		return qp->req.begun;
+	return qp->req.next + (qp->req.partial ? window_last(&qp->req)->blocks : 0);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/transport/xrc_guest.h"
+
+#include <stdlib.h>
+
+#include "hca/hca.h"
+#include "hca/peers/epoch.h"
+#include "hca/queue/srq_priv.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/recv.h"
+#include "hca/transport/responder.h"
+#include "hca/transport/tx_wait.h"
+#include "hca/transport/xrc_forward.h"
+
+struct xrc_guest {
+	struct qp qp; /* its number is the queue pair's */
+	struct xrc_guest *next;
+	fabric_id_t from;
+};
+
+static struct xrc_guest *find(fabric_id_t from, uint32_t qpn)
+{
+	struct xrc_guest *g;
+
+	fabric_lock(&hca.transport.xrc_guests.lock);
+	for (g = hca.transport.xrc_guests.first; g && (g->from != from || g->qp.pub.qpn != qpn);
+	     g = g->next)
+		;
+	fabric_unlock(&hca.transport.xrc_guests.lock);
+	return g;
+}
+
+static struct xrc_guest *make(fabric_id_t from, uint32_t qpn, const struct hca_srq *srq)
+{
+	struct xrc_guest *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->from = from;
+	g->qp.guest = true;
+	g->qp.pub = (struct hca_qp){
+		.type = HCA_QP_XRC_RECV,
+		.state = HCA_QPS_RTR,
+		.qpn = qpn,
+		.format = srq->format,
+		.ctx = srq->pd->ctx,
+	};
+	g->qp.attr = (struct hca_qp_attr){
+		.state = HCA_QPS_RTR,
+		.dest_qpn = qpn,
+		.access =
+			HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC,
+		.max_dest_rd_atomic = RESP_RESOURCES,
+	};
+	g->qp.mtu = QP_FABRIC_MTU;
+	responder_reset(&g->qp);
+	/* The list of all first: a peer that goes must find it. */
+	qp_link(&g->qp);
+	fabric_lock(&hca.transport.xrc_guests.lock);
+	g->next = hca.transport.xrc_guests.first;
+	hca.transport.xrc_guests.first = g;
+	fabric_unlock(&hca.transport.xrc_guests.lock);
+	return g;
+}
+
+struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt)
+{
+	const struct hca_srq *srq = hca_srq_find(pkt->dqpn);
+	struct xrc_guest *g;
+
+	if (!srq || srq->type != HCA_SRQ_XRC)
+		return NULL;
+	/* Only the link's receiver gets here, so nobody else makes it meanwhile. */
+	g = find(from->id, pkt->sqpn);
+	if (!g && pkt->flags & ROCE_PKT_XRC_TURN)
+		g = make(from->id, pkt->sqpn, srq);
+	if (!g)
+		return NULL;
+	if (pkt->flags & ROCE_PKT_XRC_TURN) {
+		fabric_lock(&g->qp.pub.lock);
+		recv_flush(&g->qp);
+		responder_reset(&g->qp);
+		g->qp.pub.state = g->qp.attr.state = HCA_QPS_RTR;
+		g->qp.resp.epsn = pkt->psn;
+		g->qp.resp.established = true;
+		g->qp.xrcd = xrc_forward_domain(pkt);
+		if (pkt->refs >= 256 && pkt->refs <= QP_FABRIC_MTU)
+			g->qp.mtu = pkt->refs;
+		fabric_unlock(&g->qp.pub.lock);
+	}
+	return &g->qp;
+}
+
+/* The peer has gone. */
+static void leave(struct hca_peer *peer)
+{
+	const fabric_id_t from = peer->id;
+	struct xrc_guest **at, *g, *gone = NULL;
+
+	fabric_lock(&hca.transport.xrc_guests.lock);
+	for (at = &hca.transport.xrc_guests.first; (g = *at);) {
+		if (g->from != from) {
+			at = &g->next;
+			continue;
+		}
+		*at = g->next;
+		g->next = gone;
+		gone = g;
+	}
+	fabric_unlock(&hca.transport.xrc_guests.lock);
+	if (!gone)
+		return;
+	for (g = gone; g; g = g->next) {
+		fabric_lock(&g->qp.pub.lock);
+		recv_flush(&g->qp);
+		g->qp.dying = true;
+		fabric_unlock(&g->qp.pub.lock);
+		qp_unlink(&g->qp);
+		tx_wait_forget_qp(&g->qp);
+	}
+	epoch_wait();
+	while ((g = gone)) {
+		gone = g->next;
+		free(g->qp.resp.recv);
+		free(g->qp.resp.resource);
+		free(g);
+	}
+}
+
+const struct peer_listener xrc_guest_listener = { .leaving = leave };
