@@ -154,10 +154,7 @@ struct mlx5dv_devx_obj *devx_create(struct devx *devx, enum devx_verb verb, cons
 		devx_obj_abort(obj);
 	} else {
 		obj->handle = ++devx->handles;
-		obj->next = devx->objs;
-		if (obj->next)
-			obj->next->prev = obj;
-		devx->objs = obj;
+		LIST_INSERT_HEAD(&devx->objs, obj, link);
 	}
 	pthread_mutex_unlock(&devx->lock);
 	if (!err)

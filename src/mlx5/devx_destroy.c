@@ -98,8 +98,6 @@ static void forget_numbers(struct mlx5dv_devx_obj *obj)
 /* Frees the object and all that it holds. */
 static void drop(struct mlx5dv_devx_obj *obj)
 {
-	struct devx *devx = obj->devx;
-
 	forget_numbers(obj);
 	devx_subs_drop(obj);
 	for (int i = 0; i < DEVX_USES; i++)
@@ -108,12 +106,8 @@ static void drop(struct mlx5dv_devx_obj *obj)
 	for (int i = 0; i < 2; i++)
 		if (obj->umem[i])
 			obj->umem[i]->users--;
-	if (obj->next)
-		obj->next->prev = obj->prev;
-	if (obj->prev)
-		obj->prev->next = obj->next;
-	else if (devx->objs == obj)
-		devx->objs = obj->next;
+	if (obj->handle)
+		LIST_REMOVE(obj, link);
 	if (obj->kind == DEVX_RQT && obj->image && obj->number)
 		devx_rqt_release(obj);
 	if (obj->held_cq)
@@ -168,11 +162,11 @@ static void destroy_all(struct devx *devx)
 	bool gone = true;
 
 	while (gone) {
-		struct mlx5dv_devx_obj *next;
+		struct mlx5dv_devx_obj *obj, *next;
 
 		gone = false;
-		for (struct mlx5dv_devx_obj *obj = devx->objs; obj; obj = next) {
-			next = obj->next;
+		for (obj = LIST_FIRST(&devx->objs); obj; obj = next) {
+			next = LIST_NEXT(obj, link);
 			if (!devx_obj_destroy(obj))
 				gone = true;
 		}

@@ -109,8 +109,8 @@ int devx_create_eq(struct devx_cmd *c)
 		return err;
 	ifc_set(c->obj->image, eqc, log_page_size, __builtin_ctzll(eq->size / MLX5_PAGE_SIZE));
 	pthread_mutex_lock(&c->devx->event_lock);
-	eq->next = c->devx->eqs;
-	c->devx->eqs = eq;
+	LIST_INSERT_HEAD(&c->devx->eqs, eq, link);
+	eq->listed = true;
 	pthread_mutex_unlock(&c->devx->event_lock);
 	ifc_set(c->out, create_eq_out, eq_number, c->obj->number);
 	return 0;
@@ -128,11 +128,9 @@ void devx_eq_release(struct devx_user_eq *eq)
 void devx_eq_unlist(struct devx_user_eq *eq)
 {
 	pthread_mutex_lock(&eq->devx->event_lock);
-	for (struct devx_user_eq **at = &eq->devx->eqs; *at; at = &(*at)->next)
-		if (*at == eq) {
-			*at = eq->next;
-			break;
-		}
+	if (eq->listed)
+		LIST_REMOVE(eq, link);
+	eq->listed = false;
 	pthread_mutex_unlock(&eq->devx->event_lock);
 }
 

@@ -28,7 +28,8 @@ struct channel {
 	struct devx_queue queue;
 	bool omit;     /* no data */
 	bool overflow; /* event_lock */
-	struct devx_sub *subs;
+	uint64_t last; /* number of its latest subscription; event_lock */
+	LIST_HEAD(, devx_sub) subs;
 };
 
 struct devx_sub {
@@ -36,10 +37,10 @@ struct devx_sub {
 	struct mlx5dv_devx_obj *obj; /* NULL: an event of no object */
 	uint16_t event;
 	uint64_t cookie;
-	uint64_t number;             /* 1, 2, ...: never the same again */
-	int fd;                      /* -1, or an eventfd that is signalled instead */
-	struct devx_sub *next;       /* of the object, or of the context's unaffiliated ones */
-	struct devx_sub *in_channel; /* list */
+	uint64_t number;                 /* in the channel: 1, 2, ... */
+	int fd;                          /* -1, or an eventfd that is signalled instead */
+	LIST_ENTRY(devx_sub) link;       /* of the object, or of devx.unaffiliated */
+	LIST_ENTRY(devx_sub) in_channel; /* channel.subs */
 };
 
 struct message {
@@ -151,9 +152,11 @@ static void tell(struct devx_sub *sub, const struct hca_eqe *eqe)
 		sub->channel->overflow = true;
 }
 
-static void tell_all(struct devx_sub *subs, const struct hca_eqe *eqe)
+static void tell_all(const struct devx_subs *subs, const struct hca_eqe *eqe)
 {
-	for (struct devx_sub *s = subs; s; s = s->next)
+	struct devx_sub *s;
+
+	LIST_FOREACH(s, subs, link)
 		if (s->event == eqe->type)
 			tell(s, eqe);
 }
@@ -163,17 +166,18 @@ bool devx_event_tap(void *arg, const struct hca_event *event)
 {
 	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);
 	struct devx *devx = arg;
+	struct devx_user_eq *eq;
 	struct hca_eqe eqe;
 
 	fill_entry(event, &eqe);
 	pthread_mutex_lock(&devx->event_lock);
-	for (struct devx_user_eq *eq = devx->eqs; eq; eq = eq->next)
+	LIST_FOREACH(eq, &devx->eqs, link)
 		if (eq->mask[eqe.type / 64] & 1ull << eqe.type % 64)
 			hca_eq_post(eq->obj->eq, &eqe);
 	if (obj)
-		tell_all(obj->subs, &eqe);
+		tell_all(&obj->subs, &eqe);
 	else if (!event->element)
-		tell_all(devx->unaffiliated, &eqe);
+		tell_all(&devx->unaffiliated, &eqe);
 	pthread_mutex_unlock(&devx->event_lock);
 	return obj;
 }
@@ -184,7 +188,7 @@ void devx_event_cq(void *user)
 	struct hca_eqe eqe = { .type = IFC_EVENT_COMP, .data = { [6] = obj->cq->cqn } };
 
 	pthread_mutex_lock(&obj->devx->event_lock);
-	tell_all(obj->subs, &eqe);
+	tell_all(&obj->subs, &eqe);
 	pthread_mutex_unlock(&obj->devx->event_lock);
 }
 
@@ -222,13 +226,14 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 	return &ch->pub;
 }
 
-static void unlink_sub(struct devx_sub *sub)
+/* event_lock held. */
+static void drop_sub(struct devx_sub *sub)
 {
-	struct devx_sub **at = sub->obj ? &sub->obj->subs : &sub->channel->devx->unaffiliated;
-
-	while (*at != sub)
-		at = &(*at)->next;
-	*at = sub->next;
+	LIST_REMOVE(sub, link);
+	LIST_REMOVE(sub, in_channel);
+	if (sub->fd >= 0)
+		close(sub->fd);
+	free(sub);
 }
 
 void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *pub)
@@ -236,35 +241,18 @@ void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *pub)
 	struct channel *ch = container_of(pub, struct channel, pub);
 
 	pthread_mutex_lock(&ch->devx->event_lock);
-	while (ch->subs) {
-		struct devx_sub *sub = ch->subs;
-
-		ch->subs = sub->in_channel;
-		unlink_sub(sub);
-		if (sub->fd >= 0)
-			close(sub->fd);
-		free(sub);
-	}
+	while (!LIST_EMPTY(&ch->subs))
+		drop_sub(LIST_FIRST(&ch->subs));
 	pthread_mutex_unlock(&ch->devx->event_lock);
 	devx_queue_fini(&ch->queue);
 	free(ch);
 }
 
-/* The object goes. */
 void devx_subs_drop(struct mlx5dv_devx_obj *obj)
 {
 	pthread_mutex_lock(&obj->devx->event_lock);
-	while (obj->subs) {
-		struct devx_sub *sub = obj->subs, **at = &sub->channel->subs;
-
-		obj->subs = sub->next;
-		while (*at != sub)
-			at = &(*at)->in_channel;
-		*at = sub->in_channel;
-		if (sub->fd >= 0)
-			close(sub->fd);
-		free(sub);
-	}
+	while (!LIST_EMPTY(&obj->subs))
+		drop_sub(LIST_FIRST(&obj->subs));
 	pthread_mutex_unlock(&obj->devx->event_lock);
 }
 
@@ -296,8 +284,7 @@ static int check_event(const struct channel *ch, const struct mlx5dv_devx_obj *o
 static int subscribe(struct channel *ch, struct mlx5dv_devx_obj *obj, uint16_t event,
 		     uint64_t cookie, int fd)
 {
-	struct devx_sub *sub = calloc(1, sizeof(*sub)), **list;
-	static uint64_t last;
+	struct devx_sub *sub = calloc(1, sizeof(*sub));
 
 	if (!sub) {
 		if (fd >= 0)
@@ -307,13 +294,10 @@ static int subscribe(struct channel *ch, struct mlx5dv_devx_obj *obj, uint16_t e
 	*sub = (struct devx_sub){
 		.channel = ch, .obj = obj, .event = event, .cookie = cookie, .fd = fd
 	};
-	list = obj ? &obj->subs : &ch->devx->unaffiliated;
 	pthread_mutex_lock(&ch->devx->event_lock);
-	sub->number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-	sub->next = *list;
-	*list = sub;
-	sub->in_channel = ch->subs;
-	ch->subs = sub;
+	sub->number = ++ch->last;
+	LIST_INSERT_HEAD(obj ? &obj->subs : &ch->devx->unaffiliated, sub, link);
+	LIST_INSERT_HEAD(&ch->subs, sub, in_channel);
 	pthread_mutex_unlock(&ch->devx->event_lock);
 	return 0;
 }

@@ -257,12 +257,13 @@ static int check_range(struct devx_cmd *c, const struct mlx5dv_devx_obj *table, 
 		       uint32_t last)
 {
 	const struct devx_flow_table *t = table->flow_table;
+	const struct devx_flow_group *g;
 
 	if (first > last || last >= t->size)
 		return devx_refuse(c, IFC_STATUS_BAD_INDEX, DEVX_WHY_INDEX,
 				   "entries %u to %u of table 0x%x, which has %u", first, last,
 				   table->number, t->size);
-	for (const struct devx_flow_group *g = t->groups; g; g = g->next)
+	LIST_FOREACH(g, &t->groups, link)
 		if (first <= g->last && last >= g->first)
 			return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_INDEX,
 					   "entries %u to %u; there is a group of %u to %u", first,
@@ -305,8 +306,7 @@ int devx_create_flow_group(struct devx_cmd *c)
 		return err;
 	g->table = table;
 	devx_use(c->obj, table);
-	g->next = table->flow_table->groups;
-	table->flow_table->groups = g;
+	LIST_INSERT_HEAD(&table->flow_table->groups, g, link);
 	ifc_set(c->out, create_flow_group_out, group_id, c->obj->number);
 	return 0;
 }
@@ -323,13 +323,10 @@ int devx_query_flow_group(struct devx_cmd *c)
 
 int devx_flow_group_destroy(struct mlx5dv_devx_obj *obj)
 {
-	struct devx_flow_group *g = obj->flow_group, **at;
+	struct devx_flow_group *g = obj->flow_group;
 
-	if (g->table) {
-		for (at = &g->table->flow_table->groups; *at != g; at = &(*at)->next)
-			;
-		*at = g->next;
-	}
+	if (g->table)
+		LIST_REMOVE(g, link);
 	if (g->engine)
 		flow_matcher_destroy(g->engine);
 	free(g);

@@ -21,7 +21,7 @@ struct devx_flow_table {
 	uint32_t size;
 	bool anchor;   /* stands for a root (dv_anchor.c) */
 	uint32_t from; /* ... and its rules of this priority and later ones */
-	struct devx_flow_group *groups;
+	LIST_HEAD(, devx_flow_group) groups;
 	struct hca_table entries; /* by index */
 	/* where the rest goes */
 	struct flow_matcher *miss_matcher;
@@ -35,7 +35,7 @@ struct devx_flow_group {
 	struct flow_key mask;
 	uint32_t first, last;
 	uint8_t criteria;
-	struct devx_flow_group *next;
+	LIST_ENTRY(devx_flow_group) link; /* once `table` is set */
 };
 
 struct devx_flow_entry {

@@ -267,7 +267,7 @@ int devx_attach_mcg(struct devx_cmd *c)
 	struct hca_gid gid;
 	int err;
 
-	for (qp = c->devx->objs; qp; qp = qp->next)
+	LIST_FOREACH(qp, &c->devx->objs, link)
 		if (qp->kind == DEVX_QP && qp->number == qpn)
 			break;
 	if (!qp)

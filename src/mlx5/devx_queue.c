@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct devx_note {
-	struct devx_note *next;
+	STAILQ_ENTRY(devx_note) link;
 	uint64_t tag;
 	size_t len;
 	uint8_t data[];
@@ -23,17 +23,17 @@ int devx_queue_init(struct devx_queue *q)
 	*q = (struct devx_queue){ .fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) };
 	if (q->fd < 0)
 		return -errno;
-	q->last = &q->first;
+	STAILQ_INIT(&q->notes);
 	pthread_mutex_init(&q->lock, NULL);
 	return 0;
 }
 
 void devx_queue_fini(struct devx_queue *q)
 {
-	while (q->first) {
-		struct devx_note *note = q->first;
+	struct devx_note *note;
 
-		q->first = note->next;
+	while ((note = STAILQ_FIRST(&q->notes))) {
+		STAILQ_REMOVE_HEAD(&q->notes, link);
 		free(note);
 	}
 	pthread_mutex_destroy(&q->lock);
@@ -51,11 +51,12 @@ static void count_one(const struct devx_queue *q)
 /* Lock held. */
 static bool is_waiting(const struct devx_queue *q, uint64_t tag)
 {
-	const struct devx_note *note = q->first;
+	const struct devx_note *note;
 
-	while (note && note->tag != tag)
-		note = note->next;
-	return note;
+	STAILQ_FOREACH(note, &q->notes, link)
+		if (note->tag == tag)
+			return true;
+	return false;
 }
 
 int devx_queue_add(struct devx_queue *q, uint64_t tag, const void *data, size_t len, size_t most)
@@ -74,8 +75,7 @@ int devx_queue_add(struct devx_queue *q, uint64_t tag, const void *data, size_t 
 		free(note);
 		return there ? 0 : -EAGAIN;
 	}
-	*q->last = note;
-	q->last = &note->next;
+	STAILQ_INSERT_TAIL(&q->notes, note, link);
 	q->bytes += len;
 	count_one(q);
 	pthread_mutex_unlock(&q->lock);
@@ -85,7 +85,7 @@ int devx_queue_add(struct devx_queue *q, uint64_t tag, const void *data, size_t 
 /* Out of the queue and into `to`; what does not fit stays, and is counted again. Lock held. */
 static long take_first(struct devx_queue *q, void *to, size_t room, int short_errno)
 {
-	struct devx_note *note = q->first;
+	struct devx_note *note = STAILQ_FIRST(&q->notes);
 	size_t len;
 
 	/* Only a program that writes to the descriptor can have made it count too much. */
@@ -96,9 +96,7 @@ static long take_first(struct devx_queue *q, void *to, size_t room, int short_er
 		count_one(q);
 		return -short_errno;
 	}
-	q->first = note->next;
-	if (!q->first)
-		q->last = &q->first;
+	STAILQ_REMOVE_HEAD(&q->notes, link);
 	q->bytes -= len;
 	memcpy(to, note->data, len);
 	free(note);

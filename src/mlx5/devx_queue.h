@@ -4,19 +4,20 @@
  * The descriptor is an eventfd that counts them, so that poll() and O_NONBLOCK mean what they mean
  * on the kernel's; whoever takes a message has read the descriptor first.
  */
-#ifndef VB_MLX5_DEVX_QUEUE_H
-#define VB_MLX5_DEVX_QUEUE_H
+#ifndef MLX5_DEVX_QUEUE_H
+#define MLX5_DEVX_QUEUE_H
 
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct devx_note;
 
 struct devx_queue {
 	int fd;
 	pthread_mutex_t lock; /* innermost */
-	struct devx_note *first, **last;
+	STAILQ_HEAD(, devx_note) notes;
 	size_t bytes;
 };
 

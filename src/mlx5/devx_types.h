@@ -14,6 +14,8 @@
 #ifndef MLX5_DEVX_TYPES_H
 #define MLX5_DEVX_TYPES_H
 
+#include <sys/queue.h>
+
 #include "hca/device/table.h"
 #include "mlx5/objects.h"
 
@@ -63,7 +65,9 @@ enum devx_verb {
 };
 
 struct devx_cmd;
-struct devx_sub;
+struct devx_sub; /* devx_event.c */
+
+LIST_HEAD(devx_subs, devx_sub);
 
 struct devx_row {
 	uint16_t op;
@@ -120,8 +124,8 @@ struct mlx5dv_devx_obj {
 	/* raw queues hold these themselves */
 	struct hca_cq *held_cq;
 	struct hca_pd *held_pd;
-	struct mlx5dv_devx_obj *next, *prev;
-	struct devx_sub *subs; /* event_lock */
+	LIST_ENTRY(mlx5dv_devx_obj) link; /* of devx.objs, once `handle` is set */
+	struct devx_subs subs;            /* event_lock */
 };
 
 struct devx_umem {
@@ -139,7 +143,7 @@ struct devx_uar {
 	struct mlx5dv_devx_uar pub;
 	struct devx *devx;
 	struct hca_uar *hca;
-	struct devx_uar *next;
+	LIST_ENTRY(devx_uar) link;
 };
 
 #define DEVX_VECTORS 256
@@ -158,23 +162,24 @@ struct devx_user_eq {
 	size_t size;
 	uint64_t mask[4];
 	struct devx_vector *vector;
-	struct devx_user_eq *next; /* event_lock */
+	bool listed;                   /* in devx.eqs */
+	LIST_ENTRY(devx_user_eq) link; /* event_lock */
 };
 
 struct devx {
 	struct mlx5_context *ctx;
 	pthread_mutex_t lock;
-	struct mlx5dv_devx_obj *objs;
+	LIST_HEAD(, mlx5dv_devx_obj) objs;
 	uint32_t handles;
 	struct hca_table *tables[DEVX_KINDS]; /* objects by number; NULL until the first */
 	uint32_t last[DEVX_KINDS];
-	struct devx_uar *uars;
+	LIST_HEAD(, devx_uar) uars;
 	struct devx_vector *vectors[DEVX_VECTORS];
 	int events_fd; /* vfio.c; -1 until it is first used */
 
 	pthread_mutex_t event_lock;
-	struct devx_sub *unaffiliated;
-	struct devx_user_eq *eqs;
+	struct devx_subs unaffiliated; /* subscriptions to events of no object */
+	LIST_HEAD(, devx_user_eq) eqs;
 };
 
 struct devx_cmd {

@@ -63,25 +63,22 @@ struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *context, uint3
 		return NULL;
 	}
 	pthread_mutex_lock(&ctx->devx->lock);
-	uar->next = ctx->devx->uars;
-	ctx->devx->uars = uar;
+	LIST_INSERT_HEAD(&ctx->devx->uars, uar, link);
 	pthread_mutex_unlock(&ctx->devx->lock);
 	return &uar->pub;
 }
 
-/* Takes out the one that `at` points to. Lock held. */
-static void drop(struct devx_uar **at)
+/* devx.lock held. */
+static void drop(struct devx_uar *uar)
 {
-	struct devx_uar *uar = *at;
-
-	*at = uar->next;
+	LIST_REMOVE(uar, link);
 	hca_uar_destroy(uar->hca);
 	free(uar);
 }
 
 void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
 {
-	struct devx_uar *uar, **at;
+	struct devx_uar *uar;
 	struct devx *devx;
 
 	if (!pub)
@@ -89,20 +86,18 @@ void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
 	uar = container_of(pub, struct devx_uar, pub);
 	devx = uar->devx;
 	pthread_mutex_lock(&devx->lock);
-	for (at = &devx->uars; *at && *at != uar; at = &(*at)->next)
-		;
-	if (*at)
-		drop(at);
+	drop(uar);
 	pthread_mutex_unlock(&devx->lock);
 }
 
 int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 {
 	struct hca_uar *found = NULL;
+	const struct devx_uar *uar;
 
 	if (id == c->devx->ctx->uar->id)
 		found = c->devx->ctx->uar;
-	for (struct devx_uar *uar = c->devx->uars; uar && !found; uar = uar->next)
+	LIST_FOREACH(uar, &c->devx->uars, link)
 		if (uar->hca->id == id)
 			found = uar->hca;
 	if (!found)
@@ -118,6 +113,6 @@ int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 
 void devx_uars_fini(struct devx *devx)
 {
-	while (devx->uars)
-		drop(&devx->uars);
+	while (!LIST_EMPTY(&devx->uars))
+		drop(LIST_FIRST(&devx->uars));
 }

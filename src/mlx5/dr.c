@@ -110,8 +110,7 @@ struct mlx5dv_dr_table *mlx5dv_dr_table_create(struct mlx5dv_dr_domain *d, uint3
 	}
 	atomic_fetch_add(&d->users, 1);
 	pthread_mutex_lock(&d->lock);
-	t->next = d->tables;
-	d->tables = t;
+	LIST_INSERT_HEAD(&d->tables, t, link);
 	pthread_mutex_unlock(&d->lock);
 	return t;
 }
@@ -119,15 +118,12 @@ struct mlx5dv_dr_table *mlx5dv_dr_table_create(struct mlx5dv_dr_domain *d, uint3
 int mlx5dv_dr_table_destroy(struct mlx5dv_dr_table *t)
 {
 	struct mlx5dv_dr_domain *d = t->domain;
-	struct mlx5dv_dr_table **at;
 	int err = check_idle(&t->users, "mlx5dv_dr_table_destroy");
 
 	if (err)
 		return dr_result(err);
 	pthread_mutex_lock(&d->lock);
-	for (at = &d->tables; *at != t; at = &(*at)->next)
-		;
-	*at = t->next;
+	LIST_REMOVE(t, link);
 	pthread_mutex_unlock(&d->lock);
 	if (t->level)
 		flow_table_put(t->engine);
@@ -219,8 +215,7 @@ struct mlx5dv_dr_matcher *mlx5dv_dr_matcher_create(struct mlx5dv_dr_table *t, ui
 	}
 	atomic_fetch_add(&t->users, 1);
 	pthread_mutex_lock(&t->domain->lock);
-	m->next = t->matchers;
-	t->matchers = m;
+	LIST_INSERT_HEAD(&t->matchers, m, link);
 	pthread_mutex_unlock(&t->domain->lock);
 	return m;
 }
@@ -228,15 +223,12 @@ struct mlx5dv_dr_matcher *mlx5dv_dr_matcher_create(struct mlx5dv_dr_table *t, ui
 int mlx5dv_dr_matcher_destroy(struct mlx5dv_dr_matcher *m)
 {
 	struct mlx5dv_dr_table *t = m->table;
-	struct mlx5dv_dr_matcher **at;
 	int err = check_idle(&m->users, "mlx5dv_dr_matcher_destroy");
 
 	if (err)
 		return dr_result(err);
 	pthread_mutex_lock(&t->domain->lock);
-	for (at = &t->matchers; *at != m; at = &(*at)->next)
-		;
-	*at = m->next;
+	LIST_REMOVE(m, link);
 	pthread_mutex_unlock(&t->domain->lock);
 	flow_matcher_destroy(m->engine);
 	free(m);
@@ -363,11 +355,7 @@ struct mlx5dv_dr_rule *mlx5dv_dr_rule_create(struct mlx5dv_dr_matcher *m,
 		atomic_fetch_add(&actions[i]->users, 1);
 	atomic_fetch_add(&m->users, 1);
 	pthread_mutex_lock(&m->table->domain->lock);
-	r->next = m->rules;
-	r->back = &m->rules;
-	if (r->next)
-		r->next->back = &r->next;
-	m->rules = r;
+	LIST_INSERT_HEAD(&m->rules, r, link);
 	pthread_mutex_unlock(&m->table->domain->lock);
 	return r;
 }
@@ -377,9 +365,7 @@ int mlx5dv_dr_rule_destroy(struct mlx5dv_dr_rule *r)
 	struct mlx5dv_dr_matcher *m = r->matcher;
 
 	pthread_mutex_lock(&m->table->domain->lock);
-	*r->back = r->next;
-	if (r->next)
-		r->next->back = r->back;
+	LIST_REMOVE(r, link);
 	pthread_mutex_unlock(&m->table->domain->lock);
 	flow_rule_destroy(r->engine);
 	for (size_t i = 0; i < r->action_count; i++)

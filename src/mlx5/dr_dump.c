@@ -22,30 +22,34 @@ static void dump_rule(FILE *out, const struct mlx5dv_dr_rule *r)
 
 static void dump_matcher(FILE *out, const struct mlx5dv_dr_matcher *m)
 {
+	const struct mlx5dv_dr_rule *r;
+
 	fprintf(out, "    matcher %p: priority %u, criteria 0x%x\n", (const void *)m, m->priority,
 		m->criteria);
-	for (const struct mlx5dv_dr_rule *r = m->rules; r; r = r->next)
+	LIST_FOREACH(r, &m->rules, link)
 		dump_rule(out, r);
 }
 
 static void dump_table(FILE *out, const struct mlx5dv_dr_table *t)
 {
+	const struct mlx5dv_dr_matcher *m;
 	unsigned int groups, rules;
 
 	flow_table_size(t->engine, &groups, &rules);
 	fprintf(out, "  table %p: level %u, %u rules in %u groups%s\n", (const void *)t, t->level,
 		rules, groups, t->level ? "" : ", those of others included");
-	for (const struct mlx5dv_dr_matcher *m = t->matchers; m; m = m->next)
+	LIST_FOREACH(m, &t->matchers, link)
 		dump_matcher(out, m);
 }
 
 static void dump_domain(FILE *out, const struct mlx5dv_dr_domain *d)
 {
+	const struct mlx5dv_dr_table *t;
 	static const char *const names[] = { "receive", "send", "switch", "sniffer" };
 
 	fprintf(out, "domain %p: %s of %s port %u\n", (const void *)d, names[d->domain],
 		d->adapter->name, d->port->number);
-	for (const struct mlx5dv_dr_table *t = d->tables; t; t = t->next)
+	LIST_FOREACH(t, &d->tables, link)
 		dump_table(out, t);
 }
 

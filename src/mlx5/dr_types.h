@@ -10,6 +10,7 @@
 #define MLX5_DR_TYPES_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "mlx5/objects.h"
 #include "verbs/flow_types.h"
@@ -21,7 +22,7 @@ struct mlx5dv_dr_domain {
 	atomic_bool lonely_rules; /* a second rule with the same value is refused */
 	atomic_uint users;
 	pthread_mutex_t lock;
-	struct mlx5dv_dr_table *tables;
+	LIST_HEAD(, mlx5dv_dr_table) tables;
 };
 
 struct mlx5dv_dr_table {
@@ -29,8 +30,8 @@ struct mlx5dv_dr_table {
 	uint32_t level; /* 0: the root, which all domains of the port share */
 	struct flow_table *engine;
 	atomic_uint users;
-	struct mlx5dv_dr_matcher *matchers;
-	struct mlx5dv_dr_table *next;
+	LIST_HEAD(, mlx5dv_dr_matcher) matchers;
+	LIST_ENTRY(mlx5dv_dr_table) link;
 };
 
 struct mlx5dv_dr_matcher {
@@ -41,15 +42,15 @@ struct mlx5dv_dr_matcher {
 	uint8_t criteria;
 	uint8_t outer_version, inner_version; /* of IP, as the mask was given; 0: any */
 	atomic_uint users;
-	struct mlx5dv_dr_rule *rules;
-	struct mlx5dv_dr_matcher *next;
+	LIST_HEAD(, mlx5dv_dr_rule) rules;
+	LIST_ENTRY(mlx5dv_dr_matcher) link;
 };
 
 struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_matcher *matcher;
 	struct flow_rule *engine;
 	struct flow_key value;
-	struct mlx5dv_dr_rule *next, **back; /* back: the pointer to this rule */
+	LIST_ENTRY(mlx5dv_dr_rule) link;
 	size_t action_count;
 	struct mlx5dv_dr_action *actions[];
 };
