@@ -164,9 +164,9 @@ static void shift_entry(struct drv_cq *cq, uint32_t from, uint32_t to)
 }
 
 /*
- * Goes from the newest CQE back to the oldest and moves those of other queues towards the newest, so
- * that the consumer's index moves and the adapter's stays. The adapter may add CQEs meanwhile, but
- * none of this queue, which is destroyed or in RESET.
+ * From the newest CQE back to the oldest: CQEs of other queues move towards the newest, so that the
+ * consumer's index moves and the adapter's stays. The adapter may add CQEs meanwhile, but none of
+ * this queue, which is destroyed or in RESET.
  */
 void drv_cq_purge(struct drv_cq *cq, const void *queue, struct drv_srq *srq)
 {

@@ -47,8 +47,8 @@ struct drv_cq_format {
 	void (*init)(void *buf, size_t count, size_t entry_size);
 	bool (*ready)(const struct drv_cq *cq, uint32_t index);
 	/*
-	 * For a purge: whether the CQE is of this queue; the driver says what `queue` is. NULL: of
-	 * an XRC receive queue, srq.
+	 * For a purge: whether the CQE is of this queue, the driver's own struct. NULL: of an XRC
+	 * receive queue, srq.
 	 */
 	bool (*belongs)(const struct drv_cq *cq, const void *cqe, const void *queue,
 			const struct drv_srq *srq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbell records: big-endian words in memory by which a program tells the adapter its producer or
- * consumer index. Programs that write rings themselves store them at any time.
+ * Doorbell records: big-endian words in memory with a producer or consumer index. Programs that
+ * write rings themselves store them at any time.
  */
 #ifndef DRIVER_RECORD_H
 #define DRIVER_RECORD_H

@@ -18,7 +18,7 @@ struct drv_ring_types {
 	uint64_t buf, record;
 };
 
-/* 0 or -ENOMEM. pd: the domain whose allocators are asked; may be NULL. */
+/* 0 or -ENOMEM. pd: its allocators are used if it has some; may be NULL. */
 int drv_ring_alloc(struct drv_ring *ring, struct vb_memory *memory, struct vb_pd *pd, size_t bytes,
 		   struct drv_ring_types types);
 void drv_ring_free(struct drv_ring *ring);

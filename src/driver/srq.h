@@ -27,11 +27,11 @@ struct drv_srq {
 	struct drv_ring ring;
 };
 
-/* Allocates what shift and size say, and puts all entries into the free list. 0 or -errno. */
+/* Allocates `size` entries of 2^shift bytes, all in the free list. 0 or -errno. */
 int drv_srq_init(struct drv_srq *srq, struct vb_memory *memory, struct vb_pd *pd,
 		 struct drv_ring_types types);
 void drv_srq_fini(struct drv_srq *srq);
-/* The ring as the adapter knows it. */
+/* The ring's description for the adapter. */
 struct hca_rq_ring drv_srq_ring(const struct drv_srq *srq);
 /* The entry is complete. */
 void drv_srq_release(struct drv_srq *srq, uint16_t index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address vectors between the adapter's form and that of entries. The reading half runs on ring
- * memory, which may change under it: nothing read here is trusted, it is all routing data.
+ * Address vectors, from the adapter's form to that of WQEs and back. Decoding reads ring memory,
+ * which a program may change meanwhile: the result is routing data only, and is not trusted.
  */
 #include "mlx4/av.h"
 
@@ -17,7 +17,7 @@
 #define SL_SHIFT_IB     28
 #define SL_SHIFT_ETH    29
 
-/* Rates are numbered as the specification does, but five higher; 0 is no limit. */
+/* Static rates are the IBTA's numbers plus five; 0 is no limit. */
 #define RATE_OFFSET 5
 
 void mlx4_av_encode(const struct hca_av *from, uint32_t pdn, bool ethernet,
@@ -72,5 +72,5 @@ void mlx4_av_decode(const struct mlx4_wqe_datagram_seg *from, bool ethernet, str
 	to->src_path_bits = ethernet ? 0 : g_slid & PATH_BITS_MASK;
 	to->port = mlx4_av_port(from);
 	memcpy(to->dmac, from->mac, sizeof(to->dmac));
-	to->udp_sport = 0; /* a datagram leaves from where the adapter likes */
+	to->udp_sport = 0; /* the adapter chooses */
 }

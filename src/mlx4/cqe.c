@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes completion entries. The adapter calls this with the CQ's lock held; a consumer may look at
- * the entry at any time, and takes it when its owner bit changes. That bit is in the last eight
- * bytes, which therefore go in as one store, last.
- *
- * In rings of 64-byte entries the entry is the second half; the first is not used.
+ * The adapter writes CQEs with the CQ's lock held. A consumer may read the CQE at any time, and
+ * takes it when its owner bit changes: the last eight bytes, which have that bit, are written last,
+ * in one store. In rings of 64-byte entries the CQE is the second half; the first is not used.
  */
 #include "mlx4/cqe.h"
 
@@ -38,7 +36,7 @@ static const uint8_t recv_opcodes[] = {
 	[HCA_RECV_WRITE_IMM] = MLX4_RECV_OPCODE_RDMA_WRITE_IMM,
 };
 
-/* Immediate data, the key that was invalidated, or else which P_Key the message came with. */
+/* Immediate data, the invalidated key, or else the P_Key index. */
 static uint32_t immediate(const struct hca_cqe *c)
 {
 	switch (c->recv_kind) {
@@ -53,7 +51,9 @@ static uint32_t immediate(const struct hca_cqe *c)
 
 static uint32_t source(const struct hca_cqe *c)
 {
-	/* An XRC target is known by its receive queue, which takes the sender's place. */
+	/*
+	 * CQEs of an XRC target have the receive queue's number in place of the sender's QP number.
+	 */
 	uint32_t qpn = c->xrc ? c->srqn : c->src_qpn;
 
 	return (uint32_t)c->grh << 31 | (uint32_t)(c->path_bits & 0x7f) << 24 |
@@ -81,7 +81,7 @@ static uint32_t frame_status(const struct hca_frame_info *f)
 	return status;
 }
 
-/* Behind what every receive has. */
+/* After the fields of every receive. */
 static void write_frame(struct mlx4_cqe *to, const struct hca_cqe *c, bool stamped)
 {
 	to->g_mlpath_rqpn = 0;
@@ -133,13 +133,13 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 			to->immed_rss_invalid = immediate(c);
 			if (unlikely(c->raw)) {
 				write_frame(to, c, cq->timestamp_mask);
-				/* All ones where others have a sum: it is right. */
+				/* checksum is all ones when it is right. */
 				if (c->frame.check & ETHER_CHECK_L4_OK)
 					last |= 0xffffull << 32;
 			}
 		}
 		last |= own | (c->is_recv ? recv_opcodes[c->recv_kind] : send_opcodes[c->op]);
 	}
-	/* [X2] pairs with the consumer's look at the owner: the entry before its owner */
+	/* [X2] pairs with mlx4_cqe_ready(), or a program's own polling: the CQE before its owner */
 	__atomic_store_n(&word[3], htobe64(last), __ATOMIC_RELEASE);
 }

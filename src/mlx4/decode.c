@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads work queue entries. The adapter calls this with the QP's lock held, but the program may
- * write to the ring meanwhile: each word is read once and checked before it is used, and no
- * pointer leaves the entry's slot.
+ * The adapter reads send WQEs with the QP's lock held, but a program may write to the ring
+ * meanwhile: each word is read once and checked before it is used, and no pointer leaves the WQE's
+ * slot.
  */
 #include "mlx4/decode.h"
 
@@ -23,12 +23,12 @@
 enum seg {
 	SEG_RADDR = 1 << 0,
 	SEG_ATOMIC = 1 << 1,
-	SEG_LAND = 1 << 2,  /* data segments are written to, so they are not inside the entry */
-	SEG_OTHER = 1 << 3, /* the operation's own segment, and no data */
-	SEG_LSO = 1 << 4,   /* headers of the frames that the data is cut into */
+	SEG_LAND = 1 << 2,  /* data segments are written to: no inline data */
+	SEG_OTHER = 1 << 3, /* the operation's own segment, no data */
+	SEG_LSO = 1 << 4,   /* an LSO segment with the frames' headers */
 };
 
-/* What each opcode is, on which transports, and which segments it brings. */
+/* The operation of each opcode, the QP types that have it, and its segments. */
 static const struct {
 	uint8_t op;
 	uint8_t segs;
@@ -48,7 +48,7 @@ static const struct {
 	[MLX4_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_OTHER, CONNECTED },
 };
 
-/* The part of an entry that was not looked at yet. */
+/* The part of a WQE that has not been read. */
 struct cursor {
 	const uint8_t *at;
 	uint32_t left; /* in units of 16 bytes */
@@ -75,7 +75,7 @@ bad(const struct hca_qp *qp, uint32_t index, struct hca_send *out, const char *w
 		     index & MLX4_INDEX_MASK, index & (qp->sq.size - 1), qp->sq.size, what, value);
 }
 
-/* Data inside the entry. The reason it is wrong, or NULL. */
+/* Inline data. NULL, or why it is wrong. */
 static const char *take_inline(struct cursor *c, uint32_t len, uint8_t segs, struct hca_send *out)
 {
 	const uint32_t head = sizeof(struct mlx4_wqe_inline_seg);
@@ -85,7 +85,7 @@ static const char *take_inline(struct cursor *c, uint32_t len, uint8_t segs, str
 
 	if (unlikely(len > MLX4_INLINE_ALIGN || offset + head + len > MLX4_INLINE_ALIGN))
 		return "has inline data across a multiple of 64 bytes; a chunk must end before it";
-	/* An empty chunk is how an element of length 0 is written: it fills a data segment. */
+	/* An empty chunk stands for an element of length 0: it has the size of a data segment. */
 	if (unlikely(!take(c, (head + len + MLX4_DS - 1) & ~(MLX4_DS - 1))))
 		return "ends before its inline data does; the length in its control segment is "
 		       "too small";
@@ -101,7 +101,7 @@ static const char *take_inline(struct cursor *c, uint32_t len, uint8_t segs, str
 	return NULL;
 }
 
-/* Everything that is left is data; at most a unit each, so there is room for all of it. */
+/* The rest of the WQE is data segments, of at least one unit each. */
 static const char *take_data(struct cursor *c, uint8_t segs, struct hca_send *out)
 {
 	_Static_assert(HCA_MAX_SGE >= MLX4_DS_MASK, "room for every unit of an entry");
@@ -165,7 +165,7 @@ static bool take_datagram(const struct hca_qp *qp, struct cursor *c, struct hca_
 	return true;
 }
 
-/* Behind the segment size and their own length, headers are data inside the entry. */
+/* The headers follow MSS and their length, as data in the WQE. */
 static bool take_headers(struct cursor *c, struct hca_send *out)
 {
 	const struct mlx4_wqe_lso_seg *seg = (const void *)c->at;
@@ -201,7 +201,7 @@ static uint32_t window_access(uint32_t flags1, uint32_t flags2)
 	return access;
 }
 
-/* The entry has the key to be; the window's present one differs in its low byte only. */
+/* The WQE has the window's new key; the present one differs in its low byte only. */
 static bool take_bind(struct cursor *c, struct hca_send *out)
 {
 	const struct mlx4_wqe_bind_seg *seg = take(c, sizeof(*seg));
@@ -266,8 +266,8 @@ static void decode_rest(const struct hca_qp *qp, uint32_t index, struct cursor *
 _Static_assert(MLX4_SQ_ENTRY_MAX <= HCA_SEND_ENTRY_MAX, "room for every entry");
 
 /*
- * Entries of raw packets may take up several slots, and begin again with the ring's first one. Such
- * an entry is put together beside what it says.
+ * WQEs of raw packet QPs may have several slots, and wrap around the ring's end. Such a WQE is
+ * copied into one piece.
  */
 static const void *whole_entry(const struct hca_qp *qp, const uint8_t *entry, uint32_t bytes,
 			       uint8_t *joined)
@@ -309,7 +309,10 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 			       (flags & MLX4_WQE_CTRL_TCP_UDP_CSUM ? HCA_OFFLOAD_L4 : 0) |
 			       (size & MLX4_INSERT_VLAN ? HCA_OFFLOAD_VLAN : 0);
 		out->vlan_tci = size >> 16;
-		/* The frame's destination stands here when it may come back to its own port. */
+		/*
+		 * srcrb_flags and imm have the frame's destination MAC if the frame may loop back
+		 * to its own port.
+		 */
 		out->wire_only = !(flags >> 16) && !(flags & MLX4_FORCE_LOOPBACK) &&
 				 !__atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
 	}
@@ -332,7 +335,7 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->imm = __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
 	if (out->op == HCA_OP_SEND_INV)
 		out->imm = be32toh(out->imm);
-	/* Where others name a buffer of the program, this type names the target's receive queue. */
+	/* srcrb_flags of an XRC request has the target's SRQ number. */
 	if (qp->type == HCA_QP_XRC_SEND)
 		out->xrc_srqn = flags >> 8;
 	c.at = (const uint8_t *)(ctrl + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmlx4's entry: what libibverbs calls to open a ConnectX-3.
+ * libmlx4's entry: libibverbs calls it to open a ConnectX-3.
  */
 #include "driver/cq.h"
 #include "mlx4/context.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs: hands rings, doorbells and registers to the program. What is handed out are the
- * rings themselves, so nothing has to be kept in step afterwards.
+ * Direct verbs: pointers to rings, doorbells and registers of verbs objects.
  */
 #include <errno.h>
 
@@ -12,7 +11,10 @@
 
 static int check_context(struct ibv_context *context, const char *what)
 {
-	/* By model: in a program linked with both drivers, either's table may hide the other's. */
+	/*
+	 * By model, not by driver table: in a program linked with both drivers, one's table may
+	 * hide the other's.
+	 */
 	if (to_context(context)->adapter->model->driver == HCA_DRIVER_MLX4)
 		return 0;
 	return explain(EINVAL, "%s belongs to %s, which is not an mlx4 adapter", what,
@@ -20,8 +22,8 @@ static int check_context(struct ibv_context *context, const char *what)
 }
 
 /*
- * Masks ask for more than the rest; what is known of them is given, and the mask then says so. DPDK
- * leaves that of a CQ as it finds it on its stack.
+ * comp_mask asks for additional members; known bits are filled and left set. DPDK passes a CQ's
+ * mask uninitialised.
  */
 static int check_qp(const struct mlx4dv_obj *obj)
 {
@@ -137,7 +139,7 @@ static void get_srq(struct ibv_srq *in, struct mlx4dv_srq *out)
 	out->comp_mask = 0;
 }
 
-/* The adapter has to look at what the program is about to write by itself. */
+/* The adapter watches the memory that the program is about to write itself. */
 static int watch(const struct mlx4dv_obj *obj, uint64_t types)
 {
 	int err =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes send entries. The caller (post.c) holds the QP's lock and hands the entry over by writing
- * its owner bit afterwards, so nothing here needs an order.
+ * The caller (post.c) holds the QP's lock, and hands the WQE over by its owner bit afterwards:
+ * nothing here needs an order.
  */
 #include "mlx4/encode.h"
 
@@ -26,7 +26,7 @@ static const struct {
 	uint8_t kind;
 	bool imm;
 	bool may_inline;
-	uint16_t types; /* bits of the QP types that take it; others are refused at once */
+	uint16_t types; /* bits of the QP types that have it */
 } requests[] = {
 	[IBV_WR_RDMA_WRITE] = { MLX4_OPCODE_RDMA_WRITE, KIND_RDMA, false, true, CONNECTED },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = { MLX4_OPCODE_RDMA_WRITE_IMM, KIND_RDMA, true, true,
@@ -104,7 +104,7 @@ static uint8_t *put_bind(uint8_t *at, const struct ibv_send_wr *wr)
 	seg->flags1 = htobe32(flags1);
 	seg->flags2 = htobe32(flags2);
 	seg->new_rkey = htobe32(wr->bind_mw.rkey);
-	/* A bind of length 0 takes the window off; it needs no region. */
+	/* A bind of length 0 unbinds the window; it needs no region. */
 	seg->lkey = htobe32(info->mr ? info->mr->lkey : 0);
 	seg->addr = htobe64(info->addr);
 	seg->length = htobe64(info->length);
@@ -130,7 +130,7 @@ static uint8_t *put_datagram(uint8_t *at, const struct ibv_send_wr *wr)
 	return at + sizeof(*seg);
 }
 
-/* NULL when an element is longer than can be told. */
+/* NULL when an element is too long. */
 static uint8_t *put_data(uint8_t *at, const struct ibv_send_wr *wr)
 {
 	struct mlx4_wqe_data_seg *seg = (void *)at;
@@ -143,7 +143,7 @@ static uint8_t *put_data(uint8_t *at, const struct ibv_send_wr *wr)
 		seg->byte_count = htobe32(sge->length);
 		if (likely((int32_t)sge->length > 0))
 			continue;
-		/* A count of 0 means the longest there is; an empty chunk means nothing. */
+		/* A byte_count of 0 means DATA_SEG_MAX; an empty chunk means no data. */
 		if (!sge->length)
 			seg->byte_count = htobe32(MLX4_INLINE_SEG);
 		else if (sge->length == MLX4_DATA_SEG_MAX)
@@ -168,7 +168,7 @@ static uint32_t chunk_room(const uint8_t *head)
 	       sizeof(struct mlx4_wqe_inline_seg);
 }
 
-/* Chunks from one multiple of 64 bytes to the next, each filled before the next one starts. */
+/* Inline chunks between multiples of 64 bytes, each filled before the next one starts. */
 static uint8_t *put_inline(uint8_t *head, const struct ibv_send_wr *wr)
 {
 	uint32_t room = chunk_room(head), len = 0;
@@ -234,8 +234,7 @@ static int check(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-/* An atomic has one place for the answer beside its operands, whatever else the slot has room for.
- */
+/* An atomic has one data segment for the result, even if the slot has room for more. */
 static int check_atomic(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 {
 	uint32_t room = (1u << qp->sq.shift) - sizeof(struct mlx4_wqe_ctrl_seg) -
@@ -248,8 +247,8 @@ static int check_atomic(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * A frame's destination is repeated in front: without it, nobody who listens to the same port would
- * hear the frame. Returns the upper half of the word of flags.
+ * The frame's destination MAC is repeated in the control segment: without it, the frame does not
+ * loop back to receivers on the same port. Returns the upper half of srcrb_flags.
  */
 static uint32_t put_destination(const struct ibv_send_wr *wr, __be32 *imm)
 {

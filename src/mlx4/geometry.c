@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sizes of rings. Pure arithmetic; called at creation.
- */
 #include "mlx4/geometry.h"
 
 #include <errno.h>
@@ -15,16 +12,16 @@
 #define RADDR ((uint32_t)sizeof(struct mlx4_wqe_raddr_seg))
 #define DATA  ((uint32_t)sizeof(struct mlx4_wqe_data_seg))
 #define BIND  ((uint32_t)sizeof(struct mlx4_wqe_bind_seg))
-/* An atomic has its operands and one place for the answer. */
+/* An atomic has its operands and one data segment for the result. */
 #define ATOMIC (RADDR + (uint32_t)sizeof(struct mlx4_wqe_atomic_seg) + DATA)
 
 #define CHUNK_HEAD ((uint32_t)sizeof(struct mlx4_wqe_inline_seg))
 #define CHUNK_DATA (MLX4_INLINE_ALIGN - CHUNK_HEAD)
 
-/* The real adapter reads ahead so much, and a slot more. */
+/* Bytes that a ConnectX-3 prefetches, plus one slot. */
 #define PREFETCH 2048u
 
-/* The real driver refuses to compute with more. */
+/* libmlx4 refuses more. */
 #define INLINE_ASKED_MAX 1024u
 
 #define RQ_SHIFT_MIN 4
@@ -38,7 +35,7 @@ static uint8_t shift_for(uint32_t bytes, uint8_t least)
 	return shift;
 }
 
-/* Before the data of a send or an RDMA operation. */
+/* Bytes before the data of a send or RDMA operation. */
 static uint32_t head_size(enum ibv_qp_type type)
 {
 	if (type == IBV_QPT_RAW_PACKET)
@@ -47,8 +44,8 @@ static uint32_t head_size(enum ibv_qp_type type)
 }
 
 /*
- * Bytes of `data` with its chunks' heads. The first chunk may start behind a control and an address
- * segment, so their place in its 64 bytes counts as if it were data.
+ * Bytes of inline data with its chunk headers. The first chunk may start behind a control and an
+ * address segment, so their bytes in its 64 count as data.
  */
 static uint32_t inline_size(uint32_t data, enum ibv_qp_type type)
 {
@@ -75,7 +72,7 @@ static uint32_t entry_size(const struct ibv_qp_cap *cap, enum ibv_qp_type type, 
 	return size + CTRL;
 }
 
-/* What a slot has room for, which is mostly more than was asked for. */
+/* Capacities that fit into a slot, mostly more than asked for. */
 static void grant_sq(enum ibv_qp_type type, uint32_t most_inline, struct mlx4_geometry *out)
 {
 	uint32_t room = 1u << out->sq_shift, chunks;

@@ -65,7 +65,7 @@ unlock:
 	return err;
 }
 
-/* Type 1 windows: the key changes with every bind, and the new one is known at once. */
+/* For type 1 windows: the key changes with every bind, and the new key is known at once. */
 int mlx4_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct ibv_send_wr wr = {

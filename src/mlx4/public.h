@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The direct verbs header as this library includes it: what it declares is exported (the version
- * script says under which node), everything else stays hidden.
+ * The public header, with what it declares exported (libmlx4.map has the version nodes).
  */
 #ifndef MLX4_PUBLIC_H
 #define MLX4_PUBLIC_H

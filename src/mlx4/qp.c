@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs: one buffer with both queues, a doorbell record for the receive queue, and the tables
- * that lead from completions back to requests.
+ * A QP has one buffer with both queues, a doorbell record for the receive queue, and tables from
+ * WQEs back to requests.
  */
 #include "mlx4/qp.h"
 

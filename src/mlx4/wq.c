@@ -24,7 +24,7 @@ static bool is_half(uint64_t fields, uint64_t pair)
 	return fields & pair && (fields & pair) != pair;
 }
 
-/* Source and destination go together, and ports only with addresses. */
+/* The adapter hashes source and destination together, and ports only with addresses. */
 int mlx4_check_hash(const struct ibv_rx_hash_conf *conf)
 {
 	const uint64_t known = HASH_IPV4 | HASH_IPV6 | HASH_TCP | HASH_UDP;

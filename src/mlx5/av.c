@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address vectors between the adapter's form and that of entries. The reading half runs on ring
- * memory, which may change under it: nothing read here is trusted, it is all routing data.
+ * Address vectors, from the adapter's form to that of WQEs and back. Decoding reads ring memory,
+ * which a program may change meanwhile: the result is routing data only, and is not trusted.
  */
 #include "mlx5/av.h"
 
@@ -13,7 +13,7 @@
 #define GRH_PRESENT     (1u << 30)
 #define FLOW_LABEL_MASK 0xfffffu
 
-/* RoCEv2 source ports: the upper range, by a flow label's bits. */
+/* RoCEv2 UDP source ports: the upper range, with bits of the flow label. */
 #define UDP_SPORT_FIRST 0xc000
 
 /* The static rates of the specification, as the adapter numbers them; 0 is no limit. */
@@ -82,5 +82,5 @@ void mlx5_av_decode(const struct mlx5_wqe_av *from, bool ethernet, struct hca_av
 	to->src_path_bits = ethernet ? 0 : from->fl_mlid & 0x7f;
 	to->port = 0;
 	memcpy(to->dmac, from->rmac, sizeof(to->dmac));
-	to->udp_sport = 0; /* a datagram leaves from where the adapter likes */
+	to->udp_sport = 0; /* the adapter chooses */
 }

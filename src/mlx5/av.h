@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address vectors: what an address handle keeps ready for requests, and the way back.
- *
- * On Ethernet the local identifier's place holds the UDP source port, every packet has a global
- * header and says so nowhere, and the priority takes three bits.
+ * Address vectors (wqe_av): encoded when an address handle is made, decoded when a WQE is read. On
+ * Ethernet the LID field has the UDP source port, every packet has a GRH though no bit says so, and
+ * the priority has three bits.
  */
 #ifndef MLX5_AV_H
 #define MLX5_AV_H
@@ -15,7 +14,7 @@
 
 /* Q_Key and QP number stay 0. */
 void mlx5_av_encode(const struct hca_av *from, bool ethernet, struct mlx5_wqe_av *to);
-/* The port comes back as 0: an entry goes out on its QP's port. */
+/* The port is set to 0: a packet leaves on its QP's port. */
 void mlx5_av_decode(const struct mlx5_wqe_av *from, bool ethernet, struct hca_av *to);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chains of requests while they are built: what wr.c (verbs) and wr_dv.c (direct verbs) share. The
- * caller holds the QP's adapter lock.
+ * Chains of requests under construction, for wr.c (verbs) and wr_dv.c (direct verbs). The caller
+ * holds the lock of the adapter's QP.
  */
 #ifndef MLX5_CHAIN_H
 #define MLX5_CHAIN_H
 
 #include "mlx5/sq.h"
 
-/* The first error counts; after it nothing more is written. */
+/* Only the first error is kept; after it no WQE is written. */
 static inline void mlx5_chain_fail(struct mlx5_qp *qp, int err)
 {
 	if (!qp->chain.err)
@@ -35,7 +35,9 @@ static inline void mlx5_chain_close(struct mlx5_qp *qp)
 	chain->ctrl = NULL;
 }
 
-/* Closes the entry before, and opens one for which there is room; its part behind the control segment.
+/*
+ * Opens a WQE; the caller has closed the one before and found room. Returns the segment behind the
+ * control segment.
  */
 static inline uint8_t *mlx5_chain_begin(struct mlx5_qp *qp, uint8_t opcode, uint32_t imm,
 					uint8_t request)

@@ -5,7 +5,7 @@
 
 #include "hca/queue/cq.h"
 
-/* Fine enough for any core clock, and half a lap of 64 bits is still hours. */
+/* Precise enough for every core clock; half the range of 64 bits still lasts hours. */
 #define CLOCK_SHIFT 21
 
 void mlx5_clock_read(const struct hca_adapter *adapter, struct mlx5dv_clock_info *out)

@@ -14,7 +14,7 @@
 #include "mlx5/srq.h"
 #include "mlx5/table.h"
 
-/* The environment may want huge pages for a kind of ring. */
+/* Huge pages for rings, as rdma-core's environment variables ask for them. */
 static enum vb_pages pages_for(uint64_t type)
 {
 	const char *env = NULL;
@@ -75,7 +75,7 @@ void mlx5_context_fini(struct vb_context *vb)
 	struct mlx5_context *ctx = mlx5_ctx(vb);
 	struct mlx5_reserved_qpn *r;
 
-	/* The numbers stay taken: another process may have been told of them. */
+	/* The numbers stay reserved: another process may use them. */
 	while ((r = LIST_FIRST(&ctx->reserved))) {
 		LIST_REMOVE(r, link);
 		free(r);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes completion entries. The adapter calls this with the CQ's lock held; a consumer may look at
- * the entry at any time, and takes it when the last eight bytes (QP, counter, opcode, owner) have
- * their new value, so these go in as one store, last.
- *
- * In rings of 128-byte entries the entry is the second half; the first is room for scattered data.
+ * The adapter writes CQEs with the CQ's lock held. A consumer may read the CQE at any time, and
+ * takes it when the last eight bytes (QP, counter, opcode, owner) have their new value: they are
+ * written last, in one store. In rings of 128-byte entries the CQE is the second half; the first is
+ * for scattered data.
  */
 #include "mlx5/cqe.h"
 
@@ -41,7 +40,9 @@ static const uint8_t recv_opcodes[] = {
 	[HCA_RECV_WRITE_IMM] = MLX5_CQE_RESP_WR_IMM,
 };
 
-/* How addresses and ports went into the hash: source and destination, two bits each. */
+/*
+ * rss_hash_type: which addresses and ports were hashed, two bits each for source and destination.
+ */
 static uint8_t rss_type(uint32_t fields)
 {
 	uint8_t type = 0;
@@ -67,7 +68,7 @@ static uint8_t rss_type(uint32_t fields)
 	return type;
 }
 
-/* The numbers of l4_hdr_type_etc, bits 6:4. */
+/* l4_hdr_type, bits 6:4 of l4_hdr_type_etc. */
 static uint8_t l4_type(const struct hca_frame_info *f)
 {
 	static const uint8_t tcp[] = { 0, 1, 3, 4 };
@@ -107,7 +108,7 @@ static uint64_t stamp(const struct hca_cq *cq, const struct hca_cqe *c)
 	return hca_clock(cq->ctx->adapter) & cq->timestamp_mask;
 }
 
-/* The entry that the consumer looks at next, but for its last word. */
+/* The CQE at index pi, zeroed but for its last word. */
 static inline struct mlx5_cqe64 *begin(const struct hca_cq *cq, uint32_t pi,
 				       const struct hca_cqe *c)
 {
@@ -126,7 +127,7 @@ static inline void finish(struct mlx5_cqe64 *to, uint32_t what_qpn, uint8_t opco
 	uint64_t word = (uint64_t)what_qpn << 32 | (uint64_t)c->counter << 16 |
 			(uint8_t)(opcode << 4 | c->solicited << 1 | lap);
 
-	/* [M2] pairs with the consumer's look at the owner: the entry before its owner */
+	/* [M2] pairs with mlx5_cqe_ready(), or a program's own polling: the CQE before its owner */
 	__atomic_store_n((uint64_t *)to + 7, htobe64(word), __ATOMIC_RELEASE);
 }
 
@@ -152,7 +153,7 @@ static inline void write_source(struct mlx5_cqe64 *to, const struct hca_cqe *c)
 	to->flags_rqpn = htobe32(flags);
 }
 
-/* Of what was received: immediate data, the key that was invalidated, or else the P_Key. */
+/* imm_inval_pkey: immediate data, the invalidated key, or else the P_Key index. */
 static inline uint32_t immediate(const struct hca_cqe *c)
 {
 	if (likely(c->recv_kind == HCA_RECV_SEND))
@@ -160,7 +161,10 @@ static inline uint32_t immediate(const struct hca_cqe *c)
 	return c->recv_kind == HCA_RECV_SEND_INV ? htobe32(c->imm) : c->imm;
 }
 
-/* An error, a frame, whose tag takes the queue's place, or one that says when. */
+/*
+ * CQEs of errors, of received frames (with the flow tag in place of the QP number), and with
+ * timestamps.
+ */
 static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uint32_t pi,
 						    const struct hca_cqe *c)
 {
@@ -190,7 +194,7 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 	finish(to, number, opcode, pi & cq->size, c);
 }
 
-/* The usual ones take no call in here, and so nothing that has to be kept for after one. */
+/* The common CQEs are written without a call, so that no registers are saved. */
 void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 {
 	struct mlx5_cqe64 *to;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads work queue entries. The adapter calls this with the QP's lock held, but the program may
- * write to the ring meanwhile: each word is read once and checked before it is used, and no
- * pointer leaves the ring.
+ * The adapter reads send WQEs with the QP's lock held, but a program may write to the ring
+ * meanwhile: each word is read once and checked before it is used, and no pointer leaves the ring.
  */
 #include "mlx5/decode.h"
 
@@ -27,7 +26,7 @@ enum seg {
 	SEG_OTHER = 1 << 3, /* neither transport nor data segments follow */
 };
 
-/* What each opcode is, on which transports, and which segments it brings. */
+/* The operation of each opcode, the QP types that have it, and its segments. */
 static const struct {
 	uint8_t op;
 	uint8_t segs;
@@ -49,9 +48,9 @@ static const struct {
 };
 
 /*
- * A place in the ring, and how much of the entry is left from there, in units of 16 bytes. Nearly
- * all entries end before the ring does: `straight`, a constant wherever it is passed, lets the
- * compiler make a version of all that follows for them that knows nothing of ends.
+ * The part of a WQE that has not been read; `left` is in units of 16 bytes. Nearly all WQEs end
+ * before the ring does: `straight`, a constant at every call, lets the compiler make a variant
+ * without wrap-around.
  */
 struct cursor {
 	const uint8_t *seg;
@@ -69,7 +68,7 @@ ALWAYS_INLINE void advance(struct cursor *c, bool straight, uint32_t bytes)
 		c->seg -= c->end - c->ring;
 }
 
-/* The next segment, whose length is a multiple of the unit and which never meets the ring's end. */
+/* The next segment, of a whole number of units; NULL when the WQE or the ring ends inside it. */
 ALWAYS_INLINE const void *take(struct cursor *c, bool straight, uint32_t bytes)
 {
 	const uint8_t *seg = c->seg;
@@ -93,7 +92,7 @@ static __attribute__((cold, noinline)) void bad(const struct hca_qp *qp, uint32_
 		     field, is, right);
 }
 
-/* The control segment's first two words do not belong here: nothing but them is believed. */
+/* The control segment does not fit the slot or the QP: the rest of the WQE is not read. */
 static __attribute__((cold, noinline)) void bad_control(const struct hca_qp *qp, uint32_t index,
 							uint32_t what, uint32_t whose,
 							struct hca_send *out)
@@ -123,7 +122,7 @@ ALWAYS_INLINE void add_piece(struct hca_send *out, uint64_t addr, uint32_t len, 
 	out->length += len;
 }
 
-/* Data in the entry itself, at `from`: two pieces when the ring's end is in between. */
+/* Inline data at `from`: two pieces when it wraps around the ring's end. */
 ALWAYS_INLINE void add_inline(const struct cursor *c, bool straight, const uint8_t *from,
 			      uint32_t len, struct hca_send *out)
 {
@@ -149,7 +148,7 @@ ALWAYS_INLINE bool take_inline(struct cursor *c, bool straight, uint32_t len, st
 	return true;
 }
 
-/* Everything that is left is data. */
+/* The rest of the WQE is data segments. */
 ALWAYS_INLINE bool take_data(struct cursor *c, bool straight, struct hca_send *out)
 {
 	while (c->left) {
@@ -192,7 +191,9 @@ ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
 	return true;
 }
 
-/* The frame's first bytes lie behind the segment's fixed part, rounded up to whole units. */
+/*
+ * The frame's first bytes follow the fixed part of the Ethernet segment, rounded up to whole units.
+ */
 ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_send *out)
 {
 	const struct mlx5_wqe_eth_seg *eth = (const void *)c->seg;
@@ -211,7 +212,7 @@ ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_sen
 	out->mss = be16toh(__atomic_load_n(&eth->mss, __ATOMIC_RELAXED)) & MLX5_ETH_MSS_MASK;
 	header = be16toh(__atomic_load_n(&eth->inline_hdr_sz, __ATOMIC_RELAXED));
 	if (header & MLX5_ETH_INSERT_VLAN) {
-		/* The tag stands where inline headers would. */
+		/* The VLAN tag is in the place of inline headers. */
 		out->offload |= HCA_OFFLOAD_VLAN;
 		out->vlan_tci =
 			(uint16_t)(eth->inline_hdr_start[0] << 8 | eth->inline_hdr_start[1]);
@@ -227,7 +228,9 @@ ALWAYS_INLINE bool take_ethernet(struct cursor *c, bool straight, struct hca_sen
 	return true;
 }
 
-/* A bit says whether the address is the whole vector or its first unit, which is enough for a LID. */
+/*
+ * MLX5_EXTENDED_UD_AV: the address vector is whole; else it is its first unit, which has the LID.
+ */
 ALWAYS_INLINE bool take_address(const struct hca_qp *qp, struct cursor *c, bool straight,
 				struct hca_send *out)
 {
@@ -276,7 +279,7 @@ ALWAYS_INLINE bool take_transport(const struct hca_qp *qp, struct cursor *c, boo
 	}
 }
 
-/* What follows the transport's own segment. */
+/* The operation's segment and the data. */
 ALWAYS_INLINE bool take_message(struct cursor *c, bool straight, uint8_t segs, struct hca_send *out)
 {
 	return (!(segs & SEG_RADDR) || take_operation(c, straight, segs, out)) &&
@@ -304,7 +307,10 @@ static uint32_t window_access(uint8_t flags)
 	return access;
 }
 
-/* An indirect key's pieces: elements as in a list, or a head that says how often its lanes repeat. */
+/*
+ * The layout of an indirect key: KLM entries, or a repeat block (umr_repeat_block_seg) with its
+ * entries.
+ */
 static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 {
 	const struct mlx5_wqe_umr_repeat_block_seg *block = (const void *)c->seg;
@@ -330,8 +336,8 @@ static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 		len = drv_load32(&klm->byte_count);
 		key = drv_load_key(&klm->mkey);
 		if (!key)
-			break; /* what is left fills the block */
-		/* A lane has its stride in the upper half of that word. */
+			break; /* padding up to the block */
+		/* In a repeat entry the upper half of this word is the stride. */
 		add_piece(out, drv_load64(&klm->address), len, key);
 	}
 	return true;
@@ -366,7 +372,7 @@ static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 		return true;
 	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE) || !take_layout(c, words, out))
 		return false;
-	out->length = 0; /* nothing of it is sent */
+	out->length = 0; /* no data is sent */
 	return true;
 }
 
@@ -378,8 +384,8 @@ static bool take_memcpy(struct cursor c, uint32_t modifier, struct hca_send *out
 }
 
 /*
- * Windows are bound and invalidated by rewriting their memory key: out->imm is the key, the mask
- * says what changes. A type 2 window is tied to a QP, a type 1 window is not.
+ * A window is bound or invalidated by rewriting its mkey: out->imm is the key, mkey_mask says what
+ * changes. A type 2 window is tied to a QP, a type 1 window is not.
  */
 static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send *out)
 {
@@ -391,7 +397,9 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 
 	if (!mkey)
 		return false;
-	/* Windows have an offset, of which they make no use; indirect keys have none. */
+	/*
+	 * A window's WQE has a translation offset, which is not used; an indirect key's has none.
+	 */
 	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET))
 		return take_mkey(&c, umr, mkey, out);
 	mask = drv_load64(&umr->mkey_mask);
@@ -424,7 +432,7 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 	return bind->len && bind->len <= MLX5_DATA_SEG_MAX;
 }
 
-/* The segments behind the control segment of an entry with this many units. */
+/* The segments behind the control segment of a WQE of ds units. */
 ALWAYS_INLINE struct cursor behind_control(const struct hca_qp *qp, uint32_t index, uint32_t ds)
 {
 	const uint8_t *ring = qp->sq.buf;
@@ -444,7 +452,7 @@ static __attribute__((cold, noinline)) void bad_segments(const struct hca_qp *qp
 	bad(qp, index, out, "too few 16-byte units for its segments:", ds, ds + 1);
 }
 
-/* Of any transport, or around the ring's end. */
+/* WQEs of other types than RC, and WQEs that wrap around. */
 static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t index, uint32_t ds,
 					       uint8_t segs, struct hca_send *out)
 {
@@ -456,7 +464,7 @@ static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t
 		bad_segments(qp, index, ds, out);
 }
 
-/* Neither a message nor a one-sided operation. */
+/* Operations other than messages, RDMA and atomics. */
 static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32_t index,
 						 uint32_t ds, uint32_t what, struct hca_send *out)
 {
@@ -471,19 +479,19 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 		    sizeof(struct mlx5_bind_wqe) / MLX5_DS);
 }
 
-/* Whatever is rare is a call at the very end, so that the usual entry needs none. */
+/* Rare cases are tail calls, so that a common WQE is read without a call. */
 void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *out)
 {
 	uint32_t size = qp->sq.size, slot = index & (size - 1);
 	const struct mlx5_wqe_ctrl_seg *ctrl;
 	uint32_t what, whose, flags, opcode, ds;
-	struct cursor c = { .end = NULL }; /* which a straight entry does not reach */
+	struct cursor c = { .end = NULL }; /* not used by a straight WQE */
 	uint8_t segs;
 
 	ctrl = (const void *)((const uint8_t *)qp->sq.buf + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
 	what = drv_load32(&ctrl->opmod_idx_opcode);
 	whose = drv_load32(&ctrl->qpn_ds);
-	flags = drv_load32(&ctrl->signature); /* and the stream, and fm_ce_se */
+	flags = drv_load32(&ctrl->signature); /* with the DC stream and fm_ce_se */
 	opcode = what & 0xff;
 	ds = whose & MLX5_DS_MASK;
 	c.seg = (const uint8_t *)(ctrl + 1);
@@ -499,7 +507,7 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->length = 0;
 	out->sge_count = 0;
 	if (unlikely((uint16_t)(what >> 8) != (uint16_t)index || whose >> 8 != qp->qpn) ||
-	    unlikely(mlx5_blocks(ds) - 1 >= size) || /* none, or more than there are */
+	    unlikely(mlx5_blocks(ds) - 1 >= size) || /* 0 units, or more than the ring has */
 	    unlikely(opcode >= array_size(opcodes) || !(opcodes[opcode].types >> qp->type & 1))) {
 		bad_control(qp, index, what, whose, out);
 		return;

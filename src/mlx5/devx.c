@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the public calls to the function of a command and back: which call takes which command, how
- * long mailboxes are, what a refusal looks like.
+ * Each call takes certain commands (enum devx_verb). Mailboxes are copied and checked for length
+ * before the command's function runs.
  */
 #include "mlx5/devx.h"
 
@@ -26,13 +26,13 @@ static uint32_t named(const struct devx_row *row, const uint8_t *in)
 	return ifc_get(in, obj_in, number);
 }
 
-/* One command arms both kinds of shared receive queues. */
+/* ARM_RQ is for SRQs and RMPs. */
 static bool is_about(const struct devx_row *row, const struct mlx5dv_devx_obj *obj)
 {
 	return obj->kind == row->kind || (row->op == IFC_OP_ARM_RQ && obj->kind == DEVX_SRQ);
 }
 
-/* A command on an object has to name that object. */
+/* A command that is sent for an object must name that object. */
 static int check_name(const struct devx_cmd *c, const struct mlx5dv_devx_obj *obj)
 {
 	uint32_t id = named(c->row, c->in), span = obj->count ? obj->count : 1;
@@ -68,7 +68,7 @@ static const char *const calls[] = {
 	[DEVX_DESTROY] = "mlx5dv_devx_obj_destroy",     [DEVX_CREATE_EQ] = "mlx5dv_devx_create_eq",
 };
 
-/* An unknown command is the device's to refuse. A known one has its own call. */
+/* The device refuses an unknown command; a known one has to come by its own call. */
 static int choose(struct devx_cmd *c, enum devx_verb verb)
 {
 	c->row = devx_row_find(devx_op(c), verb);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queries whose answer is read later. The query itself is quick enough to be made at once; what
- * comes later is the answer, as a message of a queue.
+ * Asynchronous queries. The command runs at once; its output is queued for
+ * mlx5dv_devx_get_async_cmd_comp().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "util/explain.h"
 
 #define ANSWER_MAX  65535u
-#define WAITING_MAX (1u << 20) /* bytes of answers that nobody has read */
+#define WAITING_MAX (1u << 20) /* bytes of output that the program has not read */
 
 struct comp {
 	struct mlx5dv_devx_cmd_comp pub;
@@ -51,7 +51,7 @@ void mlx5dv_devx_destroy_cmd_comp(struct mlx5dv_devx_cmd_comp *pub)
 	free(comp);
 }
 
-/* A refusal of the device is an answer, too. */
+/* A refusal is an output, too. */
 static int answer(struct comp *comp, struct mlx5dv_devx_obj *obj, const void *in, size_t inlen,
 		  size_t outlen, uint8_t *message)
 {

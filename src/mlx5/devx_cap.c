@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QUERY_HCA_CAP: what the device can do, page by page. A program decides by these bits, so they say
- * what this adapter has, not what a ConnectX has: a bit is set here together with the code that
- * makes it true. Current and maximal values are the same; there is nobody who would lower one.
+ * QUERY_HCA_CAP, by capability type. Programs decide by these bits: they describe this adapter, not
+ * a ConnectX, and a bit is set together with the code that implements it. Current and maximal
+ * values are the same.
  */
 #include "mlx5/devx_cap.h"
 
@@ -146,7 +146,7 @@ static int fill_general(const struct page *p)
 	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
 	SET(num_ports, p->adapter->port_count);
 	SET(gid_table_size, log2_up(gids) > 3 ? log2_up(gids) - 3 : 0);
-	SET(pkey_table_size, 0); /* 128, as little as can be said */
+	SET(pkey_table_size, 0); /* 128, the smallest value */
 	SET(device_frequency_khz, p->adapter->model->core_clock_khz);
 	SET(device_frequency_mhz, p->adapter->model->core_clock_khz / 1000);
 	SET(roce, p->ethernet);
@@ -231,7 +231,7 @@ static int fill_ethernet(const struct page *p)
 	return 0;
 }
 
-/* Rates and limits of scheduling elements have an effect on what send queues put out. */
+/* Rates and limits of scheduling elements act on send queues. */
 static int fill_qos(const struct page *p)
 {
 	ifc_set(p->cap, qos_cap, nic_sq_scheduling, p->ethernet);
@@ -262,7 +262,7 @@ static int fill_device_memory(const struct page *p)
 	return 0;
 }
 
-/* What rules of either direction can do, by direct rules (mlx5/dr.h) and by commands. */
+/* Flow tables of either direction, by direct rules (dr.c) and by commands (devx_flow.c). */
 static void fill_flow_table(uint8_t *table, bool receive)
 {
 	ifc_set(table, flow_table_prop_layout, ft_support, 1);

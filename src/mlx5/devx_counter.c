@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters: sets that queues count into (hca/device/counters.h), and those that flow rules feed.
+ * Queue counters are sets that QPs count into (hca/device/counters.h); flow counters are fed by
+ * flow rules.
  */
 #include "mlx5/devx_counter.h"
 
@@ -43,7 +44,7 @@ int devx_counters_find(struct devx_cmd *c, uint32_t id, struct hca_counters **ou
 			   "counter_set_id %u: there is no such set", id);
 }
 
-/* Where completions with an error are counted, by their status. */
+/* The counter of each status of an error completion. */
 #define REQ(status)  (HCA_COUNT_REQ_STATUS + (status))
 #define RESP(status) (HCA_COUNT_RESP_STATUS + (status))
 #define AT(field)    IFC_BIT(query_q_counter_out, field)
@@ -127,7 +128,7 @@ int devx_alloc_flow_counter(struct devx_cmd *c)
 	return err;
 }
 
-/* Pairs of packets and octets from the named counter on. */
+/* Packets and octets of each counter, from the named one on. */
 int devx_query_flow_counter(struct devx_cmd *c)
 {
 	uint32_t id = ifc_get(c->in, query_flow_counter_in, flow_counter_id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues in user memory. The program writes consumer index and arm word into its own
- * doorbell record and rings its own page.
+ * CQs in user memory (umem). The program writes consumer index and arm word into its own doorbell
+ * record and rings its own UAR page.
  */
 #include "mlx5/devx_cq.h"
 
@@ -19,7 +19,7 @@
 #include "mlx5/devx_uar.h"
 #include "mlx5/format.h"
 
-/* What no program asks for: see mlx5dv_init_obj(). */
+/* An arm word that no program writes: see watch() of dv_obj.c. */
 #define NEVER_ARMED (3u << 28 | 0xffffff)
 
 static int check_cqc(struct devx_cmd *c, const void *cqc)
@@ -33,7 +33,7 @@ static int check_cqc(struct devx_cmd *c, const void *cqc)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
 				   "log_cq_size %u is more than %llu entries", log,
 				   (unsigned long long)c->adapter->limits.max_cqe);
-	/* cqe_comp_en is leave to compress, which DPDK gives without asking; no use is made of it. */
+	/* cqe_comp_en permits compressed CQEs; DPDK always sets it, and none is compressed. */
 	return 0;
 }
 
@@ -109,7 +109,9 @@ int devx_create_cq(struct devx_cmd *c)
 	return 0;
 }
 
-/* What moves; everything else is as it was given. Verbs queues start from zeros. */
+/*
+ * The fields that change; the others are as the program gave them. For verbs CQs the others are 0.
+ */
 void devx_cqc_fill(struct hca_cq *cq, void *cqc)
 {
 	fabric_lock(&cq->lock);
@@ -141,8 +143,8 @@ int devx_query_cq(struct devx_cmd *c)
 }
 
 /*
- * The last entry of the old ring says that the next one is in the new ring; whoever polls takes what
- * was not consumed along, one place further on.
+ * RESIZE_CQ: the last CQE of the old ring, which says that the next one is in the new ring. A
+ * program copies the CQEs it has not consumed, one index further on.
  */
 static uint32_t end_ring(struct hca_cq *cq, void *buf, uint32_t size, void *arg)
 {
@@ -207,7 +209,7 @@ static int resize(struct devx_cmd *c, const void *cqc, uint32_t select)
 			   cq->size);
 }
 
-/* Of a verbs queue as well, which has no object: c->obj is then a stand-in. */
+/* Also for verbs CQs, which have no object: c->obj is then a stand-in. */
 int devx_modify_cq(struct devx_cmd *c)
 {
 	const void *cqc = ifc_cptr(c->in, modify_cq_in, cq_context);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DC targets. The device knows no states but "active" for one that is there; the adapter's queue
- * pair is brought to where it serves by the command that makes it.
+ * A DCT's only state is "active": CREATE_DCT brings the adapter's QP to RTR.
  */
 #include "mlx5/devx_dct.h"
 
@@ -120,7 +119,7 @@ int devx_query_dct(struct devx_cmd *c)
 	return 0;
 }
 
-/* From now on nobody gets in; who is told of it asks by an event of this name. */
+/* DRAIN_DCT: requests are no longer accepted; completion is told by the event of that name. */
 int devx_drain_dct(struct devx_cmd *c)
 {
 	struct hca_qp_attr attr = { .state = HCA_QPS_ERR };

@@ -24,7 +24,7 @@
 static int destroy_eq(struct mlx5dv_devx_obj *obj)
 {
 	if (atomic_load(&obj->eq->users))
-		return hca_eq_destroy(obj->eq); /* which says why not */
+		return hca_eq_destroy(obj->eq); /* explains EBUSY */
 	devx_eq_unlist(obj->user_eq);
 	return hca_eq_destroy(obj->eq);
 }

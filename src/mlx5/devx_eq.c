@@ -24,7 +24,7 @@
 #define EQ_ARMED     0x9u
 #define EQ_FIRED     0xau
 
-/* What a program finds in a fresh ring: nothing of its first lap. */
+/* A new ring: the owner bits are those of the lap before the first. */
 static void *alloc_ring(size_t size)
 {
 	uint8_t *ring =
@@ -44,7 +44,7 @@ static size_t ring_bytes(unsigned int log)
 	return bytes < MLX5_PAGE_SIZE ? MLX5_PAGE_SIZE : bytes;
 }
 
-/* Everything that the queue has beside its number; all of it is undone by devx_eq_release(). */
+/* Everything but the number; devx_eq_release() undoes it. */
 static int prepare(struct devx_cmd *c, const void *eqc, struct devx_user_eq **out)
 {
 	unsigned int log = ifc_get(eqc, eqc, log_eq_size), intr = ifc_get(eqc, eqc, intr);
@@ -116,7 +116,6 @@ int devx_create_eq(struct devx_cmd *c)
 	return 0;
 }
 
-/* The adapter's side is gone, or never was. */
 void devx_eq_release(struct devx_user_eq *eq)
 {
 	eq->vector->users--;
@@ -124,7 +123,6 @@ void devx_eq_release(struct devx_user_eq *eq)
 	free(eq);
 }
 
-/* Before the adapter's side goes: no asynchronous event is on its way there any more. */
 void devx_eq_unlist(struct devx_user_eq *eq)
 {
 	pthread_mutex_lock(&eq->devx->event_lock);
@@ -134,7 +132,7 @@ void devx_eq_unlist(struct devx_user_eq *eq)
 	pthread_mutex_unlock(&eq->devx->event_lock);
 }
 
-/* There is no handle to query it by, so the number alone says which one. */
+/* A program has no handle for QUERY_EQ: the number alone names the queue. */
 int devx_query_eq(struct devx_cmd *c)
 {
 	void *eqc = ifc_ptr(c->out, query_eq_out, eq_context_entry);

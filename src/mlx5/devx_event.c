@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events of the adapter on their way to a program that asked by DEVX: as entries of its own event
- * queues, and as messages on event channels.
- *
- * A channel is a queue of messages (devx_queue.h): one per event, the cookie first; without data, one
- * per subscription that has something to tell. A message that finds no memory is lost, and the next
- * read says so.
+ * Asynchronous events go to a program's event queues as EQEs, and to its event channels as
+ * messages. A channel is a queue of messages (devx_queue.h): one per event, the cookie first; with
+ * OMIT_EV_DATA, one per subscription with an event. A message for which there is no memory is lost,
+ * and the next read reports it.
  */
 #include "mlx5/devx_event.h"
 
@@ -102,7 +100,7 @@ static uint32_t verbs_number(uint8_t about, void *element)
 	}
 }
 
-/* Numbers of queue pairs and of single queues are told apart by it. */
+/* eqe_qp_srq.type: tells QP numbers from RQ and SQ numbers. */
 static uint8_t queue_type(const struct mlx5dv_devx_obj *obj, uint8_t about)
 {
 	if (obj && obj->kind == DEVX_SQ)
@@ -141,7 +139,7 @@ static void tell(struct devx_sub *sub, const struct hca_eqe *eqe)
 	size_t len = sub->channel->omit ? sizeof(m.cookie) : sizeof(m);
 
 	if (sub->fd >= 0) {
-		/* A full counter is readable, which is all that is wanted. */
+		/* A full counter is still readable. */
 		while (write(sub->fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
 		return;
@@ -161,7 +159,7 @@ static void tell_all(const struct devx_subs *subs, const struct hca_eqe *eqe)
 			tell(s, eqe);
 }
 
-/* On the thread that found the event, under its locks: see hca/device/async.h. */
+/* Called by the thread that found the event, under its locks: see hca/device/async.h. */
 bool devx_event_tap(void *arg, const struct hca_event *event)
 {
 	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);
@@ -321,7 +319,10 @@ int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *pub,
 	return -err;
 }
 
-/* Another descriptor would find the counter among its data. Without /proc, the program is believed. */
+/*
+ * Only an eventfd will do: in another file the counter would be data. Without /proc this cannot be
+ * checked.
+ */
 static bool is_eventfd(int fd)
 {
 	char path[32], target[32];
@@ -340,7 +341,7 @@ int mlx5dv_devx_subscribe_devx_event_fd(struct mlx5dv_devx_event_channel *pub, i
 
 	if (err)
 		return -err;
-	/* The program may close its own at any time. */
+	/* The program may close its own descriptor at any time. */
 	own = dup(fd);
 	if (own < 0)
 		return -explain(EBADF,

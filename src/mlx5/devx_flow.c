@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flow tables by device commands: tables, groups of entries with one mask, entries. They stand on
- * the engine of ether/flow_types.h, as direct rules do: a table is a table, a group a matcher whose
- * priority is its first index, and an entry a rule. Frames come to a table from a verbs flow that
- * leads there (MLX5DV_FLOW_ACTION_DEST_DEVX), or from an entry of another one.
- *
- * devx.lock for everything here.
+ * Flow tables, groups and entries by command, on the flow engine (ether/flow_types.h): a table is a
+ * flow_table, a group a flow_matcher whose priority is its first index, an entry (devx_fte.c) a
+ * flow_rule. Frames come to a table from a verbs flow (MLX5DV_FLOW_ACTION_DEST_DEVX) or from an
+ * entry of another table. devx.lock is held.
  */
 #include "mlx5/devx_flow.h"
 
@@ -70,7 +68,7 @@ static int named_table(struct devx_cmd *c, struct mlx5dv_devx_obj **out)
 	return 0;
 }
 
-/* What no entry matches goes to another table: a rule behind all others. */
+/* table_miss_action: a rule behind all others leads to another table. */
 static int set_miss(struct devx_cmd *c, struct devx_flow_table *t, struct mlx5dv_devx_obj *to)
 {
 	static const struct flow_key nothing;
@@ -311,7 +309,7 @@ int devx_create_flow_group(struct devx_cmd *c)
 	return 0;
 }
 
-/* The answer has its fields where the command had them. */
+/* The output has the fields at the offsets of the input. */
 int devx_query_flow_group(struct devx_cmd *c)
 {
 	const uint8_t *from = c->obj->image;

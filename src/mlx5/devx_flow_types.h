@@ -8,7 +8,7 @@
 #include "hca/raw/flow.h"
 #include "mlx5/devx_types.h"
 
-/* The most of each, as the capabilities say. */
+/* Limits, as QUERY_HCA_CAP reports them. */
 #define DEVX_FLOW_LEVELS   16u
 #define DEVX_FLOW_LOG_SIZE 16u
 #define DEVX_FLOW_DESTS    8u
@@ -19,11 +19,11 @@ struct devx_flow_table {
 	enum flow_domain domain;
 	uint8_t type, level;
 	uint32_t size;
-	bool anchor;   /* stands for a root (dv_anchor.c) */
-	uint32_t from; /* ... and its rules of this priority and later ones */
+	bool anchor;   /* an anchor: stands for a root table (dv_anchor.c) */
+	uint32_t from; /* first priority of the root's rules */
 	LIST_HEAD(, devx_flow_group) groups;
 	struct hca_table entries; /* by index */
-	/* where the rest goes */
+	/* table_miss_action */
 	struct flow_matcher *miss_matcher;
 	struct flow_rule *miss_rule;
 	struct mlx5dv_devx_obj *miss;
@@ -41,7 +41,7 @@ struct devx_flow_group {
 struct devx_flow_entry {
 	struct mlx5dv_devx_obj *table;
 	struct flow_rule *rule;
-	/* what it leads to and uses, counted */
+	/* destinations and other objects that it uses */
 	struct mlx5dv_devx_obj **refs;
 	unsigned int ref_count;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Entries of flow tables: SET_FLOW_TABLE_ENTRY makes one, or changes it; the program gives it its
- * index. An entry is a rule of the engine; a change makes the new rule before the old one goes, so
- * that every frame meets one of them. devx.lock.
+ * SET_FLOW_TABLE_ENTRY makes or changes the entry of an index. An entry is a rule of the flow
+ * engine; a change makes the new rule before it destroys the old one, so that every frame meets one
+ * of them. devx.lock is held.
  */
 #include "mlx5/devx_fte.h"
 
@@ -20,7 +20,7 @@
 #define STEPS_MOST 32u
 #define LIST_MOST  (DEVX_FLOW_DESTS + 1)
 
-/* What an entry comes to, while it is read. */
+/* An entry while its context is read. */
 struct wish {
 	struct devx_cmd *c;
 	const struct devx_flow_table *table;
@@ -28,7 +28,7 @@ struct wish {
 	unsigned int count;
 	struct mlx5dv_devx_obj *refs[STEPS_MOST];
 	unsigned int ref_count;
-	struct flow_edit *own[4]; /* edits that nobody else has */
+	struct flow_edit *own[4]; /* edits made for this entry */
 	unsigned int own_count;
 };
 
@@ -69,7 +69,7 @@ static int add_own_edit(struct wish *w, enum flow_reformat kind, uint32_t vlan)
 	return 0;
 }
 
-/* In the order in which a device does them. */
+/* In the order in which a device applies them. */
 static int read_edits(struct wish *w, const void *fc, unsigned int action)
 {
 	uint32_t reformat = ifc_get(fc, flow_context, packet_reformat_id);
@@ -181,7 +181,7 @@ static int add_destination(struct wish *w, const void *dest, bool any_level)
 	}
 }
 
-/* How an entry ends: exactly one of these. */
+/* The action that ends an entry: exactly one of these. */
 static int read_end(struct wish *w, const void *fc, unsigned int action, bool any_level)
 {
 	const uint8_t *list = ifc_cptr(fc, flow_context, destination);
@@ -252,7 +252,7 @@ static int read_context(struct wish *w, const void *fc, bool any_level)
 	return err ? err : read_end(w, fc, action, any_level);
 }
 
-/* The rule for this context, in place of the one that the entry has. */
+/* Makes the rule for this context, in place of the entry's present one. */
 static int make_rule(struct devx_cmd *c, struct devx_flow_entry *e, const struct devx_flow_group *g,
 		     const void *fc, bool any_level)
 {
@@ -274,7 +274,7 @@ static int make_rule(struct devx_cmd *c, struct devx_flow_entry *e, const struct
 		err = devx_refuse_errno(
 			c, flow_rule_create(g->engine, &value, 0, w.steps, w.count, &rule),
 			DEVX_WHY_FIELD);
-	for (unsigned int i = 0; i < w.own_count; i++) /* the rule has a hold of its own */
+	for (unsigned int i = 0; i < w.own_count; i++) /* the rule has taken its own reference */
 		flow_edit_put(w.own[i]);
 	if (err) {
 		free(refs);
@@ -295,7 +295,7 @@ static int make_rule(struct devx_cmd *c, struct devx_flow_entry *e, const struct
 	return 0;
 }
 
-/* Table, group and index of the command, which have to fit each other. */
+/* Table, group and index of the command must fit each other. */
 static int find_place(struct devx_cmd *c, struct mlx5dv_devx_obj **table,
 		      struct mlx5dv_devx_obj **group)
 {
@@ -322,7 +322,7 @@ static int find_place(struct devx_cmd *c, struct mlx5dv_devx_obj **table,
 	return 0;
 }
 
-/* The context with its lists; as long as the longest. */
+/* A flow context with the longest lists. */
 #define CONTEXT_ROOM (IFC_LEN_flow_context + 8 * LIST_MOST)
 
 int devx_create_fte(struct devx_cmd *c)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User memory for rings and doorbell records, and the objects that are about memory: protection
- * and XRC domains, memory keys.
+ * User memory (umem) for rings and doorbell records; protection domains and XRC domains.
  */
 #include "mlx5/devx_mem.h"
 
@@ -23,8 +22,8 @@
 /* ---- user memory ---- */
 
 /*
- * Some page size that is allowed is one in which the memory starts, or lies altogether, and no
- * longer than the memory, rounded up.
+ * One of the allowed page sizes must be such that the memory starts at a page boundary, or lies in
+ * one page, and is not longer than the memory, rounded up.
  */
 static bool pages_fit(uintptr_t addr, size_t size, uint64_t bitmap)
 {
@@ -62,9 +61,9 @@ static int map_dmabuf(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *
 }
 
 /*
- * The adapter has its own way to the pages, so that a program which unmaps them early gets a queue
- * that it no longer sees, as with an adapter that has them pinned, and not a thread of ours that
- * faults. Memory that cannot be shared is used where it lies.
+ * The adapter maps the pages a second time: a program that unmaps them early then has a queue that
+ * it cannot see, as with pinned pages, and the adapter's threads do not fault. Memory that cannot
+ * be mapped twice is used at its own address.
  */
 static void pin(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *in)
 {
@@ -110,7 +109,7 @@ static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
 	return dmabuf ? 0 : hca_mr_check(in->addr, in->size, HCA_ACCESS_LOCAL_WRITE & in->access);
 }
 
-/* Numbers of umems share a table with those of objects, in which a stand-in holds the place. */
+/* umem numbers are in a table of objects, where a stand-in reserves the number. */
 static int number_umem(struct devx_umem *umem)
 {
 	struct mlx5dv_devx_obj *stand_in = calloc(1, sizeof(*stand_in));
@@ -208,7 +207,7 @@ int devx_umem_at(struct devx_cmd *c, int slot, const struct devx_ring *r, void *
 	struct mlx5dv_devx_obj *stand_in;
 	struct devx_umem *umem;
 
-	/* Layouts without the bit are older than it: a umem that is named is meant. */
+	/* Layouts without a valid bit are older than it: a umem that is named is used. */
 	if (!r->valid && !r->id)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_NO_UMEM,
 				   "the %s lies in no umem; addresses of pages are not a program's "

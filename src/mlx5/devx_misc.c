@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Objects that are little more than their number: transport domains and general objects.
- */
 #include "mlx5/devx_misc.h"
 
 #include <errno.h>
@@ -13,7 +10,7 @@
 
 #define NUMBERS (1u << 20)
 
-/* Types of general objects that the device has; a program reads them in general_obj_types. */
+/* Types of general objects that the device has (general_obj_types). */
 #define GENERAL_TYPES (1ull << IFC_OBJ_GENEVE_TLV_OPT | 1ull << IFC_OBJ_MATCH_DEFINER)
 
 uint64_t devx_general_types(void)
@@ -21,7 +18,7 @@ uint64_t devx_general_types(void)
 	return GENERAL_TYPES;
 }
 
-/* The whole command is kept, for a query to answer from. */
+/* The whole input is kept, for queries. */
 int devx_alloc_number(struct devx_cmd *c)
 {
 	int err = devx_keep(c, c->in, c->inlen);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory keys by command: the pages of a umem, or pieces of other keys' memory: of any length (KLM)
- * or of one (KSM). A key of the latter kinds may also be made free, for requests to build (UMR).
+ * A memory key maps the pages of a umem, or pieces of other keys' memory, of any length (KLM) or of
+ * one length (KSM). A key of the latter kinds may also be created free, for UMR WQEs to fill.
  */
 #include "mlx5/devx_mkey.h"
 
@@ -14,7 +14,7 @@
 #include "mlx5/devx_mem.h"
 #include "mlx5/devx_obj.h"
 
-#define ENTRY       16u /* bytes of a piece in the mailbox */
+#define ENTRY       16u /* bytes of a KLM entry in the mailbox */
 #define PIECES_MOST UINT16_MAX
 
 static uint32_t mkc_access(const void *mkc)
@@ -29,7 +29,7 @@ static uint32_t mkc_access(const void *mkc)
 		access |= HCA_ACCESS_REMOTE_READ;
 	if (ifc_get(mkc, mkc, a))
 		access |= HCA_ACCESS_REMOTE_ATOMIC;
-	/* The device lets a peer write where its owner may not; the adapter has no such regions. */
+	/* The device permits remote write without local write; regions of the adapter do not. */
 	if (access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC))
 		access |= HCA_ACCESS_LOCAL_WRITE;
 	return access;
@@ -57,7 +57,7 @@ static int create_on_umem(struct devx_cmd *c, struct hca_pd *pd, const void *mkc
 
 /* ---- pieces ---- */
 
-/* Of one length, 2^log_page_size, or each of its own. */
+/* Pieces of one length, 2^log_page_size, or each with its own. */
 static int read_pieces(struct devx_cmd *c, const void *mkc, bool fixed, struct hca_sge *out,
 		       uint32_t *count)
 {
@@ -73,7 +73,7 @@ static int read_pieces(struct devx_cmd *c, const void *mkc, bool fixed, struct h
 		};
 		sum += out[i].len;
 	}
-	/* Mailboxes are filled up with empty ones. */
+	/* The list is padded with empty entries. */
 	while (*count && !out[*count - 1].key)
 		sum -= out[--*count].len;
 	if (want > sum)

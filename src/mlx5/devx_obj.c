@@ -29,7 +29,7 @@ static int set(struct mlx5dv_devx_obj *obj, uint32_t number)
 	return err;
 }
 
-/* A number that was given back comes again only after all others. */
+/* A released number is used again only after all others. */
 int devx_number(struct mlx5dv_devx_obj *obj, uint32_t from, uint32_t limit, uint32_t count)
 {
 	uint32_t *last = &obj->devx->last[obj->kind], first = *last + 1, tried = 0, run = 0;

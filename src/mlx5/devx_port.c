@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Commands that ask about the device and its ports.
- */
 #include "mlx5/devx_port.h"
 
 #include <errno.h>
@@ -50,7 +47,6 @@ int devx_query_special(struct devx_cmd *c)
 
 /* ---- ports ---- */
 
-/* Port 0 is the function's own, the first. */
 int devx_find_port(struct devx_cmd *c, unsigned int number, struct hca_port_attr *out)
 {
 	if (number > (unsigned int)c->adapter->port_count)
@@ -164,7 +160,7 @@ int devx_query_hca_gid(struct devx_cmd *c)
 	return 0;
 }
 
-/* 0xffff asks for the whole table. */
+/* 0xffff: the whole table. */
 int devx_query_hca_pkey(struct devx_cmd *c)
 {
 	unsigned int number = ifc_get(c->in, query_hca_vport_pkey_in, port_num);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs in user memory: receive ring first, send ring right behind it. What goes on in them
- * is devx_qpc.c's; here they are made.
+ * QPs in user memory: the receive ring, and the send ring right behind it. State changes and
+ * queries are in devx_qpc.c.
  */
 #include "mlx5/devx_qp.h"
 
@@ -119,7 +119,7 @@ static int find_memory(struct devx_cmd *c, const void *qpc, struct hca_qp_init *
 	return 0;
 }
 
-/* The use that a look-up takes ends when the QP has its own. */
+/* The references that look-ups took end when the QP has its own. */
 struct holds {
 	struct hca_pd *pd;
 	struct hca_cq *send_cq, *recv_cq;
@@ -259,7 +259,7 @@ int devx_query_qp(struct devx_cmd *c)
 
 /* ---- multicast ---- */
 
-/* The object is the attachment: the group is kept, and the QP is used by it. */
+/* The object is the attachment; it uses the QP. */
 int devx_attach_mcg(struct devx_cmd *c)
 {
 	uint32_t qpn = ifc_get(c->in, attach_to_mcg_in, qpn);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pair contexts: from a state-change command to the adapter's attributes, and from a queue
- * pair to the context that a query shows. For DEVX queue pairs and for those of verbs alike.
- *
- * A command stands for one edge of the state diagram. What the edge must have comes from the
- * context always; what it may have, when opt_param_mask says so.
+ * QP contexts: from a state-change command to the adapter's attributes, and from a QP to the
+ * context that a query returns; for QPs of DEVX and of verbs. A command is one edge of the state
+ * diagram. Required attributes always come from the context, optional ones if opt_param_mask has
+ * their bit.
  */
 #include "mlx5/devx_qpc.h"
 
@@ -92,7 +91,7 @@ static uint32_t may_have(enum hca_qp_type type, uint32_t opt)
 	for (size_t i = 0; i < array_size(map); i++)
 		if (opt & map[i].bit)
 			mask |= map[i].mask;
-	/* Datagrams have none of these, connections no Q_Key; the device does not mind. */
+	/* UD QPs have none of these, connected ones no Q_Key; the device ignores such fields. */
 	if (type == HCA_QP_UD)
 		mask &= HCA_QPM_PKEY_INDEX | HCA_QPM_QKEY;
 	else if (type == HCA_QP_DCI)
@@ -164,7 +163,10 @@ static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_at
 	read_access(qpc, out);
 }
 
-/* What is no attribute of verbs: counters, and by the second mask the path of one that sends. */
+/*
+ * Fields that are not verbs attributes: the counter set, and with opt_param_mask_95_32 the path of
+ * a requester.
+ */
 static int modify_rest(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, uint32_t opt)
 {
 	const void *primary = ifc_cptr(qpc, qpc, primary_address_path);
@@ -172,7 +174,7 @@ static int modify_rest(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, u
 	struct hca_counters *set;
 	int err;
 
-	/* The first step takes the set as it stands; later ones have to be told to. */
+	/* RST2INIT always sets the counter set; later commands only with its bit. */
 	if (c->row->op == IFC_OP_RST2INIT_QP ? ifc_get(qpc, qpc, counter_set_id)
 					     : opt & IFC_QP_OPT_COUNTER_SET) {
 		err = devx_counters_find(c, ifc_get(qpc, qpc, counter_set_id), &set);
@@ -204,7 +206,7 @@ int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 				   "queue pair 0x%x is in state %u, and this starts from %u",
 				   qp->qpn, state_codes[now], state_codes[step->from]);
 	attr.state = step->to;
-	/* RESET knows no error. */
+	/* A QP in RESET has no error state. */
 	if (step->to == HCA_QPS_ERR && now == HCA_QPS_RESET)
 		return devx_refuse(c, IFC_STATUS_BAD_QP_STATE, DEVX_WHY_STATE,
 				   "queue pair 0x%x is in the reset state", qp->qpn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See the header. Adding happens on any thread, under locks of the adapter; taking is the program's.
+ * Messages are added by any thread, under locks of the adapter, and taken by the program.
  */
 #include "mlx5/devx_queue.h"
 
@@ -82,13 +82,16 @@ int devx_queue_add(struct devx_queue *q, uint64_t tag, const void *data, size_t 
 	return 0;
 }
 
-/* Out of the queue and into `to`; what does not fit stays, and is counted again. Lock held. */
+/*
+ * Moves the first message to `to`; a message that does not fit stays, and is counted again. Lock
+ * held.
+ */
 static long take_first(struct devx_queue *q, void *to, size_t room, int short_errno)
 {
 	struct devx_note *note = STAILQ_FIRST(&q->notes);
 	size_t len;
 
-	/* Only a program that writes to the descriptor can have made it count too much. */
+	/* Only a program's own write to the descriptor can make the counter too high. */
 	if (!note)
 		return -EAGAIN;
 	len = note->len;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registers of the device and its ports, as programs read them: state and speed of links, counters,
- * the clock.
+ * ACCESS_REG: state and speed of links, counters, the clock.
  */
 #include "mlx5/devx_reg.h"
 
@@ -13,7 +12,7 @@
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_port.h"
 
-/* Link state. Offsets in bits, as ifc.h counts. */
+/* Link state. Offsets in bits, as in ifc.h. */
 #define REG_PAOS   0x5006
 #define PAOS_PORT  8, 8
 #define PAOS_ADMIN 20, 4
@@ -29,14 +28,14 @@ static int access_paos(struct devx_cmd *c, const uint8_t *in, uint8_t *out)
 
 	if (err)
 		return err;
-	/* Interfaces are the host's to set up: what is written is heard, and changes nothing. */
+	/* Interfaces are set up by the host: a write is accepted and changes nothing. */
 	ifc_store(out, PAOS_PORT, number);
 	ifc_store(out, PAOS_ADMIN, PAOS_UP);
 	ifc_store(out, PAOS_OPER, port.state == HCA_PORT_ACTIVE ? PAOS_UP : PAOS_DOWN);
 	return 0;
 }
 
-/* The one kind of link that has this speed; those beyond 100 Gbit/s are not among them. */
+/* The one link type of this speed; none above 100 Gbit/s. */
 static uint32_t link_bit(uint32_t mbps)
 {
 	static const struct {
@@ -80,7 +79,7 @@ static int access_ptys(struct devx_cmd *c, const uint8_t *in, uint8_t *out)
 	return 0;
 }
 
-/* What RoCE has sent and received; other groups than that of IEEE 802.3 have counted nothing. */
+/* RoCE's packets and bytes, in the IEEE 802.3 group; the counters of other groups are 0. */
 static int access_ppcnt(struct devx_cmd *c, const uint8_t *in, uint8_t *out)
 {
 	unsigned int number = ifc_get(in, ppcnt_reg, local_port);
@@ -122,7 +121,7 @@ int devx_access_reg(struct devx_cmd *c)
 	if (devx_op_mod(c) > IFC_REG_READ)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
 				   "op_mod %u; right is 0 (write) or 1 (read)", devx_op_mod(c));
-	/* Their answers are longer than the shortest mailbox. */
+	/* Outputs longer than the shortest mailbox. */
 	if ((id == IFC_REG_PTYS && c->outlen < 0x10 + ifc_len(ptys_reg)) ||
 	    (id == IFC_REG_PPCNT && c->outlen < 0x10 + ifc_len(ppcnt_reg)))
 		return devx_refuse(c, IFC_STATUS_BAD_OUTPUT_LEN, DEVX_WHY_SIZE,

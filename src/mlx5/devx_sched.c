@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scheduling elements by command: trees that say how queues share a port. A limit holds for the send
- * queues below (hca/transport/shaper.h); shares are kept and have no effect.
+ * Scheduling elements are trees in which queues share a port. A limit acts on the send queues below
+ * (hca/transport/shaper.h); shares (bw_share) are stored and have no effect.
  */
 #include "mlx5/devx_sched.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Send queues for frames, on rings in user memory. At the adapter one is a raw packet queue pair
- * that receives nothing; its number is the queue's. A rate is an entry of the pacing table
- * (mlx5dv_pp_alloc()).
+ * An SQ sends frames from a ring in user memory. For the adapter it is a raw packet QP that does
+ * not receive; its number is the SQ's. A rate is an entry of the pacing table (mlx5dv_pp_alloc()).
  */
 #include "mlx5/devx_sq.h"
 
@@ -58,7 +57,7 @@ static int check_rate(struct devx_cmd *c, const void *ctx, struct hca_qp_attr *o
 			   "packet_pacing_rate_limit_index %u: no such entry", index);
 }
 
-/* The element that the queue sends through; none for 0. */
+/* The scheduling element that the queue sends through; 0: none. */
 static int find_group(struct devx_cmd *c, const void *ctx, struct mlx5dv_devx_obj **out)
 {
 	uint32_t id = ifc_get(ctx, sqc, qos_queue_group_id);
@@ -125,7 +124,7 @@ int devx_create_sq(struct devx_cmd *c)
 	return 0;
 }
 
-/* A queue has fewer states than a queue pair. */
+/* An SQ has fewer states than a QP. */
 static int move(struct hca_qp *qp, unsigned int state)
 {
 	struct hca_qp_attr attr = { .port = 1 };
@@ -143,13 +142,13 @@ static int move(struct hca_qp *qp, unsigned int state)
 	return err;
 }
 
-/* In a state that sends: elsewhere it waits. */
+/* A rate can be set in RTS only; in other states the call succeeds and sets none. */
 static int pace(struct hca_qp *qp, const struct hca_qp_attr *rate)
 {
 	return qp->state == HCA_QPS_RTS ? hca_qp_modify(qp, rate, HCA_QPM_RATE_LIMIT) : 0;
 }
 
-/* As it is now: a request that cannot be carried out takes it out of service. */
+/* The present state: a WQE that fails puts the queue into ERR. */
 static unsigned int sq_state(const struct mlx5dv_devx_obj *obj)
 {
 	enum hca_qp_state state;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues in user memory, under the three names that the device has for them: RMP
- * (for queue pairs of one protection domain, and for receive queues of frames), XRC SRQ, and the
- * older SRQ. The manual gives the last one addresses of pages only; here it has a umem where an XRC
- * SRQ has it.
+ * Shared receive queues in user memory: RMP (for QPs of one protection domain, and for RQs), XRC
+ * SRQ, and the older SRQ. The PRM has a list of page addresses for the last one; here it has a
+ * umem, in the place where an XRC SRQ has it.
  */
 #include "mlx5/devx_srq.h"
 
@@ -76,7 +75,7 @@ int devx_create_rmp(struct devx_cmd *c)
 	unsigned int type = ifc_get(wq, wq, wq_type), shift = ifc_get(wq, wq, log_wq_stride);
 	unsigned int log_size = ifc_get(wq, wq, log_wq_sz);
 	bool cyclic = type == IFC_WQ_CYCLIC;
-	/* Entries have room for a link, whether it counts or not, unless told otherwise. */
+	/* WQEs start with a link segment, used or not, unless basic_cyclic_rcv_wqe is set. */
 	bool linked = !cyclic || !ifc_get(ctx, rmpc, basic_cyclic_rcv_wqe);
 	struct hca_srq_init init = {
 		.type = HCA_SRQ_BASIC,
@@ -156,7 +155,7 @@ static int find_xrc(struct devx_cmd *c, const void *ctx, struct hca_srq_init *in
 	return 0;
 }
 
-/* The two kinds whose context lies at one and the same place, with the same fields. */
+/* SRQ and XRC SRQ have the same context at the same offset. */
 static int create_list(struct devx_cmd *c, bool xrc)
 {
 	const void *ctx = ifc_cptr(c->in, create_xrc_srq_in, xrc_srq_context_entry);
@@ -170,7 +169,7 @@ static int create_list(struct devx_cmd *c, bool xrc)
 	struct devx_ring ring = { .id = ifc_get(c->in, create_xrc_srq_in, xrc_srq_umem_id),
 				  .offset = ifc_get(c->in, create_xrc_srq_in, xrc_srq_umem_offset),
 				  .valid = ifc_get(c->in, create_xrc_srq_in, xrc_srq_umem_valid) };
-	/* Its record lies in the umem of its ring. */
+	/* The doorbell record is in the ring's umem. */
 	struct devx_ring record = { .id = ring.id,
 				    .offset = ifc_get(ctx, xrc_srqc, dbr_addr),
 				    .valid = ifc_get(ctx, xrc_srqc, dbr_umem_valid) };

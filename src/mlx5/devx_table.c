@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which commands there are: what each is about, which call takes it, how long its mailboxes are at
- * least, and who carries it out.
+ * The commands: kind of object, call, least mailbox lengths, function.
  */
 #include "mlx5/devx_table.h"
 
@@ -26,13 +25,13 @@
 #include "mlx5/devx_wq.h"
 
 #define HEAD    0x10
-#define CAP_MIN 0x110 /* programs know pages of different lengths */
+#define CAP_MIN 0x110 /* capability pages have several lengths */
 
 #define ROW(op, kind, verb, in, out, run)                                                          \
 	{                                                                                          \
 		IFC_OP_##op, DEVX_##kind, DEVX_##verb, (uint16_t)(in), (uint16_t)(out), 0, 0, run  \
 	}
-/* The input names the object elsewhere than most. */
+/* Commands that name the object elsewhere than most. */
 #define ROW_AT(op, kind, verb, in, out, layout, field, run)                                        \
 	{                                                                                          \
 		IFC_OP_##op, DEVX_##kind, DEVX_##verb, (uint16_t)(in), (uint16_t)(out),            \
@@ -40,7 +39,7 @@
 	}
 #define LEN(layout) IFC_LEN_##layout
 
-/* A state change without attributes is its head alone. */
+/* A state change without attributes is only its header. */
 #define EDGE(op, in) ROW(op, QP, MODIFY, in, HEAD, devx_modify_qp)
 
 static const struct devx_row rows[] = {
@@ -165,7 +164,7 @@ static const struct devx_row rows[] = {
 	       devx_query_flow_counter),
 	ROW(DEALLOC_FLOW_COUNTER, FLOW_COUNTER, DESTROY, HEAD, HEAD, NULL),
 
-	/* flow tables: an entry's command makes it, and changes it */
+	/* flow tables; SET_FLOW_TABLE_ENTRY makes and changes */
 	ROW(CREATE_FLOW_TABLE, FLOW_TABLE, CREATE, LEN(create_flow_table_in), HEAD,
 	    devx_create_flow_table),
 	ROW_AT(QUERY_FLOW_TABLE, FLOW_TABLE, QUERY, LEN(flow_cmd_in), LEN(query_flow_table_out),
@@ -191,7 +190,7 @@ static const struct devx_row rows[] = {
 	    HEAD, devx_alloc_modify_header),
 	ROW(DEALLOC_MODIFY_HEADER_CONTEXT, MODIFY_HEADER, DESTROY, HEAD, HEAD, NULL),
 
-	/* shares of a port */
+	/* scheduling */
 	ROW(CREATE_SCHEDULING_ELEMENT, SCHED, CREATE, LEN(create_scheduling_element_in),
 	    LEN(create_scheduling_element_out), devx_create_sched),
 	ROW_AT(QUERY_SCHEDULING_ELEMENT, SCHED, QUERY, LEN(query_scheduling_element_in),

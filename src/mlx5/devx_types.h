@@ -89,7 +89,7 @@ struct mlx5dv_devx_obj {
 	uint32_t handle;
 	uint16_t type;  /* of a general object */
 	bool stand_in;  /* for a verbs object, during a call */
-	uint32_t count; /* numbers that it stands for, when more than one */
+	uint32_t count; /* how many numbers it has, when more than one */
 	unsigned int users;
 	struct mlx5dv_devx_obj *uses[DEVX_USES];
 	struct devx_umem *umem[2]; /* of its ring and its doorbell record */
@@ -113,15 +113,15 @@ struct mlx5dv_devx_obj {
 		struct hca_counters *q_counters;
 		struct hca_shaper *shaper;
 	};
-	bool indirect;                   /* a key of other keys' pieces */
-	bool reformat_decaps;            /* an edit that comes before others */
+	bool indirect;        /* a key of pieces of other keys */
+	bool reformat_decaps; /* a reformat that decapsulates: applied before other edits */
 	struct hca_ind_table *own_table; /* of a TIR with one queue */
 	struct flow_counter *counters;   /* `count` of them */
-	/* The context as the program gave it: what a query answers from. */
+	/* The object's context as the program gave it, for queries. */
 	uint8_t *image;
 	size_t image_len;
 	struct devx_user_eq *user_eq;
-	/* raw queues hold these themselves */
+	/* references of RQs and SQs */
 	struct hca_cq *held_cq;
 	struct hca_pd *held_pd;
 	LIST_ENTRY(mlx5dv_devx_obj) link; /* of devx.objs, once `handle` is set */
@@ -133,7 +133,7 @@ struct devx_umem {
 	struct devx *devx;
 	uint8_t *addr;
 	size_t size;
-	void *map; /* of a dmabuf, ours */
+	void *map; /* the driver's mapping of a dmabuf */
 	size_t map_len;
 	void *pinned; /* the program's address, when `addr` is another */
 	unsigned int users;
@@ -185,11 +185,11 @@ struct devx {
 struct devx_cmd {
 	struct devx *devx;
 	const struct devx_row *row;
-	const uint8_t *in; /* a copy, with zeros behind it */
+	const uint8_t *in; /* a copy, zero-padded */
 	size_t inlen;
-	uint8_t *out; /* zeros; as long as any answer, and as the caller's mailbox */
+	uint8_t *out; /* zeroed; at least DEVX_OUT_MAX, and outlen */
 	size_t outlen;
-	struct mlx5dv_devx_obj *obj; /* created: the one to be filled */
+	struct mlx5dv_devx_obj *obj; /* of a creation: to be filled */
 	const struct hca_adapter *adapter;
 	uint8_t status;
 	uint32_t syndrome;

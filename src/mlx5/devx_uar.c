@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbell pages that a program has for itself. Objects name them by number when they are made, and
- * nothing holds a page after that: who frees one has nowhere left to ring, and nobody looks there.
+ * UAR pages of a program. Objects name them by number at creation, and take no reference: the
+ * doorbells of a freed page are not watched any more.
  */
 #include "mlx5/devx_uar.h"
 

@@ -83,7 +83,7 @@ int mlx5dv_devx_free_msi_vector(struct mlx5dv_devx_msi_vector *pub)
 		return -explain(EINVAL, "mlx5dv_devx_free_msi_vector: there is no vector");
 	devx = v->devx;
 	pthread_mutex_lock(&devx->lock);
-	/* The program can write to both fields. */
+	/* The program can write to vector and fd. */
 	if ((unsigned int)pub->vector >= DEVX_VECTORS || devx->vectors[pub->vector] != v) {
 		pthread_mutex_unlock(&devx->lock);
 		return -explain(EINVAL, "mlx5dv_devx_free_msi_vector: %d is not its number",

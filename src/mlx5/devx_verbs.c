@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands on objects that verbs made. Each gets a stand-in for the length of the call, so that the
- * functions that serve DEVX objects serve it as well.
+ * Commands on objects that verbs made. Each call makes a stand-in object, so that the functions for
+ * DEVX objects can be used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define IMAGE 256u /* longer than any context without a list */
 
-/* `image` is the context to start from, from the heap; it goes. */
+/* `image`, from the heap, is the context to start from; it is freed. */
 static int exec_image(struct ibv_context *context, enum devx_verb verb,
 		      struct mlx5dv_devx_obj *stand_in, const void *in, size_t inlen, void *out,
 		      size_t outlen, const char *call)
@@ -65,7 +65,7 @@ int mlx5dv_devx_cq_modify(struct ibv_cq *cq, const void *in, size_t inlen, void 
 		     __func__);
 }
 
-/* A raw packet QP stands for its TIS as well; what programs ask is whose transport domain it has. */
+/* A raw packet QP is also its TIS: programs ask for the TIS's transport domain. */
 static int query_tis(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_qp *hca = to_qp(qp)->hca;
@@ -89,7 +89,7 @@ int mlx5dv_devx_qp_query(struct ibv_qp *qp, const void *in, size_t inlen, void *
 		     __func__);
 }
 
-/* The program sees the state in the public struct; a reset starts the driver's side anew. */
+/* The public struct has the state, too; a reset also resets the driver's rings. */
 int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_qp *hca = to_qp(qp)->hca;

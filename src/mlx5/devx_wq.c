@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Raw queues and what spreads packets over them: RQ, RQT, TIR, TIS (devx_sq.c has SQs). Their
- * contexts are kept as the program gave them, their states and references are checked, and who is
- * needed cannot go. A receive queue with a ring of its own is a work queue of the adapter; tables and
- * TIRs may have those that ibv_create_wq() made as well.
+ * RQ, RQT, TIR and TIS (SQ: devx_sq.c). Contexts are kept as the program gave them; states and
+ * references are checked, and an object in use cannot be destroyed. An RQ with its own ring is a
+ * work queue of the adapter; RQTs and TIRs may also have work queues of ibv_create_wq().
  */
 #include "mlx5/devx_wq.h"
 
@@ -47,7 +46,7 @@ int devx_need(struct devx_cmd *c, enum devx_kind kind, uint32_t id, const char *
 
 /* ---- queues ---- */
 
-/* The completion queue stays held by the object: c->obj->hca is none of destroy_hca()'s here. */
+/* The object holds the CQ until it is destroyed. */
 int devx_check_cq(struct devx_cmd *c, uint32_t cqn)
 {
 	struct hca_cq *cq = devx_hold_cq(c, cqn);
@@ -106,7 +105,7 @@ static void fill_flags(const void *ctx, struct hca_wq_init *init)
 		init->flags |= HCA_WQF_END_PADDING;
 }
 
-/* The adapter's own queue on the program's ring. */
+/* The adapter's work queue on the program's ring. */
 static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 {
 	const void *wq = ifc_cptr(ctx, rqc, wq);
@@ -130,7 +129,7 @@ static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 	if (striding) {
 		uint32_t strides = ifc_get(wq, wq, single_wqe_log_num_of_strides);
 
-		/* Its four bits are signed: fewer than 2^9 are told by a negative number. */
+		/* Four signed bits: fewer than 2^9 strides are a negative number. */
 		init.strides_shift = (strides ^ 8) + 1;
 		init.stride_shift = ifc_get(wq, wq, single_stride_log_num_of_bytes) + 6;
 		init.two_byte_shift = ifc_get(wq, wq, two_byte_shift_en);
@@ -147,7 +146,7 @@ static int make_rq(struct devx_cmd *c, const void *ctx, void *const at[2])
 	return devx_refuse_errno(c, devx_number(c->obj, numbers, numbers + 1, 1), DEVX_WHY_OBJECT);
 }
 
-/* One that shares entries with others: what the queue has of its own is the completion queue. */
+/* An RQ of an RMP has only a CQ of its own. */
 static int make_rq_on_rmp(struct devx_cmd *c, const void *ctx)
 {
 	uint32_t rmpn = ifc_get(ctx, rqc, rmpn), number;
@@ -213,8 +212,8 @@ int devx_create_rq(struct devx_cmd *c)
 }
 
 /*
- * RST to RDY, either to ERR, any to RST; and to where it is. A queue that has failed by itself is no
- * longer where commands have left it (`left`); DPDK resets it by either name.
+ * Legal: RST to RDY, RST and RDY to ERR, any to RST, any to itself. A queue that failed is no
+ * longer in the state that the last command set (`left`); DPDK resets it from either state.
  */
 int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int left, unsigned int from,
 		    unsigned int to)
@@ -232,7 +231,7 @@ int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int left, un
 	return 0;
 }
 
-/* As it is now, and how far it has come. */
+/* The present state and indexes. */
 static unsigned int rq_state(const struct mlx5dv_devx_obj *obj, uint32_t *taken)
 {
 	*taken = 0;
@@ -314,7 +313,7 @@ int devx_query_tir(struct devx_cmd *c)
 
 /* ---- tables of receive queues ---- */
 
-/* NULL: there is none, or (with *rq) none that frames can reach, over shared memory. */
+/* NULL: no such queue, or (with *rq set) one over an RMP, which frames cannot reach. */
 static struct hca_wq *find_queue(struct devx *devx, uint32_t rqn, struct mlx5dv_devx_obj **rq)
 {
 	*rq = devx_find(devx, DEVX_RQ, rqn);
@@ -342,7 +341,7 @@ static int check_list(struct devx_cmd *c, const void *ctx, size_t given, uint32_
 static void use_list(struct devx_cmd *c, int by)
 {
 	const uint8_t *ctx = c->obj->image;
-	/* The table of a verbs object holds its queues at the adapter only. */
+	/* A verbs indirection table's references are the adapter's only. */
 	uint32_t count = c->obj->stand_in ? 0 : ifc_get(ctx, rqtc, rqt_actual_size);
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -365,8 +364,8 @@ static uint8_t log_up(uint32_t count)
 }
 
 /*
- * The adapter's table is as long as the longest list that may take its place; a shorter list stands
- * in it several times. Without one when a queue of the list cannot be reached.
+ * The adapter's table is as long as the longest list that MODIFY_RQT may set; a shorter list is
+ * repeated. There is none when frames cannot reach a queue of the list.
  */
 static int fill_table(struct devx_cmd *c, const void *ctx, uint32_t max)
 {
@@ -450,7 +449,7 @@ void devx_rqt_release(struct mlx5dv_devx_obj *obj)
 
 /* ---- receive and send interfaces ---- */
 
-/* Number 0 is the domain that everybody has. */
+/* Transport domain 0 always exists. */
 static int need_td(struct devx_cmd *c, uint32_t td)
 {
 	return td ? devx_need(c, DEVX_TD, td, "transport domain") : 0;
@@ -481,14 +480,14 @@ static uint32_t hash_fields(const void *tirc)
 	return fields;
 }
 
-/* Whatever the field's name says: its bits let own frames in. */
+/* Despite the name self_lb_block, its bits permit the function's own frames. */
 static void set_loopback(struct hca_rss *rss, unsigned int lets)
 {
 	rss->self_lb = (lets & IFC_SELF_LB_UC ? HCA_SELF_LB_UNICAST : 0) |
 		       (lets & IFC_SELF_LB_MC ? HCA_SELF_LB_MULTICAST : 0);
 }
 
-/* What rules can lead to: a hash over a table, of one queue if need be. */
+/* The destination of rules: a hash over a table, of one queue if need be. */
 static int make_tir(struct devx_cmd *c, const void *ctx, struct hca_wq *wq,
 		    struct hca_ind_table *table)
 {

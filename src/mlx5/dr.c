@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Domains, tables, matchers and rules of mlx5dv_dr_*; see dr.h.
+ * Domains, tables, matchers and rules of mlx5dv_dr_*(); types are in dr_types.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ int mlx5dv_dr_domain_destroy(struct mlx5dv_dr_domain *d)
 	return 0;
 }
 
-/* Rules are in force when the call that made them returns. */
+/* A rule is in effect when the call that made it returns. */
 int mlx5dv_dr_domain_sync(struct mlx5dv_dr_domain *d, uint32_t flags)
 {
 	const uint32_t known = MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW | MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW |
@@ -81,7 +81,7 @@ int mlx5dv_dr_domain_sync(struct mlx5dv_dr_domain *d, uint32_t flags)
 	return 0;
 }
 
-/* There is no memory on the device to be given back. */
+/* There is no device memory to reclaim. */
 void mlx5dv_dr_domain_set_reclaim_device_memory(struct mlx5dv_dr_domain *d, bool enable)
 {
 }
@@ -135,8 +135,8 @@ int mlx5dv_dr_table_destroy(struct mlx5dv_dr_table *t)
 /* ---- matchers ---- */
 
 /*
- * Outside of the root, the IP version is a mask of itself, and stands for all of its bits: with
- * those of 4 alone, 6 would match as well.
+ * Outside of the root, a mask of the IP version with any bit set is the whole mask: with the bit of
+ * 4 alone, 6 would match as well.
  */
 static int widen_version(struct flow_key *mask, unsigned int field)
 {
@@ -236,7 +236,7 @@ int mlx5dv_dr_matcher_destroy(struct mlx5dv_dr_matcher *m)
 	return 0;
 }
 
-/* Hash tables size themselves; the hint is checked and taken as kindly meant. */
+/* The layout is a hint for hardware tables: checked, not used. */
 int mlx5dv_dr_matcher_set_layout(struct mlx5dv_dr_matcher *m,
 				 struct mlx5dv_dr_matcher_layout *layout)
 {

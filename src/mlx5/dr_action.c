@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Actions of direct rules. One is a few steps of the flow engine's, and what these refer to; a rule
- * copies the steps, and its action is busy while it is there.
+ * An action is one or more actions of the flow engine (steps), and references to other objects. A
+ * rule copies the steps; the action is busy while the rule exists.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_table(struct mlx5dv_dr_tab
 	return a;
 }
 
-/* Back to the rules of a root, those from a priority on. */
+/* Jump to the rules of a root table, from a priority on. */
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_root_table(struct mlx5dv_dr_table *t,
 								 uint16_t priority)
 {
@@ -168,7 +168,10 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_vport(struct mlx5dv_dr_dom
 	return to_port(d, "vport", (struct flow_action){ .op = FLOW_OP_PORT, .vport = vport });
 }
 
-/* The port stands for both of its sides: what comes in goes on in, and the same with out. */
+/*
+ * A port is a destination for both directions: received frames go on to its receive side, sent ones
+ * to its send side.
+ */
 struct mlx5dv_dr_action *mlx5dv_dr_action_create_dest_ib_port(struct mlx5dv_dr_domain *d,
 							      uint32_t port)
 {
@@ -304,7 +307,7 @@ static void free_detour(struct dr_detour *detour)
 		flow_table_put(detour->table);
 }
 
-/* Frees the action, and what it has got so far. */
+/* Frees the action, and the parts it has so far. */
 static void free_action(struct mlx5dv_dr_action *a)
 {
 	for (unsigned int i = 0; i < a->part_count; i++)
@@ -333,7 +336,7 @@ static void use_part(struct mlx5dv_dr_action *a, struct mlx5dv_dr_action *part)
 	atomic_fetch_add(&part->users, 1);
 }
 
-/* A table with one rule that does both. */
+/* A table with one rule: the reformat, then the destination. */
 static int make_detour(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
 		       const struct mlx5dv_dr_action_dest_reformat *both, struct flow_action *step)
 {
@@ -488,7 +491,7 @@ int mlx5dv_dr_action_destroy(struct mlx5dv_dr_action *a)
 					 "mlx5dv_dr_action_destroy: the action (%s) has %u "
 					 "users",
 					 a->name, users));
-	/* What an action made itself; parts and tables have owners of their own. */
+	/* Tables that the action made itself; parts and destination tables are only referred to. */
 	if (a->step_count == 1 && !a->part_count && !a->detour_count) {
 		if (a->steps[0].op == FLOW_OP_COUNT)
 			flow_counter_put(a->steps[0].counter);

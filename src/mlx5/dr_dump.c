@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dumps of direct rules, for people: a line for each object, indented below what it belongs to.
+ * Dumps in text: a line for each object, indented below its parent.
  */
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 #include "mlx5/dr_types.h"
 #include "util/explain.h"
 
-/* Domain lock held, by all of these. */
+/* The domain's lock is held for all of these. */
 static void dump_rule(FILE *out, const struct mlx5dv_dr_rule *r)
 {
 	char text[2048];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which actions a direct rule may have, and in which order: the device takes headers off before it
- * changes and adds some, and nothing but counting comes behind the end. Called when a rule is made;
- * no state.
+ * Which actions a direct rule may have, in which order: the device decapsulates before it modifies
+ * and encapsulates, and only counters follow the final action.
  */
 #include "mlx5/dr_order.h"
 
@@ -13,10 +12,10 @@
 
 #define VLANS_MOST 2u
 
-/* What the last action of weight was, one bit each. */
+/* The last action that changed the packet, one bit each. */
 enum {
 	AT_START = 1 << 0,
-	AT_OTHER = 1 << 1, /* something that leaves the packet alone */
+	AT_OTHER = 1 << 1, /* no change of the packet */
 	AT_DECAP = 1 << 2,
 	AT_POP = 1 << 3,
 	AT_MODIFY = 1 << 4,
@@ -30,8 +29,8 @@ enum {
 #define WHOLE (OPEN & ~AT_ENCAP)
 
 static const struct {
-	uint8_t behind[3]; /* receiving, sending, the switch */
-	uint8_t then;      /* 0: as before */
+	uint8_t behind[3]; /* RX, TX, FDB */
+	uint8_t then;      /* 0: unchanged */
 } orders[] = {
 	[DR_DROP] = { { BARE, BARE, BARE }, AT_END },
 	[DR_MISS] = { { BARE, BARE, BARE }, AT_END },
@@ -57,7 +56,7 @@ bool dr_kind_is_end(enum dr_kind kind)
 	return orders[kind].then == AT_END;
 }
 
-/* What the kernel, which owns the root, does not offer there. */
+/* Not offered in the root table, which is the kernel's. */
 static int check_root(const struct mlx5dv_dr_action *a, size_t i)
 {
 	if (a->kind == DR_ROOT || a->kind == DR_PORT || a->kind == DR_SAMPLER ||

@@ -8,7 +8,7 @@
 #include "mlx5/dr_types.h"
 
 bool dr_kind_is_end(enum dr_kind kind);
-/* -EINVAL for too many of a kind, -EOPNOTSUPP for what is in the wrong place. */
+/* -EINVAL for too many of a kind, -EOPNOTSUPP for a wrong place. */
 int dr_order_check(const struct mlx5dv_dr_table *t, size_t count,
 		   struct mlx5dv_dr_action *const actions[]);
 

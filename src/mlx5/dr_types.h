@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct rules: domain > table > matcher > rule, and actions that rules share. Each counts what is
- * built on it and is busy while there is any. Lists, for dumps, are under the domain's lock;
- * everything else is constant or the flow engine's.
+ * Direct rules: domain > table > matcher > rule, and actions that rules share. Each object counts
+ * its users and is busy while it has any. Lists, for dumps, are under the domain's lock; everything
+ * else is constant or the flow engine's.
  *
- * A domain does not hold its context: what it works on, a port of an adapter, never goes.
+ * A domain takes no reference to its context: it works on a port of an adapter, which always
+ * exists.
  */
 #ifndef MLX5_DR_TYPES_H
 #define MLX5_DR_TYPES_H
@@ -40,7 +41,7 @@ struct mlx5dv_dr_matcher {
 	struct flow_key mask;
 	uint16_t priority;
 	uint8_t criteria;
-	uint8_t outer_version, inner_version; /* of IP, as the mask was given; 0: any */
+	uint8_t outer_version, inner_version; /* IP version of the mask; 0: any */
 	atomic_uint users;
 	LIST_HEAD(, mlx5dv_dr_rule) rules;
 	LIST_ENTRY(mlx5dv_dr_matcher) link;
@@ -55,14 +56,14 @@ struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_action *actions[];
 };
 
-/* A destination with a reformat of its own is a table with one rule. */
+/* A destination with its own reformat is a table with one rule. */
 struct dr_detour {
 	struct flow_table *table;
 	struct flow_matcher *matcher;
 	struct flow_rule *rule;
 };
 
-/* dr_order.c says which of them may follow each other. */
+/* dr_order.c has their order. */
 enum dr_kind {
 	DR_DROP,
 	DR_MISS,
@@ -86,14 +87,14 @@ struct mlx5dv_dr_action {
 	const char *name;
 	enum dr_kind kind;
 	atomic_uint users;
-	bool root_only;                  /* made for rules of a root */
-	struct mlx5dv_dr_domain *domain; /* counted, or NULL: of any */
-	struct mlx5dv_dr_table *table;   /* counted, or NULL */
-	/* what it refers to: other actions, counted, and hidden tables */
+	bool root_only;                  /* for rules of a root table only */
+	struct mlx5dv_dr_domain *domain; /* referenced, or NULL: any domain */
+	struct mlx5dv_dr_table *table;   /* referenced, or NULL */
+	/* other actions, referenced, and the action's own tables */
 	unsigned int part_count, detour_count;
 	struct mlx5dv_dr_action **parts;
 	struct dr_detour *detours;
-	/* what a rule is to do */
+	/* copied into rules */
 	unsigned int step_count;
 	struct flow_action steps[];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmlx5's entry: what libibverbs calls to open a ConnectX-4 or later.
+ * libmlx5's entry: libibverbs calls it to open a ConnectX-4 or later.
  */
 #include "driver/cq.h"
 #include "mlx5/context.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs that open devices and make completion queues with more than verbs can say.
+ * Direct verbs that open devices and create CQs with more attributes than verbs have.
  */
 #include "mlx5/dv.h"
 
@@ -31,7 +31,7 @@ struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_
 	if (attr && attr->comp_mask)
 		return explain_null(EOPNOTSUPP, "mlx5dv_open_device: comp_mask 0x%llx; 0 is known",
 				    (unsigned long long)attr->comp_mask);
-	/* Every context takes device commands. */
+	/* Device commands work in every context. */
 	if (attr && attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX)
 		return explain_null(EINVAL, "mlx5dv_open_device: flags 0x%x are unknown",
 				    attr->flags);
@@ -46,7 +46,7 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 	if (attr->comp_mask & ~known)
 		return explain(EINVAL, "mlx5dv_create_cq: comp_mask 0x%llx; 0x%llx is known",
 			       (unsigned long long)attr->comp_mask, (unsigned long long)known);
-	/* Leave to compress completions, which DPDK gives without asking; no use is made of it. */
+	/* Permits compressed CQEs; DPDK always sets it, and none is compressed. */
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE &&
 	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_HASH &&
 	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_CSUM &&
@@ -54,7 +54,7 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 		return explain(EINVAL,
 			       "mlx5dv_create_cq: cqe_comp_res_format %u; right is 1, 2 or 4",
 			       attr->cqe_comp_res_format);
-	/* Both halves of an entry lie in one buffer: there is nothing to fill up. */
+	/* CQEs are always written whole: padding changes nothing. */
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS &&
 	    attr->flags & ~MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD)
 		return explain(EINVAL, "mlx5dv_create_cq: flags 0x%x; 0x%x is offered", attr->flags,

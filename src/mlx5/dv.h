@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs: what their files share.
+ * The context check of direct verbs, and limits.
  */
 #ifndef MLX5_DV_H
 #define MLX5_DV_H
@@ -9,13 +9,13 @@
 
 struct mlx5_context;
 
-/* The driver's context, or NULL and errno EOPNOTSUPP when it is another driver's. */
+/* The driver's context, or NULL and errno EOPNOTSUPP for another driver's. */
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call);
 
-/* The longest copy that one request asks for. */
+/* Bytes of the longest memory copy (MMO). */
 #define MLX5_MEMCPY_MAX (16u << 20)
 
-/* The most streams of a DC initiator, and the most that may fail. */
+/* log2 of the most streams of a DC initiator, and of the most that may be in error. */
 #define MLX5_LOG_STREAMS 8u
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steering anchors: numbers by which entries of flow tables lead back to the rules of a root, those
- * from a priority on. An anchor is a flow table of DEVX in which nobody can put anything; who leads
- * there keeps it.
+ * Steering anchors: numbers by which flow table entries jump to the rules of a root table, from a
+ * priority on. An anchor is a DEVX flow table to which nothing can be added; entries that lead
+ * there take a reference.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int make(struct mlx5_context *ctx, const struct mlx5dv_steering_anchor_at
 		goto free_table;
 	t->domain = tables[attr->ft_type].domain;
 	t->type = tables[attr->ft_type].type;
-	t->level = UINT8_MAX; /* every table is below it */
+	t->level = UINT8_MAX; /* above all other tables */
 	t->anchor = true;
 	t->from = HCA_FLOW_PRIORITY(attr->priority, true);
 	a->obj = (struct mlx5dv_devx_obj){ .devx = ctx->devx,

@@ -47,16 +47,16 @@ void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op)
 
 /* ---- VAR ---- */
 
-/* In the file behind cmd_fd, whose start is taken. */
+/* In the file behind cmd_fd, whose start has other uses. */
 #define FIRST_PAGE 0x10000u
 #define PAGES      MLX5_VAR_PAGES
 
 struct var {
 	struct mlx5dv_var pub;
-	uint32_t page; /* PAGES: imported, and counted elsewhere */
+	uint32_t page; /* PAGES: imported, reserved by the exporter */
 };
 
-/* What an export fills in: all there is to an area, which lies in the context's file. */
+/* The exported form of a VAR. */
 struct var_card {
 	uint64_t mmap_off;
 	uint32_t page_id;
@@ -86,7 +86,7 @@ static void give_page(uint32_t page)
 	pthread_mutex_unlock(&mlx5_state.lock);
 }
 
-/* The file grows to where the area is; a file with holes costs nothing. */
+/* Extends the file up to the area; holes take no memory. */
 static int reach(int fd, off_t end)
 {
 	struct stat st;
@@ -189,7 +189,7 @@ void mlx5dv_var_unimport(struct mlx5dv_var *pub)
 	free(container_of(pub, struct var, pub));
 }
 
-/* Objects and memory by command are not among them. */
+/* DEVX objects and umems cannot be exported. */
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t len)
 {
 	const struct mlx5dv_export_sizes known = { .var_attrs_size = sizeof(struct var_card) };

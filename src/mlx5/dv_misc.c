@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs about ports, paths and numbers. Some of them exist for what only hardware has; they
- * say so.
+ * Direct verbs of ports, paths and QP numbers. Those for features of hardware that the adapter
+ * lacks refuse.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "mlx5/state.h"
 #include "util/explain.h"
 
-/* Without an embedded switch there is nothing to tell, which is what flags of 0 say. */
+/* Without an embedded switch no flag is set. */
 int _mlx5dv_query_port(struct ibv_context *context, uint32_t port, struct mlx5dv_port *info,
 		       size_t length)
 {
@@ -73,7 +73,7 @@ int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)
 	return errno = -hca_qp_set_udp_sport(to_mqp(qp)->base.vb.hca, port);
 }
 
-/* A hint that lets congestion control share what it knows; there is none to be shared. */
+/* A hint for congestion control, which has no use for it. */
 int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qpn)
 {
 	if (!mlx5_dv_context(ah->context, __func__))

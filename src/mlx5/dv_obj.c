@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mlx5dv_init_obj(): the rings behind verbs objects. Every object lives in its ring from the start,
- * so there is nothing to convert, only pointers to hand out.
+ * mlx5dv_init_obj(): pointers to the rings of verbs objects.
  */
 #include <errno.h>
 
@@ -34,17 +33,18 @@ static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->bf.reg = qp->ctx->uar_page + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) {
-		out->uar_mmap_offset = qp->ctx->uar->shown_at; /* watch() has shown it */
+		out->uar_mmap_offset =
+			qp->ctx->uar->shown_at; /* set by hca_uar_show() in watch_qp() */
 		out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
 	}
-	/* One number stands for all of its parts. */
+	/* One number for TIR, TIS, RQ and SQ. */
 	if (wanted & MLX5DV_QP_MASK_RAW_QP_HANDLES && qp->base.type == HCA_QP_RAW) {
 		out->tirn = out->tisn = out->rqn = out->sqn = qp->base.qpn;
 		out->comp_mask |= MLX5DV_QP_MASK_RAW_QP_HANDLES;
 	}
 }
 
-/* From here on the program consumes: purging would take entries away under its feet. */
+/* From now on the program consumes the CQEs: a purge would move them under its polling. */
 static void tell_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
 {
 	struct mlx5_cq *cq = to_mcq(ibcq);
@@ -106,7 +106,7 @@ static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 	}
 }
 
-/* Both halves are there; one that is missing is found before anything is read or written. */
+/* `in` and `out` of every type, checked before anything is read or written. */
 static int check_given(const struct mlx5dv_obj *obj, uint64_t type)
 {
 	const struct {
@@ -131,7 +131,7 @@ static int check_given(const struct mlx5dv_obj *obj, uint64_t type)
 	return 0;
 }
 
-/* Every object that the call is about is one of ours. */
+/* Every object must be of an mlx5 context. */
 static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *call)
 {
 	if (type & MLX5DV_OBJ_QP && !mlx5_dv_context(obj->qp.in->context, call))
@@ -149,7 +149,7 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *ca
 	return !(type & MLX5DV_OBJ_PD) || mlx5_dv_context(obj->pd.in->context, call);
 }
 
-/* Who asks for the offset of the page may map it once more. */
+/* A program that asks for the page's offset may map the page itself. */
 static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 {
 	const struct mlx5_qp *qp = to_mqp(ibqp);
@@ -164,9 +164,9 @@ static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 }
 
 /*
- * The adapter has to look at what the program is about to write by itself. A request for an event
- * is a change of the arm word, and the first one of a fresh CQ may be all zeros, so it starts with
- * what nobody asks for.
+ * The adapter watches the memory that the program is about to write itself. Arming is a change of
+ * the arm word, and the first arm word of a new CQ may be 0, so it is set to a value that no
+ * program writes.
  */
 static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 {
@@ -224,7 +224,7 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	return 0;
 }
 
-/* In this version a completion queue tells where the pointer to its doorbell page is. */
+/* In the old ABI, cq_uar points to the pointer to the UAR page. */
 VB_API int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type);
 __asm__(".symver old_mlx5dv_init_obj,mlx5dv_init_obj@MLX5_1.0");
 int old_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)

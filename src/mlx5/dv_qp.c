@@ -16,10 +16,10 @@
 	(MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DC |                  \
 	 MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
 
-/* Flags that mean something; what is not offered of them is refused in other words. */
+/* Flags of the ABI; those that are not offered are EOPNOTSUPP. */
 #define FLAGS_KNOWN (2u * MLX5DV_QP_CREATE_OOO_DP - 1)
 
-/* Data is never scattered into completions; to forbid it or to allow it changes nothing. */
+/* Data is never scattered to CQEs: forbidding or permitting it changes nothing. */
 #define SCATTER (MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE)
 
 static int check_streams(const struct mlx5dv_qp_init_attr *extra)
@@ -66,7 +66,7 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	return 0;
 }
 
-/* Of queue pairs for raw packets. */
+/* Flags of raw packet QPs. */
 #define RAW                                                                                        \
 	(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |                                             \
 	 MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC | MLX5DV_QP_CREATE_TUNNEL_OFFLOADS)
@@ -117,7 +117,7 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 	return verbena_create_qp_ex(context, attr, extra);
 }
 
-/* What has not begun becomes an entry that does nothing, and completes as such. */
+/* WQEs that have not been started become NOPs, and complete as such. */
 static int cancel(struct mlx5_qp *qp, uint64_t wr_id)
 {
 	struct mlx5_sq *sq = &qp->sq;

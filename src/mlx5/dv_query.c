@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs that ask and tell about contexts.
+ * Direct verbs that query and set properties of contexts.
  */
 #include <errno.h>
 
@@ -10,17 +10,17 @@
 #include "mlx5/wq.h"
 #include "util/explain.h"
 
-/* A clock reading never gets old, because every call takes a fresh one. */
+/* A clock reading does not expire: every call takes a new one. */
 #define CLOCK_UPDATE_NS 1000000000ull
 
-/* What can be said of it is no, or none. */
+/* Fields whose value is 0 or none. */
 #define ANSWERED_BY_ZERO                                                                           \
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS | MLX5DV_CONTEXT_MASK_DYN_BFREGS |                    \
 	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |           \
 	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
 
-/* Only members that the caller named are there for sure: older programs have a shorter struct. */
+/* Only members that comp_mask names are there: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 {
 	if (wanted & MLX5DV_CONTEXT_MASK_CQE_COMPRESION)
@@ -129,7 +129,7 @@ int mlx5dv_set_context_attr(struct ibv_context *context, enum mlx5dv_set_ctx_att
 		return -explain(ENOTSUP, "mlx5dv_set_context_attr: type %d; %d is known", type,
 				MLX5DV_CTX_ATTR_BUF_ALLOCATORS);
 	ctx->memory.allocators = (struct vb_allocators){ 0 };
-	/* One without the other turns both off. */
+	/* One of the two alone removes both. */
 	if (from->alloc && from->free)
 		ctx->memory.allocators =
 			(struct vb_allocators){ from->alloc, from->free, from->data };

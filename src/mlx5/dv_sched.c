@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rates and shares of bandwidth: entries of the pacing table, and trees of scheduling elements with
- * queue pairs at their leaves. An element's limit holds for all that is below it (hca/transport/shaper.h);
- * shares are kept and have no effect, since nothing here is known to be full.
+ * Pacing rates and scheduling elements: trees with QPs at their leaves. An element's limit acts on
+ * all QPs below it (hca/transport/shaper.h); shares (bw_share) are stored and have no effect.
  */
 #include "mlx5/dv_sched.h"
 
@@ -103,12 +102,12 @@ struct mlx5dv_sched_node {
 	struct ibv_context *context;
 	struct mlx5dv_sched_node *parent; /* NULL: the root of a tree */
 	uint32_t bw_share, max_avg_bw;
-	atomic_uint children; /* queue pairs, too */
+	atomic_uint children; /* elements and QPs */
 	struct hca_shaper *shaper;
 };
 
 struct mlx5dv_sched_leaf {
-	struct mlx5dv_sched_node node; /* without children */
+	struct mlx5dv_sched_node node; /* its children are QPs */
 };
 
 static int check(struct ibv_context *context, const struct mlx5dv_sched_attr *attr,
@@ -272,7 +271,7 @@ void mlx5_sched_leave(struct mlx5_qp *qp)
 		move_to(qp, nowhere);
 }
 
-/* Only reliable queue pairs have a side that answers; and requests are scheduled in these states. */
+/* Only RC QPs have a responder with data to send; requests are scheduled in these states. */
 static int check_qp(struct ibv_qp *qp, bool responder)
 {
 	enum hca_qp_state state = to_mqp(qp)->base.vb.hca->state;
@@ -300,7 +299,7 @@ static int check_qp(struct ibv_qp *qp, bool responder)
 	return 0;
 }
 
-/* Answers to reads are not held back: they are the peer's to ask for. */
+/* Read responses are not limited. */
 int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_leaf *requester,
 				const struct mlx5dv_sched_leaf *responder)
 {

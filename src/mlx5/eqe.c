@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes event entries. The adapter calls this with the event queue's lock held; a program may look
- * at the entry at any time, and takes it when the owner bit is that of its lap, so the word with
- * the owner goes in last.
+ * The adapter writes EQEs with the event queue's lock held. A program may read the EQE at any time,
+ * and takes it when the owner bit is that of its lap: the word with the owner is written last.
  */
 #include "mlx5/eqe.h"
 
@@ -15,7 +14,7 @@
 #define ENTRY_WORDS 16
 #define DATA_WORD   (ifc_byte(eqe, data) / 4)
 
-/* All 64 bytes of an entry together have the bitwise sum 0xff. */
+/* The XOR of the EQE's 64 bytes is 0xff. */
 static uint8_t signature(const uint32_t *words, uint8_t owner)
 {
 	uint32_t sum = owner;
@@ -43,6 +42,6 @@ void mlx5_eqe_write(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe)
 	mlx5_eqe_image(eqe, !!(pi & eq->size), image);
 	for (int i = 0; i < ENTRY_WORDS - 1; i++)
 		__atomic_store_n(&entry[i], image[i], __ATOMIC_RELAXED);
-	/* [M6] pairs with the program's look at the owner: the entry before its owner */
+	/* [M6] pairs with a program's polling: the EQE before its owner */
 	__atomic_store_n(&entry[ENTRY_WORDS - 1], image[ENTRY_WORDS - 1], __ATOMIC_RELEASE);
 }

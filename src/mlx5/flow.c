@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flow matchers, the rules made through them, and the actions that are objects. The rules are
- * flows: ibv_destroy_flow() takes them away. A matcher is busy while it has rules.
+ * Flow matchers, their rules, and actions that are objects. Rules are flows, which
+ * ibv_destroy_flow() destroys. A matcher is busy while it has rules.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static int check_matcher(const struct mlx5dv_flow_matcher_attr *attr)
 			       "mlx5dv_create_flow_matcher: type %d; there are matchers of the "
 			       "normal type (0) only",
 			       (int)attr->type);
-	/* Such a port has tables of RDMA alone, which are not here. */
+	/* RDMA flow tables are not offered. */
 	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_IB_PORT)
 		return explain(EOPNOTSUPP,
 			       "mlx5dv_create_flow_matcher: a table of type %d has no "
@@ -143,12 +143,12 @@ int mlx5dv_destroy_flow_matcher(struct mlx5dv_flow_matcher *m)
 
 /* ---- rules ---- */
 
-/* What the actions of a rule come to. */
+/* The actions of a rule for the flow engine. */
 struct wish {
 	struct flow_action actions[ACTIONS_MOST];
 	unsigned int count;
 	bool has_end, has_tag, has_counter;
-	struct flow_counter *counter; /* held */
+	struct flow_counter *counter; /* referenced */
 	struct vb_flow_action *used[VB_FLOW_ACTIONS];
 	unsigned int used_count;
 };
@@ -298,7 +298,7 @@ struct ibv_flow *__mlx5dv_create_flow(struct mlx5dv_flow_matcher *m,
 	err = read_actions(&w, m, count, actions, stride);
 	if (!err)
 		err = make_rule(flow, m, match, &w);
-	if (w.counter) /* the rule has a hold of its own */
+	if (w.counter) /* the rule has taken its own reference */
 		flow_counter_put(w.counter);
 	if (err) {
 		free(flow);
@@ -313,7 +313,7 @@ struct ibv_flow *__mlx5dv_create_flow(struct mlx5dv_flow_matcher *m,
 	return &flow->flow;
 }
 
-/* As programs were built that know no action with an offset: shorter structs. */
+/* The old ABI, whose action structs have no offset. */
 #undef mlx5dv_create_flow
 VB_API struct ibv_flow *mlx5dv_create_flow(struct mlx5dv_flow_matcher *m,
 					   struct mlx5dv_flow_match_parameters *match, size_t count,

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Objects made by device commands that rules lead to, or feed.
- */
 #include "mlx5/flow_devx.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Match parameters and header changes, from the device's layout to the flow engine's, which is the
- * same one. Called when matchers, rules and actions are made.
+ * The flow engine uses the device's layout, so that conversion is mostly checking. Called when
+ * matchers, rules and actions are made.
  */
 #include "mlx5/flow_match.h"
 
@@ -41,7 +41,7 @@ int mlx5_reformat_create(enum flow_domain domain, unsigned int type, const void 
 {
 	static const struct {
 		enum flow_reformat kind;
-		enum flow_domain only; /* besides FDB */
+		enum flow_domain only; /* and FDB */
 	} kinds[] = {
 		[MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2] = { FLOW_DECAP_L2,
 									      FLOW_RX },

@@ -11,11 +11,11 @@
 #define MLX5_FLOW_PRIORITIES 16u /* of a root table */
 #define MLX5_FLOW_TAG_MOST   0xffffffu
 
-/* The parts of match_criteria_enable; -EINVAL for too long a string, or criteria beyond. */
+/* The parts of match_criteria_enable. -EINVAL for too many bytes, or unknown criteria. */
 int mlx5_match_read(const struct mlx5dv_flow_match_parameters *match, uint8_t criteria,
 		    struct flow_key *out);
 
-/* -EINVAL where the reformat does not belong. */
+/* -EINVAL for a reformat that the domain does not have. */
 int mlx5_reformat_create(enum flow_domain domain, unsigned int type, const void *data, size_t len,
 			 struct flow_edit **out);
 /* actions as programs pass them: big-endian commands of 8 bytes each, `size` bytes together. */

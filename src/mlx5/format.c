@@ -28,7 +28,7 @@ static uint32_t cq_consumer(const struct hca_cq *cq)
 	return drv_record_load(&cq->db[0]) & DRV_CI_MASK;
 }
 
-/* A program may store into a register while we look, or empty it: every access is atomic. */
+/* A program may store into a register at any time: every access is atomic. */
 static uint64_t *cq_register(const uint8_t *page)
 {
 	return (uint64_t *)(page + MLX5_CQ_DOORBELL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mlx5 ring format for the adapter (hca/device/format.h). decode.c reads send WQEs, driver/rq.c
+ * The mlx5 ring format for the adapter (hca/device/format.h). decode.c reads send WQEs, driver/recv_wqe.c
  * receive WQEs; cqe.c writes CQEs, eqe.c EQEs.
  *
  * Receive rings of shared queues have hca_rq_ring.signature set: their WQEs start with a link segment,

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sizes of a queue pair's rings. Pure arithmetic; called at creation.
- */
 #include "mlx5/geometry.h"
 
 #include <errno.h>
@@ -17,7 +14,7 @@
 
 #define INLINE_HEAD ((uint32_t)sizeof(struct mlx5_wqe_inl_data_seg))
 
-/* What the models call max_inline: the longest entry behind the longest operation. */
+/* max_inline of the adapter models: the rest of the longest WQE, behind the longest operation. */
 #define FULL_INLINE (MLX5_SQ_ENTRY_MAX - SIZE_UMR - INLINE_HEAD)
 
 #define OPS_RDMA                                                                                   \
@@ -46,7 +43,7 @@ uint32_t mlx5_operation_size(enum ibv_wr_opcode opcode)
 	}
 }
 
-/* Without send_ops_flags a queue has room for everything that its transport can do. */
+/* Without send_ops_flags, room for every operation of the transport. */
 static uint32_t operation_overhead(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops)
 {
 	uint64_t ops = attr->send_ops_flags;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long entries and rings of a queue pair get for the capacities that a program asks for. The
- * results are those of the real driver to the last byte: programs that write the rings themselves
- * size their own tables by them.
+ * Sizes of a QP's WQEs and rings for the capacities that a program asks for. The results are
+ * exactly those of libmlx5: programs that write the rings themselves size their own tables by them.
  */
 #ifndef MLX5_GEOMETRY_H
 #define MLX5_GEOMETRY_H
@@ -12,9 +11,9 @@
 
 struct mlx5_geometry {
 	/* send queue */
-	uint32_t overhead;   /* of the longest operation, before its data */
+	uint32_t overhead;   /* bytes of the longest operation, before its data */
 	uint32_t entry_size; /* bytes reserved for each request */
-	uint32_t blocks;     /* of the ring; a power of two, or 0 */
+	uint32_t blocks;     /* 64-byte blocks of the ring; a power of two, or 0 */
 	uint32_t max_post;
 	uint32_t max_inline;
 	/* receive queue */

@@ -113,7 +113,7 @@ static inline void ifc_store(void *mailbox, size_t bit, unsigned width, uint64_t
 #define ifc_cptr(mailbox, layout, field)                                                           \
 	((const void *)((const uint8_t *)(mailbox) + ifc_byte(layout, field)))
 
-/* Answers a command: status, and a syndrome that says why in the firmware's own numbering. */
+/* Fills the output of a command: status, and a syndrome in the numbering of the firmware. */
 static inline void ifc_answer(void *out, size_t outlen, uint8_t status, uint32_t syndrome)
 {
 	memset(out, 0, outlen < ifc_len(cmd_out) ? outlen : ifc_len(cmd_out));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Indirect memory keys as objects. Requests give them their layout (wr_dv.c); the adapter looks
- * through them (hca/memory/mkey.c).
+ * Indirect memory keys. UMR WQEs write their layout (wr_dv.c); the adapter resolves them
+ * (hca/memory/mkey.c).
  */
 #include "hca/memory/mkey.h"
 
@@ -16,7 +16,7 @@
 	(MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG |           \
 	 MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE)
 
-/* Layouts are granted in steps of so many entries. */
+/* The number of entries is rounded up to a multiple of this. */
 #define STEP 4u
 
 static int create(struct mlx5dv_mkey_init_attr *attr, struct mlx5_mkey **out)

@@ -77,7 +77,7 @@ struct mlx5_srq {
 struct mlx5_slot {
 	uint64_t wr_id;
 	uint32_t head;   /* requests posted before it */
-	uint8_t request; /* an ibv_wc_opcode where the WQE's opcode does not tell, else 0 */
+	uint8_t request; /* an ibv_wc_opcode where the WQE's opcode is ambiguous, else 0 */
 };
 
 struct mlx5_sq {
@@ -99,7 +99,7 @@ struct mlx5_sq {
 /* A chain between ibv_wr_start() and ibv_wr_complete(); the WQE under construction is open. */
 struct mlx5_chain {
 	struct mlx5_wqe_ctrl_seg *ctrl; /* of the open WQE, or NULL */
-	uint8_t *data;                  /* where its data goes */
+	uint8_t *data;                  /* next data segment */
 	uint32_t ds;                    /* its length so far, in 16-byte units */
 	uint32_t count;                 /* WQEs closed */
 	uint32_t owed;                  /* bytes still missing in the Ethernet segment */
@@ -108,7 +108,7 @@ struct mlx5_chain {
 	int err;
 	/* while a key is configured */
 	const struct mlx5_mkey *mkey;
-	uint8_t setters; /* still to come */
+	uint8_t setters; /* setters still to be called */
 };
 
 /* An indirect key; src/mlx5/mkey.c. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs: one buffer with the receive queue first and the send queue behind it, a doorbell
- * record, and the tables that lead from completions back to requests.
+ * A QP has one buffer, the receive queue first and the send queue behind it, a doorbell record, and
+ * tables from WQEs back to requests.
  */
 #include "mlx5/qp.h"
 
@@ -43,7 +43,7 @@ static uint32_t create_flags(const struct ibv_qp_init_attr_ex *attr)
 #define HASH_TCP  (IBV_RX_HASH_SRC_PORT_TCP | IBV_RX_HASH_DST_PORT_TCP)
 #define HASH_UDP  (IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP)
 
-/* The adapter hashes one kind of address, and one of ports or the SPI, at a time. */
+/* A QP hashes one kind of address, and one of TCP ports, UDP ports and SPI. */
 static int check_hash(const struct ibv_rx_hash_conf *conf)
 {
 	uint64_t fields = conf->rx_hash_fields_mask;
@@ -267,7 +267,7 @@ static int create_hca(struct vb_context *ctx, struct mlx5_qp *qp,
 	return 0;
 }
 
-/* Queues that the type does not have. */
+/* Removes what the type does not have. */
 static void drop_queues(enum hca_qp_type type, struct ibv_qp_init_attr_ex *attr)
 {
 	if (type == HCA_QP_DCI) {
@@ -282,7 +282,7 @@ static void grant(const struct mlx5_geometry *geo, uint64_t max_sge, struct ibv_
 {
 	cap->max_send_wr = geo->max_post;
 	cap->max_recv_wr = geo->rq_size;
-	/* A WQE may have room for more, but a program may ask for this in its next QP. */
+	/* A WQE may have room for more, but programs pass the granted value on to the next QP. */
 	cap->max_recv_sge = geo->rq_max_sge < max_sge ? geo->rq_max_sge : (uint32_t)max_sge;
 	if (geo->blocks)
 		cap->max_inline_data = geo->max_inline;

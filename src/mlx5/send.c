@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ibv_post_send(): writes one entry per request, then rings once. A request that cannot be written
- * ends the list; what was written before it is posted all the same.
+ * A request that cannot be posted ends the list; the requests before it are posted.
  */
 #include "mlx5/send.h"
 
@@ -22,13 +21,13 @@ const uint8_t mlx5_wr_opcodes[MLX5_OPCODES] = {
 	[IBV_WR_TSO] = MLX5_OPCODE_TSO,
 };
 
-/* An entry while it is written. */
+/* A WQE under construction. */
 struct entry {
 	struct mlx5_wqe_ctrl_seg *ctrl;
 	uint8_t *seg;  /* next segment */
-	uint32_t ds;   /* length so far */
-	uint32_t imm;  /* as it goes into the control segment */
-	uint32_t skip; /* bytes of data that are in the entry already */
+	uint32_t ds;   /* length so far, in 16-byte units */
+	uint32_t imm;  /* as in the control segment */
+	uint32_t skip; /* bytes of data that are in the Ethernet segment */
 	uint8_t request;
 	uint8_t fence_next;
 };
@@ -95,7 +94,7 @@ static int put_key_change(struct mlx5_qp *qp, const struct ibv_send_wr *wr, stru
 			     &wr->bind_mw.bind_info, &e->ds);
 }
 
-/* An operation that the transport lacks goes out without segments: the adapter refuses it. */
+/* An operation that the transport lacks gets no segments: the adapter refuses it. */
 static inline int put_operation(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
 {
 	switch (wr->opcode) {
@@ -129,7 +128,7 @@ static inline int put_operation(struct mlx5_qp *qp, const struct ibv_send_wr *wr
 	}
 }
 
-/* The Ethernet segment, with as much of the frame as has to be in it. */
+/* The Ethernet segment, with the bytes of the frame that the adapter wants inline. */
 static int put_ethernet(struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct entry *e)
 {
 	uint8_t checks = wr->send_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0;
@@ -202,7 +201,7 @@ static __attribute__((cold, noinline)) int refuse_inline(const struct mlx5_qp *q
 			qp->base.qpn, (unsigned long long)length, qp->sq.max_inline);
 }
 
-/* Leaves out what the entry has already. */
+/* Leaves out the first `skip` bytes. */
 static void skip_head(struct entry *e, struct ibv_sge *sge)
 {
 	uint32_t n = sge->length < e->skip ? sge->length : e->skip;
@@ -275,7 +274,7 @@ static inline int post_one(struct mlx5_qp *qp, const struct ibv_send_wr *wr)
 	if (unlikely(err))
 		return err;
 	if (e.request)
-		; /* changing a key takes no data */
+		; /* a key change has no data */
 	else if (wr->send_flags & IBV_SEND_INLINE)
 		err = put_inline(qp, wr, &e);
 	else

@@ -26,13 +26,13 @@ static inline struct mlx5_wqe_ctrl_seg *mlx5_sq_entry(const struct mlx5_sq *sq)
 	return (void *)(sq->buf + ((size_t)(sq->post & sq->mask) << MLX5_SEND_WQE_SHIFT));
 }
 
-/* Segments end where the ring does, or before. */
+/* A segment may end at the ring's end, but not cross it. */
 static inline uint8_t *mlx5_sq_wrap(const struct mlx5_sq *sq, uint8_t *seg)
 {
 	return unlikely(seg == sq->end) ? sq->buf : seg;
 }
 
-/* The part of fm_ce_se that a request's flags and the queue decide. */
+/* fm_ce_se of a request's flags and the queue's state. */
 static inline uint8_t mlx5_ctrl_flags(const struct mlx5_sq *sq, unsigned int send_flags)
 {
 	uint8_t flags = sq->signal_bits;
@@ -96,13 +96,13 @@ static inline void mlx5_put_dc_address(uint8_t *seg, const struct vb_ah *ah, uin
 #define MLX5_ETH_FIXED offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start)
 #define MLX5_ETH_SUMS  (MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM)
 
-/* Units of an Ethernet segment with this much of the frame in it. */
+/* Units of an Ethernet segment with `header` bytes of the frame. */
 static inline uint32_t mlx5_ethernet_ds(uint32_t header)
 {
 	return (MLX5_ETH_FIXED + header + MLX5_DS - 1) / MLX5_DS;
 }
 
-/* Without the frame's bytes, which go to what is returned. */
+/* Returns the place of the frame's bytes. */
 static inline uint8_t *mlx5_put_ethernet(uint8_t *seg, uint8_t checks, uint16_t mss,
 					 uint16_t header)
 {
@@ -133,7 +133,7 @@ static inline int mlx5_check_tso(const struct mlx5_qp *qp, uint16_t header)
 			qp->base.qpn, header, qp->sq.max_tso_header);
 }
 
-/* A length of 2 GiB becomes 0. Longer ones do not get here. */
+/* A length of 2 GiB is written as 0; longer ones are refused before. */
 static inline void mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t length, uint32_t lkey)
 {
 	struct mlx5_wqe_data_seg *to = (void *)seg;
@@ -143,7 +143,7 @@ static inline void mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t length, u
 	to->addr = htobe64(addr);
 }
 
-/* Copies into the ring, around its end; returns where the next byte goes. */
+/* Copies into the ring, with wrap-around; returns the next byte's place. */
 static inline uint8_t *mlx5_put_bytes(const struct mlx5_sq *sq, uint8_t *to, const void *from,
 				      size_t count)
 {
@@ -159,7 +159,7 @@ static inline uint8_t *mlx5_put_bytes(const struct mlx5_sq *sq, uint8_t *to, con
 	return to + count;
 }
 
-/* Units of an inline segment with this much data; none when there is none. */
+/* Units of an inline segment with this much data; 0 for no data. */
 static inline uint32_t mlx5_inline_ds(uint32_t length)
 {
 	if (unlikely(!length))
@@ -182,7 +182,7 @@ static inline void mlx5_put_ctrl_length(struct mlx5_wqe_ctrl_seg *ctrl, uint32_t
 	ctrl->qpn_ds = htobe32(qpn << 8 | ds);
 }
 
-/* Tells the adapter about everything written so far. */
+/* Doorbell: hands over all WQEs written so far. */
 static inline void mlx5_sq_ring(struct mlx5_qp *qp)
 {
 	drv_record_store(&qp->db[MLX5_SND_DBR], qp->sq.post & MLX5_INDEX_MASK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of user indexes. Pages come with need and stay until the context goes.
+ * Pages are allocated with their first entry, and freed with the context.
  */
 #include "mlx5/table.h"
 
@@ -34,7 +34,7 @@ static struct mlx5_rsc **get_page(struct mlx5_table *table, uint32_t number)
 
 int mlx5_table_add(struct mlx5_table *table, struct mlx5_rsc *rsc)
 {
-	/* The last index means "none" to the adapter. */
+	/* The adapter uses the last index for "none". */
 	const uint32_t end = MLX5_TABLE_SIZE * MLX5_TABLE_SIZE - 1;
 	int err = -ENOMEM;
 

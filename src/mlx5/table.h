@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User indexes: the numbers by which completions name what they belong to, dense from 0, so that a
- * look-up is two loads. Completions of a QP and of its shared receive queue carry the QP's index,
- * those of an XRC receive queue the queue's own.
+ * User indexes (srqn_uidx of a CQE): dense numbers from 0, so that the look-up of a CQE's queue is
+ * two loads. CQEs of a QP, and of its SRQ, carry the QP's index; those of an XRC receive queue the
+ * queue's own.
  *
- * Look-ups happen under a CQ's lock without any other: whoever takes an index away first purges
- * the completions that carry it, under the same locks.
+ * Look-ups happen under a CQ's lock only: before an index is released, the CQEs that carry it are
+ * purged under the same lock.
  */
 #ifndef MLX5_TABLE_H
 #define MLX5_TABLE_H
@@ -24,21 +24,21 @@ enum mlx5_rsc_type {
 	MLX5_RSC_WQ,
 };
 
-/* Embedded in what completions may belong to. */
+/* Embedded in queues with CQEs. */
 struct mlx5_rsc {
 	enum mlx5_rsc_type type;
 	uint32_t index;
 };
 
 struct mlx5_table {
-	pthread_mutex_t lock; /* changes */
-	uint32_t hint;        /* nothing below it is free */
+	pthread_mutex_t lock; /* guards changes */
+	uint32_t hint;        /* no index below it is free */
 	struct mlx5_rsc **pages[MLX5_TABLE_SIZE];
 };
 
 void mlx5_table_init(struct mlx5_table *table);
 void mlx5_table_fini(struct mlx5_table *table);
-/* Gives rsc an index; -ENOMEM when there is none. */
+/* Gives rsc an index; -ENOMEM when all are taken. */
 int mlx5_table_add(struct mlx5_table *table, struct mlx5_rsc *rsc);
 void mlx5_table_remove(struct mlx5_table *table, struct mlx5_rsc *rsc);
 
@@ -46,7 +46,7 @@ static inline struct mlx5_rsc *mlx5_table_find(struct mlx5_table *table, uint32_
 {
 	struct mlx5_rsc **page;
 
-	/* [M3] pairs with mlx5_table_add(): a page before what points to it, a resource likewise */
+	/* [M3] pairs with mlx5_table_add(): the page, and the resource, before the pointer to it */
 	page = __atomic_load_n(&table->pages[index >> MLX5_TABLE_SHIFT & (MLX5_TABLE_SIZE - 1)],
 			       __ATOMIC_ACQUIRE);
 	if (unlikely(!page))

@@ -15,7 +15,7 @@
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |                                         \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
 
-/* One translation entry, in the octowords that come in fours. */
+/* One KLM entry; octowords come in multiples of four. */
 #define KLM_OCTOWORDS 4
 
 static void put_umr(struct mlx5_wqe_umr_ctrl_seg *umr, bool type2, bool bind)

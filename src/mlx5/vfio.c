@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Devices by their place on the bus, as programs ask for them that bring the whole driver along. Such
- * a program gets the adapter it could have had by name: every context takes device commands and
- * gives away interrupt vectors. What a device has to be asked for regularly, the service thread does
- * here, so the descriptor that says when is never readable. devx.lock guards it.
+ * VFIO devices by PCI address, for programs with their own driver. Such a program gets the adapter
+ * that it could open by name: device commands and interrupt vectors work in every context. The
+ * service thread does what a VFIO driver does on events, so that the events descriptor is never
+ * readable. devx.lock guards it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ struct ibv_device **mlx5dv_get_vfio_device_list(struct mlx5dv_vfio_context_attr 
 		return NULL;
 	list[0] = find(list, attr->pci_name);
 	if (list[0]) {
-		list[1] = NULL; /* the list of all has at least its end there */
+		list[1] = NULL; /* the list has at least its terminator */
 		return list;
 	}
 	ibv_free_device_list(list);

@@ -114,7 +114,7 @@ int mlx5_create_wq(struct vb_context *vb, struct ibv_wq_init_attr *attr, const v
 	wq->base.rq = &wq->rq;
 	wq->base.vb.wq.post_recv = drv_post_wq_recv;
 	attr->max_wr = wq->rq.max_post;
-	/* Programs pass the struct on to the next queue: no more than one may ask for. */
+	/* Programs pass the struct on to the next queue: not more than the limit. */
 	attr->max_sge = wq->rq.limits.max_sge;
 	if (attr->max_sge > vb->adapter->limits.max_sge)
 		attr->max_sge = vb->adapter->limits.max_sge;

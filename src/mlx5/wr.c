@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Building chains call by call: ibv_wr_start(), operations with their setters, ibv_wr_complete().
- *
- * The adapter's lock of the QP is held from start to complete or abort. The entry of the last
- * operation stays open for setters until the next operation or the end closes it, so setters may
- * come in any order, or not at all. The first error is kept; after it nothing more is written, and
- * complete takes everything back.
+ * The lock of the adapter's QP is held from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort().
+ * The last operation's WQE stays open for setters until the next operation or the end closes it, so
+ * that setters may come in any order, or not at all. Only the first error is kept; after it no WQE
+ * is written, and ibv_wr_complete() takes the whole chain back.
  */
 #include "mlx5/wr.h"
 
@@ -91,7 +89,7 @@ static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_
 					 qp->base.qpn, qp->sq.max_post));
 }
 
-/* Opens an entry; the place behind its control segment, or NULL after an error. */
+/* Opens a WQE; returns the segment behind its control segment, or NULL after an error. */
 static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode, uint32_t imm,
 				  uint8_t request)
 {
@@ -104,7 +102,7 @@ static inline uint8_t *open_entry(struct mlx5_qp *qp, enum ibv_wr_opcode opcode,
 	return mlx5_chain_begin(qp, mlx5_wr_opcodes[opcode], imm, request);
 }
 
-/* An Ethernet segment; the first bytes of data go into it where the adapter wants that. */
+/* An Ethernet segment; the first bytes of data go into it if the adapter needs them inline. */
 static uint8_t *open_ethernet(struct mlx5_qp *qp, uint8_t *seg)
 {
 	uint8_t checks = qp->base.vb.ex.wr_flags & IBV_SEND_IP_CSUM ? MLX5_ETH_SUMS : 0;
@@ -116,7 +114,7 @@ static uint8_t *open_ethernet(struct mlx5_qp *qp, uint8_t *seg)
 	return mlx5_sq_skip(&qp->sq, seg, ds);
 }
 
-/* Puts what the segment still wants of the data into it, and leaves the rest. */
+/* Moves the bytes that the Ethernet segment still needs from the data into it. */
 static void pay_head(struct mlx5_qp *qp, uint64_t *addr, size_t *length)
 {
 	uint8_t *to = (uint8_t *)(qp->chain.ctrl + 1) + MLX5_ETH_FIXED;
@@ -128,7 +126,7 @@ static void pay_head(struct mlx5_qp *qp, uint64_t *addr, size_t *length)
 	*length -= n;
 }
 
-/* Leaves room for the segment that a setter of the address or the XRC target writes. */
+/* Leaves room for the segment of the address or XRC target, which a setter writes. */
 static inline uint8_t *skip_transport(struct mlx5_qp *qp, uint8_t *seg)
 {
 	uint32_t size = 0;
@@ -191,7 +189,7 @@ static void open_key_change(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uin
 		return;
 	}
 	qp->sq.fence_next = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
-	/* It takes no data, whatever setters follow. */
+	/* It has no data, even if setters follow. */
 	mlx5_chain_close(qp);
 }
 
@@ -378,7 +376,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
-/* What a type cannot do at all. */
+/* Functions that the type does not have. */
 static void missing_operation(struct mlx5_qp *qp)
 {
 	mlx5_chain_fail(qp, -explain(EOPNOTSUPP, "QP 0x%06x: its type does not have this operation",
@@ -443,7 +441,10 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops)
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
-	/* Whatever the transport lacks, the adapter refuses; what the entry lacks, open_entry(). */
+	/*
+	 * The adapter refuses operations that the transport lacks, open_entry() those for which the
+	 * WQE has no room.
+	 */
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_send_inv = wr_send_inv;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Direct verbs between ibv_wr_start() and ibv_wr_complete(): whole entries as the program has made
- * them, indirect keys, copies of memory, targets of DC initiators. decode.c has the reading side.
+ * Operations between ibv_wr_start() and ibv_wr_complete(): whole WQEs made by the program, indirect
+ * keys, memory copies, addresses of DC targets. decode.c reads these WQEs.
  */
 #include "mlx5/wr_dv.h"
 
@@ -15,7 +15,7 @@
 		    MLX5DV_QP_EX_WITH_MKEY_CONFIGURE))
 #define OPS_ALL (OPS_KEY | MLX5DV_QP_EX_WITH_RAW_WQE | MLX5DV_QP_EX_WITH_MEMCPY)
 
-/* Segments of a key's update in front of its layout. */
+/* Segments of a UMR WQE in front of the layout. */
 #define KEY_HEAD                                                                                   \
 	(sizeof(struct mlx5_wqe_ctrl_seg) + sizeof(struct mlx5_wqe_umr_ctrl_seg) +                 \
 	 sizeof(struct mlx5_wqe_mkey_context_seg))
@@ -59,7 +59,7 @@ static void wr_raw_wqe(struct mlx5dv_qp_ex *dv, const void *wqe)
 	if (!begin(qp, 0, 0, (uint8_t)MLX5DV_WC_RAW_WQE))
 		return;
 	mlx5_put_bytes(&qp->sq, (uint8_t *)qp->chain.ctrl, wqe, ds * MLX5_DS);
-	/* Only the place in the ring is the queue's to know. */
+	/* The WQE's index is the queue's. */
 	what = be32toh(head.opmod_idx_opcode) & ~(MLX5_INDEX_MASK << 8);
 	qp->chain.ctrl->opmod_idx_opcode = htobe32(what | (qp->sq.post & MLX5_INDEX_MASK) << 8);
 	qp->sq.post += mlx5_blocks(ds);
@@ -138,7 +138,7 @@ static void wr_mkey_configure(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *publi
 		mlx5_chain_close(qp);
 }
 
-/* Whether a setter may come now; the last one that was announced ends the request. */
+/* Whether a setter is expected; the last announced one ends the request. */
 static bool may_set(struct mlx5_qp *qp)
 {
 	if (qp->chain.err)
@@ -181,7 +181,7 @@ static void wr_set_mkey_access_flags(struct mlx5dv_qp_ex *dv, uint32_t access)
 	did_set(qp);
 }
 
-/* Entries of a layout, rounded up to whole blocks, the rest of which is zeros. */
+/* Bytes of a layout's entries, padded with zeros to whole blocks. */
 static bool make_room(struct mlx5_qp *qp, uint32_t count, uint32_t entries)
 {
 	uint32_t most = (qp->sq.max_inline + sizeof(struct mlx5_wqe_inl_data_seg)) / MLX5_DS;
@@ -423,7 +423,7 @@ int mlx5_qp_fill_dv(struct mlx5_qp *qp, uint64_t ops)
 			       "mlx5dv_create_qp: send_ops_flags 0x%llx; a QP of this type has "
 			       "0x%llx",
 			       (unsigned long long)ops, (unsigned long long)can);
-	/* Who asked for one of them has all that the type can do, as far as its entries have room. */
+	/* A QP made with one of these operations has all setters, as far as its WQEs have room. */
 	can = ops ? can : 0;
 	qp->dv = (struct mlx5dv_qp_ex){
 		.wr_set_dc_addr = qp->base.type == HCA_QP_DCI ? wr_set_dc_addr : missing_dc_address,
