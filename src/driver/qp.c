@@ -85,7 +85,7 @@ static __attribute__((cold, noinline)) int refuse(const struct drv_rq *rq,
 
 	if ((uint32_t)wr->num_sge > rq->limits.max_sge)
 		return -explain(rq->limits.sge_errno,
-				"%s 0x%06x: %d elements in a receive; it was made for %u", kind,
+				"%s 0x%06x: %d elements in a receive; it was created for %u", kind,
 				rq->number, wr->num_sge, rq->limits.max_sge);
 	return -explain(ENOMEM, "%s 0x%06x: the receive queue is full with %u requests", kind,
 			rq->number, rq->max_post);

@@ -31,7 +31,7 @@ static __attribute__((cold, noinline)) int refuse(const struct drv_srq *srq,
 {
 	if ((uint32_t)wr->num_sge > srq->limits.max_sge)
 		return -explain(srq->limits.sge_errno,
-				"SRQ 0x%x: %d elements in a receive; it was made for %u",
+				"SRQ 0x%x: %d elements in a receive; it was created for %u",
 				srq->vb.hca->srqn, wr->num_sge, srq->limits.max_sge);
 	return -explain(ENOMEM, "SRQ 0x%x is full: %u receives are posted", srq->vb.hca->srqn,
 			srq->size - 1);

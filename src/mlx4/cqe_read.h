@@ -31,7 +31,7 @@ static inline uint8_t mlx4_cqe_opcode(const struct mlx4_cqe *cqe)
 }
 
 /* What the completion of a request yields, beside the CQE itself. */
-struct mlx4_taken {
+struct mlx4_completion {
 	uint64_t wr_id;
 	enum ibv_wc_status status;
 	const struct mlx4_qp *qp; /* NULL: an XRC target */
@@ -46,7 +46,8 @@ static inline struct drv_srq *mlx4_xrc_srq(const struct mlx4_cq *cq, const struc
 	return srq ? &srq->base : NULL;
 }
 
-static inline void mlx4_take_send(struct mlx4_qp *qp, uint16_t index, struct mlx4_taken *out)
+static inline void mlx4_complete_send(struct mlx4_qp *qp, uint16_t index,
+				      struct mlx4_completion *out)
 {
 	uint32_t tail = atomic_load_explicit(&qp->sq.tail, memory_order_relaxed);
 
@@ -57,7 +58,7 @@ static inline void mlx4_take_send(struct mlx4_qp *qp, uint16_t index, struct mlx
 	atomic_store_explicit(&qp->sq.tail, tail + 1, memory_order_release);
 }
 
-static inline void mlx4_take_recv(struct mlx4_qp *qp, struct mlx4_taken *out)
+static inline void mlx4_complete_recv(struct mlx4_qp *qp, struct mlx4_completion *out)
 {
 	struct drv_rq *rq = &qp->base.rq;
 	uint32_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
@@ -66,14 +67,16 @@ static inline void mlx4_take_recv(struct mlx4_qp *qp, struct mlx4_taken *out)
 	drv_rq_release(rq);
 }
 
-static inline void mlx4_take_shared(struct drv_srq *srq, uint16_t index, struct mlx4_taken *out)
+static inline void mlx4_complete_shared(struct drv_srq *srq, uint16_t index,
+					struct mlx4_completion *out)
 {
 	out->wr_id = srq->wr_ids[index & (srq->size - 1)];
 	drv_srq_release(srq, index);
 }
 
 /* Completes the request that the CQE names. False: its queue is not known. */
-static inline bool mlx4_take(struct mlx4_cq *cq, const struct mlx4_cqe *cqe, struct mlx4_taken *out)
+static inline bool mlx4_complete(struct mlx4_cq *cq, const struct mlx4_cqe *cqe,
+				 struct mlx4_completion *out)
 {
 	uint32_t qpn = be32toh(cqe->vlan_my_qpn) & MLX4_QPN_MASK;
 	uint16_t index = be16toh(cqe->wqe_index);
@@ -92,14 +95,14 @@ static inline bool mlx4_take(struct mlx4_cq *cq, const struct mlx4_cqe *cqe, str
 	if (mlx4_cqe_is_send(cqe)) {
 		if (unlikely(!qp))
 			return false;
-		mlx4_take_send(qp, index, out);
+		mlx4_complete_send(qp, index, out);
 		return true;
 	}
 	srq = likely(qp) ? qp->base.srq : mlx4_xrc_srq(cq, cqe);
 	if (srq)
-		mlx4_take_shared(srq, index, out);
+		mlx4_complete_shared(srq, index, out);
 	else if (likely(qp))
-		mlx4_take_recv(qp, out);
+		mlx4_complete_recv(qp, out);
 	else
 		return false;
 	return true;

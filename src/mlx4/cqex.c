@@ -19,14 +19,14 @@ static int take_cqe(struct drv_cq *base)
 {
 	struct mlx4_cq *cq = container_of(base, struct mlx4_cq, base);
 	const void *cqe = drv_cqe_consume(base);
-	struct mlx4_taken taken;
+	struct mlx4_completion completion;
 
-	if (unlikely(!mlx4_take(cq, cqe, &taken)))
+	if (unlikely(!mlx4_complete(cq, cqe, &completion)))
 		return EINVAL;
 	base->cqe = cqe;
-	cq->cqe_qp = taken.qp;
-	base->vb.ex.wr_id = taken.wr_id;
-	base->vb.ex.status = taken.status;
+	cq->cqe_qp = completion.qp;
+	base->vb.ex.wr_id = completion.wr_id;
+	base->vb.ex.status = completion.status;
 	return 0;
 }
 

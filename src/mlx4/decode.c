@@ -323,7 +323,7 @@ void mlx4_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 		out->blocks = (size * MLX4_DS + (1u << qp->sq.slot_shift) - 1) >> qp->sq.slot_shift;
 		ctrl = whole_entry(qp, (const void *)ctrl, size * MLX4_DS, out->joined);
 	} else if (unlikely(!size || size * MLX4_DS > 1u << qp->sq.slot_shift)) {
-		bad(qp, index, out, "has a length of no or more 16-byte units than its slot has",
+		bad(qp, index, out, "has a length of 0, or of more 16-byte units than its slot has",
 		    size);
 		return;
 	}

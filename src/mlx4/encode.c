@@ -207,7 +207,7 @@ static int check_inline(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 		total += wr->sg_list[i].length;
 	if (unlikely(total > qp->sq.max_inline))
 		return explain(ENOMEM,
-			       "QP 0x%06x: %llu bytes of inline data; the QP was made for %u",
+			       "QP 0x%06x: %llu bytes of inline data; the QP was created for %u",
 			       qp->base.qpn, (unsigned long long)total, qp->sq.max_inline);
 	return 0;
 }
@@ -216,10 +216,10 @@ static int check(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 {
 	if (unlikely(wr->opcode >= array_size(requests) ||
 		     !(requests[wr->opcode].types & 1u << qp->base.type)))
-		return explain(EINVAL, "QP 0x%06x: opcode %d is none that a QP of type %u has",
+		return explain(EINVAL, "QP 0x%06x: opcode %d is not supported by QPs of type %u",
 			       qp->base.qpn, wr->opcode, qp->base.type);
 	if (unlikely((uint32_t)wr->num_sge > qp->sq.max_sge))
-		return explain(ENOMEM, "QP 0x%06x: %d gather elements; the QP was made for %u",
+		return explain(ENOMEM, "QP 0x%06x: %d gather elements; the QP was created for %u",
 			       qp->base.qpn, wr->num_sge, qp->sq.max_sge);
 	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM && qp->base.type != HCA_QP_RAW))
 		return explain(EINVAL,

@@ -67,24 +67,24 @@ static inline bool fill(struct drv_cq *base, const void *entry, struct ibv_wc *w
 {
 	struct mlx4_cq *cq = container_of(base, struct mlx4_cq, base);
 	const struct mlx4_cqe *cqe = entry;
-	struct mlx4_taken taken;
+	struct mlx4_completion completion;
 
-	if (unlikely(!mlx4_take(cq, cqe, &taken)))
+	if (unlikely(!mlx4_complete(cq, cqe, &completion)))
 		return false;
-	wc->wr_id = taken.wr_id;
-	wc->status = taken.status;
+	wc->wr_id = completion.wr_id;
+	wc->status = completion.status;
 	wc->qp_num = be32toh(cqe->vlan_my_qpn) & MLX4_QPN_MASK;
 	wc->wc_flags = 0;
 	wc->byte_len = 0;
 	wc->vendor_err = 0;
-	if (unlikely(taken.status != IBV_WC_SUCCESS)) {
+	if (unlikely(completion.status != IBV_WC_SUCCESS)) {
 		/* An error CQE does not repeat the WQE's opcode. */
 		wc->opcode = mlx4_cqe_is_send(cqe) ? IBV_WC_SEND : IBV_WC_RECV;
 		wc->vendor_err = ((const struct mlx4_err_cqe *)cqe)->vendor_err;
 	} else if (mlx4_cqe_is_send(cqe)) {
 		fill_send(cqe, wc);
 	} else {
-		fill_recv(cq, cqe, taken.qp, wc);
+		fill_recv(cq, cqe, completion.qp, wc);
 	}
 	return true;
 }

@@ -19,7 +19,7 @@ static inline int post_one(struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 	uint32_t first;
 	int err;
 
-	/* [X3] pairs with mlx4_take_send() */
+	/* [X3] pairs with mlx4_complete_send() */
 	if (unlikely(sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire) >=
 		     sq->max_post))
 		return ENOMEM;

@@ -46,7 +46,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	case IBV_QPT_RAW_PACKET:
 		return check_raw(attr);
 	default:
-		return explain(EINVAL, "QP type %d is none of RC, UC, UD, XRC and raw packet",
+		return explain(EINVAL, "QP type %d is not one of RC, UC, UD, XRC and raw packet",
 			       attr->qp_type);
 	}
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)

@@ -22,7 +22,7 @@ static inline void mlx5_chain_close(struct mlx5_qp *qp)
 
 	if (!chain->ctrl)
 		return;
-	if (unlikely(chain->owed)) {
+	if (unlikely(chain->inline_missing)) {
 		mlx5_chain_fail(qp, -explain(EINVAL,
 					     "QP 0x%06x: a frame needs at least its %u bytes of "
 					     "header",
@@ -48,7 +48,7 @@ static inline uint8_t *mlx5_chain_begin(struct mlx5_qp *qp, uint8_t opcode, uint
 
 	chain->ctrl = mlx5_sq_entry(sq);
 	chain->ds = 1;
-	chain->owed = 0;
+	chain->inline_missing = 0;
 	chain->mkey = NULL;
 	slot->wr_id = qp->base.vb.ex.wr_id;
 	slot->head = sq->head + chain->count;

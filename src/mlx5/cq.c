@@ -81,7 +81,7 @@ static int entry_bytes(const struct mlx5dv_cq_init_attr *attr, uint32_t *size)
 		return 0;
 	*size = strtoul(env, NULL, 10);
 	if (*size != 64 && *size != 128)
-		return explain(EINVAL, "MLX5_CQE_SIZE is %s; right is 64 or 128", env);
+		return explain(EINVAL, "MLX5_CQE_SIZE is %s; expected 64 or 128", env);
 	return 0;
 }
 

@@ -101,7 +101,7 @@ static void write_frame(struct mlx5_cqe64 *to, const struct hca_cqe *c)
 				       (f->filler ? MLX5_STRIDE_FILLER : 0));
 }
 
-static uint64_t stamp(const struct hca_cq *cq, const struct hca_cqe *c)
+static uint64_t timestamp_of(const struct hca_cq *cq, const struct hca_cqe *c)
 {
 	if (likely(!cq->timestamp_mask) || c->timestamp)
 		return c->timestamp;
@@ -121,17 +121,17 @@ static inline struct mlx5_cqe64 *begin(const struct hca_cq *cq, uint32_t pi,
 	return to;
 }
 
-static inline void finish(struct mlx5_cqe64 *to, uint32_t what_qpn, uint8_t opcode, bool lap,
+static inline void finish(struct mlx5_cqe64 *to, uint32_t sop_qpn, uint8_t opcode, bool lap,
 			  const struct hca_cqe *c)
 {
-	uint64_t word = (uint64_t)what_qpn << 32 | (uint64_t)c->counter << 16 |
+	uint64_t word = (uint64_t)sop_qpn << 32 | (uint64_t)c->counter << 16 |
 			(uint8_t)(opcode << 4 | c->solicited << 1 | lap);
 
 	/* [M2] pairs with mlx5_cqe_ready(), or a program's own polling: the CQE before its owner */
 	__atomic_store_n((uint64_t *)to + 7, htobe64(word), __ATOMIC_RELEASE);
 }
 
-static inline uint32_t what_qpn(const struct hca_cqe *c)
+static inline uint32_t sop_qpn(const struct hca_cqe *c)
 {
 	return (c->is_recv ? 0 : (uint32_t)send_opcodes[c->op] << 24) | (c->qpn & MLX5_QPN_MASK);
 }
@@ -171,7 +171,7 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 	struct mlx5_cqe64 *to = begin(cq, pi, c);
 	struct mlx5_err_cqe *err = (void *)to;
 	uint8_t opcode = c->is_recv ? MLX5_CQE_RESP_ERR : MLX5_CQE_REQ_ERR;
-	uint32_t number = what_qpn(c);
+	uint32_t number = sop_qpn(c);
 
 	if (c->status != HCA_SUCCESS) {
 		err->vendor_err_synd = c->vendor;
@@ -181,7 +181,7 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 	}
 	opcode = c->is_recv ? recv_opcodes[c->recv_kind] : MLX5_CQE_REQ;
 	to->byte_cnt = htobe32(c->byte_len);
-	to->timestamp = htobe64(stamp(cq, c));
+	to->timestamp = htobe64(timestamp_of(cq, c));
 	if (c->is_recv) {
 		to->imm_inval_pkey = immediate(c);
 		if (c->raw) {
@@ -211,6 +211,6 @@ void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		write_source(to, c);
 		finish(to, c->qpn & MLX5_QPN_MASK, recv_opcodes[c->recv_kind], pi & cq->size, c);
 	} else {
-		finish(to, what_qpn(c), MLX5_CQE_REQ, pi & cq->size, c);
+		finish(to, sop_qpn(c), MLX5_CQE_REQ, pi & cq->size, c);
 	}
 }

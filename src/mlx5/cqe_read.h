@@ -21,13 +21,14 @@ static inline bool mlx5_cqe_ready(const struct drv_cq *cq, uint32_t index)
 }
 
 /* What the completion of a request yields, beside the CQE itself. */
-struct mlx5_taken {
+struct mlx5_completion {
 	uint64_t wr_id;
 	enum ibv_wc_status status;
 	uint8_t request; /* mlx5_slot.request of a send */
 };
 
-static inline void mlx5_take_send(struct mlx5_qp *qp, uint16_t counter, struct mlx5_taken *out)
+static inline void mlx5_complete_send(struct mlx5_qp *qp, uint16_t counter,
+				      struct mlx5_completion *out)
 {
 	const struct mlx5_slot *slot = &qp->sq.slots[counter & qp->sq.mask];
 
@@ -41,8 +42,8 @@ static inline void mlx5_take_send(struct mlx5_qp *qp, uint16_t counter, struct m
 }
 
 /* A WQE of a striding queue is free when its strides are used up. */
-static inline void mlx5_take_wq(struct mlx5_wq *wq, const struct mlx5_cqe64 *cqe, uint16_t counter,
-				struct mlx5_taken *out)
+static inline void mlx5_complete_wq(struct mlx5_wq *wq, const struct mlx5_cqe64 *cqe,
+				    uint16_t counter, struct mlx5_completion *out)
 {
 	if (wq->strides && cqe->op_own >> 4 != MLX5_CQE_RESP_ERR) {
 		counter = be16toh(cqe->wqe_id);
@@ -56,8 +57,8 @@ static inline void mlx5_take_wq(struct mlx5_wq *wq, const struct mlx5_cqe64 *cqe
 	drv_rq_release(&wq->rq);
 }
 
-static inline void mlx5_take_recv(struct mlx5_rsc *rsc, const struct mlx5_cqe64 *cqe,
-				  uint16_t counter, struct mlx5_taken *out)
+static inline void mlx5_complete_recv(struct mlx5_rsc *rsc, const struct mlx5_cqe64 *cqe,
+				      uint16_t counter, struct mlx5_completion *out)
 {
 	struct drv_srq *srq;
 	struct mlx5_qp *qp;
@@ -71,7 +72,7 @@ static inline void mlx5_take_recv(struct mlx5_rsc *rsc, const struct mlx5_cqe64 
 			return;
 		}
 	} else if (rsc->type == MLX5_RSC_WQ) {
-		mlx5_take_wq(container_of(rsc, struct mlx5_wq, rsc), cqe, counter, out);
+		mlx5_complete_wq(container_of(rsc, struct mlx5_wq, rsc), cqe, counter, out);
 		return;
 	} else {
 		srq = &container_of(rsc, struct mlx5_srq, rsc)->base;
@@ -81,8 +82,8 @@ static inline void mlx5_take_recv(struct mlx5_rsc *rsc, const struct mlx5_cqe64 
 }
 
 /* Completes the request that the CQE names. False: its queue is not known. */
-static inline bool mlx5_take(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
-			     struct mlx5_taken *out)
+static inline bool mlx5_complete(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
+				 struct mlx5_completion *out)
 {
 	uint32_t index = be32toh(cqe->srqn_uidx) & MLX5_QPN_MASK;
 	uint16_t counter = be16toh(cqe->wqe_counter);
@@ -114,9 +115,9 @@ static inline bool mlx5_take(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
 	if (opcode == MLX5_CQE_REQ || opcode == MLX5_CQE_REQ_ERR) {
 		if (unlikely(rsc->type != MLX5_RSC_QP))
 			return false;
-		mlx5_take_send(container_of(rsc, struct mlx5_qp, rsc), counter, out);
+		mlx5_complete_send(container_of(rsc, struct mlx5_qp, rsc), counter, out);
 	} else {
-		mlx5_take_recv(rsc, cqe, counter, out);
+		mlx5_complete_recv(rsc, cqe, counter, out);
 	}
 	return true;
 }

@@ -20,14 +20,14 @@ static int take_cqe(struct drv_cq *base)
 {
 	struct mlx5_cq *cq = container_of(base, struct mlx5_cq, base);
 	const void *cqe = drv_cqe_consume(base);
-	struct mlx5_taken taken;
+	struct mlx5_completion completion;
 
-	if (unlikely(!mlx5_take(cq, cqe, &taken)))
+	if (unlikely(!mlx5_complete(cq, cqe, &completion)))
 		return EINVAL;
 	base->cqe = cqe;
-	cq->request = taken.request;
-	base->vb.ex.wr_id = taken.wr_id;
-	base->vb.ex.status = taken.status;
+	cq->request = completion.request;
+	base->vb.ex.wr_id = completion.wr_id;
+	base->vb.ex.status = completion.status;
 	return 0;
 }
 

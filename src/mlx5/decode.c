@@ -87,28 +87,29 @@ static __attribute__((cold, noinline)) void bad(const struct hca_qp *qp, uint32_
 	out->bad = true;
 	out->bad_status = HCA_LOC_QP_OP_ERR;
 	out->bad_vendor = MLX5_VENDOR_BAD_ENTRY;
-	explain_note("QP 0x%06x: send entry %u (block %u of %u) has %s 0x%x; right would be 0x%x",
+	explain_note("QP 0x%06x: send entry %u (block %u of %u) has %s 0x%x; expected 0x%x",
 		     qp->qpn, index & MLX5_INDEX_MASK, index & (qp->sq.size - 1), qp->sq.size,
 		     field, is, right);
 }
 
 /* The control segment does not fit the slot or the QP: the rest of the WQE is not read. */
 static __attribute__((cold, noinline)) void bad_control(const struct hca_qp *qp, uint32_t index,
-							uint32_t what, uint32_t whose,
+							uint32_t op_word, uint32_t qpn_word,
 							struct hca_send *out)
 {
-	uint32_t ds = whose & MLX5_DS_MASK;
+	uint32_t ds = qpn_word & MLX5_DS_MASK;
 
 	out->op = HCA_OP_NOP;
 	if (!ds || out->blocks > qp->sq.size) {
 		out->blocks = 1;
 		bad(qp, index, out, "length (16-byte units)", ds, 1);
-	} else if ((what >> 8 & MLX5_INDEX_MASK) != (index & MLX5_INDEX_MASK)) {
-		bad(qp, index, out, "index", what >> 8 & MLX5_INDEX_MASK, index & MLX5_INDEX_MASK);
-	} else if (whose >> 8 != qp->qpn) {
-		bad(qp, index, out, "QP number", whose >> 8, qp->qpn);
+	} else if ((op_word >> 8 & MLX5_INDEX_MASK) != (index & MLX5_INDEX_MASK)) {
+		bad(qp, index, out, "index", op_word >> 8 & MLX5_INDEX_MASK,
+		    index & MLX5_INDEX_MASK);
+	} else if (qpn_word >> 8 != qp->qpn) {
+		bad(qp, index, out, "QP number", qpn_word >> 8, qp->qpn);
 	} else {
-		bad(qp, index, out, "opcode", what & 0xff, MLX5_OPCODE_SEND);
+		bad(qp, index, out, "opcode", op_word & 0xff, MLX5_OPCODE_SEND);
 	}
 }
 
@@ -320,12 +321,12 @@ static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 		return false;
 	out->umr.rounds = 0;
 	if (drv_load32(&block->op) == MLX5_REPEAT_BLOCK) {
-		uint32_t lanes = drv_load32(&block->reserved) & 0xffff;
+		uint32_t repeated = drv_load32(&block->reserved) & 0xffff;
 
 		out->umr.rounds = drv_load32(&block->repeat_count);
-		if (!take(c, false, sizeof(*block)) || !out->umr.rounds || lanes > count - 1)
+		if (!take(c, false, sizeof(*block)) || !out->umr.rounds || repeated > count - 1)
 			return false;
-		count = lanes;
+		count = repeated;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t len, key;
@@ -466,12 +467,13 @@ static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t
 
 /* Operations other than messages, RDMA and atomics. */
 static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32_t index,
-						 uint32_t ds, uint32_t what, struct hca_send *out)
+						 uint32_t ds, uint32_t op_word,
+						 struct hca_send *out)
 {
 	struct cursor c = behind_control(qp, index, ds);
-	uint32_t opcode = what & 0xff;
+	uint32_t opcode = op_word & 0xff;
 
-	if (opcode == MLX5_OPCODE_MMO && !take_memcpy(c, what >> 24, out))
+	if (opcode == MLX5_OPCODE_MMO && !take_memcpy(c, op_word >> 24, out))
 		bad(qp, index, out, "length of a copy (or another modifier)", ds,
 		    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
 	if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
@@ -484,16 +486,16 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 {
 	uint32_t size = qp->sq.size, slot = index & (size - 1);
 	const struct mlx5_wqe_ctrl_seg *ctrl;
-	uint32_t what, whose, flags, opcode, ds;
+	uint32_t op_word, qpn_word, flags, opcode, ds;
 	struct cursor c = { .end = NULL }; /* not used by a straight WQE */
 	uint8_t segs;
 
 	ctrl = (const void *)((const uint8_t *)qp->sq.buf + ((size_t)slot << MLX5_SEND_WQE_SHIFT));
-	what = drv_load32(&ctrl->opmod_idx_opcode);
-	whose = drv_load32(&ctrl->qpn_ds);
+	op_word = drv_load32(&ctrl->opmod_idx_opcode);
+	qpn_word = drv_load32(&ctrl->qpn_ds);
 	flags = drv_load32(&ctrl->signature); /* with the DC stream and fm_ce_se */
-	opcode = what & 0xff;
-	ds = whose & MLX5_DS_MASK;
+	opcode = op_word & 0xff;
+	ds = qpn_word & MLX5_DS_MASK;
 	c.seg = (const uint8_t *)(ctrl + 1);
 	c.left = ds - 1;
 
@@ -506,10 +508,10 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->dc_stream = flags >> 8;
 	out->length = 0;
 	out->sge_count = 0;
-	if (unlikely((uint16_t)(what >> 8) != (uint16_t)index || whose >> 8 != qp->qpn) ||
+	if (unlikely((uint16_t)(op_word >> 8) != (uint16_t)index || qpn_word >> 8 != qp->qpn) ||
 	    unlikely(mlx5_blocks(ds) - 1 >= size) || /* 0 units, or more than the ring has */
 	    unlikely(opcode >= array_size(opcodes) || !(opcodes[opcode].types >> qp->type & 1))) {
-		bad_control(qp, index, what, whose, out);
+		bad_control(qp, index, op_word, qpn_word, out);
 		return;
 	}
 
@@ -518,7 +520,7 @@ void mlx5_sq_decode(const struct hca_qp *qp, uint32_t index, struct hca_send *ou
 	out->imm = unlikely(segs & SEG_KEY) ? drv_load32(&ctrl->imm)
 					    : __atomic_load_n(&ctrl->imm, __ATOMIC_RELAXED);
 	if (unlikely(segs & SEG_OTHER))
-		take_other(qp, index, ds, what, out);
+		take_other(qp, index, ds, op_word, out);
 	else if (qp->type != HCA_QP_RC || unlikely(slot + mlx5_blocks(ds) > size))
 		take_any(qp, index, ds, segs, out);
 	else if (unlikely(!take_message(&c, true, segs, out)))

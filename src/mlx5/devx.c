@@ -19,7 +19,7 @@
 
 /* ---- execution ---- */
 
-static uint32_t named(const struct devx_row *row, const uint8_t *in)
+static uint32_t object_number(const struct devx_row *row, const uint8_t *in)
 {
 	if (row->id_width)
 		return ifc_load(in, row->id_bit, row->id_width);
@@ -27,17 +27,17 @@ static uint32_t named(const struct devx_row *row, const uint8_t *in)
 }
 
 /* ARM_RQ is for SRQs and RMPs. */
-static bool is_about(const struct devx_row *row, const struct mlx5dv_devx_obj *obj)
+static bool matches_kind(const struct devx_row *row, const struct mlx5dv_devx_obj *obj)
 {
 	return obj->kind == row->kind || (row->op == IFC_OP_ARM_RQ && obj->kind == DEVX_SRQ);
 }
 
 /* A command that is sent for an object must name that object. */
-static int check_name(const struct devx_cmd *c, const struct mlx5dv_devx_obj *obj)
+static int check_number(const struct devx_cmd *c, const struct mlx5dv_devx_obj *obj)
 {
-	uint32_t id = named(c->row, c->in), span = obj->count ? obj->count : 1;
+	uint32_t id = object_number(c->row, c->in), span = obj->count ? obj->count : 1;
 
-	if (!is_about(c->row, obj))
+	if (!matches_kind(c->row, obj))
 		return explain(EINVAL, "%s is for another kind of object", ifc_op_name(c->row->op));
 	if (id - obj->number >= span)
 		return explain(EINVAL, "%s names object 0x%x, but is sent for 0x%x",
@@ -54,10 +54,10 @@ static int check_name(const struct devx_cmd *c, const struct mlx5dv_devx_obj *ob
 static int check_lengths(const struct devx_row *row, size_t inlen, size_t outlen)
 {
 	if (inlen < row->in_min)
-		return explain(EINVAL, "%s: an input mailbox of %zu bytes; right is 0x%x or more",
+		return explain(EINVAL, "%s: an input mailbox of %zu bytes; expected 0x%x or more",
 			       ifc_op_name(row->op), inlen, row->in_min);
 	if (outlen < row->out_min)
-		return explain(EINVAL, "%s: an output mailbox of %zu bytes; right is 0x%x or more",
+		return explain(EINVAL, "%s: an output mailbox of %zu bytes; expected 0x%x or more",
 			       ifc_op_name(row->op), outlen, row->out_min);
 	return 0;
 }
@@ -69,27 +69,27 @@ static const char *const calls[] = {
 };
 
 /* The device refuses an unknown command; a known one has to come by its own call. */
-static int choose(struct devx_cmd *c, enum devx_verb verb)
+static int find_row(struct devx_cmd *c, enum devx_verb verb)
 {
 	c->row = devx_row_find(devx_op(c), verb);
 	if (!c->row)
 		return devx_refuse(c, IFC_STATUS_BAD_OP, DEVX_WHY_OPCODE,
 				   "the device has no such command");
 	if (c->row->verb != verb)
-		return explain(EINVAL, "%s goes through %s(), not %s()", ifc_op_name(c->row->op),
+		return explain(EINVAL, "%s is sent by %s(), not %s()", ifc_op_name(c->row->op),
 			       calls[c->row->verb], calls[verb]);
 	return check_lengths(c->row, c->inlen, c->outlen);
 }
 
 static int run(struct devx_cmd *c, enum devx_verb verb, struct mlx5dv_devx_obj *obj)
 {
-	int err = choose(c, verb);
+	int err = find_row(c, verb);
 
 	if (err)
 		return err;
 	c->obj = obj;
 	if (verb != DEVX_CREATE && verb != DEVX_CREATE_EQ) {
-		err = obj ? check_name(c, obj) : 0;
+		err = obj ? check_number(c, obj) : 0;
 		return err ? err : c->row->run(c);
 	}
 	obj->kind = c->row->kind;

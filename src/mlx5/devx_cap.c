@@ -362,7 +362,7 @@ int devx_query_hca_cap(struct devx_cmd *c)
 				   devx_op_mod(c), number);
 	if (ifc_get(c->in, query_hca_cap_in, other_function))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
-				   "there is no other function to ask about");
+				   "there is no other function");
 	if (fill[number](&p))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
 				   "page 0x%x is for Ethernet ports only", number);

@@ -41,7 +41,7 @@ int devx_counters_find(struct devx_cmd *c, uint32_t id, struct hca_counters **ou
 	if (obj || !id)
 		return 0;
 	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
-			   "counter_set_id %u: there is no such set", id);
+			   "counter_set_id %u does not exist", id);
 }
 
 /* The counter of each status of an error completion. */
@@ -140,7 +140,7 @@ int devx_query_flow_counter(struct devx_cmd *c)
 
 	if (ifc_get(c->in, query_flow_counter_in, dump_to_memory))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-				   "dump_to_memory is not offered; the capabilities say so");
+				   "dump_to_memory is not offered, see the capabilities");
 	if (count > c->obj->count - first)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_INDEX,
 				   "%u counters from %u on; the object has %u", count, first,

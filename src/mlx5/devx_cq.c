@@ -28,7 +28,7 @@ static int check_cqc(struct devx_cmd *c, const void *cqc)
 
 	if (cqe_sz > IFC_CQE_SZ_128_PAD)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
-				   "cqe_sz %u; right is 0 (64 bytes), 1 or 2 (128 bytes)", cqe_sz);
+				   "cqe_sz %u; expected 0 (64 bytes), 1 or 2 (128 bytes)", cqe_sz);
 	if (1ull << log > c->adapter->limits.max_cqe + 1)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
 				   "log_cq_size %u is more than %llu entries", log,

@@ -152,7 +152,7 @@ int devx_init(struct mlx5_context *ctx)
 	pthread_mutex_init(&devx->lock, NULL);
 	pthread_mutex_init(&devx->event_lock, NULL);
 	ctx->devx = devx;
-	hca_async_set_tap(&ctx->vb->async, devx_event_tap, devx);
+	hca_async_set_tap(&ctx->vb->async, devx_event_async, devx);
 	return 0;
 }
 

@@ -142,7 +142,7 @@ int devx_query_eq(struct devx_cmd *c)
 
 	if (!obj)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_EQ,
-				   "event queue %u is none of the program's", eqn);
+				   "event queue %u was not created by the program", eqn);
 	eq = obj->eq;
 	memcpy(eqc, obj->image, obj->image_len);
 	fabric_lock(&eq->lock);

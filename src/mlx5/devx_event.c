@@ -48,52 +48,52 @@ struct message {
 
 /* ---- what an event is called, and what its entry holds ---- */
 
-enum about {
-	ABOUT_QP,
-	ABOUT_WQ,
-	ABOUT_CQ,
-	ABOUT_SRQ,
-	ABOUT_PORT,
-	ABOUT_NOTHING,
+enum element_kind {
+	ELEMENT_QP,
+	ELEMENT_WQ,
+	ELEMENT_CQ,
+	ELEMENT_SRQ,
+	ELEMENT_PORT,
+	ELEMENT_NONE,
 };
 
 static const struct {
-	uint8_t type, sub_type, about;
+	uint8_t type, sub_type, kind;
 } codes[] = {
-	[HCA_EVENT_CQ_ERR] = { IFC_EVENT_CQ_ERROR, 0, ABOUT_CQ },
-	[HCA_EVENT_QP_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ABOUT_QP },
-	[HCA_EVENT_QP_REQ_ERR] = { IFC_EVENT_WQ_INVALID_REQUEST, 0, ABOUT_QP },
-	[HCA_EVENT_QP_ACCESS_ERR] = { IFC_EVENT_WQ_ACCESS, 0, ABOUT_QP },
-	[HCA_EVENT_COMM_EST] = { IFC_EVENT_COMM_EST, 0, ABOUT_QP },
-	[HCA_EVENT_SQ_DRAINED] = { IFC_EVENT_SQ_DRAINED, 0, ABOUT_QP },
-	[HCA_EVENT_PATH_MIG] = { IFC_EVENT_PATH_MIG, 0, ABOUT_QP },
-	[HCA_EVENT_PATH_MIG_ERR] = { IFC_EVENT_PATH_MIG_FAILED, 0, ABOUT_QP },
-	[HCA_EVENT_DEVICE_FATAL] = { IFC_EVENT_INTERNAL_ERROR, 0, ABOUT_NOTHING },
-	[HCA_EVENT_PORT_ACTIVE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_ACTIVE, ABOUT_PORT },
-	[HCA_EVENT_PORT_ERR] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_DOWN, ABOUT_PORT },
-	[HCA_EVENT_LID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_LID, ABOUT_PORT },
-	[HCA_EVENT_PKEY_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_PKEY, ABOUT_PORT },
-	[HCA_EVENT_SM_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_INITIALIZED, ABOUT_PORT },
-	[HCA_EVENT_SRQ_ERR] = { IFC_EVENT_SRQ_CATAS, 0, ABOUT_SRQ },
-	[HCA_EVENT_SRQ_LIMIT_REACHED] = { IFC_EVENT_SRQ_LIMIT, 0, ABOUT_SRQ },
-	[HCA_EVENT_QP_LAST_WQE_REACHED] = { IFC_EVENT_SRQ_LAST_WQE, 0, ABOUT_QP },
+	[HCA_EVENT_CQ_ERR] = { IFC_EVENT_CQ_ERROR, 0, ELEMENT_CQ },
+	[HCA_EVENT_QP_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ELEMENT_QP },
+	[HCA_EVENT_QP_REQ_ERR] = { IFC_EVENT_WQ_INVALID_REQUEST, 0, ELEMENT_QP },
+	[HCA_EVENT_QP_ACCESS_ERR] = { IFC_EVENT_WQ_ACCESS, 0, ELEMENT_QP },
+	[HCA_EVENT_COMM_EST] = { IFC_EVENT_COMM_EST, 0, ELEMENT_QP },
+	[HCA_EVENT_SQ_DRAINED] = { IFC_EVENT_SQ_DRAINED, 0, ELEMENT_QP },
+	[HCA_EVENT_PATH_MIG] = { IFC_EVENT_PATH_MIG, 0, ELEMENT_QP },
+	[HCA_EVENT_PATH_MIG_ERR] = { IFC_EVENT_PATH_MIG_FAILED, 0, ELEMENT_QP },
+	[HCA_EVENT_DEVICE_FATAL] = { IFC_EVENT_INTERNAL_ERROR, 0, ELEMENT_NONE },
+	[HCA_EVENT_PORT_ACTIVE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_ACTIVE, ELEMENT_PORT },
+	[HCA_EVENT_PORT_ERR] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_DOWN, ELEMENT_PORT },
+	[HCA_EVENT_LID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_LID, ELEMENT_PORT },
+	[HCA_EVENT_PKEY_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_PKEY, ELEMENT_PORT },
+	[HCA_EVENT_SM_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_INITIALIZED, ELEMENT_PORT },
+	[HCA_EVENT_SRQ_ERR] = { IFC_EVENT_SRQ_CATAS, 0, ELEMENT_SRQ },
+	[HCA_EVENT_SRQ_LIMIT_REACHED] = { IFC_EVENT_SRQ_LIMIT, 0, ELEMENT_SRQ },
+	[HCA_EVENT_QP_LAST_WQE_REACHED] = { IFC_EVENT_SRQ_LAST_WQE, 0, ELEMENT_QP },
 	[HCA_EVENT_CLIENT_REREGISTER] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_CLIENT_REREGISTER,
-					  ABOUT_PORT },
-	[HCA_EVENT_GID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_GUID, ABOUT_PORT },
-	[HCA_EVENT_WQ_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ABOUT_WQ },
+					  ELEMENT_PORT },
+	[HCA_EVENT_GID_CHANGE] = { IFC_EVENT_PORT_STATE, IFC_PORT_EVENT_GUID, ELEMENT_PORT },
+	[HCA_EVENT_WQ_FATAL] = { IFC_EVENT_WQ_CATAS, 0, ELEMENT_WQ },
 };
 
-/* The number of a verbs object that an event is about. */
-static uint32_t verbs_number(uint8_t about, void *element)
+/* The number of a verbs object of an event. */
+static uint32_t verbs_number(uint8_t kind, void *element)
 {
-	switch (about) {
-	case ABOUT_QP:
+	switch (kind) {
+	case ELEMENT_QP:
 		return to_mqp(element)->base.qpn;
-	case ABOUT_WQ:
+	case ELEMENT_WQ:
 		return to_wq(element)->hca->wqn;
-	case ABOUT_CQ:
+	case ELEMENT_CQ:
 		return to_mcq(element)->base.vb.hca->cqn;
-	case ABOUT_SRQ:
+	case ELEMENT_SRQ:
 		return to_msrq(element)->base.vb.hca->srqn;
 	default:
 		return 0;
@@ -101,30 +101,30 @@ static uint32_t verbs_number(uint8_t about, void *element)
 }
 
 /* eqe_qp_srq.type: tells QP numbers from RQ and SQ numbers. */
-static uint8_t queue_type(const struct mlx5dv_devx_obj *obj, uint8_t about)
+static uint8_t queue_type(const struct mlx5dv_devx_obj *obj, uint8_t kind)
 {
 	if (obj && obj->kind == DEVX_SQ)
 		return IFC_EVENT_QUEUE_SQ;
-	return about == ABOUT_WQ ? IFC_EVENT_QUEUE_RQ : IFC_EVENT_QUEUE_QP;
+	return kind == ELEMENT_WQ ? IFC_EVENT_QUEUE_RQ : IFC_EVENT_QUEUE_QP;
 }
 
 static void fill_entry(const struct hca_event *event, struct hca_eqe *eqe)
 {
-	uint8_t about = codes[event->type].about, data[28] = { 0 };
+	uint8_t kind = codes[event->type].kind, data[28] = { 0 };
 	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);
 	uint32_t number = obj ? obj->number : 0;
 
 	if (!obj && event->element)
-		number = verbs_number(about, event->element);
+		number = verbs_number(kind, event->element);
 	*eqe = (struct hca_eqe){ codes[event->type].type, codes[event->type].sub_type, { 0 } };
-	if (about == ABOUT_PORT) {
+	if (kind == ELEMENT_PORT) {
 		ifc_set(data, eqe_port_state, port, event->port);
-	} else if (about == ABOUT_CQ) {
+	} else if (kind == ELEMENT_CQ) {
 		ifc_set(data, eqe_cq_err, cqn, number);
 		ifc_set(data, eqe_cq_err, syndrome, IFC_CQ_ERROR_OVERRUN);
-	} else if (about != ABOUT_NOTHING) {
+	} else if (kind != ELEMENT_NONE) {
 		ifc_set(data, eqe_qp_srq, number, number);
-		ifc_set(data, eqe_qp_srq, type, queue_type(obj, about));
+		ifc_set(data, eqe_qp_srq, type, queue_type(obj, kind));
 	}
 	for (int i = 0; i < 7; i++)
 		eqe->data[i] = ifc_load(data, (size_t)i * 32, 32);
@@ -132,7 +132,7 @@ static void fill_entry(const struct hca_event *event, struct hca_eqe *eqe)
 
 /* ---- delivery; event_lock held ---- */
 
-static void tell(struct devx_sub *sub, const struct hca_eqe *eqe)
+static void notify(struct devx_sub *sub, const struct hca_eqe *eqe)
 {
 	const uint64_t one = 1;
 	struct message m = { .cookie = sub->cookie };
@@ -150,17 +150,17 @@ static void tell(struct devx_sub *sub, const struct hca_eqe *eqe)
 		sub->channel->overflow = true;
 }
 
-static void tell_all(const struct devx_subs *subs, const struct hca_eqe *eqe)
+static void notify_all(const struct devx_subs *subs, const struct hca_eqe *eqe)
 {
 	struct devx_sub *s;
 
 	LIST_FOREACH(s, subs, link)
 		if (s->event == eqe->type)
-			tell(s, eqe);
+			notify(s, eqe);
 }
 
 /* Called by the thread that found the event, under its locks: see hca/device/async.h. */
-bool devx_event_tap(void *arg, const struct hca_event *event)
+bool devx_event_async(void *arg, const struct hca_event *event)
 {
 	struct mlx5dv_devx_obj *obj = devx_of_user(event->element);
 	struct devx *devx = arg;
@@ -173,9 +173,9 @@ bool devx_event_tap(void *arg, const struct hca_event *event)
 		if (eq->mask[eqe.type / 64] & 1ull << eqe.type % 64)
 			hca_eq_post(eq->obj->eq, &eqe);
 	if (obj)
-		tell_all(&obj->subs, &eqe);
+		notify_all(&obj->subs, &eqe);
 	else if (!event->element)
-		tell_all(&devx->unaffiliated, &eqe);
+		notify_all(&devx->unaffiliated, &eqe);
 	pthread_mutex_unlock(&devx->event_lock);
 	return obj;
 }
@@ -186,7 +186,7 @@ void devx_event_cq(void *user)
 	struct hca_eqe eqe = { .type = IFC_EVENT_COMP, .data = { [6] = obj->cq->cqn } };
 
 	pthread_mutex_lock(&obj->devx->event_lock);
-	tell_all(&obj->subs, &eqe);
+	notify_all(&obj->subs, &eqe);
 	pthread_mutex_unlock(&obj->devx->event_lock);
 }
 
@@ -275,7 +275,7 @@ static int check_event(const struct channel *ch, const struct mlx5dv_devx_obj *o
 		return explain(EINVAL, "event 0x%x %s", event,
 			       obj ? "concerns no object: pass NULL" : "is that of an object");
 	if (event == IFC_EVENT_COMP && obj->kind != DEVX_CQ)
-		return explain(EINVAL, "completion events are those of completion queues");
+		return explain(EINVAL, "completion events need a completion queue");
 	return 0;
 }
 
@@ -310,7 +310,7 @@ int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *pub,
 	if (!count || events_sz % sizeof(events_num[0]))
 		return -explain(EINVAL,
 				"mlx5dv_devx_subscribe_devx_event: %u bytes of event "
-				"numbers; right is a multiple of 2",
+				"numbers; expected a multiple of 2",
 				events_sz);
 	for (int i = 0; i < count && !err; i++)
 		err = check_event(ch, obj, events_num[i]);
@@ -377,7 +377,7 @@ ssize_t mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *pub,
 		return n;
 	errno = (int)-n;
 	if (n == -EINVAL)
-		explain(EINVAL, "mlx5dv_devx_get_event: room for %zu bytes; right is %zu", len,
+		explain(EINVAL, "mlx5dv_devx_get_event: room for %zu bytes; expected %zu", len,
 			need);
 	return -1;
 }

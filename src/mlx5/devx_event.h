@@ -8,7 +8,7 @@
 #include "mlx5/devx_types.h"
 
 /* The observer of asynchronous events (hca_async_set_tap()); arg: struct devx. */
-bool devx_event_tap(void *arg, const struct hca_event *event);
+bool devx_event_async(void *arg, const struct hca_event *event);
 /* hca_cq.event of a CQ made by command: a completion event. */
 void devx_event_cq(void *user);
 /* The object is destroyed: its subscriptions end. */

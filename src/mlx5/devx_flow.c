@@ -59,7 +59,7 @@ static int named_table(struct devx_cmd *c, struct mlx5dv_devx_obj **out)
 		return err;
 	if ((*out)->flow_table->anchor)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
-				   "table 0x%x is an anchor: the way leads there, and nothing else",
+				   "table 0x%x is an anchor, which can only be a destination",
 				   (*out)->number);
 	if ((*out)->flow_table->type != type)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
@@ -116,7 +116,7 @@ static int read_miss(struct devx_cmd *c, const void *ftc, const struct devx_flow
 	if ((*out)->flow_table->type != t->type || (*out)->flow_table->level <= t->level)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
 				   "table_miss_id 0x%x: a table of type %u and level %u; from here "
-				   "(type %u, level %u) the way goes to higher levels",
+				   "(type %u, level %u) only higher levels can be reached",
 				   (*out)->number, (*out)->flow_table->type,
 				   (*out)->flow_table->level, t->type, t->level);
 	return 0;

@@ -21,7 +21,7 @@
 #define LIST_MOST  (DEVX_FLOW_DESTS + 1)
 
 /* An entry while its context is read. */
-struct wish {
+struct fte_build {
 	struct devx_cmd *c;
 	const struct devx_flow_table *table;
 	struct flow_action steps[STEPS_MOST];
@@ -32,17 +32,17 @@ struct wish {
 	unsigned int own_count;
 };
 
-static void add(struct wish *w, struct flow_action step)
+static void add(struct fte_build *w, struct flow_action step)
 {
 	w->steps[w->count++] = step;
 }
 
-static void refer(struct wish *w, struct mlx5dv_devx_obj *obj)
+static void add_reference(struct fte_build *w, struct mlx5dv_devx_obj *obj)
 {
 	w->refs[w->ref_count++] = obj;
 }
 
-static int add_object_edit(struct wish *w, enum devx_kind kind, uint32_t id)
+static int add_object_edit(struct fte_build *w, enum devx_kind kind, uint32_t id)
 {
 	struct mlx5dv_devx_obj *obj = devx_find(w->c->devx, kind, id);
 
@@ -50,12 +50,12 @@ static int add_object_edit(struct wish *w, enum devx_kind kind, uint32_t id)
 		return devx_refuse(
 			w->c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT, "there is no %s 0x%x",
 			kind == DEVX_REFORMAT ? "packet_reformat_id" : "modify_header_id", id);
-	refer(w, obj);
+	add_reference(w, obj);
 	add(w, (struct flow_action){ .op = FLOW_OP_EDIT, .edit = obj->edit });
 	return 0;
 }
 
-static int add_own_edit(struct wish *w, enum flow_reformat kind, uint32_t vlan)
+static int add_own_edit(struct fte_build *w, enum flow_reformat kind, uint32_t vlan)
 {
 	const uint8_t tag[4] = { vlan >> 24, vlan >> 16, vlan >> 8, vlan };
 	bool push = kind == FLOW_PUSH_VLAN;
@@ -70,7 +70,7 @@ static int add_own_edit(struct wish *w, enum flow_reformat kind, uint32_t vlan)
 }
 
 /* In the order in which a device applies them. */
-static int read_edits(struct wish *w, const void *fc, unsigned int action)
+static int read_edits(struct fte_build *w, const void *fc, unsigned int action)
 {
 	uint32_t reformat = ifc_get(fc, flow_context, packet_reformat_id);
 	struct mlx5dv_devx_obj *obj =
@@ -94,20 +94,20 @@ static int read_edits(struct wish *w, const void *fc, unsigned int action)
 	return err;
 }
 
-static int add_counter(struct wish *w, uint32_t id)
+static int add_counter(struct fte_build *w, uint32_t id)
 {
 	struct mlx5dv_devx_obj *obj = devx_find(w->c->devx, DEVX_FLOW_COUNTER, id);
 
 	if (!obj)
 		return devx_refuse(w->c, IFC_STATUS_BAD_RES, DEVX_WHY_OBJECT,
 				   "there is no flow counter 0x%x", id);
-	refer(w, obj);
+	add_reference(w, obj);
 	add(w, (struct flow_action){ .op = FLOW_OP_COUNT,
 				     .counter = &obj->counters[id - obj->number] });
 	return 0;
 }
 
-static int add_table(struct wish *w, uint32_t id, bool any_level)
+static int add_table(struct fte_build *w, uint32_t id, bool any_level)
 {
 	struct mlx5dv_devx_obj *obj = devx_find(w->c->devx, DEVX_FLOW_TABLE, id);
 
@@ -118,17 +118,17 @@ static int add_table(struct wish *w, uint32_t id, bool any_level)
 	    (!any_level && obj->flow_table->level <= w->table->level))
 		return devx_refuse(w->c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
 				   "destination: table 0x%x has type %u and level %u; from here "
-				   "(type %u, level %u) the way goes to higher levels",
+				   "(type %u, level %u) only higher levels can be reached",
 				   id, obj->flow_table->type, obj->flow_table->level,
 				   w->table->type, w->table->level);
-	refer(w, obj);
+	add_reference(w, obj);
 	add(w, (struct flow_action){ .op = FLOW_OP_TABLE,
 				     .from = obj->flow_table->from,
 				     .table = obj->flow_table->engine });
 	return 0;
 }
 
-static int add_tir(struct wish *w, uint32_t id)
+static int add_tir(struct fte_build *w, uint32_t id)
 {
 	struct flow_action step = { .op = FLOW_OP_DEST };
 	struct mlx5dv_devx_obj *obj = devx_find(w->c->devx, DEVX_TIR, id);
@@ -143,12 +143,12 @@ static int add_tir(struct wish *w, uint32_t id)
 	err = mlx5_flow_devx_dest(obj, &step.dest);
 	if (err)
 		return devx_refuse_errno(w->c, err, DEVX_WHY_OBJECT);
-	refer(w, obj);
+	add_reference(w, obj);
 	add(w, step);
 	return 0;
 }
 
-static int add_vport(struct wish *w, uint32_t vport)
+static int add_vport(struct fte_build *w, uint32_t vport)
 {
 	if (w->table->domain != FLOW_FDB || (vport != FLOW_VPORT_PF && vport != FLOW_VPORT_UPLINK))
 		return devx_refuse(w->c, IFC_STATUS_BAD_PARAM, DEVX_WHY_PORT,
@@ -159,7 +159,7 @@ static int add_vport(struct wish *w, uint32_t vport)
 	return 0;
 }
 
-static int add_destination(struct wish *w, const void *dest, bool any_level)
+static int add_destination(struct fte_build *w, const void *dest, bool any_level)
 {
 	unsigned int type = ifc_get(dest, dest_format, destination_type);
 	uint32_t id = ifc_get(dest, dest_format, destination_id);
@@ -182,7 +182,7 @@ static int add_destination(struct wish *w, const void *dest, bool any_level)
 }
 
 /* The action that ends an entry: exactly one of these. */
-static int read_end(struct wish *w, const void *fc, unsigned int action, bool any_level)
+static int read_final(struct fte_build *w, const void *fc, unsigned int action, bool any_level)
 {
 	const uint8_t *list = ifc_cptr(fc, flow_context, destination);
 	uint32_t count = ifc_get(fc, flow_context, destination_list_size);
@@ -230,7 +230,7 @@ static int check_lists(struct devx_cmd *c, const void *fc, size_t len)
 	return 0;
 }
 
-static int read_context(struct wish *w, const void *fc, bool any_level)
+static int read_context(struct fte_build *w, const void *fc, bool any_level)
 {
 	unsigned int action = ifc_get(fc, flow_context, action);
 	uint32_t tag = ifc_get(fc, flow_context, flow_tag);
@@ -249,14 +249,14 @@ static int read_context(struct wish *w, const void *fc, bool any_level)
 		add(w, (struct flow_action){ .op = FLOW_OP_TAG, .tag = tag });
 	if (!err)
 		err = read_edits(w, fc, action);
-	return err ? err : read_end(w, fc, action, any_level);
+	return err ? err : read_final(w, fc, action, any_level);
 }
 
 /* Makes the rule for this context, in place of the entry's present one. */
 static int make_rule(struct devx_cmd *c, struct devx_flow_entry *e, const struct devx_flow_group *g,
 		     const void *fc, bool any_level)
 {
-	struct wish w = { .c = c, .table = e->table->flow_table };
+	struct fte_build w = { .c = c, .table = e->table->flow_table };
 	struct mlx5dv_devx_obj **refs = NULL;
 	struct flow_rule *rule = NULL;
 	struct flow_key value;
@@ -296,7 +296,7 @@ static int make_rule(struct devx_cmd *c, struct devx_flow_entry *e, const struct
 }
 
 /* Table, group and index of the command must fit each other. */
-static int find_place(struct devx_cmd *c, struct mlx5dv_devx_obj **table,
+static int find_entry(struct devx_cmd *c, struct mlx5dv_devx_obj **table,
 		      struct mlx5dv_devx_obj **group)
 {
 	uint32_t table_id = ifc_get(c->in, flow_cmd_in, table_id);
@@ -339,7 +339,7 @@ int devx_create_fte(struct devx_cmd *c)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
 				   "op_mod %u; an entry is made by 0 and changed by 1, of itself",
 				   devx_op_mod(c));
-	err = find_place(c, &table, &group);
+	err = find_entry(c, &table, &group);
 	if (!err)
 		err = check_lists(c, fc, c->inlen - ifc_byte(set_fte_in, flow_context));
 	if (err)
@@ -393,7 +393,7 @@ int devx_modify_fte(struct devx_cmd *c)
 	if (devx_op_mod(c) != 1)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
 				   "op_mod %u; an entry is changed by 1", devx_op_mod(c));
-	err = find_place(c, &table, &group);
+	err = find_entry(c, &table, &group);
 	if (!err)
 		err = check_lists(c, fc, c->inlen - ifc_byte(set_fte_in, flow_context));
 	if (err)

@@ -94,11 +94,11 @@ static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
 		return explain(EOPNOTSUPP, "umem: comp_mask 0x%llx; 0x%llx is known",
 			       (unsigned long long)in->comp_mask, (unsigned long long)known);
 	if (in->access & ~access)
-		return explain(EINVAL, "umem: access 0x%x; right are bits of 0x%x", in->access,
+		return explain(EINVAL, "umem: access 0x%x; expected bits of 0x%x", in->access,
 			       access);
 	if (in->access & IBV_ACCESS_REMOTE_WRITE && !(in->access & IBV_ACCESS_LOCAL_WRITE))
 		return explain(EINVAL,
-			       "umem: access 0x%x; who writes from afar needs local "
+			       "umem: access 0x%x; remote write or atomic access needs local "
 			       "write access, too",
 			       in->access);
 	if (!in->size || in->size > UINTPTR_MAX - (uintptr_t)in->addr)
@@ -210,8 +210,7 @@ int devx_umem_at(struct devx_cmd *c, int slot, const struct devx_ring *r, void *
 	/* Layouts without a valid bit are older than it: a umem that is named is used. */
 	if (!r->valid && !r->id)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_NO_UMEM,
-				   "the %s lies in no umem; addresses of pages are not a program's "
-				   "to give",
+				   "the %s is in no umem; page addresses are not accepted",
 				   r->what);
 	stand_in = devx_find(c->devx, DEVX_UMEM, r->id);
 	if (!stand_in)

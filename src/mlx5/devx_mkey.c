@@ -173,5 +173,5 @@ int devx_query_mkey(struct devx_cmd *c)
 int devx_create_psv(struct devx_cmd *c)
 {
 	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-			   "signatures over data are not offered; the capabilities say so");
+			   "signatures over data are not offered, see the capabilities");
 }

@@ -252,5 +252,5 @@ int devx_query_vport_counter(struct devx_cmd *c)
 int devx_query_lag(struct devx_cmd *c)
 {
 	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-			   "the ports are not bonded; the capabilities say so");
+			   "the ports are not bonded, see the capabilities");
 }

@@ -59,7 +59,7 @@ static int shape_rings(struct devx_cmd *c, const void *qpc, struct hca_qp_init *
 
 	if (rq_type != IFC_RQ_REGULAR && rq_type != IFC_RQ_SRQ && rq_type != IFC_RQ_NONE)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
-				   "rq_type %u; right is 0 (own), 1 (shared) or 3 (none)", rq_type);
+				   "rq_type %u; expected 0 (own), 1 (shared) or 3 (none)", rq_type);
 	init->sq.slot_shift = SEND_SLOT_SHIFT;
 	init->sq.size = no_sq ? 0 : 1u << log_sq;
 	init->rq.slot_shift = RECV_SLOT_SHIFT + ifc_get(qpc, qpc, log_rq_stride);

@@ -45,7 +45,7 @@ static bool reliable(enum hca_qp_type type)
 	       type == HCA_QP_DCI;
 }
 
-static uint32_t must_have(enum hca_qp_type type, uint16_t op)
+static uint32_t required(enum hca_qp_type type, uint16_t op)
 {
 	switch (op) {
 	case IFC_OP_RST2INIT_QP:
@@ -74,7 +74,7 @@ static uint32_t must_have(enum hca_qp_type type, uint16_t op)
 	}
 }
 
-static uint32_t may_have(enum hca_qp_type type, uint32_t opt)
+static uint32_t optional(enum hca_qp_type type, uint32_t opt)
 {
 	static const struct {
 		uint32_t bit, mask;
@@ -167,7 +167,7 @@ static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_at
  * Fields that are not verbs attributes: the counter set, and with opt_param_mask_95_32 the path of
  * a requester.
  */
-static int modify_rest(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, uint32_t opt)
+static int modify_other(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, uint32_t opt)
 {
 	const void *primary = ifc_cptr(qpc, qpc, primary_address_path);
 
@@ -213,10 +213,10 @@ int devx_qpc_modify(struct devx_cmd *c, struct hca_qp *qp)
 	if (step->from != ANY_STATE) {
 		opt = ifc_get(c->in, modify_qp_in, opt_param_mask);
 		read_qpc(c, qpc, &attr);
-		mask |= must_have(qp->type, c->row->op) | may_have(qp->type, opt);
+		mask |= required(qp->type, c->row->op) | optional(qp->type, opt);
 		if (step->to == HCA_QPS_SQD)
 			mask = HCA_QPM_STATE;
-		err = modify_rest(c, qp, qpc, opt);
+		err = modify_other(c, qp, qpc, opt);
 	}
 	if (err)
 		return err;

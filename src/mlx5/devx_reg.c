@@ -120,7 +120,7 @@ int devx_access_reg(struct devx_cmd *c)
 
 	if (devx_op_mod(c) > IFC_REG_READ)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
-				   "op_mod %u; right is 0 (write) or 1 (read)", devx_op_mod(c));
+				   "op_mod %u; expected 0 (write) or 1 (read)", devx_op_mod(c));
 	/* Outputs longer than the shortest mailbox. */
 	if ((id == IFC_REG_PTYS && c->outlen < 0x10 + ifc_len(ptys_reg)) ||
 	    (id == IFC_REG_PPCNT && c->outlen < 0x10 + ifc_len(ppcnt_reg)))

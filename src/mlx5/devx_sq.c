@@ -54,11 +54,11 @@ static int check_rate(struct devx_cmd *c, const void *ctx, struct hca_qp_attr *o
 	if (!index || mlx5_rate_find(c->adapter, index, &out->rate_limit, &out->burst))
 		return 0;
 	return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_INDEX,
-			   "packet_pacing_rate_limit_index %u: no such entry", index);
+			   "packet_pacing_rate_limit_index %u does not exist", index);
 }
 
 /* The scheduling element that the queue sends through; 0: none. */
-static int find_group(struct devx_cmd *c, const void *ctx, struct mlx5dv_devx_obj **out)
+static int find_element(struct devx_cmd *c, const void *ctx, struct mlx5dv_devx_obj **out)
 {
 	uint32_t id = ifc_get(ctx, sqc, qos_queue_group_id);
 
@@ -70,7 +70,7 @@ static int find_group(struct devx_cmd *c, const void *ctx, struct mlx5dv_devx_ob
 			   "qos_queue_group_id 0x%x is no queue group", id);
 }
 
-static void join_group(struct devx_cmd *c, struct mlx5dv_devx_obj *group)
+static void join_element(struct devx_cmd *c, struct mlx5dv_devx_obj *group)
 {
 	struct mlx5dv_devx_obj **uses = c->obj->uses;
 
@@ -95,7 +95,7 @@ int devx_create_sq(struct devx_cmd *c)
 
 	if (ifc_get(ctx, sqc, hairpin))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-				   "hairpin queues are not offered; the capabilities say so");
+				   "hairpin queues are not offered, see the capabilities");
 	err = devx_check_wq(c, wq, BLOCK_SHIFT, at);
 	if (!err && ifc_get(wq, wq, log_wq_stride) != BLOCK_SHIFT)
 		err = devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
@@ -112,20 +112,20 @@ int devx_create_sq(struct devx_cmd *c)
 	if (!err)
 		err = check_rate(c, ctx, &rate);
 	if (!err)
-		err = find_group(c, ctx, &group);
+		err = find_element(c, ctx, &group);
 	if (!err)
 		err = devx_keep(c, ctx, ifc_len(sqc));
 	if (!err)
 		err = c->devx->ctx->ethernet ? make(c, ctx, at) : devx_wq_number(c);
 	if (err)
 		return err;
-	join_group(c, group);
+	join_element(c, group);
 	ifc_set(c->obj->image, sqc, state, IFC_WQ_RST);
 	return 0;
 }
 
 /* An SQ has fewer states than a QP. */
-static int move(struct hca_qp *qp, unsigned int state)
+static int change_state(struct hca_qp *qp, unsigned int state)
 {
 	struct hca_qp_attr attr = { .port = 1 };
 	int err = 0;
@@ -143,7 +143,7 @@ static int move(struct hca_qp *qp, unsigned int state)
 }
 
 /* A rate can be set in RTS only; in other states the call succeeds and sets none. */
-static int pace(struct hca_qp *qp, const struct hca_qp_attr *rate)
+static int set_rate(struct hca_qp *qp, const struct hca_qp_attr *rate)
 {
 	return qp->state == HCA_QPS_RTS ? hca_qp_modify(qp, rate, HCA_QPM_RATE_LIMIT) : 0;
 }
@@ -186,22 +186,22 @@ int devx_modify_sq(struct devx_cmd *c)
 	struct mlx5dv_devx_obj *group = NULL;
 	struct hca_qp_attr rate = { 0 };
 	uint8_t *image = c->obj->image;
-	int err = devx_check_edge(c, ifc_get(c->in, modify_sq_in, sq_state),
-				  ifc_get(image, sqc, state), now, state);
+	int err = devx_check_transition(c, ifc_get(c->in, modify_sq_in, sq_state),
+					ifc_get(image, sqc, state), now, state);
 
 	if (!err)
 		err = check_rate(c, rated ? ctx : image, &rate);
 	if (!err && mask & IFC_MODIFY_SQ_QOS_GROUP)
-		err = find_group(c, ctx, &group);
+		err = find_element(c, ctx, &group);
 	if (!err && c->obj->qp && state != now)
-		err = devx_refuse_errno(c, move(c->obj->qp, state), DEVX_WHY_STATE);
+		err = devx_refuse_errno(c, change_state(c->obj->qp, state), DEVX_WHY_STATE);
 	if (!err && c->obj->qp)
-		err = devx_refuse_errno(c, pace(c->obj->qp, &rate), DEVX_WHY_STATE);
+		err = devx_refuse_errno(c, set_rate(c->obj->qp, &rate), DEVX_WHY_STATE);
 	if (err)
 		return err;
 	ifc_set(image, sqc, state, state);
 	if (mask & IFC_MODIFY_SQ_QOS_GROUP) {
-		join_group(c, group);
+		join_element(c, group);
 		ifc_set(image, sqc, qos_queue_group_id, ifc_get(ctx, sqc, qos_queue_group_id));
 	}
 	if (rated)

@@ -22,7 +22,7 @@ static int check_shape(struct devx_cmd *c, unsigned int log_size, unsigned int s
 {
 	if (log_size > LOG_SIZE_MAX || shift < STRIDE_MIN + linked || shift > STRIDE_MAX)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
-				   "2^%u entries of 2^%u bytes; right are up to 2^%u of 2^%u to "
+				   "2^%u entries of 2^%u bytes; expected up to 2^%u of 2^%u to "
 				   "2^%u",
 				   log_size, shift, LOG_SIZE_MAX, STRIDE_MIN + linked, STRIDE_MAX);
 	return 0;

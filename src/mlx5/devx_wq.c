@@ -77,7 +77,7 @@ int devx_check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *
 
 	if (size > LOG_WQ_SZ || stride < min_shift)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
-				   "2^%u entries of 2^%u bytes; right are up to 2^%u of 2^%u or "
+				   "2^%u entries of 2^%u bytes; expected up to 2^%u of 2^%u or "
 				   "more",
 				   size, stride, LOG_WQ_SZ, min_shift);
 	err = devx_umem_at(c, 0, &ring, &at[0]);
@@ -189,7 +189,7 @@ int devx_create_rq(struct devx_cmd *c)
 
 	if (ifc_get(ctx, rqc, hairpin))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-				   "hairpin queues are not offered; the capabilities say so");
+				   "hairpin queues are not offered, see the capabilities");
 	if (own) {
 		err = devx_check_wq(c, wq, 4, at);
 		if (!err)
@@ -215,16 +215,16 @@ int devx_create_rq(struct devx_cmd *c)
  * Legal: RST to RDY, RST and RDY to ERR, any to RST, any to itself. A queue that failed is no
  * longer in the state that the last command set (`left`); DPDK resets it from either state.
  */
-int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int left, unsigned int from,
-		    unsigned int to)
+int devx_check_transition(struct devx_cmd *c, unsigned int named, unsigned int left,
+			  unsigned int from, unsigned int to)
 {
 	bool fine = to == from || to == IFC_WQ_RST || (from == IFC_WQ_RST && to == IFC_WQ_RDY) ||
 		    (to == IFC_WQ_ERR);
 
-	if (said != from && said != left)
+	if (named != from && named != left)
 		return devx_refuse(c, IFC_STATUS_BAD_RES_STATE, DEVX_WHY_STATE,
 				   "queue 0x%x is in state %u, not in %u", c->obj->number, from,
-				   said);
+				   named);
 	if (!fine || (to != IFC_WQ_RST && to != IFC_WQ_RDY && to != IFC_WQ_ERR))
 		return devx_refuse(c, IFC_STATUS_BAD_RES_STATE, DEVX_WHY_STATE,
 				   "a queue does not go from state %u to %u", from, to);
@@ -247,7 +247,7 @@ static unsigned int rq_state(const struct mlx5dv_devx_obj *obj, uint32_t *taken)
 	}
 }
 
-static int move_rq(struct hca_wq *wq, unsigned int state)
+static int change_rq_state(struct hca_wq *wq, unsigned int state)
 {
 	if (state == IFC_WQ_RDY)
 		return hca_wq_modify(wq, HCA_WQS_RDY);
@@ -261,14 +261,14 @@ int devx_modify_rq(struct devx_cmd *c)
 	uint8_t *image = c->obj->image;
 	struct hca_counters *set = NULL;
 	uint32_t taken;
-	int err = devx_check_edge(c, ifc_get(c->in, modify_rq_in, rq_state),
-				  ifc_get(image, rqc, state), rq_state(c->obj, &taken),
-				  ifc_get(ctx, rqc, state));
+	int err = devx_check_transition(c, ifc_get(c->in, modify_rq_in, rq_state),
+					ifc_get(image, rqc, state), rq_state(c->obj, &taken),
+					ifc_get(ctx, rqc, state));
 
 	if (!err && mask & IFC_MODIFY_RQ_COUNTER_SET)
 		err = devx_counters_find(c, ifc_get(ctx, rqc, counter_set_id), &set);
 	if (!err && c->obj->wq)
-		err = devx_refuse_errno(c, move_rq(c->obj->wq, ifc_get(ctx, rqc, state)),
+		err = devx_refuse_errno(c, change_rq_state(c->obj->wq, ifc_get(ctx, rqc, state)),
 					DEVX_WHY_STATE);
 	if (err)
 		return err;
@@ -481,10 +481,10 @@ static uint32_t hash_fields(const void *tirc)
 }
 
 /* Despite the name self_lb_block, its bits permit the function's own frames. */
-static void set_loopback(struct hca_rss *rss, unsigned int lets)
+static void set_loopback(struct hca_rss *rss, unsigned int bits)
 {
-	rss->self_lb = (lets & IFC_SELF_LB_UC ? HCA_SELF_LB_UNICAST : 0) |
-		       (lets & IFC_SELF_LB_MC ? HCA_SELF_LB_MULTICAST : 0);
+	rss->self_lb = (bits & IFC_SELF_LB_UC ? HCA_SELF_LB_UNICAST : 0) |
+		       (bits & IFC_SELF_LB_MC ? HCA_SELF_LB_MULTICAST : 0);
 }
 
 /* The destination of rules: a hash over a table, of one queue if need be. */

@@ -16,11 +16,11 @@ int devx_check_wq(struct devx_cmd *c, const void *wq, uint32_t min_shift, void *
 int devx_check_cq(struct devx_cmd *c, uint32_t cqn);
 int devx_check_pd(struct devx_cmd *c, uint32_t pdn);
 /*
- * A state transition: `said` is the state that the command names, `left` the one that the last
+ * A state transition: `named` is the state that the command names, `left` the one that the last
  * command set.
  */
-int devx_check_edge(struct devx_cmd *c, unsigned int said, unsigned int left, unsigned int from,
-		    unsigned int to);
+int devx_check_transition(struct devx_cmd *c, unsigned int named, unsigned int left,
+			  unsigned int from, unsigned int to);
 void devx_rqt_release(struct mlx5dv_devx_obj *obj);
 int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
 

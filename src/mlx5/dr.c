@@ -88,7 +88,7 @@ void mlx5dv_dr_domain_set_reclaim_device_memory(struct mlx5dv_dr_domain *d, bool
 
 void mlx5dv_dr_domain_allow_duplicate_rules(struct mlx5dv_dr_domain *d, bool allow)
 {
-	atomic_store(&d->lonely_rules, !allow);
+	atomic_store(&d->refuse_duplicates, !allow);
 }
 
 /* ---- tables ---- */
@@ -302,7 +302,7 @@ static int list_actions(const struct mlx5dv_dr_matcher *m, size_t count,
 static int make_rule(struct mlx5dv_dr_rule *r, const struct mlx5dv_flow_match_parameters *value)
 {
 	struct mlx5dv_dr_matcher *m = r->matcher;
-	bool lonely = m->table->level && atomic_load(&m->table->domain->lonely_rules);
+	bool unique = m->table->level && atomic_load(&m->table->domain->refuse_duplicates);
 	struct flow_action actions[ACTIONS_MOST];
 	unsigned int count;
 	int err;
@@ -320,7 +320,7 @@ static int make_rule(struct mlx5dv_dr_rule *r, const struct mlx5dv_flow_match_pa
 	if (!err)
 		err = list_actions(m, r->action_count, r->actions, actions, &count);
 	if (!err)
-		err = flow_rule_create(m->engine, &r->value, lonely ? FLOW_RULE_ALONE : 0, actions,
+		err = flow_rule_create(m->engine, &r->value, unique ? FLOW_RULE_ALONE : 0, actions,
 				       count, &r->engine);
 	return err;
 }

@@ -297,14 +297,14 @@ struct mlx5dv_dr_action *mlx5dv_dr_action_create_push_vlan(struct mlx5dv_dr_doma
 
 /* ---- made of others ---- */
 
-static void free_detour(struct dr_detour *detour)
+static void free_reformat_dest(struct dr_reformat_dest *dest)
 {
-	if (detour->rule)
-		flow_rule_destroy(detour->rule);
-	if (detour->matcher)
-		flow_matcher_destroy(detour->matcher);
-	if (detour->table)
-		flow_table_put(detour->table);
+	if (dest->rule)
+		flow_rule_destroy(dest->rule);
+	if (dest->matcher)
+		flow_matcher_destroy(dest->matcher);
+	if (dest->table)
+		flow_table_put(dest->table);
 }
 
 /* Frees the action, and the parts it has so far. */
@@ -312,22 +312,22 @@ static void free_action(struct mlx5dv_dr_action *a)
 {
 	for (unsigned int i = 0; i < a->part_count; i++)
 		atomic_fetch_sub(&a->parts[i]->users, 1);
-	for (unsigned int i = 0; i < a->detour_count; i++)
-		free_detour(&a->detours[i]);
+	for (unsigned int i = 0; i < a->reformat_dest_count; i++)
+		free_reformat_dest(&a->reformat_dests[i]);
 	if (a->table)
 		atomic_fetch_sub(&a->table->users, 1);
 	if (a->domain)
 		atomic_fetch_sub(&a->domain->users, 1);
 	free(a->parts);
-	free(a->detours);
+	free(a->reformat_dests);
 	free(a);
 }
 
 static int room_for_parts(struct mlx5dv_dr_action *a, size_t count)
 {
 	a->parts = calloc(count, sizeof(*a->parts));
-	a->detours = calloc(count, sizeof(*a->detours));
-	return a->parts && a->detours ? 0 : explain(ENOMEM, "no memory for an action");
+	a->reformat_dests = calloc(count, sizeof(*a->reformat_dests));
+	return a->parts && a->reformat_dests ? 0 : explain(ENOMEM, "no memory for an action");
 }
 
 static void use_part(struct mlx5dv_dr_action *a, struct mlx5dv_dr_action *part)
@@ -337,22 +337,23 @@ static void use_part(struct mlx5dv_dr_action *a, struct mlx5dv_dr_action *part)
 }
 
 /* A table with one rule: the reformat, then the destination. */
-static int make_detour(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
-		       const struct mlx5dv_dr_action_dest_reformat *both, struct flow_action *step)
+static int make_reformat_dest(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
+			      const struct mlx5dv_dr_action_dest_reformat *both,
+			      struct flow_action *step)
 {
-	struct dr_detour *detour = &a->detours[a->detour_count];
+	struct dr_reformat_dest *dest = &a->reformat_dests[a->reformat_dest_count];
 	struct flow_action steps[2] = { both->reformat->steps[0], both->dest->steps[0] };
 	struct flow_key all;
-	int err = flow_table_create(d->port, d->domain, &detour->table);
+	int err = flow_table_create(d->port, d->domain, &dest->table);
 
 	memset(&all, 0, sizeof(all));
 	if (err)
 		return err;
-	a->detour_count++;
-	err = flow_matcher_create(detour->table, 0, &all, &detour->matcher);
+	a->reformat_dest_count++;
+	err = flow_matcher_create(dest->table, 0, &all, &dest->matcher);
 	if (!err)
-		err = flow_rule_create(detour->matcher, &all, 0, steps, 2, &detour->rule);
-	*step = (struct flow_action){ .op = FLOW_OP_TABLE, .table = detour->table };
+		err = flow_rule_create(dest->matcher, &all, 0, steps, 2, &dest->rule);
+	*step = (struct flow_action){ .op = FLOW_OP_TABLE, .table = dest->table };
 	return err;
 }
 
@@ -384,7 +385,7 @@ static int add_dest(struct mlx5dv_dr_action *a, struct mlx5dv_dr_domain *d,
 			break;
 		use_part(a, both->dest);
 		use_part(a, both->reformat);
-		return make_detour(a, d, both, step);
+		return make_reformat_dest(a, d, both, step);
 	}
 	return explain(EOPNOTSUPP,
 		       "mlx5dv_dr_action_create_dest_array: an entry is no destination, or "
@@ -492,7 +493,7 @@ int mlx5dv_dr_action_destroy(struct mlx5dv_dr_action *a)
 					 "users",
 					 a->name, users));
 	/* Tables that the action made itself; parts and destination tables are only referred to. */
-	if (a->step_count == 1 && !a->part_count && !a->detour_count) {
+	if (a->step_count == 1 && !a->part_count && !a->reformat_dest_count) {
 		if (a->steps[0].op == FLOW_OP_COUNT)
 			flow_counter_put(a->steps[0].counter);
 		else if (a->steps[0].op == FLOW_OP_EDIT)

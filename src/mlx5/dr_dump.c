@@ -55,7 +55,7 @@ static void dump_domain(FILE *out, const struct mlx5dv_dr_domain *d)
 
 static int check(const FILE *out, const void *object)
 {
-	return out && object ? 0 : dr_result(explain(EINVAL, "a dump of nothing, or to nowhere"));
+	return out && object ? 0 : dr_result(explain(EINVAL, "the file or the object is NULL"));
 }
 
 int mlx5dv_dump_dr_domain(FILE *out, struct mlx5dv_dr_domain *d)

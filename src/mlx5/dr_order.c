@@ -83,9 +83,10 @@ static int check_count(const struct mlx5dv_dr_action *a, size_t i, unsigned int 
 static int check_table(const struct mlx5dv_dr_table *t, const struct mlx5dv_dr_action *a, size_t i)
 {
 	if (a->root_only)
-		return explain(EINVAL,
-			       "mlx5dv_dr_rule_create: action %zu (%s) was made for a root table",
-			       i, a->name);
+		return explain(
+			EINVAL,
+			"mlx5dv_dr_rule_create: action %zu (%s) was created for a root table", i,
+			a->name);
 	if (a->kind == DR_SAMPLER && a->table->level <= t->level)
 		return explain(EINVAL,
 			       "mlx5dv_dr_rule_create: what was sampled would go on at level %u, "

@@ -20,7 +20,7 @@ struct mlx5dv_dr_domain {
 	const struct hca_adapter *adapter;
 	struct ether_port *port;
 	enum flow_domain domain;
-	atomic_bool lonely_rules; /* a second rule with the same value is refused */
+	atomic_bool refuse_duplicates; /* a second rule with the same value is refused */
 	atomic_uint users;
 	pthread_mutex_t lock;
 	LIST_HEAD(, mlx5dv_dr_table) tables;
@@ -57,7 +57,7 @@ struct mlx5dv_dr_rule {
 };
 
 /* A destination with its own reformat is a table with one rule. */
-struct dr_detour {
+struct dr_reformat_dest {
 	struct flow_table *table;
 	struct flow_matcher *matcher;
 	struct flow_rule *rule;
@@ -91,9 +91,9 @@ struct mlx5dv_dr_action {
 	struct mlx5dv_dr_domain *domain; /* referenced, or NULL: any domain */
 	struct mlx5dv_dr_table *table;   /* referenced, or NULL */
 	/* other actions, referenced, and the action's own tables */
-	unsigned int part_count, detour_count;
+	unsigned int part_count, reformat_dest_count;
 	struct mlx5dv_dr_action **parts;
-	struct dr_detour *detours;
+	struct dr_reformat_dest *reformat_dests;
 	/* copied into rules */
 	unsigned int step_count;
 	struct flow_action steps[];

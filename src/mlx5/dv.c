@@ -52,7 +52,7 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_CSUM &&
 	    attr->cqe_comp_res_format != MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX)
 		return explain(EINVAL,
-			       "mlx5dv_create_cq: cqe_comp_res_format %u; right is 1, 2 or 4",
+			       "mlx5dv_create_cq: cqe_comp_res_format %u; expected 1, 2 or 4",
 			       attr->cqe_comp_res_format);
 	/* CQEs are always written whole: padding changes nothing. */
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_FLAGS &&
@@ -64,7 +64,7 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 		return explain(EINVAL, "mlx5dv_create_cq: padding is for entries of 128 bytes");
 	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE && attr->cqe_size != 64 &&
 	    attr->cqe_size != 128)
-		return explain(EINVAL, "mlx5dv_create_cq: cqe_size %u; right is 64 or 128",
+		return explain(EINVAL, "mlx5dv_create_cq: cqe_size %u; expected 64 or 128",
 			       attr->cqe_size);
 	return 0;
 }

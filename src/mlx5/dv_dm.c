@@ -23,10 +23,11 @@ struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 		return explain_null(EINVAL, "mlx5dv_alloc_dm: comp_mask 0x%llx; no bit is known",
 				    (unsigned long long)extra->comp_mask);
 	if (extra->type != MLX5DV_DM_TYPE_MEMIC)
-		return explain_null(EOPNOTSUPP,
-				    "mlx5dv_alloc_dm: type %d; only MLX5DV_DM_TYPE_MEMIC is there: "
-				    "rules are not kept in the adapter's memory",
-				    extra->type);
+		return explain_null(
+			EOPNOTSUPP,
+			"mlx5dv_alloc_dm: type %d; only MLX5DV_DM_TYPE_MEMIC is offered: "
+			"rules are not kept in the adapter's memory",
+			extra->type);
 	return ibv_alloc_dm(context, attr);
 }
 
@@ -57,13 +58,13 @@ struct var {
 };
 
 /* The exported form of a VAR. */
-struct var_card {
+struct var_export {
 	uint64_t mmap_off;
 	uint32_t page_id;
 	uint32_t length;
 };
 
-static int take_page(uint32_t *page)
+static int alloc_page(uint32_t *page)
 {
 	uint64_t *used = mlx5_state.var_used;
 	int err = -ENOSPC;
@@ -79,7 +80,7 @@ static int take_page(uint32_t *page)
 	return err ? explain(ENOSPC, "mlx5dv_alloc_var: all %u areas are taken", PAGES) : 0;
 }
 
-static void give_page(uint32_t page)
+static void free_page(uint32_t page)
 {
 	pthread_mutex_lock(&mlx5_state.lock);
 	mlx5_state.var_used[page / 64] &= ~(1ull << (page % 64));
@@ -87,7 +88,7 @@ static void give_page(uint32_t page)
 }
 
 /* Extends the file up to the area; holes take no memory. */
-static int reach(int fd, off_t end)
+static int extend_file(int fd, off_t end)
 {
 	struct stat st;
 
@@ -105,7 +106,7 @@ static int make_var(struct ibv_context *context, struct var **out)
 
 	if (!var)
 		return -ENOMEM;
-	err = take_page(&var->page);
+	err = alloc_page(&var->page);
 	if (err)
 		goto free_var;
 	var->pub = (struct mlx5dv_var){
@@ -113,13 +114,13 @@ static int make_var(struct ibv_context *context, struct var **out)
 		.length = MLX5_PAGE_SIZE,
 		.mmap_off = (off_t)(FIRST_PAGE + var->page) * MLX5_PAGE_SIZE,
 	};
-	err = reach(context->cmd_fd, var->pub.mmap_off + MLX5_PAGE_SIZE);
+	err = extend_file(context->cmd_fd, var->pub.mmap_off + MLX5_PAGE_SIZE);
 	if (err)
-		goto give_page;
+		goto free_page;
 	*out = var;
 	return 0;
-give_page:
-	give_page(var->page);
+free_page:
+	free_page(var->page);
 free_var:
 	free(var);
 	return err;
@@ -148,39 +149,39 @@ void mlx5dv_free_var(struct mlx5dv_var *pub)
 	struct var *var = container_of(pub, struct var, pub);
 
 	if (var->page < PAGES)
-		give_page(var->page);
+		free_page(var->page);
 	free(var);
 }
 
 int mlx5dv_var_export(struct mlx5dv_var *var, void *data)
 {
-	const struct var_card card = { .mmap_off = (uint64_t)var->mmap_off,
-				       .page_id = var->page_id,
-				       .length = var->length };
+	const struct var_export exported = { .mmap_off = (uint64_t)var->mmap_off,
+					     .page_id = var->page_id,
+					     .length = var->length };
 
-	memcpy(data, &card, sizeof(card));
+	memcpy(data, &exported, sizeof(exported));
 	return 0;
 }
 
 struct mlx5dv_var *mlx5dv_var_import(struct ibv_context *context, void *data)
 {
-	struct var_card card;
+	struct var_export exported;
 	struct var *var;
 
 	if (!mlx5_dv_context(context, __func__))
 		return NULL;
-	memcpy(&card, data, sizeof(card));
-	if (card.page_id < FIRST_PAGE || card.page_id >= FIRST_PAGE + PAGES ||
-	    card.mmap_off != (uint64_t)card.page_id * MLX5_PAGE_SIZE)
-		return explain_null(EINVAL, "mlx5dv_var_import: page 0x%x is no such area",
-				    card.page_id);
+	memcpy(&exported, data, sizeof(exported));
+	if (exported.page_id < FIRST_PAGE || exported.page_id >= FIRST_PAGE + PAGES ||
+	    exported.mmap_off != (uint64_t)exported.page_id * MLX5_PAGE_SIZE)
+		return explain_null(EINVAL, "mlx5dv_var_import: page 0x%x is not of a VAR",
+				    exported.page_id);
 	var = calloc(1, sizeof(*var));
 	if (!var)
 		return NULL;
 	var->page = PAGES;
-	var->pub = (struct mlx5dv_var){ .page_id = card.page_id,
-					.length = card.length,
-					.mmap_off = (off_t)card.mmap_off };
+	var->pub = (struct mlx5dv_var){ .page_id = exported.page_id,
+					.length = exported.length,
+					.mmap_off = (off_t)exported.mmap_off };
 	return &var->pub;
 }
 
@@ -192,7 +193,7 @@ void mlx5dv_var_unimport(struct mlx5dv_var *pub)
 /* DEVX objects and umems cannot be exported. */
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t len)
 {
-	const struct mlx5dv_export_sizes known = { .var_attrs_size = sizeof(struct var_card) };
+	const struct mlx5dv_export_sizes known = { .var_attrs_size = sizeof(struct var_export) };
 
 	memset(sizes, 0, len);
 	memcpy(sizes, &known, len < sizeof(known) ? len : sizeof(known));

@@ -17,7 +17,7 @@
 	(MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ | MLX5DV_OBJ_SRQ | MLX5DV_OBJ_DM | MLX5DV_OBJ_AH |          \
 	 MLX5DV_OBJ_PD | MLX5DV_OBJ_RWQ | MLX5DV_OBJ_DEVX)
 
-static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
+static void fill_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 {
 	const struct mlx5_qp *qp = to_mqp(ibqp);
 	uint64_t wanted = out->comp_mask;
@@ -45,7 +45,7 @@ static void tell_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 }
 
 /* From now on the program consumes the CQEs: a purge would move them under its polling. */
-static void tell_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
+static void fill_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
 {
 	struct mlx5_cq *cq = to_mcq(ibcq);
 
@@ -62,7 +62,7 @@ static void tell_cq(struct ibv_cq *ibcq, struct mlx5dv_cq *out)
 	mlx5_cq_stamp(cq);
 }
 
-static void tell_srq(struct ibv_srq *ibsrq, struct mlx5dv_srq *out)
+static void fill_srq(struct ibv_srq *ibsrq, struct mlx5dv_srq *out)
 {
 	struct mlx5_srq *srq = to_msrq(ibsrq);
 	uint64_t wanted = out->comp_mask;
@@ -81,7 +81,7 @@ static void tell_srq(struct ibv_srq *ibsrq, struct mlx5dv_srq *out)
 	}
 }
 
-static void tell_rwq(struct ibv_wq *ibwq, struct mlx5dv_rwq *out)
+static void fill_rwq(struct ibv_wq *ibwq, struct mlx5dv_rwq *out)
 {
 	const struct mlx5_wq *wq = to_mwq(ibwq);
 
@@ -92,7 +92,7 @@ static void tell_rwq(struct ibv_wq *ibwq, struct mlx5dv_rwq *out)
 	out->stride = 1u << wq->rq.shift;
 }
 
-static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
+static void fill_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 {
 	const struct vb_dm *dm = to_dm(ibdm);
 	uint64_t wanted = out->comp_mask;
@@ -107,7 +107,7 @@ static void tell_dm(struct ibv_dm *ibdm, struct mlx5dv_dm *out)
 }
 
 /* `in` and `out` of every type, checked before anything is read or written. */
-static int check_given(const struct mlx5dv_obj *obj, uint64_t type)
+static int check_pointers(const struct mlx5dv_obj *obj, uint64_t type)
 {
 	const struct {
 		uint64_t bit;
@@ -132,7 +132,7 @@ static int check_given(const struct mlx5dv_obj *obj, uint64_t type)
 }
 
 /* Every object must be of an mlx5 context. */
-static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type, const char *call)
+static bool check_contexts(const struct mlx5dv_obj *obj, uint64_t type, const char *call)
 {
 	if (type & MLX5DV_OBJ_QP && !mlx5_dv_context(obj->qp.in->context, call))
 		return false;
@@ -193,24 +193,24 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	if (!type || type & ~(uint64_t)KNOWN)
 		return errno = -explain(EINVAL, "mlx5dv_init_obj: type bits 0x%llx; 0x%x is known",
 					(unsigned long long)type, KNOWN);
-	err = check_given(obj, type);
+	err = check_pointers(obj, type);
 	if (err)
 		return errno = -err;
-	if (!are_ours(obj, type, __func__))
+	if (!check_contexts(obj, type, __func__))
 		return errno;
 	err = watch(obj, type);
 	if (err)
 		return errno = -err;
 	if (type & MLX5DV_OBJ_QP)
-		tell_qp(obj->qp.in, obj->qp.out);
+		fill_qp(obj->qp.in, obj->qp.out);
 	if (type & MLX5DV_OBJ_CQ)
-		tell_cq(obj->cq.in, obj->cq.out);
+		fill_cq(obj->cq.in, obj->cq.out);
 	if (type & MLX5DV_OBJ_SRQ)
-		tell_srq(obj->srq.in, obj->srq.out);
+		fill_srq(obj->srq.in, obj->srq.out);
 	if (type & MLX5DV_OBJ_DM)
-		tell_dm(obj->dm.in, obj->dm.out);
+		fill_dm(obj->dm.in, obj->dm.out);
 	if (type & MLX5DV_OBJ_RWQ)
-		tell_rwq(obj->rwq.in, obj->rwq.out);
+		fill_rwq(obj->rwq.in, obj->rwq.out);
 	if (type & MLX5DV_OBJ_DEVX)
 		obj->devx.out->handle = obj->devx.in->handle;
 	if (type & MLX5DV_OBJ_AH) {

@@ -43,7 +43,7 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	if (attr->qp_type != IBV_QPT_DRIVER)
 		return explain(EINVAL,
 			       "mlx5dv_create_qp: DC attributes for a QP of type %d; "
-			       "IBV_QPT_DRIVER is theirs",
+			       "IBV_QPT_DRIVER is needed",
 			       attr->qp_type);
 	if (type != MLX5DV_DCTYPE_DCT && type != MLX5DV_DCTYPE_DCI)
 		return explain(EINVAL, "mlx5dv_create_qp: dc_type %d is neither DCT nor DCI", type);
@@ -60,7 +60,7 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 				       "basic one");
 	if (attr->comp_mask & ~IBV_QP_INIT_ATTR_PD)
 		return explain(EINVAL,
-			       "mlx5dv_create_qp: comp_mask 0x%x; a DCT takes a protection "
+			       "mlx5dv_create_qp: comp_mask 0x%x; a DCT has a protection "
 			       "domain and nothing else",
 			       attr->comp_mask);
 	return 0;
@@ -127,12 +127,12 @@ static int cancel(struct mlx5_qp *qp, uint64_t wr_id)
 	while ((int32_t)((sq->post - index) << 16) > 0) {
 		struct mlx5_wqe_ctrl_seg *ctrl =
 			(void *)(sq->buf + ((size_t)(index & sq->mask) << MLX5_SEND_WQE_SHIFT));
-		uint32_t what = be32toh(ctrl->opmod_idx_opcode);
+		uint32_t op_word = be32toh(ctrl->opmod_idx_opcode);
 		uint32_t blocks = mlx5_blocks(be32toh(ctrl->qpn_ds) & MLX5_DS_MASK);
 
 		if (sq->slots[index & sq->mask].wr_id == wr_id &&
-		    (what & 0xff) != MLX5_OPCODE_NOP) {
-			ctrl->opmod_idx_opcode = htobe32((what & 0xffff00) | MLX5_OPCODE_NOP);
+		    (op_word & 0xff) != MLX5_OPCODE_NOP) {
+			ctrl->opmod_idx_opcode = htobe32((op_word & 0xffff00) | MLX5_OPCODE_NOP);
 			count++;
 		}
 		index += blocks ? blocks : 1;

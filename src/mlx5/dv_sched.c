@@ -127,7 +127,7 @@ static int check(struct ibv_context *context, const struct mlx5dv_sched_attr *at
 	return 0;
 }
 
-static void take(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr)
+static void set_attr(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr *attr)
 {
 	if (attr->flags & MLX5DV_SCHED_ELEM_ATTR_FLAGS_BW_SHARE)
 		node->bw_share = attr->bw_share;
@@ -145,7 +145,7 @@ static int init(struct mlx5dv_sched_node *node, struct ibv_context *context,
 		return err;
 	node->context = context;
 	node->parent = attr->parent;
-	take(node, attr);
+	set_attr(node, attr);
 	if (node->parent)
 		atomic_fetch_add(&node->parent->children, 1);
 	return 0;
@@ -174,7 +174,7 @@ static int modify(struct mlx5dv_sched_node *node, const struct mlx5dv_sched_attr
 			       call, (unsigned long long)attr->comp_mask, attr->flags, FLAGS_KNOWN);
 	if (!node->parent)
 		return explain(EINVAL, "%s: a root has neither share nor limit", call);
-	take(node, attr);
+	set_attr(node, attr);
 	return 0;
 }
 
@@ -248,7 +248,7 @@ int mlx5dv_sched_leaf_destroy(struct mlx5dv_sched_leaf *leaf)
 
 /* ---- queue pairs at leaves ---- */
 
-static void move_to(struct mlx5_qp *qp, const struct mlx5dv_sched_leaf *const to[2])
+static void set_leaves(struct mlx5_qp *qp, const struct mlx5dv_sched_leaf *const to[2])
 {
 	pthread_mutex_lock(&mlx5_state.lock);
 	for (int i = 0; i < 2; i++) {
@@ -268,7 +268,7 @@ void mlx5_sched_leave(struct mlx5_qp *qp)
 	const struct mlx5dv_sched_leaf *const nowhere[2] = { NULL, NULL };
 
 	if (qp->sched[0] || qp->sched[1])
-		move_to(qp, nowhere);
+		set_leaves(qp, nowhere);
 }
 
 /* Only RC QPs have a responder with data to send; requests are scheduled in these states. */
@@ -289,12 +289,13 @@ static int check_qp(struct ibv_qp *qp, bool responder)
 	}
 	if (responder && qp->qp_type != IBV_QPT_RC)
 		return explain(EINVAL,
-			       "mlx5dv_modify_qp_sched_elem: QP 0x%x answers nothing; only RC does",
+			       "mlx5dv_modify_qp_sched_elem: QP 0x%x has no responder to schedule; "
+			       "only RC has",
 			       qp->qp_num);
 	if (state != HCA_QPS_RTS && (state != HCA_QPS_INIT || qp->qp_type == IBV_QPT_RAW_PACKET))
 		return explain(EOPNOTSUPP,
-			       "mlx5dv_modify_qp_sched_elem: QP 0x%x is in state %d; INIT (but for "
-			       "raw packets) and RTS are right",
+			       "mlx5dv_modify_qp_sched_elem: QP 0x%x is in state %d; expected RTS, "
+			       "or INIT for other QPs than raw packet ones",
 			       qp->qp_num, (int)state);
 	return 0;
 }
@@ -317,7 +318,7 @@ int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp, const struct mlx5dv_sched_lea
 	err = check_qp(qp, responder);
 	if (err)
 		return errno = -err;
-	move_to(to_mqp(qp), to);
+	set_leaves(to_mqp(qp), to);
 	hca_qp_set_shaper(to_mqp(qp)->base.vb.hca, requester ? requester->node.shaper : NULL);
 	return 0;
 }

@@ -144,7 +144,7 @@ int mlx5dv_destroy_flow_matcher(struct mlx5dv_flow_matcher *m)
 /* ---- rules ---- */
 
 /* The actions of a rule for the flow engine. */
-struct wish {
+struct rule_actions {
 	struct flow_action actions[ACTIONS_MOST];
 	unsigned int count;
 	bool has_end, has_tag, has_counter;
@@ -153,7 +153,7 @@ struct wish {
 	unsigned int used_count;
 };
 
-static int add(struct wish *w, struct flow_action action)
+static int add(struct rule_actions *w, struct flow_action action)
 {
 	if (w->count == ACTIONS_MOST)
 		return explain(EOPNOTSUPP, "mlx5dv_create_flow: more than %u actions",
@@ -162,7 +162,7 @@ static int add(struct wish *w, struct flow_action action)
 	return 0;
 }
 
-static int add_end(struct wish *w, struct flow_action action)
+static int add_end(struct rule_actions *w, struct flow_action action)
 {
 	if (w->has_end)
 		return explain(EOPNOTSUPP,
@@ -172,7 +172,7 @@ static int add_end(struct wish *w, struct flow_action action)
 	return add(w, action);
 }
 
-static int add_qp(struct wish *w, struct ibv_qp *qp)
+static int add_qp(struct rule_actions *w, struct ibv_qp *qp)
 {
 	struct ether_dest *dest = qp ? hca_qp_dest(to_qp(qp)->hca) : NULL;
 
@@ -182,7 +182,7 @@ static int add_qp(struct wish *w, struct ibv_qp *qp)
 	return add_end(w, (struct flow_action){ .op = FLOW_OP_DEST, .dest = dest });
 }
 
-static int add_devx(struct wish *w, struct mlx5dv_devx_obj *obj)
+static int add_devx(struct rule_actions *w, struct mlx5dv_devx_obj *obj)
 {
 	struct flow_action a;
 	int err = mlx5_flow_devx_step(obj, &a);
@@ -190,14 +190,14 @@ static int add_devx(struct wish *w, struct mlx5dv_devx_obj *obj)
 	return err ? err : add_end(w, a);
 }
 
-static int add_edit(struct wish *w, const struct mlx5dv_flow_matcher *m,
+static int add_edit(struct rule_actions *w, const struct mlx5dv_flow_matcher *m,
 		    struct ibv_flow_action *public)
 {
 	struct vb_flow_action *action = public ? to_flow_action(public) : NULL;
 
 	if (!action || action->domain != m->domain)
 		return explain(EINVAL,
-			       "mlx5dv_create_flow: the flow action was made for another kind "
+			       "mlx5dv_create_flow: the flow action was created for another kind "
 			       "of table");
 	if (w->used_count == VB_FLOW_ACTIONS)
 		return explain(EOPNOTSUPP, "mlx5dv_create_flow: more than %u flow actions",
@@ -206,7 +206,7 @@ static int add_edit(struct wish *w, const struct mlx5dv_flow_matcher *m,
 	return add(w, (struct flow_action){ .op = FLOW_OP_EDIT, .edit = action->edit });
 }
 
-static int add_tag(struct wish *w, uint32_t tag)
+static int add_tag(struct rule_actions *w, uint32_t tag)
 {
 	if (w->has_tag || tag > MLX5_FLOW_TAG_MOST)
 		return explain(EINVAL, "mlx5dv_create_flow: tag 0x%x; one of 24 bits is possible",
@@ -215,7 +215,7 @@ static int add_tag(struct wish *w, uint32_t tag)
 	return add(w, (struct flow_action){ .op = FLOW_OP_TAG, .tag = tag });
 }
 
-static int add_counter(struct wish *w, struct mlx5dv_devx_obj *obj, uint32_t offset)
+static int add_counter(struct rule_actions *w, struct mlx5dv_devx_obj *obj, uint32_t offset)
 {
 	int err;
 
@@ -226,7 +226,7 @@ static int add_counter(struct wish *w, struct mlx5dv_devx_obj *obj, uint32_t off
 		   : add(w, (struct flow_action){ .op = FLOW_OP_COUNT, .counter = w->counter });
 }
 
-static int add_one(struct wish *w, const struct mlx5dv_flow_matcher *m,
+static int add_one(struct rule_actions *w, const struct mlx5dv_flow_matcher *m,
 		   const struct mlx5dv_flow_action_attr *attr)
 {
 	switch (attr->type) {
@@ -252,7 +252,7 @@ static int add_one(struct wish *w, const struct mlx5dv_flow_matcher *m,
 	}
 }
 
-static int read_actions(struct wish *w, const struct mlx5dv_flow_matcher *m, size_t count,
+static int read_actions(struct rule_actions *w, const struct mlx5dv_flow_matcher *m, size_t count,
 			const void *actions, size_t stride)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -266,14 +266,15 @@ static int read_actions(struct wish *w, const struct mlx5dv_flow_matcher *m, siz
 			return err;
 	}
 	if (!w->has_end && m->domain == FLOW_RX)
-		return explain(EINVAL,
-			       "mlx5dv_create_flow: the rule leads nowhere; a destination, drop "
-			       "or default miss is needed");
+		return explain(
+			EINVAL,
+			"mlx5dv_create_flow: the rule has no final action; a destination, drop "
+			"or default miss is needed");
 	return 0;
 }
 
 static int make_rule(struct vb_flow *flow, struct mlx5dv_flow_matcher *m,
-		     const struct mlx5dv_flow_match_parameters *match, const struct wish *w)
+		     const struct mlx5dv_flow_match_parameters *match, const struct rule_actions *w)
 {
 	bool on = m->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
 	struct flow_key value;
@@ -290,7 +291,7 @@ struct ibv_flow *__mlx5dv_create_flow(struct mlx5dv_flow_matcher *m,
 				      struct mlx5dv_flow_action_attr actions[], size_t stride)
 {
 	struct vb_flow *flow = calloc(1, sizeof(*flow));
-	struct wish w = { .count = 0 };
+	struct rule_actions w = { .count = 0 };
 	int err;
 
 	if (!flow)

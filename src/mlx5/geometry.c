@@ -84,7 +84,7 @@ static int compute_sq(const struct ibv_qp_init_attr_ex *attr, uint64_t extra_ops
 
 	out->overhead = operation_overhead(attr, extra_ops) + transport_overhead(attr->qp_type);
 	if (cap->max_inline_data > MLX5_SQ_ENTRY_MAX)
-		return explain(EINVAL, "max_inline_data %u is more than an entry of %u bytes takes",
+		return explain(EINVAL, "max_inline_data %u does not fit into a WQE of %u bytes",
 			       cap->max_inline_data, MLX5_SQ_ENTRY_MAX);
 	if (cap->max_inline_data)
 		with_inline =

@@ -102,7 +102,7 @@ struct mlx5_chain {
 	uint8_t *data;                  /* next data segment */
 	uint32_t ds;                    /* its length so far, in 16-byte units */
 	uint32_t count;                 /* WQEs closed */
-	uint32_t owed;                  /* bytes still missing in the Ethernet segment */
+	uint32_t inline_missing;        /* bytes still missing in the Ethernet segment */
 	uint32_t first;                 /* sq.post at the start, restored on failure */
 	uint8_t fence;                  /* sq.fence_next at the start, restored on failure */
 	int err;

@@ -65,26 +65,27 @@ static inline bool fill(struct drv_cq *base, const void *entry, struct ibv_wc *w
 {
 	struct mlx5_cq *cq = container_of(base, struct mlx5_cq, base);
 	const struct mlx5_cqe64 *cqe = entry;
-	struct mlx5_taken taken;
+	struct mlx5_completion completion;
 
-	if (unlikely(!mlx5_take(cq, cqe, &taken)))
+	if (unlikely(!mlx5_complete(cq, cqe, &completion)))
 		return false;
-	wc->wr_id = taken.wr_id;
-	wc->status = taken.status;
+	wc->wr_id = completion.wr_id;
+	wc->status = completion.status;
 	wc->qp_num = be32toh(cqe->sop_drop_qpn) & MLX5_QPN_MASK;
 	wc->wc_flags = 0;
 	wc->byte_len = 0;
-	if (likely(taken.status == IBV_WC_SUCCESS)) {
+	if (likely(completion.status == IBV_WC_SUCCESS)) {
 		wc->vendor_err = 0;
 		if (cqe->op_own >> 4 == MLX5_CQE_REQ)
-			fill_send(cqe, taken.request, wc);
+			fill_send(cqe, completion.request, wc);
 		else
 			fill_recv(cq, cqe, wc);
 		return true;
 	}
 	wc->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;
-	wc->opcode = cqe->op_own >> 4 == MLX5_CQE_REQ_ERR ? mlx5_send_wc_opcode(cqe, taken.request)
-							  : IBV_WC_RECV;
+	wc->opcode = cqe->op_own >> 4 == MLX5_CQE_REQ_ERR
+			     ? mlx5_send_wc_opcode(cqe, completion.request)
+			     : IBV_WC_RECV;
 	return true;
 }
 

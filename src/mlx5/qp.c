@@ -76,7 +76,7 @@ static int check_raw(const struct ibv_qp_init_attr_ex *attr)
 		return 0;
 	if (create_flags(attr))
 		return explain(EINVAL,
-			       "create_flags 0x%x: flags are for queues, and belong to "
+			       "create_flags 0x%x: flags are for queues: set them on "
 			       "those in the indirection table",
 			       attr->create_flags);
 	return check_hash(&attr->rx_hash_conf);
@@ -101,7 +101,7 @@ static int check_attr(const struct ibv_qp_init_attr_ex *attr)
 	case IBV_QPT_DRIVER:
 		break;
 	default:
-		return explain(EINVAL, "QP type %d is none of RC, UC, UD, XRC and raw packet",
+		return explain(EINVAL, "QP type %d is not one of RC, UC, UD, XRC and raw packet",
 			       attr->qp_type);
 	}
 	if (attr->comp_mask & raw)

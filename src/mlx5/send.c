@@ -40,14 +40,14 @@ static __attribute__((cold, noinline)) int refuse(const struct mlx5_qp *qp,
 	if ((unsigned int)wr->opcode >= MLX5_OPCODES || sq->refused >> wr->opcode & 1)
 		return -explain(EINVAL,
 				"QP 0x%06x: opcode %d is unknown, or is not among the operations "
-				"that the QP was made for",
+				"that the QP was created for",
 				qp->base.qpn, wr->opcode);
 	if (mlx5_sq_full(sq, 0))
 		return -explain(ENOMEM,
 				"QP 0x%06x: the send queue is full with %u requests; poll "
 				"completions of signaled ones to make room",
 				qp->base.qpn, sq->max_post);
-	return -explain(ENOMEM, "QP 0x%06x: %d elements in a request; the QP was made for %d",
+	return -explain(ENOMEM, "QP 0x%06x: %d elements in a request; the QP was created for %d",
 			qp->base.qpn, wr->num_sge, sq->max_sge);
 }
 

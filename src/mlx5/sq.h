@@ -16,7 +16,7 @@
 
 static inline bool mlx5_sq_full(const struct mlx5_sq *sq, uint32_t more)
 {
-	/* [M4] pairs with mlx5_take_send() */
+	/* [M4] pairs with mlx5_complete_send() */
 	return sq->head + more - atomic_load_explicit(&sq->tail, memory_order_acquire) >=
 	       sq->max_post;
 }
@@ -129,7 +129,7 @@ static inline int mlx5_check_tso(const struct mlx5_qp *qp, uint16_t header)
 {
 	if (likely(header >= 14 && header <= qp->sq.max_tso_header))
 		return 0;
-	return -explain(EINVAL, "QP 0x%06x: %u bytes of headers to repeat; 14 to %u are right",
+	return -explain(EINVAL, "QP 0x%06x: %u bytes of TSO header; expected 14 to %u",
 			qp->base.qpn, header, qp->sq.max_tso_header);
 }
 

@@ -26,8 +26,8 @@ static int check(const struct mlx5dv_vfio_context_attr *attr)
 			       (unsigned long long)attr->comp_mask);
 	if (attr->flags)
 		return explain(EOPNOTSUPP,
-			       "mlx5dv_get_vfio_device_list: flags 0x%x; a link follows its "
-			       "interface, and does not stay down",
+			       "mlx5dv_get_vfio_device_list: flags 0x%x; links follow their "
+			       "interface, and cannot be kept down",
 			       attr->flags);
 	return 0;
 }

@@ -157,8 +157,8 @@ void mlx5_reset_wq(struct vb_wq *vb)
 static int check_range(const char *what, uint32_t value, uint32_t least, uint32_t most)
 {
 	if (value < least || value > most)
-		return explain(EINVAL, "mlx5dv_create_wq: %s is %u; %u to %u are right", what,
-			       value, least, most);
+		return explain(EINVAL, "mlx5dv_create_wq: %s is %u; expected %u to %u", what, value,
+			       least, most);
 	return 0;
 }
 

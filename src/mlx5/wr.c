@@ -33,7 +33,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	qp->chain.err = 0;
 }
 
-static void take_back(struct mlx5_qp *qp)
+static void roll_back(struct mlx5_qp *qp)
 {
 	qp->sq.post = qp->chain.first;
 	qp->sq.fence_next = qp->chain.fence;
@@ -53,7 +53,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 			       "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
 			       qp->base.qpn, hca->state, HCA_QPS_RTS);
 	if (unlikely(err)) {
-		take_back(qp);
+		roll_back(qp);
 	} else if (likely(qp->chain.count)) {
 		qp->sq.head += qp->chain.count;
 		mlx5_sq_ring(qp);
@@ -66,7 +66,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 {
 	struct mlx5_qp *qp = to_mqp_ex(ex);
 
-	take_back(qp);
+	roll_back(qp);
 	fabric_unlock(&qp->base.vb.hca->lock);
 }
 
@@ -79,7 +79,7 @@ static __attribute__((cold, noinline)) void refuse(struct mlx5_qp *qp, enum ibv_
 			qp,
 			-explain(EINVAL,
 				 "QP 0x%06x: opcode %d is not among the operations that the QP was "
-				 "made for",
+				 "created for",
 				 qp->base.qpn, opcode));
 	else
 		mlx5_chain_fail(qp,
@@ -109,19 +109,20 @@ static uint8_t *open_ethernet(struct mlx5_qp *qp, uint8_t *seg)
 	uint32_t ds = mlx5_ethernet_ds(qp->ctx->min_inline);
 
 	mlx5_put_ethernet(seg, checks, 0, qp->ctx->min_inline);
-	qp->chain.owed = qp->ctx->min_inline;
+	qp->chain.inline_missing = qp->ctx->min_inline;
 	qp->chain.ds += ds;
 	return mlx5_sq_skip(&qp->sq, seg, ds);
 }
 
 /* Moves the bytes that the Ethernet segment still needs from the data into it. */
-static void pay_head(struct mlx5_qp *qp, uint64_t *addr, size_t *length)
+static void fill_inline_header(struct mlx5_qp *qp, uint64_t *addr, size_t *length)
 {
 	uint8_t *to = (uint8_t *)(qp->chain.ctrl + 1) + MLX5_ETH_FIXED;
-	size_t n = *length < qp->chain.owed ? *length : qp->chain.owed;
+	size_t n = *length < qp->chain.inline_missing ? *length : qp->chain.inline_missing;
 
-	memcpy(to + qp->ctx->min_inline - qp->chain.owed, (const void *)(uintptr_t)*addr, n);
-	qp->chain.owed -= n;
+	memcpy(to + qp->ctx->min_inline - qp->chain.inline_missing, (const void *)(uintptr_t)*addr,
+	       n);
+	qp->chain.inline_missing -= n;
 	*addr += n;
 	*length -= n;
 }
@@ -285,8 +286,8 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 
 static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, size_t length)
 {
-	if (unlikely(qp->chain.owed))
-		pay_head(qp, &addr, &length);
+	if (unlikely(qp->chain.inline_missing))
+		fill_inline_header(qp, &addr, &length);
 	if (unlikely(!length))
 		return;
 	if (unlikely(length > MLX5_DATA_SEG_MAX)) {
@@ -302,9 +303,10 @@ static inline void add_data(struct mlx5_qp *qp, uint32_t lkey, uint64_t addr, si
 
 static __attribute__((cold, noinline)) void refuse_sges(struct mlx5_qp *qp, size_t count)
 {
-	mlx5_chain_fail(qp, -explain(ENOMEM,
-				     "QP 0x%06x: %zu elements in a request; the QP was made for %d",
-				     qp->base.qpn, count, qp->sq.max_sge));
+	mlx5_chain_fail(qp,
+			-explain(ENOMEM,
+				 "QP 0x%06x: %zu elements in a request; the QP was created for %d",
+				 qp->base.qpn, count, qp->sq.max_sge));
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -349,8 +351,8 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t count,
 		uint64_t addr = (uintptr_t)list[i].addr;
 		size_t n = list[i].length;
 
-		if (unlikely(qp->chain.owed))
-			pay_head(qp, &addr, &n);
+		if (unlikely(qp->chain.inline_missing))
+			fill_inline_header(qp, &addr, &n);
 		if (unlikely(n > qp->sq.max_inline || length + n > qp->sq.max_inline)) {
 			mlx5_chain_fail(
 				qp,

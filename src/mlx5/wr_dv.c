@@ -139,7 +139,7 @@ static void wr_mkey_configure(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *publi
 }
 
 /* Whether a setter is expected; the last announced one ends the request. */
-static bool may_set(struct mlx5_qp *qp)
+static bool check_setter(struct mlx5_qp *qp)
 {
 	if (qp->chain.err)
 		return false;
@@ -153,7 +153,7 @@ static bool may_set(struct mlx5_qp *qp)
 	return false;
 }
 
-static void did_set(struct mlx5_qp *qp)
+static void setter_done(struct mlx5_qp *qp)
 {
 	if (--qp->chain.setters)
 		return;
@@ -167,18 +167,18 @@ static void wr_set_mkey_access_flags(struct mlx5dv_qp_ex *dv, uint32_t access)
 			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	struct mlx5_qp *qp = to_mqp_dv(dv);
 
-	if (!may_set(qp))
+	if (!check_setter(qp))
 		return;
 	if (access & ~known || umr_of(qp)->mkey_mask & htobe64(RIGHTS)) {
 		mlx5_chain_fail(qp, -explain(EINVAL,
-					     "QP 0x%06x: access 0x%x for a key: known is "
-					     "0x%x, and only once",
+					     "QP 0x%06x: access 0x%x for a key: 0x%x is "
+					     "known, and can be set once",
 					     qp->base.qpn, access, known));
 		return;
 	}
 	umr_of(qp)->mkey_mask |= htobe64(RIGHTS);
 	context_of(qp)->access_flags = mlx5_access_flags(access);
-	did_set(qp);
+	setter_done(qp);
 }
 
 /* Bytes of a layout's entries, padded with zeros to whole blocks. */
@@ -190,7 +190,7 @@ static bool make_room(struct mlx5_qp *qp, uint32_t count, uint32_t entries)
 	if (entries > most || count > qp->chain.mkey->hca->max_entries) {
 		mlx5_chain_fail(
 			qp, -explain(ENOMEM,
-				     "QP 0x%06x: a key of %u pieces; it was made for %u, and "
+				     "QP 0x%06x: a key of %u entries; it was created for %u, and "
 				     "inline data of the QP has room for %u",
 				     qp->base.qpn, count, qp->chain.mkey->hca->max_entries, most));
 		return false;
@@ -223,7 +223,7 @@ static void wr_set_mkey_layout_list(struct mlx5dv_qp_ex *dv, uint16_t count,
 	uint64_t length = 0;
 	uint8_t *at;
 
-	if (!may_set(qp) || !make_room(qp, count, count))
+	if (!check_setter(qp) || !make_room(qp, count, count))
 		return;
 	at = qp->chain.data;
 	for (uint16_t i = 0; i < count; i++) {
@@ -236,32 +236,34 @@ static void wr_set_mkey_layout_list(struct mlx5dv_qp_ex *dv, uint16_t count,
 		at = mlx5_sq_wrap(&qp->sq, at + sizeof(*klm));
 	}
 	set_length(qp, length);
-	did_set(qp);
+	setter_done(qp);
 }
 
-static bool lanes_fit(struct mlx5_qp *qp, uint16_t count, const struct mlx5dv_mr_interleaved *lane)
+static bool interleaved_fits(struct mlx5_qp *qp, uint16_t count,
+			     const struct mlx5dv_mr_interleaved *from)
 {
 	for (uint16_t i = 0; i < count; i++)
-		if ((uint64_t)lane[i].bytes_count + lane[i].bytes_skip > UINT16_MAX) {
+		if ((uint64_t)from[i].bytes_count + from[i].bytes_skip > UINT16_MAX) {
 			mlx5_chain_fail(qp, -explain(EINVAL,
-						     "QP 0x%06x: lane %u takes %u bytes and passes "
-						     "over %u; together at most %u",
-						     qp->base.qpn, i, lane[i].bytes_count,
-						     lane[i].bytes_skip, UINT16_MAX));
+						     "QP 0x%06x: entry %u has %u bytes and skips "
+						     "%u; together at most %u",
+						     qp->base.qpn, i, from[i].bytes_count,
+						     from[i].bytes_skip, UINT16_MAX));
 			return false;
 		}
 	return true;
 }
 
 static void wr_set_mkey_layout_interleaved(struct mlx5dv_qp_ex *dv, uint32_t rounds, uint16_t count,
-					   const struct mlx5dv_mr_interleaved *lane)
+					   const struct mlx5dv_mr_interleaved *from)
 {
 	struct mlx5_qp *qp = to_mqp_dv(dv);
 	struct mlx5_wqe_umr_repeat_block_seg *block;
 	uint64_t length = 0;
 	uint8_t *at;
 
-	if (!may_set(qp) || !lanes_fit(qp, count, lane) || !make_room(qp, count, count + 1u))
+	if (!check_setter(qp) || !interleaved_fits(qp, count, from) ||
+	    !make_room(qp, count, count + 1u))
 		return;
 	block = (void *)qp->chain.data;
 	block->op = htobe32(MLX5_REPEAT_BLOCK);
@@ -271,16 +273,16 @@ static void wr_set_mkey_layout_interleaved(struct mlx5dv_qp_ex *dv, uint32_t rou
 	for (uint16_t i = 0; i < count; i++) {
 		struct mlx5_wqe_umr_repeat_ent_seg *entry = (void *)at;
 
-		entry->stride = htobe16(lane[i].bytes_count + lane[i].bytes_skip);
-		entry->byte_count = htobe16(lane[i].bytes_count);
-		entry->memkey = htobe32(lane[i].lkey);
-		entry->va = htobe64(lane[i].addr);
-		length += lane[i].bytes_count;
+		entry->stride = htobe16(from[i].bytes_count + from[i].bytes_skip);
+		entry->byte_count = htobe16(from[i].bytes_count);
+		entry->memkey = htobe32(from[i].lkey);
+		entry->va = htobe64(from[i].addr);
+		length += from[i].bytes_count;
 		at = mlx5_sq_wrap(&qp->sq, at + sizeof(*entry));
 	}
 	block->byte_count = htobe32(length);
 	set_length(qp, length * rounds);
-	did_set(qp);
+	setter_done(qp);
 }
 
 static void wr_mr_list(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32_t access,
@@ -294,13 +296,13 @@ static void wr_mr_list(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32
 }
 
 static void wr_mr_interleaved(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32_t access,
-			      uint32_t rounds, uint16_t count, struct mlx5dv_mr_interleaved *lane)
+			      uint32_t rounds, uint16_t count, struct mlx5dv_mr_interleaved *from)
 {
 	struct mlx5dv_mkey_conf_attr attr = { 0 };
 
 	wr_mkey_configure(dv, mkey, 2, &attr);
 	wr_set_mkey_access_flags(dv, access);
-	wr_set_mkey_layout_interleaved(dv, rounds, count, lane);
+	wr_set_mkey_layout_interleaved(dv, rounds, count, from);
 }
 
 /* ---- targets ---- */
@@ -348,7 +350,7 @@ static void missing_dc_stream(struct mlx5dv_qp_ex *dv, struct ibv_ah *ah, uint32
 }
 
 static void missing_interleaved(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *mkey, uint32_t access,
-				uint32_t rounds, uint16_t count, struct mlx5dv_mr_interleaved *lane)
+				uint32_t rounds, uint16_t count, struct mlx5dv_mr_interleaved *from)
 {
 	missing(dv);
 }
@@ -375,8 +377,8 @@ static void missing_layout_list(struct mlx5dv_qp_ex *dv, uint16_t count, const s
 	missing(dv);
 }
 
-static void missing_layout_lanes(struct mlx5dv_qp_ex *dv, uint32_t rounds, uint16_t count,
-				 const struct mlx5dv_mr_interleaved *lane)
+static void missing_layout_interleaved(struct mlx5dv_qp_ex *dv, uint32_t rounds, uint16_t count,
+				       const struct mlx5dv_mr_interleaved *from)
 {
 	missing(dv);
 }
@@ -436,7 +438,7 @@ int mlx5_qp_fill_dv(struct mlx5_qp *qp, uint64_t ops)
 		.wr_mkey_configure = missing_configure,
 		.wr_set_mkey_access_flags = missing_access,
 		.wr_set_mkey_layout_list = missing_layout_list,
-		.wr_set_mkey_layout_interleaved = missing_layout_lanes,
+		.wr_set_mkey_layout_interleaved = missing_layout_interleaved,
 		.wr_set_mkey_sig_block = missing_signature,
 		.wr_set_mkey_crypto = missing_crypto,
 	};

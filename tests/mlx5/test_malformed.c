@@ -159,7 +159,7 @@ static void spoil_index(struct entry *e)
 
 static void an_index_of_another_place(void **state)
 {
-	try(spoil_index, "index 0x77; right would be 0x2");
+	try(spoil_index, "index 0x77; expected 0x2");
 }
 
 static void spoil_number(struct entry *e)
@@ -215,7 +215,7 @@ static void an_entry_of_the_lap_before(void **state)
 	}
 	ring_for(laps + 1, fill(0));
 	assert_int_equal(pair_wait(p.cq[0]).status, IBV_WC_LOC_QP_OP_ERR);
-	assert_true(was_said("has index 0x0; right would be"));
+	assert_true(was_said("has index 0x0; expected"));
 }
 
 int main(void)
