@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "driver/recv_wqe.h"
-#include "hca/memory/mr.h"
+#include "hca/device/access.h"
 #include "hca/transport/qp.h"
 #include "mlx4/av.h"
 #include "mlx4/wqe.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "driver/recv_wqe.h"
-#include "hca/memory/mr.h"
+#include "hca/device/access.h"
 #include "hca/transport/qp.h"
 #include "mlx5/av.h"
 #include "mlx5/wqe.h"

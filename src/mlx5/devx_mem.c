@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/memory/buf.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/dv.h"

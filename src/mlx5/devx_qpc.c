@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/memory/mr.h"
+#include "hca/device/access.h"
 #include "hca/transport/qp_modify.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_counter.h"

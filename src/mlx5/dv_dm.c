@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hca/memory/dm.h"
 #include "hca/memory/dm_op.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "hca/memory/dm.h"
 #include "hca/queue/cq_alias.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"

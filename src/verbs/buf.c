@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "hca/memory/buf.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 #include "verbs/result.h"

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "hca/memory/dm.h"
 #include "util/explain.h"
 #include "verbs/mr.h"
 #include "verbs/objects.h"

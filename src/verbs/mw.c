@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "hca/memory/mw.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 #include "verbs/result.h"

@@ -35,7 +35,7 @@ void hca_number_put(struct hca_numbers *n, uint32_t number)
 		uint32_t *queue = malloc(size * sizeof(*queue));
 
 		if (!queue)
-			return; /* the number is lost, nothing else */
+			return; /* the number is lost, with no other effect */
 		for (uint32_t i = 0; i < n->count; i++)
 			queue[i] = n->queue[(n->head + i) % n->size];
 		free(n->queue);
@@ -44,6 +44,12 @@ void hca_number_put(struct hca_numbers *n, uint32_t number)
 		n->head = 0;
 	}
 	n->queue[(n->head + n->count++) % n->size] = number;
+}
+
+void hca_numbers_fini(struct hca_numbers *n)
+{
+	free(n->queue);
+	*n = (struct hca_numbers){ 0 };
 }
 
 int hca_table_set(struct hca_table *t, uint32_t number, void *object)

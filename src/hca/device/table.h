@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Numbers for objects: the lowest free one first, but a number that was given back waits behind
- * all others that are free, so that a stale one is not met again soon. Callers lock.
+ * all others that are free, so that a stale number does not soon name a new object. Callers lock.
  */
 #ifndef HCA_TABLE_H
 #define HCA_TABLE_H
@@ -22,8 +22,8 @@ struct hca_numbers {
 };
 
 /*
- * Pointers by a 24-bit number, in two levels. Finding takes no lock; what was found stays valid
- * until the finder leaves its guard (epoch.h), or by what else its user arranges. Setting takes no
+ * Pointers by a 24-bit number, in two levels. Finding takes no lock: the object stays valid until
+ * the end of the finder's epoch section (epoch.h), or by a lock of the table's user. Setting takes no
  * lock either; one number has one setter at a time.
  */
 #define HCA_TABLE_BITS 12
@@ -49,13 +49,15 @@ static inline void *hca_table_find(struct hca_table *t, uint32_t number)
 
 /* NULL takes the number out. -ENOMEM. */
 VB_API int hca_table_set(struct hca_table *t, uint32_t number, void *object);
-/* Frees what the table took, and leaves it empty; nobody may be looking. */
+/* Frees the table's memory and leaves it empty; no other thread may be finding. */
 VB_API void hca_table_fini(struct hca_table *t);
 
-/* No fresh numbers are left, and few were given back: time to set another range. */
+/* All fresh numbers are used up, and few were given back: time to set another range. */
 bool hca_numbers_low(const struct hca_numbers *n);
 /* -ENOSPC when all are taken. */
 int hca_number_get(struct hca_numbers *n, uint32_t *out);
 void hca_number_put(struct hca_numbers *n, uint32_t number);
+/* No numbers at all, until another range is set. */
+void hca_numbers_fini(struct hca_numbers *n);
 
 #endif

@@ -9,10 +9,9 @@
 
 #include "hca/device/async.h"
 #include "hca/device/port.h"
+#include "hca/device/table.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
-#include "hca/memory/copy_server.h"
-#include "hca/memory/mr.h"
 #include "hca/peers/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
@@ -31,6 +30,13 @@ static void reset_device(void)
 	hca_async_forked();
 }
 
+/* Keeps all tables: the child may still destroy its parent's objects. Numbers are the parent's. */
+static void reset_memory(void)
+{
+	hca_numbers_fini(&hca.memory.key.numbers);
+	hca.memory.copy_server.started = false;
+}
+
 /* Queue pairs of the parent are not found any more; their numbers are the parent's. */
 static void reset_transport(void)
 {
@@ -44,9 +50,8 @@ void hca_forked(void)
 	peer_forked();
 	reset_device();
 	epoch_forked();
-	hca_mr_forked();
+	reset_memory();
 	rpc_forked();
-	copy_server_forked();
 	gsi_forked();
 	hca_cq_forked();
 	reset_transport();

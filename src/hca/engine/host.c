@@ -22,7 +22,6 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
-#include "hca/memory/copy_server.h"
 #include "hca/queue/cq_priv.h"
 #include "hca/engine/drain.h"
 #include "hca/engine/fork.h"

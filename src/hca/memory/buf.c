@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory for programs that is shared from its first byte on; plain pages where sharing is off. And
- * a second mapping of memory that programs bring, which theirs may go without.
+ * Memory for programs is allocated in the process's share memfd; plain pages where sharing is off.
+ * A second mapping of a program's memory is a mapping of that memfd.
  */
+#include "hca/memory/buf.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -10,7 +12,6 @@
 
 #include "fabric/share.h"
 #include "fabric/share_alloc.h"
-#include "hca/memory/mr.h"
 #include "util/copy.h"
 
 /* The thread sanitizer sees no order between what is done to one page at two addresses. */
@@ -52,7 +53,7 @@ int hca_buf_pin(void *addr, size_t length, void **out)
 
 	if (err)
 		return err;
-	/* In the file, a page's place is its address. */
+	/* The offset of a page in the share memfd is its address. */
 	pinned = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, share_fd(), (off_t)start);
 	if (pinned == MAP_FAILED) {
 		share_range_put(addr, length);

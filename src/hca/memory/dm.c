@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device memory: memory born shared, so that peers reach it like any region. The model's size is
- * the budget of each process. A process that shares the context maps it (ctx_share.h).
+ * Device memory is allocated in the share memfd, so that peers reach it like any region. The
+ * model's size is the budget of each process. A process that shares the context maps it
+ * (ctx_share.h).
  */
+#include "hca/memory/dm.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,57 +17,51 @@
 #include "fabric/numbers.h"
 #include "fabric/share_alloc.h"
 #include "hca/hca.h"
+#include "hca/memory/dm_op.h"
+#include "hca/memory/key.h"
+#include "hca/peers/ctx_share.h"
+#include "hca/peers/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
-#include "hca/peers/ctx_share.h"
-#include "hca/memory/dm_op.h"
-#include "hca/memory/mr.h"
-#include "hca/device/table.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
-
-static pthread_mutex_t dm_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(dm_lock, FORKSAFE_OBJECT);
-static uint64_t used[HCA_ADAPTERS_MAX];
-static struct hca_table dms; /* of this process */
 
 static int take(const struct hca_adapter *adapter, uint64_t size)
 {
-	uint64_t most = adapter->limits.max_dm_size, *mine = &used[adapter->index];
+	uint64_t most = adapter->limits.max_dm_size, *mine = &hca.memory.dm.used[adapter->index];
 	int err = 0;
 
-	pthread_mutex_lock(&dm_lock);
+	pthread_mutex_lock(&hca.memory.dm.lock);
 	if (size > most || *mine > most - size)
 		err = explain(ENOMEM, "%llu bytes of device memory; %s has %llu, %llu are in use",
 			      (unsigned long long)size, adapter->name, (unsigned long long)most,
 			      (unsigned long long)*mine);
 	else
 		*mine += size;
-	pthread_mutex_unlock(&dm_lock);
+	pthread_mutex_unlock(&hca.memory.dm.lock);
 	return err;
 }
 
 static void give_back(const struct hca_adapter *adapter, uint64_t size)
 {
-	pthread_mutex_lock(&dm_lock);
-	used[adapter->index] -= size;
-	pthread_mutex_unlock(&dm_lock);
+	pthread_mutex_lock(&hca.memory.dm.lock);
+	hca.memory.dm.used[adapter->index] -= size;
+	pthread_mutex_unlock(&hca.memory.dm.lock);
 }
 
-/* For who maps it: where it is, under a number that is no key. */
+/* Publishes address and length for processes that map it, in an entry without a key. */
 static int show(struct hca_dm *dm)
 {
 	uint32_t key;
-	int err = hca_mr_number_get(&dm->index, &key);
+	int err = hca_key_get(&dm->index, &key);
 
 	if (err)
 		return err;
-	err = hca_table_set(&dms, dm->index, dm);
+	err = hca_table_set(&hca.memory.dm.table, dm->index, dm);
 	if (err) {
-		hca_mr_number_put(dm->index);
+		hca_key_put(dm->index);
 		return err;
 	}
-	dm->row = hca_mr_entry(dm->index);
+	dm->row = hca_key_entry(dm->index);
 	dm->row->va = (uintptr_t)dm->addr;
 	dm->row->length = dm->length;
 	hca_row_show(dm->row, dm->ctx, HCA_MR_DEVICE);
@@ -78,7 +75,7 @@ int hca_dm_create(struct hca_ctx *ctx, uint64_t length, uint64_t size, struct hc
 
 	if (!length)
 		return explain(EINVAL, "device memory of 0 bytes");
-	err = hca.ops->join(); /* the child of a fork may have nothing else */
+	err = hca.ops->join(); /* a forked child may have joined for nothing else yet */
 	if (!err)
 		err = take(ctx->adapter, size);
 	if (err)
@@ -108,14 +105,14 @@ give_back:
 	return err;
 }
 
-/* ---- of another process ---- */
+/* ---- import ---- */
 
 static size_t in_page(const void *addr)
 {
 	return (uintptr_t)addr & (sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Inside an epoch section. A mapping of our own: the link's ones end with the link. */
+/* Inside an epoch section. Not one of the link's mappings, which end with the link. */
 static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *dm)
 {
 	fabric_id_t owner = fabric_key_owner(index);
@@ -156,13 +153,13 @@ static struct hca_dm *get_here(const struct hca_ctx *ctx, uint32_t index)
 {
 	struct hca_dm *dm;
 
-	pthread_mutex_lock(&dm_lock);
-	dm = hca_table_find(&dms, index);
+	pthread_mutex_lock(&hca.memory.dm.lock);
+	dm = hca_table_find(&hca.memory.dm.table, index);
 	if (dm && (!dm->addr || dm->ctx->uid != ctx->uid || !hca_ctx_is_here(dm->ctx)))
 		dm = NULL;
 	if (dm)
 		dm->refs++;
-	pthread_mutex_unlock(&dm_lock);
+	pthread_mutex_unlock(&hca.memory.dm.lock);
 	return dm;
 }
 
@@ -170,12 +167,12 @@ static int refuse(int err, uint32_t index)
 {
 	if (err == -EOPNOTSUPP)
 		return explain(EOPNOTSUPP,
-			       "the device memory %u is another process's that does not share its "
+			       "the device memory %u belongs to a process that does not share its "
 			       "memory",
 			       index);
 	return explain(-err,
 		       err == -ENOENT ? "no device memory of the context has the handle %u"
-				      : "the device memory %u cannot be had",
+				      : "the device memory %u cannot be imported",
 		       index);
 }
 
@@ -197,7 +194,7 @@ int hca_dm_import(struct hca_ctx *ctx, uint32_t index, struct hca_dm **out)
 		err = map_there(ctx, index, dm);
 	epoch_exit();
 	if (!err) {
-		err = hca_table_set(&dms, index, dm);
+		err = hca_table_set(&hca.memory.dm.table, index, dm);
 		if (err)
 			unmap(dm);
 	}
@@ -206,14 +203,14 @@ int hca_dm_import(struct hca_ctx *ctx, uint32_t index, struct hca_dm **out)
 		return refuse(err, index);
 	}
 	/* One use for the mapping itself. */
-	dm->row = hca_mr_entry(index);
+	dm->row = hca_key_entry(index);
 	hca_row_show(dm->row, ctx, HCA_MR_DEVICE);
 	hca_dm_get(dm);
 	*out = dm;
 	return 0;
 }
 
-/* ---- the end ---- */
+/* ---- destruction ---- */
 
 void hca_dm_get(struct hca_dm *dm)
 {
@@ -241,19 +238,20 @@ static int check_unused(const struct hca_dm *dm)
 
 static void end(struct hca_dm *dm)
 {
-	dm_op_forget(dm);
+	if (dm->op_maps)
+		dm_op_forget(dm->addr);
 	hca_row_hide(dm->row);
-	pthread_mutex_lock(&dm_lock);
-	if (hca_table_find(&dms, dm->index) == dm)
-		hca_table_set(&dms, dm->index, NULL);
-	pthread_mutex_unlock(&dm_lock);
+	pthread_mutex_lock(&hca.memory.dm.lock);
+	if (hca_table_find(&hca.memory.dm.table, dm->index) == dm)
+		hca_table_set(&hca.memory.dm.table, dm->index, NULL);
+	pthread_mutex_unlock(&hca.memory.dm.lock);
 	if (dm->owner) {
 		unmap(dm);
 		return;
 	}
 	share_free(dm->addr);
 	dm->addr = NULL;
-	hca_mr_number_put(dm->index);
+	hca_key_put(dm->index);
 	give_back(dm->ctx->adapter, dm->size);
 }
 
@@ -267,7 +265,7 @@ int hca_dm_destroy(struct hca_dm *dm)
 	if (err)
 		return err;
 	if (dm->owner) {
-		/* Our mapping counts there as well, so it goes first. */
+		/* The owner counts this mapping as a user: hide it first. */
 		hca_row_hide(dm->row);
 		err = hca_rpc_call(dm->owner, HCA_RPC_DM_DESTROY, &dm->index, sizeof(dm->index),
 				   NULL, 0);
@@ -286,17 +284,29 @@ void hca_dm_unref(struct hca_dm *dm)
 {
 	bool last;
 
-	pthread_mutex_lock(&dm_lock);
+	pthread_mutex_lock(&hca.memory.dm.lock);
 	last = !--dm->refs;
-	pthread_mutex_unlock(&dm_lock);
-	/* What was made here and not freed stays, for who imports it later. */
+	pthread_mutex_unlock(&hca.memory.dm.lock);
+	/* Memory of this process that was not freed stays, for a later import. */
 	if (!last || (dm->addr && !dm->owner))
 		return;
 	if (dm->addr && atomic_load(&dm->row->users) > 1)
-		return; /* a region is left on it, against the rules */
+		return; /* a region still uses it */
 	if (dm->addr)
 		end(dm);
 	free(dm);
+}
+
+int hca_dm_op_map(struct hca_dm *dm, unsigned int op, void **out)
+{
+	int err;
+
+	if (!dm->addr)
+		return explain(ENOENT, "the device memory was freed through another handle");
+	err = dm_op_map(dm->addr, dm->length, op, out);
+	if (!err)
+		dm->op_maps++;
+	return err;
 }
 
 static int serve_destroy(fabric_id_t from, const void *in, void *out)
@@ -307,13 +317,13 @@ static int serve_destroy(fabric_id_t from, const void *in, void *out)
 
 	(void)from;
 	(void)out;
-	pthread_mutex_lock(&dm_lock);
-	dm = index < HCA_MR_ENTRIES ? hca_table_find(&dms, index) : NULL;
+	pthread_mutex_lock(&hca.memory.dm.lock);
+	dm = index < HCA_MR_ENTRIES ? hca_table_find(&hca.memory.dm.table, index) : NULL;
 	if (dm && (!dm->addr || dm->owner))
 		dm = NULL;
 	if (dm)
 		dm->refs++;
-	pthread_mutex_unlock(&dm_lock);
+	pthread_mutex_unlock(&hca.memory.dm.lock);
 	if (!dm)
 		return -ENOENT;
 	err = hca_dm_destroy(dm);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations by access to device memory: see dm_op.h. The list of mappings only grows at its head,
- * and entries are used again, never freed, since a handler reads it with no lock. An entry changes
- * under op_lock while its start is 0; a handler copies it, and believes the copy if the start stayed.
+ * Operations by access to device memory: see dm_op.h. The signal handler reads the list of mappings
+ * without a lock: the list only grows, at its head, and entries are used again, never freed. An
+ * entry changes under the lock, while its start is 0; the handler copies it, and the copy is valid
+ * if the start is the same afterwards.
  */
 #include "hca/memory/dm_op.h"
 
@@ -14,19 +15,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/hca.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
-struct mapping {
+struct dm_op_mapping {
 	_Atomic uintptr_t start;
-	_Atomic(uint8_t *) memory; /* NULL: it is gone */
+	_Atomic(uint8_t *) memory; /* NULL: freed */
 	_Atomic uint64_t length, size;
 	_Atomic unsigned int op;
-	const struct hca_dm *dm; /* under op_lock */
-	struct mapping *next;
+	struct dm_op_mapping *next;
 };
 
-/* What a handler needs of a mapping. */
+/* The handler's copy of a mapping. */
 struct place {
 	uintptr_t start;
 	uint8_t *memory;
@@ -34,17 +34,11 @@ struct place {
 	unsigned int op;
 };
 
-/* Whose turn it was before ours, kept for ever: a handler may be about to call it. */
-struct earlier {
+/* A SIGBUS handler that was installed before ours. Never freed: a thread may be about to call it. */
+struct dm_op_handler {
 	struct sigaction action;
-	struct earlier *next;
+	SLIST_ENTRY(dm_op_handler) entry;
 };
-
-static pthread_mutex_t op_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(op_lock, FORKSAFE_LEAF);
-static _Atomic(struct mapping *) mappings;
-static _Atomic(struct earlier *) before;
-static int nothing = -1; /* a file without a byte */
 
 /* ---- the handler ---- */
 
@@ -82,8 +76,8 @@ static uint64_t carry_out(unsigned int op, const struct access *a, uint8_t *wher
 	}
 }
 
-/* False: the address is none of this mapping, or the mapping is just given to someone else. */
-static bool holds(const struct mapping *m, uintptr_t address, struct place *out)
+/* False: the address is not in this mapping, or the entry is being changed. */
+static bool holds(const struct dm_op_mapping *m, uintptr_t address, struct place *out)
 {
 	uint64_t size;
 
@@ -97,7 +91,8 @@ static bool holds(const struct mapping *m, uintptr_t address, struct place *out)
 
 static bool find(uintptr_t address, struct place *out)
 {
-	const struct mapping *m = atomic_load_explicit(&mappings, memory_order_acquire);
+	const struct dm_op_mapping *m =
+		atomic_load_explicit(&hca.memory.dm_op.mappings, memory_order_acquire);
 
 	for (; m; m = m->next)
 		if (holds(m, address, out))
@@ -105,7 +100,7 @@ static bool find(uintptr_t address, struct place *out)
 	return false;
 }
 
-/* False: the access is none that the adapter knows. */
+/* False: not an access to such a mapping, or an instruction that cannot be decoded. */
 static bool serve(const siginfo_t *info, ucontext_t *at)
 {
 	uintptr_t address = (uintptr_t)info->si_addr;
@@ -124,15 +119,16 @@ static bool serve(const siginfo_t *info, ucontext_t *at)
 	return true;
 }
 
-/* Who came after us may pass on to us what we pass on to him. */
+/* Chained SIGBUS handlers may call each other: stop the recursion. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	static __thread volatile bool passing;
 	const struct sigaction end = { .sa_handler = SIG_DFL };
-	const struct earlier *to = atomic_load_explicit(&before, memory_order_acquire);
+	const struct dm_op_handler *to =
+		atomic_load_explicit(&hca.memory.dm_op.next_handler, memory_order_acquire);
 
 	if (passing || to->action.sa_handler == SIG_DFL || to->action.sa_handler == SIG_IGN) {
-		sigaction(number, &end, NULL); /* the access comes again, and ends the process */
+		sigaction(number, &end, NULL); /* the access is repeated, and ends the process */
 		return;
 	}
 	passing = true;
@@ -152,35 +148,34 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	errno = kept;
 }
 
-/* ---- mappings; op_lock held ---- */
+/* ---- mappings; lock held ---- */
 
 static bool same(const struct sigaction *a, const struct sigaction *b)
 {
 	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
 }
 
-/* A program that sets the same handlers by turns needs no more room. */
+/* A handler that was installed before is found again, so that the list stays short. */
 static int remember(const struct sigaction *action)
 {
-	static struct earlier *all;
-	struct earlier *e = all;
+	struct dm_op_handler *e;
 
-	while (e && !same(&e->action, action))
-		e = e->next;
+	SLIST_FOREACH(e, &hca.memory.dm_op.handlers, entry)
+		if (same(&e->action, action))
+			break;
 	if (!e) {
 		e = calloc(1, sizeof(*e));
 		if (!e)
 			return -ENOMEM;
 		e->action = *action;
-		e->next = all;
-		all = e;
+		SLIST_INSERT_HEAD(&hca.memory.dm_op.handlers, e, entry);
 	}
-	/* [O2] pairs with pass_on() */
-	atomic_store_explicit(&before, e, memory_order_release);
+	/* [DM2] pairs with pass_on() */
+	atomic_store_explicit(&hca.memory.dm_op.next_handler, e, memory_order_release);
 	return 0;
 }
 
-/* A program may have set a handler of its own since we were here last. */
+/* The program may have installed a handler of its own since the last call. */
 static int take_signal(void)
 {
 	struct sigaction mine = { .sa_sigaction = on_bus_error,
@@ -201,15 +196,15 @@ static int take_signal(void)
 
 static int prepare(void)
 {
-	if (nothing < 0)
-		nothing = memfd_create("verbena-dm-op", MFD_CLOEXEC);
-	if (nothing < 0)
+	if (hca.memory.dm_op.empty_fd < 0)
+		hca.memory.dm_op.empty_fd = memfd_create("verbena-dm-op", MFD_CLOEXEC);
+	if (hca.memory.dm_op.empty_fd < 0)
 		return -errno;
 	return take_signal();
 }
 
-/* One that was unmapped, or whose place somebody else was given since. */
-static bool is_free(const struct mapping *m, uintptr_t start, uint64_t size)
+/* The program has unmapped it, or the kernel has used its addresses again. */
+static bool is_free(const struct dm_op_mapping *m, uintptr_t start, uint64_t size)
 {
 	uintptr_t old = m->start;
 	unsigned char there;
@@ -220,9 +215,11 @@ static bool is_free(const struct mapping *m, uintptr_t start, uint64_t size)
 	return mincore((void *)old, 1, &there) && errno == ENOMEM;
 }
 
-static struct mapping *get_entry(uintptr_t start, uint64_t size)
+static struct dm_op_mapping *get_entry(uintptr_t start, uint64_t size)
 {
-	struct mapping *m = atomic_load_explicit(&mappings, memory_order_relaxed), *found = NULL;
+	struct dm_op_mapping *m = atomic_load_explicit(&hca.memory.dm_op.mappings,
+						       memory_order_relaxed),
+			     *found = NULL;
 
 	for (; m; m = m->next)
 		if (is_free(m, start, size)) {
@@ -234,23 +231,23 @@ static struct mapping *get_entry(uintptr_t start, uint64_t size)
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return NULL;
-	m->next = atomic_load_explicit(&mappings, memory_order_relaxed);
-	/* [O1] pairs with find() */
-	atomic_store_explicit(&mappings, m, memory_order_release);
+	m->next = atomic_load_explicit(&hca.memory.dm_op.mappings, memory_order_relaxed);
+	/* [DM1] pairs with find() */
+	atomic_store_explicit(&hca.memory.dm_op.mappings, m, memory_order_release);
 	return m;
 }
 
-static int map(struct hca_dm *dm, unsigned int op, void **out)
+static int map(uint8_t *memory, uint64_t length, unsigned int op, void **out)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t size = (dm->length + page - 1) & ~(page - 1);
-	struct mapping *m;
+	uint64_t size = (length + page - 1) & ~(page - 1);
+	struct dm_op_mapping *m;
 	void *addr;
 	int err = prepare();
 
 	if (err)
 		return err;
-	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, nothing, 0);
+	addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, hca.memory.dm_op.empty_fd, 0);
 	if (addr == MAP_FAILED)
 		return -errno;
 	m = get_entry((uintptr_t)addr, size);
@@ -258,40 +255,36 @@ static int map(struct hca_dm *dm, unsigned int op, void **out)
 		munmap(addr, size);
 		return -ENOMEM;
 	}
-	m->dm = dm;
 	m->op = op;
-	m->length = dm->length;
+	m->length = length;
 	m->size = size;
-	m->memory = dm->addr;
+	m->memory = memory;
 	m->start = (uintptr_t)addr;
 	*out = addr;
 	return 0;
 }
 
-int hca_dm_op_map(struct hca_dm *dm, unsigned int op, void **out)
+int dm_op_map(void *memory, uint64_t length, unsigned int op, void **out)
 {
 	int err;
 
 	if (op >= 32 || !(HCA_DM_OP_MASK >> op & 1))
 		return explain(EOPNOTSUPP, "operation %u on device memory; a mask of 0x%x is there",
 			       op, HCA_DM_OP_MASK);
-	if (!dm->addr)
-		return explain(ENOENT, "the device memory was freed through another handle");
-	pthread_mutex_lock(&op_lock);
-	err = map(dm, op, out);
-	pthread_mutex_unlock(&op_lock);
+	pthread_mutex_lock(&hca.memory.dm_op.lock);
+	err = map(memory, length, op, out);
+	pthread_mutex_unlock(&hca.memory.dm_op.lock);
 	return err ? explain(-err, "the addresses of an operation cannot be mapped") : 0;
 }
 
-void dm_op_forget(const struct hca_dm *dm)
+void dm_op_forget(const void *memory)
 {
-	struct mapping *m = atomic_load_explicit(&mappings, memory_order_acquire);
+	struct dm_op_mapping *m =
+		atomic_load_explicit(&hca.memory.dm_op.mappings, memory_order_acquire);
 
-	pthread_mutex_lock(&op_lock);
+	pthread_mutex_lock(&hca.memory.dm_op.lock);
 	for (; m; m = m->next)
-		if (m->dm == dm) {
-			m->dm = NULL;
+		if (m->memory == memory)
 			m->memory = NULL;
-		}
-	pthread_mutex_unlock(&op_lock);
+	pthread_mutex_unlock(&hca.memory.dm_op.lock);
 }

@@ -10,30 +10,26 @@
 #include "fabric/numbers.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
-#include "hca/memory/copy_server.h"
+#include "hca/memory/copy_client.h"
+#include "hca/memory/key.h"
 #include "hca/memory/mkey.h"
+#include "hca/peers/peer.h"
+#include "util/copy.h"
 
 #define MOVE_TRIES 16u
-
-static uint32_t seg_kind(const struct hca_mr_entry *e)
-{
-	if (likely(!(e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
-		return HCA_SEG_PLAIN;
-	return e->flags & HCA_MR_NULL ? HCA_SEG_NULL : HCA_SEG_CAREFUL;
-}
 
 bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
 			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access)
 {
 	if (e->flags & HCA_MR_WINDOW2)
 		return e->qpn == qpn;
-	/* Of a peer's indirect key only its owner knows more. */
+	/* Only the owner has the layout of an indirect key. */
 	return seg != hca.peers.segment || hca_mkey_check(e, addr - e->iova, len, access);
 }
 
 /* ---- keys of other processes ---- */
 
-/* Whose key it is, when that process is linked; NULL when it is ours or nobody's. */
+/* The linked peer that owns the key; NULL when this process owns it, or none does. */
 static struct hca_peer *owner_of(uint32_t key)
 {
 	fabric_id_t owner = fabric_key_owner(key >> 8);
@@ -48,13 +44,13 @@ static struct hca_peer *owner_of(uint32_t key)
 const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
 					       uint64_t addr, uint64_t len, uint32_t access)
 {
-	const struct hca_mr_entry *e, *domain = hca_mr_entry(pdn);
+	const struct hca_mr_entry *e, *domain = hca_key_entry(pdn);
 	struct hca_peer *peer = owner_of(key);
 
 	if (!peer || pdn >= HCA_MR_ENTRIES)
 		return NULL;
 	e = hca_mem_find(peer->segment, key, pdn, qpn, addr, len, access);
-	/* Numbers of domains come again; contexts do not. */
+	/* Numbers of domains are used again; identities of contexts are not. */
 	if (!e || e->context != domain->context || e->flags & HCA_MR_INDIRECT)
 		return NULL;
 	return e;
@@ -67,7 +63,7 @@ static bool is_here(const struct hca_mr_entry *e)
 	return e >= first && e < first + HCA_MR_ENTRIES;
 }
 
-/* What was there a moment ago may be gone: then the piece fails when it is copied. */
+/* The entry may be invalidated meanwhile: then the piece fails when it is copied. */
 static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, bool atomic,
 		      struct hca_seg *out)
 {
@@ -90,7 +86,7 @@ static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len,
 	}
 	/* The kernel copies, but does no atomics. */
 	if (!peer->can_vm || atomic) {
-		copy_server_seg(peer, e, key, addr, len, out);
+		copy_client_seg(peer, e, key, addr, len, out);
 		return;
 	}
 	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
@@ -107,13 +103,10 @@ void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, stru
 		hca_mkey_seg(e, addr - e->iova, len, out);
 		return;
 	}
-	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
-	out->len = len;
-	out->kind = seg_kind(e);
-	out->pid = 0;
+	hca_seg_local(e, addr, len, out);
 }
 
-/* What is no plain region of ours. */
+/* An element that is not in a plain region of this process. */
 static bool resolve_odd(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
 			struct hca_seg *out)
 {
@@ -154,8 +147,8 @@ void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, st
 }
 
 /*
- * Memory that is being moved while the kernel copies looks missing to it (share.h). When the page is
- * our own, asking whether it is there waits for the move.
+ * Memory that is being moved into the share memfd while the kernel copies looks missing to it
+ * (share.h). share_range_check() of a page of this process waits for the move.
  */
 static bool is_moving(const struct hca_seg *seg, uint64_t off, bool write, unsigned int *tries)
 {
@@ -190,11 +183,11 @@ static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local,
 
 static bool copy_odd(const struct hca_seg *odd, uint64_t off, void *local, uint64_t len, bool write)
 {
-	return odd->kind == HCA_SEG_SERVED ? copy_server_copy(odd, off, local, len, write)
+	return odd->kind == HCA_SEG_SERVED ? copy_client_copy(odd, off, local, len, write)
 					   : copy_kernel(odd, off, local, len, write);
 }
 
-/* Both sides need care: through a small buffer. */
+/* Neither side is plain memory: through a small buffer. */
 static bool copy_bounce(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
 			uint64_t from_off, uint64_t len)
 {
@@ -278,7 +271,7 @@ static __attribute__((noinline)) bool copy_seg_odd(const struct hca_seg *to, uin
 static inline bool copy_seg(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
 			    uint64_t from_off, uint64_t len)
 {
-	/* PLAIN is 0, so that one look at both is enough. */
+	/* PLAIN is 0, so that one test covers both. */
 	if (unlikely(to->kind | from->kind))
 		return copy_seg_odd(to, to_off, from, from_off, len);
 	vb_copy(to->ptr + to_off, from->ptr + from_off, len);
@@ -348,7 +341,7 @@ bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, 
 	return true;
 }
 
-/* The same from a list to a piece. */
+/* From a list to a piece. */
 static inline bool gather(const struct hca_list *from, uint64_t off, const struct hca_seg *to,
 			  uint64_t to_off, uint64_t len)
 {
@@ -384,7 +377,7 @@ bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca
 	return gather(from, 0, &to, 0, len);
 }
 
-/* Any elements. All must be good, also those that the data do not reach. */
+/* Several elements: all must be writable, also those that the data do not reach. */
 static __attribute__((noinline)) enum hca_mem_result
 scatter_many(const struct hca_sge *sge, int count, uint32_t pdn, uint64_t off,
 	     const struct hca_list *from, uint64_t len)
@@ -431,8 +424,8 @@ bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint6
 	uint64_t *target = (uint64_t *)(void *)seg->ptr, probe = compare;
 
 	if (seg->kind == HCA_SEG_SERVED)
-		return copy_server_atomic(seg, add, compare, swap, old);
-	/* Pages that may be missing are looked for before they are touched. */
+		return copy_client_atomic(seg, add, compare, swap, old);
+	/* Pages that may be missing are read through the kernel before they are touched. */
 	if (seg->kind == HCA_SEG_CAREFUL && !copy_kernel(seg, 0, &probe, 8, false))
 		return false;
 	if ((seg->kind != HCA_SEG_PLAIN && seg->kind != HCA_SEG_CAREFUL) || (uintptr_t)target & 7)

@@ -1,45 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From keys to memory: checks, then lists of pieces that can be copied. Only inside an epoch section; what
- * a list points to may be gone after it.
+ * From keys to memory: checks, then lists of pieces that can be copied. Only inside an epoch
+ * section: the memory that a list points to may be gone after it.
  */
 #ifndef HCA_MEM_H
 #define HCA_MEM_H
 
-#include "hca/hca.h"
-#include "hca/peers/peer.h"
-#include "hca/memory/mr.h"
+#include <stdbool.h>
+
 #include "hca/device/work.h"
-#include "util/copy.h"
+#include "hca/hca.h"
+#include "hca/memory/seg.h"
+#include "hca/peers/segment.h"
 
-enum hca_seg_kind {
-	HCA_SEG_PLAIN,
-	HCA_SEG_NULL,    /* reads as zeros, swallows writes */
-	HCA_SEG_CAREFUL, /* may be missing: copied through the kernel */
-	HCA_SEG_REMOTE,  /* an address in process `pid` */
-	HCA_SEG_SERVED, /* from the address `base` on of a key of the peer at ptr (copy_server.h) */
-	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
-};
-
-struct hca_seg {
-	char *ptr;
-	uint64_t len;
-	uint32_t kind;
-	union {
-		int pid;
-		uint32_t pdn;
-	};
-	uint64_t base;
-	uint32_t key;
-};
-
-struct hca_list {
-	int count;
-	uint64_t total;
-	struct hca_seg seg[HCA_MAX_SGE];
-};
-
-/* The rest of hca_mem_find() for entries that are no plain region. */
+/* The part of hca_mem_find() for windows of type 2 and indirect keys. */
 bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
 			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access);
 
@@ -66,7 +40,7 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 	return e;
 }
 
-/* The rest of hca_mem_find_here() for keys that are not this process's. */
+/* The part of hca_mem_find_here() for keys of other processes. */
 const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
 					       uint64_t addr, uint64_t len, uint32_t access);
 
@@ -84,7 +58,7 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
 }
 
-/* An element that is inline data, or lies in a plain region of ours; false: it is neither, or empty. */
+/* An element that is inline data, or lies in a plain region of ours. False: neither, or empty. */
 static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
 					 struct hca_seg *out)
 {
@@ -104,13 +78,13 @@ static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn
 	return likely(sge->len);
 }
 
-/* The same as below, for any elements. */
+/* The part of hca_mem_resolve() for several elements, and such as are not plain. */
 bool hca_mem_resolve_all(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
 			 struct hca_list *out);
 
 /*
- * Elements of this process's memory, or of one that shares the domain. False when one of them is not
- * good for `access`.
+ * Elements in memory of this process, or of one that shares the domain. False when one of them does
+ * not permit `access`.
  */
 static inline bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_t pdn,
 				   uint32_t access, struct hca_list *out)
@@ -122,9 +96,9 @@ static inline bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_
 	return true;
 }
 
-/* A piece of an entry that is there. */
+/* [addr, addr + len) of a valid entry. */
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);
-/* One piece, [va, va + len) of an entry. */
+/* The same as a list of one piece. */
 void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out);
 
 /*
@@ -134,19 +108,19 @@ void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, st
 bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_list *from,
 		  uint64_t from_off, uint64_t len);
 
-/* The same from or to plain memory. */
+/* To a list from plain memory, and from a list to plain memory. */
 bool hca_mem_copy_in(const struct hca_list *to, uint64_t off, const void *from, uint64_t len);
 bool hca_mem_copy_out(const struct hca_list *from, uint64_t off, void *to, uint64_t len);
 
-/* Fills [addr, addr + len) of an entry that is there from the beginning of a list. */
+/* Fills [addr, addr + len) of a valid entry from the beginning of a list. */
 bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
 		   uint64_t len);
 
 enum hca_mem_result {
 	HCA_MEM_DONE,
-	HCA_MEM_BAD,   /* an element is not good for writing */
+	HCA_MEM_BAD,   /* an element may not be written */
 	HCA_MEM_SHORT, /* together they are too short; nothing was written */
-	HCA_MEM_GONE,  /* as where hca_mem_copy() says false */
+	HCA_MEM_GONE,  /* hca_mem_copy() failed */
 };
 
 /* Fills elements of this process's memory from `off` on with the first bytes of a list. */

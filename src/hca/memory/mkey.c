@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Indirect keys. What one is made of (its layout) never changes: a request that rebuilds a key puts
- * another layout in its place, and the old one goes when nobody is inside an epoch section any more. One lock
- * guards all writing; readers take none.
+ * Indirect keys. A layout, the list of pieces of a key, never changes: a request that rebuilds a key
+ * replaces its layout, and the old one is freed after every epoch section that may read it. One
+ * lock guards all changes; readers take none.
  */
 #include "hca/memory/mkey.h"
 
@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "fabric/service.h"
-#include "util/explain.h"
-#include "util/forksafe.h"
 #include "hca/hca.h"
+#include "hca/memory/key.h"
+#include "hca/peers/epoch.h"
+#include "util/explain.h"
 
 struct piece {
 	uint64_t addr;
-	uint64_t start; /* where it begins: in the key's range, or in one round of lanes */
+	uint64_t start; /* offset in the key's range, or in one round of an interleaved layout */
 	uint32_t len;
 	uint32_t stride; /* from one round to the next */
 	uint32_t key;
@@ -30,10 +31,6 @@ struct hca_layout {
 	uint64_t length;
 	struct piece piece[];
 };
-
-static pthread_mutex_t mkey_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(mkey_lock, FORKSAFE_OBJECT);
-static struct hca_table mkeys;
 
 int hca_mkey_create(struct hca_pd *pd, uint16_t max_entries, bool remote_invalidate,
 		    struct hca_mkey **out)
@@ -48,20 +45,20 @@ int hca_mkey_create(struct hca_pd *pd, uint16_t max_entries, bool remote_invalid
 		err = -ENOMEM;
 		goto drop;
 	}
-	err = hca_mr_number_get(&m->index, &m->key);
+	err = hca_key_get(&m->index, &m->key);
 	if (err)
 		goto free_mkey;
 	m->pd = pd;
 	m->max_entries = max_entries;
 	m->remote_invalidate = remote_invalidate;
-	err = hca_table_set(&mkeys, m->index, m);
+	err = hca_table_set(&hca.memory.mkey.table, m->index, m);
 	if (err)
 		goto put_number;
 	hca_pd_get(pd);
 	*out = m;
 	return 0;
 put_number:
-	hca_mr_number_put(m->index);
+	hca_key_put(m->index);
 free_mkey:
 	free(m);
 drop:
@@ -71,12 +68,12 @@ drop:
 
 void hca_mkey_destroy(struct hca_mkey *m)
 {
-	pthread_mutex_lock(&mkey_lock);
-	hca_table_set(&mkeys, m->index, NULL);
-	pthread_mutex_unlock(&mkey_lock);
-	hca_mr_unpublish(m->index);
+	pthread_mutex_lock(&hca.memory.mkey.lock);
+	hca_table_set(&hca.memory.mkey.table, m->index, NULL);
+	pthread_mutex_unlock(&hca.memory.mkey.lock);
+	hca_key_unpublish(m->index);
 	free(atomic_load(&m->layout));
-	hca_mr_number_put(m->index);
+	hca_key_put(m->index);
 	hca_ctx_drop(m->pd->ctx, HCA_KIND_MR);
 	hca_pd_put(m->pd);
 	free(m);
@@ -84,23 +81,23 @@ void hca_mkey_destroy(struct hca_mkey *m)
 
 /* ---- building ---- */
 
-/* Elements of a list are as they stand; a lane's length has its stride in the upper half. */
+/* rounds 0: a list. Else interleaved, and the upper half of an element's length is its stride. */
 static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count, uint32_t rounds)
 {
-	bool lanes = rounds;
+	bool interleaved = rounds;
 	struct hca_layout *l = malloc(sizeof(*l) + count * sizeof(l->piece[0]));
 
 	if (!l)
 		return NULL;
 	l->count = 0;
-	l->rounds = lanes ? rounds : 1;
+	l->rounds = interleaved ? rounds : 1;
 	l->round = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		struct piece p = {
 			.addr = sge[i].addr,
 			.start = l->round,
-			.len = lanes ? sge[i].len & 0xffff : sge[i].len,
-			.stride = lanes ? sge[i].len >> 16 : 0,
+			.len = interleaved ? sge[i].len & 0xffff : sge[i].len,
+			.stride = interleaved ? sge[i].len >> 16 : 0,
 			.key = sge[i].key,
 		};
 
@@ -121,7 +118,7 @@ static void free_later(void *layout)
 
 static void set_layout(struct hca_mkey *m, struct hca_layout *l)
 {
-	/* [K1] pairs with layout_of(): the layout before its pointer */
+	/* [Y1] pairs with layout_of(): the layout before its pointer */
 	struct hca_layout *old = atomic_exchange_explicit(&m->layout, l, memory_order_acq_rel);
 
 	if (old)
@@ -139,7 +136,7 @@ static void publish(struct hca_mkey *m)
 		.length = m->length,
 	};
 
-	hca_mr_publish(m->index, &entry, m->key);
+	hca_key_publish(m->index, &entry, m->key);
 }
 
 int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct hca_sge *list,
@@ -153,7 +150,7 @@ int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct 
 	l = make_layout(list, count, 0);
 	if (!l)
 		return -ENOMEM;
-	pthread_mutex_lock(&mkey_lock);
+	pthread_mutex_lock(&hca.memory.mkey.lock);
 	m->key = m->index << 8 | what->tag;
 	m->access = what->access;
 	m->iova = what->start;
@@ -161,7 +158,7 @@ int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct 
 	set_layout(m, l);
 	if (!what->free)
 		publish(m);
-	pthread_mutex_unlock(&mkey_lock);
+	pthread_mutex_unlock(&hca.memory.mkey.lock);
 	return 0;
 }
 
@@ -177,12 +174,12 @@ int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 		if (!l)
 			return -ENOMEM;
 	}
-	pthread_mutex_lock(&mkey_lock);
-	m = hca_table_find(&mkeys, u->key >> 8);
+	pthread_mutex_lock(&hca.memory.mkey.lock);
+	m = hca_table_find(&hca.memory.mkey.table, u->key >> 8);
 	if (!m || m->pd->pdn != pdn || (l && s->sge_count > m->max_entries))
 		goto unlock;
 	err = 0;
-	atomic_store_explicit(&hca_mr_entry(m->index)->key, 0, memory_order_seq_cst);
+	hca_key_invalidate(m->index);
 	if (u->mask & HCA_UMR_TAG)
 		m->key = m->index << 8 | (u->tag & 0xff);
 	if (u->mask & HCA_UMR_ACCESS)
@@ -198,7 +195,7 @@ int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 	if (!u->free)
 		publish(m);
 unlock:
-	pthread_mutex_unlock(&mkey_lock);
+	pthread_mutex_unlock(&hca.memory.mkey.lock);
 	free(l);
 	return err;
 }
@@ -208,13 +205,13 @@ int hca_mkey_invalidate(uint32_t key, uint32_t pdn, bool remote)
 	struct hca_mkey *m;
 	int err = -EINVAL;
 
-	pthread_mutex_lock(&mkey_lock);
-	m = hca_table_find(&mkeys, key >> 8);
+	pthread_mutex_lock(&hca.memory.mkey.lock);
+	m = hca_table_find(&hca.memory.mkey.table, key >> 8);
 	if (m && m->key == key && m->pd->pdn == pdn && (m->remote_invalidate || !remote)) {
-		atomic_store_explicit(&hca_mr_entry(m->index)->key, 0, memory_order_seq_cst);
+		hca_key_invalidate(m->index);
 		err = 0;
 	}
-	pthread_mutex_unlock(&mkey_lock);
+	pthread_mutex_unlock(&hca.memory.mkey.lock);
 	return err;
 }
 
@@ -222,16 +219,16 @@ int hca_mkey_invalidate(uint32_t key, uint32_t pdn, bool remote)
 
 static const struct hca_layout *layout_of(const struct hca_mkey *m)
 {
-	/* [K1] */
+	/* [Y1] */
 	return m ? atomic_load_explicit(&m->layout, memory_order_acquire) : NULL;
 }
 
 static struct hca_mkey *mkey_of(const struct hca_mr_entry *e)
 {
-	return hca_table_find(&mkeys, e - hca.peers.segment->mr);
+	return hca_table_find(&hca.memory.mkey.table, e - hca.peers.segment->mr);
 }
 
-/* A piece and all its rounds lie in memory of the domain; indirect keys may not be stacked. */
+/* A piece and all its rounds lie in memory of the domain; indirect keys do not nest. */
 static bool check_piece(const struct piece *p, uint32_t rounds, uint32_t pdn, uint32_t access)
 {
 	uint64_t reach = (uint64_t)p->stride * (rounds - 1) + p->len;
@@ -255,7 +252,7 @@ bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len,
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct piece *p = &l->piece[i];
 
-		/* Of a list, only what is touched. */
+		/* Of a list, only the pieces that are accessed. */
 		if (l->rounds == 1 && (p->start + p->len <= offset || p->start >= offset + len))
 			continue;
 		if (!check_piece(p, l->rounds, e->pdn, write ? HCA_ACCESS_LOCAL_WRITE : 0))
@@ -294,7 +291,7 @@ bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out
 	const struct piece *p;
 	uint64_t at = seg->base + offset, round, within;
 
-	/* It may have been rebuilt since it was checked. */
+	/* The key may have been rebuilt since it was checked. */
 	if (!l || at >= l->length)
 		return false;
 	round = at / l->round;
@@ -303,6 +300,6 @@ bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out
 	e = &hca.peers.segment->mr[p->key >> 8];
 	if (!check_piece(p, l->rounds, e->pdn, 0))
 		return false;
-	hca_mem_seg(e, p->addr + round * p->stride + within, p->len - within, out);
+	hca_seg_local(e, p->addr + round * p->stride + within, p->len - within, out);
 	return true;
 }

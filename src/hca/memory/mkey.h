@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Indirect keys: a key that stands for pieces of other keys' memory, one behind the other (a list)
- * or taken in turns with gaps (interleaved). A request builds them (HCA_OP_UMR); mem.c looks through
- * them while it copies. Peers never do: their accesses go to the owner's responder.
+ * Indirect keys: a key for pieces of other keys' memory, one after the other (a list) or repeated
+ * in rounds with a stride (interleaved). A request builds them (HCA_OP_UMR); mem.c resolves them
+ * while it copies. Peers never do: their accesses go to the owner's responder.
  */
 #ifndef HCA_MKEY_H
 #define HCA_MKEY_H
 
-#include "hca/memory/mem.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "hca/device/work.h"
 #include "hca/memory/pd.h"
+#include "hca/memory/seg.h"
 
 struct hca_layout;
 
@@ -18,13 +22,13 @@ struct hca_mkey {
 	uint32_t key;
 	uint16_t max_entries;
 	bool remote_invalidate;
-	/* what the last request said; under the file's lock, but for readers inside an epoch section */
+	/* of the last request; guarded by hca.memory.mkey.lock */
 	uint32_t access;
 	uint64_t iova, length;
 	_Atomic(struct hca_layout *) layout;
 };
 
-/* Of no use until a request has built it. */
+/* The key is not valid until a request has built it. */
 VB_API int hca_mkey_create(struct hca_pd *pd, uint16_t max_entries, bool remote_invalidate,
 			   struct hca_mkey **out);
 VB_API void hca_mkey_destroy(struct hca_mkey *mkey);
@@ -32,18 +36,18 @@ VB_API void hca_mkey_destroy(struct hca_mkey *mkey);
 VB_API int hca_mkey_build(struct hca_mkey *mkey, const struct hca_umr *what,
 			  const struct hca_sge *list, uint32_t count);
 
-/* ---- inside the adapter, in a guard ---- */
+/* ---- inside an epoch section ---- */
 
 /* Carries out a request of a queue pair of this protection domain. -EINVAL when it cannot be. */
 int hca_mkey_update(const struct hca_send *s, uint32_t pdn);
-/* Takes the key out of use; `remote` by a peer's wish. -EINVAL when it is no such key. */
+/* Invalidates the key; `remote`: by a request of the peer. -EINVAL when there is no such key. */
 int hca_mkey_invalidate(uint32_t key, uint32_t pdn, bool remote);
 
-/* Whether all of a valid entry's range is backed by memory that may be accessed like this. */
+/* Whether the range of a valid entry is backed by memory that permits the access. */
 bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access);
-/* For lists: the range as a piece that is looked through when it is copied. */
+/* The range as one piece of kind HCA_SEG_INDIRECT. */
 void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out);
-/* What lies at `offset` of such a piece, up to the end of its own piece. */
+/* The memory at `offset` of such a piece, up to the end of the layout's piece. */
 bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions: entries of the table in the process segment. One lock guards the free list and
- * all writing of entries; nobody takes it on a data path.
+ * Memory regions. The lock guards references and the end of a region; no data path takes it.
  */
 #include "hca/memory/mr.h"
 
@@ -15,107 +14,23 @@
 #include "fabric/numbers.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
-#include "hca/peers/rpc.h"
+#include "hca/memory/key.h"
+#include "hca/peers/epoch.h"
 #include "hca/peers/peer.h"
-#include "hca/device/table.h"
+#include "hca/peers/rpc.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
 #define ACCESS_KNOWN                                                                               \
 	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |               \
 	 HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND | HCA_ACCESS_ZERO_BASED |                   \
 	 HCA_ACCESS_ON_DEMAND | HCA_ACCESS_HUGETLB | HCA_ACCESS_FLUSH_GLOBAL |                     \
 	 HCA_ACCESS_FLUSH_PERSISTENT)
-/* Hints: what is not known among them does no harm. */
+/* Hints: bits without a meaning here are ignored (IBV_ACCESS_OPTIONAL_RANGE). */
 #define ACCESS_OPTIONAL 0x3ff00000u
-
-static pthread_mutex_t mr_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(mr_lock, FORKSAFE_OBJECT);
-static struct hca_table regions; /* of this process, for binds */
-/* Keys below 0x500 are none: in mlx5 entries 0x100 ends lists, and 0x400 says that lanes follow. */
-static struct hca_numbers numbers;
-
-struct hca_mr_entry *hca_mr_entry(uint32_t index)
-{
-	return &hca.peers.segment->mr[index];
-}
-
-/* What is left of the last block is 0: numbers that were given back are all there are without it. */
-static void refill(void)
-{
-	uint32_t first, count;
-
-	if (fabric_key_block_get(&first, &count))
-		return;
-	numbers.first = first;
-	numbers.limit = first + count;
-	numbers.fresh = 0;
-}
-
-/* A number for a new entry and the key it gets; the low byte moves on with every use. */
-int hca_mr_number_get(uint32_t *index, uint32_t *key)
-{
-	struct hca_mr_entry *e;
-	int err;
-
-	pthread_mutex_lock(&mr_lock);
-	if (hca_numbers_low(&numbers))
-		refill();
-	err = hca_number_get(&numbers, index);
-	if (err)
-		err = explain(ENOMEM, "all numbers for memory keys of the host are taken");
-	if (!err) {
-		e = hca_mr_entry(*index);
-		e->generation++;
-		*key = *index << 8 | (e->generation & 0xff);
-	}
-	pthread_mutex_unlock(&mr_lock);
-	return err;
-}
-
-void hca_mr_number_put(uint32_t index)
-{
-	/* In a forked child: not ours to give away. */
-	if (fabric_key_owner(index) != fabric_self())
-		return;
-	pthread_mutex_lock(&mr_lock);
-	hca_number_put(&numbers, index);
-	pthread_mutex_unlock(&mr_lock);
-}
-
-/* The parent's numbers are not the child's. */
-void hca_mr_forked(void)
-{
-	numbers.limit = numbers.first;
-	numbers.fresh = numbers.count = 0;
-}
-
-void hca_mr_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key)
-{
-	struct hca_mr_entry *e = hca_mr_entry(index);
-
-	e->pdn = from->pdn;
-	e->access = from->access;
-	e->flags = from->flags;
-	e->iova = from->iova;
-	e->length = from->length;
-	e->va = from->va;
-	e->qpn = from->qpn;
-	e->context = from->context;
-	/* [M1] pairs with hca_mem_find(): the fields before the key */
-	atomic_store_explicit(&e->key, key, memory_order_release);
-}
-
-void hca_mr_unpublish(uint32_t index)
-{
-	/* [G1]: seen by every section that begins from now on */
-	atomic_store_explicit(&hca_mr_entry(index)->key, 0, memory_order_seq_cst);
-	epoch_wait_all();
-}
 
 struct hca_mr *hca_mr_find(uint32_t key)
 {
-	struct hca_mr *mr = hca_table_find(&regions, key >> 8);
+	struct hca_mr *mr = hca_table_find(&hca.memory.mr.table, key >> 8);
 
 	return mr && mr->key == key ? mr : NULL;
 }
@@ -138,7 +53,7 @@ static bool is_implicit(const void *addr, uint64_t length, uint32_t access)
 	return !addr && length == UINT64_MAX && (access & HCA_ACCESS_ON_DEMAND);
 }
 
-/* Where the kernel tells no more: every page is there, whatever may be done to it. */
+/* Fallback where the kernel does not tell permissions: every page is mapped. */
 static bool is_mapped(const void *addr, uint64_t length)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), from = (uintptr_t)addr & -page;
@@ -154,7 +69,7 @@ static bool is_mapped(const void *addr, uint64_t length)
 	return true;
 }
 
-/* What an adapter that pins pages would insist on. */
+/* An adapter that pins pages refuses memory that is not mapped, or not writable. */
 static int check_memory(const void *addr, uint64_t length, uint32_t access)
 {
 	bool write = access & HCA_ACCESS_LOCAL_WRITE;
@@ -189,7 +104,7 @@ static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, 
 			       (unsigned long long)length);
 	if (!length)
 		return 0;
-	/* The program may unmap it, drop its pages, map something else: nothing of it is ours. */
+	/* On demand, the program may unmap the memory or map other memory there at any time. */
 	if (access & HCA_ACCESS_ON_DEMAND) {
 		*flags = HCA_MR_CAREFUL;
 		return 0;
@@ -222,7 +137,7 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 		err = -ENOMEM;
 		goto drop;
 	}
-	err = hca_mr_number_get(&mr->index, &mr->key);
+	err = hca_key_get(&mr->index, &mr->key);
 	if (err)
 		goto free_mr;
 	mr->pd = pd;
@@ -242,15 +157,15 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 		.length = length,
 		.va = (uintptr_t)addr,
 	};
-	err = hca_table_set(&regions, mr->index, mr);
+	err = hca_table_set(&hca.memory.mr.table, mr->index, mr);
 	if (err)
 		goto put_number;
 	hca_pd_get(pd);
-	hca_mr_publish(mr->index, &entry, mr->key);
+	hca_key_publish(mr->index, &entry, mr->key);
 	*out = mr;
 	return 0;
 put_number:
-	hca_mr_number_put(mr->index);
+	hca_key_put(mr->index);
 free_mr:
 	free(mr);
 drop:
@@ -305,7 +220,7 @@ enum {
 int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
 		  uint32_t access)
 {
-	struct hca_mr_entry *e = hca_mr_entry(mr->index), next = *e;
+	struct hca_mr_entry *e = hca_key_entry(mr->index), next = *e;
 	bool shared = mr->shared, moved = flags & CHANGE_TRANSLATION;
 	uint32_t new_access = flags & CHANGE_ACCESS ? access : mr->access;
 	void *old_addr = mr->addr;
@@ -314,8 +229,8 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	int err = check_access(new_access);
 
 	if (mr->owner)
-		return explain(EOPNOTSUPP, "the region is another process's, who alone can change "
-					   "it");
+		return explain(EOPNOTSUPP, "the region belongs to another process, which alone "
+					   "can change it");
 	if (mr->gone)
 		return explain(ENOENT, "the region was deregistered through another handle");
 	if (!err && atomic_load(&mr->windows))
@@ -324,7 +239,7 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 		err = claim(addr, length, new_access, &next.flags, &shared);
 	if (err)
 		return err;
-	hca_mr_unpublish(mr->index);
+	hca_key_unpublish(mr->index);
 	if (moved) {
 		mr->addr = addr;
 		mr->length = length;
@@ -345,7 +260,7 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	mr->access = next.access = new_access;
 	e->generation++;
 	/* The key stays, as on the real adapters: peers have it. */
-	hca_mr_publish(mr->index, &next, mr->key);
+	hca_key_publish(mr->index, &next, mr->key);
 	return 0;
 }
 
@@ -353,7 +268,7 @@ void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant)
 {
 	mr->key = (mr->key & ~0xffu) | variant;
 	/* [M1] pairs with hca_mem_find() */
-	atomic_store_explicit(&hca_mr_entry(mr->index)->key, mr->key, memory_order_release);
+	atomic_store_explicit(&hca_key_entry(mr->index)->key, mr->key, memory_order_release);
 }
 
 /* ---- handles ---- */
@@ -363,16 +278,16 @@ struct wanted {
 	uint32_t key;
 };
 
-/* Nobody else destroys it once this is 0. */
+/* 0: the caller, and no other thread, destroys the region. */
 static int claim_end(struct hca_mr *mr)
 {
 	unsigned int windows = atomic_load(&mr->windows);
 	bool gone;
 
-	pthread_mutex_lock(&mr_lock);
+	pthread_mutex_lock(&hca.memory.mr.lock);
 	gone = mr->gone;
 	mr->gone |= !windows;
-	pthread_mutex_unlock(&mr_lock);
+	pthread_mutex_unlock(&hca.memory.mr.lock);
 	if (gone)
 		return explain(ENOENT, "the region was deregistered through another handle");
 	if (windows)
@@ -385,7 +300,7 @@ static int destroy_foreign(struct hca_mr *mr)
 	const struct wanted w = { mr->index, mr->key };
 	int err = hca_rpc_call(mr->owner, HCA_RPC_MR_DESTROY, &w, sizeof(w), NULL, 0);
 
-	/* A dead owner has taken it along. */
+	/* A dead process has no regions any more. */
 	if (err && err != -ECONNRESET)
 		return explain(-err, "the region's owner did not deregister it: %s",
 			       strerror(-err));
@@ -402,11 +317,11 @@ int hca_mr_destroy(struct hca_mr *mr)
 	err = claim_end(mr);
 	if (err)
 		return err;
-	hca_table_set(&regions, mr->index, NULL);
-	hca_mr_unpublish(mr->index);
+	hca_table_set(&hca.memory.mr.table, mr->index, NULL);
+	hca_key_unpublish(mr->index);
 	if (mr->shared)
 		share_range_put(mr->addr, mr->length);
-	hca_mr_number_put(mr->index);
+	hca_key_put(mr->index);
 	hca_ctx_drop(mr->pd->ctx, HCA_KIND_MR);
 	hca_pd_put(mr->pd);
 	if (mr->on_gone)
@@ -419,17 +334,17 @@ void hca_mr_unref(struct hca_mr *mr)
 {
 	bool last;
 
-	pthread_mutex_lock(&mr_lock);
-	/* What was not destroyed stays, for who imports it later. */
+	pthread_mutex_lock(&hca.memory.mr.lock);
+	/* A region that was not destroyed stays, for a later import. */
 	last = !--mr->refs && (mr->gone || mr->owner);
-	pthread_mutex_unlock(&mr_lock);
+	pthread_mutex_unlock(&hca.memory.mr.lock);
 	if (last)
 		free(mr);
 }
 
 struct hca_mr *hca_mr_of_key(const struct hca_ctx *ctx, uint32_t key)
 {
-	struct hca_mr *mr = hca_table_find(&regions, key >> 8);
+	struct hca_mr *mr = hca_table_find(&hca.memory.mr.table, key >> 8);
 
 	return mr && mr->key == key && mr->pd->ctx->uid == ctx->uid ? mr : NULL;
 }
@@ -438,13 +353,13 @@ static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
 {
 	struct hca_mr *mr;
 
-	pthread_mutex_lock(&mr_lock);
-	mr = hca_table_find(&regions, index);
+	pthread_mutex_lock(&hca.memory.mr.lock);
+	mr = hca_table_find(&hca.memory.mr.table, index);
 	if (mr && (mr->gone || mr->pd->ctx->uid != ctx->uid || !hca_ctx_is_here(mr->pd->ctx)))
 		mr = NULL;
 	if (mr)
 		mr->refs++;
-	pthread_mutex_unlock(&mr_lock);
+	pthread_mutex_unlock(&hca.memory.mr.lock);
 	return mr;
 }
 
@@ -512,13 +427,13 @@ static int serve_destroy(fabric_id_t from, const void *in, void *out)
 
 	(void)from;
 	(void)out;
-	pthread_mutex_lock(&mr_lock);
-	mr = w->index < HCA_MR_ENTRIES ? hca_table_find(&regions, w->index) : NULL;
+	pthread_mutex_lock(&hca.memory.mr.lock);
+	mr = w->index < HCA_MR_ENTRIES ? hca_table_find(&hca.memory.mr.table, w->index) : NULL;
 	if (mr && (mr->gone || mr->key != w->key))
 		mr = NULL;
 	if (mr)
 		mr->refs++;
-	pthread_mutex_unlock(&mr_lock);
+	pthread_mutex_unlock(&hca.memory.mr.lock);
 	if (!mr)
 		return -ENOENT;
 	err = hca_mr_destroy(mr);

@@ -2,21 +2,17 @@
 /*
  * Memory windows. A window has an entry of its own, which is valid while it is bound; binding
  * copies the reach of its region. The entry is changed by the queue pair that binds, under that
- * QP's lock and inside its guard, so a rebind cannot wait for readers: it moves the key instead,
- * readers of the old key fail at their next look, and the request completes behind a fence.
+ * QP's lock and inside its epoch section, so a rebind cannot wait for readers: it changes the key
+ * instead, readers of the old key fail at their next check, and the request completes after a grace
+ * period (grace.h).
  */
 #include "hca/memory/mw.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "util/explain.h"
-#include "util/forksafe.h"
-
-/* Windows of this process by index, so that a bind request can find them. */
-static pthread_mutex_t mw_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(mw_lock, FORKSAFE_OBJECT);
-static struct hca_mw *all;
+#include "hca/hca.h"
+#include "hca/memory/key.h"
 
 int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out)
 {
@@ -30,18 +26,19 @@ int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out)
 		err = -ENOMEM;
 		goto drop;
 	}
-	err = hca_mr_number_get(&mw->index, &mw->key);
+	err = hca_key_get(&mw->index, &mw->key);
 	if (err)
 		goto free_mw;
 	mw->pd = pd;
 	mw->type2 = type2;
+	err = hca_table_set(&hca.memory.mw.table, mw->index, mw);
+	if (err)
+		goto put_key;
 	hca_pd_get(pd);
-	pthread_mutex_lock(&mw_lock);
-	mw->next = all;
-	all = mw;
-	pthread_mutex_unlock(&mw_lock);
 	*out = mw;
 	return 0;
+put_key:
+	hca_key_put(mw->index);
 free_mw:
 	free(mw);
 drop:
@@ -49,10 +46,10 @@ drop:
 	return err;
 }
 
+/* Lock held. */
 static void unbind(struct hca_mw *mw)
 {
-	/* [G1] */
-	atomic_store_explicit(&hca_mr_entry(mw->index)->key, 0, memory_order_seq_cst);
+	hca_key_invalidate(mw->index);
 	if (mw->mr) {
 		atomic_fetch_sub(&mw->mr->windows, 1);
 		mw->mr = NULL;
@@ -61,46 +58,31 @@ static void unbind(struct hca_mw *mw)
 
 int hca_mw_destroy(struct hca_mw *mw)
 {
-	struct hca_mw **at;
-
-	pthread_mutex_lock(&mw_lock);
-	for (at = &all; *at && *at != mw; at = &(*at)->next)
-		;
-	if (*at)
-		*at = mw->next;
+	pthread_mutex_lock(&hca.memory.mw.lock);
+	hca_table_set(&hca.memory.mw.table, mw->index, NULL);
 	unbind(mw);
-	pthread_mutex_unlock(&mw_lock);
-	hca_mr_unpublish(mw->index);
-	hca_mr_number_put(mw->index);
+	pthread_mutex_unlock(&hca.memory.mw.lock);
+	hca_key_unpublish(mw->index);
+	hca_key_put(mw->index);
 	hca_ctx_drop(mw->pd->ctx, HCA_KIND_MW);
 	hca_pd_put(mw->pd);
 	free(mw);
 	return 0;
 }
 
-static struct hca_mw *find(uint32_t index)
-{
-	struct hca_mw *mw;
-
-	for (mw = all; mw && mw->index != index; mw = mw->next)
-		;
-	return mw;
-}
-
-/* A remote or local invalidate names the key only; it must be a bound type 2 window of this QP. */
 int hca_mw_invalidate(uint32_t key, uint32_t pdn, uint32_t qpn)
 {
 	struct hca_mw *mw;
 	int err = -EINVAL;
 
-	pthread_mutex_lock(&mw_lock);
-	mw = find(key >> 8);
+	pthread_mutex_lock(&hca.memory.mw.lock);
+	mw = hca_table_find(&hca.memory.mw.table, key >> 8);
 	if (mw && mw->type2 && mw->key == key && mw->mr && mw->pd->pdn == pdn &&
-	    hca_mr_entry(mw->index)->qpn == qpn) {
+	    hca_key_entry(mw->index)->qpn == qpn) {
 		unbind(mw);
 		err = 0;
 	}
-	pthread_mutex_unlock(&mw_lock);
+	pthread_mutex_unlock(&hca.memory.mw.lock);
 	return err;
 }
 
@@ -115,11 +97,11 @@ static int check_bind(const struct hca_mw *mw, const struct hca_bind *b, struct 
 		return 0;
 	if (!mr || mr->key != b->mr_key || mr->pd->pdn != pdn)
 		return -EINVAL;
-	region = hca_mr_entry(mr->index);
+	region = hca_key_entry(mr->index);
 	if (!(mr->access & HCA_ACCESS_MW_BIND) || b->addr < region->iova ||
 	    b->len > region->length || b->addr - region->iova > region->length - b->len)
 		return -EACCES;
-	/* A window may not give what local writing of the region would need and does not have. */
+	/* Remote write and atomic rights need local write access of the region. */
 	if ((b->access & (HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC)) &&
 	    !(mr->access & HCA_ACCESS_LOCAL_WRITE))
 		return -EACCES;
@@ -132,8 +114,8 @@ int hca_mw_bind(const struct hca_bind *b, struct hca_mr *mr, uint32_t pdn, uint3
 	struct hca_mw *mw;
 	int err;
 
-	pthread_mutex_lock(&mw_lock);
-	mw = find(b->mw_key >> 8);
+	pthread_mutex_lock(&hca.memory.mw.lock);
+	mw = hca_table_find(&hca.memory.mw.table, b->mw_key >> 8);
 	err = mw ? check_bind(mw, b, mr, pdn) : -EINVAL;
 	/* A type 2 window is bound once, until it is invalidated. */
 	if (!err && mw->type2 && mw->mr && b->len)
@@ -143,7 +125,7 @@ int hca_mw_bind(const struct hca_bind *b, struct hca_mr *mr, uint32_t pdn, uint3
 	unbind(mw);
 	mw->key = b->new_key;
 	if (b->len) {
-		const struct hca_mr_entry *region = hca_mr_entry(mr->index);
+		const struct hca_mr_entry *region = hca_key_entry(mr->index);
 
 		entry = (struct hca_mr_entry){
 			.context = mw->pd->ctx->uid,
@@ -158,10 +140,10 @@ int hca_mw_bind(const struct hca_bind *b, struct hca_mr *mr, uint32_t pdn, uint3
 		};
 		mw->mr = mr;
 		atomic_fetch_add(&mr->windows, 1);
-		hca_mr_entry(mw->index)->generation++;
-		hca_mr_publish(mw->index, &entry, mw->key);
+		hca_key_entry(mw->index)->generation++;
+		hca_key_publish(mw->index, &entry, mw->key);
 	}
 unlock:
-	pthread_mutex_unlock(&mw_lock);
+	pthread_mutex_unlock(&hca.memory.mw.lock);
 	return err;
 }

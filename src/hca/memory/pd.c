@@ -2,30 +2,22 @@
 #include "hca/memory/pd.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
-#include "fabric/directory.h"
 #include "hca/hca.h"
-#include "hca/memory/mr.h"
+#include "hca/memory/key.h"
 #include "hca/peers/ctx_share.h"
-#include "hca/device/table.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
-/* Guards the table, and that nobody takes a domain that is about to go. */
-static pthread_mutex_t pd_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(pd_lock, FORKSAFE_OBJECT);
-static struct hca_table domains;
-
-/* Locked. Makes the domain known here, and its row to others. */
+/* Lock held. Enters the domain into the table, and publishes its row. */
 static int add(struct hca_pd *pd)
 {
-	int err = hca_table_set(&domains, pd->pdn, pd);
+	int err = hca_table_set(&hca.memory.pd.table, pd->pdn, pd);
 
 	if (err)
 		return err;
-	pd->row = hca_mr_entry(pd->pdn);
+	pd->row = hca_key_entry(pd->pdn);
 	pd->users = &pd->row->users;
 	pd->refs = 1;
 	hca_row_show(pd->row, pd->ctx, HCA_MR_DOMAIN);
@@ -47,18 +39,18 @@ int hca_pd_create(struct hca_ctx *ctx, struct hca_pd **out)
 	}
 	pd->ctx = ctx;
 	/* 24 bits, as the adapters have */
-	err = hca_mr_number_get(&pd->pdn, &key);
+	err = hca_key_get(&pd->pdn, &key);
 	if (err)
 		goto free_pd;
-	pthread_mutex_lock(&pd_lock);
+	pthread_mutex_lock(&hca.memory.pd.lock);
 	err = add(pd);
-	pthread_mutex_unlock(&pd_lock);
+	pthread_mutex_unlock(&hca.memory.pd.lock);
 	if (err)
 		goto put_number;
 	*out = pd;
 	return 0;
 put_number:
-	hca_mr_number_put(pd->pdn);
+	hca_key_put(pd->pdn);
 free_pd:
 	free(pd);
 drop:
@@ -66,12 +58,12 @@ drop:
 	return err;
 }
 
-/* Locked. One that this process made, or has imported already. */
+/* Lock held. A domain that this process created, or has imported already. */
 static struct hca_pd *find_here(const struct hca_ctx *ctx, uint32_t pdn)
 {
-	struct hca_pd *pd = hca_table_find(&domains, pdn);
+	struct hca_pd *pd = hca_table_find(&hca.memory.pd.table, pdn);
 
-	/* In a forked child the parent's domains are another process's. */
+	/* The domains that a forked child has inherited are the parent's. */
 	return pd && !pd->gone && pd->ctx->uid == ctx->uid && hca_ctx_is_here(pd->ctx) ? pd : NULL;
 }
 
@@ -115,7 +107,7 @@ int hca_pd_import(struct hca_ctx *ctx, uint32_t pdn, struct hca_pd **out)
 	struct hca_pd *pd;
 	int err = 0;
 
-	pthread_mutex_lock(&pd_lock);
+	pthread_mutex_lock(&hca.memory.pd.lock);
 	pd = find_here(ctx, pdn);
 	if (pd && hca_row_is_shown(pd->row, HCA_MR_DOMAIN)) {
 		pd->refs++;
@@ -125,19 +117,22 @@ int hca_pd_import(struct hca_ctx *ctx, uint32_t pdn, struct hca_pd **out)
 	} else {
 		err = import(ctx, pdn, out);
 	}
-	pthread_mutex_unlock(&pd_lock);
+	pthread_mutex_unlock(&hca.memory.pd.lock);
 	return err;
 }
 
-/* Locked. True when it is to be freed: what was made here and lives stays, for a later import. */
+/*
+ * Lock held. True when it is to be freed. A domain that this process created and that is not
+ * destroyed stays, for a later import.
+ */
 static bool unref(struct hca_pd *pd)
 {
 	bool shown = hca_row_is_shown(pd->row, HCA_MR_DOMAIN);
 
 	if (--pd->refs || (shown && !pd->imported) || atomic_load(pd->users))
 		return false;
-	if (hca_table_find(&domains, pd->pdn) == pd)
-		hca_table_set(&domains, pd->pdn, NULL);
+	if (hca_table_find(&hca.memory.pd.table, pd->pdn) == pd)
+		hca_table_set(&hca.memory.pd.table, pd->pdn, NULL);
 	if (pd->imported)
 		hca_row_hide(pd->row);
 	return true;
@@ -146,7 +141,7 @@ static bool unref(struct hca_pd *pd)
 static void free_pd(struct hca_pd *pd)
 {
 	if (!pd->imported)
-		hca_mr_number_put(pd->pdn);
+		hca_key_put(pd->pdn);
 	hca_ctx_drop(pd->ctx, HCA_KIND_PD);
 	free(pd);
 }
@@ -176,11 +171,11 @@ int hca_pd_destroy(struct hca_pd *pd)
 	bool last = false;
 	int err;
 
-	pthread_mutex_lock(&pd_lock);
+	pthread_mutex_lock(&hca.memory.pd.lock);
 	err = destroy(pd);
 	if (!err)
 		last = unref(pd);
-	pthread_mutex_unlock(&pd_lock);
+	pthread_mutex_unlock(&hca.memory.pd.lock);
 	if (last)
 		free_pd(pd);
 	return err;
@@ -190,9 +185,9 @@ void hca_pd_unref(struct hca_pd *pd)
 {
 	bool last;
 
-	pthread_mutex_lock(&pd_lock);
+	pthread_mutex_lock(&hca.memory.pd.lock);
 	last = unref(pd);
-	pthread_mutex_unlock(&pd_lock);
+	pthread_mutex_unlock(&hca.memory.pd.lock);
 	if (last)
 		free_pd(pd);
 }
@@ -201,12 +196,12 @@ struct hca_pd *hca_pd_hold(const struct hca_adapter *adapter, uint32_t pdn)
 {
 	struct hca_pd *pd;
 
-	pthread_mutex_lock(&pd_lock);
-	pd = hca_table_find(&domains, pdn);
+	pthread_mutex_lock(&hca.memory.pd.lock);
+	pd = hca_table_find(&hca.memory.pd.table, pdn);
 	if (pd && pd->ctx->adapter != adapter)
 		pd = NULL;
 	if (pd)
 		hca_pd_get(pd);
-	pthread_mutex_unlock(&pd_lock);
+	pthread_mutex_unlock(&hca.memory.pd.lock);
 	return pd;
 }

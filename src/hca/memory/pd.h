@@ -17,7 +17,7 @@ struct hca_mr_entry;
 struct hca_pd {
 	struct hca_ctx *ctx;
 	uint32_t pdn;             /* names one domain of the host */
-	struct hca_mr_entry *row; /* what others see of it (ctx_share.h) */
+	struct hca_mr_entry *row; /* published to sharers of the context (ctx_share.h) */
 	atomic_uint *users;       /* in the row: objects of this process */
 	unsigned int refs;        /* handles */
 	bool imported;            /* made by another process */
@@ -25,14 +25,14 @@ struct hca_pd {
 };
 
 VB_API int hca_pd_create(struct hca_ctx *ctx, struct hca_pd **out);
-/* One more handle. -ENOENT when the context has no such domain, -EINVAL when it is something else. */
+/* One more handle. -ENOENT: no such domain in the context; -EINVAL: another kind of object. */
 VB_API int hca_pd_import(struct hca_ctx *ctx, uint32_t pdn, struct hca_pd **out);
 /*
- * Destroys, and lets go of one handle. -EBUSY while something uses it, here or in another process;
+ * Destroys, and releases one handle. -EBUSY while an object uses it, here or in another process;
  * -ENOENT when it was destroyed through another handle.
  */
 VB_API int hca_pd_destroy(struct hca_pd *pd);
-/* Lets go of one handle only. */
+/* Releases one handle only. */
 VB_API void hca_pd_unref(struct hca_pd *pd);
 /* By number, with a use taken (hca_pd_put); NULL when the adapter has no such domain. */
 VB_API struct hca_pd *hca_pd_hold(const struct hca_adapter *adapter, uint32_t pdn);

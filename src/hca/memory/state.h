@@ -3,13 +3,72 @@
 #ifndef HCA_MEMORY_STATE_H
 #define HCA_MEMORY_STATE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "hca/device/adapter.h"
+#include "hca/device/table.h"
+
+struct dm_op_mapping;
+struct dm_op_handler;
+
+/* Tables hold the objects of this process by the number that is their key's index. */
 struct memory_state {
-	char none; /* nothing has moved here yet */
+	struct {
+		pthread_mutex_t lock;
+		struct hca_numbers numbers; /* of the blocks that the host directory gave us */
+	} key;
+
+	struct {
+		pthread_mutex_t lock; /* guards the table, references and the end of a domain */
+		struct hca_table table;
+	} pd;
+
+	struct {
+		pthread_mutex_t lock; /* guards references and the end of a region */
+		struct hca_table table;
+	} mr;
+
+	struct {
+		pthread_mutex_t lock; /* guards the table and all bindings */
+		struct hca_table table;
+	} mw;
+
+	struct {
+		pthread_mutex_t lock; /* guards the table and all changes of keys */
+		struct hca_table table;
+	} mkey;
+
+	struct {
+		pthread_mutex_t lock; /* guards the rest, and references */
+		uint64_t used[HCA_ADAPTERS_MAX];
+		struct hca_table table;
+	} dm;
+
+	struct {
+		pthread_mutex_t lock; /* guards changes; the signal handler reads without a lock */
+		_Atomic(struct dm_op_mapping *) mappings;
+		_Atomic(struct dm_op_handler *) next_handler; /* of SIGBUS; called after ours */
+		SLIST_HEAD(, dm_op_handler) handlers;         /* never freed */
+		int empty_fd; /* a file of 0 bytes: every access to its mapping is a SIGBUS; or -1 */
+	} dm_op;
+
+	struct {
+		pthread_mutex_t lock;
+		bool started;
+	} copy_server;
 };
 
 #define MEMORY_STATE_INIT                                                                          \
 	{                                                                                          \
-		0                                                                                  \
+		.key.lock = PTHREAD_MUTEX_INITIALIZER, .pd.lock = PTHREAD_MUTEX_INITIALIZER,       \
+		.mr.lock = PTHREAD_MUTEX_INITIALIZER, .mw.lock = PTHREAD_MUTEX_INITIALIZER,        \
+		.mkey.lock = PTHREAD_MUTEX_INITIALIZER, .dm.lock = PTHREAD_MUTEX_INITIALIZER,      \
+		.dm_op.lock = PTHREAD_MUTEX_INITIALIZER, .dm_op.empty_fd = -1,                     \
+		.copy_server.lock = PTHREAD_MUTEX_INITIALIZER,                                     \
 	}
 
 #endif

@@ -42,7 +42,7 @@ static int join(const struct hca_ctx *ctx)
 	hca.ops->serve_copies();
 	for (size_t i = 0; i < n; i++)
 		if (hca_peer_meet(id[i]))
-			hca_rpc_call(id[i], HCA_RPC_DESK_OPEN, &ctx->uid, sizeof(ctx->uid), NULL,
+			hca_rpc_call(id[i], HCA_RPC_SERVE_COPIES, &ctx->uid, sizeof(ctx->uid), NULL,
 				     0);
 	return 0;
 }

@@ -12,6 +12,7 @@
 
 #include "ether/port_types.h"
 #include "fabric/segment.h"
+#include "hca/device/access.h"
 
 /* ---- epoch sections (epoch.h) ---- */
 
@@ -28,24 +29,9 @@ struct epoch_area {
 	struct epoch_cell cell[EPOCH_CELLS];
 };
 
-/* ---- keys (hca/memory/mr.h) ---- */
+/* ---- keys (hca/memory/key.h) ---- */
 
 #define HCA_MR_ENTRIES (1u << 24)
-
-/* Access rights; bits as enum ibv_access_flags has them. */
-enum hca_access {
-	HCA_ACCESS_LOCAL_WRITE = 1 << 0,
-	HCA_ACCESS_REMOTE_WRITE = 1 << 1,
-	HCA_ACCESS_REMOTE_READ = 1 << 2,
-	HCA_ACCESS_REMOTE_ATOMIC = 1 << 3,
-	HCA_ACCESS_MW_BIND = 1 << 4,
-	HCA_ACCESS_ZERO_BASED = 1 << 5,
-	HCA_ACCESS_ON_DEMAND = 1 << 6,
-	HCA_ACCESS_HUGETLB = 1 << 7,
-	HCA_ACCESS_FLUSH_GLOBAL = 1 << 8,
-	HCA_ACCESS_FLUSH_PERSISTENT = 1 << 9,
-	HCA_ACCESS_RELAXED = 1 << 20,
-};
 
 enum hca_mr_flags {
 	HCA_MR_SHARED = 1 << 0,  /* peers may map it through the owner's share memfd */
@@ -102,13 +88,17 @@ struct hca_qp_grant {
 	};
 };
 
-/* ---- copies for peers (hca/memory/copy_server.h) ---- */
+/* ---- copies for peers (hca/memory/copy_server.h, copy_client.h) ---- */
 
 #define COPY_SERVER_SLOTS 8u
 #define COPY_SERVER_BYTES 65536u
 
+/* Who moves a slot on: the client from IDLE to POSTED and from DONE to IDLE, the server between. */
+enum copy_state { COPY_IDLE, COPY_POSTED, COPY_BUSY, COPY_DONE };
+enum copy_op { COPY_READ, COPY_WRITE, COPY_CMP_SWAP, COPY_FETCH_ADD };
+
 struct copy_request {
-	uint32_t op;
+	uint32_t op; /* enum copy_op */
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t len;
@@ -119,7 +109,7 @@ struct copy_request {
 /* A slot belongs to the process whose id is in `client`; that of a dead process is free. */
 struct copy_slot {
 	_Alignas(64) _Atomic uint32_t client; /* fabric_id_t */
-	_Atomic uint32_t state;               /* and a futex */
+	_Atomic uint32_t state;               /* enum copy_state, and a futex */
 	int32_t result;
 	struct copy_request request;
 	_Alignas(4096) uint8_t data[COPY_SERVER_BYTES];

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/memory/buf.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/cq.h"
 #include "hca/memory/mr.h"

@@ -12,6 +12,7 @@
 
 #include "hca/transport/egress.h"
 #include "hca/transport/observer.h"
+#include "util/copy.h"
 
 static uint32_t remote_access(enum hca_op op)
 {

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/memory/key.h"
+
+#include <errno.h>
+
+#include "fabric/directory.h"
+#include "fabric/numbers.h"
+#include "hca/device/table.h"
+#include "hca/peers/epoch.h"
+#include "util/explain.h"
+
+/*
+ * Keys below 0x500 are never given out: in mlx5 entries 0x100 ends lists, and 0x400 announces
+ * interleaved entries.
+ */
+
+/*
+ * Lock held. A new block replaces the range of unused numbers, which is empty by now. Without a
+ * new block, numbers that were given back are used again.
+ */
+static void refill(struct hca_numbers *numbers)
+{
+	uint32_t first, count;
+
+	if (fabric_key_block_get(&first, &count))
+		return;
+	numbers->first = first;
+	numbers->limit = first + count;
+	numbers->fresh = 0;
+}
+
+int hca_key_get(uint32_t *index, uint32_t *key)
+{
+	struct hca_numbers *numbers = &hca.memory.key.numbers;
+	struct hca_mr_entry *e;
+	int err;
+
+	pthread_mutex_lock(&hca.memory.key.lock);
+	if (hca_numbers_low(numbers))
+		refill(numbers);
+	err = hca_number_get(numbers, index);
+	if (err)
+		err = explain(ENOMEM, "all numbers for memory keys of the host are taken");
+	if (!err) {
+		e = hca_key_entry(*index);
+		e->generation++;
+		*key = *index << 8 | (e->generation & 0xff);
+	}
+	pthread_mutex_unlock(&hca.memory.key.lock);
+	return err;
+}
+
+void hca_key_put(uint32_t index)
+{
+	/* A number that a forked child has inherited belongs to the parent. */
+	if (fabric_key_owner(index) != fabric_self())
+		return;
+	pthread_mutex_lock(&hca.memory.key.lock);
+	hca_number_put(&hca.memory.key.numbers, index);
+	pthread_mutex_unlock(&hca.memory.key.lock);
+}
+
+void hca_key_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t key)
+{
+	struct hca_mr_entry *e = hca_key_entry(index);
+
+	e->pdn = from->pdn;
+	e->access = from->access;
+	e->flags = from->flags;
+	e->iova = from->iova;
+	e->length = from->length;
+	e->va = from->va;
+	e->qpn = from->qpn;
+	e->context = from->context;
+	/* [M1] pairs with hca_mem_find(): the fields before the key */
+	atomic_store_explicit(&e->key, key, memory_order_release);
+}
+
+void hca_key_unpublish(uint32_t index)
+{
+	hca_key_invalidate(index);
+	epoch_wait_all();
+}
