@@ -101,8 +101,7 @@ run_ctest() {
 	local dir=$1
 	shift
 	say "testing $dir"
-	# A second try tells a loaded machine from a defect; CONTRIBUTING.md says what a first failure means.
-	(cd "$dir" && ctest --output-on-failure --repeat until-pass:2 -j "$(nproc)" "$@") || failed+=("$dir")
+	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@") || failed+=("$dir")
 }
 
 # test_fresh FILTER: where it cannot run, the script says why, and nothing has failed.
