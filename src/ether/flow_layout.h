@@ -108,7 +108,10 @@ struct flow_sampler {
 #define FLOW_HOPS                                                                                  \
 	64 /* tables that a packet may pass through; with more it is dropped, as in a loop */
 
-/* The hash of a value: one step per word, then the end. */
+/*
+ * The hash of a value: one step per word, then the end. Addresses and ports that count up differ in the
+ * highest bits of a word: the end mixes those into the low bits, which choose the slot.
+ */
 static inline uint64_t flow_hash_step(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
@@ -117,7 +120,7 @@ static inline uint64_t flow_hash_step(uint64_t hash, uint64_t word)
 
 static inline uint32_t flow_hash_end(uint64_t hash)
 {
-	return (uint32_t)(hash ^ hash >> 32);
+	return (uint32_t)((hash ^ __builtin_bswap64(hash)) * 0xd6e8feb86659fd93ull >> 32);
 }
 
 #endif

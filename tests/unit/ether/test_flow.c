@@ -9,6 +9,7 @@
 
 #include "ether/flow_action.h"
 #include "ether/flow_edit.h"
+#include "ether/flow_layout.h"
 #include "ether/flow_rule.h"
 #include "ether/flow_table.h"
 #include "ether/port.h"
@@ -595,6 +596,44 @@ static void what_makes_no_sense_is_refused(void **state)
 
 /* ---- many ---- */
 
+/* 65536 values of a field that counts up, hashed into four times as many slots. */
+static unsigned int slots_used(enum flow_field field)
+{
+	enum { VALUES = 65536, SLOTS = 4 * VALUES };
+	uint8_t *used = calloc(SLOTS, 1);
+	unsigned int count = 0;
+
+	assert_non_null(used);
+	for (unsigned int i = 0; i < VALUES; i++) {
+		struct flow_key key;
+		uint64_t hash = 0;
+		uint32_t slot;
+
+		memset(&key, 0, sizeof(key));
+		flow_key_set(&key, field, i);
+		for (unsigned int w = 0; w < FLOW_KEY_WORDS; w++)
+			if (key.words[w] || w == ((unsigned int)field >> 8) / 64)
+				hash = flow_hash_step(hash, key.words[w]);
+		slot = flow_hash_end(hash) & (SLOTS - 1);
+		count += !used[slot];
+		used[slot] = 1;
+	}
+	free(used);
+	return count;
+}
+
+static void values_that_count_up_spread_over_the_hash_table(void **state)
+{
+	(void)state;
+	/* A random function uses 57,990 of the slots. */
+	assert_true(slots_used(FLOW_OUTER_src_ip_l) > 55000);
+	assert_true(slots_used(FLOW_OUTER_dst_ip_l) > 55000);
+	assert_true(slots_used(FLOW_OUTER_dmac) > 55000);
+	assert_true(slots_used(FLOW_OUTER_smac) > 55000);
+	assert_true(slots_used(FLOW_OUTER_tcp_dport) > 55000);
+	assert_true(slots_used(FLOW_OUTER_udp_sport) > 55000);
+}
+
 static void ten_thousand_rules_are_told_apart(void **state)
 {
 	enum { COUNT = 10000 };
@@ -719,6 +758,7 @@ static void rules_tell_the_switch_what_they_want(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_that_count_up_spread_over_the_hash_table),
 		cmocka_unit_test(a_port_without_rules_drops_and_lets_go),
 		cmocka_unit_test(only_the_matching_rule_sees_a_frame),
 		cmocka_unit_test(a_row_of_frames_meets_the_rules_that_each_alone_would),
