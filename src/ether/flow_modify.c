@@ -16,7 +16,7 @@ enum { SET = 1, ADD, COPY };
 enum base {
 	NOWHERE,
 	L2,
-	TYPE, /* the EtherType behind the tags */
+	TYPE, /* the EtherType after the tags */
 	VLAN,
 	IPV4,
 	IPV6,

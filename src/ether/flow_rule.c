@@ -298,11 +298,11 @@ static void want(const struct flow_matcher *matcher, const struct flow_rule *rul
 	if (!table->root || table->domain == FLOW_TX || !table->port)
 		return;
 	/* A rule on the address alone takes all frames to it. */
-	if (rule->flags & FLOW_RULE_LEFTOVERS)
-		kind = ETHER_WANTED_LEFT;
+	if (rule->flags & FLOW_RULE_UNCLAIMED)
+		kind = ETHER_WANTED_UNCLAIMED;
 	else if (table->domain == FLOW_RX && !(rule->flags & FLOW_RULE_GO_ON) &&
 		 group->word_count == 1 && !group->mask.bytes[14] && !group->mask.bytes[15])
-		kind = ETHER_WANTED_TAKEN;
+		kind = ETHER_WANTED_CLAIMED;
 	for (unsigned int i = 0; i < group->word_count; i++)
 		if (group->word[i] == 1) /* the word of the destination MAC */
 			memcpy(mac, &rule->value[i], sizeof(mac));

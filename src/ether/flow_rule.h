@@ -13,7 +13,7 @@ enum flow_rule_flags {
 	FLOW_RULE_GO_ON = 1 << 0, /* the packet goes on to rules of lower priority */
 	FLOW_RULE_ALONE = 1 << 1, /* -EEXIST when the value is there already */
 	/* Takes frames to addresses that no port of the switch takes. */
-	FLOW_RULE_LEFTOVERS = 1 << 2,
+	FLOW_RULE_UNCLAIMED = 1 << 2,
 };
 
 /*

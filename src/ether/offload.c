@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Check sums over frames (RFC 1071), the FCS, and segmentation. Pure; any thread.
+ * Checksums over frames (RFC 1071), the FCS, and segmentation. Pure; any thread.
  */
 #include "ether/offload.h"
 
@@ -86,7 +86,7 @@ static uint16_t sum_l4(const uint8_t *data, const struct ether_headers *h)
 	return fold(sum_bytes(data + h->l4_off, l4_length(h), sum));
 }
 
-/* Where TCP or UDP keep their check sum; 0 when there is none to be looked at. */
+/* The offset of the checksum of TCP or UDP; 0: there is none. */
 static uint32_t l4_place(const struct ether_headers *h)
 {
 	if (h->fragment)
@@ -121,7 +121,7 @@ uint8_t ether_check(struct ether_frame *frame)
 		return frame->check;
 	parsed = ether_frame_parse(frame);
 	frame->check = ETHER_CHECK_DONE | check_headers(frame->data, &parsed->outer);
-	/* Of a tunnel both must be right. */
+	/* In a tunnel the inner ones must be right, too. */
 	if (parsed->tunnel && parsed->inner.l3) {
 		uint8_t inner = check_headers(frame->data, &parsed->inner);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an adapter computes over frames: check sums to verify and to fill in, the FCS, and the
- * headers of the pieces that a long segment is cut into.
+ * Offloads of an adapter: checksums to verify and to fill in, the FCS, and the headers of the segments
+ * of a TSO frame.
  */
 #ifndef ETHER_OFFLOAD_H
 #define ETHER_OFFLOAD_H
@@ -12,10 +12,10 @@
 
 #include "ether/frame.h"
 
-/* Looks once, and remembers the answer in frame->check. */
+/* Verifies once, and stores the result in frame->check. */
 uint8_t ether_check(struct ether_frame *frame);
 
-/* Fills in the check sums of one level of headers. What is not there is left alone. */
+/* Fills in the checksums of one level of headers; missing headers are skipped. */
 void ether_fill_l3(uint8_t *data, const struct ether_headers *h);
 void ether_fill_l4(uint8_t *data, const struct ether_headers *h);
 
@@ -23,9 +23,9 @@ void ether_fill_l4(uint8_t *data, const struct ether_headers *h);
 uint32_t ether_fcs(const uint8_t *data, uint32_t len);
 
 /*
- * Makes the copied headers those of piece number `piece` of a segment: lengths, the IPv4 id, the
- * sequence number, and the flags that belong to the first or last piece only. `offset` is where
- * the piece's data stands in the whole, `len` the frame's length, headers included.
+ * Turns the copied headers into those of segment number `piece`: lengths, the IPv4 id, the sequence
+ * number, and the flags that only the first or last segment has. `offset` is that of the segment's data
+ * in the whole, `len` the frame's length, headers included.
  */
 void ether_tso_fix(uint8_t *data, uint32_t len, const struct ether_parsed *parsed, uint32_t piece,
 		   uint32_t offset, bool last);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One pass over a frame's headers. Called for every frame that a rule, a hash or a check sum needs
- * to be looked into; no lock, no state.
+ * One pass over a frame's headers, for rules, hashes and checksums. No lock, no state.
  */
 #include "ether/parse.h"
 
@@ -37,8 +36,8 @@
 #define PORT_GENEVE    6081
 #define PORT_MPLS      6635
 
-#define MPLS_LABELS 16 /* of one stack; a longer one is left unread */
-#define EXTENSIONS  16 /* headers of IPv6, likewise */
+#define MPLS_LABELS 16 /* of one stack; a longer one is not parsed */
+#define EXTENSIONS  16 /* headers of IPv6; further ones are not parsed */
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -144,7 +143,7 @@ static void take_ipv6(const uint8_t *data, uint32_t len, struct ether_headers *h
 		take_l4(data, h->l3_off + total, h);
 }
 
-/* IP at h->l3_off, whose version `type` tells. */
+/* IP at h->l3_off; `type` is its EtherType. */
 static void take_l3(const uint8_t *data, uint32_t len, uint16_t type, struct ether_headers *h)
 {
 	h->l4_off = h->data_off = h->l3_off;
@@ -154,7 +153,7 @@ static void take_l3(const uint8_t *data, uint32_t len, uint16_t type, struct eth
 		take_ipv6(data, len, h);
 }
 
-/* A stack of labels at `off`. Nothing in it names what follows; the version of IP does. */
+/* A stack of labels at `off`. It does not name the next protocol: the IP version field does. */
 static void take_mpls(const uint8_t *data, uint32_t len, uint32_t off, struct ether_headers *h)
 {
 	if (len - off < 4)
@@ -196,7 +195,7 @@ static void take_l2(const uint8_t *data, uint32_t len, struct ether_headers *h)
 		take_mpls(data, len, off, h);
 }
 
-/* What a tunnel carries: `type` is an EtherType, and TYPE_BRIDGED means a frame. */
+/* The payload of a tunnel: `type` is an EtherType; TYPE_BRIDGED is an Ethernet frame. */
 static void take_inner(const uint8_t *data, uint32_t end, uint32_t off, uint16_t type,
 		       struct ether_headers *h)
 {
@@ -223,7 +222,7 @@ static void take_gre(const uint8_t *data, uint32_t end, struct ether_parsed *p)
 	uint32_t off = p->outer.l4_off, size = 4;
 	uint16_t flags = get16(data + off), type = get16(data + off + 2);
 
-	if (flags & 7) /* another version, PPTP's */
+	if (flags & 7) /* version 1: PPTP */
 		return;
 	size += flags & 0x8000 ? 4 : 0;
 	size += flags & 0x2000 ? 4 : 0;
@@ -256,7 +255,7 @@ static void take_gtpu(const uint8_t *data, uint32_t end, struct ether_parsed *p)
 	uint32_t off = p->tunnel_off, at = off + 8;
 
 	p->tunnel = ETHER_TUNNEL_GTPU;
-	if (data[off + 1] != 0xff) /* not a packet of the user */
+	if (data[off + 1] != 0xff) /* not a user packet (T-PDU) */
 		return;
 	if (data[off] & 7) {
 		uint8_t next;
@@ -281,7 +280,7 @@ static void take_gtpu(const uint8_t *data, uint32_t end, struct ether_parsed *p)
 		take_inner(data, end, at, data[at] >> 4 == 4 ? TYPE_IPV4 : TYPE_IPV6, &p->inner);
 }
 
-/* The registered port numbers are all that tells a tunnel from other datagrams. */
+/* A tunnel over UDP is recognised by its registered destination port only. */
 static void take_udp_tunnel(const uint8_t *data, uint32_t end, struct ether_parsed *p)
 {
 	uint32_t off = p->outer.data_off;

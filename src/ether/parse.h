@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is where in a frame. One pass over the headers, outer first, then inner behind a tunnel.
- * Offsets count from the frame's first byte. Nothing beyond the frame's end is ever looked at, and
- * a header is only reported when it is there whole.
+ * Offsets of the headers of a frame: the outer ones, then the inner ones of a tunnel, in one pass.
+ * Offsets count from the frame's first byte. Nothing beyond the frame's end is read, and only complete
+ * headers are reported.
  */
 #ifndef ETHER_PARSE_H
 #define ETHER_PARSE_H
@@ -45,7 +45,7 @@ enum ether_tunnel {
 struct ether_headers {
 	bool has_l2;
 	uint8_t vlans;     /* tags present: 0 to ETHER_VLANS */
-	bool mpls;         /* labels between here and IP; the first is at mpls_off */
+	bool mpls;         /* labels before IP; the first is at mpls_off */
 	uint8_t l3;        /* enum ether_l3 */
 	uint8_t l4;        /* enum ether_l4; NONE for all fragments but the first */
 	uint8_t protocol;  /* of IPv4, or the last next header of IPv6 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ports of this process's adapters, and what each asks the switch for. port_lock is taken when
- * rules are created and destroyed; readers of the wishes take no lock.
+ * The ports of this process's adapters, and what each asks the switch for. port_lock is claimed when
+ * rules are created and destroyed; readers of the filters take no lock.
  */
 #include "ether/port.h"
 
@@ -22,7 +22,7 @@ struct ether_port *ether_port(unsigned int adapter, unsigned int number)
 	pthread_mutex_lock(&ether_state.port_lock);
 	if (!p->number) {
 		p->adapter = adapter;
-		p->wish = &ether_state.local_wishes[adapter][number - 1];
+		p->filter = &ether_state.local_filters[adapter][number - 1];
 		/* [W1] pairs with the load above: the rest before the number */
 		__atomic_store_n(&p->number, number, __ATOMIC_RELEASE);
 	}
@@ -39,23 +39,24 @@ static void show(struct ether_port *port)
 		if (port->mac_count[i])
 			macs |= 1ull << i;
 	if (port->all_count)
-		flags |= ETHER_WISH_ALL;
+		flags |= ETHER_RX_ALL;
 	if (port->multicast_count)
-		flags |= ETHER_WISH_MULTICAST;
-	if (port->left_count)
-		flags |= ETHER_WISH_LEFT;
-	for (unsigned int i = 0; i < ETHER_WISH_TAKEN; i++)
-		atomic_store_explicit(&port->wish->taken[i],
-				      port->taken_count[i] ? port->taken[i] : 0,
+		flags |= ETHER_RX_MULTICAST;
+	if (port->unclaimed_count)
+		flags |= ETHER_RX_UNCLAIMED;
+	for (unsigned int i = 0; i < ETHER_RX_CLAIMS; i++)
+		atomic_store_explicit(&port->filter->claimed[i],
+				      port->claim_count[i] ? port->claimed[i] : 0,
 				      memory_order_relaxed);
-	atomic_store_explicit(&port->wish->macs, macs, memory_order_relaxed);
-	atomic_store_explicit(&port->wish->flags, flags, memory_order_relaxed);
+	atomic_store_explicit(&port->filter->macs, macs, memory_order_relaxed);
+	atomic_store_explicit(&port->filter->flags, flags, memory_order_relaxed);
 }
 
-void ether_port_place(struct ether_port *port, struct ether_wish *wish)
+void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter)
 {
 	pthread_mutex_lock(&ether_state.port_lock);
-	port->wish = wish ? wish : &ether_state.local_wishes[port->adapter][port->number - 1];
+	port->filter =
+		filter ? filter : &ether_state.local_filters[port->adapter][port->number - 1];
 	show(port);
 	pthread_mutex_unlock(&ether_state.port_lock);
 }
@@ -71,22 +72,22 @@ void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct et
 }
 
 /* An address that does not fit is not published; removing it finds nothing either. */
-static void change_taken(struct ether_port *port, uint64_t number, int delta)
+static void change_claim(struct ether_port *port, uint64_t number, int delta)
 {
-	unsigned int place = ETHER_WISH_TAKEN;
+	unsigned int place = ETHER_RX_CLAIMS;
 
-	for (unsigned int i = 0; i < ETHER_WISH_TAKEN; i++) {
-		if (port->taken_count[i] && port->taken[i] == number) {
-			port->taken_count[i] += delta;
+	for (unsigned int i = 0; i < ETHER_RX_CLAIMS; i++) {
+		if (port->claim_count[i] && port->claimed[i] == number) {
+			port->claim_count[i] += delta;
 			return;
 		}
-		if (!port->taken_count[i])
+		if (!port->claim_count[i])
 			place = i;
 	}
-	if (delta < 0 || place == ETHER_WISH_TAKEN)
+	if (delta < 0 || place == ETHER_RX_CLAIMS)
 		return;
-	port->taken[place] = number;
-	port->taken_count[place] = 1;
+	port->claimed[place] = number;
+	port->claim_count[place] = 1;
 }
 
 void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
@@ -97,12 +98,12 @@ void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_
 	pthread_mutex_lock(&ether_state.port_lock);
 	if (!memcmp(mask, whole, sizeof(whole))) {
 		port->mac_count[ether_mac_bit(mac)] += delta;
-		if (kind == ETHER_WANTED_TAKEN && !(mac[0] & 1))
-			change_taken(port, ether_mac_number(mac), delta);
+		if (kind == ETHER_WANTED_CLAIMED && !(mac[0] & 1))
+			change_claim(port, ether_mac_number(mac), delta);
 	} else if (mask[0] & mac[0] & 1) {
 		port->multicast_count += delta;
-	} else if (kind == ETHER_WANTED_LEFT) {
-		port->left_count += delta;
+	} else if (kind == ETHER_WANTED_UNCLAIMED) {
+		port->unclaimed_count += delta;
 	} else {
 		port->all_count += delta;
 	}

@@ -10,9 +10,9 @@
 #include "util/api.h"
 
 enum ether_wanted {
-	ETHER_WANTED,       /* frames that may be for others as well */
-	ETHER_WANTED_TAKEN, /* all frames to the address, if the mask is full */
-	ETHER_WANTED_LEFT,  /* frames to addresses that no port takes */
+	ETHER_WANTED,           /* frames that may be for others as well */
+	ETHER_WANTED_CLAIMED,   /* all frames to the address, if the mask is full */
+	ETHER_WANTED_UNCLAIMED, /* frames to addresses that no port takes */
 };
 
 /* NULL when either number is out of range. */
@@ -26,13 +26,13 @@ VB_API struct ether_port *ether_port(unsigned int adapter, unsigned int number);
 VB_API void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
 			    enum ether_wanted kind, int delta);
 
-/* The port's wishes are in shared memory from now on, where peers see them; NULL: no longer. */
-void ether_port_place(struct ether_port *port, struct ether_wish *wish);
+/* The port's filter is in shared memory from now on, where peers see them; NULL: no longer. */
+void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter);
 
 /* How the engine sends a frame out of a port; the switch (src/hca/raw/switch.c) sets it. */
 void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct ether_frame *frame));
 
-/* In a forked child: forgets the rules and wishes of the parent. */
+/* In a forked child: forgets the rules and filters of the parent. */
 void ether_port_forked(void);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef ETHER_PORT_TYPES_H
 #define ETHER_PORT_TYPES_H
 
-#include "ether/wish.h"
+#include "ether/rx_filter.h"
 
 #define ETHER_ADAPTERS 32u
 #define ETHER_PORTS    4u
@@ -15,10 +15,10 @@ struct ether_port {
 	unsigned int adapter; /* index in the list of adapters */
 	unsigned int number;  /* from 1 */
 	void *engine;         /* struct flow_port; written under flow_lock */
-	struct ether_wish *wish;
-	unsigned int mac_count[64], all_count, multicast_count, left_count;
-	unsigned int taken_count[ETHER_WISH_TAKEN]; /* rules for taken[i] */
-	uint64_t taken[ETHER_WISH_TAKEN];
+	struct ether_rx_filter *filter;
+	unsigned int mac_count[64], all_count, multicast_count, unclaimed_count;
+	unsigned int claim_count[ETHER_RX_CLAIMS]; /* rules for claimed[i] */
+	uint64_t claimed[ETHER_RX_CLAIMS];
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fields that receive-side scaling hashes. A fragment has no ports, not even the first one, so
- * that all fragments of a packet go the same way.
+ * The fields that receive-side scaling hashes. Ports of fragments are not hashed, not even those of the
+ * first one, so that all fragments of a packet go to the same queue.
  */
 #include "ether/rss.h"
 

@@ -13,10 +13,10 @@
 
 struct ether_state {
 	pthread_mutex_t flow_lock; /* tables, groups, matchers and rules */
-	pthread_mutex_t port_lock; /* counts and wishes of ports */
+	pthread_mutex_t port_lock; /* counts and filters of ports */
 	struct ether_port ports[ETHER_ADAPTERS][ETHER_PORTS];
-	/* The wishes of ports that have no place in shared memory. */
-	struct ether_wish local_wishes[ETHER_ADAPTERS][ETHER_PORTS];
+	/* The filters of ports that have no place in shared memory. */
+	struct ether_rx_filter local_filters[ETHER_ADAPTERS][ETHER_PORTS];
 	/* Set by the switch; NULL: frames that leave are dropped. */
 	void (*transmit)(struct ether_port *port, struct ether_frame *frame);
 	/* A thread's latest changed frame (ether_steer_out()). */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of the Toeplitz hash, made once per key. No state.
+ * Tables of the Toeplitz hash, computed once per key. No state.
  */
 #include "ether/toeplitz.h"
 
-/* The 32 bits of the key from bit `at` on; what is beyond its end reads as zero. */
+/* The 32 bits of the key from bit `at` on; beyond its end are zeros. */
 static uint32_t window(const uint8_t *key, unsigned int at)
 {
 	uint64_t bits = 0;

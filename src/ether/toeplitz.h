@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Toeplitz hash of receive-side scaling: every set bit of the input, most significant first,
- * takes in the 32 bits of the key that stand at its place.
+ * The Toeplitz hash of receive-side scaling: the XOR, over all set bits of the input (most significant
+ * first), of the 32 bits of the key at the same position.
  */
 #ifndef ETHER_TOEPLITZ_H
 #define ETHER_TOEPLITZ_H
@@ -12,7 +12,7 @@
 #define ETHER_RSS_KEY   40u
 #define ETHER_RSS_INPUT 36u /* two IPv6 addresses, and two ports or an SPI */
 
-/* What each half byte at each place of the input brings in. */
+/* The contribution of each value of each half byte of the input. */
 struct ether_toeplitz {
 	uint32_t part[2 * ETHER_RSS_INPUT][16];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Advice on regions: pages of on-demand regions are brought in before work touches them. The
- * adapter keeps no page tables of its own, so bringing in is all there is to do, and it is done
- * before the call returns, whether the program asked to wait or not.
+ * Advice on regions: prefetches the pages of on-demand regions. The adapter has no page tables of its
+ * own, so the call only faults the pages in, before it returns, with or without
+ * IBV_ADVISE_MR_FLAG_FLUSH.
  */
 #include "verbs/advise.h"
 
@@ -61,7 +61,7 @@ static int prefetch(const struct hca_mr *mr, const struct ibv_sge *sge, bool wri
 	if (from == to ||
 	    !madvise((void *)from, to - from, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
 		return 0;
-	/* EINVAL: an older kernel; the advice goes unheard, which is allowed. */
+	/* EINVAL: the kernel has no MADV_POPULATE; advice may be ignored. */
 	if (errno == EINVAL || !flush)
 		return 0;
 	return explain(EFAULT, "ibv_advise_mr: not all of 0x%llx + %u can be brought in",
@@ -94,11 +94,11 @@ int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
 		return vb_result(explain(EOPNOTSUPP, "ibv_advise_mr: %s has no on-demand paging",
 					 ctx->adapter->name));
 	err = check(advice, flags, count);
-	/* All keys first: a list with a wrong one brings in nothing. */
+	/* All keys are checked first: a list with a wrong one prefetches nothing. */
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = find_region(ctx, to_pd(pd), list[i].lkey, write, &mr);
 	if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return vb_result(err); /* what is present is present */
+		return vb_result(err); /* present pages need nothing */
 	for (uint32_t i = 0; i < count && !err; i++) {
 		err = find_region(ctx, to_pd(pd), list[i].lkey, write, &mr);
 		if (!err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way back to the sender of a datagram. The first 40 bytes of the receive buffer say how it
- * came: an InfiniBand GRH or an IPv6 header (the same layout), or 20 bytes of nothing and an IPv4
- * header. Those first 20 bytes may hold anything, a 6 in the version field too.
+ * The address of the sender of a datagram. The first 40 bytes of the receive buffer have an InfiniBand
+ * GRH or an IPv6 header (the same layout), or 20 undefined bytes and an IPv4 header. The undefined bytes
+ * may look like IPv6.
  */
 #include <endian.h>
 #include <errno.h>

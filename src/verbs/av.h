@@ -8,9 +8,9 @@
 #include "hca/device/port.h"
 #include "verbs/objects.h"
 
-/* Everything that a destination must be. 0 or -EINVAL. */
+/* Checks a destination. 0 or -EINVAL. */
 int vb_av_check(const struct hca_adapter *a, const struct ibv_ah_attr *attr);
-/* Translates; a destination MAC that cannot be found out is left zero. Checks nothing. */
+/* Translates without checks; an unknown destination MAC is left zero. */
 void vb_av_fill(const struct hca_adapter *a, const struct ibv_ah_attr *attr, struct hca_av *av);
 void vb_av_show(const struct hca_av *av, struct ibv_ah_attr *attr);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffers that the library allocates: memory that peers can map from its first byte on, so that
- * registering it costs nothing.
+ * Buffers of ibv_alloc_buf(): memory that peers can map from the start, so that registering it moves no
+ * pages.
  */
 #include "verbs/buf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Completion channels and their events. The public struct counts the CQs of a channel, under the
- * context's mutex, as programs have been able to see since ever.
+ * context's mutex, as in rdma-core.
  */
 #include "verbs/channel.h"
 
@@ -11,7 +11,7 @@
 #include "verbs/driver.h"
 #include "verbs/result.h"
 
-/* The channel's lock is held: a CQ that is being destroyed has not yet counted its events. */
+/* With the channel's lock held, so that the destruction of the CQ counts this event. */
 static void taken(void *cq)
 {
 	atomic_fetch_add_explicit(&to_cq(cq)->comp_events, 1, memory_order_relaxed);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion channels among the library's files.
+ * Completion channels.
  */
 #ifndef VERBS_CHANNEL_H
 #define VERBS_CHANNEL_H
 
 #include "verbs/objects.h"
 
-/* One CQ more or less; NULL is no channel. */
+/* Counts a CQ of the channel (1) or no longer (-1); channel may be NULL. */
 void vb_channel_count(struct ibv_comp_channel *channel, int change);
 
 #endif

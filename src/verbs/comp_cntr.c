@@ -102,7 +102,7 @@ int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount)
 
 int ibv_read_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value)
 {
-	/* Whoever only watches a counter polls for nobody: the service thread drives the rings. */
+	/* Does not poll: the service thread takes in packets while the program only reads counters. */
 	*value = atomic_load_explicit(&hca_of(cntr)->done, memory_order_acquire);
 	return 0;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What libibverbs.so.1 exports for the dynamic linker's sake: the calls of the 1.0 ABI, the door
- * through which foreign drivers announce themselves, and two helpers from the time when programs
- * read sysfs through the library. No state, no lock.
+ * Symbols that libibverbs.so.1 exports for old binaries: the calls of the 1.0 ABI, the registration of
+ * foreign drivers, and two helpers for reading sysfs. No lock.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -15,8 +14,8 @@
 #include "util/stub.h"
 
 /*
- * A program of the 1.0 ABI gets no device list, hence no object it could hand to the others. All
- * of these take or return structs that ended with that ABI.
+ * A program of the 1.0 ABI gets no device list, hence no object for the other calls, which take structs
+ * that only that ABI had.
  */
 OLD_PTR(ibv_get_device_list, "IBVERBS_1.0")
 OLD_VOID(ibv_free_device_list, "IBVERBS_1.0")
@@ -52,19 +51,19 @@ OLD_ERRNO(ibv_destroy_ah, "IBVERBS_1.0")
 OLD_ERRNO(ibv_attach_mcast, "IBVERBS_1.0")
 OLD_ERRNO(ibv_detach_mcast, "IBVERBS_1.0")
 
-/* Drivers of the 1.1 time registered themselves by this call; a driver built now cannot link it. */
+/* Registration of drivers of the 1.1 ABI; a driver built now cannot link it. */
 OLD_VOID(ibv_register_driver, "IBVERBS_1.1")
 
 /*
- * Debian's drivers announce themselves from a constructor. Only our own drivers serve our
- * adapters, so the announcement is taken and forgotten, without a word: it is no refusal.
+ * Debian's drivers register themselves from a constructor. Only Verbena's own drivers are used, so the
+ * registration is ignored, and not explained: it is no refusal.
  */
 VB_API void verbs_register_driver_34(const void *ops);
 void verbs_register_driver_34(const void *ops)
 {
 }
 
-/* Foreign drivers read this flag; nothing of ours is ever taken away under a program's feet. */
+/* Foreign drivers read this flag. Devices are never removed here, so it stays false. */
 extern VB_API bool verbs_allow_disassociate_destroy;
 bool verbs_allow_disassociate_destroy;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters that flows feed: first it is said what is to be counted and where it is to be reported,
- * then flows are made with them. All flows of one object add to the same numbers.
+ * Counters of flows: the program attaches points (what to count, and the index to report it at), then
+ * creates flows with the object. All flows of one object add to the same numbers.
  */
 #include "verbs/counters.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues: arguments, the public struct, and the order of destruction. Rings and polling
- * are the driver's, entries and events the adapter's.
+ * Completion queues: arguments, the public struct, and the order of destruction. The driver has
+ * rings and polling, the adapter writes entries and raises events.
  */
 #include "verbs/cq.h"
 
@@ -103,10 +103,10 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = cqe < 0 ? 0 : cqe, /* refused alike */
+		.cqe = cqe < 0 ? 0 : cqe, /* refused like 0 */
 		.cq_context = cq_context,
 		.channel = channel,
-		.comp_vector = comp_vector, /* a negative one is far too large */
+		.comp_vector = comp_vector, /* a negative one is refused as too large */
 		.wc_flags = IBV_WC_STANDARD_FLAGS,
 	};
 	struct vb_cq *cq;

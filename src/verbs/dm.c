@@ -39,7 +39,7 @@ static int check_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
 	return 0;
 }
 
-/* Word by word, as the bus has it: who looks at the same word sees the old or the new one. */
+/* Word by word, as on the bus: a concurrent reader of a word sees its old or its new value. */
 static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
 {
 	struct vb_dm *dm = to_dm(public);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regions on dmabufs. The adapter reaches memory through the process's own mapping of it, so a
- * dmabuf is as good as the mapping that its exporter gives.
+ * Regions on dmabufs. The adapter uses the process's own mapping of the memory, so the exporter must
+ * allow one.
  */
 #include "verbs/dmabuf.h"
 
@@ -39,7 +39,7 @@ static int check(uint64_t offset, size_t length, uint64_t iova, int fd)
 	return 0;
 }
 
-/* Ours, for the life of the region. */
+/* The library's mapping, for the life of the region. */
 struct mapping {
 	void *addr;
 	size_t len;

@@ -41,7 +41,7 @@ struct vb_driver {
 	 */
 	int (*create_cq)(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
 			 const void *driver_attr, struct vb_cq **out);
-	/* Sets cq->cq.cqe. -EINVAL when what is in the CQ does not fit. */
+	/* Sets cq->cq.cqe. -EINVAL when the completions in the CQ do not fit. */
 	int (*resize_cq)(struct vb_cq *cq, int entries);
 	int (*destroy_cq)(struct vb_cq *cq);
 	/* The program fetched an event of the CQ. May be NULL. */
@@ -71,11 +71,11 @@ struct vb_driver {
 	/* Fills ah->driver from ah->av. */
 	void (*init_ah)(struct vb_ah *ah);
 
-	/* Adds what the model can do beyond the limits. attr is whole and zeroed. */
+	/* Adds the capabilities of the model. attr is complete and zeroed. */
 	void (*query_device)(struct vb_context *ctx, struct ibv_device_attr_ex *attr);
 };
 
-/* The driver for an adapter, loaded at need; NULL after a failure, which is explained. */
+/* The driver of an adapter, loaded at first use; NULL after a failure, which is explained. */
 const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter);
 
 #endif

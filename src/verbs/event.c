@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asynchronous events as the program sees them. An event about an object must be acknowledged
- * before the object's destruction returns; the count is kept in the object itself.
+ * Asynchronous events. Destroying an object waits until its events are acknowledged; each object counts
+ * its own.
  */
 #include <errno.h>
 
@@ -69,7 +69,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	}
 	event->event_type = (enum ibv_event_type)e.type;
 	if (e.element)
-		event->element.qp = e.element; /* whatever it is: all members are pointers */
+		event->element.qp = e.element; /* the union has pointers only */
 	else
 		event->element.port_num = e.port;
 	return 0;
@@ -111,6 +111,6 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 			    &event->element.wq->events_completed);
 		break;
 	default:
-		break; /* port and device events have nothing to count */
+		break; /* port and device events are not counted */
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ibv_create_flow() and its opposite: a rule of a port's root table that leads to a queue pair.
+ * ibv_create_flow() and ibv_destroy_flow(): rules of a port's root table with a queue pair as
+ * destination.
  */
 #include "verbs/flow.h"
 
@@ -15,12 +16,12 @@
 #include "verbs/objects.h"
 #include "verbs/result.h"
 
-#define SPECS_MOST          10u
-#define PRIORITY_MOST       15u   /* ConnectX-4 and later */
-#define PRIORITY_MOST_FIRST 4095u /* ConnectX-3 */
-#define FLAGS               ((uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS)
+#define SPECS_MAX         10u
+#define PRIORITY_MAX      15u   /* ConnectX-4 and later */
+#define PRIORITY_MAX_MLX4 4095u /* ConnectX-3 */
+#define FLAGS             ((uint32_t)IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS)
 
-/* On a ConnectX-3, specs narrow a default rule; DPDK's promiscuous mode has one that does not. */
+/* On a ConnectX-3 a default rule may have specs, which narrow it; DPDK's promiscuous mode has none. */
 static int check_kind(const struct ibv_flow_attr *attr, bool all)
 {
 	bool plain = attr->type == IBV_FLOW_ATTR_NORMAL;
@@ -39,8 +40,8 @@ static int check_kind(const struct ibv_flow_attr *attr, bool all)
 	return 0;
 }
 
-/* What does not trap is, on a ConnectX-3, a copy of all, of all multicast or of all the rest. */
-static int check_first_on(const struct ibv_flow_attr *attr)
+/* On a ConnectX-3 a rule with DONT_TRAP copies all frames, all multicast or all unicast frames. */
+static int check_mlx4_dont_trap(const struct ibv_flow_attr *attr)
 {
 	const uint8_t *bytes = (const uint8_t *)(attr + 1);
 	struct ibv_flow_spec_eth eth;
@@ -66,8 +67,8 @@ static int check_first_on(const struct ibv_flow_attr *attr)
 	return 0;
 }
 
-/* What a ConnectX-3 takes less of. */
-static int check_first(const struct vb_context *ctx, const struct ibv_flow_attr *attr)
+/* Further limits of a ConnectX-3. */
+static int check_mlx4(const struct vb_context *ctx, const struct ibv_flow_attr *attr)
 {
 	const uint32_t known = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
 
@@ -77,19 +78,19 @@ static int check_first(const struct vb_context *ctx, const struct ibv_flow_attr 
 	if (attr->flags & ~known)
 		return explain(EOPNOTSUPP, "ibv_create_flow: flags 0x%x; %s has 0x%x", attr->flags,
 			       ctx->adapter->name, known);
-	return attr->flags && attr->type == IBV_FLOW_ATTR_NORMAL ? check_first_on(attr) : 0;
+	return attr->flags && attr->type == IBV_FLOW_ATTR_NORMAL ? check_mlx4_dont_trap(attr) : 0;
 }
 
 static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *attr)
 {
-	uint32_t most = ctx->driver->all_flows ? PRIORITY_MOST : PRIORITY_MOST_FIRST;
+	uint32_t most = ctx->driver->all_flows ? PRIORITY_MAX : PRIORITY_MAX_MLX4;
 
 	if (attr->comp_mask)
 		return explain(EINVAL, "ibv_create_flow: comp_mask 0x%x; no bit is known",
 			       attr->comp_mask);
-	if (attr->num_of_specs > SPECS_MOST)
+	if (attr->num_of_specs > SPECS_MAX)
 		return explain(EINVAL, "ibv_create_flow: %u specs; %u are the most",
-			       attr->num_of_specs, SPECS_MOST);
+			       attr->num_of_specs, SPECS_MAX);
 	if (attr->flags >= IBV_FLOW_ATTR_FLAGS_EGRESS << 1 ||
 	    (attr->flags & ~FLAGS && ctx->driver->all_flows))
 		return explain(EINVAL, "ibv_create_flow: flags 0x%x; 0x%x are known", attr->flags,
@@ -98,7 +99,7 @@ static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *
 		return explain(ctx->driver->all_flows ? ENOSPC : EINVAL,
 			       "ibv_create_flow: priority %u; 0 to %u exist", attr->priority, most);
 	if (!ctx->driver->all_flows) {
-		int err = check_first(ctx, attr);
+		int err = check_mlx4(ctx, attr);
 
 		if (err)
 			return err;
@@ -106,7 +107,7 @@ static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *
 	return check_kind(attr, ctx->driver->all_flows);
 }
 
-/* Of a rule for what leaves, the queue pair says only which device it is for. */
+/* For an egress rule the queue pair only names the device. */
 static int check_qp(struct ibv_qp *public, const struct ibv_flow_attr *attr,
 		    struct ether_dest **out)
 {
@@ -128,7 +129,7 @@ static int check_qp(struct ibv_qp *public, const struct ibv_flow_attr *attr,
 		       (int)public->qp_type, IBV_QPT_RAW_PACKET);
 }
 
-/* ---- where a rule goes ---- */
+/* ---- domain and priority ---- */
 
 static enum flow_domain domain_of(const struct ibv_flow_attr *attr)
 {
@@ -137,31 +138,31 @@ static enum flow_domain domain_of(const struct ibv_flow_attr *attr)
 	return attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS ? FLOW_TX : FLOW_RX;
 }
 
-/* Rules for multicast come behind those for a station, whatever their number. */
-static bool is_multicast(const struct vb_flow_wish *wish)
+/* Rules for multicast come after rules for unicast addresses, whatever their priority. */
+static bool is_multicast(const struct vb_flow_request *req)
 {
-	return wish->mask.bytes[8] & wish->value.bytes[8] & 1;
+	return req->mask.bytes[8] & req->value.bytes[8] & 1;
 }
 
-static uint32_t priority_of(const struct ibv_flow_attr *attr, const struct vb_flow_wish *wish,
+static uint32_t priority_of(const struct ibv_flow_attr *attr, const struct vb_flow_request *req,
 			    bool all)
 {
 	bool on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
 
 	if (attr->type != IBV_FLOW_ATTR_NORMAL)
 		return HCA_FLOW_LEFTOVERS;
-	if (all && !on && !(attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS) && is_multicast(wish))
+	if (all && !on && !(attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS) && is_multicast(req))
 		return HCA_FLOW_MULTICAST;
 	return HCA_FLOW_PRIORITY(attr->priority, on);
 }
 
-/* ---- what it does ---- */
+/* ---- actions of a rule ---- */
 
-static int add_handles(struct vb_flow *flow, const struct vb_flow_wish *wish,
+static int add_handles(struct vb_flow *flow, const struct vb_flow_request *req,
 		       enum flow_domain domain, struct flow_action *actions, unsigned int *count)
 {
-	for (unsigned int i = 0; i < wish->handle_count; i++) {
-		struct vb_flow_action *a = wish->handles[i];
+	for (unsigned int i = 0; i < req->handle_count; i++) {
+		struct vb_flow_action *a = req->handles[i];
 
 		if (a->domain != domain)
 			return explain(EINVAL, "ibv_create_flow: an action was made for the other "
@@ -172,27 +173,27 @@ static int add_handles(struct vb_flow *flow, const struct vb_flow_wish *wish,
 	return 0;
 }
 
-static int list_actions(struct vb_flow *flow, const struct vb_flow_wish *wish,
+static int list_actions(struct vb_flow *flow, const struct vb_flow_request *req,
 			enum flow_domain domain, struct ether_dest *dest,
 			struct flow_action *actions, unsigned int *count)
 {
 	*count = 0;
-	if (wish->counters)
+	if (req->counters)
 		actions[(*count)++] =
-			(struct flow_action){ .op = FLOW_OP_COUNT, .counter = wish->counters->hw };
-	if (wish->has_tag)
-		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_TAG, .tag = wish->tag };
-	if (wish->drop)
+			(struct flow_action){ .op = FLOW_OP_COUNT, .counter = req->counters->hw };
+	if (req->has_tag)
+		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_TAG, .tag = req->tag };
+	if (req->drop)
 		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_DROP };
 	else if (domain == FLOW_TX)
 		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_MISS };
 	else
 		actions[(*count)++] = (struct flow_action){ .op = FLOW_OP_DEST, .dest = dest };
-	return add_handles(flow, wish, domain, actions, count);
+	return add_handles(flow, req, domain, actions, count);
 }
 
 static int add_rule(struct vb_flow *flow, const struct vb_context *ctx, struct ether_dest *dest,
-		    const struct ibv_flow_attr *attr, const struct vb_flow_wish *wish)
+		    const struct ibv_flow_attr *attr, const struct vb_flow_request *req)
 {
 	enum flow_domain domain = domain_of(attr);
 	struct flow_action actions[4 + VB_FLOW_ACTIONS];
@@ -203,32 +204,32 @@ static int add_rule(struct vb_flow *flow, const struct vb_context *ctx, struct e
 
 	if (err)
 		return err;
-	err = list_actions(flow, wish, domain, dest, actions, &count);
+	err = list_actions(flow, req, domain, dest, actions, &count);
 	if (!err)
 		err = flow_table_root(port, domain, &root);
 	if (!err)
-		err = flow_matcher_create(root, priority_of(attr, wish, ctx->driver->all_flows),
-					  &wish->mask, &flow->matcher);
+		err = flow_matcher_create(root, priority_of(attr, req, ctx->driver->all_flows),
+					  &req->mask, &flow->matcher);
 	if (err)
 		return err;
 	if (attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP || domain == FLOW_SNIFFER)
 		flags |= FLOW_RULE_GO_ON;
 	if (attr->type == IBV_FLOW_ATTR_ALL_DEFAULT)
-		flags |= FLOW_RULE_LEFTOVERS;
-	err = flow_rule_create(flow->matcher, &wish->value, flags, actions, count, &flow->rule);
+		flags |= FLOW_RULE_UNCLAIMED;
+	err = flow_rule_create(flow->matcher, &req->value, flags, actions, count, &flow->rule);
 	if (err)
 		flow_matcher_destroy(flow->matcher);
 	return err;
 }
 
-static int read_wish(const struct vb_context *ctx, const struct ibv_flow_attr *attr,
-		     struct vb_flow_wish *wish)
+static int read_request(const struct vb_context *ctx, const struct ibv_flow_attr *attr,
+			struct vb_flow_request *req)
 {
-	int err = vb_flow_specs_read(attr, ctx->driver->all_flows, wish);
+	int err = vb_flow_specs_read(attr, ctx->driver->all_flows, req);
 
 	if (!err && attr->type == IBV_FLOW_ATTR_MC_DEFAULT) {
-		wish->mask.bytes[8] = 1;
-		wish->value.bytes[8] = 1;
+		req->mask.bytes[8] = 1;
+		req->value.bytes[8] = 1;
 	}
 	return err;
 }
@@ -236,7 +237,7 @@ static int read_wish(const struct vb_context *ctx, const struct ibv_flow_attr *a
 struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 {
 	struct vb_context *ctx = to_context(qp->context);
-	struct vb_flow_wish wish;
+	struct vb_flow_request req;
 	struct ether_dest *dest;
 	struct vb_flow *flow;
 	int err = check_attr(ctx, attr);
@@ -244,22 +245,22 @@ struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	if (!err)
 		err = check_qp(qp, attr, &dest);
 	if (!err)
-		err = read_wish(ctx, attr, &wish);
+		err = read_request(ctx, attr, &req);
 	if (err)
 		return vb_null(err);
 	flow = calloc(1, sizeof(*flow));
 	if (!flow)
 		return vb_null(explain(ENOMEM, "no memory for a flow"));
-	if (wish.counters) {
-		err = vb_counters_bind(wish.counters);
+	if (req.counters) {
+		err = vb_counters_bind(req.counters);
 		if (err)
 			goto free_flow;
-		flow->counters = wish.counters;
+		flow->counters = req.counters;
 	}
-	err = add_rule(flow, ctx, dest, attr, &wish);
+	err = add_rule(flow, ctx, dest, attr, &req);
 	if (err)
 		goto unbind;
-	for (unsigned int i = 0; i < wish.handle_count; i++)
+	for (unsigned int i = 0; i < req.handle_count; i++)
 		atomic_fetch_add(&flow->used[i]->flows, 1);
 	flow->flow.context = qp->context;
 	vb_context_get(ctx);
@@ -291,7 +292,7 @@ int vb_destroy_flow(struct ibv_flow *public)
 	return 0;
 }
 
-/* ---- actions that are objects ---- */
+/* ---- flow action objects ---- */
 
 /* Crypto offload needs keys in the adapter; no ConnectX that is modelled here has it. */
 struct ibv_flow_action *vb_create_flow_action_esp(struct ibv_context *context,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the specs of a flow to a key of the flow engine. A spec fills fields of value and mask; what
- * it stands for itself (a TCP spec: that it is TCP) is matched on as well.
+ * From the specs of a flow to a key of the flow engine. A spec sets fields of value and mask, and
+ * matches its own protocol as well (a TCP spec: IP protocol 6).
  */
 #include "verbs/flow_spec.h"
 
@@ -19,10 +19,10 @@
 #define TYPE_IPV4 0x0800u
 #define TYPE_IPV6 0x86ddu
 
-#define TAG_MOST 0xffffffu
+#define TAG_MAX 0xffffffu
 
 struct reader {
-	struct vb_flow_wish *wish;
+	struct vb_flow_request *req;
 	unsigned int inner; /* to be added to a field: 0, or FLOW_TO_INNER */
 	uint32_t before;    /* type of the spec before, without IBV_FLOW_SPEC_INNER */
 };
@@ -30,7 +30,7 @@ struct reader {
 /* One field of either layer. -EINVAL when an earlier spec has set it to something else. */
 static int put(struct reader *r, unsigned int field, uint64_t value, uint64_t mask)
 {
-	struct vb_flow_wish *w = r->wish;
+	struct vb_flow_request *w = r->req;
 	uint64_t old, both;
 
 	field += r->inner;
@@ -47,11 +47,11 @@ static int put(struct reader *r, unsigned int field, uint64_t value, uint64_t ma
 	return 0;
 }
 
-/* A field that has a name of its own in each layer. */
+/* A field that has different names in the outer and the inner headers. */
 static int put_named(struct reader *r, unsigned int outer, unsigned int inner, uint64_t value,
 		     uint64_t mask)
 {
-	struct reader flat = { .wish = r->wish };
+	struct reader flat = { .req = r->req };
 
 	return put(&flat, r->inner ? inner : outer, value, mask);
 }
@@ -103,11 +103,11 @@ static int read_eth(struct reader *r, const struct ibv_flow_spec *spec)
 	return err;
 }
 
-/* The EtherType may have been asked for before: then it has to fit, where its bits count. */
+/* An EtherType of an earlier spec has to agree in the bits of its mask. */
 static int put_version(struct reader *r, unsigned int version)
 {
-	uint64_t mask = flow_key_get(&r->wish->mask, FLOW_OUTER_ethertype + r->inner);
-	uint64_t type = flow_key_get(&r->wish->value, FLOW_OUTER_ethertype + r->inner);
+	uint64_t mask = flow_key_get(&r->req->mask, FLOW_OUTER_ethertype + r->inner);
+	uint64_t type = flow_key_get(&r->req->value, FLOW_OUTER_ethertype + r->inner);
 
 	if ((type ^ (version == 4 ? TYPE_IPV4 : TYPE_IPV6)) & mask)
 		return explain(EINVAL, "ibv_create_flow: an IPv%u spec behind EtherType 0x%llx",
@@ -248,7 +248,7 @@ static int read_tunnel(struct reader *r, const struct ibv_flow_spec *spec)
 	return put(r, FLOW_vxlan_vni, id, m);
 }
 
-/* Which of a packet's labels is meant depends on the spec before. */
+/* The spec before decides which of a packet's labels is meant. */
 static int read_mpls(struct reader *r, const struct ibv_flow_spec *spec)
 {
 	uint32_t v = be32toh(spec->mpls.val.label), m = be32toh(spec->mpls.mask.label);
@@ -264,28 +264,28 @@ static int read_mpls(struct reader *r, const struct ibv_flow_spec *spec)
 
 static int read_tag(struct reader *r, const struct ibv_flow_spec *spec)
 {
-	if (spec->flow_tag.tag_id > TAG_MOST)
+	if (spec->flow_tag.tag_id > TAG_MAX)
 		return explain(EINVAL, "ibv_create_flow: tag 0x%x; it has 24 bits",
 			       spec->flow_tag.tag_id);
-	if (r->wish->has_tag)
+	if (r->req->has_tag)
 		return explain(EINVAL, "ibv_create_flow: a second tag");
-	r->wish->has_tag = true;
-	r->wish->tag = spec->flow_tag.tag_id;
+	r->req->has_tag = true;
+	r->req->tag = spec->flow_tag.tag_id;
 	return 0;
 }
 
 static int read_drop(struct reader *r, const struct ibv_flow_spec *spec)
 {
-	r->wish->drop = true;
+	r->req->drop = true;
 	return 0;
 }
 
 static int read_count(struct reader *r, const struct ibv_flow_spec *spec)
 {
-	if (!spec->flow_count.counters || r->wish->counters)
+	if (!spec->flow_count.counters || r->req->counters)
 		return explain(EINVAL, "ibv_create_flow: a count action needs one counters object, "
 				       "and a flow has one such action");
-	r->wish->counters = to_counters(spec->flow_count.counters);
+	r->req->counters = to_counters(spec->flow_count.counters);
 	return 0;
 }
 
@@ -293,16 +293,16 @@ static int read_handle(struct reader *r, const struct ibv_flow_spec *spec)
 {
 	if (!spec->handle.action)
 		return explain(EINVAL, "ibv_create_flow: an action spec without an action");
-	if (r->wish->handle_count == VB_FLOW_ACTIONS)
+	if (r->req->handle_count == VB_FLOW_ACTIONS)
 		return explain(EINVAL, "ibv_create_flow: more than %u actions", VB_FLOW_ACTIONS);
-	r->wish->handles[r->wish->handle_count++] = to_flow_action(spec->handle.action);
+	r->req->handles[r->req->handle_count++] = to_flow_action(spec->handle.action);
 	return 0;
 }
 
 static const struct kind {
 	uint32_t type;
 	uint16_t size;
-	bool inner;  /* may be of the inner headers */
+	bool inner;  /* IBV_FLOW_SPEC_INNER is allowed */
 	bool simple; /* a ConnectX-3 has it */
 	int (*read)(struct reader *r, const struct ibv_flow_spec *spec);
 } kinds[] = {
@@ -358,12 +358,12 @@ static int read_spec(struct reader *r, const struct ibv_flow_spec *spec, bool al
 }
 
 /*
- * Specs follow each other without regard to alignment, so each is looked at in a copy. Each has its
- * own size; the one of the whole is set wrongly by too many programs to be of use.
+ * Specs are not aligned, so each is copied first. Each has its own size; attr->size, that of all, is
+ * not used, since many programs set it wrongly.
  */
-int vb_flow_specs_read(const struct ibv_flow_attr *attr, bool all, struct vb_flow_wish *out)
+int vb_flow_specs_read(const struct ibv_flow_attr *attr, bool all, struct vb_flow_request *out)
 {
-	struct reader r = { .wish = out };
+	struct reader r = { .req = out };
 	const uint8_t *at = (const uint8_t *)(attr + 1);
 
 	memset(out, 0, sizeof(*out));

@@ -8,7 +8,7 @@
 #include "verbs/flow_types.h"
 
 /* What the specs of a flow ask for. */
-struct vb_flow_wish {
+struct vb_flow_request {
 	struct flow_key mask, value;
 	bool has_tag, drop;
 	uint32_t tag;
@@ -18,6 +18,6 @@ struct vb_flow_wish {
 };
 
 /* `all`: the specs of a ConnectX-4 and later; else only those of a ConnectX-3. 0 or -errno. */
-int vb_flow_specs_read(const struct ibv_flow_attr *attr, bool all, struct vb_flow_wish *out);
+int vb_flow_specs_read(const struct ibv_flow_attr *attr, bool all, struct vb_flow_request *out);
 
 #endif

@@ -24,19 +24,19 @@ struct vb_counters {
 	} points[VB_COUNTER_POINTS];
 };
 
-/* Made by drivers: what an IBV_FLOW_SPEC_ACTION_HANDLE leads to. */
+/* Made by drivers: the object of an IBV_FLOW_SPEC_ACTION_HANDLE. */
 struct vb_flow_action {
 	struct ibv_flow_action action;
 	struct flow_edit *edit;
-	enum flow_domain domain; /* where it may be used */
+	enum flow_domain domain; /* the only one it may be used in */
 	atomic_uint flows;       /* that use it */
 };
 
 #define VB_FLOW_ACTIONS 8u
 
 /*
- * Every flow that ibv_destroy_flow() may get, whoever made it. It holds its context. A driver that
- * makes one itself owns the matcher.
+ * A flow as ibv_destroy_flow() gets it, made by ibv_create_flow() or by a driver. It has a reference on
+ * its context. A driver that makes a flow owns the matcher.
  */
 struct vb_flow {
 	struct ibv_flow flow;
@@ -44,7 +44,7 @@ struct vb_flow {
 	struct flow_rule *rule;
 	struct vb_counters *counters;
 	struct vb_flow_action *used[VB_FLOW_ACTIONS];
-	/* the driver's: what goes when the flow has gone */
+	/* set by the driver: called when the flow has been destroyed */
 	void (*release)(void *arg);
 	void *release_arg;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel's form of addresses, queue pair attributes and path records into the API's, and path
- * records back. Nothing here talks to a kernel; programs that keep such records call these.
+ * Conversion of addresses, queue pair attributes and path records between the layouts of the kernel and
+ * of the API. No system calls.
  */
 #include "verbs/public.h"
 
@@ -42,7 +42,7 @@ void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_att
 	*dst = address_of(src);
 }
 
-/* rate_limit is younger than the kernel's record, and stays as it is. */
+/* The kernel's record has no rate_limit: dst keeps its own. */
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
 {
 	*dst = (struct ibv_qp_attr){
@@ -79,7 +79,7 @@ void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_att
 	};
 }
 
-/* Both forms of a path record name their members alike. */
+/* Both layouts of a path record have the same member names. */
 #define PATH_MEMBERS(from)                                                                         \
 	.dlid = (from)->dlid, .slid = (from)->slid, .raw_traffic = (from)->raw_traffic,            \
 	.flow_label = (from)->flow_label, .hop_limit = (from)->hop_limit,                          \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast: which queue pairs get what is sent to a group.
+ * Multicast groups of queue pairs.
  */
 #include <string.h>
 
@@ -12,8 +12,7 @@
 #define MLID_FIRST     0xc000
 #define LID_PERMISSIVE 0xffff
 
-/* On InfiniBand the group has a LID of its own; on Ethernet, and where one cannot tell, any does.
- */
+/* On InfiniBand a group has a LID. On Ethernet, or with an unknown port, any LID is accepted. */
 static bool wants_mlid(struct vb_qp *qp)
 {
 	const struct hca_adapter *a = to_context(qp->qp.context)->adapter;

@@ -41,7 +41,7 @@ void verbena_memory_fini(struct vb_memory *memory)
 {
 	struct vb_record_page *page;
 
-	/* All objects of the context are gone, so no page is in use as a whole. */
+	/* All objects of the context are destroyed, so no page is full. */
 	while ((page = LIST_FIRST(&memory->partial)))
 		free_page(page);
 	pthread_mutex_destroy(&memory->lock);
@@ -105,7 +105,7 @@ static void put_record(struct vb_memory *memory, struct vb_record_page *page, co
 	pthread_mutex_unlock(&memory->lock);
 }
 
-/* True when the program's allocators decided, one way or the other. */
+/* True when an allocator of the program was called, successfully or not. */
 static bool ask_program(struct vb_memory *memory, struct vb_pd *parent, size_t align,
 			struct vb_buf *buf)
 {

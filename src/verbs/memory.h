@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where drivers take rings and doorbell records from: the program's own allocators when it gave any
- * (a parent domain's first, then the context's), else whole pages of ours. All of it is zeroed.
+ * Memory of rings and doorbell records, for the drivers: from the program's allocators if it gave any
+ * (a parent domain's first, then the context's), else whole pages of the library. All of it is zeroed.
  *
- * Records of ours are a cache line each, many to a page.
+ * Records of the library are a cache line each, many to a page.
  */
 #ifndef VERBS_MEMORY_H
 #define VERBS_MEMORY_H
@@ -27,17 +27,17 @@ struct vb_allocators {
 	void *data;
 };
 
-/* What pages of ours a ring is to lie in. */
+/* The kind of pages for a ring. */
 enum vb_pages {
 	VB_PAGES_ANY,
 	VB_PAGES_PREFER_HUGE,
-	VB_PAGES_HUGE, /* or none at all */
+	VB_PAGES_HUGE, /* or -ENOMEM */
 };
 
 /* One per context. The program sets allocators before it makes objects, so they need no lock. */
 struct vb_memory {
 	struct vb_allocators allocators;
-	enum vb_pages (*pages_for)(uint64_t type); /* the driver's, NULL: any */
+	enum vb_pages (*pages_for)(uint64_t type); /* set by the driver; NULL: any */
 	pthread_mutex_t lock;                      /* of the records */
 	LIST_HEAD(, vb_record_page) partial;       /* pages of records with room */
 };
@@ -57,7 +57,8 @@ struct vb_buf {
 	struct vb_pd *parent;
 	struct vb_record_page *page; /* of a record */
 	uint64_t type;
-	struct vb_allocators allocators; /* as they were, in case that the program sets others */
+	struct vb_allocators
+		allocators; /* those that allocated it; the program may set others later */
 };
 
 VB_API void verbena_memory_init(struct vb_memory *memory);
@@ -72,7 +73,7 @@ VB_API int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, siz
 /* A record of two words. */
 VB_API int verbena_record_alloc(struct vb_memory *memory, struct vb_pd *parent, uint64_t type,
 				struct vb_buf *buf);
-/* Either kind. */
+/* Frees either kind. */
 VB_API void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf);
 
 #endif

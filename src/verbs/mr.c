@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions: registering, changing, deregistering, importing. What access rights mean is the
- * adapter's business (hca/memory/mr.c); here is what the kernel and the real library refuse before.
+ * Memory regions: registering, changing, deregistering, importing. These are the checks of the kernel
+ * and of rdma-core; access rights are checked by the adapter (hca/memory/mr.c).
  */
 #include "verbs/mr.h"
 
@@ -86,7 +86,7 @@ static int check_range(const void *addr, size_t length, uint64_t iova, unsigned 
 	}
 	if (length > UINTPTR_MAX - page || (uintptr_t)addr > UINTPTR_MAX - page - length)
 		return explain(EINVAL, "registration: %p + %zu wraps around", addr, length);
-	/* The kernel counts pages: nothing in the midst of one is one page, at its start none. */
+	/* The kernel counts pages: 0 bytes inside a page have one page, at the start of a page none. */
 	if (!length && !((uintptr_t)addr & (page - 1)))
 		return explain(EINVAL,
 			       "registration: 0 bytes at %p, the start of a page, have no "
@@ -204,7 +204,7 @@ int ibv_rereg_mr(struct ibv_mr *public, int flags, struct ibv_pd *public_pd, voi
 	}
 	err = change(mr, flags, pd, addr, length, access);
 	if (err) {
-		/* By the book the region may be lost after this answer; here it is as it was. */
+		/* The API allows that the region is lost after this error; here it is unchanged. */
 		errno = -err;
 		return IBV_REREG_MR_ERR_CMD;
 	}

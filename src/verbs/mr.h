@@ -7,25 +7,25 @@
 
 #include "verbs/objects.h"
 
-/* Where a region's memory is, and how requests name it. */
+/* The memory of a region, and its address in requests. */
 struct vb_mr_range {
-	void *addr; /* as the public struct will show it */
-	void *va;   /* where the memory is */
+	void *addr; /* in the public struct */
+	void *va;   /* of the memory in this process */
 	size_t length;
 	uint64_t iova;
 };
 
-/* Access rights that need something the device does not have. 0 or -EOPNOTSUPP. */
+/* -EOPNOTSUPP for access rights that the device does not have. */
 int vb_mr_check_access(struct vb_context *ctx, unsigned int access);
 
 /*
- * Registers and fills the public struct. `owned`: memory that the adapter gave out itself. The
- * caller adds what its kind of region needs to the struct. 0 or -errno.
+ * Registers and fills the public struct. `owned`: memory that the adapter allocated. 0 or
+ * -errno.
  */
 int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int access, bool owned,
 	       enum vb_mr_kind kind, struct vb_mr **out);
 
-/* By address. An iova equal to the address means that none was asked for. */
+/* An iova equal to the address means that the program gave none. */
 int vb_mr_register(struct vb_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access,
 		   bool owned, struct vb_mr **out);
 

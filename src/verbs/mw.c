@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory windows. Binding is a work request, so it is the driver's.
+ * Memory windows. Binding is a work request, which the driver posts.
  */
 #include "verbs/mw.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Neighbours, by the kernel's own tables (rtnetlink), which anybody may read. Each call has a socket of
- * its own; there is no state and no lock.
+ * Neighbours in the kernel's tables, by rtnetlink, which needs no privilege. Each call opens its own
+ * socket; no state, no lock.
  */
 #include "verbs/neigh.h"
 
@@ -21,23 +21,23 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS  3000 /* as the real library */
-#define LOOK_MS      5
+#define RESOLVE_MS   3000 /* limit for an answer; that of rdma-core */
+#define RETRY_MS     5    /* between two looks at the table */
 #define DISCARD_PORT 9
 #define KNOWN        (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP)
 
-/* Of either family, in the form of a GID's last 4 or all 16 bytes. */
-struct place {
+/* An IP address: the last 4 or all 16 bytes of a GID. */
+struct ip_addr {
 	int family;
 	uint32_t len;
 	uint8_t bytes[16];
 };
 
-static struct place place_of(const uint8_t gid[16])
+static struct ip_addr addr_of(const uint8_t gid[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	bool four = !memcmp(gid, mapped, sizeof(mapped));
-	struct place p = { .family = four ? AF_INET : AF_INET6, .len = four ? 4 : 16 };
+	struct ip_addr p = { .family = four ? AF_INET : AF_INET6, .len = four ? 4 : 16 };
 
 	memcpy(p.bytes, gid + 16 - p.len, p.len);
 	return p;
@@ -114,7 +114,7 @@ static int ask(struct request *r, bool (*see)(const struct nlmsghdr *m, void *ar
 static bool see_route(const struct nlmsghdr *m, void *arg)
 {
 	const struct rtmsg *route = NLMSG_DATA(m);
-	struct place *hop = arg;
+	struct ip_addr *hop = arg;
 	const void *gateway;
 
 	if (m->nlmsg_type != RTM_NEWROUTE || route->rtm_type != RTN_UNICAST)
@@ -125,8 +125,8 @@ static bool see_route(const struct nlmsghdr *m, void *arg)
 	return true;
 }
 
-/* From the destination to whom frames to it are sent. */
-static int find_hop(uint32_t ifindex, struct place *hop)
+/* Replaces the destination by the next hop. */
+static int find_hop(uint32_t ifindex, struct ip_addr *hop)
 {
 	struct request r = {
 		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
@@ -144,7 +144,7 @@ static int find_hop(uint32_t ifindex, struct place *hop)
 /* ---- its MAC ---- */
 
 struct search {
-	const struct place *hop;
+	const struct ip_addr *hop;
 	int ifindex;
 	uint8_t *mac;
 };
@@ -168,7 +168,7 @@ static bool see_neighbour(const struct nlmsghdr *m, void *arg)
 	return true;
 }
 
-static int look(uint32_t ifindex, const struct place *hop, uint8_t mac[6])
+static int look(uint32_t ifindex, const struct ip_addr *hop, uint8_t mac[6])
 {
 	struct request r = {
 		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct ndmsg)),
@@ -181,7 +181,7 @@ static int look(uint32_t ifindex, const struct place *hop, uint8_t mac[6])
 	return ask(&r, see_neighbour, &s);
 }
 
-static socklen_t to_sockaddr(const struct place *p, uint32_t ifindex, uint16_t port,
+static socklen_t to_sockaddr(const struct ip_addr *p, uint32_t ifindex, uint16_t port,
 			     struct sockaddr_storage *out)
 {
 	struct sockaddr_in *four = (void *)out;
@@ -201,8 +201,9 @@ static socklen_t to_sockaddr(const struct place *p, uint32_t ifindex, uint16_t p
 	return sizeof(*six);
 }
 
-/* An empty datagram to where nobody listens: before it can leave, the kernel has to ask. */
-static int nudge(uint32_t ifindex, const struct place *from, const struct place *to)
+/* Sends an empty datagram to the discard port, so that the kernel resolves the MAC. */
+static int trigger_resolution(uint32_t ifindex, const struct ip_addr *from,
+			      const struct ip_addr *to)
 {
 	int sock = socket(to->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_storage a;
@@ -213,7 +214,8 @@ static int nudge(uint32_t ifindex, const struct place *from, const struct place 
 		return -errno;
 	len = to_sockaddr(from, ifindex, 0, &a);
 	if (from->family == to->family)
-		(void)bind(sock, (struct sockaddr *)&a, len); /* the route decides otherwise */
+		(void)bind(sock, (struct sockaddr *)&a,
+			   len); /* without it the route chooses the source */
 	len = to_sockaddr(to, ifindex, DISCARD_PORT, &a);
 	if (sendto(sock, "", 0, MSG_NOSIGNAL, (struct sockaddr *)&a, len) < 0)
 		err = -errno;
@@ -231,19 +233,19 @@ static long now_ms(void)
 
 int vb_neigh_mac(unsigned int ifindex, const uint8_t from[16], const uint8_t to[16], uint8_t mac[6])
 {
-	struct place source = place_of(from), target = place_of(to), hop = target;
-	long end = now_ms() + PATIENCE_MS;
+	struct ip_addr source = addr_of(from), target = addr_of(to), hop = target;
+	long end = now_ms() + RESOLVE_MS;
 
 	if (!ifindex || find_hop(ifindex, &hop))
 		return -EHOSTUNREACH;
 	if (!look(ifindex, &hop, mac))
 		return 0;
-	if (nudge(ifindex, &source, &target))
+	if (trigger_resolution(ifindex, &source, &target))
 		return -EHOSTUNREACH;
 	while (look(ifindex, &hop, mac)) {
 		if (now_ms() > end)
 			return -EHOSTUNREACH;
-		poll(NULL, 0, LOOK_MS);
+		poll(NULL, 0, RETRY_MS);
 	}
 	return 0;
 }

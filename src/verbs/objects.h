@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs objects: the public struct, what the adapter has for it, and what the library needs.
- * Objects with rings (CQ, QP, SRQ) are allocated by the driver, whose own struct starts with the
- * one here; all others are the library's.
+ * The verbs objects: the public struct, the adapter's object, and the library's own fields. Objects with
+ * rings (CQ, QP, SRQ, WQ) are allocated by the driver, whose own struct starts with the one here; all
+ * others are allocated by the library.
  */
 #ifndef VERBS_OBJECTS_H
 #define VERBS_OBJECTS_H
@@ -15,18 +15,18 @@
 #include "hca/transport/xrcd.h"
 #include "verbs/context.h"
 
-/* A protection domain, or a parent domain that stands for one (hca is then the real one's). */
+/* A protection domain, or a parent domain of one, with which it shares hca. */
 struct vb_pd {
 	struct ibv_pd pd;
 	struct hca_pd *hca;
 	/* parent domains only */
-	struct vb_pd *of; /* NULL: a real protection domain */
+	struct vb_pd *of; /* the protection domain; NULL: this is one itself */
 	struct vb_td *td;
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
 	void *pd_context;
-	atomic_uint users; /* parent domains: objects made through it; refuses dealloc while > 0 */
+	atomic_uint users; /* objects made through it: dealloc is refused while > 0 */
 };
 
 struct vb_td {
@@ -34,7 +34,7 @@ struct vb_td {
 	atomic_uint users;
 };
 
-/* What ibv_rereg_mr() and ibv_dereg_mr() must know about where the memory came from. */
+/* The origin of a region's memory. */
 enum vb_mr_kind {
 	VB_MR_MEMORY, /* the program's own */
 	VB_MR_NULL,
@@ -42,7 +42,7 @@ enum vb_mr_kind {
 	VB_MR_DMABUF,
 };
 
-/* The adapter's one may have several handles, and knows the kind. */
+/* One handle; the adapter's region may have several, and knows its vb_mr_kind. */
 struct vb_mr {
 	struct ibv_mr mr;
 	struct hca_mr *hca;
@@ -120,9 +120,9 @@ struct vb_qp {
 	bool has_ex; /* made with send_ops_flags: ibv_qp_to_qp_ex works */
 	struct vb_pd *pd;
 	struct vb_xrcd *xrcd;
-	struct ibv_qp_cap cap; /* what was granted */
+	struct ibv_qp_cap cap; /* granted at creation */
 	bool sig_all;
-	uint32_t ece_set, ece_got; /* options to be asked for, and agreed on */
+	uint32_t ece_set, ece_got; /* ECE options requested, and agreed on */
 	struct hash_link xrc_link; /* XRC receive: in verbs_state.xrc_handles */
 	struct hca_listener listener;
 	atomic_uint async_events;

@@ -42,7 +42,7 @@ static void put_of_hca(struct hca_ctx *hca)
 	vb_context_put(container_of(hca, struct vb_context, hca));
 }
 
-/* A context of this process is shared through its root; one of another process is a root here. */
+/* A context of this process is shared through its root; one of another process becomes a root. */
 static int init_origin(struct vb_context *ctx, const struct vb_origin *origin)
 {
 	if (!origin)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The dispatch tables that the public inline functions call through. Everything starts as an
- * answer of EOPNOTSUPP from the table below; what exists is put in its place here (calls that
- * need no driver) and by the driver. docs/support.py reads the table: a line is always
- * OP_KIND(field) and goes when the call is implemented for every model.
+ * The dispatch tables that the public inline functions call through. Entries of the tables below answer
+ * EOPNOTSUPP until the driver sets them; the others are calls that need no driver. docs/support.py reads
+ * the tables: a line is always OP_KIND(field); delete it when the call is implemented for every model.
  */
 #include "verbs/ops.h"
 
@@ -68,7 +67,7 @@ OPS_EX
 	void
 	vb_ops_init(struct verbs_context *verbs)
 {
-	/* A stub reads no argument, or those its kind of call has, so any of them may call it. */
+	/* A stub reads no argument, or only the arguments of its kind of call: the cast is safe. */
 #define OP_SET(field)   verbs->context.ops.field = (void *)missing_##field;
 #define OP_PTR(field)   OP_SET(field)
 #define OP_ERRNO(field) OP_SET(field)

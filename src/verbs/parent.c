@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Thread domains and parent domains. Neither is known to the adapter: a thread domain is a promise
- * of the program, and a parent domain stands for the protection domain it was made of, with
- * allocators that drivers use for rings and doorbell records.
+ * Thread domains and parent domains. The adapter knows neither: a thread domain is a promise of the
+ * program, and a parent domain adds allocators for rings and doorbell records to a protection domain.
  */
 #include "verbs/parent.h"
 

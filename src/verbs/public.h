@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The public header as the library itself includes it: what it declares is exported (the version
- * script says under which node), everything else stays hidden.
+ * The public header as the library itself includes it: its functions are exported (the version script
+ * names their nodes), everything else stays hidden.
  */
 #ifndef VERBS_PUBLIC_H
 #define VERBS_PUBLIC_H

@@ -37,7 +37,7 @@ static void to_hca(const struct hca_adapter *a, const struct ibv_qp_attr *from, 
 		.rq_psn = from->rq_psn,
 		.sq_psn = from->sq_psn,
 		.dest_qpn = from->dest_qp_num,
-		/* Rights of regions that say nothing about a queue pair are common here, too. */
+		/* Programs also pass access flags that only regions have; they are ignored. */
 		.access = from->qp_access_flags & ~(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |
 						    IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE),
 		.pkey_index = from->pkey_index,
@@ -54,7 +54,7 @@ static void to_hca(const struct hca_adapter *a, const struct ibv_qp_attr *from, 
 		.alt_timeout = from->alt_timeout,
 		.rate_limit = from->rate_limit,
 	};
-	/* An attribute that does not fit in the adapter's narrower field is no smaller one. */
+	/* A value too large for the adapter's narrower field must not become a valid one. */
 	if ((mask & IBV_QP_PATH_MTU) && (unsigned int)from->path_mtu > IBV_MTU_4096)
 		to->path_mtu = UINT8_MAX;
 	if ((mask & IBV_QP_PATH_MIG_STATE) && (unsigned int)from->path_mig_state > IBV_MIG_ARMED)
@@ -78,7 +78,7 @@ static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, in
 	if ((mask & IBV_QP_CUR_STATE) && (unsigned int)attr->cur_qp_state > IBV_QPS_ERR)
 		return explain(EINVAL, "ibv_modify_qp: current state %d is unknown",
 			       (int)attr->cur_qp_state);
-	/* Of the driver's own types each request says where it goes. */
+	/* Requests of driver QPs (DCI) have the address themselves. */
 	if ((mask & IBV_QP_AV) && connected)
 		err = vb_av_check(a, &attr->ah_attr);
 	if (!err && (mask & IBV_QP_ALT_PATH))
@@ -86,7 +86,7 @@ static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, in
 	return err;
 }
 
-/* A hash over a table has no queues, hence no states; a ConnectX-3 goes through the first ones. */
+/* An RSS queue pair has no queues and no states, but on a ConnectX-3 those up to RTR. */
 static int check_rss(const struct hca_adapter *a, const struct ibv_qp_attr *attr, int mask)
 {
 	if (a->model->driver != HCA_DRIVER_MLX4)
@@ -204,8 +204,8 @@ int vb_modify_qp_rate_limit(struct ibv_qp *public, struct ibv_qp_rate_limit_attr
 }
 
 /*
- * Never: the last byte of a message lands last, but what comes before it may be copied by the
- * kernel, or past the caches, in any order.
+ * Never: the last byte of a message is written last, but the bytes before it may be copied in any order
+ * (by the kernel, or with non-temporal stores).
  */
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a new queue pair may be. Sizes that only one model has are its driver's to refuse.
+ * Checks of the arguments of a new queue pair. Limits of a single model are checked by its driver.
  */
 #include "verbs/qp_check.h"
 
@@ -22,9 +22,9 @@
 	(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                            \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
-/* Without meaning for connected queue pairs, and taken by the real driver all the same. */
+/* Has no effect on connected queue pairs; Mellanox drivers accept it there. */
 #define NO_SELF IBV_QP_CREATE_BLOCK_SELF_MCAST_LB
-/* How data crosses the bus, which no program sees; its driver knows whether the model has it. */
+/* Has no visible effect; the driver refuses it where the model does not have it. */
 #define PLAIN (NO_SELF | IBV_QP_CREATE_PCI_WRITE_END_PADDING)
 
 static const struct rules {
@@ -46,7 +46,7 @@ static const struct rules {
 	[IBV_QPT_XRC_RECV] = { "XRC receive", false, false, false, true, 0, 0 },
 };
 
-/* What else a driver's own types need, the driver knows. */
+/* Driver QPs: the driver checks the rest. */
 static const struct rules drivers_own = {
 	"driver", true, false, false, false, OPS_SEND | OPS_WRITE | OPS_READ | OPS_KEYS, 0,
 };
@@ -114,7 +114,7 @@ static bool is_rss(const struct ibv_qp_init_attr_ex *attr)
 	return attr->comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH);
 }
 
-/* A queue pair that spreads frames over a table has no queue of its own. */
+/* An RSS queue pair spreads frames over a table of work queues and has no queue of its own. */
 static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t both = IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
@@ -151,7 +151,7 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 	return 0;
 }
 
-/* What the type must have is there, and of this context. */
+/* The objects that the type needs are given, and are of this context. */
 static int check_parts(struct ibv_context *context, const struct rules *r,
 		       const struct ibv_qp_init_attr_ex *attr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queries of devices, ports, GIDs and P_Keys. Each entry point keeps its own historical way to
- * fail: a positive errno, a negative one, or -1 and errno.
+ * Queries of devices, ports, GIDs and P_Keys. Entry points differ in how they fail: a positive
+ * errno, a negative one, or -1 and errno.
  */
 #include "verbs/query.h"
 
@@ -137,7 +137,7 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 		   struct _compat_ibv_port_attr *port_attr)
 {
-	/* The struct of programs from before port_cap_flags2; newer ones come through the table. */
+	/* Programs older than port_cap_flags2 call this; newer ones use the dispatch table. */
 	return vb_query_port(context, port_num, (struct ibv_port_attr *)port_attr,
 			     offsetof(struct ibv_port_attr, port_cap_flags2));
 }
@@ -149,7 +149,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_
 
 	if (err)
 		return -err;
-	/* In units of 100 Mbit/s; nothing flows over a port that is down. */
+	/* In units of 100 Mbit/s; 0 for a port that is down. */
 	*port_speed = p.state == HCA_PORT_ACTIVE ? p.speed_mbps / 100 : 0;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ibv_resolve_eth_l2_from_gid(): the MAC of a destination, which may have to be asked for.
+ * ibv_resolve_eth_l2_from_gid(): the MAC of a destination, which the kernel may have to resolve.
  */
 #include <errno.h>
 

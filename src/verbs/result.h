@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From 0 or -errno inside to the two common answers of the API. errno is set as well where the
- * value is returned: programs look in either place.
+ * From 0 or -errno inside to the two common conventions of the API. Both set errno, since programs look
+ * there too.
  */
 #ifndef VERBS_RESULT_H
 #define VERBS_RESULT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues. Posting is the driver's; limits and their events are the adapter's.
+ * Shared receive queues. The driver posts; the adapter has limits and their events.
  */
 #include "verbs/srq.h"
 
@@ -156,7 +156,7 @@ int vb_get_srq_num(struct ibv_srq *public, uint32_t *number)
 {
 	const struct vb_srq *srq = to_srq(public);
 
-	/* A later model's basic queue has a number that dynamically connected targets go by. */
+	/* On later models DC targets name a basic queue by its number. */
 	if (!srq->xrcd && to_context(public->context)->adapter->model->driver == HCA_DRIVER_MLX4)
 		return vb_result(explain(EOPNOTSUPP,
 					 "ibv_get_srq_num: only XRC queues have numbers that "

@@ -11,8 +11,8 @@ STUB_PTR(ibv_alloc_dmah)
 STUB_ERRNO(ibv_dealloc_dmah)
 
 /*
- * The toolbox of Debian's own drivers (IBVERBS_PRIVATE_34). Those drivers are never asked for a
- * device, so nothing calls these; they stay stubs for good.
+ * Helpers of rdma-core's own drivers (IBVERBS_PRIVATE_34). Those drivers get no device from this library,
+ * so nothing calls these; they stay stubs.
  */
 STUB_ZERO(__ioctl_final_num_attrs)
 STUB_VOID(__verbs_log)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work queues and indirection tables. Rings and posting are the driver's, states the adapter's.
+ * Work queues and indirection tables. The driver has the rings, the adapter the states.
  *
  * An indirection table takes an array of pointers to work queues, some of which a program may have
  * destroyed: each is looked up among the live ones before it is followed. verbs_state.wq_lock guards

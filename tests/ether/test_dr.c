@@ -72,7 +72,7 @@ static void a_flow_leads_from_a_matcher_to_a_queue_pair(void **state)
 	raw_pair_fini(&p);
 }
 
-static void flow_actions_change_what_leaves_and_what_arrives(void **state)
+static void flow_actions_change_outgoing_and_incoming_packets(void **state)
 {
 	struct match value = match_of(UDP_DPORT, 2), tunnel = match_of(UDP_DPORT, 4789);
 	struct pkt inner = pkt_plain(1, 2), whole = pkt_vxlan(1, 2);
@@ -132,7 +132,7 @@ static void flow_actions_change_what_leaves_and_what_arrives(void **state)
 	raw_pair_fini(&p);
 }
 
-static void matchers_refuse_what_they_do_not_know(void **state)
+static void matchers_refuse_unknown_attributes(void **state)
 {
 	struct match mask = match_of(UDP_DPORT, 0xffff);
 	struct mlx5dv_flow_matcher_attr good = { .match_criteria_enable = OUTER,
@@ -171,7 +171,7 @@ static void matchers_refuse_what_they_do_not_know(void **state)
 	test_close(context);
 }
 
-static void flows_refuse_what_does_not_fit(void **state)
+static void flows_refuse_unsuitable_actions(void **state)
 {
 	struct match value = match_of(UDP_DPORT, 2), wrong = match_of(UDP_DPORT - 2, 2);
 	struct mlx5dv_flow_action_attr a[2] = { { .type = MLX5DV_FLOW_ACTION_DROP },
@@ -258,7 +258,7 @@ static struct mlx5dv_dr_rule *dr_rule(struct dr *d, uint16_t port, struct mlx5dv
 	return mlx5dv_dr_rule_create(d->by_port, &value.p, b ? 2 : 1, actions);
 }
 
-static void direct_rules_lead_through_tables(void **state)
+static void direct_rules_jump_through_tables(void **state)
 {
 	struct pkt two = pkt_plain(1, 2), three = pkt_plain(1, 3), four = pkt_plain(1, 4);
 	struct mlx5dv_dr_action *qp, *drop, *array, *other;
@@ -344,7 +344,7 @@ static void a_rule_leads_back_to_the_root_from_a_priority_on(void **state)
 }
 
 /* A copy in a tunnel for one, and the plain frame for another. */
-static void an_array_changes_each_copy_apart(void **state)
+static void a_destination_array_changes_each_copy_separately(void **state)
 {
 	struct pkt inner = pkt_plain(1, 2), whole = pkt_vxlan(1, 2);
 	struct mlx5dv_dr_action *a, *b, *decap, *array;
@@ -385,7 +385,7 @@ static void an_array_changes_each_copy_apart(void **state)
 	raw_pair_fini(&p);
 }
 
-static void tags_go_on_and_off(void **state)
+static void vlan_tags_are_pushed_and_popped(void **state)
 {
 	struct pkt plain = pkt_plain(1, 2);
 	struct mlx5dv_dr_action *push, *pop, *qp, *vlan;
@@ -425,7 +425,7 @@ static void tags_go_on_and_off(void **state)
 	raw_pair_fini(&p);
 }
 
-static void the_switch_domain_sends_in_and_drops(void **state)
+static void fdb_rules_deliver_and_drop(void **state)
 {
 	struct pkt two = pkt_plain(1, 2), three = pkt_plain(1, 3), four = pkt_plain(1, 4);
 	struct mlx5dv_dr_action *port, *drop, *ib;
@@ -459,7 +459,7 @@ static void the_switch_domain_sends_in_and_drops(void **state)
 	raw_pair_fini(&p);
 }
 
-static void direct_rules_refuse_what_does_not_fit(void **state)
+static void direct_rules_refuse_invalid_arguments(void **state)
 {
 	struct match odd = match_of(UDP_DPORT, 2);
 	struct mlx5dv_dr_matcher_layout layout = { .flags = 1 << 2 };
@@ -516,7 +516,7 @@ static void direct_rules_refuse_what_does_not_fit(void **state)
 
 enum { DROP, MISS, TAG, QP, JUMP, POP, PUSH, MODIFY, ROOT_MODIFY, BACK, NONE };
 
-static void actions_come_in_the_devices_order(void **state)
+static void actions_must_be_in_the_order_of_the_device(void **state)
 {
 	static const struct {
 		uint8_t actions[4];
@@ -591,7 +591,7 @@ static void actions_come_in_the_devices_order(void **state)
 	raw_end_fini(&e);
 }
 
-static void ip_versions_are_told_apart_by_masks_of_themselves(void **state)
+static void an_ip_version_may_be_its_own_mask(void **state)
 {
 	struct match mask = match_of(IP_VERSION, 4 << 1), wide = match_of(IP_VERSION, 0xf << 1);
 	struct match six = match_of(IP_VERSION, 6 << 1);
@@ -627,7 +627,7 @@ static void ip_versions_are_told_apart_by_masks_of_themselves(void **state)
 	raw_pair_fini(&p);
 }
 
-static void a_dump_names_what_there_is(void **state)
+static void a_dump_lists_tables_matchers_and_rules(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0");
 	struct mlx5dv_dr_action *drop = mlx5dv_dr_action_create_drop();
@@ -658,18 +658,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flow_leads_from_a_matcher_to_a_queue_pair),
-		cmocka_unit_test(flow_actions_change_what_leaves_and_what_arrives),
-		cmocka_unit_test(matchers_refuse_what_they_do_not_know),
-		cmocka_unit_test(flows_refuse_what_does_not_fit),
-		cmocka_unit_test(direct_rules_lead_through_tables),
+		cmocka_unit_test(flow_actions_change_outgoing_and_incoming_packets),
+		cmocka_unit_test(matchers_refuse_unknown_attributes),
+		cmocka_unit_test(flows_refuse_unsuitable_actions),
+		cmocka_unit_test(direct_rules_jump_through_tables),
 		cmocka_unit_test(a_rule_leads_back_to_the_root_from_a_priority_on),
-		cmocka_unit_test(an_array_changes_each_copy_apart),
-		cmocka_unit_test(tags_go_on_and_off),
-		cmocka_unit_test(the_switch_domain_sends_in_and_drops),
-		cmocka_unit_test(direct_rules_refuse_what_does_not_fit),
-		cmocka_unit_test(actions_come_in_the_devices_order),
-		cmocka_unit_test(ip_versions_are_told_apart_by_masks_of_themselves),
-		cmocka_unit_test(a_dump_names_what_there_is),
+		cmocka_unit_test(a_destination_array_changes_each_copy_separately),
+		cmocka_unit_test(vlan_tags_are_pushed_and_popped),
+		cmocka_unit_test(fdb_rules_deliver_and_drop),
+		cmocka_unit_test(direct_rules_refuse_invalid_arguments),
+		cmocka_unit_test(actions_must_be_in_the_order_of_the_device),
+		cmocka_unit_test(an_ip_version_may_be_its_own_mask),
+		cmocka_unit_test(a_dump_lists_tables_matchers_and_rules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

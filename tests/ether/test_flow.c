@@ -176,7 +176,7 @@ static void esp_by_its_index(void **state)
 	raw_pair_fini(&p);
 }
 
-static void vxlan_and_what_is_inside(void **state)
+static void vxlan_and_its_inner_headers(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct pkt yes = pkt_vxlan(7, 8), no = pkt_vxlan(7, 9);
@@ -237,7 +237,7 @@ static void gre_and_labels(void **state)
 	raw_pair_fini(&p);
 }
 
-static void the_lower_number_wins(void **state)
+static void the_lower_priority_number_wins(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 3), s = rule_of(IBV_FLOW_ATTR_NORMAL, 2);
 	struct pkt packet = pkt_plain(1, 2);
@@ -277,7 +277,7 @@ static void two_queue_pairs_with_one_rule_both_get_it(void **state)
 	raw_pair_fini(&p);
 }
 
-static void a_rule_that_does_not_trap_lets_the_next_one_see_it(void **state)
+static void a_packet_goes_on_after_a_rule_with_dont_trap(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct pkt packet = pkt_plain(1, 2);
@@ -294,7 +294,7 @@ static void a_rule_that_does_not_trap_lets_the_next_one_see_it(void **state)
 	raw_pair_fini(&p);
 }
 
-static void defaults_take_what_is_left_and_sniffers_copies(void **state)
+static void default_rules_take_unmatched_packets_and_sniffers_get_copies(void **state)
 {
 	struct rule mc = rule_of(IBV_FLOW_ATTR_MC_DEFAULT, 0);
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
@@ -319,7 +319,7 @@ static void defaults_take_what_is_left_and_sniffers_copies(void **state)
 }
 
 /* A sniffer is for both directions, and who sends may look at it. */
-static void a_sniffer_sees_what_leaves(void **state)
+static void a_sniffer_sees_outgoing_packets(void **state)
 {
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);
 	struct pkt packet = pkt_plain(1, 2);
@@ -388,7 +388,7 @@ static void dropped_packets_are_counted(void **state)
 	raw_pair_fini(&p);
 }
 
-static void counts_that_go_to_one_place_add_up(void **state)
+static void counters_with_one_index_add_up(void **state)
 {
 	struct ibv_counters_init_attr init = { 0 };
 	struct ibv_counter_attach_attr bytes = { .counter_desc = IBV_COUNTER_BYTES };
@@ -420,7 +420,7 @@ static void counts_that_go_to_one_place_add_up(void **state)
 	raw_pair_fini(&p);
 }
 
-static void what_leaves_can_be_dropped(void **state)
+static void outgoing_packets_can_be_dropped(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct pkt dropped = pkt_plain(1, 2), passes = pkt_plain(1, 3);
@@ -440,7 +440,7 @@ static void what_leaves_can_be_dropped(void **state)
 	raw_pair_fini(&p);
 }
 
-static void a_rule_for_what_leaves_needs_no_receive_queue(void **state)
+static void an_egress_rule_needs_no_receive_queue(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RAW_PACKET,
@@ -476,7 +476,7 @@ static void a_queue_pair_with_rules_is_busy(void **state)
 	raw_end_fini(&e);
 }
 
-static void the_older_adapter_has_the_simple_specs(void **state)
+static void connectx_3_takes_ethernet_ipv4_tcp_and_udp_specs(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0), bad = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct pkt yes = pkt_plain(1, 2), no = pkt_plain(1, 3);
@@ -499,7 +499,7 @@ static void the_older_adapter_has_the_simple_specs(void **state)
 }
 
 /* DPDK's promiscuous mode is a default rule with an address that no bit of is looked at. */
-static void specs_narrow_default_rules_of_the_older_adapter(void **state)
+static void specs_narrow_default_rules_of_connectx_3(void **state)
 {
 	struct rule all = rule_of(IBV_FLOW_ATTR_ALL_DEFAULT, 0), some = all;
 	struct pkt two = pkt_plain(1, 2), three = pkt_plain(1, 3);
@@ -528,7 +528,7 @@ static void refused(struct raw_end *e, struct rule *r, int err)
 	assert_int_equal(errno, err);
 }
 
-static void attributes_that_cannot_be_are_refused(void **state)
+static void invalid_attributes_are_refused(void **state)
 {
 	struct rule r;
 	struct raw_end e;
@@ -586,7 +586,7 @@ static void rules_with_one_value_differ_in_destinations_only(void **state)
 	raw_pair_fini(&p);
 }
 
-static void the_older_adapter_copies_all_or_none(void **state)
+static void connectx_3_copies_all_frames_or_none(void **state)
 {
 	struct rule r = rule_of(IBV_FLOW_ATTR_NORMAL, 0);
 	struct ibv_flow *flow;
@@ -619,7 +619,7 @@ static void the_older_adapter_copies_all_or_none(void **state)
 	raw_end_fini(&e);
 }
 
-static void specs_that_cannot_be_are_refused(void **state)
+static void invalid_specs_are_refused(void **state)
 {
 	struct rule r;
 	struct raw_end e;
@@ -689,24 +689,24 @@ int main(void)
 		cmocka_unit_test(ipv4_and_its_longer_form),
 		cmocka_unit_test(ipv6_and_ports),
 		cmocka_unit_test(esp_by_its_index),
-		cmocka_unit_test(vxlan_and_what_is_inside),
+		cmocka_unit_test(vxlan_and_its_inner_headers),
 		cmocka_unit_test(gre_and_labels),
-		cmocka_unit_test(the_lower_number_wins),
+		cmocka_unit_test(the_lower_priority_number_wins),
 		cmocka_unit_test(two_queue_pairs_with_one_rule_both_get_it),
-		cmocka_unit_test(a_rule_that_does_not_trap_lets_the_next_one_see_it),
-		cmocka_unit_test(defaults_take_what_is_left_and_sniffers_copies),
-		cmocka_unit_test(a_sniffer_sees_what_leaves),
+		cmocka_unit_test(a_packet_goes_on_after_a_rule_with_dont_trap),
+		cmocka_unit_test(default_rules_take_unmatched_packets_and_sniffers_get_copies),
+		cmocka_unit_test(a_sniffer_sees_outgoing_packets),
 		cmocka_unit_test(dropped_packets_are_counted),
-		cmocka_unit_test(counts_that_go_to_one_place_add_up),
-		cmocka_unit_test(what_leaves_can_be_dropped),
-		cmocka_unit_test(a_rule_for_what_leaves_needs_no_receive_queue),
+		cmocka_unit_test(counters_with_one_index_add_up),
+		cmocka_unit_test(outgoing_packets_can_be_dropped),
+		cmocka_unit_test(an_egress_rule_needs_no_receive_queue),
 		cmocka_unit_test(a_queue_pair_with_rules_is_busy),
-		cmocka_unit_test(the_older_adapter_has_the_simple_specs),
-		cmocka_unit_test(specs_narrow_default_rules_of_the_older_adapter),
+		cmocka_unit_test(connectx_3_takes_ethernet_ipv4_tcp_and_udp_specs),
+		cmocka_unit_test(specs_narrow_default_rules_of_connectx_3),
 		cmocka_unit_test(rules_with_one_value_differ_in_destinations_only),
-		cmocka_unit_test(the_older_adapter_copies_all_or_none),
-		cmocka_unit_test(attributes_that_cannot_be_are_refused),
-		cmocka_unit_test(specs_that_cannot_be_are_refused),
+		cmocka_unit_test(connectx_3_copies_all_frames_or_none),
+		cmocka_unit_test(invalid_attributes_are_refused),
+		cmocka_unit_test(invalid_specs_are_refused),
 		cmocka_unit_test(other_queue_pairs_and_esp_actions_are_refused),
 	};
 

@@ -382,12 +382,12 @@ static void every_set(const char *device, const char *other, bool old)
 	receiver_fini(&r);
 }
 
-static void a_new_adapter_hashes_what_it_is_asked_to(void **state)
+static void connectx_6_hashes_the_requested_fields(void **state)
 {
 	every_set("mlx5_0", "mlx5_1", false);
 }
 
-static void an_old_one_does_in_pairs(void **state)
+static void connectx_3_hashes_pairs_of_fields(void **state)
 {
 	every_set("mlx4_0", "mlx4_1", true);
 }
@@ -395,8 +395,8 @@ static void an_old_one_does_in_pairs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_adapter_hashes_what_it_is_asked_to),
-		cmocka_unit_test(an_old_one_does_in_pairs),
+		cmocka_unit_test(connectx_6_hashes_the_requested_fields),
+		cmocka_unit_test(connectx_3_hashes_pairs_of_fields),
 	};
 
 	return cmocka_run_group_tests(tests, make_samples, NULL);

@@ -85,12 +85,12 @@ static void run(const char *device, const char *other)
 	end_close(&to);
 }
 
-static void a_default_rule_leaves_the_addresses_of_others_alone(void **state)
+static void a_default_rule_takes_no_frames_to_addresses_of_other_processes(void **state)
 {
 	run("mlx5_0", "mlx5_1");
 }
 
-static void so_does_one_of_the_older_adapter(void **state)
+static void neither_does_a_default_rule_of_connectx_3(void **state)
 {
 	run("mlx4_0", "mlx4_1");
 }
@@ -98,8 +98,8 @@ static void so_does_one_of_the_older_adapter(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_default_rule_leaves_the_addresses_of_others_alone),
-		cmocka_unit_test(so_does_one_of_the_older_adapter),
+		cmocka_unit_test(a_default_rule_takes_no_frames_to_addresses_of_other_processes),
+		cmocka_unit_test(neither_does_a_default_rule_of_connectx_3),
 	};
 
 	if (argc > 1)

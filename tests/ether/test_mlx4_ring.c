@@ -120,7 +120,7 @@ static void segments_are_cut_wherever_the_entry_lies_in_the_ring(void **state)
 	end_close(&to);
 }
 
-static void a_tag_is_put_in_to_every_piece(void **state)
+static void a_vlan_tag_is_inserted_into_every_segment(void **state)
 {
 	static struct frame f;
 	struct end from, to;
@@ -145,7 +145,7 @@ static void a_tag_is_put_in_to_every_piece(void **state)
 	end_close(&to);
 }
 
-static void headers_that_reach_beyond_the_entry_fail_it(void **state)
+static void headers_longer_than_the_entry_fail_it(void **state)
 {
 	struct end from;
 	struct ring r;
@@ -159,7 +159,7 @@ static void headers_that_reach_beyond_the_entry_fail_it(void **state)
 	end_close(&from);
 }
 
-static void segmentation_is_told_but_not_a_verb_of_this_library(void **state)
+static void segmentation_is_reported_but_no_work_request_of_the_library(void **state)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_TSO }, *bad;
 	struct ibv_device_attr_ex attr;
@@ -178,9 +178,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segments_are_cut_wherever_the_entry_lies_in_the_ring),
-		cmocka_unit_test(a_tag_is_put_in_to_every_piece),
-		cmocka_unit_test(headers_that_reach_beyond_the_entry_fail_it),
-		cmocka_unit_test(segmentation_is_told_but_not_a_verb_of_this_library),
+		cmocka_unit_test(a_vlan_tag_is_inserted_into_every_segment),
+		cmocka_unit_test(headers_longer_than_the_entry_fail_it),
+		cmocka_unit_test(segmentation_is_reported_but_no_work_request_of_the_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

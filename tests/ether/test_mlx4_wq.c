@@ -109,7 +109,7 @@ static const struct mlx4_cqe *wait_by_hand(struct receiver *r)
 	return cqe;
 }
 
-static void every_field_of_a_work_queue_is_true(void **state)
+static void every_field_of_mlx4dv_rwq_is_right(void **state)
 {
 	struct receiver r;
 
@@ -156,7 +156,7 @@ static void frames_are_received_by_hand_over_many_laps(void **state)
 	close_receiver(&r);
 }
 
-static void what_is_not_known_changes_nothing(void **state)
+static void unknown_objects_change_nothing(void **state)
 {
 	struct mlx4dv_rwq ring = { .comp_mask = 0x5a };
 	struct mlx4dv_cq cq = { .cqn = 0x5a };
@@ -201,9 +201,9 @@ static void the_doorbell_page_can_be_mapped_where_it_is_said_to_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_field_of_a_work_queue_is_true),
+		cmocka_unit_test(every_field_of_mlx4dv_rwq_is_right),
 		cmocka_unit_test(frames_are_received_by_hand_over_many_laps),
-		cmocka_unit_test(what_is_not_known_changes_nothing),
+		cmocka_unit_test(unknown_objects_change_nothing),
 		cmocka_unit_test(the_doorbell_page_can_be_mapped_where_it_is_said_to_be),
 	};
 

@@ -43,7 +43,7 @@ static void ring_post(struct ring *r, struct end *e, const void *at, uint32_t le
 	__atomic_store_n((uint64_t *)r->qp.bf.reg, *(uint64_t *)block, __ATOMIC_RELEASE);
 }
 
-static void a_tag_goes_behind_the_addresses(void **state)
+static void a_vlan_tag_is_inserted_behind_the_addresses(void **state)
 {
 	static struct frame f, got;
 	struct end from, to;
@@ -84,7 +84,7 @@ static void a_tag_goes_behind_the_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_tag_goes_behind_the_addresses),
+		cmocka_unit_test(a_vlan_tag_is_inserted_behind_the_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

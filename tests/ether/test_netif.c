@@ -129,7 +129,7 @@ static void frames_of_the_far_end_arrive_in_order(void **state)
 	}
 }
 
-static void what_is_sent_reaches_the_far_end_in_order(void **state)
+static void frames_reach_the_far_end_in_order(void **state)
 {
 	static struct frame f, got;
 	struct ibv_send_wr wr[8], *bad;
@@ -194,7 +194,7 @@ static void a_burst_completes_though_the_interface_is_slow(void **state)
 	far_open();
 }
 
-static void a_tag_that_the_kernel_took_out_is_back(void **state)
+static void a_vlan_tag_stripped_by_the_kernel_is_restored(void **state)
 {
 	static struct frame f, got;
 	static const uint8_t tag[] = { 0x81, 0x00, 0x60, 0x64 };
@@ -209,7 +209,7 @@ static void a_tag_that_the_kernel_took_out_is_back(void **state)
 	assert_memory_equal(got.data, f.data, f.len);
 }
 
-static void a_tag_of_ours_reaches_the_far_end(void **state)
+static void a_vlan_tag_reaches_the_far_end(void **state)
 {
 	static struct frame f, got;
 	static const uint8_t tag[] = { 0x81, 0x00, 0x60, 0x64 };
@@ -225,7 +225,7 @@ static void a_tag_of_ours_reaches_the_far_end(void **state)
 	assert_memory_equal(got.data + 12, f.data + 16, f.len - 16);
 }
 
-static void sums_that_were_left_to_an_adapter_are_filled_in(void **state)
+static void checksums_left_to_the_adapter_are_filled_in(void **state)
 {
 	static struct frame f, got;
 	struct ibv_wc wc;
@@ -242,7 +242,7 @@ static void sums_that_were_left_to_an_adapter_are_filled_in(void **state)
 	assert_int_equal(l4_sum(&got, true), 0xffff);
 }
 
-static void sums_that_are_wrong_stay_wrong(void **state)
+static void wrong_checksums_stay_wrong(void **state)
 {
 	static struct frame f, got;
 	struct ibv_wc wc;
@@ -257,7 +257,7 @@ static void sums_that_are_wrong_stay_wrong(void **state)
 }
 
 /* 3000 bytes of data, as the kernel hands them to an adapter that cuts: three pieces of 1200. */
-static void a_long_segment_arrives_as_a_wire_would_carry_it(void **state)
+static void a_segment_longer_than_the_mtu_arrives_in_frames(void **state)
 {
 	static struct frame f, got;
 	uint32_t at = 0;
@@ -289,13 +289,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_of_the_far_end_arrive_in_order),
-		cmocka_unit_test(what_is_sent_reaches_the_far_end_in_order),
+		cmocka_unit_test(frames_reach_the_far_end_in_order),
 		cmocka_unit_test(a_burst_completes_though_the_interface_is_slow),
-		cmocka_unit_test(a_tag_that_the_kernel_took_out_is_back),
-		cmocka_unit_test(a_tag_of_ours_reaches_the_far_end),
-		cmocka_unit_test(sums_that_were_left_to_an_adapter_are_filled_in),
-		cmocka_unit_test(sums_that_are_wrong_stay_wrong),
-		cmocka_unit_test(a_long_segment_arrives_as_a_wire_would_carry_it),
+		cmocka_unit_test(a_vlan_tag_stripped_by_the_kernel_is_restored),
+		cmocka_unit_test(a_vlan_tag_reaches_the_far_end),
+		cmocka_unit_test(checksums_left_to_the_adapter_are_filled_in),
+		cmocka_unit_test(wrong_checksums_stay_wrong),
+		cmocka_unit_test(a_segment_longer_than_the_mtu_arrives_in_frames),
 	};
 	int failed;
 

@@ -58,7 +58,7 @@ static void pieces_and_inline_data_make_one_frame(void **state)
 	end_close(&to);
 }
 
-static void check_sums_are_filled_in_and_reported(void **state)
+static void checksums_are_filled_in_and_reported(void **state)
 {
 	static const char *const ends[][2] = { { "10.0.0.1", "10.0.0.2" },
 					       { "fd00::1", "fd00::2" } };
@@ -93,7 +93,7 @@ static void check_sums_are_filled_in_and_reported(void **state)
 	end_close(&to);
 }
 
-static void a_context_does_not_hear_itself_but_others_on_its_port(void **state)
+static void a_context_receives_frames_of_others_on_its_port_and_not_its_own(void **state)
 {
 	static struct frame mine, theirs, got;
 	struct end one, two;
@@ -116,7 +116,7 @@ static void a_context_does_not_hear_itself_but_others_on_its_port(void **state)
 	end_close(&one);
 }
 
-static void a_queue_pair_may_ask_to_hear_its_own_context(void **state)
+static void a_queue_pair_may_enable_loopback_of_its_own_context(void **state)
 {
 	struct mlx5dv_qp_init_attr extra = {
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
@@ -151,7 +151,7 @@ static void a_queue_pair_may_ask_to_hear_its_own_context(void **state)
 	end_close(&e);
 }
 
-static void ports_of_another_switch_are_not_heard(void **state)
+static void frames_of_another_switch_are_not_received(void **state)
 {
 	static struct frame f, got;
 	struct end near, far, to;
@@ -170,7 +170,7 @@ static void ports_of_another_switch_are_not_heard(void **state)
 	end_close(&to);
 }
 
-static void a_multicast_goes_to_everyone_who_asked(void **state)
+static void a_multicast_frame_reaches_every_port_with_a_rule_for_it(void **state)
 {
 	static const uint8_t group[6] = { 0x01, 0x00, 0x5e, 1, 2, 3 };
 	static struct frame f, got;
@@ -293,7 +293,7 @@ static void tag(struct frame *f, uint16_t tci)
 	f->data[15] = (uint8_t)tci;
 }
 
-static void a_tag_is_stripped_and_told_where_that_was_asked_for(void **state)
+static void a_vlan_tag_is_stripped_and_reported_on_request(void **state)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
 		.cqe = 64, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_CVLAN
@@ -334,7 +334,7 @@ static void a_tag_is_stripped_and_told_where_that_was_asked_for(void **state)
 	end_close(&to);
 }
 
-static void the_fcs_is_added_where_that_was_asked_for(void **state)
+static void the_fcs_is_added_on_request(void **state)
 {
 	static struct frame f, got;
 	uint32_t crc = 0xffffffff;
@@ -479,7 +479,7 @@ static void bad_sends_complete_with_an_error(void **state)
 	end_close(&from);
 }
 
-static void a_queue_pair_stays_while_a_rule_leads_to_it(void **state)
+static void a_queue_pair_with_a_rule_is_not_destroyed(void **state)
 {
 	struct end to;
 
@@ -522,7 +522,7 @@ static void a_limited_rate_is_kept(void **state)
 	end_close(&to);
 }
 
-static void rates_are_those_that_the_adapter_tells(void **state)
+static void rates_are_within_the_reported_limits(void **state)
 {
 	struct ibv_qp_rate_limit_attr rate = { 0 };
 	struct ibv_device_attr_ex attr;
@@ -543,22 +543,22 @@ int main(void)
 	const struct CMUnitTest both[] = {
 		cmocka_unit_test(frames_of_any_length_arrive_byte_for_byte),
 		cmocka_unit_test(pieces_and_inline_data_make_one_frame),
-		cmocka_unit_test(check_sums_are_filled_in_and_reported),
-		cmocka_unit_test(ports_of_another_switch_are_not_heard),
-		cmocka_unit_test(a_multicast_goes_to_everyone_who_asked),
-		cmocka_unit_test(the_fcs_is_added_where_that_was_asked_for),
+		cmocka_unit_test(checksums_are_filled_in_and_reported),
+		cmocka_unit_test(frames_of_another_switch_are_not_received),
+		cmocka_unit_test(a_multicast_frame_reaches_every_port_with_a_rule_for_it),
+		cmocka_unit_test(the_fcs_is_added_on_request),
 		cmocka_unit_test(a_frame_that_does_not_fit_fails_the_queue),
 		cmocka_unit_test(bad_sends_complete_with_an_error),
-		cmocka_unit_test(a_queue_pair_stays_while_a_rule_leads_to_it),
+		cmocka_unit_test(a_queue_pair_with_a_rule_is_not_destroyed),
 	};
 	const struct CMUnitTest mlx5[] = {
-		cmocka_unit_test(a_context_does_not_hear_itself_but_others_on_its_port),
-		cmocka_unit_test(a_queue_pair_may_ask_to_hear_its_own_context),
+		cmocka_unit_test(a_context_receives_frames_of_others_on_its_port_and_not_its_own),
+		cmocka_unit_test(a_queue_pair_may_enable_loopback_of_its_own_context),
 		cmocka_unit_test(a_long_segment_is_cut_by_post_send_and_by_wr_send_tso),
-		cmocka_unit_test(a_tag_is_stripped_and_told_where_that_was_asked_for),
+		cmocka_unit_test(a_vlan_tag_is_stripped_and_reported_on_request),
 		cmocka_unit_test(frames_share_the_strides_of_a_receive),
 		cmocka_unit_test(a_limited_rate_is_kept),
-		cmocka_unit_test(rates_are_those_that_the_adapter_tells),
+		cmocka_unit_test(rates_are_within_the_reported_limits),
 	};
 	int failed = cmocka_run_group_tests_name("mlx5", both, NULL, NULL);
 

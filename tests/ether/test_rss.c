@@ -213,12 +213,12 @@ static void each_random_frame_lands_once_on_the_predicted_queue(void **state)
 	run("mlx5_1", "mlx5_0", IPV4 | UDPS, false);
 }
 
-static void the_same_between_processes_on_one_port(void **state)
+static void frames_between_processes_on_one_port_land_on_the_predicted_queue(void **state)
 {
 	run("mlx5_0", "mlx5_0", IPV4 | UDPS, false);
 }
 
-static void an_old_adapter_hashes_ports_of_both_protocols(void **state)
+static void connectx_3_hashes_ports_of_tcp_and_udp(void **state)
 {
 	run("mlx5_0", "mlx4_0", IPV4 | UDPS | TCPS, true);
 }
@@ -227,8 +227,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_random_frame_lands_once_on_the_predicted_queue),
-		cmocka_unit_test(the_same_between_processes_on_one_port),
-		cmocka_unit_test(an_old_adapter_hashes_ports_of_both_protocols),
+		cmocka_unit_test(frames_between_processes_on_one_port_land_on_the_predicted_queue),
+		cmocka_unit_test(connectx_3_hashes_ports_of_tcp_and_udp),
 	};
 
 	if (argc > 1)

@@ -262,7 +262,7 @@ static void check(struct raw_pair *p, const struct row *row)
 		fail_msg("%s: taken without a rule", row->name);
 }
 
-static void each_field_of_each_spec_counts(void **state)
+static void each_field_of_each_spec_is_matched(void **state)
 {
 	struct raw_pair p;
 
@@ -272,7 +272,7 @@ static void each_field_of_each_spec_counts(void **state)
 	raw_pair_fini(&p);
 }
 
-static void so_do_those_that_the_older_adapter_has(void **state)
+static void each_field_of_the_specs_of_connectx_3_is_matched(void **state)
 {
 	struct raw_pair p;
 
@@ -286,8 +286,8 @@ static void so_do_those_that_the_older_adapter_has(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_field_of_each_spec_counts),
-		cmocka_unit_test(so_do_those_that_the_older_adapter_has),
+		cmocka_unit_test(each_field_of_each_spec_is_matched),
+		cmocka_unit_test(each_field_of_the_specs_of_connectx_3_is_matched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,7 @@ static void a_stream_arrives_whole_and_in_order(void **state)
 	run("mlx5_1", "mlx5_0");
 }
 
-static void so_it_does_on_the_older_adapter(void **state)
+static void a_stream_arrives_whole_and_in_order_on_connectx_3(void **state)
 {
 	run("mlx4_0", "mlx4_0");
 }
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stream_arrives_whole_and_in_order),
-		cmocka_unit_test(so_it_does_on_the_older_adapter),
+		cmocka_unit_test(a_stream_arrives_whole_and_in_order_on_connectx_3),
 	};
 
 	if (argc > 1)

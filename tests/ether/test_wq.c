@@ -97,7 +97,7 @@ static void a_work_queue_starts_in_reset_with_a_number_of_its_own(void **state)
 	tear_down(&r);
 }
 
-static void states_go_round_and_nothing_else(void **state)
+static void only_the_documented_state_changes_are_allowed(void **state)
 {
 	static const bool allowed[3][3] = { { true, true, false },
 					    { true, true, true },
@@ -120,7 +120,7 @@ static void states_go_round_and_nothing_else(void **state)
 	tear_down(&r);
 }
 
-static void modifying_refuses_what_it_does_not_know(void **state)
+static void modifying_refuses_unknown_attributes(void **state)
 {
 	struct ibv_wq_attr attr = { 0 };
 	struct ibv_wq *wq;
@@ -149,7 +149,7 @@ static void modifying_refuses_what_it_does_not_know(void **state)
 	tear_down(&r);
 }
 
-static void creating_refuses_what_cannot_be(void **state)
+static void creating_refuses_invalid_attributes(void **state)
 {
 	struct ibv_wq_init_attr good, attr;
 	struct rig r, other;
@@ -255,7 +255,7 @@ static void a_table_takes_queues_in_any_state_any_number_of_times(void **state)
 	tear_down(&r);
 }
 
-static void a_table_refuses_queues_that_are_not_there(void **state)
+static void a_table_refuses_null_and_destroyed_queues(void **state)
 {
 	struct ibv_rwq_ind_table_init_attr attr = { .log_ind_tbl_size = 1, .comp_mask = 1 };
 	struct ibv_wq *entries[2], *foreign, *dead;
@@ -288,7 +288,7 @@ static void a_table_refuses_queues_that_are_not_there(void **state)
 	tear_down(&r);
 }
 
-static void each_stays_busy_until_what_is_above_it_goes(void **state)
+static void queues_tables_and_queue_pairs_are_busy_while_used(void **state)
 {
 	struct ibv_rwq_ind_table *table, *second;
 	struct ibv_wq *wq, *entries[4];
@@ -319,7 +319,7 @@ static void each_stays_busy_until_what_is_above_it_goes(void **state)
 }
 
 /* A ConnectX-3 takes the first steps; elsewhere there is nothing to change or to ask. */
-static void a_hash_over_a_table_has_no_attributes(void **state)
+static void an_rss_queue_pair_has_no_attributes(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_rwq_ind_table *table;
@@ -382,7 +382,7 @@ static void the_hash_is_toeplitz_with_a_key_of_forty_bytes(void **state)
 	tear_down(&r);
 }
 
-static void an_old_adapter_hashes_pairs_of_fields_only(void **state)
+static void connectx_3_refuses_single_hash_fields(void **state)
 {
 	static const struct {
 		uint64_t fields;
@@ -421,7 +421,7 @@ static void an_old_adapter_hashes_pairs_of_fields_only(void **state)
 	tear_down(&r);
 }
 
-static void a_hashing_queue_pair_refuses_what_the_adapter_cannot_hash(void **state)
+static void an_rss_queue_pair_refuses_unsupported_hash_fields(void **state)
 {
 	static const struct {
 		uint64_t fields;
@@ -467,7 +467,7 @@ static void a_hashing_queue_pair_refuses_what_the_adapter_cannot_hash(void **sta
 	tear_down(&r);
 }
 
-static void a_striding_queue_is_made_within_the_limits_that_are_told(void **state)
+static void a_striding_queue_must_be_within_the_reported_limits(void **state)
 {
 	struct mlx5dv_context caps = { .comp_mask = MLX5DV_CONTEXT_MASK_STRIDING_RQ };
 	struct mlx5dv_wq_init_attr extra = { .comp_mask = MLX5DV_WQ_INIT_ATTR_MASK_STRIDING_RQ };
@@ -503,20 +503,20 @@ int main(void)
 {
 	const struct CMUnitTest both[] = {
 		cmocka_unit_test(a_work_queue_starts_in_reset_with_a_number_of_its_own),
-		cmocka_unit_test(states_go_round_and_nothing_else),
-		cmocka_unit_test(modifying_refuses_what_it_does_not_know),
-		cmocka_unit_test(creating_refuses_what_cannot_be),
+		cmocka_unit_test(only_the_documented_state_changes_are_allowed),
+		cmocka_unit_test(modifying_refuses_unknown_attributes),
+		cmocka_unit_test(creating_refuses_invalid_attributes),
 		cmocka_unit_test(receives_are_flushed_when_the_queue_fails),
 		cmocka_unit_test(a_table_takes_queues_in_any_state_any_number_of_times),
-		cmocka_unit_test(a_table_refuses_queues_that_are_not_there),
-		cmocka_unit_test(each_stays_busy_until_what_is_above_it_goes),
-		cmocka_unit_test(a_hash_over_a_table_has_no_attributes),
+		cmocka_unit_test(a_table_refuses_null_and_destroyed_queues),
+		cmocka_unit_test(queues_tables_and_queue_pairs_are_busy_while_used),
+		cmocka_unit_test(an_rss_queue_pair_has_no_attributes),
 		cmocka_unit_test(the_hash_is_toeplitz_with_a_key_of_forty_bytes),
 	};
 	const struct CMUnitTest single[] = {
-		cmocka_unit_test(a_hashing_queue_pair_refuses_what_the_adapter_cannot_hash),
-		cmocka_unit_test(an_old_adapter_hashes_pairs_of_fields_only),
-		cmocka_unit_test(a_striding_queue_is_made_within_the_limits_that_are_told),
+		cmocka_unit_test(an_rss_queue_pair_refuses_unsupported_hash_fields),
+		cmocka_unit_test(connectx_3_refuses_single_hash_fields),
+		cmocka_unit_test(a_striding_queue_must_be_within_the_reported_limits),
 	};
 	int failed = cmocka_run_group_tests_name("mlx5", both, NULL, NULL);
 

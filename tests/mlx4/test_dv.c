@@ -103,7 +103,7 @@ static void several_objects_come_with_one_call(void)
 	end_close(e);
 }
 
-static void what_is_not_known_changes_nothing(void)
+static void unknown_objects_change_nothing(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct end *e = end_open(&o);
@@ -456,7 +456,7 @@ int main(void)
 		TEST(a_queue_pair_is_told_as_it_lies_in_memory),
 		TEST(masks_ask_for_more_and_say_what_was_given),
 		TEST(several_objects_come_with_one_call),
-		TEST(what_is_not_known_changes_nothing),
+		TEST(unknown_objects_change_nothing),
 		TEST(a_mask_says_afterwards_what_was_given),
 		TEST(objects_of_another_driver_are_refused),
 		TEST(the_device_tells_its_inline_receive_size),

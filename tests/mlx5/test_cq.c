@@ -72,7 +72,7 @@ static void completions_come_in_order_over_many_laps(void **state)
 	}
 }
 
-static void resizing_keeps_what_is_there(void **state)
+static void resizing_keeps_the_completions_in_the_queue(void **state)
 {
 	const int sizes[] = { 100, 20, 500, 15, 16, 2000, 15 };
 	uint64_t posted = 0, polled = 0;
@@ -304,7 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_cq_is_rounded_up_to_a_power_of_two_less_one),
 		T(completions_come_in_order_over_many_laps),
-		T(resizing_keeps_what_is_there),
+		T(resizing_keeps_the_completions_in_the_queue),
 		T(a_cq_does_not_shrink_below_what_it_holds),
 		T(a_reset_qp_takes_its_completions_along),
 		T(a_reset_qp_starts_anew),

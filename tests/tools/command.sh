@@ -3,7 +3,7 @@
 # The other words of the command: devices, version, help, and the files that describe them.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-test_help_is_there_for_every_word() {
+test_every_command_has_help() {
 	local word
 	status 0 "$VERBENA" --help
 	for word in run devices wire version help; do
@@ -20,7 +20,7 @@ test_help_is_there_for_every_word() {
 	has "$err" usage
 }
 
-test_wrong_words_are_named() {
+test_unknown_commands_are_named() {
 	status 2 "$VERBENA" walk
 	has "$err" "'walk'"
 	status 2 "$VERBENA" help walk
@@ -33,7 +33,7 @@ test_wrong_words_are_named() {
 	has "$err" 'takes no value'
 }
 
-test_version_says_where_the_libraries_are() {
+test_version_shows_the_directory_of_the_libraries() {
 	local lib
 	status 0 "$VERBENA" version
 	[[ $out =~ ^verbena\ [0-9]+\.[0-9]+\.[0-9]+$'\n'libraries:\ /.*$ ]] || die "$out"

@@ -164,7 +164,7 @@ test_namespace_dies_with_the_command() {
 }
 
 # The outer run is a machine with adapters of its own at the slots that ours take.
-test_namespace_machine_with_real_adapters_shows_only_ours() {
+test_namespace_on_a_machine_with_real_adapters_shows_only_software_adapters() {
 	need_namespaces
 	local kind
 	for kind in preload namespace; do

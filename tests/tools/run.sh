@@ -136,7 +136,7 @@ test_signal_from_the_terminal_arrives_once() {
 	no_trees
 }
 
-test_ignored_and_blocked_signals_stay_so() {
+test_ignored_and_blocked_signals_stay_ignored_and_blocked() {
 	status 0 bash -c 'trap "" HUP CHLD; exec "$@"' bash "$VERBENA" run -- \
 		grep -E 'SigIgn|SigBlk' /proc/self/status
 	local ignored
@@ -164,7 +164,7 @@ test_tree_is_gone_when_the_command_is_terminated() {
 	no_trees
 }
 
-test_killed_run_takes_its_program_along_and_the_next_run_cleans_up() {
+test_killing_the_run_kills_its_program_and_the_next_run_cleans_up() {
 	start a
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
@@ -202,7 +202,7 @@ test_tree_is_private_and_unique() {
 	no_trees
 }
 
-test_tmp_serves_when_there_is_no_runtime_directory() {
+test_tmp_is_used_without_a_runtime_directory() {
 	# shellcheck disable=SC2016
 	status 0 env -u XDG_RUNTIME_DIR "$VERBENA" run -- sh -c 'echo $VERBENA_FACADE'
 	has "$out" /tmp/verbena-run-
@@ -231,7 +231,7 @@ test_run_inside_a_run_sees_its_own_adapters() {
 	no_trees
 }
 
-test_a_user_without_any_privilege_can_do_it() {
+test_a_user_without_privileges_can_run_programs() {
 	local as=()
 	if [[ $(id -u) == 0 ]]; then
 		mkdir "$scratch/theirs"

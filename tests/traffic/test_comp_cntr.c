@@ -141,7 +141,7 @@ static void target(int fd)
 	check_ok(ibv_destroy_comp_cntr(reads));
 }
 
-static void a_target_counts_what_others_do_to_it(void)
+static void a_target_counts_remote_operations(void)
 {
 	struct peer peer = peer_start(target);
 	struct options o = options_of(IBV_QPT_RC);
@@ -165,7 +165,7 @@ static void a_target_counts_what_others_do_to_it(void)
 	peer_join(&peer);
 }
 
-static void what_fails_or_is_flushed_counts_apart(void)
+static void failed_and_flushed_requests_are_counted_as_errors(void)
 {
 	struct pair p = fresh_pair();
 	struct ibv_comp_cntr *writes = counter(IBV_COMP_CNTR_TYPE_BYTES);
@@ -232,7 +232,7 @@ static void an_operation_has_one_counter_and_keeps_it(void)
 	check_ok(ibv_destroy_comp_cntr(two));
 }
 
-static void what_cannot_be_is_refused(void)
+static void invalid_attributes_are_refused(void)
 {
 	struct ibv_comp_cntr_init_attr attr = { .comp_mask = 1 };
 	struct ibv_comp_cntr *c = counter(IBV_COMP_CNTR_TYPE_WRS);
@@ -261,7 +261,7 @@ static void what_cannot_be_is_refused(void)
 	pair_close(&p);
 }
 
-static void the_device_says_what_it_counts(void)
+static void the_device_reports_its_counter_capabilities(void)
 {
 	struct ibv_comp_cntr_caps caps = { 0 };
 
@@ -277,12 +277,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(requests_count_whether_they_ask_for_a_completion_or_not),
 		TEST(a_counter_of_bytes_adds_up_what_was_moved),
-		TEST(a_target_counts_what_others_do_to_it),
-		TEST(what_fails_or_is_flushed_counts_apart),
+		TEST(a_target_counts_remote_operations),
+		TEST(failed_and_flushed_requests_are_counted_as_errors),
 		TEST(a_counter_is_set_and_increased_by_hand),
 		TEST(an_operation_has_one_counter_and_keeps_it),
-		TEST(what_cannot_be_is_refused),
-		TEST(the_device_says_what_it_counts),
+		TEST(invalid_attributes_are_refused),
+		TEST(the_device_reports_its_counter_capabilities),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void depths_out_of_range_are_refused(void)
 	check_refused(ibv_create_cq(ctx, 16, NULL, NULL, -1), EINVAL);
 }
 
-static void an_overrun_is_told(void)
+static void an_overrun_raises_cq_err(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct ibv_async_event got;
@@ -340,7 +340,7 @@ int main(void)
 		TEST(the_ring_goes_round_many_times),
 		TEST(a_queue_holds_at_least_what_was_asked_for),
 		TEST(depths_out_of_range_are_refused),
-		TEST(an_overrun_is_told),
+		TEST(an_overrun_raises_cq_err),
 		TEST(several_queue_pairs_complete_into_one_queue),
 		TEST(a_queue_in_use_is_busy),
 		TEST(a_queue_grows_and_shrinks_with_entries_inside),

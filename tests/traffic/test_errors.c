@@ -461,7 +461,7 @@ static void a_peer_that_is_not_ready_exceeds_the_retries(void)
 	}
 }
 
-static void a_peer_that_is_gone_exceeds_the_retries(void)
+static void a_peer_that_was_destroyed_exceeds_the_retries(void)
 {
 	struct options o = hasty();
 	struct pair p = pair_open(&o);
@@ -471,7 +471,7 @@ static void a_peer_that_is_gone_exceeds_the_retries(void)
 	pair_close(&p);
 }
 
-static void a_peer_that_expects_somebody_else_exceeds_the_retries(void)
+static void a_peer_connected_to_another_queue_pair_exceeds_the_retries(void)
 {
 	struct options o = hasty();
 	struct end *a, *b, *c;
@@ -674,8 +674,8 @@ int main(void)
 		TEST(remote_access_is_refused_whatever_is_wrong),
 		TEST(remote_access_is_refused_between_processes),
 		TEST(a_peer_that_is_not_ready_exceeds_the_retries),
-		TEST(a_peer_that_is_gone_exceeds_the_retries),
-		TEST(a_peer_that_expects_somebody_else_exceeds_the_retries),
+		TEST(a_peer_that_was_destroyed_exceeds_the_retries),
+		TEST(a_peer_connected_to_another_queue_pair_exceeds_the_retries),
 		TEST(packet_numbers_that_do_not_agree_exceed_the_retries),
 		TEST(a_queue_pair_in_error_flushes_in_order),
 		TEST(a_reset_drops_the_queues_without_completions),

@@ -46,7 +46,7 @@ static struct ibv_cq *take_event(struct end *e)
 	return cq;
 }
 
-static void an_armed_queue_tells_of_the_next_completion_once(void)
+static void an_armed_queue_raises_one_event_for_the_next_completion(void)
 {
 	struct pair p = open_pair();
 
@@ -62,7 +62,7 @@ static void an_armed_queue_tells_of_the_next_completion_once(void)
 	pair_close(&p);
 }
 
-static void a_queue_that_is_not_armed_stays_silent(void)
+static void a_queue_that_is_not_armed_raises_no_event(void)
 {
 	struct pair p = open_pair();
 
@@ -419,7 +419,7 @@ static void a_moderated_event_waits_for_more_completions_or_for_its_time(void)
 	pair_close(&p);
 }
 
-static void an_event_that_is_held_back_comes_when_moderation_ends(void)
+static void a_moderated_event_is_raised_when_moderation_is_turned_off(void)
 {
 	struct pair p = open_pair();
 	bool in_time = false;
@@ -440,7 +440,7 @@ static void an_event_that_is_held_back_comes_when_moderation_ends(void)
 	pair_close(&p);
 }
 
-static void a_queue_goes_with_an_event_held_back(void)
+static void a_queue_with_a_moderated_event_can_be_destroyed(void)
 {
 	struct pair p = open_pair();
 
@@ -458,8 +458,8 @@ static void a_queue_goes_with_an_event_held_back(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_armed_queue_tells_of_the_next_completion_once),
-		TEST(a_queue_that_is_not_armed_stays_silent),
+		TEST(an_armed_queue_raises_one_event_for_the_next_completion),
+		TEST(a_queue_that_is_not_armed_raises_no_event),
 		TEST(arm_then_poll_never_misses_a_completion),
 		TEST(a_solicited_request_ignores_other_messages),
 		TEST(a_solicited_write_with_immediate_counts),
@@ -474,8 +474,8 @@ int main(void)
 		TEST(a_process_that_waits_uses_no_processor),
 		TEST(blocked_processes_wake_each_other),
 		TEST(a_moderated_event_waits_for_more_completions_or_for_its_time),
-		TEST(an_event_that_is_held_back_comes_when_moderation_ends),
-		TEST(a_queue_goes_with_an_event_held_back),
+		TEST(a_moderated_event_is_raised_when_moderation_is_turned_off),
+		TEST(a_queue_with_a_moderated_event_can_be_destroyed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ static void data_stays_right_with_bits_flipped(void)
 	stays_right("corrupt p=2%");
 }
 
-static void data_stays_right_with_all_of_it(void)
+static void data_stays_right_with_all_faults_at_once(void)
 {
 	stays_right("drop p=1%; dup p=1%; reorder p=1%; corrupt p=1%; delay us=300 p=1%");
 }
@@ -232,7 +232,7 @@ static void a_read_is_resumed_in_the_middle(void)
 		      read_much);
 }
 
-static void reads_get_through_a_bad_wire(void)
+static void reads_complete_on_a_lossy_wire(void)
 {
 	all_must_fire("drop opcode=READ_RESP_MIDDLE p=5%", read_much);
 }
@@ -268,7 +268,7 @@ static void write_then_read(int fd)
 	pair_close(&p);
 }
 
-static void a_write_in_front_of_a_read_is_done_when_it_is_answered(void)
+static void a_write_before_a_read_is_complete_when_the_read_is_answered(void)
 {
 	all_must_fire("drop opcode=WRITE_ONLY dir=out every=2", write_then_read);
 }
@@ -374,7 +374,7 @@ static void a_packet_that_is_lost_repeatedly_costs_no_timeout(void)
 
 /* ---- scripts ---- */
 
-static void a_script_that_makes_no_sense_opens_no_device(void)
+static void an_invalid_fault_script_opens_no_device(void)
 {
 	struct ibv_device **list = must(ibv_get_device_list(NULL));
 
@@ -391,7 +391,7 @@ static void send_byte(struct end *e, uint64_t id)
 	     &(struct work){ .id = id, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 1 });
 }
 
-static void a_forced_rnr_is_tried_again_when_it_is_time(void)
+static void a_forced_rnr_is_retried_after_its_timer(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct pair p;
@@ -517,14 +517,14 @@ static void lose_the_peer(int fd)
 	pair_close(&p);
 }
 
-static void a_dead_peer_answers_no_more(void)
+static void a_peer_whose_packets_are_all_dropped_exceeds_the_retries(void)
 {
 	all_must_fire("drop peer=fe80::ff:fe00:4791 after=4", lose_the_peer);
 }
 
 /* ---- time ---- */
 
-static void a_link_that_comes_back_in_time_hurts_nobody(void)
+static void a_link_that_comes_back_before_the_retries_end_fails_no_request(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct pair p;
@@ -569,7 +569,7 @@ static void send_marked(int fd)
 	pair_close(&p);
 }
 
-static void marks_of_congestion_are_told_to_the_sender(void)
+static void congestion_marks_are_answered_with_cnps(void)
 {
 	const char *report = report_of("", send_marked), *words;
 	unsigned long said = 0, heard = 0;
@@ -610,7 +610,7 @@ static void send_marked_datagrams(int fd)
 	pair_close(&p);
 }
 
-static void senders_of_datagrams_are_told_as_well(void)
+static void congestion_marks_on_datagrams_are_answered_with_cnps(void)
 {
 	const char *words = strstr(report_of("", send_marked_datagrams), "congestion: ");
 	unsigned long said = 0, heard = 0;
@@ -628,16 +628,16 @@ int main(void)
 		TEST(data_stays_right_with_packets_twice),
 		TEST(data_stays_right_out_of_order),
 		TEST(data_stays_right_with_bits_flipped),
-		TEST(data_stays_right_with_all_of_it),
+		TEST(data_stays_right_with_all_faults_at_once),
 		TEST(atomics_are_replayed_and_never_executed_twice),
 		TEST(a_read_is_resumed_in_the_middle),
-		TEST(reads_get_through_a_bad_wire),
-		TEST(a_write_in_front_of_a_read_is_done_when_it_is_answered),
+		TEST(reads_complete_on_a_lossy_wire),
+		TEST(a_write_before_a_read_is_complete_when_the_read_is_answered),
 		TEST(long_reads_do_not_flood_a_small_socket),
 		TEST(a_lost_answer_costs_no_timeout),
 		TEST(a_packet_that_is_lost_repeatedly_costs_no_timeout),
-		TEST(a_script_that_makes_no_sense_opens_no_device),
-		TEST(a_forced_rnr_is_tried_again_when_it_is_time),
+		TEST(an_invalid_fault_script_opens_no_device),
+		TEST(a_forced_rnr_is_retried_after_its_timer),
 		TEST(a_forced_rnr_exceeds_the_count),
 		TEST(a_forced_nak_access_is_a_remote_access_error),
 		TEST(a_forced_nak_invalid_is_a_remote_invalid_request),
@@ -645,10 +645,10 @@ int main(void)
 		TEST(a_forced_nak_of_the_sequence_is_sent_again),
 		TEST(packets_are_picked_by_their_number),
 		TEST(refusals_are_counted_and_listed),
-		TEST(a_dead_peer_answers_no_more),
-		TEST(a_link_that_comes_back_in_time_hurts_nobody),
-		TEST(marks_of_congestion_are_told_to_the_sender),
-		TEST(senders_of_datagrams_are_told_as_well),
+		TEST(a_peer_whose_packets_are_all_dropped_exceeds_the_retries),
+		TEST(a_link_that_comes_back_before_the_retries_end_fails_no_request),
+		TEST(congestion_marks_are_answered_with_cnps),
+		TEST(congestion_marks_on_datagrams_are_answered_with_cnps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

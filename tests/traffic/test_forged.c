@@ -212,17 +212,17 @@ static void storm(enum ibv_qp_type type)
 	close(f.fd);
 }
 
-static void forged_requests_touch_nothing_that_is_not_theirs(void)
+static void forged_requests_change_no_other_memory(void)
 {
 	storm(IBV_QPT_RC);
 }
 
-static void forged_requests_to_unreliable_connections_touch_nothing_either(void)
+static void forged_requests_to_unreliable_connections_change_no_memory(void)
 {
 	storm(IBV_QPT_UC);
 }
 
-static void forged_datagrams_touch_nothing_either(void)
+static void forged_datagrams_change_no_memory(void)
 {
 	storm(IBV_QPT_UD);
 }
@@ -238,7 +238,7 @@ static void address_write(uint8_t *packet, const struct victim *v, uint32_t leng
 }
 
 /* That the forger's packets are good when they are meant to be: this one is let in. */
-static void what_is_forged_well_is_taken(void)
+static void a_correctly_forged_packet_is_accepted(void)
 {
 	struct forger f = { .seed = 1 };
 	struct pair p = pair_open(NULL);
@@ -329,7 +329,7 @@ static void forge_one_of_each(int fd)
 	close(stranger.fd);
 }
 
-static void whatever_is_dropped_is_counted(void)
+static void every_dropped_packet_is_counted(void)
 {
 	static const char *const lines[] = {
 		"dropped 1: not from the peer of the connection",
@@ -374,12 +374,12 @@ static void packets_of_another_path_mtu_are_refused(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_forged_well_is_taken),
-		TEST(whatever_is_dropped_is_counted),
+		TEST(a_correctly_forged_packet_is_accepted),
+		TEST(every_dropped_packet_is_counted),
 		TEST(packets_of_another_path_mtu_are_refused),
-		TEST(forged_requests_touch_nothing_that_is_not_theirs),
-		TEST(forged_requests_to_unreliable_connections_touch_nothing_either),
-		TEST(forged_datagrams_touch_nothing_either),
+		TEST(forged_requests_change_no_other_memory),
+		TEST(forged_requests_to_unreliable_connections_change_no_memory),
+		TEST(forged_datagrams_change_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void reads_and_writes_of_up_to_two_gigabytes_arrive_whole(void)
 	peer_join(&peer);
 }
 
-static void a_message_beyond_is_refused(void)
+static void a_message_over_two_gigabytes_is_refused(void)
 {
 	struct pair p = pair_open(NULL);
 	struct ibv_sge sge[2] = {
@@ -178,7 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(sends_of_up_to_two_gigabytes_arrive_whole),
 		TEST(reads_and_writes_of_up_to_two_gigabytes_arrive_whole),
-		TEST(a_message_beyond_is_refused),
+		TEST(a_message_over_two_gigabytes_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

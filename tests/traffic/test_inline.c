@@ -130,7 +130,7 @@ static void create_refuses_more_than_the_adapter_has(void)
 }
 
 /* The request waits in the queue while its memory is long overwritten. */
-static void inline_data_of_a_waiting_request_is_kept(void)
+static void inline_data_of_a_queued_request_is_kept(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	char stack[64];
@@ -158,7 +158,7 @@ int main(void)
 		TEST(every_length_up_to_the_limit_goes_inline),
 		TEST(one_byte_above_the_limit_is_refused),
 		TEST(create_refuses_more_than_the_adapter_has),
-		TEST(inline_data_of_a_waiting_request_is_kept),
+		TEST(inline_data_of_a_queued_request_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,7 +266,7 @@ static unsigned int descriptors_of(pid_t pid)
 	return count_entries(path);
 }
 
-static void who_is_killed_at_any_moment_harms_nobody_and_leaves_nothing(void)
+static void a_process_killed_at_any_moment_breaks_no_other_and_leaves_no_files(void)
 {
 	unsigned int kills = number_of("TRAFFIC_KILLS", 8), seed = number_of("TRAFFIC_SEED", 1);
 	unsigned int files = 0, fds = 0;
@@ -310,7 +310,7 @@ static void who_is_killed_at_any_moment_harms_nobody_and_leaves_nothing(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_is_killed_at_any_moment_harms_nobody_and_leaves_nothing),
+		TEST(a_process_killed_at_any_moment_breaks_no_other_and_leaves_no_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

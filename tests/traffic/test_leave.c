@@ -121,32 +121,32 @@ static void last_write_is_acknowledged(void (*fn)(int status))
 	end_close(e);
 }
 
-static void a_write_seen_in_memory_is_acknowledged_by_who_exits(void)
+static void a_write_seen_in_memory_is_acknowledged_by_a_process_that_calls_exit(void)
 {
 	last_write_is_acknowledged(exit);
 }
 
-static void a_write_seen_in_memory_is_acknowledged_by_who_quick_exits(void)
+static void a_write_seen_in_memory_is_acknowledged_by_a_process_that_calls_quick_exit(void)
 {
 	last_write_is_acknowledged(quick_exit);
 }
 
-static void a_write_seen_in_memory_is_acknowledged_by_who_does_nothing_more(void)
+static void a_write_seen_in_memory_is_acknowledged_by_a_process_that_makes_no_further_call(void)
 {
 	last_write_is_acknowledged(stay);
 }
 
-static void by_exit(void)
+static void the_last_message_is_acknowledged_by_a_process_that_calls_exit(void)
 {
 	last_message_is_acknowledged(exit);
 }
 
-static void by_quick_exit(void)
+static void the_last_message_is_acknowledged_by_a_process_that_calls_quick_exit(void)
 {
 	last_message_is_acknowledged(quick_exit);
 }
 
-static void by__exit(void)
+static void the_last_message_is_acknowledged_by_a_process_that_calls__exit(void)
 {
 	last_message_is_acknowledged(_exit);
 }
@@ -154,12 +154,12 @@ static void by__exit(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(by_exit),
-		TEST(by_quick_exit),
-		TEST(by__exit),
-		TEST(a_write_seen_in_memory_is_acknowledged_by_who_exits),
-		TEST(a_write_seen_in_memory_is_acknowledged_by_who_quick_exits),
-		TEST(a_write_seen_in_memory_is_acknowledged_by_who_does_nothing_more),
+		TEST(the_last_message_is_acknowledged_by_a_process_that_calls_exit),
+		TEST(the_last_message_is_acknowledged_by_a_process_that_calls_quick_exit),
+		TEST(the_last_message_is_acknowledged_by_a_process_that_calls__exit),
+		TEST(a_write_seen_in_memory_is_acknowledged_by_a_process_that_calls_exit),
+		TEST(a_write_seen_in_memory_is_acknowledged_by_a_process_that_calls_quick_exit),
+		TEST(a_write_seen_in_memory_is_acknowledged_by_a_process_that_makes_no_further_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

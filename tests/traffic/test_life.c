@@ -105,7 +105,7 @@ static void ping(struct pair *p)
 
 #define KILLS 12
 
-static void a_killed_peer_is_told_by_exceeded_retries(void)
+static void requests_to_a_killed_process_exceed_the_retries(void)
 {
 	const uint64_t limit_ns = 4 * 4 * (4096ull << TIMEOUT) + 3000000000ull;
 	struct peer peer[KILLS];
@@ -161,7 +161,7 @@ static void stop(const struct peer *peer)
 	check(WIFSTOPPED(status));
 }
 
-static void a_peer_that_stopped_before_the_first_message_is_told_by_exceeded_retries(void)
+static void requests_to_a_process_stopped_before_the_first_message_exceed_the_retries(void)
 {
 	struct peer peer = peer_start(sleeper);
 	struct options o = hasty();
@@ -191,7 +191,7 @@ static void a_peer_that_stopped_before_the_first_message_is_told_by_exceeded_ret
 	end_close(e);
 }
 
-static void a_peer_that_stops_is_told_by_exceeded_retries(void)
+static void requests_to_a_stopped_process_exceed_the_retries(void)
 {
 	struct peer peer = peer_start(sleeper);
 	struct options o = hasty();
@@ -237,7 +237,7 @@ static void quitter(int fd)
 	_exit(0); /* everything open */
 }
 
-static void the_dead_leave_no_files(void)
+static void killed_processes_leave_no_files(void)
 {
 	const char *dir = getenv("VERBENA_DIR");
 	unsigned int before, after;
@@ -265,7 +265,7 @@ static void the_dead_leave_no_files(void)
 }
 
 /* Run by the one before it: every process is gone, and so is what they had. */
-static void a_folder_without_processes_stays_small(void)
+static void the_directory_stays_small_after_many_processes(void)
 {
 	const char *dir = getenv("VERBENA_DIR");
 	unsigned int first = 0, last = 0;
@@ -292,7 +292,7 @@ static void a_folder_without_processes_stays_small(void)
 	check_equal(last, first);
 }
 
-static void a_crowd_comes_and_goes(void)
+static void many_processes_start_and_end_at_once(void)
 {
 	enum { ROUNDS = 4, CROWD = 10 };
 
@@ -412,7 +412,7 @@ static void say_last(struct end *e)
 	expect_ok(e->scq, TURNS);
 }
 
-static void what_a_process_has_seen_is_acknowledged_though_it_drops_dead(void)
+static void a_received_message_is_acknowledged_although_the_process_then_dies(void)
 {
 	struct peer peer = peer_start(hears_and_drops);
 	struct end *e = speaker(&peer);
@@ -422,7 +422,7 @@ static void what_a_process_has_seen_is_acknowledged_though_it_drops_dead(void)
 	end_close(e);
 }
 
-static void a_last_word_is_acknowledged_by_who_leaves_after_a_conversation(void)
+static void the_last_message_is_acknowledged_by_a_process_that_exits_after_a_conversation(void)
 {
 	struct peer peer = peer_start(talks_and_leaves);
 	struct end *e = speaker(&peer);
@@ -433,7 +433,8 @@ static void a_last_word_is_acknowledged_by_who_leaves_after_a_conversation(void)
 	end_close(e);
 }
 
-static void a_last_word_is_acknowledged_by_who_turns_away_after_a_conversation(void)
+static void
+the_last_message_is_acknowledged_by_a_process_that_stops_polling_after_a_conversation(void)
 {
 	struct peer peer = peer_start(talks_and_turns_away);
 	struct end *e = speaker(&peer);
@@ -469,7 +470,7 @@ static void a_device_is_closed_with_objects_alive(void)
 	pair_close(&p);
 }
 
-static void a_peer_that_closes_properly_is_as_gone_as_a_dead_one(void)
+static void requests_to_a_process_that_closed_its_device_exceed_the_retries(void)
 {
 	struct options o = hasty();
 	struct pair p = pair_open(&o);
@@ -589,7 +590,7 @@ static void talker(int fd)
 	end_close(e);
 }
 
-static void a_child_that_came_late_talks_to_its_parent(void)
+static void a_child_forked_after_the_parent_connected_can_connect_to_it(void)
 {
 	struct pair p = pair_open(NULL);
 	struct peer peer;
@@ -664,21 +665,21 @@ static void running_a_program_leaves_connections_alone(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_killed_peer_is_told_by_exceeded_retries),
-		TEST(a_peer_that_stopped_before_the_first_message_is_told_by_exceeded_retries),
-		TEST(a_peer_that_stops_is_told_by_exceeded_retries),
-		TEST(the_dead_leave_no_files),
-		TEST(a_folder_without_processes_stays_small),
-		TEST(a_crowd_comes_and_goes),
-		TEST(what_a_process_has_seen_is_acknowledged_though_it_drops_dead),
-		TEST(a_last_word_is_acknowledged_by_who_leaves_after_a_conversation),
-		TEST(a_last_word_is_acknowledged_by_who_turns_away_after_a_conversation),
+		TEST(requests_to_a_killed_process_exceed_the_retries),
+		TEST(requests_to_a_process_stopped_before_the_first_message_exceed_the_retries),
+		TEST(requests_to_a_stopped_process_exceed_the_retries),
+		TEST(killed_processes_leave_no_files),
+		TEST(the_directory_stays_small_after_many_processes),
+		TEST(many_processes_start_and_end_at_once),
+		TEST(a_received_message_is_acknowledged_although_the_process_then_dies),
+		TEST(the_last_message_is_acknowledged_by_a_process_that_exits_after_a_conversation),
+		TEST(the_last_message_is_acknowledged_by_a_process_that_stops_polling_after_a_conversation),
 		TEST(a_device_is_closed_with_objects_alive),
-		TEST(a_peer_that_closes_properly_is_as_gone_as_a_dead_one),
+		TEST(requests_to_a_process_that_closed_its_device_exceed_the_retries),
 		TEST(a_child_does_not_disturb_its_parent),
 		TEST(a_child_sees_the_memory_of_the_moment_of_the_fork),
 		TEST(a_child_may_open_the_device_itself),
-		TEST(a_child_that_came_late_talks_to_its_parent),
+		TEST(a_child_forked_after_the_parent_connected_can_connect_to_it),
 		TEST(an_executed_program_inherits_no_descriptor),
 		TEST(running_a_program_leaves_connections_alone),
 	};

@@ -107,7 +107,7 @@ static void hundreds_of_connections_to_another_process_work(void)
 }
 
 /* Numbers are used again as late as possible: a late packet must not find a stranger. */
-static void numbers_of_queue_pairs_do_not_come_back_soon(void)
+static void queue_pair_numbers_are_not_reused_soon(void)
 {
 	struct options o = small();
 	struct end *e = end_open(&o);
@@ -132,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_thousand_connections_work_side_by_side),
 		TEST(hundreds_of_connections_to_another_process_work),
-		TEST(numbers_of_queue_pairs_do_not_come_back_soon),
+		TEST(queue_pair_numbers_are_not_reused_soon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void take(struct end *e, uint64_t id, unsigned int seed)
 	check_filled(e->buf + 4096 + GRH, 100, seed);
 }
 
-static void every_member_gets_a_copy_and_nobody_else(void)
+static void every_member_gets_a_copy_and_no_other_queue_pair_does(void)
 {
 	union ibv_gid gid = group(1), other = group(2);
 	struct end *sender = open_end(), *member[3], *stranger = open_end();
@@ -108,7 +108,7 @@ static void every_member_gets_a_copy_and_nobody_else(void)
 	end_close(sender);
 }
 
-static void a_sender_that_is_a_member_hears_itself(void)
+static void a_sender_that_is_a_member_receives_its_own_multicasts(void)
 {
 	union ibv_gid gid = group(3);
 	struct end *e = open_end();
@@ -159,7 +159,7 @@ static void a_queue_pair_may_refuse_its_own_multicasts(void)
 	end_close(other);
 }
 
-static void joining_twice_is_joining_once(void)
+static void attaching_twice_is_attaching_once(void)
 {
 	union ibv_gid gid = group(5);
 	struct end *e = open_end(), *sender = open_end();
@@ -204,7 +204,7 @@ static void a_member_is_busy_until_it_leaves(void)
 	end_close(e);
 }
 
-static void a_wrong_q_key_is_not_heard_by_the_group(void)
+static void a_wrong_q_key_is_not_received_by_the_group(void)
 {
 	union ibv_gid gid = group(8);
 	struct end *e = open_end(), *sender = open_end();
@@ -245,7 +245,7 @@ static void listener(int fd)
 	_exit(0);
 }
 
-static void members_in_several_processes_hear_the_group(void)
+static void members_in_several_processes_receive_multicasts(void)
 {
 	enum { LISTENERS = 3 };
 	struct peer peer[LISTENERS];
@@ -291,14 +291,14 @@ static void members_in_several_processes_hear_the_group(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(every_member_gets_a_copy_and_nobody_else),
-		TEST(a_sender_that_is_a_member_hears_itself),
+		TEST(every_member_gets_a_copy_and_no_other_queue_pair_does),
+		TEST(a_sender_that_is_a_member_receives_its_own_multicasts),
 		TEST(a_queue_pair_may_refuse_its_own_multicasts),
-		TEST(joining_twice_is_joining_once),
+		TEST(attaching_twice_is_attaching_once),
 		TEST(only_datagrams_and_multicast_addresses_may_join),
 		TEST(a_member_is_busy_until_it_leaves),
-		TEST(a_wrong_q_key_is_not_heard_by_the_group),
-		TEST(members_in_several_processes_hear_the_group),
+		TEST(a_wrong_q_key_is_not_received_by_the_group),
+		TEST(members_in_several_processes_receive_multicasts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

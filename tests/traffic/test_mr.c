@@ -229,7 +229,7 @@ static void memory_of_every_kind_is_reached_from_another_process(void)
 	peer_join(&peer);
 }
 
-static void what_cannot_be_registered_is_refused(void)
+static void invalid_registrations_are_refused(void)
 {
 	struct end *e = end_open(NULL);
 	char *hole = pages(3 * 4096), *readonly = pages(4096), *nowhere = hole + 4096;
@@ -375,7 +375,7 @@ static void a_change_that_fails_changes_nothing(void)
 
 /* ---- special regions ---- */
 
-static void a_null_region_reads_as_zeros_and_swallows_writes(void)
+static void a_null_region_reads_as_zeros_and_ignores_writes(void)
 {
 	struct pair p = pair_open(NULL);
 	struct ibv_mr *null = ibv_alloc_null_mr(p.a->pd);
@@ -666,14 +666,14 @@ int main(void)
 		TEST(a_new_region_never_has_the_key_of_the_last_one),
 		TEST(regions_may_overlap),
 		TEST(memory_of_every_kind_is_reached_from_another_process),
-		TEST(what_cannot_be_registered_is_refused),
+		TEST(invalid_registrations_are_refused),
 		TEST(a_domain_with_a_region_is_busy),
 		TEST(a_region_may_change_its_rights),
 		TEST(a_region_may_change_its_memory),
 		TEST(a_region_may_change_its_memory_under_another_process),
 		TEST(a_region_may_change_its_domain),
 		TEST(a_change_that_fails_changes_nothing),
-		TEST(a_null_region_reads_as_zeros_and_swallows_writes),
+		TEST(a_null_region_reads_as_zeros_and_ignores_writes),
 		TEST(on_demand_regions_follow_the_page_tables),
 		TEST(an_implicit_region_covers_the_whole_address_space),
 		TEST(on_demand_regions_end_where_nothing_is_mapped),

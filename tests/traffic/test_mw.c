@@ -298,7 +298,7 @@ static void a_send_with_invalidate_ends_the_receivers_window(void)
 	pair_close(&p);
 }
 
-static void a_send_that_invalidates_what_is_not_bound_fails(void)
+static void a_send_that_invalidates_an_unbound_window_fails(void)
 {
 	struct pair p = open_pair();
 	struct ibv_mw *mw = window(p.b, IBV_MW_TYPE_2);
@@ -317,7 +317,7 @@ static void a_send_that_invalidates_what_is_not_bound_fails(void)
 }
 
 /* Sending again what a receiver was not ready for does not repeat what stands between. */
-static void binds_between_sends_that_wait_happen_once(void)
+static void binds_between_queued_sends_happen_once(void)
 {
 	struct pair p = open_pair();
 	struct ibv_mw *mw = window(p.b, IBV_MW_TYPE_2);
@@ -439,7 +439,7 @@ static void writer(int fd)
 	}
 }
 
-static void nobody_writes_through_a_window_whose_invalidation_has_completed(void)
+static void no_write_lands_through_a_window_after_its_invalidation_has_completed(void)
 {
 	struct peer peer = peer_start(writer);
 	struct ibv_mw *mw;
@@ -486,10 +486,10 @@ int main(void)
 		TEST(a_local_invalidate_ends_a_window),
 		TEST(an_invalidated_window_may_be_bound_again),
 		TEST(a_send_with_invalidate_ends_the_receivers_window),
-		TEST(a_send_that_invalidates_what_is_not_bound_fails),
-		TEST(binds_between_sends_that_wait_happen_once),
+		TEST(a_send_that_invalidates_an_unbound_window_fails),
+		TEST(binds_between_queued_sends_happen_once),
 		TEST(a_window_works_and_ends_between_processes),
-		TEST(nobody_writes_through_a_window_whose_invalidation_has_completed),
+		TEST(no_write_lands_through_a_window_after_its_invalidation_has_completed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

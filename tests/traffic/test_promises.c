@@ -71,7 +71,7 @@ static void check_silence(uint64_t (*measure)(const struct options *o))
 	}
 }
 
-static void silence_lasts_as_long_as_timeout_and_count_say(void)
+static void a_silent_peer_fails_a_request_after_timeout_times_retries(void)
 {
 	check_silence(silence);
 }
@@ -93,7 +93,7 @@ static void a_wire_that_loses_everything_is_silent_for_the_same_time(void)
 	check_silence(silence_of_the_wire);
 }
 
-static void a_timeout_of_zero_is_for_ever(void)
+static void a_timeout_of_zero_never_expires(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct end *a, *b;
@@ -197,9 +197,9 @@ static void a_receive_in_time_is_used_at_the_next_try(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(silence_lasts_as_long_as_timeout_and_count_say),
+		TEST(a_silent_peer_fails_a_request_after_timeout_times_retries),
 		TEST(a_wire_that_loses_everything_is_silent_for_the_same_time),
-		TEST(a_timeout_of_zero_is_for_ever),
+		TEST(a_timeout_of_zero_never_expires),
 		TEST(every_try_waits_as_long_as_the_receiver_asked),
 		TEST(a_timer_that_is_changed_counts_at_once),
 		TEST(a_receive_in_time_is_used_at_the_next_try),

@@ -43,7 +43,7 @@ static void a_receive_that_comes_later_takes_the_waiting_message(void)
 	pair_close(&p);
 }
 
-static void seven_means_for_ever(void)
+static void an_rnr_retry_count_of_7_never_expires(void)
 {
 	struct options o = patient(7, TIMER_10_US);
 	struct pair p = pair_open(&o);
@@ -76,7 +76,7 @@ static void a_count_of_zero_gives_up_at_once(void)
 	pair_close(&p);
 }
 
-static void progress_gives_all_tries_back(void)
+static void progress_resets_the_retry_count(void)
 {
 	/* Six tries are almost a second: the receive is in time also where the test has to wait for a processor. */
 	struct options o = patient(6, TIMER_164_MS);
@@ -95,7 +95,7 @@ static void progress_gives_all_tries_back(void)
 	pair_close(&p);
 }
 
-static void work_behind_a_waiting_message_waits_with_it(void)
+static void requests_behind_a_message_in_rnr_wait_with_it(void)
 {
 	struct options o = patient(7, TIMER_1280_US);
 	struct pair p = pair_open(&o);
@@ -185,7 +185,7 @@ static void late(int fd)
 	end_close(e);
 }
 
-static void late_receives_of_another_process_take_what_waits(void)
+static void receives_posted_later_by_another_process_take_waiting_messages(void)
 {
 	struct peer peer = peer_start(late);
 	struct options o = patient(7, TIMER_1280_US);
@@ -211,13 +211,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_receive_that_comes_later_takes_the_waiting_message),
-		TEST(seven_means_for_ever),
+		TEST(an_rnr_retry_count_of_7_never_expires),
 		TEST(a_count_of_zero_gives_up_at_once),
-		TEST(progress_gives_all_tries_back),
-		TEST(work_behind_a_waiting_message_waits_with_it),
+		TEST(progress_resets_the_retry_count),
+		TEST(requests_behind_a_message_in_rnr_wait_with_it),
 		TEST(a_write_with_immediate_waits_for_a_receive_too),
 		TEST(a_large_message_waits_like_a_small_one),
-		TEST(late_receives_of_another_process_take_what_waits),
+		TEST(receives_posted_later_by_another_process_take_waiting_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void remote_user(int fd)
 	guest_leave(&g);
 }
 
-static void queue_pairs_of_a_guest_accept_the_owners_remote_keys(void)
+static void queue_pairs_of_an_importer_accept_the_owners_remote_keys(void)
 {
 	struct peer p = peer_start(remote_user);
 	struct estate s = estate_open();
@@ -54,7 +54,7 @@ static void counter(int fd)
 	guest_leave(&g);
 }
 
-static void guests_and_owner_count_in_the_owners_memory_without_losing_one(void)
+static void atomics_of_importers_and_owner_on_the_owners_memory_add_up(void)
 {
 	struct peer p = peer_start(counter), q = peer_start(counter);
 	struct estate s = estate_open();
@@ -205,7 +205,7 @@ static void middle_man(int fd)
 }
 
 /* Who is connected to the guest reaches the owner's memory through the guest's queue pair. */
-static void a_third_process_uses_the_owners_key_at_the_guest(void)
+static void a_third_process_uses_the_owners_key_on_a_queue_pair_of_the_importer(void)
 {
 	struct peer guest = peer_start(middle_man), third = peer_start(third_party);
 	struct estate s = estate_open();
@@ -249,7 +249,7 @@ static void registrar(int fd)
 	guest_leave(&g);
 }
 
-static void regions_of_a_guest_are_the_owners_as_well(void)
+static void regions_registered_by_an_importer_are_valid_for_the_owner(void)
 {
 	struct peer p = peer_start(registrar);
 	struct estate s = estate_open();
@@ -369,12 +369,12 @@ static void device_memory_is_one_memory_for_all(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(queue_pairs_of_a_guest_accept_the_owners_remote_keys),
-		TEST(guests_and_owner_count_in_the_owners_memory_without_losing_one),
+		TEST(queue_pairs_of_an_importer_accept_the_owners_remote_keys),
+		TEST(atomics_of_importers_and_owner_on_the_owners_memory_add_up),
 		TEST(two_processes_work_in_each_others_memory_at_once),
 		TEST(the_owners_local_keys_name_the_owners_memory),
-		TEST(a_third_process_uses_the_owners_key_at_the_guest),
-		TEST(regions_of_a_guest_are_the_owners_as_well),
+		TEST(a_third_process_uses_the_owners_key_on_a_queue_pair_of_the_importer),
+		TEST(regions_registered_by_an_importer_are_valid_for_the_owner),
 		TEST(keys_mean_nothing_without_the_domain),
 		TEST(device_memory_is_one_memory_for_all),
 	};

@@ -25,7 +25,7 @@ static void user_of_the_domain(int fd)
 	guest_leave(&g);
 }
 
-static void a_domain_that_a_guest_uses_is_busy(void)
+static void a_domain_used_by_an_importer_is_busy(void)
 {
 	struct peer p = peer_start(user_of_the_domain);
 	struct estate s = estate_open();
@@ -41,7 +41,7 @@ static void a_domain_that_a_guest_uses_is_busy(void)
 	peer_join(&p);
 }
 
-static void a_domain_that_a_killed_guest_used_is_free(void)
+static void a_domain_used_by_a_killed_importer_is_free(void)
 {
 	struct peer p = peer_start(user_of_the_domain);
 	struct estate s = estate_open();
@@ -66,7 +66,7 @@ static void visitor(int fd)
 	tell_mark(fd, 'd');
 }
 
-static void what_is_unimported_lives_on(void)
+static void unimported_objects_stay_alive(void)
 {
 	struct peer p = peer_start(visitor);
 	struct estate s = estate_open();
@@ -104,7 +104,7 @@ static void destroyer(int fd)
 	tell_mark(fd, 'd');
 }
 
-static void a_guest_may_destroy_and_the_owner_lets_go(void)
+static void an_importer_may_destroy_objects_and_the_owner_unimports_them(void)
 {
 	struct peer p = peer_start(destroyer);
 	struct estate s = estate_open();
@@ -197,17 +197,17 @@ static void survive_the_owner(bool local)
 	check_widow(&g, local);
 }
 
-static void a_killed_owner_takes_its_local_keys_along(void)
+static void the_local_keys_of_a_killed_owner_are_invalid(void)
 {
 	survive_the_owner(true);
 }
 
-static void a_killed_owner_takes_its_remote_keys_along(void)
+static void the_remote_keys_of_a_killed_owner_are_invalid(void)
 {
 	survive_the_owner(false);
 }
 
-static void a_guest_that_works_while_the_owner_dies_sees_an_error(void)
+static void an_importer_gets_an_error_when_the_owner_dies(void)
 {
 	struct peer p = peer_start(owner_until_killed);
 	struct guest g = { 0 };
@@ -300,13 +300,13 @@ static void handles_that_name_nothing_are_refused(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_domain_that_a_guest_uses_is_busy),
-		TEST(a_domain_that_a_killed_guest_used_is_free),
-		TEST(what_is_unimported_lives_on),
-		TEST(a_guest_may_destroy_and_the_owner_lets_go),
-		TEST(a_killed_owner_takes_its_local_keys_along),
-		TEST(a_killed_owner_takes_its_remote_keys_along),
-		TEST(a_guest_that_works_while_the_owner_dies_sees_an_error),
+		TEST(a_domain_used_by_an_importer_is_busy),
+		TEST(a_domain_used_by_a_killed_importer_is_free),
+		TEST(unimported_objects_stay_alive),
+		TEST(an_importer_may_destroy_objects_and_the_owner_unimports_them),
+		TEST(the_local_keys_of_a_killed_owner_are_invalid),
+		TEST(the_remote_keys_of_a_killed_owner_are_invalid),
+		TEST(an_importer_gets_an_error_when_the_owner_dies),
 		TEST(a_child_imports_what_its_parent_has),
 		TEST(handles_that_name_nothing_are_refused),
 	};

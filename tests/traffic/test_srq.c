@@ -122,7 +122,7 @@ static void a_full_queue_refuses(void)
 	end_close(e);
 }
 
-static void the_limit_is_told_once_when_it_is_crossed(void)
+static void the_limit_event_is_raised_once_when_the_limit_is_crossed(void)
 {
 	struct options o = shared();
 	struct pair p = pair_open(&o);
@@ -153,7 +153,7 @@ static void the_limit_is_told_once_when_it_is_crossed(void)
 	pair_close(&p);
 }
 
-static void a_limit_above_what_is_posted_is_told_at_once(void)
+static void a_limit_above_the_posted_receives_raises_the_event_at_once(void)
 {
 	struct options o = shared();
 	struct end *e = end_open(&o);
@@ -167,7 +167,7 @@ static void a_limit_above_what_is_posted_is_told_at_once(void)
 	end_close(e);
 }
 
-static void a_failed_queue_pair_tells_that_it_takes_no_more(void)
+static void a_failed_queue_pair_raises_last_wqe_reached(void)
 {
 	struct options o = shared();
 	struct pair p = pair_open(&o);
@@ -265,9 +265,9 @@ int main(void)
 		TEST(entries_are_posted_again_in_any_order),
 		TEST(an_empty_queue_makes_senders_wait),
 		TEST(a_full_queue_refuses),
-		TEST(the_limit_is_told_once_when_it_is_crossed),
-		TEST(a_limit_above_what_is_posted_is_told_at_once),
-		TEST(a_failed_queue_pair_tells_that_it_takes_no_more),
+		TEST(the_limit_event_is_raised_once_when_the_limit_is_crossed),
+		TEST(a_limit_above_the_posted_receives_raises_the_event_at_once),
+		TEST(a_failed_queue_pair_raises_last_wqe_reached),
 		TEST(a_queue_in_use_is_busy),
 		TEST(a_bad_entry_fails_the_queue_pair_that_took_it),
 		TEST(datagrams_take_from_a_shared_queue_too),

@@ -362,7 +362,7 @@ static void a_wrong_current_state_is_refused(void)
 	end_close(e);
 }
 
-static void a_query_tells_what_was_set(void)
+static void a_query_returns_the_attributes_that_were_set(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	struct end *e = end_open(&o);
@@ -431,7 +431,7 @@ int main(void)
 		TEST(datagrams_follow_the_table),
 		TEST(values_out_of_range_are_refused),
 		TEST(a_wrong_current_state_is_refused),
-		TEST(a_query_tells_what_was_set),
+		TEST(a_query_returns_the_attributes_that_were_set),
 		TEST(access_rights_may_change_while_connected),
 	};
 

@@ -115,7 +115,7 @@ static void *ping_pong(void *arg)
 	return NULL;
 }
 
-static void threads_with_their_own_queue_pairs_do_not_meet(void)
+static void threads_with_their_own_queue_pairs_do_not_disturb_each_other(void)
 {
 	pthread_t thread[THREADS];
 
@@ -160,7 +160,7 @@ static void *churn_regions(void *arg)
 	return NULL;
 }
 
-static void work_goes_on_while_objects_come_and_go(void)
+static void requests_complete_while_other_objects_are_created_and_destroyed(void)
 {
 	struct pair p = pair_open(NULL);
 	pthread_t thread[3];
@@ -210,7 +210,7 @@ static void *listen(void *arg)
 	return NULL;
 }
 
-static void an_event_thread_hears_all_that_another_thread_sends(void)
+static void an_event_thread_receives_all_messages_of_another_thread(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
 	pthread_t thread;
@@ -268,9 +268,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(threads_share_a_queue_pair_and_a_completion_queue),
-		TEST(threads_with_their_own_queue_pairs_do_not_meet),
-		TEST(work_goes_on_while_objects_come_and_go),
-		TEST(an_event_thread_hears_all_that_another_thread_sends),
+		TEST(threads_with_their_own_queue_pairs_do_not_disturb_each_other),
+		TEST(requests_complete_while_other_objects_are_created_and_destroyed),
+		TEST(an_event_thread_receives_all_messages_of_another_thread),
 		TEST(destroying_waits_for_the_acknowledgement_of_events),
 	};
 

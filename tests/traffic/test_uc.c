@@ -38,7 +38,7 @@ static void messages_of_every_size_arrive_in_order(void)
 	pair_close(&p);
 }
 
-static void writes_land_and_immediates_tell(void)
+static void writes_land_and_immediates_complete_receives(void)
 {
 	struct pair p = open_pair(1 << 20);
 	static const uint32_t sizes[] = { 1, 64, 5000, 300000 };
@@ -121,7 +121,7 @@ static void a_write_without_a_right_is_dropped(void)
 	pair_close(&p);
 }
 
-static void nobody_at_the_other_end_is_no_error(void)
+static void a_missing_peer_is_no_error_on_uc(void)
 {
 	struct pair p = open_pair(1 << 16);
 
@@ -228,10 +228,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(messages_of_every_size_arrive_in_order),
-		TEST(writes_land_and_immediates_tell),
+		TEST(writes_land_and_immediates_complete_receives),
 		TEST(a_message_without_a_receive_is_dropped),
 		TEST(a_write_without_a_right_is_dropped),
-		TEST(nobody_at_the_other_end_is_no_error),
+		TEST(a_missing_peer_is_no_error_on_uc),
 		TEST(reads_and_atomics_are_refused),
 		TEST(a_stream_to_another_process_keeps_its_order),
 	};

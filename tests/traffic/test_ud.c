@@ -232,7 +232,7 @@ static void datagrams_without_a_receive_are_lost(void)
 	pair_close(&p);
 }
 
-static void datagrams_to_nobody_complete_all_the_same(void)
+static void datagrams_to_a_missing_queue_pair_complete(void)
 {
 	struct pair p = open_pair();
 	struct address b = end_address(p.b);
@@ -497,7 +497,7 @@ static void bad_addresses_are_refused(void)
 	end_close(e);
 }
 
-static void one_queue_pair_talks_to_many(void)
+static void one_queue_pair_sends_to_many(void)
 {
 	enum { MANY = 20 };
 	struct options o = options_of(IBV_QPT_UD);
@@ -550,7 +550,7 @@ int main(void)
 		TEST(a_wrong_q_key_is_dropped),
 		TEST(a_controlled_q_key_means_that_of_the_queue_pair),
 		TEST(datagrams_without_a_receive_are_lost),
-		TEST(datagrams_to_nobody_complete_all_the_same),
+		TEST(datagrams_to_a_missing_queue_pair_complete),
 		TEST(a_datagram_too_long_for_the_receive_never_arrives),
 		TEST(one_sided_work_is_refused),
 		TEST(the_grh_says_where_a_datagram_came_from),
@@ -558,7 +558,7 @@ int main(void)
 		TEST(a_reply_by_the_completion_reaches_another_process),
 		TEST(a_domain_with_a_live_address_handle_is_busy),
 		TEST(bad_addresses_are_refused),
-		TEST(one_queue_pair_talks_to_many),
+		TEST(one_queue_pair_sends_to_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -387,7 +387,7 @@ static void messages_to_different_processes_are_posted_at_once(void)
 	trio_close(&t);
 }
 
-static void a_queue_of_another_process_that_is_empty_is_waited_for(void)
+static void a_sender_waits_for_receives_in_a_queue_of_another_process(void)
 {
 	struct trio t = trio_open();
 	struct job job = { .op = IBV_WR_SEND, .len = 200, .seed = 5, .late = true };
@@ -481,7 +481,7 @@ int main(void)
 		TEST(messages_cross_processes),
 		TEST(a_queue_pair_of_one_process_serves_the_queue_of_another),
 		TEST(messages_to_different_processes_are_posted_at_once),
-		TEST(a_queue_of_another_process_that_is_empty_is_waited_for),
+		TEST(a_sender_waits_for_receives_in_a_queue_of_another_process),
 		TEST(reads_and_atomics_reach_the_memory_of_the_queues_process),
 		TEST(a_bad_key_of_another_process_is_refused),
 		TEST(a_queue_of_a_process_that_died_is_out_of_reach),

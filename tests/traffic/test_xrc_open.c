@@ -184,7 +184,7 @@ static void a_queue_pair_of_another_process_is_opened_and_changed(void)
 	hand_on_end(&h);
 }
 
-static void events_of_a_queue_pair_reach_all_who_have_it_open(void)
+static void events_of_a_queue_pair_reach_every_process_that_opened_it(void)
 {
 	struct handed_on h = hand_on();
 
@@ -202,7 +202,7 @@ static void events_of_a_queue_pair_reach_all_who_have_it_open(void)
 	hand_on_end(&h);
 }
 
-static void a_queue_pair_lives_as_long_as_somebody_has_it_open(void)
+static void a_queue_pair_lives_until_its_last_opener_closes_it(void)
 {
 	struct handed_on h = hand_on();
 
@@ -220,7 +220,7 @@ static void a_queue_pair_lives_as_long_as_somebody_has_it_open(void)
 	hand_on_end(&h);
 }
 
-static void a_killed_opener_has_it_open_no_more(void)
+static void a_killed_opener_no_longer_keeps_the_queue_pair(void)
 {
 	struct handed_on h = hand_on();
 	struct ibv_wc wc;
@@ -237,7 +237,7 @@ static void a_killed_opener_has_it_open_no_more(void)
 }
 
 /* A queue pair lives in the process that made it, and cannot outlive that. */
-static void a_killed_maker_takes_the_queue_pair_along(void)
+static void the_queue_pair_of_a_killed_creator_is_destroyed(void)
 {
 	struct handed_on h = hand_on();
 
@@ -255,10 +255,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_queue_pair_of_another_process_is_opened_and_changed),
-		TEST(events_of_a_queue_pair_reach_all_who_have_it_open),
-		TEST(a_queue_pair_lives_as_long_as_somebody_has_it_open),
-		TEST(a_killed_opener_has_it_open_no_more),
-		TEST(a_killed_maker_takes_the_queue_pair_along),
+		TEST(events_of_a_queue_pair_reach_every_process_that_opened_it),
+		TEST(a_queue_pair_lives_until_its_last_opener_closes_it),
+		TEST(a_killed_opener_no_longer_keeps_the_queue_pair),
+		TEST(the_queue_pair_of_a_killed_creator_is_destroyed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,7 +239,7 @@ static void the_sender_over_ipv4_is_found_in_the_last_20_bytes(void **state)
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 }
 
-static void a_datagram_to_somebody_else_has_no_way_back(void **state)
+static void a_datagram_to_a_foreign_gid_gives_no_reply_address(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH };
@@ -374,7 +374,7 @@ int main(void)
 		ETH(the_destination_must_not_be_zero),
 		IB(infiniband_goes_by_lid_or_by_grh),
 		ETH(the_sender_over_ipv4_is_found_in_the_last_20_bytes),
-		ETH(a_datagram_to_somebody_else_has_no_way_back),
+		ETH(a_datagram_to_a_foreign_gid_gives_no_reply_address),
 		ETH(the_kind_of_header_decides_the_kind_of_gid),
 		IB(the_sender_on_infiniband_is_its_lid),
 		ETH(groups_and_link_local_gids_hold_their_mac),

@@ -126,7 +126,7 @@ static int mend_and_ask_again(void)
 	return 0;
 }
 
-static void a_mended_environment_is_asked_again(void **state)
+static void a_corrected_environment_is_read_again(void **state)
 {
 	assert_int_equal(run_with("VERBENA_ADAPTERS", "[", mend_and_ask_again), 0);
 }
@@ -182,7 +182,7 @@ static void a_good_file_is_what_programs_see(void **state)
 	assert_string_equal(said, "");
 }
 
-static void the_users_own_file_counts(void **state)
+static void the_users_own_file_is_read(void **state)
 {
 	write_config("[rocks]\nmodel = ConnectX-5\nports = 2\nguid = 0x0002c90300a0b0c0\n"
 		     "max_qp = 100\nport1.gids = 10.0.0.9\nport2.link = infiniband\n[mlx4_9]\n");
@@ -198,7 +198,7 @@ static int refuse_and_explain(void)
 	return !context || ibv_query_port(context, 2, &port) != EINVAL;
 }
 
-static void refusals_explain_themselves_when_asked(void **state)
+static void refusals_are_explained_with_verbena_explain(void **state)
 {
 	assert_int_equal(run_with("VERBENA_EXPLAIN", "1", refuse_and_explain), 0);
 	assert_non_null(strstr(said, "port 2 does not exist; mlx5_0 has port 1"));
@@ -212,10 +212,10 @@ int main(void)
 		cmocka_unit_test(a_bad_file_gives_no_list_and_says_where),
 		cmocka_unit_test(a_file_that_is_not_there_gives_no_list),
 		cmocka_unit_test(a_bad_variable_gives_no_list_and_names_it),
-		cmocka_unit_test(a_mended_environment_is_asked_again),
+		cmocka_unit_test(a_corrected_environment_is_read_again),
 		cmocka_unit_test(a_good_file_is_what_programs_see),
-		cmocka_unit_test(the_users_own_file_counts),
-		cmocka_unit_test(refusals_explain_themselves_when_asked),
+		cmocka_unit_test(the_users_own_file_is_read),
+		cmocka_unit_test(refusals_are_explained_with_verbena_explain),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

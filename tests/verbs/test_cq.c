@@ -193,7 +193,7 @@ static void an_event_names_its_queue(void **state)
 	}
 }
 
-static void an_event_that_nobody_fetched_goes_with_its_queue(void **state)
+static void an_unfetched_event_is_dropped_with_its_queue(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -251,7 +251,7 @@ static void destruction_waits_for_the_acknowledgement(void **state)
 	}
 }
 
-static void resizing_keeps_what_is_there(void **state)
+static void resizing_keeps_the_completions_in_the_queue(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -311,9 +311,9 @@ int main(void)
 		cmocka_unit_test(a_queue_with_a_queue_pair_is_busy_and_works_on),
 		cmocka_unit_test(an_empty_channel_that_does_not_block_gives_eagain),
 		cmocka_unit_test(an_event_names_its_queue),
-		cmocka_unit_test(an_event_that_nobody_fetched_goes_with_its_queue),
+		cmocka_unit_test(an_unfetched_event_is_dropped_with_its_queue),
 		cmocka_unit_test(destruction_waits_for_the_acknowledgement),
-		cmocka_unit_test(resizing_keeps_what_is_there),
+		cmocka_unit_test(resizing_keeps_the_completions_in_the_queue),
 		cmocka_unit_test(moderation_has_limits),
 	};
 

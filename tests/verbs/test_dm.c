@@ -45,7 +45,7 @@ static void sizes_and_attributes_out_of_range_are_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void the_memory_can_be_used_up_and_had_again(void **state)
+static void device_memory_can_be_exhausted_and_allocated_again(void **state)
 {
 	struct ibv_device_attr_ex attr;
 	struct ibv_dm *most;
@@ -61,7 +61,7 @@ static void the_memory_can_be_used_up_and_had_again(void **state)
 	assert_int_equal(ibv_free_dm(most), 0);
 }
 
-static void new_memory_is_zero_whoever_had_it_before(void **state)
+static void new_device_memory_is_zero_after_reuse(void **state)
 {
 	uint32_t word = 0x12345678;
 	struct ibv_dm *dm = alloc(*state, 64);
@@ -77,7 +77,7 @@ static void new_memory_is_zero_whoever_had_it_before(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-static void copies_stay_inside_and_are_words(void **state)
+static void copies_are_whole_words_inside_the_memory(void **state)
 {
 	struct ibv_dm *dm = alloc(*state, 100);
 	char data[128] = { 0 };
@@ -115,7 +115,7 @@ static void a_region_counts_from_zero_and_stays_inside(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void a_model_without_it_says_so(void **state)
+static void a_model_without_device_memory_refuses_it(void **state)
 {
 	struct ibv_context *mlx4 = test_open("mlx4_0");
 
@@ -130,11 +130,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sizes_and_attributes_out_of_range_are_refused),
-		TEST(the_memory_can_be_used_up_and_had_again),
-		TEST(new_memory_is_zero_whoever_had_it_before),
-		TEST(copies_stay_inside_and_are_words),
+		TEST(device_memory_can_be_exhausted_and_allocated_again),
+		TEST(new_device_memory_is_zero_after_reuse),
+		TEST(copies_are_whole_words_inside_the_memory),
 		TEST(a_region_counts_from_zero_and_stays_inside),
-		TEST(a_model_without_it_says_so),
+		TEST(a_model_without_device_memory_refuses_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

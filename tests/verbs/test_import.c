@@ -89,7 +89,7 @@ static void a_domain_and_its_regions_are_found_by_handle(void **state)
 	test_close(context);
 }
 
-static void handles_of_other_contexts_and_of_what_is_gone_are_unknown(void **state)
+static void handles_of_other_contexts_and_destroyed_objects_are_unknown(void **state)
 {
 	static char page[4096];
 	struct ibv_context *context = test_open("mlx5_0"), *other = test_open("mlx5_0");
@@ -112,7 +112,7 @@ static void handles_of_other_contexts_and_of_what_is_gone_are_unknown(void **sta
 	test_close(other);
 }
 
-static void an_import_may_destroy_what_the_original_then_lets_go(void **state)
+static void an_object_destroyed_through_an_import_is_then_unimported_by_the_original(void **state)
 {
 	static char page[4096];
 	struct ibv_context *context = test_open("mlx5_0"), *imported = import(context);
@@ -132,7 +132,7 @@ static void an_import_may_destroy_what_the_original_then_lets_go(void **state)
 	test_close(imported);
 }
 
-static void an_original_that_closes_first_leaves_the_import_whole(void **state)
+static void closing_the_original_first_leaves_the_import_working(void **state)
 {
 	static char page[4096];
 	struct ibv_context *context = test_open("mlx5_0"), *imported = import(context);
@@ -196,9 +196,10 @@ int main(void)
 		cmocka_unit_test(descriptors_of_something_else_are_refused_and_left_open),
 		cmocka_unit_test(closing_gives_back_every_descriptor),
 		cmocka_unit_test(a_domain_and_its_regions_are_found_by_handle),
-		cmocka_unit_test(handles_of_other_contexts_and_of_what_is_gone_are_unknown),
-		cmocka_unit_test(an_import_may_destroy_what_the_original_then_lets_go),
-		cmocka_unit_test(an_original_that_closes_first_leaves_the_import_whole),
+		cmocka_unit_test(handles_of_other_contexts_and_destroyed_objects_are_unknown),
+		cmocka_unit_test(
+			an_object_destroyed_through_an_import_is_then_unimported_by_the_original),
+		cmocka_unit_test(closing_the_original_first_leaves_the_import_working),
 		cmocka_unit_test(device_memory_is_the_same_memory),
 		cmocka_unit_test(a_process_that_only_has_the_descriptor_opens_the_same_device),
 	};

@@ -69,7 +69,7 @@ static void unknown_rights_are_refused_unless_they_are_hints(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void a_region_of_nothing_needs_a_page_to_be_in(void **state)
+static void a_region_of_zero_bytes_must_not_start_on_a_page_boundary(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_mr *mr;
@@ -81,7 +81,7 @@ static void a_region_of_nothing_needs_a_page_to_be_in(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void memory_that_is_not_there_is_a_fault(void **state)
+static void registering_unmapped_memory_is_efault(void **state)
 {
 	struct fixture *f = *state;
 
@@ -90,7 +90,7 @@ static void memory_that_is_not_there_is_a_fault(void **state)
 	assert_refused(ibv_reg_mr(f->pd, NULL, SIZE_MAX, 0), EINVAL);
 }
 
-static void an_iova_keeps_the_place_in_the_page(void **state)
+static void an_iova_must_have_the_page_offset_of_the_address(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_mr *mr;
@@ -125,7 +125,7 @@ static void the_implicit_region_is_the_whole_address_space(void **state)
 	assert_refused(ibv_reg_mr(f->pd, f->memory, SIZE_MAX, IBV_ACCESS_ON_DEMAND), EINVAL);
 }
 
-static void a_model_without_paging_says_so(void **state)
+static void a_model_without_on_demand_paging_refuses_it(void **state)
 {
 	struct ibv_context *context = test_open("mlx4_0");
 	struct ibv_pd *pd = ibv_alloc_pd(context);
@@ -146,7 +146,7 @@ static void flushes_are_not_offered(void **state)
 	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_FLUSH_GLOBAL), EOPNOTSUPP);
 }
 
-static void a_change_that_makes_no_sense_is_refused_before_it_begins(void **state)
+static void an_invalid_reregistration_is_an_input_error(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_context *other = test_open("mlx5_0");
@@ -181,7 +181,7 @@ static void a_change_that_makes_no_sense_is_refused_before_it_begins(void **stat
 	test_close(other);
 }
 
-static void what_the_adapter_refuses_leaves_the_region_as_it_was(void **state)
+static void a_refused_reregistration_leaves_the_region_unchanged(void **state)
 {
 	struct fixture *f = *state;
 	struct ibv_mr *mr = ibv_reg_mr(f->pd, f->memory, PAGE, 0), before = *mr;
@@ -265,7 +265,7 @@ static void a_registration_by_attributes_wants_one_kind_of_memory(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void only_a_dmabuf_is_a_dmabuf(void **state)
+static void a_descriptor_that_is_no_dmabuf_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	int fd = memfd_create("no-dmabuf", MFD_CLOEXEC);
@@ -375,19 +375,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(remote_writing_needs_local_writing),
 		TEST(unknown_rights_are_refused_unless_they_are_hints),
-		TEST(memory_that_is_not_there_is_a_fault),
-		TEST(a_region_of_nothing_needs_a_page_to_be_in),
-		TEST(an_iova_keeps_the_place_in_the_page),
+		TEST(registering_unmapped_memory_is_efault),
+		TEST(a_region_of_zero_bytes_must_not_start_on_a_page_boundary),
+		TEST(an_iova_must_have_the_page_offset_of_the_address),
 		TEST(a_key_is_not_used_again_at_once),
 		TEST(the_implicit_region_is_the_whole_address_space),
-		TEST(a_model_without_paging_says_so),
+		TEST(a_model_without_on_demand_paging_refuses_it),
 		TEST(flushes_are_not_offered),
-		TEST(a_change_that_makes_no_sense_is_refused_before_it_begins),
-		TEST(what_the_adapter_refuses_leaves_the_region_as_it_was),
+		TEST(an_invalid_reregistration_is_an_input_error),
+		TEST(a_refused_reregistration_leaves_the_region_unchanged),
 		TEST(a_change_keeps_the_key_and_moves_the_domain),
 		TEST(a_null_region_has_a_local_key_and_cannot_be_changed),
 		TEST(a_registration_by_attributes_wants_one_kind_of_memory),
-		TEST(only_a_dmabuf_is_a_dmabuf),
+		TEST(a_descriptor_that_is_no_dmabuf_is_refused),
 		TEST(a_buffer_of_the_library_is_whole_pages_of_zeros),
 		TEST(a_buffer_of_no_bytes_and_one_of_another_domain_are_refused),
 		TEST(advice_is_for_regions_that_are_paged_on_demand),

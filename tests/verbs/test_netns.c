@@ -167,7 +167,7 @@ static void without_an_interface_that_is_up_the_port_is_down_and_has_no_gid(void
 	assert_int_equal(port_state(ib), IBV_PORT_ACTIVE);
 }
 
-static void loopback_serves_when_there_is_nothing_else(void **state)
+static void loopback_is_used_without_any_other_interface(void **state)
 {
 	netns_ip("link set lo up");
 	await_event(wide, IBV_EVENT_PORT_ACTIVE);
@@ -223,7 +223,7 @@ static void entries_stay_where_they_are_when_others_go(void **state)
 	expect_pair(bound, 4, NULL, NULL);
 }
 
-static void addresses_that_come_and_go_are_told_as_gid_changes(void **state)
+static void added_and_removed_addresses_raise_gid_change_events(void **state)
 {
 	make_pair();
 	drain(bound);
@@ -246,7 +246,7 @@ static void *get_event(void *arg)
 	return (void *)(intptr_t)event.event_type;
 }
 
-static void a_program_that_only_waits_hears_of_a_change(void **state)
+static void a_program_blocked_in_get_async_event_gets_gid_changes(void **state)
 {
 	struct ibv_context *own;
 	pthread_t thread;
@@ -261,7 +261,7 @@ static void a_program_that_only_waits_hears_of_a_change(void **state)
 	test_close(own);
 }
 
-static void every_open_context_of_the_adapter_hears_and_no_other(void **state)
+static void every_open_context_of_the_adapter_gets_the_event_and_no_other(void **state)
 {
 	struct ibv_context *second;
 
@@ -278,7 +278,7 @@ static void every_open_context_of_the_adapter_hears_and_no_other(void **state)
 	test_close(second);
 }
 
-static void a_link_that_goes_down_and_up_is_told(void **state)
+static void a_link_that_goes_down_and_up_raises_port_events(void **state)
 {
 	struct ibv_port_attr attr;
 
@@ -296,7 +296,7 @@ static void a_link_that_goes_down_and_up_is_told(void **state)
 	assert_int_equal(attr.phys_state, 5);
 }
 
-static void the_loss_of_the_last_link_is_told_although_loopback_serves(void **state)
+static void losing_the_last_link_raises_port_err_although_loopback_is_used(void **state)
 {
 	make_pair();
 	await_count(wide, 2);
@@ -325,7 +325,7 @@ static void a_link_whose_other_end_goes_down_has_no_carrier(void **state)
 	await_event(bound, IBV_EVENT_PORT_ACTIVE);
 }
 
-static void an_interface_that_vanishes_takes_its_gids_with_it(void **state)
+static void removing_an_interface_removes_its_gids(void **state)
 {
 	make_pair();
 	netns_ip("addr add 10.1.0.1/24 dev va");
@@ -436,7 +436,7 @@ static void frames_of_a_vlan_have_its_tag(void **state)
 	assert_int_equal(vid, 7);
 }
 
-static void other_interfaces_are_no_business_of_a_bound_adapter(void **state)
+static void a_bound_adapter_ignores_other_interfaces(void **state)
 {
 	make_pair();
 	drain(bound);
@@ -479,7 +479,7 @@ static int child_hears(void *arg)
 	return ibv_close_device(own) ? 5 : 0;
 }
 
-static void parent_and_child_each_hear_once(void **state)
+static void parent_and_child_each_get_the_event_once(void **state)
 {
 	make_pair();
 	drain(bound);
@@ -495,25 +495,25 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		in_the_net(without_an_interface_that_is_up_the_port_is_down_and_has_no_gid),
-		in_the_net(loopback_serves_when_there_is_nothing_else),
+		in_the_net(loopback_is_used_without_any_other_interface),
 		in_the_net(the_table_starts_with_the_link_local_pair_then_ipv4_then_ipv6),
 		in_the_net(the_link_local_address_of_the_kernel_is_no_second_entry),
 		in_the_net(entries_stay_where_they_are_when_others_go),
-		in_the_net(addresses_that_come_and_go_are_told_as_gid_changes),
-		in_the_net(a_program_that_only_waits_hears_of_a_change),
-		in_the_net(every_open_context_of_the_adapter_hears_and_no_other),
-		in_the_net(a_link_that_goes_down_and_up_is_told),
-		in_the_net(the_loss_of_the_last_link_is_told_although_loopback_serves),
+		in_the_net(added_and_removed_addresses_raise_gid_change_events),
+		in_the_net(a_program_blocked_in_get_async_event_gets_gid_changes),
+		in_the_net(every_open_context_of_the_adapter_gets_the_event_and_no_other),
+		in_the_net(a_link_that_goes_down_and_up_raises_port_events),
+		in_the_net(losing_the_last_link_raises_port_err_although_loopback_is_used),
 		in_the_net(a_link_whose_other_end_goes_down_has_no_carrier),
-		in_the_net(an_interface_that_vanishes_takes_its_gids_with_it),
+		in_the_net(removing_an_interface_removes_its_gids),
 		in_the_net(a_new_hardware_address_makes_a_new_link_local_pair),
 		in_the_net(the_path_mtu_follows_the_interface),
 		in_the_net(a_vlan_of_the_bound_interface_adds_its_addresses),
 		in_the_net(neighbours_are_those_of_the_kernel),
 		in_the_net(frames_of_a_vlan_have_its_tag),
-		in_the_net(other_interfaces_are_no_business_of_a_bound_adapter),
+		in_the_net(a_bound_adapter_ignores_other_interfaces),
 		in_the_net(a_table_that_is_full_drops_the_rest_and_keeps_its_order),
-		in_the_net(parent_and_child_each_hear_once),
+		in_the_net(parent_and_child_each_get_the_event_once),
 	};
 
 	netns_enter(argv);

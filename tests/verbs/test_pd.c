@@ -43,7 +43,7 @@ static void a_domain_with_a_region_is_busy_and_stays_whole(void **state)
 	}
 }
 
-static void a_context_closed_early_lives_until_its_domain_is_gone(void **state)
+static void a_closed_context_lives_until_its_domain_is_deallocated(void **state)
 {
 	static char page[4096];
 	int fds = 0;
@@ -68,7 +68,7 @@ static void a_context_closed_early_lives_until_its_domain_is_gone(void **state)
 	assert_int_equal(test_count_fds(), fds);
 }
 
-static void a_thread_domain_knows_no_mask(void **state)
+static void a_thread_domain_refuses_any_comp_mask(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -103,7 +103,7 @@ static void thread_and_protection_domain_outlive_their_parent(void **state)
 	}
 }
 
-static void a_parent_domain_refuses_what_it_does_not_know(void **state)
+static void a_parent_domain_refuses_unknown_attributes(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -127,7 +127,7 @@ static void a_parent_domain_refuses_what_it_does_not_know(void **state)
 	}
 }
 
-static void what_is_made_through_a_parent_keeps_both_busy(void **state)
+static void objects_of_a_parent_domain_keep_both_domains_busy(void **state)
 {
 	static char page[4096];
 
@@ -155,11 +155,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(domains_of_a_context_have_different_handles),
 		cmocka_unit_test(a_domain_with_a_region_is_busy_and_stays_whole),
-		cmocka_unit_test(a_context_closed_early_lives_until_its_domain_is_gone),
-		cmocka_unit_test(a_thread_domain_knows_no_mask),
+		cmocka_unit_test(a_closed_context_lives_until_its_domain_is_deallocated),
+		cmocka_unit_test(a_thread_domain_refuses_any_comp_mask),
 		cmocka_unit_test(thread_and_protection_domain_outlive_their_parent),
-		cmocka_unit_test(a_parent_domain_refuses_what_it_does_not_know),
-		cmocka_unit_test(what_is_made_through_a_parent_keeps_both_busy),
+		cmocka_unit_test(a_parent_domain_refuses_unknown_attributes),
+		cmocka_unit_test(objects_of_a_parent_domain_keep_both_domains_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static void a_new_queue_pair_says_what_it_is(void **state)
 	}
 }
 
-static void what_a_type_needs_must_be_there(void **state)
+static void each_type_needs_its_domain_and_queues(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -180,7 +180,7 @@ static void flags_without_effect_are_taken_where_the_model_has_them(void **state
 	}
 }
 
-static void requests_without_elements_have_no_room_for_inline_data_by_chance(void **state)
+static void queues_without_elements_grant_no_inline_data(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -197,7 +197,7 @@ static void requests_without_elements_have_no_room_for_inline_data_by_chance(voi
 	}
 }
 
-static void parts_of_another_context_are_refused(void **state)
+static void domains_and_queues_of_another_context_are_refused(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -248,7 +248,7 @@ static void sizes_beyond_the_device_are_refused(void **state)
 }
 
 /* Programs hand the same attributes, with what was granted, to one queue pair after another. */
-static void what_was_granted_can_be_asked_for(void **state)
+static void the_granted_sizes_can_be_requested(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0");
 	struct parts p = take(context);
@@ -269,7 +269,7 @@ static void what_was_granted_can_be_asked_for(void **state)
 	test_close(context);
 }
 
-static void the_special_queue_pairs_are_nobodys(void **state)
+static void qp_types_0_and_1_are_refused(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0");
 	struct parts p = take(context);
@@ -489,7 +489,7 @@ static void destruction_waits_for_the_acknowledgement_of_events(void **state)
 	}
 }
 
-static void an_event_that_nobody_fetched_goes_with_its_queue_pair(void **state)
+static void an_unfetched_event_is_dropped_with_its_queue_pair(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -506,7 +506,7 @@ static void an_event_that_nobody_fetched_goes_with_its_queue_pair(void **state)
 	}
 }
 
-static void options_of_the_vendor_are_the_vendors(void **state)
+static void ece_options_need_the_vendor_id_of_the_adapter(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0"), *mlx4 = test_open("mlx4_0");
 	struct parts p = take(context), q = take(mlx4);
@@ -532,7 +532,7 @@ static void options_of_the_vendor_are_the_vendors(void **state)
 	test_close(mlx4);
 }
 
-static void rates_need_sense(void **state)
+static void impossible_rate_limits_are_refused(void **state)
 {
 	struct ibv_context *context = test_open("mlx5_0");
 	struct parts p = take(context);
@@ -547,7 +547,7 @@ static void rates_need_sense(void **state)
 	test_close(context);
 }
 
-static void a_group_is_for_datagrams_and_keeps_the_queue_pair(void **state)
+static void a_multicast_group_takes_ud_queue_pairs_and_keeps_them_busy(void **state)
 {
 	FOR_EACH_DEVICE(context)
 	{
@@ -579,14 +579,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_queue_pair_says_what_it_is),
-		cmocka_unit_test(what_a_type_needs_must_be_there),
+		cmocka_unit_test(each_type_needs_its_domain_and_queues),
 		cmocka_unit_test(unknown_types_masks_and_flags_are_refused),
 		cmocka_unit_test(flags_without_effect_are_taken_where_the_model_has_them),
-		cmocka_unit_test(requests_without_elements_have_no_room_for_inline_data_by_chance),
-		cmocka_unit_test(parts_of_another_context_are_refused),
+		cmocka_unit_test(queues_without_elements_grant_no_inline_data),
+		cmocka_unit_test(domains_and_queues_of_another_context_are_refused),
 		cmocka_unit_test(sizes_beyond_the_device_are_refused),
-		cmocka_unit_test(what_was_granted_can_be_asked_for),
-		cmocka_unit_test(the_special_queue_pairs_are_nobodys),
+		cmocka_unit_test(the_granted_sizes_can_be_requested),
+		cmocka_unit_test(qp_types_0_and_1_are_refused),
 		cmocka_unit_test(operations_that_a_type_does_not_have_are_refused),
 		cmocka_unit_test(a_query_gives_back_what_was_set),
 		cmocka_unit_test(a_refused_change_changes_nothing),
@@ -594,10 +594,10 @@ int main(void)
 		cmocka_unit_test(reset_forgets_completions_and_starts_anew),
 		cmocka_unit_test(an_error_state_flushes_what_is_posted),
 		cmocka_unit_test(destruction_waits_for_the_acknowledgement_of_events),
-		cmocka_unit_test(an_event_that_nobody_fetched_goes_with_its_queue_pair),
-		cmocka_unit_test(options_of_the_vendor_are_the_vendors),
-		cmocka_unit_test(rates_need_sense),
-		cmocka_unit_test(a_group_is_for_datagrams_and_keeps_the_queue_pair),
+		cmocka_unit_test(an_unfetched_event_is_dropped_with_its_queue_pair),
+		cmocka_unit_test(ece_options_need_the_vendor_id_of_the_adapter),
+		cmocka_unit_test(impossible_rate_limits_are_refused),
+		cmocka_unit_test(a_multicast_group_takes_ud_queue_pairs_and_keeps_them_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ static void a_struct_without_room_for_the_basics_is_refused(void **state)
 
 /* ---- ports ---- */
 
-static void the_ethernet_port_is_what_roce_needs(void **state)
+static void the_ethernet_port_has_the_attributes_of_roce(void **state)
 {
 	struct ibv_port_attr attr;
 	uint64_t speed;
@@ -378,7 +378,7 @@ static void unknown_flags_of_the_gid_queries_are_refused(void **state)
 	assert_true(untouched(&entry, sizeof(entry), 0xa5));
 }
 
-static void the_gid_type_of_old_knows_v1_and_v2(void **state)
+static void ibv_query_gid_type_tells_v1_from_v2(void **state)
 {
 	enum ibv_gid_type_sysfs type;
 
@@ -555,7 +555,7 @@ int main(void)
 		cmocka_unit_test(an_older_and_shorter_struct_is_filled_to_its_end_only),
 		cmocka_unit_test(a_newer_and_longer_struct_gets_zeros_for_what_is_unknown),
 		cmocka_unit_test(a_struct_without_room_for_the_basics_is_refused),
-		cmocka_unit_test(the_ethernet_port_is_what_roce_needs),
+		cmocka_unit_test(the_ethernet_port_has_the_attributes_of_roce),
 		cmocka_unit_test(the_infiniband_port_has_a_lid_and_asks_for_no_grh),
 		cmocka_unit_test(a_port_that_does_not_exist_is_einval_in_every_call),
 		cmocka_unit_test(port_numbers_beyond_eight_bits_do_not_wrap),
@@ -567,7 +567,7 @@ int main(void)
 		cmocka_unit_test(an_index_past_the_table_is_einval),
 		cmocka_unit_test(an_empty_gid_entry_is_enodata_and_writes_nothing),
 		cmocka_unit_test(unknown_flags_of_the_gid_queries_are_refused),
-		cmocka_unit_test(the_gid_type_of_old_knows_v1_and_v2),
+		cmocka_unit_test(ibv_query_gid_type_tells_v1_from_v2),
 		cmocka_unit_test(the_gid_table_lists_what_the_entries_say),
 		cmocka_unit_test(a_short_gid_table_is_refused_and_nothing_written),
 		cmocka_unit_test(gid_entries_of_a_newer_program_are_spaced_by_its_size),

@@ -126,7 +126,8 @@ struct copy_area {
 
 struct hca_segment {
 	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
-	struct ether_wish ether[HCA_ETHER_SLOTS]; /* frames that each port asks the switch for */
+	struct ether_rx_filter
+		ether[HCA_ETHER_SLOTS]; /* frames that each port asks the switch for */
 	_Alignas(4096) struct epoch_area epochs;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_qp_grant grant[HCA_QP_GRANTS];

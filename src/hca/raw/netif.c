@@ -67,7 +67,8 @@ static void take(struct netif *n, const uint8_t *data, uint32_t len, bool unsumm
 {
 	struct ether_frame frame = { .data = data, .len = len };
 
-	if (len < ETHER_HEADER || len > ETHER_FRAME_MAX || !ether_wish_wants(n->port->wish, data))
+	if (len < ETHER_HEADER || len > ETHER_FRAME_MAX ||
+	    !ether_rx_filter_wants(n->port->filter, data))
 		return;
 	if (unsummed) {
 		/* From a sender on this machine that leaves sums to an adapter that it never met. */

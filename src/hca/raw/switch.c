@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The switch's sending half is in every sender: it knows who is on the switch from the host
- * directory, and what they want from the wishes in their segments. Its receiving half is the link's
+ * directory, and what they want from the receive filters in their segments. Its receiving half is the link's
  * drain. Frames for other processes are records in their links; within this one they are steered
  * at once.
  *
@@ -332,7 +332,7 @@ static bool is_taken(struct view *view, uint32_t from, const struct ether_frame 
 
 			segment = peer ? peer->segment : NULL;
 		}
-		if (segment && ether_wish_takes(&segment->ether[m->slot], frame->data))
+		if (segment && ether_rx_filter_claims(&segment->ether[m->slot], frame->data))
 			return true;
 	}
 	return false;
@@ -344,7 +344,7 @@ static void drop_left(struct wanting *w, unsigned int *count)
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < *count; i++)
-		if (w[i].wants != ETHER_WANTS_LEFT)
+		if (w[i].wants != ETHER_WANTS_UNCLAIMED)
 			w[n++] = w[i];
 	*count = n;
 }
@@ -376,10 +376,10 @@ static bool find_wanting(struct view *view, uint32_t from, const struct ether_fr
 			}
 			segment = peer->segment;
 		}
-		wants = ether_wish_wants(&segment->ether[m->slot], frame->data);
+		wants = ether_rx_filter_wants(&segment->ether[m->slot], frame->data);
 		if (wants == ETHER_WANTS_NOT)
 			continue;
-		left = left || wants == ETHER_WANTS_LEFT;
+		left = left || wants == ETHER_WANTS_UNCLAIMED;
 		out[(*count)++] = (struct wanting){ peer, m->slot, wants };
 	}
 	if (unlikely(left) && is_taken(view, from, frame))

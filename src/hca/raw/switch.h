@@ -2,7 +2,7 @@
 /*
  * The virtual switch: joins the raw ports of all adapters of one host directory that name the same
  * switch (the key `switch` of the configuration; all by default). It learns nothing: ports say what
- * they want (ether/wish.h), and senders look there. No process is its master.
+ * they want (ether/rx_filter.h), and senders look there. No process is its master.
  */
 #ifndef HCA_SWITCH_H
 #define HCA_SWITCH_H

@@ -732,25 +732,25 @@ static void rules_tell_the_switch_what_they_want(void **state)
 	struct flow_rule *r1 = rule_on(mac, FLOW_OUTER_dmac, 0x020000000002, 0, &to, 1), *r2;
 	static const uint8_t address[6] = { 2, 0, 0, 0, 0, 2 };
 
-	assert_true(port->wish->macs == 1ull << ether_mac_bit(address));
-	assert_int_equal(port->wish->flags, 0);
+	assert_true(port->filter->macs == 1ull << ether_mac_bit(address));
+	assert_int_equal(port->filter->flags, 0);
 	r2 = rule_on(any, 0, 0, 0, &to, 1);
-	assert_int_equal(port->wish->flags, ETHER_WISH_ALL);
+	assert_int_equal(port->filter->flags, ETHER_RX_ALL);
 	flow_rule_destroy(r2);
-	assert_true(ether_wish_takes(port->wish, address));
+	assert_true(ether_rx_filter_claims(port->filter, address));
 	flow_rule_destroy(r1);
-	assert_true(!port->wish->macs && !port->wish->flags);
-	assert_false(ether_wish_takes(port->wish, address));
+	assert_true(!port->filter->macs && !port->filter->flags);
+	assert_false(ether_rx_filter_claims(port->filter, address));
 
 	/* One that goes on takes nothing, and one for what is left takes less than all. */
 	r1 = rule_on(mac, FLOW_OUTER_dmac, 0x020000000002, FLOW_RULE_GO_ON, &to, 1);
-	assert_false(ether_wish_takes(port->wish, address));
+	assert_false(ether_rx_filter_claims(port->filter, address));
 	flow_rule_destroy(r1);
-	r2 = rule_on(any, 0, 0, FLOW_RULE_LEFTOVERS, &to, 1);
-	assert_int_equal(port->wish->flags, ETHER_WISH_LEFT);
-	assert_int_equal(ether_wish_wants(port->wish, address), ETHER_WANTS_LEFT);
+	r2 = rule_on(any, 0, 0, FLOW_RULE_UNCLAIMED, &to, 1);
+	assert_int_equal(port->filter->flags, ETHER_RX_UNCLAIMED);
+	assert_int_equal(ether_rx_filter_wants(port->filter, address), ETHER_WANTS_UNCLAIMED);
 	flow_rule_destroy(r2);
-	assert_int_equal(port->wish->flags, 0);
+	assert_int_equal(port->filter->flags, 0);
 	flow_matcher_destroy(mac);
 	flow_matcher_destroy(any);
 }
