@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/transport/qpn.h"
+#include "hca/device/qpn.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "mlx5/state.h"

@@ -53,13 +53,19 @@ struct device_state {
 		_Atomic uint32_t gid_changes;
 		_Atomic bool wake_on_change; /* hca_port_wake_on_change() was called */
 	} port;
+
+	struct {
+		pthread_mutex_t lock;
+		uint32_t *free; /* a queue: the number that was released last is used last */
+		size_t head, count, room;
+	} qpns;
 };
 
 #define DEVICE_STATE_INIT                                                                          \
 	{                                                                                          \
 		.adapters.lock = PTHREAD_MUTEX_INITIALIZER,                                        \
 		.async.lock = PTHREAD_MUTEX_INITIALIZER, .port.lock = PTHREAD_MUTEX_INITIALIZER,   \
-		.port.watch_fd = -1,                                                               \
+		.port.watch_fd = -1, .qpns.lock = PTHREAD_MUTEX_INITIALIZER,                       \
 	}
 
 #endif

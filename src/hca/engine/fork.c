@@ -28,6 +28,7 @@ static void reset_device(void)
 {
 	hca_port_forked();
 	hca_async_forked();
+	hca.device.qpns.count = 0; /* numbers of queue pairs are the parent's */
 }
 
 /* Keeps all tables: the child may still destroy its parent's objects. Numbers are the parent's. */
@@ -37,7 +38,7 @@ static void reset_memory(void)
 	hca.memory.copy_server.started = false;
 }
 
-/* Queue pairs of the parent are not found any more; their numbers are the parent's. */
+/* Queue pairs of the parent are not found any more. */
 static void reset_transport(void)
 {
 	hca_table_fini(&hca.transport.qps.table);

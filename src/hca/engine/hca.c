@@ -83,7 +83,7 @@ static const struct {
 	{ &hca.memory.dm_op.lock, FORKSAFE_LEAF },
 	{ &hca.memory.copy_server.lock, FORKSAFE_OBJECT },
 	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
-	{ &hca.transport.qpns.lock, FORKSAFE_OBJECT },
+	{ &hca.device.qpns.lock, FORKSAFE_OBJECT },
 	{ &hca.transport.xrc_open.lock, FORKSAFE_OBJECT },
 	{ &hca.transport.xrc_open.stand_in_lock, FORKSAFE_OBJECT },
 	{ &hca.transport.timers.lock, FORKSAFE_LEAF },

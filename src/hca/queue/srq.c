@@ -13,7 +13,7 @@
 #include "hca/transport/recv.h"
 #include "hca/queue/srq_priv.h"
 #include "hca/device/table.h"
-#include "hca/transport/qpn.h"
+#include "hca/device/qpn.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 

@@ -21,7 +21,7 @@
 #include "hca/peers/epoch.h"
 #include "hca/transport/link_carrier.h"
 #include "hca/transport/qp_types.h"
-#include "hca/transport/qpn.h"
+#include "hca/device/qpn.h"
 #include "hca/transport/syndrome.h"
 #include "hca/queue/srq_priv.h"
 #include "util/explain.h"

@@ -33,7 +33,7 @@
 #include "hca/transport/qp_state.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/qp_types.h"
-#include "hca/transport/qpn.h"
+#include "hca/device/qpn.h"
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/shaper.h"

@@ -5,7 +5,7 @@
 #ifndef HCA_QP_STATE_H
 #define HCA_QP_STATE_H
 
-#include "hca/transport/qp.h"
+#include "hca/transport/hca_qp.h"
 
 /* 0, or -EINVAL: no such transition for this type, or an attribute is missing or out of place. */
 int qp_state_check(enum hca_qp_type type, enum hca_qp_state from, enum hca_qp_state to,

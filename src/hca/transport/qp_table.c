@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "hca/transport/qpn.h"
+#include "hca/device/qpn.h"
 
 void qp_link(struct qp *qp)
 {

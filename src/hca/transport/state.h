@@ -28,11 +28,6 @@ struct transport_state {
 		struct qp_list all;
 	} qps;
 	struct {
-		pthread_mutex_t lock;
-		uint32_t *free; /* a queue: the number that was released last is used last */
-		size_t head, count, room;
-	} qpns;
-	struct {
 		pthread_mutex_t lock; /* innermost */
 		struct heap heap;
 		size_t users; /* QPs for whose timer there is memory */
@@ -58,9 +53,8 @@ struct transport_state {
 
 #define TRANSPORT_STATE_INIT                                                                       \
 	{                                                                                          \
-		.qps.lock = PTHREAD_MUTEX_INITIALIZER, .qpns.lock = PTHREAD_MUTEX_INITIALIZER,     \
-		.timers.lock = PTHREAD_MUTEX_INITIALIZER, .acks.due_ns = UINT64_MAX,               \
-		.xrc_open.lock = PTHREAD_MUTEX_INITIALIZER,                                        \
+		.qps.lock = PTHREAD_MUTEX_INITIALIZER, .timers.lock = PTHREAD_MUTEX_INITIALIZER,   \
+		.acks.due_ns = UINT64_MAX, .xrc_open.lock = PTHREAD_MUTEX_INITIALIZER,             \
 		.xrc_open.stand_in_lock = PTHREAD_MUTEX_INITIALIZER,                               \
 	}
 
