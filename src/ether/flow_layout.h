@@ -79,6 +79,7 @@ struct flow_rule {
 struct flow_rule_rest {
 	struct flow_rule *rule;
 	struct flow_matcher *matcher;
+	struct flow_twin *twin; /* NULL: no other rule has had its value; under flow_lock */
 	struct fabric_retire retire;
 };
 

@@ -12,6 +12,7 @@
 
 #include "ether/flow_action.h"
 #include "ether/flow_layout.h"
+#include "ether/flow_twins.h"
 #include "ether/port.h"
 #include "ether/state.h"
 #include "util/explain.h"
@@ -91,22 +92,6 @@ static int grow(struct flow_group *group)
 
 /* ---- rules of a root with one value ---- */
 
-/* The destination of a rule that has exactly one, and no other FLOW_OP_ of that kind. */
-static const struct ether_dest *only_dest(struct flow_rule *rule)
-{
-	const struct flow_action *a = flow_rule_actions(rule);
-	const struct ether_dest *dest = NULL;
-
-	for (unsigned int i = 0; i < rule->action_count; i++) {
-		if (a[i].op < FLOW_OP_SAMPLE)
-			continue;
-		if (dest || a[i].op != FLOW_OP_DEST)
-			return NULL;
-		dest = a[i].dest;
-	}
-	return dest;
-}
-
 static bool has_op(struct flow_rule *rule, enum flow_op op)
 {
 	const struct flow_action *a = flow_rule_actions(rule);
@@ -141,38 +126,18 @@ static int check_alike(struct flow_rule *old, struct flow_rule *rule)
 	return 0;
 }
 
-/* Appends the rule to those with its value. A destination that one of them has gets no second copy. */
+/* Behind the rules with its value; in a root, each destination gets a packet once. */
 static int add_behind(const struct flow_group *group, struct flow_rule *first,
 		      struct flow_rule *rule)
 {
-	const struct ether_dest *dest = group->table->root ? only_dest(rule) : NULL;
-	int err = group->table->root ? check_alike(first, rule) : 0;
+	bool root = group->table->root;
+	int err = root ? check_alike(first, rule) : 0;
 
 	if (err)
 		return err;
-	for (;; first = rule_also(first)) {
-		if (dest && only_dest(first) == dest)
-			atomic_init(&rule->echo, true);
-		if (!rule_also(first))
-			break;
-	}
-	/* [F3] */
-	atomic_store_explicit(&first->also, rule, memory_order_release);
+	if (flow_twins_add(first, rule, root))
+		return explain(ENOMEM, "no memory for another rule with this value");
 	return 0;
-}
-
-/* Before a rule is removed, the next one with the same destination starts to deliver. */
-static void hand_on(struct flow_rule *rule)
-{
-	const struct ether_dest *dest = only_dest(rule);
-	struct flow_rule *next = rule_also(rule);
-
-	if (!dest || atomic_load_explicit(&rule->echo, memory_order_relaxed))
-		return;
-	while (next && only_dest(next) != dest)
-		next = rule_also(next);
-	if (next)
-		atomic_store_explicit(&next->echo, false, memory_order_relaxed);
 }
 
 static int add(struct flow_group *group, struct flow_rule *rule)
@@ -209,19 +174,14 @@ static void take_out(struct flow_group *group, struct flow_rule *rule)
 {
 	struct flow_slots *slots = atomic_load_explicit(&group->slots, memory_order_relaxed);
 	uint32_t at = rule->hash & slots->mask;
-	struct flow_rule *here, *next = rule_also(rule);
+	struct flow_rule *before, *next = rule_also(rule);
 
-	hand_on(rule);
-	for (;; at = (at + 1) & slots->mask) {
-		here = slot_load(slots, at);
-		if (here != &flow_rule_gone && same_value(group, here, rule))
-			break;
-	}
-	if (here != rule) {
-		while (rule_also(here) != rule)
-			here = rule_also(here);
-		atomic_store_explicit(&here->also, next, memory_order_release);
-	} else if (next) {
+	flow_twins_remove(rule, &before);
+	if (before)
+		return;
+	while (slot_load(slots, at) != rule)
+		at = (at + 1) & slots->mask;
+	if (next) {
 		slot_store(slots, at, next);
 	} else if (slot_load(slots, (at + 1) & slots->mask)) {
 		slot_store(slots, at, (struct flow_rule *)&flow_rule_gone);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules against frames: which one wins, who gets what, and that rules may change under traffic. */
+/* Rules against frames: precedence, destinations, and changes of rules under traffic. */
 #include "cmocka_all.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static void sink_take(struct ether_dest *dest, struct ether_frame *frame)
 #define SINK  ((struct sink){ .dest.deliver = sink_take })
 #define TO(s) ((struct flow_action){ .op = FLOW_OP_DEST, .dest = &(s).dest })
 
-/* A port that nobody else has; its engine is fresh for every test. */
+/* A port of its own for every test. */
 static struct ether_port *fresh_port(void)
 {
 	static unsigned int next;
@@ -130,6 +130,46 @@ static void only_the_matching_rule_sees_a_frame(void **state)
 	assert_int_equal(flow_matcher_destroy(m), 0);
 	steer(port, &p10);
 	assert_int_equal(a.frames, 1);
+}
+
+/* Rules with one value for a few destinations, destroyed in any order. */
+static void each_destination_gets_a_packet_once_whichever_of_its_rules_are_left(void **state)
+{
+	enum { RULES = 200, SINKS = 5 };
+	struct ether_port *port = fresh_port();
+	struct flow_matcher *m = matcher_on(root(port, FLOW_RX), 0, FLOW_OUTER_udp_dport);
+	struct pkt p = pkt_plain(1, 10);
+	unsigned int left[SINKS] = { 0 }, order[RULES], seed = 1;
+	struct flow_rule *rules[RULES];
+	struct sink sinks[SINKS];
+
+	for (unsigned int i = 0; i < SINKS; i++)
+		sinks[i] = SINK;
+	for (unsigned int i = 0; i < RULES; i++) {
+		struct flow_action to = TO(sinks[i % SINKS]);
+
+		rules[i] = rule_on(m, FLOW_OUTER_udp_dport, 10, 0, &to, 1);
+		left[i % SINKS]++;
+		order[i] = i;
+	}
+	for (unsigned int i = RULES; i--;) {
+		unsigned int pick = rand_r(&seed) % (i + 1), rule = order[pick];
+
+		order[pick] = order[i];
+		steer(port, &p);
+		for (unsigned int k = 0; k < SINKS; k++) {
+			assert_int_equal(sinks[k].frames, left[k] ? 1 : 0);
+			sinks[k].frames = 0;
+		}
+		flow_rule_destroy(rules[rule]);
+		left[rule % SINKS]--;
+	}
+	steer(port, &p);
+	for (unsigned int k = 0; k < SINKS; k++) {
+		assert_int_equal(sinks[k].frames, 0);
+		assert_int_equal(sinks[k].dest.users, 0);
+	}
+	assert_int_equal(flow_matcher_destroy(m), 0);
 }
 
 /* Nine that differ, so that a row is longer than what is looked up at a time. */
@@ -653,7 +693,7 @@ static void ten_thousand_rules_are_told_apart(void **state)
 	flow_table_size(root(port, FLOW_RX), &groups, &count);
 	assert_int_equal(groups, 1);
 	assert_int_equal(count, COUNT);
-	/* Every third goes, and its place is used again by nobody else. */
+	/* Every third rule is destroyed, and no other value is found in its slot. */
 	for (uint32_t i = 0; i < COUNT; i += 3)
 		flow_rule_destroy(rules[i]);
 	for (uint32_t i = 0; i < COUNT; i++) {
@@ -758,6 +798,8 @@ static void rules_tell_the_switch_what_they_want(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			each_destination_gets_a_packet_once_whichever_of_its_rules_are_left),
 		cmocka_unit_test(values_that_count_up_spread_over_the_hash_table),
 		cmocka_unit_test(a_port_without_rules_drops_and_lets_go),
 		cmocka_unit_test(only_the_matching_rule_sees_a_frame),
