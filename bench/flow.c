@@ -30,7 +30,7 @@ static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* nobody waits here */
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* the program does not wait */
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 

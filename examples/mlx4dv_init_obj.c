@@ -38,7 +38,7 @@ static void write_entry(struct mlx4dv_qp *qp, uint32_t index, size_t to, size_t 
 	__atomic_store_n(qp->sdb, qp->doorbell_qpn, __ATOMIC_RELEASE);
 }
 
-/* An entry is ours when its owner bit is that of our lap through the ring. */
+/* An entry belongs to software when its owner bit is that of the current lap of the ring. */
 static uint8_t take_completion(struct mlx4dv_cq *cq, uint32_t index)
 {
 	struct mlx4_cqe *cqe = (void *)((char *)cq->buf.buf + index % cq->cqe_cnt * cq->cqe_size +

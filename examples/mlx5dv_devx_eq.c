@@ -83,7 +83,7 @@ static void arm(void)
 			 htobe32(eqn << 24 | (consumer & 0xffffff)), __ATOMIC_RELEASE);
 }
 
-/* An entry is ours when its owner bit is that of our lap through the ring. */
+/* An entry belongs to software when its owner bit is that of the current lap of the ring. */
 static const uint8_t *take_event(void)
 {
 	uint8_t *entry = (uint8_t *)eq->vaddr + ENTRY * (consumer % (1 << LOG_ENTRIES));

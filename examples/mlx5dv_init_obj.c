@@ -33,7 +33,7 @@ static void write_entry(struct mlx5dv_qp *qp, uint16_t index, size_t to, size_t 
 	__atomic_store_n((uint64_t *)qp->bf.reg, *(uint64_t *)ctrl, __ATOMIC_RELEASE);
 }
 
-/* An entry is ours when it is valid and its owner bit is that of our lap through the ring. */
+/* An entry belongs to software when it is valid and its owner bit is that of the current lap. */
 static uint8_t take_completion(struct mlx5dv_cq *cq, uint32_t index)
 {
 	struct mlx5_cqe64 *cqe =

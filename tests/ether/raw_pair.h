@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One raw packet QP that sends, and several that receive, for tests of who gets what. A frame that
+ * One raw packet QP that sends, and several that receive, for tests of which queue gets a frame. A frame that
  * is sent ends on exactly one receiver, or is caught by the last one, which takes what no rule
  * took: so nothing has to be waited for that does not come.
  */

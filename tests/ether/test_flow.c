@@ -318,7 +318,7 @@ static void default_rules_take_unmatched_packets_and_sniffers_get_copies(void **
 	raw_pair_fini(&p);
 }
 
-/* A sniffer is for both directions, and who sends may look at it. */
+/* A sniffer gets frames of both directions, also those of its own context. */
 static void a_sniffer_sees_outgoing_packets(void **state)
 {
 	struct rule all = rule_of(IBV_FLOW_ATTR_SNIFFER, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A default rule takes what no other rule is there for. That holds across processes, as it does for
- * an adapter whose rules are in one place: frames to an address that somebody else has are not seen.
+ * an adapter whose rules are in one place: frames to an address of another process are not received.
  */
 #include "ends.h"
 #include "own_process.h"
@@ -64,7 +64,7 @@ static void run(const char *device, const char *other)
 	end_receiver(&to, device, 0);
 	end_sender(&from, other, 0);
 	assert_int_equal(hear(fd), 'r');
-	/* Ours, which the other does not see; then nobody's, which it does. */
+	/* To our address: the other process does not see it; then to an unclaimed one, which it does see. */
 	frame_ip(&f, "10.0.0.1", "10.0.0.2", FRAME_UDP, 1, 2, 64);
 	end_send(&from, &f);
 	end_receive(&to, &got);
@@ -72,7 +72,7 @@ static void run(const char *device, const char *other)
 	memcpy(f.data, nobodys_mac, sizeof(nobodys_mac));
 	end_send(&from, &f);
 	assert_int_equal(hear(fd), nobodys_mac[5]);
-	/* Once nobody has it, it is left, too. */
+	/* Without the rule the address is unclaimed. */
 	assert_int_equal(ibv_destroy_flow(to.flow), 0);
 	to.flow = NULL;
 	memcpy(f.data, ends_mac, sizeof(ends_mac));

@@ -2,7 +2,7 @@
 /*
  * A stream of frames from one process to another, in rows that at times are longer than what the
  * link between them holds. The receiver polls, and at times sleeps until there is an event. Nothing
- * is lost, doubled or overtaken, and nobody sleeps on.
+ * is lost, duplicated or reordered, and no wake-up is lost.
  */
 #include "ends.h"
 #include "own_process.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Work queues, indirection tables and queue pairs that hash over them: what they are, what is
- * refused, and who keeps whom busy.
+ * refused, and which objects keep others busy.
  */
 #include "verbs_test.h"
 

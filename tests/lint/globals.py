@@ -25,20 +25,26 @@ FOREIGN = re.compile(r"__(asan|ubsan|tsan|gcov|sancov|llvm)|\.L|_?_?odr_asan")
 
 def mutable_globals(build):
     """(name, file below src/) of every mutable global."""
-    found = set()
-    for obj in sorted((build / "src" / "CMakeFiles").glob("*_objects.dir/**/*.o")):
-        parts = obj.parts
-        source = "/".join(parts[parts.index("CMakeFiles") + 2 :])[: -len(".o")]
-        if not (ROOT / "src" / source).exists():
-            continue  # left over from a source file that was moved
-        listing = subprocess.run(["nm", "--defined-only", "--format=sysv", obj], check=True,
-                                 capture_output=True, text=True).stdout
-        for line in listing.splitlines():
-            columns = [column.strip() for column in line.split("|")]
-            if len(columns) != 7 or columns[3] not in ("OBJECT", "TLS"):
-                continue
-            if MUTABLE.match(columns[6]) and not FOREIGN.match(columns[0]):
-                found.add((re.sub(r"\.\d+$", "", columns[0]), source))
+    folder = build / "src" / "CMakeFiles"
+    sources = {}  # by the name of the object file
+    for obj in folder.glob("*_objects.dir/**/*.o"):
+        source = "/".join(obj.relative_to(folder).parts[1:])[: -len(".o")]
+        if (ROOT / "src" / source).exists():  # else left over from a file that was moved
+            sources[str(obj)] = source
+    if not sources:
+        sys.exit(f"no object files in {build}")
+    listing = subprocess.run(["nm", "--defined-only", "--format=sysv", *sources], check=True,
+                             capture_output=True, text=True).stdout
+    found, source = set(), None
+    for line in listing.splitlines():
+        header = re.match(r"Symbols from (.*):$", line)
+        if header:
+            source = sources[header[1]]
+        columns = [column.strip() for column in line.split("|")]
+        if len(columns) != 7 or columns[3] not in ("OBJECT", "TLS"):
+            continue
+        if MUTABLE.match(columns[6]) and not FOREIGN.match(columns[0]):
+            found.add((re.sub(r"\.\d+$", "", columns[0]), source))
     return found
 
 
@@ -53,8 +59,6 @@ def listed_globals():
 
 def main():
     there, listed = mutable_globals(pathlib.Path(sys.argv[1])), listed_globals()
-    if not there:
-        sys.exit(f"no object files in {sys.argv[1]}")
     unlisted, gone = sorted(there - listed), sorted(listed - there)
     errors = [f"{name} of src/{source} is listed in docs/architecture.md, but there is none"
               for name, source in gone]

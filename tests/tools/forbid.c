@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a program as a strict container would: unshare() and mount() answer EPERM, whoever asks.
+ * Runs a program as a strict container would: unshare() and mount() fail with EPERM, for root too.
  *
  *	forbid PROGRAM ARGUMENT...
  */

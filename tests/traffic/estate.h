@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects that processes share: the owner's, which opens a device and hands its command descriptor
- * and handles on, and what a guest makes of them, which imports them.
+ * Objects that processes share: the owner opens a device and passes its command descriptor and handles
+ * on; a guest imports them.
  */
 #ifndef TRAFFIC_ESTATE_H
 #define TRAFFIC_ESTATE_H

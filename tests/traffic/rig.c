@@ -122,7 +122,7 @@ void rig_isolate(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* For who looks for something: TRAFFIC_TEST=pattern runs these tests only. */
+/* TRAFFIC_TEST=pattern runs only the tests that match. */
 __attribute__((constructor)) static void choose(void)
 {
 	const char *pattern = getenv("TRAFFIC_TEST");

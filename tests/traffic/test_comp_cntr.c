@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion counters: what they count, whom they are attached to, and for how long.
+ * Completion counters: what they count, and their attachment to queue pairs.
  */
 #include "rig.h"
 

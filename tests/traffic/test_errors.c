@@ -415,7 +415,7 @@ static void remote_access_is_refused_between_processes(void)
 	peer_join(&peer);
 }
 
-/* ---- nobody answers ---- */
+/* ---- no answer ---- */
 
 static struct options hasty(void)
 {
@@ -496,7 +496,7 @@ static void a_peer_connected_to_another_queue_pair_exceeds_the_retries(void)
 				.rkey = c->to.rkey });
 	expect_wc(c->scq, 1, IBV_WC_RETRY_EXC_ERR);
 	check(is_all(b->buf, 64, 0));
-	/* who is expected is served as if nothing had been */
+	/* the connected peer is served as before */
 	post_recv(b, 2, 0, 8);
 	post(a, &(struct work){ .id = 2, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
 	expect_ok(a->scq, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A wire that loses, repeats, reorders, delays and spoils packets, by scripts with a seed: data and
- * counts stay right, refusals are what they are, and time is what the attributes promise.
+ * A wire that drops, duplicates, reorders, delays and corrupts packets, by rules with a seed: data and
+ * counters stay right, NAKs become their statuses, and retries take the configured time.
  */
 #include "rig.h"
 
@@ -36,7 +36,7 @@ static size_t place_of(unsigned int i)
 	return (1 << 20) + i % RECEIVES * CHUNK;
 }
 
-/* A message has a pattern of its own, and a place that nobody else has until it was looked at. */
+/* A message has its own pattern, and a slot of its own until it has been checked. */
 static void target(int fd)
 {
 	struct options o = quick();
@@ -237,7 +237,7 @@ static void reads_complete_on_a_lossy_wire(void)
 	all_must_fire("drop opcode=READ_RESP_MIDDLE p=5%", read_much);
 }
 
-/* Both in one process, so that who is told of the WRITE can look at once. */
+/* Both in one process, so that the memory can be checked as soon as the WRITE completes. */
 static void write_then_read(int fd)
 {
 	struct options o = quick();
@@ -311,7 +311,7 @@ static void long_reads_do_not_flood_a_small_socket(void)
 
 /* ---- losses that nothing follows ---- */
 
-/* A timeout is longer than any wait here: who needs one fails. */
+/* A timeout is longer than any wait here: a request that needs one fails the test. */
 static struct pair pair_without_timeouts(void)
 {
 	struct options o = quick();
@@ -356,7 +356,7 @@ static void one_by_one(int fd)
 	pair_close(&p);
 }
 
-/* The first write tells that the wire loses. From then on, silence is not waited out. */
+/* The first write shows that the wire is lossy; from then on losses are found without a timeout. */
 static void a_lost_answer_costs_no_timeout(void)
 {
 	all_must_fire("drop opcode=WRITE_FIRST nth=1 dir=out; drop opcode=ACK every=2 dir=in;"
@@ -500,7 +500,7 @@ static void refusals_are_counted_and_listed(void)
 		      "fault 2, nak code=seq nth=7: fired 1 times");
 }
 
-/* The address that on-wire.sh gives the interface: everybody's here, and the whole host is gone. */
+/* The address of the interface (on-wire.sh): all peers have it, so all packets are dropped. */
 static void lose_the_peer(int fd)
 {
 	struct options o = quick();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets that nobody who is honest sends: from a socket of the test's own, at queue pairs that are
- * at work. Whatever they do to these, memory that was not registered stays as it is, and so does
- * what was registered without the right; others go on.
+ * Forged packets, from a socket of the test, to queue pairs in use. Whatever they do to these queue
+ * pairs, memory that is not registered, or registered without the access right, does not change, and
+ * other queue pairs go on working.
  */
 #include "rig.h"
 
@@ -271,7 +271,7 @@ static void send_small(struct forger *f, uint8_t op, uint32_t qpn, uint32_t psn)
 	send_forged(f, packet, 20, true);
 }
 
-/* From another address of the host, which is nobody's peer. */
+/* From another address of the host, which no queue pair is connected to. */
 static void open_stranger(struct forger *f, const struct forger *like)
 {
 	socklen_t len = sizeof(f->self);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One process after another is killed at a moment that nobody chose, while it makes and unmakes
- * objects and talks to others by every transport. Who has talked to it sees exceeded retries, works
- * on with everybody else, and comes to an end; nothing is left behind. TRAFFIC_KILLS says how many
- * times, TRAFFIC_SEED which moments.
+ * Processes are killed at random moments, while they create and destroy objects and send by every
+ * transport. Their peers get exceeded retries, go on with the other processes and end; no files are left.
+ * TRAFFIC_KILLS is the number of kills, TRAFFIC_SEED chooses the moments.
  */
 #include "rig.h"
 
@@ -27,7 +26,7 @@ static unsigned int number_of(const char *name, unsigned int otherwise)
 	return text ? (unsigned int)strtoul(text, NULL, 0) : otherwise;
 }
 
-/* Who is doomed is not waited for long; the others may have to wait for a processor. */
+/* Short for a process that will be killed; the others may have to wait for a processor. */
 static struct options options_for(bool doomed)
 {
 	struct options o = options_of(IBV_QPT_RC);
@@ -41,7 +40,7 @@ static struct options options_for(bool doomed)
 	return o;
 }
 
-/* ---- work that never ends by itself ---- */
+/* ---- endless work ---- */
 
 static bool post_any(struct end *e, unsigned int i)
 {
@@ -169,9 +168,9 @@ static void victim(int fd)
 	}
 }
 
-/* ---- those who stay ---- */
+/* ---- processes that are not killed ---- */
 
-/* Both work with each other, as long as the one who counts says so. */
+/* Both exchange messages until the counting process ends them. */
 static void work_together(struct end *e, struct load *l, unsigned int much)
 {
 	unsigned int goal = l->done + much;
@@ -286,7 +285,7 @@ static void a_process_killed_at_any_moment_breaks_no_other_and_leaves_no_files(v
 		introduce(s.fd, v.fd);
 		hear_mark(s.fd, 'g');
 		hear_mark(v.fd, 'g');
-		/* not to wait for anything: any moment is as good as another */
+		/* not a wait for an event: the moment is random */
 		usleep((unsigned int)rand_r(&seed) % 30000);
 		peer_kill(&v);
 		hear_mark(s.fd, 'd');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that has been told of a message has acknowledged it, however it leaves: by exit(), by
- * quick_exit(), or, with the facade preloaded, by _exit(), which runs nothing of ours by itself. So
- * has one that merely stops replying.
+ * A process that has seen a message has acknowledged it, even if it ends at once: by exit(), by
+ * quick_exit(), or, with the facade preloaded, by _exit(), which runs no destructors; or if it makes no
+ * further call.
  */
 #include "rig.h"
 
@@ -12,7 +12,7 @@
 
 static void (*volatile leave)(int status);
 
-/* Replies at once, so that acknowledgements come to wait for replies; not to the last one. */
+/* Replies at once, so that acknowledgements are delayed for replies; not to the last message. */
 static void replier(int fd)
 {
 	struct options o = options_of(IBV_QPT_RC);
@@ -82,7 +82,7 @@ static void stay(int status)
 	exit(status);
 }
 
-/* Looks at memory, so that it is the adapter's thread that takes what comes; no reply to the last. */
+/* Polls memory only, so that the service thread takes in packets; no reply to the last message. */
 static void write_replier(int fd)
 {
 	struct options o = options_of(IBV_QPT_RC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes come and go: by exit, by kill -9 at any moment, by fork with and without exec. Those
- * that stay see what they would see of a host that lost its power, and work on.
+ * Processes end by exit and by kill -9 at any moment, and fork with and without exec. To the other
+ * processes a dead one looks like a host without power, and they go on.
  */
 #include "rig.h"
 
@@ -23,7 +23,7 @@ static struct options hasty(void)
 	return o;
 }
 
-/* Does as it is told until it dies. */
+/* The victim: works until it is killed. */
 static void victim(int fd)
 {
 	struct options o = hasty();
@@ -55,7 +55,7 @@ static void victim(int fd)
 	}
 }
 
-/* Works with the victim until it is dead, and until that shows. */
+/* Sends to the victim until requests fail. */
 static enum ibv_wc_status until_death(struct end *e, struct peer *peer, uint64_t death_ns,
 				      uint64_t *took_ns)
 {
@@ -134,7 +134,7 @@ static void requests_to_a_killed_process_exceed_the_retries(void)
 	pair_close(&p);
 }
 
-/* There, with a queue pair, and then not running any more: no link to it can be made. */
+/* Has a queue pair and is then stopped: no link to it can be made. */
 static void sleeper(int fd)
 {
 	struct options o = hasty();
@@ -214,7 +214,7 @@ static void requests_to_a_stopped_process_exceed_the_retries(void)
 	end_close(e);
 }
 
-/* ---- what is left behind ---- */
+/* ---- files ---- */
 
 static void count_files(const char *path, unsigned int *files)
 {
@@ -327,7 +327,7 @@ static void many_processes_start_and_end_at_once(void)
 	}
 }
 
-/* ---- what was received is acknowledged ---- */
+/* ---- acknowledgement of received messages ---- */
 
 /* Without a timer: an acknowledgement that is not sent is never asked for again. */
 static struct options patient(void)

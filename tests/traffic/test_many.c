@@ -106,7 +106,7 @@ static void hundreds_of_connections_to_another_process_work(void)
 	peer_join(&peer);
 }
 
-/* Numbers are used again as late as possible: a late packet must not find a stranger. */
+/* Numbers are reused as late as possible, so that a late packet finds no other queue pair. */
 static void queue_pair_numbers_are_not_reused_soon(void)
 {
 	struct options o = small();

@@ -90,7 +90,7 @@ static void every_member_gets_a_copy_and_no_other_queue_pair_does(void)
 	for (int i = 0; i < 3; i++)
 		take(member[i], i, 5);
 	check_empty(stranger->rcq);
-	/* who left hears nothing more */
+	/* a detached queue pair receives nothing more */
 	check_ok(ibv_detach_mcast(member[1]->qp, &gid, group_lid));
 	for (int i = 0; i < 3; i++)
 		post_recv(member[i], 10 + i, 4096, 512);
@@ -239,7 +239,7 @@ static void listener(int fd)
 	tell_mark(fd, 'g');
 	hear_mark(fd, 'l');
 	check_ok(ibv_detach_mcast(e->qp, &gid, group_lid));
-	/* a member that dies without a word leaves, too */
+	/* a killed member leaves the group, too */
 	check_ok(ibv_attach_mcast(e->qp, &gid, group_lid));
 	tell_mark(fd, 'd');
 	_exit(0);
@@ -262,7 +262,7 @@ static void members_in_several_processes_receive_multicasts(void)
 	ah = ah_to_group(e, &gid);
 	for (int i = 0; i < LISTENERS; i++)
 		hear_mark(peer[i].fd, 'j');
-	/* datagrams may be lost: it is said until everybody heard */
+	/* datagrams may be lost: repeated until every member has one */
 	wait_for(({
 		send_to_group(e, ah, 3);
 		for (int i = 0; i < LISTENERS; i++)
@@ -278,7 +278,7 @@ static void members_in_several_processes_receive_multicasts(void)
 		hear_mark(peer[i].fd, 'd');
 		peer_join(&peer[i]);
 	}
-	/* the dead are not in the way */
+	/* killed members do not block the others */
 	check_ok(ibv_attach_mcast(e->qp, &gid, group_lid));
 	post_recv(e, 1, 4096, 512);
 	send_to_group(e, ah, 4);

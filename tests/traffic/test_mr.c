@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions: what may be registered, what changes, and that nothing happens after the end.
+ * Memory regions: registration, reregistration, and no access after deregistration.
  */
 #include "rig.h"
 
@@ -295,7 +295,7 @@ static void a_region_may_change_its_memory(void)
 	pair_close(&p);
 }
 
-/* The key stays, so whoever has used it has seen other memory behind it. */
+/* The key stays the same, and a peer that has used it had mapped the other memory. */
 static void mover(int fd)
 {
 	struct end *e = end_open(NULL);
@@ -487,7 +487,7 @@ static void on_demand_regions_end_where_nothing_is_mapped(void)
 	if (!has_odp(IBV_ODP_SUPPORT))
 		rig_skip("no paging on demand");
 	hole = pages(3 * 4096);
-	/* as good as unmapped, and nobody else's mapping takes the place */
+	/* like unmapped, but no other mapping can take the address */
 	check_ok(mprotect(hole + 4096, 4096, PROT_NONE));
 	for (int local = 0; local < 2; local++)
 		for (size_t i = 0; i < array_size(ops); i++) {

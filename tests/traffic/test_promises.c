@@ -109,7 +109,7 @@ static void a_timeout_of_zero_never_expires(void)
 	send_byte(a, 1);
 	for (uint64_t end = now_ns() + 300000000; now_ns() < end;)
 		check_empty(a->scq);
-	/* What was lost stays lost, also when somebody is there. */
+	/* A lost datagram stays lost, although the peer is there now. */
 	check_equal(end_state(a), IBV_QPS_RTS);
 	end_connect(b, &to_a);
 	post_recv(b, 2, 0, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Contexts, protection domains, regions and device memory that processes share: whose memory a key
- * names, and who may use it.
+ * names, and which processes may use it.
  */
 #include "estate.h"
 

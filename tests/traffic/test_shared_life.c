@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects that processes share: how long they live, whoever destroys them or dies. */
+/* Objects that processes share: their life when one of the processes destroys them or dies. */
 #include "estate.h"
 
 #include <signal.h>

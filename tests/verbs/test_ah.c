@@ -223,7 +223,7 @@ static void the_sender_over_ipv4_is_found_in_the_last_20_bytes(void **state)
 	memcpy(&ip.daddr, entry.gid.raw + 12, 4);
 	ip.saddr = htonl(0xc0000207); /* 192.0.2.7 */
 	ip.check = ip_checksum(&ip);
-	/* What stands before the header is nobody's: here it looks like an IPv6 header. */
+	/* The bytes before the header are undefined: here they look like an IPv6 header. */
 	memset(area, 0x60, sizeof(area));
 	memcpy(area + 20, &ip, 20);
 	assert_int_equal(ibv_init_ah_from_wc(f->context, 1, &wc, (struct ibv_grh *)area, &attr), 0);

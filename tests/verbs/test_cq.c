@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Completion queues and channels: what is refused, the order of destruction, events that wait to be
- * acknowledged. Completions come from a UD queue pair that sends to nobody.
+ * acknowledged. Completions come from a UD queue pair that sends to a missing one.
  */
 #include "verbs_test.h"
 

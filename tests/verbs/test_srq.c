@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared receive queues and XRC domains: what is refused, limits, who keeps whom busy, domains that
+ * Shared receive queues and XRC domains: refusals, limits, objects that keep others busy, domains that
  * processes share.
  */
 #include "verbs_test.h"

@@ -138,7 +138,7 @@ static int glob_lstat(const char *restrict path, struct stat *restrict st)
 	return lstat(path, st);
 }
 
-/* libc's glob() does not call opendir() through its public name; it takes ours this way. */
+/* libc's glob() does not call opendir() by its public name, but takes this function. */
 FACADE_API int glob(const char *restrict pattern, int flags, int (*on_error)(const char *, int),
 		    glob_t *restrict out)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that leaves by _exit() runs no destructor, although the adapter may owe its peers
- * something: an acknowledgement that waits for a reply. The adapter tells us what to call then.
+ * _exit() runs no destructors, although acknowledgements to peers may be pending: the adapter library
+ * registers a function here that sends them.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "next.h"
 
-/* Set by libverbena (hca/leave.c), which looks for it by this name. */
+/* Set by libverbena (hca/peers/process_exit.c), which looks for it by this name. */
 FACADE_API void (*verbena_facade_leave)(void);
 
 static void leave(void)

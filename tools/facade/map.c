@@ -129,7 +129,7 @@ static const char *redirect(const char *path, struct facade_buf *buf)
 	return path;
 }
 
-/* Cheap: most names of most programs end here. */
+/* A cheap test that excludes most names. */
 static bool absolute_candidate(const char *path)
 {
 	path = skip_nothing(path);
@@ -154,7 +154,7 @@ static bool relative_candidate(const char *path)
 	return false;
 }
 
-/* The directory that `dirfd` stands for; false when there is none that concerns us. */
+/* The name of the directory `dirfd`; false when it cannot lead to a redirected name. */
 static bool base_of(int dirfd, char *base, size_t size)
 {
 	char link[64] = "/proc/self/cwd";
@@ -222,7 +222,7 @@ size_t facade_hidden(const char *path, size_t len)
 	if (!facade_active() || len <= root_len || memcmp(path, root, root_len) != 0 ||
 	    path[root_len] != '/')
 		return 0;
-	/* Only what stands for something else; `map` and the like keep their names. */
+	/* Only redirected names; other files of the tree, such as `map`, keep theirs. */
 	if (strncmp(path + root_len, "/sys", 4) != 0 && strncmp(path + root_len, "/dev", 4) != 0)
 		return 0;
 	return root_len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Look-up of the functions behind ours. Two threads may look up the same one; both find the same.
+ * Look-up of the wrapped functions. Two threads may look up the same one at once; both find the same.
  */
 #include "next.h"
 

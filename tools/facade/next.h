@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The function that a call of ours stands in front of: the next of its name, which is libc's or
- * that of another preloaded library. The constructor looks all of them up, so that a signal
- * handler or the child of a fork finds them ready; calls that come in before it look up their own.
+ * The wrapped function: the next one of the same name, of libc or of another preloaded library. The
+ * constructor looks all of them up, so that signal handlers and forked children need no look-up; calls
+ * before the constructor look up their own.
  */
 #ifndef FACADE_NEXT_H
 #define FACADE_NEXT_H

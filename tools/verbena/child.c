@@ -14,7 +14,7 @@
 
 #include "say.h"
 
-/* The command's own mistakes keep their usual end. */
+/* Faults of the command itself keep their default action. */
 static const int synchronous[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
 static pid_t command_pid;
@@ -35,7 +35,7 @@ void signals_hold(struct signals *s)
 
 	held_set(&set);
 	sigprocmask(SIG_BLOCK, &set, &s->old_mask);
-	/* Whoever started us may ignore SIGCHLD, and then there would be nothing to wait for. */
+	/* The parent process may ignore SIGCHLD, and then wait() would not return a status. */
 	sigaction(SIGCHLD, &dfl, &s->old_chld);
 }
 
@@ -59,7 +59,7 @@ void child_follow_parent(void)
 		_exit(EXIT_RUN_FAILED);
 }
 
-/* A signal from the terminal reaches the program by itself; what another process sent does not. */
+/* The terminal sends its signals to the program too; signals of other processes must be passed on. */
 static bool to_pass_on(const siginfo_t *info, pid_t pid)
 {
 	return info->si_code <= 0 && info->si_pid != pid;

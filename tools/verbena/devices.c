@@ -130,7 +130,7 @@ static void print_verbose(const struct facts *facts)
 	}
 }
 
-/* *done: there is nothing more to do than to exit with what is returned. */
+/* *done: exit with the returned status. */
 static int parse(int argc, char **argv, enum style *style, bool *done)
 {
 	static const struct option options[] = {

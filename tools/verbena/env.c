@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LD_LIBRARY_PATH, LD_PRELOAD and VERBENA_FACADE. What the user has put into the loader's
- * variables stays there, behind ours.
+ * LD_LIBRARY_PATH, LD_PRELOAD and VERBENA_FACADE. The user's entries in the
+ * loader's variables stay, behind Verbena's.
  */
 #include "env.h"
 
@@ -83,7 +83,7 @@ void env_set_libraries(const struct place *place, const char *facade)
 	if (!*VB_SANITIZER_RUNTIME)
 		return;
 	prepend("LD_PRELOAD", VB_SANITIZER_RUNTIME);
-	/* Unmodified programs leave memory to exit(); their leaks are not what is looked for. */
+	/* Unmodified programs exit without freeing all memory; do not report their leaks. */
 	setenv("ASAN_OPTIONS", "detect_leaks=0", 0);
 }
 
@@ -94,7 +94,7 @@ static bool is_ours(const char *item)
 	return !strcmp(base ? base + 1 : item, FACADE_LIBRARY);
 }
 
-/* Takes our library out of LD_PRELOAD. */
+/* Removes the preload library from LD_PRELOAD. */
 static void remove_preload(void)
 {
 	const char *old = getenv("LD_PRELOAD");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A /sys and a /dev of the program's own, in a mount namespace; for a user without privileges,
- * inside a user namespace that maps him to himself. Both are put together on a tmpfs at
+ * inside a user namespace that maps the user to itself. Both are put together on a tmpfs at
  * <tree>/stage out of bind mounts, then moved into place. The stage goes away again, so that no
  * real directory can be reached through the tree, which is going to be deleted.
  */

@@ -34,7 +34,7 @@ static int own(struct tree *t, const char *name)
 }
 
 /*
- * The list of PCI functions is one of links in any /sys, so ours can stand in for it. Other shared
+ * The list of PCI functions is one of links in any /sys, so the tree can replace it. Other shared
  * directories keep their real listing: links there would stop programs that walk down them.
  */
 static int shared(struct tree *t, const char *name)

@@ -16,7 +16,7 @@
 
 #include "util/api.h"
 
-/* Where a real adapter would show up: ours replace it, they do not join it. */
+/* Directories of real adapters: the software adapters replace them. */
 static bool is_exclusive(const char *name)
 {
 	static const char *const patterns[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the library directory. One that holds libibverbs.so.1 alone is the distribution's, not
- * ours.
+ * Finds the library directory. A directory with libibverbs.so.1 but without libverbena is the
+ * distribution's.
  */
 #include "place.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `verbena run`: a program on our libraries.
+ * `verbena run`: runs a program with Verbena's libraries.
  *
  *	command ── fork ── writer: asks the libraries, fills the tree, ends
  *	        └─ fork ── program
@@ -191,7 +191,7 @@ static int handle_option(struct run *run, int option, char **argv)
 	}
 }
 
-/* *done: there is nothing more to do than to exit with what is returned. */
+/* *done: exit with the returned status. */
 static int parse(struct run *run, int argc, char **argv, bool *done)
 {
 	static const struct option options[] = {

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Exit statuses, as env(1) and timeout(1) have them: 126 and 127 speak of the program. */
+/* Exit statuses as those of env(1) and timeout(1): 126 and 127 are about the program. */
 enum exit_status {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,

@@ -2,8 +2,8 @@
 /*
  * The life of a run's directory. It is called verbena-run-XXXXXX, lies in $XDG_RUNTIME_DIR or
  * /tmp, and is locked by flock() for as long as its run lives, which the kernel undoes however the
- * run ends. Between mkdir and flock another run may take it for a dead one's: then the lock fails
- * or the name is gone, and the maker tries another name.
+ * run ends. Between mkdir and flock another run may remove it as that of a killed run: then the lock
+ * fails or the name is gone, and another name is tried.
  */
 #include "tree.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `verbena wire`: captures and faults of programs that are running. The library does it; what is
- * wrong is found here, where somebody reads the message.
+ * `verbena wire`: captures and faults of programs that are running. The libraries of
+ * the programs do it; the arguments are checked here, so that errors are printed at once.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -136,7 +136,7 @@ static void an_asynchronous_lookup_reports_then_hands_over(void **state)
 	assert_non_null(info->ai_dst_addr);
 	rdma_freeaddrinfo(info);
 	assert_refused(rdma_query_addrinfo(id, &info), ENOENT);
-	/* a failed one does not stand in the way; one nobody fetches is not lost */
+	/* a failed resolution does not block the next one; an unfetched result is freed with the id */
 	assert_refused(rdma_resolve_addrinfo(id, NULL, NULL, NULL), EINVAL);
 	assert_int_equal(rdma_resolve_addrinfo(id, "127.0.0.1", "1", NULL), 0);
 	assert_int_equal(rdma_destroy_id(id), 0);
