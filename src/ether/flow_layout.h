@@ -17,7 +17,7 @@
 
 /* Open addressing; a slot is a rule, NULL (empty), or &flow_rule_gone (a rule was destroyed). */
 struct flow_slots {
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 	uint32_t mask;
 	uint32_t used; /* slots that are not empty */
 	_Atomic(struct flow_rule *) at[];
@@ -25,7 +25,7 @@ struct flow_slots {
 
 /* Rules of one priority and mask. */
 struct flow_group {
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 	struct flow_table *table;
 	uint32_t priority;
 	uint32_t matchers; /* under flow_lock, as rules */
@@ -40,13 +40,13 @@ struct flow_group {
 };
 
 struct flow_groups {
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 	uint32_t count;
 	struct flow_group *at[]; /* by priority, then age */
 };
 
 struct flow_table {
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 	struct ether_port *port;
 	uint8_t domain; /* enum flow_domain */
 	bool root;
@@ -80,7 +80,7 @@ struct flow_rule_rest {
 	struct flow_rule *rule;
 	struct flow_matcher *matcher;
 	struct flow_twin *twin; /* NULL: no other rule has had its value; under flow_lock */
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 };
 
 static inline struct flow_action *flow_rule_actions(struct flow_rule *rule)

@@ -22,14 +22,14 @@
 
 const struct flow_rule flow_rule_gone;
 
-static void free_slots(struct fabric_retire *retire)
+static void free_slots(struct epoch_node *node)
 {
-	free(container_of(retire, struct flow_slots, retire));
+	free(container_of(node, struct flow_slots, epoch));
 }
 
-static void free_rule(struct fabric_retire *retire)
+static void free_rule(struct epoch_node *node)
 {
-	struct flow_rule *rule = container_of(retire, struct flow_rule_rest, retire)->rule;
+	struct flow_rule *rule = container_of(node, struct flow_rule_rest, epoch)->rule;
 
 	flow_actions_put(flow_rule_actions(rule), rule->action_count);
 	free(rule);
@@ -86,7 +86,7 @@ static int grow(struct flow_group *group)
 	/* [F3] */
 	atomic_store_explicit(&group->slots, slots, memory_order_release);
 	if (old)
-		fabric_epoch_retire(&old->retire, free_slots);
+		epoch_retire(&old->epoch, free_slots);
 	return 0;
 }
 
@@ -343,5 +343,5 @@ void flow_rule_destroy(struct flow_rule *rule)
 	group->table->rules--;
 	pthread_mutex_unlock(&ether_state.flow_lock);
 	flow_dests_put(flow_rule_actions(rule), rule->action_count);
-	fabric_epoch_retire(&flow_rule_rest(rule)->retire, free_rule);
+	epoch_retire(&flow_rule_rest(rule)->epoch, free_rule);
 }

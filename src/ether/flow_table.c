@@ -102,14 +102,14 @@ void flow_table_size(struct flow_table *table, unsigned int *groups, unsigned in
 
 /* ---- groups ---- */
 
-static void free_groups(struct fabric_retire *retire)
+static void free_groups(struct epoch_node *node)
 {
-	free(container_of(retire, struct flow_groups, retire));
+	free(container_of(node, struct flow_groups, epoch));
 }
 
-static void free_group(struct fabric_retire *retire)
+static void free_group(struct epoch_node *node)
 {
-	struct flow_group *group = container_of(retire, struct flow_group, retire);
+	struct flow_group *group = container_of(node, struct flow_group, epoch);
 
 	free(atomic_load(&group->slots));
 	free(group);
@@ -140,7 +140,7 @@ static int change_groups(struct flow_table *table, uint32_t place, struct flow_g
 	/* [F2] pairs with run_table_from(): a list's contents before the list */
 	atomic_store_explicit(&table->groups, list, memory_order_release);
 	if (old)
-		fabric_epoch_retire(&old->retire, free_groups);
+		epoch_retire(&old->epoch, free_groups);
 	return 0;
 }
 
@@ -236,7 +236,7 @@ int flow_matcher_destroy(struct flow_matcher *matcher)
 			place++;
 		/* Without memory for a shorter list the empty group stays, and is used again. */
 		if (!change_groups(table, place, NULL))
-			fabric_epoch_retire(&group->retire, free_group);
+			epoch_retire(&group->epoch, free_group);
 	}
 	pthread_mutex_unlock(&ether_state.flow_lock);
 	free(matcher);

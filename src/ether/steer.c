@@ -367,7 +367,7 @@ unsigned int ether_steer_many(struct ether_port *port, struct ether_frame *frame
 
 	if (!engine)
 		return count;
-	fabric_epoch_enter();
+	epoch_enter();
 	sniffer = root_of(engine, FLOW_SNIFFER);
 	root = root_of(engine, FLOW_FDB);
 	if (!root)
@@ -386,7 +386,7 @@ unsigned int ether_steer_many(struct ether_port *port, struct ether_frame *frame
 		if (now < n)
 			break;
 	}
-	fabric_epoch_exit();
+	epoch_exit();
 	return done;
 }
 
@@ -422,18 +422,18 @@ bool ether_steer_out(struct ether_port *port, struct ether_frame *frame)
 
 	if (!engine)
 		return true;
-	fabric_epoch_enter();
+	epoch_enter();
 	root = root_of(engine, FLOW_TX);
 	if (!root)
 		root = root_of(engine, FLOW_FDB);
 	if (!root) {
-		fabric_epoch_exit();
+		epoch_exit();
 		return true;
 	}
 	begin(&run, port, frame, root->domain, &out);
 	run_table(&run, root);
 	free(run.own);
-	fabric_epoch_exit();
+	epoch_exit();
 	if (!out.is_sent)
 		return false;
 	*frame = out.frame;

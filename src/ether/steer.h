@@ -3,7 +3,7 @@
  * The flow engine on frames: finds the rules that match and runs their actions, which deliver the
  * frame, change it or drop it.
  *
- * Threads: frames come in batches. The caller is in an epoch section (hca/peers/epoch.h) and holds the
+ * Threads: frames come in batches. The caller is in an epoch section (fabric/epoch.h) and holds the
  * receive lock of the process for the batch, so neither the engine nor a destination locks anything per
  * frame. Rules change under flow_lock at any time; the memory of a destroyed rule, and its reference on
  * the destination, outlast the sections that may have seen it.

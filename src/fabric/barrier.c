@@ -5,15 +5,15 @@
 
 void barrier_init(void)
 {
-	atomic_store(&fabric.barrier.no_private,
-		     !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED));
+	atomic_store(&fabric.barrier.has_private,
+		     membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED));
 	atomic_store(&fabric.barrier.has_global,
 		     membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED));
 }
 
 void barrier_forked(void)
 {
-	atomic_store(&fabric.barrier.no_private, true);
+	atomic_store(&fabric.barrier.has_private, false);
 	atomic_store(&fabric.barrier.has_global, false);
 }
 

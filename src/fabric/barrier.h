@@ -19,7 +19,7 @@ void barrier_forked(void);
 /* Whether barrier_private() works. */
 static inline bool barrier_has_private(void)
 {
-	return !atomic_load_explicit(&fabric.barrier.no_private, memory_order_relaxed);
+	return atomic_load_explicit(&fabric.barrier.has_private, memory_order_relaxed);
 }
 
 /* Whether barrier_global() reaches this process, and works for it. */

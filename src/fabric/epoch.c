@@ -1,150 +1,321 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred freeing; see epoch.h. Cells belong to threads, are handed on when a thread ends, and are
- * never freed. The list of retired objects is under retired_lock; reclaiming is done by one thread
- * at a time.
+ * Epoch sections; see epoch.h. Cells belong to threads and are reused when a thread ends. While the
+ * fabric is down there is no segment, and the cells lie in a private area; threads move to the other
+ * area with their next section.
  */
 #include "fabric/epoch.h"
 
+#include <assert.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fabric/barrier.h"
+#include "fabric/clock.h"
 #include "fabric/lock.h"
 #include "fabric/service.h"
 
-static void cell_leave(void *arg)
-{
-	struct fabric_epoch_cell *cell = arg;
+#define SPINS 100u
 
-	fabric_thread.epoch_cell = NULL;
-	cell->depth = 0;
-	atomic_store_explicit(&cell->epoch, 0, memory_order_release);
-	/* [E3] pairs with cell_take(): depth before the hand-over */
-	atomic_store_explicit(&cell->taken, 0, memory_order_release);
+/* Bits of fabric.epoch.generation. */
+#define FENCES     1u
+#define GENERATION 2u
+
+/* ---- the cells of threads ---- */
+
+/* Allocated by the first thread that needs it, and never freed. */
+static struct epoch_area *private_area(void)
+{
+	struct epoch_area *none = NULL, *area = atomic_load(&fabric.epoch.private);
+
+	if (area)
+		return area;
+	area = aligned_alloc(_Alignof(struct epoch_area), sizeof(*area));
+	/* A section cannot begin without a cell, and has no way to fail. */
+	if (!area)
+		abort();
+	memset(area, 0, sizeof(*area));
+	if (atomic_compare_exchange_strong(&fabric.epoch.private, &none, area))
+		return area;
+	free(area);
+	return none;
+}
+
+/* After `area` has changed. */
+static void new_generation(bool fences)
+{
+	uint32_t generation = (atomic_load(&fabric.epoch.generation) & ~FENCES) + GENERATION;
+
+	/* [E4] pairs with epoch_enter_slowly(): the area before its generation */
+	atomic_store_explicit(&fabric.epoch.generation, generation | fences, memory_order_release);
+}
+
+/* The segment of another generation is gone, and with it the cell. */
+static void detach(struct epoch_thread *self)
+{
+	if (self->cell && (self->private ||
+			   self->generation == (atomic_load(&fabric.epoch.generation) & ~FENCES)))
+		/* [E3] pairs with take_cell(): the last section before the cell's next thread */
+		atomic_store_explicit(&self->cell->taken, 0, memory_order_release);
+	*self = (struct epoch_thread){ .depth = self->depth };
+}
+
+static void thread_exits(void *arg)
+{
+	detach(arg);
 }
 
 static void make_key(void)
 {
-	fabric.epoch.key_is_valid = !pthread_key_create(&fabric.epoch.key, cell_leave);
+	fabric.epoch.key_is_valid = !pthread_key_create(&fabric.epoch.key, thread_exits);
 }
 
-static struct fabric_epoch_cell *cell_take(void)
+static bool take_cell(struct epoch_area *area, uint32_t index)
 {
-	struct fabric_epoch_cell *cell =
-		atomic_load_explicit(&fabric.epoch.cells, memory_order_acquire);
+	struct epoch_cell *cell = &area->cell[index];
+	uint32_t high = atomic_load(&area->high);
 
-	for (; cell; cell = cell->next) {
-		uint32_t free = 0;
-
-		/* [E3] */
-		if (atomic_compare_exchange_strong_explicit(
-			    &cell->taken, &free, 1, memory_order_acquire, memory_order_relaxed))
-			return cell;
-	}
-	cell = aligned_alloc(_Alignof(struct fabric_epoch_cell), sizeof(*cell));
-	/* Nothing can be polled without one, and a poll has no way to fail. */
-	if (!cell)
-		abort();
-	*cell = (struct fabric_epoch_cell){ .taken = 1 };
-	cell->next = atomic_load_explicit(&fabric.epoch.cells, memory_order_relaxed);
-	/* [E4] pairs with the walks: a cell's contents before its place in the list */
-	while (!atomic_compare_exchange_weak_explicit(&fabric.epoch.cells, &cell->next, cell,
-						      memory_order_seq_cst, memory_order_relaxed))
+	/* [E3] */
+	if (atomic_load_explicit(&cell->taken, memory_order_relaxed) ||
+	    atomic_exchange_explicit(&cell->taken, 1, memory_order_acquire))
+		return false;
+	while (high <= index && !atomic_compare_exchange_weak(&area->high, &high, index + 1))
 		;
-	return cell;
+	return true;
 }
 
-struct fabric_epoch_cell *fabric_epoch_cell_get(void)
+static struct epoch_cell *find_cell(struct epoch_area *area)
 {
-	struct fabric_epoch_cell *cell = cell_take();
+	for (;;) {
+		for (uint32_t i = 0; i < EPOCH_CELLS; i++)
+			if (take_cell(area, i))
+				return &area->cell[i];
+		/* More threads than cells: wait for one to end. */
+		sched_yield();
+	}
+}
 
+static void attach(struct epoch_thread *self, uint32_t generation)
+{
+	struct epoch_area *area;
+
+	detach(self);
+	area = atomic_load_explicit(&fabric.epoch.area, memory_order_relaxed);
+	self->generation = generation & ~FENCES;
+	self->private = !area;
+	self->cell = find_cell(area ? area : private_area());
+	self->section = atomic_load(&self->cell->section);
 	pthread_once(&fabric.epoch.key_once, make_key);
 	if (fabric.epoch.key_is_valid)
-		pthread_setspecific(fabric.epoch.key, cell);
-	fabric_thread.epoch_cell = cell;
-	return cell;
+		pthread_setspecific(fabric.epoch.key, self);
 }
 
-void fabric_epoch_retire(struct fabric_retire *retire, void (*free)(struct fabric_retire *))
+void epoch_enter_slowly(void)
 {
-	retire->free = free;
+	struct epoch_thread *self = &fabric_thread.epoch;
+	/* [E4] */
+	uint32_t generation = atomic_load_explicit(&fabric.epoch.generation, memory_order_acquire);
+
+	if (self->generation != (generation & ~FENCES))
+		attach(self, generation);
+	/* [E1] as in epoch_enter(), and fenced whether it has to be or not */
+	atomic_exchange_explicit(&self->cell->section, ++self->section, memory_order_seq_cst);
+}
+
+/* ---- grace periods ---- */
+
+bool epoch_area_wait(const struct epoch_area *area, bool (*alive)(void *arg), void *arg,
+		     uint64_t timeout_ns)
+{
+	uint32_t cells = epoch_area_cells(area);
+	uint64_t deadline_ns = 0;
+
+	for (uint32_t i = 0; i < cells; i++) {
+		const struct epoch_cell *cell = &area->cell[i];
+		uint64_t section = epoch_section_open(cell);
+
+		if (!section)
+			continue;
+		for (unsigned int spins = 0; !epoch_section_over(cell, section); spins++) {
+			if (spins < SPINS)
+				continue;
+			sched_yield();
+			if (alive && !alive(arg))
+				return false;
+			if (!timeout_ns)
+				continue;
+			if (!deadline_ns)
+				deadline_ns = fabric_now_ns() + timeout_ns;
+			else if (fabric_now_ns() > deadline_ns)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* The areas in which threads of this process may have open sections; NULL: none. */
+static struct epoch_area *own_area(unsigned int i)
+{
+	return atomic_load(i ? &fabric.epoch.area : &fabric.epoch.private);
+}
+
+void epoch_wait(void)
+{
+	assert(!fabric_thread.epoch.depth);
+	/* [E1] pairs with epoch_enter(): a section that is not seen below began after the object
+	 * was made unreachable, and sees that */
+	barrier_private();
+	for (unsigned int i = 0; i < 2; i++)
+		if (own_area(i))
+			epoch_area_wait(own_area(i), NULL, NULL, 0);
+}
+
+/* ---- retired objects ---- */
+
+void epoch_retire(struct epoch_node *node, void (*free)(struct epoch_node *node))
+{
+	node->free = free;
 	fabric_lock(&fabric.epoch.retired_lock);
-	/* [E5] Sections that may still see the object carry this number or a lower one. */
-	retire->epoch = atomic_fetch_add(&fabric.epoch.now, 1);
-	retire->next = fabric.epoch.retired;
-	fabric.epoch.retired = retire;
-	atomic_fetch_add_explicit(&fabric.epoch.retired_count, 1, memory_order_relaxed);
+	node->next = fabric.epoch.retired;
+	fabric.epoch.retired = node;
+	atomic_store_explicit(&fabric.epoch.some_retired, true, memory_order_relaxed);
 	fabric_unlock(&fabric.epoch.retired_lock);
 	if (!fabric_service_wake_if_running())
-		fabric_epoch_reclaim();
+		epoch_reclaim();
 }
 
-static uint64_t oldest_section(void)
+static int note_sections(const struct epoch_area *area)
 {
-	/* [E4] */
-	struct fabric_epoch_cell *cell =
-		atomic_load_explicit(&fabric.epoch.cells, memory_order_acquire);
-	uint64_t oldest = UINT64_MAX;
+	uint32_t cells = epoch_area_cells(area);
+	int err = 0;
 
-	for (; cell; cell = cell->next) {
-		/* [E2] pairs with fabric_epoch_exit() */
-		uint64_t epoch = atomic_load_explicit(&cell->epoch, memory_order_acquire);
+	for (uint32_t i = 0; i < cells && !err; i++) {
+		/* [E1] The caller may be inside of a section, which counts. */
+		uint64_t section =
+			atomic_load_explicit(&area->cell[i].section, memory_order_seq_cst);
 
-		if (epoch && epoch < oldest)
-			oldest = epoch;
+		if (section & 1)
+			err = array_push(&fabric.epoch.sections,
+					 ((struct epoch_section){ &area->cell[i], section }));
 	}
-	return oldest;
+	return err;
 }
 
-bool fabric_epoch_reclaim(void)
+/* Retires the batch again. */
+static void abort_grace(void)
 {
-	struct fabric_retire *batch, *next, *kept = NULL;
-	uint64_t oldest;
-	bool left;
+	struct epoch_node *last = fabric.epoch.waiting;
 
-	if (!atomic_load_explicit(&fabric.epoch.retired_count, memory_order_relaxed))
-		return false;
+	while (last->next)
+		last = last->next;
 	fabric_lock(&fabric.epoch.retired_lock);
-	batch = fabric.epoch.retired;
+	last->next = fabric.epoch.retired;
+	fabric.epoch.retired = fabric.epoch.waiting;
+	fabric_unlock(&fabric.epoch.retired_lock);
+	fabric.epoch.waiting = NULL;
+}
+
+/* Begins a grace period for all that was retired; false when nothing was, or without memory. */
+static bool begin_grace(void)
+{
+	int err = 0;
+
+	fabric_lock(&fabric.epoch.retired_lock);
+	fabric.epoch.waiting = fabric.epoch.retired;
 	fabric.epoch.retired = NULL;
 	fabric_unlock(&fabric.epoch.retired_lock);
-	/* [E1] pairs with fabric_epoch_enter(): a section that we do not see below began after
-	 * everything in the batch was made unreachable, and sees that. */
+	if (!fabric.epoch.waiting)
+		return false;
+	/* [E1] pairs with epoch_enter(), as in epoch_wait() */
 	barrier_private();
-	oldest = oldest_section();
-	for (; batch; batch = next) {
-		next = batch->next;
-		if (batch->epoch >= oldest) {
-			batch->next = kept;
-			kept = batch;
-			continue;
-		}
-		atomic_fetch_sub_explicit(&fabric.epoch.retired_count, 1, memory_order_relaxed);
-		batch->free(batch);
+	fabric.epoch.sections.count = 0;
+	for (unsigned int i = 0; i < 2 && !err; i++)
+		if (own_area(i))
+			err = note_sections(own_area(i));
+	if (err)
+		abort_grace();
+	return !err;
+}
+
+static bool grace_is_over(void)
+{
+	while (fabric.epoch.sections.count) {
+		size_t last = fabric.epoch.sections.count - 1;
+		const struct epoch_section *s = &fabric.epoch.sections.data[last];
+
+		if (!epoch_section_over(s->cell, s->section))
+			return false;
+		array_remove(&fabric.epoch.sections, last);
 	}
+	return true;
+}
+
+static void free_waiting(void)
+{
+	struct epoch_node *node, *next;
+
+	for (node = fabric.epoch.waiting; node; node = next) {
+		next = node->next;
+		node->free(node);
+	}
+	fabric.epoch.waiting = NULL;
+}
+
+bool epoch_reclaim(void)
+{
+	bool left;
+
+	if (!atomic_load_explicit(&fabric.epoch.some_retired, memory_order_relaxed))
+		return false;
+	/* Also the free() of an object may retire another one. */
+	if (!fabric_trylock(&fabric.epoch.reclaim_lock))
+		return true;
+	while ((fabric.epoch.waiting || begin_grace()) && grace_is_over())
+		free_waiting();
 	fabric_lock(&fabric.epoch.retired_lock);
-	while (kept) {
-		next = kept->next;
-		kept->next = fabric.epoch.retired;
-		fabric.epoch.retired = kept;
-		kept = next;
-	}
-	left = fabric.epoch.retired;
+	left = fabric.epoch.retired || fabric.epoch.waiting;
+	atomic_store_explicit(&fabric.epoch.some_retired, left, memory_order_relaxed);
 	fabric_unlock(&fabric.epoch.retired_lock);
+	fabric_unlock(&fabric.epoch.reclaim_lock);
 	return left;
 }
 
-void fabric_epoch_forked(void)
-{
-	struct fabric_epoch_cell *cell =
-		atomic_load_explicit(&fabric.epoch.cells, memory_order_relaxed);
+/* ---- begin and end ---- */
 
-	for (; cell; cell = cell->next) {
-		if (cell == fabric_thread.epoch_cell)
-			continue;
-		cell->depth = 0;
-		atomic_store_explicit(&cell->epoch, 0, memory_order_relaxed);
-		atomic_store_explicit(&cell->taken, 0, memory_order_relaxed);
-	}
+void epoch_init(void)
+{
+	atomic_store(&fabric.epoch.area, fabric_segment_epochs(fabric.segment.base));
+	new_generation(!barrier_has_global() || !barrier_has_private());
+}
+
+void epoch_fini(void)
+{
+	atomic_store(&fabric.epoch.area, NULL);
+	new_generation(true);
+	/* No other thread uses the fabric: the sections that were noted are over. */
+	fabric.epoch.sections.count = 0;
+	epoch_reclaim();
+}
+
+void epoch_use_fences(void)
+{
+	if (atomic_fetch_or(&fabric.epoch.generation, FENCES) & FENCES)
+		return;
+	/* Sections that were marked by a plain store are visible from here on. */
+	barrier_private();
+}
+
+void epoch_forked(void)
+{
+	struct epoch_area *private = atomic_load(&fabric.epoch.private);
+
+	fabric_thread.epoch = (struct epoch_thread){ 0 };
+	atomic_store(&fabric.epoch.area, NULL);
+	new_generation(true);
+	/* Sections of the parent's other threads do not end here. */
+	if (private)
+		memset(private, 0, sizeof(*private));
+	fabric.epoch.sections.count = 0;
 }

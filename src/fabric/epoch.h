@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred freeing for what pollers read without a lock: the set of links, links, their rings.
- * A reader marks its section with two plain stores to a line of its own thread; who frees pays
- * with a membarrier. Sections nest and may not block.
+ * Epoch sections: how objects and memory are known to be out of use before they are freed.
  *
- *	fabric_epoch_enter();
+ * A thread that uses an object without a lock, or moves data, does so inside a section. To free an
+ * object, a thread makes it unreachable and then waits until every section that was open at that
+ * moment is over (the grace period): epoch_wait() waits, epoch_retire() has the service thread free
+ * the object later. Memory that peers access is out of use only when their sections are over, too,
+ * which hca/peers/grace.h waits for. The cells in which threads mark their sections lie in the
+ * process segment for that, one cache line per thread. A peer that dies ends its sections.
+ *
+ *	epoch_enter();
  *	p = atomic_load_explicit(&shared, memory_order_acquire);
  *	...
- *	fabric_epoch_exit();
+ *	epoch_exit();
  *
  *	atomic_store_explicit(&shared, next, memory_order_release);
- *	fabric_epoch_retire(&old->retire, free_old);
+ *	epoch_retire(&old->epoch, free_old);
  *
- * Retired objects are freed on the service thread, once no section that began before is open.
+ * Sections nest. Inside of one, a thread must not wait for anything but short locks.
  */
 #ifndef FABRIC_EPOCH_H
 #define FABRIC_EPOCH_H
@@ -21,57 +26,92 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabric/segment_head.h"
 #include "fabric/state.h"
 #include "fabric/thread.h"
 #include "util/api.h"
 
-struct fabric_epoch_cell {
-	/* The epoch in which this thread's outermost section began, 0 outside of one. Its thread
-	 * writes, who frees reads. */
-	_Alignas(64) _Atomic uint64_t epoch;
-	uint32_t depth;
-	_Atomic uint32_t taken;
-	struct fabric_epoch_cell *next;
-};
+/* The first section of a thread in an area, and every section where marks have to be fenced. */
+void epoch_enter_slowly(void);
 
-struct fabric_epoch_cell *fabric_epoch_cell_get(void);
-
-static inline void fabric_epoch_enter(void)
+static inline void epoch_enter(void)
 {
-	struct fabric_epoch_cell *cell = fabric_thread.epoch_cell;
+	struct epoch_thread *self = &fabric_thread.epoch;
 
-	if (unlikely(!cell))
-		cell = fabric_epoch_cell_get();
-	if (cell->depth++)
+	if (self->depth++)
 		return;
-	/* [E1] pairs with the membarrier in fabric_epoch_reclaim(): the mark before the reads.
-	 * [E5] pairs with fabric_epoch_retire(): a later number sees what was withdrawn. */
-	atomic_store_explicit(&cell->epoch,
-			      atomic_load_explicit(&fabric.epoch.now, memory_order_acquire),
-			      memory_order_relaxed);
-	if (unlikely(atomic_load_explicit(&fabric.barrier.no_private, memory_order_relaxed)))
-		atomic_thread_fence(memory_order_seq_cst);
-	else
-		atomic_signal_fence(memory_order_seq_cst);
+	if (unlikely(self->generation !=
+		     atomic_load_explicit(&fabric.epoch.generation, memory_order_relaxed))) {
+		epoch_enter_slowly();
+		return;
+	}
+	/* [E1] pairs with the barrier of the thread that waits: the mark before the section's reads.
+	 * The processor may delay the store; the waiting thread makes the kernel run a barrier
+	 * (barrier.h). Where some process cannot, epoch_enter_slowly() uses an exchange. */
+	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
-static inline void fabric_epoch_exit(void)
+static inline void epoch_exit(void)
 {
-	struct fabric_epoch_cell *cell = fabric_thread.epoch_cell;
+	struct epoch_thread *self = &fabric_thread.epoch;
 
-	if (--cell->depth)
+	if (--self->depth)
 		return;
-	/* [E2] pairs with fabric_epoch_reclaim(): the section's reads before the free */
-	atomic_store_explicit(&cell->epoch, 0, memory_order_release);
+	/* [E2] pairs with epoch_section_over(): every access of the section before its end */
+	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_release);
 }
 
-/* Any thread, inside or outside of a section. The object must be unreachable for new readers. */
-void fabric_epoch_retire(struct fabric_retire *retire, void (*free)(struct fabric_retire *));
+/* Waits for the sections of this process. Not inside of one. */
+void epoch_wait(void);
 
-/* Service thread: frees what can be freed; true while something is left. */
-bool fabric_epoch_reclaim(void);
+/* Any thread, inside or outside of a section. The object must be unreachable for new sections. */
+void epoch_retire(struct epoch_node *node, void (*free)(struct epoch_node *node));
 
-/* In the child of a fork: sections of the other threads are over. */
-void fabric_epoch_forked(void);
+/* Service thread: frees retired objects; true while some are left. */
+bool epoch_reclaim(void);
+
+/* ---- sections of any process ---- */
+
+/* An open section of the cell, other than the caller's own; 0: none. After a barrier. */
+static inline uint64_t epoch_section_open(const struct epoch_cell *cell)
+{
+	/* [E1] */
+	uint64_t section = atomic_load_explicit(&cell->section, memory_order_seq_cst);
+
+	return (section & 1) && cell != fabric_thread.epoch.cell ? section : 0;
+}
+
+static inline bool epoch_section_over(const struct epoch_cell *cell, uint64_t section)
+{
+	/* [E2] pairs with epoch_exit() */
+	return atomic_load_explicit(&cell->section, memory_order_acquire) != section;
+}
+
+/* Cells to look at. Of another process: its owner may write anything there. */
+static inline uint32_t epoch_area_cells(const struct epoch_area *area)
+{
+	uint32_t high = atomic_load(&area->high);
+
+	return high < EPOCH_CELLS ? high : EPOCH_CELLS;
+}
+
+/*
+ * Waits for the open sections of an area, after a barrier. False when `alive` returned false, or
+ * after timeout_ns (0: no limit).
+ */
+bool epoch_area_wait(const struct epoch_area *area, bool (*alive)(void *arg), void *arg,
+		     uint64_t timeout_ns);
+
+/* ---- inside the fabric ---- */
+
+/* The segment is there, and barriers are known: threads mark their sections in the segment. */
+void epoch_init(void);
+/* The segment goes: threads mark their sections in private memory. */
+void epoch_fini(void);
+/* A peer cannot make the kernel run barriers in this process: sections have to fence. */
+void epoch_use_fences(void);
+/* In the child of a fork, which has one thread, outside of any section. */
+void epoch_forked(void);
 
 #endif

@@ -145,7 +145,7 @@ static uint64_t iterate(uint64_t now_ns)
 
 	next_ns = earlier(next_ns, fabric_poll_iterate(now_ns));
 	next_ns = earlier(next_ns, fabric.config.before_sleep(now_ns));
-	if (fabric_epoch_reclaim())
+	if (epoch_reclaim())
 		next_ns = earlier(next_ns, now_ns + RECLAIM_NS);
 	return next_ns;
 }
@@ -172,6 +172,7 @@ static int start(const struct fabric_config *config)
 	err = handshake_listen(token);
 	if (err)
 		goto fini_service;
+	epoch_init();
 	fabric_poll_init();
 	/* Last: from here on peers may connect. */
 	err = fabric_directory_join(token);
@@ -180,6 +181,7 @@ static int start(const struct fabric_config *config)
 	return 0;
 unlisten:
 	fabric_poll_fini();
+	epoch_fini();
 	handshake_unlisten();
 fini_service:
 	fabric_service_fini();
@@ -208,9 +210,9 @@ void fabric_fini(void)
 	if (fabric_is_up()) {
 		atomic_store(&fabric.up, false);
 		fabric_service_fini();
-		fabric_epoch_reclaim();
 		handshake_unlisten();
 		fabric_poll_fini();
+		epoch_fini();
 		fabric_directory_leave();
 		fabric_segment_destroy();
 	}

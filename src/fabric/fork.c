@@ -25,20 +25,22 @@ static void prepare(void)
 		fabric.config.before_fork();
 	pthread_mutex_lock(&fabric.init_lock);
 	pthread_mutex_lock(&fabric.links.lock);
-	fabric_lock(&fabric.links.allocated_lock);
 	pthread_mutex_lock(&fabric.service.lock);
 	fabric_lock(&fabric.service.timer_lock);
 	pthread_mutex_lock(&fabric.directory.lock);
+	fabric_lock(&fabric.epoch.reclaim_lock);
+	fabric_lock(&fabric.links.allocated_lock);
 	fabric_lock(&fabric.epoch.retired_lock);
 }
 
 static void unlock(void)
 {
 	fabric_unlock(&fabric.epoch.retired_lock);
+	fabric_unlock(&fabric.links.allocated_lock);
+	fabric_unlock(&fabric.epoch.reclaim_lock);
 	pthread_mutex_unlock(&fabric.directory.lock);
 	fabric_unlock(&fabric.service.timer_lock);
 	pthread_mutex_unlock(&fabric.service.lock);
-	fabric_unlock(&fabric.links.allocated_lock);
 	pthread_mutex_unlock(&fabric.links.lock);
 	pthread_mutex_unlock(&fabric.init_lock);
 	pthread_mutex_unlock(&fabric.service.awake);
@@ -58,7 +60,7 @@ static void child(void)
 	unlock();
 	barrier_forked();
 	fabric_poll_fini();
-	fabric_epoch_forked();
+	epoch_forked();
 	fabric_directory_forked();
 	handshake_forked();
 	fabric_service_forked();

@@ -50,9 +50,9 @@ static void release_peer(struct fabric_link *link)
 	close_fd(&cold->share_fd);
 }
 
-static void link_free(struct fabric_retire *retire)
+static void link_free(struct epoch_node *node)
 {
-	struct fabric_link *link = container_of(retire, struct fabric_link, retire);
+	struct fabric_link *link = container_of(node, struct fabric_link, epoch);
 
 	fabric_lock(&fabric.links.allocated_lock);
 	LIST_REMOVE(link->cold, in_allocated);
@@ -99,7 +99,7 @@ void fabric_link_put(struct fabric_link *link)
 {
 	/* [K2] pairs with itself: every use before the free */
 	if (atomic_fetch_sub_explicit(&link->refs, 1, memory_order_acq_rel) == 1)
-		fabric_epoch_retire(&link->retire, link_free);
+		epoch_retire(&link->epoch, link_free);
 }
 
 /* ---- the table ---- */
@@ -382,6 +382,8 @@ void fabric_link_up(struct fabric_link *link)
 	link->peer_page = cold->segment;
 	link->fence = !(cold->peer_barrier && barrier_has_global());
 	fabric_link_tx_unlock(link);
+	if (link->fence)
+		epoch_use_fences();
 	fabric_link_rx_lock(link);
 	fabric_rx_init(&link->rx, &cold->rings, cold->self ? 0 : !cold->tx_ring);
 	fabric_link_rx_unlock(link);
@@ -449,7 +451,7 @@ void fabric_links_forked(void)
 
 	memset(fabric.links.by_slot, 0, sizeof(fabric.links.by_slot));
 	/* Links that were retired are freed first; no put below then frees one but its own. */
-	fabric_epoch_reclaim();
+	epoch_reclaim();
 	for (cold = LIST_FIRST(&fabric.links.allocated); cold; cold = next) {
 		struct fabric_link *link = cold->link;
 		bool was_in_table = fabric_link_state(link) != FABRIC_LINK_DEAD;

@@ -24,7 +24,7 @@
 
 #include "fabric/id.h"
 #include "fabric/lock.h"
-#include "fabric/page.h"
+#include "fabric/segment_head.h"
 #include "fabric/ring.h"
 #include "fabric/state.h"
 
@@ -53,7 +53,7 @@ struct fabric_link {
 	fabric_id_t peer;
 	void *user; /* the adapter's */
 	struct fabric_link_cold *cold;
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 };
 
 /*

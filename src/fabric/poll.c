@@ -96,7 +96,7 @@ void fabric_poll_leave(void)
 
 	if (!stop_polling(atomic_load_explicit(&fabric.poll.page, memory_order_relaxed)))
 		return;
-	fabric_epoch_enter();
+	epoch_enter();
 	/* [P1] */
 	set = atomic_load_explicit(&fabric.poll.set, memory_order_acquire);
 	for (uint32_t i = 0; i < set->count; i++) {
@@ -105,7 +105,7 @@ void fabric_poll_leave(void)
 		drain_locked(set->link[i]);
 		more |= fabric_link_has_record(set->link[i]);
 	}
-	fabric_epoch_exit();
+	epoch_exit();
 	/* Peers do not kick for records that they published before. */
 	if (more)
 		fabric_service_wake();

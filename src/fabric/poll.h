@@ -69,7 +69,7 @@ static inline void fabric_poll_each(bool paused_too)
 	struct fabric_link *const *at, *const *end;
 	struct fabric_poll_set *set;
 
-	fabric_epoch_enter();
+	epoch_enter();
 	/* [P1] pairs with replace_set(): the set's contents before the pointer */
 	set = atomic_load_explicit(&fabric.poll.set, memory_order_acquire);
 	for (at = set->link, end = at + set->count; at < end; at++) {
@@ -78,7 +78,7 @@ static inline void fabric_poll_each(bool paused_too)
 		if (unlikely(fabric_link_has_record(*at)))
 			fabric_poll_drain(*at);
 	}
-	fabric_epoch_exit();
+	epoch_exit();
 }
 
 /* Drains every link that has a record waiting, unless another thread drains it. */

@@ -12,9 +12,9 @@ static struct fabric_poll_set *no_links(void)
 	return (struct fabric_poll_set *)&fabric_no_links;
 }
 
-static void free_set(struct fabric_retire *retire)
+static void free_set(struct epoch_node *node)
 {
-	free(container_of(retire, struct fabric_poll_set, retire));
+	free(container_of(node, struct fabric_poll_set, epoch));
 }
 
 static void replace_set(struct fabric_poll_set *set)
@@ -24,7 +24,7 @@ static void replace_set(struct fabric_poll_set *set)
 		atomic_exchange_explicit(&fabric.poll.set, set, memory_order_acq_rel);
 
 	if (old != no_links())
-		fabric_epoch_retire(&old->retire, free_set);
+		epoch_retire(&old->epoch, free_set);
 }
 
 static struct fabric_poll_set *copy_set(uint32_t room)

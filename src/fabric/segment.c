@@ -16,7 +16,8 @@
 #include "util/explain.h"
 
 #define SEGMENT_MAGIC   0x67657376u
-#define SEGMENT_VERSION 1u
+#define SEGMENT_VERSION 2u
+#define PAGE_BYTES      4096u
 
 void *fabric_segment_self(void)
 {
@@ -49,8 +50,8 @@ int fabric_segment_create(uint64_t size)
 	void *base = NULL;
 	int fd, err;
 
-	size = (size + FABRIC_SEGMENT_RESERVED - 1) & ~(uint64_t)(FABRIC_SEGMENT_RESERVED - 1);
-	if (!size)
+	size = (size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+	if (size < FABRIC_SEGMENT_RESERVED)
 		size = FABRIC_SEGMENT_RESERVED;
 	err = fabric_memfd_create("verbena-segment", size, &fd);
 	if (err)
@@ -87,7 +88,7 @@ int fabric_segment_map(int fd, uint64_t size, void **out)
 	void *base = NULL;
 	int err;
 
-	if (size < FABRIC_SEGMENT_RESERVED || size % FABRIC_SEGMENT_RESERVED)
+	if (size < FABRIC_SEGMENT_RESERVED || size % PAGE_BYTES)
 		return -EPROTO;
 	err = fabric_memfd_check(fd, size);
 	if (!err)

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "fabric/page.h"
+#include "fabric/segment_head.h"
 
 /* This process's segment, first page included; NULL when the fabric is down. */
 void *fabric_segment_self(void);

@@ -7,8 +7,7 @@ const struct fabric_poll_set fabric_no_links;
 struct fabric fabric = {
 	.poll = { .page = (struct fabric_page *)&fabric_no_page,
 		  .set = (struct fabric_poll_set *)&fabric_no_links },
-	.epoch = { .now = 1, .key_once = PTHREAD_ONCE_INIT },
-	.barrier = { .no_private = true },
+	.epoch = { .generation = 3, .key_once = PTHREAD_ONCE_INIT },
 	.init_lock = PTHREAD_MUTEX_INITIALIZER,
 	.fork_once = PTHREAD_ONCE_INIT,
 	.directory = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },

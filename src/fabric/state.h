@@ -4,8 +4,8 @@
  * that it names, which alone uses it, unless it says otherwise; fork.c takes all locks around a fork.
  *
  * Locks, outermost first: service.awake, the locks of the adapter (config.before_fork), init_lock,
- * links.lock, links.allocated_lock, service.lock, service.timer_lock, directory.lock,
- * epoch.retired_lock.
+ * links.lock, service.lock, service.timer_lock, directory.lock, epoch.reclaim_lock,
+ * links.allocated_lock, epoch.retired_lock.
  */
 #ifndef FABRIC_STATE_H
 #define FABRIC_STATE_H
@@ -21,11 +21,10 @@
 #include "fabric/folder.h"
 #include "fabric/id.h"
 #include "fabric/lock.h"
-#include "fabric/page.h"
+#include "fabric/segment_head.h"
 #include "util/array.h"
 
 struct dir_file;
-struct fabric_epoch_cell;
 struct fabric_link;
 struct fabric_link_cold;
 struct handshake_inbound;
@@ -33,16 +32,21 @@ struct service_watch;
 struct service_work;
 struct share_state;
 
-/* epoch.h: member of an object that is freed once no section can still use it */
-struct fabric_retire {
-	struct fabric_retire *next;
-	uint64_t epoch;
-	void (*free)(struct fabric_retire *retire);
+/* epoch.h: a member of an object that is freed when no section can still use it */
+struct epoch_node {
+	struct epoch_node *next;
+	void (*free)(struct epoch_node *node);
+};
+
+/* epoch.c: a section that was open at one moment */
+struct epoch_section {
+	const struct epoch_cell *cell;
+	uint64_t section;
 };
 
 /* poll_set.c: the links that polling threads look at; never changed, only replaced */
 struct fabric_poll_set {
-	struct fabric_retire retire;
+	struct epoch_node epoch;
 	uint32_t count;
 	struct fabric_link *link[];
 };
@@ -67,22 +71,32 @@ struct fabric_poll_check {
 	uint32_t iterations; /* of the thread since then */
 };
 
-/* epoch.c */
+/* epoch.c; epoch.h reads `generation` with each section */
 struct fabric_epoch {
-	_Alignas(64) _Atomic uint64_t now;
-	_Atomic(struct fabric_epoch_cell *) cells;
+	/* Changes with the area. Bit 0, which no thread has: marks have to be fenced, because some
+	 * process that waits for our sections has no membarrier. */
+	_Alignas(64) _Atomic uint32_t generation;
+	/* Where threads mark their sections: in the segment, or in `private` without one. */
+	_Atomic(struct epoch_area *) area;
+	_Atomic(struct epoch_area *) private;
+
 	pthread_once_t key_once;
-	pthread_key_t key;
+	pthread_key_t key; /* its destructor frees the cell of a thread that ends */
 	bool key_is_valid;
+
 	struct fabric_lock retired_lock;
-	struct fabric_retire *retired;
-	_Atomic uint32_t retired_count;
+	struct epoch_node *retired;
+	_Atomic bool some_retired;
+
+	/* One grace period at a time: objects that wait for it, and the sections that are open. */
+	struct fabric_lock reclaim_lock;
+	struct epoch_node *waiting;
+	ARRAY_OF(struct epoch_section) sections;
 };
 
-/* barrier.c; epoch.h reads them */
+/* barrier.c */
 struct fabric_barrier {
-	_Atomic bool no_private; /* readers have to fence themselves */
-	_Atomic bool has_global;
+	_Atomic bool has_private, has_global;
 };
 
 /* directory.c */

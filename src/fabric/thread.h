@@ -9,14 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct fabric_epoch_cell;
+struct epoch_cell;
 struct fabric_link;
 
 #define FABRIC_DEFERRED_KICKS 8u
 
+/* epoch.h */
+struct epoch_thread {
+	uint32_t generation; /* of the area that has the cell */
+	uint32_t depth;      /* of nested sections */
+	struct epoch_cell *cell;
+	uint64_t section; /* of the cell */
+	bool private;     /* the cell is in private memory */
+};
+
 struct fabric_thread {
-	struct fabric_epoch_cell *epoch_cell; /* epoch.h */
-	bool is_service;                      /* service.c: this is the service thread */
+	struct epoch_thread epoch;
+	bool is_service; /* service.c: this is the service thread */
 
 	/* link.c: between fabric_kicks_defer() and fabric_kicks_flush() */
 	bool kicks_deferred;

@@ -14,7 +14,7 @@
 #include "hca/peers/rpc.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/acks.h"
 #include "hca/transport/completer.h"
 #include "hca/transport/dct.h"

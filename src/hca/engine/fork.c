@@ -12,7 +12,7 @@
 #include "hca/device/table.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
 #include "hca/queue/cq_priv.h"
@@ -50,7 +50,7 @@ void hca_forked(void)
 {
 	peer_forked();
 	reset_device();
-	epoch_forked();
+	atomic_store(&hca.peers.no_membarrier, true); /* the child is not registered */
 	reset_memory();
 	rpc_forked();
 	gsi_forked();

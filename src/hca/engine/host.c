@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "fabric/barrier.h"
 #include "fabric/directory.h"
 #include "fabric/fabric.h"
 #include "fabric/poll.h"
@@ -106,7 +107,7 @@ int hca_host_join(void)
 		err = fabric_init(&config);
 		if (!err) {
 			hca.peers.segment = fabric_segment_self();
-			epoch_init();
+			atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
 			control_begin();
 			greet_self();
 		} else

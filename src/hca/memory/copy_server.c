@@ -8,7 +8,7 @@
 #include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/rpc.h"
 #include "hca/peers/segment.h"
 #include "util/explain.h"

@@ -20,7 +20,7 @@
 #include "hca/memory/dm_op.h"
 #include "hca/memory/key.h"
 #include "hca/peers/ctx_share.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
 #include "util/explain.h"

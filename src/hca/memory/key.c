@@ -6,7 +6,8 @@
 #include "fabric/directory.h"
 #include "fabric/numbers.h"
 #include "hca/device/table.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
+#include "hca/peers/grace.h"
 #include "util/explain.h"
 
 /*

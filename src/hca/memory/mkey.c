@@ -13,7 +13,7 @@
 #include "fabric/service.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "util/explain.h"
 
 struct piece {

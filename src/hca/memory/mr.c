@@ -15,7 +15,7 @@
 #include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
 #include "util/explain.h"

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fence remembers who was inside an epoch section at one moment, and can be asked whether all of them have
- * left since. For those who must know that an access is over, but are inside a section themselves
- * and so cannot wait: a window that was invalidated by a request (mw.c, requester.c).
+ * Grace periods across processes: until the epoch sections (fabric/epoch.h) that are open in this
+ * process and in its peers are over. Memory that peers may access is out of use only then.
  */
-#ifndef HCA_FENCE_H
-#define HCA_FENCE_H
+#ifndef HCA_GRACE_H
+#define HCA_GRACE_H
 
 #include <stdbool.h>
 
 struct grace_period;
 struct hca_peer;
 
+/* Waits for the sections of this process and of every linked peer; not inside of one. */
+void epoch_wait_all(void);
+
 /*
- * Inside an epoch section, whose own section does not count. *out is NULL when nobody else is inside one.
- * `only` names the one process that can have found what is gone; NULL: any, this one included.
+ * For a thread that is inside a section and so cannot wait, such as a requester that has invalidated
+ * a memory window. Begins a grace period that the caller ends with free(); its own section does not
+ * count. *out is NULL when no other section is open. `only`: the one process that can have found the
+ * memory; NULL: all, this one included. -ENOMEM.
  */
 int grace_begin(const struct hca_peer *only, struct grace_period **out);
 
-/* Inside an epoch section. A peer that is stopped in a section loses its link in the end. */
-bool grace_has_passed(const struct grace_period *fence);
+/* Inside a section. A peer that is stopped in a section loses its link in the end. */
+bool grace_has_passed(const struct grace_period *grace);
 
 #endif

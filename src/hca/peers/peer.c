@@ -239,8 +239,6 @@ void peer_link_up(struct fabric_link *link)
 	if (!peer->is_self && fabric_link_peer_share_fd(link) >= 0)
 		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link));
 	peer->can_vm = !peer->is_self && try_vm(peer);
-	if (link->fence)
-		epoch_harden();
 	link->user = peer;
 	pthread_mutex_lock(&peers_lock);
 	/* [H1] */

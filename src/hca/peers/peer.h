@@ -13,7 +13,7 @@
 #include "fabric/link.h"
 #include "fabric/share_view.h"
 #include "hca/peers/ack_list.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/segment.h"
 #include "hca/device/table.h"
 

@@ -14,21 +14,6 @@
 #include "fabric/segment.h"
 #include "hca/device/access.h"
 
-/* ---- epoch sections (epoch.h) ---- */
-
-#define EPOCH_CELLS 1024
-
-struct epoch_cell {
-	/* Odd inside a section. The cell's thread writes it, threads that wait for it read it. */
-	_Alignas(64) _Atomic uint64_t section;
-	_Atomic uint32_t taken; /* owner process only */
-};
-
-struct epoch_area {
-	_Alignas(64) _Atomic uint32_t high; /* cells in use have smaller indexes */
-	struct epoch_cell cell[EPOCH_CELLS];
-};
-
 /* ---- keys (hca/memory/key.h) ---- */
 
 #define HCA_MR_ENTRIES (1u << 24)
@@ -128,7 +113,6 @@ struct hca_segment {
 	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
 	struct ether_rx_filter
 		ether[HCA_ETHER_SLOTS]; /* frames that each port asks the switch for */
-	_Alignas(4096) struct epoch_area epochs;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_qp_grant grant[HCA_QP_GRANTS];
 	_Alignas(4096) struct copy_area copies;

@@ -15,7 +15,7 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/cq_priv.h"
 #include "hca/queue/eq.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/device/table.h"
 #include "hca/queue/cq_alias.h"
 #include "util/explain.h"

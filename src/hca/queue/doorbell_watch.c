@@ -35,7 +35,7 @@
 #include "hca/transport/requester.h"
 #include "hca/transport/sq.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/queue/spin_policy.h"
 #include "hca/queue/uar.h"
 #include "hca/queue/cq_alias.h"

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/recv.h"
 #include "hca/queue/srq_priv.h"

@@ -23,7 +23,7 @@
 #include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/device/adapter.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/device/port.h"
 #include "hca/raw/psock.h"
 #include "hca/raw/wq.h"

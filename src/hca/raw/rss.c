@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "ether/rss.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/raw/switch.h"
 #include "util/explain.h"
 

@@ -26,7 +26,7 @@
 #include "hca/raw/netif.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/link_carrier.h"
 #include "hca/transport/qp_types.h"
 #include "hca/transport/syndrome.h"

@@ -8,7 +8,7 @@
 #include "fabric/clock.h"
 #include "fabric/link.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/egress.h"

@@ -23,7 +23,7 @@
 
 #include "hca/device/port.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/network.h"
 #include "hca/transport/path.h"
 #include "hca/transport/qp_table.h"

@@ -20,7 +20,7 @@
 
 #include "hca/device/async.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/comp_cntr.h"

@@ -10,7 +10,7 @@
 
 #include "hca/device/port.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/network.h"

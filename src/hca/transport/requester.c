@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/cwnd.h"
 #include "hca/transport/datagram.h"

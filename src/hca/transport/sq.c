@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/transport/sq.h"
 
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/requester.h"
 #include "hca/transport/window.h"
 

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 
 #define BATCH 64
 

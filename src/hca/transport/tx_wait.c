@@ -9,7 +9,7 @@
 
 #include "fabric/link.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/acks.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/qp_table.h"

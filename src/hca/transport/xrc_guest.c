@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/queue/srq_priv.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/recv.h"

@@ -13,7 +13,7 @@
 #include "fabric/directory.h"
 #include "fabric/numbers.h"
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/rpc.h"
 #include "hca/transport/qp.h"
 #include "hca/transport/qp_fail.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "hca/hca.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/peers/rpc.h"
 #include "hca/transport/qp_table.h"
 

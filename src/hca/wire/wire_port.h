@@ -8,7 +8,7 @@
 
 #include "hca/device/port.h"
 #include "hca/memory/mem.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/egress.h"
 #include "hca/wire/reuseport.h"
 #include "hca/wire/wire.h"

@@ -9,7 +9,7 @@
 #include "hca/device/port.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
-#include "hca/peers/epoch.h"
+#include "fabric/epoch.h"
 #include "hca/transport/acks.h"
 #include "hca/transport/completer.h"
 #include "hca/transport/dct.h"

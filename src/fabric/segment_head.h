@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The first pages of every process segment, which the fabric keeps. Linked peers read and write
+ * them, too: no process trusts what it reads from the segment of another.
+ */
+#ifndef FABRIC_SEGMENT_HEAD_H
+#define FABRIC_SEGMENT_HEAD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define EPOCH_CELLS 1024u
+
+/* One per thread; see epoch.h. */
+struct epoch_cell {
+	/* Odd inside a section. The cell's thread writes it, threads that wait for it read it. */
+	_Alignas(64) _Atomic uint64_t section;
+	_Atomic uint32_t taken; /* used by the owner process only */
+};
+
+struct epoch_area {
+	_Alignas(64) _Atomic uint32_t high; /* cells in use have smaller indexes */
+	struct epoch_cell cell[EPOCH_CELLS];
+};
+
+struct fabric_page {
+	uint32_t magic;
+	uint32_t version;
+
+	/* 1 while threads of the owner poll: peers need not kick. The owner writes. */
+	_Alignas(64) _Atomic uint32_t polling;
+};
+
+struct fabric_segment_head {
+	struct fabric_page page;
+	_Alignas(4096) struct epoch_area epochs;
+};
+
+#define FABRIC_SEGMENT_RESERVED (72u << 10)
+
+_Static_assert(sizeof(struct fabric_segment_head) <= FABRIC_SEGMENT_RESERVED, "it fits");
+
+/* The epoch sections of a segment's owner. */
+static inline struct epoch_area *fabric_segment_epochs(void *segment)
+{
+	return &((struct fabric_segment_head *)segment)->epochs;
+}
+
+#endif
