@@ -16,14 +16,14 @@ struct ether_port *ether_port(unsigned int adapter, unsigned int number)
 	if (adapter >= ETHER_ADAPTERS || number < 1 || number > ETHER_PORTS)
 		return NULL;
 	p = &ether_state.ports[adapter][number - 1];
-	/* [W1] called for every frame: locks only before the first one */
+	/* [EP1] called for every frame: locks only before the first one */
 	if (likely(__atomic_load_n(&p->number, __ATOMIC_ACQUIRE)))
 		return p;
 	pthread_mutex_lock(&ether_state.port_lock);
 	if (!p->number) {
 		p->adapter = adapter;
 		p->filter = &ether_state.local_filters[adapter][number - 1];
-		/* [W1] pairs with the load above: the rest before the number */
+		/* [EP1] pairs with the load above: the rest before the number */
 		__atomic_store_n(&p->number, number, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&ether_state.port_lock);

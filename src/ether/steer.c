@@ -71,7 +71,7 @@ static struct flow_rule *find_rule(struct flow_run *run, struct flow_group *grou
 
 static struct flow_table *root_of(struct flow_port *engine, enum flow_domain domain)
 {
-	/* [F1] pairs with flow_table_root() */
+	/* [F1] pairs with flow_table_root(): the table before its pointer: the table before its pointer */
 	struct flow_table *root = atomic_load_explicit(&engine->root[domain], memory_order_acquire);
 
 	/* An empty table does nothing, in any domain. */

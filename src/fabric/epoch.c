@@ -164,8 +164,8 @@ static struct epoch_area *own_area(unsigned int i)
 void epoch_wait(void)
 {
 	assert(!fabric_thread.epoch.depth);
-	/* [E1] pairs with epoch_enter(): a section that is not seen below began after the object
-	 * was made unreachable, and sees that */
+	/* [E1] A section that is not seen below began after the object was made unreachable, and
+	 * cannot find it. */
 	barrier_private();
 	for (unsigned int i = 0; i < 2; i++)
 		if (own_area(i))
@@ -228,7 +228,7 @@ static bool begin_grace(void)
 	fabric_unlock(&fabric.epoch.retired_lock);
 	if (!fabric.epoch.waiting)
 		return false;
-	/* [E1] pairs with epoch_enter(), as in epoch_wait() */
+	/* [E1] as in epoch_wait() */
 	barrier_private();
 	fabric.epoch.sections.count = 0;
 	for (unsigned int i = 0; i < 2 && !err; i++)

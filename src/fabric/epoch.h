@@ -45,9 +45,9 @@ static inline void epoch_enter(void)
 		epoch_enter_slowly();
 		return;
 	}
-	/* [E1] pairs with the barrier of the thread that waits: the mark before the section's reads.
-	 * The processor may delay the store; the waiting thread makes the kernel run a barrier
-	 * (barrier.h). Where some process cannot, epoch_enter_slowly() uses an exchange. */
+	/* [E1] pairs with the barrier in epoch_wait(): the mark before the section's reads. The
+	 * processor may delay the store; the waiting thread makes the kernel run a barrier on its
+	 * core (barrier.h). Where some process cannot, epoch_enter_slowly() uses an exchange. */
 	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }

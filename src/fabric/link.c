@@ -97,7 +97,7 @@ struct fabric_link *fabric_link_hold(struct fabric_link *link)
 
 void fabric_link_put(struct fabric_link *link)
 {
-	/* [K2] pairs with itself: every use before the free */
+	/* acq_rel: every use of the link before it is freed */
 	if (atomic_fetch_sub_explicit(&link->refs, 1, memory_order_acq_rel) == 1)
 		epoch_retire(&link->epoch, link_free);
 }

@@ -64,7 +64,7 @@ static bool stop_polling(struct fabric_page *page)
 	if (page == &fabric_no_page || !atomic_load_explicit(&page->polling, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&page->polling, 0, memory_order_relaxed);
-	/* [S1] pairs with fabric_link_publish(): `polling` is 0 on all cores before the drain */
+	/* [S1] pairs with fabric_link_publish(); `polling` is 0 on all cores before the drain. */
 	barrier_global();
 	fabric.config.polling_stopped();
 	return true;
@@ -179,8 +179,8 @@ static enum drained drain_round(bool polled)
 		_Atomic uint32_t *kicked = &link->rx.ctl->kicked;
 		enum drained here;
 
-		/* [S2] pairs with fabric_link_kick(): records of which the peer did not kick, because
-		 * the flag was set, are seen below */
+		/* [S2] pairs with fabric_link_kick(); records for which the peer did not kick, because
+		 * the flag was set, are seen below. */
 		if (atomic_load_explicit(kicked, memory_order_relaxed))
 			atomic_exchange_explicit(kicked, 0, memory_order_seq_cst);
 		if (polled || !fabric_link_has_record(link))

@@ -107,7 +107,7 @@ void fabric_rx_init(struct fabric_rx *rx, const struct fabric_ring_pair *pair, u
 	rx->max = longest_record(pair->size);
 	rx->head = 0;
 	rx->bytes = 0;
-	/* [R3] pairs with the epoch section of a poller: the mapping is there */
+	/* [R3] pairs with fabric_rx_ready(): the mapping before its address */
 	atomic_store_explicit(&rx->next, fabric_ring_word(rx->data, rx->mask, 0),
 			      memory_order_release);
 }

@@ -122,6 +122,7 @@ void fabric_tx_cancel(struct fabric_tx *tx);
  */
 __attribute__((no_sanitize("thread"))) static inline bool fabric_rx_ready(struct fabric_rx *rx)
 {
+	/* [R3] What is read next depends on the address: no acquire is needed. */
 	const volatile uint64_t *next =
 		(const volatile uint64_t *)atomic_load_explicit(&rx->next, memory_order_relaxed);
 

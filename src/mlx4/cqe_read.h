@@ -14,7 +14,7 @@
 static inline bool mlx4_cqe_ready(const struct drv_cq *cq, uint32_t index)
 {
 	const uint64_t *word = (const uint64_t *)drv_cqe_at(cq, index) + 3;
-	/* [X2] pairs with mlx4_cqe_write(): the owner before the rest of the CQE */
+	/* [X2] pairs with mlx4_cqe_write(); the owner before the rest of the CQE */
 	uint8_t own = be64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
 
 	return !(own & MLX4_CQE_OWNER_MASK) == !(index & (cq->mask + 1));

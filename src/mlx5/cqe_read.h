@@ -13,7 +13,7 @@
 static inline bool mlx5_cqe_ready(const struct drv_cq *cq, uint32_t index)
 {
 	const uint64_t *word = (const uint64_t *)drv_cqe_at(cq, index) + 7;
-	/* [M2] pairs with mlx5_cqe_write(): the owner before the rest of the CQE */
+	/* [M2] pairs with mlx5_cqe_write(); the owner before the rest of the CQE */
 	uint8_t op_own = be64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
 	bool lap = index & (cq->mask + 1);
 

@@ -42,6 +42,6 @@ void mlx5_eqe_write(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe)
 	mlx5_eqe_image(eqe, !!(pi & eq->size), image);
 	for (int i = 0; i < ENTRY_WORDS - 1; i++)
 		__atomic_store_n(&entry[i], image[i], __ATOMIC_RELAXED);
-	/* [M6] pairs with a program's polling: the EQE before its owner */
+	/* [M6] pairs with the program's polling: the EQE before its owner */
 	__atomic_store_n(&entry[ENTRY_WORDS - 1], image[ENTRY_WORDS - 1], __ATOMIC_RELEASE);
 }

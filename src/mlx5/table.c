@@ -28,6 +28,7 @@ static struct mlx5_rsc **get_page(struct mlx5_table *table, uint32_t number)
 		return page;
 	page = calloc(MLX5_TABLE_SIZE, sizeof(struct mlx5_rsc *));
 	if (page)
+		/* [M3] */
 		__atomic_store_n(&table->pages[number], page, __ATOMIC_RELEASE);
 	return page;
 }
@@ -47,6 +48,7 @@ int mlx5_table_add(struct mlx5_table *table, struct mlx5_rsc *rsc)
 		if (page[i & (MLX5_TABLE_SIZE - 1)])
 			continue;
 		rsc->index = i;
+		/* [M3] */
 		__atomic_store_n(&page[i & (MLX5_TABLE_SIZE - 1)], rsc, __ATOMIC_RELEASE);
 		table->hint = i + 1;
 		err = 0;

@@ -24,13 +24,13 @@ void roce_source_add(struct roce_endpoint *ep, struct roce_source source)
 
 	source.ttl = ROCE_TTL;
 	ep->source[count] = source;
-	/* [S1] pairs with count_sources(): the socket before the count */
+	/* [SO1] pairs with count_sources(): the socket before the count */
 	atomic_store_explicit(&ep->sources, count + 1, memory_order_release);
 }
 
 static uint16_t count_sources(const struct roce_endpoint *ep)
 {
-	/* [S1] pairs with roce_source_add() */
+	/* [SO1] pairs with roce_source_add() */
 	return atomic_load_explicit(&ep->sources, memory_order_acquire);
 }
 

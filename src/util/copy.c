@@ -121,7 +121,7 @@ COPY_AVX2 static size_t copy_stream(uint8_t *d, const uint8_t *s, size_t n)
 			stream_two(d + j + 2 * PAGE, d + j + 3 * PAGE,
 				   load_block(s + j + 2 * PAGE, s + j + 3 * PAGE));
 		}
-	/* [C1] such stores have no order of their own: all of them before the end */
+	/* [CP1] Streaming stores have no order of their own: all of them before the last byte. */
 	_mm_sfence();
 	return i + copy_blocks(d + i, s + i, n - i);
 }

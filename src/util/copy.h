@@ -66,7 +66,7 @@ extern int vb_copy_wide;
 		memcpy(p, &v, sizeof(v));                                                          \
 		vb_copy_order();                                                                   \
 	}                                                                                          \
-	/* [C1] the end of a copy, aligned; pairs with the acquire load of whoever spins on it */  \
+	/* [CP1] pairs with the program's load of the last byte: all bytes before the last */      \
 	static inline void vb_store##bits##_last(uint8_t *p, uint##bits##_t v)                     \
 	{                                                                                          \
 		__atomic_store_n((uint##bits##_t *)(void *)p, v, __ATOMIC_RELEASE);                \

@@ -63,13 +63,13 @@ int hca_table_set(struct hca_table *t, uint32_t number, void *object)
 		fresh = calloc(HCA_TABLE_HALF, sizeof(*fresh));
 		if (!fresh)
 			return -ENOMEM;
-		/* [T1] Two setters may meet here: the first one's leaf stays. */
+		/* [TB1] Of two threads that set a leaf here, the first one's stays. */
 		if (atomic_compare_exchange_strong(slot, &leaf, fresh))
 			leaf = fresh;
 		else
 			free((void *)fresh);
 	}
-	/* [T2] */
+	/* [TB2] */
 	atomic_store_explicit(&leaf[number & (HCA_TABLE_HALF - 1)], object, memory_order_seq_cst);
 	return 0;
 }

@@ -39,11 +39,11 @@ static inline void *hca_table_find(struct hca_table *t, uint32_t number)
 
 	if (number >> (2 * HCA_TABLE_BITS))
 		return NULL;
-	/* [T1] pairs with hca_table_set(): the leaf's zeros before the leaf */
+	/* [TB1] pairs with hca_table_set(): the leaf's zeros before the leaf */
 	leaf = atomic_load_explicit(&t->top[number >> HCA_TABLE_BITS], memory_order_acquire);
 	if (!leaf)
 		return NULL;
-	/* [T2] pairs with hca_table_set(): the object before its pointer */
+	/* [TB2] pairs with hca_table_set(): the object before its pointer */
 	return atomic_load_explicit(&leaf[number & (HCA_TABLE_HALF - 1)], memory_order_acquire);
 }
 

@@ -226,7 +226,7 @@ static void publish(bool captures)
 {
 	unsigned int on = captures | atomic_load(&inspect_faults_asked) << 1;
 
-	/* [O1] pairs with observer_get(): faults and capture are set up before the hooks */
+	/* [O1] pairs with observer_get(); faults and capture are set up before the hooks */
 	atomic_store_explicit(&hca.observer, on ? &observers[on] : NULL, memory_order_release);
 }
 

@@ -48,7 +48,7 @@ static struct copy_slot *claim(struct hca_peer *peer, uint64_t until_ns)
 
 static bool is_done(const struct copy_slot *p)
 {
-	/* [K2] */
+	/* [SV2] */
 	return atomic_load_explicit(&p->state, memory_order_acquire) == COPY_DONE;
 }
 
@@ -97,7 +97,7 @@ static bool call(struct hca_peer *peer, struct copy_request *o, void *here)
 	p->request = *o;
 	if (o->op == COPY_WRITE)
 		vb_copy(p->data, here, o->len);
-	/* [K1] */
+	/* [SV1] */
 	atomic_store_explicit(&p->state, COPY_POSTED, memory_order_release);
 	atomic_fetch_add(&peer->segment->copies.doorbell, 1);
 	futex_wake_all(&peer->segment->copies.doorbell);

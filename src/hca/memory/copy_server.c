@@ -53,7 +53,7 @@ static bool serve_slot(struct copy_slot *p)
 	struct copy_request request;
 	uint32_t state = COPY_POSTED;
 
-	/* [K1] pairs with call(): the request before the state */
+	/* [SV1] pairs with call(): the request before the state */
 	if (!atomic_compare_exchange_strong_explicit(&p->state, &state, COPY_BUSY,
 						     memory_order_acquire, memory_order_relaxed))
 		return false;
@@ -62,7 +62,7 @@ static bool serve_slot(struct copy_slot *p)
 	p->result = carry_out(&request, p->data);
 	epoch_exit();
 	p->request.swap = request.swap;
-	/* [K2] pairs with is_done(): the data before the state */
+	/* [SV2] pairs with is_done(): the data before the state */
 	atomic_store_explicit(&p->state, COPY_DONE, memory_order_release);
 	futex_wake_all(&p->state);
 	return true;

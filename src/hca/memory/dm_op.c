@@ -91,6 +91,7 @@ static bool holds(const struct dm_op_mapping *m, uintptr_t address, struct place
 
 static bool find(uintptr_t address, struct place *out)
 {
+	/* [DM1] */
 	const struct dm_op_mapping *m =
 		atomic_load_explicit(&hca.memory.dm_op.mappings, memory_order_acquire);
 
@@ -124,6 +125,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 {
 	static __thread volatile bool passing;
 	const struct sigaction end = { .sa_handler = SIG_DFL };
+	/* [DM2] */
 	const struct dm_op_handler *to =
 		atomic_load_explicit(&hca.memory.dm_op.next_handler, memory_order_acquire);
 
@@ -170,7 +172,7 @@ static int remember(const struct sigaction *action)
 		e->action = *action;
 		SLIST_INSERT_HEAD(&hca.memory.dm_op.handlers, e, entry);
 	}
-	/* [DM2] pairs with pass_on() */
+	/* [DM2] pairs with pass_on(): the action before its pointer */
 	atomic_store_explicit(&hca.memory.dm_op.next_handler, e, memory_order_release);
 	return 0;
 }
@@ -232,7 +234,7 @@ static struct dm_op_mapping *get_entry(uintptr_t start, uint64_t size)
 	if (!m)
 		return NULL;
 	m->next = atomic_load_explicit(&hca.memory.dm_op.mappings, memory_order_relaxed);
-	/* [DM1] pairs with find() */
+	/* [DM1] pairs with find(): the mapping before its pointer */
 	atomic_store_explicit(&hca.memory.dm_op.mappings, m, memory_order_release);
 	return m;
 }
@@ -279,6 +281,7 @@ int dm_op_map(void *memory, uint64_t length, unsigned int op, void **out)
 
 void dm_op_forget(const void *memory)
 {
+	/* [DM1] */
 	struct dm_op_mapping *m =
 		atomic_load_explicit(&hca.memory.dm_op.mappings, memory_order_acquire);
 

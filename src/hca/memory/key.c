@@ -73,7 +73,7 @@ void hca_key_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t k
 	e->va = from->va;
 	e->qpn = from->qpn;
 	e->context = from->context;
-	/* [M1] pairs with hca_mem_find(): the fields before the key */
+	/* [MR1] pairs with hca_mem_find(): the fields before the key */
 	atomic_store_explicit(&e->key, key, memory_order_release);
 }
 

@@ -27,7 +27,7 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 {
 	const struct hca_mr_entry *e = &seg->mr[key >> 8];
 
-	/* [M1] pairs with hca_mr_publish(): the key before the fields */
+	/* [MR1] pairs with hca_mr_publish() */
 	if (unlikely(!key || atomic_load_explicit(&e->key, memory_order_acquire) != key))
 		return NULL;
 	if (unlikely(e->pdn != pdn || (e->access & access) != access))

@@ -267,7 +267,7 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 void hca_mr_set_variant(struct hca_mr *mr, uint8_t variant)
 {
 	mr->key = (mr->key & ~0xffu) | variant;
-	/* [M1] pairs with hca_mem_find() */
+	/* [MR1] pairs with hca_mem_find() */
 	atomic_store_explicit(&hca_key_entry(mr->index)->key, mr->key, memory_order_release);
 }
 
@@ -375,7 +375,7 @@ static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *
 	if (!peer || peer->id != owner || peer->is_self)
 		return -ENOENT;
 	e = &peer->segment->mr[index];
-	/* [M1] */
+	/* [MR1] */
 	out->key = atomic_load_explicit(&e->key, memory_order_acquire);
 	flags = e->flags;
 	if (e->context != ctx->uid || (!out->key && !(flags & (HCA_MR_DOMAIN | HCA_MR_DEVICE))))

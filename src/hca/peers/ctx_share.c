@@ -64,7 +64,7 @@ void hca_row_show(struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t 
 {
 	row->context = ctx->uid;
 	atomic_store_explicit(&row->users, 0, memory_order_relaxed);
-	/* [C1] pairs with is_row(): the context before the kind */
+	/* [CS1] pairs with is_row(): the context before the kind */
 	__atomic_store_n(&row->flags, kind, __ATOMIC_RELEASE);
 }
 
@@ -78,7 +78,7 @@ void hca_row_hide(struct hca_mr_entry *row)
 	__atomic_store_n(&row->flags, 0, __ATOMIC_RELEASE);
 }
 
-/* [C1] */
+/* [CS1] */
 static bool is_row(const struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t *kind)
 {
 	*kind = __atomic_load_n(&row->flags, __ATOMIC_ACQUIRE);

@@ -48,7 +48,7 @@ static void wait_peer(struct hca_peer *peer, void *arg)
 void epoch_wait_all(void)
 {
 	epoch_wait();
-	/* [E1] pairs with epoch_enter(), in the peers */
+	/* [E1] in the peers */
 	barrier_global();
 	hca_peer_for_each(wait_peer, NULL);
 }
@@ -103,7 +103,7 @@ int grace_begin(const struct hca_peer *only, struct grace_period **out)
 	open_sections open = { 0 };
 	int err;
 
-	/* [E1] pairs with epoch_enter(): sections that begin later cannot find the memory */
+	/* [E1] Sections that begin later cannot find the memory. */
 	barrier_global();
 	err = only ? note_sections(only->id, fabric_segment_epochs(only->segment), &open)
 		   : note_all_sections(&open);

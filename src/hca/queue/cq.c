@@ -190,7 +190,7 @@ static void arm_for(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 
 static uint32_t arm_word(const struct hca_cq *cq)
 {
-	/* [C1] pairs with the program's write of the word: it has read its entries before */
+	/* [CQ1] pairs with the program's write of the word: it has read its entries before */
 	return __atomic_load_n(&cq->db[1], __ATOMIC_ACQUIRE);
 }
 

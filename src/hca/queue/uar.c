@@ -196,7 +196,7 @@ bool uar_sleep(void)
 			u->asleep = true;
 		u->awaited = NULL;
 	}
-	/* [U1] what was stored before the protection is seen by the loads after it */
+	/* [U1] pairs with the kernel's change of the protection: stores before it are seen below */
 	for (struct hca_uar *u = pages; u && fine; u = u->next)
 		if (u->format->uar_rung(u->page)) {
 			fine = false;

@@ -51,7 +51,7 @@ static _Atomic(struct netif *) netifs[ETHER_ADAPTERS * ETHER_PORTS];
 
 static struct netif *find(const struct ether_port *port)
 {
-	/* [N1] pairs with hca_netif_open(): the struct before its pointer */
+	/* [NI1] pairs with hca_netif_open(): the struct before its pointer */
 	return atomic_load_explicit(&netifs[port->adapter * ETHER_PORTS + port->number - 1],
 				    memory_order_acquire);
 }
@@ -175,7 +175,7 @@ static void poll_one(struct netif *n)
 void hca_netif_poll_all(void)
 {
 	for (unsigned int i = 0; i < array_size(netifs); i++) {
-		struct netif *n = atomic_load_explicit(&netifs[i], memory_order_acquire); /* [N1] */
+		struct netif *n = atomic_load_explicit(&netifs[i], memory_order_acquire); /* [NI1] */
 
 		if (!n)
 			continue;
@@ -308,7 +308,7 @@ void hca_netif_open(struct ether_port *port, const struct hca_adapter *a)
 		free(n);
 		return;
 	}
-	/* [N1] */
+	/* [NI1] */
 	atomic_store_explicit(&netifs[port->adapter * ETHER_PORTS + port->number - 1], n,
 			      memory_order_release);
 	atomic_store(&hca_netif_any, true);

@@ -42,7 +42,7 @@ static struct tpacket2_hdr *slot(const struct psock_ring *r, uint32_t i)
 
 static uint32_t status_of(const struct psock_ring *r, uint32_t i)
 {
-	/* [K1] pairs with the kernel's barriers: a frame before its status */
+	/* [PS1] pairs with the kernel's barriers: a frame before its status */
 	return __atomic_load_n(&slot(r, i)->tp_status, __ATOMIC_ACQUIRE);
 }
 
@@ -110,7 +110,7 @@ bool psock_peek(struct psock *s, struct psock_frame *out)
 
 void psock_release(struct psock *s)
 {
-	/* [K1] done with the frame before it is the kernel's */
+	/* [PS1] done with the frame before it is the kernel's */
 	__atomic_store_n(&slot(&s->rx, s->rx.next)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->rx.next, after(&s->rx, s->rx.next), __ATOMIC_RELAXED);
 }
@@ -141,7 +141,7 @@ bool psock_put(struct psock *s, const void *data, uint32_t len)
 	memset(at, 0, sizeof(struct virtio_net_hdr));
 	memcpy(at + sizeof(struct virtio_net_hdr), data, len);
 	h->tp_len = len + sizeof(struct virtio_net_hdr);
-	/* [K1] */
+	/* [PS1] */
 	__atomic_store_n(&h->tp_status, TP_STATUS_SEND_REQUEST, __ATOMIC_RELEASE);
 	s->tx.next = after(&s->tx, s->tx.next);
 	s->waiting++;

@@ -65,7 +65,7 @@ int hca_ind_table_destroy(struct hca_ind_table *table)
 static void deliver(struct ether_dest *dest, struct ether_frame *frame)
 {
 	struct hca_rss *rss = container_of(dest, struct hca_rss, dest);
-	/* [T1] pairs with hca_rss_set_table(): a table's entries before the table */
+	/* [RS1] pairs with hca_rss_set_table(): a table's entries before the table */
 	const struct hca_ind_table *table = __atomic_load_n(&rss->table, __ATOMIC_ACQUIRE);
 	uint8_t input[ETHER_RSS_INPUT];
 	struct hca_wq *wq;
@@ -119,7 +119,7 @@ void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table)
 	struct hca_ind_table *old = rss->table;
 
 	atomic_fetch_add(&table->users, 1);
-	/* [T1] */
+	/* [RS1] */
 	__atomic_store_n(&rss->table, table, __ATOMIC_RELEASE);
 	epoch_wait();
 	atomic_fetch_sub(&old->users, 1);

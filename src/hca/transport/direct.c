@@ -30,7 +30,7 @@ static uint32_t remote_access(enum hca_op op)
 static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 {
 	const struct hca_qp_grant *grant = &qp->peer->segment->grant[qp->attr.dest_qpn];
-	/* [D1] pairs with qp_grant_update(): fields before the word */
+	/* [GR1] pairs with qp_grant_update(): fields before the word */
 	uint64_t word = atomic_load_explicit(&grant->word, memory_order_acquire);
 
 	if (unlikely(!(word & 1) || (grant->access & access) != access))

@@ -60,7 +60,7 @@ void qp_grant_update(struct qp *qp)
 		grant->peer_qpn = qp->attr.dest_qpn;
 		grant->first_psn = qp->attr.rq_psn;
 	}
-	/* [D1] pairs with check_grant() */
+	/* [GR1] pairs with check_grant() */
 	atomic_store_explicit(&grant->word, ((word & ~1ull) + 4) | 1, memory_order_release);
 }
 
