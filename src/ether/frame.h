@@ -12,6 +12,8 @@
 
 #include "ether/parse.h"
 
+struct vswitch_tx;
+
 #define ETHER_FRAME_MAX 16384u /* with headers, without FCS */
 #define ETHER_TAG_NONE  0u     /* what a completion reports when no rule has set a tag */
 
@@ -52,7 +54,8 @@ struct ether_frame {
 	uint32_t
 		src_domain; /* its context there; loopback within one context is blocked by default */
 	uint32_t src_qpn;
-	bool wire_only; /* sent out of the port only, with no loopback */
+	bool wire_only;        /* sent out of the port only, with no loopback */
+	struct vswitch_tx *tx; /* of the switch, while the frame is sent (hca/raw/vswitch.h) */
 	struct ether_parsed parsed;
 };
 

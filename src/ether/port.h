@@ -29,7 +29,7 @@ VB_API void ether_port_want(struct ether_port *port, const uint8_t mac[6], const
 /* The port's filter is in shared memory from now on, where peers see them; NULL: no longer. */
 void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter);
 
-/* How the engine sends a frame out of a port; the switch (src/hca/raw/switch.c) sets it. */
+/* How the engine sends a frame out of a port; the switch (src/hca/raw/vswitch.c) sets it. */
 void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct ether_frame *frame));
 
 /* In a forked child: forgets the rules and filters of the parent. */

@@ -7,8 +7,9 @@
 
 #include "ether/rx_filter.h"
 
-#define ETHER_ADAPTERS 32u
-#define ETHER_PORTS    4u
+#define ETHER_ADAPTERS   32u
+#define ETHER_PORTS      4u
+#define ETHER_PORT_COUNT (ETHER_ADAPTERS * ETHER_PORTS)
 
 /* An adapter's port in this process; never freed. */
 struct ether_port {
@@ -20,5 +21,11 @@ struct ether_port {
 	unsigned int claim_count[ETHER_RX_CLAIMS]; /* rules for claimed[i] */
 	uint64_t claimed[ETHER_RX_CLAIMS];
 };
+
+/* Below ETHER_PORT_COUNT. */
+static inline unsigned int ether_port_index(const struct ether_port *port)
+{
+	return port->adapter * ETHER_PORTS + port->number - 1;
+}
 
 #endif

@@ -22,7 +22,7 @@
 #include "hca/transport/observer.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/responder.h"
-#include "hca/raw/switch.h"
+#include "hca/raw/vswitch.h"
 #include "hca/queue/rx_seq.h"
 #include "hca/wire/wire.h"
 #include "hca/raw/wq.h"
@@ -156,7 +156,7 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
  */
 static void rest(struct fabric_link *link, struct hca_peer *peer, unsigned int frames)
 {
-	if (hca_switch_has_sent())
+	if (vswitch_has_sent())
 		peer->in_a_row = 0;
 	else if (peer->in_a_row < REST_AFTER)
 		peer->in_a_row++;
@@ -197,14 +197,14 @@ unsigned int drain_link(struct fabric_link *link)
 		if (*(const uint8_t *)record == ROCE_PKT_ETHER) {
 			if (!frames) {
 				frames = true;
-				hca_rx_begin();
+				wq_rx_begin();
 			}
-			done = hca_switch_receive(peer, record, len);
+			done = vswitch_receive(peer, record, len);
 		} else {
 			/* Queue pairs are locked outside of the frames' lock. */
 			if (frames) {
 				frames = false;
-				hca_rx_end();
+				wq_rx_end();
 			}
 			done = dispatch(peer, record, len) ? 1 : -EPROTO;
 		}
@@ -220,7 +220,7 @@ unsigned int drain_link(struct fabric_link *link)
 			break;
 	}
 	if (frames) {
-		hca_rx_end();
+		wq_rx_end();
 		rest(link, peer, n);
 	}
 	if (peer->acks.count)

@@ -7,6 +7,9 @@
  */
 #include "hca/engine/fork.h"
 
+#include <string.h>
+
+#include "ether/port.h"
 #include "hca/device/async.h"
 #include "hca/device/port.h"
 #include "hca/device/table.h"
@@ -17,8 +20,7 @@
 #include "hca/peers/rpc.h"
 #include "hca/queue/cq_priv.h"
 #include "hca/queue/doorbell_watch.h"
-#include "hca/raw/switch.h"
-#include "hca/raw/wq.h"
+#include "hca/raw/netif.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
 #include "hca/wire/wire.h"
@@ -46,6 +48,17 @@ static void reset_transport(void)
 	hca.transport = (struct transport_state)TRANSPORT_STATE_INIT;
 }
 
+/* Keeps the numbers of indirection tables, and which adapter a port's index stands for. */
+static void reset_raw(void)
+{
+	ether_port_forked();
+	netif_close_all();
+	hca.raw.netif = (struct netif_state){ 0 };
+	hca.raw.wq = (struct wq_state){ 0 };
+	memset(hca.raw.vswitch.joined, 0, sizeof(hca.raw.vswitch.joined));
+	memset(hca.raw.vswitch.members, 0, sizeof(hca.raw.vswitch.members));
+}
+
 void hca_forked(void)
 {
 	peer_forked();
@@ -60,6 +73,5 @@ void hca_forked(void)
 	forward_forked();
 	control_forked();
 	wire_forked();
-	hca_rx_forked();
-	hca_switch_forked();
+	reset_raw();
 }

@@ -82,6 +82,7 @@ static const struct {
 	{ &hca.memory.dm.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.dm_op.lock, FORKSAFE_LEAF },
 	{ &hca.memory.copy_server.lock, FORKSAFE_OBJECT },
+	{ &hca.raw.join_lock, FORKSAFE_JOIN },
 	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
 	{ &hca.device.qpns.lock, FORKSAFE_OBJECT },
 	{ &hca.transport.xrc_open.lock, FORKSAFE_OBJECT },

@@ -35,7 +35,6 @@
 #include "hca/transport/completer.h"
 #include "hca/transport/qp_types.h"
 #include "hca/transport/timer.h"
-#include "hca/raw/switch.h"
 #include "hca/inspect/inspect.h"
 #include "hca/wire/wire.h"
 #include "hca/raw/wq.h"

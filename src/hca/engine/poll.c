@@ -18,7 +18,7 @@ void hca_poll(void)
 	if (unlikely(blocked))
 		tx_wait_poll(blocked);
 	wire_poll();
-	hca_netif_poll();
+	netif_poll();
 	doorbell_watch_poll();
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * From adapters to the ports that frames and rules know.
- */
+/* Flow steering ports of adapters. */
 #include "hca/raw/flow.h"
 
 #include <errno.h>
@@ -22,8 +20,8 @@ int hca_flow_port(const struct hca_adapter *adapter, unsigned int port, struct e
 			       adapter->name);
 	p = ether_port(adapter->index, port);
 	if (!p)
-		return explain(EINVAL, "port %u of %s is beyond what frames can reach", port,
-			       adapter->name);
+		return explain(EINVAL, "port %u of %s has no flow steering: only %u adapters have",
+			       port, adapter->name, ETHER_ADAPTERS);
 	*out = p;
 	return 0;
 }

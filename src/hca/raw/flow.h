@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The flow engine (ether/flow_types.h) as the public libraries reach it: by adapter and port.
+ * Access to the flow engine (ether/flow_types.h) by adapter and port, for the public libraries.
  */
 #ifndef HCA_FLOW_H
 #define HCA_FLOW_H
@@ -14,9 +14,9 @@
 #include "hca/device/adapter.h"
 
 /*
- * Priorities of a root table. What programs number from 0 has two places each: a rule that others
- * are to follow comes just before the others. Behind them are those for multicast addresses, and
- * what takes what is left.
+ * Priorities in a root table; lower numbers match first. Each priority of a program has two levels:
+ * rules after which matching goes on come before the other rules. Rules for all multicast frames
+ * and rules for frames that no other rule takes come last.
  */
 #define HCA_FLOW_PRIORITY(user, goes_on) ((uint32_t)(user)*2 + !(goes_on))
 #define HCA_FLOW_MULTICAST               0x20000u

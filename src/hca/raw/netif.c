@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A bound port's interface: a packet socket, or, when the interface is a tap that we may open, the
- * tap's other end.
+ * The interface of a port: a packet socket; or, if the interface is a tap device that this process
+ * may attach to, the tap's descriptor.
  *
- * Frames are taken in by pollers and the service thread, whoever comes first (rx_lock); senders
- * take turns (tx_lock). Ports are opened once, under the switch's lock, and kept.
+ * Frames are received by threads that poll and by the service thread, one at a time (rx_lock);
+ * tx_lock is for senders. An interface is opened once, under the switch's join_lock, and stays open
+ * as long as the process.
  */
 #include "hca/raw/netif.h"
 
@@ -20,16 +21,16 @@
 
 #include "ether/offload.h"
 #include "ether/steer.h"
+#include "fabric/epoch.h"
 #include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/device/adapter.h"
-#include "fabric/epoch.h"
 #include "hca/device/port.h"
 #include "hca/raw/psock.h"
 #include "hca/raw/wq.h"
 #include "util/explain.h"
 
-#define RX_BUDGET  256u
+#define RX_BUDGET  256u /* frames received in one batch */
 #define VLAN_BYTES 4u
 
 struct netif {
@@ -40,30 +41,14 @@ struct netif {
 	bool is_tap;
 	struct fabric_lock rx_lock;
 	struct fabric_lock tx_lock;
-	bool stuck; /* the kernel has yet to take what was put; under tx_lock */
-	uint8_t copy[ETHER_FRAME_MAX];
+	bool stuck; /* frames wait for the kernel to take them (EPOLLOUT); under tx_lock */
+	uint8_t copy[ETHER_FRAME_MAX]; /* a frame that is changed; under rx_lock */
 };
-
-static _Thread_local __attribute__((tls_model("initial-exec"))) struct netif *unflushed;
-
-_Atomic bool hca_netif_any;
-static _Atomic(struct netif *) netifs[ETHER_ADAPTERS * ETHER_PORTS];
-
-static struct netif *find(const struct ether_port *port)
-{
-	/* [NI1] pairs with hca_netif_open(): the struct before its pointer */
-	return atomic_load_explicit(&netifs[port->adapter * ETHER_PORTS + port->number - 1],
-				    memory_order_acquire);
-}
-
-bool hca_netif_is_open(const struct ether_port *port)
-{
-	return find(port);
-}
 
 /* ---- receiving ---- */
 
-static void take(struct netif *n, const uint8_t *data, uint32_t len, bool unsummed)
+/* `unsummed`: the checksum of TCP or UDP has to be filled in. */
+static void receive(struct netif *n, const uint8_t *data, uint32_t len, bool unsummed)
 {
 	struct ether_frame frame = { .data = data, .len = len };
 
@@ -71,7 +56,7 @@ static void take(struct netif *n, const uint8_t *data, uint32_t len, bool unsumm
 	    !ether_rx_filter_wants(n->port->filter, data))
 		return;
 	if (unsummed) {
-		/* From a sender on this machine that leaves sums to an adapter that it never met. */
+		/* A sender on this host left the checksum to an adapter that it did not pass. */
 		if (data != n->copy)
 			memcpy(n->copy, data, len);
 		frame.data = n->copy;
@@ -80,8 +65,8 @@ static void take(struct netif *n, const uint8_t *data, uint32_t len, bool unsumm
 	ether_steer(n->port, &frame);
 }
 
-/* The first `len` bytes of a frame into the copy, with the tag that the kernel took out. */
-static uint32_t put_head(struct netif *n, const struct psock_frame *f, uint32_t len)
+/* Copies the first `len` bytes of a frame, with the VLAN tag that the kernel has removed. */
+static uint32_t copy_head(struct netif *n, const struct psock_frame *f, uint32_t len)
 {
 	if (!f->has_tag) {
 		memcpy(n->copy, f->data, len);
@@ -103,8 +88,8 @@ static uint32_t header_length(const uint8_t *data, const struct ether_headers *h
 	return h->l4 == ETHER_L4_UDP ? h->l4_off + 8 : 0;
 }
 
-/* Frames longer than the wire takes, as senders on this machine hand them to adapters that cut. */
-static void take_segments(struct netif *n, const struct psock_frame *f)
+/* A frame longer than the MTU, whose sender on this host left the segmentation to an adapter. */
+static void receive_segments(struct netif *n, const struct psock_frame *f)
 {
 	struct ether_parsed whole;
 	uint32_t head, total;
@@ -118,7 +103,7 @@ static void take_segments(struct netif *n, const struct psock_frame *f)
 	for (uint32_t off = 0, i = 0; off < total; off += f->segment, i++) {
 		uint32_t data = total - off < f->segment ? total - off : f->segment;
 		struct ether_frame piece = { .data = n->copy };
-		uint32_t at = put_head(n, f, head);
+		uint32_t at = copy_head(n, f, head);
 
 		memcpy(n->copy + at, f->data + head + off, data);
 		piece.len = at + data;
@@ -126,11 +111,11 @@ static void take_segments(struct netif *n, const struct psock_frame *f)
 			      off + data == total);
 		piece.parsed_valid = false;
 		ether_fill_l3(n->copy, &ether_frame_parse(&piece)->outer);
-		take(n, n->copy, piece.len, true);
+		receive(n, n->copy, piece.len, true);
 	}
 }
 
-static bool take_slot(struct netif *n)
+static bool receive_slot(struct netif *n)
 {
 	struct psock_frame f;
 
@@ -138,23 +123,23 @@ static bool take_slot(struct netif *n)
 		return false;
 	if (likely(f.data && f.len >= ETHER_HEADER)) {
 		if (unlikely(f.segment))
-			take_segments(n, &f);
+			receive_segments(n, &f);
 		else if (likely(!f.has_tag))
-			take(n, f.data, f.len, f.unsummed);
+			receive(n, f.data, f.len, f.unsummed);
 		else if (f.len + VLAN_BYTES <= sizeof(n->copy))
-			take(n, n->copy, put_head(n, &f, f.len), f.unsummed);
+			receive(n, n->copy, copy_head(n, &f, f.len), f.unsummed);
 	}
 	psock_release(&n->socket);
 	return true;
 }
 
-static bool take_tap(struct netif *n)
+static bool receive_tap(struct netif *n)
 {
 	ssize_t len = read(n->fd, n->copy, sizeof(n->copy));
 
 	if (len <= 0)
 		return false;
-	take(n, n->copy, len, false);
+	receive(n, n->copy, len, false);
 	return true;
 }
 
@@ -163,31 +148,31 @@ static void poll_one(struct netif *n)
 	if (!fabric_trylock(&n->rx_lock))
 		return;
 	epoch_enter();
-	hca_rx_begin();
-	for (unsigned int i = 0; i < RX_BUDGET && !hca_rx_is_starved(); i++)
-		if (!(n->is_tap ? take_tap(n) : take_slot(n)))
+	wq_rx_begin();
+	for (unsigned int i = 0; i < RX_BUDGET && !wq_rx_is_paused(); i++)
+		if (!(n->is_tap ? receive_tap(n) : receive_slot(n)))
 			break;
-	hca_rx_end();
+	wq_rx_end();
 	epoch_exit();
 	fabric_unlock(&n->rx_lock);
 }
 
-void hca_netif_poll_all(void)
+void netif_poll_all(void)
 {
-	for (unsigned int i = 0; i < array_size(netifs); i++) {
-		struct netif *n = atomic_load_explicit(&netifs[i], memory_order_acquire); /* [NI1] */
+	/* [NIF2] pairs with netif_open(): the pointer before the count */
+	unsigned int count = atomic_load_explicit(&hca.raw.netif.count, memory_order_acquire);
 
-		if (!n)
-			continue;
-		if (!n->is_tap && !psock_is_ready(&n->socket))
-			continue;
-		poll_one(n);
+	for (unsigned int i = 0; i < count; i++) {
+		struct netif *n = hca.raw.netif.open[i];
+
+		if (n->is_tap || psock_is_ready(&n->socket))
+			poll_one(n);
 	}
 }
 
 /* ---- sending ---- */
 
-/* With the lock: what could not go on waits for the service thread. */
+/* Frames that the kernel does not take now wait for EPOLLOUT. tx_lock held. */
 static void kick(struct netif *n)
 {
 	bool stuck = !psock_kick(&n->socket);
@@ -198,7 +183,7 @@ static void kick(struct netif *n)
 	}
 }
 
-static void happened(void *arg, uint32_t events)
+static void handle_events(void *arg, uint32_t events)
 {
 	struct netif *n = arg;
 
@@ -211,13 +196,12 @@ static void happened(void *arg, uint32_t events)
 		poll_one(n);
 }
 
-bool hca_netif_has_room(struct ether_port *port)
+bool netif_has_room(struct netif *n)
 {
-	struct netif *n = find(port);
 	bool has_room = true;
 
 	if (n->is_tap)
-		return true; /* who looks at it knows no better */
+		return true; /* only write() can tell */
 	fabric_lock(&n->tx_lock);
 	if (!psock_has_room(&n->socket)) {
 		kick(n);
@@ -227,41 +211,33 @@ bool hca_netif_has_room(struct ether_port *port)
 	return has_room;
 }
 
-void hca_netif_send(struct ether_port *port, const struct ether_frame *frame)
+bool netif_send(struct netif *n, const struct ether_frame *frame)
 {
-	struct netif *n = find(port);
 	uint8_t mac[6];
 
-	hca_port_mac_quick(n->adapter, port->number, mac);
+	hca_port_mac_quick(n->adapter, n->port->number, mac);
 	if (!memcmp(frame->data, mac, sizeof(mac)))
-		return; /* to ourselves; the switch had it */
+		return false; /* the port's own address: the switch has delivered the frame */
 	if (n->is_tap) {
 		ssize_t sent = write(n->fd, frame->data, frame->len);
 
-		(void)sent; /* what does not go out is lost, as on a wire */
-		return;
+		(void)sent; /* a full queue loses the frame, as on a wire */
+		return false;
 	}
-	if (unflushed != n)
-		hca_netif_flush();
 	fabric_lock(&n->tx_lock);
 	psock_put(&n->socket, frame->data, frame->len);
 	fabric_unlock(&n->tx_lock);
-	unflushed = n;
+	return true;
 }
 
-void hca_netif_flush(void)
+void netif_flush(struct netif *n)
 {
-	struct netif *n = unflushed;
-
-	if (likely(!n))
-		return;
-	unflushed = NULL;
 	fabric_lock(&n->tx_lock);
 	kick(n);
 	fabric_unlock(&n->tx_lock);
 }
 
-/* ---- opening ---- */
+/* ---- opening and closing ---- */
 
 static int open_tap(struct netif *n, const char *name)
 {
@@ -280,14 +256,16 @@ static int open_tap(struct netif *n, const char *name)
 	return 0;
 }
 
-void hca_netif_open(struct ether_port *port, const struct hca_adapter *a)
+void netif_open(struct ether_port *port, const struct hca_adapter *a)
 {
 	const char *name = a->ports[port->number - 1].interface;
+	struct netif_state *state = &hca.raw.netif;
 	struct hca_port_attr attr;
+	unsigned int count;
 	struct netif *n;
 	int err = 0;
 
-	if (!*name || find(port) || hca_port_query(a, port->number, &attr))
+	if (!*name || netif_find(port) || hca_port_query(a, port->number, &attr))
 		return;
 	n = calloc(1, sizeof(*n));
 	if (!n)
@@ -302,31 +280,33 @@ void hca_netif_open(struct ether_port *port, const struct hca_adapter *a)
 	}
 	if (err) {
 		explain_note(
-			"%s port %u: no frames to or from %s: %s; raw packets need CAP_NET_RAW, "
-			"or a tap device of your own. The virtual switch works all the same",
+			"%s port %u sends and receives no frames on %s: %s. This needs CAP_NET_RAW "
+			"or a tap device that this user owns; the virtual switch works without",
 			a->name, port->number, name, strerror(-err));
 		free(n);
 		return;
 	}
-	/* [NI1] */
-	atomic_store_explicit(&netifs[port->adapter * ETHER_PORTS + port->number - 1], n,
-			      memory_order_release);
-	atomic_store(&hca_netif_any, true);
-	fabric_service_add_fd(n->fd, EPOLLIN, happened, n);
+	/* [NIF1] */
+	atomic_store_explicit(&state->port[ether_port_index(port)], n, memory_order_release);
+	count = atomic_load_explicit(&state->count, memory_order_relaxed);
+	state->open[count] = n;
+	/* [NIF2] */
+	atomic_store_explicit(&state->count, count + 1, memory_order_release);
+	fabric_service_add_fd(n->fd, EPOLLIN, handle_events, n);
 }
 
-/* The descriptors are the child's, too, and frames read by one are lost for the other. */
-void hca_netif_forked(void)
+/* Parent and child share a socket's queue: a frame that one reads is lost for the other. */
+void netif_close_all(void)
 {
-	for (unsigned int i = 0; i < array_size(netifs); i++) {
-		struct netif *n = atomic_load(&netifs[i]);
+	unsigned int count = atomic_load(&hca.raw.netif.count);
 
-		if (n && n->is_tap)
+	for (unsigned int i = 0; i < count; i++) {
+		struct netif *n = hca.raw.netif.open[i];
+
+		if (n->is_tap)
 			close(n->fd);
-		else if (n)
+		else
 			psock_close(&n->socket);
-		atomic_store(&netifs[i], NULL);
+		free(n);
 	}
-	atomic_store(&hca_netif_any, false);
-	unflushed = NULL;
 }

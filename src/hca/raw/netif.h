@@ -1,34 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames to and from the interface that a port is bound to, through a packet socket. Needs
- * CAP_NET_RAW; without it the virtual switch works alone.
+ * Network interfaces: frames to and from the interface that an Ethernet port is bound to, by a
+ * packet socket, which needs CAP_NET_RAW, or a tap device. Without an interface the virtual switch
+ * works alone.
  */
 #ifndef HCA_NETIF_H
 #define HCA_NETIF_H
 
-#include "ether/port.h"
+#include "ether/frame.h"
+#include "ether/port_types.h"
+#include "hca/hca.h"
 
 struct hca_adapter;
+struct netif;
 
-/* Opens the port's interface, if it is bound to one. What stands against it is explained. */
-void hca_netif_open(struct ether_port *port, const struct hca_adapter *a);
+/* Opens the port's interface, if it is bound to one; a failure is explained. Under join_lock. */
+void netif_open(struct ether_port *port, const struct hca_adapter *a);
+/* In a forked child, before its state is reset: closes the inherited descriptors. */
+void netif_close_all(void);
 
-bool hca_netif_is_open(const struct ether_port *port);
-/* A frame would find room now. */
-bool hca_netif_has_room(struct ether_port *port);
-/* Goes out with hca_netif_flush(), by the same thread; without room it is lost. */
-void hca_netif_send(struct ether_port *port, const struct ether_frame *frame);
-void hca_netif_flush(void);
-
-/* Takes in what has arrived, unless another thread is at it. Cheap while there is no interface. */
-extern _Atomic bool hca_netif_any;
-void hca_netif_poll_all(void);
-static inline void hca_netif_poll(void)
+/* NULL when the port has none. */
+static inline struct netif *netif_find(const struct ether_port *port)
 {
-	if (unlikely(atomic_load_explicit(&hca_netif_any, memory_order_relaxed)))
-		hca_netif_poll_all();
+	/* [NIF1] pairs with netif_open(): the struct before its pointer */
+	return atomic_load_explicit(&hca.raw.netif.port[ether_port_index(port)],
+				    memory_order_acquire);
 }
 
-void hca_netif_forked(void);
+/* False: netif_send() would lose the frame. */
+bool netif_has_room(struct netif *n);
+/* True when netif_flush() has to follow. Without room the frame is lost. */
+bool netif_send(struct netif *n, const struct ether_frame *frame);
+void netif_flush(struct netif *n);
+
+/* Receives frames of all interfaces, except those that another thread is reading. */
+void netif_poll_all(void);
+static inline void netif_poll(void)
+{
+	if (unlikely(atomic_load_explicit(&hca.raw.netif.count, memory_order_relaxed)))
+		netif_poll_all();
+}
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rings are TPACKET_V2: its slots change hands one at a time, so a frame is seen when it has
- * come, while the blocks of V3 wait for more or for a timer. Both rings lie in one mapping, the
- * one for reading first. Each frame has a virtio header before it, which says what its sender left
- * to an adapter.
+ * The rings are TPACKET_V2, which hands over single slots: a frame is visible as soon as it has
+ * arrived, whereas TPACKET_V3 hands over blocks, when they are full or a timer expires. Both rings
+ * lie in one mapping, the receive ring first. A virtio header before each frame describes the
+ * offloads that its sender has requested (PACKET_VNET_HDR).
  */
 #include "hca/raw/psock.h"
 
@@ -25,10 +25,10 @@
 #define BLOCK     65536u
 #define RX_BLOCKS 128u
 #define TX_BLOCKS 32u
-#define MTU_MOST  16000u          /* where the loopback interface has more */
-#define BIG       (65536u + 256u) /* as long as an IP packet and its headers can be */
-/* Before a frame in its slot: the kernel's header, an address, the virtio header, alignment. */
-#define BEFORE 160u
+#define MTU_MAX   16000u          /* of a slot; the loopback interface has a larger one */
+#define BIG_BYTES (65536u + 256u) /* the longest IP packet with its headers */
+/* In a slot before the frame: tpacket2_hdr, sockaddr_ll, virtio_net_hdr and alignment. */
+#define SLOT_HEADROOM 160u
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23
@@ -58,7 +58,7 @@ bool psock_is_ready(const struct psock *s)
 	return status_of(&s->rx, __atomic_load_n(&s->rx.next, __ATOMIC_RELAXED)) & TP_STATUS_USER;
 }
 
-static void take_header(const struct virtio_net_hdr *v, struct psock_frame *out)
+static void read_offloads(const struct virtio_net_hdr *v, struct psock_frame *out)
 {
 	uint8_t kind = v->gso_type & ~VIRTIO_NET_HDR_GSO_ECN;
 
@@ -66,21 +66,21 @@ static void take_header(const struct virtio_net_hdr *v, struct psock_frame *out)
 	out->segment = kind == VIRTIO_NET_HDR_GSO_NONE ? 0 : v->gso_size;
 }
 
-/* What does not fit into a slot waits in the socket's queue. */
-static void take_big(struct psock *s, struct psock_frame *out)
+/* A frame that does not fit into a slot is in the socket's queue (PACKET_COPY_THRESH). */
+static void read_big(struct psock *s, struct psock_frame *out)
 {
 	struct virtio_net_hdr v;
 	ssize_t n;
 
 	if (!s->big)
-		s->big = malloc(BIG);
+		s->big = malloc(BIG_BYTES);
 	if (!s->big)
 		return;
-	n = recv(s->fd, s->big, BIG, MSG_DONTWAIT);
+	n = recv(s->fd, s->big, BIG_BYTES, MSG_DONTWAIT);
 	if (n <= (ssize_t)sizeof(v))
 		return;
 	memcpy(&v, s->big, sizeof(v));
-	take_header(&v, out);
+	read_offloads(&v, out);
 	out->data = s->big + sizeof(v);
 	out->len = (uint32_t)n - sizeof(v);
 }
@@ -98,19 +98,19 @@ bool psock_peek(struct psock *s, struct psock_frame *out)
 										: ETHERTYPE_VLAN,
 				     .tci = h->tp_vlan_tci };
 	if (status & TP_STATUS_COPY) {
-		take_big(s, out);
+		read_big(s, out);
 	} else if (h->tp_snaplen == h->tp_len) {
 		out->data = (const uint8_t *)h + h->tp_mac;
 		out->len = h->tp_snaplen;
 		memcpy(&v, out->data - sizeof(v), sizeof(v));
-		take_header(&v, out);
+		read_offloads(&v, out);
 	}
 	return true;
 }
 
 void psock_release(struct psock *s)
 {
-	/* [PS1] done with the frame before it is the kernel's */
+	/* [PS1] reads of the frame before its slot is free */
 	__atomic_store_n(&slot(&s->rx, s->rx.next)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->rx.next, after(&s->rx, s->rx.next), __ATOMIC_RELAXED);
 }
@@ -136,8 +136,8 @@ bool psock_put(struct psock *s, const void *data, uint32_t len)
 		if (!psock_has_room(s))
 			return false;
 	}
-	if (unlikely(len > s->tx.frame_size - BEFORE))
-		return true; /* longer than the interface takes */
+	if (unlikely(len > s->tx.frame_size - SLOT_HEADROOM))
+		return true; /* lost */
 	memset(at, 0, sizeof(struct virtio_net_hdr));
 	memcpy(at + sizeof(struct virtio_net_hdr), data, len);
 	h->tp_len = len + sizeof(struct virtio_net_hdr);
@@ -152,7 +152,8 @@ bool psock_kick(struct psock *s)
 {
 	if (!s->waiting)
 		return true;
-	/* What cannot be sent is passed over; what there is no memory for just now, stays. */
+	/* The kernel skips frames that it cannot send (PACKET_LOSS), and keeps all when it lacks
+	 * memory. */
 	send(s->fd, NULL, 0, MSG_DONTWAIT);
 	for (; s->waiting && !(status_of(&s->tx, s->unsent) & TP_STATUS_SEND_REQUEST); s->waiting--)
 		s->unsent = after(&s->tx, s->unsent);
@@ -161,7 +162,7 @@ bool psock_kick(struct psock *s)
 
 /* ---- opening ---- */
 
-static int set(int fd, int option, int value)
+static int set_option(int fd, int option, int value)
 {
 	return setsockopt(fd, SOL_PACKET, option, &value, sizeof(value)) ? -errno : 0;
 }
@@ -190,10 +191,10 @@ static int get_mtu(int fd, const char *interface, uint32_t *out)
 	return 0;
 }
 
-/* A frame with two tags, as long as the interface takes it, and what goes before. */
-static uint32_t frame_size(uint32_t mtu)
+/* The bytes of a slot: for a frame of the MTU with two VLAN tags. */
+static uint32_t slot_size(uint32_t mtu)
 {
-	return TPACKET_ALIGN((mtu < MTU_MOST ? mtu : MTU_MOST) + ETHER_HDR_LEN + 8 + BEFORE);
+	return TPACKET_ALIGN((mtu < MTU_MAX ? mtu : MTU_MAX) + ETHER_HDR_LEN + 8 + SLOT_HEADROOM);
 }
 
 static int map_rings(struct psock *s, const char *interface)
@@ -203,21 +204,21 @@ static int map_rings(struct psock *s, const char *interface)
 
 	if (err)
 		return err;
-	size = frame_size(mtu);
-	err = set(s->fd, PACKET_VERSION, TPACKET_V2);
+	size = slot_size(mtu);
+	err = set_option(s->fd, PACKET_VERSION, TPACKET_V2);
 	if (!err)
-		err = set(s->fd, PACKET_VNET_HDR, 1);
+		err = set_option(s->fd, PACKET_VNET_HDR, 1);
 	if (!err)
-		err = set(s->fd, PACKET_COPY_THRESH, 1);
+		err = set_option(s->fd, PACKET_COPY_THRESH, 1);
 	if (!err)
-		err = set(s->fd, PACKET_LOSS, 1);
+		err = set_option(s->fd, PACKET_LOSS, 1);
 	if (!err)
 		err = set_ring(s, PACKET_RX_RING, RX_BLOCKS, size, &s->rx);
 	if (!err)
 		err = set_ring(s, PACKET_TX_RING, TX_BLOCKS, size, &s->tx);
 	if (err)
 		return err;
-	set(s->fd, PACKET_IGNORE_OUTGOING, 1);
+	set_option(s->fd, PACKET_IGNORE_OUTGOING, 1);
 	s->rx.at = mmap(NULL, (size_t)BLOCK * (RX_BLOCKS + TX_BLOCKS), PROT_READ | PROT_WRITE,
 			MAP_SHARED, s->fd, 0);
 	if (s->rx.at == MAP_FAILED)
@@ -236,7 +237,7 @@ int psock_open(struct psock *s, const char *interface)
 	addr.sll_ifindex = all.mr_ifindex = (int)if_nametoindex(interface);
 	if (!addr.sll_ifindex)
 		return -errno;
-	/* Nothing is received before it is bound to the one interface. */
+	/* Protocol 0: no frames of other interfaces before bind(). */
 	s->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return -errno;
@@ -250,7 +251,7 @@ int psock_open(struct psock *s, const char *interface)
 	return err;
 }
 
-/* A forked child closes its copy of the descriptor; the mapping keeps the rings, and is undone, too. */
+/* Also in a forked child: its mapping would keep the socket and its rings alive. */
 void psock_close(struct psock *s)
 {
 	if (s->rx.at && s->rx.at != MAP_FAILED)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A packet socket with a ring for each direction that kernel and process share: frames are read
- * where the kernel put them, and written where it takes them, many per system call.
+ * A packet socket (packet(7)) with two rings in memory that the kernel shares: frames are read in
+ * place, and many frames are sent by one system call.
  *
- * Reading is for one thread at a time, and so is writing; the owner has the locks. It knows an
- * interface and frames, no port and no rule.
+ * One thread at a time reads, and one writes; the caller provides the locks.
  */
 #ifndef HCA_PSOCK_H
 #define HCA_PSOCK_H
@@ -15,43 +14,44 @@
 struct psock_ring {
 	uint8_t *at;
 	uint32_t frame_size, per_block, count;
-	uint32_t next; /* slot to look at; below count */
+	uint32_t next; /* slot to read or write next; below count */
 };
 
 struct psock {
 	int fd;
 	struct psock_ring rx, tx;
-	uint32_t unsent;  /* the first slot of tx that the kernel may not have taken, */
-	uint32_t waiting; /* and how many there are from it on */
-	uint8_t *big;     /* one frame that is longer than a slot */
+	uint32_t unsent;  /* first slot of tx that the kernel may not have sent yet */
+	uint32_t waiting; /* slots from `unsent` on that were written */
+	uint8_t *big;     /* a received frame that is longer than a slot; allocated at need */
 };
 
-/* What lies in front of the reader. */
+/* A received frame. */
 struct psock_frame {
-	const uint8_t *data; /* NULL: it did not come through whole */
+	const uint8_t *data; /* NULL: the frame was truncated */
 	uint32_t len;
-	bool has_tag; /* the kernel took a tag out: this one */
+	bool has_tag; /* the kernel has removed a VLAN tag: */
 	uint16_t tpid, tci;
-	bool unsummed; /* its sender left the sum of TCP or UDP to an adapter, */
-	uint16_t
-		segment; /* and the cutting, into pieces with so much data; 0: no piece is too long */
+	bool unsummed;    /* checksum offload: TCP's or UDP's is not filled in */
+	uint16_t segment; /* segmentation offload: payload bytes per segment; 0: one frame */
 };
 
-/* -errno: it needs CAP_NET_RAW, and the interface. */
+/* 0 or -errno: the interface has to exist, and the socket needs CAP_NET_RAW. */
 int psock_open(struct psock *s, const char *interface);
 void psock_close(struct psock *s);
 
-/* Is there something to read? For any thread. */
+/* True when a frame can be read. Any thread. */
 bool psock_is_ready(const struct psock *s);
-/* False when nothing has arrived. */
+/* The next frame, which stays in its slot until psock_release(). False when there is none. */
 bool psock_peek(struct psock *s, struct psock_frame *out);
-/* The slot is the kernel's again. */
 void psock_release(struct psock *s);
 
 bool psock_has_room(struct psock *s);
-/* A frame that waits for psock_kick(); false without room. What the interface refuses is lost. */
+/*
+ * Writes a frame, which psock_kick() sends. False without room. A frame that is too long for the
+ * interface is lost.
+ */
 bool psock_put(struct psock *s, const void *data, uint32_t len);
-/* False when the kernel did not take all: once more when the descriptor is writable. */
+/* Sends. False when the kernel did not take all frames: call again when fd is writable. */
 bool psock_kick(struct psock *s);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Raw packet queue pairs. Receiving is a work queue's (wq.c) or a hash over several (rss.c), which
- * follow the QP's state. Sending: a request becomes a frame, or many when it is to be segmented;
- * check sums and tags are put in; rules for what leaves see it; the switch takes it.
+ * Raw packet queue pairs. The receive side is a work queue (wq.c) that follows the QP's state, or a
+ * hash over several (rss.c). The send side makes one frame of a request, or several (TSO), inserts
+ * VLAN tag and checksums, applies egress rules, and hands the frame to the virtual switch.
  */
-#include "fabric/directory.h"
 #include "hca/raw/raw.h"
 
 #include <errno.h>
@@ -12,19 +11,30 @@
 #include <string.h>
 
 #include "ether/offload.h"
+#include "ether/port.h"
 #include "ether/steer.h"
+#include "fabric/directory.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
 #include "hca/raw/rss.h"
-#include "hca/raw/switch.h"
+#include "hca/raw/vswitch.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
 #include "util/explain.h"
 
-#define VLAN_BYTES 4u
-#define TSO_MOST   (256u << 10)
+#define VLAN_BYTES    4u
+#define TSO_MAX       (256u << 10)
+#define PACE_SLACK_NS 2000000u /* a timer may be so late without loss of rate */
+
+/* The part of a queue pair that only raw packets need. Under the QP's lock. */
+struct raw_qp {
+	struct ether_port *port;
+	struct vswitch_tx tx;
+	uint64_t next_frame_ns; /* rate limit: the next frame's earliest time */
+	uint8_t *frame;         /* a frame that is assembled; allocated at need */
+};
 
 /* ---- receiving ---- */
 
@@ -54,33 +64,52 @@ static int create_wq(struct qp *qp, const struct hca_qp_init *init)
 	return 0;
 }
 
-static int raw_create(struct qp *qp, const struct hca_qp_init *init)
+static int create_rss(struct qp *qp, const struct hca_qp_init *init)
 {
-	int err = hca_switch_join(init->ctx->adapter);
+	int err = hca_rss_create(init->ctx, init->ind_table, init->rss_fields, init->rss_key,
+				 &qp->pub.rss);
+
+	if (!err)
+		qp->pub.rss->self_lb = init->self_lb;
+	return err;
+}
+
+static int create(struct qp *qp, const struct hca_qp_init *init)
+{
+	int err = vswitch_join(init->ctx->adapter);
+	struct raw_qp *raw;
 
 	if (err)
 		return err;
-	if (init->ind_table) {
-		err = hca_rss_create(init->ctx, init->ind_table, init->rss_fields, init->rss_key,
-				     &qp->pub.rss);
-		if (!err)
-			qp->pub.rss->self_lb = init->self_lb;
+	raw = calloc(1, sizeof(*raw));
+	if (!raw)
+		return -ENOMEM;
+	if (init->ind_table)
+		err = create_rss(qp, init);
+	else if (init->rq.size)
+		err = create_wq(qp, init);
+	if (err) {
+		free(raw);
 		return err;
 	}
-	return init->rq.size ? create_wq(qp, init) : 0;
+	/* Other threads find the QP already, and may run it. */
+	fabric_lock(&qp->pub.lock);
+	qp->raw_qp = raw;
+	fabric_unlock(&qp->pub.lock);
+	return 0;
 }
 
-static int raw_check_idle(struct qp *qp)
+static int check_idle(struct qp *qp)
 {
 	struct ether_dest *dest = hca_qp_dest(&qp->pub);
 
 	if (dest && atomic_load(&dest->users))
-		return explain(EBUSY, "%u flow rules still lead to QP 0x%x",
-			       atomic_load(&dest->users), qp->pub.qpn);
+		return explain(EBUSY, "%u flow rules still use QP 0x%x", atomic_load(&dest->users),
+			       qp->pub.qpn);
 	return 0;
 }
 
-static void raw_fini(struct qp *qp)
+static void fini(struct qp *qp)
 {
 	if (qp->pub.rss)
 		hca_rss_destroy(qp->pub.rss);
@@ -88,15 +117,16 @@ static void raw_fini(struct qp *qp)
 		hca_wq_fini(qp->pub.wq);
 		free(qp->pub.wq);
 	}
-	free(qp->frame);
+	free(qp->raw_qp->frame);
+	free(qp->raw_qp);
 }
 
-static void raw_enter(struct qp *qp, enum hca_qp_state state)
+static void enter(struct qp *qp, enum hca_qp_state state)
 {
 	struct hca_wq *wq = qp->pub.wq;
 
 	if (qp->attr.port)
-		qp->port = ether_port(qp->pub.ctx->adapter->index, qp->attr.port);
+		qp->raw_qp->port = ether_port(qp->pub.ctx->adapter->index, qp->attr.port);
 	if (!wq)
 		return;
 	if (state == HCA_QPS_RESET)
@@ -108,6 +138,12 @@ static void raw_enter(struct qp *qp, enum hca_qp_state state)
 }
 
 /* ---- sending ---- */
+
+static void flush_sent(struct qp *qp)
+{
+	if (likely(qp->raw_qp)) /* not while the QP is being created */
+		vswitch_flush(&qp->raw_qp->tx);
+}
 
 static void finish(struct qp *qp, const struct hca_send *s)
 {
@@ -122,29 +158,31 @@ static void finish(struct qp *qp, const struct hca_send *s)
 static enum run_result refuse(struct qp *qp, const struct hca_send *s, enum hca_status status,
 			      uint8_t vendor)
 {
-	hca_switch_flush();
+	flush_sent(qp);
 	qp->req.sent = 0;
 	request_fail(qp, s, status, vendor);
 	return RUN_STOP;
 }
 
-/* A buffer for a frame that cannot go out as it lies in memory. */
+/* A buffer for a frame that is not sent as it lies in memory. */
 static uint8_t *get_buffer(struct qp *qp)
 {
-	if (!qp->frame)
-		qp->frame = malloc(ETHER_FRAME_MAX + VLAN_BYTES);
-	return qp->frame;
+	struct raw_qp *raw = qp->raw_qp;
+
+	if (!raw->frame)
+		raw->frame = malloc(ETHER_FRAME_MAX + VLAN_BYTES);
+	return raw->frame;
 }
 
-/* Fills in what was asked for. Both levels are parsed from the frame itself. */
-static void offload(const struct hca_send *s, struct ether_frame *f, uint8_t *data)
+/* Fills in the checksums that the request asks for; headers are parsed from the frame itself. */
+static void fill_checksums(const struct hca_send *s, struct ether_frame *f, uint8_t *data)
 {
 	const struct ether_parsed *parsed;
 
 	if (!(s->offload & ~HCA_OFFLOAD_VLAN))
 		return;
 	parsed = ether_frame_parse(f);
-	/* The inner sums first: the outer UDP sum covers them. */
+	/* Inner checksums first: the outer UDP checksum covers them. */
 	if (s->offload & HCA_OFFLOAD_INNER_L4)
 		ether_fill_l4(data, &parsed->inner);
 	if (s->offload & HCA_OFFLOAD_INNER_L3)
@@ -165,41 +203,44 @@ static void insert_tag(uint8_t *data, uint32_t *len, uint16_t tci)
 	*len += VLAN_BYTES;
 }
 
-#define PACE_SLACK_NS 2000000u /* a timer may be so late, and the rate is still kept */
-
 /*
- * A limited rate: false when the next frame's time has not come. Each one takes up its time, which
- * begins in the past as far as a burst or a late timer allows.
+ * The rate limit: false before the next frame's time, and then the QP is run again at that time.
+ * Each frame moves the time on by its own duration; the time lags behind the clock by at most a
+ * burst or a late timer.
  */
 static bool is_due(struct qp *qp)
 {
+	struct raw_qp *raw = qp->raw_qp;
 	uint64_t rate = qp->attr.rate_limit, now = hca_now_ns(), slack;
 
 	slack = qp->attr.burst * 8000000ull / rate;
 	if (slack < PACE_SLACK_NS)
 		slack = PACE_SLACK_NS;
-	if (now < qp->pace_at) {
-		hca_switch_flush();
-		timer_pause(qp, qp->pace_at - now);
+	if (now < raw->next_frame_ns) {
+		flush_sent(qp);
+		timer_pause(qp, raw->next_frame_ns - now);
 		return false;
 	}
-	if (qp->pace_at + slack < now)
-		qp->pace_at = now - slack;
+	if (raw->next_frame_ns + slack < now)
+		raw->next_frame_ns = now - slack;
 	return true;
 }
 
-/* True when it is gone, one way or another. */
+/* False when the frame has to wait; true when it was sent, or dropped by a rule. */
 static bool send_frame(struct qp *qp, struct ether_frame *f)
 {
+	struct raw_qp *raw = qp->raw_qp;
+
+	f->tx = &raw->tx;
 	f->src_process = fabric_self();
 	f->src_domain = qp->pub.ctx->domain;
 	f->src_qpn = qp->pub.qpn;
 	if (unlikely(qp->attr.rate_limit) && !is_due(qp))
 		return false;
-	if (ether_steer_out(qp->port, f) && !hca_switch_send(qp, qp->port, f))
+	if (ether_steer_out(raw->port, f) && !vswitch_send(qp, raw->port, f))
 		return false;
 	if (unlikely(qp->attr.rate_limit))
-		qp->pace_at += f->len * 8000000ull / qp->attr.rate_limit;
+		raw->next_frame_ns += f->len * 8000000ull / qp->attr.rate_limit;
 	return true;
 }
 
@@ -217,7 +258,7 @@ static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct 
 		if (s->offload & HCA_OFFLOAD_VLAN)
 			insert_tag(data, &f.len, s->vlan_tci);
 		f.data = data;
-		offload(s, &f, data);
+		fill_checksums(s, &f, data);
 	}
 	if (!send_frame(qp, &f))
 		return RUN_WAIT;
@@ -225,7 +266,7 @@ static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct 
 	return RUN_ON;
 }
 
-/* Cuts the data behind the headers into pieces of `mss`; goes on where it had to stop. */
+/* Sends the payload in segments of `mss` bytes; req.sent: payload bytes sent by earlier calls. */
 static enum run_result send_segments(struct qp *qp, struct hca_send *s, const struct hca_list *list)
 {
 	uint32_t total = (uint32_t)s->length - s->tso_header;
@@ -247,7 +288,7 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 		ether_tso_fix(data, f.len, ether_frame_parse(&f), off / s->mss, off,
 			      off + n == total);
 		f.parsed_valid = false;
-		offload(s, &f, data);
+		fill_checksums(s, &f, data);
 		if (!send_frame(qp, &f))
 			return RUN_WAIT;
 		qp->req.sent += n;
@@ -256,19 +297,18 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 	return RUN_ON;
 }
 
-static enum run_result send_raw(struct qp *qp, struct hca_send *s)
+static enum run_result send(struct qp *qp, struct hca_send *s)
 {
 	struct hca_list list;
 
-	if (unlikely(!qp->port))
+	if (unlikely(!qp->raw_qp->port))
 		return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	if (unlikely(s->sge_count >= HCA_MAX_SGE ||
 		     !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list)))
 		return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	if (s->op == HCA_OP_TSO) {
 		if (!s->mss || s->tso_header < ETHER_HEADER || s->length <= s->tso_header ||
-		    s->length > TSO_MOST + s->tso_header ||
-		    s->tso_header + s->mss > ETHER_FRAME_MAX)
+		    s->length > TSO_MAX + s->tso_header || s->tso_header + s->mss > ETHER_FRAME_MAX)
 			return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 		return send_segments(qp, s, &list);
 	}
@@ -284,11 +324,11 @@ static void flush_recv(struct qp *qp)
 }
 
 const struct raw_qp_ops raw_qp_ops = {
-	.create = raw_create,
-	.check_idle = raw_check_idle,
-	.fini = raw_fini,
-	.enter = raw_enter,
-	.send = send_raw,
-	.flush_sent = hca_switch_flush,
+	.create = create,
+	.check_idle = check_idle,
+	.fini = fini,
+	.enter = enter,
+	.send = send,
+	.flush_sent = flush_sent,
 	.flush_recv = flush_recv,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Indirection tables and hashing. A table's queues are held by their dest.users, a table by its
- * users, a spreader by its dest.users: each in turn refuses to go before what is above it.
+ * Indirection tables and hashing. References: a rule holds a hash (dest.users), a hash its table
+ * (users), a table its work queues (dest.users); each is destroyed only when nothing holds it.
  */
 #include "hca/raw/rss.h"
 
@@ -11,24 +11,24 @@
 
 #include "ether/rss.h"
 #include "fabric/epoch.h"
-#include "hca/raw/switch.h"
+#include "hca/hca.h"
+#include "hca/raw/vswitch.h"
 #include "util/explain.h"
 
 int hca_ind_table_create(struct hca_wq *const *wq, uint8_t log_size, struct hca_ind_table **out)
 {
-	static atomic_uint numbers = 1;
 	struct hca_ind_table *table;
 	size_t count;
 
 	if (log_size > HCA_IND_LOG_MOST)
-		return explain(EINVAL, "an indirection table of 2^%u entries; 2^%u are the most",
-			       log_size, HCA_IND_LOG_MOST);
+		return explain(EINVAL, "an indirection table has at most 2^%u entries, not 2^%u",
+			       HCA_IND_LOG_MOST, log_size);
 	count = (size_t)1 << log_size;
 	table = calloc(1, sizeof(*table) + count * sizeof(table->wq[0]));
 	if (!table)
 		return -ENOMEM;
 	table->log_size = log_size;
-	table->number = atomic_fetch_add(&numbers, 1) & 0xffffff;
+	table->number = atomic_fetch_add(&hca.raw.rss.next_table, 1) & 0xffffff;
 	for (size_t i = 0; i < count; i++) {
 		table->wq[i] = wq[i];
 		ether_dest_get(&wq[i]->dest);
@@ -43,6 +43,7 @@ int hca_ind_table_modify(struct hca_ind_table *table, struct hca_wq *const *wq)
 		struct hca_wq *old = table->wq[i];
 
 		ether_dest_get(&wq[i]->dest);
+		/* [RSS2] pairs with deliver(): the queue before its pointer */
 		__atomic_store_n(&table->wq[i], wq[i], __ATOMIC_RELEASE);
 		ether_dest_put(&old->dest);
 	}
@@ -55,7 +56,7 @@ int hca_ind_table_destroy(struct hca_ind_table *table)
 	unsigned int users = atomic_load(&table->users);
 
 	if (users)
-		return explain(EBUSY, "%u queue pairs hash over the indirection table", users);
+		return explain(EBUSY, "%u queue pairs use the indirection table", users);
 	for (size_t i = 0; i < (size_t)1 << table->log_size; i++)
 		ether_dest_put(&table->wq[i]->dest);
 	free(table);
@@ -65,11 +66,10 @@ int hca_ind_table_destroy(struct hca_ind_table *table)
 static void deliver(struct ether_dest *dest, struct ether_frame *frame)
 {
 	struct hca_rss *rss = container_of(dest, struct hca_rss, dest);
-	/* [RS1] pairs with hca_rss_set_table(): a table's entries before the table */
+	/* [RSS1] pairs with hca_rss_set_table(): a table's entries before the table */
 	const struct hca_ind_table *table = __atomic_load_n(&rss->table, __ATOMIC_ACQUIRE);
 	uint8_t input[ETHER_RSS_INPUT];
 	struct hca_wq *wq;
-	uint8_t self_lb;
 	size_t len;
 
 	frame->rss_hash = 0;
@@ -79,12 +79,10 @@ static void deliver(struct ether_dest *dest, struct ether_frame *frame)
 				      &frame->rss_fields);
 		frame->rss_hash = ether_toeplitz(&rss->toeplitz, input, len);
 	}
+	/* [RSS2] */
 	wq = __atomic_load_n(&table->wq[frame->rss_hash & ((1u << table->log_size) - 1)],
 			     __ATOMIC_ACQUIRE);
-	self_lb = wq->self_lb;
-	wq->self_lb |= rss->self_lb;
-	hca_wq_receive(wq, frame);
-	wq->self_lb = self_lb;
+	hca_wq_receive(wq, frame, wq->self_lb | rss->self_lb);
 }
 
 static void set_hash(struct hca_rss *rss, uint32_t fields, const uint8_t *key)
@@ -98,7 +96,7 @@ int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint32_t fi
 		   const uint8_t *key, struct hca_rss **out)
 {
 	struct hca_rss *rss;
-	int err = hca_switch_join(ctx->adapter);
+	int err = vswitch_join(ctx->adapter);
 
 	if (err)
 		return err;
@@ -119,7 +117,7 @@ void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table)
 	struct hca_ind_table *old = rss->table;
 
 	atomic_fetch_add(&table->users, 1);
-	/* [RS1] */
+	/* [RSS1] */
 	__atomic_store_n(&rss->table, table, __ATOMIC_RELEASE);
 	epoch_wait();
 	atomic_fetch_sub(&old->users, 1);
@@ -127,9 +125,9 @@ void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table)
 
 void hca_rss_set_hash(struct hca_rss *rss, uint32_t fields, const uint8_t *key)
 {
-	hca_rx_begin(); /* what hashes holds the same lock */
+	wq_rx_begin(); /* deliver() runs under the receive lock */
 	set_hash(rss, fields, key);
-	hca_rx_end();
+	wq_rx_end();
 }
 
 int hca_rss_destroy(struct hca_rss *rss)

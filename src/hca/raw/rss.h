@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Indirection tables of work queues, and what spreads frames over them by a hash.
+ * Receive side scaling: indirection tables of work queues, and the Toeplitz hash that chooses the
+ * table entry for a frame.
  */
 #ifndef HCA_RSS_H
 #define HCA_RSS_H
@@ -8,38 +9,38 @@
 #include "ether/toeplitz.h"
 #include "hca/raw/wq.h"
 
-#define HCA_IND_LOG_MOST 11u /* 2048 entries, as the adapters say */
+#define HCA_IND_LOG_MOST 11u /* 2048 entries, the limit that the adapters report */
 
 struct hca_ind_table {
 	uint32_t number;
 	uint8_t log_size;
-	atomic_uint users; /* spreaders on it */
+	atomic_uint users; /* struct hca_rss */
 	struct hca_wq *wq[];
 };
 
-/* Holds every queue as often as it is in it. */
+/* Takes one reference to a queue (dest.users) for each of its entries. */
 VB_API int hca_ind_table_create(struct hca_wq *const *wq, uint8_t log_size,
 				struct hca_ind_table **out);
-VB_API int hca_ind_table_destroy(struct hca_ind_table *table); /* -EBUSY while something uses it */
-/* Takes another set of queues of the same size in its place. */
+VB_API int hca_ind_table_destroy(struct hca_ind_table *table); /* -EBUSY while a hash uses it */
+/* Replaces all entries; the size stays. */
 VB_API int hca_ind_table_modify(struct hca_ind_table *table, struct hca_wq *const *wq);
 
-/* A hash over a table: what is behind an RSS QP, or a TIR. */
+/* A hash and its table: the receive side of an RSS QP, or a TIR. */
 struct hca_rss {
 	struct ether_dest dest;
 	struct hca_ind_table *table;
-	uint32_t fields; /* enum ether_rss; 0: everything goes to the first entry */
+	uint32_t fields; /* enum ether_rss; 0: all frames go to the first entry */
 	uint8_t self_lb; /* enum hca_self_lb */
 	struct hca_ctx *ctx;
 	struct ether_toeplitz toeplitz;
 };
 
-/* `key` has ETHER_RSS_KEY bytes; it is not looked at without fields. */
+/* `key` has ETHER_RSS_KEY bytes; without fields it may be NULL. */
 VB_API int hca_rss_create(struct hca_ctx *ctx, struct hca_ind_table *table, uint32_t fields,
 			  const uint8_t *key, struct hca_rss **out);
-/* From now on over another table, whatever its size. */
+/* Changes the table; the new one may have another size. */
 VB_API void hca_rss_set_table(struct hca_rss *rss, struct hca_ind_table *table);
-/* From now on by other fields or another key. */
+/* Changes fields and key. */
 VB_API void hca_rss_set_hash(struct hca_rss *rss, uint32_t fields, const uint8_t *key);
 VB_API int hca_rss_destroy(struct hca_rss *rss); /* -EBUSY while a rule leads to it */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work queues: life, states, and receiving. wq.h says which lock.
+ * Work queues: creation, states and receiving. Locks: wq.h.
  *
  *	RESET -> RDY -> ERR -> RESET, RDY -> RESET	hca_wq_modify()
- *	RDY -> ERR					fail(), when an entry is no good
+ *	RDY -> ERR					fail(): an entry cannot take its frame
  */
 #include "hca/raw/wq.h"
 
@@ -15,62 +15,58 @@
 #include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/epoch.h"
+#include "hca/device/qpn.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
-#include "hca/transport/link_carrier.h"
-#include "hca/transport/qp_types.h"
-#include "hca/device/qpn.h"
-#include "hca/transport/syndrome.h"
 #include "hca/queue/srq_priv.h"
+#include "hca/transport/syndrome.h"
 #include "util/explain.h"
 
 #define FCS_BYTES  4u
 #define VLAN_BYTES 4u
-/* How long a queue that ran dry may hold up the frames behind: a program's turn on a busy machine. */
-#define PATIENCE_NS 200000000u
-
-static struct fabric_lock rx_lock;
-static _Thread_local __attribute__((tls_model("initial-exec"))) unsigned int rx_depth;
-/* Under the lock: queues with completions to write, and those that ran dry a moment ago. */
-static struct hca_wq *pending, *starving;
+/* An empty queue pauses the receive path no longer: about a time slice on a busy host. */
+#define PAUSE_MAX_NS 200000000u
 
 /* ---- batches ---- */
 
-static void write_pending(struct hca_wq *wq)
+static void write_completions(struct hca_wq *wq)
 {
 	hca_cq_add_many(wq->cq, wq->cqe, wq->pending);
 	wq->pending = 0;
 }
 
-static void write_all(void)
+static void write_all_completions(void)
 {
 	struct hca_wq *wq;
 
-	while ((wq = pending)) {
-		pending = wq->pending_next;
-		write_pending(wq);
+	while ((wq = LIST_FIRST(&hca.raw.wq.pending))) {
+		LIST_REMOVE(wq, pending_entry);
+		write_completions(wq);
 	}
 }
 
-void hca_rx_begin(void)
+/* Only the owner itself finds its own id there, so the load needs no order. */
+void wq_rx_begin(void)
 {
-	if (!rx_depth++)
-		fabric_lock(&rx_lock);
+	struct wq_state *rx = &hca.raw.wq;
+	pthread_t self = pthread_self();
+
+	if (atomic_load_explicit(&rx->owner, memory_order_relaxed) != self) {
+		fabric_lock(&rx->lock);
+		atomic_store_explicit(&rx->owner, self, memory_order_relaxed);
+	}
+	rx->depth++;
 }
 
-void hca_rx_end(void)
+void wq_rx_end(void)
 {
-	if (--rx_depth)
+	struct wq_state *rx = &hca.raw.wq;
+
+	if (--rx->depth)
 		return;
-	write_all();
-	fabric_unlock(&rx_lock);
-}
-
-void hca_rx_forked(void)
-{
-	rx_lock = (struct fabric_lock){ 0 };
-	rx_depth = 0;
-	pending = starving = NULL;
+	write_all_completions();
+	atomic_store_explicit(&rx->owner, 0, memory_order_relaxed);
+	fabric_unlock(&rx->lock);
 }
 
 static uint32_t posted(const struct hca_wq *wq)
@@ -80,18 +76,15 @@ static uint32_t posted(const struct hca_wq *wq)
 	return (wq->format->rq_producer(&wq->ring) - wq->taken) & 0xffff;
 }
 
-/* A place for a completion in the batch. */
+/* A completion of the batch, to be filled in. */
 static struct hca_cqe *add_completion(struct hca_wq *wq)
 {
 	struct hca_cqe *cqe;
 
-	if (wq->pending == HCA_WQ_BATCH) {
-		hca_cq_add_many(wq->cq, wq->cqe, wq->pending);
-		wq->pending = 0;
-	} else if (!wq->pending) {
-		wq->pending_next = pending;
-		pending = wq;
-	}
+	if (wq->pending == HCA_WQ_BATCH)
+		write_completions(wq);
+	else if (!wq->pending)
+		LIST_INSERT_HEAD(&hca.raw.wq.pending, wq, pending_entry);
 	cqe = &wq->cqe[wq->pending++];
 	*cqe = (struct hca_cqe){ .is_recv = true,
 				 .raw = true,
@@ -101,64 +94,60 @@ static struct hca_cqe *add_completion(struct hca_wq *wq)
 	return cqe;
 }
 
-static void forget_in(struct hca_wq **list, const struct hca_wq *wq, bool is_pending)
-{
-	while (*list) {
-		struct hca_wq **next =
-			is_pending ? &(*list)->pending_next : &(*list)->starving_next;
+/* ---- pausing ---- */
 
-		if (*list == wq) {
-			*list = *next;
-			return;
-		}
-		list = next;
-	}
+static void stop_pausing(struct hca_wq *wq)
+{
+	/* The queues of its parent are not in the list of a forked child. */
+	if (wq->is_pausing && hca_ctx_is_here(wq->pd->ctx))
+		LIST_REMOVE(wq, pausing_entry);
+	wq->is_pausing = false;
 }
 
-static void feed(struct hca_wq *wq)
+/* The queue has an entry, or needs none. */
+static void mark_filled(struct hca_wq *wq)
 {
-	if (!wq->starved)
+	if (likely(!wq->empty_since_ns))
 		return;
-	wq->starved = 0;
-	forget_in(&starving, wq, false);
+	wq->empty_since_ns = 0;
+	stop_pausing(wq);
 }
 
-static void starve(struct hca_wq *wq)
+/* The queue pauses the receive path, unless it has done so since it was last filled. */
+static void mark_empty(struct hca_wq *wq)
 {
-	if (wq->starved)
+	if (wq->empty_since_ns)
 		return;
-	wq->starved = fabric_now_ns();
-	wq->starving_next = starving;
-	starving = wq;
+	wq->empty_since_ns = fabric_now_ns();
+	LIST_INSERT_HEAD(&hca.raw.wq.pausing, wq, pausing_entry);
+	wq->is_pausing = true;
 }
 
-bool hca_rx_is_starved(void)
+bool wq_rx_is_paused(void)
 {
 	struct hca_wq *wq, *next;
 	uint64_t now;
 
-	if (likely(!starving))
+	if (likely(LIST_EMPTY(&hca.raw.wq.pausing)))
 		return false;
-	/* The program can only take entries back that it has heard of. */
-	write_all();
+	/* The program posts entries again only after it has seen their completions. */
+	write_all_completions();
 	now = fabric_now_ns();
-	for (wq = starving; wq; wq = next) {
-		next = wq->starving_next;
-		if (wq->state != HCA_WQS_RDY || posted(wq)) {
-			feed(wq);
-		} else if (now - wq->starved > PATIENCE_NS) {
-			/* It stays marked, so that it waits no second time before it is fed. */
-			forget_in(&starving, wq, false);
-		} else {
+	for (wq = LIST_FIRST(&hca.raw.wq.pausing); wq; wq = next) {
+		next = LIST_NEXT(wq, pausing_entry);
+		if (wq->state != HCA_WQS_RDY || posted(wq))
+			mark_filled(wq);
+		else if (now - wq->empty_since_ns > PAUSE_MAX_NS)
+			stop_pausing(wq);
+		else
 			return true;
-		}
 	}
 	return false;
 }
 
 /* ---- flushing ---- */
 
-/* What is posted to a shared queue is still everybody's. */
+/* Entries of an SRQ stay: other queues take them, too. */
 static void flush(struct hca_wq *wq)
 {
 	while (!wq->srq && posted(wq)) {
@@ -172,6 +161,14 @@ static void flush(struct hca_wq *wq)
 	wq->stride = 0;
 }
 
+static void enter_error(struct hca_wq *wq)
+{
+	__atomic_store_n(&wq->state, HCA_WQS_ERR, __ATOMIC_RELAXED);
+	/* [WQ1] pairs with hca_wq_doorbell() */
+	atomic_thread_fence(memory_order_seq_cst);
+	flush(wq);
+}
+
 static void fail(struct hca_wq *wq, uint32_t counter, enum hca_status status, uint8_t vendor)
 {
 	struct hca_cqe *cqe = add_completion(wq);
@@ -181,43 +178,41 @@ static void fail(struct hca_wq *wq, uint32_t counter, enum hca_status status, ui
 	cqe->status = status;
 	cqe->vendor = vendor;
 	wq->taken++;
-	__atomic_store_n(&wq->state, HCA_WQS_ERR, __ATOMIC_RELAXED);
-	atomic_thread_fence(memory_order_seq_cst); /* [Q1] */
-	flush(wq);
+	enter_error(wq);
 	if (wq->user)
 		hca_async_post(wq->pd->ctx->async, HCA_EVENT_WQ_FATAL, wq->user);
 }
 
 void hca_wq_flush_posted(struct hca_wq *wq)
 {
-	hca_rx_begin();
+	wq_rx_begin();
 	if (wq->state == HCA_WQS_ERR)
 		flush(wq);
-	hca_rx_end();
+	wq_rx_end();
 }
 
 /* ---- receiving ---- */
 
-/* A frame as it goes into memory: without the tag that is stripped, with an FCS if wanted. */
-struct pieces {
+/* A frame as it goes into memory: without a stripped VLAN tag, with an FCS if the queue wants it. */
+struct frame_parts {
 	const uint8_t *part[3];
 	uint32_t len[3];
 	uint32_t total;
 	uint8_t fcs[FCS_BYTES];
 };
 
-static bool strip(const struct hca_wq *wq, const struct ether_frame *f)
+static bool strips_vlan(const struct hca_wq *wq, const struct ether_frame *f)
 {
 	return wq->flags & HCA_WQF_CVLAN_STRIPPING && !f->has_vlan &&
 	       f->len >= ETHER_HEADER + VLAN_BYTES && f->data[12] == 0x81 && f->data[13] == 0;
 }
 
-static void cut(const struct hca_wq *wq, struct ether_frame *f, struct pieces *p)
+static void split(const struct hca_wq *wq, struct ether_frame *f, struct frame_parts *p)
 {
 	p->part[0] = f->data;
 	p->len[0] = f->len;
 	p->len[1] = p->len[2] = 0;
-	if (unlikely(strip(wq, f))) {
+	if (unlikely(strips_vlan(wq, f))) {
 		p->len[0] = 12;
 		p->part[1] = f->data + 12 + VLAN_BYTES;
 		p->len[1] = f->len - 12 - VLAN_BYTES;
@@ -233,7 +228,7 @@ static void cut(const struct hca_wq *wq, struct ether_frame *f, struct pieces *p
 	p->total = p->len[0] + p->len[1] + p->len[2];
 }
 
-static bool copy(const struct hca_list *to, uint64_t off, const struct pieces *p)
+static bool scatter(const struct hca_list *to, uint64_t off, const struct frame_parts *p)
 {
 	for (int i = 0; i < 3; i++) {
 		if (p->len[i] && !hca_mem_copy_in(to, off, p->part[i], p->len[i]))
@@ -260,7 +255,7 @@ static void describe(const struct hca_wq *wq, struct ether_frame *f, struct hca_
 								  : 2;
 	info->has_vlan = f->has_vlan;
 	info->vlan_tci = f->vlan_tci;
-	if (strip(wq, f)) {
+	if (strips_vlan(wq, f)) {
 		info->has_vlan = true;
 		info->vlan_tci = (uint16_t)(f->data[14] << 8 | f->data[15]);
 	}
@@ -269,7 +264,7 @@ static void describe(const struct hca_wq *wq, struct ether_frame *f, struct hca_
 	info->rss_fields = f->rss_fields;
 }
 
-/* False: another queue has taken the last entry of a shared one. */
+/* False: another queue has taken the last entry of the SRQ. */
 static bool take_entry(const struct hca_wq *wq, struct hca_recv *recv)
 {
 	if (unlikely(wq->srq))
@@ -290,7 +285,7 @@ static void drop_frame(struct hca_wq *wq)
 	hca_count(wq->counters, HCA_COUNT_OUT_OF_BUFFER);
 }
 
-static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct pieces *p)
+static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct frame_parts *p)
 {
 	struct hca_recv recv;
 	struct hca_list list;
@@ -301,7 +296,7 @@ static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct
 		return;
 	}
 	if (unlikely(!resolve(wq, &list, &recv) ||
-		     (list.total >= p->total && !copy(&list, 0, p)))) {
+		     (list.total >= p->total && !scatter(&list, 0, p)))) {
 		fail(wq, recv.counter, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;
 	}
@@ -316,7 +311,7 @@ static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct
 	wq->taken++;
 }
 
-/* The rest of the entry is too short for the frame: it is given up, and the next one begins. */
+/* The entry's remaining strides are too few for the frame: a filler completion ends the entry. */
 static void skip_strides(struct hca_wq *wq, uint32_t left)
 {
 	struct hca_cqe *cqe = add_completion(wq);
@@ -329,7 +324,7 @@ static void skip_strides(struct hca_wq *wq, uint32_t left)
 	wq->stride = 0;
 }
 
-static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const struct pieces *p)
+static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const struct frame_parts *p)
 {
 	uint32_t all = 1u << wq->strides_shift, shift = wq->two_byte_shift ? 2 : 0;
 	uint32_t need = (p->total + shift + (1u << wq->stride_shift) - 1) >> wq->stride_shift;
@@ -346,14 +341,14 @@ static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const stru
 		skip_strides(wq, all - wq->stride);
 		if (!posted(wq)) {
 			drop_frame(wq);
-			starve(wq);
+			mark_empty(wq);
 			return;
 		}
 	}
 	off = ((uint64_t)wq->stride << wq->stride_shift) + shift;
 	take_entry(wq, &recv);
 	if (unlikely(!resolve(wq, &list, &recv) || list.total < off + p->total ||
-		     !copy(&list, off, p))) {
+		     !scatter(&list, off, p))) {
 		fail(wq, wq->taken, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;
 	}
@@ -370,39 +365,41 @@ static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const stru
 	}
 }
 
-/* A context does not hear its own frames from its own port, unless it asked to. */
-static bool is_own_echo(const struct hca_wq *wq, const struct ether_frame *f)
+/* True for a frame of the queue's own context that loopback blocking keeps out (mlx5 only). */
+static bool is_own_echo(const struct hca_wq *wq, const struct ether_frame *f, uint8_t self_lb)
 {
 	uint8_t kind = f->data[0] & 1 ? HCA_SELF_LB_MULTICAST : HCA_SELF_LB_UNICAST;
 
 	return f->src_domain == wq->pd->ctx->domain && f->src_process == fabric_self() &&
-	       wq->pd->ctx->adapter->model->driver == HCA_DRIVER_MLX5 && !(wq->self_lb & kind);
+	       wq->pd->ctx->adapter->model->driver == HCA_DRIVER_MLX5 && !(self_lb & kind);
 }
 
-void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame)
+void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame, uint8_t self_lb)
 {
-	struct pieces p;
+	struct frame_parts p;
 
-	if (unlikely(wq->state != HCA_WQS_RDY || is_own_echo(wq, frame)))
+	if (unlikely(wq->state != HCA_WQS_RDY || is_own_echo(wq, frame, self_lb)))
 		return;
 	if (unlikely(!posted(wq))) {
 		drop_frame(wq);
 		return;
 	}
-	feed(wq);
+	mark_filled(wq);
 	wq->received++;
-	cut(wq, frame, &p);
+	split(wq, frame, &p);
 	if (unlikely(wq->strides_shift))
 		receive_strides(wq, frame, &p);
 	else
 		receive_plain(wq, frame, &p);
 	if (unlikely(!posted(wq)) && wq->state == HCA_WQS_RDY)
-		starve(wq);
+		mark_empty(wq);
 }
 
 static void deliver(struct ether_dest *dest, struct ether_frame *frame)
 {
-	hca_wq_receive(container_of(dest, struct hca_wq, dest), frame);
+	struct hca_wq *wq = container_of(dest, struct hca_wq, dest);
+
+	hca_wq_receive(wq, frame, wq->self_lb);
 }
 
 /* ---- states ---- */
@@ -414,13 +411,15 @@ static const char *state_name(enum hca_wq_state state)
 	return names[state];
 }
 
-static int check_change(enum hca_wq_state from, enum hca_wq_state to)
+static int check_transition(enum hca_wq_state from, enum hca_wq_state to)
 {
 	if (from == to || to == HCA_WQS_RESET || (from == HCA_WQS_RESET && to == HCA_WQS_RDY) ||
 	    (from == HCA_WQS_RDY && to == HCA_WQS_ERR))
 		return 0;
-	return explain(EINVAL, "a work queue does not go from %s to %s; it goes %s",
-		       state_name(from), state_name(to), "RESET, RDY, ERR and back to RESET");
+	return explain(EINVAL,
+		       "a work queue cannot change from %s to %s; the order is RESET, RDY, ERR, "
+		       "and RESET from any state",
+		       state_name(from), state_name(to));
 }
 
 int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state to)
@@ -428,18 +427,18 @@ int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state to)
 	int err;
 
 	epoch_enter();
-	hca_rx_begin();
-	err = check_change(wq->state, to);
+	wq_rx_begin();
+	err = check_transition(wq->state, to);
 	if (!err && wq->state != to) {
-		feed(wq);
-		__atomic_store_n(&wq->state, to, __ATOMIC_RELAXED);
-		atomic_thread_fence(memory_order_seq_cst); /* [Q1] */
+		mark_filled(wq);
 		if (to == HCA_WQS_ERR)
-			flush(wq);
-		else if (to == HCA_WQS_RESET)
+			enter_error(wq);
+		else
+			__atomic_store_n(&wq->state, to, __ATOMIC_RELAXED);
+		if (to == HCA_WQS_RESET)
 			wq->taken = wq->stride = 0;
 	}
-	hca_rx_end();
+	wq_rx_end();
 	epoch_exit();
 	return err;
 }
@@ -448,10 +447,10 @@ enum hca_wq_state hca_wq_progress(struct hca_wq *wq, uint32_t *taken)
 {
 	enum hca_wq_state state;
 
-	hca_rx_begin();
+	wq_rx_begin();
 	state = wq->state;
 	*taken = wq->taken;
-	hca_rx_end();
+	wq_rx_end();
 	return state;
 }
 
@@ -459,24 +458,24 @@ void hca_wq_set_counters(struct hca_wq *wq, struct hca_counters *counters)
 {
 	struct hca_counters *old;
 
-	hca_rx_begin();
+	wq_rx_begin();
 	old = wq->counters;
 	wq->counters = hca_counters_get(counters);
-	hca_rx_end();
+	wq_rx_end();
 	hca_counters_put(old);
 }
 
 void hca_wq_set_vlan_stripping(struct hca_wq *wq, bool on)
 {
-	hca_rx_begin();
+	wq_rx_begin();
 	if (on)
 		wq->flags |= HCA_WQF_CVLAN_STRIPPING;
 	else
 		wq->flags &= ~HCA_WQF_CVLAN_STRIPPING;
-	hca_rx_end();
+	wq_rx_end();
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 void hca_wq_init(struct hca_wq *wq, const struct hca_wq_init *init)
 {
@@ -494,15 +493,14 @@ void hca_wq_init(struct hca_wq *wq, const struct hca_wq_init *init)
 	wq->user = init->user;
 }
 
-/* Nobody finds it any more; what still has it is in a batch, or waits in a list. */
+/* No rule and no table leads to the queue: after epoch_wait() no batch uses it. */
 void hca_wq_fini(struct hca_wq *wq)
 {
 	epoch_wait();
-	hca_rx_begin();
+	wq_rx_begin();
 	__atomic_store_n(&wq->state, HCA_WQS_RESET, __ATOMIC_RELAXED);
-	forget_in(&starving, wq, false);
-	forget_in(&pending, wq, true);
-	hca_rx_end();
+	stop_pausing(wq);
+	wq_rx_end();
 	hca_counters_put(wq->counters);
 	wq->counters = NULL;
 }
@@ -518,7 +516,7 @@ int hca_wq_create(const struct hca_wq_init *init, struct hca_wq **out)
 	wq = calloc(1, sizeof(*wq));
 	if (!wq) {
 		err = -ENOMEM;
-		goto drop;
+		goto uncount;
 	}
 	hca_wq_init(wq, init);
 	err = hca_qpn_reserve(&wq->wqn);
@@ -533,7 +531,7 @@ int hca_wq_create(const struct hca_wq_init *init, struct hca_wq **out)
 
 free_wq:
 	free(wq);
-drop:
+uncount:
 	hca_ctx_drop(ctx, HCA_KIND_WQ);
 	return err;
 }

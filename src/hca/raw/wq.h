@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work queues: receive queues for frames that stand by themselves, behind an indirection table, or
- * inside of a raw packet QP. Tables of them are in hca/raw/rss.h.
+ * Work queues: receive queues for Ethernet frames. A work queue is a verbs object of its own
+ * (ibv_create_wq(), reached through an indirection table, rss.h), or the receive queue of one raw
+ * packet QP (raw.h).
  *
- * Frames arrive in batches between hca_rx_begin() and hca_rx_end(), under one lock for the whole
- * process that also guards states and positions of work queues; completions of a batch are written
- * at its end. Lock order: a QP's, then this one, then a CQ's.
+ * Frames arrive in batches between wq_rx_begin() and wq_rx_end(). A batch holds the receive lock,
+ * one for the whole process, which also guards the states and positions of all work queues; the
+ * completions of a batch are written at its end. Lock order: QP, receive lock, CQ.
  */
 #ifndef HCA_WQ_H
 #define HCA_WQ_H
 
+#include <sys/queue.h>
+
 #include "ether/frame.h"
 #include "hca/device/counters.h"
-#include "hca/queue/cq.h"
 #include "hca/device/format.h"
 #include "hca/memory/pd.h"
+#include "hca/queue/cq.h"
 #include "hca/queue/srq.h"
 
-/* Numbers as enum ibv_wq_state has them. */
+/* Values of enum ibv_wq_state. */
 enum hca_wq_state {
 	HCA_WQS_RESET,
 	HCA_WQS_RDY,
 	HCA_WQS_ERR,
 };
 
-/* Bits as enum ibv_wq_flags has them. */
+/* Bits of enum ibv_wq_flags. */
 enum hca_wq_flags {
 	HCA_WQF_CVLAN_STRIPPING = 1 << 0,
 	HCA_WQF_SCATTER_FCS = 1 << 1,
@@ -32,7 +35,7 @@ enum hca_wq_flags {
 	HCA_WQF_END_PADDING = 1 << 3,
 };
 
-/* Loopback of the own context's frames, which is off unless asked for. */
+/* Loopback of frames of the queue's own context; off by default. */
 enum hca_self_lb {
 	HCA_SELF_LB_UNICAST = 1 << 0,
 	HCA_SELF_LB_MULTICAST = 1 << 1,
@@ -43,19 +46,19 @@ struct hca_wq_init {
 	struct hca_cq *cq;
 	const struct hca_format *format;
 	struct hca_rq_ring ring;
-	struct hca_srq *srq; /* or NULL: entries are taken from it, and `ring` is of no use */
+	struct hca_srq *srq; /* or NULL; with one, entries come from it and `ring` is not used */
 	uint32_t flags;
-	/* multi-packet: log2 of a stride's bytes and of strides per entry; 0 and 0: it is none */
+	/* multi-packet queue: log2 of bytes per stride and of strides per entry; else 0 and 0 */
 	uint8_t stride_shift, strides_shift;
 	bool two_byte_shift; /* frames start two bytes into their first stride */
 	uint32_t user_index;
-	void *user; /* NULL: no events */
+	void *user; /* element of asynchronous events; NULL: no events */
 };
 
-#define HCA_WQ_BATCH 16u
+#define HCA_WQ_BATCH 16u /* completions that a queue collects before it writes them */
 
 struct hca_wq {
-	struct ether_dest dest; /* frames for this queue alone; users: tables and rules */
+	struct ether_dest dest; /* its users are flow rules and indirection table entries */
 	struct hca_pd *pd;
 	struct hca_cq *cq;
 	const struct hca_format *format;
@@ -70,58 +73,62 @@ struct hca_wq {
 	uint32_t user_index;
 	void *user;
 	/* under the receive lock */
-	uint32_t taken;    /* entries consumed, free running */
-	uint32_t stride;   /* next one in the entry at `taken` */
-	uint64_t starved;  /* since when there has been no entry; 0: there was one */
-	uint64_t received; /* frames, and those without an entry to go to */
-	uint64_t dropped;
+	uint32_t taken;                /* entries consumed, free running */
+	uint32_t stride;               /* next free stride of the entry at `taken` */
+	uint64_t empty_since_ns;       /* 0: the queue had an entry when last looked at */
+	bool is_pausing;               /* in the list of pausing queues */
+	uint64_t received;             /* frames */
+	uint64_t dropped;              /* frames that found no entry */
 	struct hca_counters *counters; /* or NULL */
-	struct hca_wq *starving_next;
-	struct hca_wq *pending_next;
-	unsigned int pending;
+	LIST_ENTRY(hca_wq) pausing_entry;
+	LIST_ENTRY(hca_wq) pending_entry; /* valid while `pending` is not 0 */
+	unsigned int pending;             /* completions in `cqe` */
 	struct hca_cqe cqe[HCA_WQ_BATCH];
 };
 
 VB_API int hca_wq_create(const struct hca_wq_init *init, struct hca_wq **out);
-/* -EBUSY while a table or a rule has it. After it returns nothing touches ring or CQ. */
+/* -EBUSY while a table or a rule uses it. Afterwards the adapter does not touch ring and CQ. */
 VB_API int hca_wq_destroy(struct hca_wq *wq);
 
-/* The parts of both that a raw packet QP uses for its own receive queue. */
+/* For the receive queue of a raw packet QP, whose memory and number are the QP's. */
 void hca_wq_init(struct hca_wq *wq, const struct hca_wq_init *init);
 void hca_wq_fini(struct hca_wq *wq);
 
-/* -EINVAL for a change that there is not; RESET empties the queue, ERR flushes it. */
+/* -EINVAL for a transition that does not exist. RESET empties the queue, ERR flushes it. */
 VB_API int hca_wq_modify(struct hca_wq *wq, enum hca_wq_state state);
-/* How many entries were taken since the reset; the state is another one when something failed. */
+/* *taken: entries consumed since the reset. The state is ERR after a receive has failed. */
 VB_API enum hca_wq_state hca_wq_progress(struct hca_wq *wq, uint32_t *taken);
 /* As hca_qp_set_counters(). */
 VB_API void hca_wq_set_counters(struct hca_wq *wq, struct hca_counters *counters);
 VB_API void hca_wq_set_vlan_stripping(struct hca_wq *wq, bool on);
 
-/* After entries were posted: in the error state they are flushed at once. */
+/* Flushes entries that were posted in the error state. */
 VB_API void hca_wq_flush_posted(struct hca_wq *wq);
 
+/* For drivers, after entries were posted. */
 static inline void hca_wq_doorbell(struct hca_wq *wq)
 {
-	/* [Q1] as hca_rq_doorbell(): either we see the state, or the flush what was posted */
+	/* [WQ1] pairs with enter_error(): either this thread sees ERR, or the flush the entries */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (unlikely(__atomic_load_n(&wq->state, __ATOMIC_RELAXED) == HCA_WQS_ERR))
 		hca_wq_flush_posted(wq);
 }
 
-/* ---- the adapter's own ---- */
+/* ---- for the adapter only ---- */
 
-/* A batch; they nest. Inside an epoch section. */
-void hca_rx_begin(void);
-void hca_rx_end(void);
+/* A batch of received frames. Batches of one thread nest. Inside an epoch section. */
+void wq_rx_begin(void);
+void wq_rx_end(void);
 /*
- * True while some queue has just run out of entries: who can hold frames back does so for a moment,
- * as an adapter pauses its link. Within a batch.
+ * True while a queue has run out of entries a moment ago: frames that can stay in their link or
+ * socket stay there, as an adapter pauses its Ethernet link. Within a batch.
  */
-bool hca_rx_is_starved(void);
-void hca_rx_forked(void);
+bool wq_rx_is_paused(void);
 
-/* Takes the frame in, unless the queue is not ready or has no entry. Within a batch. */
-void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame);
+/*
+ * Writes the frame into the next entry; drops it when the queue is not ready or has no entry.
+ * `self_lb`: loopback that is allowed. Within a batch.
+ */
+void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame, uint8_t self_lb);
 
 #endif

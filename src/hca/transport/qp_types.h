@@ -179,11 +179,9 @@ struct qp {
 	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
 	struct qp *blocked_next;
 	uint32_t mcast;            /* groups attached */
-	struct ether_port *port;   /* raw packets */
+	struct raw_qp *raw_qp;     /* raw packets (raw/raw.c) */
 	struct hca_shaper *shaper; /* held, or NULL */
-	uint64_t pace_at; /* raw packets: when the next one may go out, at a limited rate */
-	uint8_t *frame;   /* raw packets: where a frame is put together, at need */
-	bool guest;       /* stands for a queue pair of another process (xrc.c) */
+	bool guest;                /* stands for a queue pair of another process (xrc.c) */
 	fabric_id_t
 		owner; /* a stand-in for a queue pair of that process (xrc_open.c); 0: it is ours */
 	const struct stand_in_ops *stand_in; /* ... and what calls on it do; or NULL */

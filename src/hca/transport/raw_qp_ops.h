@@ -13,17 +13,17 @@ struct hca_send;
 struct qp;
 
 struct raw_qp_ops {
-	/* Makes what the QP receives with. */
+	/* Creates the receive side. */
 	int (*create)(struct qp *qp, const struct hca_qp_init *init);
-	/* -EBUSY while flow rules lead to the QP. */
+	/* -EBUSY while flow rules use the QP. */
 	int (*check_idle)(struct qp *qp);
 	void (*fini)(struct qp *qp);
 	/* The state has changed. Lock held, inside an epoch section. */
 	void (*enter)(struct qp *qp, enum hca_qp_state state);
 	/* Sends one frame, or the segments of one. */
 	enum run_result (*send)(struct qp *qp, struct hca_send *s);
-	/* Puts on their way the frames that send() has collected. */
-	void (*flush_sent)(void);
+	/* Publishes the frames that send() has collected. Lock held. */
+	void (*flush_sent)(struct qp *qp);
 	/* Flushes the receive queue, in the error state. */
 	void (*flush_recv)(struct qp *qp);
 };

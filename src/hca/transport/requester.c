@@ -245,7 +245,7 @@ void requester_run(struct qp *qp)
 		qp->carrier->flush(qp);
 	}
 	if (unlikely(qp->pub.type == HCA_QP_RAW))
-		hca.raw_qp->flush_sent();
+		hca.raw_qp->flush_sent(qp);
 }
 
 void requester_start(struct qp *qp, uint32_t psn)
