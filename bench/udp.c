@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "roce/endpoint.h"
 #include "roce/rx.h"
 #include "roce/tx.h"
 

@@ -114,7 +114,7 @@ int roce_addr_interface(const struct roce_addr *a, uint32_t *ifindex)
 	struct ifaddrs *list, *i;
 	int err = -EADDRNOTAVAIL;
 
-	/* All of 127/8 is local, listed or not. */
+	/* All of 127/8 is local, but only 127.0.0.1 is listed. */
 	if (roce_addr_is_ipv4(a) && a->gid[12] == 127 && if_nametoindex("lo")) {
 		*ifindex = if_nametoindex("lo");
 		return 0;
@@ -167,8 +167,7 @@ int roce_interface_mtu(uint32_t ifindex, uint32_t *mtu)
 
 uint32_t roce_mtu_from_ip(uint32_t mtu)
 {
-	/* IPv6, UDP, BTH, XRCETH, AtomicETH, ICRC: as the kernel reckons, whatever is really used
-	 */
+	/* IPv6, UDP, BTH, XRCETH, AtomicETH, ICRC: the kernel subtracts the same for every packet */
 	const uint32_t headers = 40 + 8 + 12 + 4 + 28 + 4;
 	uint32_t size;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses as RoCEv2 names them: a GID is an IPv6 address, or an IPv4 one mapped into it
+ * RoCEv2 addresses (Annex A17): a GID is an IPv6 address, or an IPv4 address mapped into one
  * (::ffff:a.b.c.d), multicast groups included. No state; any thread.
  */
 #ifndef ROCE_ADDR_H
@@ -17,7 +17,7 @@
 
 struct roce_addr {
 	uint8_t gid[16];
-	uint32_t ifindex; /* needed for link-local and multicast addresses; else 0 is fine */
+	uint32_t ifindex; /* of link-local and multicast addresses; 0: unknown */
 };
 
 union roce_sockaddr {
@@ -38,24 +38,24 @@ static inline bool roce_addr_is_multicast(const struct roce_addr *a)
 	return roce_addr_is_ipv4(a) ? (a->gid[12] & 0xf0) == 0xe0 : a->gid[0] == 0xff;
 }
 
-/* "10.0.0.1", "fe80::1%eth0" (or %3); -EINVAL otherwise. */
+/* Parses "10.0.0.1", "fe80::1%eth0" or "fe80::1%3". -EINVAL. */
 int roce_addr_parse(const char *text, struct roce_addr *out);
 /* Returns `text`, which has ROCE_ADDR_TEXT bytes. */
 const char *roce_addr_format(const struct roce_addr *a, char *text);
 
-/* Returns the length of what it wrote; the rest is zero. */
+/* Returns the length of the address; the rest of *out is zero. */
 socklen_t roce_addr_to_sockaddr(const struct roce_addr *a, uint16_t port, union roce_sockaddr *out);
-/* False for a family that is neither IPv4 nor IPv6. */
+/* False when the family is neither IPv4 nor IPv6. */
 bool roce_addr_from_sockaddr(const union roce_sockaddr *from, struct roce_addr *out,
 			     uint16_t *port);
 
 /* The interface that has this local address; -EADDRNOTAVAIL when none has. */
 int roce_addr_interface(const struct roce_addr *a, uint32_t *ifindex);
-/* MTU of an interface in bytes. */
+/* MTU of an interface, in bytes of IP. -errno. */
 int roce_interface_mtu(uint32_t ifindex, uint32_t *mtu);
 /*
- * The largest InfiniBand MTU (256 to 4096) whose packets, with all headers, fit `mtu` bytes of IP;
- * 0 when not even 256 does.
+ * The largest InfiniBand MTU (256 to 4096) whose packets, with all headers, fit `mtu` bytes of IP; 0 when
+ * 256 does not.
  */
 uint32_t roce_mtu_from_ip(uint32_t mtu);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Blocks of pcapng (draft-ietf-opsawg-pcapng), in the machine's own byte order:
+ * Blocks of pcapng (draft-ietf-opsawg-pcapng), in host byte order:
  *
  *	section header     type 0x0a0d0d0a, byte-order magic, version 1.0, length unknown
- *	interface          type 1, link type Ethernet, stamps in nanoseconds
- *	enhanced packet    type 6, interface 0, stamp, frame, comment, direction
+ *	interface          type 1, link type Ethernet, timestamps in nanoseconds
+ *	enhanced packet    type 6, interface 0, timestamp, frame, comment, direction
  *
- * The first two make the file's head, the same for every process; whoever finds the file empty,
- *under a lock on it, writes them. Packets follow by appending writes of whole blocks.
+ * The first two blocks are the same for every process; a process that finds the file empty writes them,
+ * holding a lock on the file. Packets follow by appending writes of whole blocks.
  */
 #include "roce/capture.h"
 
@@ -24,8 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "roce/codec.h"
+#include "roce/encode.h"
 #include "roce/icrc.h"
+#include "roce/ip_header.h"
 #include "util/api.h"
 #include "util/explain.h"
 
@@ -41,27 +42,27 @@ enum {
 	FLAG_OUTBOUND = 2,
 
 	ETHERNET = 14,
-	FRAME_HEADERS = ETHERNET + 40 + 8,
+	FRAME_HEADERS = ETHERNET + ROCE_IPV6_BYTES + ROCE_UDP_BYTES,
 	MAX_COMMENT = 512,
 	MAX_BLOCK = 32 + FRAME_HEADERS + ROCE_MAX_PACKET + MAX_COMMENT + 64,
 	BUFFER = 256 << 10,
-	ENOUGH = 64 << 10,
+	FLUSH_BYTES = 64 << 10, /* buffered bytes that are written at once */
 };
 
 struct roce_capture {
-	struct roce_switch is;
+	struct roce_inspect_flag enabled; /* first member: see roce_capture_on() */
 	pthread_mutex_t lock;
 	int fd;
-	pid_t pid; /* whose buffer it is: a child does not write its parent's packets */
+	pid_t pid; /* owner of the buffer: a child must not write its parent's packets */
 	size_t used;
-	uint64_t waiting; /* frames in the buffer */
+	uint64_t buffered; /* frames */
 	uint64_t frames;
 	uint64_t lost;
 	char tag[48];
 	uint8_t buf[BUFFER];
 };
 
-_Static_assert(offsetof(struct roce_capture, is) == 0, "roce_capture_on() looks there");
+_Static_assert(offsetof(struct roce_capture, enabled) == 0, "roce_capture_on() reads it");
 
 /* ---- writing blocks ---- */
 
@@ -91,7 +92,7 @@ static uint8_t *put_option(uint8_t *p, uint16_t code, const void *data, uint16_t
 	return put_padded(p, data, len);
 }
 
-/* The length stands at both ends. */
+/* Writes the block's length at both ends. */
 static uint8_t *finish(uint8_t *start, uint8_t *p)
 {
 	put_u32(start + 4, p + 4 - start);
@@ -119,7 +120,7 @@ static size_t file_head(uint8_t *out)
 	p = put_u32(p, 1);
 	p = put_u32(p, 0);
 	p = put(p, link, sizeof(link));
-	p = put_u32(p, 0); /* frames are whole */
+	p = put_u32(p, 0); /* no limit of captured bytes */
 	p = put_option(p, OPT_IF_NAME, name, sizeof(name) - 1);
 	p = put_option(p, OPT_IF_TSRESOL, &nanoseconds, 1);
 	p = put_option(p, OPT_END, "", 0);
@@ -128,13 +129,7 @@ static size_t file_head(uint8_t *out)
 
 /* ---- frames ---- */
 
-static void put_be16(uint8_t *to, uint16_t v)
-{
-	to[0] = v >> 8;
-	to[1] = v;
-}
-
-/* Groups have the MAC address that IP gives them; hosts one made of their address. */
+/* Groups: the MAC address that RFC 1112 or RFC 2464 derives from theirs. Hosts: a made-up local one. */
 static void put_mac(uint8_t *mac, const struct roce_addr *a)
 {
 	bool ipv4 = roce_addr_is_ipv4(a);
@@ -154,69 +149,38 @@ static void put_mac(uint8_t *mac, const struct roce_addr *a)
 	memcpy(mac + 2, a->gid + 12, 4);
 }
 
-static uint32_t sum16(uint32_t sum, const uint8_t *data, size_t len)
-{
-	for (; len > 1; data += 2, len -= 2)
-		sum += data[0] << 8 | data[1];
-	return len ? sum + (data[0] << 8) : sum;
-}
-
-static uint16_t fold(uint32_t sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ~(sum + (sum >> 16));
-}
-
-static uint8_t *put_ipv4(uint8_t *ip, const struct roce_frame *f, size_t udp_len)
-{
-	memset(ip, 0, 20);
-	ip[0] = 0x45;
-	ip[1] = f->tclass;
-	put_be16(ip + 2, 20 + udp_len);
-	put_be16(ip + 4, f->ip_id);
-	ip[6] = 0x40;
-	ip[8] = f->ttl;
-	ip[9] = IPPROTO_UDP;
-	memcpy(ip + 12, f->src.gid + 12, 4);
-	memcpy(ip + 16, f->dst.gid + 12, 4);
-	put_be16(ip + 10, fold(sum16(0, ip, 20)));
-	return ip + 20;
-}
-
-static uint8_t *put_ipv6(uint8_t *ip, const struct roce_frame *f, size_t udp_len)
-{
-	memset(ip, 0, 8);
-	ip[0] = 0x60 | f->tclass >> 4;
-	ip[1] = f->tclass << 4;
-	put_be16(ip + 4, udp_len);
-	ip[6] = IPPROTO_UDP;
-	ip[7] = f->ttl;
-	memcpy(ip + 8, f->src.gid, 16);
-	memcpy(ip + 24, f->dst.gid, 16);
-	return ip + 40;
-}
-
-/* Returns the end of what it wrote. IPv4 allows a check sum of 0, IPv6 does not. */
+/* Writes the frame; returns its end. The UDP checksum may be 0 with IPv4 (RFC 768), not with IPv6. */
 static uint8_t *put_frame(uint8_t *p, const struct roce_frame *f, const uint8_t *packet, size_t len)
 {
+	const struct roce_ip fields = {
+		.src = f->src.gid,
+		.dst = f->dst.gid,
+		.id = f->ip_id,
+		.tclass = f->tclass,
+		.ttl = f->ttl,
+		.proto = IPPROTO_UDP,
+	};
 	bool ipv4 = roce_addr_is_ipv4(&f->src);
-	size_t udp_len = 8 + len;
-	uint8_t *ip = p + ETHERNET, *udp;
+	size_t udp_len = ROCE_UDP_BYTES + len;
+	uint8_t *ip = p + ETHERNET, *udp = ip + (ipv4 ? ROCE_IPV4_BYTES : ROCE_IPV6_BYTES);
 	uint32_t sum;
 
 	put_mac(p, &f->dst);
 	put_mac(p + 6, &f->src);
-	put_be16(p + 12, ipv4 ? 0x0800 : 0x86dd);
-	udp = ipv4 ? put_ipv4(ip, f, udp_len) : put_ipv6(ip, f, udp_len);
-	put_be16(udp, f->sport);
-	put_be16(udp + 2, f->dport);
-	put_be16(udp + 4, udp_len);
-	put_be16(udp + 6, 0);
+	roce_put16(p + 12, ipv4 ? 0x0800 : 0x86dd);
+	if (ipv4)
+		roce_put_ipv4(ip, &fields, ROCE_IPV4_BYTES + udp_len);
+	else
+		roce_put_ipv6(ip, &fields, udp_len);
+	roce_put16(udp, f->sport);
+	roce_put16(udp + 2, f->dport);
+	roce_put16(udp + 4, udp_len);
+	roce_put16(udp + 6, 0);
 	memcpy(udp + 8, packet, len);
 	if (!ipv4) {
-		sum = sum16(IPPROTO_UDP + udp_len, ip + 8, 32);
-		sum = fold(sum16(sum, udp, udp_len));
-		put_be16(udp + 6, sum ? sum : 0xffff);
+		sum = roce_checksum_add(IPPROTO_UDP + udp_len, ip + 8, 32);
+		sum = roce_checksum_finish(roce_checksum_add(sum, udp, udp_len));
+		roce_put16(udp + 6, sum ? sum : 0xffff);
 	}
 	return udp + udp_len;
 }
@@ -254,7 +218,7 @@ static void put_block(struct roce_capture *cap, const struct roce_frame *f, cons
 	p = finish(block, p);
 	cap->used = p - cap->buf;
 	cap->frames++;
-	cap->waiting++;
+	cap->buffered++;
 }
 
 /* ---- the file ---- */
@@ -283,14 +247,14 @@ static void flush(struct roce_capture *cap)
 	err = write_all(cap->fd, cap->buf, cap->used);
 	cap->used = 0;
 	if (err) {
-		cap->lost += cap->waiting;
-		roce_switch_set(&cap->is, false);
+		cap->lost += cap->buffered;
+		roce_inspect_flag_set(&cap->enabled, false);
 		explain_note("the capture ends: %s", strerror(-err));
 	}
-	cap->waiting = 0;
+	cap->buffered = 0;
 }
 
-/* Under the lock. */
+/* Discards the parent's packets after a fork. Lock held. */
 static void adopt(struct roce_capture *cap)
 {
 	pid_t self = getpid();
@@ -298,11 +262,11 @@ static void adopt(struct roce_capture *cap)
 	if (cap->pid == self)
 		return;
 	cap->pid = self;
-	cap->used = cap->waiting = 0;
+	cap->used = cap->buffered = 0;
 	snprintf(cap->tag, sizeof(cap->tag), "%.24s[%d]", program_invocation_short_name, self);
 }
 
-/* Empty: give it a head. Else it has to have ours. */
+/* Writes the first two blocks into an empty file; -EINVAL when another one does not start with them. */
 static int check_head(int fd, const char *path)
 {
 	uint8_t want[256], have[256];
@@ -322,8 +286,8 @@ static int check_head(int fd, const char *path)
 		err = write_all(fd, want, len);
 	else if (pread(fd, have, len, 0) != (ssize_t)len || memcmp(have, want, len))
 		err = explain(EINVAL,
-			      "%s is there and is no capture of this version of Verbena, to which "
-			      "packets could be added",
+			      "%s exists and is not a capture of this version of Verbena, so "
+			      "packets cannot be appended",
 			      path);
 	flock(fd, LOCK_UN);
 	return err;
@@ -371,9 +335,9 @@ int roce_capture_start(struct roce_capture *cap, const char *path)
 	}
 	adopt(cap);
 	cap->fd = fd;
-	cap->used = cap->waiting = 0;
+	cap->used = cap->buffered = 0;
 	cap->frames = cap->lost = 0;
-	roce_switch_set(&cap->is, true);
+	roce_inspect_flag_set(&cap->enabled, true);
 	pthread_mutex_unlock(&cap->lock);
 	return 0;
 close_fd:
@@ -386,7 +350,7 @@ void roce_capture_stop(struct roce_capture *cap)
 	pthread_mutex_lock(&cap->lock);
 	if (cap->fd >= 0) {
 		adopt(cap);
-		roce_switch_set(&cap->is, false);
+		roce_inspect_flag_set(&cap->enabled, false);
 		flush(cap);
 		close(cap->fd);
 		cap->fd = -1;
@@ -410,16 +374,16 @@ void roce_capture_frame(struct roce_capture *cap, const struct roce_frame *frame
 	pthread_mutex_lock(&cap->lock);
 	if (roce_capture_on(cap)) {
 		adopt(cap);
-		/* Longer than any packet: somebody else's datagram, cut. */
+		/* A datagram of another protocol may be longer than any packet. */
 		len = len > ROCE_MAX_PACKET ? ROCE_MAX_PACKET : len;
 		put_block(cap, frame, packet, len, comment);
-		if (cap->used > ENOUGH)
+		if (cap->used > FLUSH_BYTES)
 			flush(cap);
 	}
 	pthread_mutex_unlock(&cap->lock);
 }
 
-_Static_assert(ENOUGH + MAX_BLOCK <= BUFFER, "one more always fits");
+_Static_assert(FLUSH_BYTES + MAX_BLOCK <= BUFFER, "another block always fits");
 
 void roce_capture_packet(struct roce_capture *cap, const struct roce_frame *frame,
 			 const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Capture to pcapng, as Wireshark reads it: Ethernet frames with made-up MAC addresses around the
- * packets as they are on the wire, ICRC included, with nanosecond stamps, direction and comments.
+ * Capture to pcapng, for Wireshark: Ethernet frames with made-up MAC addresses around the packets as they
+ * are on the wire, ICRC included, with nanosecond timestamps, direction and comments.
  *
- * A capture is an object that is always there and mostly off; roce_capture_on() is one load.
- * Several processes may write one file: whole blocks go out by single appending writes, and every
- * one of them describes its packets by the same one interface. Own lock inside; any thread.
+ * The object always exists and is mostly off; roce_capture_on() is one load. Several processes may write
+ * one file: blocks are written whole, by appending writes, and all refer to one interface. Own lock
+ * inside; any thread.
  */
 #ifndef ROCE_CAPTURE_H
 #define ROCE_CAPTURE_H
@@ -17,7 +17,7 @@
 
 #include "roce/addr.h"
 #include "roce/packet.h"
-#include "roce/switch.h"
+#include "roce/inspect_enabled.h"
 
 struct roce_capture;
 
@@ -25,25 +25,22 @@ int roce_capture_create(struct roce_capture **out);
 /* Stops first. */
 void roce_capture_destroy(struct roce_capture *cap);
 
-/*
- * Appends to `path`, which is made when it is not there. -EINVAL when the file is there and is not
- * such a capture; -EALREADY while on.
- */
+/* Appends to `path`, or creates it. -EINVAL when it is not a capture of ours; -EALREADY while on. */
 int roce_capture_start(struct roce_capture *cap, const char *path);
-/* Everything that was written before is in the file on return. */
+/* Writes all buffered frames. */
 void roce_capture_stop(struct roce_capture *cap);
 
-/* For fork: held around it, nobody is inside. */
+/* Held around fork(). */
 void roce_capture_lock(struct roce_capture *cap);
 void roce_capture_unlock(struct roce_capture *cap);
 
-/* Whether somebody wants packets; cheap. */
+/* Whether packets are captured. One load. */
 static inline bool roce_capture_on(const struct roce_capture *cap)
 {
-	return roce_switch_on((const struct roce_switch *)cap);
+	return roce_inspect_flag_on((const struct roce_inspect_flag *)cap);
 }
 
-/* What the UDP payload of a frame came in. */
+/* IP and UDP header fields of a frame. */
 struct roce_frame {
 	struct roce_addr src;
 	struct roce_addr dst;
@@ -56,20 +53,20 @@ struct roce_frame {
 };
 
 /*
- * BTH through ICRC. `comment` may be NULL; the process's name and number go in front of it.
- * Buffered until roce_capture_flush() or until there is enough.
+ * `packet` is BTH through ICRC. `comment` may be NULL; process name and pid precede it. Buffered until
+ * roce_capture_flush(), or until the buffer fills.
  */
 void roce_capture_frame(struct roce_capture *cap, const struct roce_frame *frame,
 			const uint8_t *packet, size_t len, const char *comment);
 
-/* The packet that would have been: for traffic that never was on a wire. */
+/* For traffic over shared memory: encodes the packet that it would have been on the wire. */
 void roce_capture_packet(struct roce_capture *cap, const struct roce_frame *frame,
 			 const struct roce_pkt *pkt, uint16_t pkey, const struct iovec *pieces,
 			 size_t count, const char *comment);
 
 void roce_capture_flush(struct roce_capture *cap);
 
-/* Frames since the start, and frames that could not be written (a full disk ends the capture). */
+/* Frames since the start, and frames lost by a failed write, which ends the capture. */
 void roce_capture_count(struct roce_capture *cap, uint64_t *frames, uint64_t *lost);
 
 #endif

@@ -7,22 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/fault_priv.h"
+#include "roce/fault_parse.h"
 #include "roce/opcode.h"
-#include "roce/place.h"
+#include "roce/pkt_id.h"
 
+/* Newest faults that roce_fault_list() reports. */
 #define KEPT 1024u
+
 struct roce_fault {
-	struct roce_switch is;
+	struct roce_inspect_flag enabled; /* first member: see roce_fault_on() */
 	pthread_mutex_t lock;
 	struct roce_rules *rules;
 	uint64_t start_ns;
 	uint64_t fired;
 	struct roce_fired kept[KEPT];
-	struct roce_places *places;
+	struct roce_pkt_ids *ids;
 };
 
-_Static_assert(offsetof(struct roce_fault, is) == 0, "roce_fault_on() looks there");
+_Static_assert(offsetof(struct roce_fault, enabled) == 0, "roce_fault_on() reads it");
 
 int roce_fault_create(struct roce_fault **out)
 {
@@ -39,9 +41,9 @@ void roce_fault_destroy(struct roce_fault *f)
 {
 	if (!f)
 		return;
-	roce_switch_set(&f->is, false);
+	roce_inspect_flag_set(&f->enabled, false);
 	roce_rules_free(f->rules);
-	roce_places_destroy(f->places);
+	roce_pkt_ids_destroy(f->ids);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -56,7 +58,7 @@ void roce_fault_unlock(struct roce_fault *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* splitmix64: every seed is a good one. */
+/* splitmix64, which has no bad seeds. */
 static uint64_t next_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -68,18 +70,18 @@ static uint64_t next_random(uint64_t *state)
 
 int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uint64_t now_ns)
 {
-	struct roce_places *places, *old_places;
+	struct roce_pkt_ids *ids, *old_ids;
 	struct roce_rules *rules, *old;
 	int err = roce_rules_parse(script, &rules);
 
 	if (err)
 		return err;
-	places = roce_places_create();
-	if (!places) {
+	ids = roce_pkt_ids_create();
+	if (!ids) {
 		roce_rules_free(rules);
 		return -ENOMEM;
 	}
-	/* Rules draw apart from each other, so that a new one does not change what others do. */
+	/* Each rule has its own random sequence, so that a new rule does not change the faults of others. */
 	for (uint32_t i = 0; i < rules->count; i++) {
 		uint64_t state = seed + i;
 
@@ -87,27 +89,27 @@ int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uin
 	}
 	pthread_mutex_lock(&f->lock);
 	old = f->rules;
-	old_places = f->places;
+	old_ids = f->ids;
 	f->rules = rules;
-	f->places = places;
+	f->ids = ids;
 	f->start_ns = now_ns;
 	f->fired = 0;
-	roce_switch_set(&f->is, rules->count > 0);
+	roce_inspect_flag_set(&f->enabled, rules->count > 0);
 	pthread_mutex_unlock(&f->lock);
 	roce_rules_free(old);
-	roce_places_destroy(old_places);
+	roce_pkt_ids_destroy(old_ids);
 	return 0;
 }
 
-void roce_fault_forget(struct roce_fault *f, uint32_t qpn)
+void roce_fault_reset_qp(struct roce_fault *f, uint32_t qpn)
 {
 	pthread_mutex_lock(&f->lock);
-	if (f->places)
-		roce_place_forget(f->places, qpn);
+	if (f->ids)
+		roce_pkt_id_forget(f->ids, qpn);
 	pthread_mutex_unlock(&f->lock);
 }
 
-static bool op_meets(const struct roce_rule *r, uint8_t op)
+static bool op_matches(const struct roce_rule *r, uint8_t op)
 {
 	if (!r->has_op)
 		return true;
@@ -115,18 +117,18 @@ static bool op_meets(const struct roce_rule *r, uint8_t op)
 				: op == r->op;
 }
 
-/* A range may lead over the highest number. */
-static bool psn_meets(const struct roce_rule *r, uint32_t psn)
+/* A range may wrap around. */
+static bool psn_matches(const struct roce_rule *r, uint32_t psn)
 {
 	if (!r->has_psn)
 		return true;
 	return ((psn - r->psn_first) & PSN_MASK) <= ((r->psn_last - r->psn_first) & PSN_MASK);
 }
 
-static bool meets(const struct roce_rule *r, enum roce_dir dir, const struct roce_pkt *pkt,
-		  const struct roce_addr *peer, uint64_t since_ns)
+static bool matches(const struct roce_rule *r, enum roce_dir dir, const struct roce_pkt *pkt,
+		    const struct roce_addr *peer, uint64_t since_ns)
 {
-	return (r->dirs & dir) && op_meets(r, pkt->op) && psn_meets(r, pkt->psn) &&
+	return (r->dirs & dir) && op_matches(r, pkt->op) && psn_matches(r, pkt->psn) &&
 	       (!r->has_qp || r->qp == pkt->dqpn) && (!r->has_sqp || r->sqp == pkt->sqpn) &&
 	       (!r->has_peer || (peer && !memcmp(r->peer.gid, peer->gid, 16))) &&
 	       since_ns >= r->from_ns && (!r->to_ns || since_ns < r->to_ns);
@@ -134,28 +136,28 @@ static bool meets(const struct roce_rule *r, enum roce_dir dir, const struct roc
 
 /* ---- chance ---- */
 
-/* A number for a packet: always the same for one place, else the next of the row. */
-static uint64_t draw(struct roce_rule *r, const struct roce_seat *place)
+/* A random number that depends on the packet's identity only; without one, the next of the sequence. */
+static uint64_t draw(struct roce_rule *r, const struct roce_pkt_id *id)
 {
 	uint64_t state;
 
-	if (!place)
+	if (!id)
 		return next_random(&r->random);
-	state = r->seed ^ place->number;
+	state = r->seed ^ id->number;
 	state = next_random(&state);
 	return next_random(&state);
 }
 
 /*
- * Counts and chance, for a packet that meets the conditions. What comes again although it got through
- * is a matter of time, and not for rules that pick: their picks shall be the same in every run.
+ * Applies counts and chance, for a packet that matches. Rules that select packets ignore those that are sent
+ * again without having been lost: such repeats depend on timing, and selection must be the same in every run.
  */
-static bool fires(struct roce_rule *r, const struct roce_seat *place)
+static bool fires(struct roce_rule *r, const struct roce_pkt_id *id)
 {
-	bool picks = r->has_chance || r->nth || r->every;
+	bool selects = r->has_chance || r->nth || r->every;
 	uint64_t n;
 
-	if (picks && place && place->again && !r->again)
+	if (selects && id && id->again && !r->again)
 		return false;
 	n = ++r->met;
 	if (n <= r->after)
@@ -163,7 +165,7 @@ static bool fires(struct roce_rule *r, const struct roce_seat *place)
 	n -= r->after;
 	if ((r->nth && n != r->nth) || (r->every && n % r->every))
 		return false;
-	if (r->has_chance && draw(r, place) >> 32 >= r->chance)
+	if (r->has_chance && draw(r, id) >> 32 >= r->chance)
 		return false;
 	if (r->limit && r->fired >= r->limit)
 		return false;
@@ -171,8 +173,8 @@ static bool fires(struct roce_rule *r, const struct roce_seat *place)
 	return true;
 }
 
-static void keep(struct roce_fault *f, uint32_t rule, enum roce_dir dir, const struct roce_pkt *pkt,
-		 const struct roce_seat *place, uint64_t now_ns)
+static void record(struct roce_fault *f, uint32_t rule, enum roce_dir dir,
+		   const struct roce_pkt *pkt, const struct roce_pkt_id *id, uint64_t now_ns)
 {
 	f->kept[f->fired++ % KEPT] = (struct roce_fired){
 		.at_ns = now_ns,
@@ -182,9 +184,9 @@ static void keep(struct roce_fault *f, uint32_t rule, enum roce_dir dir, const s
 		.op = pkt->op,
 		.qpn = pkt->dqpn,
 		.psn = pkt->psn,
-		.connection = place ? place->connection : 0,
-		.packet = place ? place->packet : 0,
-		.times = place ? place->times : 0,
+		.connection = id ? id->connection : 0,
+		.packet = id ? id->packet : 0,
+		.times = id ? id->times : 0,
 	};
 }
 
@@ -193,7 +195,7 @@ static bool is_for_requests(enum roce_fault_action action)
 	return action == ROCE_FAULT_RNR || action == ROCE_FAULT_NAK;
 }
 
-/* It will be sent again. */
+/* Whether the packet will be sent again. */
 static bool is_lost(enum roce_fault_action action)
 {
 	return action == ROCE_FAULT_DROP || action == ROCE_FAULT_CORRUPT || is_for_requests(action);
@@ -204,30 +206,30 @@ static struct roce_verdict judge(struct roce_fault *f, bool requests, enum roce_
 				 uint64_t now_ns)
 {
 	struct roce_verdict v = { .action = ROCE_FAULT_NONE };
-	struct roce_seat found, *place = NULL;
+	struct roce_pkt_id found, *id = NULL;
 
 	if (!roce_fault_on(f))
 		return v;
 	pthread_mutex_lock(&f->lock);
-	if (f->places && roce_place_find(f->places, requests, dir, pkt, peer, &found))
-		place = &found;
+	if (f->ids && roce_pkt_id_find(f->ids, requests, dir, pkt, peer, &found))
+		id = &found;
 	for (uint32_t i = 0; f->rules && i < f->rules->count; i++) {
 		struct roce_rule *r = &f->rules->rule[i];
 
 		if (is_for_requests(r->action) != requests ||
-		    !meets(r, dir, pkt, peer, now_ns - f->start_ns) || !fires(r, place))
+		    !matches(r, dir, pkt, peer, now_ns - f->start_ns) || !fires(r, id))
 			continue;
 		if (r->action == ROCE_FAULT_PASS)
 			break;
-		keep(f, i, dir, pkt, place, now_ns);
+		record(f, i, dir, pkt, id, now_ns);
 		v.action = r->action;
 		v.delay_ns = r->delay_ns;
 		v.syndrome = r->syndrome;
-		v.bit = r->has_bit ? r->bit : (uint32_t)draw(r, place);
+		v.bit = r->has_bit ? r->bit : (uint32_t)draw(r, id);
 		break;
 	}
-	if (place)
-		*place->hit = is_lost(v.action);
+	if (id)
+		*id->lost = is_lost(v.action);
 	pthread_mutex_unlock(&f->lock);
 	return v;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fault injection: a script of rules, judged packet by packet, the same way every time for one seed
- * and one sequence of packets.
+ * Fault injection: a script of rules is applied packet by packet. One seed and one sequence of packets
+ * always give the same faults.
  *
  *	drop p=0.01; dup every=100; corrupt opcode=SEND_ONLY nth=3; delay us=50 p=0.1 dir=out
  *
@@ -9,32 +9,32 @@
  *
  *	drop            the packet is lost
  *	dup             it arrives twice
- *	corrupt         one bit is flipped, which one by chance or as bit=N says
+ *	corrupt         one bit is flipped: a random one, or bit=N
  *	delay us=N      it leaves (or is delivered) N microseconds late (or ms=N)
- *	reorder         it trades places with the next packet, or is 1 ms late when none comes
- *	rnr [timer=N]   the responder acts as if it had no receive entry
+ *	reorder         it is swapped with the next packet, or is 1 ms late when none comes
+ *	rnr [timer=N]   the responder acts as if it had no receive WQE
  *	nak code=C      the responder refuses: seq, invalid, access or op
- *	pass            nothing, and no later rule looks at it
+ *	pass            nothing, and no later rule is applied
  *
- * Then conditions, all of which must hold:
+ * Conditions follow, all of which must hold:
  *
- *	dir=in|out      else both (rnr and nak only concern what comes in)
+ *	dir=in|out      default: both (rnr and nak: received packets only)
  *	opcode=NAME     RC_SEND_ONLY, or SEND_ONLY of any transport, or a number
  *	psn=A[-B]       packet sequence numbers
  *	qp=N            destination QP number
- *	sqp=N           source QP number, where the packet tells
+ *	sqp=N           source QP number, in packets that carry it
  *	peer=ADDRESS    the other host
- *	after=N         not the first N packets that met the conditions so far
+ *	after=N         not the first N packets that meet the conditions
  *	from_ms=N to_ms=N  time since the script was loaded: from_ms=100 to_ms=300 is a link down
- *	nth=N           only the Nth that met them
- *	every=N         each Nth of them
+ *	nth=N           only the Nth packet that meets them
+ *	every=N         each Nth packet that meets them
  *	p=X             with probability X: 0.01 or 1%
  *	count=N         fires at most N times
  *	again=yes       see below
  *
- * nth, every and p pick from packets that come for the first time, or once more because a fault has
- * lost them. Others come again when it took too long, as time will have it: with again=yes they are
- * picked from, too, and two runs may differ.
+ * nth, every and p apply to packets that are sent for the first time, or again because a fault lost them.
+ * Packets that are sent again because of a timeout are left out, since two runs differ in them; again=yes
+ * includes them.
  *
  * The first rule that fires decides. Own lock inside; any thread.
  */
@@ -46,25 +46,9 @@
 #include <stdint.h>
 
 #include "roce/addr.h"
+#include "roce/fault_types.h"
+#include "roce/inspect_enabled.h"
 #include "roce/packet.h"
-#include "roce/switch.h"
-
-enum roce_fault_action {
-	ROCE_FAULT_NONE,
-	ROCE_FAULT_DROP,
-	ROCE_FAULT_DUP,
-	ROCE_FAULT_CORRUPT,
-	ROCE_FAULT_DELAY,
-	ROCE_FAULT_REORDER,
-	ROCE_FAULT_RNR,
-	ROCE_FAULT_NAK,
-	ROCE_FAULT_PASS,
-};
-
-enum roce_dir {
-	ROCE_DIR_IN = 1,
-	ROCE_DIR_OUT = 2,
-};
 
 struct roce_verdict {
 	enum roce_fault_action action;
@@ -79,51 +63,49 @@ int roce_fault_create(struct roce_fault **out);
 void roce_fault_destroy(struct roce_fault *f);
 
 /*
- * Replaces the rules (none for an empty script) and starts all counts anew. -EINVAL with a sentence
- * that names the character and what was wrong; the old rules then stay.
+ * Replaces the rules (an empty script has none) and resets all counts. -EINVAL, with an explanation that
+ * names the character and the error; the old rules stay then.
  */
 int roce_fault_load(struct roce_fault *f, const char *script, uint64_t seed, uint64_t now_ns);
 
-/* The queue pair begins anew: its next packets come for the first time, whatever their numbers. */
-void roce_fault_forget(struct roce_fault *f, uint32_t qpn);
+/* The QP was reset: its next packets are new ones, whatever their PSNs. */
+void roce_fault_reset_qp(struct roce_fault *f, uint32_t qpn);
 
-/* For fork: held around it, nobody is inside. */
+/* Held around fork(). */
 void roce_fault_lock(struct roce_fault *f);
 void roce_fault_unlock(struct roce_fault *f);
 
-/* Whether there is any rule; cheap. */
+/* Whether there is any rule. One load. */
 static inline bool roce_fault_on(const struct roce_fault *f)
 {
-	return roce_switch_on((const struct roce_switch *)f);
+	return roce_inspect_flag_on((const struct roce_inspect_flag *)f);
 }
 
-/* For packets on the wire; never RNR or NAK. `peer` may be NULL. */
+/* For packets that are sent or received; never RNR or NAK. `peer` may be NULL. */
 struct roce_verdict roce_fault_judge(struct roce_fault *f, enum roce_dir dir,
 				     const struct roce_pkt *pkt, const struct roce_addr *peer,
 				     uint64_t now_ns);
-/* For the responder, once per request that it would accept: NONE, RNR or NAK. */
+/* For the responder, once per request that it accepts: NONE, RNR or NAK. */
 struct roce_verdict roce_fault_judge_request(struct roce_fault *f, const struct roce_pkt *pkt,
 					     const struct roce_addr *peer, uint64_t now_ns);
 
 struct roce_fired {
-	uint64_t at_ns; /* as given to judge */
+	uint64_t at_ns; /* now_ns of the call that fired it */
 	uint32_t rule;  /* from 0 */
 	enum roce_fault_action action;
 	enum roce_dir dir;
 	uint8_t op;
 	uint32_t qpn;
 	uint32_t psn;
-	/* What is the same in every run: which packet of which connection, and how often before. */
-	uint32_t connection; /* from 1; 0: there were too many */
+	/* The same in every run (pkt_id.h). */
+	uint32_t connection; /* from 1; 0: too many connections */
 	uint32_t packet;
 	uint32_t times;
 };
 
-/* How often rule `rule` fired; its text (valid until the next load). False past the last one. */
+/* Text (valid until the next load) and number of faults of rule `rule`. False past the last rule. */
 bool roce_fault_rule(struct roce_fault *f, uint32_t rule, const char **text, uint64_t *fired);
-/* The newest `max` faults that fired, oldest first; returns how many. 1024 are kept. */
+/* Copies the newest faults, at most `max` and 1024, oldest first; returns how many. */
 size_t roce_fault_list(struct roce_fault *f, struct roce_fired *out, size_t max);
-
-const char *roce_fault_action_name(enum roce_fault_action action);
 
 #endif

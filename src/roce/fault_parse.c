@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parser of fault scripts. Words are action, then key=value; one table says which keys there
- * are and which actions take them.
+ * A rule is an action and conditions, which are key=value words. The table `keys` says which keys there are
+ * and which actions take them.
  */
+#include "roce/fault_parse.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/fault_priv.h"
+#include "roce/header.h"
 #include "roce/opcode.h"
+#include "roce/packet.h"
 #include "util/api.h"
 #include "util/explain.h"
 
@@ -31,7 +34,7 @@ const char *roce_fault_action_name(enum roce_fault_action action)
 
 struct parser {
 	const char *script;
-	const char *at; /* the word in question */
+	const char *at; /* current word */
 	size_t len;
 };
 
@@ -50,7 +53,7 @@ static int wrong(const struct parser *p, const char *why)
 		       why);
 }
 
-/* ---- values; NULL when they are fine, else what is wrong ---- */
+/* ---- values ---- */
 
 static bool parse_number(const char *text, uint64_t *out)
 {
@@ -63,77 +66,81 @@ static bool parse_number(const char *text, uint64_t *out)
 	return !errno && !*end;
 }
 
-static const char *number_to(const char *value, uint64_t most, uint64_t *out)
-{
-	static __thread char why[64];
+/* A value of a key. Parsers return NULL, or what is wrong with it, perhaps in `why`. */
+struct value {
+	const char *text;
+	char why[64];
+};
 
-	if (parse_number(value, out) && *out <= most)
+static const char *number_to(struct value *v, uint64_t most, uint64_t *out)
+{
+	if (parse_number(v->text, out) && *out <= most)
 		return NULL;
-	snprintf(why, sizeof(why), "is no number from 0 to %llu", (unsigned long long)most);
-	return why;
+	snprintf(v->why, sizeof(v->why), "is no number from 0 to %llu", (unsigned long long)most);
+	return v->why;
 }
 
-static const char *positive(const char *value, uint64_t *out)
+static const char *positive(struct value *v, uint64_t *out)
 {
-	return parse_number(value, out) && *out ? NULL : "is no number from 1 on";
+	return parse_number(v->text, out) && *out ? NULL : "is no number from 1 on";
 }
 
-/* Not by strtod, whose decimal point is up to the program's locale. */
-static const char *set_chance(struct roce_rule *r, const char *value)
+/* Not by strtod(), whose decimal point depends on the program's locale. */
+static const char *set_chance(struct roce_rule *r, struct value *v)
 {
 	static const char why[] = "is no probability; write 0.01 or 1%";
-	double v = 0, digit = 1;
-	const char *c = value;
+	const char *c = v->text;
+	double chance = 0, digit = 1;
 
 	while (isdigit((unsigned char)*c))
-		v = v * 10 + (*c++ - '0');
+		chance = chance * 10 + (*c++ - '0');
 	if (*c == '.')
 		for (c++; isdigit((unsigned char)*c); c++)
-			v += (digit /= 10) * (*c - '0');
-	if (c == value || (c == value + 1 && value[0] == '.'))
+			chance += (digit /= 10) * (*c - '0');
+	if (c == v->text || (c == v->text + 1 && v->text[0] == '.'))
 		return why;
 	if (*c == '%') {
-		v /= 100;
+		chance /= 100;
 		c++;
 	}
-	if (*c || v > 1)
+	if (*c || chance > 1)
 		return why;
 	r->has_chance = true;
-	r->chance = (uint64_t)(v * 4294967296.0 + 0.5);
+	r->chance = (uint64_t)(chance * 4294967296.0 + 0.5);
 	return NULL;
 }
 
-static const char *set_dir(struct roce_rule *r, const char *value)
+static const char *set_dir(struct roce_rule *r, struct value *v)
 {
-	if (!strcmp(value, "in"))
+	if (!strcmp(v->text, "in"))
 		r->dirs = ROCE_DIR_IN;
-	else if (!strcmp(value, "out"))
+	else if (!strcmp(v->text, "out"))
 		r->dirs = ROCE_DIR_OUT;
 	else
 		return "is no direction; in or out";
 	return NULL;
 }
 
-static const char *set_opcode(struct roce_rule *r, const char *value)
+static const char *set_opcode(struct roce_rule *r, struct value *v)
 {
 	uint64_t n;
 
 	r->has_op = true;
-	if (!roce_opcode_parse(value, &r->op, &r->any_transport))
+	if (!roce_opcode_parse(v->text, &r->op, &r->any_transport))
 		return NULL;
-	if (!parse_number(value, &n) || n > 255 || !roce_opcode_find(n))
+	if (!parse_number(v->text, &n) || n > 255 || !roce_opcode_find(n))
 		return "is no opcode; write SEND_ONLY, UC_WRITE_FIRST, 0x64, ...";
 	r->op = n;
 	return NULL;
 }
 
-static const char *set_psn(struct roce_rule *r, const char *value)
+static const char *set_psn(struct roce_rule *r, struct value *v)
 {
 	char first[32];
-	const char *dash = strchr(value, '-');
+	const char *dash = strchr(v->text, '-');
 	uint64_t a, b;
 
-	snprintf(first, sizeof(first), "%.*s", dash ? (int)(dash - value) : 31, value);
+	snprintf(first, sizeof(first), "%.*s", dash ? (int)(dash - v->text) : 31, v->text);
 	if (!parse_number(first, &a) || a > PSN_MASK)
 		return "is no packet number; write 100, 0x64 or 100-199";
 	b = a;
@@ -145,121 +152,121 @@ static const char *set_psn(struct roce_rule *r, const char *value)
 	return NULL;
 }
 
-static const char *set_qp(struct roce_rule *r, const char *value)
+static const char *set_qp(struct roce_rule *r, struct value *v)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, 0xffffff, &n);
+	const char *why = number_to(v, 0xffffff, &n);
 
 	r->has_qp = true;
 	r->qp = n;
 	return why;
 }
 
-static const char *set_sqp(struct roce_rule *r, const char *value)
+static const char *set_sqp(struct roce_rule *r, struct value *v)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, 0xffffff, &n);
+	const char *why = number_to(v, 0xffffff, &n);
 
 	r->has_sqp = true;
 	r->sqp = n;
 	return why;
 }
 
-static const char *set_peer(struct roce_rule *r, const char *value)
+static const char *set_peer(struct roce_rule *r, struct value *v)
 {
 	r->has_peer = true;
-	return roce_addr_parse(value, &r->peer) ? "is no IP address" : NULL;
+	return roce_addr_parse(v->text, &r->peer) ? "is no IP address" : NULL;
 }
 
-static const char *milliseconds(const char *value, uint64_t *ns)
+static const char *milliseconds(struct value *v, uint64_t *ns)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, 1000000000, &n);
+	const char *why = number_to(v, 1000000000, &n);
 
 	*ns = n * 1000000;
 	return why;
 }
 
-static const char *set_from(struct roce_rule *r, const char *value)
+static const char *set_from(struct roce_rule *r, struct value *v)
 {
-	return milliseconds(value, &r->from_ns);
+	return milliseconds(v, &r->from_ns);
 }
 
-static const char *set_to(struct roce_rule *r, const char *value)
+static const char *set_to(struct roce_rule *r, struct value *v)
 {
-	return milliseconds(value, &r->to_ns);
+	return milliseconds(v, &r->to_ns);
 }
 
-static const char *set_after(struct roce_rule *r, const char *value)
+static const char *set_after(struct roce_rule *r, struct value *v)
 {
-	return number_to(value, INT64_MAX, &r->after);
+	return number_to(v, INT64_MAX, &r->after);
 }
 
-static const char *set_nth(struct roce_rule *r, const char *value)
+static const char *set_nth(struct roce_rule *r, struct value *v)
 {
-	return positive(value, &r->nth);
+	return positive(v, &r->nth);
 }
 
-static const char *set_every(struct roce_rule *r, const char *value)
+static const char *set_every(struct roce_rule *r, struct value *v)
 {
-	return positive(value, &r->every);
+	return positive(v, &r->every);
 }
 
-static const char *set_count(struct roce_rule *r, const char *value)
+static const char *set_count(struct roce_rule *r, struct value *v)
 {
-	return positive(value, &r->limit);
+	return positive(v, &r->limit);
 }
 
-static const char *set_again(struct roce_rule *r, const char *value)
+static const char *set_again(struct roce_rule *r, struct value *v)
 {
-	r->again = !strcmp(value, "yes");
-	return r->again || !strcmp(value, "no") ? NULL : "is yes or no";
+	r->again = !strcmp(v->text, "yes");
+	return r->again || !strcmp(v->text, "no") ? NULL : "is yes or no";
 }
 
-static const char *set_us(struct roce_rule *r, const char *value)
+static const char *set_us(struct roce_rule *r, struct value *v)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, 60000000, &n);
+	const char *why = number_to(v, 60000000, &n);
 
 	r->delay_ns = n * 1000;
 	return why;
 }
 
-static const char *set_ms(struct roce_rule *r, const char *value)
+static const char *set_ms(struct roce_rule *r, struct value *v)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, 60000, &n);
+	const char *why = number_to(v, 60000, &n);
 
 	r->delay_ns = n * 1000000;
 	return why;
 }
 
-static const char *set_bit(struct roce_rule *r, const char *value)
+static const char *set_bit(struct roce_rule *r, struct value *v)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, ROCE_MAX_PACKET * 8, &n);
+	const char *why = number_to(v, ROCE_MAX_PACKET * 8, &n);
 
 	r->has_bit = true;
 	r->bit = n;
 	return why;
 }
 
-static const char *set_timer(struct roce_rule *r, const char *value)
+static const char *set_timer(struct roce_rule *r, struct value *v)
 {
 	uint64_t n = 0;
-	const char *why = number_to(value, 31, &n);
+	const char *why = number_to(v, 31, &n);
 
 	r->has_syndrome = true;
 	r->syndrome = ROCE_SYN_RNR | n;
 	return why;
 }
 
-static const char *set_code(struct roce_rule *r, const char *value)
+static const char *set_code(struct roce_rule *r, struct value *v)
 {
 	static const char *const names[] = { "seq", "invalid", "access", "op" };
 
 	for (unsigned int i = 0; i < array_size(names); i++) {
-		if (strcmp(value, names[i]))
+		if (strcmp(v->text, names[i]))
 			continue;
 		r->has_syndrome = true;
 		r->syndrome = ROCE_SYN_NAK_SEQ + i;
@@ -270,8 +277,8 @@ static const char *set_code(struct roce_rule *r, const char *value)
 
 static const struct key {
 	const char *name;
-	const char *(*set)(struct roce_rule *r, const char *value);
-	uint32_t actions; /* that take it; 0: all */
+	const char *(*set)(struct roce_rule *r, struct value *v);
+	uint32_t actions; /* bits of the actions that take it; 0: all */
 } keys[] = {
 	{ "dir", set_dir, 0 },
 	{ "opcode", set_opcode, 0 },
@@ -294,7 +301,7 @@ static const struct key {
 	{ "code", set_code, 1u << ROCE_FAULT_NAK },
 };
 
-_Static_assert(array_size(keys) <= 32, "a rule remembers in a word which keys it has");
+_Static_assert(array_size(keys) <= 32, "parse_key() has a bit per key");
 
 /* ---- rules ---- */
 
@@ -314,43 +321,44 @@ static int parse_action(const struct parser *p, struct roce_rule *r)
 static int parse_key(struct parser *p, struct roce_rule *r, uint32_t *seen)
 {
 	const char *equals = memchr(p->at, '=', p->len);
-	char value[64];
+	char text[64];
+	struct value value = { .text = text };
 	const char *why;
 	size_t name_len;
 
 	if (!equals)
 		return wrong(p, "has no value; conditions are written key=value");
 	name_len = equals - p->at;
-	if (p->len - name_len - 1 >= sizeof(value))
+	if (p->len - name_len - 1 >= sizeof(text))
 		return wrong(p, "is too long");
-	memcpy(value, equals + 1, p->len - name_len - 1);
-	value[p->len - name_len - 1] = 0;
+	memcpy(text, equals + 1, p->len - name_len - 1);
+	text[p->len - name_len - 1] = 0;
 	for (unsigned int i = 0; i < array_size(keys); i++) {
 		if (strlen(keys[i].name) != name_len || memcmp(keys[i].name, p->at, name_len))
 			continue;
 		if (keys[i].actions && !(keys[i].actions & 1u << r->action))
-			return wrong(p, "does not go with this action");
+			return wrong(p, "does not apply to this action");
 		if (*seen & 1u << i)
-			return wrong(p, "is said twice in one rule");
+			return wrong(p, "appears twice in one rule");
 		*seen |= 1u << i;
-		why = keys[i].set(r, value);
+		why = keys[i].set(r, &value);
 		return why ? wrong(p, why) : 0;
 	}
 	return wrong(p, "is no condition; one of dir, opcode, psn, qp, sqp, peer, after, from_ms, "
 			"to_ms, nth, every, p, count, again (and us, ms, bit, timer, code)");
 }
 
-/* What a rule lacks, or has that does not make sense together. */
+/* Checks a rule as a whole, and sets defaults. */
 static int finish_rule(const struct parser *p, struct roce_rule *r)
 {
 	if (r->action == ROCE_FAULT_DELAY && !r->delay_ns)
-		return wrong(p, "needs to know how long: us=50 or ms=2");
+		return wrong(p, "needs a time: us=50 or ms=2");
 	if (r->action == ROCE_FAULT_NAK && !r->has_syndrome)
 		return wrong(p, "needs code=seq, invalid, access or op");
 	if (r->action == ROCE_FAULT_RNR && !r->has_syndrome)
 		r->syndrome = ROCE_SYN_RNR | 12; /* 0.64 ms */
 	if ((r->action == ROCE_FAULT_NAK || r->action == ROCE_FAULT_RNR) && r->dirs != ROCE_DIR_IN)
-		return wrong(p, "only concerns what comes in");
+		return wrong(p, "applies to received packets only");
 	if (r->action == ROCE_FAULT_REORDER)
 		r->delay_ns = REORDER_NS;
 	if (r->to_ns && r->to_ns <= r->from_ns)
@@ -373,7 +381,7 @@ static void skip_blanks(const char **s)
 	}
 }
 
-/* One rule, up to its `;` or the end of its line; *r stays untouched when there is none. */
+/* Parses one rule, up to its `;` or the end of its line. */
 static int parse_rule(const char *script, const char **s, struct roce_rule *r)
 {
 	struct parser p = { .script = script, .at = *s, .len = word_length(*s) };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups of an endpoint. A socket that is bound to a host's address hears no multicast,
- * so each group has a socket of its own, bound to the group's address; the kernel copies a packet
- * to every socket that has joined. On another interface it is another group. One epoll descriptor
- * stands for all of them.
+ * A socket bound to a host's address receives no multicast, so each group, per interface, has a socket bound
+ * to the group's address; the kernel copies a packet to every socket that has joined. One epoll
+ * descriptor serves all groups of an endpoint.
  */
+#include "roce/group.h"
+
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "roce/udp_priv.h"
+#include "roce/endpoint_types.h"
+#include "roce/socket.h"
 #include "util/explain.h"
 
 static uint32_t interface_of(const struct roce_endpoint *ep, const struct roce_addr *addr)
@@ -20,14 +22,15 @@ static uint32_t interface_of(const struct roce_endpoint *ep, const struct roce_a
 	return addr->ifindex ? addr->ifindex : ep->local.ifindex;
 }
 
-static struct roce_group **find(struct roce_endpoint *ep, const struct roce_addr *addr)
+static struct roce_group *find(const struct roce_endpoint *ep, const struct roce_addr *addr)
 {
-	struct roce_group **p = &ep->groups;
+	struct roce_group *g;
 
-	while (*p && (memcmp((*p)->addr.gid, addr->gid, 16) ||
-		      (*p)->addr.ifindex != interface_of(ep, addr)))
-		p = &(*p)->next;
-	return p;
+	LIST_FOREACH(g, &ep->groups, link)
+		if (!memcmp(g->addr.gid, addr->gid, 16) &&
+		    g->addr.ifindex == interface_of(ep, addr))
+			break;
+	return g;
 }
 
 static int membership(const struct roce_endpoint *ep, const struct roce_group *g)
@@ -70,8 +73,7 @@ static int open_group(struct roce_endpoint *ep, const struct roce_addr *addr)
 		err = -errno;
 		goto close_fd;
 	}
-	g->next = ep->groups;
-	ep->groups = g;
+	LIST_INSERT_HEAD(&ep->groups, g, link);
 	atomic_store(&ep->has_groups, true);
 	return 0;
 close_fd:
@@ -81,7 +83,7 @@ free_g:
 	return err;
 }
 
-int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group)
+int roce_group_join(struct roce_endpoint *ep, const struct roce_addr *group)
 {
 	char at[ROCE_ADDR_TEXT], text[ROCE_ADDR_TEXT];
 	struct roce_group *g;
@@ -92,7 +94,7 @@ int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group)
 			       roce_addr_format(group, text), ep->ipv4 ? "IPv4" : "IPv6",
 			       roce_addr_format(&ep->local, at));
 	pthread_mutex_lock(&ep->group_lock);
-	g = *find(ep, group);
+	g = find(ep, group);
 	if (g)
 		g->joined++;
 	else
@@ -104,53 +106,51 @@ int roce_endpoint_join(struct roce_endpoint *ep, const struct roce_addr *group)
 	return 0;
 }
 
-/* Closing the last descriptor of the socket takes it out of the epoll set, and out of the group. */
-static void drop(struct roce_endpoint *ep, struct roce_group **p)
+static void close_group(struct roce_endpoint *ep, struct roce_group *g)
 {
-	struct roce_group *g = *p;
-
-	*p = g->next;
-	roce_count(&ep->count.groups_full, roce_socket_full(g->fd));
+	LIST_REMOVE(g, link);
+	roce_count(&ep->count.group_drops, roce_socket_drops(g->fd));
 	epoll_ctl(ep->group_fd, EPOLL_CTL_DEL, g->fd, NULL);
 	close(g->fd);
 	free(g);
-	atomic_store(&ep->has_groups, ep->groups != NULL);
+	atomic_store(&ep->has_groups, !LIST_EMPTY(&ep->groups));
 }
 
-int roce_endpoint_leave(struct roce_endpoint *ep, const struct roce_addr *group)
+int roce_group_leave(struct roce_endpoint *ep, const struct roce_addr *group)
 {
 	char text[ROCE_ADDR_TEXT];
-	struct roce_group **p;
+	struct roce_group *g;
 	int err = 0;
 
 	pthread_mutex_lock(&ep->group_lock);
-	p = find(ep, group);
-	if (!*p)
+	g = find(ep, group);
+	if (!g)
 		err = -ENOENT;
-	else if (!--(*p)->joined)
-		drop(ep, p);
+	else if (!--g->joined)
+		close_group(ep, g);
 	pthread_mutex_unlock(&ep->group_lock);
 	if (err)
 		return explain(ENOENT, "%s has not been joined", roce_addr_format(group, text));
 	return 0;
 }
 
-void roce_groups_leave_all(struct roce_endpoint *ep)
+void roce_group_leave_all(struct roce_endpoint *ep)
 {
-	while (ep->groups)
-		drop(ep, &ep->groups);
+	while (!LIST_EMPTY(&ep->groups))
+		close_group(ep, LIST_FIRST(&ep->groups));
 }
 
-uint64_t roce_groups_full(const struct roce_endpoint *ep)
+uint64_t roce_group_drops(const struct roce_endpoint *ep)
 {
-	/* What is locked for looking is as it was. */
-	pthread_mutex_t *lock = (pthread_mutex_t *)&ep->group_lock;
-	uint64_t full;
+	pthread_mutex_t *lock =
+		(pthread_mutex_t *)&ep->group_lock; /* not const, though nothing changes */
+	const struct roce_group *g;
+	uint64_t drops;
 
 	pthread_mutex_lock(lock);
-	full = atomic_load(&ep->count.groups_full);
-	for (const struct roce_group *g = ep->groups; g; g = g->next)
-		full += roce_socket_full(g->fd);
+	drops = atomic_load(&ep->count.group_drops);
+	LIST_FOREACH(g, &ep->groups, link)
+		drops += roce_socket_drops(g->fd);
 	pthread_mutex_unlock(lock);
-	return full;
+	return drops;
 }

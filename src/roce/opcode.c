@@ -15,17 +15,17 @@
 	 HAS(h, ROCE_HDR_ATOMICACKETH, ROCE_ATOMICACKETH_BYTES) +                                  \
 	 HAS(h, ROCE_HDR_IMMDT, ROCE_IMMDT_BYTES) + HAS(h, ROCE_HDR_IETH, ROCE_IETH_BYTES))
 
-#define ROW(tr, op, h, where, rule, req)                                                           \
+#define ROW(tr, op, h, msg_part, rule, req)                                                        \
 	[ROCE_TR_##tr | ROCE_PKT_##op] = {                                                         \
 		.name = #tr " " #op,                                                               \
 		.headers = (h),                                                                    \
 		.length = LENGTH(h),                                                               \
-		.place = (where),                                                                  \
+		.part = (msg_part),                                                                \
 		.payload = ROCE_PAYLOAD_##rule,                                                    \
 		.request = (req),                                                                  \
 	}
-#define REQUEST(tr, op, h, where, rule)  ROW(tr, op, h, where, rule, true)
-#define RESPONSE(tr, op, h, where, rule) ROW(tr, op, h, where, rule, false)
+#define REQUEST(tr, op, h, part, rule)  ROW(tr, op, h, part, rule, true)
+#define RESPONSE(tr, op, h, part, rule) ROW(tr, op, h, part, rule, false)
 
 #define ONLY   (ROCE_FIRST | ROCE_LAST)
 #define MIDDLE 0
@@ -36,7 +36,7 @@
 #define IETH   ROCE_HDR_IETH
 #define DETH   ROCE_HDR_DETH
 
-/* What RC, UC, XRC and DC share; `x` is the header that each request of an XRC or DC one has. */
+/* Opcodes of RC, UC, XRC and DC; `x` is the extension header of every XRC or DC request. */
 #define SEND_AND_WRITE(tr, x)                                                                      \
 	REQUEST(tr, SEND_FIRST, x, ROCE_FIRST, FULL), REQUEST(tr, SEND_MIDDLE, x, MIDDLE, FULL),   \
 		REQUEST(tr, SEND_LAST, x, ROCE_LAST, SOME),                                        \
@@ -50,7 +50,7 @@
 		REQUEST(tr, WRITE_ONLY, (x) | RETH, ONLY, ANY),                                    \
 		REQUEST(tr, WRITE_ONLY_IMM, (x) | RETH | IMM, ONLY, ANY)
 
-/* What reliable ones have besides. */
+/* Opcodes of the reliable transports RC, XRC and DC. */
 #define RELIABLE(tr, x)                                                                            \
 	SEND_AND_WRITE(tr, x), REQUEST(tr, READ_REQUEST, (x) | RETH, ONLY, NONE),                  \
 		RESPONSE(tr, READ_RESP_FIRST, AETH, ROCE_FIRST, FULL),                             \
@@ -64,7 +64,8 @@
 		REQUEST(tr, SEND_LAST_INV, (x) | IETH, ROCE_LAST, SOME),                           \
 		REQUEST(tr, SEND_ONLY_INV, (x) | IETH, ONLY, ANY)
 
-_Static_assert(LENGTH(ROCE_HDR_DCETH | ATOMIC) == ROCE_MAX_HEADER, "the longest of all");
+_Static_assert(LENGTH(ROCE_HDR_DCETH | ATOMIC) == ROCE_MAX_HEADER,
+	       "ROCE_MAX_HEADER is the longest");
 
 const struct roce_opcode_info roce_opcode_table[256] = {
 	RELIABLE(RC, 0),
@@ -76,7 +77,7 @@ const struct roce_opcode_info roce_opcode_table[256] = {
 	[ROCE_OP_CNP] = {
 		.name = "CNP",
 		.length = ROCE_BTH_BYTES,
-		.place = ONLY,
+		.part = ONLY,
 		.payload = ROCE_PAYLOAD_CNP,
 	},
 };
@@ -89,7 +90,7 @@ const struct roce_payload_range roce_payload_ranges[] = {
 	[ROCE_PAYLOAD_CNP] = { ROCE_CNP_BYTES, ROCE_CNP_BYTES, false },
 };
 
-/* Case does not count, and a blank is an underscore. */
+/* Ignores case, and treats a blank as an underscore. */
 static bool same(const char *name, const char *text)
 {
 	for (; *name && *text; name++, text++) {

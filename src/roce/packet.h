@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A packet between queue pairs, in host order. On the fabric it is a record's header as it stands,
- * with the payload behind it; on the wire roce/ encodes it. Opcodes are those of the InfiniBand
- * specification (volume 1, table 35): transport in the upper three bits.
+ * A packet between queue pairs, in host order. The fabric (shared memory between processes of a host)
+ * copies it as it is, with the payload after it; encode.h makes bytes of it for the wire. Opcodes are those
+ * of IBTA vol 1 r1.4, 9.2.1: the transport in the upper three bits.
  *
- * On the fabric a packet may be as long as the message (the path decides), and its payload may be
- * given by reference: ROCE_PKT_BY_REF with `refs` elements of struct roce_ref, which name memory of
- * the sender that the receiver fetches itself.
+ * On the fabric a packet may carry a whole message, and its payload may be given by reference:
+ * ROCE_PKT_BY_REF with `refs` elements of struct roce_ref, which name memory of the sender that the
+ * receiver reads itself.
  */
 #ifndef ROCE_PACKET_H
 #define ROCE_PACKET_H
@@ -20,7 +20,7 @@ enum roce_transport {
 	ROCE_TR_UC = 0x20,
 	ROCE_TR_UD = 0x60,
 	ROCE_TR_XRC = 0xa0,
-	ROCE_TR_DC = 0xe0, /* ours: among the numbers that are left to manufacturers */
+	ROCE_TR_DC = 0xe0, /* private: one of the manufacturer-specific values */
 };
 
 enum roce_opcode {
@@ -47,15 +47,15 @@ enum roce_opcode {
 	ROCE_PKT_FETCH_ADD = 0x14,
 	ROCE_PKT_SEND_LAST_INV = 0x16,
 	ROCE_PKT_SEND_ONLY_INV = 0x17,
-	/* fabric only: the sender has begun to use the connection without packets */
+	/* fabric only: the sender uses the connection through shared memory, without packets */
 	ROCE_PKT_HELLO = 0xff,
-	/* fabric only: a packet from the wire that another process of the host received */
+	/* fabric only: a packet from the wire that another process of the host received (forward.c) */
 	ROCE_PKT_FORWARD = 0xfe,
-	/* fabric only: a DC initiator turns to this target; va is the key, rkey the session */
+	/* fabric only: a DC initiator connects to this target; va is the key, rkey the session */
 	ROCE_PKT_DC_BEGIN = 0xfd,
 	/* fabric only: a raw frame, to the port `dqpn` of the receiving process */
 	ROCE_PKT_ETHER = 0xfc,
-	/* fabric only: questions between processes, and answers (hca/ask.c) */
+	/* fabric only: calls between processes, and their replies (hca/peers/rpc.c) */
 	ROCE_PKT_RPC_CALL = 0xfb,
 	ROCE_PKT_RPC_REPLY = 0xfa,
 	ROCE_PKT_OPCODE_MASK = 0x1f,
@@ -71,21 +71,21 @@ enum roce_pkt_flags {
 	ROCE_PKT_MIGREQ = 1 << 5,
 	ROCE_PKT_FECN = 1 << 6,
 	ROCE_PKT_BECN = 1 << 7,
-	/* fabric only: an XRC request that is passed on; numbering starts with it (hca/xrc.c) */
+	/* fabric only: a forwarded XRC request; numbering starts with it (hca/transport/xrc.c) */
 	ROCE_PKT_XRC_TURN = ROCE_PKT_MIGREQ,
-	/* fabric only: nobody waits for the acknowledgement; it may leave with a reply */
+	/* fabric only: the sender does not wait for the ACK, which may be sent with a reply */
 	ROCE_PKT_ACK_DELAYABLE = ROCE_PKT_FECN,
 };
 
-/* Acknowledgement syndromes (AETH): the upper three bits say which kind. */
+/* AETH syndromes (IBTA vol 1 r1.4, 9.3.5): the upper three bits are the kind. */
 enum roce_syndrome {
-	ROCE_SYN_ACK = 0x1f, /* without credits: as many as you like */
+	ROCE_SYN_ACK = 0x1f, /* credit count invalid: no limit */
 	ROCE_SYN_RNR = 0x20, /* | timer */
 	ROCE_SYN_NAK_SEQ = 0x60,
 	ROCE_SYN_NAK_INVALID = 0x61,
 	ROCE_SYN_NAK_ACCESS = 0x62,
 	ROCE_SYN_NAK_OP = 0x63,
-	ROCE_SYN_NAK_REF = 0x7f, /* fabric only: the references could not be followed */
+	ROCE_SYN_NAK_REF = 0x7f, /* fabric only: the receiver cannot read the references */
 	ROCE_SYN_KIND = 0xe0,
 };
 
@@ -96,7 +96,7 @@ struct roce_pkt {
 	uint32_t dqpn;
 	uint32_t psn;
 	uint32_t sqpn;
-	uint32_t len; /* payload, GRH not counted */
+	uint32_t len; /* payload without GRH */
 	uint32_t imm; /* immediate data in network order, or the key to invalidate */
 	union {
 		struct {
@@ -114,7 +114,7 @@ struct roce_pkt {
 			uint32_t srqn;
 		} atomic;
 		struct {
-			uint64_t orig; /* of an atomic */
+			uint64_t orig; /* value before an atomic operation */
 			uint32_t syndrome;
 			uint32_t msn;
 		} ack;
@@ -129,7 +129,7 @@ struct roce_pkt {
 			uint8_t smac[6];
 		} ud;
 	};
-	/* wire only: what each request of a DC initiator says of the session it belongs to */
+	/* wire only: DCETH, the session of a DC initiator's request */
 	struct {
 		uint64_t key;
 		uint32_t session;
@@ -137,14 +137,14 @@ struct roce_pkt {
 	} dc;
 };
 
-/* What a record on the fabric has of it. */
+/* Bytes of it that the fabric copies: all but `dc`. */
 #define ROCE_PKT_RECORD 56u
 
 _Static_assert(offsetof(struct roce_pkt, dc) == ROCE_PKT_RECORD,
 	       "a record's header fits its first cache line");
 
 struct roce_ref {
-	uint64_t addr; /* as the key counts */
+	uint64_t addr; /* in the key's address space */
 	uint32_t len;
 	uint32_t key;
 };
@@ -157,7 +157,7 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & PSN_MASK;
 }
 
-/* a - b, between -2^23 and 2^23 - 1. */
+/* a - b as a signed 24-bit number. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;

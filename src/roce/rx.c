@@ -8,35 +8,41 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "roce/clock.h"
 #include "roce/decode.h"
-#include "roce/hold.h"
-#include "roce/udp_priv.h"
+#include "roce/delay_queue.h"
+#include "roce/endpoint.h"
+#include "roce/endpoint_types.h"
+#include "roce/inspect.h"
+#include "roce/ip_header.h"
+#include "roce/reuseport.h"
 #include "util/api.h"
 
 enum {
 	RX_DATAGRAMS = 16,
-	RX_BYTES = 64 << 10, /* what GRO may join */
+	RX_BYTES = 64 << 10, /* the most that GRO joins */
 	RX_CONTROL = 192,
-	PATIENCE_LEAST = 2,
-	PATIENCE_MOST = 16,
+	/* Bounds of rx->busy_after. */
+	BUSY_AFTER_MIN = 2,
+	BUSY_AFTER_MAX = 16,
 };
 
 struct roce_rx {
-	struct roce_hold hold;
-	bool busy;        /* there is likely more than one datagram */
-	uint8_t hits;     /* looks in a row that found one */
-	uint8_t patience; /* so many of them mean so */
+	struct roce_delay_queue delayed;
+	bool busy;          /* more than one datagram is expected: read with recvmmsg() */
+	uint8_t hits;       /* polls in a row that found a datagram */
+	uint8_t busy_after; /* hits that make it busy */
 	/*
-	 * Of the datagram in work. The next one is more often than not of the same flow, that is,
-	 * from flow_from to meta.dst and flow_port: addresses and the start of the ICRC stay then.
+	 * Metadata of the current datagram. Consecutive datagrams mostly belong to one flow, that is, they come
+	 * from flow_from to meta.dst at flow_port; addresses and the start of the ICRC are kept then.
 	 */
 	struct roce_meta meta;
 	struct roce_icrc_flow flow;
 	union roce_sockaddr flow_from;
 	uint16_t flow_port;
-	/* The IPv4 id of its latest datagram, and how much more that was than the one before. */
+	/* IPv4 id of the flow's latest datagram, and its difference to the one before. */
 	uint16_t flow_id, flow_step;
-	/* Always ready for the kernel: who has read what it wrote there undoes it. */
+	/* Always prepared for the next system call: reset_message() undoes what the kernel wrote. */
 	struct mmsghdr msg[RX_DATAGRAMS];
 	struct iovec iov[RX_DATAGRAMS];
 	union roce_sockaddr from[RX_DATAGRAMS];
@@ -47,13 +53,13 @@ struct roce_rx {
 	uint8_t buf[RX_DATAGRAMS][RX_BYTES];
 };
 
-/* Who looks on, or spoils; folded so that packets mostly need one test. */
+/* Capture and faults of a poll, read once, so that a packet tests both at once. */
 enum {
-	WATCH_CAPTURE = 1 << 0,
-	WATCH_FAULT = 1 << 1,
+	INSPECT_CAPTURE = 1 << 0,
+	INSPECT_FAULT = 1 << 1,
 };
 
-/* All that handling one packet needs. The pure part has no `rx` and `ep`, and nobody who looks on. */
+/* State of one poll. roce_rx_datagram() has neither `rx` nor `ep`, and no inspection. */
 struct receive {
 	struct roce_rx *rx;
 	struct roce_endpoint *ep;
@@ -61,13 +67,13 @@ struct receive {
 	struct roce_meta *meta;
 	roce_rx_fn *fn;
 	void *arg;
-	uint64_t *drops; /* the pure part's; else the endpoint has them */
+	uint64_t *drops; /* without `ep`: counters by reason */
 	uint32_t packets;
-	unsigned int watch;
+	unsigned int inspect;
 	uint64_t bytes;
 };
 
-static void make_ready(struct msghdr *msg)
+static void reset_message(struct msghdr *msg)
 {
 	msg->msg_namelen = sizeof(union roce_sockaddr);
 	msg->msg_controllen = RX_CONTROL;
@@ -79,9 +85,9 @@ int roce_rx_create(struct roce_rx **out)
 
 	if (!rx)
 		return -ENOMEM;
-	/* Buffers are not touched before there is something in them. */
+	/* Not `buf`, whose pages are then allocated only when data arrives. */
 	memset(rx, 0, offsetof(struct roce_rx, buf));
-	rx->patience = PATIENCE_LEAST;
+	rx->busy_after = BUSY_AFTER_MIN;
 	for (unsigned int i = 0; i < RX_DATAGRAMS; i++) {
 		rx->iov[i] = (struct iovec){ rx->buf[i], RX_BYTES };
 		rx->msg[i].msg_hdr = (struct msghdr){
@@ -90,7 +96,7 @@ int roce_rx_create(struct roce_rx **out)
 			.msg_iovlen = 1,
 			.msg_control = rx->control[i].bytes,
 		};
-		make_ready(&rx->msg[i].msg_hdr);
+		reset_message(&rx->msg[i].msg_hdr);
 	}
 	*out = rx;
 	return 0;
@@ -100,13 +106,13 @@ void roce_rx_destroy(struct roce_rx *rx)
 {
 	if (!rx)
 		return;
-	roce_hold_clear(&rx->hold);
+	roce_delay_queue_clear(&rx->delayed);
 	free(rx);
 }
 
 uint64_t roce_rx_due(const struct roce_rx *rx)
 {
-	return roce_hold_due(&rx->hold);
+	return roce_delay_queue_due(&rx->delayed);
 }
 
 /* ---- one packet ---- */
@@ -115,7 +121,7 @@ static __attribute__((cold, noinline)) void capture(const struct receive *r,
 						    const struct roce_pkt *pkt, const uint8_t *data,
 						    size_t len, enum roce_drop why)
 {
-	const struct roce_taps *taps = r->ep->taps;
+	const struct roce_inspect *inspect = r->ep->inspect;
 	char text[256] = "";
 	struct roce_frame frame = {
 		.src = r->meta->src,
@@ -129,19 +135,20 @@ static __attribute__((cold, noinline)) void capture(const struct receive *r,
 
 	if (why)
 		snprintf(text, sizeof(text), "dropped: %s", roce_drop_name(why));
-	else if (taps->comment)
-		taps->comment(taps->arg, pkt, false, text, sizeof(text));
-	roce_capture_frame(taps->capture, &frame, data, len, text[0] ? text : NULL);
+	else if (inspect->comment)
+		inspect->comment(inspect->arg, pkt, false, text, sizeof(text));
+	roce_capture_frame(inspect->capture, &frame, data, len, text[0] ? text : NULL);
 }
 
-static inline unsigned int watch_of(const struct roce_taps *taps)
+static inline unsigned int inspect_bits(const struct roce_inspect *inspect)
 {
-	if (!roce_switch_any())
+	if (!roce_inspect_enabled())
 		return 0;
-	return (taps->capture && roce_capture_on(taps->capture) ? WATCH_CAPTURE : 0) |
-	       (taps->fault && roce_fault_on(taps->fault) ? WATCH_FAULT : 0);
+	return (inspect->capture && roce_capture_on(inspect->capture) ? INSPECT_CAPTURE : 0) |
+	       (inspect->fault && roce_fault_on(inspect->fault) ? INSPECT_FAULT : 0);
 }
 
+/* Sets the fields of a UD packet that its bytes do not hold. */
 static inline void mark_datagram(const struct roce_meta *meta, struct roce_pkt *pkt)
 {
 	if (likely((pkt->op & ROCE_PKT_TRANSPORT_MASK) != ROCE_TR_UD))
@@ -151,6 +158,7 @@ static inline void mark_datagram(const struct roce_meta *meta, struct roce_pkt *
 		pkt->flags |= ROCE_PKT_MCAST;
 }
 
+/* Decodes and checks a packet. */
 static inline enum roce_drop open_packet(struct receive *r, const uint8_t *data, size_t len,
 					 struct roce_pkt *pkt, struct roce_payload *payload)
 {
@@ -176,12 +184,12 @@ static inline void hand_over(struct receive *r, struct roce_pkt *pkt,
 	r->fn(r->arg, pkt, payload, meta);
 }
 
-/* The same while somebody may look on. */
+/* As hand_over(), with capture. */
 static __attribute__((cold, noinline)) void deliver(struct receive *r, struct roce_pkt *pkt,
 						    const struct roce_payload *payload,
 						    const uint8_t *data, size_t len)
 {
-	if (r->watch & WATCH_CAPTURE)
+	if (r->inspect & INSPECT_CAPTURE)
 		capture(r, pkt, data, len, ROCE_OK);
 	hand_over(r, pkt, payload, data, len);
 }
@@ -193,40 +201,41 @@ static __attribute__((cold, noinline)) void drop(struct receive *r, const uint8_
 		roce_count(&r->ep->count.rx_drop[why], 1);
 	else
 		r->drops[why]++;
-	if (r->watch & WATCH_CAPTURE && why != ROCE_DROP_PROBE && why != ROCE_DROP_TRUNCATED)
+	if (r->inspect & INSPECT_CAPTURE && why != ROCE_DROP_PROBE && why != ROCE_DROP_TRUNCATED)
 		capture(r, NULL, data, len, why);
 }
 
-/* A packet that was held back, as it came from the wire. */
-static void deliver_held(struct receive *r, struct roce_held *h)
+/* Delivers a packet that was delayed by a fault. */
+static void deliver_delayed(struct receive *r, struct roce_delayed *d)
 {
-	struct roce_meta meta, *was = r->meta;
+	struct roce_meta meta, *saved = r->meta;
 	struct roce_payload payload;
 	struct roce_pkt pkt;
-	const uint8_t *data = h->data + sizeof(meta);
-	size_t len = h->len - sizeof(meta);
+	const uint8_t *data = d->data + sizeof(meta);
+	size_t len = d->len - sizeof(meta);
 
-	memcpy(&meta, h->data, sizeof(meta));
+	memcpy(&meta, d->data, sizeof(meta));
 	r->meta = &meta;
 	if (!roce_decode(data, len, &pkt, &payload)) {
 		mark_datagram(&meta, &pkt);
 		deliver(r, &pkt, &payload, data, len);
 	}
-	r->meta = was;
-	free(h);
+	r->meta = saved;
+	free(d);
 }
 
-static __attribute__((cold, noinline)) void deliver_spoilt(struct receive *r, struct roce_pkt *pkt,
-							   const struct roce_payload *payload,
-							   const uint8_t *data, size_t len)
+static __attribute__((cold, noinline)) void deliver_with_faults(struct receive *r,
+								struct roce_pkt *pkt,
+								const struct roce_payload *payload,
+								const uint8_t *data, size_t len)
 {
 	uint64_t now = roce_now_ns();
 	struct roce_verdict v =
-		roce_fault_judge(r->ep->taps->fault, ROCE_DIR_IN, pkt, &r->meta->src, now);
-	struct roce_held *passed = roce_hold_take_swap(&r->rx->hold, r->ep);
+		roce_fault_judge(r->ep->inspect->fault, ROCE_DIR_IN, pkt, &r->meta->src, now);
+	struct roce_delayed *swapped = roce_delay_queue_take_swap(&r->rx->delayed, r->ep);
 	uint8_t copy[ROCE_MAX_PACKET];
 	struct roce_payload other;
-	struct roce_pkt spoilt;
+	struct roce_pkt changed;
 	enum roce_drop why;
 
 	switch (v.action) {
@@ -235,37 +244,38 @@ static __attribute__((cold, noinline)) void deliver_spoilt(struct receive *r, st
 		break;
 	case ROCE_FAULT_DELAY:
 	case ROCE_FAULT_REORDER:
-		if (!roce_hold_add(&r->rx->hold, now + v.delay_ns, v.action == ROCE_FAULT_REORDER,
-				   r->ep, r->meta, sizeof(*r->meta), data, len))
+		if (!roce_delay_queue_add(&r->rx->delayed, now + v.delay_ns,
+					  v.action == ROCE_FAULT_REORDER, r->ep, r->meta,
+					  sizeof(*r->meta), data, len))
 			deliver(r, pkt, payload, data, len);
 		break;
 	case ROCE_FAULT_CORRUPT:
 		memcpy(copy, data, len);
 		v.bit %= len * 8;
 		copy[v.bit / 8] ^= 1 << v.bit % 8;
-		why = open_packet(r, copy, len, &spoilt, &other);
+		why = open_packet(r, copy, len, &changed, &other);
 		if (why)
 			drop(r, copy, len, why);
 		else
-			deliver(r, &spoilt, &other, copy, len);
+			deliver(r, &changed, &other, copy, len);
 		break;
 	case ROCE_FAULT_DUP:
-		spoilt = *pkt; /* whoever gets it may add to it */
-		deliver(r, &spoilt, payload, data, len);
+		changed = *pkt; /* the callee may change its packet */
+		deliver(r, &changed, payload, data, len);
 		deliver(r, pkt, payload, data, len);
 		break;
 	default:
 		deliver(r, pkt, payload, data, len);
 		break;
 	}
-	if (passed)
-		deliver_held(r, passed);
+	if (swapped)
+		deliver_delayed(r, swapped);
 }
 
 static __attribute__((cold, noinline)) void refuse(struct receive *r, const uint8_t *data,
 						   size_t len, enum roce_drop why)
 {
-	if (r->ep && roce_probe_take(r->ep, data, len))
+	if (r->ep && roce_reuseport_take_probe(r->ep, data, len))
 		why = ROCE_DROP_PROBE;
 	drop(r, data, len, why);
 }
@@ -278,15 +288,18 @@ static inline void take_packet(struct receive *r, const uint8_t *data, size_t le
 
 	if (unlikely(why))
 		refuse(r, data, len, why);
-	else if (likely(!r->watch))
+	else if (likely(!r->inspect))
 		hand_over(r, &pkt, &payload, data, len);
-	else if (r->watch & WATCH_FAULT)
-		deliver_spoilt(r, &pkt, &payload, data, len);
+	else if (r->inspect & INSPECT_FAULT)
+		deliver_with_faults(r, &pkt, &payload, data, len);
 	else
 		deliver(r, &pkt, &payload, data, len);
 }
 
-/* meta->ip_id is the guess at the first packet's id, which is returned. */
+/*
+ * Takes all packets of a datagram. meta->ip_id is a guess at the IPv4 id of the first one; returns the id
+ * that was found.
+ */
 static inline __attribute__((always_inline)) uint16_t
 take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment)
 {
@@ -299,7 +312,7 @@ take_datagram(struct receive *r, const uint8_t *data, size_t len, size_t segment
 		size_t n = len < segment ? len : segment;
 
 		take_packet(r, data, n);
-		/* The sender's kernel counts the segments of a send. */
+		/* The sender's kernel numbers the segments of a send. */
 		meta->ip_id++;
 		count++;
 		data += n;
@@ -329,7 +342,7 @@ uint32_t roce_rx_datagram(const uint8_t *data, size_t len, size_t segment, struc
 
 #define CONTROL_IS(c, level, type) ((c)->cmsg_level == (level) && (c)->cmsg_type == (type))
 
-/* IP_TOS comes as one byte, the others as an int. */
+/* IP_TOS is one byte, all others are an int. */
 static inline int control_int(const struct cmsghdr *c)
 {
 	int value;
@@ -356,8 +369,8 @@ static __attribute__((cold, noinline)) void read_interface(const struct cmsghdr 
 }
 
 /*
- * `len` bytes, written by the kernel, in which each message takes CMSG_SPACE at least of an int.
- * Returns the length of a segment.
+ * Reads the kernel's control messages, each of which takes at least CMSG_SPACE(sizeof(int)). Returns the
+ * segment length of UDP_GRO, 0 without.
  */
 static inline size_t read_control(const char *p, size_t len, struct roce_meta *meta)
 {
@@ -383,19 +396,20 @@ static inline size_t read_control(const char *p, size_t len, struct roce_meta *m
 	return segment;
 }
 
-static bool is_taker(const struct roce_rx *rx, struct roce_endpoint *ep)
+/* The first receiver that asks becomes the endpoint's primary one. */
+static bool is_primary(const struct roce_rx *rx, struct roce_endpoint *ep)
 {
-	const struct roce_rx *nobody = NULL;
+	const struct roce_rx *none = NULL;
 
-	if (likely(atomic_load_explicit(&ep->taker, memory_order_relaxed) == rx))
+	if (likely(atomic_load_explicit(&ep->primary_rx, memory_order_relaxed) == rx))
 		return true;
-	return atomic_compare_exchange_strong(&ep->taker, &nobody, rx);
+	return atomic_compare_exchange_strong(&ep->primary_rx, &none, rx);
 }
 
-static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
-							 struct roce_endpoint *ep,
-							 const union roce_sockaddr *from,
-							 const struct roce_addr *dst)
+static __attribute__((cold, noinline)) bool switch_flow(struct roce_rx *rx,
+							struct roce_endpoint *ep,
+							const union roce_sockaddr *from,
+							const struct roce_addr *dst)
 {
 	struct roce_meta *meta = &rx->meta;
 	struct roce_addr src;
@@ -417,7 +431,7 @@ static __attribute__((cold, noinline)) bool turn_to_flow(struct roce_rx *rx,
 	return true;
 }
 
-/* All that the flow says is in rx->meta and rx->flow then. */
+/* Prepares rx->meta and rx->flow for a datagram; false when its address family is unknown. */
 static inline bool find_flow(struct roce_rx *rx, struct roce_endpoint *ep,
 			     const union roce_sockaddr *from, const struct roce_addr *dst)
 {
@@ -425,7 +439,7 @@ static inline bool find_flow(struct roce_rx *rx, struct roce_endpoint *ep,
 		   !memcmp(rx->meta.dst.gid, dst->gid, sizeof(dst->gid)) &&
 		   rx->flow_port == ep->port))
 		return true;
-	return turn_to_flow(rx, ep, from, dst);
+	return switch_flow(rx, ep, from, dst);
 }
 
 static void take_message(struct receive *r, struct mmsghdr *m, const struct roce_addr *dst)
@@ -437,16 +451,16 @@ static void take_message(struct receive *r, struct mmsghdr *m, const struct roce
 	size_t control = msg->msg_controllen, segment;
 	uint16_t id;
 
-	make_ready(msg);
+	reset_message(msg);
 	if (unlikely(!find_flow(rx, r->ep, msg->msg_name, dst)))
 		return;
 	if (unlikely(msg->msg_flags & MSG_TRUNC)) {
 		drop(r, data, RX_BYTES, ROCE_DROP_TRUNCATED);
 		return;
 	}
-	meta->dst.ifindex = dst->ifindex; /* without a control message: where the address is */
+	meta->dst.ifindex = dst->ifindex; /* unless a control message follows */
 	meta->tclass = 0;
-	meta->ttl = ROCE_TTL; /* where hops are not heard */
+	meta->ttl = ROCE_TTL; /* unless a control message follows */
 	segment = read_control(msg->msg_control, control, meta);
 	meta->ip_id = rx->flow_id + rx->flow_step;
 	id = take_datagram(r, data, m->msg_len, segment);
@@ -454,22 +468,22 @@ static void take_message(struct receive *r, struct mmsghdr *m, const struct roce
 	rx->flow_id = id;
 }
 
-/* Up to `most` datagrams into the buffers. */
+/* Reads up to `most` datagrams into the buffers. Returns how many, or -errno. */
 static inline int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int fd,
 			       unsigned int most)
 {
 	int n, err;
 
 	if (likely(most == 1)) {
-		n = roce_recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
+		n = recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
 		if (n >= 0) {
 			rx->msg[0].msg_len = n;
 			n = 1;
 		}
 	} else {
-		n = roce_recvmmsg(fd, rx->msg, most, MSG_DONTWAIT);
+		n = recvmmsg(fd, rx->msg, most, MSG_DONTWAIT, NULL);
 	}
-	roce_count_call(ep->count.rx, is_taker(rx, ep));
+	roce_count_call(ep->count.rx, is_primary(rx, ep));
 	if (n >= 0)
 		return n;
 	err = errno;
@@ -477,25 +491,25 @@ static inline int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int
 }
 
 /*
- * Who waits for one datagram gets it by the system call that costs least. A program whose every look
- * finds one may have many before it, or a peer that answers at once: the more often there was no second
- * one, the less often it is asked for.
+ * recvmsg() is the cheapest way to read one datagram, recvmmsg() to read several. A poll that finds a
+ * datagram is followed by others, or by a peer that waits for an answer; so the number of hits after which
+ * recvmmsg() is tried grows each time that it finds only one.
  */
 static inline unsigned int how_many(const struct roce_rx *rx, unsigned int budget)
 {
 	return likely(!rx->busy) ? 1 : budget < RX_DATAGRAMS ? budget : RX_DATAGRAMS;
 }
 
-static inline void learn(struct roce_rx *rx, int found)
+static inline void update_busy(struct roce_rx *rx, int found)
 {
 	if (likely(!rx->busy && found > 0)) {
-		rx->busy = ++rx->hits >= rx->patience;
+		rx->busy = ++rx->hits >= rx->busy_after;
 		return;
 	}
 	if (found > 1)
-		rx->patience = PATIENCE_LEAST;
-	else if (found == 1 && rx->patience < PATIENCE_MOST)
-		rx->patience *= 2;
+		rx->busy_after = BUSY_AFTER_MIN;
+	else if (found == 1 && rx->busy_after < BUSY_AFTER_MAX)
+		rx->busy_after *= 2;
 	rx->busy = found > 1;
 	rx->hits = 0;
 }
@@ -506,7 +520,7 @@ static inline void take_messages(struct receive *r, int n, const struct roce_add
 		take_message(r, m, dst);
 }
 
-/* As long as the buffers come back full; `taken` have been. Returns how many are then. */
+/* Reads on while the buffers are filled; `taken` datagrams were read. Returns their total, or -errno. */
 static __attribute__((noinline)) int take_more(struct receive *r, int taken, unsigned int budget)
 {
 	unsigned int most = how_many(r->rx, budget), total = taken;
@@ -514,7 +528,7 @@ static __attribute__((noinline)) int take_more(struct receive *r, int taken, uns
 
 	while ((unsigned int)n == most && total < budget) {
 		most = how_many(r->rx, budget - total);
-		n = receive_some(r->rx, r->ep, r->ep->source[0].fd, most);
+		n = receive_some(r->rx, r->ep, r->ep->fd, most);
 		if (n < 0)
 			return n;
 		take_messages(r, n, &r->ep->local);
@@ -523,7 +537,7 @@ static __attribute__((noinline)) int take_more(struct receive *r, int taken, uns
 	return total;
 }
 
-/* The lock is only held while the socket is read: whoever is called may join and leave. */
+/* The lock is not held during r->fn(), which may join and leave groups. */
 static __attribute__((noinline)) int poll_groups(struct receive *r, unsigned int budget)
 {
 	struct roce_endpoint *ep = r->ep;
@@ -556,13 +570,13 @@ static __attribute__((noinline)) int poll_groups(struct receive *r, unsigned int
 static __attribute__((cold, noinline)) void deliver_due(struct receive *r)
 {
 	uint64_t now = roce_now_ns();
-	struct roce_held *h;
+	struct roce_delayed *d;
 
-	while ((h = roce_hold_take(&r->rx->hold, now, r->ep)))
-		deliver_held(r, h);
+	while ((d = roce_delay_queue_take(&r->rx->delayed, now, r->ep)))
+		deliver_delayed(r, d);
 }
 
-/* What is rare in a poll: multicast, and packets that were held back. */
+/* The rare parts of a poll: multicast, and packets that faults delayed. */
 static __attribute__((noinline)) int poll_rest(struct receive *r, int n, unsigned int budget)
 {
 	struct roce_endpoint *ep = r->ep;
@@ -570,16 +584,18 @@ static __attribute__((noinline)) int poll_rest(struct receive *r, int n, unsigne
 	if (n >= 0 && (unsigned int)n < budget &&
 	    atomic_load_explicit(&ep->has_groups, memory_order_relaxed))
 		n += poll_groups(r, budget - n);
-	if (r->rx->hold.first)
+	if (!roce_delay_queue_is_empty(&r->rx->delayed))
 		deliver_due(r);
 	return n;
 }
 
 static inline bool has_rest(const struct roce_rx *rx, const struct roce_endpoint *ep)
 {
-	return atomic_load_explicit(&ep->has_groups, memory_order_relaxed) || rx->hold.first;
+	return atomic_load_explicit(&ep->has_groups, memory_order_relaxed) ||
+	       !roce_delay_queue_is_empty(&rx->delayed);
 }
 
+/* Everything after the first read of a poll, which found `n` datagrams. */
 static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_endpoint *ep, int n,
 					     unsigned int budget, roce_rx_fn *fn, void *arg)
 {
@@ -590,7 +606,7 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 		.meta = &rx->meta,
 		.fn = fn,
 		.arg = arg,
-		.watch = watch_of(ep->taps),
+		.inspect = inspect_bits(ep->inspect),
 	};
 
 	if (likely(n > 0)) {
@@ -598,13 +614,13 @@ static __attribute__((noinline)) int take_in(struct roce_rx *rx, struct roce_end
 		if (unlikely(rx->busy && (unsigned int)n == how_many(rx, budget)))
 			n = take_more(&r, n, budget);
 	}
-	learn(rx, n);
+	update_busy(rx, n);
 	if (unlikely(has_rest(rx, ep)))
 		n = poll_rest(&r, n, budget);
 	if (likely(r.packets))
-		roce_count_packets(ep->count.rx, is_taker(rx, ep), r.packets, r.bytes);
-	if (unlikely(r.watch & WATCH_CAPTURE))
-		roce_capture_flush(ep->taps->capture);
+		roce_count_packets(ep->count.rx, is_primary(rx, ep), r.packets, r.bytes);
+	if (unlikely(r.inspect & INSPECT_CAPTURE))
+		roce_capture_flush(ep->inspect->capture);
 	return n;
 }
 
@@ -613,57 +629,33 @@ int roce_rx_poll(struct roce_rx *rx, struct roce_endpoint *ep, unsigned int budg
 {
 	int n;
 
-	if (unlikely(watch_of(ep->taps) & WATCH_CAPTURE))
-		roce_endpoint_hear_hops(ep);
-	n = receive_some(rx, ep, ep->source[0].fd, how_many(rx, budget));
-	/* Most looks find nothing, and there is nothing else to do. */
-	if (likely(!n) && likely(!has_rest(rx, ep) && !watch_of(ep->taps))) {
-		learn(rx, 0);
+	if (unlikely(inspect_bits(ep->inspect) & INSPECT_CAPTURE))
+		roce_endpoint_enable_ttl(ep);
+	n = receive_some(rx, ep, ep->fd, how_many(rx, budget));
+	/* Most polls find nothing. */
+	if (likely(!n) && likely(!has_rest(rx, ep) && !inspect_bits(ep->inspect))) {
+		update_busy(rx, 0);
 		return 0;
 	}
 	return take_in(rx, ep, n, budget, fn, arg);
 }
 
-/* ---- headers for UD receivers ---- */
-
-static void put16(uint8_t *to, uint16_t v)
-{
-	to[0] = v >> 8;
-	to[1] = v;
-}
-
-static void ipv4_header(const struct roce_meta *m, uint8_t *ip)
-{
-	uint32_t sum = 0;
-
-	memset(ip, 0, 20);
-	ip[0] = 0x45;
-	ip[1] = m->tclass;
-	put16(ip + 2, 20 + 8 + m->raw_len);
-	put16(ip + 4, m->ip_id);
-	ip[6] = 0x40;
-	ip[8] = m->ttl;
-	ip[9] = IPPROTO_UDP;
-	memcpy(ip + 12, m->src.gid + 12, 4);
-	memcpy(ip + 16, m->dst.gid + 12, 4);
-	for (int i = 0; i < 20; i += 2)
-		sum += ip[i] << 8 | ip[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	put16(ip + 10, ~(sum + (sum >> 16)));
-}
-
 void roce_meta_grh(const struct roce_meta *meta, uint8_t grh[40])
 {
-	memset(grh, 0, 40);
+	const struct roce_ip ip = {
+		.src = meta->src.gid,
+		.dst = meta->dst.gid,
+		.id = meta->ip_id,
+		.tclass = meta->tclass,
+		.ttl = meta->ttl,
+		.proto = IPPROTO_UDP,
+	};
+	uint16_t udp_len = ROCE_UDP_BYTES + meta->raw_len;
+
 	if (meta->ipv4) {
-		ipv4_header(meta, grh + 20);
-		return;
+		memset(grh, 0, 20);
+		roce_put_ipv4(grh + 20, &ip, ROCE_IPV4_BYTES + udp_len);
+	} else {
+		roce_put_ipv6(grh, &ip, udp_len);
 	}
-	grh[0] = 0x60 | meta->tclass >> 4;
-	grh[1] = meta->tclass << 4;
-	put16(grh + 4, 8 + meta->raw_len);
-	grh[6] = IPPROTO_UDP;
-	grh[7] = meta->ttl;
-	memcpy(grh + 8, meta->src.gid, 16);
-	memcpy(grh + 24, meta->dst.gid, 16);
 }

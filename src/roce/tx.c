@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths, and batches as they fill up; faults are made here. */
+/* Batches: adding packets, and the faults of packets that are sent. */
 #include "roce/tx.h"
 
 #include <assert.h>
@@ -8,64 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/tx_priv.h"
+#include "roce/clock.h"
+#include "roce/encode.h"
+#include "roce/endpoint.h"
+#include "roce/inspect.h"
+#include "roce/tx_send.h"
+#include "roce/tx_types.h"
 #include "util/api.h"
 #include "util/copy.h"
-#include "util/explain.h"
 
 enum {
-	/* What one send may hold: 64 segments are the kernel's limit, 65507 bytes that of UDP. */
+	/* Limits of a send: 64 segments by the kernel, 65507 bytes by UDP. */
 	RUN_PACKETS = 64,
 	RUN_BYTES = 65000,
-	/* A packet may bring a duplicate of itself and one that was held back for it. */
+	/* roce_tx_add() adds at most the packet, its duplicate, and one that is reordered behind it. */
 	ADD_PACKETS = 3,
 };
 
-/* What is kept of a packet that is held back, in front of its bytes. */
-struct held_head {
+/* Precedes the bytes of a delayed packet in the queue. */
+struct delayed_head {
 	struct roce_path path;
 	struct roce_pkt pkt;
 };
 
-/* ---- paths ---- */
-
-static uint32_t dest_interface(const struct roce_endpoint *ep, const struct roce_dest *dest)
-{
-	return dest->addr.ifindex ? dest->addr.ifindex : ep->local.ifindex;
-}
-
-static uint16_t dest_port(const struct roce_endpoint *ep, const struct roce_dest *dest)
-{
-	return dest->port ? dest->port : ep->port;
-}
-
-int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
-		   const struct roce_dest *dest)
-{
-	uint16_t socket;
-	char from[ROCE_ADDR_TEXT], to[ROCE_ADDR_TEXT];
-
-	if (roce_addr_is_ipv4(&dest->addr) != ep->ipv4)
-		return explain(EINVAL, "no way from %s to %s: not one IP version",
-			       roce_addr_format(&ep->local, from),
-			       roce_addr_format(&dest->addr, to));
-	memset(path, 0, sizeof(*path));
-	path->dst = dest->addr;
-	path->dst.ifindex = dest_interface(ep, dest);
-	path->dport = dest_port(ep, dest);
-	path->pkey = dest->pkey ? dest->pkey : ROCE_PKEY_DEFAULT;
-	path->route.to_len = roce_addr_to_sockaddr(&path->dst, path->dport, &path->route.to);
-	socket = dest->sport ? roce_source_find(ep, dest->sport) : 0;
-	path->sport = ep->source[socket].port;
-	path->route.socket = socket;
-	path->route.tclass = dest->tclass;
-	path->route.ttl = dest->ttl ? dest->ttl : ROCE_TTL;
-	path->route.group = roce_addr_is_multicast(&dest->addr);
-	roce_icrc_flow_init(&path->icrc, &ep->local, &dest->addr, path->sport, path->dport);
-	return 0;
-}
-
-/* ---- the batch ---- */
+/* ---- packets ---- */
 
 static inline void empty(struct roce_tx *tx)
 {
@@ -76,14 +42,14 @@ static inline void empty(struct roce_tx *tx)
 int roce_tx_create(struct roce_endpoint *ep, struct roce_tx **out)
 {
 	struct roce_tx *tx = aligned_alloc(64, (sizeof(*tx) + 63) & ~(size_t)63);
-	const struct roce_tx *nobody = NULL;
+	const struct roce_tx *none = NULL;
 
 	if (!tx)
 		return -ENOMEM;
 	memset(tx, 0, offsetof(struct roce_tx, buf));
 	tx->ep = ep;
 	empty(tx);
-	atomic_compare_exchange_strong(&ep->tuner, &nobody, tx);
+	atomic_compare_exchange_strong(&ep->primary_tx, &none, tx);
 	*out = tx;
 	return 0;
 }
@@ -92,14 +58,14 @@ void roce_tx_destroy(struct roce_tx *tx)
 {
 	if (!tx)
 		return;
-	roce_hold_clear(&tx->hold);
+	roce_delay_queue_clear(&tx->delayed);
 	free(tx);
 }
 
 void roce_tx_reset(struct roce_tx *tx)
 {
 	empty(tx);
-	roce_hold_clear(&tx->hold);
+	roce_delay_queue_clear(&tx->delayed);
 }
 
 uint32_t roce_tx_pending(const struct roce_tx *tx)
@@ -113,7 +79,7 @@ uint32_t roce_tx_pending(const struct roce_tx *tx)
 
 uint64_t roce_tx_due(const struct roce_tx *tx)
 {
-	return roce_hold_due(&tx->hold);
+	return roce_delay_queue_due(&tx->delayed);
 }
 
 static inline bool has_room(const struct roce_tx *tx)
@@ -122,7 +88,7 @@ static inline bool has_room(const struct roce_tx *tx)
 	       tx->end <= &tx->run[ROCE_TX_RUNS - ADD_PACKETS];
 }
 
-/* Nothing joins behind a packet that is shorter than the others. */
+/* Whether a packet may be appended to a run. None may follow one that is shorter than the others. */
 static inline bool joins(const struct roce_tx *tx, const struct roce_run *r,
 			 const struct roce_route *route, uint32_t block, size_t len)
 {
@@ -132,7 +98,7 @@ static inline bool joins(const struct roce_tx *tx, const struct roce_run *r,
 	       atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
 }
 
-/* The run that a packet of `len` bytes belongs to; its place in it is the run's count. */
+/* The run for a packet of `len` bytes, maybe a new one; r->count is the packet's position in it. */
 static inline struct roce_run *run_for(struct roce_tx *tx, const struct roce_route *route,
 				       uint32_t dqpn, size_t len)
 {
@@ -163,7 +129,7 @@ __attribute__((cold, noinline)) static void
 capture(const struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
 	uint16_t id, const uint8_t *packet, size_t len, const char *note)
 {
-	const struct roce_taps *taps = tx->ep->taps;
+	const struct roce_inspect *inspect = tx->ep->inspect;
 	char text[256] = "";
 	struct roce_frame frame = {
 		.src = tx->ep->local,
@@ -176,27 +142,29 @@ capture(const struct roce_tx *tx, const struct roce_path *path, const struct roc
 		.out = true,
 	};
 
-	if (taps->comment)
-		taps->comment(taps->arg, pkt, true, text, sizeof(text));
+	if (inspect->comment)
+		inspect->comment(inspect->arg, pkt, true, text, sizeof(text));
 	if (note) {
 		size_t at = strlen(text);
 
 		snprintf(text + at, sizeof(text) - at, "%s%s", at ? "; " : "", note);
 	}
-	roce_capture_frame(taps->capture, &frame, packet, len, text[0] ? text : NULL);
+	roce_capture_frame(inspect->capture, &frame, packet, len, text[0] ? text : NULL);
 }
 
 static inline bool is_captured(const struct roce_tx *tx)
 {
-	return roce_switch_any() && tx->ep->taps->capture && roce_capture_on(tx->ep->taps->capture);
+	return roce_inspect_enabled() && tx->ep->inspect->capture &&
+	       roce_capture_on(tx->ep->inspect->capture);
 }
 
-static inline bool is_spoilt(const struct roce_tx *tx)
+static inline bool has_faults(const struct roce_tx *tx)
 {
-	return roce_switch_any() && tx->ep->taps->fault && roce_fault_on(tx->ep->taps->fault);
+	return roce_inspect_enabled() && tx->ep->inspect->fault &&
+	       roce_fault_on(tx->ep->inspect->fault);
 }
 
-/* Headers, payload and pad at `out`; returns their length. */
+/* Writes headers, payload and pad; returns their length. */
 static inline size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey,
 				  const struct iovec *pieces, size_t count, uint8_t *out)
 {
@@ -206,7 +174,7 @@ static inline size_t write_packet(const struct roce_pkt *pkt, uint16_t pkey,
 		size_t len = pieces->iov_len;
 
 		assert(len <= end - at);
-		/* Nobody waits for the last byte of these. */
+		/* Order does not matter here, since no one polls the copy's last byte. */
 		if (len < 64)
 			vb_copy_body(out + at, pieces->iov_base, len);
 		else
@@ -236,8 +204,8 @@ static inline void add_plain(struct roce_tx *tx, const struct roce_path *path,
 
 /* ---- faults ---- */
 
-/* A packet that is complete, with an ICRC for id 0. */
-static void add_bytes(struct roce_tx *tx, const struct held_head *head, const uint8_t *bytes,
+/* Adds a complete packet, whose ICRC is that of IPv4 id 0. */
+static void add_bytes(struct roce_tx *tx, const struct delayed_head *head, const uint8_t *bytes,
 		      size_t len, const char *note)
 {
 	struct roce_run *r = run_for(tx, &head->path.route, head->pkt.dqpn, len);
@@ -251,23 +219,23 @@ static void add_bytes(struct roce_tx *tx, const struct held_head *head, const ui
 	run_add(tx, r, len);
 }
 
-static void add_held(struct roce_tx *tx, struct roce_held *h)
+static void add_delayed(struct roce_tx *tx, struct roce_delayed *d)
 {
-	add_bytes(tx, (const void *)h->data, h->data + sizeof(struct held_head),
-		  h->len - sizeof(struct held_head), h->swap ? "fault: reordered" : "fault: late");
-	free(h);
+	add_bytes(tx, (const void *)d->data, d->data + sizeof(struct delayed_head),
+		  d->len - sizeof(struct delayed_head),
+		  d->swap ? "fault: reordered" : "fault: late");
+	free(d);
 }
 
-static __attribute__((cold, noinline)) void add_spoilt(struct roce_tx *tx,
-						       const struct roce_path *path,
-						       const struct roce_pkt *pkt,
-						       const struct iovec *pieces, size_t count)
+static __attribute__((cold, noinline)) void
+add_with_faults(struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
+		const struct iovec *pieces, size_t count)
 {
-	struct held_head head = { .path = *path, .pkt = *pkt };
+	struct delayed_head head = { .path = *path, .pkt = *pkt };
 	uint64_t now = roce_now_ns();
 	struct roce_verdict v =
-		roce_fault_judge(tx->ep->taps->fault, ROCE_DIR_OUT, pkt, &path->dst, now);
-	struct roce_held *passed = roce_hold_take_swap(&tx->hold, tx->ep);
+		roce_fault_judge(tx->ep->inspect->fault, ROCE_DIR_OUT, pkt, &path->dst, now);
+	struct roce_delayed *swapped = roce_delay_queue_take_swap(&tx->delayed, tx->ep);
 	uint8_t bytes[ROCE_MAX_PACKET];
 	size_t len = write_packet(pkt, path->pkey, pieces, count, bytes);
 	const char *note = NULL;
@@ -279,8 +247,9 @@ static __attribute__((cold, noinline)) void add_spoilt(struct roce_tx *tx,
 		goto release;
 	case ROCE_FAULT_DELAY:
 	case ROCE_FAULT_REORDER:
-		if (roce_hold_add(&tx->hold, now + v.delay_ns, v.action == ROCE_FAULT_REORDER,
-				  tx->ep, &head, sizeof(head), bytes, len))
+		if (roce_delay_queue_add(&tx->delayed, now + v.delay_ns,
+					 v.action == ROCE_FAULT_REORDER, tx->ep, &head,
+					 sizeof(head), bytes, len))
 			goto release;
 		break;
 	case ROCE_FAULT_CORRUPT:
@@ -297,38 +266,39 @@ static __attribute__((cold, noinline)) void add_spoilt(struct roce_tx *tx,
 	}
 	add_bytes(tx, &head, bytes, len, note);
 release:
-	if (passed)
-		add_held(tx, passed);
+	if (swapped)
+		add_delayed(tx, swapped);
 }
 
-static __attribute__((cold, noinline)) void release_due(struct roce_tx *tx, uint64_t now_ns)
+/* Moves delayed packets that are due into the batch. */
+static __attribute__((cold, noinline)) void add_due(struct roce_tx *tx, uint64_t now_ns)
 {
-	struct roce_held *h;
+	struct roce_delayed *d;
 
-	while (has_room(tx) && (h = roce_hold_take(&tx->hold, now_ns, NULL)))
-		add_held(tx, h);
+	while (has_room(tx) && (d = roce_delay_queue_take(&tx->delayed, now_ns, NULL)))
+		add_delayed(tx, d);
 }
 
-/* ---- out ---- */
+/* ---- batches ---- */
 
 int roce_tx_flush(struct roce_tx *tx)
 {
 	int err;
 
-	if (unlikely(tx->hold.first))
-		release_due(tx, roce_now_ns());
+	if (unlikely(!roce_delay_queue_is_empty(&tx->delayed)))
+		add_due(tx, roce_now_ns());
 	err = roce_tx_send(tx);
 	if (likely(!err))
 		empty(tx);
 	if (is_captured(tx))
-		roce_capture_flush(tx->ep->taps->capture);
+		roce_capture_flush(tx->ep->inspect->capture);
 	return err;
 }
 
-void roce_tx_settle(struct roce_tx *tx)
+void roce_tx_send_delayed(struct roce_tx *tx)
 {
-	while (tx->hold.first) {
-		release_due(tx, UINT64_MAX);
+	while (!roce_delay_queue_is_empty(&tx->delayed)) {
+		add_due(tx, UINT64_MAX);
 		if (roce_tx_flush(tx))
 			break;
 	}
@@ -342,8 +312,8 @@ int roce_tx_add(struct roce_tx *tx, const struct roce_path *path, const struct r
 		if (!has_room(tx))
 			return -EAGAIN;
 	}
-	if (is_spoilt(tx))
-		add_spoilt(tx, path, pkt, pieces, count);
+	if (has_faults(tx))
+		add_with_faults(tx, path, pkt, pieces, count);
 	else
 		add_plain(tx, path, pkt, pieces, count);
 	return 0;

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "roce/endpoint.h"
+#include "roce/encode.h"
 #include "roce/rx.h"
 
 enum {

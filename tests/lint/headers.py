@@ -14,11 +14,6 @@ EXCEPTIONS = {
     "hca/queue/srq_priv",
     "hca/wire/wire",
     "hca/wire/wire_port",
-    "roce/fault",
-    "roce/fault_priv",
-    "roce/tx_priv",
-    "roce/udp",
-    "roce/udp_priv",
 }
 
 root = pathlib.Path(__file__).resolve().parents[2]

@@ -28,7 +28,7 @@
 _Thread_local const struct qp *inspect_sender;
 _Atomic bool inspect_faults_asked;
 
-static struct roce_taps taps;
+static struct roce_inspect taps;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool is_set_up;
 static int failure;
@@ -207,7 +207,7 @@ static struct roce_verdict judge(const struct qp *qp, const struct roce_pkt *pkt
 
 static void forget(const struct qp *qp)
 {
-	roce_fault_forget(taps.fault, qp->pub.qpn);
+	roce_fault_reset_qp(taps.fault, qp->pub.qpn);
 }
 
 /* ---- the transport's hooks ---- */
@@ -331,7 +331,7 @@ int inspect_check(void)
 	return failure;
 }
 
-const struct roce_taps *inspect_get(void)
+const struct roce_inspect *inspect_get(void)
 {
 	if (unlikely(!atomic_load_explicit(&is_set_up, memory_order_acquire)))
 		pthread_once(&once, set_up);

@@ -7,10 +7,10 @@
 #define HCA_TAPS_H
 
 #include "hca/transport/qp_types.h"
-#include "roce/taps.h"
+#include "roce/inspect.h"
 
 /* For endpoints; set up by the first call. */
-const struct roce_taps *inspect_get(void);
+const struct roce_inspect *inspect_get(void);
 
 /* -errno when it could not be set up as asked: a run without its faults would prove nothing. */
 int inspect_check(void);

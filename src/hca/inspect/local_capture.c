@@ -16,7 +16,7 @@
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
-#include "roce/codec.h"
+#include "roce/encode.h"
 
 #define REMEMBERED 128u /* a power of two; as many as requests may wait for an answer */
 #define RC_MTU     4096u
@@ -246,8 +246,8 @@ static void write_row(struct qp *qp, const struct roce_pkt *whole, const struct 
 		bool last = i + 1 == count;
 
 		piece.iov_len = last ? piece.iov_len : mtu;
-		pkt.op = opcode_at(whole->op, i == 0 && info->place & ROCE_FIRST,
-				   last && info->place & ROCE_LAST);
+		pkt.op = opcode_at(whole->op, i == 0 && info->part & ROCE_FIRST,
+				   last && info->part & ROCE_LAST);
 		pkt.flags = last ? whole->flags & (ROCE_PKT_SOLICITED | ROCE_PKT_ACK_REQ) : 0;
 		pkt.psn = psn_add(psn, i);
 		pkt.len = piece.iov_len;

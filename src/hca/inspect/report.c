@@ -14,6 +14,9 @@
 #include "hca/wire/gsi.h"
 #include "hca/inspect/inspect.h"
 #include "hca/wire/wire.h"
+#include "roce/endpoint.h"
+#include "roce/drop.h"
+#include "roce/fault_parse.h"
 #include "roce/opcode.h"
 
 #define LISTED 1024
@@ -89,7 +92,7 @@ static void write_faults(FILE *out, struct roce_fault *fault)
 
 void report_write(FILE *out)
 {
-	const struct roce_taps *taps = inspect_get();
+	const struct roce_inspect *taps = inspect_get();
 	const struct roce_endpoint *ep;
 	uint64_t frames, lost, said, heard;
 

@@ -10,6 +10,7 @@
 
 #include "hca/device/port.h"
 #include "hca/wire/wire.h"
+#include "roce/endpoint.h"
 
 static bool is_of(const struct hca_adapter *a, unsigned int port, const struct roce_addr *addr)
 {

@@ -10,7 +10,7 @@
  * begins anew with each session.
  *
  * On the fabric, which loses nothing, a session is announced once. On the wire every request says
- * which one it is of and with which number it began (roce/codec.c, DCETH), so any of them may get
+ * which one it is of and with which number it began (roce/header.h, DCETH), so any of them may get
  * lost. One-sided work on mapped memory needs no session at all: the grant has the key (direct.c).
  *
  * Locks: a target's `lock` guards its table of sessions and is taken outside of any QP's lock.

@@ -8,6 +8,8 @@
 #include "fabric/numbers.h"
 #include "fabric/registry.h"
 #include "fabric/service.h"
+#include "roce/endpoint.h"
+#include "roce/reuseport.h"
 #include "util/api.h"
 
 enum {
@@ -48,8 +50,8 @@ static void make_program(struct roce_endpoint *ep)
 {
 	struct {
 		struct fabric_reg_entry member[MOST_MEMBERS];
-		struct fabric_qpn_range range[ROCE_STEER_MAX];
-		struct roce_steer row[ROCE_STEER_MAX];
+		struct fabric_qpn_range range[ROCE_REUSEPORT_RANGES];
+		struct roce_reuseport_range row[ROCE_REUSEPORT_RANGES];
 	} *work = malloc(sizeof(*work));
 	size_t members, ranges, rows = 0;
 
@@ -59,9 +61,9 @@ static void make_program(struct roce_endpoint *ep)
 				  MOST_MEMBERS);
 	if (members > MOST_MEMBERS)
 		members = MOST_MEMBERS;
-	ranges = fabric_qpn_ranges(work->range, ROCE_STEER_MAX);
+	ranges = fabric_qpn_ranges(work->range, ROCE_REUSEPORT_RANGES);
 	for (size_t i = 0; i < ranges; i++) {
-		struct roce_steer *row = &work->row[rows];
+		struct roce_reuseport_range *row = &work->row[rows];
 
 		if (!place_of(work->member, members, work->range[i].owner, &row->index))
 			continue;
@@ -69,7 +71,7 @@ static void make_program(struct roce_endpoint *ep)
 		row->last = work->range[i].last;
 		rows++;
 	}
-	roce_endpoint_steer(ep, work->row, rows, 0);
+	roce_reuseport_attach(ep, work->row, rows, 0);
 	free(work);
 }
 
@@ -123,14 +125,14 @@ static void settle(struct reuseport *s, struct roce_endpoint *ep)
 {
 	s->version = fabric_reg_version(FABRIC_REG_STEER);
 	s->shared = has_neighbours(ep);
-	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_endpoint_unsteer(ep)) {
+	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_reuseport_detach(ep)) {
 		/* Who was not listed by now brings a program after we took away what there was. */
 		s->shared = has_neighbours(ep);
 		if (!s->shared)
 			return;
 	}
 	/* Datagrams of theirs may come to us. */
-	roce_endpoint_hear_hops(ep);
+	roce_endpoint_enable_ttl(ep);
 	hand_over_program(ep);
 }
 
@@ -140,7 +142,7 @@ static void search(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_n
 	s->probing = true;
 	s->due = now_ns + ANSWER_NS;
 	hand_over_program(ep); /* without one there is nobody to answer probes */
-	roce_endpoint_probe(ep, s->count);
+	roce_reuseport_probe(ep, s->count);
 	fabric_service_set_deadline(s->due);
 }
 
@@ -158,8 +160,8 @@ void reuseport_begin(struct reuseport *s, struct roce_endpoint *ep, uint64_t now
 		hand_over_program(ep);
 	list(s, ep, 0); /* whoever does not see this is seen by us */
 	search(s, ep, now_ns);
-	roce_endpoint_hear_probes(ep);
-	if (roce_endpoint_index(ep, &index))
+	roce_reuseport_read_probes(ep);
+	if (roce_reuseport_index(ep, &index))
 		return; /* later */
 	s->probing = false;
 	s->known = true;
@@ -177,7 +179,7 @@ static void conclude(struct reuseport *s, struct roce_endpoint *ep, uint64_t now
 {
 	uint32_t index = 0;
 
-	s->known = !roce_endpoint_index(ep, &index);
+	s->known = !roce_reuseport_index(ep, &index);
 	/* Too many of us, or the answers are late. */
 	if (!s->known && ++s->tries < MOST_TRIES) {
 		s->count = s->count * 4 > MOST_PROBES ? MOST_PROBES : s->count * 4;
@@ -203,7 +205,7 @@ static void look(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
 	s->version = version;
 	s->shared = has_neighbours(ep);
 	if (s->shared) {
-		roce_endpoint_hear_hops(ep);
+		roce_endpoint_enable_ttl(ep);
 		return;
 	}
 	if (s->index == 0)

@@ -25,6 +25,7 @@
 #include "hca/peers/process_exit.h"
 #include "hca/device/port.h"
 #include "hca/inspect/inspect.h"
+#include "roce/tx_socket.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
 
@@ -117,7 +118,7 @@ static int open_port(struct wire_port *port)
 {
 	const uint32_t bytes = buffer_wanted();
 	const struct roce_endpoint_opts opts = {
-		.taps = inspect_get(),
+		.inspect = inspect_get(),
 		.sndbuf = bytes,
 		.rcvbuf = bytes,
 	};
@@ -126,7 +127,7 @@ static int open_port(struct wire_port *port)
 	if (err)
 		return err;
 	if (atomic_load(&listens_somewhere))
-		roce_endpoint_hear_hops(port->ep);
+		roce_endpoint_enable_ttl(port->ep);
 	reuseport_begin(&port->steer, port->ep, hca_now_ns());
 	err = roce_tx_create(port->ep, &port->tx);
 	if (err)
@@ -192,7 +193,7 @@ int wire_port_get(const struct hca_gid_entry *src, bool patient, struct wire_por
 			break;
 	if (port && port->addr.ifindex != src->ifindex) {
 		port->addr.ifindex = src->ifindex;
-		roce_endpoint_moved(port->ep);
+		roce_endpoint_update_interface(port->ep);
 	}
 	if (!port) {
 		if (patient)
@@ -243,7 +244,7 @@ int wire_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port
 	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src))
 		return explain(EINVAL, "the entry %u of the GID table is empty", av->sgid_index);
 	err = wire_port_get(&src, false, &w);
-	return err ? err : roce_endpoint_source(w->ep, port);
+	return err ? err : roce_tx_socket_open(w->ep, port);
 }
 
 /*
@@ -304,10 +305,10 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 	w->hops = av->hop_limit;
 	w->sport = sport;
 	/* The port spreads flows, no more: where it is not to be had, they take the usual one. */
-	if (sport && !roce_endpoint_source(w->port->ep, sport))
+	if (sport && !roce_tx_socket_open(w->port->ep, sport))
 		dest.sport = sport;
 	else if (!sport && has_one_peer(qp))
-		dest.sport = roce_endpoint_source_for(w->port->ep, &dest.addr);
+		dest.sport = roce_tx_socket_for_host(w->port->ep, &dest.addr);
 	return roce_path_init(&w->path, w->port->ep, &dest);
 }
 
@@ -337,7 +338,7 @@ static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 			int err = wire_port_get(&e, true, &port);
 
 			if (!err)
-				roce_endpoint_hear_hops(port->ep);
+				roce_endpoint_enable_ttl(port->ep);
 			else if (err == -EADDRNOTAVAIL)
 				all = false;
 		}
@@ -479,7 +480,7 @@ send_pieces(struct qp *qp, const struct roce_pkt *pkt, const struct iovec *iov, 
 {
 	struct qp_wire *w = qp->wire;
 	struct wire_port *port = w->port;
-	bool watched = roce_switch_any();
+	bool watched = roce_inspect_enabled();
 	int err;
 
 	fabric_lock(&port->tx_lock);

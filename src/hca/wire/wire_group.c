@@ -13,6 +13,7 @@
 
 #include "hca/device/port.h"
 #include "hca/wire/wire_port.h"
+#include "roce/group.h"
 #include "util/forksafe.h"
 
 #define MOST_INTERFACES 16u
@@ -68,7 +69,7 @@ static int add_place(struct membership *m, const struct hca_gid_entry *e)
 	if (err)
 		return err;
 	place.group = group_at(m, e);
-	err = roce_endpoint_join(place.port->ep, &place.group);
+	err = roce_group_join(place.port->ep, &place.group);
 	if (!err)
 		m->place[m->places++] = place;
 	return err;
@@ -76,7 +77,7 @@ static int add_place(struct membership *m, const struct hca_gid_entry *e)
 
 static void leave_place(struct membership *m, unsigned int i)
 {
-	roce_endpoint_leave(m->place[i].port->ep, &m->place[i].group);
+	roce_group_leave(m->place[i].port->ep, &m->place[i].group);
 	m->place[i] = m->place[--m->places];
 }
 

@@ -128,7 +128,7 @@ static void take_packets(struct wire_port *port)
 	unsigned int waited = port->acks.count ? prune_acks(&port->acks) : 0, idle;
 	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, wire_port_packet, port);
 
-	port->pressed = n >= PRESS_FROM && roce_endpoint_is_pressed(port->ep);
+	port->pressed = n >= PRESS_FROM && roce_endpoint_is_half_full(port->ep);
 	idle = n > 0 ? 0 : atomic_load_explicit(&port->idle, memory_order_relaxed) + 1;
 	atomic_store_explicit(&port->idle, idle, memory_order_relaxed);
 	if (unlikely(inspect_may_spoil()) && roce_rx_due(port->rx) != UINT64_MAX)
@@ -269,7 +269,7 @@ __attribute__((destructor)) static void settle_at_exit(void)
 	wire_pause();
 	for (struct wire_port *port = atomic_load(&wire_ports); port; port = port->next)
 		if (inspect_spoil() && fabric_trylock(&port->tx_lock)) {
-			roce_tx_settle(port->tx);
+			roce_tx_send_delayed(port->tx);
 			fabric_unlock(&port->tx_lock);
 		}
 }

@@ -13,7 +13,7 @@
 #include "hca/wire/reuseport.h"
 #include "hca/wire/wire.h"
 #include "roce/rx.h"
-#include "roce/udp.h"
+#include "roce/endpoint.h"
 
 struct wire_port {
 	struct roce_addr addr;

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 
 #include "hca/wire/reuseport.h"
+#include "roce/endpoint.h"
+#include "roce/reuseport.h"
 #include "roce/net.h"
 
 #define HERE  "127.0.0.6"
@@ -27,7 +29,7 @@ static struct {
 static void turn(void)
 {
 	self.now_ns += AGES;
-	roce_endpoint_hear_probes(self.ep);
+	roce_reuseport_read_probes(self.ep);
 	reuseport_run(&self.steer, self.ep, self.now_ns);
 }
 

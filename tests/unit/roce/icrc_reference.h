@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "roce/codec.h"
+#include "roce/encode.h"
 
 /* `len` bytes from the IP header on, without the ICRC itself. */
 static inline uint32_t icrc_reference(const uint8_t *ip, size_t len)

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "roce/endpoint.h"
+#include "roce/tx_socket.h"
 #include "roce/rx.h"
 #include "roce/tx.h"
 #include "samples.h"
@@ -105,7 +107,7 @@ static inline void pair_init(struct pair *p, const char *a, const char *b,
 			     const struct roce_endpoint_opts *opts)
 {
 	pair_open(p, a, b, opts);
-	roce_endpoint_hear_hops(p->b);
+	roce_endpoint_enable_ttl(p->b);
 }
 
 static inline void pair_fini(struct pair *p)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "roce/codec.h"
+#include "roce/encode.h"
 #include "roce/opcode.h"
 
 static inline uint32_t sample_random(uint64_t *state)

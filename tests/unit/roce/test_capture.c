@@ -9,8 +9,9 @@
 
 #include "net.h"
 #include "pair.h"
+#include "roce/decode.h"
 #include "roce/capture.h"
-#include "roce/taps.h"
+#include "roce/inspect.h"
 #include "util/api.h"
 #include "util/explain.h"
 
@@ -183,18 +184,18 @@ static void comments_and_directions_are_in_the_file(void **state)
 
 static void a_capture_of_endpoints_shows_both_sides_and_what_was_dropped(void **state)
 {
-	struct roce_taps taps = { .capture = NULL };
-	struct roce_endpoint_opts opts = { .taps = &taps };
+	struct roce_inspect inspect = { .capture = NULL };
+	struct roce_endpoint_opts opts = { .inspect = &inspect };
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_FIRST, 256);
 	struct roce_capture *cap;
 	struct pair p;
 	char *text;
 
 	assert_int_equal(roce_capture_create(&cap), 0);
-	assert_int_equal(roce_fault_create(&taps.fault), 0);
+	assert_int_equal(roce_fault_create(&inspect.fault), 0);
 	assert_int_equal(
-		roce_fault_load(taps.fault, "corrupt dir=out nth=3 bit=300 again=yes", 1, 0), 0);
-	taps.capture = cap;
+		roce_fault_load(inspect.fault, "corrupt dir=out nth=3 bit=300 again=yes", 1, 0), 0);
+	inspect.capture = cap;
 	pair_init(&p, "127.0.0.1", "127.0.0.2", &opts);
 	/* not yet */
 	assert_int_equal(pair_add(&p, &pkt, 0), 0);
@@ -222,7 +223,7 @@ static void a_capture_of_endpoints_shows_both_sides_and_what_was_dropped(void **
 	assert_int_equal(lines(text), 1);
 	pair_fini(&p);
 	roce_capture_destroy(cap);
-	roce_fault_destroy(taps.fault);
+	roce_fault_destroy(inspect.fault);
 }
 
 /* ---- the file itself ---- */

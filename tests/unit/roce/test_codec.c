@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "roce/codec.h"
+#include "roce/decode.h"
+#include "roce/encode.h"
 #include "samples.h"
 #include "util/api.h"
 

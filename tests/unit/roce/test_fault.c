@@ -59,19 +59,19 @@ static void somebody_is_on_exactly_as_long_as_one_script_has_rules(void **state)
 {
 	struct roce_fault *a, *b;
 
-	assert_false(roce_switch_any());
+	assert_false(roce_inspect_enabled());
 	a = load("drop", 1);
-	assert_true(roce_switch_any());
+	assert_true(roce_inspect_enabled());
 	b = load("dup", 1);
 	assert_int_equal(roce_fault_load(b, "drop; dup", 1, 0), 0);
 	assert_int_equal(roce_fault_load(a, "", 1, 0), 0);
-	assert_true(roce_switch_any());
+	assert_true(roce_inspect_enabled());
 	assert_int_equal(roce_fault_load(a, "", 1, 0), 0);
-	assert_true(roce_switch_any());
+	assert_true(roce_inspect_enabled());
 	roce_fault_destroy(b);
-	assert_false(roce_switch_any());
+	assert_false(roce_inspect_enabled());
 	roce_fault_destroy(a);
-	assert_false(roce_switch_any());
+	assert_false(roce_inspect_enabled());
 }
 
 static void nth_every_after_and_count_count_what_met_the_conditions(void **state)
@@ -288,7 +288,7 @@ static void a_queue_pair_that_begins_anew_is_another_connection(void **state)
 
 	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 7), ROCE_FAULT_DUP);
 	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 7), ROCE_FAULT_NONE);
-	roce_fault_forget(f, 0xabcde1);
+	roce_fault_reset_qp(f, 0xabcde1);
 	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, 7), ROCE_FAULT_DUP);
 	assert_int_equal(roce_fault_list(f, list, array_size(list)), 2);
 	assert_int_equal(list[0].connection, 1);
@@ -418,13 +418,13 @@ static void mistakes_are_named_with_their_place(void **state)
 		{ "drop opcode=0x15", "character 6:", "no opcode" },
 		{ "drop dir=up", "character 6:", "in or out" },
 		{ "drop peer=there", "character 6:", "no IP address" },
-		{ "drop us=3", "character 6:", "does not go with" },
+		{ "drop us=3", "character 6:", "does not apply to" },
 		{ "drop nth=3 nth=4", "character 12:", "twice" },
 		{ "delay p=0.1", "character 1:", "us=50" },
 		{ "nak", "character 1:", "code=" },
 		{ "nak code=maybe", "character 5:", "seq, invalid" },
 		{ "rnr timer=32", "character 5:", "0 to 31" },
-		{ "rnr dir=out", "character 1:", "comes in" },
+		{ "rnr dir=out", "character 1:", "received packets" },
 		{ "drop from_ms=5 to_ms=5", "character 1:", "before it starts" },
 		{ "drop\n# fine\n dup nth=q", "line 3, character 6:", "from 1 on" },
 	};

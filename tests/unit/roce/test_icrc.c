@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "icrc_reference.h"
+#include "roce/decode.h"
+#include "roce/encode.h"
 #include "roce/icrc.h"
 #include "rxe_packets.h"
 #include "samples.h"

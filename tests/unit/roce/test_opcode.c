@@ -57,13 +57,13 @@ static void places_agree_with_names(void **state)
 		if (!info)
 			continue;
 		if (strstr(info->name, "FIRST"))
-			assert_int_equal(info->place, ROCE_FIRST);
+			assert_int_equal(info->part, ROCE_FIRST);
 		else if (strstr(info->name, "MIDDLE"))
-			assert_int_equal(info->place, 0);
+			assert_int_equal(info->part, 0);
 		else if (strstr(info->name, "LAST"))
-			assert_int_equal(info->place, ROCE_LAST);
+			assert_int_equal(info->part, ROCE_LAST);
 		else
-			assert_int_equal(info->place, ROCE_FIRST | ROCE_LAST);
+			assert_int_equal(info->part, ROCE_FIRST | ROCE_LAST);
 	}
 }
 

@@ -9,28 +9,28 @@
 
 #include "net.h"
 #include "pair.h"
-#include "roce/taps.h"
+#include "roce/inspect.h"
 #include "util/api.h"
 
 struct spoilt {
 	struct pair p;
-	struct roce_taps taps;
+	struct roce_inspect inspect;
 };
 
 static void spoilt_init(struct spoilt *s, const char *script)
 {
-	struct roce_endpoint_opts opts = { .taps = &s->taps };
+	struct roce_endpoint_opts opts = { .inspect = &s->inspect };
 
 	memset(s, 0, sizeof(*s));
-	assert_int_equal(roce_fault_create(&s->taps.fault), 0);
+	assert_int_equal(roce_fault_create(&s->inspect.fault), 0);
 	pair_init(&s->p, "127.0.0.1", "127.0.0.2", &opts);
-	assert_int_equal(roce_fault_load(s->taps.fault, script, 1, 0), 0);
+	assert_int_equal(roce_fault_load(s->inspect.fault, script, 1, 0), 0);
 }
 
 static void spoilt_fini(struct spoilt *s)
 {
 	pair_fini(&s->p);
-	roce_fault_destroy(s->taps.fault);
+	roce_fault_destroy(s->inspect.fault);
 }
 
 static void send_many(struct spoilt *s, uint32_t n)
@@ -223,8 +223,8 @@ static void many_faults_at_once_lose_nothing_but_what_they_drop(void **state)
 		/* drain ends at the first empty socket; what is due comes with the next call */
 		roce_rx_poll(s.p.rx, s.p.b, 64, inbox_put, &s.p.in);
 	}
-	assert_true(roce_fault_rule(s.taps.fault, 0, &text, &dropped));
-	assert_true(roce_fault_rule(s.taps.fault, 1, &text, &doubled));
+	assert_true(roce_fault_rule(s.inspect.fault, 0, &text, &dropped));
+	assert_true(roce_fault_rule(s.inspect.fault, 1, &text, &doubled));
 	assert_true(dropped > 100 && doubled > 100);
 	assert_int_equal(s.p.in.count, sent - dropped + doubled);
 	spoilt_fini(&s);
@@ -277,7 +277,7 @@ static void several_threads_may_feed_one_endpoint(void **state)
 	struct spoilt s;
 
 	spoilt_init(&s, "");
-	assert_int_equal(roce_capture_create(&s.taps.capture), 0);
+	assert_int_equal(roce_capture_create(&s.inspect.capture), 0);
 	for (uint32_t i = 0; i < SENDERS; i++) {
 		senders[i] = (struct sender){ .s = &s, .qpn = i << 8, .arrived = &arrived };
 		assert_int_equal(
@@ -285,11 +285,11 @@ static void several_threads_may_feed_one_endpoint(void **state)
 	}
 	for (uint32_t turn = 0; s.p.in.count < SENDERS * EACH; turn++) {
 		if (turn % 16 == 0)
-			roce_fault_load(s.taps.fault, turn & 16 ? "" : "dup psn=0xffffff", 1, 0);
+			roce_fault_load(s.inspect.fault, turn & 16 ? "" : "dup psn=0xffffff", 1, 0);
 		if (turn % 32 == 0)
-			roce_capture_start(s.taps.capture, "/dev/null");
+			roce_capture_start(s.inspect.capture, "/dev/null");
 		if (turn % 32 == 16)
-			roce_capture_stop(s.taps.capture);
+			roce_capture_stop(s.inspect.capture);
 		pair_receive(&s.p, s.p.in.count + 1);
 		atomic_store(&arrived, s.p.in.count);
 	}
@@ -307,8 +307,8 @@ static void several_threads_may_feed_one_endpoint(void **state)
 		assert_int_equal(pkt->psn, next[pkt->dqpn >> 8]++);
 	}
 	pair_fini(&s.p);
-	roce_capture_destroy(s.taps.capture);
-	roce_fault_destroy(s.taps.fault);
+	roce_capture_destroy(s.inspect.capture);
+	roce_fault_destroy(s.inspect.fault);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Between two hosts: what is really on the wire. */
+#include "roce/group.h"
 #include "cmocka_all.h"
 
 #include "hosts.h"
@@ -70,7 +71,7 @@ static void check_ids(uint16_t sport)
 	if (sport) {
 		struct roce_dest dest = { .addr = p.path.dst, .sport = sport };
 
-		assert_int_equal(roce_endpoint_source(p.a, sport), 0);
+		assert_int_equal(roce_tx_socket_open(p.a, sport), 0);
 		assert_int_equal(roce_path_init(&p.path, p.a, &dest), 0);
 	}
 	fd = sniff();

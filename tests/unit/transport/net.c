@@ -19,7 +19,8 @@
 #include "hca/transport/responder.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/tx_wait.h"
-#include "roce/codec.h"
+#include "roce/decode.h"
+#include "roce/encode.h"
 #include "roce/icrc.h"
 #include "util/heap.h"
 
