@@ -492,8 +492,8 @@ static inline int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int
 
 /*
  * recvmsg() is the cheapest way to read one datagram, recvmmsg() to read several. A poll that finds a
- * datagram is followed by others, or by a peer that waits for an answer; so the number of hits after which
- * recvmmsg() is tried grows each time that it finds only one.
+ * datagram may mean a burst, or a peer that sends one and waits. So recvmmsg() is tried after `busy_after`
+ * hits in a row, and busy_after doubles when it finds only one datagram.
  */
 static inline unsigned int how_many(const struct roce_rx *rx, unsigned int budget)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which process's socket the kernel gives a packet to, when several have one at the same address
- * (roce/endpoint.h says how). A process finds the place of its socket by probes, lists it in the host
+ * (roce/reuseport.h says how). A process finds the place of its socket by probes, lists it in the host
  * directory, and hands the kernel a program made of all that is listed there. Places change as
  * processes come and go; whoever notices that others have to pass on its packets looks for its
  * place anew.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two hosts, that is, network namespaces joined by a veth, and what is seen on the wire between them. */
+/* Two hosts, which are network namespaces joined by a veth, and a view of the frames between them. */
 #ifndef TESTS_ROCE_HOSTS_H
 #define TESTS_ROCE_HOSTS_H
 
@@ -72,7 +72,7 @@ static inline void far_init(struct pair *p, const char *a, const char *b,
 
 /* ---- seen from outside ---- */
 
-/* Of what comes to b. */
+/* A packet socket that receives all frames that arrive at b. */
 static inline int sniff(void)
 {
 	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
@@ -86,7 +86,7 @@ static inline int sniff(void)
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big)))
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &big, sizeof(big));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	/* What leaves must not take the room of what comes; older kernels show it (4.20). */
+	/* Sent frames must not fill the buffer (Linux 4.20 and later). */
 	setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	go(ns_a);
@@ -94,9 +94,9 @@ static inline int sniff(void)
 }
 
 struct sight {
-	bool right; /* the ICRC, for the id that is there */
+	bool right; /* the ICRC, for the IPv4 id on the wire */
 	bool ipv4;
-	bool whole; /* not to be fragmented */
+	bool whole; /* "don't fragment" is set */
 	uint16_t id;
 	uint16_t sport;
 	uint8_t to; /* last byte of the address */
@@ -129,7 +129,7 @@ static inline bool sight_read(struct sight *s, const uint8_t *ip, size_t len)
 	return true;
 }
 
-/* The next one; waits for it unless told not to. */
+/* The next RoCE packet; waits for it without MSG_DONTWAIT. */
 static inline bool sight_take(int fd, int flags, struct sight *s)
 {
 	struct sockaddr_ll from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ICRC's definition, bit by bit, on a whole IP packet: what the fast code is held against. */
+/* The definition of the ICRC, bit by bit, over a whole IP packet: the reference for the fast code. */
 #ifndef TESTS_ROCE_ICRC_REFERENCE_H
 #define TESTS_ROCE_ICRC_REFERENCE_H
 

@@ -48,7 +48,7 @@ static inline void net_loopback_up(void)
 	close(fd);
 }
 
-/* The kernel lets a new address be used a little after it has taken it. */
+/* A new IPv6 address can be used a little later. */
 static inline void net_wait_for(const struct in6_addr *addr)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_addr = *addr };
@@ -64,7 +64,7 @@ static inline void net_wait_for(const struct in6_addr *addr)
 	}
 }
 
-/* An interface has its route to groups when the kernel has got round to its carrier. */
+/* An interface gets its multicast route when the kernel has noticed its carrier. */
 static inline void net_wait_for_groups(const char *interface)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = htons(9) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two endpoints, a batch to send by, and a list of what arrived. */
+/* Two endpoints, a batch of the first, and a list of packets that arrived. */
 #ifndef TESTS_ROCE_PAIR_H
 #define TESTS_ROCE_PAIR_H
 
@@ -102,7 +102,7 @@ static inline void pair_open(struct pair *p, const char *a, const char *b,
 	pair_path(p, 0, 0);
 }
 
-/* What most tests want: b hears all that there is to hear. */
+/* As pair_open(); b also reports TTLs. */
 static inline void pair_init(struct pair *p, const char *a, const char *b,
 			     const struct roce_endpoint_opts *opts)
 {

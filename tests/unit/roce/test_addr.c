@@ -39,7 +39,7 @@ static void a_link_local_address_has_its_interface(void **state)
 	assert_int_equal(port, 4791);
 }
 
-static void nonsense_is_refused(void **state)
+static void malformed_text_is_refused(void **state)
 {
 	static const char *const texts[] = { "",
 					     "10.1.2",
@@ -56,7 +56,7 @@ static void nonsense_is_refused(void **state)
 		assert_int_equal(roce_addr_parse(texts[i], &a), -EINVAL);
 }
 
-static void multicast_is_told_apart(void **state)
+static void multicast_addresses_are_recognized(void **state)
 {
 	struct roce_addr a;
 
@@ -85,7 +85,7 @@ static void interfaces_of_local_addresses_are_found(void **state)
 	assert_int_equal(roce_interface_mtu(999999, &mtu), -ENODEV);
 }
 
-/* As Linux and rxe reckon: 1024 of 1500, 4096 of 9000. */
+/* As in Linux and rxe: 1024 of 1500, 4096 of 9000. */
 static void path_mtus_leave_room_for_headers(void **state)
 {
 	assert_int_equal(roce_mtu_from_ip(1500), 1024);
@@ -102,8 +102,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_and_back),
 		cmocka_unit_test(a_link_local_address_has_its_interface),
-		cmocka_unit_test(nonsense_is_refused),
-		cmocka_unit_test(multicast_is_told_apart),
+		cmocka_unit_test(malformed_text_is_refused),
+		cmocka_unit_test(multicast_addresses_are_recognized),
 		cmocka_unit_test(interfaces_of_local_addresses_are_found),
 		cmocka_unit_test(path_mtus_leave_room_for_headers),
 	};

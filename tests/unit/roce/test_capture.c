@@ -138,7 +138,7 @@ static void wireshark_decodes_every_opcode_and_finds_none_malformed(void **state
 	assert_string_equal(text, "");
 }
 
-static void headers_mean_to_wireshark_what_they_mean_to_us(void **state)
+static void wireshark_reads_the_same_header_fields(void **state)
 {
 	struct roce_frame f = frame("10.0.0.1", "10.0.0.2");
 	struct roce_capture *cap = start();
@@ -340,7 +340,7 @@ static void a_file_that_is_something_else_is_left_alone(void **state)
 	roce_capture_destroy(cap);
 }
 
-/* As good as a full disk, and only for this process. */
+/* Acts as a full disk, for this process only. */
 static void limit_files(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -360,7 +360,7 @@ static void a_full_disk_ends_the_capture_and_is_counted(void **state)
 	assert_int_equal(roce_capture_create(&cap), 0);
 	if (access("/dev/full", W_OK))
 		skip();
-	/* its head is refused already */
+	/* the section header cannot be written */
 	assert_int_equal(roce_capture_start(cap, "/dev/full"), -ENOSPC);
 	assert_int_equal(roce_capture_start(cap, file), 0);
 	limit_files(200);
@@ -378,7 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(wireshark_decodes_every_opcode_and_finds_none_malformed,
 				       fresh_file),
-		cmocka_unit_test_setup(headers_mean_to_wireshark_what_they_mean_to_us, fresh_file),
+		cmocka_unit_test_setup(wireshark_reads_the_same_header_fields, fresh_file),
 		cmocka_unit_test_setup(comments_and_directions_are_in_the_file, fresh_file),
 		cmocka_unit_test_setup(a_capture_of_endpoints_shows_both_sides_and_what_was_dropped,
 				       fresh_file),

@@ -184,7 +184,7 @@ static void payloads_that_the_opcode_forbids_are_refused(void **state)
 	}
 }
 
-static void more_than_a_packet_can_be_is_refused(void **state)
+static void packets_longer_than_the_maximum_are_refused(void **state)
 {
 	uint8_t bytes[ROCE_MAX_PACKET + 4] = { [0] = ROCE_PKT_SEND_ONLY };
 	struct roce_payload payload;
@@ -218,7 +218,7 @@ int main(void)
 		cmocka_unit_test(unknown_opcodes_and_versions_are_refused),
 		cmocka_unit_test(pad_without_payload_is_refused),
 		cmocka_unit_test(payloads_that_the_opcode_forbids_are_refused),
-		cmocka_unit_test(more_than_a_packet_can_be_is_refused),
+		cmocka_unit_test(packets_longer_than_the_maximum_are_refused),
 		cmocka_unit_test(reserved_bits_are_ignored),
 	};
 

@@ -30,7 +30,7 @@ static void need_instruction(void)
 	}
 }
 
-static void every_length_and_alignment_is_as_isa_l_has_it(void **state)
+static void every_length_and_alignment_agrees_with_isa_l(void **state)
 {
 	need_instruction();
 	for (size_t len = 4; len <= ROCE_CRC_CLMUL_MAX; len += 4)
@@ -39,7 +39,7 @@ static void every_length_and_alignment_is_as_isa_l_has_it(void **state)
 					 crc32_gzip_refl(len * 0x1234567, data + at, len));
 }
 
-static void every_bit_counts_as_isa_l_has_it(void **state)
+static void every_bit_agrees_with_isa_l(void **state)
 {
 	need_instruction();
 	for (size_t len = 4; len <= ROCE_CRC_CLMUL_MAX; len += 4)
@@ -55,8 +55,8 @@ static void every_bit_counts_as_isa_l_has_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length_and_alignment_is_as_isa_l_has_it),
-		cmocka_unit_test(every_bit_counts_as_isa_l_has_it),
+		cmocka_unit_test(every_length_and_alignment_agrees_with_isa_l),
+		cmocka_unit_test(every_bit_agrees_with_isa_l),
 	};
 
 	return cmocka_run_group_tests(tests, fill, NULL);

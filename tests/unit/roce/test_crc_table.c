@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CRC-32 by table against the check value that everybody knows, and against ISA-L. */
+/* CRC-32 by table, against the published check value and ISA-L. */
 #include <isa-l/crc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void the_check_value_is_that_of_crc_32(void **state)
 	assert_int_equal(roce_crc_table_update(&table, 0, data, 0), 0);
 }
 
-static void every_length_and_alignment_is_as_isa_l_has_it(void **state)
+static void every_length_and_alignment_agrees_with_isa_l(void **state)
 {
 	for (size_t len = 0; len < 200; len++)
 		for (size_t at = 0; at < 16; at++)
@@ -41,7 +41,7 @@ static void every_length_and_alignment_is_as_isa_l_has_it(void **state)
 			 crc32_gzip_refl(0, data, sizeof(data)));
 }
 
-static void whole_words_are_as_isa_l_has_them(void **state)
+static void whole_words_agree_with_isa_l(void **state)
 {
 	for (size_t len = 0; len < 200; len += 4)
 		for (size_t at = 0; at < 16; at++)
@@ -49,7 +49,7 @@ static void whole_words_are_as_isa_l_has_them(void **state)
 					 crc32_gzip_refl(len * 77, data + at, len));
 }
 
-static void it_goes_on_where_it_stopped(void **state)
+static void a_crc_can_be_computed_in_pieces(void **state)
 {
 	uint32_t whole = roce_crc_table_update(&table, 0, data, 1000);
 
@@ -64,9 +64,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_check_value_is_that_of_crc_32),
-		cmocka_unit_test(every_length_and_alignment_is_as_isa_l_has_it),
-		cmocka_unit_test(whole_words_are_as_isa_l_has_them),
-		cmocka_unit_test(it_goes_on_where_it_stopped),
+		cmocka_unit_test(every_length_and_alignment_agrees_with_isa_l),
+		cmocka_unit_test(whole_words_agree_with_isa_l),
+		cmocka_unit_test(a_crc_can_be_computed_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, fill, NULL);

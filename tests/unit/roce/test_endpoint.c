@@ -71,8 +71,8 @@ static void meta_says_where_a_packet_came_from_and_how(void **state)
 	}
 }
 
-/* Long rows of one kind change what the socket itself says; nobody else may notice. */
-static void every_packet_has_its_own_class_and_ttl_whatever_went_before(void **state)
+/* Many sends with one class and TTL change the socket's defaults; other packets must not be affected. */
+static void every_packet_has_its_own_class_and_ttl_whatever_the_socket_defaults(void **state)
 {
 	static const struct {
 		uint8_t tclass, ttl;
@@ -115,8 +115,8 @@ static int segment_of(const struct roce_endpoint *ep)
 	return value;
 }
 
-/* The same of the length that the socket cuts at: what is longer, or cut elsewhere, stays what it is. */
-static void every_send_is_cut_where_its_packets_end_whatever_went_before(void **state)
+/* The same for the default segment length: longer sends, or those with another one, must not be affected. */
+static void every_send_is_cut_at_packet_ends_whatever_the_socket_defaults(void **state)
 {
 	static const uint32_t lengths[] = { 8, 100, 52, 1000 };
 	struct roce_pkt ack = sample_packet(ROCE_PKT_ACK, 0);
@@ -262,7 +262,7 @@ static void a_receiver_without_gro_takes_what_a_sender_segments(void **state)
 }
 
 /* SO_NO_CHECK makes this kernel refuse UDP_SEGMENT, and nothing else. */
-static void what_is_refused_as_segments_leaves_one_by_one(void **state)
+static void refused_segments_leave_one_by_one(void **state)
 {
 	struct roce_endpoint_limits limits;
 	struct roce_counters count;
@@ -326,7 +326,7 @@ static void a_batch_flushes_itself_when_it_is_full(void **state)
 	pair_fini(&p);
 }
 
-static void hops_are_heard_by_who_asks(void **state)
+static void ttl_is_reported_once_enabled(void **state)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 16);
 
@@ -339,7 +339,7 @@ static void hops_are_heard_by_who_asks(void **state)
 		send_all(&p);
 		pair_receive(&p, 1);
 		assert_int_equal(p.in.at[0].meta.ttl, 64);
-		/* Also of what has come before. */
+		/* Also for packets that arrived before. */
 		assert_int_equal(pair_add(&p, &pkt, 0), 0);
 		send_all(&p);
 		roce_endpoint_enable_ttl(p.b);
@@ -411,8 +411,8 @@ static void bad_packets_are_dropped_and_counted_by_reason(void **state)
 	pair_fini(&p);
 }
 
-/* A receiver is not told the id that a packet had: the ICRC is all it goes by, so any can be tried. */
-static void send_with_id(const struct pair *p, uint32_t psn, uint16_t id, bool spoilt)
+/* A receiver finds the IPv4 id by the ICRC alone, so the test may choose any. */
+static void send_with_id(const struct pair *p, uint32_t psn, uint16_t id, bool corrupt)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 8 * (psn % 5));
 	uint8_t bytes[256];
@@ -423,7 +423,7 @@ static void send_with_id(const struct pair *p, uint32_t psn, uint16_t id, bool s
 	len = sample_bytes(&pkt, 0xffff, bytes);
 	icrc = htole32(roce_icrc_compute(&p->path.icrc, bytes, len, id));
 	memcpy(bytes + len, &icrc, 4);
-	bytes[7] ^= spoilt;
+	bytes[7] ^= corrupt;
 	send_raw(p, bytes, len + 4);
 }
 
@@ -484,7 +484,7 @@ static void packets_that_a_full_socket_lost_are_counted(void **state)
 		assert_int_equal(pair_add(&p, &pkt, 0), 0);
 		assert_int_equal(roce_tx_flush(p.tx), 0);
 	}
-	/* Nobody has read so far. What was sent is there or lost, as soon as the kernel gets round to it. */
+	/* Nothing was read so far: each packet is queued or dropped, perhaps a little later. */
 	do {
 		pair_drain(&p);
 		roce_endpoint_counters(p.b, &c);
@@ -494,7 +494,7 @@ static void packets_that_a_full_socket_lost_are_counted(void **state)
 	pair_fini(&p);
 }
 
-static void only_the_spoilt_segment_of_a_send_is_dropped(void **state)
+static void only_the_corrupted_segment_of_a_send_is_dropped(void **state)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
 	struct roce_meta meta = { .ipv4 = true };
@@ -526,7 +526,7 @@ static void only_the_spoilt_segment_of_a_send_is_dropped(void **state)
 
 /* ---- opening ---- */
 
-static void a_port_that_is_taken_names_its_holder(void **state)
+static void a_port_that_is_taken_names_its_owner(void **state)
 {
 	struct roce_addr a = addr("127.0.0.9");
 	struct roce_endpoint_opts lonely = { .exclusive = true };
@@ -545,7 +545,7 @@ static void a_port_that_is_taken_names_its_holder(void **state)
 	roce_endpoint_close(second);
 }
 
-static void a_port_taken_at_ipv6_names_its_holder_too(void **state)
+static void a_port_taken_at_ipv6_names_its_owner_too(void **state)
 {
 	struct roce_addr a = addr("::1");
 	struct roce_endpoint_opts lonely = { .exclusive = true };
@@ -559,7 +559,7 @@ static void a_port_taken_at_ipv6_names_its_holder_too(void **state)
 	roce_endpoint_close(first);
 }
 
-static void addresses_that_are_not_ours_are_refused(void **state)
+static void addresses_of_other_hosts_are_refused(void **state)
 {
 	struct roce_addr stranger = addr("192.0.2.9"), group = addr("239.0.0.1");
 	struct roce_endpoint *ep;
@@ -593,23 +593,24 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_opcode_arrives_as_it_was_sent),
 		cmocka_unit_test(meta_says_where_a_packet_came_from_and_how),
-		cmocka_unit_test(every_packet_has_its_own_class_and_ttl_whatever_went_before),
-		cmocka_unit_test(every_send_is_cut_where_its_packets_end_whatever_went_before),
+		cmocka_unit_test(
+			every_packet_has_its_own_class_and_ttl_whatever_the_socket_defaults),
+		cmocka_unit_test(every_send_is_cut_at_packet_ends_whatever_the_socket_defaults),
 		cmocka_unit_test(the_grh_of_a_datagram_is_its_ip_header),
 		cmocka_unit_test(a_long_message_leaves_in_one_system_call),
 		cmocka_unit_test(without_segments_and_gro_the_same_arrives),
 		cmocka_unit_test(a_receiver_without_gro_takes_what_a_sender_segments),
-		cmocka_unit_test(what_is_refused_as_segments_leaves_one_by_one),
+		cmocka_unit_test(refused_segments_leave_one_by_one),
 		cmocka_unit_test(packets_of_other_qp_blocks_do_not_share_a_send),
 		cmocka_unit_test(a_batch_flushes_itself_when_it_is_full),
-		cmocka_unit_test(hops_are_heard_by_who_asks),
+		cmocka_unit_test(ttl_is_reported_once_enabled),
 		cmocka_unit_test(bad_packets_are_dropped_and_counted_by_reason),
 		cmocka_unit_test(ids_are_found_however_they_follow_each_other),
 		cmocka_unit_test(packets_that_a_full_socket_lost_are_counted),
-		cmocka_unit_test(only_the_spoilt_segment_of_a_send_is_dropped),
-		cmocka_unit_test(a_port_that_is_taken_names_its_holder),
-		cmocka_unit_test(a_port_taken_at_ipv6_names_its_holder_too),
-		cmocka_unit_test(addresses_that_are_not_ours_are_refused),
+		cmocka_unit_test(only_the_corrupted_segment_of_a_send_is_dropped),
+		cmocka_unit_test(a_port_that_is_taken_names_its_owner),
+		cmocka_unit_test(a_port_taken_at_ipv6_names_its_owner_too),
+		cmocka_unit_test(addresses_of_other_hosts_are_refused),
 		cmocka_unit_test(a_path_needs_one_ip_version),
 		cmocka_unit_test(loopback_has_the_largest_mtu),
 	};

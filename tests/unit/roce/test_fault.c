@@ -28,7 +28,7 @@ static enum roce_fault_action judge(struct roce_fault *f, enum roce_dir dir, uin
 	return roce_fault_judge(f, dir, &pkt, NULL, 1000).action;
 }
 
-/* The next packet of a row. */
+/* Judges the next packet of a sequence. */
 static enum roce_fault_action out(struct roce_fault *f)
 {
 	static uint32_t psn;
@@ -55,7 +55,7 @@ static void a_rule_without_conditions_always_fires(void **state)
 	roce_fault_destroy(f);
 }
 
-static void somebody_is_on_exactly_as_long_as_one_script_has_rules(void **state)
+static void inspection_is_enabled_while_a_script_has_rules(void **state)
 {
 	struct roce_fault *a, *b;
 
@@ -102,7 +102,7 @@ static void conditions_look_at_the_packet(void **state)
 	roce_fault_load(f, "drop opcode=write_only", 1, 0);
 	assert_int_equal(judge(f, ROCE_DIR_IN, 0x2a, 0), ROCE_FAULT_DROP);
 	assert_int_equal(judge(f, ROCE_DIR_IN, 0xaa, 0), ROCE_FAULT_DROP);
-	/* 0x81 & 0x1f is that of SEND_MIDDLE, but it is no such thing */
+	/* CNP: 0x81 & 0x1f is SEND_MIDDLE */
 	roce_fault_load(f, "drop opcode=send_middle", 1, 0);
 	assert_int_equal(judge(f, ROCE_DIR_IN, ROCE_OP_CNP, 0), ROCE_FAULT_NONE);
 	roce_fault_load(f, "drop opcode=0x64", 1, 0);
@@ -187,7 +187,7 @@ static void a_new_rule_does_not_change_what_others_draw(void **state)
 	roce_fault_destroy(b);
 }
 
-static void chance_looks_at_the_place_and_not_at_what_came_between(void **state)
+static void chance_depends_on_the_packet_id_not_on_other_packets(void **state)
 {
 	struct roce_fault *quiet = load("drop p=50%", 3), *busy = load("drop p=50%", 3);
 	unsigned int drops = 0;
@@ -196,7 +196,7 @@ static void chance_looks_at_the_place_and_not_at_what_came_between(void **state)
 		enum roce_fault_action fate;
 
 		fate = judge(quiet, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 7000 + psn);
-		/* numbered from elsewhere, with answers and the other direction in between */
+		/* other first PSN, with responses and the other direction in between */
 		assert_int_equal(judge(busy, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, 42 + psn), fate);
 		for (uint32_t i = psn % 3; i; i--) {
 			judge(busy, ROCE_DIR_IN, ROCE_PKT_ACK, 42 + psn);
@@ -209,7 +209,7 @@ static void chance_looks_at_the_place_and_not_at_what_came_between(void **state)
 	roce_fault_destroy(busy);
 }
 
-static void a_packet_that_is_sent_again_and_again_gets_through(void **state)
+static void a_packet_that_is_sent_often_enough_gets_through(void **state)
 {
 	struct roce_fault *f = load("drop p=80%", 1);
 
@@ -218,7 +218,7 @@ static void a_packet_that_is_sent_again_and_again_gets_through(void **state)
 	for (uint32_t psn = 0; psn < 512; psn++) {
 		int tries = 0;
 
-		/* many packets that have a place in common, repeated in a row */
+		/* many packets that share a slot, sent alternately */
 		while (judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn) == ROCE_FAULT_DROP) {
 			judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn + 512);
 			judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn + 1024);
@@ -228,7 +228,7 @@ static void a_packet_that_is_sent_again_and_again_gets_through(void **state)
 	roce_fault_destroy(f);
 }
 
-static void what_got_through_is_left_alone_when_it_comes_again(void **state)
+static void a_repeat_of_a_packet_that_got_through_is_not_selected(void **state)
 {
 	static const char *const picks[] = { "drop p=50%", "dup p=50%",       "reorder p=50%",
 					     "drop nth=3", "corrupt every=2", "delay us=9 p=50%" };
@@ -242,7 +242,7 @@ static void what_got_through_is_left_alone_when_it_comes_again(void **state)
 				judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn);
 
 			hits += fate != ROCE_FAULT_NONE;
-			/* lost ones are picked from again until they get through; others never */
+			/* lost packets are selected from again until they get through; others never */
 			while (fate == ROCE_FAULT_DROP || fate == ROCE_FAULT_CORRUPT)
 				fate = judge(f, ROCE_DIR_OUT, ROCE_PKT_SEND_ONLY, psn);
 			for (uint32_t old = psn > 5 ? psn - 5 : 0; old <= psn; old++)
@@ -254,7 +254,7 @@ static void what_got_through_is_left_alone_when_it_comes_again(void **state)
 	}
 }
 
-static void again_picks_from_all(void **state)
+static void again_selects_from_all_packets(void **state)
 {
 	struct roce_fault *f = load("dup every=2 again=yes", 1);
 
@@ -264,7 +264,7 @@ static void again_picks_from_all(void **state)
 	roce_fault_destroy(f);
 }
 
-static void a_packet_that_was_overtaken_comes_for_the_first_time(void **state)
+static void a_packet_that_was_overtaken_is_not_a_repeat(void **state)
 {
 	struct roce_fault *a = load("drop p=50%", 9), *b = load("drop p=50%", 9);
 	enum roce_fault_action first, second;
@@ -281,7 +281,7 @@ static void a_packet_that_was_overtaken_comes_for_the_first_time(void **state)
 	roce_fault_destroy(b);
 }
 
-static void a_queue_pair_that_begins_anew_is_another_connection(void **state)
+static void a_qp_that_was_reset_is_another_connection(void **state)
 {
 	struct roce_fault *f = load("dup every=1", 1);
 	struct roce_fired list[4];
@@ -322,7 +322,7 @@ static void pass_spares_a_packet_from_later_rules(void **state)
 	roce_fault_destroy(f);
 }
 
-static void verdicts_carry_what_their_rule_says(void **state)
+static void verdicts_carry_the_parameters_of_their_rule(void **state)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
 	struct roce_fault *f = load("delay us=50", 1);
@@ -339,7 +339,7 @@ static void verdicts_carry_what_their_rule_says(void **state)
 	roce_fault_destroy(f);
 }
 
-static void refusals_are_for_the_responder_only(void **state)
+static void rnr_and_nak_are_for_the_responder_only(void **state)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
 	struct roce_fault *f = load("rnr timer=5 nth=1; nak code=access nth=1; drop", 1);
@@ -372,7 +372,7 @@ static void what_fired_is_counted_and_listed(void **state)
 	assert_int_equal(fired, 1);
 	assert_true(roce_fault_rule(f, 1, &text, &fired));
 	assert_string_equal(text, "dup every=2");
-	assert_int_equal(fired, 4); /* of nine: the one that was dropped is none of its */
+	assert_int_equal(fired, 4); /* of nine: the dropped one did not reach this rule */
 	assert_false(roce_fault_rule(f, 2, &text, &fired));
 	n = roce_fault_list(f, list, array_size(list));
 	assert_int_equal(n, 5);
@@ -384,7 +384,7 @@ static void what_fired_is_counted_and_listed(void **state)
 	assert_int_equal(roce_fault_list(f, list, 2), 2);
 	assert_int_equal(list[1].psn, 8);
 
-	/* Only the newest are kept. */
+	/* Only the newest faults are listed. */
 	roce_fault_load(f, "drop", 1, 0);
 	for (uint32_t psn = 0; psn < 1500; psn++)
 		judge(f, ROCE_DIR_IN, ROCE_PKT_SEND_ONLY, psn);
@@ -394,7 +394,7 @@ static void what_fired_is_counted_and_listed(void **state)
 	roce_fault_destroy(f);
 }
 
-static void mistakes_are_named_with_their_place(void **state)
+static void errors_are_explained_with_their_position(void **state)
 {
 	static const struct {
 		const char *script, *where, *why;
@@ -459,24 +459,24 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_rules_nothing_happens),
 		cmocka_unit_test(a_rule_without_conditions_always_fires),
-		cmocka_unit_test(somebody_is_on_exactly_as_long_as_one_script_has_rules),
+		cmocka_unit_test(inspection_is_enabled_while_a_script_has_rules),
 		cmocka_unit_test(nth_every_after_and_count_count_what_met_the_conditions),
 		cmocka_unit_test(conditions_look_at_the_packet),
 		cmocka_unit_test(a_link_is_down_between_two_moments),
 		cmocka_unit_test(one_seed_gives_one_sequence_and_another_gives_another),
 		cmocka_unit_test(a_new_rule_does_not_change_what_others_draw),
-		cmocka_unit_test(chance_looks_at_the_place_and_not_at_what_came_between),
-		cmocka_unit_test(a_packet_that_is_sent_again_and_again_gets_through),
-		cmocka_unit_test(what_got_through_is_left_alone_when_it_comes_again),
-		cmocka_unit_test(again_picks_from_all),
-		cmocka_unit_test(a_packet_that_was_overtaken_comes_for_the_first_time),
-		cmocka_unit_test(a_queue_pair_that_begins_anew_is_another_connection),
+		cmocka_unit_test(chance_depends_on_the_packet_id_not_on_other_packets),
+		cmocka_unit_test(a_packet_that_is_sent_often_enough_gets_through),
+		cmocka_unit_test(a_repeat_of_a_packet_that_got_through_is_not_selected),
+		cmocka_unit_test(again_selects_from_all_packets),
+		cmocka_unit_test(a_packet_that_was_overtaken_is_not_a_repeat),
+		cmocka_unit_test(a_qp_that_was_reset_is_another_connection),
 		cmocka_unit_test(datagrams_of_several_senders_are_told_apart),
 		cmocka_unit_test(pass_spares_a_packet_from_later_rules),
-		cmocka_unit_test(verdicts_carry_what_their_rule_says),
-		cmocka_unit_test(refusals_are_for_the_responder_only),
+		cmocka_unit_test(verdicts_carry_the_parameters_of_their_rule),
+		cmocka_unit_test(rnr_and_nak_are_for_the_responder_only),
 		cmocka_unit_test(what_fired_is_counted_and_listed),
-		cmocka_unit_test(mistakes_are_named_with_their_place),
+		cmocka_unit_test(errors_are_explained_with_their_position),
 		cmocka_unit_test(more_rules_than_there_is_room_for_are_refused),
 	};
 

@@ -151,7 +151,7 @@ static void packets_of_linux_rxe_are_right_and_decode(void **state)
 			assert_int_equal(id, ip[4] << 8 | ip[5]);
 		assert_int_equal(roce_decode(ip + header, len, &pkt, &payload), ROCE_OK);
 		assert_int_equal(payload.pkey, 0xffff);
-		/* What rxe wrote is what we would have written. */
+		/* Encoding gives the same bytes that rxe sent. */
 		assert_int_equal(roce_encode(&pkt, payload.pkey, again),
 				 roce_opcode_table[pkt.op].length);
 		assert_memory_equal(again, ip + header, roce_opcode_table[pkt.op].length);
@@ -208,7 +208,7 @@ static void ipv4_lets_hardly_any_random_damage_pass(void **state)
 	random_wire(&w, true, 12 + 64, 99, &seed);
 	seal(&w, icrc_reference(w.ip, w.header + w.len));
 	for (unsigned int i = 0; i < tries; i++) {
-		/* behind the masked byte */
+		/* after the masked byte */
 		uint32_t at = 5 + sample_random(&seed) % (w.len - 5), was, damage;
 
 		memcpy(&was, w.packet + at, 4);

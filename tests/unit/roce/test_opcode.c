@@ -7,7 +7,7 @@
 #include "roce/opcode.h"
 #include "util/api.h"
 
-/* IBTA volume 1, table 38, by hand: header bytes behind the BTH. */
+/* IBTA vol 1 r1.4, 9.2.1, by hand: header bytes after the BTH. */
 static const struct {
 	uint8_t op;
 	uint8_t extra;
@@ -49,7 +49,7 @@ static void exactly_the_opcodes_of_rc_uc_ud_xrc_dc_and_cnp_are_known(void **stat
 	assert_null(roce_opcode_find(0x15));
 }
 
-static void places_agree_with_names(void **state)
+static void message_parts_agree_with_names(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++) {
 		const struct roce_opcode_info *info = roce_opcode_find(op);
@@ -121,7 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_have_the_lengths_of_the_specification),
 		cmocka_unit_test(exactly_the_opcodes_of_rc_uc_ud_xrc_dc_and_cnp_are_known),
-		cmocka_unit_test(places_agree_with_names),
+		cmocka_unit_test(message_parts_agree_with_names),
 		cmocka_unit_test(only_responses_carry_aeth_and_no_response_carries_xrceth),
 		cmocka_unit_test(full_payloads_are_path_mtus),
 		cmocka_unit_test(names_are_found_with_and_without_transport),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several sockets at one address: steering by QP number, probes, multicast. */
+/* Several sockets at one address: reuseport programs, probes, multicast. */
 #include "roce/reuseport.h"
 #include "roce/group.h"
 #include "cmocka_all.h"
@@ -14,7 +14,7 @@
 #define HERE "127.0.0.5"
 
 struct crowd {
-	struct pair p; /* its b is at HERE, alone in its reuse group's first place */
+	struct pair p; /* b is at HERE and has index 0 */
 	struct roce_endpoint *ep[8];
 	size_t count;
 };
@@ -104,7 +104,7 @@ static void packets_go_to_the_socket_of_their_qp(void **state)
 	crowd_fini(&c);
 }
 
-/* Every second block has a row, so that there is a gap behind each. Where a QP of the block goes. */
+/* Every second block has a range. The socket that a QP of block `block` goes to. */
 static int want(uint32_t block, bool few)
 {
 	bool is_gap = !(block & 1) || block >= 2 * ROCE_REUSEPORT_RANGES;
@@ -115,7 +115,7 @@ static int want(uint32_t block, bool few)
 	return (row < ROCE_REUSEPORT_RANGES ? row : ROCE_REUSEPORT_RANGES - 1) % 4;
 }
 
-static void the_largest_table_is_taken_and_right(void **state)
+static void the_largest_table_is_accepted_and_right(void **state)
 {
 	struct roce_reuseport_range rows[ROCE_REUSEPORT_RANGES];
 	struct crowd c;
@@ -127,7 +127,7 @@ static void the_largest_table_is_taken_and_right(void **state)
 		rows[i] = (struct roce_reuseport_range){ (2 * i + 1) << 8, ((2 * i + 1) << 8) + 255,
 							 i % 4 };
 	assert_int_equal(roce_reuseport_attach(c.ep[0], rows, ROCE_REUSEPORT_RANGES, 4), 0);
-	/* Kernels before 6.7 have no room for all gaps, so they have none. */
+	/* Kernels before 6.7 refuse the longest program; gaps then go to the range before. */
 	few = lands_at(&c, 2 << 8) != 4;
 	for (unsigned int i = 0; i < 300; i++) {
 		uint32_t block = sample_random(&seed) % (2 * ROCE_REUSEPORT_RANGES + 2);
@@ -138,7 +138,7 @@ static void the_largest_table_is_taken_and_right(void **state)
 	crowd_fini(&c);
 }
 
-static void tables_that_contradict_themselves_are_refused(void **state)
+static void overlapping_ranges_are_refused(void **state)
 {
 	struct roce_reuseport_range overlap[] = { { 0x100, 0x1ff, 0 }, { 0x1ff, 0x2ff, 1 } };
 	struct roce_reuseport_range backwards[] = { { 0x200, 0x1ff, 0 } };
@@ -177,13 +177,13 @@ static void a_socket_finds_its_index_by_probes(void **state)
 	assert_int_equal(roce_reuseport_index(c.ep[2], &index), -ENOENT);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(index_of(&c, i), i);
-	/* Probes are nobody's packets and nobody's fault. */
+	/* Probes are counted apart from packets and from errors. */
 	assert_int_equal(c.p.in.count, 0);
 	roce_endpoint_counters(c.ep[1], &count);
 	assert_true(count.rx_drop[ROCE_DROP_PROBE] > 0);
 	assert_int_equal(count.rx_drop[ROCE_DROP_OPCODE], 0);
 
-	/* The last one moves into the place of one that closes. */
+	/* The last socket takes the index of one that closes. */
 	roce_endpoint_close(c.ep[1]);
 	c.ep[1] = NULL;
 	assert_int_equal(index_of(&c, 0), 0);
@@ -192,7 +192,7 @@ static void a_socket_finds_its_index_by_probes(void **state)
 	crowd_fini(&c);
 }
 
-static void an_index_past_the_end_still_reaches_somebody(void **state)
+static void an_index_past_the_end_reaches_some_socket(void **state)
 {
 	struct roce_reuseport_range rows[] = { { 0x100, 0x1ff, 7 } };
 	struct crowd c;
@@ -253,7 +253,7 @@ static void check_group(const char *from, const char *to, const char *group, con
 	pair_fini(&p);
 }
 
-static void a_group_is_heard_from_join_to_leave(void **state)
+static void a_group_is_received_from_join_to_leave(void **state)
 {
 	check_group("10.9.0.1", "10.9.0.1", "239.1.2.3", "239.1.2.4");
 }
@@ -263,7 +263,7 @@ static void an_ipv6_group_is_heard_from_join_to_leave(void **state)
 	check_group("fd09::1", "fd09::1", "ff0e::123", "ff0e::124");
 }
 
-static void all_endpoints_that_joined_hear_a_group(void **state)
+static void all_endpoints_that_joined_receive_a_group(void **state)
 {
 	struct roce_addr here = addr("10.9.0.1"), g = addr("239.1.2.3");
 	struct roce_endpoint *second;
@@ -288,7 +288,7 @@ static uint64_t full_of(const struct roce_endpoint *ep)
 	return c.rx_full;
 }
 
-static void what_a_group_lost_is_counted_and_stays_so(void **state)
+static void drops_of_a_group_are_counted_after_it_was_left(void **state)
 {
 	struct roce_addr g = addr("239.1.2.3");
 	uint64_t full;
@@ -296,7 +296,7 @@ static void what_a_group_lost_is_counted_and_stays_so(void **state)
 
 	pair_init(&p, "10.9.0.1", "10.9.0.1", NULL);
 	assert_int_equal(roce_group_join(p.b, &g), 0);
-	/* nobody reads */
+	/* not read, so that the socket fills up */
 	for (unsigned int i = 0; !full_of(p.b); i++) {
 		assert_true(i < 1000000);
 		send_group(&p, &g);
@@ -308,7 +308,7 @@ static void what_a_group_lost_is_counted_and_stays_so(void **state)
 	pair_fini(&p);
 }
 
-static void only_groups_of_ones_own_ip_version_can_be_joined(void **state)
+static void only_groups_of_the_endpoints_ip_version_can_be_joined(void **state)
 {
 	struct roce_addr v6 = addr("ff0e::1"), host = addr("10.9.0.1");
 	struct pair p;
@@ -323,21 +323,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_go_to_the_socket_of_their_qp),
-		cmocka_unit_test(the_largest_table_is_taken_and_right),
-		cmocka_unit_test(tables_that_contradict_themselves_are_refused),
+		cmocka_unit_test(the_largest_table_is_accepted_and_right),
+		cmocka_unit_test(overlapping_ranges_are_refused),
 		cmocka_unit_test(a_socket_finds_its_index_by_probes),
-		cmocka_unit_test(an_index_past_the_end_still_reaches_somebody),
-		cmocka_unit_test(a_group_is_heard_from_join_to_leave),
+		cmocka_unit_test(an_index_past_the_end_reaches_some_socket),
+		cmocka_unit_test(a_group_is_received_from_join_to_leave),
 		cmocka_unit_test(an_ipv6_group_is_heard_from_join_to_leave),
-		cmocka_unit_test(all_endpoints_that_joined_hear_a_group),
-		cmocka_unit_test(what_a_group_lost_is_counted_and_stays_so),
-		cmocka_unit_test(only_groups_of_ones_own_ip_version_can_be_joined),
+		cmocka_unit_test(all_endpoints_that_joined_receive_a_group),
+		cmocka_unit_test(drops_of_a_group_are_counted_after_it_was_left),
+		cmocka_unit_test(only_groups_of_the_endpoints_ip_version_can_be_joined),
 	};
 
 	net_enter();
 	if (net_shell("ip link add dummy9 type dummy && ip addr add 10.9.0.1/24 dev dummy9 && "
 		      "ip addr add fd09::1/64 dev dummy9 nodad && ip link set dummy9 up")) {
-		/* no dummy interfaces: a pair of veth does as well */
+		/* without the dummy module a veth pair will do */
 		if (net_shell("ip link add v9 type veth peer name w9 && ip link set w9 up && "
 			      "ip addr add 10.9.0.1/24 dev v9 && "
 			      "ip addr add fd09::1/64 dev v9 nodad && ip link set v9 up")) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between two hosts: what is really on the wire. */
+/* Between two hosts, with a look at the frames on the wire. */
 #include "roce/group.h"
 #include "cmocka_all.h"
 
@@ -31,7 +31,7 @@ static void packets_cross_between_hosts(void **state)
 	}
 }
 
-static void an_answer_finds_its_way_by_the_source_of_a_request(void **state)
+static void a_response_goes_to_the_source_of_its_request(void **state)
 {
 	for (size_t v = 0; v < array_size(hosts); v++) {
 		struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 10);
@@ -90,14 +90,14 @@ static void check_ids(uint16_t sport)
 		assert_true(s.right && s.whole);
 		highest = s.id > highest ? s.id : highest;
 	}
-	/* so they did leave as segments of one send */
+	/* 41 segments of one send */
 	assert_int_equal(highest, 40);
 	close(fd);
 	pair_fini(&p);
 }
 
 /* The interface is told not to take segments, so the kernel makes them, as for a real adapter. */
-static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **state)
+static void the_icrc_covers_the_ipv4_id_on_the_wire(void **state)
 {
 	go(ns_a);
 	if (net_shell("ip link set va gso_max_segs 1"))
@@ -109,7 +109,7 @@ static void packets_on_the_wire_have_the_ids_that_their_icrc_counts_on(void **st
 
 /* ---- limits ---- */
 
-static void what_is_longer_than_the_mtu_is_counted_as_lost(void **state)
+static void packets_longer_than_the_mtu_are_counted_as_lost(void **state)
 {
 	struct roce_pkt big = sample_packet(ROCE_PKT_SEND_FIRST, 4096);
 	struct roce_pkt small = sample_packet(ROCE_PKT_SEND_ONLY, 64);
@@ -146,7 +146,7 @@ static void a_changed_mtu_is_seen(void **state)
 	pair_fini(&p);
 }
 
-static void no_route_is_a_loss_and_no_error(void **state)
+static void packets_without_a_route_are_counted_as_lost(void **state)
 {
 	struct roce_dest dest = { .addr = addr("203.0.113.5") };
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_ONLY, 64);
@@ -164,7 +164,7 @@ static void no_route_is_a_loss_and_no_error(void **state)
 }
 
 /* Packets to a neighbour that does not answer wait in the kernel and fill the socket. */
-static void a_full_socket_says_so_and_keeps_what_it_did_not_take(void **state)
+static void a_full_socket_is_eagain_and_loses_nothing(void **state)
 {
 	struct roce_endpoint_opts opts = { .sndbuf = 1, .no_segment = true };
 	struct roce_dest dest = { .addr = addr("10.8.0.77") };
@@ -194,12 +194,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_cross_between_hosts),
-		cmocka_unit_test(an_answer_finds_its_way_by_the_source_of_a_request),
-		cmocka_unit_test(packets_on_the_wire_have_the_ids_that_their_icrc_counts_on),
-		cmocka_unit_test(what_is_longer_than_the_mtu_is_counted_as_lost),
+		cmocka_unit_test(a_response_goes_to_the_source_of_its_request),
+		cmocka_unit_test(the_icrc_covers_the_ipv4_id_on_the_wire),
+		cmocka_unit_test(packets_longer_than_the_mtu_are_counted_as_lost),
 		cmocka_unit_test(a_changed_mtu_is_seen),
-		cmocka_unit_test(no_route_is_a_loss_and_no_error),
-		cmocka_unit_test(a_full_socket_says_so_and_keeps_what_it_did_not_take),
+		cmocka_unit_test(packets_without_a_route_are_counted_as_lost),
+		cmocka_unit_test(a_full_socket_is_eagain_and_loses_nothing),
 	};
 
 	if (!make_hosts()) {

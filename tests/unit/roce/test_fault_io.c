@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fault injection where packets leave and where they arrive. */
+/* Fault injection in packets that are sent and received. */
 #include "cmocka_all.h"
 
 #include <pthread.h>
@@ -12,12 +12,12 @@
 #include "roce/inspect.h"
 #include "util/api.h"
 
-struct spoilt {
+struct faulty {
 	struct pair p;
 	struct roce_inspect inspect;
 };
 
-static void spoilt_init(struct spoilt *s, const char *script)
+static void faulty_init(struct faulty *s, const char *script)
 {
 	struct roce_endpoint_opts opts = { .inspect = &s->inspect };
 
@@ -27,13 +27,13 @@ static void spoilt_init(struct spoilt *s, const char *script)
 	assert_int_equal(roce_fault_load(s->inspect.fault, script, 1, 0), 0);
 }
 
-static void spoilt_fini(struct spoilt *s)
+static void faulty_fini(struct faulty *s)
 {
 	pair_fini(&s->p);
 	roce_fault_destroy(s->inspect.fault);
 }
 
-static void send_many(struct spoilt *s, uint32_t n)
+static void send_many(struct faulty *s, uint32_t n)
 {
 	struct roce_pkt pkt = sample_packet(ROCE_PKT_SEND_FIRST, 256);
 
@@ -45,7 +45,7 @@ static void send_many(struct spoilt *s, uint32_t n)
 }
 
 /* Sends `n` packets and expects exactly these to arrive, with their data. */
-static void expect(struct spoilt *s, uint32_t n, const uint32_t *psns, size_t count)
+static void expect(struct faulty *s, uint32_t n, const uint32_t *psns, size_t count)
 {
 	send_many(s, n);
 	pair_receive(&s->p, count);
@@ -60,11 +60,11 @@ static void expect(struct spoilt *s, uint32_t n, const uint32_t *psns, size_t co
 #define EXPECT(script, n, ...)                                                                     \
 	do {                                                                                       \
 		static const uint32_t psns_[] = { __VA_ARGS__ };                                   \
-		struct spoilt s_;                                                                  \
+		struct faulty s_;                                                                  \
                                                                                                    \
-		spoilt_init(&s_, script);                                                          \
+		faulty_init(&s_, script);                                                          \
 		expect(&s_, n, psns_, array_size(psns_));                                          \
-		spoilt_fini(&s_);                                                                  \
+		faulty_fini(&s_);                                                                  \
 	} while (0)
 
 static void dropped_packets_do_not_arrive(void **state)
@@ -79,7 +79,7 @@ static void duplicates_arrive_twice(void **state)
 	EXPECT("dup dir=in psn=2", 4, 0, 1, 2, 2, 3);
 }
 
-static void reordered_packets_trade_places_with_the_next(void **state)
+static void reordered_packets_are_swapped_with_the_next(void **state)
 {
 	EXPECT("reorder dir=out psn=1", 4, 0, 2, 1, 3);
 	EXPECT("reorder dir=in psn=1", 4, 0, 2, 1, 3);
@@ -93,13 +93,13 @@ static void corrupted_packets_fail_their_icrc(void **state)
 	for (size_t i = 0; i < array_size(scripts); i++) {
 		static const uint32_t psns[] = { 0, 1, 3 };
 		struct roce_counters count;
-		struct spoilt s;
+		struct faulty s;
 
-		spoilt_init(&s, scripts[i]);
+		faulty_init(&s, scripts[i]);
 		expect(&s, 4, psns, 3);
 		roce_endpoint_counters(s.p.b, &count);
 		assert_int_equal(count.rx_drop[ROCE_DROP_ICRC], 1);
-		spoilt_fini(&s);
+		faulty_fini(&s);
 	}
 }
 
@@ -119,28 +119,28 @@ static void wait_until(uint64_t due_ns)
 		;
 }
 
-/* A machine that is busy for so long gets another chance, with more time. */
+/* On a busy machine, tries again with more time. */
 static const unsigned int delays_ms[] = { 20, 1000, 9000 };
 
-static void spoilt_init_delay(struct spoilt *s, const char *dir, unsigned int ms)
+static void faulty_init_delay(struct faulty *s, const char *dir, unsigned int ms)
 {
 	char script[64];
 
 	snprintf(script, sizeof(script), "delay ms=%u dir=%s psn=0", ms, dir);
-	spoilt_init(s, script);
+	faulty_init(s, script);
 }
 
 static void a_delayed_packet_leaves_when_it_is_due(void **state)
 {
 	uint64_t start = 0, due = UINT64_MAX, delay = 0;
-	struct spoilt s;
+	struct faulty s;
 
 	for (unsigned int i = 0; i < array_size(delays_ms) && due == UINT64_MAX; i++) {
 		if (i)
-			spoilt_fini(&s);
+			faulty_fini(&s);
 		start = now_ns();
 		delay = delays_ms[i] * 1000000ull;
-		spoilt_init_delay(&s, "out", delays_ms[i]);
+		faulty_init_delay(&s, "out", delays_ms[i]);
 		assert_true(roce_tx_due(s.p.tx) == UINT64_MAX);
 		send_many(&s, 3);
 		pair_receive(&s.p, 2);
@@ -154,24 +154,24 @@ static void a_delayed_packet_leaves_when_it_is_due(void **state)
 	assert_int_equal(s.p.in.at[2].pkt.psn, 0);
 	assert_memory_equal(s.p.in.at[2].data, pattern(), 256);
 	assert_true(roce_tx_due(s.p.tx) == UINT64_MAX);
-	spoilt_fini(&s);
+	faulty_fini(&s);
 }
 
 static void a_delayed_packet_is_delivered_when_it_is_due(void **state)
 {
 	uint64_t due = UINT64_MAX;
-	struct spoilt s;
+	struct faulty s;
 
 	for (unsigned int i = 0; i < array_size(delays_ms) && due == UINT64_MAX; i++) {
 		if (i)
-			spoilt_fini(&s);
-		spoilt_init_delay(&s, "in", delays_ms[i]);
+			faulty_fini(&s);
+		faulty_init_delay(&s, "in", delays_ms[i]);
 		send_many(&s, 3);
 		pair_receive(&s.p, 2);
 		due = roce_rx_due(s.p.rx);
 	}
 	assert_true(due != UINT64_MAX);
-	/* It is b's packet; another endpoint does not get it. */
+	/* The packet belongs to endpoint b; another one must not get it. */
 	wait_until(due);
 	assert_int_equal(roce_rx_poll(s.p.rx, s.p.a, 8, inbox_put, &s.p.in), 0);
 	assert_int_equal(s.p.in.count, 2);
@@ -180,37 +180,37 @@ static void a_delayed_packet_is_delivered_when_it_is_due(void **state)
 	assert_int_equal(s.p.in.at[2].pkt.psn, 0);
 	assert_int_equal(s.p.in.at[2].meta.sport, ROCE_UDP_PORT);
 	assert_memory_equal(s.p.in.at[2].data, pattern(), 256);
-	spoilt_fini(&s);
+	faulty_fini(&s);
 }
 
 static void a_reordered_packet_without_a_follower_is_late_only(void **state)
 {
-	struct spoilt s;
+	struct faulty s;
 
-	/* It is kept for a millisecond, which a busy machine may take to get from add to flush. */
+	/* It is delayed for a millisecond; a busy machine may take that long from add to flush. */
 	for (int tries = 0;; tries++) {
-		spoilt_init(&s, "reorder dir=out");
+		faulty_init(&s, "reorder dir=out");
 		send_many(&s, 1);
 		pair_drain(&s.p);
 		if (!s.p.in.count)
 			break;
-		spoilt_fini(&s);
+		faulty_fini(&s);
 		assert_true(tries < 1000);
 	}
 	wait_until(roce_tx_due(s.p.tx));
 	assert_int_equal(roce_tx_flush(s.p.tx), 0);
 	pair_receive(&s.p, 1);
-	spoilt_fini(&s);
+	faulty_fini(&s);
 }
 
 static void many_faults_at_once_lose_nothing_but_what_they_drop(void **state)
 {
 	const char *text;
-	struct spoilt s;
+	struct faulty s;
 	uint64_t dropped, doubled;
 	uint32_t sent = 0;
 
-	spoilt_init(&s, "drop p=0.1 dir=out again=yes; dup p=0.1 dir=in again=yes; "
+	faulty_init(&s, "drop p=0.1 dir=out again=yes; dup p=0.1 dir=in again=yes; "
 			"reorder p=0.1 again=yes; delay us=1 p=0.1 again=yes");
 	for (unsigned int round = 0; round < 40; round++) {
 		send_many(&s, 50);
@@ -220,18 +220,18 @@ static void many_faults_at_once_lose_nothing_but_what_they_drop(void **state)
 	while (roce_tx_due(s.p.tx) != UINT64_MAX || roce_rx_due(s.p.rx) != UINT64_MAX) {
 		roce_tx_flush(s.p.tx);
 		pair_drain(&s.p);
-		/* drain ends at the first empty socket; what is due comes with the next call */
+		/* drain ends at the first empty read; due packets come with the next call */
 		roce_rx_poll(s.p.rx, s.p.b, 64, inbox_put, &s.p.in);
 	}
 	assert_true(roce_fault_rule(s.inspect.fault, 0, &text, &dropped));
 	assert_true(roce_fault_rule(s.inspect.fault, 1, &text, &doubled));
 	assert_true(dropped > 100 && doubled > 100);
 	assert_int_equal(s.p.in.count, sent - dropped + doubled);
-	spoilt_fini(&s);
+	faulty_fini(&s);
 }
 
 struct sender {
-	struct spoilt *s;
+	struct faulty *s;
 	uint32_t qpn;
 	pthread_t thread;
 	atomic_uint *arrived; /* of all of them */
@@ -274,9 +274,9 @@ static void several_threads_may_feed_one_endpoint(void **state)
 	struct sender senders[SENDERS];
 	uint32_t next[SENDERS] = { 0 };
 	atomic_uint arrived = 0;
-	struct spoilt s;
+	struct faulty s;
 
-	spoilt_init(&s, "");
+	faulty_init(&s, "");
 	assert_int_equal(roce_capture_create(&s.inspect.capture), 0);
 	for (uint32_t i = 0; i < SENDERS; i++) {
 		senders[i] = (struct sender){ .s = &s, .qpn = i << 8, .arrived = &arrived };
@@ -316,7 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dropped_packets_do_not_arrive),
 		cmocka_unit_test(duplicates_arrive_twice),
-		cmocka_unit_test(reordered_packets_trade_places_with_the_next),
+		cmocka_unit_test(reordered_packets_are_swapped_with_the_next),
 		cmocka_unit_test(corrupted_packets_fail_their_icrc),
 		cmocka_unit_test(a_delayed_packet_leaves_when_it_is_due),
 		cmocka_unit_test(a_delayed_packet_is_delivered_when_it_is_due),
