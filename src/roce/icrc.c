@@ -47,7 +47,7 @@ static struct {
 	/* What the high and the low byte of an id add to a flow's CRC. */
 	uint32_t id_high[256], id_low[256];
 	struct roce_crc_table table; /* without carry-less multiplication */
-} tables = { .once = PTHREAD_ONCE_INIT };
+} icrc_tables = { .once = PTHREAD_ONCE_INIT };
 
 static inline uint32_t times_x(uint32_t a)
 {
@@ -79,11 +79,11 @@ static inline uint32_t times(uint32_t a, uint32_t b, int bits)
  */
 static uint32_t crc32_long(uint32_t crc, const uint8_t *data, size_t len)
 {
-	if (unlikely(tables.isal_is_slow))
-		return roce_crc_table_update(&tables.table, crc, data, len);
+	if (unlikely(icrc_tables.isal_is_slow))
+		return roce_crc_table_update(&icrc_tables.table, crc, data, len);
 	crc = crc32_gzip_refl(crc, data, len);
 #ifdef __x86_64__
-	if (likely(tables.has_avx))
+	if (likely(icrc_tables.has_avx))
 		__asm__ volatile("vzeroupper" ::
 					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
 					   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
@@ -97,9 +97,9 @@ static inline uint32_t crc32(uint32_t crc, const uint8_t *data, size_t len)
 {
 	if (len > ROCE_CRC_CLMUL_MAX)
 		return crc32_long(crc, data, len);
-	if (likely(tables.has_clmul))
+	if (likely(icrc_tables.has_clmul))
 		return roce_crc_clmul(crc, data, len);
-	return roce_crc_table_words(&tables.table, crc, data, len);
+	return roce_crc_table_words(&icrc_tables.table, crc, data, len);
 }
 
 /*
@@ -160,7 +160,7 @@ static uint32_t id_term(size_t len, uint16_t id)
 {
 	uint32_t bytes = (uint32_t)(id >> 8) << 16 | (uint32_t)(id & 0xff) << 24;
 
-	return times(bytes, tables.power[len / 4], 16);
+	return times(bytes, icrc_tables.power[len / 4], 16);
 }
 
 static void fill_tables(void)
@@ -168,30 +168,30 @@ static void fill_tables(void)
 	static const struct roce_addr ipv4 = { .gid = { [10] = 0xff, 0xff } }, ipv6;
 	uint32_t up = ONE, down = ONE;
 
-	tables.has_clmul = roce_crc_clmul_supported();
+	icrc_tables.has_clmul = roce_crc_clmul_supported();
 #ifdef __x86_64__
-	tables.has_avx = __builtin_cpu_supports("avx");
-	tables.isal_is_slow = !tables.has_clmul;
+	icrc_tables.has_avx = __builtin_cpu_supports("avx");
+	icrc_tables.isal_is_slow = !icrc_tables.has_clmul;
 #endif
-	if (!tables.has_clmul)
-		roce_crc_table_init(&tables.table);
-	fill_added(&ipv4, tables.added_ipv4);
-	fill_added(&ipv6, tables.added_ipv6);
+	if (!icrc_tables.has_clmul)
+		roce_crc_table_init(&icrc_tables.table);
+	fill_added(&ipv4, icrc_tables.added_ipv4);
+	fill_added(&ipv6, icrc_tables.added_ipv6);
 	for (int i = 0; i < 32 + 8 * AFTER_ID; i++) {
 		up = times_x(up);
 		down = over_x(down);
 	}
 	for (size_t i = 0; i < LENGTHS; i++) {
-		tables.power[i] = up;
-		tables.inverse[i] = down;
+		icrc_tables.power[i] = up;
+		icrc_tables.inverse[i] = down;
 		for (int bit = 0; bit < 32; bit++) {
 			up = times_x(up);
 			down = over_x(down);
 		}
 	}
 	for (unsigned int byte = 0; byte < 256; byte++) {
-		tables.id_high[byte] = id_term(0, byte << 8);
-		tables.id_low[byte] = id_term(0, byte);
+		icrc_tables.id_high[byte] = id_term(0, byte << 8);
+		icrc_tables.id_low[byte] = id_term(0, byte);
 	}
 }
 
@@ -200,7 +200,7 @@ void roce_icrc_flow_init(struct roce_icrc_flow *flow, const struct roce_addr *sr
 {
 	uint8_t head[MAX_HEADERS];
 
-	pthread_once(&tables.once, fill_tables);
+	pthread_once(&icrc_tables.once, fill_tables);
 	flow->ipv4 = roce_addr_is_ipv4(src);
 	flow->crc = crc32(0, head, put_headers(head, src, dst, sport, dport, 0));
 }
@@ -219,14 +219,14 @@ __attribute__((cold, noinline)) static uint32_t crc32_masked(uint32_t crc, const
 
 uint32_t roce_icrc_id_term(size_t len, uint16_t id)
 {
-	pthread_once(&tables.once, fill_tables);
+	pthread_once(&icrc_tables.once, fill_tables);
 	return id_term(len, id);
 }
 
 static inline uint32_t added(const struct roce_icrc_flow *flow, size_t len)
 {
 	assert(len >= ROCE_BTH_BYTES && len < ROCE_MAX_PACKET && !(len & 3));
-	return (flow->ipv4 ? tables.added_ipv4 : tables.added_ipv6)[len / 4];
+	return (flow->ipv4 ? icrc_tables.added_ipv4 : icrc_tables.added_ipv6)[len / 4];
 }
 
 static inline uint32_t crc32_packet(const struct roce_icrc_flow *flow, const uint8_t *packet,
@@ -235,7 +235,7 @@ static inline uint32_t crc32_packet(const struct roce_icrc_flow *flow, const uin
 	uint32_t crc = flow->crc;
 
 	if (likely(flow->ipv4))
-		crc ^= tables.id_high[id >> 8] ^ tables.id_low[id & 0xff];
+		crc ^= icrc_tables.id_high[id >> 8] ^ icrc_tables.id_low[id & 0xff];
 	if (unlikely(packet[MASKED]))
 		return crc32_masked(crc, packet, len);
 	return crc32(crc, packet, len);
@@ -253,7 +253,7 @@ uint32_t roce_icrc_compute(const struct roce_icrc_flow *flow, const uint8_t *pac
 /* Corrects the guess *id by what explains the difference of the ICRCs; false when no id does. */
 static __attribute__((cold, noinline)) bool find_id(size_t len, uint32_t difference, uint16_t *id)
 {
-	uint32_t term = times(difference, tables.inverse[len / 4], 32);
+	uint32_t term = times(difference, icrc_tables.inverse[len / 4], 32);
 
 	if (term & 0xffff)
 		return false;
