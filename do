@@ -205,6 +205,7 @@ cmd_lint() {
 	check "mutable globals are listed" python3 tests/lint/globals.py build
 	check cppcheck cppcheck --quiet --error-exitcode=1 --enable=warning,portability \
 		--inline-suppr --suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
+		--include="/usr/include/$(cc -print-multiarch)/sys/queue.h" \
 		-I include -I src src tools
 	check "clang-tidy (some minutes)" tidy
 	((!${#failed[@]})) || die "lint failed: ${failed[*]}"
