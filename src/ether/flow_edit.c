@@ -60,9 +60,9 @@ static int check_data(enum flow_reformat kind, const void *data, size_t len)
 	}
 	return fits ? 0
 		    : explain(EINVAL,
-			      "%zu bytes of header are not right for this reformat; "
-			      "none for taking off, 14 or 18 to put back Ethernet, 14 "
-			      "to %u to put on a tunnel",
+			      "%zu bytes of header; this reformat needs 0 (decapsulation to L2, "
+			      "pop), 4 (push), 14 or 18 (decapsulation to L3), or 14 to %u "
+			      "(encapsulation)",
 			      len, FLOW_DATA_MAX);
 }
 
@@ -89,7 +89,7 @@ int flow_edit_modify(const uint8_t *commands, unsigned int count, struct flow_ed
 	struct flow_edit *edit;
 
 	if (!count || count > STEPS_MAX)
-		return explain(EINVAL, "%u commands to modify headers; 1 to %u are possible", count,
+		return explain(EINVAL, "%u modify-header commands; 1 to %u are allowed", count,
 			       STEPS_MAX);
 	edit = new_edit(MODIFY);
 	if (!edit)

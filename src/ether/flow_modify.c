@@ -72,8 +72,8 @@ static int check_range(uint8_t field, unsigned int shift, unsigned int width)
 {
 	if (shift + width > places[field].width)
 		return explain(EINVAL,
-			       "a modify-header command is for %u bits from bit %u on; field "
-			       "%#x has %u",
+			       "a modify-header command changes %u bits from bit %u on; field %#x "
+			       "has %u bits",
 			       width, shift, field, places[field].width);
 	return 0;
 }
@@ -108,8 +108,7 @@ int flow_modify_parse(const uint8_t *command, struct flow_modify_step *out)
 		break;
 	default:
 		return explain(EINVAL,
-			       "modify-header command %u is not known; there are 1 set, 2 add "
-			       "and 3 copy",
+			       "modify-header command %u is unknown; 1 is set, 2 add, 3 copy",
 			       step.op);
 	}
 	if (!err)

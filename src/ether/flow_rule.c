@@ -220,7 +220,7 @@ static int check_action(const struct flow_table *table, const struct flow_action
 		break;
 	}
 	if (!fits)
-		return explain(EINVAL, "an action of the rule has no meaning for %s",
+		return explain(EINVAL, "an action of the rule is not allowed for %s",
 			       names[domain]);
 	return 0;
 }

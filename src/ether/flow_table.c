@@ -199,8 +199,8 @@ int flow_matcher_create(struct flow_table *table, uint32_t priority, const struc
 	struct flow_matcher *matcher;
 
 	if (part)
-		return explain(EOPNOTSUPP,
-			       "the mask has bits in its %s that are not matched on here", part);
+		return explain(EOPNOTSUPP, "the mask has bits in its %s that cannot be matched",
+			       part);
 	matcher = calloc(1, sizeof(*matcher));
 	if (!matcher)
 		return explain(ENOMEM, "no memory for a matcher");
@@ -225,7 +225,7 @@ int flow_matcher_destroy(struct flow_matcher *matcher)
 	pthread_mutex_lock(&ether_state.flow_lock);
 	if (matcher->rules) {
 		pthread_mutex_unlock(&ether_state.flow_lock);
-		return explain(EBUSY, "%u rules of the matcher are still there", matcher->rules);
+		return explain(EBUSY, "the matcher still has %u rules", matcher->rules);
 	}
 	if (!--group->matchers) {
 		struct flow_groups *list =

@@ -64,7 +64,8 @@ static int prefetch(const struct hca_mr *mr, const struct ibv_sge *sge, bool wri
 	/* EINVAL: the kernel has no MADV_POPULATE; advice may be ignored. */
 	if (errno == EINVAL || !flush)
 		return 0;
-	return explain(EFAULT, "ibv_advise_mr: not all of 0x%llx + %u can be brought in",
+	return explain(EFAULT,
+		       "ibv_advise_mr: 0x%llx + %u cannot be prefetched: a page is not accessible",
 		       (unsigned long long)sge->addr, sge->length);
 }
 

@@ -47,7 +47,7 @@ static int find_source(struct ibv_context *context, uint8_t port, const uint8_t 
 
 	if (index < 0)
 		return explain(ENOENT,
-			       "ibv_init_ah_from_wc: the address that the datagram came to is "
+			       "ibv_init_ah_from_wc: the destination address of the datagram is "
 			       "not in the GID table of port %u of %s",
 			       port, a->name);
 	attr->grh.sgid_index = index;
@@ -60,9 +60,8 @@ static int from_ipv4(struct ibv_context *context, uint8_t port, const struct iph
 	uint8_t gid[16] = { [10] = 0xff, [11] = 0xff };
 
 	if (IN_MULTICAST(be32toh(ip->daddr)))
-		return explain(EINVAL,
-			       "ibv_init_ah_from_wc: the datagram came to a multicast group; no "
-			       "address of the port stands for it");
+		return explain(EINVAL, "ibv_init_ah_from_wc: the datagram was sent to a multicast "
+				       "group; it names no address of the port");
 	memcpy(gid + 12, &ip->saddr, 4);
 	memcpy(attr->grh.dgid.raw, gid, sizeof(gid));
 	memcpy(gid + 12, &ip->daddr, 4);
@@ -78,9 +77,8 @@ static int from_ipv6(struct ibv_context *context, uint8_t port, const struct ibv
 	enum hca_gid_type type;
 
 	if (grh->dgid.raw[0] == 0xff)
-		return explain(EINVAL,
-			       "ibv_init_ah_from_wc: the datagram came to a multicast group; no "
-			       "address of the port stands for it");
+		return explain(EINVAL, "ibv_init_ah_from_wc: the datagram was sent to a multicast "
+				       "group; it names no address of the port");
 	if (grh->next_hdr == IPPROTO_UDP)
 		type = HCA_GID_ROCE_V2;
 	else if (grh->next_hdr == NEXT_HEADER_IB)

@@ -22,8 +22,8 @@ static int check_grh(const struct hca_adapter *a, const struct ibv_ah_attr *attr
 		return err;
 	if (hca_gid_is_empty(&entry.gid))
 		return explain(EINVAL,
-			       "address: GID index %u of port %u of %s is empty; "
-			       "ibv_devinfo -v lists those that are not",
+			       "address: GID index %u of port %u of %s is empty; ibv_devinfo -v "
+			       "lists the GIDs",
 			       attr->grh.sgid_index, attr->port_num, a->name);
 	return 0;
 }
@@ -42,9 +42,9 @@ int vb_av_check(const struct hca_adapter *a, const struct ibv_ah_attr *attr)
 			       "set it, with grh.dgid and grh.sgid_index");
 	if (link == HCA_LINK_INFINIBAND && !attr->is_global && !attr->dlid)
 		return explain(EINVAL,
-			       "address: dlid is 0 and is_global too; give one of LID and GRH");
+			       "address: dlid and is_global are both 0; a LID or a GRH is needed");
 	if (attr->static_rate != IBV_RATE_MAX && ibv_rate_to_mbps(attr->static_rate) < 0)
-		return explain(EINVAL, "address: static rate %u is none of enum ibv_rate",
+		return explain(EINVAL, "address: static rate %u is not in enum ibv_rate",
 			       attr->static_rate);
 	return attr->is_global ? check_grh(a, attr) : 0;
 }

@@ -57,9 +57,7 @@ void ibv_free_buf(struct ibv_buf *buf)
 
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
-	errno = -explain(ENODATA,
-			 "ibv_export_buf_dmabuf_fd: the buffer at %p is plain memory; there "
-			 "is no dmabuf behind it",
+	errno = -explain(ENODATA, "ibv_export_buf_dmabuf_fd: the buffer at %p is not a dmabuf",
 			 (void *)buf->addr);
 	return -1;
 }

@@ -119,7 +119,7 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
 	if (attr->comp_mask || !attr->op_mask)
 		return vb_result(explain(EINVAL,
 					 "ibv_qp_attach_comp_cntr: comp_mask 0x%x, op_mask 0x%x; "
-					 "the first has to be 0, the second not",
+					 "comp_mask must be 0, op_mask must not",
 					 attr->comp_mask, attr->op_mask));
 	if (attr->op_mask & ~HCA_CNTR_ALL)
 		return vb_result(explain(EOPNOTSUPP,

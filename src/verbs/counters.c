@@ -49,7 +49,8 @@ int vb_destroy_counters(struct ibv_counters *public)
 	flows = c->flows;
 	pthread_mutex_unlock(&c->lock);
 	if (flows)
-		return vb_result(explain(EBUSY, "ibv_destroy_counters: %u flows feed it", flows));
+		return vb_result(
+			explain(EBUSY, "ibv_destroy_counters: %u flows use the object", flows));
 	pthread_mutex_destroy(&c->lock);
 	flow_counter_put(c->hw);
 	free(c);
@@ -69,8 +70,8 @@ static int check_point(const struct ibv_counter_attach_attr *attr, const struct 
 			       attr->comp_mask);
 	if (attr->counter_desc != IBV_COUNTER_PACKETS && attr->counter_desc != IBV_COUNTER_BYTES)
 		return explain(EOPNOTSUPP,
-			       "ibv_attach_counters_point_flow: there are packets (0) and bytes "
-			       "(1), but no %d",
+			       "ibv_attach_counters_point_flow: counter %d; packets (0) and bytes "
+			       "(1) exist",
 			       (int)attr->counter_desc);
 	return 0;
 }
@@ -85,10 +86,11 @@ int vb_attach_counters_point_flow(struct ibv_counters *public, struct ibv_counte
 		return vb_result(err);
 	pthread_mutex_lock(&c->lock);
 	if (c->flows) {
-		err = explain(EBUSY, "ibv_attach_counters_point_flow: %u flows feed it already",
+		err = explain(EBUSY,
+			      "ibv_attach_counters_point_flow: %u flows use the object already",
 			      c->flows);
 	} else if (c->point_count == VB_COUNTER_POINTS) {
-		err = explain(ENOSPC, "ibv_attach_counters_point_flow: all %u points are taken",
+		err = explain(ENOSPC, "ibv_attach_counters_point_flow: all %u points are in use",
 			      VB_COUNTER_POINTS);
 	} else {
 		c->points[c->point_count].index = attr->index;
@@ -103,13 +105,13 @@ static int read_points(struct vb_counters *c, uint64_t *values, uint32_t count)
 	uint64_t packets, bytes;
 
 	if (!c->flows)
-		return explain(EINVAL, "ibv_read_counters: no flow feeds it");
+		return explain(EINVAL, "ibv_read_counters: no flow uses the object");
 	for (unsigned int i = 0; i < c->point_count; i++)
 		if (c->points[i].index >= count)
-			return explain(EINVAL,
-				       "ibv_read_counters: room for %u values; one is to go to "
-				       "place %u",
-				       count, c->points[i].index);
+			return explain(
+				EINVAL,
+				"ibv_read_counters: room for %u values; a point has index %u",
+				count, c->points[i].index);
 	memset(values, 0, count * sizeof(*values));
 	flow_counter_read(c->hw, &packets, &bytes);
 	for (unsigned int i = 0; i < c->point_count; i++)
@@ -141,8 +143,9 @@ int vb_counters_bind(struct vb_counters *c)
 	if (c->point_count)
 		c->flows++;
 	else
-		err = explain(EINVAL, "ibv_create_flow: the counters object does not say what to "
-				      "count; attach a point first");
+		err = explain(
+			EINVAL,
+			"ibv_create_flow: the counters object has no point; attach one first");
 	pthread_mutex_unlock(&c->lock);
 	return err;
 }

@@ -36,13 +36,13 @@ static int check_mask(const struct hca_adapter *a, const struct ibv_cq_init_attr
 			       "ibv_create_cq_ex: flags 0x%x have unknown bits 0x%x", attr->flags,
 			       attr->flags & ~(uint32_t)FLAGS_KNOWN);
 	if (attr->wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS)
-		return explain(EOPNOTSUPP, "ibv_create_cq_ex: wc_flags 0x%llx; 0x%x can be had",
+		return explain(EOPNOTSUPP, "ibv_create_cq_ex: wc_flags 0x%llx; 0x%x are supported",
 			       (unsigned long long)attr->wc_flags, IBV_CREATE_CQ_SUP_WC_FLAGS);
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
 	    (!attr->parent_domain || !to_pd(attr->parent_domain)->of))
 		return explain(EINVAL,
-			       "ibv_create_cq_ex: parent_domain is %s; "
-			       "ibv_alloc_parent_domain makes what is needed here",
+			       "ibv_create_cq_ex: parent_domain is %s; ibv_alloc_parent_domain "
+			       "makes a parent domain",
 			       attr->parent_domain ? "a plain protection domain" : "NULL");
 	return 0;
 }
@@ -181,12 +181,11 @@ int vb_modify_cq(struct ibv_cq *public, struct ibv_modify_cq_attr *attr)
 					 ctx->adapter->name));
 	if (attr->moderate.cq_period > caps.cq_mod_caps.max_cq_period ||
 	    attr->moderate.cq_count > caps.cq_mod_caps.max_cq_count)
-		return vb_result(explain(EINVAL,
-					 "ibv_modify_cq: an event for %u entries or every %u us; "
-					 "%u and %u are the most",
-					 attr->moderate.cq_count, attr->moderate.cq_period,
-					 caps.cq_mod_caps.max_cq_count,
-					 caps.cq_mod_caps.max_cq_period));
+		return vb_result(explain(
+			EINVAL,
+			"ibv_modify_cq: moderation of %u entries and %u us; at most %u and %u",
+			attr->moderate.cq_count, attr->moderate.cq_period,
+			caps.cq_mod_caps.max_cq_count, caps.cq_mod_caps.max_cq_period));
 	hca_cq_moderate(to_cq(public)->hca, attr->moderate.cq_count, attr->moderate.cq_period);
 	return 0;
 }

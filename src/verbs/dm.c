@@ -30,8 +30,8 @@ static int check_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
 	uint64_t there = length_of(dm);
 
 	if (offset > there || length > there - offset)
-		return explain(EFAULT, "device memory: %zu bytes at %llu; there are %llu", length,
-			       (unsigned long long)offset, (unsigned long long)there);
+		return explain(EFAULT, "device memory: %zu bytes at %llu; it has %llu bytes",
+			       length, (unsigned long long)offset, (unsigned long long)there);
 	if ((offset | length) & 3)
 		return explain(EINVAL,
 			       "device memory: %zu bytes at %llu; both must be multiples of 4",
@@ -92,10 +92,10 @@ static int check_alloc(struct ibv_context *context, const struct ibv_alloc_dm_at
 		return explain(EINVAL, "ibv_alloc_dm: comp_mask 0x%x; no bit is known",
 			       attr->comp_mask);
 	if (!attr->length || attr->length > most)
-		return explain(EINVAL, "ibv_alloc_dm: %zu bytes; 1 to %llu can be had",
+		return explain(EINVAL, "ibv_alloc_dm: %zu bytes; 1 to %llu can be allocated",
 			       attr->length, (unsigned long long)most);
 	if (attr->log_align_req > LOG_ALIGN_MAX)
-		return explain(EINVAL, "ibv_alloc_dm: an alignment of 2^%u; 2^%u is the most",
+		return explain(EINVAL, "ibv_alloc_dm: an alignment of 2^%u; at most 2^%u",
 			       attr->log_align_req, LOG_ALIGN_MAX);
 	return 0;
 }
@@ -197,11 +197,12 @@ static int check_register(const struct vb_pd *pd, const struct vb_dm *dm, uint64
 	if (!(access & IBV_ACCESS_ZERO_BASED))
 		return explain(EINVAL,
 			       "ibv_reg_dm_mr: access 0x%x lacks IBV_ACCESS_ZERO_BASED; device "
-			       "memory has no address but its offset",
+			       "memory is addressed by offset",
 			       access);
 	if (offset > there || length > there - offset)
-		return explain(EINVAL, "ibv_reg_dm_mr: %zu bytes at %llu; there are %llu", length,
-			       (unsigned long long)offset, (unsigned long long)there);
+		return explain(EINVAL,
+			       "ibv_reg_dm_mr: %zu bytes at %llu; the device memory has %llu bytes",
+			       length, (unsigned long long)offset, (unsigned long long)there);
 	return 0;
 }
 

@@ -29,12 +29,14 @@ static int check(uint64_t offset, size_t length, uint64_t iova, int fd)
 	if (fs.f_type != DMA_BUF_MAGIC)
 		return explain(EOPNOTSUPP, "ibv_reg_dmabuf_mr: descriptor %d is no dmabuf", fd);
 	if (!length || length > UINT64_MAX - page || offset > UINT64_MAX - page - length)
-		return explain(EINVAL, "ibv_reg_dmabuf_mr: offset 0x%llx and length 0x%zx",
-			       (unsigned long long)offset, length);
+		return explain(
+			EINVAL,
+			"ibv_reg_dmabuf_mr: offset 0x%llx and length 0x%zx are 0 or too large",
+			(unsigned long long)offset, length);
 	if ((offset ^ iova) & (page - 1))
 		return explain(EINVAL,
-			       "ibv_reg_dmabuf_mr: offset 0x%llx and iova 0x%llx differ in "
-			       "their place in the page",
+			       "ibv_reg_dmabuf_mr: offset 0x%llx and iova 0x%llx have different "
+			       "page offsets",
 			       (unsigned long long)offset, (unsigned long long)iova);
 	return 0;
 }
@@ -74,8 +76,8 @@ int vb_mr_register_dmabuf(struct vb_pd *pd, uint64_t offset, size_t length, uint
 	map = mmap(NULL, map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(offset - skip));
 	if (map == MAP_FAILED)
 		return explain(EOPNOTSUPP,
-			       "ibv_reg_dmabuf_mr: %zu bytes at 0x%llx of the dmabuf cannot "
-			       "be mapped, and the adapter has no other way to them",
+			       "ibv_reg_dmabuf_mr: %zu bytes at 0x%llx of the dmabuf cannot be "
+			       "mapped, as the adapter needs",
 			       length, (unsigned long long)offset);
 	range.va = map + skip;
 	m = malloc(sizeof(*m));

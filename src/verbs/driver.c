@@ -60,7 +60,7 @@ static const struct vb_driver *load(const char *library)
 	}
 	if (driver->abi != VB_DRIVER_ABI) {
 		dlclose(handle);
-		return explain_null(ELIBBAD, "%s is of another build than libibverbs.so.1",
+		return explain_null(ELIBBAD, "%s is from another build than libibverbs.so.1",
 				    library);
 	}
 	return driver;

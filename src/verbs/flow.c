@@ -35,8 +35,7 @@ static int check_kind(const struct ibv_flow_attr *attr, bool all)
 		return explain(EINVAL, "ibv_create_flow: flags 0x%x are for normal rules only",
 			       attr->flags);
 	if ((attr->flags & FLAGS) == FLAGS)
-		return explain(EINVAL,
-			       "ibv_create_flow: what leaves goes to the wire; it cannot go on");
+		return explain(EINVAL, "ibv_create_flow: an egress rule cannot have DONT_TRAP");
 	return 0;
 }
 
@@ -49,21 +48,22 @@ static int check_mlx4_dont_trap(const struct ibv_flow_attr *attr)
 
 	if (attr->num_of_specs > 1 || attr->priority)
 		return explain(EOPNOTSUPP,
-			       "ibv_create_flow: %u specs at priority %u in a rule that does not "
-			       "trap; this adapter takes one at most, at priority 0",
+			       "ibv_create_flow: %u specs at priority %u in a rule with DONT_TRAP; "
+			       "this adapter takes at most one, at priority 0",
 			       attr->num_of_specs, attr->priority);
 	if (!attr->num_of_specs)
 		return 0;
 	memcpy(&eth, bytes, sizeof(eth.type) + sizeof(eth.size));
 	if (eth.type != IBV_FLOW_SPEC_ETH || eth.size != sizeof(eth))
-		return explain(EINVAL, "ibv_create_flow: a rule that does not trap takes an "
-				       "Ethernet spec");
+		return explain(
+			EINVAL,
+			"ibv_create_flow: a rule with DONT_TRAP takes an Ethernet spec only");
 	memcpy(&eth, bytes, sizeof(eth));
 	for (int i = 0; i < 6; i++)
 		rest |= eth.mask.dst_mac[i] & ~(i ? 0 : 1);
 	if (rest)
-		return explain(EINVAL, "ibv_create_flow: of an address, a rule that does not trap "
-				       "can ask for the multicast bit");
+		return explain(EINVAL, "ibv_create_flow: the address mask of a rule with DONT_TRAP "
+				       "may have the multicast bit only");
 	return 0;
 }
 
@@ -73,11 +73,11 @@ static int check_mlx4(const struct vb_context *ctx, const struct ibv_flow_attr *
 	const uint32_t known = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
 
 	if (!attr->port)
-		return explain(EINVAL, "ibv_create_flow: port 0; %s counts from 1",
+		return explain(EINVAL, "ibv_create_flow: port 0; ports of %s are numbered from 1",
 			       ctx->adapter->name);
 	if (attr->flags & ~known)
-		return explain(EOPNOTSUPP, "ibv_create_flow: flags 0x%x; %s has 0x%x", attr->flags,
-			       ctx->adapter->name, known);
+		return explain(EOPNOTSUPP, "ibv_create_flow: flags 0x%x; %s supports 0x%x",
+			       attr->flags, ctx->adapter->name, known);
 	return attr->flags && attr->type == IBV_FLOW_ATTR_NORMAL ? check_mlx4_dont_trap(attr) : 0;
 }
 
@@ -89,8 +89,8 @@ static int check_attr(const struct vb_context *ctx, const struct ibv_flow_attr *
 		return explain(EINVAL, "ibv_create_flow: comp_mask 0x%x; no bit is known",
 			       attr->comp_mask);
 	if (attr->num_of_specs > SPECS_MAX)
-		return explain(EINVAL, "ibv_create_flow: %u specs; %u are the most",
-			       attr->num_of_specs, SPECS_MAX);
+		return explain(EINVAL, "ibv_create_flow: %u specs; at most %u", attr->num_of_specs,
+			       SPECS_MAX);
 	if (attr->flags >= IBV_FLOW_ATTR_FLAGS_EGRESS << 1 ||
 	    (attr->flags & ~FLAGS && ctx->driver->all_flows))
 		return explain(EINVAL, "ibv_create_flow: flags 0x%x; 0x%x are known", attr->flags,
@@ -122,10 +122,9 @@ static int check_qp(struct ibv_qp *public, const struct ibv_flow_attr *attr,
 		return explain(EINVAL, "ibv_create_flow: the queue pair has no receive queue");
 	if (public->qp_type == IBV_QPT_UD)
 		return explain(EOPNOTSUPP,
-			       "ibv_create_flow: rules for datagrams of RDMA do not exist "
-			       "here");
+			       "ibv_create_flow: rules for UD queue pairs are not supported");
 	return explain(EINVAL,
-		       "ibv_create_flow: the queue pair is of type %d; raw packet (%d) is meant",
+		       "ibv_create_flow: the queue pair is of type %d; raw packet (%d) is needed",
 		       (int)public->qp_type, IBV_QPT_RAW_PACKET);
 }
 
@@ -304,8 +303,8 @@ struct ibv_flow_action *vb_create_flow_action_esp(struct ibv_context *context,
 
 int vb_modify_flow_action_esp(struct ibv_flow_action *action, struct ibv_flow_action_esp_attr *attr)
 {
-	return vb_result(explain(EOPNOTSUPP, "ibv_modify_flow_action_esp: the action is not one of "
-					     "ESP; there are none"));
+	return vb_result(
+		explain(EOPNOTSUPP, "ibv_modify_flow_action_esp: the action is not an ESP action"));
 }
 
 int vb_destroy_flow_action(struct ibv_flow_action *public)

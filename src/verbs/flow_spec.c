@@ -38,8 +38,8 @@ static int put(struct reader *r, unsigned int field, uint64_t value, uint64_t ma
 	old = flow_key_get(&w->value, field);
 	if ((old ^ value) & both)
 		return explain(EINVAL,
-			       "ibv_create_flow: two specs ask for different things: 0x%llx "
-			       "and 0x%llx",
+			       "ibv_create_flow: two specs match different values of one field: "
+			       "0x%llx and 0x%llx",
 			       (unsigned long long)(old & both),
 			       (unsigned long long)(value & both));
 	flow_key_set(&w->value, field, old | (value & mask));
@@ -110,7 +110,7 @@ static int put_version(struct reader *r, unsigned int version)
 	uint64_t type = flow_key_get(&r->req->value, FLOW_OUTER_ethertype + r->inner);
 
 	if ((type ^ (version == 4 ? TYPE_IPV4 : TYPE_IPV6)) & mask)
-		return explain(EINVAL, "ibv_create_flow: an IPv%u spec behind EtherType 0x%llx",
+		return explain(EINVAL, "ibv_create_flow: an IPv%u spec after EtherType 0x%llx",
 			       version, (unsigned long long)type);
 	return put(r, FLOW_OUTER_ip_version, version, 0xf);
 }
@@ -140,7 +140,7 @@ static int read_ipv4_ext(struct reader *r, const struct ibv_flow_spec *spec)
 	int err = put_version(r, 4);
 
 	if (!err && m->flags)
-		err = explain(EOPNOTSUPP, "ibv_create_flow: flags of IPv4 cannot be matched on");
+		err = explain(EOPNOTSUPP, "ibv_create_flow: the flags of IPv4 cannot be matched");
 	if (!err)
 		err = put(r, FLOW_OUTER_src_ip_l, be32toh(v->src_ip), be32toh(m->src_ip));
 	if (!err)
@@ -209,8 +209,7 @@ static int read_esp(struct reader *r, const struct ibv_flow_spec *spec)
 
 	if (!err && m->seq)
 		err = explain(EOPNOTSUPP,
-			      "ibv_create_flow: ESP's sequence number cannot be matched "
-			      "on");
+			      "ibv_create_flow: the sequence number of ESP cannot be matched");
 	return err ? err
 		   : put_named(r, FLOW_outer_esp_spi, FLOW_inner_esp_spi, be32toh(v->spi),
 			       be32toh(m->spi));
@@ -224,8 +223,8 @@ static int read_gre(struct reader *r, const struct ibv_flow_spec *spec)
 
 	if (!err && mask & ~0xb000)
 		err = explain(EOPNOTSUPP,
-			      "ibv_create_flow: mask 0x%x for GRE's flags; 0x8000, 0x2000 "
-			      "and 0x1000 can be matched on",
+			      "ibv_create_flow: mask 0x%x for the flags of GRE; 0x8000, 0x2000 and "
+			      "0x1000 can be matched",
 			      mask);
 	if (!err)
 		err = put(r, FLOW_gre_c_present, flags >> 15, mask >> 15);
@@ -268,7 +267,7 @@ static int read_tag(struct reader *r, const struct ibv_flow_spec *spec)
 		return explain(EINVAL, "ibv_create_flow: tag 0x%x; it has 24 bits",
 			       spec->flow_tag.tag_id);
 	if (r->req->has_tag)
-		return explain(EINVAL, "ibv_create_flow: a second tag");
+		return explain(EINVAL, "ibv_create_flow: two tag actions; a flow has at most one");
 	r->req->has_tag = true;
 	r->req->tag = spec->flow_tag.tag_id;
 	return 0;
@@ -283,8 +282,8 @@ static int read_drop(struct reader *r, const struct ibv_flow_spec *spec)
 static int read_count(struct reader *r, const struct ibv_flow_spec *spec)
 {
 	if (!spec->flow_count.counters || r->req->counters)
-		return explain(EINVAL, "ibv_create_flow: a count action needs one counters object, "
-				       "and a flow has one such action");
+		return explain(EINVAL, "ibv_create_flow: a count action needs a counters object, "
+				       "and a flow has at most one such action");
 	r->req->counters = to_counters(spec->flow_count.counters);
 	return 0;
 }
@@ -341,8 +340,8 @@ static int read_spec(struct reader *r, const struct ibv_flow_spec *spec, bool al
 			continue;
 		if (!all && (!k->simple || inner))
 			return explain(EINVAL,
-				       "ibv_create_flow: the adapter has no specs of type "
-				       "0x%x; Ethernet, IPv4, TCP and UDP it has",
+				       "ibv_create_flow: the adapter has no specs of type 0x%x, "
+				       "only Ethernet, IPv4, TCP and UDP",
 				       spec->hdr.type);
 		if (spec->hdr.size != k->size)
 			return explain(EINVAL,
@@ -373,9 +372,10 @@ int vb_flow_specs_read(const struct ibv_flow_attr *attr, bool all, struct vb_flo
 
 		memcpy(&spec, at, sizeof(spec.hdr));
 		if (spec.hdr.size < sizeof(spec.hdr) || spec.hdr.size > sizeof(spec))
-			return explain(EINVAL,
-				       "ibv_create_flow: spec %u of %u says it has %u bytes", i + 1,
-				       attr->num_of_specs, spec.hdr.size);
+			return explain(
+				EINVAL,
+				"ibv_create_flow: spec %u of %u has an invalid size, %u bytes",
+				i + 1, attr->num_of_specs, spec.hdr.size);
 		memcpy(&spec, at, spec.hdr.size);
 		err = read_spec(&r, &spec, all);
 		if (err)

@@ -88,15 +88,15 @@ static int check_range(const void *addr, size_t length, uint64_t iova, unsigned 
 		return explain(EINVAL, "registration: %p + %zu wraps around", addr, length);
 	/* The kernel counts pages: 0 bytes inside a page have one page, at the start of a page none. */
 	if (!length && !((uintptr_t)addr & (page - 1)))
-		return explain(EINVAL,
-			       "registration: 0 bytes at %p, the start of a page, have no "
-			       "page",
-			       addr);
+		return explain(
+			EINVAL,
+			"registration: 0 bytes at %p, a page boundary; such a region has no page",
+			addr);
 	if (((uintptr_t)addr ^ iova) & (page - 1) && !(access & IBV_ACCESS_ZERO_BASED))
-		return explain(EINVAL,
-			       "registration: iova 0x%llx and address %p differ in their place "
-			       "in the page",
-			       (unsigned long long)iova, addr);
+		return explain(
+			EINVAL,
+			"registration: iova 0x%llx and address %p have different page offsets",
+			(unsigned long long)iova, addr);
 	return 0;
 }
 
@@ -155,9 +155,9 @@ static int check_change(const struct vb_mr *mr, int flags, const struct ibv_pd *
 			const void *addr, size_t length, int access)
 {
 	if (mr->hca->kind != VB_MR_MEMORY)
-		return explain(EINVAL,
-			       "ibv_rereg_mr: the region is not of the program's own memory; "
-			       "only such a one can be changed");
+		return explain(
+			EINVAL,
+			"ibv_rereg_mr: only regions of the program's own memory can be changed");
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return explain(EINVAL, "ibv_rereg_mr: flags 0x%x have unknown bits 0x%x", flags,
 			       flags & ~IBV_REREG_MR_FLAGS_SUPPORTED);

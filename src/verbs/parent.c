@@ -50,9 +50,8 @@ static int check(struct ibv_context *context, const struct ibv_parent_domain_ini
 			       "ibv_alloc_parent_domain: comp_mask 0x%x has unknown bits 0x%x",
 			       attr->comp_mask, attr->comp_mask & ~KNOWN);
 	if (!attr->pd)
-		return explain(EINVAL,
-			       "ibv_alloc_parent_domain: pd is NULL; a parent domain stands "
-			       "for a protection domain");
+		return explain(EINVAL, "ibv_alloc_parent_domain: pd is NULL; a parent domain needs "
+				       "a protection domain");
 	if (attr->pd->context != context || (attr->td && attr->td->context != context))
 		return explain(EINVAL, "ibv_alloc_parent_domain: the %s belongs to another context",
 			       attr->pd->context != context ? "protection domain"

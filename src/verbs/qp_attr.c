@@ -90,12 +90,12 @@ static int check(const struct hca_adapter *a, const struct ibv_qp_attr *attr, in
 static int check_rss(const struct hca_adapter *a, const struct ibv_qp_attr *attr, int mask)
 {
 	if (a->model->driver != HCA_DRIVER_MLX4)
-		return explain(EOPNOTSUPP, "ibv_modify_qp: a queue pair that hashes over a table "
-					   "has no states and no attributes");
+		return explain(EOPNOTSUPP,
+			       "ibv_modify_qp: an RSS queue pair has no states and no attributes");
 	if ((mask & ~(IBV_QP_STATE | IBV_QP_PORT)) || (unsigned int)attr->qp_state > IBV_QPS_RTR)
 		return explain(EOPNOTSUPP,
-			       "ibv_modify_qp: attr_mask 0x%x and state %d; a queue pair that "
-			       "hashes over a table takes a port, and states up to RTR",
+			       "ibv_modify_qp: attr_mask 0x%x and state %d; an RSS queue pair "
+			       "takes a port, and states up to RTR",
 			       mask, (int)attr->qp_state);
 	return 0;
 }
@@ -136,9 +136,8 @@ int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask,
 	struct hca_qp_attr from;
 
 	if (qp->hca->rss)
-		return vb_result(explain(EOPNOTSUPP,
-					 "ibv_query_qp: a queue pair that hashes over a table has "
-					 "no attributes"));
+		return vb_result(
+			explain(EOPNOTSUPP, "ibv_query_qp: an RSS queue pair has no attributes"));
 	hca_qp_query(qp->hca, &from);
 	*init = (struct ibv_qp_init_attr){
 		.qp_context = public->qp_context,
@@ -197,8 +196,8 @@ int vb_modify_qp_rate_limit(struct ibv_qp *public, struct ibv_qp_rate_limit_attr
 					 attr->comp_mask));
 	if ((attr->max_burst_sz || attr->typical_pkt_sz) && !attr->rate_limit)
 		return vb_result(explain(EINVAL,
-					 "ibv_modify_qp_rate_limit: bursts of %u bytes in packets "
-					 "of %u, and no rate",
+					 "ibv_modify_qp_rate_limit: max_burst_sz %u and "
+					 "typical_pkt_sz %u need a rate_limit",
 					 attr->max_burst_sz, attr->typical_pkt_sz));
 	return vb_result(hca_qp_modify(to_qp(public)->hca, &to, HCA_QPM_RATE_LIMIT));
 }
@@ -237,7 +236,7 @@ int ibv_query_ece(struct ibv_qp *public, struct ibv_ece *ece)
 
 	if (a->model->driver == HCA_DRIVER_MLX4)
 		return vb_result(
-			explain(EOPNOTSUPP, "ibv_query_ece: %s has no such options", a->name));
+			explain(EOPNOTSUPP, "ibv_query_ece: %s has no ECE options", a->name));
 	*ece = (struct ibv_ece){ .vendor_id = HCA_PCI_VENDOR_ID,
 				 .options = to_qp(public)->ece_got };
 	return 0;

@@ -77,8 +77,8 @@ static int check_extras(const struct rules *r, const struct ibv_qp_init_attr_ex 
 			       IBV_QP_INIT_ATTR_RX_HASH) &&
 	    attr->qp_type != IBV_QPT_RAW_PACKET)
 		return explain(EINVAL,
-			       "ibv_create_qp_ex: comp_mask 0x%x asks for segmentation or "
-			       "hashing, which only raw packet queue pairs do",
+			       "ibv_create_qp_ex: comp_mask 0x%x has TSO or RSS bits, which only "
+			       "raw packet queue pairs take",
 			       attr->comp_mask);
 	return 0;
 }
@@ -123,31 +123,32 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 	const struct vb_ind_table *table;
 
 	if ((attr->comp_mask & both) != both)
-		return explain(EINVAL, "ibv_create_qp_ex: receive hashing needs an indirection "
-				       "table, and a table needs hashing; comp_mask has one bit");
+		return explain(EINVAL, "ibv_create_qp_ex: RSS needs both IND_TABLE and RX_HASH; "
+				       "comp_mask has one bit");
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || attr->pd->context != context)
 		return explain(EINVAL, "ibv_create_qp_ex: there is no protection domain of this "
 				       "context");
 	if (attr->srq || attr->send_cq || attr->cap.max_recv_wr || attr->cap.max_recv_sge ||
 	    attr->cap.max_send_wr || attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		return explain(EINVAL,
-			       "ibv_create_qp_ex: a queue pair that hashes over a table neither "
-			       "sends nor has receives of its own");
+		return explain(EINVAL, "ibv_create_qp_ex: an RSS queue pair has no send queue and "
+				       "no receive queue");
 	table = vb_ind_table_find(context, attr->rwq_ind_tbl);
 	if (!table)
-		return explain(EINVAL, "ibv_create_qp_ex: rwq_ind_tbl is no indirection table of "
-				       "this context, or one that was destroyed");
+		return explain(EINVAL, "ibv_create_qp_ex: rwq_ind_tbl is not an indirection table "
+				       "of this context, or was destroyed");
 	if (conf->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ)
-		return explain(EOPNOTSUPP,
-			       "ibv_create_qp_ex: hash function %u; there is Toeplitz (%u)",
-			       conf->rx_hash_function, IBV_RX_HASH_FUNC_TOEPLITZ);
+		return explain(
+			EOPNOTSUPP,
+			"ibv_create_qp_ex: hash function %u; only Toeplitz (%u) is supported",
+			conf->rx_hash_function, IBV_RX_HASH_FUNC_TOEPLITZ);
 	if (conf->rx_hash_key_len != ETHER_RSS_KEY || !conf->rx_hash_key)
 		return explain(first ? EOPNOTSUPP : EINVAL,
-			       "ibv_create_qp_ex: a hash key of %u bytes; right are %u",
+			       "ibv_create_qp_ex: a hash key of %u bytes; %u are needed",
 			       conf->rx_hash_key ? conf->rx_hash_key_len : 0, ETHER_RSS_KEY);
 	if (!conf->rx_hash_fields_mask && table->hca->log_size && !first)
-		return explain(EINVAL, "ibv_create_qp_ex: no field to hash, and a table of more "
-				       "than one entry");
+		return explain(
+			EINVAL,
+			"ibv_create_qp_ex: a table of more than one entry needs a field to hash");
 	return 0;
 }
 
@@ -183,9 +184,8 @@ static int check_parts(struct ibv_context *context, const struct rules *r,
 				       parts[i].name);
 	}
 	if (attr->srq && r->recv_cq && to_srq(attr->srq)->hca->type != HCA_SRQ_BASIC)
-		return explain(EINVAL,
-			       "ibv_create_qp: the shared receive queue is an XRC one, which only "
-			       "XRC requests name");
+		return explain(EINVAL, "ibv_create_qp: the shared receive queue is an XRC one, "
+				       "which only XRC queue pairs use");
 	return 0;
 }
 
@@ -203,8 +203,10 @@ int vb_qp_check(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a
 			       attr->comp_mask, attr->comp_mask & ~(uint32_t)MASK_KNOWN);
 	if (attr->qp_type == IBV_QPT_DRIVER) {
 		if (!driver->check_driver_qp)
-			return explain(EINVAL, "ibv_create_qp: %s has no queue pairs of its own",
-				       a->name);
+			return explain(
+				EINVAL,
+				"ibv_create_qp: %s has no queue pairs of type IBV_QPT_DRIVER",
+				a->name);
 		err = driver->check_driver_qp(driver_attr);
 		if (err)
 			return err;

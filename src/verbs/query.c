@@ -88,8 +88,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 				input->comp_mask);
 	if (size < sizeof(attr->orig_attr))
 		return -explain(EINVAL,
-				"ibv_query_device_ex: room for %zu bytes; %zu are the least", size,
-				sizeof(attr->orig_attr));
+				"ibv_query_device_ex: room for %zu bytes; at least %zu are needed",
+				size, sizeof(attr->orig_attr));
 	query_device(to_context(context), &whole);
 	memset(attr, 0, size);
 	memcpy(attr, &whole, size < sizeof(whole) ? size : sizeof(whole));
@@ -212,7 +212,7 @@ static int fill_gid_table(const struct hca_adapter *a, const struct hca_gid_entr
 		n += !hca_gid_is_empty(&all[i].gid);
 	if (n > max_entries)
 		return explain(EINVAL,
-			       "ibv_query_gid_table: room for %zu entries, and there are %zu; "
+			       "ibv_query_gid_table: room for %zu entries, of %zu; the sum of "
 			       "gid_tbl_len of all ports is always enough",
 			       max_entries, n);
 	for (size_t i = 0; i < len * a->port_count; i++) {
@@ -239,7 +239,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		return explain(EOPNOTSUPP, "ibv_query_gid_table: flags 0x%x; none is known", flags);
 	if (entry_size < sizeof(*entries))
 		return explain(EINVAL,
-			       "ibv_query_gid_table: entries of %zu bytes; %zu are the least",
+			       "ibv_query_gid_table: entries of %zu bytes; at least %zu are needed",
 			       entry_size, sizeof(*entries));
 	all = calloc(a->port_count * a->limits.gid_table_len, sizeof(*all));
 	if (!all)

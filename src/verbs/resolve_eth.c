@@ -27,11 +27,11 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	if (err)
 		err = vb_neigh_mac(from.ifindex, from.gid.raw, attr->grh.dgid.raw, eth_mac);
 	if (err)
-		return explain(-err,
-			       "ibv_resolve_eth_l2_from_gid: the GID is neither one of this host "
-			       "nor made of a MAC, and no neighbour of the interface of GID index "
-			       "%u answers for it",
-			       attr->grh.sgid_index);
+		return explain(
+			-err,
+			"ibv_resolve_eth_l2_from_gid: the GID is not of this host and contains no "
+			"MAC, and no neighbour on the interface of GID index %u answers",
+			attr->grh.sgid_index);
 	if (vid)
 		*vid = vb_neigh_vlan(from.ifindex);
 	return 0;

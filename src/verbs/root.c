@@ -59,7 +59,8 @@ int vb_root_read_info(int fd, struct vb_root_info *info)
 			       fd);
 	if (len <= 0 ||
 	    sscanf(text, MARK " %" NAME_WIDTH "s %16llx %8x", info->name, &uid, &creator) != 3)
-		return explain(EINVAL, "ibv_import_device: descriptor %d is no cmd_fd of a context",
+		return explain(EINVAL,
+			       "ibv_import_device: descriptor %d is not the cmd_fd of a context",
 			       fd);
 	info->uid = uid;
 	info->creator = creator;

@@ -37,7 +37,7 @@ static int check(struct ibv_context *context, const struct ibv_srq_init_attr_ex 
 			       "ibv_create_srq_ex: comp_mask 0x%x has unknown bits 0x%x",
 			       attr->comp_mask, attr->comp_mask & ~(uint32_t)MASK_KNOWN);
 	if (attr->srq_type == IBV_SRQT_TM)
-		return explain(EOPNOTSUPP, "ibv_create_srq_ex: %s does not match tags", a->name);
+		return explain(EOPNOTSUPP, "ibv_create_srq_ex: %s has no tag matching", a->name);
 	if (attr->srq_type != IBV_SRQT_BASIC && attr->srq_type != IBV_SRQT_XRC)
 		return explain(EINVAL,
 			       "ibv_create_srq_ex: type %d; there are IBV_SRQT_BASIC and "
@@ -50,12 +50,12 @@ static int check(struct ibv_context *context, const struct ibv_srq_init_attr_ex 
 			       "ibv_create_srq_ex: the protection domain belongs to another "
 			       "context");
 	if (attr->attr.max_wr > a->limits.max_srq_wr || attr->attr.max_sge > a->limits.max_srq_sge)
-		return explain(EINVAL,
-			       "ibv_create_srq: %u requests of %u elements; %llu and %llu are the "
-			       "most of %s",
-			       attr->attr.max_wr, attr->attr.max_sge,
-			       (unsigned long long)a->limits.max_srq_wr,
-			       (unsigned long long)a->limits.max_srq_sge, a->name);
+		return explain(
+			EINVAL,
+			"ibv_create_srq: %u requests of %u elements; at most %llu and %llu on %s",
+			attr->attr.max_wr, attr->attr.max_sge,
+			(unsigned long long)a->limits.max_srq_wr,
+			(unsigned long long)a->limits.max_srq_sge, a->name);
 	return attr->srq_type == IBV_SRQT_XRC ? check_xrc(context, attr) : 0;
 }
 
@@ -158,9 +158,9 @@ int vb_get_srq_num(struct ibv_srq *public, uint32_t *number)
 
 	/* On later models DC targets name a basic queue by its number. */
 	if (!srq->xrcd && to_context(public->context)->adapter->model->driver == HCA_DRIVER_MLX4)
-		return vb_result(explain(EOPNOTSUPP,
-					 "ibv_get_srq_num: only XRC queues have numbers that "
-					 "requests name"));
+		return vb_result(
+			explain(EOPNOTSUPP,
+				"ibv_get_srq_num: only XRC queues have numbers on this adapter"));
 	*number = srq->hca->srqn;
 	return 0;
 }

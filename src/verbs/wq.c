@@ -59,8 +59,8 @@ static int check(struct ibv_context *context, const struct ibv_wq_init_attr *att
 	if ((!attr->max_wr && !first) || attr->max_wr > a->limits.max_qp_wr ||
 	    attr->max_sge > a->limits.max_sge)
 		return explain(EINVAL,
-			       "ibv_create_wq: %u requests of %u elements; 1 to %llu, and up to "
-			       "%llu, are right for %s",
+			       "ibv_create_wq: %u requests of %u elements; 1 to %llu requests of "
+			       "up to %llu on %s",
 			       attr->max_wr, attr->max_sge, (unsigned long long)a->limits.max_qp_wr,
 			       (unsigned long long)a->limits.max_sge, a->name);
 	return 0;
@@ -128,14 +128,15 @@ int vb_modify_wq(struct ibv_wq *public, struct ibv_wq_attr *attr)
 	int err;
 
 	if (!attr->attr_mask || attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
-		return vb_result(explain(EINVAL, "ibv_modify_wq: attr_mask 0x%x; bits of 0x%x are",
-					 attr->attr_mask, IBV_WQ_ATTR_RESERVED - 1));
+		return vb_result(explain(
+			EINVAL,
+			"ibv_modify_wq: attr_mask 0x%x; bits of 0x%x are known, and one is needed",
+			attr->attr_mask, IBV_WQ_ATTR_RESERVED - 1));
 	if ((attr->attr_mask & IBV_WQ_ATTR_STATE && (unsigned int)attr->wq_state > IBV_WQS_ERR) ||
 	    (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE &&
 	     (unsigned int)attr->curr_wq_state > IBV_WQS_ERR))
-		return vb_result(explain(EINVAL,
-					 "ibv_modify_wq: a state that is none of RESET, RDY and "
-					 "ERR"));
+		return vb_result(
+			explain(EINVAL, "ibv_modify_wq: the state is not RESET, RDY or ERR"));
 	if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE &&
 	    (int)attr->curr_wq_state != (int)wq->hca->state)
 		return vb_result(explain(EINVAL, "ibv_modify_wq: the queue is in state %d, not %d",
@@ -239,7 +240,7 @@ static int check_table(struct ibv_context *context, const struct ibv_rwq_ind_tab
 			       attr->log_ind_tbl_size, a->name,
 			       to_context(context)->driver->log_ind_table);
 	if (!attr->ind_tbl)
-		return explain(EINVAL, "ibv_create_rwq_ind_table: there is no array of queues");
+		return explain(EINVAL, "ibv_create_rwq_ind_table: ind_tbl is NULL");
 	return 0;
 }
 
