@@ -302,7 +302,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		finish_message(qp, pkt, op);
 	else
 		r->last_op = op;
-	if (pkt->flags & ROCE_PKT_ACK_REQ) {
+	if (pkt->flags & ROCE_PKT_ACK_REQ && likely(qp_is_reliable(qp))) {
 		r->ack_urgent |= !(pkt->flags & ROCE_PKT_ACK_DELAYABLE);
 		answer_ack_later(qp, acks);
 	}

@@ -141,8 +141,11 @@ static void transmit(struct qp *qp, const struct roce_pkt *pkt, const uint8_t *p
 		fly(&f);
 	}
 	if (happens(net.faults.corrupt)) {
-		uint64_t bit = draw() % (f.len * 8);
+		uint64_t bit;
 
+		do /* switches may change byte 4 (FECN, BECN), so that the ICRC does not cover it */
+			bit = draw() % (f.len * 8);
+		while (bit / 8 == 4);
 		net.corrupted++;
 		f.bytes[bit / 8] ^= 1u << bit % 8;
 	}
