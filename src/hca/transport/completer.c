@@ -183,7 +183,8 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	if (answered && r->asked)
 		r->asked--;
 	window_progress(r);
-	window_ack(qp, pkt->psn);
+	/* Requests behind the read may have been acknowledged before its data came. */
+	window_ack(qp, psn_add(r->una, PSN_MASK));
 }
 
 /* The other end has come up to `una`, or had before. */
