@@ -10,6 +10,7 @@
 #include "hca/device/port.h"
 #include "hca/hca.h"
 #include "hca/queue/cq.h"
+#include "hca/queue/srq.h"
 #include "hca/transport/qp.h"
 #include "hca/transport/qp_modify.h"
 #include "hca/transport/sq.h"
@@ -49,6 +50,11 @@ static void rq_decode(const struct hca_rq_ring *rq, uint32_t index, struct hca_r
 	*out = ((const struct end *)rq->buf)->recv[index % END_SLOTS];
 }
 
+static uint32_t srq_next(const struct hca_rq_ring *rq, uint32_t index)
+{
+	return index + 1;
+}
+
 static void cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe)
 {
 	struct end *end = cq->buf;
@@ -69,6 +75,7 @@ static const struct hca_format format = {
 	.sq_decode = sq_decode,
 	.rq_producer = rq_producer,
 	.rq_decode = rq_decode,
+	.srq_next = srq_next,
 	.cqe_write = cqe_write,
 	.cq_consumer = cq_consumer,
 };
@@ -114,12 +121,31 @@ struct end *end_create(unsigned int adapter, const struct end_options *options)
 		hca_mr_create(end->pd, end->mem, END_BYTES, (uintptr_t)end->mem, all, &end->mr), 0);
 	cq.ctx = end->ctx;
 	assert_int_equal(hca_cq_create(&cq, &end->cq), 0);
+	if (options->srq) {
+		struct hca_srq_init srq = { .pd = end->pd,
+					    .format = &format,
+					    .cq = end->cq,
+					    .xrcd = END_XRCD,
+					    .user_index = HCA_SRQ_NO_INDEX };
+
+		srq.type = options->type == HCA_QP_XRC_RECV ? HCA_SRQ_XRC : HCA_SRQ_BASIC;
+		srq.ring = (struct hca_rq_ring){ .buf = end, .size = END_SLOTS };
+		assert_int_equal(hca_srq_create(&srq, &end->srq), 0);
+	}
 	qp.ctx = end->ctx;
-	qp.pd = end->pd;
-	qp.send_cq = qp.recv_cq = end->cq;
 	qp.sq = (struct hca_sq_ring){ .buf = end, .size = END_SLOTS };
-	qp.rq = (struct hca_rq_ring){ .buf = end, .size = END_SLOTS };
-	qp.dc_key = 0xdc;
+	if (options->type == HCA_QP_XRC_RECV) {
+		qp.xrcd = END_XRCD;
+	} else {
+		qp.pd = end->pd;
+		qp.send_cq = qp.recv_cq = end->cq;
+		qp.srq = end->srq;
+		if (!options->srq)
+			qp.rq = (struct hca_rq_ring){ .buf = end, .size = END_SLOTS };
+	}
+	qp.dc_key = END_DC_KEY;
+	qp.dci_streams = options->dci_streams;
+	qp.dci_log_errored = options->dci_log_errored;
 	assert_int_equal(hca_qp_create(&qp, &end->qp), 0);
 	end->in = (struct qp *)end->qp;
 	return end;
@@ -128,6 +154,8 @@ struct end *end_create(unsigned int adapter, const struct end_options *options)
 void end_destroy(struct end *end)
 {
 	assert_int_equal(hca_qp_destroy(end->qp), 0);
+	if (end->srq)
+		assert_int_equal(hca_srq_destroy(end->srq), 0);
 	assert_int_equal(hca_cq_destroy(end->cq), 0);
 	assert_int_equal(hca_mr_destroy(end->mr), 0);
 	assert_int_equal(hca_pd_destroy(end->pd), 0);
@@ -182,6 +210,7 @@ static uint32_t rtr_mask(enum hca_qp_type type)
 	case HCA_QP_UD:
 		return HCA_QPM_STATE;
 	case HCA_QP_UC:
+	case HCA_QP_XRC_SEND:
 		return HCA_QPM_STATE | connected;
 	case HCA_QP_DCI:
 		return HCA_QPM_STATE | HCA_QPM_AV | HCA_QPM_PATH_MTU;
@@ -202,8 +231,8 @@ static uint32_t rts_mask(enum hca_qp_type type)
 	case HCA_QP_UD:
 	case HCA_QP_UC:
 		return HCA_QPM_STATE | HCA_QPM_SQ_PSN;
-	case HCA_QP_DCI:
-		return HCA_QPM_STATE | reliable;
+	case HCA_QP_XRC_RECV:
+		return HCA_QPM_STATE | HCA_QPM_SQ_PSN | HCA_QPM_TIMEOUT;
 	default:
 		return HCA_QPM_STATE | HCA_QPM_SQ_PSN | reliable;
 	}
@@ -296,6 +325,14 @@ struct hca_send *end_post_to(struct end *end, enum hca_op op, uint32_t at, uint3
 	s->raddr = (uintptr_t)peer->mem + peer_at;
 	s->rkey = peer->mr->key;
 	return s;
+}
+
+void end_address(struct hca_send *s, const struct end *from, const struct end *to)
+{
+	find_path(from, &s->av);
+	s->dqpn = to->qp->qpn;
+	s->qkey = 0x11111111;
+	s->dc_key = END_DC_KEY;
 }
 
 void end_ring(struct end *end)

@@ -42,7 +42,13 @@ struct end_options {
 	uint32_t psn, peer_psn;
 	uint32_t access; /* of the peer through the queue pair; 0: everything */
 	bool no_access;
+	bool srq; /* receives are those of a shared receive queue */
+	bool dci_streams;
+	uint8_t dci_log_errored;
 };
+
+#define END_XRCD   7u
+#define END_DC_KEY 0xdcdcdcdcull
 
 #define END_DEFAULTS                                                                               \
 	(struct end_options)                                                                       \
@@ -75,6 +81,8 @@ struct hca_send *end_post(struct end *end, enum hca_op op, uint32_t at, uint32_t
 /* The same with a target in the peer's buffer. */
 struct hca_send *end_post_to(struct end *end, enum hca_op op, uint32_t at, uint32_t len,
 			     const struct end *peer, uint32_t peer_at);
+/* Where a datagram or a DC request goes. */
+void end_address(struct hca_send *s, const struct end *from, const struct end *to);
 void end_ring(struct end *end);
 void end_post_recv(struct end *end, uint32_t at, uint32_t len);
 
