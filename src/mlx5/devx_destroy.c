@@ -16,9 +16,10 @@
 #include "mlx5/devx_fte.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/devx_qp.h"
+#include "mlx5/devx_rqt.h"
+#include "mlx5/devx_tir.h"
 #include "mlx5/devx_uar.h"
 #include "mlx5/devx_vector.h"
-#include "mlx5/devx_wq.h"
 #include "util/explain.h"
 
 static int destroy_eq(struct mlx5dv_devx_obj *obj)

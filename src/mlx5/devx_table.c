@@ -19,9 +19,11 @@
 #include "mlx5/devx_port.h"
 #include "mlx5/devx_qp.h"
 #include "mlx5/devx_reg.h"
+#include "mlx5/devx_rqt.h"
 #include "mlx5/devx_sched.h"
 #include "mlx5/devx_sq.h"
 #include "mlx5/devx_srq.h"
+#include "mlx5/devx_tir.h"
 #include "mlx5/devx_wq.h"
 
 #define HEAD    0x10

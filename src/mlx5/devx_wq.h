@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive queues, RQ tables, TIRs and TISs.
+ * Receive queues (RQ), and checks that SQs need as well. Contexts of queues, RQTs, TIRs and TISs are
+ * kept as the program gave them; states and references are checked, and an object in use cannot be
+ * destroyed. An RQ with its own ring is a work queue of the adapter.
  */
 #ifndef MLX5_DEVX_WQ_H
 #define MLX5_DEVX_WQ_H
@@ -21,21 +23,16 @@ int devx_check_pd(struct devx_cmd *c, uint32_t pdn);
  */
 int devx_check_transition(struct devx_cmd *c, unsigned int named, unsigned int left,
 			  unsigned int from, unsigned int to);
-void devx_rqt_release(struct mlx5dv_devx_obj *obj);
-int devx_tir_destroy(struct mlx5dv_devx_obj *obj);
+
+/*
+ * A receive queue of commands or of ibv_create_wq(). NULL: no such queue, or (with *rq set) one over
+ * an RMP, which frames cannot reach.
+ */
+struct hca_wq *devx_wq_find(struct devx *devx, uint32_t rqn, struct mlx5dv_devx_obj **rq);
 
 /* Commands. */
 int devx_create_rq(struct devx_cmd *c);
 int devx_modify_rq(struct devx_cmd *c);
 int devx_query_rq(struct devx_cmd *c);
-int devx_query_tir(struct devx_cmd *c);
-int devx_create_rqt(struct devx_cmd *c);
-int devx_modify_rqt(struct devx_cmd *c);
-int devx_query_rqt(struct devx_cmd *c);
-int devx_create_tir(struct devx_cmd *c);
-int devx_modify_tir(struct devx_cmd *c);
-int devx_create_tis(struct devx_cmd *c);
-int devx_modify_tis(struct devx_cmd *c);
-int devx_query_tis(struct devx_cmd *c);
 
 #endif
