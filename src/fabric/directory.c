@@ -111,7 +111,7 @@ static void clear_slot(struct dir_file *file, uint32_t slot)
 	bump_versions(file);
 }
 
-/* The owner's own byte is not locked as far as the owner can see. */
+/* A process sees its own byte as not locked. */
 static bool slot_is_dead(struct dir_file *file, int fd, uint32_t slot)
 {
 	fabric_id_t id = atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed);
@@ -191,7 +191,7 @@ static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabri
 		struct dir_slot *s = &file->slot[slot];
 		fabric_id_t id;
 
-		/* A process that is on its way out may hold the byte of a free slot. */
+		/* A process that is about to exit may still hold the byte of a free slot. */
 		if (atomic_load_explicit(&s->id, memory_order_relaxed) ||
 		    ofd_lock(fd, F_OFD_SETLK, F_WRLCK, LOCK_SLOT(slot)))
 			continue;
@@ -199,7 +199,7 @@ static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabri
 		if (!s->generation)
 			s->generation = 1;
 		id = s->generation << FABRIC_SLOT_BITS | slot;
-		/* [D4] pairs with read_slot(): no id of old beside the new contents */
+		/* [D4] pairs with read_slot(): the old id is gone before the new contents */
 		atomic_thread_fence(memory_order_release);
 		fill_slot(file, slot, token);
 		atomic_store_explicit(&file->counter[slot][FABRIC_COUNT_REAPED], reaped,
@@ -209,15 +209,15 @@ static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabri
 		*out = id;
 		return 0;
 	}
-	return explain(EUSERS, "all %u places of the host directory are taken by living processes",
+	return explain(EUSERS, "all %u slots of the host directory are taken by living processes",
 		       FABRIC_SLOTS);
 }
 
 /* ---- joining and leaving ---- */
 
 /*
- * The file is locked. 0 when it is a directory of our kind, made so when it was empty; -ESTALE when
- * it has to be opened again because it was removed, by another or by us.
+ * The file is locked. 0 when it is a host directory of our version, initialised if it was empty;
+ * -ESTALE when it has to be opened again because it was removed, by another process or by this one.
  */
 static int check_file(int fd, const struct folder_file *place)
 {
@@ -243,7 +243,7 @@ static int check_file(int fd, const struct folder_file *place)
 		folder_file_unlink(place, fd);
 		return -ESTALE;
 	}
-	/* New, or its maker died before the magic: nobody uses it yet. */
+	/* New, or its creator died before it wrote the magic: no process uses it yet. */
 	if (ftruncate(fd, 0))
 		return -errno;
 	head.version = DIR_VERSION;
@@ -348,8 +348,8 @@ void fabric_directory_leave(void)
 }
 
 /*
- * Other threads may be anywhere, stopped ones included, so nothing here waits for long; if the
- * lock is not to be had, the slot is found dead later.
+ * Other threads may have been stopped while they hold locks, so nothing here waits for long. If the
+ * lock is not available, another process reaps the slot later.
  */
 void fabric_directory_exit(void)
 {

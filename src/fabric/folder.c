@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds, makes and removes the folder and the file of the host directory. Called by directory.c
- * and, for bells, by the adapter; needs no lock, because whoever unlinks the file holds the lock on
- * it, and whoever opened it looks again once it has the lock.
+ * Finds, creates and removes the folder and the file of the host directory. Called by directory.c
+ * and, for FIFOs, by the adapter. No lock: a process unlinks the file with the lock on it held, and a
+ * process that has opened it checks again once it has the lock.
  */
 #include "fabric/folder.h"
 
@@ -19,17 +19,17 @@
 
 #define FILE_ATTEMPTS 100
 #define FILE_PREFIX   "host-"
-#define BELL_PREFIX   "bell-"
+#define FIFO_PREFIX   "notify-"
 
 static unsigned long long netns_inode(void)
 {
 	struct stat st;
 
-	/* Without /proc there is one name space as far as we can tell. */
+	/* Without /proc, all processes are taken to be in one namespace. */
 	return stat("/proc/self/ns/net", &st) ? 0 : st.st_ino;
 }
 
-/* Opens the folder, made when missing. `strict`: nobody else may even look into it. */
+/* Opens the folder, created when missing. `strict`: closed to other users, also for reading. */
 static int open_folder(const char *path, bool strict, int *out)
 {
 	mode_t forbidden = strict ? 077 : 022;
@@ -79,7 +79,7 @@ static int try_folder(struct folder_file *file, const char *path, bool own, int 
 {
 	int folder = -1, err = 0;
 
-	/* The last process that leaves removes the folder; it may do so between our two steps. */
+	/* The last process that leaves removes the folder, perhaps between the two steps here. */
 	for (int i = 0; i < FILE_ATTEMPTS; i++) {
 		err = open_folder(path, own, &folder);
 		if (err)
@@ -146,7 +146,7 @@ int folder_file_open(struct folder_file *file, int *fd)
 void folder_file_unlink(const struct folder_file *file, int fd)
 {
 	struct stat ours, theirs;
-	char bell[sizeof(file->name)];
+	char fifo[sizeof(file->name)];
 	int folder;
 
 	folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -154,9 +154,9 @@ void folder_file_unlink(const struct folder_file *file, int fd)
 		return;
 	if (!fstat(fd, &ours) && !fstatat(folder, file->name, &theirs, AT_SYMLINK_NOFOLLOW) &&
 	    ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev) {
-		snprintf(bell, sizeof(bell), BELL_PREFIX "%s",
+		snprintf(fifo, sizeof(fifo), FIFO_PREFIX "%s",
 			 file->name + sizeof(FILE_PREFIX) - 1);
-		unlinkat(folder, bell, 0);
+		unlinkat(folder, fifo, 0);
 		unlinkat(folder, file->name, 0);
 	}
 	close(folder);
@@ -165,16 +165,16 @@ void folder_file_unlink(const struct folder_file *file, int fd)
 }
 
 /*
- * A FIFO that nobody writes to: readers hear a writer come and go. Not inotify, whose descriptor
- * takes its time to close, seconds on a busy machine, in every process that ends.
+ * No data is written to the FIFO: its readers get an event when a writer opens and closes it. Not
+ * inotify: closing its descriptor takes long, seconds on a busy machine, in every process that ends.
  */
-int folder_bell_open(const char *folder, int *out)
+int folder_fifo_open(const char *folder, int *out)
 {
 	char path[PATH_MAX + 64];
 	struct stat st;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/" BELL_PREFIX "%llu", folder, netns_inode());
+	snprintf(path, sizeof(path), "%s/" FIFO_PREFIX "%llu", folder, netns_inode());
 	if (mkfifo(path, 0600) && errno != EEXIST)
 		return -errno;
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -189,16 +189,16 @@ int folder_bell_open(const char *folder, int *out)
 	return 0;
 }
 
-void folder_bells_ring(const char *folder)
+void folder_fifos_notify(const char *folder)
 {
 	DIR *dir = opendir(folder);
 
 	for (struct dirent *d; dir && (d = readdir(dir));) {
 		int fd;
 
-		if (strncmp(d->d_name, BELL_PREFIX, sizeof(BELL_PREFIX) - 1))
+		if (strncmp(d->d_name, FIFO_PREFIX, sizeof(FIFO_PREFIX) - 1))
 			continue;
-		/* Without readers there is nobody to hear it. */
+		/* Fails without readers. */
 		fd = openat(dirfd(dir), d->d_name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 		if (fd >= 0)
 			close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the directory file lies: $VERBENA_DIR, or a folder of our own in /dev/shm or
- * $XDG_RUNTIME_DIR. The folder and the file belong to the user and to nobody else; anything that
- * looks different is refused, never repaired.
+ * The folder of the host directory's file: $VERBENA_DIR, or a folder of our own in /dev/shm or
+ * $XDG_RUNTIME_DIR. Folder and file must belong to the user and be closed to others; otherwise they
+ * are refused, never repaired.
  */
 #ifndef FABRIC_FOLDER_H
 #define FABRIC_FOLDER_H
@@ -13,22 +13,23 @@
 struct folder_file {
 	char folder[PATH_MAX];
 	char name[64];
-	bool own; /* the folder is ours to remove */
+	bool own; /* we made up the folder's name, and remove it when it is empty */
 };
 
 /* Finds or makes folder and file; the fd is open for reading and writing. */
 int folder_file_open(struct folder_file *file, int *fd);
 /*
- * Removes the file if it is still the one behind the fd, its bell, and the folder if it is then
- * empty.
+ * Removes the file if it is still the one behind the fd, its notification FIFO, and the folder if it
+ * is then empty.
  */
 void folder_file_unlink(const struct folder_file *file, int fd);
 
 /*
- * The bell beside the file: a descriptor that reports EPOLLHUP, edge-triggered, whenever somebody
- * rings all bells of the folder. For processes that are in the directory. -errno.
+ * The notification FIFO beside the file: a descriptor that reports EPOLLHUP, edge-triggered, on each
+ * folder_fifos_notify(). For processes that are in the directory. -errno.
  */
-int folder_bell_open(const char *folder, int *fd);
-void folder_bells_ring(const char *folder);
+int folder_fifo_open(const char *folder, int *fd);
+/* Notifies the readers of all FIFOs in the folder. */
+void folder_fifos_notify(const char *folder);
 
 #endif

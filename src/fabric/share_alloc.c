@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that is born shared: nothing to move, and no private mapping to go back to. It holds one
- * reference to its own range, so that memory regions on it come and go like on any other.
+ * Allocated memory has no private mapping to return to. It holds one reference to its own range, so
+ * that memory regions on it are like regions on any other memory.
  */
 #include "fabric/share_alloc.h"
 
@@ -15,7 +15,7 @@
 
 static uintptr_t map_shared(struct share_state *state, size_t len)
 {
-	/* The kernel picks the address, and the address is the place in the file. */
+	/* The kernel chooses the address, which is the offset in the file. */
 	uintptr_t va = share_sys_mmap(0, len, PROT_NONE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
 		  r;
@@ -75,7 +75,7 @@ void *share_alloc_device(size_t len)
 	return alloc(len, true);
 }
 
-/* Drops the allocation's own reference; whoever has a range in it keeps the memfd's pages. */
+/* Puts the allocation's own reference; pages of ranges that are still shared stay in the memfd. */
 static void drop_reference(struct share_state *state, struct share_range r)
 {
 	struct share_seg *seg;

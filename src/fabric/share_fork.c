@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork. The child inherits mappings of the parent's memfd, where its writes would be the parent's.
- * So before fork() returns in the child, every shared page there becomes a private copy; the thread
- * that forked waits in the parent until that is done, because what it writes next must not be in
- * the child. (Other threads of the parent that write meanwhile take the same chance as with any
- * fork: the child sees some instant near it.)
+ * The child inherits mappings of the parent's memfd, through which its writes would reach the
+ * parent. So before fork() returns in the child, every shared page there becomes a private copy. The
+ * thread that forked waits in the parent until that is done, because its next writes must not be in
+ * the child. (For writes of other threads of the parent there is no such promise with any fork.)
  *
- * The parent learns of the end by the hang-up of a pipe, which the child's death brings as well.
+ * The child closes a pipe when it is done or dies; the parent waits for the hang-up.
  */
 #include "fabric/share_fork.h"
 
@@ -23,7 +22,7 @@
 #include "fabric/share_sys.h"
 #include "fabric/share_uffd.h"
 
-/* A second, and time for the copy at a tenth of any sensible speed. */
+/* A second, and time for the copy at 100 MB/s. */
 static int copy_timeout_ms(const struct share_state *state)
 {
 	struct stat st;
@@ -35,13 +34,13 @@ static int copy_timeout_ms(const struct share_state *state)
 
 static void prepare(void)
 {
-	/* Creates it if need be: nobody shall while we fork. */
+	/* Creates the state if need be: no other thread may during the fork. */
 	struct share_state *state = share_lock();
 
 	if (!state)
 		return;
 	pthread_mutex_lock(&state->threads.lock);
-	/* Out of descriptors: then nobody waits, and the child's copy is of a later instant. */
+	/* Without descriptors the parent does not wait, and the child's copy is of a later time. */
 	if (!state->ranges.count || pipe2(state->fork_pipe, O_CLOEXEC))
 		state->fork_pipe[0] = state->fork_pipe[1] = -1;
 }
@@ -63,8 +62,7 @@ static void parent(void)
 	if (state->fork_pipe[0] >= 0) {
 		struct pollfd p = { .fd = state->fork_pipe[0] };
 
-		/* Signals are blocked: nothing interrupts. When fork failed, the end we closed was
-		 * the last. */
+		/* Signals are blocked. If fork() failed, this process held the last write end. */
 		poll(&p, 1, copy_timeout_ms(state));
 	}
 	close_pipe_end(state, 0);
@@ -72,7 +70,7 @@ static void parent(void)
 	share_unlock(state);
 }
 
-/* The child: one thread, and nobody to wait for. */
+/* In the child, which has one thread. */
 static int make_private(struct share_state *state, const struct share_vma *vma,
 			struct share_range part, void *arg)
 {
@@ -82,7 +80,7 @@ static int make_private(struct share_state *state, const struct share_vma *vma,
 	if (share_in_place(state, vma)) {
 		share_move_out(state, SHARE_ALONE, part.start, part.end, part.start, vma->prot,
 			       parked, &done);
-		/* What the program keeps from its children (MADV_DONTFORK) is not parked here. */
+		/* The parked mapping is not inherited after MADV_DONTFORK: make a new one. */
 		if (done < part.end)
 			share_move_out(state, SHARE_ALONE, done, part.end, done, vma->prot, 0,
 				       &done);
@@ -106,7 +104,7 @@ static void child(void)
 		share_each_mapping(state, (struct share_range){ seg->start, seg->end },
 				   make_private, seg);
 	state->keep_file = false;
-	/* Memory that was born shared is plain now, and still to be freed by share_free(). */
+	/* Memory of share_alloc() is private now; share_free() still frees it. */
 	for (struct share_seg *seg = share_tree_first(&state->allocs, 0); seg;
 	     seg = share_tree_first(&state->allocs, seg->end))
 		seg->refs = 0;

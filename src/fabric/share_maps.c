@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel's view of this process: its mappings, which of its pages hold something, and where
- * its threads live. New kernels answer questions (one ioctl per mapping, one per stretch of pages);
- * old ones have text and tables to read.
+ * The kernel's view of this process. New kernels have an ioctl for one mapping and one for a stretch
+ * of pages; for older ones /proc/self/maps is parsed and /proc/self/pagemap is read.
  */
 #include "fabric/share_maps.h"
 
@@ -52,15 +51,15 @@ void share_walk_close(struct share_walk *walk)
 	share_sys_close(walk->fd);
 }
 
-/* What the kernel calls a private mapping of no file. Stacks and vdso have names in brackets. */
+/* Names of private anonymous mappings. Stacks and vdso have other names in brackets. */
 static bool plain_name(const char *name)
 {
 	return !*name || !strcmp(name, "[heap]") || !strncmp(name, "[anon:", 6);
 }
 
 /*
- * Range and name come from one question: between two, a neighbour that had been merged into this
- * mapping may go, and take along the address that the second one would ask about.
+ * One ioctl for range and name: between two, another thread may unmap part of the mapping, and the
+ * second answer would be about another one.
  */
 static int ask_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out)
 {
@@ -118,7 +117,7 @@ static int parse_line(char *line, struct share_vma *out)
 	return 0;
 }
 
-/* The next line, in the scratch buffer; NULL at the end. Lines longer than it would be a wonder. */
+/* The next line, in the scratch buffer; NULL at the end, or when a line does not fit. */
 static char *read_line(struct share_walk *walk)
 {
 	char *buf = walk->state->scratch, *nl, *line;
@@ -132,7 +131,7 @@ static char *read_line(struct share_walk *walk)
 		memmove(buf, buf + walk->pos, walk->have - walk->pos);
 		walk->have -= walk->pos;
 		walk->pos = 0;
-		n = syscall(SYS_read, walk->fd, buf + walk->have, SHARE_SCRATCH - walk->have);
+		n = read(walk->fd, buf + walk->have, SHARE_SCRATCH - walk->have);
 		if (n <= 0)
 			return NULL;
 		walk->have += (size_t)n;
@@ -154,11 +153,11 @@ int share_walk_next(struct share_walk *walk, uintptr_t addr, struct share_vma *o
 			return err;
 		walk->text = true;
 	}
-	/* Mappings may change while we walk: start over rather than trust a half-read buffer. */
+	/* Mappings may change meanwhile: start over rather than use a buffer that was read before. */
 	lseek(walk->fd, 0, SEEK_SET);
 	walk->have = walk->pos = 0;
 	while ((line = read_line(walk))) {
-		/* Most lines are of no interest beyond their first two numbers. */
+		/* Most lines need not be parsed beyond their first two numbers. */
 		char *dash = strchr(line, '-');
 
 		if (dash && strtoul(dash + 1, NULL, 16) > addr)
@@ -345,35 +344,27 @@ int share_scan_next(struct share_scan *scan, uintptr_t *start, uintptr_t *end)
 
 /* ---- threads ---- */
 
-#define OWN_FRAMES 8192u  /* of share's functions, above the innermost */
-#define BELOW      65536u /* what they may call */
+#define OWN_FRAMES 8192u  /* stack of share's functions above the current frame */
+#define BELOW      65536u /* and of the functions that they call */
 
 unsigned int share_threads_count(void)
 {
 	struct stat st;
 
-	/* One link for each thread's folder, beside . and .. */
+	/* One link for each thread's directory, beside . and .. */
 	if (stat("/proc/self/task", &st) || st.st_nlink < 3)
 		return 0;
 	return (unsigned int)st.st_nlink - 2;
 }
 
-struct dirent_raw {
-	uint64_t ino;
-	int64_t off;
-	uint16_t reclen;
-	uint8_t type;
-	char name[];
-};
-
 /*
- * libc keeps the list of a thread's robust mutexes, whose address the kernel tells, in the thread's
- * control block, beside what the kernel writes to by itself (rseq), which must never fail; and its
- * thread-local variables next to that. The block of the main thread lies in a mapping of ld.so's,
- * that of any other at the upper end of its stack.
+ * A thread's control block must not move: the kernel writes to it (rseq) and kills the thread if that
+ * fails. It holds the list of robust mutexes, whose address the kernel tells, and thread-local
+ * variables lie next to it. The block of the main thread lies in a mapping of ld.so, the block of any
+ * other thread at the upper end of its stack.
  */
 struct block {
-	uintptr_t below, above; /* how far libc's own things reach from the list's head */
+	uintptr_t below, above; /* how far the block reaches from the head of the list */
 };
 
 static bool block_measure(struct block *out)
@@ -411,7 +402,7 @@ bool share_threads_live_in(struct share_state *state, const struct share_vma *vm
 	long n;
 	int fd;
 
-	/* Wherever our own frames are (coroutines live in heaps): we write there. */
+	/* This function writes to its own stack, which may be on the heap (coroutines). */
 	if (sp >= vma->start && sp < vma->end && r.start < sp + OWN_FRAMES && r.end > sp - BELOW)
 		return true;
 	if (!block_measure(&block))
@@ -419,14 +410,14 @@ bool share_threads_live_in(struct share_state *state, const struct share_vma *vm
 	fd = share_sys_open("/proc/self/task", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return true;
-	while (!found &&
-	       (n = syscall(SYS_getdents64, fd, state->scratch, (size_t)SHARE_SCRATCH)) > 0)
+	while (!found && (n = getdents64(fd, state->scratch, SHARE_SCRATCH)) > 0)
 		for (long at = 0; at < n && !found;) {
-			struct dirent_raw *d = (struct dirent_raw *)(void *)(state->scratch + at);
+			struct dirent64 *d = (struct dirent64 *)(void *)(state->scratch + at);
 
-			if (d->name[0] != '.')
-				found = lives_in((pid_t)strtol(d->name, NULL, 10), &block, vma, r);
-			at += d->reclen;
+			if (d->d_name[0] != '.')
+				found = lives_in((pid_t)strtol(d->d_name, NULL, 10), &block, vma,
+						 r);
+			at += d->d_reclen;
 		}
 	share_sys_close(fd);
 	return found;

@@ -24,22 +24,22 @@ struct share_vma {
 struct share_walk {
 	struct share_state *state;
 	int fd;
-	bool text; /* an old kernel: read and parse */
+	bool text; /* an old kernel: parse /proc/self/maps */
 	size_t have, pos;
 };
 
 /* -EOPNOTSUPP without /proc. */
 int share_walk_open(struct share_walk *walk, struct share_state *state);
-/* The first mapping that ends behind addr, which only ever grows. -ENOENT behind the last. */
+/* The first mapping that ends behind addr; addr never decreases. -ENOENT behind the last. */
 int share_walk_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out);
 void share_walk_close(struct share_walk *walk);
-/* Whether the kernel finds one mapping without listing all. */
+/* Whether the kernel has an ioctl to find one mapping. */
 bool share_walk_is_fast(struct share_state *state);
 
 typedef int (*share_mapping_fn)(struct share_state *state, const struct share_vma *vma,
 				struct share_range part, void *arg);
 
-/* Calls fn for each mapping's part of the range; for gaps, too, with a mapping of no length. */
+/* Calls fn for the part of the range in each mapping; for gaps, with a mapping of length 0. */
 int share_each_mapping(struct share_state *state, struct share_range r, share_mapping_fn fn,
 		       void *arg);
 
@@ -47,11 +47,11 @@ int share_each_mapping(struct share_state *state, struct share_range r, share_ma
 bool share_in_file(const struct share_state *state, const struct share_vma *vma);
 bool share_in_place(const struct share_state *state, const struct share_vma *vma);
 
-/* Pages that hold something: the iterator over stretches of them. */
+/* Iterates over stretches of pages that hold data. */
 struct share_scan {
 	struct share_state *state;
 	int fd;
-	bool slow;  /* an old kernel: an entry per page */
+	bool slow;  /* an old kernel: read /proc/self/pagemap */
 	size_t max; /* pages to look for, 0 for all */
 	uintptr_t at, end;
 	size_t have, pos;
@@ -65,7 +65,7 @@ void share_scan_close(struct share_scan *scan);
 
 /* Threads of this process, 0 when the kernel does not say. */
 unsigned int share_threads_count(void);
-/* Whether a thread keeps its stack, or libc its block, in r, a part of the mapping. */
+/* Whether the stack or the control block of a thread lies in r, a part of the mapping. */
 bool share_threads_live_in(struct share_state *state, const struct share_vma *vma,
 			   struct share_range r);
 

@@ -6,13 +6,13 @@
  *	     ("park" it); map the memfd in its place; wake the writers; empty the parked mapping
  *	out: block writers; copy the memfd's pages to the parked mapping; move that back; wake
  *
- * Parking, instead of dropping the private mapping, brings back exactly what the program had: the
- * kernel joins it with its neighbours again, and it keeps what was ever said about it (madvise,
- * mbind, names). Where every access can be blocked, parking comes before copying: then the copy
- * reads memory that is not blocked, and cannot wait for itself when a page was reclaimed meanwhile.
- * Otherwise the copy reads in the kernel, where such a page is an error instead.
+ * The private mapping is parked, not unmapped, so that the program gets back exactly what it had:
+ * the kernel merges it with its neighbours again, and it keeps its attributes (madvise, mbind,
+ * names). Where every access can be blocked, parking comes before copying: then the copy reads
+ * memory that is not blocked, and cannot wait for itself when a page was reclaimed meanwhile.
+ * Otherwise the kernel does the copy (pwrite), for which such a page is an error.
  *
- * Work is cut in chunks, so that no thread waits long and the copy stays in the caches.
+ * Ranges are moved in chunks, so that no thread waits long and the copy stays in the caches.
  */
 #include "fabric/share_move.h"
 
@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabric/share_maps.h"
@@ -74,20 +73,20 @@ void share_move_end(struct share_state *state, enum share_method method)
 		share_threads_resume(&state->threads);
 }
 
-/* ---- stretches of the memfd that hold something ---- */
+/* ---- stretches of the memfd that hold data ---- */
 
 /*
- * The file finds the next page that holds something at once, but the end of a stretch only by
- * walking it, however long. So ends come from mincore(), a window at a time; what it does not see
- * (pages that are swapped out) the file shows one by one.
+ * SEEK_DATA finds the next page that holds data at once, but SEEK_HOLE walks all pages of a stretch,
+ * however long. So the end of a stretch comes from mincore(), a window at a time; pages that are
+ * swapped out, which mincore() does not report, are found one by one.
  */
 struct data {
 	struct share_state *state;
 	uintptr_t start; /* where the file is mapped from `offset` on */
 	uint64_t offset;
-	uint64_t at, end;  /* what is left to look at */
-	uint64_t from, to; /* the window that is in the scratch buffer */
-	uint64_t most;     /* at once */
+	uint64_t at, end;  /* still to be looked at */
+	uint64_t from, to; /* the window in the scratch buffer */
+	uint64_t most;     /* longest stretch to return */
 };
 
 static void data_begin(struct data *data, struct share_state *state, uintptr_t start, size_t len,
@@ -107,7 +106,7 @@ static void data_look(struct data *data)
 	data->to = data->at + (uint64_t)WINDOW * page;
 	if (data->to > data->end)
 		data->to = data->end;
-	if (syscall(SYS_mincore, addr, data->to - data->from, data->state->scratch))
+	if (share_sys_mincore(addr, data->to - data->from, data->state->scratch))
 		memset(data->state->scratch, 0, (data->to - data->from) / page);
 }
 
@@ -129,7 +128,7 @@ static bool data_next(struct data *data, uint64_t *from, uint64_t *to)
 	do {
 		if (data->at < data->from || data->at >= data->to)
 			data_look(data);
-		/* The first one holds something in any case. */
+		/* The first page holds data in any case. */
 		if (data->at != *from && !(there[(data->at - data->from) / page] & 1))
 			break;
 		data->at += page;
@@ -145,9 +144,9 @@ static void punch(const struct share_state *state, uint64_t offset, size_t len)
 }
 
 /*
- * Locked memory stays locked. The only way to ask without reading tables is a hint that the kernel
- * refuses for such memory; and it forgets to count back when a locked mapping moves aside, so
- * memory is unlocked while it moves.
+ * Locked memory (mlock) stays locked. MADV_COLD, which the kernel refuses for such memory, tells
+ * without a look at /proc. Memory is unlocked while it moves, because mremap() of a locked mapping
+ * leaves the count of locked pages wrong.
  */
 static bool is_locked(const struct share_state *state, uintptr_t start)
 {
@@ -168,8 +167,7 @@ static int copy_in(struct share_state *state, struct share_scan *scan, uintptr_t
 		while (at < end) {
 			int64_t n = share_sys_pwrite(state->fd, at, end - at, offset + (at - from));
 
-			/* The kernel took the page back, which it may when the program said so: it
-			 * reads as zeros, as the hole does. */
+			/* The page was reclaimed (MADV_FREE): it reads as zeros, as the hole does. */
 			if (n == -EFAULT)
 				n = (int64_t)state->page;
 			else if (n <= 0)
@@ -189,7 +187,7 @@ static int park(uintptr_t start, size_t len, uintptr_t to)
 	return share_sys_failed(r) ? -EOPNOTSUPP : 0;
 }
 
-/* Pages that were there before are there again, without a fault each. */
+/* Maps the pages that were there before, to save a fault for each. */
 static void populate(struct share_scan *scan, uintptr_t start, size_t len, uintptr_t parked)
 {
 	uintptr_t from, to;
@@ -206,7 +204,7 @@ static int chunk_in(struct share_state *state, enum share_method method, struct 
 	uintptr_t r;
 	int err;
 
-	/* Somebody who has the file wrote where nothing was shared. */
+	/* A peer wrote to the file where nothing was shared. */
 	if (stray >= 0 && (uint64_t)stray < start + len)
 		punch(state, start, len);
 	if (method != SHARE_ALONE &&
@@ -234,7 +232,7 @@ static int chunk_in(struct share_state *state, enum share_method method, struct 
 	if (method != SHARE_ALONE)
 		share_uffd_wake(state, start, len);
 	populate(scan, start, len, parked);
-	/* It has been copied: its pages are free, the mapping stays. */
+	/* The pages have been copied and are freed; the mapping stays. */
 	share_sys_madvise(parked, len, MADV_DONTNEED);
 	return 0;
 unpark:
@@ -250,7 +248,7 @@ unblock:
 	return err;
 }
 
-/* Room to park: the same place in another part of the address space, so that neighbours join. */
+/* Address space to park in, at a fixed distance where possible, so that neighbours merge. */
 static uintptr_t reserve_parking(uintptr_t start, size_t len)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -264,7 +262,7 @@ static uintptr_t reserve_parking(uintptr_t start, size_t len)
 	return share_sys_failed(r) ? share_sys_mmap(0, len, PROT_NONE, flags, -1, 0) : r;
 }
 
-/* As far as `limit` bytes of pages that hold something: a guess, others may touch more. */
+/* As far as `limit` bytes of pages that hold data; other threads may touch more meanwhile. */
 static uintptr_t chunk_end_in(struct share_scan *scan, uintptr_t start, uintptr_t end, size_t limit)
 {
 	uintptr_t from, to;
@@ -297,7 +295,7 @@ int share_move_in(struct share_state *state, enum share_method method, const str
 		return -EOPNOTSUPP;
 	locked = is_locked(state, start);
 	if (locked)
-		syscall(SYS_munlock, start, end - start);
+		share_sys_munlock(start, end - start);
 	err = share_scan_open(&scan, state);
 	while (!err && at < end) {
 		chunk = chunk_end_in(&scan, at, end, limit);
@@ -309,7 +307,7 @@ int share_move_in(struct share_state *state, enum share_method method, const str
 	if (scan.fd >= 0)
 		share_scan_close(&scan);
 	if (locked)
-		syscall(SYS_mlock, start, end - start);
+		share_sys_mlock(start, end - start);
 	if (err)
 		share_sys_munmap(*parked + (at - start), end - at);
 	*done = at;
@@ -326,7 +324,7 @@ static int copy_out(struct share_state *state, uintptr_t start, size_t len, uint
 
 	data_begin(&data, state, start, len, offset);
 	while (data_next(&data, &from, &end)) {
-		/* The same pages one fault at a time take twice as long. */
+		/* One fault per page would take twice as long. */
 		if (end - from > state->page)
 			share_sys_madvise(to + (from - offset), end - from, ADVICE_POPULATE_WRITE);
 		while (from < end) {
@@ -342,7 +340,7 @@ static int copy_out(struct share_state *state, uintptr_t start, size_t len, uint
 	return 0;
 }
 
-/* Moves len bytes of mappings, however many there are; returns how far it came. */
+/* Moves len bytes of one or several mappings; returns how many were moved. */
 static size_t move_mappings(const struct share_state *state, uintptr_t from, size_t len,
 			    uintptr_t to)
 {
@@ -351,14 +349,14 @@ static size_t move_mappings(const struct share_state *state, uintptr_t from, siz
 
 	if (!share_sys_failed(r))
 		return len;
-	/* -EFAULT: more than one mapping, which the kernel moves one by one. */
+	/* -EFAULT: several mappings, of which mremap() moves only one at a time. */
 	if (r != (uintptr_t)-EFAULT || !half)
 		return 0;
 	n = move_mappings(state, from, half, to);
 	return n < half ? n : half + move_mappings(state, from + half, len - half, to + half);
 }
 
-/* Writes to every page, changing nothing, whatever other threads do. */
+/* Writes to every page without changing it, atomically with writes of other threads. */
 __attribute__((no_sanitize("thread", "address"))) static void touch(uintptr_t start, uintptr_t end,
 								    size_t page)
 {
@@ -367,8 +365,8 @@ __attribute__((no_sanitize("thread", "address"))) static void touch(uintptr_t st
 }
 
 /*
- * Nobody can be blocked: a private mapping of the memfd shows the same contents at once, and each
- * page is copied by the first write to it. Those are ours, and then the memfd can go.
+ * For when threads cannot be blocked: a private mapping of the memfd has the same contents, and the
+ * kernel copies each page on the first write to it, which is ours. Then the memfd's pages are freed.
  */
 static int switch_private(struct share_state *state, uintptr_t start, size_t len, uint64_t offset,
 			  int prot, uintptr_t parked)
@@ -393,7 +391,7 @@ static int switch_private(struct share_state *state, uintptr_t start, size_t len
 	return 0;
 }
 
-/* *moved is how much became private, all or nothing of it unless the kernel is out of mappings. */
+/* *moved: bytes that became private. All or none, unless the kernel is out of mappings. */
 static int chunk_out(struct share_state *state, enum share_method method, uintptr_t start,
 		     size_t len, uint64_t offset, int prot, uintptr_t parked, size_t *moved)
 {
@@ -433,7 +431,7 @@ static int chunk_out(struct share_state *state, enum share_method method, uintpt
 	return err;
 }
 
-/* How much to move at once. */
+/* Bytes to move at once, of which at most `limit` hold data. */
 static size_t chunk_out_len(struct share_state *state, uintptr_t start, size_t len, uint64_t offset,
 			    size_t limit)
 {
@@ -470,6 +468,6 @@ int share_move_out(struct share_state *state, enum share_method method, uintptr_
 		*done += moved;
 	}
 	if (locked)
-		syscall(SYS_mlock, start, *done - start);
+		share_sys_mlock(start, *done - start);
 	return err;
 }

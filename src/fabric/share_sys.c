@@ -41,6 +41,21 @@ int share_sys_madvise(uintptr_t addr, size_t len, int advice)
 	return (int)result(syscall(SYS_madvise, addr, len, advice));
 }
 
+int share_sys_mlock(uintptr_t addr, size_t len)
+{
+	return (int)result(syscall(SYS_mlock, addr, len));
+}
+
+int share_sys_munlock(uintptr_t addr, size_t len)
+{
+	return (int)result(syscall(SYS_munlock, addr, len));
+}
+
+int share_sys_mincore(uintptr_t addr, size_t len, void *pages)
+{
+	return (int)result(syscall(SYS_mincore, addr, len, pages));
+}
+
 int share_sys_ioctl(int fd, unsigned long request, void *arg)
 {
 	return (int)result(syscall(SYS_ioctl, fd, request, arg));

@@ -15,6 +15,10 @@ uintptr_t share_sys_mremap(uintptr_t old, size_t len, int flags, uintptr_t to);
 int share_sys_munmap(uintptr_t addr, size_t len);
 int share_sys_mprotect(uintptr_t addr, size_t len, int prot);
 int share_sys_madvise(uintptr_t addr, size_t len, int advice);
+int share_sys_mlock(uintptr_t addr, size_t len);
+int share_sys_munlock(uintptr_t addr, size_t len);
+/* One byte per page; bit 0: the page is in memory. */
+int share_sys_mincore(uintptr_t addr, size_t len, void *pages);
 int share_sys_ioctl(int fd, unsigned long request, void *arg);
 int64_t share_sys_pwrite(int fd, uintptr_t from, size_t len, uint64_t off);
 int64_t share_sys_pread(int fd, uintptr_t to, size_t len, uint64_t off);

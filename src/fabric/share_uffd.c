@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * userfaultfd as a gate: threads that touch a blocked page sleep in the kernel until it was mapped
- * anew. One descriptor stays open for the life of the process, because closing one visits every
- * mapping there is. Nobody reads it: whoever blocks a range also ends the block.
+ * Threads that access a blocked page sleep in the kernel until the page is mapped anew. The
+ * descriptor stays open for the life of the process, because closing it visits every mapping. Its
+ * events are not read: the thread that blocks a range also ends the block.
  */
 #include "fabric/share_uffd.h"
 
@@ -26,7 +26,7 @@
 
 #define WANTED (UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM)
 
-/* A descriptor that also catches faults of the kernel, if we may have one. */
+/* A descriptor that also catches faults of the kernel, if this process may have one. */
 static int new_uffd(bool *kernel)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), dev;
@@ -38,7 +38,7 @@ static int new_uffd(bool *kernel)
 		return -ENOSYS;
 	dev = share_sys_open("/dev/userfaultfd", O_RDWR);
 	if (dev >= 0) {
-		fd = (int)syscall(SYS_ioctl, dev, NEW_UFFD, O_CLOEXEC | O_NONBLOCK);
+		fd = ioctl(dev, NEW_UFFD, O_CLOEXEC | O_NONBLOCK);
 		share_sys_close(dev);
 		if (fd >= 0)
 			return fd;
@@ -74,7 +74,7 @@ int share_uffd_ready(struct share_state *state)
 	if (state->uffd_tried)
 		return -EOPNOTSUPP;
 	state->uffd_tried = true;
-	/* Asking for nothing tells what there is; such a descriptor cannot be asked again. */
+	/* UFFDIO_API without features tells which ones there are, once per descriptor. */
 	fd = open_with(&features, &state->uffd_kernel);
 	if (fd < 0)
 		return -EOPNOTSUPP;
@@ -124,7 +124,7 @@ int share_uffd_block(struct share_state *state, uintptr_t start, size_t len, boo
 {
 	int err = block(state, start, len, writes);
 
-	/* A program that closes descriptors it does not know may have closed ours. */
+	/* The program may have closed the descriptor, as one that it does not know. */
 	if (err != -EBADF && err != -ENOTTY)
 		return err;
 	state->uffd = -1;

@@ -11,7 +11,7 @@
 int share_uffd_ready(struct share_state *state);
 /* Accesses to missing pages wait from now on; with `writes`, writes to present ones, too. */
 int share_uffd_block(struct share_state *state, uintptr_t start, size_t len, bool writes);
-/* The range was mapped anew: those who wait try again. */
+/* The range was mapped anew: threads that wait try again. */
 void share_uffd_wake(struct share_state *state, uintptr_t start, size_t len);
 /* The range was not mapped anew: as before block. */
 void share_uffd_unblock(struct share_state *state, uintptr_t start, size_t len);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer's shared memory, mapped here: the page at its address there is the page at that offset in
- * its memfd. Which addresses are worth mapping is for the caller to know; a page the peer does not
- * share reads as zeros.
+ * A page of the peer is at the offset of its memfd that is its address there. A page that the peer
+ * does not share reads as zeros; the caller knows which addresses are shared.
  */
 #include "fabric/share_view.h"
 
@@ -32,7 +31,7 @@ int share_view_init(struct share_view *view, int fd)
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 
-	/* A file that could shrink would kill whoever looks at it. */
+	/* If the file could shrink, an access would raise SIGBUS. */
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) ||
 	    (uint64_t)st.st_size != SHARE_SPACE)
 		return -EPROTO;
@@ -63,7 +62,7 @@ void *share_view_map(struct share_view *view, uint64_t peer_va, size_t len)
 		errno = EINVAL;
 		return NULL;
 	}
-	/* A second mapping would look like memory that the program moved. */
+	/* share.c would take a second mapping for memory that the program moved with mremap(). */
 	if (view->self)
 		return (void *)(uintptr_t)peer_va;
 	bytes = mapped_size(peer_va, len);

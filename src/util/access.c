@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loads and stores by hand: see access.h. The encoding is that of the processor's manual, volume 2:
+ * Emulated loads and stores; see access.h. The encoding is in volume 2 of the processor's manual:
  * prefixes, opcode, ModRM, SIB, displacement, immediate.
  */
 #include "util/access.h"
@@ -65,7 +65,7 @@ static uint64_t take(struct text *t, unsigned int bytes)
 	return value;
 }
 
-/* Segments, locks and repetitions are none of ours. */
+/* Prefixes for segments, locks and repetition are not supported. */
 static void take_prefixes(struct text *t)
 {
 	while (*t->at == 0x66) {
@@ -78,7 +78,7 @@ static void take_prefixes(struct text *t)
 	}
 }
 
-/* The address itself is known from the fault; only its length counts. */
+/* The address is known from the fault; only the length of its encoding is needed. */
 static int take_operands(struct text *t)
 {
 	uint8_t modrm = *t->at++, base;
@@ -172,7 +172,7 @@ static int decode_plain(struct text *t, const ucontext_t *at, uint8_t op, struct
 	return 0;
 }
 
-/* With a constant, which stands behind the address. The register's place says which it is. */
+/* With a constant behind the address. The register field of ModRM selects the instruction. */
 static int decode_immediate(struct text *t, uint8_t op, struct access *out)
 {
 	unsigned int wide = operand_size(t), size = op & 1 ? wide : 1;
@@ -249,7 +249,7 @@ int access_decode(const ucontext_t *at, struct access *out)
 	return err;
 }
 
-/* The auxiliary flag, for decimal arithmetic, is left alone. */
+/* Except the auxiliary flag, which only decimal arithmetic uses. */
 static void set_flags(ucontext_t *at, uint64_t result, unsigned int size, bool carry, bool overflow)
 {
 	greg_t *place = &at->uc_mcontext.gregs[REG_EFL];

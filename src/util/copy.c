@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loops behind vb_copy() for more than 64 bytes. All of them write upwards, keep at most 64
- * bytes back, and leave those to vb_copy_small(), which knows how to end.
+ * The loops of vb_copy() for more than 64 bytes. All of them write upwards and leave up to 64 bytes
+ * at the end to vb_copy_small(), which writes the last byte last.
  *
- * Loads run a block of 256 bytes ahead of the stores: a load whose address agrees in its low 12
- * bits with a store still in flight waits for it, and with the block in between hardly any does,
- * whatever the distance of source and destination.
+ * Loads run a block of 256 bytes ahead of the stores. A load waits for a store in flight whose address
+ * agrees with its own in the low 12 bits; with a block in between hardly any does, at any distance
+ * of source and destination.
  */
 #include "util/copy.h"
 
@@ -17,14 +17,6 @@
 #define COPY_L2   (512u << 10)
 #define AHEAD     1024u
 #define PAGE      4096u
-
-int vb_copy_wide;
-
-__attribute__((constructor)) static void copy_detect(void)
-{
-	__builtin_cpu_init();
-	vb_copy_wide = __builtin_cpu_supports("avx2") != 0;
-}
 
 COPY_AVX2 static inline __m256i load32(const uint8_t *s)
 {
@@ -44,7 +36,7 @@ COPY_AVX2 static inline void store32(uint8_t *d, __m256i v)
 	vb_copy_order();
 }
 
-/* An instruction of its own since 2002 for AMD, 2014 for Intel; a no-op on what lacks it. */
+/* prefetchw: AMD since 2002, Intel since 2014; earlier processors ignore it. */
 static inline void prefetch_to_write(const uint8_t *p)
 {
 	__asm__ volatile("prefetchw %0" : : "m"(*p));
@@ -189,8 +181,10 @@ COPY_AVX2 static void copy_avx2(uint8_t *d, const uint8_t *s, size_t n)
 }
 
 /* 16 bytes at a time: every x86-64 can. */
-static void copy_sse2(uint8_t *d, const uint8_t *s, size_t n)
+void vb_copy_sse2(void *dst, const void *src, size_t n)
 {
+	uint8_t *d = dst;
+	const uint8_t *s = src;
 	size_t head = -(uintptr_t)d & 15, i = 0;
 
 	if (head) {
@@ -223,10 +217,10 @@ void vb_copy_large(void *dst, const void *src, size_t n)
 {
 	if (unlikely(n <= 64))
 		vb_copy_small(dst, src, n);
-	else if (likely(vb_copy_wide))
+	else if (likely(__builtin_cpu_supports("avx2")))
 		copy_avx2(dst, src, n);
 	else
-		copy_sse2(dst, src, n);
+		vb_copy_sse2(dst, src, n);
 }
 
 #else
@@ -236,13 +230,13 @@ void vb_copy_large(void *dst, const void *src, size_t n)
 	size_t last = n < 64 ? n : 64, body = n - last;
 
 #if defined(VB_COPY_PLAIN)
-	/* One load and one store at a time, which the sanitizer watches like any other. */
+	/* One load and one store at a time, which the sanitizer sees. */
 	for (size_t i = 0; i < body; i++)
 		((uint8_t *)dst)[i] = ((const uint8_t *)src)[i];
 #else
 	memcpy(dst, src, body);
 #endif
-	/* Its last store is a release, behind all of the above. */
+	/* Its last store is a release, after all of the above. */
 	vb_copy_small((uint8_t *)dst + body, (const uint8_t *)src + body, last);
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data mover of the adapter: what a DMA engine would do, with its promises.
+ * Copies data as the DMA engine of an adapter would:
  *
- * - The last byte is written last: who spins on it finds everything before it. The store that holds
- *   it never straddles a cache line, because the halves of such a store may show in any order.
- * - On x86 the rest shows in ascending order, too, up to VB_COPY_STREAM bytes; above that only the
- *   end is ordered behind the rest.
+ * - The last byte is written last: a program that polls it then reads all other bytes. The store of
+ *   the last byte never straddles a cache line, because the halves of such a store may become
+ *   visible in any order.
+ * - On x86 the other bytes become visible in ascending order, too, up to VB_COPY_STREAM bytes; in
+ *   longer copies only the last byte is ordered after the rest.
  * - A naturally aligned copy of 1, 2, 4 or 8 bytes is one store.
- * - No relative alignment of source and destination is slow (libc's memcpy has such ones).
+ * - No relative alignment of source and destination is slow, as some are with libc's memcpy.
  *
- * The regions do not overlap; where they do, the destination's contents are undefined, no more.
+ * Where source and destination overlap, the contents of the destination are undefined.
  * No lock, no allocation; any thread.
  */
 #ifndef UTIL_COPY_H
@@ -32,25 +33,25 @@
 #endif
 #endif
 
-/* The sanitizer sees what a release orders only through a load of the very same address. */
+/* The sanitizer sees the order of a release store only through a load of the same address. */
 #ifdef VB_COPY_PLAIN
 #define VB_COPY_BYTE_ENDS 1
 #else
 #define VB_COPY_BYTE_ENDS 0
 #endif
 
-/* Also a matter of speed: in a loop of wider vectors these must be compiled for the same ones. */
+/* Inlined into loops of wider vectors, they are compiled for these, too. */
 #define VB_COPY_INLINE inline __attribute__((always_inline))
 
-/* Any n; the inline part is only there for small ones. */
+/* Any n. */
 VB_API void vb_copy_large(void *dst, const void *src, size_t n);
 
 #if defined(__x86_64__) && !defined(VB_COPY_PLAIN)
-/* Whether the CPU has AVX2. Tests of the other loop clear it. */
-extern int vb_copy_wide;
+/* The loop for processors without AVX2, for more than 64 bytes. */
+void vb_copy_sse2(void *dst, const void *src, size_t n);
 #endif
 
-/* Keeps the compiler from moving or joining stores; x86 itself keeps their order. */
+/* Keeps the compiler from moving or merging stores; x86 itself keeps their order. */
 #define vb_copy_order() __asm__ volatile("" ::: "memory")
 
 #define VB_COPY_WORD(bits)                                                                         \
@@ -81,7 +82,7 @@ VB_COPY_WORD(64)
 
 typedef long long vb_copy16_t __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Up to 63 bytes, of which the last is nothing special. Loads first, then stores upwards. */
+/* Up to 63 bytes, in no special order at the end. Loads first, then stores upwards. */
 static VB_COPY_INLINE void vb_copy_body(uint8_t *d, const uint8_t *s, size_t n)
 {
 	if (n >= 16) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sentences about refusals. The destination is read from the environment once; each sentence goes
- * out in one write(), so lines of several processes do not mix.
+ * Explanations of errors. The destination is read from the environment once; each sentence is one
+ * write(), so lines of several processes do not mix.
  */
 #include "util/explain.h"
 
@@ -18,9 +18,17 @@
 
 #define SENTENCE_MAX 512
 
+/* A sentence is known by its format; it is shown this many times, so that others can be found. */
+#define SHOWN_MAX 8
+
 static _Thread_local char last[SENTENCE_MAX];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int out_fd = -1;
+
+static struct {
+	pthread_once_t once;
+	int fd;
+	/* How often sentences came, by hash of the format; two that collide are cut short earlier. */
+	atomic_uint seen[1024];
+} output = { .once = PTHREAD_ONCE_INIT, .fd = -1 };
 
 static void open_destination(void)
 {
@@ -29,30 +37,23 @@ static void open_destination(void)
 	if (!where || !*where || !strcmp(where, "0"))
 		return;
 	if (!strcmp(where, "1")) {
-		out_fd = STDERR_FILENO;
+		output.fd = STDERR_FILENO;
 		return;
 	}
-	out_fd = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (out_fd < 0) {
+	output.fd = open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (output.fd < 0) {
 		fprintf(stderr, "verbena: VERBENA_EXPLAIN=%s cannot be opened (%s); using stderr\n",
 			where, strerror(errno));
-		out_fd = STDERR_FILENO;
+		output.fd = STDERR_FILENO;
 	}
 }
 
-/*
- * A program that scans a table meets the same refusal hundreds of times, and the one that matters
- * would drown. A sentence is known by its format; how often it came is counted in a small table,
- * where two formats may share a place: then both are cut short, no more.
- */
-#define SAME_SHOWN 8
-
 static unsigned int times_before(const char *kind)
 {
-	static atomic_uint seen[1024];
-	uintptr_t place = (uintptr_t)kind;
+	uintptr_t hash = (uintptr_t)kind;
 
-	return atomic_fetch_add(&seen[(place ^ place >> 10 ^ place >> 20) % array_size(seen)], 1);
+	hash = (hash ^ hash >> 10 ^ hash >> 20) % array_size(output.seen);
+	return atomic_fetch_add(&output.seen[hash], 1);
 }
 
 static void write_line(const char *kind, const char *tail)
@@ -61,17 +62,17 @@ static void write_line(const char *kind, const char *tail)
 	unsigned int before;
 	int n;
 
-	pthread_once(&once, open_destination);
-	if (out_fd < 0)
+	pthread_once(&output.once, open_destination);
+	if (output.fd < 0)
 		return;
 	before = times_before(kind);
-	if (before >= SAME_SHOWN)
+	if (before >= SHOWN_MAX)
 		return;
 	n = snprintf(line, sizeof(line), "verbena[%d]: %s%s%s\n", (int)getpid(), last, tail,
-		     before == SAME_SHOWN - 1 ? " (more of this kind are not shown)" : "");
+		     before == SHOWN_MAX - 1 ? " (more of this kind are not shown)" : "");
 	if (n >= (int)sizeof(line))
 		n = sizeof(line) - 1;
-	if (write(out_fd, line, n) < 0)
+	if (write(output.fd, line, n) < 0)
 		return;
 }
 

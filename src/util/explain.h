@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The explain facility: one sentence for every refusal, saying what was wrong and what would be
- * right, with the values. Whoever decides an error explains it, once.
+ * Explanations of errors: one sentence for every call that is refused, saying what was wrong and
+ * what would be right, with the values. The function that decides an error explains it, once.
  *
  *	if (port > ports)
  *		return explain(EINVAL, "port %u does not exist; %s has ports 1 to %u", ...);
@@ -17,7 +17,7 @@
 /* Records the sentence; returns -err, so that a check can end in `return explain(...)`. */
 VB_API int explain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same, but compiler and analyzers see what comes back: never 0 for a constant error. */
+/* The same, but compilers and analyzers see the result: never 0 for a constant error. */
 #define explain(err, ...)                                                                          \
 	({                                                                                         \
 		const int explain_err_ = (err);                                                    \
@@ -31,7 +31,7 @@ VB_API int explain(int err, const char *fmt, ...) __attribute__((format(printf, 
 /* A public call that has no implementation. Returns EOPNOTSUPP and sets errno to it. */
 VB_API int explain_stub(const char *call) __attribute__((cold));
 
-/* A condition worth a line that is no refusal (a fallback taken, say). Same destinations. */
+/* A condition worth a line that is no error, such as a fallback. Same destinations. */
 VB_API void explain_note(const char *fmt, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* The calling thread's last sentence, "" when there was none. */

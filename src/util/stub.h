@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a public call without an implementation answers. Each public library keeps one table of
- * these lines in its stubs.c; whoever implements a call deletes its line. The tests and
- * docs/support.md read the tables too, so a line is always `STUB_KIND(name)` and nothing else.
+ * Results of public calls without an implementation. Each public library has a table of these lines
+ * in its stubs.c; a call that is implemented loses its line. The tests and docs/support.md read the
+ * tables too, so a line is always `STUB_KIND(name)` and nothing else.
  *
- * Nearly every stub takes no arguments, and no public header is included beside it: what the
- * program passed stays unread in its registers, so such a stub cannot crash, whatever it is given.
+ * Nearly every stub takes no arguments, and no public header is included beside it: the program's
+ * arguments are not read, so the stub cannot crash, whatever they are.
  */
 #ifndef UTIL_STUB_H
 #define UTIL_STUB_H
@@ -25,17 +25,17 @@
 		return answer;                                                                     \
 	}
 
-/* NULL, errno EOPNOTSUPP: what creates, opens, imports */
+/* NULL, errno EOPNOTSUPP: calls that create, open, import */
 #define STUB_PTR(name) STUB_DEFINE(void *, name, NULL)
 /* EOPNOTSUPP, positive */
 #define STUB_ERRNO(name) STUB_DEFINE(long, name, EOPNOTSUPP)
 /* -1, errno EOPNOTSUPP */
 #define STUB_MINUS1(name) STUB_DEFINE(long, name, -1)
-/* -EOPNOTSUPP: what counts on success */
+/* -EOPNOTSUPP: calls that return a count on success */
 #define STUB_NEG(name) STUB_DEFINE(long, name, -EOPNOTSUPP)
-/* 0: "no" of a yes-or-no question, the lowest value of an enumeration, an id of nothing */
+/* 0: false, the lowest value of an enumeration, or an invalid id */
 #define STUB_ZERO(name) STUB_DEFINE(long, name, 0)
-/* a string no caller may write to or free */
+/* a constant string */
 #define STUB_TEXT(name) STUB_DEFINE(const char *, name, "unknown")
 #define STUB_VOID(name) STUB_DEFINE(void, name, )
 /* no return value, but a result structure and its size: all zero */

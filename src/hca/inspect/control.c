@@ -70,7 +70,7 @@ static int write_orders(const char *folder, const char *text)
 	else if (!len)
 		unlink(path); /* nothing is ordered */
 	if (!err)
-		folder_bells_ring(folder);
+		folder_fifos_notify(folder);
 	return err;
 }
 
@@ -149,7 +149,7 @@ void control_begin(void)
 {
 	if (atomic_exchange(&begun, true))
 		return;
-	if (!folder_bell_open(fabric_folder(), &doorbell_watch_fd) &&
+	if (!folder_fifo_open(fabric_folder(), &doorbell_watch_fd) &&
 	    fabric_service_add_fd(doorbell_watch_fd, EPOLLHUP | EPOLLET, changed, NULL)) {
 		close(doorbell_watch_fd);
 		doorbell_watch_fd = -1; /* then what is ordered later is not heard of */
