@@ -231,7 +231,7 @@ static void arming_by_hand_gives_an_event(void)
 		a.ops->arm(&a.send, false);
 		check(!is_readable(p.a->channel->fd, 0));
 		a.ops->post(&a, &w);
-		check(is_readable(p.a->channel->fd, PATIENCE_MS));
+		check(is_readable(p.a->channel->fd, WAIT_MS));
 		check_ok(ibv_get_cq_event(p.a->channel, &cq, &context));
 		check(cq == p.a->scq);
 		ibv_ack_cq_events(cq, 1);
@@ -253,7 +253,7 @@ static void arming_late_gives_the_event_at_once(void)
 	a.ops->post(&a, &w);
 	wait_for(a.ops->ready(&a.send));
 	a.ops->arm(&a.send, false);
-	check(is_readable(p.a->channel->fd, PATIENCE_MS));
+	check(is_readable(p.a->channel->fd, WAIT_MS));
 	check_ok(ibv_get_cq_event(p.a->channel, &cq, &context));
 	ibv_ack_cq_events(cq, 1);
 	raw_wait(&a, &a.send);

@@ -30,7 +30,7 @@ enum {
 	QKEY = 0x11111111,
 	DATAGRAM = 512,
 	GRH = 40,
-	PATIENCE_S = 50,
+	WAIT_S = 50,
 	GREETING = 0xfff0, /* and the session, instead of a round */
 };
 
@@ -172,7 +172,7 @@ static void leave(const char *step, const void *data, size_t len)
 
 static void find(unsigned int id, const char *step, void *data, size_t len)
 {
-	time_t end = now_s() + PATIENCE_S;
+	time_t end = now_s() + WAIT_S;
 	char path[256];
 	int fd;
 
@@ -484,7 +484,7 @@ static void take_datagrams(void)
  */
 static void greet(void)
 {
-	time_t end = now_s() + PATIENCE_S;
+	time_t end = now_s() + WAIT_S;
 	unsigned int awaited = 0, content = 0;
 	char path[256];
 
@@ -550,7 +550,7 @@ static unsigned int ask(const unsigned int received[])
 static void finish_round(unsigned int received[])
 {
 	unsigned int left = 4 * opt.total, late = 0;
-	time_t end = now_s() + PATIENCE_S, next = now_s() + 3;
+	time_t end = now_s() + WAIT_S, next = now_s() + 3;
 
 	for (unsigned int i = 0; i < opt.total; i++)
 		late += received[i] <= round_now;
@@ -599,7 +599,7 @@ static void inspect(void)
 /* Whoever had the old one, or waits for an answer from there, is told. */
 static void expect_silence(unsigned int peer)
 {
-	time_t end = now_s() + PATIENCE_S;
+	time_t end = now_s() + WAIT_S;
 	struct ibv_wc wc;
 
 	post(peer, IBV_WR_RDMA_READ, area_of(peer).back, 8, area_of(opt.id).window);
@@ -619,7 +619,7 @@ static void expect_silence(unsigned int peer)
 
 static void move(void)
 {
-	time_t end = now_s() + PATIENCE_S;
+	time_t end = now_s() + WAIT_S;
 	struct ibv_wc wc;
 	union ibv_gid gid;
 

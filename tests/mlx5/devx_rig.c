@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define PATIENCE_S 60
+#define WAIT_S 60
 
 static void *pages(size_t size)
 {
@@ -113,7 +113,7 @@ bool rig_cq_ready(const struct rig_cq *cq)
 
 const struct mlx5_cqe64 *rig_cq_wait(struct rig_cq *cq)
 {
-	time_t end = time(NULL) + PATIENCE_S;
+	time_t end = time(NULL) + WAIT_S;
 
 	while (!rig_cq_ready(cq)) {
 		struct timespec nap = { .tv_nsec = 20000 };
@@ -289,6 +289,6 @@ void rig_wait_readable(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	if (poll(&p, 1, PATIENCE_S * 1000) != 1)
+	if (poll(&p, 1, WAIT_S * 1000) != 1)
 		fail_msg("nothing to read");
 }

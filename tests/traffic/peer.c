@@ -62,7 +62,7 @@ void hear(int fd, void *what, size_t len)
 	for (size_t got = 0; got < len;) {
 		ssize_t n;
 
-		if (!is_readable(fd, PATIENCE_MS))
+		if (!is_readable(fd, WAIT_MS))
 			rig_fail(__FILE__, __LINE__, "the other process says nothing");
 		n = read(fd, (char *)what + got, len - got);
 		if (n <= 0)
@@ -102,7 +102,7 @@ int hear_fd(int fd)
 	};
 	int got;
 
-	check(is_readable(fd, PATIENCE_MS));
+	check(is_readable(fd, WAIT_MS));
 	check_equal(recvmsg(fd, &msg, MSG_CMSG_CLOEXEC), 1);
 	check(CMSG_FIRSTHDR(&msg) && CMSG_FIRSTHDR(&msg)->cmsg_type == SCM_RIGHTS);
 	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(got));

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define SKIPPED 77
-#define TEST_MS (5 * PATIENCE_MS)
+#define TEST_MS (5 * WAIT_MS)
 
 void rig_fail(const char *file, int line, const char *format, ...)
 {
@@ -288,7 +288,7 @@ void *pages(size_t len)
 
 struct ibv_wc wait_wc(struct ibv_cq *cq)
 {
-	uint64_t end = now_ns() + PATIENCE_MS * 1000000ull;
+	uint64_t end = now_ns() + WAIT_MS * 1000000ull;
 	struct ibv_wc wc;
 	int n;
 
@@ -297,8 +297,7 @@ struct ibv_wc wait_wc(struct ibv_cq *cq)
 			continue;
 		rig_relax();
 		if (now_ns() > end)
-			rig_fail(__FILE__, __LINE__, "no completion within %d s",
-				 PATIENCE_MS / 1000);
+			rig_fail(__FILE__, __LINE__, "no completion within %d s", WAIT_MS / 1000);
 	}
 	check_equal(n, 1);
 	return wc;
@@ -342,7 +341,7 @@ struct ibv_async_event wait_event(struct ibv_context *ctx)
 {
 	struct ibv_async_event event;
 
-	if (!is_readable(ctx->async_fd, PATIENCE_MS))
+	if (!is_readable(ctx->async_fd, WAIT_MS))
 		rig_fail(__FILE__, __LINE__, "no asynchronous event");
 	check_ok(ibv_get_async_event(ctx, &event));
 	ibv_ack_async_event(&event);

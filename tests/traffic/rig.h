@@ -50,14 +50,14 @@ _Noreturn void rig_skip(const char *why);
 		check_equal(errno, want);                                                          \
 	} while (0)
 
-#define PATIENCE_MS 20000
+#define WAIT_MS 20000
 
 uint64_t now_ns(void);
 
 /* Looks at `condition` again and again until it holds; a limit, not a pause. */
 #define wait_for(condition)                                                                        \
 	do {                                                                                       \
-		uint64_t end_ns_ = now_ns() + PATIENCE_MS * 1000000ull;                            \
+		uint64_t end_ns_ = now_ns() + WAIT_MS * 1000000ull;                                \
 		while (!(condition)) {                                                             \
 			if (now_ns() > end_ns_)                                                    \
 				rig_fail(__FILE__, __LINE__, "waited in vain for %s", #condition); \

@@ -327,7 +327,7 @@ static void moderation_is_accepted_and_loses_nothing(void)
 		rig_skip("no moderation");
 	check_ok(ibv_req_notify_cq(p.a->scq, 0));
 	write_one(p.a, 1); /* alone: the time must bring the event */
-	check(is_readable(p.a->channel->fd, PATIENCE_MS));
+	check(is_readable(p.a->channel->fd, WAIT_MS));
 	check_ok(ibv_get_cq_event(p.a->channel, &cq, &context));
 	ibv_ack_cq_events(cq, 1);
 	expect_ok(p.a->scq, 1);

@@ -39,7 +39,7 @@ static struct ibv_cq *take_event(struct end *e)
 	struct ibv_cq *cq = NULL;
 	void *context = NULL;
 
-	check(is_readable(e->channel->fd, PATIENCE_MS));
+	check(is_readable(e->channel->fd, WAIT_MS));
 	check_ok(ibv_get_cq_event(e->channel, &cq, &context));
 	check(context == e);
 	ibv_ack_cq_events(cq, 1);
@@ -208,9 +208,9 @@ static void epoll_sees_the_channel_level_and_edge_triggered(void)
 	check_equal(epoll_wait(level, &got, 1, 0), 0);
 	check_ok(ibv_req_notify_cq(p.b->rcq, 0));
 	send_byte(p.a, p.b, 0);
-	check_equal(epoll_wait(level, &got, 1, PATIENCE_MS), 1);
+	check_equal(epoll_wait(level, &got, 1, WAIT_MS), 1);
 	check_equal(epoll_wait(level, &got, 1, 0), 1);
-	check_equal(epoll_wait(edge, &got, 1, PATIENCE_MS), 1);
+	check_equal(epoll_wait(edge, &got, 1, WAIT_MS), 1);
 	check_equal(epoll_wait(edge, &got, 1, 0), 0);
 	take_event(p.b);
 	check_equal(epoll_wait(level, &got, 1, 0), 0);
@@ -248,7 +248,7 @@ static void destroying_a_queue_waits_for_its_events_to_be_acknowledged(void)
 
 	check_ok(ibv_req_notify_cq(p.b->rcq, 0));
 	send_byte(p.a, p.b, 0);
-	check(is_readable(p.b->channel->fd, PATIENCE_MS));
+	check(is_readable(p.b->channel->fd, WAIT_MS));
 	check_ok(ibv_get_cq_event(p.b->channel, &cq, &context));
 	end_drop_qp(p.b);
 	check_ok(pthread_create(&thread, NULL, destroy_cq, p.b->rcq));
@@ -266,7 +266,7 @@ static void events_of_a_destroyed_queue_vanish_from_the_channel(void)
 
 	check_ok(ibv_req_notify_cq(p.b->rcq, 0));
 	send_byte(p.a, p.b, 0);
-	check(is_readable(p.b->channel->fd, PATIENCE_MS));
+	check(is_readable(p.b->channel->fd, WAIT_MS));
 	end_drop_qp(p.b);
 	check_ok(ibv_destroy_cq(p.b->rcq));
 	check(!is_readable(p.b->channel->fd, 0));

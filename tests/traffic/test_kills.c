@@ -174,7 +174,7 @@ static void victim(int fd)
 static void work_together(struct end *e, struct load *l, unsigned int much)
 {
 	unsigned int goal = l->done + much;
-	uint64_t end_ns = now_ns() + PATIENCE_MS * 1000000ull;
+	uint64_t end_ns = now_ns() + WAIT_MS * 1000000ull;
 
 	while ((int)(goal - l->done) > 0) {
 		check_equal(work_on(e, l), IBV_WC_SUCCESS);
@@ -193,7 +193,7 @@ static void survivor(int fd)
 		struct end *e = open_end(true);
 		struct load doomed = { 0 };
 		enum ibv_wc_status status;
-		uint64_t end_ns = now_ns() + PATIENCE_MS * 1000000ull;
+		uint64_t end_ns = now_ns() + WAIT_MS * 1000000ull;
 
 		end_meet(e, fd);
 		tell_mark(fd, 'g');

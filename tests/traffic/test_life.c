@@ -62,7 +62,7 @@ static enum ibv_wc_status until_death(struct end *e, struct peer *peer, uint64_t
 	unsigned int sent = 0, done = 0;
 	uint64_t dead_at = 0;
 
-	for (uint64_t end = now_ns() + PATIENCE_MS * 1000000ull; now_ns() < end;) {
+	for (uint64_t end = now_ns() + WAIT_MS * 1000000ull; now_ns() < end;) {
 		struct ibv_wc wc;
 
 		if (!dead_at && now_ns() >= death_ns) {

@@ -212,7 +212,7 @@ static void an_importer_gets_an_error_when_the_owner_dies(void)
 	struct peer p = peer_start(owner_until_killed);
 	struct guest g = { 0 };
 	struct ibv_wc wc;
-	uint64_t end_ns = now_ns() + PATIENCE_MS * 1000000ull;
+	uint64_t end_ns = now_ns() + WAIT_MS * 1000000ull;
 
 	guest_import(&g, p.fd);
 	guest_connect(&g);

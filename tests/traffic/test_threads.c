@@ -196,7 +196,7 @@ static void *listen(void *arg)
 		void *context;
 		int n;
 
-		check(is_readable(noisy.b->channel->fd, PATIENCE_MS));
+		check(is_readable(noisy.b->channel->fd, WAIT_MS));
 		check_ok(ibv_get_cq_event(noisy.b->channel, &cq, &context));
 		ibv_ack_cq_events(cq, 1);
 		check_ok(ibv_req_notify_cq(cq, 0));
@@ -252,7 +252,7 @@ static void destroying_waits_for_the_acknowledgement_of_events(void)
 	     &(struct work){
 		     .id = 1, .op = IBV_WR_RDMA_WRITE, .len = 8, .raddr = p.a->to.va, .rkey = 1 });
 	expect_wc(p.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
-	check(is_readable(p.b->ctx->async_fd, PATIENCE_MS));
+	check(is_readable(p.b->ctx->async_fd, WAIT_MS));
 	check_ok(ibv_get_async_event(p.b->ctx, &event));
 	check_equal(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
 	start(&thread, destroy_qp, p.b->qp);

@@ -88,7 +88,7 @@ void loop_poll(struct loop *l)
 	do {
 		n = ibv_poll_cq(l->cq, 1, &wc);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (!n && now.tv_sec - start.tv_sec < TEST_PATIENCE_MS / 1000);
+	} while (!n && now.tv_sec - start.tv_sec < TEST_WAIT_MS / 1000);
 	assert_int_equal(n, 1);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.wr_id, 5);

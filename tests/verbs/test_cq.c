@@ -183,7 +183,7 @@ static void an_event_names_its_queue(void **state)
 		assert_int_equal(ibv_req_notify_cq(loop.cq, 0), 0);
 		assert_false(test_readable(loop.channel->fd, 0));
 		loop_send(&loop);
-		assert_true(test_readable(loop.channel->fd, TEST_PATIENCE_MS));
+		assert_true(test_readable(loop.channel->fd, TEST_WAIT_MS));
 		assert_int_equal(ibv_get_cq_event(loop.channel, &cq, &user), 0);
 		assert_ptr_equal(cq, loop.cq);
 		assert_ptr_equal(user, &loop);
@@ -203,7 +203,7 @@ static void an_unfetched_event_is_dropped_with_its_queue(void **state)
 		loop_open(&loop, context);
 		assert_int_equal(ibv_req_notify_cq(loop.cq, 0), 0);
 		loop_send(&loop);
-		assert_true(test_readable(loop.channel->fd, TEST_PATIENCE_MS));
+		assert_true(test_readable(loop.channel->fd, TEST_WAIT_MS));
 		channel = loop.channel;
 		loop.channel = NULL; /* stays open */
 		loop_close(&loop);

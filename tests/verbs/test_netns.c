@@ -17,9 +17,9 @@
 
 #include "netns.h"
 
-#define PATIENCE_MS 20000 /* what a test waits for comes in milliseconds, or is a failure */
-#define MAC         "02:11:22:33:44:55"
-#define LINK_LOCAL  "fe80::11:22ff:fe33:4455"
+#define WAIT_MS    20000 /* limit for an event that takes milliseconds */
+#define MAC        "02:11:22:33:44:55"
+#define LINK_LOCAL "fe80::11:22ff:fe33:4455"
 
 static struct ibv_context *bound, *wide, *ib;
 
@@ -58,7 +58,7 @@ static void await_port_state(struct ibv_context *context, enum ibv_port_state st
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 
-	for (int i = 0; i < PATIENCE_MS && port_state(context) != state; i++)
+	for (int i = 0; i < WAIT_MS && port_state(context) != state; i++)
 		nanosleep(&pause, NULL);
 	assert_int_equal(port_state(context), state);
 }
@@ -91,7 +91,7 @@ static void await_event(struct ibv_context *context, enum ibv_event_type type)
 	struct ibv_async_event event;
 
 	do {
-		if (!test_readable(context->async_fd, PATIENCE_MS))
+		if (!test_readable(context->async_fd, WAIT_MS))
 			fail_msg("no event '%s'", ibv_event_type_str(type));
 		assert_int_equal(ibv_get_async_event(context, &event), 0);
 		ibv_ack_async_event(&event);
@@ -143,7 +143,7 @@ static void await_count(struct ibv_context *context, ssize_t count)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct ibv_gid_entry entries[255];
 
-	for (int i = 0; i < PATIENCE_MS; i++) {
+	for (int i = 0; i < WAIT_MS; i++) {
 		if (ibv_query_gid_table(context, entries, 255, 0) == count)
 			return;
 		nanosleep(&pause, NULL);
@@ -471,7 +471,7 @@ static int child_hears(void *arg)
 		return 1;
 	if (!netns_try_ip("addr add 10.1.0.1/24 dev va"))
 		return 2;
-	if (!test_readable(own->async_fd, PATIENCE_MS))
+	if (!test_readable(own->async_fd, WAIT_MS))
 		return 3;
 	if (ibv_get_async_event(own, &event) || event.event_type != IBV_EVENT_GID_CHANGE)
 		return 4;

@@ -478,7 +478,7 @@ static void destruction_waits_for_the_acknowledgement_of_events(void **state)
 		assert_int_equal(
 			ibv_modify_qp(loop.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
 			0);
-		assert_true(test_readable(context->async_fd, TEST_PATIENCE_MS));
+		assert_true(test_readable(context->async_fd, TEST_WAIT_MS));
 		assert_int_equal(ibv_get_async_event(context, &ack.event), 0);
 		assert_int_equal(ack.event.event_type, IBV_EVENT_SQ_DRAINED);
 		assert_ptr_equal(ack.event.element.qp, loop.qp);
@@ -500,7 +500,7 @@ static void an_unfetched_event_is_dropped_with_its_queue_pair(void **state)
 		assert_int_equal(
 			ibv_modify_qp(loop.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
 			0);
-		assert_true(test_readable(context->async_fd, TEST_PATIENCE_MS));
+		assert_true(test_readable(context->async_fd, TEST_WAIT_MS));
 		loop_close(&loop);
 		assert_false(test_readable(context->async_fd, 0));
 	}

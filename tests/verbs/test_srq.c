@@ -126,7 +126,7 @@ static void a_limit_above_what_is_posted_is_an_event_to_be_acknowledged(void **s
 		pthread_t thread;
 
 		assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
-		assert_true(test_readable(context->async_fd, TEST_PATIENCE_MS));
+		assert_true(test_readable(context->async_fd, TEST_WAIT_MS));
 		assert_int_equal(ibv_get_async_event(context, &ack.event), 0);
 		assert_int_equal(ack.event.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
 		assert_ptr_equal(ack.event.element.srq, srq);

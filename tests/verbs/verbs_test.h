@@ -41,7 +41,7 @@ void test_warm_up(void);
 int test_in_child(int (*fn)(void *arg), void *arg);
 
 /* How long a test waits for what has to come. */
-#define TEST_PATIENCE_MS 60000
+#define TEST_WAIT_MS 60000
 
 /* True when fd becomes readable within the time; the time is a limit, not a pause. */
 bool test_readable(int fd, int timeout_ms);

@@ -8,12 +8,12 @@ import os
 import subprocess
 import tempfile
 
-from common import PATIENCE, VERBENA, check, listens, order, run_pair, wait_for
+from common import WAIT_SECONDS, VERBENA, check, listens, order, run_pair, wait_for
 
 
 def tshark(capture, *arguments):
     done = subprocess.run(["tshark", "-r", capture, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+                          stderr=subprocess.PIPE, text=True, timeout=WAIT_SECONDS, check=False)
     if done.returncode:
         raise SystemExit(f"tshark: {done.stderr}")
     return done.stdout.splitlines()
@@ -94,7 +94,7 @@ def captures_and_faults_go_on_and_off_at_run_time(folder):
     finally:
         for process in (client, server):
             process.terminate()
-            process.wait(timeout=PATIENCE)
+            process.wait(timeout=WAIT_SECONDS)
 
 
 def fabric_traffic_is_captured_as_the_packets_it_would_have_been(folder):
@@ -156,7 +156,7 @@ def wrong_options_are_refused():
     for options in (["--fault", "drop p=2"], ["--fault", "lose p=0.1"], ["--path", "air"],
                     ["--seed", "x"], ["--capture", "/nowhere/file"]):
         done = subprocess.run([VERBENA, "run", *options, "--", "true"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+                              stderr=subprocess.PIPE, text=True, timeout=WAIT_SECONDS, check=False)
         check(done.returncode == 125 and options[0] in done.stderr, f"{options}: {done}")
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 VERBENA = sys.argv[1]
-PATIENCE = 60
+WAIT_SECONDS = 60
 
 
 def listens(port):
@@ -21,7 +21,7 @@ def listens(port):
 
 
 def wait_for(what, condition):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + WAIT_SECONDS
     while not condition():
         if time.monotonic() > end:
             raise SystemExit(f"waited in vain until {what}")
@@ -42,10 +42,10 @@ def run_once(options, program, *arguments, port=18515):
     try:
         wait_for("the server listens", lambda: listens(port) or server.poll() is not None)
         client = subprocess.run([*command, "127.0.0.1"], stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, check=False)
+                                stderr=subprocess.STDOUT, text=True, timeout=WAIT_SECONDS, check=False)
         if client.returncode:
             server.terminate() # who waits for the other one for ever
-        said = server.communicate(timeout=PATIENCE)[0]
+        said = server.communicate(timeout=WAIT_SECONDS)[0]
     finally:
         server.kill()
     return f"{client.stdout}\n{said}" if client.returncode or server.returncode else None
@@ -57,4 +57,4 @@ def check(condition, sentence):
 
 
 def order(*words):
-    subprocess.run([VERBENA, "wire", *words], timeout=PATIENCE, check=True)
+    subprocess.run([VERBENA, "wire", *words], timeout=WAIT_SECONDS, check=True)

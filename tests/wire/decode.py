@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import PATIENCE, VERBENA, check
+from common import WAIT_SECONDS, VERBENA, check
 
 IMM = "12345678"
 COMPARE, SWAP = 0x1122334455667788, 0x99aabbccddeeff01
@@ -46,7 +46,7 @@ Packet = collections.namedtuple("Packet", [name.split(".", 1)[1].replace(".", "_
 def guessers():
     """Protocols that Wireshark may take the data of a program for, which it is not."""
     listed = subprocess.run(["tshark", "-G", "heuristic-decodes"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            text=True, timeout=PATIENCE, check=True).stdout
+                            text=True, timeout=WAIT_SECONDS, check=True).stdout
     names = re.findall(r"^infiniband\.payload\t(\S+)", listed, re.MULTILINE)
     return [word for name in names for word in ("--disable-protocol", name)]
 
@@ -54,7 +54,7 @@ def guessers():
 def read(capture):
     fields = [word for field in FIELDS for word in ("-e", field)]
     done = subprocess.run(["tshark", "-r", capture, *guessers(), "-T", "fields", "-E", "separator=|", *fields],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=WAIT_SECONDS, check=False)
     check(not done.returncode, f"tshark: {done.stderr}")
     packets = [Packet(*line.split("|")) for line in done.stdout.splitlines()]
     for packet in packets:
@@ -162,7 +162,7 @@ def main():
         capture = os.path.join(folder, "samples.pcapng")
         samples = subprocess.run([VERBENA, "run", "--capture", capture, "--fault",
                                   "drop psn=1001 dir=out opcode=SEND_ONLY count=1", "--", sys.argv[2]],
-                                 stdout=subprocess.PIPE, text=True, timeout=PATIENCE, check=True).stdout
+                                 stdout=subprocess.PIPE, text=True, timeout=WAIT_SECONDS, check=True).stdout
         packets = read(capture)
     names = []
     for line in samples.splitlines():

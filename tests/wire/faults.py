@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 
-from common import PATIENCE, VERBENA, check, listens, order, run_pair, wait_for
+from common import WAIT_SECONDS, VERBENA, check, listens, order, run_pair, wait_for
 
 PINGPONG = ("ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1", "-c", "-e", "-n", "30", "-s", "1000")
 
@@ -52,8 +52,8 @@ def faults_for_one_queue_pair(folder):
     try:
         number = re.search(r"QPN (0x[0-9a-f]+)", server.stdout.readline()).group(1)
         order("fault", f"drop qp={number} opcode=SEND_ONLY count=3")
-        check(not client.wait(timeout=PATIENCE), "the client goes on")
-        server.communicate(timeout=PATIENCE)
+        check(not client.wait(timeout=WAIT_SECONDS), "the client goes on")
+        server.communicate(timeout=WAIT_SECONDS)
         check(not server.returncode, "so does the server")
     finally:
         order("fault", "off")

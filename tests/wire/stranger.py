@@ -12,7 +12,7 @@ import sys
 import time
 import zlib
 
-from common import PATIENCE, VERBENA, check
+from common import WAIT_SECONDS, VERBENA, check
 
 PYTHON = "/usr/bin/python3" # pyverbs is built for Debian's own
 HERE, THERE, PORT = "192.0.2.9", "192.0.2.1", 4791 # the stranger, and who is driven
@@ -59,7 +59,7 @@ class Stranger:
         crc = zlib.crc32(b"\xff" * 8 + ip + udp + body[:4] + b"\xff" + body[5:])
         self.sock.sendto(body + struct.pack("<I", crc), (THERE, PORT))
 
-    def receive(self, seconds=PATIENCE):
+    def receive(self, seconds=WAIT_SECONDS):
         """The next packet, or None when none comes."""
         if not select.select([self.sock], [], [], seconds)[0]:
             return None
@@ -95,7 +95,7 @@ class Driven:
 
     def close(self):
         self.process.stdin.close()
-        check(self.process.wait(PATIENCE) == 0, "driven.py failed")
+        check(self.process.wait(WAIT_SECONDS) == 0, "driven.py failed")
 
 
 def reth(address, key, length):

@@ -34,12 +34,12 @@
 #include "fabric/segment.h"
 #include "fabric/service.h"
 
-#define PATIENCE_NS 30000000000ull
+#define WAIT_NS 30000000000ull
 
 /* Waits for something that must happen; how long it takes is not what is tested. */
 #define until(condition)                                                                           \
 	do {                                                                                       \
-		uint64_t until_end = fabric_now_ns() + PATIENCE_NS;                                \
+		uint64_t until_end = fabric_now_ns() + WAIT_NS;                                    \
 		while (!(condition)) {                                                             \
 			assert_true(fabric_now_ns() < until_end);                                  \
 			usleep(50);                                                                \
