@@ -455,7 +455,7 @@ static void states_have_the_attributes_of_their_type(void **state)
 	assert_int_equal(move(dct, IBV_QPS_RTS, DCI_RTS), EINVAL);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void invalid_rules_are_refused(void **state)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_DRIVER,
@@ -522,7 +522,7 @@ int main(void)
 						make_streams, drop),
 		cmocka_unit_test_setup_teardown(states_have_the_attributes_of_their_type, make_idle,
 						drop),
-		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_refused, make_idle, drop),
+		cmocka_unit_test_setup_teardown(invalid_rules_are_refused, make_idle, drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,7 +120,7 @@ static void bad_requests_are_refused(void **state)
 	rdma_freeaddrinfo(NULL);
 }
 
-static void an_asynchronous_lookup_reports_then_hands_over(void **state)
+static void an_asynchronous_lookup_raises_an_event_and_its_result_is_fetched(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_addrinfo *info = NULL;
@@ -184,7 +184,7 @@ static void an_active_endpoint_has_its_route_and_qp(void **state)
 	assert_int_equal(fake_objects(), 0);
 }
 
-static void endpoints_that_cannot_be_leave_nothing(void **state)
+static void failed_endpoints_leak_nothing(void **state)
 {
 	struct address dst;
 	struct rdma_addrinfo res = {
@@ -227,10 +227,10 @@ int main(void)
 		cmocka_unit_test(a_numeric_gid_becomes_a_native_address),
 		cmocka_unit_test(name_service_failures_keep_their_code),
 		cmocka_unit_test(bad_requests_are_refused),
-		cmocka_unit_test(an_asynchronous_lookup_reports_then_hands_over),
+		cmocka_unit_test(an_asynchronous_lookup_raises_an_event_and_its_result_is_fetched),
 		cmocka_unit_test(a_passive_endpoint_is_bound),
 		cmocka_unit_test(an_active_endpoint_has_its_route_and_qp),
-		cmocka_unit_test(endpoints_that_cannot_be_leave_nothing),
+		cmocka_unit_test(failed_endpoints_leak_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static int bind_to(struct rdma_cm_id *id, const char *text, int port)
 	return rdma_bind_addr(id, ip(&addr, text, port));
 }
 
-static void new_ids_carry_what_they_were_made_with(void **state)
+static void new_ids_have_the_arguments_of_their_creation(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id;
@@ -127,7 +127,7 @@ static void link_local_addresses_need_their_interface(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-static void addresses_of_nobody_are_not_available(void **state)
+static void addresses_of_no_interface_are_not_available(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);
 
@@ -153,7 +153,7 @@ static void host_addresses_without_an_adapter_are_enodev(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-static void unknown_families_null_and_strangers_are_einval(void **state)
+static void unknown_families_null_and_foreign_ids_are_einval(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP), stranger = { 0 };
 	struct sockaddr unix_addr = { .sa_family = AF_UNIX };
@@ -203,7 +203,7 @@ static void a_port_conflict_names_its_kind(void **state)
 	assert_int_equal(fake_objects(), 0);
 }
 
-static void reuseaddr_shares_a_port_until_somebody_listens(void **state)
+static void reuseaddr_shares_a_port_until_an_id_listens(void **state)
 {
 	struct rdma_cm_id *a = new_id(RDMA_PS_TCP), *b = new_id(RDMA_PS_TCP);
 	int on = 1;
@@ -303,7 +303,7 @@ static void devices_are_listed_opened_once(void **state)
 	assert_int_equal(fake.opens, 2);
 }
 
-static void a_thousand_ids_leave_nothing_behind(void **state)
+static void a_thousand_ids_leak_nothing(void **state)
 {
 	int before = open_files(), i;
 
@@ -360,25 +360,25 @@ static void threads_work_on_ids_of_their_own_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new_ids_carry_what_they_were_made_with),
+		cmocka_unit_test(new_ids_have_the_arguments_of_their_creation),
 		cmocka_unit_test(bad_arguments_make_no_id),
 		cmocka_unit_test(an_address_of_an_adapter_binds_the_id_to_its_port),
 		cmocka_unit_test(all_ids_share_one_context_and_one_pd_per_adapter),
 		cmocka_unit_test(a_wildcard_binds_to_a_port_only),
 		cmocka_unit_test(port_zero_gets_a_free_port_each_time),
 		cmocka_unit_test(link_local_addresses_need_their_interface),
-		cmocka_unit_test(addresses_of_nobody_are_not_available),
+		cmocka_unit_test(addresses_of_no_interface_are_not_available),
 		cmocka_unit_test(host_addresses_without_an_adapter_are_enodev),
-		cmocka_unit_test(unknown_families_null_and_strangers_are_einval),
+		cmocka_unit_test(unknown_families_null_and_foreign_ids_are_einval),
 		cmocka_unit_test(an_id_is_bound_once),
 		cmocka_unit_test(a_port_conflict_names_its_kind),
-		cmocka_unit_test(reuseaddr_shares_a_port_until_somebody_listens),
+		cmocka_unit_test(reuseaddr_shares_a_port_until_an_id_listens),
 		cmocka_unit_test(afonly_ids_of_two_families_share_a_port),
 		cmocka_unit_test(native_addresses_bind_by_gid_and_service),
 		cmocka_unit_test(a_failing_pd_leaves_the_id_unbound_and_the_port_free),
 		cmocka_unit_test(listening_needs_a_bound_id_or_binds_it),
 		cmocka_unit_test(devices_are_listed_opened_once),
-		cmocka_unit_test(a_thousand_ids_leave_nothing_behind),
+		cmocka_unit_test(a_thousand_ids_leak_nothing),
 		cmocka_unit_test(threads_work_on_ids_of_their_own_at_once),
 	};
 

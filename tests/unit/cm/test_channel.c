@@ -113,7 +113,7 @@ static void destroying_an_id_waits_for_its_events_to_be_acknowledged(void **stat
 	rdma_destroy_event_channel(channel);
 }
 
-static void destroying_an_id_drops_the_events_nobody_took(void **state)
+static void destroying_an_id_drops_its_queued_events(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id, *other;
@@ -211,7 +211,7 @@ int main(void)
 		cmocka_unit_test(a_non_blocking_channel_without_events_answers_eagain),
 		cmocka_unit_test(a_blocked_reader_wakes_up_for_an_event),
 		cmocka_unit_test(destroying_an_id_waits_for_its_events_to_be_acknowledged),
-		cmocka_unit_test(destroying_an_id_drops_the_events_nobody_took),
+		cmocka_unit_test(destroying_an_id_drops_its_queued_events),
 		cmocka_unit_test(an_event_is_acknowledged_once),
 		cmocka_unit_test(foreign_channels_are_refused),
 		cmocka_unit_test(an_id_outlives_its_channel_without_harm),

@@ -86,7 +86,7 @@ static void the_programs_own_cqs_stay_its_own(void **state)
 	assert_int_equal(fake_objects(), 0);
 }
 
-static void a_failure_at_any_step_leaves_nothing(void **state)
+static void a_failure_at_any_step_leaks_nothing(void **state)
 {
 	struct rdma_cm_id *id = bound(RDMA_PS_TCP);
 	struct ibv_qp_init_attr attr = wanted(IBV_QPT_RC);
@@ -230,7 +230,7 @@ int main(void)
 		cmocka_unit_test(a_connected_qp_gets_cqs_and_waits_in_init),
 		cmocka_unit_test(a_datagram_qp_is_ready_to_send),
 		cmocka_unit_test(the_programs_own_cqs_stay_its_own),
-		cmocka_unit_test(a_failure_at_any_step_leaves_nothing),
+		cmocka_unit_test(a_failure_at_any_step_leaks_nothing),
 		cmocka_unit_test(a_qp_needs_an_adapter_and_fitting_attributes),
 		cmocka_unit_test(attributes_for_a_hand_made_qp_follow_its_type),
 		cmocka_unit_test(an_srq_serves_the_qp_created_after_it),

@@ -62,7 +62,7 @@ static void the_routing_table_chooses_the_source(void **state)
 	assert_memory_equal(&id->route.addr.addr.ibaddr.dgid.raw[12], "\x7f\0\0\x09", 4);
 }
 
-static void a_way_over_no_adapter_is_an_address_error(void **state)
+static void a_source_address_without_an_adapter_is_an_address_error(void **state)
 {
 	fake.no_host_gid = 1;
 	assert_int_equal(resolve(NULL, "127.0.0.9"), 0);
@@ -280,7 +280,7 @@ static void options_check_size_time_and_name(void **state)
 	assert_int_equal(rdma_destroy_id(udp), 0);
 }
 
-static void migration_takes_waiting_events_along(void **state)
+static void migration_moves_queued_events(void **state)
 {
 	struct rdma_event_channel *other = rdma_create_event_channel();
 
@@ -311,7 +311,7 @@ static void migration_makes_an_id_synchronous_and_back(void **state)
 	expect_event(channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
-static void migration_to_or_of_strangers_is_refused(void **state)
+static void migration_of_foreign_ids_or_channels_is_refused(void **state)
 {
 	struct rdma_event_channel stranger = { .fd = 0 };
 	int before = open_files();
@@ -331,7 +331,7 @@ int main(void)
 		test(a_local_destination_is_its_own_source),
 		test(a_given_source_is_kept),
 		test(the_routing_table_chooses_the_source),
-		test(a_way_over_no_adapter_is_an_address_error),
+		test(a_source_address_without_an_adapter_is_an_address_error),
 		test(the_wildcard_destination_is_this_host),
 		test(bad_destinations_change_nothing),
 		test(a_host_without_a_route_refuses_at_once),
@@ -343,9 +343,9 @@ int main(void)
 		test(a_synchronous_id_returns_the_outcome),
 		test(a_route_can_be_given_instead_of_found),
 		test(options_check_size_time_and_name),
-		test(migration_takes_waiting_events_along),
+		test(migration_moves_queued_events),
 		test(migration_makes_an_id_synchronous_and_back),
-		test(migration_to_or_of_strangers_is_refused),
+		test(migration_of_foreign_ids_or_channels_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ static struct flow_table *root(struct ether_port *port, enum flow_domain domain)
 	return t;
 }
 
-static void a_port_without_rules_drops_and_lets_go(void **state)
+static void a_port_without_rules_drops_incoming_and_passes_outgoing_frames(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct pkt p = pkt_plain(1, 2);
@@ -194,7 +194,7 @@ static bool stop_at_the_fifth(void)
 	return ++asked == 5;
 }
 
-static void a_row_of_frames_meets_the_rules_that_each_alone_would(void **state)
+static void a_batch_of_frames_is_matched_like_single_frames(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_table *t = root(port, FLOW_RX);
@@ -304,7 +304,7 @@ static void equal_rules_of_a_root_all_get_a_copy(void **state)
 	flow_matcher_destroy(m);
 }
 
-static void a_queue_with_two_equal_rules_gets_one_copy_until_both_are_gone(void **state)
+static void a_queue_with_two_equal_rules_gets_one_copy_until_both_are_destroyed(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_matcher *m = matcher_on(root(port, FLOW_RX), 0, FLOW_OUTER_udp_dport);
@@ -370,7 +370,7 @@ static void equal_rules_of_a_root_differ_in_destinations_only(void **state)
 	flow_matcher_destroy(m);
 }
 
-static void a_rule_that_goes_on_lets_others_see_the_frame(void **state)
+static void a_frame_goes_on_after_a_rule_with_go_on(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_table *t = root(port, FLOW_RX);
@@ -392,7 +392,7 @@ static void a_rule_that_goes_on_lets_others_see_the_frame(void **state)
 	flow_matcher_destroy(m1);
 }
 
-static void sniffers_take_nothing_away(void **state)
+static void sniffers_get_copies_only(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_matcher *ms = matcher_on(root(port, FLOW_SNIFFER), 0, 0);
@@ -471,7 +471,7 @@ static void a_loop_of_tables_ends(void **state)
 	flow_counter_put(c);
 }
 
-static void counters_of_a_bulk_count_apart(void **state)
+static void counters_of_a_bulk_count_separately(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_counter *bulk = flow_counter_create(4);
@@ -547,7 +547,7 @@ static void note_sent(struct ether_port *port, struct ether_frame *frame)
 	sent++;
 }
 
-static void the_switch_sends_in_or_out(void **state)
+static void fdb_rules_send_in_or_out(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_matcher *mf = matcher_on(root(port, FLOW_FDB), 0, FLOW_OUTER_udp_dport);
@@ -582,7 +582,7 @@ static void the_switch_sends_in_or_out(void **state)
 	ether_port_set_transmit(NULL);
 }
 
-static void rules_for_sending_drop_and_pass(void **state)
+static void egress_rules_drop_and_pass(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_matcher *m = matcher_on(root(port, FLOW_TX), 0, FLOW_OUTER_udp_dport);
@@ -602,7 +602,7 @@ static void rules_for_sending_drop_and_pass(void **state)
 
 /* ---- refusals ---- */
 
-static void what_makes_no_sense_is_refused(void **state)
+static void invalid_rules_are_refused(void **state)
 {
 	struct ether_port *port = fresh_port(), *far = fresh_port();
 	struct flow_matcher *rx = matcher_on(root(port, FLOW_RX), 0, FLOW_OUTER_udp_dport), *bad;
@@ -737,7 +737,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-static void a_rule_that_stays_never_misses_while_others_come_and_go(void **state)
+static void a_rule_never_misses_while_others_are_created_and_destroyed(void **state)
 {
 	struct ether_port *port = fresh_port();
 	struct flow_matcher *m = matcher_on(root(port, FLOW_RX), 0, FLOW_OUTER_udp_dport);
@@ -801,24 +801,25 @@ int main(void)
 		cmocka_unit_test(
 			each_destination_gets_a_packet_once_whichever_of_its_rules_are_left),
 		cmocka_unit_test(values_that_count_up_spread_over_the_hash_table),
-		cmocka_unit_test(a_port_without_rules_drops_and_lets_go),
+		cmocka_unit_test(a_port_without_rules_drops_incoming_and_passes_outgoing_frames),
 		cmocka_unit_test(only_the_matching_rule_sees_a_frame),
-		cmocka_unit_test(a_row_of_frames_meets_the_rules_that_each_alone_would),
+		cmocka_unit_test(a_batch_of_frames_is_matched_like_single_frames),
 		cmocka_unit_test(the_lower_number_goes_first_and_age_decides_between_equals),
 		cmocka_unit_test(equal_rules_of_a_root_all_get_a_copy),
-		cmocka_unit_test(a_queue_with_two_equal_rules_gets_one_copy_until_both_are_gone),
+		cmocka_unit_test(
+			a_queue_with_two_equal_rules_gets_one_copy_until_both_are_destroyed),
 		cmocka_unit_test(equal_rules_of_a_root_differ_in_destinations_only),
-		cmocka_unit_test(a_rule_that_goes_on_lets_others_see_the_frame),
-		cmocka_unit_test(sniffers_take_nothing_away),
+		cmocka_unit_test(a_frame_goes_on_after_a_rule_with_go_on),
+		cmocka_unit_test(sniffers_get_copies_only),
 		cmocka_unit_test(tables_chain_and_the_oldest_of_equal_rules_wins_there),
 		cmocka_unit_test(a_loop_of_tables_ends),
-		cmocka_unit_test(counters_of_a_bulk_count_apart),
+		cmocka_unit_test(counters_of_a_bulk_count_separately),
 		cmocka_unit_test(a_sampler_takes_one_of_n),
-		cmocka_unit_test(the_switch_sends_in_or_out),
-		cmocka_unit_test(rules_for_sending_drop_and_pass),
-		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(fdb_rules_send_in_or_out),
+		cmocka_unit_test(egress_rules_drop_and_pass),
+		cmocka_unit_test(invalid_rules_are_refused),
 		cmocka_unit_test(ten_thousand_rules_are_told_apart),
-		cmocka_unit_test(a_rule_that_stays_never_misses_while_others_come_and_go),
+		cmocka_unit_test(a_rule_never_misses_while_others_are_created_and_destroyed),
 		cmocka_unit_test(rules_tell_the_switch_what_they_want),
 	};
 

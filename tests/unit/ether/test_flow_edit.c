@@ -192,7 +192,7 @@ static void set_changes_the_bits_asked_for(void **state)
 	assert_memory_equal(out.b + 12, p.b + 12, p.len - 12);
 }
 
-static void check_sums_follow_what_changes(void **state)
+static void checksums_are_updated_for_changed_fields(void **state)
 {
 	static const struct {
 		unsigned int op, field, width;
@@ -243,7 +243,7 @@ static void check_sums_follow_what_changes(void **state)
 	}
 }
 
-static void a_datagram_without_check_sum_stays_without(void **state)
+static void a_datagram_without_checksum_stays_without(void **state)
 {
 	struct pkt p = pkt_plain(1, 2), out;
 	uint8_t c[8];
@@ -325,7 +325,7 @@ static void note_sent(struct ether_port *at, struct ether_frame *frame)
 	sent_len = frame->len;
 }
 
-static void each_copy_is_changed_apart(void **state)
+static void each_copy_is_changed_separately(void **state)
 {
 	static const uint8_t tag[4] = { 0x81, 0x00, 0x00, 0x05 };
 	struct flow_edit *push = reformat(FLOW_PUSH_VLAN, tag, 4);
@@ -371,13 +371,13 @@ int main(void)
 		cmocka_unit_test(a_tunnel_is_put_on_and_taken_off),
 		cmocka_unit_test(a_layer_3_tunnel_is_put_on_and_taken_off),
 		cmocka_unit_test(set_changes_the_bits_asked_for),
-		cmocka_unit_test(check_sums_follow_what_changes),
-		cmocka_unit_test(a_datagram_without_check_sum_stays_without),
+		cmocka_unit_test(checksums_are_updated_for_changed_fields),
+		cmocka_unit_test(a_datagram_without_checksum_stays_without),
 		cmocka_unit_test(fields_of_absent_headers_are_left_alone),
 		cmocka_unit_test(copies_go_through_registers),
 		cmocka_unit_test(commands_that_do_not_exist_are_refused),
 		cmocka_unit_test(headers_of_the_wrong_length_are_refused),
-		cmocka_unit_test(each_copy_is_changed_apart),
+		cmocka_unit_test(each_copy_is_changed_separately),
 	};
 
 	port = ether_port(0, 1);

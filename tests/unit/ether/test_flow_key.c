@@ -113,7 +113,7 @@ static void ipv6_with_extension_headers_and_tcp(void **state)
 	assert_int_equal(get(outer_tcp_ack), 0x05060708);
 }
 
-static void two_tags(void **state)
+static void two_vlan_tags(void **state)
 {
 	struct pkt p = { 0 };
 	struct flow_key key;
@@ -165,7 +165,7 @@ static void options_move_ports_and_later_fragments_have_none(void **state)
 	assert_int_equal(get(OUTER_udp_sport), 0);
 }
 
-static void vxlan_has_an_inside(void **state)
+static void vxlan_has_inner_headers(void **state)
 {
 	struct pkt p = pkt_vxlan(1234, 5678);
 	struct flow_key key;
@@ -364,7 +364,7 @@ static void every_truncation_is_survived(void **state)
 	}
 }
 
-static void a_mask_that_asks_for_the_unknown_is_noticed(void **state)
+static void a_mask_with_unknown_bits_is_detected(void **state)
 {
 	struct flow_key mask;
 
@@ -400,15 +400,15 @@ int main(void)
 		cmocka_unit_test(a_field_keeps_its_bits_and_leaves_the_others),
 		cmocka_unit_test(ethernet_and_ipv4_and_udp),
 		cmocka_unit_test(ipv6_with_extension_headers_and_tcp),
-		cmocka_unit_test(two_tags),
+		cmocka_unit_test(two_vlan_tags),
 		cmocka_unit_test(options_move_ports_and_later_fragments_have_none),
-		cmocka_unit_test(vxlan_has_an_inside),
+		cmocka_unit_test(vxlan_has_inner_headers),
 		cmocka_unit_test(gpe_and_geneve),
 		cmocka_unit_test(gre_with_its_options),
 		cmocka_unit_test(labels_on_ethernet_gre_and_udp),
 		cmocka_unit_test(esp_icmp_gtp_and_roce),
 		cmocka_unit_test(every_truncation_is_survived),
-		cmocka_unit_test(a_mask_that_asks_for_the_unknown_is_noticed),
+		cmocka_unit_test(a_mask_with_unknown_bits_is_detected),
 		cmocka_unit_test(a_key_can_be_read),
 	};
 

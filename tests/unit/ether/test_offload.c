@@ -28,7 +28,7 @@ static void fill(struct frame *f)
 
 #define BOTH (ETHER_CHECK_L3_OK | ETHER_CHECK_L4_OK)
 
-static void what_is_filled_in_is_found_right(void **state)
+static void a_filled_in_checksum_verifies(void **state)
 {
 	static const char *const ends[][2] = { { "10.0.0.1", "10.0.0.2" },
 					       { "fd00::1", "fd00::2" } };
@@ -61,7 +61,7 @@ static void a_known_ipv4_header_has_its_known_sum(void **state)
 	assert_int_equal(f.data[14 + 10] << 8 | f.data[14 + 11], 0xb861);
 }
 
-static void one_changed_bit_is_noticed(void **state)
+static void one_changed_bit_fails_the_checksum(void **state)
 {
 	static struct frame f;
 
@@ -80,7 +80,7 @@ static void one_changed_bit_is_noticed(void **state)
 	assert_int_equal(check(&f), BOTH);
 }
 
-static void udp_may_go_without_a_sum_and_never_has_zero_by_chance(void **state)
+static void udp_may_have_no_checksum_and_a_computed_one_is_never_zero(void **state)
 {
 	static struct frame f;
 
@@ -97,7 +97,7 @@ static void udp_may_go_without_a_sum_and_never_has_zero_by_chance(void **state)
 	}
 }
 
-static void a_frame_of_no_known_kind_has_no_sums(void **state)
+static void a_frame_of_an_unknown_protocol_has_no_checksums(void **state)
 {
 	static struct frame f = { .len = 100 };
 
@@ -108,7 +108,7 @@ static void a_frame_of_no_known_kind_has_no_sums(void **state)
 		assert_int_equal(f.data[i], 0xaa);
 }
 
-static void pieces_of_a_segment_carry_on_where_the_last_one_ended(void **state)
+static void tso_segments_continue_the_sequence(void **state)
 {
 	static struct frame whole, piece;
 	const uint32_t header = 14 + 20 + 20, mss = 100;
@@ -144,12 +144,12 @@ static void the_fcs_is_the_crc_of_ethernet(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_filled_in_is_found_right),
+		cmocka_unit_test(a_filled_in_checksum_verifies),
 		cmocka_unit_test(a_known_ipv4_header_has_its_known_sum),
-		cmocka_unit_test(one_changed_bit_is_noticed),
-		cmocka_unit_test(udp_may_go_without_a_sum_and_never_has_zero_by_chance),
-		cmocka_unit_test(a_frame_of_no_known_kind_has_no_sums),
-		cmocka_unit_test(pieces_of_a_segment_carry_on_where_the_last_one_ended),
+		cmocka_unit_test(one_changed_bit_fails_the_checksum),
+		cmocka_unit_test(udp_may_have_no_checksum_and_a_computed_one_is_never_zero),
+		cmocka_unit_test(a_frame_of_an_unknown_protocol_has_no_checksums),
+		cmocka_unit_test(tso_segments_continue_the_sequence),
 		cmocka_unit_test(the_fcs_is_the_crc_of_ethernet),
 	};
 

@@ -207,7 +207,7 @@ static void refusals(int fd)
 	check(hca_gsi_service_del(SERVICE, NULL) == -ENOENT);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void invalid_rules_are_refused(void **state)
 {
 	run(refusals);
 }
@@ -444,7 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mad_arrives_with_the_way_back),
 		cmocka_unit_test(an_infiniband_port_is_reached_by_lid_alone),
-		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(invalid_rules_are_refused),
 		cmocka_unit_test(what_is_wrong_is_dropped_and_counted),
 		cmocka_unit_test(requests_go_to_who_listens_and_answers_to_who_asked),
 		cmocka_unit_test(the_same_over_sockets_that_processes_share),

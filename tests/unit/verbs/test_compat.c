@@ -92,7 +92,7 @@ static void a_missing_sysfs_file_is_an_error(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-static void a_foreign_driver_may_announce_itself_and_is_forgotten_silently(void **state)
+static void a_foreign_driver_may_register_itself_and_is_ignored(void **state)
 {
 	explain(EINVAL, "said before");
 	verbs_register_driver_34((void *)8);
@@ -117,7 +117,7 @@ int main(void)
 		cmocka_unit_test(a_sysfs_file_is_read_without_its_final_newline),
 		cmocka_unit_test(a_sysfs_file_longer_than_the_buffer_is_cut_and_terminated),
 		cmocka_unit_test(a_missing_sysfs_file_is_an_error),
-		cmocka_unit_test(a_foreign_driver_may_announce_itself_and_is_forgotten_silently),
+		cmocka_unit_test(a_foreign_driver_may_register_itself_and_is_ignored),
 		cmocka_unit_test(debians_libefa_loads),
 	};
 
