@@ -34,8 +34,8 @@ static inline bool drv_poll_ring_first(const struct drv_cq *cq)
 /* Sends the acknowledgements that the completions handed out have delayed. No lock is held. */
 static inline void drv_poll_settle(void)
 {
-	if (atomic_load_explicit(&hca_rx_seq, memory_order_relaxed) & 1)
-		hca_poll_settle();
+	if (hca_rx_in_progress())
+		hca_rx_settle();
 }
 
 static inline void drv_cq_lock(struct drv_cq *cq)

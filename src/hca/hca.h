@@ -33,6 +33,7 @@ struct network;
 struct observer;
 struct peer_listener;
 struct raw_qp_ops;
+struct hca_srq;
 
 /* Functions of higher rooms that lower rooms call. */
 struct hca_ops {
@@ -40,6 +41,11 @@ struct hca_ops {
 	int (*join)(void);
 	/* Copies for peers are served from now on (memory/copy_server.c). */
 	void (*serve_copies)(void);
+	/* Takes in what peers have sent; the program is about to sleep (engine/poll.h). */
+	void (*poll)(void);
+	void (*poll_pause)(void);
+	/* No new message finds the shared receive queue: messages in progress must not use it. */
+	void (*srq_gone)(const struct hca_srq *srq);
 };
 
 struct hca {

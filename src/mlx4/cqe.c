@@ -9,6 +9,7 @@
 #include <endian.h>
 
 #include "driver/syndrome.h"
+#include "hca/device/core_clock.h"
 #include "hca/queue/cq.h"
 #include "hca/raw/wq.h"
 #include "mlx4/wqe.h"
@@ -116,7 +117,8 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		last |= own | MLX4_CQE_OPCODE_ERROR;
 	} else {
 		if (unlikely(cq->timestamp_mask)) {
-			uint64_t now = c->timestamp ? c->timestamp : hca_clock(cq->ctx->adapter);
+			uint64_t now =
+				c->timestamp ? c->timestamp : hca_core_clock(cq->ctx->adapter);
 
 			to->ts_47_16 = htobe32(now >> 16);
 			last |= (now & 0xffff) << 8;

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "hca/queue/doorbell_watch.h"
+#include "hca/transport/qp_watch.h"
 #include "mlx4/objects.h"
 #include "util/explain.h"
 #include "verbs/qp.h"

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "hca/queue/cq.h"
+#include "hca/device/core_clock.h"
 
 /* Precise enough for every core clock; half the range of 64 bits still lasts hours. */
 #define CLOCK_SHIFT 21
@@ -12,7 +12,7 @@ void mlx5_clock_read(const struct hca_adapter *adapter, struct mlx5dv_clock_info
 {
 	struct timespec now;
 
-	out->last_cycles = hca_clock(adapter);
+	out->last_cycles = hca_core_clock(adapter);
 	clock_gettime(CLOCK_REALTIME, &now);
 	out->nsec = (uint64_t)now.tv_sec * 1000000000ull + now.tv_nsec;
 	out->frac = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "hca/engine/poll.h"
+#include "hca/queue/cq.h"
 #include "hca/queue/cq_alias.h"
 #include "mlx5/clock.h"
 #include "mlx5/cqe_read.h"

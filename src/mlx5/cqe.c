@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "driver/syndrome.h"
+#include "hca/device/core_clock.h"
 #include "hca/queue/cq.h"
 #include "hca/raw/wq.h"
 #include "mlx5/wqe.h"
@@ -105,7 +106,7 @@ static uint64_t timestamp_of(const struct hca_cq *cq, const struct hca_cqe *c)
 {
 	if (likely(!cq->timestamp_mask) || c->timestamp)
 		return c->timestamp;
-	return hca_clock(cq->ctx->adapter) & cq->timestamp_mask;
+	return hca_core_clock(cq->ctx->adapter) & cq->timestamp_mask;
 }
 
 /* The CQE at index pi, zeroed but for its last word. */

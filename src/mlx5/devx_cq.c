@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/queue/doorbell_watch.h"
+#include "hca/queue/cq.h"
 #include "mlx5/clock.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_eq.h"
@@ -75,7 +75,7 @@ int devx_create_cq(struct devx_cmd *c)
 		.size = 1u << ifc_get(cqc, cqc, log_cq_size),
 		.entry_size = ifc_get(cqc, cqc, cqe_sz) == IFC_CQE_SZ_64 ? 64 : 128,
 		.ignore_overrun = ifc_get(cqc, cqc, oi),
-		.event = devx_event_cq,
+		.on_event = devx_event_cq,
 		.user = devx_user(c->obj),
 	};
 	struct hca_cq *cq;
@@ -92,7 +92,7 @@ int devx_create_cq(struct devx_cmd *c)
 	if (err)
 		return err;
 	if (init.eq)
-		init.event = NULL;
+		init.on_event = NULL;
 	if (!init.db[1])
 		drv_record_store(&init.db[1], NEVER_ARMED);
 	err = hca_cq_create(&init, &cq);

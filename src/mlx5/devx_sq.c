@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "hca/queue/doorbell_watch.h"
 #include "hca/transport/qp_modify.h"
+#include "hca/transport/qp_watch.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/devx_uar.h"

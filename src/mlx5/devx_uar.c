@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/dv.h"
@@ -105,7 +106,7 @@ int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 				   "doorbell page 0x%x does not exist; mlx5dv_devx_alloc_uar() "
 				   "gives one",
 				   id);
-	hca_uar_watch(found);
+	hca_doorbell_watch_uar(found);
 	if (out)
 		*out = found;
 	return 0;

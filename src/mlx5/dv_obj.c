@@ -5,9 +5,11 @@
 #include <errno.h>
 
 #include "hca/memory/dm.h"
+#include "hca/queue/cq.h"
 #include "hca/queue/cq_alias.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
+#include "hca/transport/qp_watch.h"
 #include "mlx5/cq.h"
 #include "mlx5/devx_types.h"
 #include "mlx5/dv.h"
@@ -160,7 +162,7 @@ static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 	if (!err && out->comp_mask & MLX5DV_QP_MASK_UAR_MMAP_OFFSET)
 		err = hca_uar_show(qp->ctx->uar, ibqp->context->cmd_fd, &offset);
 	if (!err)
-		hca_uar_watch(qp->ctx->uar);
+		hca_doorbell_watch_uar(qp->ctx->uar);
 	return err;
 }
 
@@ -183,7 +185,7 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	fabric_unlock(&cq->base.lock);
 	if (!cq->alias)
 		mlx5_cq_map_alias(cq);
-	hca_uar_watch(cq->ctx->uar);
+	hca_doorbell_watch_uar(cq->ctx->uar);
 	return hca_doorbell_watch_cq(cq->base.vb.hca);
 }
 

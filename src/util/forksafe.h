@@ -26,8 +26,8 @@
 enum forksafe_rank {
 	FORKSAFE_CONTEXT, /* the library's lists of devices, drivers and contexts */
 	FORKSAFE_JOIN,
-	FORKSAFE_BELL,  /* the watch over raw rings, which carries out what it finds */
-	FORKSAFE_GROUP, /* memberships, which look into GID tables and ports of the wire */
+	FORKSAFE_DOORBELL, /* the doorbell watch, which carries out what was posted */
+	FORKSAFE_GROUP,    /* memberships, which look into GID tables and ports of the wire */
 	FORKSAFE_PORT,
 	FORKSAFE_ADAPTER,
 	FORKSAFE_ASYNC,

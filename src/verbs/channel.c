@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "hca/queue/channel.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/result.h"

@@ -228,7 +228,6 @@ unsigned int drain_link(struct fabric_link *link)
 	epoch_exit();
 	if (unlikely(mine))
 		rx_seq_end();
-	if (unlikely(atomic_load_explicit(&doorbell_watch_any, memory_order_relaxed)))
-		atomic_store_explicit(&doorbell_watch_busy, true, memory_order_relaxed);
+	doorbell_watch_note_rx();
 	return n;
 }

@@ -18,8 +18,11 @@
 #include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
-#include "hca/queue/cq_priv.h"
+#include "hca/queue/cq_alias.h"
+#include "hca/queue/cq_moderation.h"
 #include "hca/queue/doorbell_watch.h"
+#include "hca/queue/uar.h"
+#include "hca/queue/uffd.h"
 #include "hca/raw/netif.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
@@ -38,6 +41,17 @@ static void reset_memory(void)
 {
 	hca_numbers_fini(&hca.memory.key.numbers);
 	hca.memory.copy_server.started = false;
+}
+
+/* Keeps the tables of CQs and SRQs; the child watches no rings. */
+static void reset_queue(void)
+{
+	cq_moderation_forked();
+	doorbell_watch_forked();
+	uar_forked();
+	cq_alias_forked();
+	uffd_forked();
+	hca.queue.spin_policy = (struct spin_policy_state)SPIN_POLICY_STATE_INIT;
 }
 
 /* Queue pairs of the parent are not found any more. */
@@ -67,9 +81,8 @@ void hca_forked(void)
 	reset_memory();
 	rpc_forked();
 	gsi_forked();
-	hca_cq_forked();
+	reset_queue();
 	reset_transport();
-	doorbell_watch_forked();
 	forward_forked();
 	control_forked();
 	wire_forked();

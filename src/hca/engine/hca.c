@@ -11,6 +11,7 @@
 #include "fabric/clock.h"
 #include "fabric/service.h"
 #include "hca/engine/host.h"
+#include "hca/engine/poll.h"
 #include "hca/memory/copy_server.h"
 #include "hca/peers/rpc.h"
 #include "hca/raw/raw.h"
@@ -19,6 +20,7 @@
 #include "hca/transport/xrc_open.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/wire_network.h"
+#include "hca/transport/recv.h"
 #include "util/forksafe.h"
 
 static uint32_t wall_ms(void)
@@ -38,6 +40,9 @@ static const struct hca_clock system_clock = {
 static const struct hca_ops ops = {
 	.join = hca_host_join,
 	.serve_copies = copy_server_open,
+	.poll = hca_poll,
+	.poll_pause = hca_poll_pause,
+	.srq_gone = recv_srq_gone,
 };
 
 /* In this order: what waits for a peer's answer fails before queue pairs try another way. */
@@ -82,6 +87,11 @@ static const struct {
 	{ &hca.memory.dm.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.dm_op.lock, FORKSAFE_LEAF },
 	{ &hca.memory.copy_server.lock, FORKSAFE_OBJECT },
+	{ &hca.queue.watch_lock, FORKSAFE_DOORBELL },
+	{ &hca.queue.cq.lock, FORKSAFE_OBJECT },
+	{ &hca.queue.srq.lock, FORKSAFE_OBJECT },
+	{ &hca.queue.cq_moderation.run_lock, FORKSAFE_OBJECT },
+	{ &hca.queue.cq_moderation.lock, FORKSAFE_LEAF },
 	{ &hca.raw.join_lock, FORKSAFE_JOIN },
 	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
 	{ &hca.device.qpns.lock, FORKSAFE_OBJECT },

@@ -23,7 +23,7 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
-#include "hca/queue/cq_priv.h"
+#include "hca/queue/cq_moderation.h"
 #include "hca/engine/drain.h"
 #include "hca/engine/fork.h"
 #include "hca/wire/forward.h"
@@ -47,7 +47,8 @@ FORKSAFE(join_lock, FORKSAFE_JOIN);
 static uint64_t timers(uint64_t now_ns)
 {
 	uint64_t due[] = { timer_run(now_ns, completer_timeout), wire_timers(now_ns),
-			   doorbell_watch_run(now_ns), hca_cq_timers(now_ns), acks_timers(now_ns) };
+			   doorbell_watch_run(now_ns), cq_moderation_run(now_ns),
+			   acks_timers(now_ns) };
 	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < array_size(due); i++)
@@ -78,7 +79,7 @@ static const struct fabric_config config = {
 	.polling_stopped = wire_idle,
 	.polling_check = wire_watch,
 	.timers = timers,
-	.before_sleep = doorbell_watch_turn,
+	.before_sleep = doorbell_watch_before_sleep,
 	.before_fork = before_fork,
 	.after_fork = after_fork,
 	.forked = hca_forked,

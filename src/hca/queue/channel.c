@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion channels. A CQ stands in its channel's queue once, with a count of its events; the
- * eventfd counts all of them. As with asynchronous events, a reader that took a count and finds
- * the queue empty (the events were withdrawn) waits again.
+ * Completion channels. A CQ is in its channel's queue once, with a count of its events; the eventfd
+ * counts all of them. As with asynchronous events, a reader that took a count and finds the queue
+ * empty, since the events were withdrawn, waits again.
  */
+#include "hca/queue/channel.h"
+
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "hca/queue/cq.h"
-#include "hca/queue/cq_priv.h"
 #include "util/explain.h"
 
 int hca_channel_create(struct hca_channel **out)
@@ -28,6 +29,7 @@ int hca_channel_create(struct hca_channel **out)
 		return err;
 	}
 	pthread_mutex_init(&ch->lock, NULL);
+	TAILQ_INIT(&ch->queue);
 	*out = ch;
 	return 0;
 }
@@ -44,38 +46,16 @@ int hca_channel_destroy(struct hca_channel *ch)
 	return 0;
 }
 
-void hca_channel_post(struct hca_channel *ch, struct hca_cq *cq)
+void channel_post(struct hca_channel *ch, struct channel_entry *cq)
 {
 	const uint64_t one = 1;
 
 	pthread_mutex_lock(&ch->lock);
-	if (!cq->event_count++) {
-		cq->next = NULL;
-		if (ch->last)
-			ch->last->next = cq;
-		else
-			ch->first = cq;
-		ch->last = cq;
-	}
+	if (!cq->count++)
+		TAILQ_INSERT_TAIL(&ch->queue, cq, entry);
 	pthread_mutex_unlock(&ch->lock);
 	while (write(ch->fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
-}
-
-static void unlink_cq(struct hca_channel *ch, struct hca_cq *cq)
-{
-	struct hca_cq *before = NULL, *at;
-
-	for (at = ch->first; at && at != cq; at = at->next)
-		before = at;
-	if (!at)
-		return;
-	if (before)
-		before->next = cq->next;
-	else
-		ch->first = cq->next;
-	if (ch->last == cq)
-		ch->last = before;
 }
 
 int hca_channel_get(struct hca_channel *ch, void **user)
@@ -83,18 +63,18 @@ int hca_channel_get(struct hca_channel *ch, void **user)
 	uint64_t count;
 
 	for (;;) {
-		struct hca_cq *cq;
+		struct channel_entry *cq;
 
 		if (read(ch->fd, &count, sizeof(count)) < 0)
 			return -errno;
 		pthread_mutex_lock(&ch->lock);
-		cq = ch->first;
+		cq = TAILQ_FIRST(&ch->queue);
 		if (cq) {
 			*user = cq->user;
 			if (ch->taken)
 				ch->taken(cq->user);
-			if (!--cq->event_count)
-				unlink_cq(ch, cq);
+			if (!--cq->count)
+				TAILQ_REMOVE(&ch->queue, cq, entry);
 		}
 		pthread_mutex_unlock(&ch->lock);
 		if (cq)
@@ -102,19 +82,16 @@ int hca_channel_get(struct hca_channel *ch, void **user)
 	}
 }
 
-unsigned int hca_cq_forget_events(struct hca_cq *cq)
+void channel_forget(struct hca_channel *ch, struct channel_entry *cq)
 {
-	struct hca_channel *ch = cq->channel;
 	unsigned int gone;
 	uint64_t count;
 
-	if (!ch)
-		return 0;
 	pthread_mutex_lock(&ch->lock);
-	gone = cq->event_count;
+	gone = cq->count;
 	if (gone)
-		unlink_cq(ch, cq);
-	cq->event_count = 0;
+		TAILQ_REMOVE(&ch->queue, cq, entry);
+	cq->count = 0;
 	for (unsigned int i = 0; i < gone; i++) {
 		struct pollfd pfd = { .fd = ch->fd, .events = POLLIN };
 
@@ -122,5 +99,4 @@ unsigned int hca_cq_forget_events(struct hca_cq *cq)
 			break;
 	}
 	pthread_mutex_unlock(&ch->lock);
-	return gone;
 }

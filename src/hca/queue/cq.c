@@ -1,60 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues. An entry is written by the format, its owner bit last; a poller needs no lock
- * against us. What is guarded by the CQ's lock: the producer index, arming, and the ring's
- * exchange on resize.
+ * Completion queues. An entry is written by the format, its owner bit last, so that a poller needs
+ * no lock against the adapter. The CQ's lock guards the producer index, arming, and the exchange of
+ * the ring on resize.
  */
 #include "hca/queue/cq.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "hca/device/async.h"
-#include "hca/queue/doorbell_watch.h"
-#include "hca/queue/cq_priv.h"
-#include "hca/queue/eq.h"
-#include "fabric/epoch.h"
-#include "hca/device/table.h"
+#include "hca/hca.h"
 #include "hca/queue/cq_alias.h"
+#include "hca/queue/doorbell_watch.h"
+#include "hca/queue/eq.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
 #define CI_MASK       0xffffffu
 #define ARM_SOLICITED (1u << 24)
 
-/* Guards the table, and that nobody takes a queue that is about to go. */
-static pthread_mutex_t cq_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(cq_lock, FORKSAFE_OBJECT);
-static struct hca_table queues;
+/* ---- life ---- */
 
-uint64_t hca_clock(const struct hca_adapter *a)
+static int enlist(struct hca_cq *cq)
 {
-	struct timespec now;
-	uint64_t ns;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = now.tv_sec * 1000000000ull + now.tv_nsec;
-	if (a->model->core_clock_khz == 1000000)
-		return ns;
-	return (unsigned __int128)ns * a->model->core_clock_khz / 1000000;
-}
-
-static int number(struct hca_cq *cq)
-{
-	static uint32_t last;
 	int err;
 
-	pthread_mutex_lock(&cq_lock);
-	do
-		last = (last + 1) & 0xffffff;
-	while (!last || hca_table_find(&queues, last));
-	cq->cqn = last;
-	err = hca_table_set(&queues, cq->cqn, cq);
-	pthread_mutex_unlock(&cq_lock);
+	pthread_mutex_lock(&hca.queue.cq.lock);
+	err = hca_number_get(&hca.queue.cq.numbers, &cq->cqn);
+	if (!err) {
+		err = hca_table_set(&hca.queue.cq.table, cq->cqn, cq);
+		if (err)
+			hca_number_put(&hca.queue.cq.numbers, cq->cqn);
+	}
+	pthread_mutex_unlock(&hca.queue.cq.lock);
 	return err;
 }
+
+static void unlist(struct hca_cq *cq)
+{
+	pthread_mutex_lock(&hca.queue.cq.lock);
+	hca_number_put(&hca.queue.cq.numbers, cq->cqn);
+	pthread_mutex_unlock(&hca.queue.cq.lock);
+}
+
+static void moderation_expired(struct cq_moderation *timer, uint64_t now_ns);
 
 int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out)
 {
@@ -76,10 +67,11 @@ int hca_cq_create(const struct hca_cq_init *init, struct hca_cq **out)
 	cq->db = init->db;
 	cq->channel = init->channel;
 	cq->eq = init->eq;
-	cq->event = init->event;
+	cq->on_event = init->on_event;
 	cq->ignore_overrun = init->ignore_overrun;
-	cq->user = init->user;
-	err = number(cq);
+	cq->user = cq->event.user = init->user;
+	cq->moderation.expired = moderation_expired;
+	err = enlist(cq);
 	if (err)
 		goto free_cq;
 	if (cq->channel)
@@ -99,22 +91,24 @@ int hca_cq_destroy(struct hca_cq *cq)
 {
 	unsigned int users;
 
-	pthread_mutex_lock(&cq_lock);
+	pthread_mutex_lock(&hca.queue.cq.lock);
 	users = atomic_load(&cq->users);
 	if (!users)
-		hca_table_set(&queues, cq->cqn, NULL);
-	pthread_mutex_unlock(&cq_lock);
+		hca_table_set(&hca.queue.cq.table, cq->cqn, NULL);
+	pthread_mutex_unlock(&hca.queue.cq.lock);
 	if (users)
 		return explain(EBUSY, "%u queues complete into the completion queue", users);
-	doorbell_watch_forget_cq(cq);
-	cq_alias_forget_cq(cq);
-	hca_cq_moderate_forget(cq);
+	doorbell_watch_remove(&cq->doorbell);
+	cq_alias_forget(&cq->alias);
+	cq_moderation_forget(&cq->moderation);
 	hca_async_forget(cq->ctx->async, cq->user);
-	hca_cq_forget_events(cq);
-	if (cq->channel)
+	if (cq->channel) {
+		channel_forget(cq->channel, &cq->event);
 		atomic_fetch_sub(&cq->channel->users, 1);
+	}
 	if (cq->eq)
 		atomic_fetch_sub(&cq->eq->users, 1);
+	unlist(cq);
 	hca_ctx_drop(cq->ctx, HCA_KIND_CQ);
 	free(cq);
 	return 0;
@@ -124,13 +118,13 @@ struct hca_cq *hca_cq_hold(const struct hca_adapter *adapter, uint32_t cqn)
 {
 	struct hca_cq *cq;
 
-	pthread_mutex_lock(&cq_lock);
-	cq = hca_table_find(&queues, cqn);
+	pthread_mutex_lock(&hca.queue.cq.lock);
+	cq = hca_table_find(&hca.queue.cq.table, cqn);
 	if (cq && cq->ctx->adapter != adapter)
 		cq = NULL;
 	if (cq)
 		atomic_fetch_add(&cq->users, 1);
-	pthread_mutex_unlock(&cq_lock);
+	pthread_mutex_unlock(&hca.queue.cq.lock);
 	return cq;
 }
 
@@ -160,17 +154,59 @@ void hca_cq_swap(struct hca_cq *cq, void *buf, uint32_t size,
 	fabric_unlock(&cq->lock);
 }
 
-void hca_cq_fire(struct hca_cq *cq)
+/* ---- events ---- */
+
+/* Sends the event that was asked for. Lock held. */
+static void fire(struct hca_cq *cq)
 {
 	cq->arm = HCA_ARM_NONE;
 	cq->notified = cq->pi;
 	cq->event_due_ns = 0;
 	if (cq->channel)
-		hca_channel_post(cq->channel, cq);
+		channel_post(cq->channel, &cq->event);
 	if (cq->eq)
 		hca_eq_post(cq->eq, &(struct hca_eqe){ .data = { [6] = cq->cqn } });
-	if (cq->event)
-		cq->event(cq->user);
+	if (cq->on_event)
+		cq->on_event(cq->user);
+}
+
+/* Lock held. There is a reason for the event that was asked for: sends it, or holds it back. */
+static void event_wanted(struct hca_cq *cq)
+{
+	if (!cq->moderation_count || !cq->moderation_usec ||
+	    cq->pi - cq->notified >= cq->moderation_count) {
+		fire(cq);
+		return;
+	}
+	if (cq->event_due_ns)
+		return;
+	cq->event_due_ns = hca_now_ns() + cq->moderation_usec * 1000ull;
+	if (cq_moderation_hold(&cq->moderation, cq->event_due_ns))
+		fire(cq); /* too early, but not lost */
+}
+
+static void moderation_expired(struct cq_moderation *timer, uint64_t now_ns)
+{
+	struct hca_cq *cq = container_of(timer, struct hca_cq, moderation);
+
+	fabric_lock(&cq->lock);
+	if (cq->event_due_ns && now_ns >= cq->event_due_ns) {
+		cq->event_due_ns = 0;
+		if (cq->arm)
+			fire(cq);
+	}
+	fabric_unlock(&cq->lock);
+}
+
+void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec)
+{
+	fabric_lock(&cq->lock);
+	cq->moderation_count = count;
+	cq->moderation_usec = usec;
+	/* An event that is held back was moderated by the old values. */
+	if (cq->event_due_ns && cq->arm)
+		fire(cq);
+	fabric_unlock(&cq->lock);
 }
 
 /* Lock held. */
@@ -179,13 +215,12 @@ static void arm_for(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 	if (cq->arm < arm)
 		cq->arm = arm;
 	/*
-	 * An entry that came after the last event and before this request must not be missed by a
-	 * program that looked just before. Those that the last event spoke of are the program's to
-	 * fetch: it may ask again first and poll then. Unsolicited ones do not count for a solicited
-	 * request.
+	 * A program that polled just before must not miss an entry that came after the last event and
+	 * before this request. Entries that came before the last event do not count: the program may
+	 * ask again first, and poll then. Unsolicited ones do not count for a solicited request.
 	 */
 	if (cq->arm == HCA_ARM_NEXT && cq->pi != cq->notified && ((cq->pi - consumer) & CI_MASK))
-		hca_cq_event_wanted(cq);
+		event_wanted(cq);
 }
 
 static uint32_t arm_word(const struct hca_cq *cq)
@@ -197,46 +232,74 @@ static uint32_t arm_word(const struct hca_cq *cq)
 void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer)
 {
 	fabric_lock(&cq->lock);
-	if (unlikely(cq->raw))
+	if (unlikely(cq->doorbell.watched))
 		__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
 	arm_for(cq, arm, consumer);
 	fabric_unlock(&cq->lock);
 }
 
-void hca_cq_arm_begin(struct hca_cq *cq)
+/* ---- arming by hand (doorbell_watch.h) ---- */
+
+/* Lock held. Both formats have the consumer's index and, above it, the bit for "solicited" here. */
+static void arm_by_word(struct hca_cq *cq, uint32_t word)
 {
-	fabric_lock(&cq->lock);
-	__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
-	fabric_unlock(&cq->lock);
+	arm_for(cq, word & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, word & CI_MASK);
 }
 
-/* Both formats have the consumer's index and, above it, the bit for "solicited" at one place. */
-bool hca_cq_arm_raw(struct hca_cq *cq)
+/* A change of the arm word asks for an event. */
+static void look(struct doorbell_source *source, struct doorbell_look *result)
 {
-	uint32_t word = arm_word(cq), asked;
+	struct hca_cq *cq = container_of(source, struct hca_cq, doorbell);
+	uint32_t word = arm_word(cq);
 
 	if (likely(word == __atomic_load_n(&cq->arm_seen, __ATOMIC_RELAXED)))
-		return false;
+		return;
 	fabric_lock(&cq->lock);
 	word = arm_word(cq);
-	asked = be32toh(word);
 	__atomic_store_n(&cq->arm_seen, word, __ATOMIC_RELAXED);
-	arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT, asked & CI_MASK);
+	arm_by_word(cq, be32toh(word));
 	fabric_unlock(&cq->lock);
-	return true;
+	result->armed = true;
 }
 
-void hca_cq_arm_rung(struct hca_cq *cq, uint32_t asked)
+/* The doorbell record has the same word, and may have been seen first. */
+static void ring(struct doorbell_source *source, uint32_t word)
 {
-	/* The record says the same, and may have been seen first. */
+	struct hca_cq *cq = container_of(source, struct hca_cq, doorbell);
+
 	fabric_lock(&cq->lock);
-	if (cq->arm_seen != htobe32(asked)) {
-		__atomic_store_n(&cq->arm_seen, htobe32(asked), __ATOMIC_RELAXED);
-		arm_for(cq, asked & ARM_SOLICITED ? HCA_ARM_SOLICITED : HCA_ARM_NEXT,
-			asked & CI_MASK);
+	if (cq->arm_seen != htobe32(word)) {
+		__atomic_store_n(&cq->arm_seen, htobe32(word), __ATOMIC_RELAXED);
+		arm_by_word(cq, word);
 	}
 	fabric_unlock(&cq->lock);
 }
+
+int hca_doorbell_watch_cq(struct hca_cq *cq)
+{
+	static const struct doorbell_source_ops ops = { .look = look, .ring = ring };
+
+	if (!cq->doorbell.watched) {
+		/* Changes of the arm word count from here on. */
+		fabric_lock(&cq->lock);
+		__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
+		fabric_unlock(&cq->lock);
+	}
+	return doorbell_watch_add(&cq->doorbell, &ops, cq->cqn, !cq->format->uar_rung);
+}
+
+int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out)
+{
+	int err;
+
+	doorbell_watch_open_uffd();
+	err = cq_alias_create(&cq->alias, cq->buf, (size_t)cq->size * cq->entry_size);
+	if (!err)
+		*out = cq->alias;
+	return err;
+}
+
+/* ---- entries ---- */
 
 static void overrun(struct hca_cq *cq)
 {
@@ -248,7 +311,7 @@ static void overrun(struct hca_cq *cq)
 		cq->size);
 }
 
-/* The consumer is looked up only when what was free the last time is used up. */
+/* The consumer is read only when the entries that were free the last time are used up. */
 static __attribute__((noinline)) bool find_room(struct hca_cq *cq)
 {
 	uint32_t used;
@@ -273,7 +336,7 @@ static inline void add_one(struct hca_cq *cq, const struct hca_cqe *cqe)
 	cq->format->cqe_write(cq, cq->pi++, cqe);
 	if (unlikely(cq->arm) &&
 	    (cq->arm == HCA_ARM_NEXT || cqe->solicited || cqe->status != HCA_SUCCESS))
-		hca_cq_event_wanted(cq);
+		event_wanted(cq);
 }
 
 void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)

@@ -1,191 +1,181 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Views of completion queues. The list and all shutting and opening are under the lock of doorbell_watch.c,
- * which also reads the descriptor that tells of readers (uar.c).
- *
- * A view is a mapping of the process's share memfd, registered for minor faults: a page without an
- * entry in the page table that is there in the file. Shutting takes the entry away, opening puts it
- * back; the contents are in the file and do not move.
+ * An alias is a mapping of the process's share memfd, registered for minor faults: faults at a page
+ * that is in the file and has no entry in the page table. Closing a page removes its entry
+ * (MADV_DONTNEED), opening it puts the entry back (UFFDIO_CONTINUE); the contents stay in the file.
  */
 #include "hca/queue/cq_alias.h"
 
 #include <errno.h>
-#include <linux/userfaultfd.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "hca/hca.h"
 #include "hca/memory/buf.h"
-#include "hca/queue/doorbell_watch.h"
-#include "hca/queue/cq.h"
-#include "hca/memory/mr.h"
-#include "hca/queue/uar.h"
-
-static struct hca_cq_alias *views;
+#include "hca/queue/uffd.h"
 
 static uintptr_t page_size(void)
 {
 	return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-static struct uffdio_range pages_of(const struct hca_cq_alias *view)
+static char *page_of(uintptr_t address)
 {
-	uintptr_t page = page_size(), start = (uintptr_t)view->addr & ~(page - 1);
-	uintptr_t end = ((uintptr_t)view->addr + view->length + page - 1) & ~(page - 1);
-
-	return (struct uffdio_range){ .start = start, .len = end - start };
+	return (char *)(address & ~(page_size() - 1));
 }
 
-/* Should it fail, nobody may stay behind in the kernel: then the view is an ordinary mapping. */
-static void let_in(struct hca_cq_alias *view, char *page)
+/* The first page of the alias, and the length of all. */
+static char *pages_of(const struct hca_cq_alias *alias, size_t *length)
 {
-	struct uffdio_continue go_on = { .range = { .start = (uintptr_t)page,
-						    .len = page_size() } };
-	struct uffdio_range all = pages_of(view);
-	int fd = uar_minor_guard();
+	char *start = page_of((uintptr_t)alias->addr);
+	char *end = page_of((uintptr_t)alias->addr + alias->length + page_size() - 1);
 
-	if (!ioctl(fd, UFFDIO_CONTINUE, &go_on))
-		return;
-	/* Somebody else has been let in meanwhile. */
-	if (errno == EEXIST && !ioctl(fd, UFFDIO_WAKE, &go_on.range))
-		return;
-	ioctl(fd, UFFDIO_UNREGISTER, &all);
+	*length = (size_t)(end - start);
+	return start;
 }
 
-bool cq_alias_touched(uintptr_t address)
+/* If the page cannot be opened, the alias becomes an ordinary mapping: no reader may be stuck. */
+static void open_page(struct hca_cq_alias *alias, char *page)
 {
-	char *page = (char *)(address & ~(page_size() - 1));
+	size_t length;
+	char *start = pages_of(alias, &length);
 
-	for (struct hca_cq_alias *v = views; v; v = v->next) {
-		struct uffdio_range all = pages_of(v);
+	if (!uffd_continue(page, page_size()))
+		uffd_unregister(start, length);
+}
 
-		if (address - all.start >= all.len)
+bool cq_alias_faulted(uintptr_t address)
+{
+	struct hca_cq_alias *a;
+
+	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry) {
+		size_t length;
+		uintptr_t start = (uintptr_t)pages_of(a, &length);
+
+		if (address - start >= length)
 			continue;
-		/* The kernel takes entries away as well, when memory is short. */
-		if (page != v->shut)
-			let_in(v, page);
+		/* The kernel removes entries as well, when memory is short. */
+		if (page_of(address) != a->closed)
+			open_page(a, page_of(address));
 		return true;
 	}
 	return false;
 }
 
-bool cq_alias_shut(struct hca_cq *cq)
+bool cq_alias_close(struct hca_cq_alias *alias, size_t offset)
 {
-	struct hca_cq_alias *view = cq->view;
-	size_t at = (size_t)(cq->pi & (cq->size - 1)) * cq->entry_size;
-	uintptr_t page;
+	char *page;
 
-	/* A ring that has just been exchanged may be longer than the view. */
-	if (!view || at >= view->length)
+	/* A ring that has just been resized may be longer than the alias. */
+	if (offset >= alias->length)
 		return false;
-	page = (uintptr_t)(view->addr + at) & ~(page_size() - 1);
-	if (view->shut == (char *)page)
+	page = page_of((uintptr_t)(alias->addr + offset));
+	if (alias->closed == page)
 		return true;
-	if (view->shut)
-		let_in(view, view->shut);
-	view->shut = NULL;
-	/* Refused for locked memory. */
-	if (madvise((void *)page, page_size(), MADV_DONTNEED))
+	if (alias->closed)
+		open_page(alias, alias->closed);
+	alias->closed = NULL;
+	/* Fails for locked memory. */
+	if (madvise(page, page_size(), MADV_DONTNEED))
 		return false;
-	view->shut = (char *)page;
+	alias->closed = page;
 	return true;
 }
 
-void cq_alias_open(void)
+void cq_alias_open_all(void)
 {
-	for (struct hca_cq_alias *v = views; v; v = v->next)
-		if (v->shut) {
-			let_in(v, v->shut);
-			v->shut = NULL;
-		}
+	struct hca_cq_alias *a;
+
+	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry) {
+		if (!a->closed)
+			continue;
+		open_page(a, a->closed);
+		a->closed = NULL;
+	}
 }
 
 /* Lock held. */
-static int enlist(struct hca_cq *cq, struct hca_cq_alias *view)
+static int enlist(struct hca_cq_alias *alias, struct hca_cq_alias **slot)
 {
-	struct uffdio_register reg = { .range = pages_of(view),
-				       .mode = UFFDIO_REGISTER_MODE_MINOR };
+	size_t length;
+	char *start = pages_of(alias, &length);
 
-	if (uar_minor_guard() < 0 || ioctl(uar_minor_guard(), UFFDIO_REGISTER, &reg))
+	if (*slot)
+		return -EEXIST; /* another thread was faster */
+	if (!uffd_register_minor(start, length))
 		return -EOPNOTSUPP;
-	view->next = views;
-	view->at = &views;
-	if (views)
-		views->at = &view->next;
-	views = view;
-	view->cq = cq;
-	cq->view = view;
+	LIST_INSERT_HEAD(&hca.queue.cq_alias.list, alias, entry);
+	alias->listed = true;
+	alias->slot = slot;
+	*slot = alias;
 	return 0;
 }
 
-int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out)
+int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length)
 {
-	struct hca_cq_alias *view = calloc(1, sizeof(*view));
-	struct uffdio_range all;
+	struct hca_cq_alias *alias = calloc(1, sizeof(*alias));
+	size_t pages_length;
 	void *addr;
+	char *start;
 	int err;
 
-	if (!view)
+	if (!alias)
 		return -ENOMEM;
-	view->ring = cq->buf;
-	view->length = (size_t)cq->size * cq->entry_size;
-	err = hca_buf_pin(view->ring, view->length, &addr);
+	alias->ring = ring;
+	alias->length = length;
+	err = hca_buf_pin(ring, length, &addr);
 	if (err)
-		goto free_view;
-	view->addr = addr;
-	all = pages_of(view);
-	/* Else the first reader of each page would have to be let in. */
-	madvise((void *)(uintptr_t)all.start, all.len, MADV_POPULATE_WRITE);
-	doorbell_watch_lock();
-	/* Another thread may have been faster. */
-	err = cq->view ? -EEXIST : enlist(cq, view);
-	if (!err || err == -EEXIST)
-		*out = cq->view;
-	doorbell_watch_unlock();
+		goto free_alias;
+	alias->addr = addr;
+	start = pages_of(alias, &pages_length);
+	/* Without its entry, the first read of each page would be a fault. */
+	madvise(start, pages_length, MADV_POPULATE_WRITE);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	err = enlist(alias, slot);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (!err)
 		return 0;
-	hca_buf_unpin(view->ring, view->length, addr);
-free_view:
-	free(view);
+	hca_buf_unpin(ring, length, addr);
+free_alias:
+	free(alias);
 	return err == -EEXIST ? 0 : err;
 }
 
-void cq_alias_forget_cq(struct hca_cq *cq)
+void cq_alias_forget(struct hca_cq_alias **slot)
 {
-	doorbell_watch_lock();
-	if (cq->view)
-		cq->view->cq = NULL;
-	cq->view = NULL;
-	doorbell_watch_unlock();
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	if (*slot)
+		(*slot)->slot = NULL;
+	*slot = NULL;
+	pthread_mutex_unlock(&hca.queue.watch_lock);
 }
 
-void hca_cq_alias_destroy(struct hca_cq_alias *view)
+void hca_cq_alias_destroy(struct hca_cq_alias *alias)
 {
-	struct uffdio_range all = pages_of(view);
+	bool listed;
+	size_t length;
+	char *start = pages_of(alias, &length);
 
-	doorbell_watch_lock();
-	if (view->at) {
-		if (view->cq)
-			view->cq->view = NULL;
-		*view->at = view->next;
-		if (view->next)
-			view->next->at = view->at;
-		ioctl(uar_minor_guard(), UFFDIO_UNREGISTER, &all);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	if (alias->slot)
+		*alias->slot = NULL;
+	listed = alias->listed;
+	if (listed) {
+		LIST_REMOVE(alias, entry);
+		uffd_unregister(start, length);
 	}
-	doorbell_watch_unlock();
-	/* Without a place in the list it is the parent's: the child of a fork does not have it. */
-	if (view->at)
-		hca_buf_unpin(view->ring, view->length, view->addr);
-	free(view);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	if (listed)
+		hca_buf_unpin(alias->ring, alias->length, alias->addr);
+	free(alias);
 }
 
 void cq_alias_forked(void)
 {
-	struct hca_cq_alias *next;
+	struct hca_cq_alias *a;
 
-	for (; views; views = next) {
-		next = views->next;
-		views->at = NULL;
-	}
+	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry)
+		a->listed = false;
+	LIST_INIT(&hca.queue.cq_alias.list);
 }

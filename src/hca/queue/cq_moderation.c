@@ -1,93 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moderation: an event only when so many entries have come since the last one, or so long after the
- * first of them. A moderated queue stands in a list for as long as it lives; the service thread
- * looks through the list when the earliest event is due. The list's lock is taken before a CQ's,
- * and by no one who holds one.
+ * Timers of events that are held back, in a heap. run_lock is held while expired() is called, and is
+ * taken outside of a CQ's lock: it keeps a CQ from being freed meanwhile. The heap's own lock is
+ * innermost.
+ *
+ * An event that was sent before its time, since enough entries have come, leaves its timer in the
+ * heap: setting it again is cheaper than removing it each time, and expired() checks.
  */
+#include "hca/queue/cq_moderation.h"
+
 #include <pthread.h>
 
-#include "fabric/clock.h"
-#include "fabric/lock.h"
-#include "fabric/service.h"
-#include "hca/queue/cq_priv.h"
-#include "util/forksafe.h"
+#include "hca/hca.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_OBJECT);
-static struct hca_cq *moderated;
-
-static void enlist(struct hca_cq *cq)
+int cq_moderation_hold(struct cq_moderation *timer, uint64_t due_ns)
 {
-	pthread_mutex_lock(&lock);
-	if (!cq->moderated_at) {
-		cq->moderated_next = moderated;
-		cq->moderated_at = &moderated;
-		if (moderated)
-			moderated->moderated_at = &cq->moderated_next;
-		moderated = cq;
-	}
-	pthread_mutex_unlock(&lock);
+	int err;
+
+	timer->used = true;
+	pthread_mutex_lock(&hca.queue.cq_moderation.lock);
+	err = heap_set(&hca.queue.cq_moderation.due, &timer->node, due_ns);
+	pthread_mutex_unlock(&hca.queue.cq_moderation.lock);
+	if (!err)
+		hca_wake_at(due_ns);
+	return err;
 }
 
-void hca_cq_moderate_forget(struct hca_cq *cq)
+void cq_moderation_forget(struct cq_moderation *timer)
 {
-	pthread_mutex_lock(&lock);
-	if (cq->moderated_at) {
-		*cq->moderated_at = cq->moderated_next;
-		if (cq->moderated_next)
-			cq->moderated_next->moderated_at = cq->moderated_at;
-		cq->moderated_at = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec)
-{
-	enlist(cq);
-	fabric_lock(&cq->lock);
-	cq->moderation_count = count;
-	cq->moderation_usec = usec;
-	/* What is being held back was promised under other terms. */
-	if (cq->event_due_ns && cq->arm)
-		hca_cq_fire(cq);
-	fabric_unlock(&cq->lock);
-}
-
-void hca_cq_event_wanted(struct hca_cq *cq)
-{
-	if (!cq->moderation_count || !cq->moderation_usec ||
-	    cq->pi - cq->notified >= cq->moderation_count) {
-		hca_cq_fire(cq);
+	if (!timer->used)
 		return;
-	}
-	if (cq->event_due_ns)
-		return;
-	cq->event_due_ns = fabric_now_ns() + cq->moderation_usec * 1000ull;
-	fabric_service_set_deadline(cq->event_due_ns);
+	pthread_mutex_lock(&hca.queue.cq_moderation.run_lock);
+	pthread_mutex_lock(&hca.queue.cq_moderation.lock);
+	heap_remove(&hca.queue.cq_moderation.due, &timer->node);
+	pthread_mutex_unlock(&hca.queue.cq_moderation.lock);
+	pthread_mutex_unlock(&hca.queue.cq_moderation.run_lock);
 }
 
-uint64_t hca_cq_timers(uint64_t now_ns)
+/* The timer that has expired first, taken out of the heap; NULL: *next is when one will. */
+static struct cq_moderation *pop(uint64_t now_ns, uint64_t *next)
 {
-	uint64_t next = UINT64_MAX;
+	struct heap *due = &hca.queue.cq_moderation.due;
+	struct heap_node *first;
 
-	pthread_mutex_lock(&lock);
-	for (struct hca_cq *cq = moderated; cq; cq = cq->moderated_next) {
-		fabric_lock(&cq->lock);
-		if (cq->event_due_ns && now_ns >= cq->event_due_ns) {
-			cq->event_due_ns = 0;
-			if (cq->arm)
-				hca_cq_fire(cq);
-		}
-		if (cq->event_due_ns && cq->event_due_ns < next)
-			next = cq->event_due_ns;
-		fabric_unlock(&cq->lock);
-	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&hca.queue.cq_moderation.lock);
+	first = heap_first(due);
+	*next = first ? first->key : UINT64_MAX;
+	if (first && first->key <= now_ns)
+		heap_remove(due, first);
+	else
+		first = NULL;
+	pthread_mutex_unlock(&hca.queue.cq_moderation.lock);
+	return first ? container_of(first, struct cq_moderation, node) : NULL;
+}
+
+uint64_t cq_moderation_run(uint64_t now_ns)
+{
+	struct cq_moderation *timer;
+	uint64_t next;
+
+	pthread_mutex_lock(&hca.queue.cq_moderation.run_lock);
+	while ((timer = pop(now_ns, &next)))
+		timer->expired(timer, now_ns);
+	pthread_mutex_unlock(&hca.queue.cq_moderation.run_lock);
 	return next;
 }
 
-void hca_cq_forked(void)
+void cq_moderation_forked(void)
 {
-	moderated = NULL;
+	heap_fini(&hca.queue.cq_moderation.due);
 }

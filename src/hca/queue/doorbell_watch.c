@@ -1,501 +1,496 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watch over raw rings. Nothing is watched, and nothing runs, until a driver hands out an
- * object. Then threads that poll look on their way, and the service thread looks for programs that
- * never call.
+ * The watch over raw rings is in one of three states:
  *
- * Where every program has to ring a register (uar.c), the service thread looks once, and when there
- * is nothing closes the pages of registers: the next store then waits in the kernel, which wakes the
- * service thread at once, on the very core that the program leaves. It carries out what was posted,
- * opens the page, and closes it again the next time that it wakes and finds nothing new. A program
- * that posts without a pause is met by looks that follow each other closely, while its page stays
- * open. So is everybody when there are processors to spare (spin_policy.c): the thread then spins for as
- * long as something comes.
+ * OFF      Nothing is watched, and nothing runs.
+ * LOOKING  Threads that poll look at all watched queues on their way (doorbell_watch_poll), and the
+ *          service thread looks for programs that never call.
+ * CLOSED   All doorbell pages are write protected (uar.h), and no thread looks. Only where every
+ *          program has to store to a doorbell page when it posts: no queue is `without_page`.
  *
- * Where programs may ring nothing, or the kernel has no userfaultfd for us, looks go on, every few
- * microseconds while they find something, ever more rarely when they do not.
+ * OFF -> LOOKING     a driver's thread registers a queue or a page [start_looking]
+ * LOOKING -> CLOSED  the service thread has looked and found nothing [try_close]. A request that is
+ *                    posted meanwhile is found by a last look, which leads back to LOOKING; one
+ *                    that is posted later finds its page closed.
+ * CLOSED -> LOOKING  a program's store faults and waits in the kernel, which wakes the service
+ *                    thread on the core that the program's thread leaves. The service thread carries
+ *                    out what was posted, then opens that page and the store goes on [on_store]. Also
+ *                    when a queue or page is registered, or a shown page was touched (uar.h).
+ * LOOKING -> OFF     the last queue is removed [doorbell_watch_remove]
  *
- * One lock guards the lists and is held while looking, so an object that was forgotten is out of
- * use. It is taken outside of a QP's or CQ's lock; who finds it taken leaves the looking to the
- * holder.
+ * The service thread closes the pages again the next time that it wakes and finds nothing new. What
+ * wakes it: the program's next read of a CQ alias whose page was closed together with opening the
+ * doorbell page (cq_alias.h) [on_read], or a timer after open_ns. A program that posts without a
+ * pause is found by looks that follow each other closely, while its page stays open. While there are
+ * idle processors (spin_policy.h) the service thread spins instead, for as long as something comes.
+ *
+ * Where programs need not store to a page, or the kernel permits no userfaultfd, the watch stays
+ * LOOKING: every few microseconds while looks find something, and ever more rarely when they do not.
+ *
+ * watch_lock is held while looking, so that a queue that was removed is not in use. It is taken
+ * outside of a QP's or CQ's lock. A polling thread that finds it taken does not look: its holder
+ * does.
  */
 #include "hca/queue/doorbell_watch.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 
-#include "fabric/clock.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
-#include "hca/engine/poll.h"
-#include "hca/queue/cq_priv.h"
-#include "hca/transport/qp_types.h"
-#include "hca/transport/recv.h"
-#include "hca/transport/requester.h"
-#include "hca/transport/sq.h"
-#include "hca/hca.h"
-#include "fabric/epoch.h"
+#include "hca/queue/cq_alias.h"
 #include "hca/queue/spin_policy.h"
 #include "hca/queue/uar.h"
-#include "hca/queue/cq_alias.h"
-#include "util/forksafe.h"
+#include "hca/queue/uffd.h"
 
-#define SOONEST_NS   5000u
-#define LATEST_NS    1000000u
-#define IDLE_NS      10000000u   /* between looks after a second of quiet */
-#define BACKSTOP_NS  50000000u   /* while pages are closed and a queue pair has failed */
-#define GUESTS_NS    100000000u  /* while pages are closed that a program may have mapped again */
-#define LONG_NS      1000000000u /* of quiet */
-#define SLEEPY_NS    2000000u    /* before pages close although somebody polls */
-#define LATE_MOST_NS 100000u
-#define NAP_MOST_NS  1000000u /* until an open page is looked at, should nothing else come */
-#define NAP_LEAST_NS 200000u  /* ... where a reader tells (cq_alias.h) */
-#define SPIN_NS      200000u  /* of quiet, before spinning ends */
-#define STINT_NS     100000u  /* of spinning, between looks at descriptors */
-/* Pauses grow by this part of the time since something was found. */
-#define PATIENCE 8u
+#define LOOK_MIN_NS     5000u       /* between two looks */
+#define LOOK_MAX_NS     1000000u    /* the same, within a second of the last find */
+#define LOOK_IDLE_NS    10000000u   /* the same, later */
+#define IDLE_AFTER_NS   1000000000u /* without a find */
+#define PAUSE_PART      8u          /* a pause is this part of the time since the last find */
+#define FAILED_NS       50000000u   /* between looks while closed and a QP is in the error state */
+#define SHOWN_NS        100000000u  /* between checks of shown pages while closed */
+#define POLLED_QUIET_NS 2000000u    /* without a find, before pages close although threads poll */
+#define LATE_MAX_NS     100000u
+#define OPEN_MAX_NS     1000000u /* that a page stays open, should nothing else come */
+#define OPEN_ALIAS_NS   200000u  /* the same at least where a read of a CQ alias will tell */
+#define SPIN_QUIET_NS   200000u  /* without a find, before spinning ends */
+#define SPIN_PHASE_NS   100000u  /* of spinning, before descriptors are polled */
 
-struct watched {
-	void **object;
-	size_t count, room;
-};
+/* ---- registration ---- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(lock, FORKSAFE_BELL);
-static struct watched qps, cqs;
-static _Atomic uint64_t found_ns; /* when something was found last */
-static uint32_t polls, seen;      /* looks of pollers, and how many the service thread knows of */
-static uint32_t unpaged;          /* watched objects for which nobody has to ring */
-static _Atomic bool failed;       /* a queue pair has: receives posted to it ring nothing */
-static bool asleep;               /* all pages are closed, and nobody looks */
-static bool fresh;                /* a page was opened in this turn: its store is still to come */
-static bool hold;                 /* ... was opened and nothing found: the register will say */
-static uint64_t nap_ns = SOONEST_NS;    /* how long a page stays open if nothing else happens */
-static uint64_t due_ns;                 /* when the service thread wanted to look */
-static uint64_t guests_ns = UINT64_MAX; /* when to look for guests (uar.h) */
-static uint64_t late_ns;                /* how much later it does so, usually */
-static struct hca_cq *polled_next;      /* where the completion of what was found last will be */
-_Atomic bool doorbell_watch_any, doorbell_watch_busy;
-
-static int add(struct watched *w, void *object)
+static bool watches_any(void)
 {
-	if (w->count == w->room) {
-		size_t more = w->room ? 2 * w->room : 16;
-		void **bigger = realloc(w->object, more * sizeof(*bigger));
+	const struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
 
-		if (!bigger)
-			return -ENOMEM;
-		w->object = bigger;
-		w->room = more;
+	return w->posts.count || w->arms.count || uar_any();
+}
+
+/* Lock held. Pages that are closed open when a store to them faults. */
+static void start_looking(void)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	atomic_store_explicit(&w->found_ns, hca_now_ns(), memory_order_relaxed);
+	w->closed = false;
+	atomic_store_explicit(&w->looking, true, memory_order_relaxed);
+}
+
+/* Lock held. */
+static int enlist(struct doorbell_source *source)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	int err;
+
+	if (!source->ops->ring) {
+		source->index = w->posts.count;
+		return array_push(&w->posts, source);
 	}
-	w->object[w->count++] = object;
-	return 0;
-}
-
-static void drop(struct watched *w, const void *object)
-{
-	for (size_t i = 0; i < w->count; i++)
-		if (w->object[i] == object) {
-			w->object[i] = w->object[--w->count];
-			break;
-		}
-	if (!qps.count && !cqs.count && !uar_any())
-		atomic_store_explicit(&doorbell_watch_any, false, memory_order_relaxed);
-}
-
-void doorbell_watch_lock(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void doorbell_watch_unlock(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
-/* Lock held. Somebody looks from now on; pages open when a store to them comes. */
-static void get_up(void)
-{
-	atomic_store_explicit(&found_ns, fabric_now_ns(), memory_order_relaxed);
-	asleep = false;
-	atomic_store_explicit(&doorbell_watch_any, true, memory_order_relaxed);
-}
-
-void doorbell_watch_wake(void)
-{
-	pthread_mutex_lock(&lock);
-	get_up();
-	pthread_mutex_unlock(&lock);
-	fabric_service_set_deadline(fabric_now_ns() + SOONEST_NS);
-}
-
-static int watch(struct watched *w, void *object, const struct hca_format *format, bool *raw)
-{
-	int err = 0;
-
-	pthread_mutex_lock(&lock);
-	if (!*raw) {
-		err = add(w, object);
-		*raw = !err;
-		if (!err && !format->uar_rung)
-			unpaged++;
-	}
-	if (!err)
-		get_up();
-	pthread_mutex_unlock(&lock);
-	if (!err)
-		fabric_service_set_deadline(fabric_now_ns() + SOONEST_NS);
+	err = hca_table_set(&w->arms_by_number, source->number, source);
+	if (err)
+		return err;
+	source->index = w->arms.count;
+	err = array_push(&w->arms, source);
+	if (err)
+		hca_table_set(&w->arms_by_number, source->number, NULL);
 	return err;
 }
 
-int hca_doorbell_watch_qp(struct hca_qp *qp)
+int doorbell_watch_add(struct doorbell_source *source, const struct doorbell_source_ops *ops,
+		       uint32_t number, bool without_page)
 {
-	return watch(&qps, qp, qp->format, &to_priv(qp)->raw);
-}
+	int err = 0;
 
-int hca_doorbell_watch_cq(struct hca_cq *cq)
-{
-	if (!cq->raw)
-		hca_cq_arm_begin(cq);
-	return watch(&cqs, cq, cq->format, &cq->raw);
-}
-
-void doorbell_watch_forget_qp(struct hca_qp *qp)
-{
-	if (!to_priv(qp)->raw)
-		return;
-	pthread_mutex_lock(&lock);
-	drop(&qps, qp);
-	unpaged -= !qp->format->uar_rung;
-	pthread_mutex_unlock(&lock);
-}
-
-void doorbell_watch_forget_cq(struct hca_cq *cq)
-{
-	if (!cq->raw)
-		return;
-	pthread_mutex_lock(&lock);
-	drop(&cqs, cq);
-	unpaged -= !cq->format->uar_rung;
-	pthread_mutex_unlock(&lock);
-}
-
-void doorbell_watch_ring_cq(uint32_t cqn, uint32_t word)
-{
-	for (size_t i = 0; i < cqs.count; i++) {
-		struct hca_cq *cq = cqs.object[i];
-
-		if (cq->cqn == cqn && cq->format->uar_rung)
-			hca_cq_arm_rung(cq, word);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	if (!source->watched) {
+		source->ops = ops;
+		source->number = number;
+		source->without_page = without_page;
+		err = enlist(source);
+		source->watched = !err;
+		if (!err)
+			hca.queue.doorbell_watch.without_page += without_page;
 	}
+	if (!err)
+		start_looking();
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	if (!err)
+		hca_wake_at(hca_now_ns() + LOOK_MIN_NS);
+	return err;
+}
+
+void doorbell_watch_remove(struct doorbell_source *source)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	if (!source->watched)
+		return;
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	if (source->ops->ring) {
+		hca_table_set(&w->arms_by_number, source->number, NULL);
+		array_remove(&w->arms, source->index);
+		if (source->index < w->arms.count)
+			w->arms.data[source->index]->index = source->index;
+	} else {
+		array_remove(&w->posts, source->index);
+		if (source->index < w->posts.count)
+			w->posts.data[source->index]->index = source->index;
+	}
+	w->without_page -= source->without_page;
+	source->watched = false;
+	if (!watches_any())
+		atomic_store_explicit(&w->looking, false, memory_order_relaxed);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
 }
 
 void doorbell_watch_qp_failed(void)
 {
-	if (!atomic_exchange(&failed, true))
-		fabric_service_set_deadline(fabric_now_ns() + BACKSTOP_NS);
+	if (!atomic_exchange(&hca.queue.doorbell_watch.qp_failed, true))
+		hca_wake_at(hca_now_ns() + FAILED_NS);
 }
 
-/* Who holds the QP's lock may be about to ring himself; if not, another look finds it free. */
-static bool look_qp(struct qp *qp)
-{
-	const struct hca_sq_ring *sq = &qp->pub.sq;
-	uint32_t producer, before;
-	bool found = false;
+/* ---- looking ---- */
 
-	if (!fabric_trylock(&qp->pub.lock))
-		return true;
-	if (qp->dying || qp->pub.state < HCA_QPS_RTS)
-		goto unlock;
-	before = qp->req.next;
-	producer = sq->size ? qp->pub.format->sq_producer(sq) : 0;
-	if (sq->size && hca_sq_ready(qp->pub.format, sq, before, producer)) {
-		hca_sq_doorbell(&qp->pub, producer);
-		found = qp->req.next != before || qp->req.partial;
-		if (found)
-			polled_next = qp->pub.send_cq;
-	}
-	/* Receives that were posted by hand after the failure. */
-	if (unlikely(qp->pub.state == HCA_QPS_ERR)) {
-		atomic_store(&failed, true);
-		epoch_enter();
-		recv_flush(qp);
-		epoch_exit();
-	}
-unlock:
-	fabric_unlock(&qp->pub.lock);
-	return found;
+static void ring_cq(uint32_t cqn, uint32_t word)
+{
+	struct doorbell_source *cq = hca_table_find(&hca.queue.doorbell_watch.arms_by_number, cqn);
+
+	if (cq && !cq->without_page)
+		cq->ops->ring(cq, word);
 }
 
 /*
- * Lock held. Registers come first: what was rung there says of a record that it was acted upon.
- * *armed when an event was asked for: the program is about to sleep.
+ * Lock held. Registers come first: a word from a register tells the CQ that the same word in its
+ * doorbell record has been acted upon.
  */
-static bool look(bool *armed)
+static bool look(struct doorbell_look *l)
 {
-	bool found = false;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
 
-	*armed = uar_look();
-	polled_next = NULL;
-	atomic_store(&failed, false);
-	for (size_t i = 0; i < qps.count; i++)
-		found |= look_qp(qps.object[i]);
-	for (size_t i = 0; i < cqs.count; i++)
-		*armed |= hca_cq_arm_raw(cqs.object[i]);
-	found |= *armed;
-	if (found)
-		atomic_store_explicit(&found_ns, fabric_now_ns(), memory_order_relaxed);
-	return found;
+	*l = (struct doorbell_look){ .armed = uar_look(ring_cq) };
+	atomic_store(&w->qp_failed, false);
+	for (size_t i = 0; i < w->posts.count; i++)
+		w->posts.data[i]->ops->look(w->posts.data[i], l);
+	for (size_t i = 0; i < w->arms.count; i++)
+		w->arms.data[i]->ops->look(w->arms.data[i], l);
+	if (l->qp_failed)
+		atomic_store(&w->qp_failed, true);
+	l->found |= l->armed;
+	if (l->found)
+		atomic_store_explicit(&w->found_ns, hca_now_ns(), memory_order_relaxed);
+	return l->found;
+}
+
+/* Lock not held. The program sleeps until its event: peers have to be served without its polls. */
+static void after_look(const struct doorbell_look *l)
+{
+	if (unlikely(l->armed))
+		hca.ops->poll_pause();
 }
 
 void doorbell_watch_look(void)
 {
-	bool armed;
+	struct doorbell_look l;
 
-	if (pthread_mutex_trylock(&lock))
+	if (pthread_mutex_trylock(&hca.queue.watch_lock))
 		return;
 	if (!fabric_service_is_self())
-		polls++;
-	look(&armed);
-	pthread_mutex_unlock(&lock);
-	if (unlikely(armed))
-		hca_poll_pause();
+		hca.queue.doorbell_watch.polls++;
+	look(&l);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	after_look(&l);
 }
+
+/* ---- the rest on the service thread: times ---- */
 
 static uint64_t quiet_ns(uint64_t now_ns)
 {
-	uint64_t found = atomic_load_explicit(&found_ns, memory_order_relaxed);
+	uint64_t found =
+		atomic_load_explicit(&hca.queue.doorbell_watch.found_ns, memory_order_relaxed);
 
 	return now_ns > found ? now_ns - found : 0;
 }
 
 /*
- * Timers cost a microsecond on one machine and thirty on another, where a hypervisor has its hands
- * in every one. Looks that come more often than a few times of that leave the program no time.
+ * The shortest time between two looks. A timer takes a microsecond on one machine and thirty on
+ * another, where a hypervisor handles each: looks that follow more closely than twice that leave the
+ * program no time.
  */
-static uint64_t soonest_ns(void)
+static uint64_t look_min_ns(void)
 {
-	uint64_t least = 2 * late_ns;
+	uint64_t least = 2 * hca.queue.doorbell_watch.late_ns;
 
-	return least > SOONEST_NS ? least : SOONEST_NS;
+	return least > LOOK_MIN_NS ? least : LOOK_MIN_NS;
 }
 
 static void note_lateness(uint64_t now_ns)
 {
-	uint64_t late = due_ns && now_ns > due_ns ? now_ns - due_ns : 0;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	uint64_t late = w->due_ns && now_ns > w->due_ns ? now_ns - w->due_ns : 0;
 
-	if (late > LATE_MOST_NS)
-		late = LATE_MOST_NS;
+	if (late > LATE_MAX_NS)
+		late = LATE_MAX_NS;
 	if (late)
-		late_ns = (7 * late_ns + late) / 8;
-	due_ns = 0;
+		w->late_ns = (7 * w->late_ns + late) / 8;
+	w->due_ns = 0;
 }
 
 static void look_at(uint64_t ns)
 {
-	if (!due_ns || ns < due_ns)
-		due_ns = ns;
-	fabric_service_set_deadline(ns);
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	if (!w->due_ns || ns < w->due_ns)
+		w->due_ns = ns;
+	hca_wake_at(ns);
 }
 
-/* While others look the service thread need not; it stays near, should they stop. */
+/* While polling threads look, the service thread looks rarely, should they stop. */
 static uint64_t pause_ns(uint64_t now_ns, bool polled)
 {
-	uint64_t quiet = quiet_ns(now_ns), pause = quiet / PATIENCE;
+	uint64_t quiet = quiet_ns(now_ns), pause = quiet / PAUSE_PART;
 
-	if (quiet > LONG_NS && !polled)
-		return IDLE_NS;
-	if (polled || pause > LATEST_NS)
-		return LATEST_NS;
-	return pause < soonest_ns() ? soonest_ns() : pause;
+	if (quiet > IDLE_AFTER_NS && !polled)
+		return LOOK_IDLE_NS;
+	if (polled || pause > LOOK_MAX_NS)
+		return LOOK_MAX_NS;
+	return pause < look_min_ns() ? look_min_ns() : pause;
 }
 
-/*
- * Lock held. Closes the pages if that can be; what comes while doing so is found by the last look.
- * A ring behind it finds its page closed.
- */
-static bool lie_down(uint64_t now_ns, bool *armed)
+/* ---- closing, and the faults that end it ---- */
+
+/* Lock held. True: the pages are closed now. */
+static bool try_close(uint64_t now_ns, struct doorbell_look *l)
 {
-	if (unpaged || (polls != seen && quiet_ns(now_ns) < SLEEPY_NS) || !uar_sleep())
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	if (w->without_page || (w->polls != w->polls_seen && quiet_ns(now_ns) < POLLED_QUIET_NS) ||
+	    !uar_close_all())
 		return false;
-	asleep = true;
-	atomic_store_explicit(&doorbell_watch_any, false, memory_order_relaxed);
-	if (look(armed))
-		get_up();
-	return asleep;
+	w->closed = true;
+	atomic_store_explicit(&w->looking, false, memory_order_relaxed);
+	if (look(l))
+		start_looking();
+	return w->closed;
 }
 
-/* ---- the service thread ---- */
-
 /*
- * A store waits in the kernel, and what it tells of is in memory already, unless the store itself
- * does the telling. Peers are woken before the page is opened: the program has to wait for them.
+ * A store waits in the kernel. What it announces is in memory already, unless the word that is
+ * stored says it. Peers are woken before the page is opened, since the program will wait for them.
  */
-void doorbell_watch_rung(void)
+static void on_store(void)
 {
-	bool armed, found, shut;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	struct doorbell_look l;
+	bool alias_closed;
 
 	fabric_kicks_defer();
-	pthread_mutex_lock(&lock);
-	found = look(&armed);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	look(&l);
 	fabric_kicks_flush();
-	get_up();
-	shut = found && polled_next && cq_alias_shut(polled_next);
-	uar_wake_rung();
-	fresh = true;
-	hold = !found;
-	pthread_mutex_unlock(&lock);
-	/* Should the program not poll that queue, there is still the clock, which can be slow. */
-	if (shut && nap_ns < NAP_LEAST_NS)
-		nap_ns = NAP_LEAST_NS;
-	look_at(fabric_now_ns() + (found && nap_ns > soonest_ns() ? nap_ns : soonest_ns()));
-	if (armed)
-		hca_poll_pause();
+	start_looking();
+	alias_closed = l.found && l.alias && cq_alias_close(l.alias, l.alias_offset);
+	uar_open_faulted();
+	w->just_opened = true;
+	w->store_pending = !l.found;
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	/* The timer is for programs that do not poll that CQ next. */
+	if (alias_closed && w->open_ns < OPEN_ALIAS_NS)
+		w->open_ns = OPEN_ALIAS_NS;
+	look_at(hca_now_ns() +
+		(l.found && w->open_ns > look_min_ns() ? w->open_ns : look_min_ns()));
+	after_look(&l);
 }
 
 /*
- * The program polls, so what it has rung before is in memory. If that was all, the page closes; if
- * it has rung again meanwhile, it will go on doing so.
+ * A reader of a CQ alias waits in the kernel. The program polls, so its stores before that are in
+ * memory. If there are no new ones, the doorbell pages close; else the program is likely to go on.
  */
-void doorbell_watch_read(void)
+static void on_read(void)
 {
-	bool armed = false, awake;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	struct doorbell_look l = { 0 };
+	bool closed;
 
 	fabric_kicks_defer();
-	pthread_mutex_lock(&lock);
-	if (!asleep && !look(&armed)) {
-		hold = false;
-		lie_down(fabric_now_ns(), &armed);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	if (!w->closed && !look(&l)) {
+		w->store_pending = false;
+		try_close(hca_now_ns(), &l);
 	}
-	cq_alias_open();
-	awake = !asleep;
-	pthread_mutex_unlock(&lock);
+	cq_alias_open_all();
+	closed = w->closed;
+	pthread_mutex_unlock(&hca.queue.watch_lock);
 	fabric_kicks_flush();
-	/* What was set when the page was opened counts on the page being closed by now. */
-	if (awake)
-		look_at(fabric_now_ns() + soonest_ns());
-	if (armed)
-		hca_poll_pause();
+	/* The timer of on_store() was set for pages that are closed by now. */
+	if (!closed)
+		look_at(hca_now_ns() + look_min_ns());
+	after_look(&l);
 }
+
+static void faults_wait(void *arg, uint32_t events)
+{
+	bool store = false, read = false;
+	uintptr_t address;
+
+	(void)arg;
+	(void)events;
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	while (uffd_next(&address)) {
+		if (uar_store_faulted(address))
+			store = true;
+		else
+			read |= cq_alias_faulted(address);
+	}
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	/* In this order: on_store() closes alias pages, on_read() opens them. */
+	if (store)
+		on_store();
+	if (read)
+		on_read();
+}
+
+void doorbell_watch_open_uffd(void)
+{
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	uffd_open(faults_wait);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+}
+
+void hca_doorbell_watch_uar(struct hca_uar *uar)
+{
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	uffd_open(faults_wait);
+	uar_enlist(uar);
+	start_looking();
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	hca_wake_at(hca_now_ns() + LOOK_MIN_NS);
+}
+
+/* ---- turns of the service thread ---- */
 
 /* True when it should go on. */
 static bool spin(uint64_t now_ns)
 {
-	uint64_t until = now_ns + STINT_NS;
-	struct spin_phase stint;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	uint64_t until = now_ns + SPIN_PHASE_NS;
+	struct spin_phase phase;
 
-	spin_begin(&stint, now_ns);
+	spin_begin(&phase, now_ns);
 	do {
 		for (int i = 0; i < 16; i++)
-			hca_poll();
-		now_ns = fabric_now_ns();
-		if (atomic_load_explicit(&doorbell_watch_busy, memory_order_relaxed)) {
-			atomic_store_explicit(&doorbell_watch_busy, false, memory_order_relaxed);
-			atomic_store_explicit(&found_ns, now_ns, memory_order_relaxed);
+			hca.ops->poll();
+		now_ns = hca_now_ns();
+		if (atomic_load_explicit(&w->rx_seen, memory_order_relaxed)) {
+			atomic_store_explicit(&w->rx_seen, false, memory_order_relaxed);
+			atomic_store_explicit(&w->found_ns, now_ns, memory_order_relaxed);
 		}
-	} while (now_ns < until && quiet_ns(now_ns) < SPIN_NS);
-	if (spin_end(&stint, now_ns) && quiet_ns(now_ns) < SPIN_NS)
+	} while (now_ns < until && quiet_ns(now_ns) < SPIN_QUIET_NS);
+	if (spin_end(&phase, now_ns) && quiet_ns(now_ns) < SPIN_QUIET_NS)
 		return true;
-	hca_poll_pause();
+	hca.ops->poll_pause();
 	return false;
 }
 
-/* Nobody hears of them while we spin. */
-static void let_readers_in(void)
+/* Lock taken here. Faults are not read while the thread spins. */
+static void open_aliases(void)
 {
-	pthread_mutex_lock(&lock);
-	cq_alias_open();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	cq_alias_open_all();
+	pthread_mutex_unlock(&hca.queue.watch_lock);
 }
 
-uint64_t doorbell_watch_turn(uint64_t now_ns)
+uint64_t doorbell_watch_before_sleep(uint64_t now_ns)
 {
-	bool armed = false;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	struct doorbell_look l = { 0 };
 
-	if (likely(!atomic_load_explicit(&doorbell_watch_any, memory_order_relaxed)))
+	if (likely(!atomic_load_explicit(&w->looking, memory_order_relaxed)))
 		return UINT64_MAX;
-	if (quiet_ns(now_ns) < SPIN_NS && spin_any(now_ns)) {
-		fresh = false;
-		let_readers_in();
+	if (quiet_ns(now_ns) < SPIN_QUIET_NS && spin_any(now_ns)) {
+		w->just_opened = false;
+		open_aliases();
 		if (spin(now_ns))
 			return 0;
-		now_ns = fabric_now_ns();
+		now_ns = hca_now_ns();
 	}
-	if (pthread_mutex_trylock(&lock))
-		return now_ns + SOONEST_NS;
-	/* A store that has not come yet keeps its page open, but not for long. */
-	if (!asleep && !fresh && !look(&armed) && !hold && !lie_down(now_ns, &armed) && !unpaged &&
-	    polls == seen)
-		look_at(now_ns + soonest_ns());
-	fresh = false;
-	pthread_mutex_unlock(&lock);
-	if (armed)
-		hca_poll_pause();
-	return UINT64_MAX; /* while awake, doorbell_watch_run() is to come */
+	if (pthread_mutex_trylock(&hca.queue.watch_lock))
+		return now_ns + LOOK_MIN_NS;
+	/* A page whose store is still to come stays open for a moment. */
+	if (!w->closed && !w->just_opened && !look(&l) && !w->store_pending &&
+	    !try_close(now_ns, &l) && !w->without_page && w->polls == w->polls_seen)
+		look_at(now_ns + look_min_ns());
+	w->just_opened = false;
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	after_look(&l);
+	return UINT64_MAX; /* while LOOKING, the timer of doorbell_watch_run() is set */
 }
 
-/* Lock held. Pages are closed: when to have another look all the same. */
-static uint64_t backstop(uint64_t now_ns)
+/* Lock held. The pages are closed: the time of the next look or check all the same. */
+static uint64_t next_while_closed(uint64_t now_ns)
 {
-	guests_ns = uar_expects_guests() ? now_ns + GUESTS_NS : UINT64_MAX;
-	return failed ? now_ns + BACKSTOP_NS : guests_ns;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	w->shown_ns = uar_has_untouched() ? now_ns + SHOWN_NS : UINT64_MAX;
+	return w->qp_failed ? now_ns + FAILED_NS : w->shown_ns;
 }
 
-/* Lock held. Something is watched, and pages are open or there are none. */
-static uint64_t run_awake(uint64_t now_ns, bool *armed)
+/* Lock held. */
+static uint64_t run_looking(uint64_t now_ns, struct doorbell_look *l)
 {
-	bool polled = polls != seen;
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	bool polled = w->polls != w->polls_seen;
 
-	hold = false;
-	if (look(armed)) {
-		nap_ns = soonest_ns();
-	} else if (lie_down(now_ns, armed)) {
-		return backstop(now_ns);
-	}
-	seen = polls;
-	due_ns = now_ns + pause_ns(now_ns, polled);
-	return due_ns;
+	w->store_pending = false;
+	if (look(l))
+		w->open_ns = look_min_ns();
+	else if (try_close(now_ns, l))
+		return next_while_closed(now_ns);
+	w->polls_seen = w->polls;
+	w->due_ns = now_ns + pause_ns(now_ns, polled);
+	return w->due_ns;
+}
+
+/* Lock held. */
+static uint64_t run_closed(uint64_t now_ns, struct doorbell_look *l)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	/* The page was closed again before this timer of on_store(): such timers can be later. */
+	if (now_ns < w->shown_ns)
+		w->open_ns = 2 * w->open_ns < OPEN_MAX_NS ? 2 * w->open_ns : OPEN_MAX_NS;
+	if (uar_check_shown())
+		start_looking();
+	if (w->qp_failed || !w->closed)
+		look(l);
+	return w->closed ? next_while_closed(now_ns) : now_ns + LOOK_MIN_NS;
 }
 
 uint64_t doorbell_watch_run(uint64_t now_ns)
 {
+	struct doorbell_look l = { 0 };
 	uint64_t next = UINT64_MAX;
-	bool armed = false;
 
-	if (pthread_mutex_trylock(&lock))
-		return now_ns + SOONEST_NS;
+	if (pthread_mutex_trylock(&hca.queue.watch_lock))
+		return now_ns + LOOK_MIN_NS;
 	note_lateness(now_ns);
-	if (!qps.count && !cqs.count && !uar_any()) {
-		pthread_mutex_unlock(&lock);
-		return next;
-	}
-	if (asleep) {
-		/* Closed again before it was time: such looks can be rarer. */
-		if (now_ns < guests_ns)
-			nap_ns = 2 * nap_ns < NAP_MOST_NS ? 2 * nap_ns : NAP_MOST_NS;
-		if (uar_find_guests())
-			get_up();
-		if (failed || !asleep)
-			look(&armed);
-		next = asleep ? backstop(now_ns) : now_ns + SOONEST_NS;
-	} else {
-		next = run_awake(now_ns, &armed);
-	}
-	pthread_mutex_unlock(&lock);
-	if (armed)
-		hca_poll_pause();
+	if (watches_any())
+		next = hca.queue.doorbell_watch.closed ? run_closed(now_ns, &l)
+						       : run_looking(now_ns, &l);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	after_look(&l);
 	return next;
 }
 
 void doorbell_watch_forked(void)
 {
-	qps.count = cqs.count = 0;
-	unpaged = 0;
-	asleep = fresh = hold = false;
-	atomic_store(&failed, false);
-	uar_forked();
-	cq_alias_forked();
-	spin_forked();
-	atomic_store_explicit(&doorbell_watch_any, false, memory_order_relaxed);
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	for (size_t i = 0; i < w->posts.count; i++)
+		w->posts.data[i]->watched = false;
+	for (size_t i = 0; i < w->arms.count; i++)
+		w->arms.data[i]->watched = false;
+	array_fini(&w->posts);
+	array_fini(&w->arms);
+	hca_table_fini(&w->arms_by_number);
+	*w = (struct doorbell_watch_state)DOORBELL_WATCH_STATE_INIT;
 }

@@ -1,58 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbells that nobody calls: programs that were handed raw rings write entries and doorbell
- * records, and the adapter has to look. Drivers say here which objects those are.
+ * The doorbell watch: programs that drivers hand raw rings to (direct verbs, DEVX) write entries
+ * and doorbell records without calling the library, so the adapter has to look at the rings. A
+ * driver registers such a queue here; the queue's owner looks into it when the watch calls.
  */
-#ifndef HCA_BELL_H
-#define HCA_BELL_H
+#ifndef HCA_DOORBELL_WATCH_H
+#define HCA_DOORBELL_WATCH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "hca/transport/qp.h"
+#include "hca/hca.h"
+#include "hca/queue/doorbell_source.h"
+#include "util/api.h"
 
-/* From now on the adapter looks at the ring by itself, until the object is destroyed. -ENOMEM. */
-VB_API int hca_doorbell_watch_qp(struct hca_qp *qp);
-/* The same for the record by which events are asked for. */
-VB_API int hca_doorbell_watch_cq(struct hca_cq *cq);
+struct hca_uar;
 
-/* ---- the adapter's own ---- */
+/* Looks at the queue from now on. Once more is harmless. -ENOMEM. */
+int doorbell_watch_add(struct doorbell_source *source, const struct doorbell_source_ops *ops,
+		       uint32_t number, bool without_page);
+/* When this returns, no thread looks at the queue. The caller holds none of its locks. */
+void doorbell_watch_remove(struct doorbell_source *source);
 
-extern _Atomic bool doorbell_watch_any; /* something is watched, and by looking */
-extern _Atomic bool
-	doorbell_watch_busy; /* something came over a link since this was last cleared */
+/* From now on the program may ring at the page, until the page is destroyed. */
+VB_API void hca_doorbell_watch_uar(struct hca_uar *uar);
+/* Opens the descriptor that reports faults, for a CQ alias. */
+void doorbell_watch_open_uffd(void);
+
+/* A watched queue pair fails; its lock may be held. */
+void doorbell_watch_qp_failed(void);
 
 void doorbell_watch_look(void);
 
-/* For every poll of a caller. */
+/* For every poll of a program's thread. */
 static inline void doorbell_watch_poll(void)
 {
-	if (unlikely(atomic_load_explicit(&doorbell_watch_any, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&hca.queue.doorbell_watch.looking, memory_order_relaxed)))
 		doorbell_watch_look();
 }
 
-/* Guards all that is watched, here and in uar.c. */
-void doorbell_watch_lock(void);
-void doorbell_watch_unlock(void);
-/* Something was rung, or will be: look again soon. Not with the lock held. */
-void doorbell_watch_wake(void);
-/* Arms the watched CQ of this number. Lock held. */
-void doorbell_watch_ring_cq(uint32_t cqn, uint32_t word);
+/* Records have been received from a link: a thread that spins goes on. */
+static inline void doorbell_watch_note_rx(void)
+{
+	if (unlikely(atomic_load_explicit(&hca.queue.doorbell_watch.looking, memory_order_relaxed)))
+		atomic_store_explicit(&hca.queue.doorbell_watch.rx_seen, true,
+				      memory_order_relaxed);
+}
 
-/* A raw queue pair fails; its lock may be held. */
-void doorbell_watch_qp_failed(void);
-
-/* Service thread: a store to a closed page waits for it to be opened. */
-void doorbell_watch_rung(void);
-/* ... and a reader of a queue whose view was shut, to be let in (cq_alias.h). */
-void doorbell_watch_read(void);
-/* Service thread: looks, and says when to look again. */
+/* Service thread: looks when it is time to, and returns the time of the next look. */
 uint64_t doorbell_watch_run(uint64_t now_ns);
 /* Service thread, before it sleeps, whatever woke it. 0: it should not sleep. */
-uint64_t doorbell_watch_turn(uint64_t now_ns);
+uint64_t doorbell_watch_before_sleep(uint64_t now_ns);
 
-/* When these return nobody looks at the object any more. The caller holds none of its locks. */
-void doorbell_watch_forget_qp(struct hca_qp *qp);
-void doorbell_watch_forget_cq(struct hca_cq *cq);
+/* In a forked child: nothing is watched. */
 void doorbell_watch_forked(void);
 
 #endif

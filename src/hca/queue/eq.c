@@ -2,67 +2,31 @@
 /*
  * Event queues. An entry is written by the format, its owner bit last, and the interrupt is an
  * eventfd, raised once per request. A full ring loses events, and says so in its status, but never
- * overwrites what the program has not read, unless it was made to.
+ * overwrites entries that the program has not read, unless it was created to.
  *
- * Queues may share a doorbell page, and then a register: what one is told may be written over by
- * what another is told before anybody looks, and is kept nowhere else. So whoever shares a page with
- * a queue that was told something counts as told to raise its interrupt, which does no harm when it
- * was not; and events that find its ring full wait for the index that comes after the interrupt.
+ * Queues may share a doorbell page, and then a register: the word for one queue may be overwritten by
+ * the word for another before a thread looks, and is kept nowhere else. So when a word for one queue
+ * of a page was taken, the others count as armed ("in doubt"), which does no harm if they were not;
+ * and events that find their ring full wait for the index that the program stores after the
+ * interrupt.
  */
 #include "hca/queue/eq.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "hca/queue/uar.h"
+#include "hca/hca.h"
 #include "util/explain.h"
-
-int hca_eq_create(const struct hca_eq_init *init, struct hca_eq **out)
-{
-	struct hca_eq *eq = calloc(1, sizeof(*eq));
-	int err;
-
-	if (!eq)
-		return -ENOMEM;
-	eq->format = init->format;
-	eq->buf = init->buf;
-	eq->size = init->size;
-	eq->eqn = init->eqn;
-	eq->uar = init->uar;
-	eq->rings = atomic_load(&init->uar->rings);
-	eq->fd = init->fd;
-	eq->ignore_overrun = init->ignore_overrun;
-	err = uar_watch_eq(eq);
-	if (err) {
-		free(eq);
-		return err;
-	}
-	atomic_fetch_add(&eq->uar->eqs, 1);
-	*out = eq;
-	return 0;
-}
-
-int hca_eq_destroy(struct hca_eq *eq)
-{
-	unsigned int users = atomic_load(&eq->users);
-
-	if (users)
-		return explain(EBUSY, "%u completion queues report to event queue %u", users,
-			       eq->eqn);
-	uar_forget_eq(eq);
-	free(eq->kept);
-	free(eq);
-	return 0;
-}
 
 /* Lock held. */
 static void raise_interrupt(struct hca_eq *eq)
 {
 	const uint64_t one = 1;
 
-	/* In doubt the program may have read all of it, and this interrupt says nothing new. */
+	/* In doubt, the program may have read everything already: stay armed for the next entry. */
 	eq->armed = eq->doubt;
 	eq->raised_pi = eq->pi;
 	while (write(eq->fd, &one, sizeof(one)) < 0 && errno == EINTR)
@@ -70,8 +34,8 @@ static void raise_interrupt(struct hca_eq *eq)
 }
 
 /*
- * Lock held. Forward, and no farther than there are entries. Whoever tells first with and then
- * without arming may be heard in the other order; the older index then changes nothing.
+ * Lock held. Forward, and no farther than there are entries. Two words of a program, one that arms
+ * and one that does not, may be taken in the other order; the older index then changes nothing.
  */
 static void move_consumer(struct hca_eq *eq, uint32_t consumer)
 {
@@ -102,7 +66,7 @@ static void post_kept(struct hca_eq *eq)
 	memmove(eq->kept, eq->kept + n, eq->kept_count * sizeof(*eq->kept));
 }
 
-/* Lock held. What one queue was told may have hidden what another was. */
+/* Lock held. The word for another queue may have overwritten the word for this one. */
 static void note_rings(struct hca_eq *eq, bool found)
 {
 	uint32_t rings;
@@ -133,8 +97,8 @@ static bool take_from(struct hca_eq *eq, uint8_t *page)
 	return found;
 }
 
-/* Lock held. */
-static bool take_bells(struct hca_eq *eq)
+/* Lock held. Takes all words for the queue out of its page. True when there were any. */
+static bool take_words(struct hca_eq *eq)
 {
 	bool found = eq->uar && take_from(eq, eq->uar->page);
 	uint8_t *shown = eq->uar ? uar_shown(eq->uar) : NULL;
@@ -145,28 +109,10 @@ static bool take_bells(struct hca_eq *eq)
 		note_rings(eq, found);
 	if (unlikely(eq->kept_count))
 		post_kept(eq);
-	/* In doubt once for each entry, not once for each look. */
+	/* In doubt, once for each new entry, not once for each look. */
 	if (eq->armed && unread(eq) && (!eq->doubt || eq->raised_pi != eq->pi))
 		raise_interrupt(eq);
 	return found;
-}
-
-bool hca_eq_look(struct hca_eq *eq)
-{
-	bool found;
-
-	fabric_lock(&eq->lock);
-	found = take_bells(eq);
-	fabric_unlock(&eq->lock);
-	return found;
-}
-
-void hca_eq_orphan(struct hca_eq *eq, const struct hca_uar *uar)
-{
-	fabric_lock(&eq->lock);
-	if (eq->uar == uar)
-		eq->uar = NULL;
-	fabric_unlock(&eq->lock);
 }
 
 /* Lock held. False when it is lost. */
@@ -183,17 +129,17 @@ static bool keep(struct hca_eq *eq, const struct hca_eqe *eqe)
 	return true;
 }
 
-/* What was rung before the event counts before it, whether somebody has looked meanwhile or not. */
+/* Words that were stored before the event count before it, also if no thread has looked since. */
 void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe)
 {
 	fabric_lock(&eq->lock);
-	take_bells(eq);
+	take_words(eq);
 	if (!eq->ignore_overrun && (unread(eq) >= eq->size || eq->kept_count)) {
 		if (keep(eq, eqe))
 			goto unlock;
 		if (!eq->overran)
 			explain_note("event queue %u: all %u entries are in use, and events are "
-				     "lost; read them and tell the consumer index",
+				     "lost; read them and store the consumer index",
 				     eq->eqn, eq->size);
 		eq->overran = true;
 	} else {
@@ -203,4 +149,74 @@ void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe)
 	}
 unlock:
 	fabric_unlock(&eq->lock);
+}
+
+/* ---- life ---- */
+
+static bool look(struct uar_user *user)
+{
+	struct hca_eq *eq = container_of(user, struct hca_eq, user);
+	bool found;
+
+	fabric_lock(&eq->lock);
+	found = take_words(eq);
+	fabric_unlock(&eq->lock);
+	return found;
+}
+
+static void page_gone(struct uar_user *user)
+{
+	struct hca_eq *eq = container_of(user, struct hca_eq, user);
+
+	fabric_lock(&eq->lock);
+	eq->uar = NULL;
+	fabric_unlock(&eq->lock);
+}
+
+/* Words for the queue go with it: a register that is not emptied would keep its page open. */
+static void leave_page(struct hca_eq *eq)
+{
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	if (eq->uar) {
+		look(&eq->user);
+		atomic_fetch_sub(&eq->uar->eqs, 1);
+		uar_remove_user(&eq->user);
+	}
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+}
+
+int hca_eq_create(const struct hca_eq_init *init, struct hca_eq **out)
+{
+	struct hca_eq *eq = calloc(1, sizeof(*eq));
+
+	if (!eq)
+		return -ENOMEM;
+	eq->format = init->format;
+	eq->buf = init->buf;
+	eq->size = init->size;
+	eq->eqn = init->eqn;
+	eq->uar = init->uar;
+	eq->rings = atomic_load(&init->uar->rings);
+	eq->fd = init->fd;
+	eq->ignore_overrun = init->ignore_overrun;
+	eq->user = (struct uar_user){ .look = look, .page_gone = page_gone };
+	atomic_fetch_add(&eq->uar->eqs, 1);
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	uar_add_user(eq->uar, &eq->user);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	*out = eq;
+	return 0;
+}
+
+int hca_eq_destroy(struct hca_eq *eq)
+{
+	unsigned int users = atomic_load(&eq->users);
+
+	if (users)
+		return explain(EBUSY, "%u completion queues report to event queue %u", users,
+			       eq->eqn);
+	leave_page(eq);
+	free(eq->kept);
+	free(eq);
+	return 0;
 }

@@ -12,7 +12,7 @@
 
 #include "fabric/lock.h"
 #include "hca/device/format.h"
-#include "hca/memory/pd.h"
+#include "hca/queue/uar.h"
 
 #define HCA_EQ_INDEX_MASK 0xffffffu
 
@@ -23,23 +23,22 @@ struct hca_eqe {
 	uint32_t data[7]; /* host order */
 };
 
-struct hca_uar;
-
 struct hca_eq {
 	struct fabric_lock lock; /* everything below; innermost but for a channel's */
 	const struct hca_format *format;
 	void *buf;
 	uint32_t size; /* entries, a power of two */
 	uint32_t eqn;
-	struct hca_uar *uar; /* the doorbell page; NULL when the program has freed it */
-	uint32_t rings;      /* of its count, those that are known here */
-	int fd;              /* eventfd of the interrupt; several queues may share it */
+	struct hca_uar *uar;  /* the doorbell page; NULL when the program has freed it */
+	struct uar_user user; /* of the page, unless that is freed */
+	uint32_t rings;       /* the page's count when it was last read */
+	int fd;               /* eventfd of the interrupt; several queues may share it */
 	uint32_t pi, ci;
 	bool armed;
 	bool overran; /* events found no room */
-	bool doubt;   /* its doorbell may have been written over; see eq.c */
+	bool doubt;   /* its word in the page may have been overwritten; see eq.c */
 	uint32_t raised_pi;
-	/* Events that wait for room, which an unheard ring may have made. */
+	/* Events that wait for room, which a word that was overwritten may have announced. */
 	struct hca_eqe *kept;
 	uint32_t kept_count;
 	bool ignore_overrun;
@@ -61,14 +60,5 @@ VB_API int hca_eq_destroy(struct hca_eq *eq); /* -EBUSY while a completion queue
 
 /* Any lock may be held but an event queue's. An event that finds the ring full is lost. */
 VB_API void hca_eq_post(struct hca_eq *eq, const struct hca_eqe *eqe);
-
-/*
- * Takes in what the doorbell page says: everything before an index has been read, and, where it
- * says so, the next event is to raise the interrupt. It is raised at once when there is one already.
- * True when something was said.
- */
-bool hca_eq_look(struct hca_eq *eq);
-/* The page goes. */
-void hca_eq_orphan(struct hca_eq *eq, const struct hca_uar *uar);
 
 #endif

@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two tests. Before: are no more threads running than there are processors, and may we use more
- * than one of them? After: did we get all the time that has passed? If not, somebody shares the
- * core, and there is no spinning for a while, each time for longer.
+ * Two tests. Before spinning: no more threads run than there are processors, and this thread may use
+ * more than one of them. Afterwards: the thread had the processor all the time. If not, another
+ * thread shares the core, and spinning is banned for a while, each time for longer.
  */
 #include "hca/queue/spin_policy.h"
 
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ASK_NS        20000000ull
-#define REFUSE_NS     50000000ull
-#define REFUSE_MOST   10000000000ull
-#define FORGIVE_NS    100000000ull
-#define LOST_LEAST_NS 20000u
+#include "hca/hca.h"
 
-static struct {
-	bool spare;
-	uint64_t ask_at, refused_until, refuse_ns, good_ns;
-} spare = { .refuse_ns = REFUSE_NS };
+#define CHECK_NS    20000000ull    /* between two counts of threads that run */
+#define BAN_MAX_NS  10000000000ull /* SPIN_BAN_NS is the first */
+#define FORGIVE_NS  100000000ull   /* of undisturbed spinning, and the next ban is short again */
+#define LOST_MIN_NS 20000u         /* more than interrupts take */
 
-/* Threads that run or want to, on the whole machine; 0 when the kernel does not say. */
+/* Threads of the whole machine that are runnable; 0 when the kernel does not tell. */
 static unsigned int running(void)
 {
 	char text[64];
@@ -40,7 +35,7 @@ static unsigned int running(void)
 	return sscanf(text, "%*s %*s %*s %u/", &count) == 1 ? count : 0;
 }
 
-static bool ask(void)
+static bool has_idle_processor(void)
 {
 	cpu_set_t mine;
 
@@ -51,13 +46,15 @@ static bool ask(void)
 
 bool spin_any(uint64_t now_ns)
 {
-	if (now_ns < spare.refused_until)
+	struct spin_policy_state *p = &hca.queue.spin_policy;
+
+	if (now_ns < p->banned_until_ns)
 		return false;
-	if (now_ns >= spare.ask_at) {
-		spare.spare = ask();
-		spare.ask_at = now_ns + ASK_NS;
+	if (now_ns >= p->check_at_ns) {
+		p->idle_processor = has_idle_processor();
+		p->check_at_ns = now_ns + CHECK_NS;
 	}
-	return spare.spare;
+	return p->idle_processor;
 }
 
 static uint64_t thread_ns(void)
@@ -68,31 +65,26 @@ static uint64_t thread_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void spin_begin(struct spin_phase *stint, uint64_t now_ns)
+void spin_begin(struct spin_phase *phase, uint64_t now_ns)
 {
-	stint->began_ns = now_ns;
-	stint->cpu_ns = thread_ns();
+	phase->began_ns = now_ns;
+	phase->cpu_ns = thread_ns();
 }
 
-bool spin_end(const struct spin_phase *stint, uint64_t now_ns)
+bool spin_end(const struct spin_phase *phase, uint64_t now_ns)
 {
-	uint64_t passed = now_ns - stint->began_ns, had = thread_ns() - stint->cpu_ns;
+	struct spin_policy_state *p = &hca.queue.spin_policy;
+	uint64_t passed = now_ns - phase->began_ns, had = thread_ns() - phase->cpu_ns;
 
-	if (passed < had + LOST_LEAST_NS) {
-		spare.good_ns += passed;
-		if (spare.good_ns > FORGIVE_NS)
-			spare.refuse_ns = REFUSE_NS;
+	if (passed < had + LOST_MIN_NS) {
+		p->undisturbed_ns += passed;
+		if (p->undisturbed_ns > FORGIVE_NS)
+			p->ban_ns = SPIN_BAN_NS;
 		return true;
 	}
-	spare.good_ns = 0;
-	spare.refused_until = now_ns + spare.refuse_ns;
-	if (spare.refuse_ns < REFUSE_MOST)
-		spare.refuse_ns *= 2;
+	p->undisturbed_ns = 0;
+	p->banned_until_ns = now_ns + p->ban_ns;
+	if (p->ban_ns < BAN_MAX_NS)
+		p->ban_ns *= 2;
 	return false;
-}
-
-void spin_forked(void)
-{
-	memset(&spare, 0, sizeof(spare));
-	spare.refuse_ns = REFUSE_NS;
 }

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared receive queues. The chain of posted entries starts at `head`; the doorbell record counts
- * what was posted, `taken` what was taken.
+ * entries that were posted, `taken` those that were taken.
  */
 #include "hca/queue/srq.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/device/async.h"
+#include "hca/hca.h"
 #include "fabric/epoch.h"
-#include "hca/transport/qp_table.h"
-#include "hca/transport/recv.h"
-#include "hca/queue/srq_priv.h"
-#include "hca/device/table.h"
 #include "hca/device/qpn.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
-
-static pthread_mutex_t srq_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(srq_lock, FORKSAFE_OBJECT);
-static struct hca_table table;
-
-static void leave_message(struct qp *qp, void *srq)
-{
-	fabric_lock(&qp->pub.lock);
-	recv_forget_srq(qp, srq);
-	fabric_unlock(&qp->pub.lock);
-}
 
 int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 {
@@ -50,13 +36,13 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 	srq->xrcd = init->xrcd;
 	srq->user_index = init->user_index;
 	srq->user = init->user;
-	/* A queue pair's number: other processes find out whose it is (xrc.c). */
+	/* A number of the host: other processes find the owner of an XRC queue by it. */
 	err = hca_qpn_reserve(&srq->srqn);
 	if (err)
 		goto free_srq;
-	pthread_mutex_lock(&srq_lock);
-	err = hca_table_set(&table, srq->srqn, srq);
-	pthread_mutex_unlock(&srq_lock);
+	pthread_mutex_lock(&hca.queue.srq.lock);
+	err = hca_table_set(&hca.queue.srq.table, srq->srqn, srq);
+	pthread_mutex_unlock(&hca.queue.srq.lock);
 	if (err)
 		goto put_number;
 	hca_pd_get(srq->pd);
@@ -73,28 +59,22 @@ drop:
 	return err;
 }
 
-/* Nobody finds the queue any more, but a message may have begun to fill one of its entries. */
-static void leave_messages(struct hca_srq *srq)
-{
-	if (srq->type == HCA_SRQ_XRC) /* others have no queue pair any more */
-		qp_for_each(leave_message, srq);
-}
-
 int hca_srq_destroy(struct hca_srq *srq)
 {
 	unsigned int users;
 
-	pthread_mutex_lock(&srq_lock);
+	pthread_mutex_lock(&hca.queue.srq.lock);
 	users = atomic_load(&srq->users);
 	if (!users)
-		hca_table_set(&table, srq->srqn, NULL);
-	pthread_mutex_unlock(&srq_lock);
+		hca_table_set(&hca.queue.srq.table, srq->srqn, NULL);
+	pthread_mutex_unlock(&hca.queue.srq.lock);
 	if (users)
 		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
 			       users);
 	epoch_wait();
+	/* Only messages to an XRC queue can be in progress: other queues have no users any more. */
 	if (srq->type == HCA_SRQ_XRC)
-		leave_messages(srq);
+		hca.ops->srq_gone(srq);
 	hca_qpn_release(srq->srqn);
 	hca_async_forget(srq->async, srq->user);
 	if (srq->cq)
@@ -109,19 +89,19 @@ struct hca_srq *hca_srq_hold(const struct hca_adapter *adapter, uint32_t srqn)
 {
 	struct hca_srq *srq;
 
-	pthread_mutex_lock(&srq_lock);
-	srq = hca_table_find(&table, srqn);
+	pthread_mutex_lock(&hca.queue.srq.lock);
+	srq = hca_table_find(&hca.queue.srq.table, srqn);
 	if (srq && srq->pd->ctx->adapter != adapter)
 		srq = NULL;
 	if (srq)
 		atomic_fetch_add(&srq->users, 1);
-	pthread_mutex_unlock(&srq_lock);
+	pthread_mutex_unlock(&hca.queue.srq.lock);
 	return srq;
 }
 
 struct hca_srq *hca_srq_find(uint32_t srqn)
 {
-	return hca_table_find(&table, srqn);
+	return hca_table_find(&hca.queue.srq.table, srqn);
 }
 
 uint16_t hca_srq_posted(const struct hca_srq *srq)

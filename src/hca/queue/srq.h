@@ -60,7 +60,14 @@ static inline void hca_srq_put(struct hca_srq *srq)
 /* Arms the limit event: it comes when fewer entries than this are posted. 0 disarms. */
 VB_API void hca_srq_set_limit(struct hca_srq *srq, uint32_t limit);
 VB_API uint32_t hca_srq_limit(struct hca_srq *srq);
-/* Entries that may be taken; more can be posted, and others take some, at any time. */
+/* Entries that may be taken; the number may change at any time. */
 VB_API uint16_t hca_srq_posted(const struct hca_srq *srq);
+
+/* ---- for the adapter ---- */
+
+/* Inside an epoch section. */
+struct hca_srq *hca_srq_find(uint32_t srqn);
+/* Takes the next posted entry; false when there is none. The caller may hold a QP's lock. */
+bool hca_srq_take(struct hca_srq *srq, struct hca_recv *out);
 
 #endif

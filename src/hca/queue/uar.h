@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbell pages: memory in which programs ring, by a store to a register. The adapter takes what
- * is written out of the registers, so that the same value rung again is a ring again.
+ * Doorbell pages (UARs): memory with registers to which programs store to ring a doorbell. The
+ * adapter takes the words out of the registers, so that the same word stored again rings again.
  *
- * A page is looked at together with the rings of doorbell_watch.c. When nothing is to be done it is write
- * protected where the kernel lets us (userfaultfd): the first store wakes the service thread, and
- * until then nobody looks at anything.
+ * A page is open or closed. Closed means write protected through userfaultfd (uffd.h): the first
+ * store faults, its thread waits in the kernel, and the service thread is woken. doorbell_watch.c
+ * decides when pages are closed and opened, and reads the registers of open ones. Where the kernel
+ * permits no userfaultfd, pages are never closed.
  *
- * Programs may also map a page themselves, from the context's file, even in another process. Stores
- * there are no page faults of ours, so that it is a second page with the same registers, a hole in
- * the file until somebody touches it; who might is looked for ten times a second. Once it was
- * touched the watch does not sleep any more.
+ * A program may also map a page from the context's file, even in another process. A store there is
+ * no fault of this mapping, so the file has a second page with registers of its own (the shown
+ * page): a hole in the file until a program touches it. doorbell_watch.c checks for that ten times a
+ * second. Once a shown page was touched, pages are not closed any more.
  */
 #ifndef HCA_UAR_H
 #define HCA_UAR_H
@@ -18,69 +19,82 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
-#include "hca/queue/eq.h"
 #include "hca/device/format.h"
+#include "util/api.h"
 
 #define HCA_UAR_SIZE 4096u
 
+/* An object whose words come through a page: an event queue. */
+struct uar_user {
+	/* Takes the object's words out of the page's registers; true when there were any. */
+	bool (*look)(struct uar_user *user);
+	/* The page is being destroyed. */
+	void (*page_gone)(struct uar_user *user);
+	LIST_ENTRY(uar_user) entry;
+};
+
 struct hca_uar {
 	uint8_t *page;
-	/* Event queues that are told by this page, and how often one was. */
+	/* Event queues that use this page, and how often a word for one of them was taken. */
 	atomic_uint eqs, rings;
 	uint32_t id; /* from 1 */
 	const struct hca_format *format;
-	bool watched; /* one of the list below, under doorbell_watch.c's lock; so are the others */
-	bool asleep;  /* write protected */
-	bool rung;    /* ... and a store waits */
-	/* Where a store was to come when the page was opened, and what was there; or NULL. */
-	uint64_t *awaited, before, opened_ns;
 	uint8_t *shown; /* the second page, or NULL */
-	off_t shown_at;
-	_Atomic bool has_guest; /* ... and somebody has touched it */
-	bool guarded;           /* known to the kernel's userfaultfd */
-	struct hca_uar *next;
+	off_t shown_at; /* its offset in the context's file */
+	_Atomic bool shown_touched;
+	/* guarded by hca.queue.watch_lock */
+	bool watched;     /* in the list of watched pages */
+	bool catchable;   /* registered with userfaultfd */
+	bool closed;      /* write protected */
+	bool store_waits; /* closed, and a store waits in the kernel */
+	/* The word to which the store was going when the page was opened, or NULL; its old value. */
+	uint64_t *awaited, awaited_old, opened_ns;
+	LIST_HEAD(, uar_user) users;
+	LIST_ENTRY(hca_uar) entry;
 };
 
 VB_API int hca_uar_create(const struct hca_format *format, struct hca_uar **out);
 VB_API void hca_uar_destroy(struct hca_uar *uar);
 
-/* From now on the program may ring here. Until hca_uar_destroy(). */
-VB_API void hca_uar_watch(struct hca_uar *uar);
-
-/*
- * Shows the page in the file, at a place that no other one has; the same place when it is shown
- * already.
- */
+/* Makes the shown page, if there is none, and returns its offset in the file. */
 VB_API int hca_uar_show(struct hca_uar *uar, int fd, off_t *out);
 
-/* The second page, if it is in use. */
+/* The shown page, if a program has touched it. */
 static inline uint8_t *uar_shown(const struct hca_uar *uar)
 {
-	return atomic_load_explicit(&uar->has_guest, memory_order_relaxed) ? uar->shown : NULL;
+	return atomic_load_explicit(&uar->shown_touched, memory_order_relaxed) ? uar->shown : NULL;
 }
 
-/* ---- for eq.c and doorbell_watch.c ---- */
+/* ---- for this room; hca.queue.watch_lock is held ---- */
 
-int uar_watch_eq(struct hca_eq *eq);
-void uar_forget_eq(struct hca_eq *eq);
-
-/* doorbell_watch.c's lock held, as for all that follow. True when something had been rung. */
-bool uar_look(void);
+/* Adds the page to the watched ones, until hca_uar_destroy(). */
+void uar_enlist(struct hca_uar *uar);
 bool uar_any(void);
+void uar_add_user(struct hca_uar *uar, struct uar_user *user);
+void uar_remove_user(struct uar_user *user);
+
 /*
- * Puts all pages to sleep; true when all of them are, and nothing had been rung before they were.
- * uar_wake() undoes it, uar_wake_rung() for pages that somebody waits for.
+ * Reads the registers of all pages, calls ring_cq() for each word of a completion queue, and
+ * look() of all users. True when there was a word.
  */
-bool uar_sleep(void);
-void uar_wake(void);
-void uar_wake_rung(void);
-/* The descriptor by which the service thread hears of readers (cq_alias.h); -1: there is none. */
-int uar_minor_guard(void);
-/* Whether a page might be touched that nobody looks at; whether one was. */
-bool uar_expects_guests(void);
-bool uar_find_guests(void);
+bool uar_look(void (*ring_cq)(uint32_t cqn, uint32_t word));
+
+/* A store has faulted at this address. False: it is in no page. */
+bool uar_store_faulted(uintptr_t address);
+/* Closes all pages. False: some stay open, since one cannot be closed or a word is in a register. */
+bool uar_close_all(void);
+/* Opens the pages at which stores wait. */
+void uar_open_faulted(void);
+
+/* A shown page is there that no program has touched. */
+bool uar_has_untouched(void);
+/* Checks all shown pages. True: a program has touched one. */
+bool uar_check_shown(void);
+
+/* In a forked child: its pages are copies that are not caught, and none is watched. */
 void uar_forked(void);
 
 #endif

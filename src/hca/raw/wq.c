@@ -18,7 +18,7 @@
 #include "hca/device/qpn.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
-#include "hca/queue/srq_priv.h"
+#include "hca/queue/srq.h"
 #include "hca/transport/syndrome.h"
 #include "util/explain.h"
 

@@ -25,7 +25,7 @@ static bool send_acks(struct hca_acks *acks, bool may_wait)
 
 		fabric_lock(&qp->pub.lock);
 		if (!qp->dying && qp->ack_due) {
-			if (may_wait && qp->raw && !qp->resp.ack_urgent) {
+			if (may_wait && qp->doorbell.watched && !qp->resp.ack_urgent) {
 				acks->qp[left++] = qp;
 			} else {
 				answer_send_ack(qp);

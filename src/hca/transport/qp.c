@@ -166,7 +166,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	qp_unlist(qp);
 	timer_forget(qp);
 	timer_unreserve();
-	doorbell_watch_forget_qp(pub);
+	doorbell_watch_remove(&to_priv(pub)->doorbell);
 	tx_wait_forget_qp(qp);
 	epoch_wait(); /* from here on nobody opens a session */
 	dct_retire(qp);

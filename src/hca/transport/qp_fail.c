@@ -71,7 +71,7 @@ void qp_set_state(struct qp *qp, enum hca_qp_state state)
 	qp_grant_update(qp);
 	if (qp->pub.type == HCA_QP_RAW)
 		hca.raw_qp->enter(qp, state);
-	if (unlikely(qp->raw && state == HCA_QPS_ERR))
+	if (unlikely(qp->doorbell.watched && state == HCA_QPS_ERR))
 		doorbell_watch_qp_failed();
 }
 

@@ -11,6 +11,7 @@
 #include "hca/device/async.h"
 #include "hca/peers/peer.h"
 #include "hca/memory/mem.h"
+#include "hca/queue/doorbell_source.h"
 #include "hca/transport/hca_qp.h"
 #include "hca/transport/carrier.h"
 #include "roce/packet.h"
@@ -191,8 +192,8 @@ struct qp {
 	/* tells other processes that have the QP open of an event; NULL: none has */
 	void (*event_hook)(const struct qp *qp, enum hca_event_type type);
 	bool dying;
-	struct heap_node timer; /* of timer.c */
-	bool raw;               /* its ring is watched (doorbell_watch.c) */
+	struct heap_node timer;          /* of timer.c */
+	struct doorbell_source doorbell; /* watched: the program posts by hand (qp_watch.c) */
 	bool drained_told;
 	bool last_wqe_told;
 	struct hca_gid local_gid_seen; /* the last destination that was found to be on this host */

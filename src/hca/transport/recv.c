@@ -5,8 +5,9 @@
 
 #include "hca/hca.h"
 #include "hca/queue/cq.h"
-#include "hca/queue/srq_priv.h"
+#include "hca/queue/srq.h"
 #include "hca/transport/comp_cntr.h"
+#include "hca/transport/qp_table.h"
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/syndrome.h"
 
@@ -90,15 +91,22 @@ uint32_t recv_pdn(const struct qp *qp, uint32_t srqn)
 	return srq ? srq->pd->pdn : 0;
 }
 
-void recv_forget_srq(struct qp *qp, const struct hca_srq *srq)
+static void forget_srq(struct qp *qp, void *srq)
 {
 	struct responder *r = &qp->resp;
 
-	if (!r->has_recv || r->recv_srq != srq)
-		return;
-	r->has_recv = false;
-	r->recv_srq = NULL;
-	r->last_op = NO_MESSAGE; /* the rest of the message is out of turn */
+	fabric_lock(&qp->pub.lock);
+	if (r->has_recv && r->recv_srq == srq) {
+		r->has_recv = false;
+		r->recv_srq = NULL;
+		r->last_op = NO_MESSAGE; /* the rest of the message is out of turn */
+	}
+	fabric_unlock(&qp->pub.lock);
+}
+
+void recv_srq_gone(const struct hca_srq *srq)
+{
+	qp_for_each(forget_srq, (void *)srq);
 }
 
 void recv_flush(struct qp *qp)

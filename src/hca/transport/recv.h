@@ -19,7 +19,7 @@ void recv_flush(struct qp *qp);
 struct hca_srq *recv_srq(const struct qp *qp, uint32_t srqn);
 /* The domain that keys of a request must belong to; `srqn` counts for XRC. */
 uint32_t recv_pdn(const struct qp *qp, uint32_t srqn);
-/* An XRC queue goes amid a message. */
-void recv_forget_srq(struct qp *qp, const struct hca_srq *srq);
+/* An XRC queue is destroyed: messages in progress that have taken one of its entries end. */
+void recv_srq_gone(const struct hca_srq *srq);
 
 #endif

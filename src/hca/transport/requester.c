@@ -237,7 +237,7 @@ void requester_run(struct qp *qp)
 	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again))
 		settle(qp);
 	/* Also send a delayed acknowledgement now. */
-	if (unlikely(qp->raw) && qp->ack_due && !qp->remote && r->next != from)
+	if (unlikely(qp->doorbell.watched) && qp->ack_due && !qp->remote && r->next != from)
 		answer_send_ack(qp);
 	if (qp->carrier) {
 		if (qp->remote && r->next != from)

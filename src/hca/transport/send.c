@@ -193,7 +193,7 @@ static inline void fill_packet(const struct qp *qp, const struct hca_send *s, st
  */
 static inline bool is_ack_delayable(const struct qp *qp, const struct hca_send *s)
 {
-	return unlikely(qp->raw) && qp->peer && !s->signaled && !qp->pub.sig_all &&
+	return unlikely(qp->doorbell.watched) && qp->peer && !s->signaled && !qp->pub.sig_all &&
 	       qp->req.tail - qp->req.head < QP_WINDOW / 4;
 }
 

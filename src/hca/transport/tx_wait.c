@@ -97,7 +97,7 @@ static void forget(struct hca_peer *peer, void *arg)
 	struct qp *qp = arg;
 
 	forget_blocked(peer, qp);
-	if (qp->raw) /* of others none waits beyond a drain */
+	if (qp->doorbell.watched) /* of others none waits beyond a drain */
 		acks_forget(peer, qp);
 }
 

@@ -14,7 +14,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/numbers.h"
-#include "hca/queue/srq_priv.h"
+#include "hca/queue/srq.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/fault.h"

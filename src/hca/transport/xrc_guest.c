@@ -5,7 +5,7 @@
 
 #include "hca/hca.h"
 #include "fabric/epoch.h"
-#include "hca/queue/srq_priv.h"
+#include "hca/queue/srq.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/responder.h"

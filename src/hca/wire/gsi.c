@@ -67,7 +67,7 @@ struct service {
 _Static_assert(sizeof(struct service) <= FABRIC_REG_KEY_MAX, "fits the directory");
 
 static pthread_mutex_t gsi_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(gsi_lock, FORKSAFE_BELL);
+FORKSAFE(gsi_lock, FORKSAFE_DOORBELL);
 static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hca_gsi_agent *agents;
 static struct sender *senders;
