@@ -15,11 +15,11 @@ struct roce_inspect {
 	struct roce_fault *fault;
 	/*
 	 * Called for each captured packet: writes a comment (queue pair, work request, state) into `text`, or leaves
-	 * it empty. Runs in the thread that sends or receives, so it must not take a lock that is held around
-	 * roce_tx_add() or roce_rx_poll().
+	 * it empty. `sender`: of the path that a packet leaves by (`out`), or NULL. Runs in the thread that sends
+	 * or receives, so it must not take a lock that is held around roce_tx_add() or roce_rx_poll().
 	 */
-	void (*comment)(void *arg, const struct roce_pkt *pkt, bool out, char *text, size_t size);
-	void *arg;
+	void (*comment)(const void *sender, const struct roce_pkt *pkt, bool out, char *text,
+			size_t size);
 };
 
 #endif

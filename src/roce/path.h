@@ -41,6 +41,7 @@ struct roce_path {
 	uint16_t sport;
 	uint16_t dport;
 	uint16_t pkey;
+	const void *sender; /* the caller's, for comments in captures; or NULL */
 };
 
 /* -EINVAL when the endpoint has the other IP version. */

@@ -136,7 +136,7 @@ static __attribute__((cold, noinline)) void capture(const struct receive *r,
 	if (why)
 		snprintf(text, sizeof(text), "dropped: %s", roce_drop_name(why));
 	else if (inspect->comment)
-		inspect->comment(inspect->arg, pkt, false, text, sizeof(text));
+		inspect->comment(NULL, pkt, false, text, sizeof(text));
 	roce_capture_frame(inspect->capture, &frame, data, len, text[0] ? text : NULL);
 }
 

@@ -125,9 +125,11 @@ static inline void run_add(struct roce_tx *tx, struct roce_run *r, size_t len)
 	tx->used += len;
 }
 
-__attribute__((cold, noinline)) static void
-capture(const struct roce_tx *tx, const struct roce_path *path, const struct roce_pkt *pkt,
-	uint16_t id, const uint8_t *packet, size_t len, const char *note)
+__attribute__((cold, noinline)) static void capture(const struct roce_tx *tx,
+						    const struct roce_path *path,
+						    const void *sender, const struct roce_pkt *pkt,
+						    uint16_t id, const uint8_t *packet, size_t len,
+						    const char *note)
 {
 	const struct roce_inspect *inspect = tx->ep->inspect;
 	char text[256] = "";
@@ -143,7 +145,7 @@ capture(const struct roce_tx *tx, const struct roce_path *path, const struct roc
 	};
 
 	if (inspect->comment)
-		inspect->comment(inspect->arg, pkt, true, text, sizeof(text));
+		inspect->comment(sender, pkt, true, text, sizeof(text));
 	if (note) {
 		size_t at = strlen(text);
 
@@ -198,15 +200,18 @@ static inline void add_plain(struct roce_tx *tx, const struct roce_path *path,
 	roce_put_icrc(packet + len, roce_icrc_compute(&path->icrc, packet, len, r->count));
 	len += ROCE_ICRC_BYTES;
 	if (is_captured(tx))
-		capture(tx, path, pkt, r->count, packet, len, NULL);
+		capture(tx, path, path->sender, pkt, r->count, packet, len, NULL);
 	run_add(tx, r, len);
 }
 
 /* ---- faults ---- */
 
-/* Adds a complete packet, whose ICRC is that of IPv4 id 0. */
-static void add_bytes(struct roce_tx *tx, const struct delayed_head *head, const uint8_t *bytes,
-		      size_t len, const char *note)
+/*
+ * Adds a complete packet, whose ICRC is that of IPv4 id 0. `sender`: of the path that is being added
+ * to; that of a delayed packet's own path may be gone.
+ */
+static void add_bytes(struct roce_tx *tx, const struct delayed_head *head, const void *sender,
+		      const uint8_t *bytes, size_t len, const char *note)
 {
 	struct roce_run *r = run_for(tx, &head->path.route, head->pkt.dqpn, len);
 	uint8_t *packet = tx->buf + tx->used;
@@ -215,13 +220,13 @@ static void add_bytes(struct roce_tx *tx, const struct delayed_head *head, const
 	if (tx->ep->ipv4)
 		roce_move_id(packet, len, 0, r->count);
 	if (is_captured(tx))
-		capture(tx, &head->path, &head->pkt, r->count, packet, len, note);
+		capture(tx, &head->path, sender, &head->pkt, r->count, packet, len, note);
 	run_add(tx, r, len);
 }
 
-static void add_delayed(struct roce_tx *tx, struct roce_delayed *d)
+static void add_delayed(struct roce_tx *tx, struct roce_delayed *d, const void *sender)
 {
-	add_bytes(tx, (const void *)d->data, d->data + sizeof(struct delayed_head),
+	add_bytes(tx, (const void *)d->data, sender, d->data + sizeof(struct delayed_head),
 		  d->len - sizeof(struct delayed_head),
 		  d->swap ? "fault: reordered" : "fault: late");
 	free(d);
@@ -258,16 +263,16 @@ add_with_faults(struct roce_tx *tx, const struct roce_path *path, const struct r
 		note = "fault: corrupted";
 		break;
 	case ROCE_FAULT_DUP:
-		add_bytes(tx, &head, bytes, len, NULL);
+		add_bytes(tx, &head, path->sender, bytes, len, NULL);
 		note = "fault: duplicate";
 		break;
 	default:
 		break;
 	}
-	add_bytes(tx, &head, bytes, len, note);
+	add_bytes(tx, &head, path->sender, bytes, len, note);
 release:
 	if (swapped)
-		add_delayed(tx, swapped);
+		add_delayed(tx, swapped, path->sender);
 }
 
 /* Moves delayed packets that are due into the batch. */
@@ -276,7 +281,7 @@ static __attribute__((cold, noinline)) void add_due(struct roce_tx *tx, uint64_t
 	struct roce_delayed *d;
 
 	while (has_room(tx) && (d = roce_delay_queue_take(&tx->delayed, now_ns, NULL)))
-		add_delayed(tx, d);
+		add_delayed(tx, d, NULL);
 }
 
 /* ---- batches ---- */

@@ -22,7 +22,7 @@
 #include "command.h"
 #include "env.h"
 #include "facade.h"
-#include "hca/inspect/control.h"
+#include "hca/inspect/fault_script.h"
 #include "place.h"
 #include "say.h"
 #include "util/explain.h"

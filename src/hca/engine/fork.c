@@ -84,7 +84,7 @@ void hca_forked(void)
 	reset_queue();
 	reset_transport();
 	forward_forked();
-	control_forked();
+	control_stop();
 	wire_forked();
 	reset_raw();
 }

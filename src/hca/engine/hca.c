@@ -93,6 +93,7 @@ static const struct {
 	{ &hca.queue.cq_moderation.run_lock, FORKSAFE_OBJECT },
 	{ &hca.queue.cq_moderation.lock, FORKSAFE_LEAF },
 	{ &hca.raw.join_lock, FORKSAFE_JOIN },
+	{ &hca.inspect.set_lock, FORKSAFE_LEAF },
 	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
 	{ &hca.device.qpns.lock, FORKSAFE_OBJECT },
 	{ &hca.transport.xrc_open.lock, FORKSAFE_OBJECT },

@@ -36,6 +36,7 @@
 #include "hca/transport/qp_types.h"
 #include "hca/transport/timer.h"
 #include "hca/inspect/inspect.h"
+#include "hca/inspect/report.h"
 #include "hca/wire/wire.h"
 #include "hca/raw/wq.h"
 #include "util/explain.h"
@@ -104,11 +105,12 @@ int hca_host_join(void)
 		err = inspect_check();
 		if (err)
 			goto unlock;
+		report_init();
 		err = fabric_init(&config);
 		if (!err) {
 			hca.peers.segment = fabric_segment_self();
 			atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
-			control_begin();
+			control_start();
 			greet_self();
 		} else
 			explain(-err, "this process cannot join the host's fabric: %s",

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of orders: lines of key=value, replaced as a whole by renaming, so that who reads it
- * reads one state of it. Who changes it rings the folder's bells, which service threads listen to.
+ * The file of settings: lines of key=value. A writer replaces the file by rename(2), so that a
+ * reader sees either the old or the new settings, and then notifies the folder's FIFOs, which the
+ * service threads watch (fabric/folder.h).
  */
 #include "hca/inspect/control.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,27 +18,25 @@
 #include "fabric/directory.h"
 #include "fabric/folder.h"
 #include "fabric/service.h"
+#include "hca/hca.h"
 #include "hca/inspect/inspect.h"
 #include "util/explain.h"
 
-#define ORDERS      "orders"
-#define ORDERS_MOST 8192
-
-static int doorbell_watch_fd = -1; /* constant while the service thread knows it */
-static _Atomic bool begun;
+#define FILE_NAME "settings"
+#define FILE_MAX  8192
 
 /* ---- the file ---- */
 
-/* Fills `text`; "" when there is none. Only what is the user's own is obeyed. */
-static void read_orders(const char *folder, char *text, size_t size)
+/* Fills `text`; "" without a file. A file of another user is ignored. */
+static void read_file(const char *folder, char *text, size_t size)
 {
-	char path[PATH_MAX + sizeof(ORDERS) + 1];
+	char path[PATH_MAX + sizeof(FILE_NAME) + 1];
 	struct stat st;
 	ssize_t n = 0;
 	int fd;
 
 	text[0] = 0;
-	snprintf(path, sizeof(path), "%s/%s", folder, ORDERS);
+	snprintf(path, sizeof(path), "%s/%s", folder, FILE_NAME);
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -49,32 +46,32 @@ static void read_orders(const char *folder, char *text, size_t size)
 	text[n > 0 ? n : 0] = 0;
 }
 
-static int write_orders(const char *folder, const char *text)
+static int write_file(const char *folder, const char *text)
 {
-	char path[PATH_MAX + 32], aside[PATH_MAX + 32];
+	char path[PATH_MAX + 32], temp[PATH_MAX + 32];
 	size_t len = strlen(text);
 	int fd, err = 0;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, ORDERS);
-	snprintf(aside, sizeof(aside), "%s/%s.%d", folder, ORDERS, (int)getpid());
-	fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	snprintf(path, sizeof(path), "%s/%s", folder, FILE_NAME);
+	snprintf(temp, sizeof(temp), "%s/%s.%d", folder, FILE_NAME, (int)getpid());
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return explain(errno, "%s cannot be written: %s", aside, strerror(errno));
+		return explain(errno, "%s cannot be written: %s", temp, strerror(errno));
 	if (write(fd, text, len) != (ssize_t)len)
-		err = explain(EIO, "%s cannot be written", aside);
+		err = explain(EIO, "%s cannot be written", temp);
 	close(fd);
-	if (!err && rename(aside, path))
+	if (!err && rename(temp, path))
 		err = explain(errno, "%s cannot be replaced: %s", path, strerror(errno));
 	if (err)
-		unlink(aside);
+		unlink(temp);
 	else if (!len)
-		unlink(path); /* nothing is ordered */
+		unlink(path);
 	if (!err)
 		folder_fifos_notify(folder);
 	return err;
 }
 
-/* All lines but those of `key`. */
+/* Copies all lines but those of `key`; returns the length. */
 static size_t copy_others(const char *from, const char *key, char *to)
 {
 	size_t key_len = strlen(key), at = 0;
@@ -93,36 +90,36 @@ static size_t copy_others(const char *from, const char *key, char *to)
 	return at;
 }
 
-int hca_control_order(const char *key, const char *value)
+int hca_control_set(const char *key, const char *value)
 {
-	char old[ORDERS_MOST], text[2 * ORDERS_MOST];
+	char old[FILE_MAX], text[2 * FILE_MAX];
 	struct folder_file file;
 	size_t at;
 	int fd, err;
 
-	if (strlen(key) + strlen(value) > ORDERS_MOST / 2 || strchr(value, '\n'))
-		return explain(EINVAL, "'%s' is too long an order, or has more than one line",
-			       value);
+	if (strlen(key) + strlen(value) > FILE_MAX / 2 || strchr(value, '\n'))
+		return explain(EINVAL, "a setting is one line of at most %d bytes, unlike '%s'",
+			       FILE_MAX / 2, value);
 	err = folder_file_open(&file, &fd);
 	if (err)
 		return err;
-	read_orders(file.folder, old, sizeof(old));
+	read_file(file.folder, old, sizeof(old));
 	at = copy_others(old, key, text);
 	if (*value)
 		snprintf(text + at, sizeof(text) - at, "%s=%s\n", key, value);
-	err = write_orders(file.folder, text);
+	err = write_file(file.folder, text);
 	close(fd);
 	return err;
 }
 
-/* ---- obeying ---- */
+/* ---- this process ---- */
 
-static void obey(const char *folder)
+static void apply(const char *folder)
 {
 	static const char *const keys[] = { "capture", "fault" };
-	char text[ORDERS_MOST];
+	char text[FILE_MAX];
 
-	read_orders(folder, text, sizeof(text));
+	read_file(folder, text, sizeof(text));
 	for (size_t i = 0; i < array_size(keys); i++) {
 		size_t len = strlen(keys[i]);
 		char *line = text, *value = NULL;
@@ -140,27 +137,31 @@ static void obey(const char *folder)
 	}
 }
 
-static void changed(void *arg, uint32_t events)
+static void file_changed(void *arg, uint32_t events)
 {
-	obey(fabric_folder());
+	apply(fabric_folder());
 }
 
-void control_begin(void)
+void control_start(void)
 {
-	if (atomic_exchange(&begun, true))
+	struct control_state *state = &hca.inspect.control;
+
+	if (atomic_exchange(&state->started, true))
 		return;
-	if (!folder_fifo_open(fabric_folder(), &doorbell_watch_fd) &&
-	    fabric_service_add_fd(doorbell_watch_fd, EPOLLHUP | EPOLLET, changed, NULL)) {
-		close(doorbell_watch_fd);
-		doorbell_watch_fd = -1; /* then what is ordered later is not heard of */
+	if (!folder_fifo_open(fabric_folder(), &state->fd) &&
+	    fabric_service_add_fd(state->fd, EPOLLHUP | EPOLLET, file_changed, NULL)) {
+		close(state->fd); /* later changes are not noticed */
+		state->fd = -1;
 	}
-	obey(fabric_folder());
+	apply(fabric_folder());
 }
 
-void control_forked(void)
+void control_stop(void)
 {
-	if (doorbell_watch_fd >= 0)
-		close(doorbell_watch_fd);
-	doorbell_watch_fd = -1;
-	begun = false;
+	struct control_state *state = &hca.inspect.control;
+
+	if (state->fd >= 0)
+		close(state->fd);
+	state->fd = -1;
+	atomic_store(&state->started, false);
 }

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Captures and faults of running processes. Orders lie in a file in the fabric's folder; processes
- * that use the wire watch it.
+ * Capture and faults of running processes: `verbena capture` and `verbena fault` write a file of
+ * settings in the fabric's folder, which processes that use the wire watch.
  */
 #ifndef HCA_CONTROL_H
 #define HCA_CONTROL_H
 
 #include "util/api.h"
 
-/* Whether VERBENA_FAULT may be set to this; -errno with a sentence. */
-VB_API int hca_faults_check(const char *spec);
-
 /*
- * For the command: from now on, and for processes to come, until it is set anew. Keys are those of
- * inspect_set(); "" takes an order back. -errno with a sentence.
+ * Changes a setting for running and for later processes. Keys are those of inspect_set(); the value
+ * "" removes the setting. -errno, explained.
  */
-VB_API int hca_control_order(const char *key, const char *value);
+VB_API int hca_control_set(const char *key, const char *value);
 
-/* This process obeys; called when it begins to use the wire. */
-void control_begin(void);
-void control_forked(void);
+/* Applies the settings to this process, now and whenever they change. Again is no error. */
+void control_start(void);
+/* In a forked child: closes the inherited descriptor. */
+void control_stop(void);
 
 #endif

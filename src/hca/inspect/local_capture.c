@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From packets of the fabric to those that a wire would have carried. The fabric's are longer, up to
- * whole messages, so each becomes a row of path MTUs, and packet numbers have to be counted anew:
- * they start as the fabric's, where this process first captures something of the queue pair, and run
- * on from there. A capture of two processes may thus have two countings of one connection.
+ * Packets in a link between processes are longer than a path MTU, up to whole messages. Here each is
+ * split into packets of the path MTU, which need PSNs of their own: they start with the link's PSN
+ * at the first packet that this process captures of a queue pair, and count on from there. Captures
+ * of two processes can therefore disagree about the PSNs of one connection.
  */
 #include "hca/inspect/local_capture.h"
 
@@ -11,40 +11,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hca/inspect/inspect.h"
-#include "hca/transport/dci.h"
-#include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
+#include "hca/hca.h"
+#include "hca/inspect/pkt_comment.h"
+#include "hca/transport/dci.h"
+#include "hca/transport/grh.h"
 #include "roce/encode.h"
 
-#define REMEMBERED 128u /* a power of two; as many as requests may wait for an answer */
-#define RC_MTU     4096u
+#define SEEN_MAX 128u /* a power of two; as many as QP_WINDOW */
+#define MTU_MAX  4096u
 
-/* A packet of the fabric, and of a read all packets of its answer. */
-struct counted {
-	uint32_t psn, count;
-	uint32_t wire, wire_count;
+/* PSNs of a request packet; for a read, of all its response packets. */
+struct psn_range {
+	uint32_t psn, count;           /* in the link */
+	uint32_t wire_psn, wire_count; /* in the capture */
 };
 
-/* One direction's requests. */
-struct stream {
-	bool begun;
-	uint32_t next, wire_next;
-	uint32_t at; /* free running */
-	struct counted seen[REMEMBERED];
+/* The requests of one direction. */
+struct psn_map {
+	bool started;
+	uint32_t next, wire_next; /* PSN of the next request */
+	uint32_t at;              /* index of the next range, free running */
+	struct psn_range seen[SEEN_MAX];
 };
 
 struct qp_local_capture {
-	struct stream out, in;
+	struct psn_map out, in;
 };
 
-/* ---- numbers ---- */
+/* ---- PSNs ---- */
 
-static const struct counted *find(const struct stream *s, uint32_t psn)
+static const struct psn_range *find(const struct psn_map *s, uint32_t psn)
 {
-	for (uint32_t i = 1; i <= REMEMBERED && i <= s->at; i++) {
-		const struct counted *c = &s->seen[(s->at - i) & (REMEMBERED - 1)];
+	for (uint32_t i = 1; i <= SEEN_MAX && i <= s->at; i++) {
+		const struct psn_range *c = &s->seen[(s->at - i) & (SEEN_MAX - 1)];
 		int32_t n = psn_diff(psn, c->psn);
 
 		if (n >= 0 && (uint32_t)n < c->count)
@@ -58,51 +59,54 @@ static uint32_t packets(uint32_t len, uint32_t mtu)
 	return len ? (len + mtu - 1) / mtu : 1;
 }
 
-/* The number that a request's packet would have; `count` packets it would have been. */
-static uint32_t number_request(struct stream *s, const struct roce_pkt *pkt, uint32_t count,
-			       uint32_t mtu)
+/* The PSN of the first of the `count` packets that a request packet is split into. */
+static uint32_t map_request(struct psn_map *s, const struct roce_pkt *pkt, uint32_t count,
+			    uint32_t mtu)
 {
 	bool read = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_READ_REQUEST;
-	const struct counted *before = find(s, pkt->psn);
-	struct counted *c;
+	const struct psn_range *before = find(s, pkt->psn);
+	struct psn_range *c;
 
-	if (before) /* it is sent again */
-		return psn_add(before->wire,
+	if (before) /* a retry */
+		return psn_add(before->wire_psn,
 			       psn_diff(pkt->psn, before->psn) * (QP_FABRIC_MTU / mtu));
-	if (!s->begun || pkt->psn != s->next)
+	if (!s->started || pkt->psn != s->next)
 		s->next = s->wire_next = pkt->psn;
-	s->begun = true;
-	c = &s->seen[s->at++ & (REMEMBERED - 1)];
-	*c = (struct counted){ pkt->psn, 1, s->wire_next, count };
+	s->started = true;
+	c = &s->seen[s->at++ & (SEEN_MAX - 1)];
+	*c = (struct psn_range){ pkt->psn, 1, s->wire_next, count };
 	if (read) {
 		c->count = packets(pkt->rdma.dma_len, QP_FABRIC_MTU);
 		c->wire_count = packets(pkt->rdma.dma_len, mtu);
 	}
 	s->next = psn_add(c->psn, c->count);
-	s->wire_next = psn_add(c->wire, c->wire_count);
-	return c->wire;
+	s->wire_next = psn_add(c->wire_psn, c->wire_count);
+	return c->wire_psn;
 }
 
-/* Data names its own packet, a refusal the first that it refuses, all else the last that is done. */
-static uint32_t number_answer(const struct stream *s, const struct roce_pkt *pkt, uint32_t mtu)
+/*
+ * A read response has its own PSN, a NAK that of the packet refused, an ACK that of the last packet
+ * acknowledged.
+ */
+static uint32_t map_response(const struct psn_map *s, const struct roce_pkt *pkt, uint32_t mtu)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
-	const struct counted *c = find(s, pkt->psn);
+	const struct psn_range *c = find(s, pkt->psn);
 	uint32_t part = QP_FABRIC_MTU / mtu, nth, n;
 
 	if (!c)
-		return s->begun ? psn_add(pkt->psn, psn_diff(s->wire_next, s->next)) : pkt->psn;
+		return s->started ? psn_add(pkt->psn, psn_diff(s->wire_next, s->next)) : pkt->psn;
 	nth = psn_diff(pkt->psn, c->psn);
 	n = nth * part;
 	if (op == ROCE_PKT_ATOMIC_ACK ||
 	    (op == ROCE_PKT_ACK && !(pkt->ack.syndrome & ROCE_SYN_KIND)))
 		n = nth + 1 == c->count ? c->wire_count - 1 : n + part - 1;
-	return psn_add(c->wire, n);
+	return psn_add(c->wire_psn, n);
 }
 
 /* ---- opcodes ---- */
 
-/* As the fabric's packet, but at another place in the message. */
+/* The opcode of a part of the packet: the same operation at another place in the message. */
 static uint8_t opcode_at(uint8_t op, bool first, bool last)
 {
 	static const uint8_t rows[][4] = {
@@ -131,8 +135,8 @@ static uint8_t opcode_at(uint8_t op, bool first, bool last)
 
 /* ---- addresses ---- */
 
-/* InfiniBand without a GRH: an address made of the LID. */
-static void put_lid(uint8_t gid[16], uint16_t lid)
+/* InfiniBand without a GRH: a link-local address that ends with the LID. */
+static void lid_to_gid(uint8_t gid[16], uint16_t lid)
 {
 	memset(gid, 0, 16);
 	gid[0] = 0xfe;
@@ -183,23 +187,23 @@ static void fill_frame(const struct qp *qp, const struct roce_pkt *pkt, bool out
 	if (grh) {
 		from_grh(pkt, grh, f);
 	} else if (qp->pub.type == HCA_QP_UD) {
-		put_lid(f->src.gid, pkt->ud.slid);
-		put_lid(f->dst.gid, pkt->ud.dlid);
+		lid_to_gid(f->src.gid, pkt->ud.slid);
+		lid_to_gid(f->dst.gid, pkt->ud.dlid);
 	} else if (av->has_grh && hca_port_gid_quick(a, port, av->sgid_index, &own)) {
 		memcpy(near, own.gid.raw, 16);
 		memcpy(far, av->dgid.raw, 16);
 	} else {
 		if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
 			hca_lid_get(a, port, &lid, &sm);
-		put_lid(near, lid);
-		put_lid(far, av->dlid);
+		lid_to_gid(near, lid);
+		lid_to_gid(far, av->dlid);
 	}
 }
 
 /* ---- writing ---- */
 
-/* Only the fabric has these, or what is passed on between processes behind a queue's back. */
-static bool has_shadow(const struct qp *qp, const struct roce_pkt *pkt, bool out)
+/* False for packets that only links have, and for those that one process passes on to another. */
+static bool is_on_wire(const struct qp *qp, const struct roce_pkt *pkt, bool out)
 {
 	const struct roce_opcode_info *info = roce_opcode_find(pkt->op);
 
@@ -211,34 +215,34 @@ static bool has_shadow(const struct qp *qp, const struct roce_pkt *pkt, bool out
 	       pkt->ack.syndrome != ROCE_SYN_NAK_REF;
 }
 
-static uint32_t number(struct qp *qp, const struct roce_pkt *pkt, bool out, uint32_t count,
-		       uint32_t mtu)
+static uint32_t map_psn(struct qp *qp, const struct roce_pkt *pkt, bool out, uint32_t count,
+			uint32_t mtu)
 {
 	bool request = roce_opcode_find(pkt->op)->request;
-	struct stream *s;
+	struct psn_map *s;
 
 	if (!qp->capture)
 		qp->capture = calloc(1, sizeof(*qp->capture));
 	if (!qp->capture || qp->pub.type == HCA_QP_UD)
 		return pkt->psn;
 	s = request == out ? &qp->capture->out : &qp->capture->in;
-	return request ? number_request(s, pkt, count, mtu) : number_answer(s, pkt, mtu);
+	return request ? map_request(s, pkt, count, mtu) : map_response(s, pkt, mtu);
 }
 
-static void write_row(struct qp *qp, const struct roce_pkt *whole, const struct hca_list *list,
-		      uint64_t off, const struct roce_frame *frame)
+static void write_packets(struct qp *qp, const struct roce_pkt *whole, const struct hca_list *list,
+			  uint64_t off, const struct roce_frame *frame)
 {
 	const struct roce_opcode_info *info = roce_opcode_find(whole->op);
 	bool datagram = qp->pub.type == HCA_QP_UD;
-	uint32_t mtu = datagram || !qp->attr.path_mtu ? RC_MTU : 128u << qp->attr.path_mtu;
+	uint32_t mtu = datagram || !qp->attr.path_mtu ? MTU_MAX : 128u << qp->attr.path_mtu;
 	uint32_t count = packets(whole->len, mtu);
-	uint32_t psn = number(qp, whole, frame->out, count, mtu);
+	uint32_t psn = map_psn(qp, whole, frame->out, count, mtu);
 	struct roce_pkt pkt = *whole;
-	uint8_t data[RC_MTU];
+	uint8_t data[MTU_MAX];
 	char text[256];
 	size_t len;
 
-	inspect_describe(qp, whole, frame->out, text, sizeof(text));
+	pkt_comment_format(qp, whole, frame->out, text, sizeof(text));
 	len = strlen(text);
 	snprintf(text + len, sizeof(text) - len, "; on the fabric PSN %u", whole->psn);
 	for (uint32_t i = 0; i < count; i++) {
@@ -251,12 +255,12 @@ static void write_row(struct qp *qp, const struct roce_pkt *whole, const struct 
 		pkt.flags = last ? whole->flags & (ROCE_PKT_SOLICITED | ROCE_PKT_ACK_REQ) : 0;
 		pkt.psn = psn_add(psn, i);
 		pkt.len = piece.iov_len;
-		/* Gone meanwhile: whoever handles the packet finds out as well. */
+		/* Memory that is gone: the packet's receiver reports the error. */
 		if (piece.iov_len &&
 		    !hca_mem_copy_out(list, off + (uint64_t)i * mtu, data, piece.iov_len))
 			return;
-		roce_capture_packet(inspect_get()->capture, frame, &pkt, ROCE_PKEY_DEFAULT, &piece,
-				    piece.iov_len ? 1 : 0, text);
+		roce_capture_packet(hca.inspect.wire.capture, frame, &pkt, ROCE_PKEY_DEFAULT,
+				    &piece, piece.iov_len ? 1 : 0, text);
 	}
 }
 
@@ -268,9 +272,9 @@ void local_capture_sent(struct qp *qp, const struct roce_pkt *pkt, const struct 
 	struct roce_frame frame;
 	bool has_grh = pkt->flags & ROCE_PKT_GRH;
 
-	if (!has_shadow(qp, pkt, true) || !roce_capture_on(inspect_get()->capture))
+	if (!is_on_wire(qp, pkt, true) || !roce_capture_on(hca.inspect.wire.capture))
 		return;
-	/* To a group once, which is what the wire has seen. */
+	/* A multicast on Ethernet also leaves by the wire, and is captured there. */
 	if (pkt->flags & ROCE_PKT_MCAST &&
 	    qp->pub.ctx->adapter->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
 		return;
@@ -283,7 +287,7 @@ void local_capture_sent(struct qp *qp, const struct roce_pkt *pkt, const struct 
 	if (qp->dci)
 		dci_fill(qp, &whole);
 	fill_frame(qp, pkt, true, has_grh ? grh : NULL, &frame);
-	write_row(qp, &whole, list, off, &frame);
+	write_packets(qp, &whole, list, off, &frame);
 }
 
 void local_capture_received(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
@@ -292,11 +296,11 @@ void local_capture_received(struct qp *qp, const struct roce_pkt *pkt, const str
 	struct roce_pkt whole = *pkt;
 	struct roce_frame frame;
 
-	if (!has_shadow(qp, pkt, false) || !roce_capture_on(inspect_get()->capture))
+	if (!is_on_wire(qp, pkt, false) || !roce_capture_on(hca.inspect.wire.capture))
 		return;
 	if (pkt->flags & ROCE_PKT_MCAST)
 		whole.dqpn = 0xffffff;
-	memset(&whole.dc, 0, sizeof(whole.dc)); /* not in a record */
+	memset(&whole.dc, 0, sizeof(whole.dc)); /* records have no DC header */
 	fill_frame(qp, pkt, false, grh, &frame);
-	write_row(qp, &whole, list, 0, &frame);
+	write_packets(qp, &whole, list, 0, &frame);
 }

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Reports. Reads counters that others write, without a lock; runs at the end of the process.
- */
+/* The report. Reads counters without a lock; runs in a destructor of the library. */
 #include "hca/inspect/report.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "hca/hca.h"
 #include "hca/transport/drops.h"
 #include "hca/wire/congestion.h"
 #include "hca/wire/gsi.h"
-#include "hca/inspect/inspect.h"
 #include "hca/wire/wire.h"
 #include "roce/endpoint.h"
 #include "roce/drop.h"
 #include "roce/fault_parse.h"
 #include "roce/opcode.h"
 
-#define LISTED 1024
-
-static char where[4096]; /* "": nowhere; "1": stderr; a file */
+#define FIRED_MAX 1024 /* faults that are listed one by one */
 
 static void write_port(FILE *out, const struct roce_endpoint *ep)
 {
@@ -46,8 +43,8 @@ static void write_port(FILE *out, const struct roce_endpoint *ep)
 				(unsigned long long)c.rx_drop[i], roce_drop_name(i));
 }
 
-/* Not by time, in which no two runs agree. */
-static int by_place(const void *a, const void *b)
+/* Not by time, so that reports of two runs compare equal. */
+static int by_packet(const void *a, const void *b)
 {
 	const struct roce_fired *x = a, *y = b;
 	const uint32_t left[] = { x->connection, x->dir, x->packet, x->op, x->times, x->rule };
@@ -59,7 +56,7 @@ static int by_place(const void *a, const void *b)
 	return 0;
 }
 
-/* What differs from run to run comes last. */
+/* Numbers that differ from run to run come last. */
 static void write_fired(FILE *out, const struct roce_fired *f)
 {
 	const struct roce_opcode_info *op = roce_opcode_find(f->op);
@@ -80,21 +77,21 @@ static void write_faults(FILE *out, struct roce_fault *fault)
 	for (uint32_t i = 0; roce_fault_rule(fault, i, &text, &count); i++)
 		fprintf(out, "  fault %u, %s: fired %llu times\n", i + 1, text,
 			(unsigned long long)count);
-	fired = malloc(LISTED * sizeof(*fired));
+	fired = malloc(FIRED_MAX * sizeof(*fired));
 	if (!fired)
 		return;
-	n = roce_fault_list(fault, fired, LISTED);
-	qsort(fired, n, sizeof(*fired), by_place);
+	n = roce_fault_list(fault, fired, FIRED_MAX);
+	qsort(fired, n, sizeof(*fired), by_packet);
 	for (size_t i = 0; i < n; i++)
 		write_fired(out, &fired[i]);
 	free(fired);
 }
 
-void report_write(FILE *out)
+static void write_report(FILE *out)
 {
-	const struct roce_inspect *taps = inspect_get();
+	const struct roce_inspect *inspect = &hca.inspect.wire;
 	const struct roce_endpoint *ep;
-	uint64_t frames, lost, said, heard;
+	uint64_t frames, lost, sent, received;
 
 	fprintf(out, "%s[%d]:\n", program_invocation_short_name, (int)getpid());
 	for (unsigned int i = 0; (ep = wire_endpoint(i)); i++)
@@ -107,46 +104,46 @@ void report_write(FILE *out)
 		if (hca_gsi_count(i))
 			fprintf(out, "  MADs %s: %llu\n", hca_gsi_counter_name(i),
 				(unsigned long long)hca_gsi_count(i));
-	congestion_count(&said, &heard);
-	if (said || heard)
+	congestion_count(&sent, &received);
+	if (sent || received)
 		fprintf(out, "  congestion: told the sender %llu times, was told %llu times\n",
-			(unsigned long long)said, (unsigned long long)heard);
-	if (taps->fault)
-		write_faults(out, taps->fault);
-	if (taps->capture) {
-		roce_capture_count(taps->capture, &frames, &lost);
+			(unsigned long long)sent, (unsigned long long)received);
+	if (inspect->fault)
+		write_faults(out, inspect->fault);
+	if (inspect->capture) {
+		roce_capture_count(inspect->capture, &frames, &lost);
 		if (frames)
 			fprintf(out, "  captured %llu packets, could not write %llu\n",
 				(unsigned long long)frames, (unsigned long long)lost);
 	}
 }
 
-void report_begin(void)
+void report_init(void)
 {
 	const char *stat = getenv("VERBENA_STAT");
 
 	if (stat && *stat && strcmp(stat, "0"))
-		snprintf(where, sizeof(where), "%s", stat);
+		snprintf(hca.inspect.report_path, sizeof(hca.inspect.report_path), "%s", stat);
 }
 
-/* Several processes may write one file: each report goes out in one piece. */
+/* Processes may share a file: a report is one write(2). */
 __attribute__((destructor)) static void report_at_end(void)
 {
+	const char *path = hca.inspect.report_path;
 	char *text = NULL;
 	size_t len = 0;
 	FILE *memory, *file = stderr;
 
-	/* Who never used the wire has nothing to say. */
-	if (!where[0] || !wire_endpoint(0))
+	if (!path[0] || !wire_endpoint(0))
 		return;
 	memory = open_memstream(&text, &len);
 	if (!memory)
 		return;
-	report_write(memory);
+	write_report(memory);
 	if (fclose(memory))
 		goto free_text;
-	if (strcmp(where, "1"))
-		file = fopen(where, "ae");
+	if (strcmp(path, "1"))
+		file = fopen(path, "ae");
 	if (!file)
 		goto free_text;
 	setvbuf(file, NULL, _IOFBF, len + 1);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the wire and the faults have done in this process, in words; at its end where VERBENA_STAT
- * asks for it. */
+/*
+ * The report of a process about wire and faults, which it writes at its end if VERBENA_STAT is set:
+ * to stderr ("1") or to a file.
+ */
 #ifndef HCA_REPORT_H
 #define HCA_REPORT_H
 
-#include <stdio.h>
-
-/* The process shall report when it ends, if it was asked to. */
-void report_begin(void);
-void report_write(FILE *out);
+/* Reads VERBENA_STAT. */
+void report_init(void);
 
 #endif

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What a port has sent and received over the wire, for those who ask for its counters: the sum over
- * this process's endpoints at the port's addresses. Packets between processes of the host pass no
- * port. Reads counters that others write, without a lock.
- */
+/* Port counters. Reads the endpoints' counters without a lock, while other threads write them. */
 #include "hca/inspect/traffic.h"
 
 #include <string.h>
@@ -12,7 +8,8 @@
 #include "hca/wire/wire.h"
 #include "roce/endpoint.h"
 
-static bool is_of(const struct hca_adapter *a, unsigned int port, const struct roce_addr *addr)
+static bool has_address(const struct hca_adapter *a, unsigned int port,
+			const struct roce_addr *addr)
 {
 	struct hca_gid_entry e;
 
@@ -29,7 +26,7 @@ void hca_port_traffic(const struct hca_adapter *a, unsigned int port, struct hca
 
 	memset(out, 0, sizeof(*out));
 	for (unsigned int i = 0; (ep = wire_endpoint(i)); i++) {
-		if (!is_of(a, port, roce_endpoint_addr(ep)))
+		if (!has_address(a, port, roce_endpoint_addr(ep)))
 			continue;
 		roce_endpoint_counters(ep, &c);
 		out->tx_packets += c.tx_packets;

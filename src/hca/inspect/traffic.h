@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of a port; traffic.c says what is in them. */
+/*
+ * Counters of a port on the wire: the sum over this process's RoCEv2 endpoints at the port's
+ * addresses. Packets between processes of one host use no port.
+ */
 #ifndef HCA_TRAFFIC_H
 #define HCA_TRAFFIC_H
 

@@ -297,7 +297,7 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 	return RUN_ON;
 }
 
-static enum run_result send(struct qp *qp, struct hca_send *s)
+static enum run_result send_request(struct qp *qp, struct hca_send *s)
 {
 	struct hca_list list;
 
@@ -328,7 +328,7 @@ const struct raw_qp_ops raw_qp_ops = {
 	.check_idle = check_idle,
 	.fini = fini,
 	.enter = enter,
-	.send = send,
+	.send = send_request,
 	.flush_sent = flush_sent,
 	.flush_recv = flush_recv,
 };

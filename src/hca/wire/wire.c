@@ -309,7 +309,9 @@ int wire_connect(struct qp *qp, const struct hca_av *av)
 		dest.sport = sport;
 	else if (!sport && has_one_peer(qp))
 		dest.sport = roce_tx_socket_for_host(w->port->ep, &dest.addr);
-	return roce_path_init(&w->path, w->port->ep, &dest);
+	err = roce_path_init(&w->path, w->port->ep, &dest);
+	w->path.sender = qp;
+	return err;
 }
 
 /* ---- listening ---- */
@@ -480,15 +482,10 @@ send_pieces(struct qp *qp, const struct roce_pkt *pkt, const struct iovec *iov, 
 {
 	struct qp_wire *w = qp->wire;
 	struct wire_port *port = w->port;
-	bool watched = roce_inspect_enabled();
 	int err;
 
 	fabric_lock(&port->tx_lock);
-	if (unlikely(watched))
-		inspect_sender = qp;
 	err = roce_tx_add(port->tx, &w->path, pkt, iov, count);
-	if (unlikely(watched))
-		inspect_sender = NULL;
 	set_dirty(port, true);
 	if (unlikely(err == -EAGAIN))
 		block(port, qp);
