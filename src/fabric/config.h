@@ -13,7 +13,7 @@ struct fabric_link;
 
 /* Every member may be zero. */
 struct fabric_config {
-	/* Bytes of the process segment, its first page included; sparse. 0: one page. */
+	/* Bytes of the process segment, its head (segment_head.h) included; sparse. 0: the head. */
 	uint64_t segment_size;
 	/* Bytes of one ring, a power of two from 4 KiB to 64 MiB. 0: VERBENA_RING, or 256 KiB. */
 	uint32_t ring_size;

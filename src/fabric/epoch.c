@@ -55,10 +55,15 @@ static void new_generation(bool fences)
 /* The segment of another generation is gone, and with it the cell. */
 static void detach(struct epoch_thread *self)
 {
-	if (self->cell && (self->private ||
-			   self->generation == (atomic_load(&fabric.epoch.generation) & ~FENCES)))
+	uint32_t generation = atomic_load(&fabric.epoch.generation) & ~FENCES;
+
+	if (self->cell && (self->private || self->generation == generation)) {
+		/* A thread that was cancelled inside of a section does not leave it by itself. */
+		if (self->section & 1)
+			atomic_store(&self->cell->section, self->section + 1);
 		/* [E3] pairs with take_cell(): the last section before the cell's next thread */
 		atomic_store_explicit(&self->cell->taken, 0, memory_order_release);
+	}
 	*self = (struct epoch_thread){ .depth = self->depth };
 }
 
@@ -106,7 +111,8 @@ static void attach(struct epoch_thread *self, uint32_t generation)
 	self->generation = generation & ~FENCES;
 	self->private = !area;
 	self->cell = find_cell(area ? area : private_area());
-	self->section = atomic_load(&self->cell->section);
+	/* Even, whatever a peer may have written there. */
+	self->section = atomic_load(&self->cell->section) & ~1ull;
 	pthread_once(&fabric.epoch.key_once, make_key);
 	if (fabric.epoch.key_is_valid)
 		pthread_setspecific(fabric.epoch.key, self);

@@ -3,7 +3,7 @@
  * Polling: threads that poll drain the rings of all links themselves; the service thread does while
  * no thread polls.
  *
- * `polling` in the segment's first page tells peers which of the two it is. A process that polls
+ * `polling` in the head of the segment tells peers which of the two it is. A process that polls
  * often sets it. The service thread, which then checks the poll counter every millisecond (less
  * often where that takes too much of a slow processor), clears it when the counter stood still,
  * drains what came meanwhile, and sleeps until a peer kicks it.

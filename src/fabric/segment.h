@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The process segment: a sealed, sparse memfd that its owner and every linked peer map read-write.
- * The first page is the fabric's (page.h); the adapter lays out the rest. No process trusts what it
+ * Its head is the fabric's (segment_head.h); the adapter lays out the rest. No process trusts what it
  * reads from the segment of another.
  */
 #ifndef FABRIC_SEGMENT_H
@@ -11,7 +11,7 @@
 
 #include "fabric/segment_head.h"
 
-/* This process's segment, first page included; NULL when the fabric is down. */
+/* This process's segment, head included; NULL when the fabric is down. */
 void *fabric_segment_self(void);
 uint64_t fabric_segment_size(void);
 

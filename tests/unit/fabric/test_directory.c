@@ -124,7 +124,7 @@ static void a_file_of_another_version_or_size_is_replaced(void **state)
 	assert_true(nothing_left());
 }
 
-static void a_file_whose_maker_died_early_is_finished(void **state)
+static void a_file_whose_creator_died_early_is_completed(void **state)
 {
 	static const char nothing[4096];
 
@@ -216,7 +216,7 @@ static void an_id_never_names_two_processes(void **state)
 	}
 }
 
-static void the_dead_are_noticed_and_buried(void **state)
+static void dead_processes_are_noticed_and_reaped(void **state)
 {
 	struct peer peer = peer_spawn_known("owner");
 	uint32_t qpn = (uint32_t)peer_hear(&peer);
@@ -244,7 +244,7 @@ static int role_dies_with_the_lock(void)
 	return 0;
 }
 
-static void a_death_with_the_lock_held_locks_nobody_out(void **state)
+static void a_process_that_dies_with_the_lock_releases_it(void **state)
 {
 	struct peer peer = peer_spawn_known("dies-with-the-lock");
 	uint16_t lid;
@@ -340,7 +340,7 @@ static void processes_have_different_blocks(void **state)
 	assert_int_equal(fabric_qpn_owner(theirs), FABRIC_ID_NONE);
 }
 
-static void all_blocks_can_be_taken_and_the_dead_ones_again(void **state)
+static void all_blocks_can_be_taken_and_blocks_of_dead_processes_again(void **state)
 {
 	struct peer peer = peer_spawn_known("owner");
 	uint32_t theirs = (uint32_t)peer_hear(&peer), first, count, total = 0;
@@ -575,18 +575,18 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_process_that_just_exits_leaves_nothing),
 		cmocka_unit_test(what_a_killed_process_left_is_used_and_removed),
 		cmocka_unit_test(a_file_of_another_version_or_size_is_replaced),
-		cmocka_unit_test(a_file_whose_maker_died_early_is_finished),
+		cmocka_unit_test(a_file_whose_creator_died_early_is_completed),
 		cmocka_unit_test(files_and_folders_open_to_others_are_refused),
 		cmocka_unit_test(newcomers_and_the_last_one_out_never_collide),
 		DIR_TEST(a_process_is_found_by_its_id),
 		DIR_TEST(an_id_never_names_two_processes),
-		DIR_TEST(the_dead_are_noticed_and_buried),
-		DIR_TEST(a_death_with_the_lock_held_locks_nobody_out),
+		DIR_TEST(dead_processes_are_noticed_and_reaped),
+		DIR_TEST(a_process_that_dies_with_the_lock_releases_it),
 		DIR_TEST(blocks_begin_at_0x40_and_belong_to_their_owner),
 		DIR_TEST(a_block_that_was_given_back_comes_last),
 		DIR_TEST(memory_keys_have_numbers_of_their_own),
 		DIR_TEST(processes_have_different_blocks),
-		DIR_TEST(all_blocks_can_be_taken_and_the_dead_ones_again),
+		DIR_TEST(all_blocks_can_be_taken_and_blocks_of_dead_processes_again),
 		DIR_TEST(a_port_has_the_same_lid_everywhere),
 		DIR_TEST(lids_are_limited_and_names_are_checked),
 		DIR_TEST(groups_have_the_members_that_joined),

@@ -153,6 +153,24 @@ static void cells_of_threads_that_ended_are_used_again(void **state)
 	assert_true(epoch_area_cells(atomic_load(&fabric.epoch.private)) < 8);
 }
 
+static void *end_inside(void *arg)
+{
+	epoch_enter();
+	return NULL;
+}
+
+static void a_thread_that_ends_inside_a_section_leaves_it(void **state)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, end_inside, NULL), 0);
+	pthread_join(thread, NULL);
+	epoch_wait();
+	epoch_enter();
+	assert_int_equal(fabric_thread.epoch.section % 2, 1);
+	epoch_exit();
+}
+
 static bool is_marked_in(const struct epoch_area *area)
 {
 	for (uint32_t i = 0; i < epoch_area_cells(area); i++)
@@ -228,6 +246,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(freeing_an_object_may_retire_another),
 		cmocka_unit_test(waiting_takes_until_the_last_section_is_over),
 		cmocka_unit_test(cells_of_threads_that_ended_are_used_again),
+		cmocka_unit_test(a_thread_that_ends_inside_a_section_leaves_it),
 		cmocka_unit_test(sections_are_marked_in_the_segment_while_there_is_one),
 		cmocka_unit_test(a_section_that_began_before_the_fabric_was_up_counts),
 		cmocka_unit_test(the_child_of_a_fork_waits_for_no_section_of_its_parent),

@@ -181,7 +181,7 @@ static void what_strangers_say_is_refused_and_forgotten(void **state)
 	assert_int_equal(peer_end(&peer), 0);
 }
 
-static void one_who_says_nothing_keeps_nobody_waiting(void **state)
+static void a_silent_connection_does_not_delay_other_handshakes(void **state)
 {
 	struct peer peer = peer_spawn_known("echo");
 	struct fabric_link *link;
@@ -380,7 +380,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		HANDSHAKE_TEST(what_strangers_say_is_refused_and_forgotten),
-		HANDSHAKE_TEST(one_who_says_nothing_keeps_nobody_waiting),
+		HANDSHAKE_TEST(a_silent_connection_does_not_delay_other_handshakes),
 		HANDSHAKE_TEST(a_process_without_descriptors_waits_and_does_not_spin),
 		HANDSHAKE_TEST(random_bytes_in_the_ring_end_links_and_nothing_else),
 		HANDSHAKE_TEST(without_membarrier_links_fence_and_work),

@@ -117,7 +117,7 @@ static void the_same_process_has_the_same_link(void **state)
 	assert_int_equal(peer_end(&peer), 0);
 }
 
-static void a_link_to_nobody_is_dead_at_once(void **state)
+static void a_link_to_no_process_is_dead_at_once(void **state)
 {
 	struct peer peer = peer_spawn_known("echo");
 	struct fabric_link *link;
@@ -531,7 +531,7 @@ int main(int argc, char **argv)
 		LINK_TEST(a_peer_that_polls_answers),
 		LINK_TEST(both_sides_polling_pass_records_without_kicks),
 		LINK_TEST(the_same_process_has_the_same_link),
-		LINK_TEST(a_link_to_nobody_is_dead_at_once),
+		LINK_TEST(a_link_to_no_process_is_dead_at_once),
 		LINK_TEST(a_killed_peer_takes_its_link_down),
 		LINK_TEST(a_link_that_was_killed_can_be_made_again),
 		LINK_TEST(what_a_peer_sent_before_it_died_arrives),

@@ -89,7 +89,7 @@ static void note_cpus(void *arg)
 }
 
 /* As DPDK does, whose main thread then spins there. */
-static void the_thread_is_not_bound_to_the_cpu_of_who_starts_it(void **state)
+static void the_thread_is_not_bound_to_the_cpu_of_the_thread_that_starts_it(void **state)
 {
 	cpu_set_t all, one;
 	int cpu = 0;
@@ -189,7 +189,7 @@ static void a_watched_descriptor_calls_back_until_it_is_removed(void **state)
 	close(fd);
 }
 
-static void what_is_not_waited_for_calls_nobody_until_it_is_again(void **state)
+static void a_descriptor_without_wanted_events_has_no_callback(void **state)
 {
 	int fd = eventfd(0, EFD_NONBLOCK);
 
@@ -374,7 +374,7 @@ static void poll_a_while(void)
 	}
 }
 
-static void a_process_that_stops_polling_is_served_by_its_thread(void **state)
+static void the_service_thread_takes_over_when_polling_stops(void **state)
 {
 	uint32_t slot = fabric_id_slot(fabric_self());
 	uint64_t before;
@@ -421,7 +421,7 @@ static int up_with_looks(void **state)
 	return fabric_init(&config);
 }
 
-static void who_polls_is_looked_after_until_it_stops(void **state)
+static void polling_is_checked_until_it_stops(void **state)
 {
 	until((poll_a_while(), looks >= 3));
 	assert_true(fabric_poll_checked_ns() > 0 && fabric_poll_checked_ns() <= fabric_now_ns());
@@ -453,7 +453,7 @@ static void a_few_polls_do_not_stop_the_kicks(void **state)
 	assert_int_equal(polling(), 0);
 }
 
-static void who_leaves_is_kicked_from_then_on(void **state)
+static void a_process_that_leaves_polling_is_kicked_from_then_on(void **state)
 {
 	struct peer peer = peer_spawn_known("echo");
 	struct fabric_link *link = fabric_link_get(peer.id);
@@ -557,12 +557,12 @@ static int up_quietly(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		SERVICE_TEST(the_thread_is_not_bound_to_the_cpu_of_who_starts_it),
+		SERVICE_TEST(the_thread_is_not_bound_to_the_cpu_of_the_thread_that_starts_it),
 		cmocka_unit_test_setup_teardown(the_thread_starts_when_it_is_needed_and_once,
 						up_quietly, down),
 		SERVICE_TEST(posted_work_runs_in_order_on_the_thread),
 		SERVICE_TEST(a_watched_descriptor_calls_back_until_it_is_removed),
-		SERVICE_TEST(what_is_not_waited_for_calls_nobody_until_it_is_again),
+		SERVICE_TEST(a_descriptor_without_wanted_events_has_no_callback),
 		SERVICE_TEST(removal_waits_for_the_callback_that_runs),
 		SERVICE_TEST(a_callback_may_remove_itself),
 		SERVICE_TEST(many_descriptors_are_watched),
@@ -574,12 +574,12 @@ int main(int argc, char **argv)
 			an_earlier_deadline_wins_and_a_later_one_changes_nothing, up_with_timers,
 			down),
 		SERVICE_TEST(an_idle_thread_sleeps),
-		SERVICE_TEST(a_process_that_stops_polling_is_served_by_its_thread),
-		cmocka_unit_test_setup_teardown(who_polls_is_looked_after_until_it_stops,
-						up_with_looks, down),
+		SERVICE_TEST(the_service_thread_takes_over_when_polling_stops),
+		cmocka_unit_test_setup_teardown(polling_is_checked_until_it_stops, up_with_looks,
+						down),
 		cmocka_unit_test_setup_teardown(dear_looks_are_rare, up_with_looks, down),
 		SERVICE_TEST(a_few_polls_do_not_stop_the_kicks),
-		SERVICE_TEST(who_leaves_is_kicked_from_then_on),
+		SERVICE_TEST(a_process_that_leaves_polling_is_kicked_from_then_on),
 		SERVICE_TEST(records_sent_while_polling_ends_are_not_lost),
 		cmocka_unit_test_teardown(a_drain_that_cannot_go_on_is_not_called_in_a_loop, down),
 	};

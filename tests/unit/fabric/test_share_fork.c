@@ -304,7 +304,7 @@ static void fork_a_child_that_dies(void)
 	check(p[0] == 1);
 }
 
-static void a_child_that_dies_at_once_holds_nobody_up(void **state)
+static void a_child_that_dies_at_once_does_not_delay_its_parent(void **state)
 {
 	in_child(fork_a_child_that_dies);
 }
@@ -360,7 +360,7 @@ int main(void)
 		cmocka_unit_test(children_of_children_are_apart_too),
 		cmocka_unit_test(forks_amid_sharing_threads_work),
 		cmocka_unit_test(memory_kept_from_children_is_not_the_parents_in_the_child),
-		cmocka_unit_test(a_child_that_dies_at_once_holds_nobody_up),
+		cmocka_unit_test(a_child_that_dies_at_once_does_not_delay_its_parent),
 		cmocka_unit_test(spawned_programs_cost_no_copy),
 		cmocka_unit_test(a_fork_leaves_no_descriptor_behind),
 	};

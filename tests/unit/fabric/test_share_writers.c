@@ -475,7 +475,7 @@ static void with_own_thread(void)
 	share_range_put(c, PAGE);
 }
 
-static void memory_moves_while_our_own_threads_rest(void **state)
+static void memory_moves_while_threads_of_the_library_are_idle(void **state)
 {
 	if (under_tsan())
 		skip();
@@ -507,7 +507,7 @@ static void with_busy_thread(void)
 	pthread_join(thread, NULL);
 }
 
-static void a_thread_of_ours_that_does_not_rest_is_not_waited_for_ever(void **state)
+static void a_busy_thread_of_the_library_is_not_waited_for_without_limit(void **state)
 {
 	in_child(with_busy_thread);
 }
@@ -526,8 +526,8 @@ int main(void)
 		cmocka_unit_test(a_get_that_fails_half_way_changes_nothing),
 		cmocka_unit_test(a_get_that_fails_half_way_loses_no_update),
 		cmocka_unit_test(memory_that_cannot_become_private_stays_usable),
-		cmocka_unit_test(memory_moves_while_our_own_threads_rest),
-		cmocka_unit_test(a_thread_of_ours_that_does_not_rest_is_not_waited_for_ever),
+		cmocka_unit_test(memory_moves_while_threads_of_the_library_are_idle),
+		cmocka_unit_test(a_busy_thread_of_the_library_is_not_waited_for_without_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
