@@ -11,9 +11,9 @@
  *	gids = fe80::1, 10.0.0.1
  *	max_qp = 1000
  *
- * A section is an adapter; its name is what ibv_get_device_name() answers. "port2.interface"
- * and the like speak of one port, the bare key of all. Every mistake ends the reading with
- * "file:line: reason".
+ * A section is an adapter; its name is that which ibv_get_device_name() returns. A key such as
+ * "port2.interface" sets one port, the bare key all of them. The first mistake ends the reading
+ * with "file:line: reason".
  */
 #include "hca/device/config.h"
 
@@ -216,7 +216,7 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 		/* cppcheck-suppress negativeIndex ; it loses the return above in the macro */
 		return set_port_key(&a->ports[port - 1], at, key + 6, value);
 	}
-	/* The bare key speaks of every port; parse once, then repeat the result. */
+	/* The bare key sets every port: parse once, then copy the result. */
 	err = set_port_key(&a->ports[0], at, key, value);
 	if (err)
 		return err;

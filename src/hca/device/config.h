@@ -21,7 +21,7 @@ int hca_config_parse(const char *text, const char *where, struct hca_config *cfg
 /* "name,key=value,...;name,..." as VERBENA_ADAPTERS has it. */
 int hca_config_parse_list(const char *list, const char *where, struct hca_config *cfg);
 
-/* What the environment asks for: VERBENA_ADAPTERS, else VERBENA_CONFIG, else the defaults. */
+/* From VERBENA_ADAPTERS, else the file VERBENA_CONFIG, else the user's file, else the defaults. */
 int hca_config_load(struct hca_config *cfg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sets of counters that queues may be told to count into: what goes wrong on them, and some of what
- * goes right. A set lives as long as its maker or a queue holds it. Counting takes no lock.
+ * Sets of counters of errors and requests, which a program attaches to queues. A set lives as long as
+ * its creator or a queue holds a reference. Counting takes no lock.
  */
 #ifndef HCA_COUNTERS_H
 #define HCA_COUNTERS_H
@@ -17,10 +17,10 @@ enum hca_count {
 	HCA_COUNT_RX_WRITE,
 	HCA_COUNT_RX_READ,
 	HCA_COUNT_RX_ATOMIC,
-	HCA_COUNT_OUT_OF_BUFFER,   /* no receive for it */
+	HCA_COUNT_OUT_OF_BUFFER,   /* no receive was posted */
 	HCA_COUNT_OUT_OF_SEQUENCE, /* packets behind a gap */
 	HCA_COUNT_DUPLICATE,
-	/* refusals by the peer, and the lack of an answer */
+	/* NAKs of the peer, and timeouts */
 	HCA_COUNT_RNR_NAK,
 	HCA_COUNT_SEQ_NAK,
 	HCA_COUNT_ACK_TIMEOUT,

@@ -43,14 +43,14 @@ static inline bool hca_sq_posted(const struct hca_sq_ring *sq, uint32_t index, u
 }
 
 struct hca_format {
-	/* That mask, or 0: slots carry owner bits. Said here so that the usual question is no call. */
+	/* That mask, or 0: slots carry owner bits. A constant, so that the common test is no call. */
 	uint32_t sq_index_mask;
 	/*
 	 * The send queue's slot `index` (free running): true when the adapter owns it now. `producer`
-	 * is what the last doorbell said (formats whose slots carry an owner bit ignore it).
+	 * is the last doorbell's value (formats whose slots carry an owner bit ignore it).
 	 */
 	bool (*sq_ready)(const struct hca_sq_ring *sq, uint32_t index, uint32_t producer);
-	/* What the doorbell record says now, free running modulo 2^16. */
+	/* The doorbell record's value now, free running modulo 2^16. */
 	uint32_t (*sq_producer)(const struct hca_sq_ring *sq);
 	/* Decodes the request at slot `index`. Never fails: see hca_send.bad. */
 	void (*sq_decode)(const struct hca_qp *qp, uint32_t index, struct hca_send *out);
@@ -66,10 +66,10 @@ struct hca_format {
 	/* Writes the event into the ring at free-running index `pi`, owner bit last. */
 	void (*eqe_write)(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe);
 	/*
-	 * Doorbell pages (uar.h): whether any register holds something. Taking empties a register:
-	 * that of CQs yields number and word of whoever asks for an event, those of EQs the consumer
-	 * index that was told for queue `eqn`, and whether it is armed by that. False: nothing.
-	 * NULL: programs need not ring, so that the rings themselves have to be watched.
+	 * Doorbell pages (uar.h): whether any register holds a word. Taking empties a register: that
+	 * of CQs yields the number of a CQ and the arm word stored for it, those of EQs the consumer
+	 * index that was stored for queue `eqn`, and whether that arms it. False: no word.
+	 * NULL: programs need not store to a page, so that the rings themselves have to be watched.
 	 */
 	bool (*uar_rung)(const uint8_t *page);
 	bool (*uar_take_cq)(uint8_t *page, uint32_t *cqn, uint32_t *word);

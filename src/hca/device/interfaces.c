@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Interfaces and addresses, from getifaddrs() and the socket ioctls: both need no privilege, and
- * both speak of the caller's network namespace even where /sys shows another's.
+ * both show the caller's network namespace even where /sys shows another one's.
  */
 #include "hca/device/interfaces.h"
 
@@ -43,7 +43,7 @@ static void fill_lower(int sock, struct host_interface *i)
 		snprintf(i->lower, sizeof(i->lower), "%.15s", args.u.device2);
 }
 
-/* A tap has no carrier before somebody opens its other end, which is what we do at need. */
+/* A tap has no carrier before its other end is open, which raw/netif.c does when needed. */
 static bool is_tap(int sock, const char *name)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };

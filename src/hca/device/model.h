@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the real adapters are: ids, firmware, limits. Constant; no lock.
+ * Models of real adapters: ids, firmware, limits. Constant; no lock.
  */
 #ifndef HCA_MODEL_H
 #define HCA_MODEL_H

@@ -13,6 +13,7 @@
 #include "hca/hca.h"
 #include "util/explain.h"
 
+/* Lock held. */
 static int add_qpn(uint32_t qpn)
 {
 	if (hca.device.qpns.count == hca.device.qpns.room) {
@@ -22,19 +23,20 @@ static int add_qpn(uint32_t qpn)
 		if (!q)
 			return -ENOMEM;
 		for (size_t i = 0; i < hca.device.qpns.count; i++)
-			q[i] = hca.device.qpns.free[(hca.device.qpns.head + i) %
-						       hca.device.qpns.room];
+			q[i] = hca.device.qpns
+				       .free[(hca.device.qpns.head + i) % hca.device.qpns.room];
 		free(hca.device.qpns.free);
 		hca.device.qpns.free = q;
 		hca.device.qpns.room = room;
 		hca.device.qpns.head = 0;
 	}
-	hca.device.qpns.free[(hca.device.qpns.head + hca.device.qpns.count++) %
-				hca.device.qpns.room] = qpn;
+	hca.device.qpns
+		.free[(hca.device.qpns.head + hca.device.qpns.count++) % hca.device.qpns.room] =
+		qpn;
 	return 0;
 }
 
-/* A number that was in use waits behind all others, so that late packets find nobody. */
+/* Lock held. A number that was in use waits behind all others, so that late packets find no QP. */
 static int get_qpn(uint32_t *qpn)
 {
 	uint32_t first, n;

@@ -69,7 +69,7 @@ struct hca_bind {
 	bool type2;
 };
 
-/* What the adapter does to a raw frame before it leaves. */
+/* Offloads of a raw frame that is sent. */
 enum hca_offload {
 	HCA_OFFLOAD_L3 = 1 << 0, /* IPv4 header check sum */
 	HCA_OFFLOAD_L4 = 1 << 1, /* TCP or UDP check sum */
@@ -86,7 +86,7 @@ enum hca_umr_mask {
 	HCA_UMR_LAYOUT = 1 << 4,
 };
 
-/* What a request changes of an indirect key. Its pieces are the request's elements. */
+/* The change of an indirect key by a request, whose elements are the key's pieces. */
 struct hca_umr {
 	uint32_t key;
 	uint32_t mask; /* enum hca_umr_mask */
@@ -94,7 +94,8 @@ struct hca_umr {
 	uint8_t tag;
 	uint32_t access;
 	uint64_t start, length;
-	uint32_t rounds; /* 0: a list; else lanes: an element's length is bytes | stride << 16 */
+	uint32_t
+		rounds; /* 0: a list; else interleaved: an element's length is bytes | stride << 16 */
 };
 
 #define HCA_SEND_ENTRY_MAX 1024u
@@ -109,7 +110,7 @@ struct hca_send {
 	uint8_t bad_status;
 	uint8_t bad_vendor;
 	uint16_t blocks;  /* ring slots that it takes */
-	uint16_t counter; /* what its completion names it by */
+	uint16_t counter; /* names it in its completion */
 	uint32_t imm;     /* immediate data in network order, or the key to invalidate */
 	uint64_t raddr;
 	uint32_t rkey;
@@ -130,11 +131,11 @@ struct hca_send {
 	uint16_t mss;
 	uint16_t tso_header; /* bytes at the front that every segment repeats */
 	uint16_t vlan_tci;   /* with HCA_OFFLOAD_VLAN */
-	bool wire_only;      /* not for who listens to the port that it leaves by */
+	bool wire_only;      /* not for receivers at the port that it leaves by */
 	uint64_t length;     /* sum of the elements */
 	int sge_count;
 	struct hca_sge sge[HCA_MAX_SGE];
-	/* Where a format puts an entry together that goes on at the ring's beginning. */
+	/* Space for a format to assemble an entry that wraps around the end of the ring. */
 	_Alignas(16) uint8_t joined[HCA_SEND_ENTRY_MAX];
 };
 
@@ -164,7 +165,7 @@ enum hca_status {
 	HCA_GENERAL_ERR = 21,
 };
 
-/* What the receiver of a message is told about it. */
+/* The kind of a message, as its receive completion states it. */
 enum hca_recv_kind {
 	HCA_RECV_SEND,
 	HCA_RECV_SEND_IMM,
@@ -172,7 +173,7 @@ enum hca_recv_kind {
 	HCA_RECV_WRITE_IMM,
 };
 
-/* What a completion says of a frame that was received. */
+/* A received frame, as its completion describes it. */
 struct hca_frame_info {
 	uint8_t check; /* enum ether_check of ether/frame.h */
 	uint8_t l3, l4;
@@ -202,7 +203,7 @@ struct hca_cqe {
 	uint32_t user_index; /* of a QP, SRQ or WQ when the ring format has one */
 	uint32_t byte_len;
 	uint64_t timestamp; /* adapter clock; 0: now */
-	/* of a receive only; nobody looks at these otherwise */
+	/* of a receive; not set otherwise */
 	enum hca_recv_kind recv_kind;
 	uint32_t imm; /* network order, or the invalidated key in host order */
 	bool grh;

@@ -26,7 +26,7 @@ enum hca_arm {
 };
 
 struct hca_cq {
-	struct fabric_lock lock; /* guards what the adapter writes; taken inside a QP's lock */
+	struct fabric_lock lock; /* guards all that the adapter writes; taken inside a QP's lock */
 	struct hca_ctx *ctx;
 	const struct hca_format *format;
 	void *buf;
