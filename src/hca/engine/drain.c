@@ -31,13 +31,14 @@
 
 #define DRAIN_MOST  256
 #define DRAIN_BYTES (256u << 10)
-#define REST_BELOW  32u
-#define REST_AFTER  32u
-#define REST_NS     2000u
+/* A link that brings few frames at a time, many times in a row, is paused so that more gather. */
+#define FEW_FRAMES     32u
+#define FEW_IN_A_ROW   32u
+#define FRAME_PAUSE_NS 2000u
 
-/* Follows references into the sender's memory. */
-static bool follow(struct hca_peer *peer, const struct roce_pkt *pkt, const char *body,
-		   struct hca_list *list)
+/* Resolves payload by reference: pieces of the sender's memory. */
+static bool resolve_refs(struct hca_peer *peer, const struct roce_pkt *pkt, const char *body,
+			 struct hca_list *list)
 {
 	struct roce_ref ref;
 
@@ -77,8 +78,8 @@ static bool take_payload(struct hca_peer *peer, struct roce_pkt *pkt, const char
 	if (pkt->flags & ROCE_PKT_BY_REF) {
 		if (pkt->refs > HCA_MAX_SGE || len < pkt->refs * sizeof(struct roce_ref))
 			return false;
-		if (!follow(peer, pkt, body, list) || list->total != pkt->len) {
-			/* A list that fails as soon as it is copied: the responder then says so. */
+		if (!resolve_refs(peer, pkt, body, list) || list->total != pkt->len) {
+			/* A list that fails when it is copied: the responder then sends the NAK. */
 			list->count = 1;
 			list->total = pkt->len;
 			list->seg[0] = (struct hca_seg){ .kind = HCA_SEG_REMOTE, .len = pkt->len };
@@ -151,20 +152,20 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 }
 
 /*
- * After frames were taken in. When they come in a row and few at a time, while we send none, there
- * is a sender whose pace we set: the next look waits until some have gathered.
+ * After frames were received. A sender that sends few at a time to a process that sends none follows the
+ * receiver's pace: a pause lets frames gather.
  */
-static void rest(struct fabric_link *link, struct hca_peer *peer, unsigned int frames)
+static void pause_link(struct fabric_link *link, struct hca_peer *peer, unsigned int frames)
 {
 	if (vswitch_has_sent())
 		peer->in_a_row = 0;
-	else if (peer->in_a_row < REST_AFTER)
+	else if (peer->in_a_row < FEW_IN_A_ROW)
 		peer->in_a_row++;
-	else if (frames < REST_BELOW)
-		fabric_link_pause(link, fabric_now_ns() + REST_NS);
+	else if (frames < FEW_FRAMES)
+		fabric_link_pause(link, fabric_now_ns() + FRAME_PAUSE_NS);
 }
 
-/* Gives back the record that was peeked at, and those behind it. */
+/* Releases the record that was peeked at, and those behind it. */
 static uint64_t release(struct fabric_link *link, const void *record, int count)
 {
 	uint64_t bytes = 0;
@@ -215,13 +216,13 @@ unsigned int drain_link(struct fabric_link *link)
 		}
 		bytes += release(link, record, done);
 		n += done;
-		/* A row of long messages takes its time: senders wait for the answer, and the caller. */
+		/* Long messages take time, and senders wait for acknowledgements. */
 		if (unlikely(bytes >= DRAIN_BYTES))
 			break;
 	}
 	if (frames) {
 		wq_rx_end();
-		rest(link, peer, n);
+		pause_link(link, peer, n);
 	}
 	if (peer->acks.count)
 		acks_settle(&peer->acks, mine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes in what lies in a link; an upcall of the fabric. Returns how many records that were. */
+/* Receives from a link; a callback of the fabric. Returns the number of records. */
 #ifndef HCA_DRAIN_H
 #define HCA_DRAIN_H
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapter's side of the fabric: joins it, tells it whom to call, and gives the turns of threads
- * that poll to everybody who takes something in.
+ * The adapter's side of the fabric: joins it and registers its callbacks.
  *
  * Locks, outermost first: link receive lock (the fabric's, during a drain), QP, link send lock or
  * CQ, innermost. join_lock is outside of them all.
@@ -86,8 +85,8 @@ static const struct fabric_config config = {
 	.forked = hca_forked,
 };
 
-/* The link to ourselves takes a moment to come up: ask for it before anybody waits for it. */
-static void greet_self(void)
+/* The link of the process to itself takes a moment to come up: request it before it is needed. */
+static void link_self(void)
 {
 	struct fabric_link *link = fabric_link_get(fabric_self());
 
@@ -111,7 +110,7 @@ int hca_host_join(void)
 			hca.peers.segment = fabric_segment_self();
 			atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
 			control_start();
-			greet_self();
+			link_self();
 		} else
 			explain(-err, "this process cannot join the host's fabric: %s",
 				strerror(-err));

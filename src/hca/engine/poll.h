@@ -5,7 +5,7 @@
 
 #include "util/api.h"
 
-/* Before a look at a ring: takes in what peers have sent. Cheap when nothing has arrived. */
+/* Before a look at a ring: receives what peers have sent. Cheap when nothing has arrived. */
 VB_API void hca_poll(void);
 /* The program is about to wait for events (it armed a CQ). */
 VB_API void hca_poll_pause(void);

@@ -69,14 +69,14 @@ static uint32_t map_request(struct psn_map *s, const struct roce_pkt *pkt, uint3
 
 	if (before) /* a retry */
 		return psn_add(before->wire_psn,
-			       psn_diff(pkt->psn, before->psn) * (QP_FABRIC_MTU / mtu));
+			       psn_diff(pkt->psn, before->psn) * (QP_LINK_MTU / mtu));
 	if (!s->started || pkt->psn != s->next)
 		s->next = s->wire_next = pkt->psn;
 	s->started = true;
 	c = &s->seen[s->at++ & (SEEN_MAX - 1)];
 	*c = (struct psn_range){ pkt->psn, 1, s->wire_next, count };
 	if (read) {
-		c->count = packets(pkt->rdma.dma_len, QP_FABRIC_MTU);
+		c->count = packets(pkt->rdma.dma_len, QP_LINK_MTU);
 		c->wire_count = packets(pkt->rdma.dma_len, mtu);
 	}
 	s->next = psn_add(c->psn, c->count);
@@ -92,7 +92,7 @@ static uint32_t map_response(const struct psn_map *s, const struct roce_pkt *pkt
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	const struct psn_range *c = find(s, pkt->psn);
-	uint32_t part = QP_FABRIC_MTU / mtu, nth, n;
+	uint32_t part = QP_LINK_MTU / mtu, nth, n;
 
 	if (!c)
 		return s->started ? psn_add(pkt->psn, psn_diff(s->wire_next, s->next)) : pkt->psn;

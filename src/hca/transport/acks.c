@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Acknowledgements that are due to a peer once everything that has arrived is handled. A list
- * belongs to whoever drains: a link's receive lock guards its peer's.
+ * Acknowledgements that are sent to a peer when all packets that have arrived are handled. The receive
+ * lock of a link or wire port guards its list.
  */
 #include "hca/transport/acks.h"
 
@@ -15,7 +15,7 @@
 
 #define WAIT_NS 1000000u
 
-/* True when some were left for a reply to take along. */
+/* True when some were left, to leave with a reply. */
 static bool send_acks(struct hca_acks *acks, bool may_wait)
 {
 	unsigned int left = 0;

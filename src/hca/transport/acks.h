@@ -10,14 +10,15 @@
 
 struct hca_peer;
 
-/* Sends what is due. Inside an epoch section. */
+/* Sends all that are due. Inside an epoch section. */
 void acks_send(struct hca_acks *acks);
-/* The same at the end of a drain, where some may be left for a reply to take along. */
+/* At the end of a drain: sends those that are due, except delayed ones. */
 void acks_settle(struct hca_acks *acks, bool is_service_thread);
-/* A queue pair goes. */
+/* The QP is being destroyed. */
 void acks_forget(struct hca_peer *peer, struct qp *qp);
 
-/* Sends what no reply has taken along in time. Service thread; returns when to call again. */
+/* Sends delayed acknowledgements that no request has taken along in time. Service thread; returns when
+ * to call again. */
 uint64_t acks_timers(uint64_t now_ns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a responder says of requests: acknowledgements, of which one serves many, and refusals. None
+ * Answers of a responder: acknowledgements, of which one serves many requests, and NAKs. None
  * overtakes the answer to a read or an atomic (resource.c). Lock held, inside an epoch section.
  */
 #include "hca/transport/answer.h"
@@ -21,19 +21,19 @@ static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 	};
 
 	if (!qp->peer && !qp->remote && path_connected(qp) != PATH_READY)
-		return 0; /* nobody to tell */
+		return 0; /* no path to the requester */
 	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
-/* Behind the last request that is known to be done. */
+/* The PSN behind the last request that is known to be executed. */
 static uint32_t acknowledgeable(const struct qp *qp)
 {
-	return qp_has_forwarded(&qp->resp) ? qp->resp.away_una : qp->resp.epsn;
+	return qp_has_forwarded(&qp->resp) ? qp->resp.fwd_una : qp->resp.epsn;
 }
 
 bool answer_send_ack(struct qp *qp)
 {
-	/* What follows a read is not acknowledged before the read is answered. */
+	/* A request behind a read is not acknowledged before the read's response. */
 	if (unlikely(qp_answer_is_due(qp)))
 		return false;
 	if (unlikely(qp->resp.nak_due)) {
@@ -50,7 +50,7 @@ bool answer_send_ack(struct qp *qp)
 	return true;
 }
 
-/* One that waits is in the list already, unless the peer has another link by now. */
+/* The QP may be on the list already. */
 void answer_list_ack(struct qp *qp, struct hca_acks *acks)
 {
 	for (unsigned int i = 0; i < acks->count; i++)
@@ -64,9 +64,9 @@ void answer_list_ack(struct qp *qp, struct hca_acks *acks)
 
 void answer_ack_later(struct qp *qp, struct hca_acks *acks)
 {
-	if (qp->resp.unanswered)
+	if (qp->resp.reply_pending)
 		atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
-	qp->resp.unanswered = true;
+	qp->resp.reply_pending = true;
 	if (qp->ack_due)
 		return;
 	atomic_store_explicit(&qp->ack_due, true, memory_order_relaxed);
@@ -74,14 +74,14 @@ void answer_ack_later(struct qp *qp, struct hca_acks *acks)
 }
 
 /*
- * Not before the answers to what came first. Without room it goes out when there is: a refusal that
- * is lost costs the requester a timeout.
+ * Leaves behind the responses to earlier requests. Without room it is kept: a lost NAK would cost the
+ * requester a timeout.
  */
 void answer_refuse(struct qp *qp, uint8_t syndrome)
 {
 	if (qp->resp.nak_due)
-		return; /* an earlier one waits */
-	/* What came before must not be acknowledged after the refusal. */
+		return; /* an earlier NAK waits for room */
+	/* The NAK acknowledges earlier requests; an acknowledgement after it would be stale. */
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
 	if (qp_answer_is_due(qp) || answer(qp, syndrome, qp->resp.epsn) == -EAGAIN) {
 		qp->resp.nak_due = syndrome;

@@ -2,7 +2,7 @@
 /*
  * Completion counters: how many requests of the queue pairs that they are attached to have ended
  * well (or how many bytes those moved), and how many have not. A queue pair counts whether or not a
- * request asks for a completion. Attached until the queue pair goes.
+ * request asks for a completion. Attached until the queue pair is destroyed.
  */
 #ifndef HCA_COMP_CNTR_H
 #define HCA_COMP_CNTR_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The completer: answers to our requests, and the lack of them (IBTA volume 1, 9.7.6 and 9.9.2.1).
+ * The completer: answers to requests, and the lack of them (IBTA volume 1, 9.7.6 and 9.9.2.1).
  * Lock held, inside an epoch section.
  */
 #include "hca/transport/completer.h"
@@ -19,14 +19,14 @@
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
 
-/* A message of gigabytes takes its time on a loaded machine. */
-#define PATIENCE_NS 60000000000ull
-/* What the service thread needs to take in what lies unread. */
-#define LOOK_NS 1000000u
-/* Timeouts in a row during which answers to earlier attempts keep a requester waiting. */
-#define STALE_MOST 8
+/* How long a peer on this host may be late: gigabytes take time on a loaded machine. */
+#define LATE_PEER_NS 60000000000ull
+/* Time for the service thread to receive packets that are unread. */
+#define UNREAD_NS 1000000u
+/* Timeouts in a row that do not count because responses to earlier attempts came. */
+#define STALE_TIMEOUTS_MOST 8
 
-/* The oldest request ends in an error, and the queue pair with it. */
+/* Fails the oldest request, and the queue pair with it. */
 static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 {
 	struct requester *r = &qp->req;
@@ -88,12 +88,12 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 	}
 }
 
-/* A NAK or RNR names the request that it refuses; all before it are acknowledged. */
+/* A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. */
 static void refused(struct qp *qp, const struct roce_pkt *pkt)
 {
 	bool rnr = (pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR;
 
-	/* Of something that was accepted since: late, or repeated by the network. */
+	/* The packet was accepted since: the NAK is late, or a duplicate. */
 	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->req.una) < 0)
 		return;
 	window_ack(qp, psn_add(pkt->psn, PSN_MASK));
@@ -106,24 +106,24 @@ static void refused(struct qp *qp, const struct roce_pkt *pkt)
 }
 
 /*
- * Data is missing in front of `psn`: ask again for the rest (9.7.5.2.8). Once, as more of the same
- * answer is on its way; but a number that is not higher than the last belongs to the next answer.
+ * Data is missing in front of `psn`: request the rest again (IBTA volume 1, 9.7.5.2.8). Once per response:
+ * packets with rising PSNs are more of the same one.
  */
 static void ask_again(struct qp *qp, uint32_t psn)
 {
 	struct requester *r = &qp->req;
-	bool same = r->asked_again && psn_diff(psn, r->gap_psn) > 0;
+	bool same = r->read_rerequested && psn_diff(psn, r->gap_psn) > 0;
 
 	r->gap_psn = psn;
 	if (same)
 		return;
-	r->asked_again = true;
+	r->read_rerequested = true;
 	cwnd_reduce(r);
 	window_rewind(qp);
 	probe_lost(qp);
 }
 
-/* An acknowledgement of what follows a read says that the read's data was lost. */
+/* An acknowledgement of a request behind a read says that the read's data was lost. */
 static inline void acknowledged(struct qp *qp, uint32_t psn)
 {
 	const struct req_slot *slot = window_ack(qp, psn);
@@ -132,7 +132,7 @@ static inline void acknowledged(struct qp *qp, uint32_t psn)
 		ask_again(qp, psn);
 }
 
-/* Data of a read, or the old value of an atomic, for the request at the window's head. */
+/* Data of a read, or the value before an atomic, for the oldest request. */
 static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct requester *r = &qp->req;
@@ -145,7 +145,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	window_ack(qp, psn_add(pkt->psn, PSN_MASK));
 	slot = window_head(r);
 	if (!slot || !op_is_read(slot->op))
-		return; /* an answer to an earlier attempt */
+		return; /* a response to an earlier attempt */
 	ahead = psn_diff(pkt->psn, psn_add(slot->first_psn, slot->got / qp->mtu));
 	if (unlikely(ahead)) {
 		if (ahead > 0)
@@ -154,7 +154,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 			r->stale++;
 		return;
 	}
-	r->asked_again = false;
+	r->read_rerequested = false;
 	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
 	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);
 	if (!good) {
@@ -180,14 +180,14 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		fail_head(qp, HCA_BAD_RESP_ERR, SYN_BAD_RESPONSE);
 		return;
 	}
-	if (answered && r->asked)
-		r->asked--;
+	if (answered && r->reads_out)
+		r->reads_out--;
 	window_progress(r);
 	/* Requests behind the read may have been acknowledged before its data came. */
 	window_ack(qp, psn_add(r->una, PSN_MASK));
 }
 
-/* The other end has come up to `una`, or had before. */
+/* The peer has accepted all packets before `una`. */
 static inline void advance(struct requester *r, uint32_t una)
 {
 	int32_t packets = psn_diff(una, r->una);
@@ -201,7 +201,7 @@ static inline void advance(struct requester *r, uint32_t una)
 	probe_answered(r);
 }
 
-/* An answer to nothing that is open. */
+/* An answer to no open request. */
 static __attribute__((noinline)) void unasked(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
@@ -212,7 +212,7 @@ static __attribute__((noinline)) void unasked(struct qp *qp, const struct roce_p
 		r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
 }
 
-/* A refusal in a code that means something; others are reserved (9.7.5.2.1), or the fabric's own. */
+/* A NAK with a defined code; others are reserved (IBTA volume 1, 9.7.5.2.8), or of links only. */
 static bool is_refusal(const struct qp *qp, uint8_t syndrome)
 {
 	if ((syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR)
@@ -229,8 +229,8 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 	if (unlikely(qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD))
 		return;
 	/*
-	 * Only what speaks of something that was sent and is not done counts. That may be behind the
-	 * window: while requests are sent again, the other end may know more of them.
+	 * Accept PSNs from the oldest unanswered request to the last one ever sent. That may be behind
+	 * the window: while requests are resent, the peer may have received more of them before.
 	 */
 	if (unlikely(!slot || pkt->sqpn != qp->attr.dest_qpn ||
 		     psn_diff(pkt->psn, slot->first_psn) < 0 || psn_diff(pkt->psn, r->high) >= 0)) {
@@ -250,14 +250,14 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 		unasked(qp, pkt);
 		return;
 	}
-	/* Mostly nothing has waited for it. What was sent all the same, our caller puts on its way. */
-	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again) || qp_send_is_posted(qp))
+	/* Usually no request waits. The caller flushes what is sent here. */
+	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->resending) || qp_send_is_posted(qp))
 		requester_run(qp);
 }
 
 /*
- * On one host nothing gets lost. While the peer has not come round to what we sent, or we to what
- * it answered, sending again helps nobody; but only for so long.
+ * Links lose nothing: while records are unread at either end, the peer is late, and sending again would
+ * not help.
  */
 static bool forgive(struct qp *qp, uint64_t now_ns)
 {
@@ -267,7 +267,7 @@ static bool forgive(struct qp *qp, uint64_t now_ns)
 		return false;
 	if (!r->late_since)
 		r->late_since = now_ns;
-	return now_ns - r->late_since < PATIENCE_NS;
+	return now_ns - r->late_since < LATE_PEER_NS;
 }
 
 static void give_up(struct qp *qp)
@@ -295,38 +295,39 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	if (!r->timeout_at || now_ns < r->timeout_at)
 		return;
 	r->timeout_at = 0;
-	if ((!window_head(r) && !r->no_path) || !again)
+	if ((!window_head(r) && !r->awaits_path) || !again)
 		return;
 	if (r->progress)
 		r->late_since = 0;
-	/* The answer may lie here unread, for want of a processor: it is looked for once. */
-	if (!r->progress && !r->looked && qp->remote && qp->carrier->has_unread(qp)) {
-		r->looked = true;
-		timer_start(qp, now_ns + LOOK_NS);
+	/* The answer may have arrived and be unread, on a loaded machine: wait once. */
+	if (!r->progress && !r->unread_awaited && qp->remote && qp->carrier->has_unread(qp)) {
+		r->unread_awaited = true;
+		timer_start(qp, now_ns + UNREAD_NS);
 		return;
 	}
-	r->looked = false;
-	/* The other end is there, and busy with what it was asked before: more of it would not help. */
-	if (!r->progress && r->stale != r->stale_then && r->forgiven < STALE_MOST) {
-		r->forgiven++;
+	r->unread_awaited = false;
+	/* Responses to an earlier attempt still come: the peer is busy, and resending would not help. */
+	if (!r->progress && r->stale != r->stale_at_timer &&
+	    r->stale_timeouts < STALE_TIMEOUTS_MOST) {
+		r->stale_timeouts++;
 		r->progress = true;
 	}
-	r->stale_then = r->stale;
+	r->stale_at_timer = r->stale;
 	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
 		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
 		if (r->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
-			requester_run(qp); /* other streams go on */
+			requester_run(qp); /* other DC streams go on */
 			return;
 		}
-		r->asked_again = false;
-		r->probe.out = false;
+		r->read_rerequested = false;
+		r->probe.outstanding = false;
 		cwnd_reduce(r);
 		probe_expired(qp);
 		window_rewind(qp);
 		requester_run(qp);
 	}
 	r->progress = false;
-	if (window_head(r) || r->no_path)
+	if (window_head(r) || r->awaits_path)
 		timer_start(qp, now_ns + again);
 }

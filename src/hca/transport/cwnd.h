@@ -13,14 +13,14 @@ static inline void cwnd_start(struct requester *r)
 {
 	r->cwnd = QP_CWND_FIRST;
 	r->ssthresh = QP_CWND_MOST;
-	r->answered = 0;
+	r->cwnd_acked = 0;
 }
 
 static inline void cwnd_reduce(struct requester *r)
 {
 	r->cwnd = r->cwnd / 2 > QP_CWND_LEAST ? r->cwnd / 2 : QP_CWND_LEAST;
 	r->ssthresh = r->cwnd;
-	r->answered = 0;
+	r->cwnd_acked = 0;
 }
 
 /* The other end has acknowledged so many packets. */
@@ -28,10 +28,10 @@ static inline void cwnd_grow(struct requester *r, uint32_t packets)
 {
 	if (r->cwnd >= QP_CWND_MOST)
 		return;
-	r->answered += packets;
-	if (r->cwnd < r->ssthresh || r->answered >= r->cwnd) {
+	r->cwnd_acked += packets;
+	if (r->cwnd < r->ssthresh || r->cwnd_acked >= r->cwnd) {
 		r->cwnd++;
-		r->answered = 0;
+		r->cwnd_acked = 0;
 	}
 }
 

@@ -57,7 +57,7 @@ static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt
 		.len = s->length,
 		.imm = s->imm,
 	};
-	/* The upper bit says: use the queue pair's own. */
+	/* With the top bit set the QP's own Q_Key is used (IBTA volume 1, 10.2.5). */
 	pkt->ud.qkey = s->qkey & 0x80000000u ? qp->attr.qkey : s->qkey;
 	pkt->ud.sl = s->av.sl;
 	pkt->ud.dlid = s->av.dlid;
@@ -78,7 +78,7 @@ static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, c
 	struct hca_list with;
 	struct roce_pkt out = *pkt;
 
-	/* On the wire the header is the packet's own. */
+	/* To another host the GRH is the packet's own IP header. */
 	if (!peer || !(pkt->flags & ROCE_PKT_GRH)) {
 		out.flags &= ~ROCE_PKT_GRH;
 		return send_packet(qp, peer, &out, list, 0, NULL);
@@ -90,7 +90,7 @@ static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, c
 	return send_packet(qp, peer, &out, &with, 0, NULL);
 }
 
-/* A member whose link is not there yet, or has no room, loses the datagram, as on a busy wire. */
+/* Without a link or without room on it, the datagram to that member is lost. */
 static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const uint8_t *grh, const struct hca_list *list)
 {
@@ -156,7 +156,7 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 				qp->carrier->datagram_sent(qp);
 			break;
 		case PATH_NONE:
-			break; /* nobody hears it */
+			break; /* no such destination: lost */
 		}
 	}
 	qp->req.psn = psn_add(qp->req.psn, 1);

@@ -18,7 +18,7 @@ struct dci {
 	uint32_t first_psn;
 	uint16_t stream;
 	bool streams;
-	uint32_t errored_most; /* with so many failed streams the QP fails */
+	uint32_t errored_most; /* the QP fails with this many failed streams */
 	uint32_t errored_count;
 	uint16_t errored[ERRORED_MOST];
 };
@@ -44,7 +44,7 @@ void dci_fini(struct qp *qp)
 	free(qp->dci);
 }
 
-/* Not where the last use of the QP began: an answer that is late must not fit. */
+/* Differs from the last use of the QP, so that late answers do not match. */
 uint32_t dci_first_psn(void)
 {
 	return (hca_now_ns() >> 10) & PSN_MASK;

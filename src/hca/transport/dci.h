@@ -11,17 +11,17 @@ void dci_fini(struct qp *qp);
 void dci_reset(struct qp *qp);
 
 bool dci_is_aimed(const struct qp *qp, const struct hca_send *s);
-/* Turns to the request's target. Nothing may be under way. */
+/* Starts a session with the request's target. The window must be empty. */
 void dci_aim(struct qp *qp, const struct hca_send *s);
 /* Tells a target of this host about the session; false when there is no room yet. */
 bool dci_announce(struct qp *qp);
 /* What a packet on the wire says of the session. */
 void dci_fill(const struct qp *qp, struct roce_pkt *pkt);
-/* Not where the last use of the QP began: an answer that is late must not fit. */
+/* Differs from the last use of the QP, so that late answers do not match. */
 uint32_t dci_first_psn(void);
 
 bool dci_stream_failed(const struct qp *qp, uint16_t stream);
-/* The present stream has failed. False: that was one too many, or there are none. */
+/* Fails the current stream only. False: too many have failed, or there are no streams. */
 bool dci_fail_stream(struct qp *qp);
 /* A stream that failed may go on. */
 void dci_revive_stream(struct qp *qp, uint16_t stream);

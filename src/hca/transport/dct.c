@@ -3,15 +3,15 @@
  * Dynamically connected transport. An initiator (DCI) is a reliable requester that names its target
  * in every request; a target (DCT) answers any number of initiators that know its key.
  *
- * Requests in a row to one target are a session, numbered by the initiator. To turn to another
- * target it waits until everything is answered, so its window is always of one session, and the
- * requester and the completer work as for RC. At the target each initiator has a responder of its
- * own, a queue pair of type DCR that shares the target's number, receive queue and rights, and that
- * begins anew with each session.
+ * Consecutive requests to one target are a session, numbered by the initiator. Before it changes targets
+ * the initiator waits until all requests are answered, so its window belongs to one session, and
+ * requester and completer work as for RC. At the target each initiator has a responder of its own, a
+ * queue pair of type DCR that shares the target's number, receive queue and rights, and is reset by each
+ * session.
  *
- * On the fabric, which loses nothing, a session is announced once. On the wire every request says
- * which one it is of and with which number it began (roce/header.h, DCETH), so any of them may get
- * lost. One-sided work on mapped memory needs no session at all: the grant has the key (direct.c).
+ * On a link, which loses nothing, a session is announced by one packet. To another host every request
+ * carries the session's number and first PSN (roce/header.h, DCETH), so any of them may get lost.
+ * One-sided work on mapped memory needs no session: the grant has the key (direct.c).
  *
  * Locks: a target's `lock` guards its table of sessions and is taken outside of any QP's lock.
  */
@@ -34,13 +34,13 @@
 #define BUCKETS       64u
 #define SESSIONS_MOST 65536u
 #define REUSE_FROM    256u
-/* No packet is on its way for longer. */
+/* Longest life of a packet in the network. */
 #define PACKET_LIFE_NS 10000000000ull
 
 struct session {
 	struct qp qp; /* first */
 	struct session *next;
-	fabric_id_t from; /* FABRIC_ID_NONE: from the wire, that is, from gid */
+	fabric_id_t from; /* FABRIC_ID_NONE: an initiator on another host, `gid` */
 	uint8_t gid[16];
 	uint32_t number;
 	uint64_t began_ns;
@@ -118,9 +118,9 @@ static struct session *new_session(const struct qp *dct, fabric_id_t from, const
 	};
 	c->qp.attr = dct->attr;
 	c->qp.attr.dest_qpn = sqpn;
-	c->qp.mtu = QP_FABRIC_MTU;
+	c->qp.mtu = QP_LINK_MTU;
 	responder_reset(&c->qp);
-	/* The list first: a peer that goes must find it. */
+	/* On the list before it is used: a peer that leaves is dropped from every QP on it. */
 	qp_link(&c->qp);
 	return c;
 }
@@ -135,7 +135,7 @@ static bool has_peer(struct session *c)
 	return has;
 }
 
-/* Programs come and go; the session of one whose process has died serves the next. */
+/* A session whose initiator's process has died is reused. */
 static struct session *reuse_session(struct qp *dct, fabric_id_t from, const uint8_t *gid,
 				     uint32_t sqpn)
 {
@@ -177,7 +177,7 @@ static struct session *make_session(struct qp *dct, fabric_id_t from, const uint
 	if (c)
 		return c;
 	if (t->count >= SESSIONS_MOST)
-		return NULL; /* unheard; the initiator gives up in time */
+		return NULL; /* dropped; the initiator's retries run out */
 	c = new_session(dct, from, gid, sqpn);
 	if (!c)
 		return NULL;
@@ -195,7 +195,7 @@ static struct session *make_session(struct qp *dct, fabric_id_t from, const uint
 	return other;
 }
 
-/* Where answers over the wire leave from: the address that the request came to. */
+/* Answers leave from the address that the request came to. */
 static bool open_remote(struct session *c, const uint8_t *dst)
 {
 	const struct hca_adapter *a = c->qp.pub.ctx->adapter;
@@ -213,14 +213,14 @@ static bool open_remote(struct session *c, const uint8_t *dst)
 	return !path_connect_remote(&c->qp, av);
 }
 
-/* An earlier session's packet comes late, or the numbers come from another life of the QP. */
+/* A late packet of an earlier session; after PACKET_LIFE_NS the numbers are of a new QP. */
 static bool is_stale(const struct session *c, uint32_t number)
 {
 	return c->begun && (int32_t)(number - c->number) < 0 &&
 	       hca_now_ns() - c->began_ns < PACKET_LIFE_NS;
 }
 
-/* False: the packet is of a session that is over. */
+/* False: the packet belongs to a session that has ended. */
 static bool enter_session(struct session *c, struct hca_peer *from, const uint8_t *dst,
 			  uint32_t number, uint32_t first_psn)
 {
@@ -232,7 +232,7 @@ static bool enter_session(struct session *c, struct hca_peer *from, const uint8_
 	good = !is_stale(c, number);
 	if (!good)
 		goto unlock;
-	recv_flush(&c->qp); /* a receive that a message which never ended had taken */
+	recv_flush(&c->qp); /* a receive taken by a message that never ended */
 	responder_reset(&c->qp);
 	c->qp.resp.epsn = first_psn;
 	c->qp.pub.state = c->qp.attr.state = HCA_QPS_RTR;

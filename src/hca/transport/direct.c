@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided work without packets: the peer's memory is mapped (or reachable by the kernel's
- * process_vm calls), so the initiator carries the access out itself. The rules are the responder's:
- * the queue pair at the other end must expect us (its grant), the key must be valid in its table,
- * of its protection domain, reach far enough and permit the access. Whatever is not plainly right
- * goes the way of packets, where the responder finds out what is wrong and says so.
+ * One-sided work without packets: the peer's memory is mapped (or reachable by process_vm_readv/writev),
+ * so the initiator carries the access out itself. The checks are the responder's: the grant of the
+ * target queue pair must name this one, and the key must be valid in the peer's table, belong to the
+ * grant's protection domain, cover the range and permit the access. If any check fails the request is
+ * sent as packets, and the responder reports the error.
  */
 #include "hca/transport/direct.h"
 
@@ -26,7 +26,7 @@ static uint32_t remote_access(enum hca_op op)
 	}
 }
 
-/* The grant's rights for us; false when the other end is not ready for this QP. */
+/* Checks the target's grant; false: it does not permit this QP the access. */
 static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 {
 	const struct hca_qp_grant *grant = &qp->peer->segment->grant[qp->attr.dest_qpn];
@@ -39,7 +39,7 @@ static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 		if (!(grant->access & HCA_GRANT_DCT) || grant->dc_key != qp->dc_key)
 			return false;
 	} else if (unlikely(grant->peer_qpn != qp->pub.qpn || grant->access & HCA_GRANT_DCT ||
-			    /* Both ends must agree where numbering starts, as on a wire. */
+			    /* The PSNs of both ends must agree, as they must for packets. */
 			    grant->first_psn != qp->req.first_psn)) {
 		return false;
 	}
@@ -48,10 +48,10 @@ static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 }
 
 /*
- * The other end learns that communication is established (it may be waiting for that event),
- * though it will not see what we do. Lost when there is no room: then the next request tells.
+ * Tells the target that communication is established (it may wait for IBV_EVENT_COMM_EST), as no packet
+ * of this request will. Without room it is left to the next request.
  */
-static void greet(struct qp *qp)
+static void send_hello(struct qp *qp)
 {
 	struct roce_pkt pkt = {
 		.op = ROCE_PKT_HELLO,
@@ -59,10 +59,10 @@ static void greet(struct qp *qp)
 		.sqpn = qp->pub.qpn,
 	};
 
-	qp->req.greeted = !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
+	qp->req.hello_sent = !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
-/* What may wait over there is waited for here. */
+/* Later requests wait for the acknowledgement that the peer was allowed to delay. */
 bool direct_hurry(struct qp *qp)
 {
 	struct roce_pkt pkt = {
@@ -101,11 +101,11 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
 		return DIRECT_LOCAL_ERROR;
 	if (unlikely(observer_get() && observer_get()->sent))
-		return DIRECT_NO; /* so that there is something to be captured */
+		return DIRECT_NO; /* packets can be captured */
 	if (unlikely(!hca_peer_has_met(peer)) || !check_grant(qp, access, &pdn))
 		return DIRECT_NO;
-	if (unlikely(!qp->req.greeted && !qp->dci))
-		greet(qp);
+	if (unlikely(!qp->req.hello_sent && !qp->dci))
+		send_hello(qp);
 	if (!length)
 		return DIRECT_DONE;
 	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);

@@ -11,9 +11,9 @@ void fault_refuse_for_now(struct qp *qp, uint8_t syndrome)
 {
 	struct responder *r = &qp->resp;
 
-	r->nak_sent = r->nak_behind = true;
-	r->naks_again = 0;
-	r->nak_ahead = r->epsn;
+	r->nak_sent = r->dropping_behind = true;
+	r->nak_repeats = 0;
+	r->nak_trigger_psn = r->epsn;
 	answer_refuse(qp, syndrome);
 }
 
@@ -34,7 +34,7 @@ void fault_handle(struct qp *qp, enum fault f, enum hca_status recv_status)
 		break;
 	}
 	if (!qp_is_reliable(qp)) {
-		/* UC: the message is dropped without a word (9.8.2.2.2). */
+		/* UC: the message is dropped silently (IBTA volume 1, 9.8.2.2.2). */
 		qp->resp.last_op = NO_MESSAGE;
 		return;
 	}

@@ -8,10 +8,10 @@
 enum fault {
 	FAULT_NONE,
 	FAULT_WAIT,    /* no receive entry: RNR, or dropped */
-	FAULT_INVALID, /* malformed, out of turn, too long, too many */
+	FAULT_INVALID, /* malformed, wrong opcode sequence, too long, too many */
 	FAULT_ACCESS,  /* key, range or right */
-	FAULT_LOCAL,   /* our own receive entry is bad */
-	FAULT_FETCH,   /* references that cannot be followed */
+	FAULT_LOCAL,   /* the receive entry is bad */
+	FAULT_FETCH,   /* payload by reference that cannot be fetched */
 };
 
 /* What the fault does to the message, the queue pair and the requester. */

@@ -22,9 +22,9 @@ enum hca_qp_type {
 	HCA_QP_RAW = 8,
 	HCA_QP_XRC_SEND = 9,
 	HCA_QP_XRC_RECV = 10,
-	/* ours, since the public types know these as "the driver's" only */
+	/* not in enum ibv_qp_type, which has IBV_QPT_DRIVER for these */
 	HCA_QP_DCI = 11, /* dynamically connected: the end that sends */
-	HCA_QP_DCT = 12, /* the end that initiators turn to */
+	HCA_QP_DCT = 12, /* the end that initiators address */
 	HCA_QP_DCR = 13, /* inside the adapter: a target's end of one initiator's session */
 };
 
@@ -150,7 +150,7 @@ struct hca_qp {
 	uint16_t wr_id_stride;
 };
 
-/* How far the adapter has come: first entries of the rings that it has not taken, and numbers. */
+/* Progress of the adapter: first ring entries that it has not taken, and PSN and MSN. */
 struct hca_qp_progress {
 	uint32_t send_index, recv_index;
 	uint32_t

@@ -25,7 +25,7 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 
 	if (s->op != HCA_OP_NOP && !window_is_empty(&qp->req))
 		return RUN_WAIT;
-	if (qp->req.fence)
+	if (qp->req.grace)
 		return window_await_grace(qp, s);
 	if (s->op == HCA_OP_LOCAL_INV) {
 		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
@@ -39,8 +39,8 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 		err = hca_mkey_update(s, qp->pub.pd->pdn);
 	}
 	if (!err && ends_window(s))
-		err = grace_begin(user, &qp->req.fence);
-	if (!err && qp->req.fence)
+		err = grace_begin(user, &qp->req.grace);
+	if (!err && qp->req.grace)
 		return window_await_grace(qp, s);
 	if (!err) {
 		window_finish_local(qp, s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From an address to a link. On this host a queue pair number alone says which process owns it;
- * the address says whether it is this host at all.
+ * From an address to a link or the network. The address says whether the destination is this host; on
+ * this host the queue pair number says which process owns it.
  */
 #include "hca/transport/path.h"
 
@@ -69,7 +69,7 @@ enum path_state path_find(struct qp *qp)
 	enum path_state state;
 
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
-		return PATH_NONE; /* it knows no way but the one that requests came */
+		return PATH_NONE; /* answers only, by the path of the requests */
 	qp->peer = NULL;
 	if (!is_local(qp, &qp->attr.av))
 		return path_connect_remote(qp, &qp->attr.av) ? PATH_NONE : PATH_READY;

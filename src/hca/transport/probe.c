@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Probes: how a requester on a lossy wire finds out where the other end stands before the queue
- * pair's own timeout, which is meant for ends that are gone and long for a lost packet.
+ * Probes (like the tail loss probe of TCP, RFC 8985): a requester whose packets get lost asks for the
+ * peer's state before the queue pair's timeout, which is long, since it is meant for dead peers.
  *
- * When an acknowledgement or a NAK is lost, or the last packet of what may be on its way, nothing
- * follows that would tell. Once a connection has lost something, one packet, the oldest that is not
- * answered, is therefore sent again after a few round trips of silence, then after twice as long and
- * so on. Whatever the other end answers to it says how far it is. Probes are no retries: the timeout
- * and the retry count run as if there were none. An end that has never answered is not probed after
- * a timeout: it may not be there, and is sent as many packets as the retry count says.
+ * When an acknowledgement, a NAK or the last packet of a window is lost, no later packet reveals it. Once
+ * a connection has lost packets, its oldest unanswered packet is therefore sent again after four round
+ * trips of silence, then after twice as long, and so on. Any answer says which PSN the peer expects.
+ * Probes are no retries: the timeout and the retry count run as if there were none. A peer that has
+ * never answered is not probed after a timeout: it may not exist, and gets as many packets as the retry
+ * count allows.
  *
- * A connection without losses is not timed and not probed. Lock held, inside an epoch section.
+ * A connection without losses is neither timed nor probed. Lock held, inside an epoch section.
  */
 #include "hca/transport/probe.h"
 
@@ -19,14 +19,14 @@
 
 #define SHORTEST_NS 500000u
 #define UNKNOWN_NS  4000000u     /* before the first round trip was measured */
-#define MEMORY_NS   10000000000u /* after so long without a loss, there are none */
+#define MEMORY_NS   10000000000u /* a connection without a loss for so long is not lossy */
 
 static bool waits(const struct requester *r)
 {
 	return r->head != r->tail;
 }
 
-/* 0: the queue pair's timeout comes earlier. */
+/* Delay of the next probe; 0: the queue pair's timeout comes earlier. */
 static uint64_t delay_ns(const struct qp *qp)
 {
 	const struct probe *p = &qp->req.probe;
@@ -34,8 +34,8 @@ static uint64_t delay_ns(const struct qp *qp)
 
 	if (ns < SHORTEST_NS)
 		ns = SHORTEST_NS;
-	ns <<= p->silent;
-	return !p->gone && ns < timer_ack_ns(qp->attr.timeout) ? ns : 0;
+	ns <<= p->unanswered;
+	return !p->never_answered && ns < timer_ack_ns(qp->attr.timeout) ? ns : 0;
 }
 
 void probe_arm(struct qp *qp, uint64_t now_ns)
@@ -43,7 +43,7 @@ void probe_arm(struct qp *qp, uint64_t now_ns)
 	struct probe *p = &qp->req.probe;
 	uint64_t ns = delay_ns(qp);
 
-	p->seen = p->moves + qp->req.stale;
+	p->acks_seen = p->acks + qp->req.stale;
 	p->at = ns ? now_ns + ns : 0;
 	if (p->at)
 		timer_wake(qp, p->at);
@@ -72,16 +72,16 @@ void probe_expired(struct qp *qp)
 {
 	struct probe *p = &qp->req.probe;
 
-	p->gone = !p->moves;
+	p->never_answered = !p->acks;
 	probe_lost(qp);
 }
 
 void probe_time(struct requester *r, uint32_t psn)
 {
-	if (r->probe.timed_at || r->again)
-		return; /* an answer to what was sent twice says nothing about time */
-	r->probe.timed_psn = psn;
-	r->probe.timed_at = hca_now_ns();
+	if (r->probe.rtt_sent_ns || r->resending)
+		return; /* an answer to a packet that was sent twice says nothing about the round trip (Karn) */
+	r->probe.rtt_psn = psn;
+	r->probe.rtt_sent_ns = hca_now_ns();
 }
 
 void probe_measure(struct requester *r)
@@ -89,11 +89,11 @@ void probe_measure(struct requester *r)
 	struct probe *p = &r->probe;
 	uint64_t ns;
 
-	if (psn_diff(r->una, p->timed_psn) <= 0)
+	if (psn_diff(r->una, p->rtt_psn) <= 0)
 		return;
-	ns = hca_now_ns() - p->timed_at;
-	p->timed_at = 0;
-	/* Upwards at once: a probe too late costs time, one too early a slow peer's. */
+	ns = hca_now_ns() - p->rtt_sent_ns;
+	p->rtt_sent_ns = 0;
+	/* Rises at once, falls slowly: early probes burden a slow peer. */
 	p->rtt_ns = ns > p->rtt_ns ? ns : (7 * p->rtt_ns + ns) / 8;
 }
 
@@ -110,13 +110,13 @@ bool probe_is_due(struct qp *qp, uint64_t now_ns)
 		p->lossy = false;
 	if (!p->lossy || !qp->remote || !waits(r))
 		return false;
-	if (p->moves + r->stale != p->seen || r->rnr_until) {
+	if (p->acks + r->stale != p->acks_seen || r->rnr_until) {
 		probe_arm(qp, now_ns);
 		return false;
 	}
 	p->lost_at = now_ns;
-	p->silent++;
-	p->out = true;
-	r->asked_again = false;
+	p->unanswered++;
+	p->outstanding = true;
+	r->read_rerequested = false;
 	return true;
 }

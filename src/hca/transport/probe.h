@@ -5,31 +5,31 @@
 
 #include "hca/transport/qp_types.h"
 
-/* Something was lost. */
+/* A packet was lost. */
 void probe_lost(struct qp *qp);
-/* ... and nothing was heard for a whole timeout. */
+/* A timeout expired without an answer. */
 void probe_expired(struct qp *qp);
-/* On a connection that loses: something has been sent that is to be answered. */
+/* On a lossy connection: a packet was sent that is to be answered. */
 void probe_begin(struct qp *qp);
-/* ... and this packet's round trip may be measured. */
+/* The round trip of this packet is measured, if no other is. */
 void probe_time(struct requester *r, uint32_t psn);
-/* Its answer may have come. */
+/* An answer came: the measured packet may be acknowledged. */
 void probe_measure(struct requester *r);
-/* The other end has got on. */
+/* An answer acknowledged something new. */
 static inline void probe_answered(struct requester *r)
 {
 	struct probe *p = &r->probe;
 
-	p->moves++;
-	p->silent = 0;
-	p->gone = false;
-	p->out = false;
-	if (unlikely(p->timed_at))
+	p->acks++;
+	p->unanswered = 0;
+	p->never_answered = false;
+	p->outstanding = false;
+	if (unlikely(p->rtt_sent_ns))
 		probe_measure(r);
 }
-/* From the timer. True: silence has lasted for long, and the oldest packet is to be sent again. */
+/* From the timer. True: the oldest packet is to be sent again. */
 bool probe_is_due(struct qp *qp, uint64_t now_ns);
-/* Waits for an answer, or for the next probe. */
+/* Sets the timer of the next probe. */
 void probe_arm(struct qp *qp, uint64_t now_ns);
 
 #endif

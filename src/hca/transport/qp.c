@@ -8,9 +8,9 @@
  *	SQE -> RTS, any -> RESET		hca_qp_modify()
  *
  * RESET: rings are empty, indexes zero. INIT: receives may be posted. RTR: the responder works,
- * peers may come in through the grant. RTS: the requester works. SQD: what was begun is ended,
+ * peers may use the grant. RTS: the requester works. SQD: what was begun is ended,
  * nothing is begun. SQE: sends are flushed, receives work. ERR: everything is flushed.
- * Only qp_set_state() changes the state. DC initiators have no SQD; targets end at RTR (dc.c).
+ * Only qp_set_state() changes the state. DC initiators have no SQD; targets end at RTR (dct.c).
  */
 #include "hca/transport/qp.h"
 
@@ -42,7 +42,7 @@
 #include "hca/transport/xrc_openers.h"
 #include "util/explain.h"
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 {
@@ -74,7 +74,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		.user = init->user,
 	};
 	qp->xrcd = init->xrcd;
-	qp->mtu = QP_FABRIC_MTU;
+	qp->mtu = QP_LINK_MTU;
 	responder_reset(qp);
 	err = dci_init(qp, init);
 	if (!err)
@@ -168,7 +168,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	timer_unreserve();
 	doorbell_watch_remove(&to_priv(pub)->doorbell);
 	tx_wait_forget_qp(qp);
-	epoch_wait(); /* from here on nobody opens a session */
+	epoch_wait(); /* from here on no session is opened */
 	dct_retire(qp);
 	hca.network->forget(qp);
 	hca_counters_put(pub->counters);
@@ -189,7 +189,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	hca_ctx_drop(pub->ctx, HCA_KIND_QP);
 	hca_qpn_release(pub->qpn);
 	comp_cntr_detach(qp);
-	free(qp->req.fence);
+	free(qp->req.grace);
 	free(qp->req.window);
 	free(qp->capture);
 	free(qp->resp.recv);
@@ -224,7 +224,7 @@ void hca_qp_unlisten(struct hca_qp *pub, struct hca_listener *l)
 	hca_async_forget(l->async, l->user);
 }
 
-/* ---- attributes that no state asks for ---- */
+/* ---- attributes outside of the state machine ---- */
 
 int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
 {
@@ -293,7 +293,7 @@ void hca_qp_query(struct hca_qp *pub, struct hca_qp_attr *out)
 	out->state = out->cur_state = pub->state;
 	if (pub->state >= HCA_QPS_RTS)
 		out->sq_psn = qp->req.psn;
-	/* What was expected first is of interest to nobody once packets have come. */
+	/* The first PSN of the attributes is replaced by the expected one. */
 	if (pub->state >= HCA_QPS_RTR && pub->type != HCA_QP_UD && pub->type != HCA_QP_DCT)
 		out->rq_psn = qp->resp.epsn;
 	fabric_unlock(&pub->lock);

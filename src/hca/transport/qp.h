@@ -17,17 +17,17 @@ VB_API void hca_qp_progress(struct hca_qp *qp, struct hca_qp_progress *out);
  */
 VB_API int hca_qp_set_udp_sport(struct hca_qp *qp, uint16_t port);
 
-/* From now on it counts there, or nowhere; holds the set. */
+/* The QP counts in this set from now on, and holds a reference; NULL: in none. */
 VB_API void hca_qp_set_counters(struct hca_qp *qp, struct hca_counters *counters);
-/* The QP takes a use of the shaper, and gives up that of the one before; NULL: none. */
+/* The QP takes a reference to the shaper and drops the one before; NULL: none. */
 struct hca_shaper;
 VB_API void hca_qp_set_shaper(struct hca_qp *qp, struct hca_shaper *shaper);
 
 VB_API void hca_qp_listen(struct hca_qp *qp, struct hca_listener *l);
-/* What it was told and did not fetch is gone. */
+/* Events that the handle has not fetched are dropped. */
 VB_API void hca_qp_unlisten(struct hca_qp *qp, struct hca_listener *l);
 
-/* Who events are about from now on; those about the one before that nobody fetched are gone. */
+/* The element of later events; events about the old one that were not fetched are dropped. */
 void hca_qp_set_user(struct hca_qp *qp, void *user);
 
 #endif

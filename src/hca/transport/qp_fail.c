@@ -19,7 +19,7 @@ void qp_tell_listeners(struct qp *qp, enum hca_event_type type)
 
 void qp_event(struct qp *qp, enum hca_event_type type)
 {
-	/* What happens in a session is between it and its initiator. */
+	/* Sessions of a DCT and guests have no handle. */
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return;
 	if (qp->pub.type == HCA_QP_XRC_RECV) {
@@ -45,7 +45,7 @@ void qp_grant_update(struct qp *qp)
 		open = false;
 
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
-		return; /* the grant is its target's, or another process's */
+		return; /* the grant belongs to the DCT, or to another process */
 	atomic_store_explicit(&grant->word, (word & ~1ull) + 2, memory_order_release);
 	/* [Q1] pairs with hca_rq_doorbell() */
 	barrier_private();

@@ -169,7 +169,7 @@ static void reset(struct qp *qp)
 	qp->drained_told = qp->last_wqe_told = false;
 }
 
-/* Who waits for a peer beyond this host must be heard there before it says anything itself. */
+/* A QP must receive from another host before it has sent anything. */
 static void open_path(struct qp *qp)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -183,7 +183,7 @@ static void open_path(struct qp *qp)
 		path_connected(qp);
 }
 
-/* A connection beyond this host needs the wire; without it, it cannot be made. */
+/* A connection to another host needs the network. */
 static int check_path(struct qp *qp, const struct hca_qp_attr *attr, enum hca_qp_state to,
 		      uint32_t mask)
 {
@@ -197,7 +197,7 @@ static int check_path(struct qp *qp, const struct hca_qp_attr *attr, enum hca_qp
 	return hca.network->check(qp, qp->attr.port, &attr->av);
 }
 
-/* What a change of state sets going. Lock held, inside an epoch section. */
+/* Enters the new state. Lock held, inside an epoch section. */
 static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 {
 	switch (to) {
@@ -235,7 +235,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 	}
 }
 
-/* Halves of a connection get the attributes of whole ones from programs; the other half's are moot. */
+/* Programs give XRC send and receive QPs the attributes of RC; those of the other half are ignored. */
 static uint32_t meant(enum hca_qp_type type, uint32_t mask)
 {
 	switch (type) {

@@ -17,13 +17,13 @@
 #include "roce/packet.h"
 #include "util/heap.h"
 
-/* Packets on the fabric: a compromise between headers and the length of a record. */
-#define QP_FABRIC_MTU 8192u
-/* Packets on their way over a wire: what an untuned socket buffer holds, then as many as go well. */
+/* Payload of a packet on a link: a compromise between headers and the length of a record. */
+#define QP_LINK_MTU 8192u
+/* The congestion window in packets: at first, what the buffer of an untuned UDP socket holds. */
 #define QP_CWND_FIRST 32u
 #define QP_CWND_LEAST 8u
 #define QP_CWND_MOST  256u
-/* A read over a wire is asked for in pieces, which begin and end at multiples of this. */
+/* A read from another host is requested in pieces that begin and end at multiples of this. */
 #define QP_READ_PIECE (64u << 10)
 #define QP_WINDOW     128u /* requests that may wait for an answer; a power of two */
 
@@ -39,96 +39,99 @@ struct req_slot {
 	uint16_t blocks;
 	uint8_t op;
 	bool signaled;
-	bool local; /* nothing to wait for but its predecessors */
+	bool local; /* sends no packet: complete as soon as all requests before it are */
 };
 
-/* Of a requester on the wire; owned by probe.c. */
+/* Probes of a requester whose packets get lost. Written by probe.c, `outstanding` by completer.c, too. */
 struct probe {
-	bool lossy;         /* the connection has lost something lately */
-	bool out;           /* one packet is on its way, and no more until it is answered */
-	uint8_t silent;     /* probes since the last answer */
-	bool gone;          /* a timeout, and never an answer */
-	uint32_t moves;     /* answers that led on */
-	uint32_t seen;      /* ... when the timer was set, with those that did not */
-	uint32_t timed_psn; /* whose round trip is measured */
-	uint64_t timed_at;  /* 0: none */
+	bool lossy;           /* the connection has lost packets lately */
+	bool outstanding;     /* one packet was sent again; no more are sent until it is answered */
+	uint8_t unanswered;   /* probes since the last answer */
+	bool never_answered;  /* a timeout expired, and no answer ever came */
+	uint32_t acks;        /* answers that acknowledged something new */
+	uint32_t acks_seen;   /* `acks` and `stale` when the probe timer was set */
+	uint32_t rtt_psn;     /* the packet whose round trip is measured */
+	uint64_t rtt_sent_ns; /* when it was sent; 0: none is measured */
 	uint64_t rtt_ns;
 	uint64_t lost_at;
-	uint64_t at; /* 0: no timer */
+	uint64_t at; /* when the timer expires; 0: no timer */
 };
 
+/* Written by requester.c, window.c, send.c, datagram.c, cwnd.h and completer.c. */
 struct requester {
-	uint32_t producer;  /* as the last doorbell said */
-	uint32_t next;      /* slot of the first request that is not wholly sent */
-	uint32_t begun;     /* while `again`: behind the last request that was sent before */
-	uint32_t psn;       /* of the next packet */
-	uint32_t first_psn; /* when the QP went to RTS */
-	uint32_t una;       /* oldest packet that is not acknowledged */
-	uint32_t high;      /* behind the last packet that was ever sent */
-	uint32_t cwnd;      /* wire: packets that may be on their way */
-	uint32_t ssthresh;  /* ... from how many on it opens slowly: half of what was too much */
-	uint32_t answered;  /* ... packets since it last did so */
+	uint32_t producer;   /* of the last doorbell */
+	uint32_t next;       /* slot of the first request that is not wholly sent */
+	uint32_t resend_end; /* while resending: behind the last request that was sent before */
+	uint32_t psn;        /* of the next packet */
+	uint32_t first_psn;  /* when the QP went to RTS */
+	uint32_t una;        /* oldest unacknowledged PSN */
+	uint32_t high;       /* behind the last PSN that was ever sent */
+	uint32_t cwnd;       /* congestion window, in packets; for packets that may get lost */
+	uint32_t ssthresh;   /* slow-start threshold, in packets */
+	uint32_t cwnd_acked; /* packets acknowledged since the window last grew */
 	struct req_slot *window;
 	uint32_t head, tail; /* free running */
 	uint32_t reads;      /* reads and atomics in the window */
-	uint32_t asked;      /* read requests and atomics that are out; a read may take several */
-	uint32_t sent;       /* bytes of the request at `next` that went out, or were asked for */
-	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
-	bool greeted;        /* the other end knows that we have begun */
-	bool ack_delayable;  /* the last request's answer may wait over there */
-	bool again;          /* requests from `next` to `begun` are sent once more */
-	bool announced;      /* DCI: the target of this host knows of the session */
-	bool blocked;        /* waits for room on the link */
-	uint8_t retries;     /* used up since the last progress */
+	uint32_t
+		reads_out; /* read requests and atomics without an answer; a read may take several */
+	uint32_t sent;     /* bytes of the request at `next` that were sent, or requested */
+	bool partial;      /* `sent` and the window's last slot belong to the request at `next` */
+	bool hello_sent;   /* the peer was told that the connection is in use, without packets */
+	bool ack_delayable; /* the peer may delay the acknowledgement of the last request */
+	bool resending;     /* requests from `next` to `resend_end` are sent again */
+	bool announced;     /* DCI: a target on this host knows of the session */
+	bool blocked;       /* waits for room on the link */
+	uint8_t retries;    /* since the last progress */
 	uint8_t rnr_retries;
-	bool asked_again;    /* for a read whose data came with a gap */
-	uint32_t gap_psn;    /* ... and the last packet that came behind the gap */
-	bool progress;       /* an answer came since the timer was set */
-	bool looked;         /* the timer has expired once, and packets lay unread */
-	uint32_t stale;      /* packets with data that an earlier attempt had asked for */
-	uint32_t stale_then; /* ... when the timer was set */
-	uint8_t forgiven;    /* timeouts that did not count, because of those */
-	bool no_path;        /* the request at `next` waits for a link that is being made */
-	uint64_t late_since; /* the peer's lateness is forgiven since then; 0: it is not late */
+	bool read_rerequested;   /* the data of a read came with a gap, and was requested again */
+	uint32_t gap_psn;        /* the last packet that came behind that gap */
+	bool progress;           /* an answer came since the timer was set */
+	bool unread_awaited;     /* the timer has expired once while packets were unread */
+	uint32_t stale;          /* packets of data that an earlier attempt had requested */
+	uint32_t stale_at_timer; /* `stale` when the timer was set */
+	uint8_t stale_timeouts;  /* timeouts that did not count, because such packets came */
+	bool awaits_path;        /* the request at `next` waits for a link that is being made */
+	uint64_t late_since; /* since when a late peer on this host is waited for; 0: it is not */
 	uint64_t timeout_at; /* 0: no timer */
-	uint64_t rnr_until;  /* 0: not waiting */
+	uint64_t rnr_until;  /* nothing is sent before; 0: no delay */
 	struct probe probe;
-	/* The request at `next` has ended a window, and waits for those who are using it. */
-	struct grace_period *fence;
+	/* The request at `next` has invalidated a memory window: readers of it have to finish. */
+	struct grace_period *grace;
 };
 
 #define RESP_RESOURCES 16u
 
 /*
- * Reads and atomics of the peer, the last ones that came, answered or not: reads may be asked for
- * again and are executed again, atomics are replayed.
+ * A read or atomic of the peer, one of the last RESP_RESOURCES. Duplicates are answered from here: a
+ * read is executed again, the result of an atomic repeated (IBTA volume 1, 9.7.5.1.2).
  */
 struct resp_resource {
 	uint32_t psn, last_psn;
 	uint8_t op;    /* packet opcode; 0xff: free */
 	bool due;      /* an answer is to be sent */
-	bool again;    /* ... not for the first time */
-	bool whole;    /* no piece of a read, or its last */
-	uint64_t orig; /* of an atomic */
+	bool again;    /* the answer is to a duplicate */
+	bool whole;    /* a whole read, or its last piece */
+	uint64_t orig; /* value before an atomic */
 	uint64_t va;
 	uint32_t rkey, length, srqn;
-	/* the answer to a read that is under way: what was asked for, and how far it has come */
+	/* the answer to a read: offsets of its first byte, its end, and the next byte to be sent */
 	uint32_t from, upto, sent;
 };
 
+/* Written by responder.c, recv.c, fault.c, answer.c, resource.c and, `fwd_*`, xrc_forward.c. */
 struct responder {
-	uint32_t epsn; /* expected */
+	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
-	bool nak_sent;      /* a sequence NAK is out for this gap, or the packet was refused */
-	bool nak_behind;    /* ... refused, and what comes is on its way behind it */
-	uint8_t naks_again; /* ... so many times more */
-	uint32_t nak_ahead; /* the packet that showed the gap */
+	bool nak_sent;        /* the expected packet was NAKed */
+	bool dropping_behind; /* ... as not acceptable now: packets behind it are dropped silently */
+	uint8_t nak_repeats;  /* sequence NAKs for this gap after the first */
+	uint32_t nak_trigger_psn; /* the packet that showed the gap */
 	bool established;
-	bool ack_urgent; /* an acknowledgement is due, and somebody waits for it */
-	bool unanswered; /* wire: no request of ours has followed the last one of the peer */
-	uint8_t nak_due; /* syndrome of a refusal that found no room; 0: none */
+	bool ack_urgent;    /* the acknowledgement that is due must not be delayed */
+	bool reply_pending; /* the QP has sent no request since the last one of the peer */
+	uint8_t nak_due;    /* syndrome of a NAK for which there was no room; 0: none */
 	uint32_t nak_psn;
-	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode; 0xff: none */
+	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode, or NO_MESSAGE */
 	/* message in progress */
 	bool has_recv;
 	struct hca_recv *recv; /* allocated with the first receive */
@@ -137,14 +140,14 @@ struct responder {
 	uint32_t rkey, left;
 	struct hca_srq *recv_srq;
 	uint32_t rq_taken; /* receive entries consumed, free running */
-	uint16_t rq_left;  /* ... posted when the ring was last asked, and not consumed since */
-	/* XRC requests for queues of another process (xrc.c) */
-	fabric_id_t away;  /* that process; FABRIC_ID_NONE: requests stay here */
-	uint32_t away_una; /* the oldest that is not known to be done */
-	bool away_turn;    /* the next one is the first of a row */
-	bool away_behind;  /* some came out of turn, and have to come again */
+	uint16_t rq_left;  /* entries known to be posted, and not consumed yet */
+	/* XRC requests for shared receive queues of another process (xrc_forward.c) */
+	fabric_id_t fwd_owner; /* that process; FABRIC_ID_NONE: requests stay here */
+	uint32_t fwd_una;      /* oldest PSN that is not known to be done there */
+	bool fwd_restart;      /* the next forwarded request starts the numbering anew */
+	bool fwd_resend;       /* requests were dropped, and have to be requested again */
 	struct resp_resource *resource;
-	uint32_t resource_next;  /* free running: the place of the next one */
+	uint32_t resource_next;  /* free running: index of the next one */
 	uint32_t resource_first; /* of the oldest one that may have an answer due */
 };
 
@@ -161,11 +164,12 @@ struct qp {
 	uint32_t xrcd;
 	struct requester req;
 	struct responder resp;
-	/* Also the responder's: written under the lock, and relaxed, since they are looked at without it. */
+	/* of the responder; written under the lock and read without it, relaxed */
 	_Atomic bool ack_due;
-	_Atomic uint8_t replies; /* wire: times in a row that a request of ours followed, in time */
-	struct hca_peer *peer;   /* connected: where the other end was found */
-	uint32_t mtu;            /* payload of a packet on the way there */
+	_Atomic uint8_t
+		replies; /* requests of the peer in a row that a request of this QP followed soon */
+	struct hca_peer *peer; /* connected to a process of this host */
+	uint32_t mtu;          /* payload bytes of a packet */
 	/* beyond this host: how packets leave, and what the carrier knows of the QP; or NULL */
 	const struct carrier *carrier;
 	struct qp_wire *wire;
@@ -182,11 +186,11 @@ struct qp {
 	uint32_t mcast;            /* groups attached */
 	struct raw_qp *raw_qp;     /* raw packets (raw/raw.c) */
 	struct hca_shaper *shaper; /* held, or NULL */
-	bool guest;                /* stands for a queue pair of another process (xrc.c) */
+	bool guest;                /* stands for a queue pair of another process (xrc_guest.c) */
 	fabric_id_t
 		owner; /* a stand-in for a queue pair of that process (xrc_open.c); 0: it is ours */
 	const struct stand_in_ops *stand_in; /* ... and what calls on it do; or NULL */
-	bool orphan; /* only other processes have it open; with the next, under their lock */
+	bool orphan; /* only other processes have it open; under the lock of xrc_openers.c, as is the next */
 	bool closed; /* cannot be opened any more */
 	struct hca_listener *listeners;
 	/* tells other processes that have the QP open of an event; NULL: none has */
@@ -196,7 +200,7 @@ struct qp {
 	struct doorbell_source doorbell; /* watched: the program posts by hand (qp_watch.c) */
 	bool drained_told;
 	bool last_wqe_told;
-	struct hca_gid local_gid_seen; /* the last destination that was found to be on this host */
+	struct hca_gid local_gid_seen; /* a destination that is on this host */
 	uint32_t local_gid_changes;    /* hca_gid_changes then */
 	bool local_gid_valid;
 };
@@ -242,7 +246,7 @@ static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
 	qp->peer = peer;
 	qp->remote = false;
 	if (likely(!qp->guest)) /* whose requests have come another way before */
-		qp->mtu = QP_FABRIC_MTU;
+		qp->mtu = QP_LINK_MTU;
 }
 
 #define NO_MESSAGE 0xff /* responder.last_op: no message is in progress */
@@ -269,7 +273,7 @@ static inline bool qp_is_reliable(const struct qp *qp)
 /* XRC: requests were forwarded to another process, which has not answered all of them. */
 static inline bool qp_has_forwarded(const struct responder *r)
 {
-	return unlikely(r->away) && r->away_una != r->epsn;
+	return unlikely(r->fwd_owner) && r->fwd_una != r->epsn;
 }
 
 /* The transport bits of the opcodes of answers. */

@@ -23,7 +23,7 @@ bool recv_take(struct qp *qp, struct hca_srq *srq)
 	r->recv_srq = srq;
 	if (srq)
 		return hca_srq_take(srq, r->recv);
-	/* What is posted is looked up only when all that was posted the last time is taken. */
+	/* The doorbell record is read only when all entries known to be posted are taken. */
 	if (unlikely(!r->rq_left)) {
 		if (qp->pub.rq.size)
 			r->rq_left = qp->pub.format->rq_producer(&qp->pub.rq) - r->rq_taken;
@@ -99,7 +99,7 @@ static void forget_srq(struct qp *qp, void *srq)
 	if (r->has_recv && r->recv_srq == srq) {
 		r->has_recv = false;
 		r->recv_srq = NULL;
-		r->last_op = NO_MESSAGE; /* the rest of the message is out of turn */
+		r->last_op = NO_MESSAGE; /* later packets of the message are refused as out of sequence */
 	}
 	fabric_unlock(&qp->pub.lock);
 }

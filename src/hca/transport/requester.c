@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The requester: takes requests from the send queue in order, executes them directly where the
- * peer's memory is at hand, and otherwise sends packets and keeps a window of what waits for an
- * answer (IBTA volume 1, 9.7.5). Runs under the QP's lock, inside an epoch section, on whatever thread has
- * a reason: a doorbell, an answer, a timer, room on a link.
+ * The requester: takes requests from the send queue in order, executes them directly where the peer's
+ * memory is mapped, and otherwise sends packets and keeps a window of unanswered requests (IBTA volume
+ * 1, 9.7.5). It runs under the QP's lock, inside an epoch section, on the thread of a doorbell, an
+ * answer, a timer, or room on a link.
  *
  * Order: a direct request waits until everything before it has been answered, so one-sided work
  * never overtakes two-sided work. Completions come in the order of the send queue: the window is
@@ -34,11 +34,11 @@
 #define OPS_DATAGRAM (OP_BIT(SEND) | OP_BIT(SEND_IMM))
 #define OPS_WRITING  (OPS_DATAGRAM | OP_BIT(SEND_INV) | OP_BIT(WRITE) | OP_BIT(WRITE_IMM))
 #define OPS_READING  (OPS_WRITING | OPS_READ)
-/* Without a packet. */
+/* Operations that send no packet. */
 #define OPS_WINDOW (OP_BIT(BIND_MW) | OP_BIT(LOCAL_INV))
 #define OPS_LOCAL  (OP_BIT(NOP) | OPS_WINDOW | OP_BIT(UMR) | OP_BIT(MEMCPY))
 
-/* What each type of queue pair can do at all: over a connection, and otherwise. */
+/* Operations that each type of queue pair has: over its connection, and others. */
 static const struct {
 	uint16_t connected, other;
 } ops[] = {
@@ -51,10 +51,10 @@ static const struct {
 	[HCA_QP_DCR] = { 0, 0 },
 };
 
-/* Something at or behind `next` was sent before, and is to be sent again. */
+/* A request at or behind `next` was sent before, and is to be sent again. */
 static bool has_begun(const struct requester *r)
 {
-	return r->partial || (r->again && (int32_t)(r->begun - r->next) > 0);
+	return r->partial || (r->resending && (int32_t)(r->resend_end - r->next) > 0);
 }
 
 static bool may_send(const struct qp *qp)
@@ -63,12 +63,12 @@ static bool may_send(const struct qp *qp)
 	       (qp->pub.state == HCA_QPS_SQD && has_begun(&qp->req));
 }
 
-/* What waits for a link has as long as what waits for an answer: the other end may be stopped. */
+/* A link that is being made is waited for as long as an answer: the peer may be stopped. */
 static void await_path(struct qp *qp)
 {
 	struct requester *r = &qp->req;
 
-	r->no_path = true;
+	r->awaits_path = true;
 	if (!r->timeout_at && qp->attr.timeout && qp->pub.type != HCA_QP_UC) {
 		r->progress = false;
 		timer_start(qp, hca_now_ns() + timer_ack_ns(qp->attr.timeout));
@@ -79,14 +79,14 @@ void requester_give_up(struct qp *qp)
 {
 	struct hca_send s;
 
-	qp->req.no_path = false;
+	qp->req.awaits_path = false;
 	if (!may_send(qp) || !qp_send_is_posted(qp))
 		return;
 	qp->pub.format->sq_decode(&qp->pub, qp->req.next, &s);
 	request_fail(qp, &s, HCA_RETRY_EXC_ERR, SYN_RETRY);
 }
 
-/* Connected transports: directly if that can be, else by packets. */
+/* Connected transports: directly if possible, else by packets. */
 static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
@@ -103,8 +103,8 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 		await_path(qp);
 		return RUN_WAIT;
 	}
-	if (unlikely(r->no_path)) {
-		r->no_path = false;
+	if (unlikely(r->awaits_path)) {
+		r->awaits_path = false;
 		r->progress = true;
 		r->retries = path == PATH_READY ? 0 : r->retries;
 	}
@@ -128,12 +128,12 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	}
 	if (unlikely(qp->dci) && path == PATH_READY && !dci_announce(qp))
 		return RUN_WAIT;
-	if (unlikely(op_is_read(s->op)) && r->asked >= send_reads_most(qp))
+	if (unlikely(op_is_read(s->op)) && r->reads_out >= send_reads_most(qp))
 		return RUN_WAIT;
 	return send_connected(qp, s, path == PATH_READY);
 }
 
-/* The next request of an initiator turns to another target. True: it shall be run. */
+/* The next request of a DC initiator has another target. True: run it now. */
 static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enum run_result *done)
 {
 	struct requester *r = &qp->req;
@@ -153,7 +153,7 @@ static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enu
 	return false;
 }
 
-/* A request that needs no connection, or that cannot be. */
+/* A request that needs no connection, or is invalid. */
 static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
@@ -187,7 +187,7 @@ static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
 	return run_connected(qp, s);
 }
 
-/* True when the queue pair has to wait for its share of the port; a timer calls it. */
+/* True when the shaper delays the QP; a timer runs it again. */
 static bool is_shaped(struct qp *qp)
 {
 	uint64_t wait = shaper_wait_ns(qp->shaper, hca_now_ns());
@@ -202,10 +202,10 @@ static bool is_outgoing(enum hca_op op)
 	return op <= HCA_OP_WRITE_IMM || op == HCA_OP_TSO;
 }
 
-/* Requests are being sent again, or the state is not one in which they simply are sent. */
+/* After a run that resends requests, or in a state other than RTS. */
 static __attribute__((noinline)) void settle(struct qp *qp)
 {
-	qp->req.again = qp->req.again && has_begun(&qp->req);
+	qp->req.resending = qp->req.resending && has_begun(&qp->req);
 	if (qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_SQE)
 		window_flush_all(qp);
 	if (qp->pub.state == HCA_QPS_SQD)
@@ -218,7 +218,7 @@ void requester_run(struct qp *qp)
 	uint32_t from = r->next, at;
 	struct hca_send s;
 
-	/* A pause between datagrams is over when it is; its timer may be late. */
+	/* A pause between datagrams ends on time, even if its timer is late. */
 	if (unlikely(r->rnr_until) && qp->pub.type == HCA_QP_UD && hca_now_ns() >= r->rnr_until)
 		r->rnr_until = 0;
 	while (may_send(qp) && qp_send_is_posted(qp)) {
@@ -228,13 +228,13 @@ void requester_run(struct qp *qp)
 			break;
 		at = r->next;
 		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
-		/* Should it have failed, the state says whether that ends it. */
+		/* After a failure the state decides whether the loop goes on. */
 		if (run_one(qp, &s) == RUN_WAIT)
 			break;
 		if (unlikely(qp->shaper && r->next != at && is_outgoing(s.op)))
 			shaper_charge(qp->shaper, hca_now_ns(), s.length);
 	}
-	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->again))
+	if (unlikely(qp->pub.state != HCA_QPS_RTS || r->resending))
 		settle(qp);
 	/* Also send a delayed acknowledgement now. */
 	if (unlikely(qp->doorbell.watched) && qp->ack_due && !qp->remote && r->next != from)
@@ -258,7 +258,7 @@ void requester_reset(struct qp *qp)
 {
 	struct req_slot *window = qp->req.window;
 
-	free(qp->req.fence);
+	free(qp->req.grace);
 	qp->req = (struct requester){ .window = window };
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Responder resources: the peer's reads and atomics, kept until newer ones take their place. Their
- * answers go out in order, as fast as the path takes them; meanwhile the responder goes on with the
- * requests that follow. What is asked for again is answered from here: reads are executed once more,
- * atomics never (IBTA volume 1, 9.7.5.1.2 and 9.7.5.2). Lock held, inside an epoch section.
+ * Responder resources: the peer's reads and atomics, kept until newer ones take their place. Responses
+ * leave in order, as fast as the carrier takes them; meanwhile the responder executes later requests.
+ * Duplicates are answered from here: reads are executed again, atomics never (IBTA volume 1, 9.7.5.1.2
+ * and 9.7.5.2). Lock held, inside an epoch section.
  */
 #include "hca/transport/resource.h"
 
@@ -40,13 +40,13 @@ void resource_reset(struct qp *qp)
 		qp->resp.resource[i] = (struct resp_resource){ .op = FREE };
 }
 
-/* As many may wait for their answer as the queue pair promised. */
+/* Unanswered reads and atomics that the QP's attributes allow. */
 static uint32_t most_waiting(const struct qp *qp)
 {
 	return qp->pub.type == HCA_QP_DCR ? RESP_RESOURCES : qp->attr.max_dest_rd_atomic;
 }
 
-/* Whether the peer may have one more under way; then there is memory for it, too. */
+/* Whether the peer may have one more outstanding; allocates the memory at first use. */
 static enum fault check_room(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -68,7 +68,7 @@ static struct resp_resource *add(struct qp *qp, const struct roce_pkt *pkt, uint
 	struct responder *r = &qp->resp;
 	struct resp_resource *res;
 
-	/* The place may be that of an old one that is being answered again. */
+	/* The slot may be of an old one that is being answered again. */
 	while (r->resource_next - r->resource_first >= RESP_RESOURCES)
 		at(r, r->resource_first++)->due = false;
 	res = at(r, r->resource_next++);
@@ -121,7 +121,7 @@ static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, s
 			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
 	if (!e || !hca_mem_target(e, pkt->atomic.va, out))
 		return FAULT_ACCESS;
-	/* In memory it may lie at another distance from 8 than its name does. */
+	/* With an iova the address in memory may be misaligned although the requested one is not. */
 	return out->kind != HCA_SEG_SERVED && (uintptr_t)out->ptr & 7 ? FAULT_INVALID : FAULT_NONE;
 }
 
@@ -148,7 +148,7 @@ enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
 
 /* ---- answers ---- */
 
-/* The read fails after it was accepted: the refusal must name it, not what follows. */
+/* A read fails after it was accepted: the NAK names its PSN. */
 static void fail_read(struct qp *qp, uint32_t psn)
 {
 	qp->resp.resource_first = qp->resp.resource_next;
@@ -167,7 +167,7 @@ static uint8_t read_opcode(const struct resp_resource *res, uint32_t n)
 	return last ? ROCE_PKT_READ_RESP_LAST : ROCE_PKT_READ_RESP_MIDDLE;
 }
 
-/* One packet of the answer; the rights are looked at again for each. */
+/* One packet of the response; rights are checked again for each. */
 static int send_read_packet(struct qp *qp, struct resp_resource *res)
 {
 	uint32_t left = res->upto - res->sent, n = left > qp->mtu ? qp->mtu : left;
@@ -180,7 +180,7 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn },
 	};
 	const struct hca_mr_entry *e;
-	struct hca_list list; /* not initialised: it has room for 2 KiB of pieces */
+	struct hca_list list; /* not initialised: 2 KiB */
 	int err = 0;
 
 	list.count = 0;
@@ -219,7 +219,7 @@ bool resource_send(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
-	/* Behind a refusal that still has to go out, the queue pair is in error and goes on. */
+	/* In ERR responses are dropped, unless a NAK that follows them still has to leave. */
 	if (qp->pub.state == HCA_QPS_ERR && !r->nak_due)
 		r->resource_first = r->resource_next;
 	while (qp_answer_is_due(qp)) {
@@ -234,7 +234,7 @@ bool resource_send(struct qp *qp)
 			err = send_atomic(qp, res);
 		}
 		if (err)
-			return !qp_answer_is_due(qp); /* no room, or it came to an end */
+			return !qp_answer_is_due(qp); /* no room, or the read failed */
 		if (unlikely(qp->cntr) && res->due && is_read(res) && !res->again)
 			comp_cntr_read(qp, res->whole, res->length);
 		res->due = false;
@@ -243,7 +243,7 @@ bool resource_send(struct qp *qp)
 	return true;
 }
 
-/* ---- once more ---- */
+/* ---- duplicates ---- */
 
 static uint32_t find(const struct responder *r, const struct roce_pkt *pkt)
 {
@@ -259,7 +259,7 @@ static uint32_t find(const struct responder *r, const struct roce_pkt *pkt)
 	return r->resource_next;
 }
 
-/* What is asked for must lie within what was asked for first. */
+/* A duplicate must lie within the original request. */
 static bool read_again(const struct qp *qp, struct resp_resource *res, const struct roce_pkt *pkt)
 {
 	uint32_t offset = (uint32_t)psn_diff(pkt->psn, res->psn) * qp->mtu;
@@ -279,9 +279,9 @@ void resource_again(struct qp *qp, const struct roce_pkt *pkt)
 	struct resp_resource *res;
 
 	if (i == r->resource_next)
-		return; /* too old to be wanted by an honest peer */
+		return; /* older than any request that the peer may repeat */
 	res = at(r, i);
-	/* One that waits for its turn needs no second. */
+	/* Its response waits already. */
 	if (res->due && i != r->resource_first)
 		return;
 	if (is_read(res) && !read_again(qp, res, pkt))

@@ -25,9 +25,9 @@
 
 #define NAKS_AGAIN 2
 
-/* ---- what packets are ---- */
+/* ---- opcodes ---- */
 
-/* By opcode without the transport. One that is neither a send nor a write is a message by itself. */
+/* By opcode without the transport bits. Reads and atomics are messages of one packet. */
 enum {
 	OP_SEND = 1 << 0,
 	OP_WRITE = 1 << 1,
@@ -84,8 +84,8 @@ static bool has_inv(uint8_t op)
 	return traits[op] & OP_INV;
 }
 
-/* Does the packet continue what is in progress, or begin when nothing is? */
-static bool in_turn(const struct responder *r, uint8_t op)
+/* Whether the packet continues the message in progress, or begins one when none is. */
+static bool continues_message(const struct responder *r, uint8_t op)
 {
 	if (r->last_op == NO_MESSAGE)
 		return is_first(op);
@@ -101,7 +101,7 @@ static inline enum fault need_recv(struct qp *qp, const struct roce_pkt *pkt)
 	struct hca_srq *srq = recv_srq(qp, pkt->rdma.srqn);
 
 	if (qp->resp.has_recv)
-		return FAULT_NONE; /* of an attempt whose references failed */
+		return FAULT_NONE; /* taken by an attempt whose references could not be fetched */
 	if (qp->pub.type == HCA_QP_XRC_RECV && !srq)
 		return FAULT_INVALID;
 	if (!recv_take(qp, srq))
@@ -115,7 +115,7 @@ static enum fault copy_fault(const struct roce_pkt *pkt)
 	return pkt->flags & ROCE_PKT_BY_REF ? FAULT_FETCH : FAULT_LOCAL;
 }
 
-/* Into the receive entry, behind what has come of the message so far. */
+/* Copies into the receive entry, behind the earlier packets of the message. */
 static enum fault scatter(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 			  enum hca_status *status)
 {
@@ -173,7 +173,7 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	}
 	if (pkt->len > r->left || (is_last(op) && pkt->len != r->left))
 		return FAULT_INVALID;
-	/* A queue pair that is not set up for an operation does not have it (9.7.4.1.2). */
+	/* Without the right the QP does not support the operation (IBTA volume 1, 9.7.4.1.2). */
 	if (!(qp->attr.access & HCA_ACCESS_REMOTE_WRITE))
 		return FAULT_INVALID;
 	if (has_imm(op)) {
@@ -199,7 +199,7 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 
 static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op)
 {
-	struct hca_cqe cqe; /* what only frames have is left as it is */
+	struct hca_cqe cqe; /* `frame` is not set: the format reads it for raw packets only */
 
 	qp->resp.msn = psn_add(qp->resp.msn, 1);
 	qp->resp.last_op = NO_MESSAGE;
@@ -221,7 +221,7 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op
 
 /* ---- order ---- */
 
-/* A packet that was seen before (9.7.5.1.1): never executed twice, except reads. */
+/* Duplicates are acknowledged and not executed again, except reads (IBTA volume 1, 9.7.5.1.1). */
 static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
@@ -237,7 +237,7 @@ static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pk
 static void count_fault(struct qp *qp, enum fault f, uint8_t op)
 {
 	if (f == FAULT_WAIT || f == FAULT_FETCH)
-		return; /* it comes again */
+		return; /* the packet will be sent again */
 	if (is_write(op))
 		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, false, 0);
 	else if (op == ROCE_PKT_READ_REQUEST)
@@ -255,8 +255,8 @@ static void count_request(struct qp *qp, uint8_t op)
 }
 
 /*
- * On a wire every packet but a message's last is as long as the path allows, and none is longer
- * (9.7.4.1.6).
+ * From another host every packet of a message but the last is as long as the path MTU, and none is longer
+ * (IBTA volume 1, 9.7.4.1.6).
  */
 static bool is_full(const struct qp *qp, const struct roce_pkt *pkt)
 {
@@ -273,7 +273,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	enum hca_status status = HCA_REM_INV_REQ_ERR;
 	enum fault f = FAULT_INVALID;
 
-	if (likely(in_turn(r, op) && is_full(qp, pkt))) {
+	if (likely(continues_message(r, op) && is_full(qp, pkt))) {
 		if (is_send(op))
 			f = do_send(qp, pkt, payload, &status);
 		else if (is_write(op))
@@ -290,13 +290,13 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		if (unlikely(qp->cntr))
 			count_fault(qp, f, op);
 		fault_handle(qp, f, status);
-		if (!qp_is_reliable(qp)) /* it does not come again */
+		if (!qp_is_reliable(qp)) /* it will not be sent again */
 			r->epsn = psn_add(r->epsn, 1);
 		return;
 	}
 	r->nak_sent = false;
 	if (!is_send(op) && !is_write(op))
-		return; /* reads and atomics have moved on by themselves */
+		return; /* reads and atomics have advanced epsn themselves */
 	r->epsn = psn_add(r->epsn, 1);
 	if (is_last(op))
 		finish_message(qp, pkt, op);
@@ -308,7 +308,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	}
 }
 
-/* A refusal that a fault script asks for; true when there was one. */
+/* Sends the NAK that a fault script demands; true when there was one. */
 static bool refuse_by_script(const struct observer *observer, struct qp *qp,
 			     const struct roce_pkt *pkt)
 {
@@ -326,15 +326,15 @@ static bool refuse_by_script(const struct observer *observer, struct qp *qp,
 	case ROCE_SYN_NAK_OP:
 		fault_handle(qp, FAULT_LOCAL, HCA_LOC_PROT_ERR);
 		break;
-	default: /* not ready, or out of sequence: to be sent again */
+	default: /* RNR or sequence NAK: the packet will be sent again */
 		fault_refuse_for_now(qp, v.syndrome);
 		break;
 	}
 	return true;
 }
 
-static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks *acks,
-						  const struct roce_pkt *pkt)
+static __attribute__((noinline)) void out_of_sequence(struct qp *qp, struct hca_acks *acks,
+						      const struct roce_pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 
@@ -347,24 +347,25 @@ static __attribute__((noinline)) void out_of_turn(struct qp *qp, struct hca_acks
 	}
 	hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
 	/*
-	 * Once, and again when what showed the gap comes again: then the sender has gone back, and
-	 * what is missing was lost once more. Not for long, as each costs the sender one of its
-	 * retries.
+	 * One NAK per gap, and another when the packet that showed the gap comes again: then the
+	 * requester has gone back, and the missing packet was lost once more. NAKS_AGAIN at most, since
+	 * each costs the requester a retry.
 	 */
-	if (r->nak_sent && r->nak_behind && psn_diff(pkt->psn, r->nak_ahead) > 0) {
-		r->nak_ahead = pkt->psn;
+	if (r->nak_sent && r->dropping_behind && psn_diff(pkt->psn, r->nak_trigger_psn) > 0) {
+		r->nak_trigger_psn = pkt->psn;
 		return;
 	}
-	r->nak_behind = false;
-	if (r->nak_sent && (psn_diff(pkt->psn, r->nak_ahead) > 0 || r->naks_again >= NAKS_AGAIN))
+	r->dropping_behind = false;
+	if (r->nak_sent &&
+	    (psn_diff(pkt->psn, r->nak_trigger_psn) > 0 || r->nak_repeats >= NAKS_AGAIN))
 		return;
-	r->naks_again = r->nak_sent ? r->naks_again + 1 : 0;
+	r->nak_repeats = r->nak_sent ? r->nak_repeats + 1 : 0;
 	r->nak_sent = true;
-	r->nak_ahead = pkt->psn;
+	r->nak_trigger_psn = pkt->psn;
 	answer_refuse(qp, ROCE_SYN_NAK_SEQ);
 }
 
-/* True when it is the packet's turn; otherwise what there is to do about it is done. */
+/* True when the packet has the expected PSN; otherwise it has been dealt with. */
 static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 		     const struct hca_list *payload)
 {
@@ -374,7 +375,7 @@ static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 	    xrc_forward_request(qp, acks, pkt, payload))
 		return false;
 	if (unlikely(psn_diff(pkt->psn, qp->resp.epsn))) {
-		out_of_turn(qp, acks, pkt);
+		out_of_sequence(qp, acks, pkt);
 		return false;
 	}
 	observer = observer_get();
@@ -382,8 +383,8 @@ static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 }
 
 /*
- * UC: a gap ends the message in progress; a new one may begin anywhere behind it (9.8.2). What comes
- * late is not delivered: a fabric keeps the order of a connection, and programs rely on that.
+ * UC: a gap ends the message in progress, and a new one may begin behind it (IBTA volume 1, 9.8.2). Late
+ * packets are dropped: programs rely on the order of a connection.
  */
 static bool unreliable(struct qp *qp, const struct roce_pkt *pkt)
 {
@@ -488,7 +489,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 	}
 	if (unlikely(pkt->sqpn != qp->attr.dest_qpn))
 		return;
-	/* Answers take the way that requests come. */
+	/* Answers take the path by which requests come. */
 	if (from)
 		qp_set_peer(qp, from);
 	else if (unlikely(!qp->remote) && path_connected(qp) != PATH_READY)
@@ -496,7 +497,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 	if (unlikely(!qp->resp.established))
 		establish(qp);
 	if (unlikely(pkt->op == ROCE_PKT_HELLO)) {
-		/* The peer waits after all. */
+		/* The peer waits for the acknowledgement that was delayed. */
 		if (pkt->flags & ROCE_PKT_ACK_REQ && qp->ack_due) {
 			qp->resp.ack_urgent = true;
 			answer_list_ack(qp, acks);

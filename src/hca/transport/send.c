@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets of connected transports. A message goes out as one packet where it fits a record or can
- * be fetched by reference, and otherwise in pieces of the fabric's packet size.
+ * Packets of connected transports. On this host a message is one packet if it fits a record of the link
+ * or the peer can fetch it by reference, and otherwise packets of QP_LINK_MTU; to another host, packets
+ * of the path MTU.
  */
 #include "hca/transport/send.h"
 
@@ -19,7 +20,7 @@
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
 
-/* Above this a reference costs less than the second copy. */
+/* Payloads above this are passed by reference: that costs less than a second copy. */
 #define INLINE_MOST 2048u
 
 /* True when the peer can fetch every element itself. */
@@ -30,7 +31,7 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 	const struct hca_peer *peer = qp->peer;
 	uint16_t n = 0;
 
-	/* An unreliable sender is never told when its memory is free again. */
+	/* UC has no acknowledgement that says when the memory may be reused. */
 	if (peer->no_refs || qp->pub.type == HCA_QP_UC)
 		return false;
 	for (int i = 0; i < s->sge_count; i++) {
@@ -43,7 +44,7 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 			return false;
 		e = &segment->mr[s->sge[i].key >> 8];
 		flags = e->flags;
-		/* The peer looks for the key with us; one of a process that shares is not there. */
+		/* The peer looks the key up in this process's table; an imported region is not there. */
 		if (atomic_load_explicit(&e->key, memory_order_relaxed) != s->sge[i].key)
 			return false;
 		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))
@@ -56,7 +57,7 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 	return true;
 }
 
-/* Where in the message a packet stands. */
+/* Position of a packet in its message. */
 enum { PART_FIRST, PART_MIDDLE, PART_LAST, PART_ONLY };
 
 static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
@@ -92,14 +93,14 @@ static __attribute__((cold, noinline)) int make_window(struct requester *r)
 	return r->window ? 0 : -ENOMEM;
 }
 
-/* From here on, not from when all of it is out: a closed window opens by answers only. */
+/* The timer runs from the first packet on: a closed congestion window opens by answers only. */
 static __attribute__((noinline)) void start_timer(struct qp *qp)
 {
 	qp->req.progress = false;
 	timer_start(qp, hca_now_ns() + timer_ack_ns(qp->attr.timeout));
 }
 
-/* A read that is asked for again keeps what has come back already. */
+/* A read that is requested again keeps the data that has come. */
 static uint32_t got_before(const struct requester *r, const struct hca_send *s)
 {
 	const struct req_slot *slot = window_at(r, r->tail);
@@ -110,7 +111,7 @@ static uint32_t got_before(const struct requester *r, const struct hca_send *s)
 		       : 0;
 }
 
-/* The request enters the window with its packet numbers; NULL: there is no memory for one. */
+/* Puts the request into the window and assigns its PSNs; NULL: no memory for a window. */
 static inline const struct req_slot *enter_window(struct qp *qp, const struct hca_send *s,
 						  bool read, uint32_t packets)
 {
@@ -141,7 +142,7 @@ static inline const struct req_slot *enter_window(struct qp *qp, const struct hc
 	return slot;
 }
 
-/* All of it has arrived in an earlier attempt. */
+/* An earlier attempt was acknowledged to its end. */
 static inline bool has_arrived(const struct qp *qp, const struct hca_send *s,
 			       const struct req_slot *slot)
 {
@@ -159,7 +160,7 @@ static inline void leave_request(struct qp *qp, const struct hca_send *s,
 	r->partial = false;
 	r->sent = 0;
 	if (unlikely(qp->pub.type == HCA_QP_UC)) {
-		/* Sent is done. */
+		/* UC: a request is complete when it is sent (IBTA volume 1, 9.8.2). */
 		slot = window_at(r, r->head++);
 		window_complete(qp, slot, HCA_SUCCESS, 0);
 	}
@@ -188,8 +189,8 @@ static inline void fill_packet(const struct qp *qp, const struct hca_send *s, st
 }
 
 /*
- * Nothing depends on when the answer comes. Said for raw rings only: their adapter is woken by every
- * answer, and its program is not told of this one.
+ * An unsignaled request of a program that rings its doorbells itself: the acknowledgement would wake the
+ * service thread for nothing, so the peer may delay it.
  */
 static inline bool is_ack_delayable(const struct qp *qp, const struct hca_send *s)
 {
@@ -213,7 +214,7 @@ static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_
 	return send_packet(qp, qp->peer, pkt, list, off, refs);
 }
 
-/* The packet with this number is out. */
+/* A packet with this PSN was sent. */
 static inline void note_sent(struct requester *r, uint32_t psn)
 {
 	if (unlikely(psn_diff(psn, r->high) < 0))
@@ -223,16 +224,16 @@ static inline void note_sent(struct requester *r, uint32_t psn)
 	r->high = psn_add(psn, 1);
 }
 
-/* On a wire no more is sent than the other end is likely to take. */
+/* To another host no more is sent than the congestion window allows. */
 static inline bool window_closed(const struct qp *qp, uint32_t psn)
 {
-	uint32_t most = qp->req.probe.out ? 1 : qp->req.cwnd;
+	uint32_t most = qp->req.probe.outstanding ? 1 : qp->req.cwnd;
 
 	return qp->remote && psn_diff(psn, qp->req.una) >= (int32_t)most &&
 	       qp->pub.type != HCA_QP_UC;
 }
 
-/* In pieces, going on where an earlier attempt ran out of room. */
+/* Sends packets of the MTU, from where an earlier attempt ran out of room. */
 static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const struct hca_list *list)
 {
@@ -240,7 +241,7 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	uint32_t first = window_last(r)->first_psn;
 	int32_t arrived = psn_diff(r->una, first);
 
-	/* Of a message that is sent again, only what has not arrived. */
+	/* Packets that an earlier attempt had acknowledged are not sent again. */
 	if (qp->pub.type != HCA_QP_UC && arrived > 0 && arrived * (uint64_t)qp->mtu > r->sent)
 		r->sent = (uint32_t)arrived * qp->mtu;
 	do {
@@ -255,9 +256,10 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		pkt->psn = psn_add(first, r->sent / qp->mtu);
 		if (window_closed(qp, pkt->psn))
 			return -EBUSY;
-		/* Acknowledgements on the way keep the window moving. */
+		/* Acknowledgements in between keep the congestion window moving. */
 		if (qp->remote && qp->pub.type != HCA_QP_UC &&
-		    (r->probe.out || !(((pkt->psn - r->first_psn) & PSN_MASK) % (r->cwnd / 4))))
+		    (r->probe.outstanding ||
+		     !(((pkt->psn - r->first_psn) & PSN_MASK) % (r->cwnd / 4))))
 			pkt->flags = ROCE_PKT_ACK_REQ;
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
@@ -276,22 +278,22 @@ uint32_t send_reads_most(const struct qp *qp)
 }
 
 /*
- * The answer to a read is a burst that only the asker can keep short. To the other end the pieces
- * are reads of their own. What is asked for again has to lie within something that was asked for
- * before (9.7.5.2.8), so pieces have the same ends each time.
+ * The answer to a read is a burst whose length only the requester can limit. To the responder the pieces
+ * are reads of their own. A repeated request must lie within the original one (IBTA volume 1,
+ * 9.7.5.2.8), so pieces have the same ends each time.
  */
 uint32_t send_read_piece(const struct qp *qp)
 {
 	return qp->remote ? QP_READ_PIECE : HCA_MAX_MESSAGE;
 }
 
-/* No more than the window has room for, or our own socket. Something always is on its way. */
+/* Read responses must fit the congestion window and the socket's buffer; one is always allowed. */
 static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 {
 	uint32_t most = qp->req.cwnd;
 
-	if (unlikely(qp->req.probe.out))
-		return qp->req.asked > 0;
+	if (unlikely(qp->req.probe.outstanding))
+		return qp->req.reads_out > 0;
 	if (!qp->remote || psn_diff(first, qp->req.una) <= 0)
 		return false;
 	if (most > qp->read_bytes_most / qp->mtu)
@@ -299,13 +301,13 @@ static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 	return psn_diff(last, qp->req.una) >= (int32_t)most;
 }
 
-/* Answers to an earlier attempt have brought all of it. */
+/* Responses to an earlier attempt have brought all data. */
 static bool read_is_there(const struct req_slot *slot, const struct hca_send *s)
 {
 	return slot->got && slot->got == s->length;
 }
 
-/* Going on where an earlier attempt found the window closed. */
+/* Requests the data from where an earlier attempt found the window closed. */
 static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
@@ -313,7 +315,7 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 	uint64_t piece = send_read_piece(qp), end;
 	int err;
 
-	/* Answers to an earlier attempt may be ahead of this one. */
+	/* Responses to an earlier attempt may be ahead of this one. */
 	if (r->sent < slot->got)
 		r->sent = slot->got;
 	if (read_is_there(slot, s))
@@ -325,17 +327,17 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 		end = end < s->length ? end : s->length;
 		pkt->psn = psn_add(slot->first_psn, r->sent / qp->mtu);
 		last = psn_add(slot->first_psn, end ? (end - 1) / qp->mtu : 0);
-		if (r->asked >= send_reads_most(qp) || read_closed(qp, pkt->psn, last))
+		if (r->reads_out >= send_reads_most(qp) || read_closed(qp, pkt->psn, last))
 			return -EBUSY;
 		pkt->rdma.va = s->raddr + r->sent;
 		pkt->rdma.dma_len = end - r->sent;
 		pkt->flags = 0;
-		/* One that goes on is no last packet; the other end counts by that. */
+		/* Only the last piece asks for an acknowledgement: the responder counts whole reads by it. */
 		err = send_one(qp, s, pkt, end < s->length ? PART_FIRST : PART_ONLY, NULL, 0, NULL);
 		if (err)
 			return err;
 		note_sent(r, last);
-		r->asked++;
+		r->reads_out++;
 		r->sent = end;
 	} while (r->sent < s->length);
 	return 0;
@@ -348,7 +350,7 @@ static inline uint32_t packets_of(const struct qp *qp, const struct hca_send *s,
 	return (s->length + qp->mtu - 1) / qp->mtu;
 }
 
-/* The request at `next` is taken back from the window, as if it had not begun. */
+/* Takes the request at `next` out of the window, as if it had not begun. */
 static void leave_window(struct qp *qp, const struct hca_send *s)
 {
 	struct requester *r = &qp->req;
@@ -367,7 +369,7 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 	return RUN_STOP;
 }
 
-/* In one packet: an atomic, or all of the data or references to it. */
+/* Sends the request as one packet: an atomic, all of the data, or references to it. */
 static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 			     const struct hca_list *list, const struct roce_ref *refs,
 			     uint16_t ref_count, uint32_t psn)
@@ -385,11 +387,11 @@ static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roc
 	if (unlikely(err))
 		return err;
 	note_sent(&qp->req, psn);
-	qp->req.asked += atomic;
+	qp->req.reads_out += atomic;
 	return 0;
 }
 
-/* There was no room, or the memory has gone. */
+/* There was no room, or the memory was deregistered. */
 static __attribute__((noinline)) enum run_result not_sent(struct qp *qp, const struct hca_send *s,
 							  bool whole, int err)
 {
@@ -397,7 +399,7 @@ static __attribute__((noinline)) enum run_result not_sent(struct qp *qp, const s
 		leave_window(qp, s);
 		return local_error(qp, s);
 	}
-	/* A request of one packet that found no room has not begun. */
+	/* Without room, a request of one packet has not begun. */
 	if (err == -EAGAIN && whole)
 		leave_window(qp, s);
 	return RUN_WAIT;
@@ -418,14 +420,14 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 				      read ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
 		if (r->partial)
-			leave_window(qp, s); /* deregistered when half of it was sent */
+			leave_window(qp, s); /* deregistered after a part was sent */
 		return local_error(qp, s);
 	}
-	/* What we have received is acknowledged before what we say in reply, if that costs nothing. */
+	/* On a link an acknowledgement that is due leaves before the request, in the same batch. */
 	if (unlikely(qp->ack_due) && !qp->remote)
 		answer_send_ack(qp);
 	if (unlikely(read))
-		whole = s->op != HCA_OP_READ; /* an atomic is its header */
+		whole = s->op != HCA_OP_READ; /* an atomic has no payload */
 	else
 		whole = s->length <= (qp->remote ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
@@ -439,7 +441,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 			return RUN_WAIT;
 	}
 	if (unlikely(!reachable)) {
-		leave_request(qp, s, slot); /* into the void: the timer will tell */
+		leave_request(qp, s, slot); /* lost; the timer will expire */
 		return RUN_ON;
 	}
 	if (unlikely(has_arrived(qp, s, slot))) {
@@ -457,7 +459,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (unlikely(err == -EBUSY || err == -EAGAIN || err == -EFAULT))
 		return not_sent(qp, s, whole, err);
 	leave_request(qp, s, slot);
-	/* While it was asked for, nobody took it for done. It is the first, or had no data yet. */
+	/* All of its data came while it was being requested again. */
 	if (unlikely(read) && s->op == HCA_OP_READ && read_is_there(slot, s))
 		window_ack(qp, psn_add(r->psn, PSN_MASK));
 	return RUN_ON;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SLACK_NS 2000000u /* a timer may be so late, and the rate is still kept */
+#define SLACK_NS 2000000u /* a timer may be this late, and the rate is still kept */
 
 int hca_shaper_create(struct hca_shaper *parent, uint32_t mbps, struct hca_shaper **out)
 {

@@ -28,7 +28,7 @@ VB_API void hca_shaper_put(struct hca_shaper *shaper);
 
 /* Nanoseconds until the next request may go out. */
 uint64_t shaper_wait_ns(const struct hca_shaper *shaper, uint64_t now_ns);
-/* So much has gone out. */
+/* This many bytes were sent. */
 void shaper_charge(struct hca_shaper *shaper, uint64_t now_ns, uint64_t bytes);
 
 #endif

@@ -20,7 +20,7 @@ uint32_t hca_sq_next(const struct hca_qp *pub)
 	const struct qp *qp = (const struct qp *)pub;
 
 	/* One that is to be sent again has begun, and so has one that is sent in part. */
-	if (qp->req.again && (int32_t)(qp->req.begun - qp->req.next) > 0)
-		return qp->req.begun;
+	if (qp->req.resending && (int32_t)(qp->req.resend_end - qp->req.next) > 0)
+		return qp->req.resend_end;
 	return qp->req.next + (qp->req.partial ? window_last(&qp->req)->blocks : 0);
 }

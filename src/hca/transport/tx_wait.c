@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs that wait for a link: to come up, or to have room again. Who found a link full stands
- * in its peer's list, which map_lock guards, and is run by whoever learns of room first.
+ * Queue pairs that wait for a link to come up or to have room. A QP that found a link full is on its
+ * peer's list, guarded by map_lock, and is run by the first thread that learns of room.
  */
 #include "hca/transport/tx_wait.h"
 
@@ -49,7 +49,7 @@ void tx_wait_run(struct qp *qp)
 	}
 }
 
-/* Everybody who found no room tries again; who finds none again comes back to the list. */
+/* Every QP on the list tries again; one that finds no room is put on the list again. */
 void tx_wait_room(struct hca_peer *peer)
 {
 	struct qp *qp;
@@ -71,7 +71,7 @@ void tx_wait_poll(fabric_id_t id)
 	epoch_enter();
 	peer = hca_peer_find(id, &wait);
 	if (!peer || fabric_link_room_is_back(peer->link)) {
-		/* Who blocks from now on says so again. */
+		/* A QP that blocks from now on sets it again. */
 		atomic_compare_exchange_strong(&hca.transport.tx_wait_for, &id, FABRIC_ID_NONE);
 		if (peer)
 			tx_wait_room(peer);
@@ -97,7 +97,7 @@ static void forget(struct hca_peer *peer, void *arg)
 	struct qp *qp = arg;
 
 	forget_blocked(peer, qp);
-	if (qp->doorbell.watched) /* of others none waits beyond a drain */
+	if (qp->doorbell.watched) /* other QPs are on the list only while a link is drained */
 		acks_forget(peer, qp);
 }
 
@@ -128,7 +128,7 @@ static void peer_leaving(struct hca_peer *peer)
 
 static void peer_gone(fabric_id_t id)
 {
-	tx_wait_wake_all(); /* those that waited for its link must go another way */
+	tx_wait_wake_all(); /* QPs that waited for its link must find another path */
 }
 
 const struct peer_listener tx_wait_peer_listener = {

@@ -16,7 +16,7 @@
 void window_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
 		     uint8_t vendor)
 {
-	struct hca_cqe cqe; /* what only receives have is left as it is */
+	struct hca_cqe cqe; /* fields of receives are not set: no format reads them here */
 
 	if (unlikely(qp->cntr))
 		comp_cntr_sent(qp, slot->op, status == HCA_SUCCESS, slot->length);
@@ -54,7 +54,7 @@ void window_finish_local(struct qp *qp, const struct hca_send *s)
 	struct requester *r = &qp->req;
 	struct req_slot slot;
 
-	/* Done, and nobody wants to know. */
+	/* Unsignaled, and all before it are complete: nothing to tell. */
 	if (likely(window_is_empty(r) && !(s->signaled | qp->pub.sig_all) && !qp->cntr)) {
 		r->next += s->blocks;
 		return;
@@ -74,13 +74,13 @@ enum run_result window_await_grace(struct qp *qp, const struct hca_send *s)
 {
 	struct requester *r = &qp->req;
 
-	if (!grace_has_passed(r->fence)) {
+	if (!grace_has_passed(r->grace)) {
 		r->rnr_until = hca_now_ns() + GRACE_RETRY_NS;
 		timer_start(qp, r->rnr_until);
 		return RUN_WAIT;
 	}
-	free(r->fence);
-	r->fence = NULL;
+	free(r->grace);
+	r->grace = NULL;
 	window_finish_local(qp, s);
 	return RUN_ON;
 }
@@ -90,11 +90,11 @@ void window_progress(struct requester *r)
 	r->progress = true;
 	r->retries = 0;
 	r->rnr_retries = 0;
-	r->forgiven = 0;
+	r->stale_timeouts = 0;
 	probe_answered(r);
 }
 
-/* The oldest request is done, by itself or since nothing is left to wait for. */
+/* Completes the oldest request. */
 static inline void pop(struct qp *qp, const struct req_slot *slot)
 {
 	qp->req.head++;
@@ -111,7 +111,7 @@ struct req_slot *window_ack(struct qp *qp, uint32_t psn)
 	while (slot && psn_diff(psn, slot->last_psn) >= 0) {
 		if (op_is_read(slot->op) && slot->got < slot->length)
 			break;
-		/* Partly sent again, and acknowledged from before: the sender will see. */
+		/* It is being sent again, in part; send_connected() sees that it has arrived. */
 		if (unlikely(r->partial) && r->head + 1 == r->tail)
 			break;
 		pop(qp, slot);
@@ -132,16 +132,16 @@ void window_flush(struct qp *qp)
 
 	while (!window_is_empty(r)) {
 		slot = *window_at(r, r->head++);
-		/* A request that is partly sent is in the window and still at `next`, too. */
+		/* A request that is sent in part is in the window and still at `next`. */
 		if (r->partial && window_is_empty(r))
 			r->next += slot.blocks;
 		window_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	}
 	r->partial = false;
-	r->reads = r->asked = 0;
+	r->reads = r->reads_out = 0;
 	r->timeout_at = 0;
 	r->rnr_until = 0;
-	r->no_path = false;
+	r->awaits_path = false;
 }
 
 void window_flush_all(struct qp *qp)
@@ -151,8 +151,8 @@ void window_flush_all(struct qp *qp)
 	struct hca_send s;
 
 	window_flush(qp);
-	/* A window that has ended has ended; what comes behind it is flushed when all know. */
-	if (r->fence) {
+	/* An invalidation is complete only after its grace period; later requests wait for it. */
+	if (r->grace) {
 		qp->pub.format->sq_decode(&qp->pub, r->next, &s);
 		if (window_await_grace(qp, &s) == RUN_WAIT)
 			return;
@@ -166,8 +166,8 @@ void window_flush_all(struct qp *qp)
 }
 
 /*
- * Go back N: the ring still holds every unanswered request, so sending again is decoding again.
- * A read that was answered in part is asked for from where its data ends.
+ * Go-back-N (IBTA volume 1, 9.7.5.1.3): the ring still holds every unanswered request, so sending again
+ * is decoding again. A read that was answered in part is requested from where its data ends.
  */
 void window_rewind(struct qp *qp)
 {
@@ -177,15 +177,15 @@ void window_rewind(struct qp *qp)
 	if (window_is_empty(r))
 		return;
 	end = r->next + (r->partial ? window_at(r, r->tail - 1)->blocks : 0);
-	if (!r->again || (int32_t)(end - r->begun) > 0)
-		r->begun = end;
-	r->again = true;
+	if (!r->resending || (int32_t)(end - r->resend_end) > 0)
+		r->resend_end = end;
+	r->resending = true;
 	r->next = window_at(r, r->head)->index;
 	r->psn = window_at(r, r->head)->first_psn;
 	r->tail = r->head;
-	r->reads = r->asked = 0;
+	r->reads = r->reads_out = 0;
 	r->partial = false;
 	r->sent = 0;
-	r->probe.timed_at = 0;
+	r->probe.rtt_sent_ns = 0;
 	r->announced = false;
 }

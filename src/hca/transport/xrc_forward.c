@@ -4,11 +4,11 @@
  * to a receive queue pair of one may be for a shared receive queue of another. Numbers of XRC
  * receive queues are taken from those of queue pairs: the directory knows whose they are.
  *
- * The queue pair's process checks order and passes requests on, as they are, to the queue's process.
- * There a guest stands for the queue pair, a responder like any other, whose answers come back here
- * and go on to the sender. Requests that were passed on count as received, and as acknowledged when
- * the guest has said so; when it refuses one, the queue pair expects that one again. Requests for
- * different processes must not overtake each other: the ones that wait are asked for again.
+ * The process of the queue pair checks the PSN and forwards requests unchanged to the process of the
+ * shared receive queue. There a guest (xrc_guest.c), a responder like any other, stands for the queue
+ * pair; its answers come back here and are sent to the requester. Forwarded requests count as received,
+ * and as acknowledged when the guest acknowledges them; when the guest NAKs one, the queue pair expects
+ * it again. Requests for different processes must not overtake each other: those that would are NAKed.
  */
 #include "hca/transport/xrc_forward.h"
 
@@ -34,7 +34,7 @@ static uint32_t srqn_of(const struct roce_pkt *pkt)
 	return xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->atomic.srqn : pkt->rdma.srqn;
 }
 
-/* What is passed on says which domain the queue pair is in, where a request of its kind has room. */
+/* A forwarded request carries the XRC domain, in a field that its kind does not use. */
 static void set_domain(struct roce_pkt *pkt, uint32_t xrcd)
 {
 	if (xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK))
@@ -43,7 +43,7 @@ static void set_domain(struct roce_pkt *pkt, uint32_t xrcd)
 		pkt->rdma.pad[0] = xrcd;
 }
 
-/* FABRIC_ID_NONE: it is ours, or nobody's. */
+/* FABRIC_ID_NONE: the queue is of this process, or does not exist. */
 static fabric_id_t home_of(uint32_t srqn)
 {
 	fabric_id_t owner;
@@ -54,23 +54,23 @@ static fabric_id_t home_of(uint32_t srqn)
 	return owner == fabric_self() ? FABRIC_ID_NONE : owner;
 }
 
-/* True when requests may go there from now on. */
+/* True when requests may be forwarded there from now on. */
 static bool turn_to(struct responder *r, fabric_id_t home)
 {
 	bool wait;
 
-	if (r->away == home)
+	if (r->fwd_owner == home)
 		return true;
-	/* What a dead process did not do is expected again. */
-	if (qp_has_forwarded(r) && !hca_peer_find(r->away, &wait) && !wait)
-		r->epsn = r->away_una;
+	/* Requests that a dead process did not execute are expected again. */
+	if (qp_has_forwarded(r) && !hca_peer_find(r->fwd_owner, &wait) && !wait)
+		r->epsn = r->fwd_una;
 	if (qp_has_forwarded(r)) {
-		r->away_behind = true;
+		r->fwd_resend = true;
 		return false;
 	}
-	r->away = home;
-	r->away_una = r->epsn;
-	r->away_turn = true;
+	r->fwd_owner = home;
+	r->fwd_una = r->epsn;
+	r->fwd_restart = true;
 	return true;
 }
 
@@ -88,7 +88,7 @@ static bool pass_on(struct qp *qp, const struct roce_pkt *pkt, const struct hca_
 	struct hca_peer *peer;
 	bool wait;
 
-	peer = hca_peer_find(r->away, &wait);
+	peer = hca_peer_find(r->fwd_owner, &wait);
 	if (!peer)
 		return false;
 	out.dqpn = srqn_of(pkt);
@@ -96,19 +96,19 @@ static bool pass_on(struct qp *qp, const struct roce_pkt *pkt, const struct hca_
 	out.flags |= ROCE_PKT_ACK_REQ;
 	out.refs = (uint16_t)qp->mtu;
 	set_domain(&out, qp->xrcd);
-	if (r->away_turn)
+	if (r->fwd_restart)
 		out.flags |= ROCE_PKT_XRC_TURN;
 	if (send_packet(qp, peer, &out, payload, 0, NULL))
 		return false;
-	r->away_turn = false;
+	r->fwd_restart = false;
 	return true;
 }
 
-/* A refusal says that all before it is done, so it has to wait for that. */
+/* A NAK acknowledges all requests before it, so it waits for those that were forwarded. */
 static void refuse_or_wait(struct qp *qp, enum fault f)
 {
 	if (qp_has_forwarded(&qp->resp))
-		qp->resp.away_behind = true;
+		qp->resp.fwd_resend = true;
 	else
 		fault_handle(qp, f, HCA_REM_INV_REQ_ERR);
 }
@@ -121,7 +121,7 @@ bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce
 	fabric_id_t home = home_of(srqn_of(pkt));
 	int32_t ahead = psn_diff(pkt->psn, r->epsn);
 
-	if (likely(home == FABRIC_ID_NONE && !r->away))
+	if (likely(home == FABRIC_ID_NONE && !r->fwd_owner))
 		return false;
 	if (ahead >= 0 && !turn_to(r, home))
 		return true;
@@ -129,8 +129,8 @@ bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce
 	if (ahead < 0) {
 		if (home == FABRIC_ID_NONE)
 			return false;
-		/* Reads and atomics are repeated where they were done. */
-		if (home == r->away && access_of(op) & ~HCA_ACCESS_REMOTE_WRITE)
+		/* Duplicates of reads and atomics are answered by the process that executed them. */
+		if (home == r->fwd_owner && access_of(op) & ~HCA_ACCESS_REMOTE_WRITE)
 			pass_on(qp, pkt, payload);
 		else
 			answer_ack_later(qp, acks);
@@ -140,8 +140,8 @@ bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce
 		return false;
 	if (ahead > 0) {
 		if (!qp_has_forwarded(r))
-			return false; /* a gap like any other */
-		r->away_behind = true;
+			return false; /* an ordinary gap */
+		r->fwd_resend = true;
 	} else if ((qp_access(qp) & access_of(op)) != access_of(op)) {
 		refuse_or_wait(qp, FAULT_INVALID);
 	} else if (pkt->flags & ROCE_PKT_BY_REF) {
@@ -150,7 +150,7 @@ bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce
 		r->epsn = psn_add(r->epsn, numbers_of(qp, pkt));
 		r->nak_sent = false;
 	} else {
-		r->away_behind = true; /* no room, or no link yet */
+		r->fwd_resend = true; /* no room, or no link yet */
 	}
 	return true;
 }
@@ -159,10 +159,10 @@ static void refused(struct qp *qp, uint32_t psn, uint8_t syndrome)
 {
 	struct responder *r = &qp->resp;
 
-	if (psn_diff(psn, r->away_una) < 0 || psn_diff(psn, r->epsn) >= 0)
+	if (psn_diff(psn, r->fwd_una) < 0 || psn_diff(psn, r->epsn) >= 0)
 		return; /* of an earlier attempt */
-	r->epsn = r->away_una = psn;
-	r->away_behind = false;
+	r->epsn = r->fwd_una = psn;
+	r->fwd_resend = false;
 	switch (syndrome) {
 	case ROCE_SYN_NAK_INVALID:
 		fault_handle(qp, FAULT_INVALID, HCA_REM_INV_REQ_ERR);
@@ -190,15 +190,15 @@ void xrc_forward_answer(struct qp *qp, const struct hca_peer *from, const struct
 	struct roce_pkt out = *pkt;
 	uint32_t done = psn_add(pkt->psn, 1);
 
-	if (from->id != r->away || qp->pub.state == HCA_QPS_ERR)
+	if (from->id != r->fwd_owner || qp->pub.state == HCA_QPS_ERR)
 		return;
 	if (ack && pkt->ack.syndrome & ROCE_SYN_KIND) {
 		refused(qp, pkt->psn, (uint8_t)pkt->ack.syndrome);
 		send_flush(qp);
 		return;
 	}
-	if (psn_diff(done, r->away_una) > 0 && psn_diff(done, r->epsn) <= 0)
-		r->away_una = done;
+	if (psn_diff(done, r->fwd_una) > 0 && psn_diff(done, r->epsn) <= 0)
+		r->fwd_una = done;
 	if (ack) {
 		atomic_store_explicit(&qp->ack_due, true, memory_order_relaxed);
 		answer_send_ack(qp);
@@ -206,10 +206,10 @@ void xrc_forward_answer(struct qp *qp, const struct hca_peer *from, const struct
 		out.dqpn = qp->attr.dest_qpn;
 		out.sqpn = qp->pub.qpn;
 		out.flags = 0;
-		/* Lost without room: who misses it asks again. */
+		/* Dropped without room: the requester will request it again. */
 		send_packet(qp, qp->peer, &out, payload, 0, NULL);
 	}
-	send_flush(qp); /* it came another way, where nobody thinks of it */
+	send_flush(qp); /* the caller flushes links only */
 	xrc_forward_resume(qp);
 }
 
@@ -218,11 +218,11 @@ void xrc_forward_resume(struct qp *qp)
 	struct responder *r = &qp->resp;
 	bool wait;
 
-	if (likely(!r->away_behind) || qp_has_forwarded(r))
+	if (likely(!r->fwd_resend) || qp_has_forwarded(r))
 		return;
-	if (r->away && !hca_peer_find(r->away, &wait) && wait)
+	if (r->fwd_owner && !hca_peer_find(r->fwd_owner, &wait) && wait)
 		return;
-	r->away_behind = false;
+	r->fwd_resend = false;
 	answer_refuse(qp, ROCE_SYN_NAK_SEQ);
 	send_flush(qp);
 }

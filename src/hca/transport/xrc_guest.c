@@ -52,9 +52,9 @@ static struct xrc_guest *make(fabric_id_t from, uint32_t qpn, const struct hca_s
 			HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC,
 		.max_dest_rd_atomic = RESP_RESOURCES,
 	};
-	g->qp.mtu = QP_FABRIC_MTU;
+	g->qp.mtu = QP_LINK_MTU;
 	responder_reset(&g->qp);
-	/* The list of all first: a peer that goes must find it. */
+	/* On the list before it is used: a peer that leaves is dropped from every QP on it. */
 	qp_link(&g->qp);
 	fabric_lock(&hca.transport.xrc_guests.lock);
 	g->next = hca.transport.xrc_guests.first;
@@ -70,7 +70,7 @@ struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt)
 
 	if (!srq || srq->type != HCA_SRQ_XRC)
 		return NULL;
-	/* Only the link's receiver gets here, so nobody else makes it meanwhile. */
+	/* Called under the link's receive lock: no other thread creates the guest meanwhile. */
 	g = find(from->id, pkt->sqpn);
 	if (!g && pkt->flags & ROCE_PKT_XRC_TURN)
 		g = make(from->id, pkt->sqpn, srq);
@@ -84,14 +84,14 @@ struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt)
 		g->qp.resp.epsn = pkt->psn;
 		g->qp.resp.established = true;
 		g->qp.xrcd = xrc_forward_domain(pkt);
-		if (pkt->refs >= 256 && pkt->refs <= QP_FABRIC_MTU)
+		if (pkt->refs >= 256 && pkt->refs <= QP_LINK_MTU)
 			g->qp.mtu = pkt->refs;
 		fabric_unlock(&g->qp.pub.lock);
 	}
 	return &g->qp;
 }
 
-/* The peer has gone. */
+/* Frees the guests of a peer that has gone. */
 static void leave(struct hca_peer *peer)
 {
 	const fabric_id_t from = peer->id;

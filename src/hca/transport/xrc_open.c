@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has which queue pair of this process open; and stand-ins for those of others. The list is
- * guarded by open_lock, inside of which nothing is locked. A queue pair in the list is freed by the
- * service thread alone, which is also who answers questions about it.
+ * Opening XRC receive queue pairs between processes: stand-ins here for queue pairs of others, whose
+ * calls are RPCs to the process that made them, and the service of those RPCs for queue pairs that were
+ * made here (xrc_openers.c).
  */
 #include "hca/transport/xrc_open.h"
 
@@ -23,7 +23,7 @@
 #include "hca/transport/xrc_openers.h"
 #include "util/explain.h"
 
-/* Questions. */
+/* Arguments of RPCs. */
 struct which {
 	uint32_t qpn;
 	uint32_t xrcd;
@@ -37,7 +37,7 @@ struct change {
 
 _Static_assert(sizeof(struct change) <= HCA_RPC_BYTES, "fits a question");
 
-/* ---- where it is open ---- */
+/* ---- the process that has opened it ---- */
 
 static int refuse(const struct qp *qp, int err)
 {
@@ -65,7 +65,7 @@ static void stand_in_query(struct qp *qp, struct hca_qp_attr *out)
 		*out = qp->attr;
 		return;
 	}
-	/* As it was last seen, and nothing goes through it any more. */
+	/* The maker is gone: the last known attributes, in ERR. */
 	*out = qp->attr;
 	out->state = out->cur_state = HCA_QPS_ERR;
 }
@@ -120,7 +120,7 @@ int hca_xrc_open(struct hca_ctx *ctx, uint32_t qpn, uint32_t xrcd, struct hca_qp
 	return 0;
 }
 
-/* 0: all that this process had made. */
+/* qpn 0: all queue pairs that the process had made. */
 static void tell_stand_ins(fabric_id_t owner, uint32_t qpn, enum hca_event_type event)
 {
 	struct qp *qp;
@@ -155,7 +155,7 @@ static int serve_event(fabric_id_t from, const void *in, void *out)
 	}
 }
 
-/* ---- where it was made ---- */
+/* ---- the process that made it ---- */
 
 static int serve_open(fabric_id_t from, const void *in, void *out)
 {

@@ -16,36 +16,36 @@
 struct opener {
 	struct opener *next;
 	struct qp *qp;
-	fabric_id_t who;
+	fabric_id_t process;
 	unsigned int times;
 };
 
 /* Locked. */
-static struct opener *find(const struct qp *qp, fabric_id_t who)
+static struct opener *find(const struct qp *qp, fabric_id_t process)
 {
 	struct opener *o;
 
-	for (o = hca.transport.xrc_open.openers; o && (o->qp != qp || (who && o->who != who));
+	for (o = hca.transport.xrc_open.openers; o && (o->qp != qp || (process && o->process != process));
 	     o = o->next)
 		;
 	return o;
 }
 
 /* Locked. By number, when that process has it open. */
-static struct opener *find_open(uint32_t qpn, fabric_id_t who)
+static struct opener *find_open(uint32_t qpn, fabric_id_t process)
 {
 	struct opener *o;
 
-	for (o = hca.transport.xrc_open.openers; o && (o->qp->pub.qpn != qpn || o->who != who);
+	for (o = hca.transport.xrc_open.openers; o && (o->qp->pub.qpn != qpn || o->process != process);
 	     o = o->next)
 		;
 	return o;
 }
 
-/* Locked, in a guard. */
-static int add(struct qp *qp, fabric_id_t who)
+/* Locked, inside an epoch section. */
+static int add(struct qp *qp, fabric_id_t process)
 {
-	struct opener *o = find(qp, who);
+	struct opener *o = find(qp, process);
 
 	if (o) {
 		o->times++;
@@ -55,7 +55,7 @@ static int add(struct qp *qp, fabric_id_t who)
 	if (!o)
 		return -ENOMEM;
 	*o = (struct opener){
-		.next = hca.transport.xrc_open.openers, .qp = qp, .who = who, .times = 1
+		.next = hca.transport.xrc_open.openers, .qp = qp, .process = process, .times = 1
 	};
 	hca.transport.xrc_open.openers = o;
 	return 0;
@@ -69,11 +69,11 @@ static void tell_openers(const struct qp *qp, enum hca_event_type type)
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
 	for (const struct opener *o = hca.transport.xrc_open.openers; o; o = o->next)
 		if (o->qp == qp)
-			hca_rpc_notify(o->who, HCA_RPC_XRC_EVENT, &n, sizeof(n));
+			hca_rpc_notify(o->process, HCA_RPC_XRC_EVENT, &n, sizeof(n));
 	pthread_mutex_unlock(&hca.transport.xrc_open.lock);
 }
 
-int xrc_openers_add(uint32_t qpn, uint32_t xrcd, fabric_id_t who)
+int xrc_openers_add(uint32_t qpn, uint32_t xrcd, fabric_id_t process)
 {
 	struct qp *qp;
 	int err = -EINVAL;
@@ -83,7 +83,7 @@ int xrc_openers_add(uint32_t qpn, uint32_t xrcd, fabric_id_t who)
 	if (qp && qp->pub.type == HCA_QP_XRC_RECV && qp->xrcd == xrcd) {
 		pthread_mutex_lock(&hca.transport.xrc_open.lock);
 		if (!qp->closed)
-			err = add(qp, who);
+			err = add(qp, process);
 		if (!err)
 			qp->event_hook = tell_openers;
 		pthread_mutex_unlock(&hca.transport.xrc_open.lock);
@@ -92,19 +92,19 @@ int xrc_openers_add(uint32_t qpn, uint32_t xrcd, fabric_id_t who)
 	return err;
 }
 
-struct qp *xrc_openers_find(uint32_t qpn, fabric_id_t who)
+struct qp *xrc_openers_find(uint32_t qpn, fabric_id_t process)
 {
 	struct opener *o;
 	struct qp *qp;
 
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
-	o = find_open(qpn, who);
+	o = find_open(qpn, process);
 	qp = o ? o->qp : NULL;
 	pthread_mutex_unlock(&hca.transport.xrc_open.lock);
 	return qp;
 }
 
-/* Locked. The queue pair, when it was the last one and its maker does not need it any more. */
+/* Locked. Returns the QP if this was its last opener and its own handle is destroyed. */
 static struct qp *drop(struct opener **at)
 {
 	struct opener *o = *at;
@@ -119,13 +119,13 @@ static struct qp *drop(struct opener **at)
 	return qp;
 }
 
-int xrc_openers_remove(uint32_t qpn, fabric_id_t who, struct qp **last)
+int xrc_openers_remove(uint32_t qpn, fabric_id_t process, struct qp **last)
 {
 	struct opener **at, *o;
 
 	*last = NULL;
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
-	o = find_open(qpn, who);
+	o = find_open(qpn, process);
 	for (at = &hca.transport.xrc_open.openers; *at && *at != o; at = &(*at)->next)
 		;
 	if (o && !--o->times)
@@ -134,14 +134,14 @@ int xrc_openers_remove(uint32_t qpn, fabric_id_t who, struct qp **last)
 	return o ? 0 : -EINVAL;
 }
 
-struct qp *xrc_openers_process_gone(fabric_id_t who)
+struct qp *xrc_openers_process_gone(fabric_id_t process)
 {
 	struct qp *last = NULL;
 	struct opener **at;
 
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
 	for (at = &hca.transport.xrc_open.openers; *at && !last;) {
-		if ((*at)->who == who)
+		if ((*at)->process == process)
 			last = drop(at);
 		else
 			at = &(*at)->next;

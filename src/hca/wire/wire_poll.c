@@ -44,12 +44,12 @@ void wire_replied(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
-	if (r->unanswered) {
+	if (r->reply_pending) {
 		uint8_t replies = qp->replies + (qp->replies < ACK_REPLIES);
 
 		if (atomic_load_explicit(&qp->wire->port->idle, memory_order_relaxed) >= ACK_LOOKS)
 			replies = 0;
-		r->unanswered = false;
+		r->reply_pending = false;
 		atomic_store_explicit(&qp->replies, replies, memory_order_relaxed);
 	}
 	if (qp->ack_due)
