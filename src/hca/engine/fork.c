@@ -67,7 +67,7 @@ static void reset_raw(void)
 {
 	ether_port_forked();
 	netif_close_all();
-	hca.raw.netif = (struct netif_state){ NULL };
+	hca.raw.netif = (struct netif_state){ .count = 0 };
 	hca.raw.wq = (struct wq_state){ 0 };
 	memset(hca.raw.vswitch.joined, 0, sizeof(hca.raw.vswitch.joined));
 	memset(hca.raw.vswitch.members, 0, sizeof(hca.raw.vswitch.members));
