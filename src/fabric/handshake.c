@@ -31,6 +31,7 @@
 #include "fabric/barrier.h"
 #include "fabric/clock.h"
 #include "fabric/directory.h"
+#include "fabric/handshake_msg.h"
 #include "fabric/link.h"
 #include "fabric/link_cold.h"
 #include "fabric/segment.h"
@@ -38,28 +39,8 @@
 #include "fabric/state.h"
 #include "util/explain.h"
 
-#define HELLO_MAGIC   0x6c6e6b76u
-#define HELLO_VERSION 1u
-#define HELLO_FDS     4
-#define YIELD_NS      100000000u
-#define PAUSE_NS      10000000u
-
-enum message_kind { HELLO = 1, WELCOME, YIELD, REFUSE };
-
-enum { FLAG_SHARE = 1, FLAG_BARRIER = 2 };
-
-/* Both ends are one machine, so host byte order. */
-struct message {
-	uint32_t magic;
-	uint16_t version;
-	uint16_t kind;
-	fabric_id_t from, to;
-	uint32_t ring_size;
-	uint32_t flags;
-	uint64_t segment_size;
-};
-
-_Static_assert(sizeof(struct message) == 32, "every version begins the same way");
+#define YIELD_NS 100000000u
+#define PAUSE_NS 10000000u
 
 /* The contents of a HELLO or WELCOME, checked and mapped. */
 struct offer {
@@ -78,36 +59,10 @@ struct handshake_inbound {
 	uint64_t deadline_ns;
 };
 
-/* ---- messages ---- */
-
-static int send_message(int sock, struct message *m, const int *fds, size_t count)
-{
-	union {
-		char bytes[CMSG_SPACE(HELLO_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec data = { .iov_base = m, .iov_len = sizeof(*m) };
-	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1 };
-	struct cmsghdr *c;
-
-	m->magic = HELLO_MAGIC;
-	m->version = HELLO_VERSION;
-	m->from = fabric_self();
-	if (count) {
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = control.bytes;
-		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
+/* ---- offers ---- */
 
 /* The descriptors of this process, which follow the rings in a HELLO. */
-static size_t own_fds(struct message *m, int *fds)
+static size_t own_fds(struct handshake_msg *m, int *fds)
 {
 	size_t count = 0;
 	int share = fabric.config.share_fd();
@@ -121,63 +76,6 @@ static size_t own_fds(struct message *m, int *fds)
 		m->flags |= FLAG_SHARE;
 	}
 	return count;
-}
-
-static void close_all(int *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
-		fds[i] = -1;
-	}
-}
-
-static size_t take_fds(struct msghdr *msg, int *fds)
-{
-	struct cmsghdr *c;
-	size_t count = 0;
-
-	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		/* The buffer has room for HELLO_FDS and no more. */
-		memcpy(fds + count, CMSG_DATA(c), here * sizeof(int));
-		count += here;
-	}
-	return count;
-}
-
-/* -EAGAIN when nothing has come yet, -EPIPE when the other end hung up. */
-static int receive_message(int sock, struct message *m, int fds[HELLO_FDS], size_t *count)
-{
-	union {
-		char bytes[CMSG_SPACE(HELLO_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec data = { .iov_base = m, .iov_len = sizeof(*m) };
-	struct msghdr msg = { .msg_iov = &data,
-			      .msg_iovlen = 1,
-			      .msg_control = control.bytes,
-			      .msg_controllen = sizeof(control.bytes) };
-	ssize_t n;
-
-	memset(m, 0, sizeof(*m));
-	*count = 0;
-	n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (n < 0)
-		return errno == EINTR ? -EAGAIN : -errno;
-	if (!n)
-		return -EPIPE;
-	*count = take_fds(&msg, fds);
-	if (n != sizeof(*m) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    m->magic != HELLO_MAGIC || m->version != HELLO_VERSION) {
-		close_all(fds, *count);
-		*count = 0;
-		return -EPROTO;
-	}
-	return 0;
 }
 
 static int check_peer(int sock, pid_t *pid)
@@ -208,12 +106,12 @@ static void offer_drop(struct offer *offer)
 {
 	fabric_segment_unmap(offer->segment, offer->segment_size);
 	fabric_ring_unmap(&offer->rings);
-	close_all(&offer->wake_fd, 1);
-	close_all(&offer->share_fd, 1);
+	handshake_close_fds(&offer->wake_fd, 1);
+	handshake_close_fds(&offer->share_fd, 1);
 }
 
 /* Takes over the descriptors that it uses; the caller closes the rest. */
-static int offer_take(struct offer *offer, const struct message *m, int *fds, size_t count)
+static int offer_take(struct offer *offer, const struct handshake_msg *m, int *fds, size_t count)
 {
 	int err;
 
@@ -262,11 +160,11 @@ static void take_answer(struct fabric_link *link)
 {
 	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
 	struct offer offer;
-	struct message m;
+	struct handshake_msg m;
 	size_t count;
 	int err;
 
-	err = receive_message(link->cold->sock, &m, fds, &count);
+	err = handshake_receive(link->cold->sock, &m, fds, &count);
 	if (err == -EAGAIN)
 		return;
 	if (!err && m.kind == YIELD) {
@@ -279,7 +177,7 @@ static void take_answer(struct fabric_link *link)
 		err = -EPROTO;
 	if (!err)
 		err = offer_take(&offer, &m, fds, count);
-	close_all(fds, count);
+	handshake_close_fds(fds, count);
 	if (err) {
 		explain_note("process %d does not accept our link: %s", (int)link->cold->pid,
 			     m.kind == REFUSE ? "it refused" : strerror(-err));
@@ -346,7 +244,7 @@ static int dial(fabric_id_t peer, int *out)
 static int send_hello(struct fabric_link *link, int sock)
 {
 	struct fabric_link_cold *cold = link->cold;
-	struct message m = { .kind = HELLO, .to = link->peer };
+	struct handshake_msg m = { .kind = HELLO, .to = link->peer };
 	int fds[HELLO_FDS], err;
 	size_t count;
 
@@ -358,7 +256,7 @@ static int send_hello(struct fabric_link *link, int sock)
 		goto close_rings;
 	count = 1 + own_fds(&m, fds + 1);
 	m.ring_size = fabric.config.ring_size;
-	err = send_message(sock, &m, fds, count);
+	err = handshake_send(sock, &m, fds, count);
 	/* Too many descriptors are in flight between processes. */
 	if (err == -ETOOMANYREFS)
 		err = -EAGAIN;
@@ -396,12 +294,12 @@ close_sock:
 
 /* ---- accepting ---- */
 
-static void answer(int sock, enum message_kind kind, fabric_id_t to)
+static void answer(int sock, enum handshake_kind kind, fabric_id_t to)
 {
-	struct message m = { .kind = (uint16_t)kind, .to = to };
+	struct handshake_msg m = { .kind = (uint16_t)kind, .to = to };
 
 	/* The connection is closed next, whether or not this arrives. */
-	send_message(sock, &m, NULL, 0);
+	handshake_send(sock, &m, NULL, 0);
 }
 
 static bool hung_up(int sock)
@@ -433,15 +331,16 @@ static bool peer_must_yield(fabric_id_t peer)
 
 static int send_welcome(int sock, fabric_id_t to)
 {
-	struct message m = { .kind = WELCOME, .to = to };
+	struct handshake_msg m = { .kind = WELCOME, .to = to };
 	int fds[HELLO_FDS];
 	size_t count = own_fds(&m, fds);
 
-	return send_message(sock, &m, fds, count);
+	return handshake_send(sock, &m, fds, count);
 }
 
 /* Checks the contents of a HELLO and answers it. */
-static int welcome(int sock, const struct message *m, int *fds, size_t count, struct offer *offer)
+static int welcome(int sock, const struct handshake_msg *m, int *fds, size_t count,
+		   struct offer *offer)
 {
 	int err;
 
@@ -460,7 +359,7 @@ static int welcome(int sock, const struct message *m, int *fds, size_t count, st
 }
 
 /* Gives the socket to a new link, or to the link whose own attempt yields. */
-static int link_by_hello(int sock, const struct message *m, const struct offer *offer)
+static int link_by_hello(int sock, const struct handshake_msg *m, const struct offer *offer)
 {
 	struct fabric_link *link = fabric_link_find_or_create(m->from);
 	int err;
@@ -491,11 +390,11 @@ static void take_hello(struct handshake_inbound *in)
 	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
 	struct fabric_process process;
 	struct offer offer;
-	struct message m;
+	struct handshake_msg m;
 	size_t count;
 	int err;
 
-	err = receive_message(in->sock, &m, fds, &count);
+	err = handshake_receive(in->sock, &m, fds, &count);
 	if (err == -EAGAIN)
 		return;
 	in->deadline_ns = 0;
@@ -524,7 +423,7 @@ static void take_hello(struct handshake_inbound *in)
 	else
 		in->sock = -1;
 close_fds:
-	close_all(fds, count);
+	handshake_close_fds(fds, count);
 }
 
 static void on_inbound(void *arg, uint32_t events)
