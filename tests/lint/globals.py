@@ -15,7 +15,7 @@ import sys
 MOST = 20
 # Globals that the table does not list yet. Lower it with every folder that gets its state struct; at
 # 0 every mutable global is listed with its reason.
-STILL_UNLISTED = 189
+STILL_UNLISTED = 101
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MUTABLE = re.compile(r"\.t?(data|bss)(?!\.rel\.ro)(\.|$)|\*COM\*")
