@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Capture and faults of running processes: `verbena capture` and `verbena fault` write a file of
- * settings in the fabric's folder, which processes that use the wire watch.
+ * Capture and faults of running processes: `verbena wire capture` and `verbena wire fault` write a
+ * file of settings in the fabric's folder, which processes that use the wire watch.
  */
 #ifndef HCA_CONTROL_H
 #define HCA_CONTROL_H
