@@ -15,6 +15,7 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
 #include "fabric/epoch.h"
+#include "hca/peers/peer_map.h"
 #include "hca/transport/acks.h"
 #include "hca/transport/completer.h"
 #include "hca/transport/dct.h"

@@ -7,6 +7,7 @@
  */
 #include "hca/engine/fork.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "ether/port.h"
@@ -15,9 +16,6 @@
 #include "hca/device/table.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
-#include "fabric/epoch.h"
-#include "hca/peers/peer.h"
-#include "hca/peers/rpc.h"
 #include "hca/queue/cq_alias.h"
 #include "hca/queue/cq_moderation.h"
 #include "hca/queue/doorbell_watch.h"
@@ -54,6 +52,16 @@ static void reset_queue(void)
 	hca.queue.spin_policy = (struct spin_policy_state)SPIN_POLICY_STATE_INIT;
 }
 
+/* Keeps the segment (a private copy in the child), and the handlers of calls and of exits. */
+static void reset_peers(void)
+{
+	atomic_store(&hca.peers.no_membarrier, true); /* the child is not registered */
+	memset((void *)hca.peers.peer.by_slot, 0, sizeof(hca.peers.peer.by_slot));
+	hca.peers.peer.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	LIST_INIT(&hca.peers.rpc.pending);
+	hca.peers.rpc.replied = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+}
+
 /* Queue pairs of the parent are not found any more. */
 static void reset_transport(void)
 {
@@ -75,11 +83,9 @@ static void reset_raw(void)
 
 void hca_forked(void)
 {
-	peer_forked();
+	reset_peers();
 	reset_device();
-	atomic_store(&hca.peers.no_membarrier, true); /* the child is not registered */
 	reset_memory();
-	rpc_forked();
 	gsi_forked();
 	reset_queue();
 	reset_transport();

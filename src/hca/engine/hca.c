@@ -79,6 +79,8 @@ static const struct {
 	{ &hca.device.adapters.lock, FORKSAFE_ADAPTER },
 	{ &hca.device.async.lock, FORKSAFE_ASYNC },
 	{ &hca.device.port.lock, FORKSAFE_PORT },
+	{ &hca.peers.peer.lock, FORKSAFE_OBJECT },
+	{ &hca.peers.rpc.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.key.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.pd.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.mr.lock, FORKSAFE_OBJECT },

@@ -230,7 +230,7 @@ static int check_unused(const struct hca_dm *dm)
 		mine--; /* the mapping */
 	if (mine)
 		return explain(EBUSY, "%u regions are on the device memory", mine);
-	others = hca_row_look(dm->ctx, dm->index, HCA_MR_DEVICE).users;
+	others = hca_row_query(dm->ctx, dm->index, HCA_MR_DEVICE).users;
 	if (others)
 		return explain(EBUSY, "other processes use the device memory");
 	return 0;

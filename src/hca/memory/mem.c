@@ -14,6 +14,7 @@
 #include "hca/memory/key.h"
 #include "hca/memory/mkey.h"
 #include "hca/peers/peer.h"
+#include "hca/peers/peer_map.h"
 #include "util/copy.h"
 
 #define MOVE_TRIES 16u
@@ -36,7 +37,7 @@ static struct hca_peer *owner_of(uint32_t key)
 	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
 
 	if (!peer || peer->id != owner || peer->is_self || !hca_peer_is_up(peer) ||
-	    !hca_peer_has_met(peer))
+	    !hca_peer_may_access(peer))
 		return NULL;
 	return peer;
 }

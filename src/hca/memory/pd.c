@@ -69,7 +69,7 @@ static struct hca_pd *find_here(const struct hca_ctx *ctx, uint32_t pdn)
 
 static int import(struct hca_ctx *ctx, uint32_t pdn, struct hca_pd **out)
 {
-	struct hca_row_others others = hca_row_look(ctx, pdn, HCA_MR_DOMAIN);
+	struct hca_row_others others = hca_row_query(ctx, pdn, HCA_MR_DOMAIN);
 	struct hca_pd *pd;
 	int err;
 
@@ -154,7 +154,7 @@ static int destroy(struct hca_pd *pd)
 		return explain(ENOENT, "the protection domain %u was destroyed elsewhere", pd->pdn);
 	if (users)
 		return explain(EBUSY, "%u objects still belong to the protection domain", users);
-	users = hca_row_look(pd->ctx, pd->pdn, HCA_MR_DOMAIN).users;
+	users = hca_row_query(pd->ctx, pd->pdn, HCA_MR_DOMAIN).users;
 	if (users)
 		return explain(EBUSY,
 			       "%u objects of other processes still belong to the protection "

@@ -6,22 +6,23 @@
 #include "fabric/directory.h"
 #include "fabric/registry.h"
 #include "hca/hca.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
 #include "util/explain.h"
 
-#define SHARERS_MOST 256
+#define MAX_SHARERS 256
 
-/* The others; the process that opened the context first is not in the registry. */
-static size_t others(const struct hca_ctx *ctx, fabric_id_t *out)
+/* The other sharers. The process that opened the context first is not in the registry. */
+static size_t find_sharers(const struct hca_ctx *ctx, fabric_id_t *out)
 {
-	struct fabric_reg_entry found[SHARERS_MOST];
+	struct fabric_reg_entry found[MAX_SHARERS];
 	size_t n = fabric_reg_find(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), found,
-				   SHARERS_MOST);
+				   MAX_SHARERS);
 	fabric_id_t self = fabric_self();
 	size_t count = 0;
 
-	for (size_t i = 0; i < n && i < SHARERS_MOST; i++)
+	for (size_t i = 0; i < n && i < MAX_SHARERS; i++)
 		if (found[i].owner != self && found[i].owner != ctx->creator)
 			out[count++] = found[i].owner;
 	if (ctx->creator != self)
@@ -31,17 +32,17 @@ static size_t others(const struct hca_ctx *ctx, fabric_id_t *out)
 
 static int join(const struct hca_ctx *ctx)
 {
-	fabric_id_t id[SHARERS_MOST + 1];
+	fabric_id_t id[MAX_SHARERS + 1];
 	size_t n;
 	int err = fabric_reg_add(FABRIC_REG_CONTEXT, &ctx->uid, sizeof(ctx->uid), 0, false);
 
 	if (err && err != -EEXIST)
 		return err;
-	/* Of two that join at once, one sees the other. */
-	n = others(ctx, id);
+	/* Registered before the others are read: of two that join at once, one finds the other. */
+	n = find_sharers(ctx, id);
 	hca.ops->serve_copies();
 	for (size_t i = 0; i < n; i++)
-		if (hca_peer_meet(id[i]))
+		if (hca_peer_connect(id[i]))
 			hca_rpc_call(id[i], HCA_RPC_SERVE_COPIES, &ctx->uid, sizeof(ctx->uid), NULL,
 				     0);
 	return 0;
@@ -85,16 +86,16 @@ static bool is_row(const struct hca_mr_entry *row, const struct hca_ctx *ctx, ui
 	return row->context == ctx->uid;
 }
 
-static void each(const struct hca_ctx *ctx, uint32_t number,
-		 void (*fn)(struct hca_mr_entry *row, uint32_t kind, void *arg), void *arg)
+static void for_each_row(const struct hca_ctx *ctx, uint32_t number,
+			 void (*fn)(struct hca_mr_entry *row, uint32_t kind, void *arg), void *arg)
 {
-	fabric_id_t id[SHARERS_MOST + 1];
+	fabric_id_t id[MAX_SHARERS + 1];
 	size_t n;
 
-	/* What a forked child has of its parent's is its own business. */
+	/* A forked child's copies of its parent's objects are shared with no process. */
 	if (!hca_ctx_is_here(ctx))
 		return;
-	n = others(ctx, id);
+	n = find_sharers(ctx, id);
 	epoch_enter();
 	for (size_t i = 0; i < n; i++) {
 		struct hca_peer *peer = hca_peer_at(fabric_id_slot(id[i]));
@@ -108,30 +109,30 @@ static void each(const struct hca_ctx *ctx, uint32_t number,
 	epoch_exit();
 }
 
-struct look {
+struct query {
 	uint32_t kind;
 	struct hca_row_others found;
 };
 
-static void look_at(struct hca_mr_entry *row, uint32_t kind, void *arg)
+static void add_row(struct hca_mr_entry *row, uint32_t kind, void *arg)
 {
-	struct look *l = arg;
+	struct query *q = arg;
 
-	if (kind != l->kind) {
-		l->found.other_kind |= kind || atomic_load(&row->key);
+	if (kind != q->kind) {
+		q->found.other_kind |= kind || atomic_load(&row->key);
 		return;
 	}
-	l->found.exists = true;
-	l->found.users += atomic_load(&row->users);
+	q->found.exists = true;
+	q->found.users += atomic_load(&row->users);
 }
 
-struct hca_row_others hca_row_look(const struct hca_ctx *ctx, uint32_t number, uint32_t kind)
+struct hca_row_others hca_row_query(const struct hca_ctx *ctx, uint32_t number, uint32_t kind)
 {
-	struct look l = { .kind = kind };
+	struct query q = { .kind = kind };
 
 	if (number < HCA_MR_ENTRIES)
-		each(ctx, number, look_at, &l);
-	return l.found;
+		for_each_row(ctx, number, add_row, &q);
+	return q.found;
 }
 
 static void hide(struct hca_mr_entry *row, uint32_t kind, void *arg)
@@ -142,5 +143,5 @@ static void hide(struct hca_mr_entry *row, uint32_t kind, void *arg)
 
 void hca_row_hide_others(const struct hca_ctx *ctx, uint32_t number, uint32_t kind)
 {
-	each(ctx, number, hide, &kind);
+	for_each_row(ctx, number, hide, &kind);
 }

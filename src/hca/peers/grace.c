@@ -10,6 +10,7 @@
 #include "fabric/directory.h"
 #include "fabric/epoch.h"
 #include "hca/hca.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "util/array.h"
 

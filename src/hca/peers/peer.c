@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers: a struct per linked process, made when its link comes up and freed when it is down.
- *
- * peers_lock guards the array; finding a peer takes no lock but needs a guard, since a peer is freed
- * only after the guards have passed. Links come and go on the service thread.
+ * A struct per linked process, made when its link comes up and freed when it is down. peer.lock
+ * guards the array of peers; finding one takes no lock but an epoch section, since a peer is freed
+ * after a grace period only. Links come up and go down on the service thread.
  */
 #include "hca/peers/peer.h"
 
@@ -18,49 +17,38 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/link.h"
 #include "fabric/share_view.h"
 #include "hca/hca.h"
-#include "util/forksafe.h"
+#include "fabric/epoch.h"
+#include "hca/peers/peer_map.h"
 
-#define MUTE_NS 1000000000ull
-#define MEET_NS 21000000000ull /* a handshake has 20 s */
-
-static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(peers_lock, FORKSAFE_OBJECT);
-static pthread_cond_t met = PTHREAD_COND_INITIALIZER; /* links that came up, or did not */
-static _Atomic(struct hca_peer *) peers[FABRIC_SLOTS];
-static bool vm_allowed;
+#define UNREACHABLE_NS 1000000000ull
+#define CONNECT_S      21 /* a handshake has 20 s */
+#define CONNECT_SELF_S 1  /* far more than it takes; without the link, requests wait */
 
 void peer_begin(void)
 {
 	const char *vm = getenv("VERBENA_VM");
 
-	vm_allowed = !vm || strcmp(vm, "off");
+	hca.peers.peer.vm_allowed = !vm || strcmp(vm, "off");
 }
 
-void peer_forked(void)
+bool hca_peer_may_access(struct hca_peer *peer)
 {
-	for (unsigned int i = 0; i < FABRIC_SLOTS; i++)
-		atomic_store(&peers[i], NULL);
-}
-
-bool hca_peer_has_met(struct hca_peer *peer)
-{
-	if (likely(__atomic_load_n(&peer->met, __ATOMIC_ACQUIRE)))
+	if (likely(__atomic_load_n(&peer->may_access, __ATOMIC_ACQUIRE)))
 		return true;
 	if (!fabric_link_peer_is_up(peer->link))
 		return false;
-	__atomic_store_n(&peer->met, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&peer->may_access, true, __ATOMIC_RELEASE);
 	return true;
 }
 
 struct hca_peer *hca_peer_at(unsigned int slot)
 {
 	/* [H1] */
-	return atomic_load_explicit(&peers[slot], memory_order_acquire);
+	return atomic_load_explicit(&hca.peers.peer.by_slot[slot], memory_order_acquire);
 }
 
 void hca_peer_kill(struct hca_peer *peer)
@@ -68,7 +56,7 @@ void hca_peer_kill(struct hca_peer *peer)
 	fabric_link_kill(peer->link);
 }
 
-/* Stopped by a signal or a debugger, or dead, as far as the kernel tells. */
+/* Stopped by a signal or a debugger, or dead. */
 static bool is_stopped(int pid)
 {
 	char path[32], text[256], *state;
@@ -82,7 +70,7 @@ static bool is_stopped(int pid)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	state = strrchr(text, ')'); /* the name before it may hold anything */
+	state = strrchr(text, ')'); /* the name before it may contain any character */
 	return !state || !state[1] || strchr("TtZX", state[2]);
 }
 
@@ -102,53 +90,47 @@ bool hca_peer_is_late(const struct hca_peer *peer)
 }
 
 /*
- * A process that did not answer a handshake is not asked again at once: it counts as absent for a
- * while, so that what is sent to it is lost as it would be on a wire.
+ * A process that did not answer a handshake counts as absent for a while, so that packets to it are
+ * lost as they would be on a wire, and not each of them begins another handshake.
  */
-static struct {
-	_Atomic fabric_id_t id;
-	_Atomic uint64_t until_ns;
-} mute[FABRIC_SLOTS];
-
-static bool is_mute(fabric_id_t id)
+static bool is_unreachable(fabric_id_t id)
 {
-	unsigned int slot = fabric_id_slot(id);
+	struct peer_unreachable *u = &hca.peers.peer.unreachable[fabric_id_slot(id)];
 
-	return atomic_load(&mute[slot].id) == id &&
-	       fabric_now_ns() < atomic_load(&mute[slot].until_ns);
+	return atomic_load(&u->id) == id && hca_now_ns() < atomic_load(&u->until_ns);
 }
 
-static void set_mute(fabric_id_t id)
+static void set_unreachable(fabric_id_t id)
 {
-	unsigned int slot = fabric_id_slot(id);
+	struct peer_unreachable *u = &hca.peers.peer.unreachable[fabric_id_slot(id)];
 
-	atomic_store(&mute[slot].until_ns, fabric_now_ns() + MUTE_NS);
-	atomic_store(&mute[slot].id, id);
+	atomic_store(&u->until_ns, hca_now_ns() + UNREACHABLE_NS);
+	atomic_store(&u->id, id);
 }
 
 struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait)
 {
 	/* [H1] pairs with peer_link_up(): the peer before its pointer */
-	struct hca_peer *peer =
-		atomic_load_explicit(&peers[fabric_id_slot(id)], memory_order_acquire);
+	struct hca_peer *peer = atomic_load_explicit(&hca.peers.peer.by_slot[fabric_id_slot(id)],
+						     memory_order_acquire);
 	struct fabric_link *link;
 
 	*wait = false;
 	if (likely(peer && peer->id == id && hca_peer_is_up(peer)))
 		return peer;
-	if (is_mute(id))
+	if (is_unreachable(id))
 		return NULL;
 	link = fabric_link_get(id);
 	if (!link)
 		return NULL;
-	/* UP but not yet in the array: peer_link_up() is on its way. */
+	/* FABRIC_LINK_UP and not in the array: peer_link_up() is about to run. */
 	*wait = fabric_link_state(link) != FABRIC_LINK_DEAD;
 	fabric_link_put(link);
 	return NULL;
 }
 
-/* False when there is nothing to wait for. */
-static bool is_coming(fabric_id_t id)
+/* Whether the link is being made. */
+static bool is_connecting(fabric_id_t id)
 {
 	bool wait, up;
 
@@ -158,67 +140,67 @@ static bool is_coming(fabric_id_t id)
 	return !up && wait;
 }
 
-static void wait_for(fabric_id_t id, int seconds)
+static void wait_for(fabric_id_t id, unsigned int seconds)
 {
-	struct timespec until;
+	uint64_t until_ns = hca_now_ns() + seconds * 1000000000ull;
+	struct timespec until = { .tv_sec = until_ns / 1000000000,
+				  .tv_nsec = until_ns % 1000000000 };
 
-	if (!is_coming(id))
+	if (!is_connecting(id))
 		return;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += seconds;
-	pthread_mutex_lock(&peers_lock);
-	while (!atomic_load(&peers[fabric_id_slot(id)]) && !is_mute(id))
-		if (pthread_cond_timedwait(&met, &peers_lock, &until))
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	while (!atomic_load(&hca.peers.peer.by_slot[fabric_id_slot(id)]) && !is_unreachable(id))
+		if (pthread_cond_clockwait(&hca.peers.peer.changed, &hca.peers.peer.lock,
+					   CLOCK_MONOTONIC, &until))
 			break;
-	pthread_mutex_unlock(&peers_lock);
+	pthread_mutex_unlock(&hca.peers.peer.lock);
 }
 
-void hca_peer_meet_self(void)
+void hca_peer_connect_self(void)
 {
-	/* Far more than it takes; without the link, requests wait instead of us. */
-	wait_for(fabric_self(), 1);
+	wait_for(fabric_self(), CONNECT_SELF_S);
 }
 
-bool hca_peer_meet(fabric_id_t id)
+bool hca_peer_connect(fabric_id_t id)
 {
-	uint64_t until = fabric_now_ns() + MEET_NS;
+	uint64_t until = hca_now_ns() + CONNECT_S * 1000000000ull;
 	struct hca_peer *peer;
 	bool wait, done = false;
 
-	wait_for(id, (int)(MEET_NS / 1000000000));
-	/* Its side of the link is up a moment later. */
+	wait_for(id, CONNECT_S);
+	/* The other side of the link is up a moment later. */
 	do {
 		epoch_enter();
 		peer = hca_peer_find(id, &wait);
-		done = peer && (peer->is_self || hca_peer_has_met(peer));
+		done = peer && (peer->is_self || hca_peer_may_access(peer));
 		epoch_exit();
 		if (!done && peer)
 			sched_yield();
-	} while (!done && peer && fabric_now_ns() < until);
+	} while (!done && peer && hca_now_ns() < until);
 	return done;
 }
 
 void hca_peer_for_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
 {
-	pthread_mutex_lock(&peers_lock);
+	pthread_mutex_lock(&hca.peers.peer.lock);
 	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
-		struct hca_peer *peer = atomic_load(&peers[i]);
+		struct hca_peer *peer = atomic_load(&hca.peers.peer.by_slot[i]);
 
 		if (peer)
 			fn(peer, arg);
 	}
-	pthread_mutex_unlock(&peers_lock);
+	pthread_mutex_unlock(&hca.peers.peer.lock);
 }
 
-/* Does the kernel let us into the peer's memory? Its segment's address is not known: any will do. */
+/* Whether process_vm_readv() is allowed on the peer. No address of its memory is known: any will do. */
 static bool try_vm(const struct hca_peer *peer)
 {
 	char byte;
 	struct iovec here = { &byte, 1 }, there = { (void *)0x10000, 1 };
 
-	if (!vm_allowed || !peer->pid)
+	if (!hca.peers.peer.vm_allowed || !peer->pid)
 		return false;
-	/* EFAULT says that we were let in and found nothing there. */
+	/* EFAULT: allowed, and no memory at the address. */
 	return process_vm_readv(peer->pid, &here, 1, &there, 1, 0) == 1 || errno == EFAULT;
 }
 
@@ -240,17 +222,18 @@ void peer_link_up(struct fabric_link *link)
 		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link));
 	peer->can_vm = !peer->is_self && try_vm(peer);
 	link->user = peer;
-	pthread_mutex_lock(&peers_lock);
+	pthread_mutex_lock(&hca.peers.peer.lock);
 	/* [H1] */
-	atomic_store_explicit(&peers[fabric_id_slot(peer->id)], peer, memory_order_release);
-	pthread_cond_broadcast(&met);
-	pthread_mutex_unlock(&peers_lock);
+	atomic_store_explicit(&hca.peers.peer.by_slot[fabric_id_slot(peer->id)], peer,
+			      memory_order_release);
+	pthread_cond_broadcast(&hca.peers.peer.changed);
+	pthread_mutex_unlock(&hca.peers.peer.lock);
 	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
 		if ((*l)->up)
 			(*l)->up(peer);
 }
 
-static void tell_room(struct hca_peer *peer)
+static void notify_room(struct hca_peer *peer)
 {
 	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
 		if ((*l)->room)
@@ -260,17 +243,17 @@ static void tell_room(struct hca_peer *peer)
 void peer_link_room(struct fabric_link *link)
 {
 	if (link->user)
-		tell_room(link->user);
+		notify_room(link->user);
 }
 
-static void tell_leaving(struct hca_peer *peer)
+static void notify_leaving(struct hca_peer *peer)
 {
 	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
 		if ((*l)->leaving)
 			(*l)->leaving(peer);
 }
 
-static void tell_gone(fabric_id_t id)
+static void notify_gone(fabric_id_t id)
 {
 	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
 		if ((*l)->gone)
@@ -283,23 +266,23 @@ void peer_link_down(struct fabric_link *link)
 	fabric_id_t id = fabric_link_peer(link);
 
 	if (!peer) {
-		set_mute(id);
-		pthread_mutex_lock(&peers_lock);
-		pthread_cond_broadcast(&met);
-		pthread_mutex_unlock(&peers_lock);
-		tell_gone(id);
+		set_unreachable(id);
+		pthread_mutex_lock(&hca.peers.peer.lock);
+		pthread_cond_broadcast(&hca.peers.peer.changed);
+		pthread_mutex_unlock(&hca.peers.peer.lock);
+		notify_gone(id);
 		return;
 	}
-	pthread_mutex_lock(&peers_lock);
-	if (atomic_load(&peers[fabric_id_slot(peer->id)]) == peer)
-		atomic_store(&peers[fabric_id_slot(peer->id)], NULL);
-	pthread_mutex_unlock(&peers_lock);
-	tell_leaving(peer);
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	if (atomic_load(&hca.peers.peer.by_slot[fabric_id_slot(peer->id)]) == peer)
+		atomic_store(&hca.peers.peer.by_slot[fabric_id_slot(peer->id)], NULL);
+	pthread_mutex_unlock(&hca.peers.peer.lock);
+	notify_leaving(peer);
 	epoch_wait();
-	/* A section that began before may have kept a pointer. */
-	tell_leaving(peer);
+	/* A section that began before may have stored a pointer again. */
+	notify_leaving(peer);
 	epoch_wait();
-	tell_room(peer); /* nothing waits for this link any more */
+	notify_room(peer); /* no QP may stay in the list of this link */
 	peer_unmap_all(peer);
 	if (peer->can_map)
 		share_view_fini(&peer->view);
@@ -307,5 +290,5 @@ void peer_link_down(struct fabric_link *link)
 	fabric_link_put(link);
 	pthread_mutex_destroy(&peer->map_lock);
 	free(peer);
-	tell_gone(id);
+	notify_gone(id);
 }

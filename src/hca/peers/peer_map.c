@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regions of a peer that are mapped here, made at first use and kept until the key means other
- * memory or the peer goes. Looked up without a lock inside an epoch section; map_lock guards changes.
+ * Mappings are made at first use and kept until the key names other memory or the peer is gone.
+ * Looked up without a lock inside an epoch section; map_lock guards changes.
  */
-#include "hca/peers/peer.h"
+#include "hca/peers/peer_map.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "fabric/service.h"
 #include "fabric/share_view.h"
+#include "fabric/epoch.h"
 
 static void unmap_later(void *arg)
 {
 	struct hca_mapping *m = arg;
 
-	/* Threads that found it before it was replaced are inside an epoch section. The peer itself cannot
-	 * go meanwhile: it goes on this thread. */
+	/* Threads that found the mapping before it was replaced are inside an epoch section. The peer
+	 * is not freed meanwhile: that happens on this thread. */
 	epoch_wait();
 	pthread_mutex_lock(&m->peer->map_lock);
 	share_view_unmap(&m->peer->view, m->base, m->length);

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Owns the function to call before the process leaves without destructors. It may be called in a
- * signal handler, and by the child of a vfork(), which is not the one that leaves.
- */
 #include "hca/peers/process_exit.h"
 
 #include <dlfcn.h>
@@ -11,27 +7,25 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void (*_Atomic last)(void);
-static _Atomic pid_t process;
+#include "hca/hca.h"
 
 static void run(void)
 {
-	void (*fn)(void) = atomic_load(&last);
+	void (*fn)(void) = atomic_load(&hca.peers.process_exit.fn);
 
-	if (fn && atomic_load(&process) == getpid())
+	if (fn && atomic_load(&hca.peers.process_exit.process) == getpid())
 		fn();
 }
 
 void process_exit_call(void (*fn)(void))
 {
 	void (**facade)(void);
-	bool first = !atomic_exchange(&last, fn);
+	bool first = !atomic_exchange(&hca.peers.process_exit.fn, fn);
 
-	atomic_store(&process, getpid());
+	atomic_store(&hca.peers.process_exit.process, getpid());
 	if (!first)
 		return;
-	(void)at_quick_exit(run); /* without the memory for it, what is owed is lost */
-	/* The one that stands in front of _exit(), should it be preloaded. */
+	(void)at_quick_exit(run); /* fails without memory only: then fn is not called */
 	facade = dlsym(RTLD_DEFAULT, "verbena_facade_leave");
 	if (facade)
 		__atomic_store_n(facade, run, __ATOMIC_RELEASE);

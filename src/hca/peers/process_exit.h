@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends of a process that run no destructor. */
-#ifndef HCA_LEAVE_H
-#define HCA_LEAVE_H
+/* Exits of a process that run no destructors. */
+#ifndef HCA_PROCESS_EXIT_H
+#define HCA_PROCESS_EXIT_H
 
-/* Has `fn` called before quick_exit() or _exit() of this process; the latter where the facade is. */
+/*
+ * Has `fn` called before quick_exit() of this process, and before _exit() if the facade library,
+ * which defines that, is preloaded. `fn` may run in a signal handler.
+ */
 void process_exit_call(void (*fn)(void));
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Questions and their answers are records on the link between two processes, with a serial number
- * that tells the asker's open questions apart. One lock guards the list of those; nothing is locked
- * inside of it.
+ * Calls and replies are records on the link between two processes, with a serial number that names
+ * the pending call of the caller. rpc.lock guards the list of pending calls; nothing is locked inside
+ * of it.
  */
 #include "hca/peers/rpc.h"
 
@@ -13,28 +13,28 @@
 #include <string.h>
 #include <time.h>
 
-#include "fabric/clock.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
+#include "hca/hca.h"
+#include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "roce/packet.h"
-#include "util/forksafe.h"
 
-#define PATIENCE_NS 5000000000ull /* until there is room for a record */
-#define ANSWER_S    20            /* a process may have to wait for a processor */
+#define SEND_TIMEOUT_NS  5000000000ull  /* until the link has room for a record */
+#define REPLY_TIMEOUT_NS 20000000000ull /* the other process may wait for a processor */
 
 struct message {
 	uint32_t verb;
-	uint32_t serial;
+	uint32_t serial; /* 0: a notification, whose reply is ignored */
 	int32_t result;
 	uint32_t len;
 	_Alignas(8) uint8_t body[HCA_RPC_BYTES];
 };
 
-/* A question that waits for its answer, on its asker's stack. */
-struct open {
-	struct open *next;
-	fabric_id_t who;
+/* A call that waits for its reply, on the caller's stack. */
+struct rpc_pending {
+	LIST_ENTRY(rpc_pending) entry;
+	fabric_id_t to;
 	uint32_t serial;
 	bool done;
 	int result;
@@ -42,26 +42,19 @@ struct open {
 	size_t out_len;
 };
 
-/* What waits for the service thread: a question, or news for another process. */
+/* Work of the service thread: a call to handle, or a notification to send. */
 struct work {
-	fabric_id_t from; /* or whom to tell */
+	fabric_id_t peer;
 	struct message m;
 };
 
-static pthread_mutex_t rpc_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(rpc_lock, FORKSAFE_OBJECT);
-static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
-static struct open *questions;
-static uint32_t serials;
-static hca_ask_fn serve[HCA_RPC_VERBS];
-
-void hca_rpc_serve(enum hca_rpc_verb verb, hca_ask_fn fn)
+void hca_rpc_serve(enum hca_rpc_verb verb, hca_rpc_fn *fn)
 {
-	serve[verb] = fn;
+	hca.peers.rpc.handler[verb] = fn;
 }
 
 /* -EAGAIN: no room, or no link yet. */
-static int put_record(fabric_id_t who, uint8_t op, const struct message *m)
+static int try_send(fabric_id_t to, uint8_t op, const struct message *m)
 {
 	const struct roce_pkt head = { .op = op, .len = sizeof(*m) };
 	struct hca_peer *peer;
@@ -70,7 +63,7 @@ static int put_record(fabric_id_t who, uint8_t op, const struct message *m)
 	char *record;
 
 	epoch_enter();
-	peer = hca_peer_find(who, &wait);
+	peer = hca_peer_find(to, &wait);
 	if (!peer) {
 		err = wait ? -EAGAIN : -ECONNRESET;
 		goto exit;
@@ -89,106 +82,107 @@ exit:
 	return err;
 }
 
-static int put_patiently(fabric_id_t who, uint8_t op, const struct message *m)
+/* Waits for the link and for room. */
+static int send_record(fabric_id_t to, uint8_t op, const struct message *m)
 {
-	uint64_t until = fabric_now_ns() + PATIENCE_NS;
+	uint64_t until_ns = hca_now_ns() + SEND_TIMEOUT_NS;
 	int err;
 
-	while ((err = put_record(who, op, m)) == -EAGAIN && fabric_now_ns() < until)
+	while ((err = try_send(to, op, m)) == -EAGAIN && hca_now_ns() < until_ns)
 		sched_yield();
 	return err == -EAGAIN ? -ETIMEDOUT : err;
 }
 
-static void forget(struct open *q)
+/* Locked. */
+static int wait_for_reply(const struct rpc_pending *call)
 {
-	struct open **at;
+	uint64_t until_ns = hca_now_ns() + REPLY_TIMEOUT_NS;
+	struct timespec until = { .tv_sec = until_ns / 1000000000,
+				  .tv_nsec = until_ns % 1000000000 };
 
-	for (at = &questions; *at && *at != q; at = &(*at)->next)
-		;
-	if (*at)
-		*at = q->next;
+	while (!call->done)
+		if (pthread_cond_clockwait(&hca.peers.rpc.replied, &hca.peers.rpc.lock,
+					   CLOCK_MONOTONIC, &until) &&
+		    !call->done)
+			return -ETIMEDOUT;
+	return call->result;
 }
 
-int hca_rpc_call(fabric_id_t who, enum hca_rpc_verb verb, const void *in, size_t len, void *out,
+int hca_rpc_call(fabric_id_t to, enum hca_rpc_verb verb, const void *in, size_t len, void *out,
 		 size_t out_len)
 {
-	struct open q = { .who = who, .out = out, .out_len = out_len };
+	struct rpc_pending call = { .to = to, .out = out, .out_len = out_len };
 	struct message m = { .verb = verb, .len = (uint32_t)len };
-	struct timespec until;
 	int err;
 
 	memcpy(m.body, in, len);
-	pthread_mutex_lock(&rpc_lock);
-	m.serial = q.serial = ++serials;
-	q.next = questions;
-	questions = &q;
-	pthread_mutex_unlock(&rpc_lock);
-	err = put_patiently(who, ROCE_PKT_RPC_CALL, &m);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += ANSWER_S;
-	pthread_mutex_lock(&rpc_lock);
-	while (!err && !q.done)
-		if (pthread_cond_timedwait(&answered, &rpc_lock, &until) && !q.done)
-			err = -ETIMEDOUT;
-	forget(&q);
-	pthread_mutex_unlock(&rpc_lock);
-	return err ? err : q.result;
+	pthread_mutex_lock(&hca.peers.rpc.lock);
+	m.serial = call.serial = ++hca.peers.rpc.last_serial;
+	LIST_INSERT_HEAD(&hca.peers.rpc.pending, &call, entry);
+	pthread_mutex_unlock(&hca.peers.rpc.lock);
+	err = send_record(to, ROCE_PKT_RPC_CALL, &m);
+	pthread_mutex_lock(&hca.peers.rpc.lock);
+	if (!err)
+		err = wait_for_reply(&call);
+	LIST_REMOVE(&call, entry);
+	pthread_mutex_unlock(&hca.peers.rpc.lock);
+	return err;
 }
 
-static void tell(void *arg)
+static void send_notification(void *arg)
 {
 	struct work *w = arg;
 
-	put_patiently(w->from, ROCE_PKT_RPC_CALL, &w->m);
+	send_record(w->peer, ROCE_PKT_RPC_CALL, &w->m);
 	free(w);
 }
 
-void hca_rpc_notify(fabric_id_t who, enum hca_rpc_verb verb, const void *in, size_t len)
+void hca_rpc_notify(fabric_id_t to, enum hca_rpc_verb verb, const void *in, size_t len)
 {
 	struct work *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return;
-	w->from = who;
+	w->peer = to;
 	w->m.verb = verb;
 	w->m.len = (uint32_t)len;
 	memcpy(w->m.body, in, len);
-	/* Serials begin at 1: the answer to 0 is nobody's. */
-	if (fabric_service_run(tell, w))
+	if (fabric_service_run(send_notification, w))
 		free(w);
 }
 
-static void answer(void *arg)
+static void handle_call(void *arg)
 {
 	struct work *w = arg;
 	struct message reply = { .verb = w->m.verb, .serial = w->m.serial, .result = -EOPNOTSUPP };
+	hca_rpc_fn *fn = w->m.verb < HCA_RPC_VERBS ? hca.peers.rpc.handler[w->m.verb] : NULL;
 
-	if (w->m.verb < HCA_RPC_VERBS && serve[w->m.verb])
-		reply.result = serve[w->m.verb](w->from, w->m.body, reply.body);
+	if (fn)
+		reply.result = fn(w->peer, w->m.body, reply.body);
 	reply.len = sizeof(reply.body);
-	/* An asker that is gone, or does not read, does without. */
-	put_patiently(w->from, ROCE_PKT_RPC_REPLY, &reply);
+	send_record(w->peer, ROCE_PKT_RPC_REPLY, &reply); /* lost if the caller is gone */
 	free(w);
 }
 
-static void take_answer(fabric_id_t from, const struct message *m)
+static void take_reply(fabric_id_t from, const struct message *m)
 {
-	struct open *q;
+	struct rpc_pending *call;
 
-	pthread_mutex_lock(&rpc_lock);
-	for (q = questions; q && (q->serial != m->serial || q->who != from); q = q->next)
-		;
-	if (q && !q->done) {
-		q->done = true;
-		q->result = m->result;
-		if (!m->result && q->out)
-			memcpy(q->out, m->body, q->out_len);
-		pthread_cond_broadcast(&answered);
+	pthread_mutex_lock(&hca.peers.rpc.lock);
+	LIST_FOREACH(call, &hca.peers.rpc.pending, entry)
+		if (call->serial == m->serial && call->to == from)
+			break;
+	if (call && !call->done) {
+		call->done = true;
+		call->result = m->result;
+		if (!m->result && call->out)
+			memcpy(call->out, m->body, call->out_len);
+		pthread_cond_broadcast(&hca.peers.rpc.replied);
 	}
-	pthread_mutex_unlock(&rpc_lock);
+	pthread_mutex_unlock(&hca.peers.rpc.lock);
 }
 
-bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer)
+bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_reply)
 {
 	struct work *w;
 
@@ -196,12 +190,12 @@ bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer
 		return false;
 	w = malloc(sizeof(*w));
 	if (!w)
-		return true; /* the asker loses patience */
-	w->from = from;
+		return true; /* the call times out */
+	w->peer = from;
 	memcpy(&w->m, body, sizeof(w->m));
-	if (is_answer)
-		take_answer(from, &w->m);
-	else if (!fabric_service_run(answer, w))
+	if (is_reply)
+		take_reply(from, &w->m);
+	else if (!fabric_service_run(handle_call, w))
 		return true;
 	free(w);
 	return true;
@@ -209,19 +203,16 @@ bool rpc_record(fabric_id_t from, const void *body, uint32_t len, bool is_answer
 
 static void peer_gone(fabric_id_t id)
 {
-	pthread_mutex_lock(&rpc_lock);
-	for (struct open *q = questions; q; q = q->next)
-		if (q->who == id && !q->done) {
-			q->done = true;
-			q->result = -ECONNRESET;
+	struct rpc_pending *call;
+
+	pthread_mutex_lock(&hca.peers.rpc.lock);
+	LIST_FOREACH(call, &hca.peers.rpc.pending, entry)
+		if (call->to == id && !call->done) {
+			call->done = true;
+			call->result = -ECONNRESET;
 		}
-	pthread_cond_broadcast(&answered);
-	pthread_mutex_unlock(&rpc_lock);
+	pthread_cond_broadcast(&hca.peers.rpc.replied);
+	pthread_mutex_unlock(&hca.peers.rpc.lock);
 }
 
 const struct peer_listener rpc_peer_listener = { .gone = peer_gone };
-
-void rpc_forked(void)
-{
-	questions = NULL;
-}

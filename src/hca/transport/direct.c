@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "hca/peers/peer_map.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/observer.h"
 #include "util/copy.h"
@@ -102,7 +103,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		return DIRECT_LOCAL_ERROR;
 	if (unlikely(observer_get() && observer_get()->sent))
 		return DIRECT_NO; /* packets can be captured */
-	if (unlikely(!hca_peer_has_met(peer)) || !check_grant(qp, access, &pdn))
+	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, access, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.hello_sent && !qp->dci))
 		send_hello(qp);

@@ -52,7 +52,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 
 	if (err)
 		return err;
-	hca_peer_meet_self();
+	hca_peer_connect_self();
 	qp = calloc(1, sizeof(*qp));
 	if (!qp) {
 		err = -ENOMEM;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "fabric/directory.h"
+#include "fabric/epoch.h"
 #include "fabric/fabric.h"
 #include "fabric/registry.h"
 #include "fabric/service.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fabric/directory.h"
+#include "fabric/epoch.h"
 #include "hca/wire/forward.h"
 #include "hca/gsi_rig.h"
 #include "hca/engine/host.h"
