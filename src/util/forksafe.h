@@ -24,11 +24,11 @@
 #include "util/api.h"
 
 enum forksafe_rank {
-	FORKSAFE_CONTEXT, /* the library's lists of devices, drivers and contexts */
-	FORKSAFE_JOIN,
-	FORKSAFE_DOORBELL, /* the doorbell watch, which carries out what was posted */
-	FORKSAFE_GROUP,    /* memberships, which look into GID tables and ports of the wire */
-	FORKSAFE_PORT,
+	FORKSAFE_CONTEXT,  /* the library's lists of devices, drivers and contexts */
+	FORKSAFE_JOIN,     /* joining the host's fabric */
+	FORKSAFE_DOORBELL, /* the doorbell watch, which executes work requests */
+	FORKSAFE_GROUP,    /* multicast memberships */
+	FORKSAFE_PORT,     /* GID tables, ports of the wire */
 	FORKSAFE_ADAPTER,
 	FORKSAFE_ASYNC,
 	FORKSAFE_OBJECT, /* tables of objects; none nests in another */
@@ -52,7 +52,7 @@ VB_API void forksafe_add(struct forksafe *node, pthread_mutex_t *lock, enum fork
 void forksafe_lock_all(void);
 void forksafe_unlock_all(void);
 
-/* The same for a static lock. New code puts its locks into a state struct and calls the above. */
+/* The same for a static lock. */
 #define FORKSAFE(mutex, order)                                                                     \
 	static struct forksafe mutex##_forksafe;                                                   \
 	__attribute__((constructor)) static void mutex##_register(void)                            \
