@@ -76,6 +76,7 @@ static const struct {
 	pthread_mutex_t *lock;
 	enum forksafe_rank rank;
 } locks[] = {
+	{ &hca.engine.join_lock, FORKSAFE_JOIN },
 	{ &hca.device.adapters.lock, FORKSAFE_ADAPTER },
 	{ &hca.device.async.lock, FORKSAFE_ASYNC },
 	{ &hca.device.port.lock, FORKSAFE_PORT },

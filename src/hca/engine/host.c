@@ -41,8 +41,6 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
-static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(join_lock, FORKSAFE_JOIN);
 
 static uint64_t timers(uint64_t now_ns)
 {
@@ -98,7 +96,7 @@ int hca_host_join(void)
 {
 	int err = 0;
 
-	pthread_mutex_lock(&join_lock);
+	pthread_mutex_lock(&hca.engine.join_lock);
 	if (!fabric_is_up()) {
 		peer_begin();
 		err = inspect_check();
@@ -116,6 +114,6 @@ int hca_host_join(void)
 				strerror(-err));
 	}
 unlock:
-	pthread_mutex_unlock(&join_lock);
+	pthread_mutex_unlock(&hca.engine.join_lock);
 	return err;
 }

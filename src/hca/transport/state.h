@@ -48,6 +48,7 @@ struct transport_state {
 	/* The process whose full link was met last: threads that poll look whether it has room. */
 	_Atomic fabric_id_t tx_wait_for;
 	atomic_uint comp_cntrs;
+	atomic_ullong xrcd_opened; /* domains that this process has opened: tells them apart */
 	_Atomic uint64_t dropped[TRANSPORT_DROP_REASONS]; /* by enum drop_reason */
 };
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fabric/registry.h"
+#include "hca/hca.h"
 #include "util/explain.h"
 
 struct key {
@@ -81,13 +82,12 @@ static int join_file(struct hca_xrcd *x, const struct hca_adapter *adapter, int 
 
 int hca_xrcd_open(struct hca_ctx *ctx, int fd, int oflags, struct hca_xrcd **out)
 {
-	static atomic_ullong next = 1;
 	struct hca_xrcd *x = calloc(1, sizeof(*x));
 	int err = 0;
 
 	if (!x)
 		return -ENOMEM;
-	x->value = atomic_fetch_add(&next, 1);
+	x->value = 1 + atomic_fetch_add(&hca.transport.xrcd_opened, 1);
 	if (fd == -1) {
 		uint64_t seed[2] = { getpid(), x->value };
 
