@@ -46,7 +46,7 @@ inside() {
 	eval "$(apt-config shell proxy Acquire::http::Proxy)"
 	[[ -n $proxy && $proxy != DIRECT ]] && export http_proxy=$proxy https_proxy=${https_proxy:-$proxy}
 
-	say "making a root of $suite in $root"
+	say "making a root of $suite for commit $(git -c safe.directory='*' -C "$source" rev-parse --short HEAD)"
 	debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "$suite" "$root" "$mirror" \
 		>"$root.log" 2>&1 || { tail -n 20 "$root.log"; return 1; }
 	apt_sources >"$root/etc/apt/sources.list"
