@@ -71,9 +71,15 @@ const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter)
 	const struct vb_driver **driver = &verbs_state.drivers[adapter->model->driver], *found;
 
 	pthread_mutex_lock(&verbs_state.driver_lock);
-	if (!*driver)
-		*driver = load(libraries[adapter->model->driver]);
 	found = *driver;
+	pthread_mutex_unlock(&verbs_state.driver_lock);
+	if (found)
+		return found;
+	/* Without the lock: the library's constructors register locks (util/forksafe.h). */
+	found = load(libraries[adapter->model->driver]);
+	pthread_mutex_lock(&verbs_state.driver_lock);
+	if (!*driver)
+		*driver = found;
 	pthread_mutex_unlock(&verbs_state.driver_lock);
 	return found;
 }
