@@ -6,6 +6,7 @@
 #ifndef HCA_DOORBELL_SOURCE_H
 #define HCA_DOORBELL_SOURCE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +36,9 @@ struct doorbell_source_ops {
 struct doorbell_source {
 	const struct doorbell_source_ops *ops; /* set when it is watched */
 	uint32_t number;
-	bool without_page; /* the program need not store to a doorbell page when it posts */
-	bool watched;      /* written with hca.queue.watch_lock held */
-	size_t index;      /* in the watch's array of its kind */
+	bool without_page;   /* the program need not store to a doorbell page when it posts */
+	atomic_bool watched; /* written with hca.queue.watch_lock held, read without it */
+	size_t index;        /* in the watch's array of its kind */
 };
 
 #endif
