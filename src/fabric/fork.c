@@ -66,10 +66,11 @@ static void child(void)
 	fabric_service_forked();
 	fabric_links_forked();
 	fabric_segment_forked();
-	if (was_up && fabric.config.forked)
-		fabric.config.forked();
+	/* Unlocked first: the reset of the adapter's state includes its locks. */
 	if (fabric.config.after_fork)
 		fabric.config.after_fork();
+	if (was_up && fabric.config.forked)
+		fabric.config.forked();
 }
 
 static void register_handlers(void)

@@ -3,7 +3,7 @@
 #ifndef HCA_FORK_H
 #define HCA_FORK_H
 
-/* In the child, whose only thread holds every lock of engine/hca.c's table. */
+/* In the child, whose only thread holds no lock. */
 void hca_forked(void);
 
 #endif
