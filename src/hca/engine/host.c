@@ -41,7 +41,6 @@
 #include "util/explain.h"
 #include "util/forksafe.h"
 
-
 static uint64_t timers(uint64_t now_ns)
 {
 	uint64_t due[] = { timer_run(now_ns, completer_timeout), wire_timers(now_ns),

@@ -99,7 +99,8 @@ static void forget_srq(struct qp *qp, void *srq)
 	if (r->has_recv && r->recv_srq == srq) {
 		r->has_recv = false;
 		r->recv_srq = NULL;
-		r->last_op = NO_MESSAGE; /* later packets of the message are refused as out of sequence */
+		r->last_op =
+			NO_MESSAGE; /* later packets of the message are refused as out of sequence */
 	}
 	fabric_unlock(&qp->pub.lock);
 }

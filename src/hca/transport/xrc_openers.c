@@ -25,8 +25,8 @@ static struct opener *find(const struct qp *qp, fabric_id_t process)
 {
 	struct opener *o;
 
-	for (o = hca.transport.xrc_open.openers; o && (o->qp != qp || (process && o->process != process));
-	     o = o->next)
+	for (o = hca.transport.xrc_open.openers;
+	     o && (o->qp != qp || (process && o->process != process)); o = o->next)
 		;
 	return o;
 }
@@ -36,8 +36,8 @@ static struct opener *find_open(uint32_t qpn, fabric_id_t process)
 {
 	struct opener *o;
 
-	for (o = hca.transport.xrc_open.openers; o && (o->qp->pub.qpn != qpn || o->process != process);
-	     o = o->next)
+	for (o = hca.transport.xrc_open.openers;
+	     o && (o->qp->pub.qpn != qpn || o->process != process); o = o->next)
 		;
 	return o;
 }
