@@ -45,7 +45,7 @@ static const struct hca_ops ops = {
 	.srq_gone = recv_srq_gone,
 };
 
-/* In this order: what waits for a peer's answer fails before queue pairs try another way. */
+/* Called in this order. */
 static const struct peer_listener *const peer_listeners[] = {
 	&forward_peer_listener, &rpc_peer_listener,     &xrc_open_peer_listener,
 	&xrc_guest_listener,    &tx_wait_peer_listener, NULL,

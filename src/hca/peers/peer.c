@@ -260,17 +260,25 @@ static void notify_gone(fabric_id_t id)
 			(*l)->gone(id);
 }
 
+static void notify_left(fabric_id_t id)
+{
+	for (const struct peer_listener *const *l = hca.peer_listeners; *l; l++)
+		if ((*l)->left)
+			(*l)->left(id);
+}
+
 void peer_link_down(struct fabric_link *link)
 {
 	struct hca_peer *peer = link->user;
 	fabric_id_t id = fabric_link_peer(link);
 
+	notify_gone(id);
 	if (!peer) {
 		set_unreachable(id);
 		pthread_mutex_lock(&hca.peers.peer.lock);
 		pthread_cond_broadcast(&hca.peers.peer.changed);
 		pthread_mutex_unlock(&hca.peers.peer.lock);
-		notify_gone(id);
+		notify_left(id);
 		return;
 	}
 	pthread_mutex_lock(&hca.peers.peer.lock);
@@ -290,5 +298,5 @@ void peer_link_down(struct fabric_link *link)
 	fabric_link_put(link);
 	pthread_mutex_destroy(&peer->map_lock);
 	free(peer);
-	notify_gone(id);
+	notify_left(id);
 }

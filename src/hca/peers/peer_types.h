@@ -32,8 +32,11 @@ struct peer_listener {
 	/* The peer cannot be found any more: drop pointers to it. Called twice, each time followed by
 	 * a grace period, since a section that began before may have stored a pointer again. */
 	void (*leaving)(struct hca_peer *peer);
-	/* The process is gone, or could not be linked. */
+	/* The process is gone, or could not be linked. Called first, since a thread that waits for the
+	 * peer's answer may be waited for below. */
 	void (*gone)(fabric_id_t id);
+	/* Called last: QPs that waited for the link must find another path. */
+	void (*left)(fabric_id_t id);
 };
 
 /* A region of a peer, mapped here. */

@@ -39,7 +39,7 @@
 
 struct session {
 	struct qp qp; /* first */
-	struct session *next;
+	LIST_ENTRY(session) entry;
 	fabric_id_t from; /* FABRIC_ID_NONE: an initiator on another host, `gid` */
 	uint8_t gid[16];
 	uint32_t number;
@@ -49,7 +49,7 @@ struct session {
 
 struct dct {
 	struct fabric_lock lock; /* bucket, and writing count */
-	struct session *bucket[BUCKETS];
+	LIST_HEAD(session_list, session) bucket[BUCKETS];
 	_Atomic uint32_t count;
 };
 
@@ -69,11 +69,13 @@ void dct_fini(struct qp *qp)
 
 static struct session *find(struct dct *t, fabric_id_t from, const uint8_t *gid, uint32_t sqpn)
 {
-	for (struct session *c = t->bucket[sqpn % BUCKETS]; c; c = c->next)
+	struct session *c;
+
+	LIST_FOREACH(c, &t->bucket[sqpn % BUCKETS], entry)
 		if (c->qp.attr.dest_qpn == sqpn && c->from == from &&
 		    (!gid || !memcmp(c->gid, gid, sizeof(c->gid))))
-			return c;
-	return NULL;
+			break;
+	return c;
 }
 
 static struct session *find_locked(struct qp *dct, fabric_id_t from, const uint8_t *gid,
@@ -135,32 +137,36 @@ static bool has_peer(struct session *c)
 	return has;
 }
 
-/* A session whose initiator's process has died is reused. */
+/* A session whose initiator's process has died, or NULL. Locked. */
+static struct session *find_dead(struct dct *t)
+{
+	struct session *c;
+
+	for (uint32_t b = 0; b < BUCKETS; b++)
+		LIST_FOREACH(c, &t->bucket[b], entry)
+			if (c->from != FABRIC_ID_NONE && !has_peer(c))
+				return c;
+	return NULL;
+}
+
 static struct session *reuse_session(struct qp *dct, fabric_id_t from, const uint8_t *gid,
 				     uint32_t sqpn)
 {
 	struct dct *t = dct->dct;
-	struct session **at, *c = NULL;
+	struct session *c;
 
 	if (from == FABRIC_ID_NONE || t->count < REUSE_FROM)
 		return NULL;
 	fabric_lock(&t->lock);
-	for (uint32_t b = 0; !c && b < BUCKETS; b++)
-		for (at = &t->bucket[b]; *at; at = &(*at)->next) {
-			if ((*at)->from == FABRIC_ID_NONE || has_peer(*at))
-				continue;
-			c = *at;
-			*at = c->next;
-			break;
-		}
+	c = find_dead(t);
 	if (c) {
+		LIST_REMOVE(c, entry);
 		fabric_lock(&c->qp.pub.lock);
 		c->from = from;
 		c->qp.attr.dest_qpn = sqpn;
 		c->begun = false;
 		fabric_unlock(&c->qp.pub.lock);
-		c->next = t->bucket[sqpn % BUCKETS];
-		t->bucket[sqpn % BUCKETS] = c;
+		LIST_INSERT_HEAD(&t->bucket[sqpn % BUCKETS], c, entry);
 	}
 	fabric_unlock(&t->lock);
 	return c;
@@ -184,8 +190,7 @@ static struct session *make_session(struct qp *dct, fabric_id_t from, const uint
 	fabric_lock(&t->lock);
 	other = find(t, from, gid, sqpn);
 	if (!other) {
-		c->next = t->bucket[b];
-		t->bucket[b] = c;
+		LIST_INSERT_HEAD(&t->bucket[b], c, entry);
 		t->count++;
 	}
 	fabric_unlock(&t->lock);
@@ -286,28 +291,26 @@ struct qp *dct_remote_session(struct qp *dct, const uint8_t *src, const uint8_t 
 
 void dct_retire(struct qp *qp)
 {
-	struct session *c, *all = NULL, *next;
+	struct session *c;
 
 	if (!qp->dct)
 		return;
 	for (uint32_t b = 0; b < BUCKETS; b++)
-		for (c = qp->dct->bucket[b]; c; c = next) {
-			next = c->next;
+		LIST_FOREACH(c, &qp->dct->bucket[b], entry) {
 			fabric_lock(&c->qp.pub.lock);
 			recv_flush(&c->qp);
 			c->qp.dying = true;
 			fabric_unlock(&c->qp.pub.lock);
 			qp_unlink(&c->qp);
 			tx_wait_forget_qp(&c->qp);
-			c->next = all;
-			all = c;
 		}
 	epoch_wait();
-	for (c = all; c; c = next) {
-		next = c->next;
-		hca.network->forget(&c->qp);
-		free(c->qp.resp.recv);
-		free(c->qp.resp.resource);
-		free(c);
-	}
+	for (uint32_t b = 0; b < BUCKETS; b++)
+		while ((c = LIST_FIRST(&qp->dct->bucket[b]))) {
+			LIST_REMOVE(c, entry);
+			hca.network->forget(&c->qp);
+			free(c->qp.resp.recv);
+			free(c->qp.resp.resource);
+			free(c);
+		}
 }

@@ -3,6 +3,8 @@
 #ifndef HCA_HCA_QP_H
 #define HCA_HCA_QP_H
 
+#include <sys/queue.h>
+
 #include "fabric/lock.h"
 #include "hca/device/counters.h"
 #include "hca/device/format.h"
@@ -163,7 +165,7 @@ struct hca_qp_progress {
  * itself as the element. The struct is its owner's, and stays until unlisten.
  */
 struct hca_listener {
-	struct hca_listener *next;
+	LIST_ENTRY(hca_listener) entry;
 	struct hca_async *async;
 	void *user;
 };

@@ -205,21 +205,15 @@ void hca_qp_listen(struct hca_qp *pub, struct hca_listener *l)
 	struct qp *qp = to_priv(pub);
 
 	fabric_lock(&pub->lock);
-	l->next = qp->listeners;
-	qp->listeners = l;
+	LIST_INSERT_HEAD(&qp->listeners, l, entry);
 	pub->user = NULL;
 	fabric_unlock(&pub->lock);
 }
 
 void hca_qp_unlisten(struct hca_qp *pub, struct hca_listener *l)
 {
-	struct hca_listener **at;
-
 	fabric_lock(&pub->lock);
-	for (at = &to_priv(pub)->listeners; *at && *at != l; at = &(*at)->next)
-		;
-	if (*at)
-		*at = l->next;
+	LIST_REMOVE(l, entry);
 	fabric_unlock(&pub->lock);
 	hca_async_forget(l->async, l->user);
 }

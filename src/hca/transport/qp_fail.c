@@ -13,7 +13,9 @@
 
 void qp_tell_listeners(struct qp *qp, enum hca_event_type type)
 {
-	for (struct hca_listener *l = qp->listeners; l; l = l->next)
+	struct hca_listener *l;
+
+	LIST_FOREACH(l, &qp->listeners, entry)
 		hca_async_post(l->async, type, l->user);
 }
 

@@ -192,7 +192,7 @@ struct qp {
 	const struct stand_in_ops *stand_in; /* ... and what calls on it do; or NULL */
 	bool orphan; /* only other processes have it open; under the lock of xrc_openers.c, as is the next */
 	bool closed; /* cannot be opened any more */
-	struct hca_listener *listeners;
+	LIST_HEAD(, hca_listener) listeners;
 	/* tells other processes that have the QP open of an event; NULL: none has */
 	void (*event_hook)(const struct qp *qp, enum hca_event_type type);
 	bool dying;

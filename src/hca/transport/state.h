@@ -37,11 +37,11 @@ struct transport_state {
 	} acks;
 	struct {
 		struct fabric_lock lock;
-		struct xrc_guest *first;
+		LIST_HEAD(, xrc_guest) all;
 	} xrc_guests;
 	struct {
 		pthread_mutex_t lock;
-		struct opener *openers;
+		LIST_HEAD(, opener) openers;
 		pthread_mutex_t stand_in_lock;
 		struct qp_list stand_ins;
 	} xrc_open;

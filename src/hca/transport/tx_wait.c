@@ -126,7 +126,7 @@ static void peer_leaving(struct hca_peer *peer)
 	qp_for_each(drop_peer, peer);
 }
 
-static void peer_gone(fabric_id_t id)
+static void peer_left(fabric_id_t id)
 {
 	tx_wait_wake_all(); /* QPs that waited for its link must find another path */
 }
@@ -135,5 +135,5 @@ const struct peer_listener tx_wait_peer_listener = {
 	.up = peer_up,
 	.room = tx_wait_room,
 	.leaving = peer_leaving,
-	.gone = peer_gone,
+	.left = peer_left,
 };

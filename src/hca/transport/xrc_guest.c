@@ -14,7 +14,7 @@
 
 struct xrc_guest {
 	struct qp qp; /* its number is the queue pair's */
-	struct xrc_guest *next;
+	LIST_ENTRY(xrc_guest) entry;
 	fabric_id_t from;
 };
 
@@ -23,9 +23,9 @@ static struct xrc_guest *find(fabric_id_t from, uint32_t qpn)
 	struct xrc_guest *g;
 
 	fabric_lock(&hca.transport.xrc_guests.lock);
-	for (g = hca.transport.xrc_guests.first; g && (g->from != from || g->qp.pub.qpn != qpn);
-	     g = g->next)
-		;
+	LIST_FOREACH(g, &hca.transport.xrc_guests.all, entry)
+		if (g->from == from && g->qp.pub.qpn == qpn)
+			break;
 	fabric_unlock(&hca.transport.xrc_guests.lock);
 	return g;
 }
@@ -57,8 +57,7 @@ static struct xrc_guest *make(fabric_id_t from, uint32_t qpn, const struct hca_s
 	/* On the list before it is used: a peer that leaves is dropped from every QP on it. */
 	qp_link(&g->qp);
 	fabric_lock(&hca.transport.xrc_guests.lock);
-	g->next = hca.transport.xrc_guests.first;
-	hca.transport.xrc_guests.first = g;
+	LIST_INSERT_HEAD(&hca.transport.xrc_guests.all, g, entry);
 	fabric_unlock(&hca.transport.xrc_guests.lock);
 	return g;
 }
@@ -95,22 +94,21 @@ struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt)
 static void leave(struct hca_peer *peer)
 {
 	const fabric_id_t from = peer->id;
-	struct xrc_guest **at, *g, *gone = NULL;
+	LIST_HEAD(, xrc_guest) gone = LIST_HEAD_INITIALIZER(gone);
+	struct xrc_guest *g, *next;
 
 	fabric_lock(&hca.transport.xrc_guests.lock);
-	for (at = &hca.transport.xrc_guests.first; (g = *at);) {
-		if (g->from != from) {
-			at = &g->next;
+	for (g = LIST_FIRST(&hca.transport.xrc_guests.all); g; g = next) {
+		next = LIST_NEXT(g, entry);
+		if (g->from != from)
 			continue;
-		}
-		*at = g->next;
-		g->next = gone;
-		gone = g;
+		LIST_REMOVE(g, entry);
+		LIST_INSERT_HEAD(&gone, g, entry);
 	}
 	fabric_unlock(&hca.transport.xrc_guests.lock);
-	if (!gone)
+	if (LIST_EMPTY(&gone))
 		return;
-	for (g = gone; g; g = g->next) {
+	LIST_FOREACH(g, &gone, entry) {
 		fabric_lock(&g->qp.pub.lock);
 		recv_flush(&g->qp);
 		g->qp.dying = true;
@@ -119,8 +117,8 @@ static void leave(struct hca_peer *peer)
 		tx_wait_forget_qp(&g->qp);
 	}
 	epoch_wait();
-	while ((g = gone)) {
-		gone = g->next;
+	while ((g = LIST_FIRST(&gone))) {
+		LIST_REMOVE(g, entry);
 		free(g->qp.resp.recv);
 		free(g->qp.resp.resource);
 		free(g);

@@ -14,7 +14,7 @@
 #include "hca/transport/qp_table.h"
 
 struct opener {
-	struct opener *next;
+	LIST_ENTRY(opener) entry;
 	struct qp *qp;
 	fabric_id_t process;
 	unsigned int times;
@@ -25,9 +25,9 @@ static struct opener *find(const struct qp *qp, fabric_id_t process)
 {
 	struct opener *o;
 
-	for (o = hca.transport.xrc_open.openers;
-	     o && (o->qp != qp || (process && o->process != process)); o = o->next)
-		;
+	LIST_FOREACH(o, &hca.transport.xrc_open.openers, entry)
+		if (o->qp == qp && (!process || o->process == process))
+			break;
 	return o;
 }
 
@@ -36,9 +36,9 @@ static struct opener *find_open(uint32_t qpn, fabric_id_t process)
 {
 	struct opener *o;
 
-	for (o = hca.transport.xrc_open.openers;
-	     o && (o->qp->pub.qpn != qpn || o->process != process); o = o->next)
-		;
+	LIST_FOREACH(o, &hca.transport.xrc_open.openers, entry)
+		if (o->qp->pub.qpn == qpn && o->process == process)
+			break;
 	return o;
 }
 
@@ -54,10 +54,8 @@ static int add(struct qp *qp, fabric_id_t process)
 	o = malloc(sizeof(*o));
 	if (!o)
 		return -ENOMEM;
-	*o = (struct opener){
-		.next = hca.transport.xrc_open.openers, .qp = qp, .process = process, .times = 1
-	};
-	hca.transport.xrc_open.openers = o;
+	*o = (struct opener){ .qp = qp, .process = process, .times = 1 };
+	LIST_INSERT_HEAD(&hca.transport.xrc_open.openers, o, entry);
 	return 0;
 }
 
@@ -65,9 +63,10 @@ static int add(struct qp *qp, fabric_id_t process)
 static void tell_openers(const struct qp *qp, enum hca_event_type type)
 {
 	const struct xrc_event n = { qp->pub.qpn, type };
+	const struct opener *o;
 
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
-	for (const struct opener *o = hca.transport.xrc_open.openers; o; o = o->next)
+	LIST_FOREACH(o, &hca.transport.xrc_open.openers, entry)
 		if (o->qp == qp)
 			hca_rpc_notify(o->process, HCA_RPC_XRC_EVENT, &n, sizeof(n));
 	pthread_mutex_unlock(&hca.transport.xrc_open.lock);
@@ -105,12 +104,11 @@ struct qp *xrc_openers_find(uint32_t qpn, fabric_id_t process)
 }
 
 /* Locked. Returns the QP if this was its last opener and its own handle is destroyed. */
-static struct qp *drop(struct opener **at)
+static struct qp *drop(struct opener *o)
 {
-	struct opener *o = *at;
 	struct qp *qp = o->qp;
 
-	*at = o->next;
+	LIST_REMOVE(o, entry);
 	free(o);
 	if (!qp->orphan || find(qp, FABRIC_ID_NONE))
 		return NULL;
@@ -121,30 +119,27 @@ static struct qp *drop(struct opener **at)
 
 int xrc_openers_remove(uint32_t qpn, fabric_id_t process, struct qp **last)
 {
-	struct opener **at, *o;
+	struct opener *o;
 
 	*last = NULL;
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
 	o = find_open(qpn, process);
-	for (at = &hca.transport.xrc_open.openers; *at && *at != o; at = &(*at)->next)
-		;
 	if (o && !--o->times)
-		*last = drop(at);
+		*last = drop(o);
 	pthread_mutex_unlock(&hca.transport.xrc_open.lock);
 	return o ? 0 : -EINVAL;
 }
 
 struct qp *xrc_openers_process_gone(fabric_id_t process)
 {
+	struct opener *o, *next;
 	struct qp *last = NULL;
-	struct opener **at;
 
 	pthread_mutex_lock(&hca.transport.xrc_open.lock);
-	for (at = &hca.transport.xrc_open.openers; *at && !last;) {
-		if ((*at)->process == process)
-			last = drop(at);
-		else
-			at = &(*at)->next;
+	for (o = LIST_FIRST(&hca.transport.xrc_open.openers); o && !last; o = next) {
+		next = LIST_NEXT(o, entry);
+		if (o->process == process)
+			last = drop(o);
 	}
 	pthread_mutex_unlock(&hca.transport.xrc_open.lock);
 	return last;
