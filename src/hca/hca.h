@@ -33,6 +33,7 @@ struct network;
 struct observer;
 struct peer_listener;
 struct raw_qp_ops;
+struct wire_port_events;
 struct hca_srq;
 
 /* Functions of higher rooms that lower rooms call. */
@@ -54,6 +55,7 @@ struct hca {
 	const struct hca_ops *ops;
 	const struct network *network;                     /* transport/network.h */
 	const struct raw_qp_ops *raw_qp;                   /* transport/raw_qp_ops.h */
+	const struct wire_port_events *wire_events;        /* wire/wire_port.h */
 	const struct peer_listener *const *peer_listeners; /* peers/peer.h; NULL ends them */
 	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */
 	/* the rooms */

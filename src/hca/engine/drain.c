@@ -25,7 +25,7 @@
 #include "hca/transport/responder.h"
 #include "hca/raw/vswitch.h"
 #include "hca/queue/rx_seq.h"
-#include "hca/wire/wire.h"
+#include "hca/wire/wire_rx.h"
 #include "hca/raw/wq.h"
 #include "hca/transport/xrc_forward.h"
 #include "hca/transport/xrc_guest.h"
@@ -123,7 +123,7 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 				   &list, &grh)))
 		return false;
 	if (unlikely(pkt.op == ROCE_PKT_FORWARD)) {
-		wire_forwarded(record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD);
+		wire_rx_forwarded(record + ROCE_PKT_RECORD, len - ROCE_PKT_RECORD);
 		return true;
 	}
 	if (unlikely(pkt.op == ROCE_PKT_RPC_CALL || pkt.op == ROCE_PKT_RPC_REPLY))

@@ -23,8 +23,8 @@
 #include "hca/queue/uffd.h"
 #include "hca/raw/netif.h"
 #include "hca/wire/forward.h"
-#include "hca/wire/gsi.h"
-#include "hca/wire/wire.h"
+#include "hca/wire/wire_group.h"
+#include "hca/wire/wire_ports.h"
 
 /* Keeps the adapters, the tables of ports and their LIDs. */
 static void reset_device(void)
@@ -81,16 +81,27 @@ static void reset_raw(void)
 	memset(hca.raw.vswitch.members, 0, sizeof(hca.raw.vswitch.members));
 }
 
+/* Keeps counters, serial numbers, and the inspection of endpoints. The sockets are the parent's. */
+static void reset_wire(void)
+{
+	wire_close_inherited();
+	wire_group_free_inherited();
+	forward_free_inherited();
+	memset((void *)hca.wire.listen.on, 0, sizeof(hca.wire.listen.on));
+	atomic_store(&hca.wire.listen.any, false);
+	LIST_INIT(&hca.wire.gsi.agents);
+	LIST_INIT(&hca.wire.gsi.senders);
+	hca.wire.gsi.run_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void hca_forked(void)
 {
 	reset_peers();
 	reset_device();
 	reset_memory();
-	gsi_forked();
 	reset_queue();
 	reset_transport();
-	forward_forked();
 	control_stop();
-	wire_forked();
+	reset_wire();
 	reset_raw();
 }

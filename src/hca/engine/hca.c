@@ -20,6 +20,7 @@
 #include "hca/transport/xrc_open.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/wire_network.h"
+#include "hca/wire/wire_service.h"
 #include "hca/transport/recv.h"
 #include "util/forksafe.h"
 
@@ -56,6 +57,7 @@ struct hca hca = {
 	.ops = &ops,
 	.network = &wire_network,
 	.raw_qp = &raw_qp_ops,
+	.wire_events = &wire_service_events,
 	.peer_listeners = peer_listeners,
 	.device = DEVICE_STATE_INIT,
 	.peers = PEERS_STATE_INIT,
@@ -96,6 +98,10 @@ static const struct {
 	{ &hca.queue.cq_moderation.run_lock, FORKSAFE_OBJECT },
 	{ &hca.queue.cq_moderation.lock, FORKSAFE_LEAF },
 	{ &hca.raw.join_lock, FORKSAFE_JOIN },
+	{ &hca.wire.gsi.lock, FORKSAFE_DOORBELL },
+	{ &hca.wire.group.lock, FORKSAFE_GROUP },
+	{ &hca.wire.ports.lock, FORKSAFE_OBJECT },
+	{ &hca.wire.forward.lock, FORKSAFE_OBJECT },
 	{ &hca.inspect.set_lock, FORKSAFE_LEAF },
 	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
 	{ &hca.device.qpns.lock, FORKSAFE_OBJECT },

@@ -25,8 +25,6 @@
 #include "hca/queue/cq_moderation.h"
 #include "hca/engine/drain.h"
 #include "hca/engine/fork.h"
-#include "hca/wire/forward.h"
-#include "hca/wire/gsi.h"
 #include "hca/raw/netif.h"
 #include "hca/peers/peer.h"
 #include "hca/device/async.h"
@@ -36,7 +34,7 @@
 #include "hca/transport/timer.h"
 #include "hca/inspect/inspect.h"
 #include "hca/inspect/report.h"
-#include "hca/wire/wire.h"
+#include "hca/wire/wire_service.h"
 #include "hca/raw/wq.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
@@ -73,8 +71,8 @@ static const struct fabric_config config = {
 	.link_up = peer_link_up,
 	.link_down = peer_link_down,
 	.link_room = peer_link_room,
-	.polling_stopped = wire_idle,
-	.polling_check = wire_watch,
+	.polling_stopped = wire_polling_stopped,
+	.polling_check = wire_polling_check,
 	.timers = timers,
 	.before_sleep = doorbell_watch_before_sleep,
 	.before_fork = before_fork,

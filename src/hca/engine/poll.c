@@ -6,7 +6,8 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/raw/netif.h"
 #include "hca/transport/tx_wait.h"
-#include "hca/wire/wire.h"
+#include "hca/wire/wire_acks.h"
+#include "hca/wire/wire_poll.h"
 
 void hca_poll(void)
 {
@@ -26,5 +27,5 @@ void hca_poll_pause(void)
 {
 	fabric_poll_leave();
 	fabric_poll_links();
-	wire_pause();
+	wire_acks_flush_all();
 }

@@ -15,6 +15,7 @@
 #include "hca/inspect/pkt_comment.h"
 #include "hca/transport/observer.h"
 #include "hca/transport/qp_types.h"
+#include "hca/wire/wire_ports.h"
 #include "util/explain.h"
 
 /* ---- the transport's hooks ---- */
@@ -108,6 +109,8 @@ static void set_up(void)
 	if (!state->setup_error)
 		state->setup_error = set_up_capture();
 	publish();
+	wire_set_inspect(&state->wire,
+			 get_variable("VERBENA_FAULT") || get_variable("VERBENA_CAPTURE"));
 	atomic_store(&state->is_set_up, true);
 }
 
@@ -124,11 +127,6 @@ int inspect_check(void)
 {
 	inspect_get();
 	return hca.inspect.setup_error;
-}
-
-bool inspect_want_wire(void)
-{
-	return get_variable("VERBENA_FAULT") || get_variable("VERBENA_CAPTURE");
 }
 
 /* ---- settings of the running process ---- */

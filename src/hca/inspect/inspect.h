@@ -21,21 +21,6 @@ int inspect_check(void);
  */
 void inspect_set(const char *key, const char *value);
 
-/* True when traffic within the host has to use the wire, where it is captured or made faulty. */
-bool inspect_want_wire(void);
-
-/* Faults were used at least once: delayed packets may exist after the last one. One load. */
-static inline bool inspect_may_spoil(void)
-{
-	return unlikely(atomic_load_explicit(&hca.inspect.faults_used, memory_order_relaxed));
-}
-
-/* Faults are on. */
-static inline bool inspect_spoil(void)
-{
-	return inspect_may_spoil() && inspect_get()->fault && roce_fault_on(inspect_get()->fault);
-}
-
 /* Around a fork: their locks are the innermost. */
 void inspect_fork_prepare(void);
 void inspect_fork_done(void);

@@ -12,7 +12,7 @@
 #include "hca/transport/drops.h"
 #include "hca/wire/congestion.h"
 #include "hca/wire/gsi.h"
-#include "hca/wire/wire.h"
+#include "hca/wire/wire_ports.h"
 #include "roce/endpoint.h"
 #include "roce/drop.h"
 #include "roce/fault_parse.h"

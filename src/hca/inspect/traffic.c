@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hca/device/port.h"
-#include "hca/wire/wire.h"
+#include "hca/wire/wire_ports.h"
 #include "roce/endpoint.h"
 
 static bool has_address(const struct hca_adapter *a, unsigned int port,

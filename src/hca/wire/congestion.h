@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Congestion on the wire: switches mark packets (ECN), receivers tell senders (CNP), who slow down. */
+/*
+ * Congestion on the wire: switches mark packets (ECN), receivers of marked packets send congestion
+ * notification packets (CNP), and senders that receive them slow down.
+ */
 #ifndef HCA_CONGESTION_H
 #define HCA_CONGESTION_H
 
 #include "hca/transport/qp_types.h"
 
-/* A packet for the QP came with the mark, from GID `src` to GID `dst`. Lock held. */
-void congestion_seen(struct qp *qp, const struct roce_pkt *seen, const uint8_t *src,
-		     const uint8_t *dst);
-/* The other end says that ours did. Lock held. */
-void congestion_told(struct qp *qp);
+/* A marked packet arrived for the QP, from GID `src` to GID `dst`. The QP's lock is held. */
+void congestion_marked(struct qp *qp, const struct roce_pkt *marked, const uint8_t *src,
+		       const uint8_t *dst);
+/* A CNP arrived for the QP, whose lock is held. */
+void congestion_notified(struct qp *qp);
 
-/* How often this process has said so, and been told. */
-void congestion_count(uint64_t *said, uint64_t *heard);
+/* CNPs that this process has sent and received. */
+void congestion_count(uint64_t *sent, uint64_t *received);
 
 #endif

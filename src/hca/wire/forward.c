@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Owns the packets that wait to be passed on. Lock: queue_lock, outside of a link's send lock.
- */
+/* forward.lock guards the packets that wait; it is outside of a link's send lock. */
 #include "hca/wire/forward.h"
 
 #include <pthread.h>
@@ -9,23 +7,19 @@
 #include <string.h>
 
 #include "fabric/link.h"
-#include "util/forksafe.h"
+#include "hca/hca.h"
+#include "hca/peers/peer.h"
 
-#define WAITING_MOST (4u << 20) /* bytes */
+#define MAX_WAITING (4u << 20) /* bytes */
 
-struct waiting {
-	struct waiting *next;
+struct forward_waiting {
+	TAILQ_ENTRY(forward_waiting) entry;
 	fabric_id_t owner;
 	uint32_t len;
 	uint8_t record[]; /* as it goes into the ring */
 };
 
-static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(queue_lock, FORKSAFE_OBJECT);
-static struct waiting *first, **last = &first;
-static size_t tx_wait_bytes;
-
-/* A record is a header, what is known of the packet, and its payload. */
+/* A record is a header, a struct forward, and the payload. */
 static void fill(void *record, const struct forward *f, const uint8_t *data)
 {
 	struct roce_pkt head = { .op = ROCE_PKT_FORWARD, .len = sizeof(*f) + f->pkt.len };
@@ -38,23 +32,24 @@ static void fill(void *record, const struct forward *f, const uint8_t *data)
 
 static void keep(fabric_id_t owner, uint32_t len, const struct forward *f, const uint8_t *data)
 {
-	struct waiting *w;
+	struct forward_waiting *w;
 
-	if (tx_wait_bytes + len > WAITING_MOST)
+	if (hca.wire.forward.bytes + len > MAX_WAITING)
 		return;
 	w = malloc(sizeof(*w) + len);
 	if (!w)
 		return;
-	*w = (struct waiting){ .owner = owner, .len = len };
+	*w = (struct forward_waiting){ .owner = owner, .len = len };
 	fill(w->record, f, data);
-	*last = w;
-	last = &w->next;
-	tx_wait_bytes += len;
+	TAILQ_INSERT_TAIL(&hca.wire.forward.waiting, w, entry);
+	hca.wire.forward.bytes += len;
 }
 
 static bool waits_for(fabric_id_t owner)
 {
-	for (const struct waiting *w = first; w; w = w->next)
+	const struct forward_waiting *w;
+
+	TAILQ_FOREACH(w, &hca.wire.forward.waiting, entry)
 		if (w->owner == owner)
 			return true;
 	return false;
@@ -81,8 +76,8 @@ void forward_send(fabric_id_t owner, const struct forward *f, const uint8_t *dat
 
 	peer = hca_peer_find(owner, &wait);
 	if (peer ? len > fabric_link_max(peer->link) : !wait)
-		return; /* lost; the sender will send again when it is told to care */
-	pthread_mutex_lock(&queue_lock);
+		return; /* lost, as on any network */
+	pthread_mutex_lock(&hca.wire.forward.lock);
 	if (peer && !waits_for(owner)) {
 		fabric_link_tx_lock(peer->link);
 		record = reserve(peer->link, len);
@@ -94,8 +89,8 @@ void forward_send(fabric_id_t owner, const struct forward *f, const uint8_t *dat
 	}
 	if (!record)
 		keep(owner, len, f, data);
-	pthread_mutex_unlock(&queue_lock);
-	/* It may have come up between the look and the lock. */
+	pthread_mutex_unlock(&hca.wire.forward.lock);
+	/* The link may have come up before the packet was kept. */
 	if (!peer) {
 		peer = hca_peer_find(owner, &wait);
 		if (peer)
@@ -103,56 +98,50 @@ void forward_send(fabric_id_t owner, const struct forward *f, const uint8_t *dat
 	}
 }
 
-static void take_out(struct waiting **at)
+static void remove_waiting(struct forward_waiting *w)
 {
-	struct waiting *w = *at;
-
-	*at = w->next;
-	if (last == &w->next)
-		last = at;
-	tx_wait_bytes -= w->len;
+	TAILQ_REMOVE(&hca.wire.forward.waiting, w, entry);
+	hca.wire.forward.bytes -= w->len;
 	free(w);
 }
 
-/* The link has come up, or has room again. */
+/* The link is up, or has room again. */
 static void send_waiting(struct hca_peer *peer)
 {
-	struct waiting **at = &first;
+	struct forward_waiting *w, *next;
+	char *record;
 
-	pthread_mutex_lock(&queue_lock);
-	if (first) {
-		fabric_link_tx_lock(peer->link);
-		while (*at) {
-			char *record;
-
-			if ((*at)->owner != peer->id) {
-				at = &(*at)->next;
-				continue;
-			}
-			record = reserve(peer->link, (*at)->len);
-			if (!record)
-				break;
-			memcpy(record, (*at)->record, (*at)->len);
-			fabric_link_publish(peer->link);
-			take_out(at);
-		}
-		fabric_link_tx_unlock(peer->link);
+	pthread_mutex_lock(&hca.wire.forward.lock);
+	if (TAILQ_EMPTY(&hca.wire.forward.waiting))
+		goto unlock;
+	fabric_link_tx_lock(peer->link);
+	for (w = TAILQ_FIRST(&hca.wire.forward.waiting); w; w = next) {
+		next = TAILQ_NEXT(w, entry);
+		if (w->owner != peer->id)
+			continue;
+		record = reserve(peer->link, w->len);
+		if (!record)
+			break;
+		memcpy(record, w->record, w->len);
+		fabric_link_publish(peer->link);
+		remove_waiting(w);
 	}
-	pthread_mutex_unlock(&queue_lock);
+	fabric_link_tx_unlock(peer->link);
+unlock:
+	pthread_mutex_unlock(&hca.wire.forward.lock);
 }
 
 static void drop_waiting(fabric_id_t owner)
 {
-	struct waiting **at = &first;
+	struct forward_waiting *w, *next;
 
-	pthread_mutex_lock(&queue_lock);
-	while (*at) {
-		if ((*at)->owner == owner)
-			take_out(at);
-		else
-			at = &(*at)->next;
+	pthread_mutex_lock(&hca.wire.forward.lock);
+	for (w = TAILQ_FIRST(&hca.wire.forward.waiting); w; w = next) {
+		next = TAILQ_NEXT(w, entry);
+		if (w->owner == owner)
+			remove_waiting(w);
 	}
-	pthread_mutex_unlock(&queue_lock);
+	pthread_mutex_unlock(&hca.wire.forward.lock);
 }
 
 const struct peer_listener forward_peer_listener = {
@@ -161,9 +150,8 @@ const struct peer_listener forward_peer_listener = {
 	.gone = drop_waiting,
 };
 
-/* The parent's packets are the parent's to pass on. */
-void forward_forked(void)
+void forward_free_inherited(void)
 {
-	while (first)
-		take_out(&first);
+	while (!TAILQ_EMPTY(&hca.wire.forward.waiting))
+		remove_waiting(TAILQ_FIRST(&hca.wire.forward.waiting));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Agents, the way of a MAD between processes, and sending. MADs travel on the fabric as packets from
- * the wire do that another process received (forward.h), so both arrive here the same way.
+ * Agents, the choice of the process that a MAD is for, and sending. MADs travel on the fabric as
+ * struct forward, as packets from the wire do that another process received.
  *
- * Locks: gsi_lock guards agents and senders; run_lock is held while an agent's function runs. Neither
- * is held inside of the other, and nothing else is locked inside of gsi_lock but what sending takes.
+ * Locks: gsi.lock guards agents and senders; gsi.run_lock is held while an agent's function runs, and
+ * is outside of it. Inside of gsi.lock nothing is locked but by sending.
  */
 #include "hca/wire/gsi.h"
 
@@ -24,9 +24,12 @@
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
 #include "hca/transport/qp_types.h"
-#include "hca/wire/wire.h"
+#include "hca/hca.h"
+#include "hca/wire/wire_listen.h"
+#include "hca/wire/wire_path.h"
+#include "hca/wire/wire_ports.h"
+#include "hca/wire/wire_tx.h"
 #include "util/explain.h"
-#include "util/forksafe.h"
 
 /* Offsets in a MAD. */
 enum {
@@ -50,14 +53,14 @@ struct hca_gsi_agent {
 	uint8_t mgmt_class;
 	void (*receive)(void *arg, const struct hca_gsi_mad *mad);
 	void *arg;
-	struct hca_gsi_agent *next;
+	LIST_ENTRY(hca_gsi_agent) entry;
 };
 
-/* What stands for queue pair 1 of a port when something is sent. */
-struct sender {
+/* Queue pair 1 of a port, for sending. */
+struct gsi_sender {
 	struct qp qp;
 	struct hca_ctx ctx;
-	struct sender *next;
+	LIST_ENTRY(gsi_sender) entry;
 };
 
 struct service {
@@ -67,21 +70,16 @@ struct service {
 
 _Static_assert(sizeof(struct service) <= FABRIC_REG_KEY_MAX, "fits the directory");
 
-static pthread_mutex_t gsi_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(gsi_lock, FORKSAFE_DOORBELL);
-static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hca_gsi_agent *agents;
-static struct sender *senders;
-static _Atomic uint64_t counters[HCA_GSI_COUNTERS];
+_Static_assert(HCA_GSI_COUNTERS == WIRE_GSI_COUNTERS, "a counter each");
 
 static void count(enum hca_gsi_counter which)
 {
-	atomic_fetch_add_explicit(&counters[which], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&hca.wire.gsi.counters[which], 1, memory_order_relaxed);
 }
 
 uint64_t hca_gsi_count(enum hca_gsi_counter which)
 {
-	return atomic_load_explicit(&counters[which], memory_order_relaxed);
+	return atomic_load_explicit(&hca.wire.gsi.counters[which], memory_order_relaxed);
 }
 
 const char *hca_gsi_counter_name(enum hca_gsi_counter which)
@@ -114,9 +112,9 @@ static uint64_t get64(const uint8_t *p)
 	return (uint64_t)get32(p) << 32 | get32(p + 4);
 }
 
-/* ---- whose it is ---- */
+/* ---- the process that a MAD is for ---- */
 
-/* The low bits of an id say which slot made it; a slot's next process does not know the rest. */
+/* The low bits of an id are the slot of the process that made it. */
 static fabric_id_t process_of(uint32_t id)
 {
 	struct fabric_process p;
@@ -128,8 +126,8 @@ static fabric_id_t process_of(uint32_t id)
 
 static uint32_t next_id(void)
 {
-	static atomic_uint serials;
-	uint32_t serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+	uint32_t serial =
+		atomic_fetch_add_explicit(&hca.wire.gsi.last_serial, 1, memory_order_relaxed) + 1;
 
 	return serial << FABRIC_SLOT_BITS | fabric_id_slot(fabric_self());
 }
@@ -161,22 +159,22 @@ static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
 	return FABRIC_ID_NONE;
 }
 
-/* By the address that the sender meant, then by the one it used, then whoever listens to all. */
-static fabric_id_t listener_of(const uint8_t *mad, const uint8_t *meant, const uint8_t *dgid)
+/* By the address in the private data, then by the destination GID, then a service at all addresses. */
+static fabric_id_t listener_of(const uint8_t *mad, const uint8_t *private_ip, const uint8_t *dgid)
 {
 	static const uint8_t none[12];
 	uint64_t id = get64(mad + CM_SERVICE_ID);
 	uint8_t ip[16];
-	fabric_id_t who;
+	fabric_id_t owner;
 
-	memcpy(ip, meant, sizeof(ip));
+	memcpy(ip, private_ip, sizeof(ip));
 	/* IPv4 stands there in the last four bytes */
 	if (!memcmp(ip, none, sizeof(none)))
 		ip[10] = ip[11] = 0xff;
-	who = find_service(id, ip);
-	if (!who)
-		who = find_service(id, dgid);
-	return who ? who : find_service(id, NULL);
+	owner = find_service(id, ip);
+	if (!owner)
+		owner = find_service(id, dgid);
+	return owner ? owner : find_service(id, NULL);
 }
 
 static fabric_id_t class_of(uint8_t mgmt_class)
@@ -222,7 +220,7 @@ static bool has_gid(const struct hca_adapter *a, unsigned int port, const uint8_
 	return false;
 }
 
-/* The port that it was sent to. */
+/* The port that the MAD was sent to. */
 static bool find_port(const struct forward *f, struct hca_gsi_mad *m)
 {
 	const struct hca_adapter *const *list;
@@ -254,8 +252,9 @@ static struct hca_gsi_agent *find_agent(uint8_t mgmt_class)
 {
 	struct hca_gsi_agent *a;
 
-	for (a = agents; a && a->mgmt_class != mgmt_class; a = a->next)
-		;
+	LIST_FOREACH(a, &hca.wire.gsi.agents, entry)
+		if (a->mgmt_class == mgmt_class)
+			break;
 	return a;
 }
 
@@ -263,9 +262,9 @@ static bool has_agent(uint8_t mgmt_class)
 {
 	bool has;
 
-	pthread_mutex_lock(&gsi_lock);
+	pthread_mutex_lock(&hca.wire.gsi.lock);
 	has = find_agent(mgmt_class);
-	pthread_mutex_unlock(&gsi_lock);
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	return has;
 }
 
@@ -275,20 +274,20 @@ static void run_agent(void *arg)
 	struct hca_gsi_agent *found, agent = { 0 };
 	struct hca_gsi_mad *m = arg;
 
-	pthread_mutex_lock(&run_lock);
-	pthread_mutex_lock(&gsi_lock);
+	pthread_mutex_lock(&hca.wire.gsi.run_lock);
+	pthread_mutex_lock(&hca.wire.gsi.lock);
 	found = find_agent(m->mad[MAD_CLASS]);
 	if (found)
 		agent = *found;
-	pthread_mutex_unlock(&gsi_lock);
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	count(found ? HCA_GSI_RECEIVED : HCA_GSI_DROP_NO_AGENT);
 	if (found)
 		agent.receive(agent.arg, m);
-	pthread_mutex_unlock(&run_lock);
+	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
 	free(m);
 }
 
-static void give(const struct forward *f, const uint8_t *data)
+static void deliver(const struct forward *f, const uint8_t *data)
 {
 	struct hca_gsi_mad *m = calloc(1, sizeof(*m));
 
@@ -324,7 +323,7 @@ static bool is_well_formed(const struct forward *f, const uint8_t *data)
 	       data[MAD_BASE_VERSION] == 1;
 }
 
-void gsi_packet(const struct forward *f, const uint8_t *data, bool passed_on)
+void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 {
 	fabric_id_t owner;
 
@@ -336,29 +335,28 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool passed_on)
 		count(HCA_GSI_DROP_QKEY);
 		return;
 	}
-	/* Who passed it on knew why; a second opinion might send it round in circles. */
-	owner = passed_on ? fabric_self() : owner_of(data, f->dst);
+	/* Forwarded once only: processes that disagree would forward it for ever. */
+	owner = is_forwarded ? fabric_self() : owner_of(data, f->dst);
 	if (owner && owner != fabric_self()) {
 		count(HCA_GSI_PASSED_ON);
 		forward_send(owner, f, data);
 	} else if (!has_agent(data[MAD_CLASS])) {
 		count(HCA_GSI_DROP_NO_AGENT);
 	} else {
-		give(f, data);
+		deliver(f, data);
 	}
 }
 
 /* ---- sending ---- */
 
 /* Locked. */
-static struct sender *find_sender(const struct hca_adapter *adapter, uint8_t port)
+static struct gsi_sender *find_sender(const struct hca_adapter *adapter, uint8_t port)
 {
-	struct sender *s;
+	struct gsi_sender *s;
 
-	for (s = senders; s && (s->ctx.adapter != adapter || s->qp.attr.port != port); s = s->next)
-		;
-	if (s)
-		return s;
+	LIST_FOREACH(s, &hca.wire.gsi.senders, entry)
+		if (s->ctx.adapter == adapter && s->qp.attr.port == port)
+			return s;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
@@ -369,9 +367,8 @@ static struct sender *find_sender(const struct hca_adapter *adapter, uint8_t por
 	s->qp.pub.state = HCA_QPS_RTS;
 	s->qp.attr.port = port;
 	s->qp.attr.qkey = HCA_GSI_QKEY;
-	s->qp.dying = true; /* nobody runs it when there is room again */
-	s->next = senders;
-	senders = s;
+	s->qp.dying = true; /* MADs are not retried when the socket has room again */
+	LIST_INSERT_HEAD(&hca.wire.gsi.senders, s, entry);
 	return s;
 }
 
@@ -405,12 +402,12 @@ static int fill(const struct hca_adapter *a, const struct hca_av *to, struct for
 	return 0;
 }
 
-static int send_out(struct sender *s, const struct hca_av *to, const struct forward *f,
+static int send_out(struct gsi_sender *s, const struct hca_av *to, const struct forward *f,
 		    const uint8_t *mad)
 {
 	struct hca_list list = { .count = 1, .total = HCA_MAD_BYTES };
 	struct roce_pkt pkt = f->pkt;
-	int err = wire_connect(&s->qp, to);
+	int err = wire_path_connect(&s->qp, to);
 
 	if (err)
 		return err;
@@ -418,15 +415,15 @@ static int send_out(struct sender *s, const struct hca_av *to, const struct forw
 	pkt.psn = s->qp.req.psn;
 	s->qp.req.psn = psn_add(s->qp.req.psn, 1);
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)mad, .len = HCA_MAD_BYTES };
-	err = wire_send(&s->qp, &pkt, &list, 0);
-	wire_flush(&s->qp);
+	err = wire_tx_send(&s->qp, &pkt, &list, 0);
+	wire_tx_flush(&s->qp);
 	return err;
 }
 
 int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 		 const uint8_t mad[HCA_MAD_BYTES])
 {
-	struct sender *s;
+	struct gsi_sender *s;
 	struct forward f;
 	int err;
 
@@ -438,13 +435,13 @@ int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 		return err;
 	epoch_enter();
 	if (adapter->ports[to->port - 1].link == HCA_LINK_INFINIBAND ||
-	    (!wire_forced() && hca_gid_is_local(&to->dgid))) {
+	    (!wire_is_forced() && hca_gid_is_local(&to->dgid))) {
 		gsi_packet(&f, mad, false);
 	} else {
-		pthread_mutex_lock(&gsi_lock);
+		pthread_mutex_lock(&hca.wire.gsi.lock);
 		s = find_sender(adapter, to->port);
 		err = s ? send_out(s, to, &f, mad) : -ENOMEM;
-		pthread_mutex_unlock(&gsi_lock);
+		pthread_mutex_unlock(&hca.wire.gsi.lock);
 	}
 	epoch_exit();
 	if (!err)
@@ -454,25 +451,25 @@ int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 
 /* ---- agents and services ---- */
 
-/* Sockets for all addresses, so that what others send is heard. */
+/* Opens sockets at all addresses. */
 static void listen_everywhere(void)
 {
 	const struct hca_adapter *const *list;
-	struct sender *s;
+	struct gsi_sender *s;
 	int count;
 
 	if (hca_adapters_get(&list, &count))
 		return;
-	pthread_mutex_lock(&gsi_lock);
+	pthread_mutex_lock(&hca.wire.gsi.lock);
 	for (int i = 0; i < count; i++)
 		for (unsigned int port = 1; (int)port <= list[i]->port_count; port++) {
 			if (list[i]->ports[port - 1].link != HCA_LINK_ETHERNET)
 				continue;
 			s = find_sender(list[i], (uint8_t)port);
 			if (s)
-				wire_listen(&s->qp);
+				wire_listen_qp(&s->qp);
 		}
-	pthread_mutex_unlock(&gsi_lock);
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
 }
 
 int hca_gsi_agent_create(uint8_t mgmt_class,
@@ -494,13 +491,12 @@ int hca_gsi_agent_create(uint8_t mgmt_class,
 		free(a);
 		return explain(-err,
 			       "this process has an agent for the class 0x%02x, or cannot "
-			       "list one",
+			       "register one",
 			       mgmt_class);
 	}
-	pthread_mutex_lock(&gsi_lock);
-	a->next = agents;
-	agents = a;
-	pthread_mutex_unlock(&gsi_lock);
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	LIST_INSERT_HEAD(&hca.wire.gsi.agents, a, entry);
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	hca_port_refresh();
 	listen_everywhere();
 	*out = a;
@@ -510,17 +506,14 @@ int hca_gsi_agent_create(uint8_t mgmt_class,
 void hca_gsi_agent_destroy(struct hca_gsi_agent *agent)
 {
 	const uint64_t key = agent->mgmt_class;
-	struct hca_gsi_agent **at;
 
 	fabric_reg_del(FABRIC_REG_GSI, &key, sizeof(key), 0);
-	pthread_mutex_lock(&run_lock);
-	pthread_mutex_lock(&gsi_lock);
-	for (at = &agents; *at && *at != agent; at = &(*at)->next)
-		;
-	if (*at)
-		*at = agent->next;
-	pthread_mutex_unlock(&gsi_lock);
-	pthread_mutex_unlock(&run_lock);
+	pthread_mutex_lock(&hca.wire.gsi.run_lock);
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	if (find_agent(agent->mgmt_class) == agent) /* not in the child of a fork */
+		LIST_REMOVE(agent, entry);
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
+	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
 	free(agent);
 }
 
@@ -541,7 +534,7 @@ int hca_gsi_service_add(uint64_t service_id, const uint8_t addr[16])
 	if (err)
 		return explain(-err, "the service 0x%llx is offered already, or cannot be listed",
 			       (unsigned long long)service_id);
-	/* Addresses may have come since. */
+	/* Addresses may have been added since the last call. */
 	listen_everywhere();
 	return 0;
 }
@@ -551,11 +544,4 @@ int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16])
 	const struct service s = service_of(service_id, addr);
 
 	return fabric_reg_del(FABRIC_REG_CM_PORT, &s, sizeof(s), 0);
-}
-
-void gsi_forked(void)
-{
-	pthread_mutex_init(&run_lock, NULL);
-	agents = NULL;
-	senders = NULL; /* their sockets are the parent's */
 }

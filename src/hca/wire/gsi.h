@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The general services interface: datagrams of management (MADs) to and from queue pair 1, which no
- * program can make. All processes of a host have one queue pair 1 per port between them, so what
- * arrives is led to the process that it concerns (IBTA volume 1, chapters 12, 13 and 16):
+ * The general services interface: management datagrams (MADs) to and from queue pair 1, which no
+ * program can create. All processes of a host share queue pair 1 of each port, so a MAD that arrives
+ * is forwarded to the process that it is for (IBTA volume 1, chapters 12, 13 and 16):
  *
- * - messages of the connection manager that begin something (REQ, SIDR_REQ) by their service id, and
- *   by the address that they were sent to when several listen to one service;
- * - all others of the connection manager by the receiver's own communication id, SIDR_REP by its
- *   request id, answers of other classes by the upper half of their transaction id: these come from
- *   hca_gsi_comm_id() and hca_gsi_tid(), which put the process into them;
- * - requests of other classes go to a process that has an agent for the class.
+ * - REQ and SIDR_REQ of the connection manager by their service id, and by the address that they were
+ *   sent to when several processes listen to one service;
+ * - other messages of the connection manager by the receiver's communication id, SIDR_REP by its
+ *   request id, responses of other classes by the upper half of their transaction id: ids of
+ *   hca_gsi_comm_id() and hca_gsi_tid() contain the process;
+ * - requests of other classes to a process that has an agent for the class.
  *
- * What finds nobody is given to the agent of the process that received it, if it has one: only a
- * connection manager can say no. Otherwise it is dropped and counted.
+ * A MAD for no process goes to the agent of the process that received it, if it has one: only a
+ * connection manager can reject a request. Otherwise it is dropped and counted.
  *
  * An agent's function is called on the service thread, outside of all locks, one call at a time. It
- * may call anything here but hca_gsi_agent_destroy(), and must not wait for long.
+ * may call any function here but hca_gsi_agent_destroy(), and must not block for long.
  */
 #ifndef HCA_GSI_H
 #define HCA_GSI_H
@@ -65,7 +65,7 @@ struct hca_gsi_agent;
 VB_API int hca_gsi_agent_create(uint8_t mgmt_class,
 				void (*receive)(void *arg, const struct hca_gsi_mad *mad),
 				void *arg, struct hca_gsi_agent **out);
-/* When it returns the function neither runs nor will run. Its services go with it. */
+/* When it returns, the function neither runs nor will run. */
 VB_API void hca_gsi_agent_destroy(struct hca_gsi_agent *agent);
 
 /*
@@ -82,8 +82,8 @@ VB_API uint64_t hca_gsi_tid(void);
 
 /*
  * Sends a MAD to queue pair 1 at the other end; to->port says from where. Never waits. A MAD may be
- * lost, as on any wire, and is then sent again by who misses an answer. -EINVAL: no such port or GID,
- * or no way there; -EAGAIN: no room now.
+ * lost; the sender repeats it when no answer comes. -EINVAL: no such port or GID, or no route;
+ * -EAGAIN: no room now.
  */
 VB_API int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 			const uint8_t mad[HCA_MAD_BYTES]);
@@ -102,12 +102,9 @@ enum hca_gsi_counter {
 VB_API uint64_t hca_gsi_count(enum hca_gsi_counter which);
 VB_API const char *hca_gsi_counter_name(enum hca_gsi_counter which);
 
-/* ---- for wire.c and host.c, inside an epoch section ---- */
-
 struct forward;
 
-/* A packet for queue pair 1, from the wire or from a process that passed it on. */
-void gsi_packet(const struct forward *f, const uint8_t *data, bool passed_on);
-void gsi_forked(void);
+/* A packet for queue pair 1, from the wire or forwarded by a process. Inside an epoch section. */
+void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded);
 
 #endif

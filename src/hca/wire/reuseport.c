@@ -7,35 +7,35 @@
 #include "fabric/directory.h"
 #include "fabric/numbers.h"
 #include "fabric/registry.h"
-#include "fabric/service.h"
+#include "hca/hca.h"
 #include "roce/endpoint.h"
 #include "roce/reuseport.h"
 #include "util/api.h"
 
 enum {
 	PROBES = 32,
-	MOST_PROBES = 1024,
-	MOST_TRIES = 6,
-	MOST_MEMBERS = 256,
-	STRAYS = 4, /* that are worth a search */
-	HAND_OVERS = 8,
+	MAX_PROBES = 1024,
+	MAX_TRIES = 6,
+	MAX_MEMBERS = 256,
+	SEARCH_AFTER = 4, /* misdelivered packets */
+	MAX_ATTACHES = 8,
 };
 #define ANSWER_NS 5000000u   /* probes go through the kernel's loopback */
 #define PAUSE_NS  100000000u /* between two searches */
-#define LOOK_NS   1000000000u
+#define CHECK_NS  1000000000u
 
-static _Atomic uint32_t reuseport_strays;
-
-void reuseport_stray(uint64_t now_ns)
+void reuseport_misdelivered(uint64_t now_ns)
 {
-	uint32_t n = atomic_fetch_add_explicit(&reuseport_strays, 1, memory_order_relaxed) + 1;
+	uint32_t n = atomic_fetch_add_explicit(&hca.wire.reuseport.misdelivered, 1,
+					       memory_order_relaxed) +
+		     1;
 
-	if (n % STRAYS == 0)
-		fabric_service_set_deadline(now_ns);
+	if (n % SEARCH_AFTER == 0)
+		hca_wake_at(now_ns);
 }
 
-static bool place_of(const struct fabric_reg_entry *members, size_t count, fabric_id_t owner,
-		     uint32_t *index)
+static bool find_index(const struct fabric_reg_entry *members, size_t count, fabric_id_t owner,
+		       uint32_t *index)
 {
 	for (size_t i = 0; i < count; i++)
 		if (members[i].owner == owner) {
@@ -45,11 +45,11 @@ static bool place_of(const struct fabric_reg_entry *members, size_t count, fabri
 	return false;
 }
 
-/* What is refused costs speed only: packets are passed on. */
-static void make_program(struct roce_endpoint *ep)
+/* A failure only costs speed: packets are forwarded. */
+static void attach_program(struct roce_endpoint *ep)
 {
 	struct {
-		struct fabric_reg_entry member[MOST_MEMBERS];
+		struct fabric_reg_entry member[MAX_MEMBERS];
 		struct fabric_qpn_range range[ROCE_REUSEPORT_RANGES];
 		struct roce_reuseport_range row[ROCE_REUSEPORT_RANGES];
 	} *work = malloc(sizeof(*work));
@@ -58,14 +58,14 @@ static void make_program(struct roce_endpoint *ep)
 	if (!work)
 		return;
 	members = fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, work->member,
-				  MOST_MEMBERS);
-	if (members > MOST_MEMBERS)
-		members = MOST_MEMBERS;
+				  MAX_MEMBERS);
+	if (members > MAX_MEMBERS)
+		members = MAX_MEMBERS;
 	ranges = fabric_qpn_ranges(work->range, ROCE_REUSEPORT_RANGES);
 	for (size_t i = 0; i < ranges; i++) {
 		struct roce_reuseport_range *row = &work->row[rows];
 
-		if (!place_of(work->member, members, work->range[i].owner, &row->index))
+		if (!find_index(work->member, members, work->range[i].owner, &row->index))
 			continue;
 		row->first = work->range[i].first;
 		row->last = work->range[i].last;
@@ -75,7 +75,7 @@ static void make_program(struct roce_endpoint *ep)
 	free(work);
 }
 
-/* Who was killed may be listed for long. */
+/* A process that was killed may be listed for long. */
 static bool has_neighbours(struct roce_endpoint *ep)
 {
 	struct fabric_reg_entry member[16];
@@ -88,145 +88,147 @@ static bool has_neighbours(struct roce_endpoint *ep)
 	return n > array_size(member);
 }
 
-/* Somebody may have been listed, and handed over a better one, while ours was made. */
-static void hand_over_program(struct roce_endpoint *ep)
+/* Another process may have been listed, and have attached its program, while this one was made. */
+static void attach_current_program(struct roce_endpoint *ep)
 {
 	uint64_t seen;
 	int tries = 0;
 
 	do {
 		seen = fabric_reg_version(FABRIC_REG_STEER);
-		make_program(ep);
-	} while (fabric_reg_version(FABRIC_REG_STEER) != seen && ++tries < HAND_OVERS);
+		attach_program(ep);
+	} while (fabric_reg_version(FABRIC_REG_STEER) != seen && ++tries < MAX_ATTACHES);
 }
 
-static void unlist(struct reuseport *s, struct roce_endpoint *ep)
+static void unlist(struct reuseport *r, struct roce_endpoint *ep)
 {
-	if (s->listed)
-		fabric_reg_del(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, s->index);
-	s->listed = false;
+	if (r->listed)
+		fabric_reg_del(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, r->index);
+	r->listed = false;
 }
 
-static void list(struct reuseport *s, struct roce_endpoint *ep, uint32_t index)
+static void list(struct reuseport *r, struct roce_endpoint *ep, uint32_t index)
 {
-	if (s->listed && s->index == index)
+	if (r->listed && r->index == index)
 		return;
-	unlist(s, ep);
-	s->index = index;
-	s->listed =
+	unlist(r, ep);
+	r->index = index;
+	r->listed =
 		!fabric_reg_add(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, index, false);
 }
 
 /*
- * Once we are listed. A socket in front of ours is somebody's whom the directory does not know, or not any
- * more: then we are not alone.
+ * Once this process is listed. An index above 0 means that there is another socket, even if the
+ * directory does not list it (any more).
  */
-static void settle(struct reuseport *s, struct roce_endpoint *ep)
+static void attach_or_detach(struct reuseport *r, struct roce_endpoint *ep)
 {
-	s->version = fabric_reg_version(FABRIC_REG_STEER);
-	s->shared = has_neighbours(ep);
-	if (!s->shared && s->listed && s->known && s->index == 0 && !roce_reuseport_detach(ep)) {
-		/* Who was not listed by now brings a program after we took away what there was. */
-		s->shared = has_neighbours(ep);
-		if (!s->shared)
+	r->version = fabric_reg_version(FABRIC_REG_STEER);
+	r->shared = has_neighbours(ep);
+	if (!r->shared && r->listed && r->known && r->index == 0 && !roce_reuseport_detach(ep)) {
+		/* A process that was not listed by then attaches a program after this detach. */
+		r->shared = has_neighbours(ep);
+		if (!r->shared)
 			return;
 	}
-	/* Datagrams of theirs may come to us. */
+	/* Datagrams for other processes may arrive here. */
 	roce_endpoint_enable_ttl(ep);
-	hand_over_program(ep);
+	attach_current_program(ep);
 }
 
-static void search(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
+static void search(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	s->strays = atomic_load_explicit(&reuseport_strays, memory_order_relaxed);
-	s->probing = true;
-	s->due = now_ns + ANSWER_NS;
-	hand_over_program(ep); /* without one there is nobody to answer probes */
-	roce_reuseport_probe(ep, s->count);
-	fabric_service_set_deadline(s->due);
+	r->misdelivered =
+		atomic_load_explicit(&hca.wire.reuseport.misdelivered, memory_order_relaxed);
+	r->probing = true;
+	r->due_ns = now_ns + ANSWER_NS;
+	attach_current_program(ep); /* probes are answered by a program only */
+	roce_reuseport_probe(ep, r->count);
+	hca_wake_at(r->due_ns);
 }
 
 /*
- * Before there is a queue pair for packets to come to, so that none of them goes astray: in the
- * socket of another process they would be lost if that one died. Until the program is there, those of
- * others come to us, who had none as long as they were alone: no time is to be lost.
+ * Before a QP of this process can receive packets: in the socket of another process they would be lost
+ * if that process died. Until the program is attached, packets of another process that was alone may
+ * arrive here.
  */
-void reuseport_begin(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
+void reuseport_begin(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint32_t index;
 
-	*s = (struct reuseport){ .count = PROBES };
+	*r = (struct reuseport){ .count = PROBES };
 	if (has_neighbours(ep))
-		hand_over_program(ep);
-	list(s, ep, 0); /* whoever does not see this is seen by us */
-	search(s, ep, now_ns);
+		attach_current_program(ep);
+	list(r, ep, 0); /* a process that does not find this entry is found by has_neighbours() */
+	search(r, ep, now_ns);
 	roce_reuseport_read_probes(ep);
 	if (roce_reuseport_index(ep, &index))
 		return; /* later */
-	s->probing = false;
-	s->known = true;
-	list(s, ep, index);
-	settle(s, ep);
+	r->probing = false;
+	r->known = true;
+	list(r, ep, index);
+	attach_or_detach(r, ep);
 }
 
-void reuseport_end(struct reuseport *s, struct roce_endpoint *ep)
+void reuseport_end(struct reuseport *r, struct roce_endpoint *ep)
 {
-	unlist(s, ep);
+	unlist(r, ep);
 }
 
 /* The time for answers is over. */
-static void conclude(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
+static void conclude(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint32_t index = 0;
 
-	s->known = !roce_reuseport_index(ep, &index);
-	/* Too many of us, or the answers are late. */
-	if (!s->known && ++s->tries < MOST_TRIES) {
-		s->count = s->count * 4 > MOST_PROBES ? MOST_PROBES : s->count * 4;
-		search(s, ep, now_ns);
+	r->known = !roce_reuseport_index(ep, &index);
+	/* More sockets than probes, or late answers. */
+	if (!r->known && ++r->tries < MAX_TRIES) {
+		r->count = r->count * 4 > MAX_PROBES ? MAX_PROBES : r->count * 4;
+		search(r, ep, now_ns);
 		return;
 	}
-	list(s, ep, index);
-	s->probing = false;
-	s->tries = 0;
-	s->count = PROBES;
-	s->due = now_ns + PAUSE_NS;
-	settle(s, ep);
+	list(r, ep, index);
+	r->probing = false;
+	r->tries = 0;
+	r->count = PROBES;
+	r->due_ns = now_ns + PAUSE_NS;
+	attach_or_detach(r, ep);
 }
 
-/* Somebody came or went. Those who come bring a program; who is left alone takes it away. */
-static void look(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
+/* Processes came or went. New ones attach a program; the last one detaches it. */
+static void check_neighbours(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
 {
 	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
 
-	if (likely(version == s->version && (!s->shared || now_ns < s->look_ns)))
+	if (likely(version == r->version && (!r->shared || now_ns < r->check_ns)))
 		return;
-	s->look_ns = now_ns + LOOK_NS;
-	s->version = version;
-	s->shared = has_neighbours(ep);
-	if (s->shared) {
+	r->check_ns = now_ns + CHECK_NS;
+	r->version = version;
+	r->shared = has_neighbours(ep);
+	if (r->shared) {
 		roce_endpoint_enable_ttl(ep);
 		return;
 	}
-	if (s->index == 0)
-		settle(s, ep);
+	if (r->index == 0)
+		attach_or_detach(r, ep);
 	else
-		search(s, ep, now_ns); /* others have made room for us */
+		search(r, ep, now_ns); /* the index has changed */
 }
 
-uint64_t reuseport_run(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns)
+uint64_t reuseport_run(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	uint32_t strays = atomic_load_explicit(&reuseport_strays, memory_order_relaxed);
+	uint32_t misdelivered =
+		atomic_load_explicit(&hca.wire.reuseport.misdelivered, memory_order_relaxed);
 
-	if (s->probing || strays - s->strays >= STRAYS) {
-		if (now_ns >= s->due) {
-			if (s->probing)
-				conclude(s, ep, now_ns);
+	if (r->probing || misdelivered - r->misdelivered >= SEARCH_AFTER) {
+		if (now_ns >= r->due_ns) {
+			if (r->probing)
+				conclude(r, ep, now_ns);
 			else
-				search(s, ep, now_ns);
+				search(r, ep, now_ns);
 		}
 	} else {
-		look(s, ep, now_ns);
+		check_neighbours(r, ep, now_ns);
 	}
-	return s->probing ? s->due : UINT64_MAX;
+	return r->probing ? r->due_ns : UINT64_MAX;
 }

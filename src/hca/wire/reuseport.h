@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which process's socket the kernel gives a packet to, when several have one at the same address
- * (roce/reuseport.h says how). A process finds the place of its socket by probes, lists it in the host
- * directory, and hands the kernel a program made of all that is listed there. Places change as
- * processes come and go; whoever notices that others have to pass on its packets looks for its
- * place anew.
+ * The choice of socket by BPF, when several processes have one at the same address (roce/reuseport.h).
+ * A process finds the index of its socket in the kernel's group by probes, lists it in the host
+ * directory, and attaches a program made of all listed indexes. Indexes change as processes come and
+ * go; a process whose packets are forwarded to it by others searches for its index again.
  *
- * A program costs every packet. Whoever finds itself alone takes it away; whoever comes is listed first,
- * finds that others are, and brings one along. What the kernel gave to the wrong one in between is passed
- * on.
+ * A program costs time for every packet. A process that is alone at the address detaches it. A new
+ * process is listed first, finds that others are listed, and attaches a program. Packets that the
+ * kernel gives to the wrong process in between are forwarded (forward.h).
  */
-#ifndef HCA_STEER_H
-#define HCA_STEER_H
+#ifndef HCA_REUSEPORT_H
+#define HCA_REUSEPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,24 +21,24 @@ struct roce_endpoint;
 struct reuseport {
 	bool probing;
 	bool listed;
-	bool known;  /* where our socket is; otherwise we are listed at place 0, which passes on */
-	bool shared; /* others were listed when last looked */
-	uint32_t index;   /* while listed */
-	uint32_t count;   /* places that are probed */
-	uint32_t tries;   /* of this search */
-	uint32_t strays;  /* reuseport_strays when the last search began */
-	uint64_t due;     /* the answer is looked at, or the next search may begin */
-	uint64_t version; /* of the list, when last looked */
-	uint64_t look_ns; /* when to look whether others, who need not tell, have gone */
+	bool known;            /* index is right; otherwise 0 is listed, whose owner forwards */
+	bool shared;           /* others were listed at the last check */
+	uint32_t index;        /* while listed */
+	uint32_t count;        /* indexes that are probed */
+	uint32_t tries;        /* of this search */
+	uint32_t misdelivered; /* hca.wire.reuseport.misdelivered when the last search began */
+	uint64_t due_ns;       /* the probes' answers are read, or the next search may begin */
+	uint64_t version;      /* of the directory's list at the last check */
+	uint64_t check_ns;     /* when to check for processes that have died */
 };
 
-/* Before anybody reads from the endpoint. */
-void reuseport_begin(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns);
-void reuseport_end(struct reuseport *s, struct roce_endpoint *ep);
-/* Does what is due; returns when to come again, UINT64_MAX for never. */
-uint64_t reuseport_run(struct reuseport *s, struct roce_endpoint *ep, uint64_t now_ns);
+/* Before any thread receives from the endpoint. */
+void reuseport_begin(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns);
+void reuseport_end(struct reuseport *r, struct roce_endpoint *ep);
+/* Service thread. Returns the next deadline, UINT64_MAX for none. */
+uint64_t reuseport_run(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns);
 
-/* Another process had to pass a packet on to us. Any thread. */
-void reuseport_stray(uint64_t now_ns);
+/* Another process has forwarded a packet to this one. Any thread. */
+void reuseport_misdelivered(uint64_t now_ns);
 
 #endif

@@ -1,54 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups on the wire: heard on every interface of a queue pair's port, those included that come
- * later, and sent to by one address. Attaching and detaching change memberships, the service thread leads
- * them to where addresses came and went.
- *
- * Lock: groups_lock, outside of those of ports and GID tables.
+ * Attaching and detaching a QP changes memberships; the service thread updates them when addresses
+ * are added or removed. group.lock is outside of the locks of ports and GID tables.
  */
+#include "hca/wire/wire_group.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hca/device/port.h"
+#include "hca/transport/qp_types.h"
+#include "hca/wire/wire_path.h"
 #include "hca/wire/wire_port.h"
+#include "hca/wire/wire_ports.h"
+#include "hca/wire/wire_tx.h"
 #include "roce/group.h"
-#include "util/forksafe.h"
 
-#define MOST_INTERFACES 16u
+#define MAX_INTERFACES 16u
 
 /* One queue pair in one group. */
-struct membership {
-	struct membership *next;
+struct wire_membership {
+	LIST_ENTRY(wire_membership) entry;
 	const struct qp *qp;
 	const struct hca_adapter *adapter;
 	unsigned int port_num;
 	struct hca_gid group;
-	/* Where it has joined: by an endpoint of the interface, while the GID table knows of that one. */
-	struct place {
+	/* Interfaces of the GID table that it has joined on, by an endpoint of each. */
+	struct interface {
 		struct wire_port *port;
-		uint32_t ifindex; /* as the table has it */
+		uint32_t ifindex; /* in the GID table */
 		struct roce_addr group;
-		bool seen;
-	} place[MOST_INTERFACES];
-	unsigned int places;
+		bool found;
+	} interface[MAX_INTERFACES];
+	unsigned int interfaces;
 };
 
-static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
-FORKSAFE(groups_lock, FORKSAFE_GROUP);
-static struct membership *memberships;
-
-static struct place *find_place(struct membership *m, uint32_t ifindex)
+static struct interface *find_interface(struct wire_membership *m, uint32_t ifindex)
 {
-	for (unsigned int i = 0; i < m->places; i++)
-		if (m->place[i].ifindex == ifindex)
-			return &m->place[i];
+	for (unsigned int i = 0; i < m->interfaces; i++)
+		if (m->interface[i].ifindex == ifindex)
+			return &m->interface[i];
 	return NULL;
 }
 
-/* GIDs that were configured may be of another interface than the port. */
-static struct roce_addr group_at(const struct membership *m, const struct hca_gid_entry *e)
+/* An address that is configured as a GID may be on another interface than the port. */
+static struct roce_addr group_at(const struct wire_membership *m, const struct hca_gid_entry *e)
 {
 	struct roce_addr host = { .ifindex = e->ifindex }, group = { .ifindex = e->ifindex };
 
@@ -58,117 +56,117 @@ static struct roce_addr group_at(const struct membership *m, const struct hca_gi
 	return group;
 }
 
-static int add_place(struct membership *m, const struct hca_gid_entry *e)
+static int join_interface(struct wire_membership *m, const struct hca_gid_entry *e)
 {
-	struct place place = { .ifindex = e->ifindex, .seen = true };
+	struct interface new = { .ifindex = e->ifindex, .found = true };
 	int err;
 
-	if (m->places == MOST_INTERFACES)
+	if (m->interfaces == MAX_INTERFACES)
 		return 0;
-	err = wire_port_get(e, true, &place.port);
+	err = wire_port_get(e, true, &new.port);
 	if (err)
 		return err;
-	place.group = group_at(m, e);
-	err = roce_group_join(place.port->ep, &place.group);
+	new.group = group_at(m, e);
+	err = roce_group_join(new.port->ep, &new.group);
 	if (!err)
-		m->place[m->places++] = place;
+		m->interface[m->interfaces++] = new;
 	return err;
 }
 
-static void leave_place(struct membership *m, unsigned int i)
+static void leave_interface(struct wire_membership *m, unsigned int i)
 {
-	roce_group_leave(m->place[i].port->ep, &m->place[i].group);
-	m->place[i] = m->place[--m->places];
+	roce_group_leave(m->interface[i].port->ep, &m->interface[i].group);
+	m->interface[i] = m->interface[--m->interfaces];
 }
 
-/* By the first address of the group's kind of each interface. False when one is not ready yet. */
-static bool reach(struct membership *m)
+/* Joins by the first address of the group's family on each interface. False: one cannot be opened yet. */
+static bool update(struct wire_membership *m)
 {
 	struct hca_gid_entry e;
-	struct place *place;
+	struct interface *joined;
 	bool all = true;
 	int err;
 
-	for (unsigned int i = 0; i < m->places; i++)
-		m->place[i].seen = false;
+	for (unsigned int i = 0; i < m->interfaces; i++)
+		m->interface[i].found = false;
 	for (unsigned int i = 0; i < m->adapter->limits.gid_table_len; i++) {
 		if (!hca_port_gid_quick(m->adapter, m->port_num, i, &e) ||
 		    e.type != HCA_GID_ROCE_V2 ||
 		    hca_gid_is_ipv4(&e.gid) != hca_gid_is_ipv4(&m->group))
 			continue;
-		place = find_place(m, e.ifindex);
-		if (place) {
-			place->seen = true;
+		joined = find_interface(m, e.ifindex);
+		if (joined) {
+			joined->found = true;
 			continue;
 		}
-		err = add_place(m, &e);
+		err = join_interface(m, &e);
 		if (err == -EADDRNOTAVAIL || err == -ENODEV)
 			all = false;
 	}
-	for (unsigned int i = m->places; i--;)
-		if (!m->place[i].seen)
-			leave_place(m, i);
+	for (unsigned int i = m->interfaces; i--;)
+		if (!m->interface[i].found)
+			leave_interface(m, i);
 	return all;
 }
 
-void wire_join(struct qp *qp, const struct hca_gid *group)
+bool wire_group_join(struct qp *qp, const struct hca_gid *group)
 {
-	struct membership *m = calloc(1, sizeof(*m));
+	struct wire_membership *m = calloc(1, sizeof(*m));
 	bool all;
 
 	if (!m)
-		return;
+		return true;
 	m->qp = qp;
 	m->adapter = qp->pub.ctx->adapter;
 	m->port_num = qp->attr.port ? qp->attr.port : 1;
 	m->group = *group;
-	pthread_mutex_lock(&groups_lock);
-	m->next = memberships;
-	memberships = m;
-	all = reach(m);
-	pthread_mutex_unlock(&groups_lock);
-	wire_follow_gids(all);
-}
-
-void wire_leave(struct qp *qp, const struct hca_gid *group)
-{
-	struct membership **at = &memberships, *m;
-
-	pthread_mutex_lock(&groups_lock);
-	while ((m = *at) && (m->qp != qp || memcmp(&m->group, group, sizeof(*group))))
-		at = &m->next;
-	if (m) {
-		*at = m->next;
-		while (m->places)
-			leave_place(m, m->places - 1);
-	}
-	pthread_mutex_unlock(&groups_lock);
-	free(m);
-}
-
-bool wire_groups_reach(void)
-{
-	bool all = true;
-
-	pthread_mutex_lock(&groups_lock);
-	for (struct membership *m = memberships; m; m = m->next)
-		all &= reach(m);
-	pthread_mutex_unlock(&groups_lock);
+	pthread_mutex_lock(&hca.wire.group.lock);
+	LIST_INSERT_HEAD(&hca.wire.group.memberships, m, entry);
+	all = update(m);
+	pthread_mutex_unlock(&hca.wire.group.lock);
 	return all;
 }
 
-/* The queue pairs are the parent's, and so are the sockets. */
-void wire_groups_forked(void)
+void wire_group_leave(struct qp *qp, const struct hca_gid *group)
 {
-	while (memberships) {
-		struct membership *m = memberships;
+	struct wire_membership *m;
 
-		memberships = m->next;
+	pthread_mutex_lock(&hca.wire.group.lock);
+	LIST_FOREACH(m, &hca.wire.group.memberships, entry)
+		if (m->qp == qp && !memcmp(&m->group, group, sizeof(*group)))
+			break;
+	if (m) {
+		LIST_REMOVE(m, entry);
+		while (m->interfaces)
+			leave_interface(m, m->interfaces - 1);
+	}
+	pthread_mutex_unlock(&hca.wire.group.lock);
+	free(m);
+}
+
+bool wire_group_update_all(void)
+{
+	struct wire_membership *m;
+	bool all = true;
+
+	pthread_mutex_lock(&hca.wire.group.lock);
+	LIST_FOREACH(m, &hca.wire.group.memberships, entry)
+		all &= update(m);
+	pthread_mutex_unlock(&hca.wire.group.lock);
+	return all;
+}
+
+void wire_group_free_inherited(void)
+{
+	struct wire_membership *m;
+
+	while ((m = LIST_FIRST(&hca.wire.group.memberships))) {
+		LIST_REMOVE(m, entry);
 		free(m);
 	}
 }
 
-void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
+void wire_group_send(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
 		     const struct hca_list *list)
 {
 	struct roce_pkt out = *pkt;
@@ -176,9 +174,9 @@ void wire_send_group(struct qp *qp, const struct hca_av *av, const struct roce_p
 
 	if (!hca_port_gid_quick(qp->pub.ctx->adapter, qp->attr.port, av->sgid_index, &src) ||
 	    src.type != HCA_GID_ROCE_V2 ||
-	    hca_gid_is_ipv4(&src.gid) != hca_gid_is_ipv4(&av->dgid) || wire_connect(qp, av))
+	    hca_gid_is_ipv4(&src.gid) != hca_gid_is_ipv4(&av->dgid) || wire_path_connect(qp, av))
 		return;
 	out.flags &= ~(ROCE_PKT_GRH | ROCE_PKT_MCAST);
 	out.dqpn = 0xffffff;
-	wire_send(qp, &out, list, 0);
+	wire_tx_send(qp, &out, list, 0);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Packets from the wire on their way to queue pairs: of this process, of a group, or, passed on over the
- * fabric, of another process of this host. What belongs to nobody is dropped and counted by its reason.
- * Called under a port's rx_lock and inside an epoch section, by whoever polls it.
- */
+#include "hca/wire/wire_rx.h"
+
 #include <string.h>
 
 #include "fabric/directory.h"
@@ -20,7 +17,12 @@
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
 #include "hca/device/port.h"
+#include "hca/transport/grh.h"
+#include "hca/transport/qp_types.h"
+#include "hca/wire/qp_wire.h"
+#include "hca/wire/reuseport.h"
 #include "hca/wire/wire_port.h"
+#include "hca/wire/wire_tx.h"
 
 static bool is_answer(uint8_t op)
 {
@@ -28,7 +30,7 @@ static bool is_answer(uint8_t op)
 	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
 }
 
-/* A packet on its way to a queue pair. It is not kept, and added to in place. */
+/* A received packet, valid until it is delivered; fields of pkt are added in place. */
 struct arrival {
 	struct roce_pkt *pkt;
 	const uint8_t *data;
@@ -36,7 +38,7 @@ struct arrival {
 	const uint8_t *grh;       /* of a datagram */
 };
 
-/* Connected queue pairs listen to their peer only; the packet itself does not say who sent it. */
+/* A connected QP accepts packets of its peer only. Packets other than datagrams do not name their QP. */
 static bool is_from_peer(const struct qp *qp, const struct arrival *a)
 {
 	if (unlikely(qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR))
@@ -66,12 +68,12 @@ static bool is_of_kind(const struct qp *qp, uint8_t op)
 	return false;
 }
 
-/* Part of each of its callers: nearly all that comes goes through the first of them. */
+/* Inlined into its callers: nearly all packets take the first of them. */
 static inline __attribute__((always_inline)) void deliver(struct qp *qp, struct arrival a,
 							  struct hca_acks *acks)
 {
 	struct roce_pkt *pkt = a.pkt;
-	struct hca_list list; /* not initialised: it has room for 2 KiB of pieces */
+	struct hca_list list; /* not initialised: 2 KiB */
 
 	list.count = 1;
 	list.total = list.seg[0].len = pkt->len;
@@ -84,20 +86,20 @@ static inline __attribute__((always_inline)) void deliver(struct qp *qp, struct 
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying && is_of_kind(qp, pkt->op) && is_from_peer(qp, &a))) {
 		if (unlikely(pkt->flags & ROCE_PKT_FECN))
-			congestion_seen(qp, pkt, a.src, a.dst);
+			congestion_marked(qp, pkt, a.src, a.dst);
 		if (unlikely(pkt->op == ROCE_OP_CNP))
-			congestion_told(qp);
+			congestion_notified(qp);
 		else if (is_answer(pkt->op))
 			completer_packet(qp, pkt, &list);
 		else
 			responder_packet(qp, NULL, acks, pkt, &list, a.grh);
-		if (likely(qp->wire) && unlikely(wire_port_is_dirty(qp->wire->port)))
-			wire_port_flush(qp->wire->port);
+		if (likely(qp->wire) && unlikely(wire_port_tx_pending(qp->wire->port)))
+			wire_tx_flush_port(qp->wire->port);
 	}
 	fabric_unlock(&qp->pub.lock);
 }
 
-/* To every queue pair of ours that is in the group; other processes have sockets of their own. */
+/* To every QP of this process in the group. Other processes receive the packet by their own sockets. */
 static void deliver_group(struct arrival a, struct hca_acks *acks)
 {
 	struct fabric_reg_entry member[64];
@@ -105,7 +107,7 @@ static void deliver_group(struct arrival a, struct hca_acks *acks)
 	struct hca_gid src;
 	size_t n;
 
-	/* What this host sends itself comes over the fabric. */
+	/* Packets of this host arrive over the fabric. */
 	memcpy(src.raw, a.src, sizeof(src.raw));
 	if (hca_gid_is_local(&src))
 		return;
@@ -122,7 +124,7 @@ static void deliver_group(struct arrival a, struct hca_acks *acks)
 }
 
 /* No queue pair of this process has the number. */
-static void pass_on(const struct arrival *a)
+static void forward_packet(const struct arrival *a)
 {
 	struct forward f = { .pkt = *a->pkt };
 	fabric_id_t owner;
@@ -144,18 +146,18 @@ static void pass_on(const struct arrival *a)
 	forward_send(owner, &f, a->data);
 }
 
-/* By value, so that who calls it need not have it in memory. */
+/* Takes the struct by value, so that its caller keeps it in registers. */
 static __attribute__((noinline)) void deliver_elsewhere(struct arrival a, bool multicast,
 							struct hca_acks *acks)
 {
 	if (multicast)
 		deliver_group(a, acks);
 	else
-		pass_on(&a);
+		forward_packet(&a);
 }
 
-void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
-		      const struct roce_meta *meta)
+void wire_rx_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *payload,
+		    const struct roce_meta *meta)
 {
 	struct wire_port *port = arg;
 	uint8_t grh[HCA_GRH_BYTES];
@@ -171,14 +173,14 @@ void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload
 		drop_count(DROP_PKEY);
 		return;
 	}
-	/* Of the two places for the mark, switches know the one in the IP header. */
+	/* Switches mark the IP header (RFC 3168); FECN of the BTH means the same. */
 	if (unlikely(ROCE_ECN(meta->tclass) == ROCE_ECN_CE) && pkt->op != ROCE_OP_CNP)
 		pkt->flags |= ROCE_PKT_FECN;
 	if ((pkt->op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD) {
 		roce_meta_grh(meta, grh);
 		a.grh = grh;
-		/* Nothing but a complaint keeps who sends datagrams from sending too many. */
-		if (unlikely(port->pressed))
+		/* Datagrams have no window: only a CNP slows down their sender. */
+		if (unlikely(port->is_half_full))
 			pkt->flags |= ROCE_PKT_FECN;
 	}
 	qp = likely(!meta->multicast) ? qp_find(pkt->dqpn) : NULL;
@@ -188,7 +190,7 @@ void wire_port_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload
 		deliver_elsewhere(a, meta->multicast, &port->acks);
 }
 
-void wire_forwarded(const void *body, uint32_t len)
+void wire_rx_forwarded(const void *body, uint32_t len)
 {
 	struct hca_acks acks = { .count = 0 };
 	struct arrival a;
@@ -214,7 +216,7 @@ void wire_forwarded(const void *body, uint32_t len)
 	qp = qp_find(f.pkt.dqpn);
 	if (!qp)
 		return;
-	reuseport_stray(hca_now_ns());
+	reuseport_misdelivered(hca_now_ns());
 	deliver(qp, a, &acks);
 	acks_send(&acks);
 }
