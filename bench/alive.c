@@ -4,8 +4,8 @@
  *
  *	alive qp|mr|cq|ah|flow COUNT
  *
- * Prints microseconds per creation and per destruction, and how many objects were alive: COUNT, or
- * fewer if creation failed earlier.
+ * Prints microseconds of processor time per creation and per destruction, and how many objects were
+ * alive: COUNT, or fewer if creation failed earlier.
  */
 #include <arpa/inet.h>
 #include <stdint.h>
@@ -31,7 +31,8 @@ static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	/* Not the time that other programs take: the ratio of two runs is judged. */
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
