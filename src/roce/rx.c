@@ -16,6 +16,7 @@
 #include "roce/inspect.h"
 #include "roce/ip_header.h"
 #include "roce/reuseport.h"
+#include "roce/sock_call.h"
 #include "util/api.h"
 
 enum {
@@ -475,13 +476,13 @@ static inline int receive_some(struct roce_rx *rx, struct roce_endpoint *ep, int
 	int n, err;
 
 	if (likely(most == 1)) {
-		n = recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
+		n = (int)roce_recvmsg(fd, &rx->msg[0].msg_hdr, MSG_DONTWAIT);
 		if (n >= 0) {
 			rx->msg[0].msg_len = n;
 			n = 1;
 		}
 	} else {
-		n = recvmmsg(fd, rx->msg, most, MSG_DONTWAIT, NULL);
+		n = roce_recvmmsg(fd, rx->msg, most, MSG_DONTWAIT);
 	}
 	roce_count_call(ep->count.rx, is_primary(rx, ep));
 	if (n >= 0)

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <sys/uio.h>
 
+#include "roce/sock_call.h"
 #include "roce/tx_types.h"
 #include "util/api.h"
 
@@ -205,7 +206,7 @@ static __attribute__((cold, noinline)) int send_singly(struct roce_tx *tx, struc
 
 		fill_message(tx, r, packet - tx->buf, len, false, &m, 0);
 		roce_count_call(ep->count.tx, roce_tx_is_primary(tx));
-		if (sendmsg(fd, &m.msg[0].msg_hdr, SEND_FLAGS) >= 0) {
+		if (roce_sendmsg(fd, &m.msg[0].msg_hdr, SEND_FLAGS) >= 0) {
 			roce_count_packets(ep->count.tx, roce_tx_is_primary(tx), 1, len);
 			/* So it was the segments that were refused; stop using them. */
 			if (r->refused)
@@ -273,16 +274,16 @@ static __attribute__((noinline)) int send_messages(const struct roce_tx *tx, int
 	for (unsigned int i = 0; i < count; i++, r++)
 		fill_message(tx, r, r->offset, r->bytes, r->count > 1, &m, i);
 	if (count == 1)
-		return sendmsg(fd, &m.msg[0].msg_hdr, SEND_FLAGS) < 0 ? -1 : 1;
-	return sendmmsg(fd, m.msg, count, SEND_FLAGS);
+		return roce_sendmsg(fd, &m.msg[0].msg_hdr, SEND_FLAGS) < 0 ? -1 : 1;
+	return roce_sendmmsg(fd, m.msg, count, SEND_FLAGS);
 }
 
 /* One run without control messages. */
 static inline int send_plain(const struct roce_tx *tx, const struct roce_tx_socket *socket,
 			     const struct roce_run *r)
 {
-	ssize_t n = sendto(socket->fd, tx->buf + r->offset, r->bytes, SEND_FLAGS, &r->route.to.any,
-			   r->route.to_len);
+	ssize_t n = roce_sendto(socket->fd, tx->buf + r->offset, r->bytes, SEND_FLAGS,
+				&r->route.to.any, r->route.to_len);
 
 	return n < 0 ? -1 : 1;
 }
