@@ -51,13 +51,4 @@ VB_API void forksafe_add(struct forksafe *node, pthread_mutex_t *lock, enum fork
 void forksafe_lock_all(void);
 void forksafe_unlock_all(void);
 
-/* The same for a static lock. */
-#define FORKSAFE(mutex, order)                                                                     \
-	static struct forksafe mutex##_forksafe;                                                   \
-	__attribute__((constructor)) static void mutex##_register(void)                            \
-	{                                                                                          \
-		forksafe_add(&mutex##_forksafe, &(mutex), (order));                                \
-	}                                                                                          \
-	_Static_assert(1, "a semicolon follows")
-
 #endif

@@ -5,13 +5,6 @@ import pathlib
 import re
 import sys
 
-# Headers that still declare functions of other files. Only ever take names out.
-EXCEPTIONS = {
-    "hca/peers/peer",
-    "hca/wire/wire",
-    "hca/wire/wire_port",
-}
-
 root = pathlib.Path(__file__).resolve().parents[2]
 src = root / "src"
 
@@ -57,19 +50,14 @@ for path in sorted(src.rglob("*.c")):
         if name:
             defined.setdefault(name, set()).add(path.relative_to(src).with_suffix(""))
 
-bad, excused = 0, set()
+bad = 0
 for path in sorted(src.rglob("*.h")):
     module = path.relative_to(src).with_suffix("")
     for line, statement, body in statements(path.read_text()):
         name = None if body else function(statement)
         if not name or module in defined.get(name, ()):
             continue
-        if str(module) in EXCEPTIONS:
-            excused.add(str(module))
-            continue
         where = ", ".join(f"src/{other}.c" for other in sorted(defined.get(name, ())))
         print(f"{path.relative_to(root)}:{line}: {name}() is defined in {where or 'no file'}")
         bad += 1
-for module in sorted(EXCEPTIONS - excused):
-    print(f"src/{module}.h is an exception that is no longer needed")
 sys.exit(1 if bad else 0)

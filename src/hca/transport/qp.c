@@ -166,8 +166,9 @@ int hca_qp_destroy(struct hca_qp *pub)
 	qp_unlist(qp);
 	timer_forget(qp);
 	timer_unreserve();
-	doorbell_watch_remove(&to_priv(pub)->doorbell);
+	/* Before the watch ends: a watched QP may be on lists of delayed acknowledgements. */
 	tx_wait_forget_qp(qp);
+	doorbell_watch_remove(&to_priv(pub)->doorbell);
 	epoch_wait(); /* from here on no session is opened */
 	dct_retire(qp);
 	hca.network->forget(qp);
