@@ -21,7 +21,7 @@
 /* One process's end. */
 static struct {
 	struct roce_endpoint *ep;
-	struct reuseport steer;
+	struct reuseport reuseport;
 	uint32_t qpn, count;
 	uint64_t now_ns;
 } self;
@@ -30,7 +30,7 @@ static void turn(void)
 {
 	self.now_ns += AGES;
 	roce_reuseport_read_probes(self.ep);
-	reuseport_run(&self.steer, self.ep, self.now_ns);
+	reuseport_run(&self.reuseport, self.ep, self.now_ns);
 }
 
 static void come(void)
@@ -42,8 +42,8 @@ static void come(void)
 	must(!roce_addr_parse(HERE, &here), "address");
 	must(!roce_endpoint_open(&here, NULL, &self.ep), "endpoint");
 	self.now_ns = fabric_now_ns();
-	reuseport_begin(&self.steer, self.ep, self.now_ns);
-	while (self.steer.probing) {
+	reuseport_begin(&self.reuseport, self.ep, self.now_ns);
+	while (self.reuseport.probing) {
 		usleep(50);
 		turn();
 	}
@@ -51,7 +51,7 @@ static void come(void)
 
 static void go(void)
 {
-	reuseport_end(&self.steer, self.ep);
+	reuseport_end(&self.reuseport, self.ep);
 	roce_endpoint_close(self.ep);
 	fabric_fini();
 }
@@ -192,11 +192,11 @@ static void who_came_second_is_found_when_it_was_left_alone(void **state)
 	peer = peer_spawn("neighbour");
 	peer_hear(&peer);
 	come();
-	assert_int_equal(self.steer.index, 1);
+	assert_int_equal(self.reuseport.index, 1);
 	peer_kill(&peer);
 	turn();
-	until((turn(), !self.steer.probing));
-	assert_int_equal(self.steer.index, 0);
+	until((turn(), !self.reuseport.probing));
+	assert_int_equal(self.reuseport.index, 0);
 	assert_false(had_program());
 	peer = neighbour(&qpn);
 	everybody_gets_his_own(&peer, qpn);
@@ -218,7 +218,7 @@ static void who_comes_while_another_takes_it_away_has_one(void **state)
 				break;
 			}
 			/* as if there was news all the time */
-			self.steer.version--;
+			self.reuseport.version--;
 			turn();
 		}
 		fcntl(peer.from, F_SETFL, 0);
