@@ -36,6 +36,6 @@ struct fabric_thread {
 	unsigned int share_index_1;
 };
 
-extern _Thread_local struct fabric_thread fabric_thread __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct fabric_thread fabric_thread __attribute__((tls_model(VB_TLS_MODEL)));
 
 #endif
