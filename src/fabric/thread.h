@@ -36,6 +36,10 @@ struct fabric_thread {
 	unsigned int share_index_1;
 };
 
+#ifndef VB_TLS_MODEL
+#define VB_TLS_MODEL "initial-exec"
+#endif
+
 extern _Thread_local struct fabric_thread fabric_thread __attribute__((tls_model(VB_TLS_MODEL)));
 
 #endif

@@ -22,8 +22,8 @@ struct hca_dm {
 	uint64_t size;
 	struct hca_mr_entry *row;
 	unsigned int refs;
-	fabric_id_t owner;    /* the process that it belongs to; 0: this one */
-	unsigned int op_maps; /* times that addresses of operations were mapped (dm_op.h) */
+	fabric_id_t owner;   /* the process that it belongs to; 0: this one */
+	atomic_uint op_maps; /* times that addresses of operations were mapped (dm_op.h) */
 };
 
 /* -ENOMEM when the model has no more. */
