@@ -35,7 +35,7 @@ static inline bool drv_qp_is_bare(const struct drv_qp *qp)
 
 /* Sets type, CQs and SRQ, as attr has them. */
 void drv_qp_init(struct drv_qp *qp, enum hca_qp_type type, const struct ibv_qp_init_attr_ex *attr);
-/* The same members for the adapter. */
+/* Members of struct hca_qp_init that both drivers fill alike. */
 void drv_qp_fill_init(const struct drv_qp *qp, struct vb_context *ctx,
 		      const struct ibv_qp_init_attr_ex *attr, struct hca_qp_init *init);
 /* Another handle for an XRC receive QP: a driver's QP of `bytes`. 0 or -ENOMEM. */

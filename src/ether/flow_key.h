@@ -83,7 +83,7 @@ static inline void flow_key_set(struct flow_key *key, enum flow_field field, uin
  * frame; clear a new key first.
  */
 void flow_key_fill(struct flow_key *key, struct ether_frame *frame);
-/* The same for some parts only (a bit each, outer headers first). */
+/* Fills some parts of the key only (a bit each, outer headers first). */
 void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsigned int parts);
 /* The parts that have bits in the mask. */
 unsigned int flow_key_parts(const struct flow_key *mask);

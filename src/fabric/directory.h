@@ -76,7 +76,7 @@ struct dir_file;
 int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES]);
 /* Frees the slot; unlinks the file when no process is left. */
 void fabric_directory_leave(void);
-/* The same while other threads still run, at exit: unmaps and closes nothing. */
+/* Leaves the directory at exit, while other threads still run: unmaps and closes nothing. */
 void fabric_directory_exit(void);
 /* In the child of a fork: closes the file, of which the parent keeps all locks. */
 void fabric_directory_forked(void);

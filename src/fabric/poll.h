@@ -87,7 +87,7 @@ static inline void fabric_poll_links(void)
 	fabric_poll_each(true);
 }
 
-/* The same without links that are paused (fabric_link_pause()), for callers that poll again soon. */
+/* Drains all links but those that are paused (fabric_link_pause()), for callers that poll again soon. */
 static inline void fabric_poll_links_unpaused(void)
 {
 	fabric_poll_each(false);

@@ -12,7 +12,7 @@
  * share_free() unmaps it, also while ranges in it are shared.
  */
 void *share_alloc(size_t len);
-/* The same for memory of the device: shared with VERBENA_SHARE=off, too. */
+/* Allocates memory of the device: shared with VERBENA_SHARE=off, too. */
 void *share_alloc_device(size_t len);
 void share_free(void *va);
 

@@ -25,7 +25,7 @@ VB_API int explain(int err, const char *fmt, ...) __attribute__((format(printf, 
 		-explain_err_;                                                                     \
 	})
 
-/* The same for entry points that answer NULL or -1 and set errno. */
+/* explain() for entry points that answer NULL or -1 and set errno. */
 #define explain_null(err, ...) (errno = -explain((err), __VA_ARGS__), NULL)
 
 /* A public call that has no implementation. Returns EOPNOTSUPP and sets errno to it. */

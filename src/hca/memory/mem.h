@@ -98,7 +98,7 @@ static inline bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_
 
 /* [addr, addr + len) of a valid entry. */
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);
-/* The same as a list of one piece. */
+/* A list of one piece of an entry. */
 void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out);
 
 /*

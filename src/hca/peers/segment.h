@@ -78,7 +78,7 @@ struct hca_qp_grant {
 #define COPY_SERVER_SLOTS 8u
 #define COPY_SERVER_BYTES 65536u
 
-/* Who moves a slot on: the client from IDLE to POSTED and from DONE to IDLE, the server between. */
+/* States of a slot: the client moves it from IDLE to POSTED and from DONE to IDLE, the server between. */
 enum copy_state { COPY_IDLE, COPY_POSTED, COPY_BUSY, COPY_DONE };
 enum copy_op { COPY_READ, COPY_WRITE, COPY_CMP_SWAP, COPY_FETCH_ADD };
 

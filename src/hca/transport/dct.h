@@ -13,7 +13,7 @@ void dct_fini(struct qp *qp);
  * none, or nothing else is to be done. Inside an epoch section, no QP's lock held.
  */
 struct qp *dct_session(struct qp *dct, struct hca_peer *from, const struct roce_pkt *pkt);
-/* The same for a packet from another host: `src` and `dst` are its GIDs. */
+/* The session of a packet from another host: `src` and `dst` are its GIDs. */
 struct qp *dct_remote_session(struct qp *dct, const uint8_t *src, const uint8_t *dst,
 			      const struct roce_pkt *pkt);
 /* Ends all sessions. The target cannot be found any more; not inside an epoch section. */

@@ -28,7 +28,7 @@ void wire_acks_forget(struct wire_port *port, struct qp *qp);
 
 /* Service thread: sends overdue acknowledgements while no thread polls. Returns the next deadline. */
 uint64_t wire_acks_timers(struct wire_port *port, uint64_t now_ns);
-/* The same while threads poll, called every period_ns. */
+/* Sends delayed acknowledgements while threads poll; called every period_ns. */
 void wire_acks_check(struct wire_port *port, uint64_t now_ns, uint64_t period_ns);
 /* The program is about to sleep: all leave now. */
 void wire_acks_flush_all(void);
