@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Control-C at a terminal reaches the program once: the command must not pass it on as well.
 
-The program counts SIGINT and answers SIGUSR1, which is sent to the command afterwards. The command
-takes SIGINT first, so a second copy would be counted before the answer.
+The program counts SIGINT until SIGUSR1, which is sent to the command afterwards. The command
+takes SIGINT first, so a second copy would be counted before the end.
 """
 import os
 import pty
 import signal
 import sys
 
+# Both signals are blocked and taken with sigwait(): a handler and pause() would lose a signal that
+# arrives just before pause(). sigwait() takes SIGINT, the lower number, first.
 PROGRAM = """
 import signal, sys
-seen = []
-signal.signal(signal.SIGINT, lambda *_: (seen.append(1), print("interrupted", flush=True)))
-def answer(*_):
-    print("count", len(seen), flush=True)
-    sys.exit(3)
-signal.signal(signal.SIGUSR1, answer)
+signals = {signal.SIGINT, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 print("ready", flush=True)
-while True:
-    signal.pause()
+count = 0
+while signal.sigwait(signals) == signal.SIGINT:
+    count += 1
+    print("interrupted", flush=True)
+print("count", count, flush=True)
+sys.exit(3)
 """
 
 
