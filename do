@@ -201,6 +201,7 @@ cmd_lint() {
 	check clang-format formatted
 	check "includes point down only" python3 tests/lint/includes.py
 	check "headers declare their own functions only" python3 tests/lint/headers.py
+	check "structs are written by their owners only" python3 tests/lint/owners.py
 	check "barriers have their other side" python3 tests/lint/barriers.py
 	check "mutable globals are listed" python3 tests/lint/globals.py build
 	check cppcheck cppcheck --quiet --error-exitcode=1 --enable=warning,portability \

@@ -33,6 +33,7 @@ struct raw_qp {
 	struct ether_port *port;
 	struct vswitch_tx tx;
 	uint64_t next_frame_ns; /* rate limit: the next frame's earliest time */
+	uint32_t tso_sent;      /* payload bytes of the request at `next` that were sent */
 	uint8_t *frame;         /* a frame that is assembled; allocated at need */
 };
 
@@ -127,6 +128,8 @@ static void enter(struct qp *qp, enum hca_qp_state state)
 
 	if (qp->attr.port)
 		qp->raw_qp->port = ether_port(qp->pub.ctx->adapter->index, qp->attr.port);
+	if (state == HCA_QPS_RESET)
+		qp->raw_qp->tso_sent = 0;
 	if (!wq)
 		return;
 	if (state == HCA_QPS_RESET)
@@ -147,19 +150,15 @@ static void flush_sent(struct qp *qp)
 
 static void finish(struct qp *qp, const struct hca_send *s)
 {
-	struct req_slot slot;
-
-	window_fill_slot(qp, s, &slot);
-	qp->req.next += s->blocks;
-	qp->req.sent = 0;
-	window_complete(qp, &slot, HCA_SUCCESS, 0);
+	qp->raw_qp->tso_sent = 0;
+	window_finish(qp, s, HCA_SUCCESS, 0);
 }
 
 static enum run_result refuse(struct qp *qp, const struct hca_send *s, enum hca_status status,
 			      uint8_t vendor)
 {
 	flush_sent(qp);
-	qp->req.sent = 0;
+	qp->raw_qp->tso_sent = 0;
 	request_fail(qp, s, status, vendor);
 	return RUN_STOP;
 }
@@ -266,7 +265,7 @@ static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct 
 	return RUN_ON;
 }
 
-/* Sends the payload in segments of `mss` bytes; req.sent: payload bytes sent by earlier calls. */
+/* Sends the payload in segments of `mss` bytes, behind what earlier calls have sent. */
 static enum run_result send_segments(struct qp *qp, struct hca_send *s, const struct hca_list *list)
 {
 	uint32_t total = (uint32_t)s->length - s->tso_header;
@@ -274,8 +273,9 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 
 	if (!data)
 		return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
-	while (qp->req.sent < total) {
-		uint32_t off = qp->req.sent, n = total - off < s->mss ? total - off : s->mss;
+	while (qp->raw_qp->tso_sent < total) {
+		uint32_t off = qp->raw_qp->tso_sent,
+			 n = total - off < s->mss ? total - off : s->mss;
 		struct ether_frame f = { .data = data,
 					 .len = s->tso_header + n,
 					 .wire_only = s->wire_only };
@@ -291,7 +291,7 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 		fill_checksums(s, &f, data);
 		if (!send_frame(qp, &f))
 			return RUN_WAIT;
-		qp->req.sent += n;
+		qp->raw_qp->tso_sent += n;
 	}
 	finish(qp, s);
 	return RUN_ON;

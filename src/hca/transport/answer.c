@@ -65,7 +65,7 @@ void answer_list_ack(struct qp *qp, struct hca_acks *acks)
 void answer_ack_later(struct qp *qp, struct hca_acks *acks)
 {
 	if (qp->resp.reply_pending)
-		atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
+		answer_expect_no_reply(qp);
 	qp->resp.reply_pending = true;
 	if (qp->ack_due)
 		return;

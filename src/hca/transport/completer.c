@@ -55,8 +55,7 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 	}
 	window_rewind(qp);
 	r->progress = true;
-	r->rnr_until = hca_now_ns() + timer_rnr_ns(pkt->ack.syndrome & 0x1f);
-	timer_start(qp, r->rnr_until);
+	timer_pause(qp, timer_rnr_ns(pkt->ack.syndrome & 0x1f));
 }
 
 static void negative(struct qp *qp, const struct roce_pkt *pkt)

@@ -31,15 +31,6 @@ static bool is_multicast(const struct qp *qp, const struct hca_send *s)
 		(s->av.dgid.raw[10] == 0xff && (s->av.dgid.raw[12] & 0xf0) == 0xe0));
 }
 
-static void finish(struct qp *qp, const struct hca_send *s)
-{
-	struct req_slot slot;
-
-	window_fill_slot(qp, s, &slot);
-	qp->req.next += s->blocks;
-	window_complete(qp, &slot, HCA_SUCCESS, 0);
-}
-
 static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, uint8_t *grh)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -160,6 +151,6 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 		}
 	}
 	qp->req.psn = psn_add(qp->req.psn, 1);
-	finish(qp, s);
+	window_finish(qp, s, HCA_SUCCESS, 0);
 	return RUN_ON;
 }

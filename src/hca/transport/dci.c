@@ -81,13 +81,11 @@ void dci_aim(struct qp *qp, const struct hca_send *s)
 	qp->attr.dest_qpn = s->dqpn;
 	qp->peer = NULL;
 	qp->remote = false;
-	qp->req.una = qp->req.high = qp->req.psn;
 	qp->dc_key = s->dc_key;
 	d->stream = s->dc_stream;
 	d->session++;
 	d->first_psn = qp->req.psn;
 	d->aimed = true;
-	qp->req.announced = false;
 }
 
 bool dci_announce(struct qp *qp)
@@ -100,12 +98,7 @@ bool dci_announce(struct qp *qp)
 		.rdma = { .va = qp->dc_key, .rkey = qp->dci->session },
 	};
 
-	if (qp->req.announced || !qp->peer)
-		return true;
-	if (send_packet(qp, qp->peer, &pkt, NULL, 0, NULL) == -EAGAIN)
-		return false;
-	qp->req.announced = true;
-	return true;
+	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL) != -EAGAIN;
 }
 
 void dci_fill(const struct qp *qp, struct roce_pkt *pkt)

@@ -239,7 +239,7 @@ static bool enter_session(struct session *c, struct hca_peer *from, const uint8_
 		goto unlock;
 	recv_flush(&c->qp); /* a receive taken by a message that never ended */
 	responder_reset(&c->qp);
-	c->qp.resp.epsn = first_psn;
+	responder_start(&c->qp, first_psn);
 	c->qp.pub.state = c->qp.attr.state = HCA_QPS_RTR;
 	if (from)
 		qp_set_peer(&c->qp, from);

@@ -6,17 +6,14 @@
 #include <string.h>
 
 #include "fabric/link.h"
+#include "hca/transport/blocked_list.h"
 #include "hca/transport/observer.h"
 #include "hca/transport/qp_types.h"
 
 static void block(struct qp *qp, struct hca_peer *peer)
 {
 	pthread_mutex_lock(&peer->map_lock);
-	if (!qp->req.blocked) {
-		qp->req.blocked = true;
-		qp->blocked_next = peer->blocked;
-		peer->blocked = qp;
-	}
+	blocked_list_add(&peer->blocked, qp);
 	pthread_mutex_unlock(&peer->map_lock);
 	atomic_store_explicit(&hca.transport.tx_wait_for, peer->id, memory_order_relaxed);
 }

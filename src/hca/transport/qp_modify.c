@@ -207,7 +207,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 		qp_set_state(qp, to);
 		break;
 	case HCA_QPS_RTR:
-		qp->resp.epsn = qp->attr.rq_psn;
+		responder_start(qp, qp->attr.rq_psn);
 		qp_set_state(qp, to);
 		open_path(qp);
 		break;

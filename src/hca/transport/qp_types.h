@@ -57,7 +57,10 @@ struct probe {
 	uint64_t at; /* when the timer expires; 0: no timer */
 };
 
-/* Written by requester.c, window.c, send.c, datagram.c, cwnd.h and completer.c. */
+/*
+ * Written by requester.c, requester.h, window.c, send.c, datagram.c, direct.c, local_op.c, timer.c, probe.c,
+ * completer.c and cwnd.h.
+ */
 struct requester {
 	uint32_t producer;   /* of the last doorbell */
 	uint32_t next;       /* slot of the first request that is not wholly sent */
@@ -80,7 +83,6 @@ struct requester {
 	bool ack_delayable; /* the peer may delay the acknowledgement of the last request */
 	bool resending;     /* requests from `next` to `resend_end` are sent again */
 	bool announced;     /* DCI: a target on this host knows of the session */
-	bool blocked;       /* waits for room on the link */
 	uint8_t retries;    /* since the last progress */
 	uint8_t rnr_retries;
 	bool read_rerequested;   /* the data of a read came with a gap, and was requested again */
@@ -118,7 +120,7 @@ struct resp_resource {
 	uint32_t from, upto, sent;
 };
 
-/* Written by responder.c, recv.c, fault.c, answer.c, resource.c and, `fwd_*`, xrc_forward.c. */
+/* Written by responder.c, recv.c, recv.h, fault.c, answer.c, answer.h, resource.c and xrc_forward.c. */
 struct responder {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
@@ -182,6 +184,7 @@ struct qp {
 	bool remote;                 /* connected to another host, by the carrier */
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
+	bool blocked; /* on the list of a carrier that had no room (blocked_list.h) */
 	struct qp *blocked_next;
 	uint32_t mcast;            /* groups attached */
 	struct raw_qp *raw_qp;     /* raw packets (raw/raw.c) */

@@ -6,12 +6,7 @@
 
 void request_fail(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
 {
-	struct req_slot slot;
-
-	window_fill_slot(qp, s, &slot);
-	qp->req.next += s->blocks;
-	qp->req.partial = false;
-	window_complete(qp, &slot, status, vendor);
+	window_finish(qp, s, status, vendor);
 	if (qp->dci && s->bad)
 		qp_fail(qp); /* whose stream it was cannot be believed */
 	else

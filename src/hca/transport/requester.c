@@ -126,8 +126,11 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 			break;
 		}
 	}
-	if (unlikely(qp->dci) && path == PATH_READY && !dci_announce(qp))
-		return RUN_WAIT;
+	if (unlikely(qp->dci) && path == PATH_READY && qp->peer && !r->announced) {
+		if (!dci_announce(qp))
+			return RUN_WAIT;
+		r->announced = true;
+	}
 	if (unlikely(op_is_read(s->op)) && r->reads_out >= send_reads_most(qp))
 		return RUN_WAIT;
 	return send_connected(qp, s, path == PATH_READY);
@@ -136,19 +139,16 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 /* The next request of a DC initiator has another target. True: run it now. */
 static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enum run_result *done)
 {
-	struct requester *r = &qp->req;
-	struct req_slot slot;
-
 	*done = RUN_WAIT;
-	if (!window_is_empty(r))
+	if (!window_is_empty(&qp->req))
 		return false;
 	if (!dci_stream_failed(qp, s->dc_stream)) {
 		dci_aim(qp, s);
+		qp->req.una = qp->req.high = qp->req.psn;
+		qp->req.announced = false;
 		return true;
 	}
-	window_fill_slot(qp, s, &slot);
-	r->next += s->blocks;
-	window_complete(qp, &slot, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	window_finish(qp, s, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	*done = RUN_ON;
 	return false;
 }

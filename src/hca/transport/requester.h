@@ -7,6 +7,12 @@
 
 /* Carries out requests from `next` on, as far as can be now. */
 void requester_run(struct qp *qp);
+/* A doorbell: `producer` is the slot behind the last request. */
+static inline void requester_doorbell(struct qp *qp, uint32_t producer)
+{
+	qp->req.producer = producer;
+	requester_run(qp);
+}
 void requester_start(struct qp *qp, uint32_t psn);
 void requester_reset(struct qp *qp);
 bool requester_has_work(const struct qp *qp);

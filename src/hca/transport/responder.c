@@ -465,7 +465,7 @@ static bool is_receiving(const struct qp *qp)
 static void establish(struct qp *qp)
 {
 	qp->resp.established = true;
-	if (qp->pub.state == HCA_QPS_RTR)
+	if (qp->pub.state == HCA_QPS_RTR && !qp->guest)
 		qp_event(qp, HCA_EVENT_COMM_EST);
 }
 
@@ -508,6 +508,11 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		    ? tr == qp_answer_transport(qp) && reliable(qp, acks, pkt, payload)
 		    : qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC && unreliable(qp, pkt))
 		execute(qp, acks, pkt, payload);
+}
+
+void responder_start(struct qp *qp, uint32_t psn)
+{
+	qp->resp.epsn = psn;
 }
 
 void responder_reset(struct qp *qp)

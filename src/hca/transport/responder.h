@@ -10,5 +10,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		      const struct roce_pkt *pkt, const struct hca_list *payload,
 		      const uint8_t *grh);
 void responder_reset(struct qp *qp);
+/* The first request of the peer has this PSN. */
+void responder_start(struct qp *qp, uint32_t psn);
 
 #endif

@@ -7,11 +7,8 @@
 
 void hca_sq_doorbell(struct hca_qp *pub, uint32_t producer)
 {
-	struct qp *qp = to_priv(pub);
-
-	qp->req.producer = producer;
 	epoch_enter();
-	requester_run(qp);
+	requester_doorbell(to_priv(pub), producer);
 	epoch_exit();
 }
 

@@ -52,15 +52,14 @@ void timer_wake(struct qp *qp, uint64_t at_ns)
 
 void timer_start(struct qp *qp, uint64_t at_ns)
 {
-	if (at_ns != qp->req.rnr_until)
-		qp->req.timeout_at = at_ns;
+	qp->req.timeout_at = at_ns;
 	timer_wake(qp, at_ns);
 }
 
 void timer_pause(struct qp *qp, uint64_t ns)
 {
 	qp->req.rnr_until = hca_now_ns() + ns;
-	timer_start(qp, qp->req.rnr_until);
+	timer_wake(qp, qp->req.rnr_until);
 }
 
 void timer_forget(struct qp *qp)

@@ -12,6 +12,7 @@
 #include "fabric/epoch.h"
 #include "hca/transport/acks.h"
 #include "hca/transport/answer.h"
+#include "hca/transport/blocked_list.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/requester.h"
 #include "hca/transport/resource.h"
@@ -43,7 +44,7 @@ void tx_wait_run(struct qp *qp)
 	for (; qp; qp = next) {
 		fabric_lock(&qp->pub.lock);
 		next = qp->blocked_next;
-		qp->req.blocked = false;
+		qp->blocked = false;
 		fabric_unlock(&qp->pub.lock);
 		run_qp(qp, NULL);
 	}
@@ -81,14 +82,8 @@ void tx_wait_poll(fabric_id_t id)
 
 static void forget_blocked(struct hca_peer *peer, struct qp *qp)
 {
-	struct qp **at;
-
 	pthread_mutex_lock(&peer->map_lock);
-	for (at = &peer->blocked; *at; at = &(*at)->blocked_next)
-		if (*at == qp) {
-			*at = qp->blocked_next;
-			break;
-		}
+	blocked_list_remove(&peer->blocked, qp);
 	pthread_mutex_unlock(&peer->map_lock);
 }
 

@@ -49,6 +49,16 @@ void window_fill_slot(const struct qp *qp, const struct hca_send *s, struct req_
 	};
 }
 
+void window_finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+{
+	struct req_slot slot;
+
+	window_fill_slot(qp, s, &slot);
+	qp->req.next += s->blocks;
+	qp->req.partial = false;
+	window_complete(qp, &slot, status, vendor);
+}
+
 void window_finish_local(struct qp *qp, const struct hca_send *s)
 {
 	struct requester *r = &qp->req;
@@ -75,8 +85,7 @@ enum run_result window_await_grace(struct qp *qp, const struct hca_send *s)
 	struct requester *r = &qp->req;
 
 	if (!grace_has_passed(r->grace)) {
-		r->rnr_until = hca_now_ns() + GRACE_RETRY_NS;
-		timer_start(qp, r->rnr_until);
+		timer_pause(qp, GRACE_RETRY_NS);
 		return RUN_WAIT;
 	}
 	free(r->grace);

@@ -36,6 +36,8 @@ void window_fill_slot(const struct qp *qp, const struct hca_send *s, struct req_
 /* Completes the oldest request of the window, or one that never entered it. */
 void window_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
 		     uint8_t vendor);
+/* Completes the request at `next`, which is not in the window. */
+void window_finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor);
 /* Ends the request at `next` without a packet: at once, or behind requests that still wait. */
 void window_finish_local(struct qp *qp, const struct hca_send *s);
 /* The same, once a grace period has passed for a memory window that the request has ended. */

@@ -80,8 +80,7 @@ struct qp *xrc_guest(struct hca_peer *from, const struct roce_pkt *pkt)
 		recv_flush(&g->qp);
 		responder_reset(&g->qp);
 		g->qp.pub.state = g->qp.attr.state = HCA_QPS_RTR;
-		g->qp.resp.epsn = pkt->psn;
-		g->qp.resp.established = true;
+		responder_start(&g->qp, pkt->psn);
 		g->qp.xrcd = xrc_forward_domain(pkt);
 		if (pkt->refs >= 256 && pkt->refs <= QP_LINK_MTU)
 			g->qp.mtu = pkt->refs;

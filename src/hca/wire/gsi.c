@@ -59,6 +59,7 @@ struct hca_gsi_agent {
 /* Queue pair 1 of a port, for sending. */
 struct gsi_sender {
 	struct qp qp;
+	uint32_t psn; /* of the next packet */
 	struct hca_ctx ctx;
 	LIST_ENTRY(gsi_sender) entry;
 };
@@ -412,8 +413,8 @@ static int send_out(struct gsi_sender *s, const struct hca_av *to, const struct 
 	if (err)
 		return err;
 	pkt.flags &= ~ROCE_PKT_GRH;
-	pkt.psn = s->qp.req.psn;
-	s->qp.req.psn = psn_add(s->qp.req.psn, 1);
+	pkt.psn = s->psn;
+	s->psn = psn_add(s->psn, 1);
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)mad, .len = HCA_MAD_BYTES };
 	err = wire_tx_send(&s->qp, &pkt, &list, 0);
 	wire_tx_flush(&s->qp);

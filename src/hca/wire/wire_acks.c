@@ -12,29 +12,20 @@
 #include "roce/tx.h"
 
 /*
- * Where this many requests in a row were followed by a reply, acknowledgements are delayed: until so
- * many polls found no packet, or for so long if no thread polls. Requests that the service thread
- * receives are no exception: a program that waits for an RDMA WRITE by reading memory, and polls
- * until its own request is acknowledged, then finds the peer's next write together with the
- * acknowledgement.
+ * Where a reply is expected, acknowledgements are delayed: until so many polls found no packet, or for so
+ * long if no thread polls. Requests that the service thread receives are no exception: a program that
+ * waits for an RDMA WRITE by reading memory, and polls until its own request is acknowledged, then finds
+ * the peer's next write together with the acknowledgement.
  */
-#define REPLIES_IN_A_ROW 4u
-#define MAX_EMPTY_POLLS  8u
-#define MAX_DELAY_NS     1000000u
+#define MAX_EMPTY_POLLS 8u
+#define MAX_DELAY_NS    1000000u
 
 void wire_acks_request_sent(struct qp *qp)
 {
-	struct responder *r = &qp->resp;
+	uint32_t empty_polls =
+		atomic_load_explicit(&qp->wire->port->empty_polls, memory_order_relaxed);
 
-	if (r->reply_pending) {
-		uint8_t replies = qp->replies + (qp->replies < REPLIES_IN_A_ROW);
-
-		if (atomic_load_explicit(&qp->wire->port->empty_polls, memory_order_relaxed) >=
-		    MAX_EMPTY_POLLS)
-			replies = 0;
-		r->reply_pending = false;
-		atomic_store_explicit(&qp->replies, replies, memory_order_relaxed);
-	}
+	answer_request_sent(qp, empty_polls < MAX_EMPTY_POLLS);
 	if (qp->ack_due)
 		answer_send_ack(qp);
 }
@@ -57,11 +48,6 @@ unsigned int wire_acks_prune(struct wire_port *port)
 	return acks->count = left;
 }
 
-static inline bool expects_reply(const struct qp *qp)
-{
-	return atomic_load_explicit(&qp->replies, memory_order_relaxed) >= REPLIES_IN_A_ROW;
-}
-
 /* Sends those that no reply is expected for, or all. The caller flushes the port. */
 static inline void send_acks(struct wire_port *port, bool all)
 {
@@ -71,14 +57,14 @@ static inline void send_acks(struct wire_port *port, bool all)
 	for (unsigned int i = 0; i < acks->count; i++) {
 		struct qp *qp = acks->qp[i];
 
-		if (likely(!all && expects_reply(qp))) {
+		if (likely(!all && answer_expects_reply(qp))) {
 			acks->qp[left++] = qp;
 			continue;
 		}
 		fabric_lock(&qp->pub.lock);
 		if (!qp->dying) {
 			if (all)
-				atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);
+				answer_expect_no_reply(qp);
 			answer_send_ack(qp);
 			if (unlikely(qp->wire && qp->wire->port != port))
 				wire_tx_flush(qp);

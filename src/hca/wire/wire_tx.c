@@ -6,7 +6,7 @@
 
 #include "fabric/lock.h"
 #include "hca/memory/mem.h"
-#include "hca/transport/qp_types.h"
+#include "hca/transport/blocked_list.h"
 #include "hca/transport/tx_wait.h"
 #include "hca/wire/qp_wire.h"
 #include "hca/wire/wire_port.h"
@@ -43,11 +43,7 @@ static inline size_t plain_pieces(const struct hca_list *list, uint64_t off, uin
 
 static __attribute__((cold, noinline)) void block(struct wire_port *port, struct qp *qp)
 {
-	if (!qp->req.blocked) {
-		qp->req.blocked = true;
-		qp->blocked_next = port->blocked;
-		port->blocked = qp;
-	}
+	blocked_list_add(&port->blocked, qp);
 	port->tx_full = true;
 	hca_wake_at(hca_now_ns() + WIRE_TX_RETRY_NS);
 }
@@ -142,14 +138,8 @@ void wire_tx_flush(struct qp *qp)
 
 void wire_tx_unblock(struct wire_port *port, struct qp *qp)
 {
-	struct qp **at;
-
 	fabric_lock(&port->tx_lock);
-	for (at = &port->blocked; *at; at = &(*at)->blocked_next)
-		if (*at == qp) {
-			*at = qp->blocked_next;
-			break;
-		}
+	blocked_list_remove(&port->blocked, qp);
 	fabric_unlock(&port->tx_lock);
 }
 

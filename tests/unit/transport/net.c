@@ -11,6 +11,7 @@
 #include "hca/memory/mem.h"
 #include "fabric/epoch.h"
 #include "hca/transport/acks.h"
+#include "hca/transport/blocked_list.h"
 #include "hca/transport/completer.h"
 #include "hca/transport/dct.h"
 #include "hca/transport/egress.h"
@@ -161,11 +162,7 @@ static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 
 	assert(!peer && pkt->len <= sizeof(payload));
 	if (net.full) {
-		if (!qp->req.blocked) {
-			qp->req.blocked = true;
-			qp->blocked_next = net.blocked;
-			net.blocked = qp;
-		}
+		blocked_list_add(&net.blocked, qp);
 		return -EAGAIN;
 	}
 	if (pkt->len && !hca_mem_copy_out(list, off, payload, pkt->len))

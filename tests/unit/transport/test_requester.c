@@ -297,6 +297,26 @@ static void a_full_carrier_is_tried_again_when_it_has_room(void **state)
 	end_destroy(e);
 }
 
+static void a_queue_pair_that_is_reset_while_it_waits_for_room_waits_once(void **state)
+{
+	struct end *e = end_alone(&END_DEFAULTS);
+
+	net.full = true;
+	end_post(e, HCA_OP_SEND, 0, 10);
+	end_ring(e);
+	assert_int_equal(end_set_state(e, HCA_QPS_RESET), 0);
+	e->posted = 0;
+	end_connect(e, END_PEER_QPN, &END_DEFAULTS);
+	end_post(e, HCA_OP_SEND, 0, 20);
+	end_ring(e);
+	assert_ptr_equal(net.blocked, e->in);
+	assert_null(e->in->blocked_next);
+	net_room();
+	assert_int_equal(net_take()->len, 20);
+	assert_null(net_take());
+	end_destroy(e);
+}
+
 /* ---- order ---- */
 
 static void a_fenced_request_waits_for_reads_before_it(void **state)
@@ -356,6 +376,7 @@ int main(void)
 		cmocka_unit_test(an_rnr_nak_is_waited_out_to_the_nanosecond),
 		cmocka_unit_test(rnr_retries_are_counted_and_seven_is_endless),
 		cmocka_unit_test(a_full_carrier_is_tried_again_when_it_has_room),
+		cmocka_unit_test(a_queue_pair_that_is_reset_while_it_waits_for_room_waits_once),
 		cmocka_unit_test(a_fenced_request_waits_for_reads_before_it),
 		cmocka_unit_test(flushed_requests_complete_in_the_order_of_the_queue),
 	};
