@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/api.h"
 #include "util/array.h"
 
 struct heap_node {
@@ -24,13 +25,13 @@ struct heap {
 };
 
 /* Makes room for `count` nodes in all, so that heap_set() cannot fail up to that many. -ENOMEM. */
-int heap_reserve(struct heap *heap, size_t count);
+VB_API int heap_reserve(struct heap *heap, size_t count);
 /* Adds the node, or changes the key of one that is in the heap. -ENOMEM only when it is new. */
-int heap_set(struct heap *heap, struct heap_node *node, uint64_t key);
+VB_API int heap_set(struct heap *heap, struct heap_node *node, uint64_t key);
 /* Does nothing when the node is in no heap. */
-void heap_remove(struct heap *heap, struct heap_node *node);
+VB_API void heap_remove(struct heap *heap, struct heap_node *node);
 /* Frees the heap's memory; its nodes are in no heap afterwards. */
-void heap_fini(struct heap *heap);
+VB_API void heap_fini(struct heap *heap);
 
 static inline bool heap_contains(const struct heap_node *node)
 {

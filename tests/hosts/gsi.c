@@ -36,7 +36,7 @@ static void open_all(void)
 	check(ibv_open_device(list[0]));
 	adapter = adapter_with(HCA_LINK_ETHERNET);
 	check(adapter && way_to_self(adapter, &way));
-	check(!hca_gsi_agent_create(HCA_MAD_CM, inbox_put, &inbox, &agent));
+	check(!hca_gsi_agent_create(HCA_MAD_CM, &inbox_ops, &inbox, &agent));
 }
 
 static void send_cm(uint8_t attr, uint32_t local, uint32_t remote, uint64_t service)

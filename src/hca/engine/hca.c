@@ -19,6 +19,7 @@
 #include "hca/transport/xrc_guest.h"
 #include "hca/transport/xrc_open.h"
 #include "hca/wire/forward.h"
+#include "hca/wire/gsi.h"
 #include "hca/wire/wire_network.h"
 #include "hca/wire/wire_service.h"
 #include "hca/transport/recv.h"
@@ -48,8 +49,13 @@ static const struct hca_ops ops = {
 
 /* Called in this order. */
 static const struct peer_listener *const peer_listeners[] = {
-	&forward_peer_listener, &rpc_peer_listener,     &xrc_open_peer_listener,
-	&xrc_guest_listener,    &tx_wait_peer_listener, NULL,
+	&forward_peer_listener,
+	&rpc_peer_listener,
+	&xrc_open_peer_listener,
+	&xrc_guest_listener,
+	&tx_wait_peer_listener,
+	&gsi_peer_listener,
+	NULL,
 };
 
 struct hca hca = {

@@ -12,6 +12,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "fabric/directory.h"
 #include "fabric/epoch.h"
@@ -23,6 +27,7 @@
 #include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
+#include "hca/peers/peer_types.h"
 #include "hca/transport/qp_types.h"
 #include "hca/hca.h"
 #include "hca/wire/wire_listen.h"
@@ -51,8 +56,10 @@ enum {
 
 struct hca_gsi_agent {
 	uint8_t mgmt_class;
-	void (*receive)(void *arg, const struct hca_gsi_mad *mad);
+	const struct hca_gsi_ops *ops;
 	void *arg;
+	int timer_fd;
+	uint64_t deadline; /* that timer_fd is set to; 0: none; gsi.lock */
 	LIST_ENTRY(hca_gsi_agent) entry;
 };
 
@@ -70,6 +77,8 @@ struct service {
 };
 
 _Static_assert(sizeof(struct service) <= FABRIC_REG_KEY_MAX, "fits the directory");
+
+_Static_assert(HCA_GSI_PROCESS_BITS == FABRIC_SLOT_BITS, "the same number");
 
 _Static_assert(HCA_GSI_COUNTERS == WIRE_GSI_COUNTERS, "a counter each");
 
@@ -283,7 +292,7 @@ static void run_agent(void *arg)
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	count(found ? HCA_GSI_RECEIVED : HCA_GSI_DROP_NO_AGENT);
 	if (found)
-		agent.receive(agent.arg, m);
+		agent.ops->receive(agent.arg, m);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
 	free(m);
 }
@@ -421,6 +430,12 @@ static int send_out(struct gsi_sender *s, const struct hca_av *to, const struct 
 	return err;
 }
 
+bool hca_gsi_is_local(const struct hca_adapter *adapter, const struct hca_av *to)
+{
+	return adapter->ports[to->port - 1].link == HCA_LINK_INFINIBAND ||
+	       hca_gid_is_local(&to->dgid);
+}
+
 int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 		 const uint8_t mad[HCA_MAD_BYTES])
 {
@@ -473,11 +488,89 @@ static void listen_everywhere(void)
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 }
 
-int hca_gsi_agent_create(uint8_t mgmt_class,
-			 void (*receive)(void *arg, const struct hca_gsi_mad *mad), void *arg,
-			 struct hca_gsi_agent **out)
+/* Service thread. */
+static void timer_expired(void *arg, uint32_t events)
+{
+	struct hca_gsi_agent *agent = arg;
+	uint64_t count;
+
+	(void)events;
+	pthread_mutex_lock(&hca.wire.gsi.run_lock);
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	agent->deadline = 0;
+	if (read(agent->timer_fd, &count, sizeof(count)) < 0)
+		count = 0; /* set to a later time meanwhile: timer() sees that nothing is due */
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
+	agent->ops->timer(agent->arg);
+	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
+}
+
+void hca_gsi_set_timer(struct hca_gsi_agent *agent, uint64_t ns)
+{
+	const struct itimerspec at = {
+		.it_value = { .tv_sec = ns / 1000000000u, .tv_nsec = ns % 1000000000u },
+	};
+
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	if (!agent->deadline || ns < agent->deadline) {
+		agent->deadline = ns;
+		timerfd_settime(agent->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	}
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
+}
+
+static int open_timer(struct hca_gsi_agent *agent)
+{
+	int err;
+
+	agent->timer_fd = -1;
+	if (!agent->ops->timer)
+		return 0;
+	agent->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (agent->timer_fd < 0)
+		return explain(errno, "no timer for queue pair 1");
+	err = fabric_service_add_fd(agent->timer_fd, EPOLLIN, timer_expired, agent);
+	if (err)
+		close(agent->timer_fd);
+	return err;
+}
+
+/*
+ * A process that was in the same slot before may have sent messages that peers still answer or hold
+ * for the sender of the next one: ids begin anywhere.
+ */
+static void seed_ids(void)
+{
+	unsigned int seed = 0;
+
+	if (atomic_load_explicit(&hca.wire.gsi.last_serial, memory_order_relaxed))
+		return;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		atomic_store_explicit(&hca.wire.gsi.last_serial, seed, memory_order_relaxed);
+}
+
+static void unregister_class(uint8_t mgmt_class)
 {
 	const uint64_t key = mgmt_class;
+
+	fabric_reg_del(FABRIC_REG_GSI, &key, sizeof(key), 0);
+}
+
+static int register_class(uint8_t mgmt_class)
+{
+	const uint64_t key = mgmt_class;
+	int err = fabric_reg_add(FABRIC_REG_GSI, &key, sizeof(key), 0, false);
+
+	if (!err)
+		return 0;
+	return explain(-err,
+		       "this process has an agent for the class 0x%02x, or cannot register one",
+		       mgmt_class);
+}
+
+int hca_gsi_agent_create(uint8_t mgmt_class, const struct hca_gsi_ops *ops, void *arg,
+			 struct hca_gsi_agent **out)
+{
 	struct hca_gsi_agent *a;
 	int err;
 
@@ -486,15 +579,14 @@ int hca_gsi_agent_create(uint8_t mgmt_class,
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	*a = (struct hca_gsi_agent){ .mgmt_class = mgmt_class, .receive = receive, .arg = arg };
-	err = fabric_reg_add(FABRIC_REG_GSI, &key, sizeof(key), 0, false);
-	if (err) {
-		free(a);
-		return explain(-err,
-			       "this process has an agent for the class 0x%02x, or cannot "
-			       "register one",
-			       mgmt_class);
-	}
+	*a = (struct hca_gsi_agent){ .mgmt_class = mgmt_class, .ops = ops, .arg = arg };
+	err = register_class(mgmt_class);
+	if (err)
+		goto free_agent;
+	err = open_timer(a);
+	if (err)
+		goto unregister;
+	seed_ids();
 	pthread_mutex_lock(&hca.wire.gsi.lock);
 	LIST_INSERT_HEAD(&hca.wire.gsi.agents, a, entry);
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
@@ -502,21 +594,42 @@ int hca_gsi_agent_create(uint8_t mgmt_class,
 	listen_everywhere();
 	*out = a;
 	return 0;
+unregister:
+	unregister_class(mgmt_class);
+free_agent:
+	free(a);
+	return err;
 }
 
 void hca_gsi_agent_destroy(struct hca_gsi_agent *agent)
 {
-	const uint64_t key = agent->mgmt_class;
-
-	fabric_reg_del(FABRIC_REG_GSI, &key, sizeof(key), 0);
+	unregister_class(agent->mgmt_class);
+	if (agent->timer_fd >= 0)
+		fabric_service_del_fd(agent->timer_fd);
 	pthread_mutex_lock(&hca.wire.gsi.run_lock);
 	pthread_mutex_lock(&hca.wire.gsi.lock);
 	if (find_agent(agent->mgmt_class) == agent) /* not in the child of a fork */
 		LIST_REMOVE(agent, entry);
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
+	if (agent->timer_fd >= 0)
+		close(agent->timer_fd);
 	free(agent);
 }
+
+/* Service thread. Agents are only removed with run_lock held. */
+static void process_gone(fabric_id_t id)
+{
+	struct hca_gsi_agent *a;
+
+	pthread_mutex_lock(&hca.wire.gsi.run_lock);
+	LIST_FOREACH(a, &hca.wire.gsi.agents, entry)
+		if (a->ops->gone)
+			a->ops->gone(a->arg, fabric_id_slot(id));
+	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
+}
+
+const struct peer_listener gsi_peer_listener = { .left = process_gone };
 
 static struct service service_of(uint64_t id, const uint8_t addr[16])
 {

@@ -14,8 +14,8 @@
  * A MAD for no process goes to the agent of the process that received it, if it has one: only a
  * connection manager can reject a request. Otherwise it is dropped and counted.
  *
- * An agent's function is called on the service thread, outside of all locks, one call at a time. It
- * may call any function here but hca_gsi_agent_destroy(), and must not block for long.
+ * An agent's functions are called on the service thread, outside of all locks, one call at a time.
+ * They may call any function here but hca_gsi_agent_destroy(), and must not block for long.
  */
 #ifndef HCA_GSI_H
 #define HCA_GSI_H
@@ -56,17 +56,28 @@ struct hca_gsi_mad {
 	uint8_t mad[HCA_MAD_BYTES];
 };
 
+/* The low bits of an id of hca_gsi_comm_id() are the number of its process among those of the host. */
+#define HCA_GSI_PROCESS_BITS 10
+
+struct hca_gsi_ops {
+	void (*receive)(void *arg, const struct hca_gsi_mad *mad);
+	void (*timer)(void *arg); /* may be NULL */
+	/* A process of this host is gone that exchanged messages with this one. May be NULL. */
+	void (*gone)(void *arg, uint32_t process);
+};
+
 struct hca_gsi_agent;
 
 /*
  * Opens queue pair 1 of all ports for messages of one class. -EEXIST when this process has an agent
  * for the class. The fabric must be joined (an open context).
  */
-VB_API int hca_gsi_agent_create(uint8_t mgmt_class,
-				void (*receive)(void *arg, const struct hca_gsi_mad *mad),
-				void *arg, struct hca_gsi_agent **out);
-/* When it returns, the function neither runs nor will run. */
+VB_API int hca_gsi_agent_create(uint8_t mgmt_class, const struct hca_gsi_ops *ops, void *arg,
+				struct hca_gsi_agent **out);
+/* When it returns, no function of the agent runs or will run. */
 VB_API void hca_gsi_agent_destroy(struct hca_gsi_agent *agent);
+/* The agent's timer() runs at `ns` (CLOCK_MONOTONIC), unless an earlier time is set. */
+VB_API void hca_gsi_set_timer(struct hca_gsi_agent *agent, uint64_t ns);
 
 /*
  * A service that this process offers: REQ and SIDR_REQ for it come here. `addr` is the IP address
@@ -88,6 +99,9 @@ VB_API uint64_t hca_gsi_tid(void);
 VB_API int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 			const uint8_t mad[HCA_MAD_BYTES]);
 
+/* Whether the other end of `to` is a port of this host. */
+VB_API bool hca_gsi_is_local(const struct hca_adapter *adapter, const struct hca_av *to);
+
 enum hca_gsi_counter {
 	HCA_GSI_SENT,
 	HCA_GSI_RECEIVED, /* given to an agent */
@@ -103,6 +117,9 @@ VB_API uint64_t hca_gsi_count(enum hca_gsi_counter which);
 VB_API const char *hca_gsi_counter_name(enum hca_gsi_counter which);
 
 struct forward;
+struct peer_listener;
+
+extern const struct peer_listener gsi_peer_listener;
 
 /* A packet for queue pair 1, from the wire or forwarded by a process. Inside an epoch section. */
 void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded);

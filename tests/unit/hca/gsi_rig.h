@@ -68,6 +68,8 @@ static inline void inbox_put(void *arg, const struct hca_gsi_mad *mad)
 	pthread_mutex_unlock(&in->lock);
 }
 
+static const struct hca_gsi_ops inbox_ops = { .receive = inbox_put };
+
 /* False when nothing comes in time. */
 static inline bool inbox_take_within(struct inbox *in, unsigned int seconds,
 				     struct hca_gsi_mad *out)

@@ -47,7 +47,7 @@ static void join_quietly(enum hca_link link)
 static void join(enum hca_link link)
 {
 	join_quietly(link);
-	check(!hca_gsi_agent_create(HCA_MAD_CM, inbox_put, &inbox, &agent));
+	check(!hca_gsi_agent_create(HCA_MAD_CM, &inbox_ops, &inbox, &agent));
 }
 
 static void send_cm(uint8_t attr, uint32_t local, uint32_t remote, uint64_t service)
@@ -200,7 +200,7 @@ static void refusals(int fd)
 	av.sgid_index = (uint8_t)(adapter->limits.gid_table_len - 1);
 	check(hca_gsi_send(adapter, &av, mad) == -EINVAL);
 	check(hca_gsi_count(HCA_GSI_SENT) == 0);
-	check(hca_gsi_agent_create(HCA_MAD_CM, inbox_put, &inbox, &agent) == -EEXIST);
+	check(hca_gsi_agent_create(HCA_MAD_CM, &inbox_ops, &inbox, &agent) == -EEXIST);
 	check(!hca_gsi_service_add(SERVICE, NULL));
 	check(hca_gsi_service_add(SERVICE, NULL) == -EADDRINUSE);
 	check(!hca_gsi_service_add(SERVICE, self.dgid.raw));
@@ -236,7 +236,7 @@ static void forgeries(int fd)
 	cm_make(mad, HCA_CM_REQ, 1, 0, SERVICE);
 	forge(mad, HCA_GSI_QKEY, 256, op);
 	check(hca_gsi_count(HCA_GSI_DROP_NO_AGENT) == 1);
-	check(!hca_gsi_agent_create(HCA_MAD_CM, inbox_put, &inbox, &agent));
+	check(!hca_gsi_agent_create(HCA_MAD_CM, &inbox_ops, &inbox, &agent));
 	forge(mad, HCA_GSI_QKEY + 1, 256, op);
 	check(hca_gsi_count(HCA_GSI_DROP_QKEY) == 1);
 	forge(mad, HCA_GSI_QKEY, 252, op);
