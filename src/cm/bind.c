@@ -10,13 +10,17 @@
 #include <ifaddrs.h>
 #include <string.h>
 
+#include "cm/agent.h"
 #include "cm/device.h"
 #include "cm/gid.h"
 #include "cm/id.h"
 #include "cm/port.h"
+#include "cm/service.h"
 #include "cm/sockaddr.h"
 #include "cm/result.h"
 #include "util/explain.h"
+
+#define BACKLOG_MAX 1024 /* the kernel's default limit */
 
 /*
  * Which port space an AF_IB address means: its service id names one, as far as the mask says
@@ -150,7 +154,16 @@ static int start_listen(struct cm_id *id, int backlog)
 	err = cm_port_check_listen(id);
 	if (err)
 		goto unbind;
-	id->backlog = backlog;
+	/* An adapter must be open for its ports to be listened at. */
+	if (!cm_device_next(NULL))
+		err = explain(ENODEV, "there is no adapter that opens");
+	if (!err)
+		err = cm_agent_need();
+	if (!err)
+		err = cm_service_offer(id);
+	if (err)
+		goto unbind;
+	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? backlog : BACKLOG_MAX;
 	id->state = CM_LISTEN;
 	return 0;
 unbind:

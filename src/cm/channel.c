@@ -72,6 +72,13 @@ static void unlink_event(struct cm_event *event)
 	TAILQ_REMOVE(&event->owner->events, event, owner_link);
 }
 
+static void drop(struct cm_event *event)
+{
+	if (event->drop)
+		event->drop(event);
+	free(event);
+}
+
 void cm_channel_destroy(struct cm_channel *channel)
 {
 	struct cm_event *event;
@@ -81,7 +88,7 @@ void cm_channel_destroy(struct cm_channel *channel)
 	detach_ids(channel);
 	while ((event = TAILQ_FIRST(&channel->queue))) {
 		unlink_event(event);
-		free(event);
+		drop(event);
 	}
 	cm_unlock();
 	close(channel->pub.fd);
@@ -143,7 +150,7 @@ void cm_event_post(struct cm_event *event)
 	if (channel)
 		push(channel, event);
 	else
-		free(event);
+		drop(event);
 }
 
 void cm_event_purge(struct cm_id *id)
@@ -152,7 +159,7 @@ void cm_event_purge(struct cm_id *id)
 
 	while ((event = TAILQ_FIRST(&id->events))) {
 		pull(event);
-		free(event);
+		drop(event);
 	}
 }
 
@@ -211,6 +218,8 @@ static int wait_and_take(struct rdma_event_channel *public, struct cm_event **ou
 		struct pollfd readable = { .events = POLLIN };
 		int err = take(public, out), flags;
 
+		if (!err && (*out)->deliver)
+			(*out)->deliver(*out);
 		if (err != -EAGAIN)
 			return err;
 		flags = fcntl(public->fd, F_GETFL);

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #include "cm/id_types.h"
+#include "cm/msg.h"
 
 struct cm_event {
 	struct rdma_cm_event pub;
@@ -22,6 +23,11 @@ struct cm_event {
 	TAILQ_ENTRY(cm_event) queue_link; /* in the channel's queue */
 	TAILQ_ENTRY(cm_event) owner_link; /* in the owner's events */
 	struct cm_id *owner;
+	/* Both may be NULL. */
+	void (*deliver)(struct cm_event *event); /* before it is reported, without cm.lock */
+	void (*drop)(struct cm_event *event);    /* when it never will be, with cm.lock held */
+	struct cm_id *child;                     /* CONNECT_REQUEST: the new id */
+	uint8_t private_data[MSG_BYTES];         /* where param.conn.private_data points to */
 };
 
 /* Invariant, with cm.lock: pub.fd is readable exactly while the queue is not empty. */

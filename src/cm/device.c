@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rdma/rdma_cma.h>
 
 #include "cm/device.h"
 #include "cm/result.h"
 #include "cm/state.h"
+#include "hca/device/adapter_list.h"
 #include "util/explain.h"
 
 static int list_devices(void)
@@ -59,6 +61,19 @@ int cm_devices_need(void)
 	return err;
 }
 
+static const struct hca_adapter *find_adapter(const char *name)
+{
+	const struct hca_adapter *const *list;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return NULL;
+	for (int i = 0; i < count; i++)
+		if (!strcmp(list[i]->name, name))
+			return list[i];
+	return NULL;
+}
+
 static int open_device(struct cm_device *device)
 {
 	int err;
@@ -71,6 +86,7 @@ static int open_device(struct cm_device *device)
 	err = ibv_query_device(device->verbs, &device->attr);
 	if (err)
 		goto close_device;
+	device->adapter = find_adapter(ibv_get_device_name(device->device));
 	return 0;
 close_device:
 	ibv_close_device(device->verbs);
@@ -88,6 +104,16 @@ struct cm_device *cm_device_next(struct cm_device *after)
 	while (device && open_device(device))
 		device = STAILQ_NEXT(device, link);
 	return device;
+}
+
+struct cm_device *cm_device_of(const struct hca_adapter *adapter)
+{
+	struct cm_device *device;
+
+	for (device = cm_device_next(NULL); device; device = cm_device_next(device))
+		if (device->adapter == adapter)
+			return device;
+	return NULL;
 }
 
 int cm_device_get(struct cm_device *device)

@@ -9,11 +9,14 @@
 #include <infiniband/verbs.h>
 #include <sys/queue.h>
 
+struct hca_adapter;
+
 struct cm_device {
 	STAILQ_ENTRY(cm_device) link;
 	struct ibv_device *device;
-	struct ibv_context *verbs;   /* NULL until opened, or when that fails */
-	struct ibv_device_attr attr; /* valid once opened */
+	const struct hca_adapter *adapter; /* valid once opened */
+	struct ibv_context *verbs;         /* NULL until opened, or when that fails */
+	struct ibv_device_attr attr;       /* valid once opened */
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 	int bound_ids;
@@ -24,6 +27,9 @@ int cm_devices_need(void);
 
 /* With cm.lock held. The first or next adapter that opens; NULL at the end. */
 struct cm_device *cm_device_next(struct cm_device *after);
+
+/* With cm.lock held. NULL when the adapter is not in the list, or does not open. */
+struct cm_device *cm_device_of(const struct hca_adapter *adapter);
 
 /* With cm.lock held: one reference per bound id; the first makes the PD, the last ends it. */
 int cm_device_get(struct cm_device *device);

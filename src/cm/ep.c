@@ -135,3 +135,61 @@ VB_API void rdma_destroy_ep(struct rdma_cm_id *pub)
 		rdma_destroy_srq(pub);
 	rdma_destroy_id(pub);
 }
+/* ---- synchronous listeners ---- */
+
+static int take_request(struct rdma_cm_id *listen, struct rdma_cm_event **out)
+{
+	struct rdma_cm_event *event;
+
+	if (rdma_get_cm_event(listen->channel, &event))
+		return -errno;
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && !event->status) {
+		*out = event;
+		return 0;
+	}
+	rdma_ack_cm_event(event);
+	return explain(EINVAL, "an event other than a connection request arrived at the listener");
+}
+
+/* A QP as rdma_create_ep() was told to give every accepted id. */
+static int create_listen_qp(struct rdma_cm_id *listen, const struct ibv_qp_init_attr *listen_attr,
+			    struct rdma_cm_id *pub)
+{
+	struct ibv_qp_init_attr attr = *listen_attr;
+
+	return rdma_create_qp(pub, listen->pd, &attr) ? -errno : 0;
+}
+
+VB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
+{
+	struct rdma_cm_event *event = NULL;
+	struct cm_id *id;
+	int err;
+
+	err = cm_id_enter(listen, __func__, &id);
+	if (err)
+		return cm_result(err);
+	if (!id->sync || !out)
+		err = explain(EINVAL, "rdma_get_request needs a synchronous listener (one without "
+				      "a channel) and a place for the new id");
+	cm_id_leave();
+	if (err)
+		return cm_result(err);
+	if (listen->event) {
+		rdma_ack_cm_event(listen->event);
+		listen->event = NULL;
+	}
+	err = take_request(listen, &event);
+	if (err)
+		return cm_result(err);
+	if (id->listen_qp_attr)
+		err = create_listen_qp(listen, id->listen_qp_attr, event->id);
+	listen->event = event;
+	if (err) {
+		rdma_reject(event->id, NULL, 0);
+		rdma_destroy_id(event->id);
+		return cm_result(err);
+	}
+	*out = event->id;
+	return 0;
+}

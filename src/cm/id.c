@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "cm/channel.h"
+#include "cm/conn.h"
 #include "cm/device.h"
 #include "cm/gid.h"
 #include "cm/id.h"
 #include "cm/port.h"
 #include "cm/result.h"
+#include "cm/service.h"
 #include "cm/sockaddr.h"
 #include "cm/state.h"
 #include "util/explain.h"
@@ -124,6 +126,7 @@ int cm_id_attach(struct cm_id *id, const struct cm_gid *gid)
 
 void cm_id_unbind(struct cm_id *id)
 {
+	cm_service_withdraw(id);
 	cm_port_release(id);
 	if (id->device) {
 		cm_device_put(id->device);
@@ -134,6 +137,49 @@ void cm_id_unbind(struct cm_id *id)
 	}
 	memset(&id->pub.route.addr, 0, sizeof(id->pub.route.addr));
 	id->state = CM_IDLE;
+}
+
+struct cm_id *cm_id_create_child(struct cm_id *listener)
+{
+	struct cm_id *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return NULL;
+	TAILQ_INIT(&id->events);
+	id->pub.context = listener->pub.context;
+	id->pub.ps = listener->pub.ps;
+	id->pub.qp_type = listener->pub.qp_type;
+	id->tos = listener->tos;
+	id->state = CM_CONNECT;
+	cm_handle_add(&id->handle, CM_ID, &id->pub);
+	return id;
+}
+
+/* With cm.lock held. */
+static void end_connection(struct cm_id *id)
+{
+	if (id->conn)
+		conn_abandon(id->conn, cm_now_ns());
+	id->conn = NULL;
+}
+
+static void free_id(struct cm_id *id)
+{
+	rdma_freeaddrinfo(id->resolved_info);
+	free(id->pub.route.path_rec);
+	free(id->listen_qp_attr);
+	free(id->connect_data);
+	free(id);
+}
+
+void cm_id_discard(struct cm_id *id)
+{
+	cm_handle_remove(&id->handle);
+	end_connection(id);
+	cm_event_purge(id);
+	cm_channel_set(id, NULL);
+	cm_id_unbind(id);
+	free_id(id);
 }
 
 VB_API int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out,
@@ -166,6 +212,7 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 	/* From here on no call finds the id any more; only its reported events point to it. */
 	cm_handle_remove(&id->handle);
 	channel = cm_channel_find(pub->channel);
+	end_connection(id);
 	cm_event_purge(id);
 	cm_channel_set(id, NULL);
 	cm_id_leave();
@@ -179,11 +226,7 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 
 	if (id->sync && channel)
 		cm_channel_destroy(channel);
-	rdma_freeaddrinfo(id->resolved_info);
-	free(pub->route.path_rec);
-	free(id->listen_qp_attr);
-	free(id->connect_data);
-	free(id);
+	free_id(id);
 	return 0;
 }
 

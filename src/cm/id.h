@@ -22,6 +22,14 @@ int cm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_po
 
 /* With cm.lock held: gives the id an adapter and its default PD. */
 int cm_id_attach(struct cm_id *id, const struct cm_gid *gid);
+/*
+ * With cm.lock held: the id of a connection request to a listener. It reports nowhere until its
+ * channel is set. NULL without memory.
+ */
+struct cm_id *cm_id_create_child(struct cm_id *listener);
+/* With cm.lock held: ends an id that the program does not know of yet. */
+void cm_id_discard(struct cm_id *id);
+
 /* With cm.lock held: back to IDLE. */
 void cm_id_unbind(struct cm_id *id);
 

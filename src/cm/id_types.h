@@ -15,6 +15,8 @@
 struct cm_channel;
 struct cm_device;
 struct cm_event;
+struct conn;
+struct sidr;
 
 TAILQ_HEAD(cm_event_queue, cm_event);
 
@@ -22,9 +24,10 @@ TAILQ_HEAD(cm_event_queue, cm_event);
  *	IDLE ──bind──> BOUND ──listen──> LISTEN
  *	                 │ ^
  *	    resolve_addr v │ ADDR_ERROR
- *	          ADDR_RESOLVED ──resolve_route──> ROUTE_RESOLVED
+ *	          ADDR_RESOLVED ──resolve_route──> ROUTE_RESOLVED ──connect──> CONNECT ──> DISCONNECT
  *
- * From BOUND on the id owns a port; from ADDR_RESOLVED on it has an adapter.
+ * From BOUND on the id owns a port; from ADDR_RESOLVED on it has an adapter. The id of a connection
+ * request begins in CONNECT; it has no port of its own.
  */
 enum cm_id_state {
 	CM_IDLE,
@@ -32,6 +35,8 @@ enum cm_id_state {
 	CM_LISTEN,
 	CM_ADDR_RESOLVED,
 	CM_ROUTE_RESOLVED,
+	CM_CONNECT,
+	CM_DISCONNECT,
 };
 
 struct cm_id {
@@ -52,7 +57,16 @@ struct cm_id {
 	LIST_ENTRY(cm_id) port_link;
 	bool reuse_addr;
 	bool af_only;
-	int backlog;
+	bool is_offered;      /* LISTEN: the host knows of the service */
+	int backlog;          /* LISTEN: connection requests that may wait to be reported */
+	int requests_waiting; /* and that do */
+
+	struct conn *conn; /* NULL before CONNECT */
+	struct sidr *sidr; /* likewise, of a datagram id */
+	uint32_t seq_num;  /* first PSN that the QP sends, random */
+	uint32_t qp_num;   /* of the QP, or what the program passed for a QP of its own */
+	bool srq;
+	uint8_t responder_resources, initiator_depth;
 
 	uint8_t tos;
 	uint8_t ack_timeout;
@@ -78,6 +92,8 @@ static inline const char *cm_state_name(enum cm_id_state state)
 		[CM_LISTEN] = "listening",
 		[CM_ADDR_RESOLVED] = "address resolved",
 		[CM_ROUTE_RESOLVED] = "route resolved",
+		[CM_CONNECT] = "connecting or connected",
+		[CM_DISCONNECT] = "disconnected",
 	};
 
 	return names[state];

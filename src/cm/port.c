@@ -137,6 +137,32 @@ int cm_port_check_listen(struct cm_id *id)
 	return check_port(id, id->port_space, &id->pub.route.addr.src_addr, false);
 }
 
+/* As the kernel's RDMA CM: a wildcard takes every family unless it is AFONLY. */
+static bool listens_to(const struct cm_id *id, const struct sockaddr *dst)
+{
+	const struct sockaddr *own = &id->pub.route.addr.src_addr;
+
+	if (id->state != CM_LISTEN)
+		return false;
+	if (own->sa_family == AF_IB || (cm_addr_is_any(own) && !id->af_only))
+		return true;
+	if (!dst || own->sa_family != dst->sa_family)
+		return false;
+	return cm_addr_is_any(own) || cm_addr_same_host(own, dst);
+}
+
+struct cm_id *cm_port_listener(enum rdma_port_space ps, uint16_t port, const struct sockaddr *dst)
+{
+	struct cm_id *id;
+
+	if (!cm.ports)
+		return NULL;
+	LIST_FOREACH(id, owners_of(ps, port), port_link)
+		if (listens_to(id, dst))
+			return id;
+	return NULL;
+}
+
 void cm_port_release(struct cm_id *id)
 {
 	if (!id->port_space)

@@ -19,6 +19,12 @@ int cm_port_claim(struct cm_id *id, enum rdma_port_space ps, struct sockaddr *ad
 /* A listening id must be the only one on its port, even with REUSEADDR. Same errors. */
 int cm_port_check_listen(struct cm_id *id);
 
+/*
+ * The id that listens for connections to dst, an address and port of this host; NULL dst: of the port
+ * alone. NULL when there is none.
+ */
+struct cm_id *cm_port_listener(enum rdma_port_space ps, uint16_t port, const struct sockaddr *dst);
+
 /* Does nothing when the id has no port. */
 void cm_port_release(struct cm_id *id);
 

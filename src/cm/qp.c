@@ -9,6 +9,7 @@
 #include "cm/device.h"
 #include "cm/id.h"
 #include "cm/qp.h"
+#include "cm/qp_state.h"
 #include "cm/result.h"
 #include "util/explain.h"
 
@@ -84,53 +85,6 @@ void cm_cqs_destroy(struct rdma_cm_id *pub)
 	destroy_cq(&pub->send_cq_channel, &pub->send_cq);
 }
 
-/* The attributes of INIT; the others become known with the connection. */
-static int init_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
-{
-	const struct rdma_cm_id *pub = &id->pub;
-	enum ibv_qp_state state = attr->qp_state;
-	__be16 pkey = pub->route.addr.addr.ibaddr.pkey;
-	int pkey_index = ibv_get_pkey_index(pub->verbs, pub->port_num, pkey);
-
-	if (pkey_index < 0)
-		return explain(EINVAL, "port %u of the adapter has no P_Key 0x%x", pub->port_num,
-			       be16toh(pkey));
-	memset(attr, 0, sizeof(*attr));
-	attr->qp_state = state;
-	attr->pkey_index = pkey_index;
-	attr->port_num = pub->port_num;
-	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-	if (pub->qp_type == IBV_QPT_UD) {
-		attr->qkey = RDMA_UDP_QKEY;
-		*mask |= IBV_QP_QKEY;
-	} else {
-		attr->qp_access_flags = 0;
-		*mask |= IBV_QP_ACCESS_FLAGS;
-	}
-	return 0;
-}
-
-/* Connected QPs wait in INIT for their connection; datagram QPs are ready to send. */
-static int move_to_start(struct cm_id *id, struct ibv_qp *qp)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
-	int mask, err;
-
-	err = init_attr(id, &attr, &mask);
-	if (err)
-		return err;
-	err = ibv_modify_qp(qp, &attr, mask);
-	if (err || id->pub.qp_type != IBV_QPT_UD)
-		return -err;
-	attr.qp_state = IBV_QPS_RTR;
-	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-	if (err)
-		return -err;
-	attr.qp_state = IBV_QPS_RTS;
-	attr.sq_psn = 0;
-	return -ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-}
-
 /* Enhanced connection establishment is optional; a QP without it has nothing to announce. */
 static int learn_ece(struct cm_id *id, struct ibv_qp *qp)
 {
@@ -201,7 +155,7 @@ static int create_on_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return -errno;
 	err = learn_ece(id, qp);
 	if (!err)
-		err = move_to_start(id, qp);
+		err = cm_qp_to_start(id, qp);
 	if (err) {
 		ibv_destroy_qp(qp);
 		return err;
@@ -315,6 +269,6 @@ VB_API int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *attr, i
 	if (!err && (unsigned int)attr->qp_state > IBV_QPS_ERR)
 		err = explain(EINVAL, "%u is no QP state to have attributes for", attr->qp_state);
 	if (!err)
-		err = init_attr(id, attr, mask);
+		err = cm_qp_attr(id, attr, mask);
 	return cm_result(err);
 }

@@ -20,8 +20,8 @@
 #include "cm/result.h"
 #include "util/explain.h"
 
-/* 4.096 us × 2^16, about 270 ms: the kernel's default on Ethernet. */
-#define PACKET_LIFE_TIME 16
+/* 4.096 us × 2^18, about a second: the kernel's default on Ethernet. */
+#define PACKET_LIFE_TIME 18
 #define SELECTOR_EXACTLY 2
 
 /*
@@ -290,7 +290,9 @@ static int find_path(const struct cm_id *id, struct ibv_sa_path_rec *path)
 	path->rate_selector = SELECTOR_EXACTLY;
 	path->rate = port_rate(&port);
 	path->packet_life_time_selector = SELECTOR_EXACTLY;
-	path->packet_life_time = PACKET_LIFE_TIME;
+	/* The ACK timeout of a QP is one more than the life time of packets. */
+	path->packet_life_time =
+		id->ack_timeout_set && id->ack_timeout ? id->ack_timeout - 1 : PACKET_LIFE_TIME;
 	return 0;
 }
 

@@ -9,11 +9,14 @@
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <sys/queue.h>
+#include <time.h>
 
+#include "cm/conn_types.h"
 #include "util/hash.h"
 
 struct cm_device;
 struct cm_port_table;
+struct hca_gsi_agent;
 
 struct cm_state {
 	pthread_mutex_t lock;
@@ -23,6 +26,8 @@ struct cm_state {
 	STAILQ_HEAD(cm_device_list, cm_device) devices; /* device.c */
 	/* Never freed: libibverbs keeps its devices as long as a list of them exists. */
 	struct ibv_device **listed;
+	struct hca_gsi_agent *agent; /* agent.c: of queue pair 1; NULL until the first connection */
+	struct conn_table conns;     /* conn.c */
 };
 
 extern struct cm_state cm;
@@ -35,6 +40,15 @@ static inline void cm_lock(void)
 static inline void cm_unlock(void)
 {
 	pthread_mutex_unlock(&cm.lock);
+}
+
+/* The clock of all deadlines. */
+static inline uint64_t cm_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 #endif

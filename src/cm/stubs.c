@@ -5,16 +5,6 @@
  */
 #include "util/stub.h"
 
-/* Connections: these wait for the IB CM protocol */
-STUB_MINUS1(rdma_connect)
-STUB_MINUS1(rdma_establish)
-STUB_MINUS1(rdma_get_request)
-STUB_MINUS1(rdma_accept)
-STUB_MINUS1(rdma_reject)
-STUB_MINUS1(rdma_reject_ece)
-STUB_MINUS1(rdma_disconnect)
-STUB_MINUS1(rdma_notify)
-
 /* Multicast */
 STUB_MINUS1(rdma_join_multicast)
 STUB_MINUS1(rdma_join_multicast_ex)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins the connections to queue pair 1 and to the ids. The service thread calls the agent without a
+ * lock; cm.lock is taken here.
+ */
+#include "cm/agent.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "cm/conn.h"
+#include "cm/conn_event.h"
+#include "cm/conn_recv.h"
+#include "cm/id_types.h"
+#include "cm/request.h"
+#include "cm/state.h"
+#include "hca/wire/gsi.h"
+
+static void send_mad(const struct conn_route *route, const uint8_t mad[MSG_BYTES])
+{
+	hca_gsi_send(route->adapter, &route->av, mad);
+}
+
+static void set_deadline(uint64_t ns)
+{
+	hca_gsi_set_timer(cm.agent, ns);
+}
+
+static const struct conn_ops conn_ops = {
+	.send = send_mad,
+	.new_comm_id = hca_gsi_comm_id,
+	.new_tid = hca_gsi_tid,
+	.set_deadline = set_deadline,
+	.request = cm_request_receive,
+	.event = cm_conn_event,
+};
+
+static void receive(void *arg, const struct hca_gsi_mad *mad)
+{
+	struct conn_route from = { .adapter = mad->adapter, .av = mad->from };
+
+	(void)arg;
+	cm_lock();
+	conn_receive(&cm.conns, &from, mad->mad, cm_now_ns());
+	cm_unlock();
+}
+
+static void run_timers(void *arg)
+{
+	(void)arg;
+	cm_lock();
+	conn_run_timers(&cm.conns, cm_now_ns());
+	cm_unlock();
+}
+
+static void process_gone(void *arg, uint32_t process)
+{
+	const uint32_t mask = (1u << HCA_GSI_PROCESS_BITS) - 1;
+	struct conn *conn, *next;
+
+	(void)arg;
+	cm_lock();
+	for (conn = LIST_FIRST(&cm.conns.all); conn; conn = next) {
+		next = LIST_NEXT(conn, entry);
+		if (conn->remote_id && (conn->remote_id & mask) == process &&
+		    hca_gsi_is_local(conn->route.adapter, &conn->route.av))
+			conn_peer_died(conn, cm_now_ns());
+	}
+	cm_unlock();
+}
+
+static const struct hca_gsi_ops gsi_ops = {
+	.receive = receive,
+	.timer = run_timers,
+	.gone = process_gone,
+};
+
+/* The child of a fork has no connections: they are the parent's. */
+static void forked(void)
+{
+	struct conn *conn;
+
+	while ((conn = LIST_FIRST(&cm.conns.all))) {
+		if (conn->owner)
+			((struct cm_id *)conn->owner)->conn = NULL;
+		conn_free(conn);
+	}
+	cm.agent = NULL;
+}
+
+int cm_agent_need(void)
+{
+	int err;
+
+	if (cm.agent)
+		return 0;
+	err = hca_gsi_agent_create(HCA_MAD_CM, &gsi_ops, NULL, &cm.agent);
+	if (err)
+		return err;
+	if (!cm.conns.ops)
+		pthread_atfork(NULL, NULL, forked);
+	cm.conns.ops = &conn_ops;
+	return 0;
+}
+
+/* Peers are told when the process ends without destroying its ids. */
+static __attribute__((destructor)) void leave(void)
+{
+	cm_lock();
+	if (cm.agent)
+		conn_leave_all(&cm.conns);
+	cm_unlock();
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a REQ to an id. The id reports to the listener's channel once the program has been told of it.
+ */
+#include "cm/request.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/channel.h"
+#include "cm/device.h"
+#include "cm/gid.h"
+#include "cm/id.h"
+#include "cm/ip_header.h"
+#include "cm/port.h"
+#include "cm/service.h"
+#include "cm/sockaddr.h"
+#include "cm/state.h"
+
+#define SELECTOR_EXACTLY 2
+
+/* The two ends of a request, seen from here. */
+struct ends {
+	struct sockaddr_storage own, peer;
+	uint16_t header_len; /* of the private data */
+};
+
+static enum ibv_qp_type qp_type_of(const struct msg_req *req)
+{
+	switch (req->transport) {
+	case MSG_TRANSPORT_RC:
+		return IBV_QPT_RC;
+	case MSG_TRANSPORT_UC:
+		return IBV_QPT_UC;
+	case MSG_TRANSPORT_EXTENDED:
+		return req->extended_transport == 1 ? IBV_QPT_XRC_RECV : 0;
+	default:
+		return 0;
+	}
+}
+
+/* AF_IB: addresses are the GIDs of the path, ports the service id. */
+static void ib_ends(const struct msg_req *req, struct ends *ends)
+{
+	struct sockaddr_ib own = { .sib_family = AF_IB }, peer = { .sib_family = AF_IB };
+
+	own.sib_pkey = peer.sib_pkey = htobe16(req->pkey);
+	memcpy(own.sib_addr.sib_raw, req->primary.remote_gid, 16);
+	memcpy(peer.sib_addr.sib_raw, req->primary.local_gid, 16);
+	own.sib_sid = htobe64(req->service_id);
+	own.sib_sid_mask = htobe64(~0ull);
+	memcpy(&ends->own, &own, sizeof(own));
+	memcpy(&ends->peer, &peer, sizeof(peer));
+	ends->header_len = 0;
+}
+
+/* Link-local addresses mean something only on the interface that the request came by. */
+static void set_scope(struct sockaddr_storage *addr, const struct ibv_gid_entry *entry)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+
+	if (cm_addr_is_link_local((struct sockaddr *)addr))
+		in6->sin6_scope_id = entry->ndev_ifindex;
+}
+
+static struct cm_id *find_listener(const struct msg_req *req, struct ends *ends)
+{
+	enum rdma_port_space ps = cm_service_port_space(req->service_id);
+	uint16_t port = req->service_id & 0xffff;
+	const struct sockaddr *own = NULL;
+	struct cm_id *listener;
+
+	if (!ps)
+		return NULL;
+	if (ip_header_get(req->private_data, port, &ends->peer, &ends->own)) {
+		own = (const struct sockaddr *)&ends->own;
+		ends->header_len = IP_HEADER_BYTES;
+	}
+	listener = cm_port_listener(ps, port, own);
+	if (!listener)
+		return NULL;
+	if (listener->pub.route.addr.src_addr.sa_family == AF_IB)
+		ib_ends(req, ends);
+	else if (!own)
+		return NULL;
+	return listener;
+}
+
+static struct ibv_sa_path_rec *make_path(const struct msg_req *req)
+{
+	struct ibv_sa_path_rec *path = calloc(1, sizeof(*path));
+
+	if (!path)
+		return NULL;
+	memcpy(path->sgid.raw, req->primary.remote_gid, 16);
+	memcpy(path->dgid.raw, req->primary.local_gid, 16);
+	path->slid = htobe16(req->primary.remote_lid);
+	path->dlid = htobe16(req->primary.local_lid);
+	path->flow_label = htobe32(req->primary.flow_label);
+	path->hop_limit = req->primary.hop_limit;
+	path->traffic_class = req->primary.traffic_class;
+	path->reversible = 1;
+	path->numb_path = 1;
+	path->pkey = htobe16(req->pkey);
+	path->sl = req->primary.sl;
+	path->mtu_selector = SELECTOR_EXACTLY;
+	path->mtu = req->path_mtu;
+	path->rate_selector = SELECTOR_EXACTLY;
+	path->rate = req->primary.packet_rate;
+	path->packet_life_time_selector = SELECTOR_EXACTLY;
+	path->packet_life_time =
+		req->primary.local_ack_timeout ? req->primary.local_ack_timeout - 1 : 0;
+	return path;
+}
+
+/* Gives the new id the port that the request arrived at, and its addresses. */
+static int set_ends(struct cm_id *id, const struct conn *conn, struct ends *ends)
+{
+	struct rdma_addr *addr = &id->pub.route.addr;
+	struct ibv_gid_entry entry = { 0 };
+	struct cm_gid gid = { 0 };
+	int err;
+
+	gid.device = cm_device_of(conn->route.adapter);
+	if (!gid.device)
+		return -1;
+	gid.port_num = conn->route.av.port;
+	gid.index = conn->route.av.sgid_index;
+	if (!ibv_query_gid_ex(gid.device->verbs, gid.port_num, gid.index, &entry, 0))
+		gid.gid = entry.gid;
+	err = cm_id_attach(id, &gid);
+	if (err)
+		return err;
+	set_scope(&ends->own, &entry);
+	set_scope(&ends->peer, &entry);
+	addr->src_storage = ends->own;
+	addr->dst_storage = ends->peer;
+	memcpy(addr->addr.ibaddr.dgid.raw, conn->params.av.dgid.raw, 16);
+	return 0;
+}
+
+static struct cm_id *make_id(struct cm_id *listener, struct conn *conn, const struct msg_req *req,
+			     struct ends *ends)
+{
+	struct cm_id *id = cm_id_create_child(listener);
+
+	if (!id)
+		return NULL;
+	id->pub.qp_type = qp_type_of(req);
+	id->pub.route.path_rec = make_path(req);
+	id->pub.route.num_paths = 1;
+	id->remote_ece.vendor_id = req->vendor_id;
+	id->remote_ece.options = req->attr_mod;
+	id->responder_resources = conn->params.responder_resources;
+	id->initiator_depth = conn->params.initiator_depth;
+	if (!id->pub.route.path_rec || set_ends(id, conn, ends)) {
+		cm_id_discard(id);
+		return NULL;
+	}
+	id->conn = conn;
+	return id;
+}
+
+/* The program gets to know of the id. */
+static void deliver(struct cm_event *event)
+{
+	struct cm_id *listener = event->owner, *id = event->child;
+	struct cm_channel *channel = NULL;
+
+	if (listener->sync && !cm_channel_create(&channel))
+		id->sync = true;
+	cm_lock();
+	listener->requests_waiting--;
+	if (!channel)
+		channel = cm_channel_find(listener->pub.channel);
+	if (channel) {
+		id->pub.channel = &channel->pub;
+		cm_channel_set(id, channel);
+	}
+	cm_unlock();
+}
+
+static void drop(struct cm_event *event)
+{
+	event->owner->requests_waiting--;
+	cm_id_discard(event->child);
+}
+
+static int post_request(struct cm_id *listener, struct cm_id *id, const struct msg_req *req,
+			const struct ends *ends)
+{
+	struct cm_event *event = cm_event_create(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	struct rdma_conn_param *param;
+
+	if (!event)
+		return -1;
+	param = &event->pub.param.conn;
+	event->pub.id = &id->pub;
+	event->pub.listen_id = &listener->pub;
+	event->child = id;
+	event->deliver = deliver;
+	event->drop = drop;
+	param->private_data_len = MSG_REQ_PRIVATE - ends->header_len;
+	memcpy(event->private_data, req->private_data + ends->header_len, param->private_data_len);
+	param->private_data = event->private_data;
+	param->responder_resources = id->responder_resources;
+	param->initiator_depth = id->initiator_depth;
+	param->flow_control = req->flow_control;
+	param->retry_count = req->retry_count;
+	param->rnr_retry_count = req->rnr_retry_count;
+	param->srq = req->srq;
+	param->qp_num = req->local_qpn;
+	listener->requests_waiting++;
+	cm_event_post(event);
+	return 0;
+}
+
+enum msg_reason cm_request_receive(struct conn *conn, const struct msg_req *req)
+{
+	struct ends ends = { 0 };
+	struct cm_id *listener = find_listener(req, &ends), *id;
+
+	if (!listener)
+		return MSG_REJ_INVALID_SERVICE_ID;
+	if (qp_type_of(req) != listener->pub.qp_type)
+		return MSG_REJ_INVALID_TRANSPORT;
+	/* The kernel's RDMA CM destroys what does not fit, and that is a REJ of the consumer. */
+	if (listener->requests_waiting >= listener->backlog)
+		return MSG_REJ_CONSUMER_DEFINED;
+	id = make_id(listener, conn, req, &ends);
+	if (!id)
+		return MSG_REJ_NO_RESOURCES;
+	conn->owner = id;
+	if (post_request(listener, id, req, &ends)) {
+		conn->owner = NULL;
+		id->conn = NULL;
+		cm_id_discard(id);
+		return MSG_REJ_NO_RESOURCES;
+	}
+	return 0;
+}
