@@ -132,6 +132,14 @@ static enum fault scatter(struct qp *qp, const struct roce_pkt *pkt, const struc
 				       : copy_fault(pkt);
 }
 
+static bool invalidate(struct qp *qp, const struct roce_pkt *pkt)
+{
+	uint32_t pdn = recv_pdn(qp, pkt->rdma.srqn);
+
+	return !hca_mw_invalidate(pkt->imm, pdn, qp->pub.qpn) ||
+	       !hca_mkey_invalidate(pkt->imm, pdn, true);
+}
+
 static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 			  enum hca_status *status)
 {
@@ -149,8 +157,7 @@ static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struc
 	if (unlikely(f))
 		return f;
 	r->offset += pkt->len;
-	if (has_inv(op) && hca_mw_invalidate(pkt->imm, qp->pub.pd->pdn, qp->pub.qpn) &&
-	    hca_mkey_invalidate(pkt->imm, qp->pub.pd->pdn, true)) {
+	if (unlikely(has_inv(op)) && !invalidate(qp, pkt)) {
 		*status = HCA_LOC_ACCESS_ERR;
 		return FAULT_ACCESS;
 	}
