@@ -14,6 +14,7 @@
 #include "hca/transport/qp.h"
 #include "hca/transport/qp_modify.h"
 #include "hca/transport/sq.h"
+#include "roce/opcode.h"
 
 static const struct hca_adapter *const *adapters;
 static struct hca_ctx contexts[2];
@@ -243,7 +244,7 @@ void end_advance(struct end *end, enum hca_qp_state to, uint32_t dest_qpn,
 {
 	struct hca_qp_attr at = {
 		.port = 1,
-		.qkey = 0x11111111,
+		.qkey = END_QKEY,
 		.access = rights(o),
 		.path_mtu = o->path_mtu,
 		.dest_qpn = dest_qpn,
@@ -331,7 +332,7 @@ void end_address(struct hca_send *s, const struct end *from, const struct end *t
 {
 	find_path(from, &s->av);
 	s->dqpn = to->qp->qpn;
-	s->qkey = 0x11111111;
+	s->qkey = END_QKEY;
 	s->dc_key = END_DC_KEY;
 }
 
@@ -349,6 +350,47 @@ void end_post_recv(struct end *end, uint32_t at, uint32_t len)
 	*r = (struct hca_recv){ .sge_count = 1 };
 	r->sge[0] = (struct hca_sge){ (uintptr_t)end->mem + at, len, end->mr->key };
 	end->recv_posted++;
+}
+
+struct roce_pkt end_request(const struct end *end, uint8_t op, uint32_t psn)
+{
+	const struct roce_opcode_info *info = roce_opcode_find(op);
+	const uint32_t srqn = end->srq ? end->srq->srqn : 0;
+	struct roce_pkt p = {
+		.op = op,
+		.flags = ROCE_PKT_ACK_REQ,
+		.sqpn = END_PEER_QPN,
+		.psn = psn & PSN_MASK,
+		.dc = { .key = END_DC_KEY, .session = 1, .first_psn = psn & PSN_MASK },
+	};
+
+	if ((op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD) {
+		p.len = 8;
+		p.ud.qkey = END_QKEY;
+		return p;
+	}
+	if (!info->request) {
+		p.len = info->payload == ROCE_PAYLOAD_NONE ? 0 : 8;
+		p.ack.syndrome = ROCE_SYN_ACK;
+		return p;
+	}
+	if (info->headers & ROCE_HDR_ATOMICETH) {
+		p.atomic.va = (uintptr_t)end->mem;
+		p.atomic.rkey = end->mr->key;
+		p.atomic.compare = p.atomic.swap = 1;
+		p.atomic.srqn = srqn;
+		return p;
+	}
+	p.rdma.va = (uintptr_t)end->mem;
+	p.rdma.rkey = end->mr->key;
+	p.rdma.dma_len = 8;
+	p.rdma.srqn = srqn;
+	if (info->payload == ROCE_PAYLOAD_NONE)
+		return p;
+	p.len = info->payload == ROCE_PAYLOAD_FULL ? 1024 : 8;
+	p.rdma.va += 4096;
+	p.rdma.dma_len = info->payload == ROCE_PAYLOAD_FULL ? 4096 : 8;
+	return p;
 }
 
 const struct hca_cqe *end_completion(struct end *end)

@@ -49,6 +49,7 @@ struct end_options {
 
 #define END_XRCD   7u
 #define END_DC_KEY 0xdcdcdcdcull
+#define END_QKEY   0x11111111u
 
 #define END_DEFAULTS                                                                               \
 	(struct end_options)                                                                       \
@@ -85,6 +86,12 @@ struct hca_send *end_post_to(struct end *end, enum hca_op op, uint32_t at, uint3
 void end_address(struct hca_send *s, const struct end *from, const struct end *to);
 void end_ring(struct end *end);
 void end_post_recv(struct end *end, uint32_t at, uint32_t len);
+
+/*
+ * A packet for net_inject() that is right for its opcode and the end: requests are for the buffer's first 8 bytes
+ * if they read, and for those at 4096 if they write; messages of one packet have 8 bytes.
+ */
+struct roce_pkt end_request(const struct end *end, uint8_t op, uint32_t psn);
 
 /* The next completion, or NULL. */
 const struct hca_cqe *end_completion(struct end *end);

@@ -267,10 +267,18 @@ static void arrive(struct qp *qp, struct roce_pkt *pkt, const void *payload)
 
 void net_inject(struct hca_qp *pub, const struct roce_pkt *pkt, const void *payload)
 {
+	struct qp *qp = (struct qp *)pub;
 	struct roce_pkt copy = *pkt;
+	struct roce_addr here = { 0 };
 
 	epoch_enter();
-	arrive((struct qp *)pub, &copy, payload);
+	if (qp->dct) {
+		if (qp->attr.port)
+			source_of(qp, &here);
+		qp = dct_remote_session(qp, here.gid, here.gid, &copy);
+	}
+	if (qp)
+		arrive(qp, &copy, payload);
 	epoch_exit();
 }
 
@@ -377,6 +385,17 @@ void net_room(void)
 const struct net_sent *net_take(void)
 {
 	return net.taken < net.sent_count ? &net.sent[net.taken++ % NET_MOST_SENT] : NULL;
+}
+
+const struct net_sent *net_await_packet(uint64_t most_ns)
+{
+	const struct net_sent *s;
+	uint64_t until = net.now_ns + most_ns;
+
+	while (!(s = net_take()))
+		if (net.now_ns >= until || !net_step())
+			return NULL;
+	return s;
 }
 
 void net_set_faults(const struct net_faults *faults)

@@ -64,11 +64,13 @@ void net_pass(uint64_t ns);
 /* Handles packets that have arrived; no time passes. */
 void net_deliver_arrived(void);
 
-/* A packet arrives at the queue pair, as if it came from its peer. */
+/* A packet arrives at the queue pair, as if it came from its peer (at a DCT: from `sqpn`). */
 void net_inject(struct hca_qp *qp, const struct roce_pkt *pkt, const void *payload);
 /* There is room again for those that found none. */
 void net_room(void);
 /* The first recorded packet that was not taken yet, or NULL. */
 const struct net_sent *net_take(void);
+/* The same, with time moving on until there is one; NULL: none within so long. */
+const struct net_sent *net_await_packet(uint64_t most_ns);
 
 #endif

@@ -30,17 +30,6 @@ static void skip_sent(void)
 	net.taken = net.sent_count;
 }
 
-static const struct net_sent *next_sent(uint64_t most_ns)
-{
-	const struct net_sent *s;
-	uint64_t until = net.now_ns + most_ns;
-
-	while (!(s = net_take()))
-		if (net.now_ns >= until || !net_step())
-			return NULL;
-	return s;
-}
-
 /* ---- reads (IBTA volume 1, 9.7.5.2.8) ---- */
 
 static void a_read_is_complete_with_its_last_byte(void **state)
@@ -238,7 +227,7 @@ static void progress_starts_the_retries_anew(void **state)
 	skip_sent();
 	for (uint32_t i = 0; i < 4; i++) {
 		/* Silence for a timeout, then the request at the head is acknowledged. */
-		assert_non_null(next_sent(10 * timer_ack_ns(o.timeout)));
+		assert_non_null(net_await_packet(10 * timer_ack_ns(o.timeout)));
 		skip_sent();
 		respond(e, ROCE_PKT_ACK, 100 + i, 0);
 		assert_int_equal(end_completion(e)->status, HCA_SUCCESS);
@@ -283,7 +272,7 @@ static void after_a_loss_silence_is_probed_long_before_the_timeout(void **state)
 		   NULL);
 	skip_sent();
 	began = net.now_ns;
-	s = next_sent(timer_ack_ns(o.timeout));
+	s = net_await_packet(timer_ack_ns(o.timeout));
 	assert_non_null(s);
 	assert_int_equal(s->pkt.psn, 100);
 	assert_true(s->pkt.flags & ROCE_PKT_ACK_REQ);

@@ -181,17 +181,6 @@ static void a_sequence_nak_has_all_from_there_on_sent_again(void **state)
 
 /* ---- time ---- */
 
-static const struct net_sent *await_packet(uint64_t most_ns)
-{
-	const struct net_sent *s;
-	uint64_t until = net.now_ns + most_ns;
-
-	while (!(s = net_take()))
-		if (net.now_ns >= until || !net_step())
-			return NULL;
-	return s;
-}
-
 static void silence_is_followed_by_as_many_retries_as_were_set_and_an_error(void **state)
 {
 	struct end_options o = END_DEFAULTS;
@@ -245,7 +234,7 @@ static void an_rnr_nak_is_waited_out_to_the_nanosecond(void **state)
 		net_take();
 		refused = net.now_ns;
 		answer(e, (uint8_t)(ROCE_SYN_RNR | code), 100);
-		s = await_packet(10000000000ull);
+		s = net_await_packet(10000000000ull);
 		assert_non_null(s);
 		assert_int_equal(s->pkt.psn, 100);
 		assert_int_equal(s->at_ns - refused, timer_rnr_ns((uint8_t)code));
@@ -268,7 +257,7 @@ static void rnr_retries_are_counted_and_seven_is_endless(void **state)
 		for (unsigned int i = 0; i < most; i++) {
 			answer(e, ROCE_SYN_RNR | 1, 100);
 			assert_null(end_completion(e));
-			assert_non_null(await_packet(1000000));
+			assert_non_null(net_await_packet(1000000));
 		}
 		answer(e, ROCE_SYN_RNR | 1, 100);
 		if (o.rnr_retry == 7)

@@ -16,51 +16,11 @@ static uint64_t va(const struct end *e, uint32_t at)
 	return (uintptr_t)e->mem + at;
 }
 
-/* A request that is right for the opcode, except where a test changes it. */
-static struct roce_pkt request(const struct end *e, uint8_t op, uint32_t psn)
-{
-	struct roce_pkt p = { .op = op, .flags = ROCE_PKT_ACK_REQ, .psn = psn & PSN_MASK };
-	bool open = true;
-
-	switch (op & ROCE_PKT_OPCODE_MASK) {
-	case ROCE_PKT_CMP_SWAP:
-	case ROCE_PKT_FETCH_ADD:
-		p.atomic.va = va(e, 0);
-		p.atomic.rkey = e->mr->key;
-		p.atomic.compare = 1;
-		p.atomic.swap = 1;
-		return p;
-	case ROCE_PKT_READ_REQUEST:
-		p.rdma.va = va(e, 0);
-		p.rdma.rkey = e->mr->key;
-		p.rdma.dma_len = 8;
-		return p;
-	case ROCE_PKT_SEND_LAST:
-	case ROCE_PKT_SEND_LAST_IMM:
-	case ROCE_PKT_SEND_LAST_INV:
-	case ROCE_PKT_SEND_ONLY:
-	case ROCE_PKT_SEND_ONLY_IMM:
-	case ROCE_PKT_WRITE_LAST:
-	case ROCE_PKT_WRITE_LAST_IMM:
-	case ROCE_PKT_WRITE_ONLY:
-	case ROCE_PKT_WRITE_ONLY_IMM:
-		open = false;
-		break;
-	default:
-		break;
-	}
-	p.len = open ? 1024 : 8;
-	p.rdma.va = va(e, 4096);
-	p.rdma.rkey = e->mr->key;
-	p.rdma.dma_len = open ? 4096 : 8;
-	return p;
-}
-
 static const uint8_t data[4096] = "data that a packet brings";
 
 static void inject(struct end *e, uint8_t op, uint32_t psn)
 {
-	struct roce_pkt p = request(e, op, psn);
+	struct roce_pkt p = end_request(e, op, psn);
 
 	net_inject(e->qp, &p, data);
 }
@@ -265,7 +225,7 @@ static void expected_numbers_wrap_around(void **state)
 static void acknowledgements_come_when_they_are_asked_for(void **state)
 {
 	struct end *e = end_in(HCA_QPS_RTS);
-	struct roce_pkt p = request(e, ROCE_PKT_SEND_ONLY, FIRST_PSN);
+	struct roce_pkt p = end_request(e, ROCE_PKT_SEND_ONLY, FIRST_PSN);
 
 	p.flags = 0;
 	net_inject(e->qp, &p, data);
@@ -357,7 +317,7 @@ static void keys_ranges_and_rights_are_checked_before_a_byte_moves(void **state)
 
 			o.no_access = how == 3;
 			e = end_alone(&o);
-			p = request(e, ops[i], FIRST_PSN);
+			p = end_request(e, ops[i], FIRST_PSN);
 			switch (how) {
 			case 0:
 				*(atomic ? &p.atomic.rkey : &p.rdma.rkey) ^= 1;
@@ -385,7 +345,7 @@ static void a_write_must_be_as_long_as_its_header_says(void **state)
 {
 	for (int d = -1; d <= 1; d += 2) {
 		struct end *e = end_alone(&END_DEFAULTS);
-		struct roce_pkt p = request(e, ROCE_PKT_WRITE_ONLY, FIRST_PSN);
+		struct roce_pkt p = end_request(e, ROCE_PKT_WRITE_ONLY, FIRST_PSN);
 
 		p.rdma.dma_len = 8 + d;
 		net_inject(e->qp, &p, data);
@@ -397,7 +357,7 @@ static void a_write_must_be_as_long_as_its_header_says(void **state)
 static void a_packet_that_is_not_the_last_must_be_as_long_as_the_path_allows(void **state)
 {
 	struct end *e = end_in(HCA_QPS_RTS);
-	struct roce_pkt p = request(e, ROCE_PKT_SEND_FIRST, FIRST_PSN);
+	struct roce_pkt p = end_request(e, ROCE_PKT_SEND_FIRST, FIRST_PSN);
 
 	p.len = 1000;
 	net_inject(e->qp, &p, data);
@@ -412,7 +372,7 @@ static void a_read_is_answered_in_packets_of_the_path_mtu(void **state)
 	static const uint8_t ops[] = { ROCE_PKT_READ_RESP_FIRST, ROCE_PKT_READ_RESP_MIDDLE,
 				       ROCE_PKT_READ_RESP_LAST };
 	struct end *e = end_alone(&END_DEFAULTS);
-	struct roce_pkt p = request(e, ROCE_PKT_READ_REQUEST, FIRST_PSN);
+	struct roce_pkt p = end_request(e, ROCE_PKT_READ_REQUEST, FIRST_PSN);
 
 	for (uint32_t i = 0; i < 3000; i++)
 		e->mem[i] = (uint8_t)(i * 7);
@@ -435,7 +395,7 @@ static void a_read_is_answered_in_packets_of_the_path_mtu(void **state)
 static void a_read_of_nothing_is_one_empty_packet_and_needs_no_key(void **state)
 {
 	struct end *e = end_alone(&END_DEFAULTS);
-	struct roce_pkt p = request(e, ROCE_PKT_READ_REQUEST, FIRST_PSN);
+	struct roce_pkt p = end_request(e, ROCE_PKT_READ_REQUEST, FIRST_PSN);
 	const struct net_sent *s;
 
 	p.rdma.dma_len = 0;
@@ -450,7 +410,7 @@ static void a_read_of_nothing_is_one_empty_packet_and_needs_no_key(void **state)
 static void a_read_is_resumed_where_it_is_asked_for_again(void **state)
 {
 	struct end *e = end_alone(&END_DEFAULTS);
-	struct roce_pkt p = request(e, ROCE_PKT_READ_REQUEST, FIRST_PSN);
+	struct roce_pkt p = end_request(e, ROCE_PKT_READ_REQUEST, FIRST_PSN);
 	const struct net_sent *s;
 
 	p.rdma.dma_len = 3000;
@@ -496,7 +456,7 @@ static void an_atomic_is_done_once_and_answered_as_often_as_asked(void **state)
 static void an_atomic_must_be_aligned(void **state)
 {
 	struct end *e = end_alone(&END_DEFAULTS);
-	struct roce_pkt p = request(e, ROCE_PKT_CMP_SWAP, FIRST_PSN);
+	struct roce_pkt p = end_request(e, ROCE_PKT_CMP_SWAP, FIRST_PSN);
 
 	p.atomic.va += 4;
 	net_inject(e->qp, &p, NULL);
@@ -570,7 +530,7 @@ static void uc_drops_what_rc_would_refuse(void **state)
 	o.type = HCA_QP_UC;
 	e = end_alone(&o);
 	inject(e, ROCE_TR_UC | ROCE_PKT_SEND_ONLY, FIRST_PSN);
-	p = request(e, ROCE_TR_UC | ROCE_PKT_WRITE_ONLY, FIRST_PSN + 1);
+	p = end_request(e, ROCE_TR_UC | ROCE_PKT_WRITE_ONLY, FIRST_PSN + 1);
 	p.rdma.rkey ^= 1;
 	net_inject(e->qp, &p, data);
 	assert_null(net_take());
