@@ -11,8 +11,10 @@
 #include "cm/conn.h"
 #include "cm/conn_event.h"
 #include "cm/conn_recv.h"
+#include "cm/datagram.h"
 #include "cm/id_types.h"
 #include "cm/request.h"
+#include "cm/sidr.h"
 #include "cm/state.h"
 #include "hca/wire/gsi.h"
 
@@ -35,13 +37,19 @@ static const struct conn_ops conn_ops = {
 	.event = cm_conn_event,
 };
 
+static const struct sidr_ops sidr_ops = {
+	.request = cm_datagram_request,
+	.reply = cm_datagram_reply,
+};
+
 static void receive(void *arg, const struct hca_gsi_mad *mad)
 {
 	struct conn_route from = { .adapter = mad->adapter, .av = mad->from };
 
 	(void)arg;
 	cm_lock();
-	conn_receive(&cm.conns, &from, mad->mad, cm_now_ns());
+	if (!conn_receive(&cm.conns, &from, mad->mad, cm_now_ns()))
+		sidr_receive(&cm.sidrs, &from, mad->mad);
 	cm_unlock();
 }
 
@@ -50,6 +58,7 @@ static void run_timers(void *arg)
 	(void)arg;
 	cm_lock();
 	conn_run_timers(&cm.conns, cm_now_ns());
+	sidr_run_timers(&cm.sidrs, cm_now_ns());
 	cm_unlock();
 }
 
@@ -100,6 +109,8 @@ int cm_agent_need(void)
 	if (!cm.conns.ops)
 		pthread_atfork(NULL, NULL, forked);
 	cm.conns.ops = &conn_ops;
+	cm.sidrs.net = &conn_ops;
+	cm.sidrs.ops = &sidr_ops;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "cm/agent.h"
 #include "cm/channel.h"
 #include "cm/conn.h"
+#include "cm/datagram.h"
 #include "cm/device.h"
 #include "cm/id.h"
 #include "cm/ip_header.h"
@@ -226,16 +227,19 @@ static int start_connect(struct cm_id *id, const struct rdma_conn_param *given)
 			       cm_state_name(id->state));
 	if (!id->device->adapter)
 		return explain(ENODEV, "the id's adapter has no queue pair 1 to connect by");
+	err = cm_agent_need();
+	if (err)
+		return err;
+	set_route(id, &route);
+	if (id->pub.qp_type == IBV_QPT_UD)
+		return cm_datagram_connect(id, given, &route);
 	err = choose_qp(id, given, "rdma_connect");
 	if (!err)
 		err = check_depths(id, param);
-	if (!err)
-		err = cm_agent_need();
 	if (err)
 		return err;
 	choose_depths(id, param, 255, 255);
 	choose_psn(id);
-	set_route(id, &route);
 	err = set_req(id, param, &route, &req);
 	if (err)
 		return err;
@@ -375,6 +379,11 @@ VB_API int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
 		return cm_result(err);
+	if (id->sidr) {
+		err = cm_datagram_accept(id, param);
+		cm_id_leave();
+		return cm_result(err);
+	}
 	cm_id_leave();
 	err = accept_request(id, param);
 	if (!err)
@@ -391,7 +400,9 @@ static int reject(struct rdma_cm_id *pub, const char *call, enum msg_reason reas
 	err = cm_id_enter(pub, call, &id);
 	if (err)
 		return cm_result(err);
-	if (!id->conn)
+	if (id->sidr)
+		err = cm_datagram_reject(id, private_data, len);
+	else if (!id->conn)
 		err = explain(EINVAL, "%s: the id is %s; it has no connection request", call,
 			      cm_state_name(id->state));
 	else if (private_data && len > MSG_REJ_PRIVATE)
@@ -426,7 +437,7 @@ VB_API int rdma_disconnect(struct rdma_cm_id *pub)
 	err = cm_id_enter(pub, __func__, &id);
 	if (err)
 		return cm_result(err);
-	if (!id->conn && id->state != CM_LISTEN)
+	if (!id->conn && !id->sidr && id->state != CM_LISTEN)
 		err = explain(EINVAL, "the id is %s; there is no connection to end",
 			      cm_state_name(id->state));
 	cm_id_leave();
@@ -436,9 +447,9 @@ VB_API int rdma_disconnect(struct rdma_cm_id *pub)
 	cm_lock();
 	/* When the other end was faster, there is nothing more to say: no error. */
 	if (id->conn)
-		conn_disconnect(id->conn, cm_now_ns());
+		err = conn_disconnect(id->conn, cm_now_ns());
 	cm_unlock();
-	return cm_result(cm_event_complete(id));
+	return cm_result(id->conn && !err ? cm_event_complete(id) : 0);
 }
 
 VB_API int rdma_notify(struct rdma_cm_id *pub, enum ibv_event_type event)

@@ -14,6 +14,7 @@
 #include "cm/port.h"
 #include "cm/result.h"
 #include "cm/service.h"
+#include "cm/sidr.h"
 #include "cm/sockaddr.h"
 #include "cm/state.h"
 #include "util/explain.h"
@@ -161,6 +162,9 @@ static void end_connection(struct cm_id *id)
 	if (id->conn)
 		conn_abandon(id->conn, cm_now_ns());
 	id->conn = NULL;
+	if (id->sidr)
+		sidr_abandon(id->sidr);
+	id->sidr = NULL;
 }
 
 static void free_id(struct cm_id *id)

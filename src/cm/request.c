@@ -19,12 +19,7 @@
 #include "cm/state.h"
 
 #define SELECTOR_EXACTLY 2
-
-/* The two ends of a request, seen from here. */
-struct ends {
-	struct sockaddr_storage own, peer;
-	uint16_t header_len; /* of the private data */
-};
+#define PKEY_DEFAULT     0xffff
 
 static enum ibv_qp_type qp_type_of(const struct msg_req *req)
 {
@@ -41,14 +36,16 @@ static enum ibv_qp_type qp_type_of(const struct msg_req *req)
 }
 
 /* AF_IB: addresses are the GIDs of the path, ports the service id. */
-static void ib_ends(const struct msg_req *req, struct ends *ends)
+static void ib_ends(uint64_t service_id, const struct msg_path *path, struct request_ends *ends)
 {
 	struct sockaddr_ib own = { .sib_family = AF_IB }, peer = { .sib_family = AF_IB };
 
-	own.sib_pkey = peer.sib_pkey = htobe16(req->pkey);
-	memcpy(own.sib_addr.sib_raw, req->primary.remote_gid, 16);
-	memcpy(peer.sib_addr.sib_raw, req->primary.local_gid, 16);
-	own.sib_sid = htobe64(req->service_id);
+	own.sib_pkey = peer.sib_pkey = htobe16(PKEY_DEFAULT);
+	if (path) {
+		memcpy(own.sib_addr.sib_raw, path->remote_gid, 16);
+		memcpy(peer.sib_addr.sib_raw, path->local_gid, 16);
+	}
+	own.sib_sid = htobe64(service_id);
 	own.sib_sid_mask = htobe64(~0ull);
 	memcpy(&ends->own, &own, sizeof(own));
 	memcpy(&ends->peer, &peer, sizeof(peer));
@@ -64,16 +61,18 @@ static void set_scope(struct sockaddr_storage *addr, const struct ibv_gid_entry 
 		in6->sin6_scope_id = entry->ndev_ifindex;
 }
 
-static struct cm_id *find_listener(const struct msg_req *req, struct ends *ends)
+struct cm_id *cm_request_listener(uint64_t service_id, const uint8_t *private_data,
+				  const struct msg_path *path, struct request_ends *ends)
 {
-	enum rdma_port_space ps = cm_service_port_space(req->service_id);
-	uint16_t port = req->service_id & 0xffff;
+	enum rdma_port_space ps = cm_service_port_space(service_id);
+	uint16_t port = service_id & 0xffff;
 	const struct sockaddr *own = NULL;
 	struct cm_id *listener;
 
+	*ends = (struct request_ends){ 0 };
 	if (!ps)
 		return NULL;
-	if (ip_header_get(req->private_data, port, &ends->peer, &ends->own)) {
+	if (ip_header_get(private_data, port, &ends->peer, &ends->own)) {
 		own = (const struct sockaddr *)&ends->own;
 		ends->header_len = IP_HEADER_BYTES;
 	}
@@ -81,7 +80,7 @@ static struct cm_id *find_listener(const struct msg_req *req, struct ends *ends)
 	if (!listener)
 		return NULL;
 	if (listener->pub.route.addr.src_addr.sa_family == AF_IB)
-		ib_ends(req, ends);
+		ib_ends(service_id, path, ends);
 	else if (!own)
 		return NULL;
 	return listener;
@@ -115,18 +114,18 @@ static struct ibv_sa_path_rec *make_path(const struct msg_req *req)
 }
 
 /* Gives the new id the port that the request arrived at, and its addresses. */
-static int set_ends(struct cm_id *id, const struct conn *conn, struct ends *ends)
+static int set_ends(struct cm_id *id, const struct conn_route *from, struct request_ends *ends)
 {
 	struct rdma_addr *addr = &id->pub.route.addr;
 	struct ibv_gid_entry entry = { 0 };
 	struct cm_gid gid = { 0 };
 	int err;
 
-	gid.device = cm_device_of(conn->route.adapter);
+	gid.device = cm_device_of(from->adapter);
 	if (!gid.device)
 		return -1;
-	gid.port_num = conn->route.av.port;
-	gid.index = conn->route.av.sgid_index;
+	gid.port_num = from->av.port;
+	gid.index = from->av.sgid_index;
 	if (!ibv_query_gid_ex(gid.device->verbs, gid.port_num, gid.index, &entry, 0))
 		gid.gid = entry.gid;
 	err = cm_id_attach(id, &gid);
@@ -136,14 +135,28 @@ static int set_ends(struct cm_id *id, const struct conn *conn, struct ends *ends
 	set_scope(&ends->peer, &entry);
 	addr->src_storage = ends->own;
 	addr->dst_storage = ends->peer;
-	memcpy(addr->addr.ibaddr.dgid.raw, conn->params.av.dgid.raw, 16);
+	memcpy(addr->addr.ibaddr.dgid.raw, from->av.dgid.raw, 16);
 	return 0;
 }
 
-static struct cm_id *make_id(struct cm_id *listener, struct conn *conn, const struct msg_req *req,
-			     struct ends *ends)
+struct cm_id *cm_request_id(struct cm_id *listener, const struct conn_route *from,
+			    struct request_ends *ends)
 {
 	struct cm_id *id = cm_id_create_child(listener);
+
+	if (!id)
+		return NULL;
+	if (set_ends(id, from, ends)) {
+		cm_id_discard(id);
+		return NULL;
+	}
+	return id;
+}
+
+static struct cm_id *make_id(struct cm_id *listener, struct conn *conn, const struct msg_req *req,
+			     struct request_ends *ends)
+{
+	struct cm_id *id = cm_request_id(listener, &conn->route, ends);
 
 	if (!id)
 		return NULL;
@@ -154,7 +167,8 @@ static struct cm_id *make_id(struct cm_id *listener, struct conn *conn, const st
 	id->remote_ece.options = req->attr_mod;
 	id->responder_resources = conn->params.responder_resources;
 	id->initiator_depth = conn->params.initiator_depth;
-	if (!id->pub.route.path_rec || set_ends(id, conn, ends)) {
+	memcpy(id->pub.route.addr.addr.ibaddr.dgid.raw, conn->params.av.dgid.raw, 16);
+	if (!id->pub.route.path_rec) {
 		cm_id_discard(id);
 		return NULL;
 	}
@@ -187,20 +201,36 @@ static void drop(struct cm_event *event)
 	cm_id_discard(event->child);
 }
 
-static int post_request(struct cm_id *listener, struct cm_id *id, const struct msg_req *req,
-			const struct ends *ends)
+struct cm_event *cm_request_event(struct cm_id *listener, struct cm_id *id)
 {
 	struct cm_event *event = cm_event_create(listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
-	struct rdma_conn_param *param;
 
 	if (!event)
-		return -1;
-	param = &event->pub.param.conn;
+		return NULL;
 	event->pub.id = &id->pub;
 	event->pub.listen_id = &listener->pub;
 	event->child = id;
 	event->deliver = deliver;
 	event->drop = drop;
+	return event;
+}
+
+void cm_request_post(struct cm_event *event)
+{
+	event->owner->requests_waiting++;
+	cm_event_post(event);
+}
+
+bool cm_request_is_full(const struct cm_id *listener)
+{
+	return listener->requests_waiting >= listener->backlog;
+}
+
+static void set_param(struct cm_event *event, const struct cm_id *id, const struct msg_req *req,
+		      const struct request_ends *ends)
+{
+	struct rdma_conn_param *param = &event->pub.param.conn;
+
 	param->private_data_len = MSG_REQ_PRIVATE - ends->header_len;
 	memcpy(event->private_data, req->private_data + ends->header_len, param->private_data_len);
 	param->private_data = event->private_data;
@@ -211,32 +241,33 @@ static int post_request(struct cm_id *listener, struct cm_id *id, const struct m
 	param->rnr_retry_count = req->rnr_retry_count;
 	param->srq = req->srq;
 	param->qp_num = req->local_qpn;
-	listener->requests_waiting++;
-	cm_event_post(event);
-	return 0;
 }
 
 enum msg_reason cm_request_receive(struct conn *conn, const struct msg_req *req)
 {
-	struct ends ends = { 0 };
-	struct cm_id *listener = find_listener(req, &ends), *id;
+	struct request_ends ends;
+	struct cm_id *listener, *id;
+	struct cm_event *event;
 
+	listener = cm_request_listener(req->service_id, req->private_data, &req->primary, &ends);
 	if (!listener)
 		return MSG_REJ_INVALID_SERVICE_ID;
 	if (qp_type_of(req) != listener->pub.qp_type)
 		return MSG_REJ_INVALID_TRANSPORT;
 	/* The kernel's RDMA CM destroys what does not fit, and that is a REJ of the consumer. */
-	if (listener->requests_waiting >= listener->backlog)
+	if (cm_request_is_full(listener))
 		return MSG_REJ_CONSUMER_DEFINED;
 	id = make_id(listener, conn, req, &ends);
 	if (!id)
 		return MSG_REJ_NO_RESOURCES;
-	conn->owner = id;
-	if (post_request(listener, id, req, &ends)) {
-		conn->owner = NULL;
+	event = cm_request_event(listener, id);
+	if (!event) {
 		id->conn = NULL;
 		cm_id_discard(id);
 		return MSG_REJ_NO_RESOURCES;
 	}
+	set_param(event, id, req, &ends);
+	conn->owner = id;
+	cm_request_post(event);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cm/conn_types.h"
+#include "cm/sidr_types.h"
 #include "util/hash.h"
 
 struct cm_device;
@@ -28,6 +29,7 @@ struct cm_state {
 	struct ibv_device **listed;
 	struct hca_gsi_agent *agent; /* agent.c: of queue pair 1; NULL until the first connection */
 	struct conn_table conns;     /* conn.c */
+	struct sidr_table sidrs;     /* sidr.c */
 };
 
 extern struct cm_state cm;
