@@ -21,6 +21,7 @@ BELOW = {
     "mlx5": {"util", "hca", "verbs", "driver"},
     "mlx4": {"util", "hca", "verbs", "driver"},
     "cm": {"util", "hca", "verbs"},
+    "rspreload": {"util"},
 }
 # Rooms of src/hca, lowest first: a room includes itself and those before it. hca/hca.h, which has the
 # state of all rooms, and their state.h, which it is made of, may be included by each.
