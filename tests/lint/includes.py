@@ -22,6 +22,7 @@ BELOW = {
     "mlx4": {"util", "hca", "verbs", "driver"},
     "cm": {"util", "hca", "verbs"},
     "rspreload": {"util"},
+    "rsocket": {"util"},  # and the public headers
 }
 # Rooms of src/hca, lowest first: a room includes itself and those before it. hca/hca.h, which has the
 # state of all rooms, and their state.h, which it is made of, may be included by each.

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ends.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int listener_open(struct sockaddr_in *at)
+{
+	socklen_t len = sizeof(*at);
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	*at = (struct sockaddr_in){ .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	assert_int_equal(rbind(fd, (struct sockaddr *)at, sizeof(*at)), 0);
+	assert_int_equal(rlisten(fd, 16), 0);
+	assert_int_equal(rgetsockname(fd, (struct sockaddr *)at, &len), 0);
+	assert_int_not_equal(at->sin_port, 0);
+	return fd;
+}
+
+void ends_open(struct ends *ends, void (*options)(int socket))
+{
+	struct sockaddr_in at;
+	int listener = listener_open(&at);
+
+	ends->client = rsocket(AF_INET, SOCK_STREAM, 0);
+	if (options) {
+		options(listener);
+		options(ends->client);
+	}
+	assert_int_equal(rconnect(ends->client, (struct sockaddr *)&at, sizeof(at)), 0);
+	ends->server = raccept(listener, NULL, NULL);
+	assert_true(ends->server >= 0);
+	assert_int_equal(rclose(listener), 0);
+}
+
+void ends_close(struct ends *ends)
+{
+	assert_int_equal(rclose(ends->client), 0);
+	assert_int_equal(rclose(ends->server), 0);
+}
+
+int ends_setup(void **state)
+{
+	static struct ends ends;
+
+	ends_open(&ends, NULL);
+	*state = &ends;
+	return 0;
+}
+
+int ends_teardown(void **state)
+{
+	ends_close(*state);
+	return 0;
+}
+
+short wait_for(int socket, short events)
+{
+	struct pollfd fd = { .fd = socket, .events = events };
+
+	assert_int_equal(rpoll(&fd, 1, LIMIT_MS), 1);
+	return fd.revents;
+}
+
+void send_all(int socket, const void *buf, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t sent = rsend(socket, (const char *)buf + done, len - done, 0);
+
+		assert_true(sent > 0);
+		done += sent;
+	}
+}
+
+void recv_all(int socket, void *buf, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		ssize_t got = rrecv(socket, (char *)buf + done, len - done, 0);
+
+		assert_true(got > 0);
+		done += got;
+	}
+}
+
+static uint8_t byte_at(size_t position)
+{
+	return position * 0x9e3779b97f4a7c15ull >> 56;
+}
+
+void fill(void *buf, size_t len, size_t position)
+{
+	uint8_t *to = buf;
+
+	for (size_t i = 0; i < len; i++)
+		to[i] = byte_at(position + i);
+}
+
+bool is_filled(const void *buf, size_t len, size_t position)
+{
+	const uint8_t *from = buf;
+
+	for (size_t i = 0; i < len; i++)
+		if (from[i] != byte_at(position + i))
+			return false;
+	return true;
+}
+
+pid_t child_run(int (*run)(const struct sockaddr_in *server), const struct sockaddr_in *server)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	_exit(run(server));
+}
+
+void child_expect(pid_t child, int status)
+{
+	int ended;
+
+	assert_int_equal(waitpid(child, &ended, 0), child);
+	assert_int_equal(ended, status);
+}
