@@ -80,25 +80,30 @@ void tx_wait_poll(fabric_id_t id)
 	epoch_exit();
 }
 
-static void forget_blocked(struct hca_peer *peer, struct qp *qp)
+static void forget_blocked(struct hca_peer *peer, void *qp)
 {
 	pthread_mutex_lock(&peer->map_lock);
 	blocked_list_remove(&peer->blocked, qp);
 	pthread_mutex_unlock(&peer->map_lock);
 }
 
-static void forget(struct hca_peer *peer, void *arg)
+static void forget_ack(struct hca_peer *peer, void *qp)
 {
-	struct qp *qp = arg;
-
-	forget_blocked(peer, qp);
-	if (qp->doorbell.watched) /* other QPs are on the list only while a link is drained */
-		acks_forget(peer, qp);
+	acks_forget(peer, qp);
 }
 
+/* Peers are visited only where the QP may be on a list: few QPs are, and there may be many peers. */
 void tx_wait_forget_qp(struct qp *qp)
 {
-	hca_peer_for_each(forget, qp);
+	bool blocked;
+
+	fabric_lock(&qp->pub.lock);
+	blocked = qp->blocked;
+	fabric_unlock(&qp->pub.lock);
+	if (blocked)
+		hca_peer_for_each(forget_blocked, qp);
+	if (qp->doorbell.watched) /* other QPs are on the list only while a link is drained */
+		hca_peer_for_each(forget_ack, qp);
 }
 
 /* ---- processes that come and go ---- */
