@@ -532,8 +532,12 @@ void handshake_unlisten(void)
 
 void handshake_shutdown(void)
 {
-	while (!LIST_EMPTY(&fabric.handshake.inbound))
-		inbound_free(LIST_FIRST(&fabric.handshake.inbound));
+	struct handshake_inbound *in, *next;
+
+	for (in = LIST_FIRST(&fabric.handshake.inbound); in; in = next) {
+		next = LIST_NEXT(in, entry);
+		inbound_free(in);
+	}
 }
 
 /* The epoll set is still the parent's: the sockets stay in it. */

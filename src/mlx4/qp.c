@@ -94,7 +94,8 @@ static int alloc_rings(struct mlx4_qp *qp, const struct ibv_qp_init_attr_ex *att
 
 	if (err)
 		return err;
-	qp->sq.wr_ids = calloc(geo->sq_size + geo->rq_size, sizeof(*qp->sq.wr_ids));
+	/* One more: a QP may have neither queue, and NULL means that there is no memory. */
+	qp->sq.wr_ids = calloc(geo->sq_size + geo->rq_size + 1, sizeof(*qp->sq.wr_ids));
 	if (!qp->sq.wr_ids) {
 		drv_ring_free(&qp->base.ring);
 		return -ENOMEM;

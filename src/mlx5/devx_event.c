@@ -237,10 +237,13 @@ static void drop_sub(struct devx_sub *sub)
 void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *pub)
 {
 	struct channel *ch = container_of(pub, struct channel, pub);
+	struct devx_sub *sub, *next;
 
 	pthread_mutex_lock(&ch->devx->event_lock);
-	while (!LIST_EMPTY(&ch->subs))
-		drop_sub(LIST_FIRST(&ch->subs));
+	for (sub = LIST_FIRST(&ch->subs); sub; sub = next) {
+		next = LIST_NEXT(sub, in_channel);
+		drop_sub(sub);
+	}
 	pthread_mutex_unlock(&ch->devx->event_lock);
 	devx_queue_fini(&ch->queue);
 	free(ch);
@@ -248,9 +251,13 @@ void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *pub)
 
 void devx_subs_drop(struct mlx5dv_devx_obj *obj)
 {
+	struct devx_sub *sub, *next;
+
 	pthread_mutex_lock(&obj->devx->event_lock);
-	while (!LIST_EMPTY(&obj->subs))
-		drop_sub(LIST_FIRST(&obj->subs));
+	for (sub = LIST_FIRST(&obj->subs); sub; sub = next) {
+		next = LIST_NEXT(sub, link);
+		drop_sub(sub);
+	}
 	pthread_mutex_unlock(&obj->devx->event_lock);
 }
 

@@ -114,6 +114,10 @@ int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 
 void devx_uars_fini(struct devx *devx)
 {
-	while (!LIST_EMPTY(&devx->uars))
-		drop(LIST_FIRST(&devx->uars));
+	struct devx_uar *uar, *next;
+
+	for (uar = LIST_FIRST(&devx->uars); uar; uar = next) {
+		next = LIST_NEXT(uar, link);
+		drop(uar);
+	}
 }

@@ -5,6 +5,7 @@
  */
 #include "mlx5/qp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -216,6 +217,7 @@ static void free_rings(struct mlx5_qp *qp)
 
 static void fill_dc(const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init *init)
 {
+	assert(extra); /* the library does not create a QP of IBV_QPT_DRIVER without */
 	if (init->type == HCA_QP_DCT) {
 		init->dc_key = extra->dc_init_attr.dct_access_key;
 	} else if (extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS) {

@@ -198,10 +198,11 @@ static __attribute__((cold, noinline)) void deliver(struct receive *r, struct ro
 static __attribute__((cold, noinline)) void drop(struct receive *r, const uint8_t *data, size_t len,
 						 enum roce_drop why)
 {
-	if (r->ep)
-		roce_count(&r->ep->count.rx_drop[why], 1);
-	else
+	if (!r->ep) {
 		r->drops[why]++;
+		return; /* only packets of an endpoint are captured */
+	}
+	roce_count(&r->ep->count.rx_drop[why], 1);
 	if (r->inspect & INSPECT_CAPTURE && why != ROCE_DROP_PROBE && why != ROCE_DROP_TRUNCATED)
 		capture(r, NULL, data, len, why);
 }
@@ -436,6 +437,7 @@ static __attribute__((cold, noinline)) bool switch_flow(struct roce_rx *rx,
 static inline bool find_flow(struct roce_rx *rx, struct roce_endpoint *ep,
 			     const union roce_sockaddr *from, const struct roce_addr *dst)
 {
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): a copy, or the flow is made anew */
 	if (likely(!memcmp(&rx->flow_from, from, sizeof(*from)) &&
 		   !memcmp(rx->meta.dst.gid, dst->gid, sizeof(dst->gid)) &&
 		   rx->flow_port == ep->port))

@@ -94,6 +94,7 @@ static inline bool joins(const struct roce_tx *tx, const struct roce_run *r,
 {
 	return len <= r->segment && r->bytes == (uint32_t)r->count * r->segment &&
 	       r->count < RUN_PACKETS && r->bytes + len <= RUN_BYTES && r->block == block &&
+	       /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): a copy, or a run of its own */
 	       !r->single && !memcmp(&r->route, route, sizeof(*route)) &&
 	       atomic_load_explicit(&tx->ep->segment, memory_order_relaxed);
 }

@@ -4,6 +4,7 @@
  */
 #include "util/hash.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define BITS_FIRST 6u
@@ -28,6 +29,7 @@ static void grow(struct hash *h)
 	unsigned int bits = h->bits ? h->bits + 1 : BITS_FIRST;
 	struct hash_link **chains, **old = h->chains ? h->chains : &h->only;
 
+	assert(bits && bits < 64);
 	if (h->count < (size_t)1 << h->bits)
 		return;
 	chains = calloc((size_t)1 << bits, sizeof(*chains));

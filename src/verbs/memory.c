@@ -39,11 +39,13 @@ static void free_page(struct vb_record_page *page)
 
 void verbena_memory_fini(struct vb_memory *memory)
 {
-	struct vb_record_page *page;
+	struct vb_record_page *page, *next;
 
 	/* All objects of the context are destroyed, so no page is full. */
-	while ((page = LIST_FIRST(&memory->partial)))
+	for (page = LIST_FIRST(&memory->partial); page; page = next) {
+		next = LIST_NEXT(page, link);
 		free_page(page);
+	}
 	pthread_mutex_destroy(&memory->lock);
 }
 

@@ -283,6 +283,7 @@ static const struct hca_seg *seek(const struct hca_list *list, uint64_t *off)
 {
 	const struct hca_seg *seg = list->seg;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): *off < list->total */
 	while (*off >= seg->len) {
 		*off -= seg->len;
 		seg++;
@@ -302,6 +303,7 @@ bool hca_mem_copy(const struct hca_list *to, uint64_t to_off, const struct hca_l
 	for (;;) {
 		uint64_t n = len;
 
+		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): not past the end */
 		if (n > t->len - to_off)
 			n = t->len - to_off;
 		if (n > f->len - from_off)

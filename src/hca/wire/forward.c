@@ -152,6 +152,10 @@ const struct peer_listener forward_peer_listener = {
 
 void forward_free_inherited(void)
 {
-	while (!TAILQ_EMPTY(&hca.wire.forward.waiting))
-		remove_waiting(TAILQ_FIRST(&hca.wire.forward.waiting));
+	struct forward_waiting *w, *next;
+
+	for (w = TAILQ_FIRST(&hca.wire.forward.waiting); w; w = next) {
+		next = TAILQ_NEXT(w, entry);
+		remove_waiting(w);
+	}
 }
