@@ -153,14 +153,18 @@ void cm_event_post(struct cm_event *event)
 		drop(event);
 }
 
+void cm_event_withdraw(struct cm_event *event)
+{
+	pull(event);
+	drop(event);
+}
+
 void cm_event_purge(struct cm_id *id)
 {
 	struct cm_event *event;
 
-	while ((event = TAILQ_FIRST(&id->events))) {
-		pull(event);
-		drop(event);
-	}
+	while ((event = TAILQ_FIRST(&id->events)))
+		cm_event_withdraw(event);
 }
 
 void cm_event_move(struct cm_id *id, struct cm_channel *to)

@@ -52,6 +52,8 @@ struct cm_event *cm_event_create(struct cm_id *owner, enum rdma_cm_event_type ty
 /* Queues the event at its owner's channel, or frees it when the owner has none. */
 void cm_event_post(struct cm_event *event);
 
+/* Frees one queued event. */
+void cm_event_withdraw(struct cm_event *event);
 /* Frees the queued events of the id, or moves them to another channel. */
 void cm_event_purge(struct cm_id *id);
 void cm_event_move(struct cm_id *id, struct cm_channel *to);

@@ -32,7 +32,7 @@ static void deliver_response(struct cm_event *event)
 	if (err) {
 		cm_qp_to_error(id);
 		event->pub.event = RDMA_CM_EVENT_CONNECT_ERROR;
-		event->pub.status = err;
+		event->pub.status = -1; /* as the real library reports it */
 		return;
 	}
 	event->pub.event = RDMA_CM_EVENT_ESTABLISHED;

@@ -147,8 +147,12 @@ static int take_request(struct rdma_cm_id *listen, struct rdma_cm_event **out)
 		*out = event;
 		return 0;
 	}
-	rdma_ack_cm_event(event);
-	return explain(EINVAL, "an event other than a connection request arrived at the listener");
+	listen->event = event;
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return -ECONNREFUSED;
+	return explain(event->status ? abs(event->status) : EINVAL,
+		       "%s arrived at the listener, not a connection request",
+		       rdma_event_str(event->event));
 }
 
 /* A QP as rdma_create_ep() was told to give every accepted id. */
@@ -184,9 +188,9 @@ VB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 		return cm_result(err);
 	if (id->listen_qp_attr)
 		err = create_listen_qp(listen, id->listen_qp_attr, event->id);
-	listen->event = event;
+	/* The next call on the new id acknowledges it. */
+	event->id->event = event;
 	if (err) {
-		rdma_reject(event->id, NULL, 0);
 		rdma_destroy_id(event->id);
 		return cm_result(err);
 	}

@@ -11,6 +11,7 @@
 #include "cm/device.h"
 #include "cm/gid.h"
 #include "cm/id.h"
+#include "cm/multicast.h"
 #include "cm/port.h"
 #include "cm/result.h"
 #include "cm/service.h"
@@ -217,6 +218,7 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 	cm_handle_remove(&id->handle);
 	channel = cm_channel_find(pub->channel);
 	end_connection(id);
+	cm_multicast_leave_all(id);
 	cm_event_purge(id);
 	cm_channel_set(id, NULL);
 	cm_id_leave();

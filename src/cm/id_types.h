@@ -63,8 +63,9 @@ struct cm_id {
 
 	struct conn *conn; /* NULL before CONNECT */
 	struct sidr *sidr; /* likewise, of a datagram id */
-	uint32_t seq_num;  /* first PSN that the QP sends, random */
-	uint32_t qp_num;   /* of the QP, or what the program passed for a QP of its own */
+	LIST_HEAD(, cm_multicast) multicasts;
+	uint32_t seq_num; /* first PSN that the QP sends, random */
+	uint32_t qp_num;  /* of the QP, or what the program passed for a QP of its own */
 	bool srq;
 	uint8_t responder_resources, initiator_depth;
 

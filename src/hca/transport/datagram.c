@@ -81,8 +81,21 @@ static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, c
 	return send_packet(qp, peer, &out, &with, 0, NULL);
 }
 
-/* Without a link or without room on it, the datagram to that member is lost. */
-static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
+/* The first datagram to a group makes the links to its members, and waits for them. */
+static bool links_are_made(const struct fabric_reg_entry *member, size_t count)
+{
+	bool wait, made = true;
+
+	for (size_t i = 0; i < count; i++)
+		if (!hca_peer_find(member[i].owner, &wait) && wait)
+			made = false;
+	return made;
+}
+
+/*
+ * Without room on a member's link the datagram to it is lost. False: wait, a link is being made.
+ */
+static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const uint8_t *grh, const struct hca_list *list)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -90,10 +103,14 @@ static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	size_t n = fabric_mcast_members(a->ports[qp->attr.port - 1].link, s->av.dgid.raw, member,
 					GROUP_MOST);
 
+	if (n > GROUP_MOST)
+		n = GROUP_MOST;
+	if (!links_are_made(member, n))
+		return false;
 	pkt->flags |= ROCE_PKT_MCAST;
 	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
 		hca.network->send_group(qp, &s->av, pkt, list);
-	for (size_t i = 0; i < n && i < GROUP_MOST; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct hca_peer *peer;
 		bool wait;
 
@@ -104,6 +121,7 @@ static void send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		if (peer)
 			send_to(qp, peer, pkt, grh, list);
 	}
+	return true;
 }
 
 enum run_result send_datagram(struct qp *qp, struct hca_send *s)
@@ -130,7 +148,8 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	}
 	fill_header(qp, s, &pkt, grh);
 	if (is_multicast(qp, s)) {
-		send_group(qp, s, &pkt, grh, &list);
+		if (!send_group(qp, s, &pkt, grh, &list))
+			return RUN_WAIT;
 	} else {
 		switch (path_datagram(qp, &s->av, s->dqpn, &peer)) {
 		case PATH_WAIT:

@@ -11,6 +11,7 @@
 
 #include "fabric/registry.h"
 #include "hca/hca.h"
+#include "hca/peers/peer.h"
 #include "hca/transport/network.h"
 #include "hca/transport/qp_types.h"
 #include "util/explain.h"
@@ -40,23 +41,45 @@ static int check(const struct hca_qp *qp, const struct hca_gid *gid)
 	return 0;
 }
 
+/* The members of a group, to be freed; NULL without memory. */
+static struct fabric_reg_entry *get_members(const struct hca_qp *qp, const struct hca_gid *gid,
+					    size_t *count)
+{
+	size_t room = fabric_mcast_members(net_of(qp), gid->raw, NULL, 0);
+	struct fabric_reg_entry *all = calloc(room + 1, sizeof(*all));
+
+	*count = all ? fabric_mcast_members(net_of(qp), gid->raw, all, room) : 0;
+	if (*count > room)
+		*count = room;
+	return all;
+}
+
 static bool is_member(const struct hca_qp *qp, const struct hca_gid *gid)
 {
-	struct fabric_reg_entry few[16], *all = few;
-	size_t n = fabric_mcast_members(net_of(qp), gid->raw, few, array_size(few));
+	struct fabric_reg_entry *all;
 	bool found = false;
+	size_t n;
 
-	if (n > array_size(few)) {
-		all = calloc(n, sizeof(*all));
-		if (!all)
-			return false;
-		n = fabric_mcast_members(net_of(qp), gid->raw, all, n);
-	}
+	all = get_members(qp, gid, &n);
 	for (size_t i = 0; i < n && !found; i++)
 		found = all[i].value == qp->qpn;
-	if (all != few)
-		free(all);
+	free(all);
 	return found;
+}
+
+/*
+ * A program may post a datagram to the group and destroy its QP at once, as mckey does: links to the
+ * other members are made before.
+ */
+static void connect_members(const struct hca_qp *qp, const struct hca_gid *gid)
+{
+	struct fabric_reg_entry *all;
+	size_t n;
+
+	all = get_members(qp, gid, &n);
+	for (size_t i = 0; i < n; i++)
+		hca_peer_connect(all[i].owner);
+	free(all);
 }
 
 int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)
@@ -71,6 +94,7 @@ int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t l
 		to_priv(qp)->mcast++;
 		if (net_of(qp) == HCA_LINK_ETHERNET)
 			hca.network->join(to_priv(qp), gid);
+		connect_members(qp, gid);
 	}
 	return err;
 }
