@@ -166,7 +166,7 @@ int conn_send_rep(struct conn *conn, struct msg_rep *rep, uint64_t now_ns)
 		return explain(EINVAL, "the connection has no request to accept (any more)");
 	rep->local_comm_id = conn->local_id;
 	rep->remote_comm_id = conn->remote_id;
-	conn->params.local_qpn = rep->local_qpn;
+	conn->params.local_qpn = conn_rep_qpn(conn, rep);
 	conn->params.local_psn = rep->starting_psn;
 	conn->params.responder_resources = rep->responder_resources;
 	conn->params.initiator_depth = rep->initiator_depth;

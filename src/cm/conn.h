@@ -13,6 +13,12 @@ static inline uint64_t conn_time_ns(unsigned int n)
 	return (uint64_t)1000000 << (n > 8 ? n - 8 : 0);
 }
 
+/* A REP has the number of an XRC QP in the field for EE contexts (the kernel's CM). */
+static inline uint32_t conn_rep_qpn(const struct conn *conn, const struct msg_rep *rep)
+{
+	return conn->params.transport == MSG_TRANSPORT_EXTENDED ? rep->local_eecn : rep->local_qpn;
+}
+
 /* An idle connection, or NULL without memory. conn_abandon() ends it. */
 struct conn *conn_create(struct conn_table *table, void *owner, const struct conn_route *route);
 

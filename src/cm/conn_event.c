@@ -63,7 +63,7 @@ static void copy_reply(struct cm_event *event, const struct conn *conn, const st
 	param->flow_control = rep->flow_control;
 	param->rnr_retry_count = rep->rnr_retry_count;
 	param->srq = rep->srq;
-	param->qp_num = rep->local_qpn;
+	param->qp_num = conn->params.remote_qpn;
 	event->owner->remote_ece.vendor_id = rep->vendor_id;
 	event->owner->remote_ece.options = rep->attr_mod;
 }

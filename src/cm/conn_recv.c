@@ -155,7 +155,7 @@ static void accept_rep(const struct arrival *a, struct conn *conn, const struct 
 		return;
 	}
 	conn_stop_timer(conn);
-	conn_set_remote(conn, rep->local_comm_id, rep->local_ca_guid, rep->local_qpn);
+	conn_set_remote(conn, rep->local_comm_id, rep->local_ca_guid, conn_rep_qpn(conn, rep));
 	p->remote_psn = rep->starting_psn;
 	p->responder_resources = rep->initiator_depth;
 	p->initiator_depth = rep->responder_resources;

@@ -329,16 +329,17 @@ static int send_rep(struct cm_id *id, const struct rdma_conn_param *param)
 				   sizeof(rep.private_data));
 	if (err)
 		return err;
-	rep.local_qpn = id->qp_num;
 	if (id->pub.qp_type == IBV_QPT_XRC_RECV)
 		rep.local_eecn = id->qp_num;
+	else
+		rep.local_qpn = id->qp_num;
 	rep.starting_psn = id->seq_num;
 	rep.responder_resources = id->responder_resources;
 	rep.initiator_depth = id->initiator_depth;
 	rep.target_ack_delay = (uint8_t)id->device->attr.local_ca_ack_delay;
 	rep.flow_control = param->flow_control;
 	rep.rnr_retry_count = at_most(param->rnr_retry_count, RETRY_MAX);
-	rep.srq = id->srq;
+	rep.srq = id->srq || id->pub.qp_type == IBV_QPT_XRC_RECV;
 	rep.local_ca_guid = id->conn->local_ca_guid;
 	rep.vendor_id = id->local_ece.vendor_id;
 	rep.attr_mod = id->local_ece.options;

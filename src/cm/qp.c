@@ -160,7 +160,8 @@ static int create_on_cqs(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 		ibv_destroy_qp(qp);
 		return err;
 	}
-	id->pub.pd = qp->pd;
+	if (qp->pd) /* an XRC_RECV QP has none */
+		id->pub.pd = qp->pd;
 	id->pub.qp = qp;
 	return 0;
 }
