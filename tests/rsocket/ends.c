@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -114,15 +116,34 @@ bool is_filled(const void *buf, size_t len, size_t position)
 	return true;
 }
 
-pid_t child_run(int (*run)(const struct sockaddr_in *server), const struct sockaddr_in *server)
+void child_main(int argc, char **argv, const struct child_role *roles, size_t count)
 {
-	pid_t child = fork();
+	struct sockaddr_in server = { .sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	assert_true(child >= 0);
-	if (child)
-		return child;
+	if (argc < 3)
+		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	_exit(run(server));
+	server.sin_port = htons(atoi(argv[2]));
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(argv[1], roles[i].name))
+			exit(roles[i].run(&server));
+	exit(100);
+}
+
+pid_t child_run(const char *role, const struct sockaddr_in *server)
+{
+	char port[8];
+	pid_t child;
+
+	snprintf(port, sizeof(port), "%d", ntohs(server->sin_port));
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		execl("/proc/self/exe", "child", role, port, NULL);
+		_exit(101);
+	}
+	return child;
 }
 
 void child_expect(pid_t child, int status)

@@ -46,8 +46,17 @@ void recv_all(int socket, void *buf, size_t len);
 void fill(void *buf, size_t len, size_t position);
 bool is_filled(const void *buf, size_t len, size_t position);
 
-/* Runs a function in a child, which is a new process for the adapter; its exit status is the result. */
-pid_t child_run(int (*run)(const struct sockaddr_in *server), const struct sockaddr_in *server);
+/*
+ * Another process: this program, started again. Its main() calls child_main() first, which runs the
+ * function of that name with the server's address and exits with its result.
+ */
+struct child_role {
+	const char *name;
+	int (*run)(const struct sockaddr_in *server);
+};
+
+void child_main(int argc, char **argv, const struct child_role *roles, size_t count);
+pid_t child_run(const char *role, const struct sockaddr_in *server);
 void child_expect(pid_t child, int status);
 
 #endif

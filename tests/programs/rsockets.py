@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""rsockets.py BUILD ADAPTER [wire] [all]: Debian's rstream, riostream and rcopy, on loopback.
+
+rstream and riostream check their data with `-T v`; rcopy's file is compared. With `wire`, as packets
+also within the host."""
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import pair
+from pair import Failed, Group
+
+FEW = [["-S", "1000", "-T", "v"], ["-S", "300000", "-C", "50", "-T", "v", "-T", "b"],
+       ["-S", "4096", "-T", "a"], ["-S", "50000", "-C", "100", "-T", "r"]]
+MORE = [["-S", size, "-C", "200", "-I", "3", "-T", "v", *mode]
+        for size in ("1", "64", "65", "4096", "65536", "131072", "1048577")
+        for mode in ([], ["-T", "b"], ["-T", "a"])]
+# Of rstream alone.
+STREAM = [["-S", "100000", "-C", "30", "-T", "v", "-B", "6000", "-i", "0"],
+          ["-S", "5000", "-k", "1"]]
+
+
+def run_pair(group, program, address, options):
+    port = str(pair.free_port())
+    with group.run() as start:
+        server = start(program, "-b", address, "-p", port, *options)
+        pair.wait_for_text(server, "^name +bytes")  # it listens
+        client = start(program, "-s", address, "-p", port, *options)
+        pair.wait_for_ends([server, client])
+        for end in (server, client):
+            if not re.search(r"^custom .* \d+\.\d\d\s*$", end.text(), re.M):
+                raise Failed("no result")
+
+
+def run_copy(group, size):
+    port = str(pair.free_port())
+    with group.run() as start, tempfile.TemporaryDirectory() as folder:
+        source, target = pathlib.Path(folder, "source"), pathlib.Path(folder, "target")
+        source.write_bytes(os.urandom(size))
+        server = start("rcopy", "-p", port)
+        pair.wait_for_text(server, "waiting for connection")
+        client = start("rcopy", str(source), f"{pair.HOST}:{target}", "-p", port)
+        pair.wait_for_ends([client])
+        pair.wait_for_text(server, "done")
+        if source.read_bytes() != target.read_bytes():
+            raise Failed("the copy differs")
+
+
+def main():
+    build, adapter, *words = sys.argv[1:]
+    os.environ["VERBENA_ADAPTERS"] = f"{adapter},link=ethernet,interface=lo"
+    if "wire" in words:
+        os.environ["VERBENA_PATH"] = "wire"
+    group = Group(build)
+    options = FEW + MORE if "all" in words else FEW
+    for one in options + STREAM:
+        run_pair(group, "rstream", pair.HOST, one)
+    run_pair(group, "rstream", "::1", FEW[0])
+    for one in options:
+        if "r" not in one:  # riostream has no such mode
+            run_pair(group, "riostream", pair.HOST, one)
+    for size in (1, 5_000_000):
+        run_copy(group, size)
+    group.finish()
+
+
+if __name__ == "__main__":
+    main()
