@@ -151,7 +151,7 @@ static int start_listen(struct cm_id *id, int backlog)
 	if (id->state != CM_BOUND)
 		return explain(EINVAL, "the id is %s; only a bound one can listen",
 			       cm_state_name(id->state));
-	err = cm_port_check_listen(id);
+	err = cm_port_listen(id);
 	if (err)
 		goto unbind;
 	/* An adapter must be open for its ports to be listened at. */

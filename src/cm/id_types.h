@@ -55,6 +55,7 @@ struct cm_id {
 
 	enum rdma_port_space port_space; /* where port_link is; 0 when in none */
 	LIST_ENTRY(cm_id) port_link;
+	uint32_t claim; /* of the port, in the host directory; 0: none */
 	bool reuse_addr;
 	bool af_only;
 	bool is_offered;      /* LISTEN: the host knows of the service */

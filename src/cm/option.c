@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cm/id.h"
+#include "cm/port.h"
 #include "cm/resolve.h"
 #include "cm/result.h"
 #include "util/explain.h"
@@ -45,6 +46,7 @@ static int set_reuse_addr(struct cm_id *id, const void *value, size_t len)
 			       "listens, and off until it is bound",
 			       cm_state_name(id->state));
 	id->reuse_addr = on;
+	cm_port_update(id);
 	return 0;
 }
 
@@ -60,6 +62,7 @@ static int set_af_only(struct cm_id *id, const void *value, size_t len)
 			       cm_state_name(id->state));
 	memcpy(&on, value, sizeof(on));
 	id->af_only = on;
+	cm_port_update(id);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "cm/port.h"
 #include "cm/sockaddr.h"
 #include "hca/wire/gsi.h"
 
@@ -32,9 +33,11 @@ static const uint8_t *service_addr(const struct cm_id *id, union ibv_gid *gid)
 {
 	const struct sockaddr *own = &id->pub.route.addr.src_addr;
 
-	if (cm_addr_is_any(own))
+	if (cm_addr_is_any(own) && !cm_port_af_only(id, own))
 		return NULL;
 	cm_addr_to_gid(own, gid);
+	if (cm_addr_is_any(own) && own->sa_family == AF_INET6)
+		memset(gid->raw, HCA_GSI_ALL_IP6, sizeof(gid->raw));
 	return gid->raw;
 }
 

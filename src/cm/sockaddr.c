@@ -122,6 +122,27 @@ void cm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *gid)
 	}
 }
 
+void cm_addr_from_gid(int family, const union ibv_gid *gid, uint32_t scope_id,
+		      struct sockaddr_storage *out)
+{
+	struct sockaddr_in6 *to6 = (struct sockaddr_in6 *)out;
+
+	memset(out, 0, sizeof(*out));
+	out->ss_family = (sa_family_t)family;
+	switch (family) {
+	case AF_INET:
+		memcpy(&((struct sockaddr_in *)out)->sin_addr, &gid->raw[12], 4);
+		break;
+	case AF_INET6:
+		memcpy(&to6->sin6_addr, gid->raw, sizeof(gid->raw));
+		to6->sin6_scope_id = scope_id;
+		break;
+	case AF_IB:
+		memcpy(((struct sockaddr_ib *)out)->sib_addr.sib_raw, gid->raw, sizeof(gid->raw));
+		break;
+	}
+}
+
 const char *cm_addr_text(const struct sockaddr *addr, char text[CM_ADDR_TEXT])
 {
 	char host[INET6_ADDRSTRLEN] = "";

@@ -30,6 +30,10 @@ bool cm_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 /* The GID that stands for the address: IPv4 addresses are mapped (::ffff:a.b.c.d). */
 void cm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *gid);
 
+/* The address of a family that the GID stands for; port 0. scope_id is for AF_INET6. */
+void cm_addr_from_gid(int family, const union ibv_gid *gid, uint32_t scope_id,
+		      struct sockaddr_storage *out);
+
 /* Writes "address:port" for explanations and returns text. */
 const char *cm_addr_text(const struct sockaddr *addr, char text[CM_ADDR_TEXT]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Layout of the host directory's file. directory.c keeps the slots and counters, numbers.c the blocks
- * and LIDs, registry.c the records.
+ * and LIDs, registry.c the records, claims.c the claims.
  *
  * All zero is a valid, empty directory. Fields that are read without the lock are atomic; where
  * several words belong together, an id or a sequence number beside them is cleared before they
@@ -16,16 +16,18 @@
 
 #include "fabric/id.h"
 
-#define DIR_MAGIC      0x79616c7065726276ull
-#define DIR_VERSION    2u
-#define DIR_QPN_BLOCKS (1u << 16)
-#define DIR_KEY_BLOCKS (1u << 14)
-#define DIR_LIDS       1024u
-#define DIR_LID_KEY    60u /* bytes */
-#define DIR_RECORDS    4096u
-#define DIR_KEY_WORDS  4u
-#define DIR_KINDS      16u
-#define DIR_COUNTERS   32u
+#define DIR_MAGIC       0x79616c7065726276ull
+#define DIR_VERSION     3u
+#define DIR_QPN_BLOCKS  (1u << 16)
+#define DIR_KEY_BLOCKS  (1u << 14)
+#define DIR_LIDS        1024u
+#define DIR_LID_KEY     60u /* bytes */
+#define DIR_RECORDS     4096u
+#define DIR_KEY_WORDS   4u
+#define DIR_KINDS       16u
+#define DIR_COUNTERS    32u
+#define DIR_CLAIMS_BITS 15u
+#define DIR_CLAIMS      (1u << DIR_CLAIMS_BITS)
 
 struct dir_slot {
 	_Atomic fabric_id_t id; /* FABRIC_ID_NONE while free */
@@ -51,6 +53,15 @@ struct dir_record {
 	uint64_t reserved;
 };
 
+/* Read and written under the lock only. */
+struct dir_claim {
+	_Atomic fabric_id_t owner;
+	uint32_t number;
+	uint32_t flags;
+	uint32_t scope;
+	uint8_t addr[16];
+};
+
 struct dir_file {
 	_Atomic uint64_t magic; /* written last */
 	uint32_t version;
@@ -58,11 +69,13 @@ struct dir_file {
 	_Alignas(64) _Atomic uint32_t next_block;
 	_Alignas(64) _Atomic uint32_t next_key_block;
 	_Alignas(64) _Atomic uint32_t records; /* records beyond this index were never used */
+	uint32_t claims_used;                  /* places that are not empty; under the lock */
 	_Alignas(64) _Atomic uint64_t reg_version[DIR_KINDS];
 	_Alignas(4096) struct dir_slot slot[FABRIC_SLOTS];
 	_Alignas(4096) struct dir_lid lid[DIR_LIDS];
 	_Alignas(4096) _Atomic uint64_t counter[FABRIC_SLOTS][DIR_COUNTERS];
 	_Alignas(4096) struct dir_record record[DIR_RECORDS];
+	_Alignas(4096) struct dir_claim claim[DIR_CLAIMS];
 	_Alignas(4096) _Atomic fabric_id_t block[DIR_QPN_BLOCKS];
 	_Alignas(4096) _Atomic fabric_id_t key_block[DIR_KEY_BLOCKS];
 };

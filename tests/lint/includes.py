@@ -20,7 +20,7 @@ BELOW = {
     "driver": {"util", "hca", "verbs"},
     "mlx5": {"util", "hca", "verbs", "driver"},
     "mlx4": {"util", "hca", "verbs", "driver"},
-    "cm": {"util", "hca", "verbs"},
+    "cm": {"util", "fabric", "hca", "verbs"},
     "rspreload": {"util"},
     "rsocket": {"util"},  # and the public headers
 }

@@ -49,6 +49,7 @@ enum {
 	/* the IP address in the private data, by the rules of annex A11 */
 	CM_REQ_IP = 24 + 140 + 20,
 	CM_SIDR_IP = 24 + 16 + 20,
+	CM_IP_VERSION = -19, /* from there: in the upper half of the byte */
 };
 
 #define METHOD_RESPONSE 0x80
@@ -169,21 +170,28 @@ static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
 	return FABRIC_ID_NONE;
 }
 
-/* By the address in the private data, then by the destination GID, then a service at all addresses. */
+/*
+ * By the address in the private data, then by the destination GID, then a service at all addresses of
+ * the IP version, then one at all addresses.
+ */
 static fabric_id_t listener_of(const uint8_t *mad, const uint8_t *private_ip, const uint8_t *dgid)
 {
-	static const uint8_t none[12];
+	bool is_ip4 = private_ip[CM_IP_VERSION] >> 4 == 4;
 	uint64_t id = get64(mad + CM_SERVICE_ID);
-	uint8_t ip[16];
+	uint8_t ip[16] = { [10] = 0xff, [11] = 0xff }, all_ip6[16];
+	const uint8_t all_ip4[16] = { [10] = 0xff, [11] = 0xff };
 	fabric_id_t owner;
 
-	memcpy(ip, private_ip, sizeof(ip));
-	/* IPv4 stands there in the last four bytes */
-	if (!memcmp(ip, none, sizeof(none)))
-		ip[10] = ip[11] = 0xff;
+	if (is_ip4)
+		memcpy(ip + 12, private_ip + 12, 4);
+	else
+		memcpy(ip, private_ip, sizeof(ip));
+	memset(all_ip6, HCA_GSI_ALL_IP6, sizeof(all_ip6));
 	owner = find_service(id, ip);
 	if (!owner)
 		owner = find_service(id, dgid);
+	if (!owner)
+		owner = find_service(id, is_ip4 ? all_ip4 : all_ip6);
 	return owner ? owner : find_service(id, NULL);
 }
 

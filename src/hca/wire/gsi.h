@@ -81,9 +81,10 @@ VB_API void hca_gsi_set_timer(struct hca_gsi_agent *agent, uint64_t ns);
 
 /*
  * A service that this process offers: REQ and SIDR_REQ for it come here. `addr` is the IP address
- * that it is offered at, as a GID (IPv4 mapped), or NULL for all. -EADDRINUSE when a process of the
- * host has that very one.
+ * that it is offered at, as a GID (IPv4 mapped), or NULL for all. 0.0.0.0 is for all of IPv4, bytes
+ * of HCA_GSI_ALL_IP6 for all of IPv6. -EADDRINUSE when a process of the host has that very one.
  */
+#define HCA_GSI_ALL_IP6 0xff
 VB_API int hca_gsi_service_add(uint64_t service_id, const uint8_t addr[16]);
 VB_API int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "cm/fake_verbs.h"
 #include "cm/support.h"
@@ -313,7 +314,10 @@ static void a_thousand_ids_leak_nothing(void **state)
 		assert_int_equal(bind_to(id, "127.0.0.1", 0), 0);
 		assert_int_equal(rdma_destroy_id(id), 0);
 	}
-	assert_int_equal(open_files(), before);
+	/* the service thread may have a socket open for a moment */
+	for (i = 0; i < 20000 && open_files() > before; i++)
+		usleep(1000);
+	assert_true(open_files() <= before);
 	assert_int_equal(fake_objects(), 0);
 }
 
