@@ -57,6 +57,7 @@ static void reset_peers(void)
 {
 	atomic_store(&hca.peers.no_membarrier, true); /* the child is not registered */
 	memset((void *)hca.peers.peer.by_slot, 0, sizeof(hca.peers.peer.by_slot));
+	hca.peers.peer.leaving = NULL;
 	hca.peers.peer.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	LIST_INIT(&hca.peers.rpc.pending);
 	hca.peers.rpc.replied = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

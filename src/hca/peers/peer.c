@@ -180,15 +180,30 @@ bool hca_peer_connect(fabric_id_t id)
 	return done;
 }
 
-void hca_peer_for_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
+/* Lock held. */
+static void call_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
 {
-	pthread_mutex_lock(&hca.peers.peer.lock);
 	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
 		struct hca_peer *peer = atomic_load(&hca.peers.peer.by_slot[i]);
 
 		if (peer)
 			fn(peer, arg);
 	}
+}
+
+void hca_peer_for_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
+{
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	call_each(fn, arg);
+	pthread_mutex_unlock(&hca.peers.peer.lock);
+}
+
+void hca_peer_for_each_existing(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
+{
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	call_each(fn, arg);
+	if (hca.peers.peer.leaving)
+		fn(hca.peers.peer.leaving, arg);
 	pthread_mutex_unlock(&hca.peers.peer.lock);
 }
 
@@ -284,6 +299,7 @@ void peer_link_down(struct fabric_link *link)
 	pthread_mutex_lock(&hca.peers.peer.lock);
 	if (atomic_load(&hca.peers.peer.by_slot[fabric_id_slot(peer->id)]) == peer)
 		atomic_store(&hca.peers.peer.by_slot[fabric_id_slot(peer->id)], NULL);
+	hca.peers.peer.leaving = peer;
 	pthread_mutex_unlock(&hca.peers.peer.lock);
 	notify_leaving(peer);
 	epoch_wait();
@@ -291,6 +307,9 @@ void peer_link_down(struct fabric_link *link)
 	notify_leaving(peer);
 	epoch_wait();
 	notify_room(peer); /* no QP may stay in the list of this link */
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	hca.peers.peer.leaving = NULL;
+	pthread_mutex_unlock(&hca.peers.peer.lock);
 	peer_unmap_all(peer);
 	if (peer->can_map)
 		share_view_fini(&peer->view);

@@ -29,9 +29,10 @@ struct peers_state {
 	struct hca_segment *segment;
 	_Atomic bool no_membarrier; /* threads that post receives must fence themselves */
 	struct {
-		pthread_mutex_t lock;   /* by_slot (writing) */
+		pthread_mutex_t lock;   /* by_slot (writing), leaving */
 		pthread_cond_t changed; /* a link came up, or could not be made */
 		_Atomic(struct hca_peer *) by_slot[FABRIC_SLOTS];
+		struct hca_peer *leaving; /* not in by_slot any more, and not freed yet; or NULL */
 		struct peer_unreachable unreachable[FABRIC_SLOTS]; /* by slot of the id */
 		bool vm_allowed; /* process_vm_readv() may be used: VERBENA_VM is not "off" */
 	} peer;

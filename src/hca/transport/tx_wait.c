@@ -101,9 +101,9 @@ void tx_wait_forget_qp(struct qp *qp)
 	blocked = qp->blocked;
 	fabric_unlock(&qp->pub.lock);
 	if (blocked)
-		hca_peer_for_each(forget_blocked, qp);
+		hca_peer_for_each_existing(forget_blocked, qp);
 	if (qp->doorbell.watched) /* other QPs are on the list only while a link is drained */
-		hca_peer_for_each(forget_ack, qp);
+		hca_peer_for_each_existing(forget_ack, qp);
 }
 
 /* ---- processes that come and go ---- */

@@ -6,6 +6,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/epoch.h"
+#include "hca/hca.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/blocked_list.h"
 #include "hca/transport/qp_watch.h"
@@ -83,12 +84,30 @@ static void a_watched_queue_pair_that_waits_for_room_is_on_neither_list(void **s
 	assert_null(peer->blocked);
 }
 
+/* Between the time at which a peer cannot be found any more and the time at which it is freed. */
+static void a_peer_that_leaves_forgets_the_queue_pair_too(void **state)
+{
+	struct end *e = end_alone(&END_DEFAULTS);
+	struct hca_peer leaving = { .id = 1, .map_lock = PTHREAD_MUTEX_INITIALIZER };
+
+	block(e, &leaving);
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	hca.peers.peer.leaving = &leaving;
+	pthread_mutex_unlock(&hca.peers.peer.lock);
+	end_destroy(e);
+	assert_null(leaving.blocked);
+	pthread_mutex_lock(&hca.peers.peer.lock);
+	hca.peers.peer.leaving = NULL;
+	pthread_mutex_unlock(&hca.peers.peer.lock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_delayed_acknowledgement_is_forgotten),
 		cmocka_unit_test(a_queue_pair_that_waits_for_room_is_forgotten_and_others_are_not),
 		cmocka_unit_test(a_watched_queue_pair_that_waits_for_room_is_on_neither_list),
+		cmocka_unit_test(a_peer_that_leaves_forgets_the_queue_pair_too),
 	};
 
 	return cmocka_run_group_tests(tests, end_group_begin, end_group_end);
