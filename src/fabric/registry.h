@@ -16,7 +16,7 @@ enum fabric_reg_kind {
 	FABRIC_REG_MCAST = 1, /* key: gid and fabric number; value: queue pair */
 	FABRIC_REG_CM_PORT,   /* key: service id of the connection manager and address (gsi.c) */
 	FABRIC_REG_XRCD,      /* key: adapter and file; value: tells openings apart */
-	FABRIC_REG_STEER,     /* key: gid; value: index among the sockets at that address */
+	FABRIC_REG_REUSEPORT, /* key: gid; value: index among the sockets at that address */
 	FABRIC_REG_ETHER,     /* key: name of a switch; value: port in the owner's segment */
 	FABRIC_REG_CONTEXT,   /* key: id of a context that was imported; value: 0 */
 	FABRIC_REG_GSI,       /* key: class of management; value: 0 */

@@ -32,9 +32,10 @@
 
 #define DRAIN_MOST  256
 #define DRAIN_BYTES (256u << 10)
-/* A link that brings few frames at a time, many times in a row, is paused so that more gather. */
-#define FEW_FRAMES     32u
-#define FEW_IN_A_ROW   32u
+/* A process that only receives frames pauses a link that brings fewer than this at a time, so that more gather. */
+#define FEW_FRAMES 32u
+#define RECEIVE_ONLY_TURNS                                                                         \
+	32u /* turns with frames without sending one: the process only receives */
 #define FRAME_PAUSE_NS 2000u
 
 /* Resolves payload by reference: pieces of the sender's memory. */
@@ -159,9 +160,9 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 static void pause_link(struct fabric_link *link, struct hca_peer *peer, unsigned int frames)
 {
 	if (vswitch_has_sent())
-		peer->in_a_row = 0;
-	else if (peer->in_a_row < FEW_IN_A_ROW)
-		peer->in_a_row++;
+		peer->receive_only = 0;
+	else if (peer->receive_only < RECEIVE_ONLY_TURNS)
+		peer->receive_only++;
 	else if (frames < FEW_FRAMES)
 		fabric_link_pause(link, fabric_now_ns() + FRAME_PAUSE_NS);
 }

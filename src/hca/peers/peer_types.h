@@ -62,8 +62,9 @@ struct hca_peer {
 	pthread_mutex_t map_lock;  /* mappings (writing), blocked */
 	struct hca_table mappings; /* by key index: struct hca_mapping */
 	struct hca_acks acks;      /* the link's receive lock is held */
-	unsigned int in_a_row; /* drains in a row with frames, while none were sent; same lock */
-	struct qp *blocked;    /* QPs that found the link full */
+	unsigned int
+		receive_only; /* turns that brought frames since this process last sent one; same lock */
+	struct qp *blocked; /* QPs that found the link full */
 };
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Timers of events that are held back, in a heap. run_lock is held while expired() is called, and is
- * taken outside of a CQ's lock: it keeps a CQ from being freed meanwhile. The heap's own lock is
- * innermost.
+ * Timers of completion events that are held back, in a heap. run_lock is held while expired() is called, and
+ * is taken before a CQ's lock: it keeps a CQ from being freed meanwhile. The heap's own lock is innermost.
  *
- * An event that was sent before its time, since enough entries have come, leaves its timer in the
- * heap: setting it again is cheaper than removing it each time, and expired() checks.
+ * An event that was sent before its time, since enough entries had come, leaves its timer in the heap: to set
+ * it again is cheaper than to remove it each time, and expired() checks whether an event is held back.
  */
 #include "hca/queue/cq_moderation.h"
 

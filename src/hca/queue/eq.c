@@ -4,11 +4,10 @@
  * eventfd, raised once per request. A full ring loses events, and says so in its status, but never
  * overwrites entries that the program has not read, unless it was created to.
  *
- * Queues may share a doorbell page, and then a register: the word for one queue may be overwritten by
- * the word for another before a thread looks, and is kept nowhere else. So when a word for one queue
- * of a page was taken, the others count as armed ("in doubt"), which does no harm if they were not;
- * and events that find their ring full wait for the index that the program stores after the
- * interrupt.
+ * Queues may share a doorbell page, and then a register: the word that a program stores for one queue may
+ * be overwritten by its word for another before a thread reads the register, and is lost. So when a word for
+ * one queue of a page was taken, the others count as armed (`doubt`: a needless interrupt does no harm), and
+ * events that find their ring full are kept until the program, after the interrupt, stores its consumer index.
  */
 #include "hca/queue/eq.h"
 
@@ -109,7 +108,7 @@ static bool take_words(struct hca_eq *eq)
 		note_rings(eq, found);
 	if (unlikely(eq->kept_count))
 		post_kept(eq);
-	/* In doubt, once for each new entry, not once for each look. */
+	/* In doubt, one interrupt for each new entry, not one for each look. */
 	if (eq->armed && unread(eq) && (!eq->doubt || eq->raised_pi != eq->pi))
 		raise_interrupt(eq);
 	return found;
@@ -173,7 +172,7 @@ static void page_gone(struct uar_user *user)
 	fabric_unlock(&eq->lock);
 }
 
-/* Words for the queue go with it: a register that is not emptied would keep its page open. */
+/* Takes the words for the queue: a register that is not emptied would keep its page open. */
 static void leave_page(struct hca_eq *eq)
 {
 	pthread_mutex_lock(&hca.queue.watch_lock);

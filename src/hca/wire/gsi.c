@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Agents, the choice of the process that a MAD is for, and sending. MADs travel on the fabric as
- * struct forward, as packets from the wire do that another process received.
+ * Agents of this process, forwarding of MADs to the process that they are for, and sending. A MAD is forwarded
+ * as struct forward, like any packet from the wire that is for another process.
  *
- * Locks: gsi.lock guards agents and senders; gsi.run_lock is held while an agent's function runs, and
- * is outside of it. Inside of gsi.lock nothing is locked but by sending.
+ * Locks: gsi.lock guards agents and senders. gsi.run_lock is held while a function of an agent runs, and is
+ * taken before gsi.lock. While gsi.lock is held, only sending takes other locks.
  */
 #include "hca/wire/gsi.h"
 
@@ -46,7 +46,7 @@ enum {
 	CM_LOCAL_ID = 24,
 	CM_REMOTE_ID = 28,
 	CM_SERVICE_ID = 32,
-	/* the IP address in the private data, by the rules of annex A11 */
+	/* destination IP address in the private data (IBTA volume 1, A11) */
 	CM_REQ_IP = 24 + 140 + 20,
 	CM_SIDR_IP = 24 + 16 + 20,
 	CM_IP_VERSION = -19, /* from there: in the upper half of the byte */
@@ -125,7 +125,7 @@ static uint64_t get64(const uint8_t *p)
 
 /* ---- the process that a MAD is for ---- */
 
-/* The low bits of an id are the slot of the process that made it. */
+/* The low bits of an id are the directory slot of the process that chose the id. */
 static fabric_id_t process_of(uint32_t id)
 {
 	struct fabric_process p;
@@ -171,8 +171,8 @@ static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
 }
 
 /*
- * By the address in the private data, then by the destination GID, then a service at all addresses of
- * the IP version, then one at all addresses.
+ * The process that listens at the address in the private data, else at the destination GID, else at all
+ * addresses of the IP version, else at all.
  */
 static fabric_id_t listener_of(const uint8_t *mad, const uint8_t *private_ip, const uint8_t *dgid)
 {
@@ -353,7 +353,7 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 		count(HCA_GSI_DROP_QKEY);
 		return;
 	}
-	/* Forwarded once only: processes that disagree would forward it for ever. */
+	/* Forwarded once only: processes that disagree on the owner would forward it for ever. */
 	owner = is_forwarded ? fabric_self() : owner_of(data, f->dst);
 	if (owner && owner != fabric_self()) {
 		count(HCA_GSI_PASSED_ON);
@@ -367,7 +367,7 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 
 /* ---- sending ---- */
 
-/* Locked. */
+/* Finds or makes the sender. gsi.lock held. */
 static struct gsi_sender *find_sender(const struct hca_adapter *adapter, uint8_t port)
 {
 	struct gsi_sender *s;
@@ -507,7 +507,7 @@ static void timer_expired(void *arg, uint32_t events)
 	pthread_mutex_lock(&hca.wire.gsi.lock);
 	agent->deadline = 0;
 	if (read(agent->timer_fd, &count, sizeof(count)) < 0)
-		count = 0; /* set to a later time meanwhile: timer() sees that nothing is due */
+		count = 0; /* the timer was set again meanwhile: timer() finds nothing due */
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	agent->ops->timer(agent->arg);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
@@ -544,8 +544,8 @@ static int open_timer(struct hca_gsi_agent *agent)
 }
 
 /*
- * A process that was in the same slot before may have sent messages that peers still answer or hold
- * for the sender of the next one: ids begin anywhere.
+ * Peers may still answer messages of a process that had this slot before, or take a new message with the same id
+ * for a repetition: the first id is random.
  */
 static void seed_ids(void)
 {
@@ -625,7 +625,7 @@ void hca_gsi_agent_destroy(struct hca_gsi_agent *agent)
 	free(agent);
 }
 
-/* Service thread. Agents are only removed with run_lock held. */
+/* Service thread. run_lock is enough to walk the agents: one is removed with both locks held. */
 static void process_gone(fabric_id_t id)
 {
 	struct hca_gsi_agent *a;

@@ -14,8 +14,8 @@
  * A MAD for no process goes to the agent of the process that received it, if it has one: only a
  * connection manager can reject a request. Otherwise it is dropped and counted.
  *
- * An agent's functions are called on the service thread, outside of all locks, one call at a time.
- * They may call any function here but hca_gsi_agent_destroy(), and must not block for long.
+ * An agent's functions are called on the service thread, one call at a time. They may call any function here
+ * but hca_gsi_agent_destroy(), which waits for them, and must not block for long.
  */
 #ifndef HCA_GSI_H
 #define HCA_GSI_H

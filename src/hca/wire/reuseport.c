@@ -57,8 +57,8 @@ static void attach_program(struct roce_endpoint *ep)
 
 	if (!work)
 		return;
-	members = fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, work->member,
-				  MAX_MEMBERS);
+	members = fabric_reg_find(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16,
+				  work->member, MAX_MEMBERS);
 	if (members > MAX_MEMBERS)
 		members = MAX_MEMBERS;
 	ranges = fabric_qpn_ranges(work->range, ROCE_REUSEPORT_RANGES);
@@ -79,7 +79,7 @@ static void attach_program(struct roce_endpoint *ep)
 static bool has_neighbours(struct roce_endpoint *ep)
 {
 	struct fabric_reg_entry member[16];
-	size_t n = fabric_reg_find(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, member,
+	size_t n = fabric_reg_find(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16, member,
 				   array_size(member));
 
 	for (size_t i = 0; i < n && i < array_size(member); i++)
@@ -95,15 +95,15 @@ static void attach_current_program(struct roce_endpoint *ep)
 	int tries = 0;
 
 	do {
-		seen = fabric_reg_version(FABRIC_REG_STEER);
+		seen = fabric_reg_version(FABRIC_REG_REUSEPORT);
 		attach_program(ep);
-	} while (fabric_reg_version(FABRIC_REG_STEER) != seen && ++tries < MAX_ATTACHES);
+	} while (fabric_reg_version(FABRIC_REG_REUSEPORT) != seen && ++tries < MAX_ATTACHES);
 }
 
 static void unlist(struct reuseport *r, struct roce_endpoint *ep)
 {
 	if (r->listed)
-		fabric_reg_del(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, r->index);
+		fabric_reg_del(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16, r->index);
 	r->listed = false;
 }
 
@@ -113,8 +113,8 @@ static void list(struct reuseport *r, struct roce_endpoint *ep, uint32_t index)
 		return;
 	unlist(r, ep);
 	r->index = index;
-	r->listed =
-		!fabric_reg_add(FABRIC_REG_STEER, roce_endpoint_addr(ep)->gid, 16, index, false);
+	r->listed = !fabric_reg_add(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16, index,
+				    false);
 }
 
 /*
@@ -123,7 +123,7 @@ static void list(struct reuseport *r, struct roce_endpoint *ep, uint32_t index)
  */
 static void attach_or_detach(struct reuseport *r, struct roce_endpoint *ep)
 {
-	r->version = fabric_reg_version(FABRIC_REG_STEER);
+	r->version = fabric_reg_version(FABRIC_REG_REUSEPORT);
 	r->shared = has_neighbours(ep);
 	if (!r->shared && r->listed && r->known && r->index == 0 && !roce_reuseport_detach(ep)) {
 		/* A process that was not listed by then attaches a program after this detach. */
@@ -198,7 +198,7 @@ static void conclude(struct reuseport *r, struct roce_endpoint *ep, uint64_t now
 /* Processes came or went. New ones attach a program; the last one detaches it. */
 static void check_neighbours(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
 {
-	uint64_t version = fabric_reg_version(FABRIC_REG_STEER);
+	uint64_t version = fabric_reg_version(FABRIC_REG_REUSEPORT);
 
 	if (likely(version == r->version && (!r->shared || now_ns < r->check_ns)))
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An IPv6 address cannot be opened until the kernel has found that it is unique on its network (a
- * second or two, RFC 4862 5.4), so failures are followed by more attempts.
+ * A socket cannot be bound to a new IPv6 address until duplicate address detection has ended (a second or
+ * two, RFC 4862 5.4), so a failure is followed by more attempts.
  */
 #include "hca/wire/wire_listen.h"
 
@@ -19,7 +19,7 @@
 #define ATTEMPTS   8
 #define ATTEMPT_NS 1000000000u
 
-/* False when an address cannot be opened yet. */
+/* Opens an endpoint at each RoCEv2 address of the port. False when an address cannot be bound yet. */
 static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 {
 	struct hca_gid_entry e;
