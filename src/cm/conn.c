@@ -33,7 +33,9 @@ struct conn *conn_create(struct conn_table *table, void *owner, const struct con
 	conn->owner = owner;
 	conn->route = *route;
 	conn->local_ca_guid = route->adapter ? route->adapter->node_guid : 0;
-	conn->local_id = table->ops->new_comm_id();
+	do /* ids come again after some millions, when an old connection may still be there */
+		conn->local_id = table->ops->new_comm_id();
+	while (conn_find_local(table, conn->local_id));
 	LIST_INSERT_HEAD(&table->all, conn, entry);
 	hash_add(&table->by_local, &conn->by_local, conn->local_id);
 	return conn;
@@ -80,7 +82,8 @@ struct conn *conn_find_qpn(struct conn_table *table, uint32_t qpn, uint64_t ca_g
 	for (; link; link = hash_next(link)) {
 		struct conn *conn = container_of(link, struct conn, by_qpn);
 
-		if (conn->params.remote_qpn == qpn && conn->remote_ca_guid == ca_guid)
+		if (conn->params.remote_qpn == qpn && conn->remote_ca_guid == ca_guid &&
+		    conn->state <= CONN_ESTABLISHED)
 			return conn;
 	}
 	return NULL;
@@ -115,12 +118,12 @@ void conn_stop_timer(struct conn *conn)
 }
 
 /* Sends conn->mad now, and again until it is answered. */
-static void send_repeatedly(struct conn *conn, uint64_t timeout_ns, uint64_t now_ns)
+static void send_repeatedly(struct conn *conn, uint64_t now_ns)
 {
 	conn->tries_left = conn->max_retries;
-	conn->timeout_ns = timeout_ns;
+	conn->timeout_ns = conn->resend_ns;
 	conn->table->ops->send(&conn->route, conn->mad);
-	conn_set_timer(conn, now_ns + timeout_ns);
+	conn_set_timer(conn, now_ns + conn->timeout_ns);
 }
 
 void conn_close(struct conn *conn)
@@ -144,7 +147,8 @@ int conn_send_req(struct conn *conn, struct msg_req *req, uint64_t now_ns)
 	req->local_comm_id = conn->local_id;
 	conn->tid = conn->table->ops->new_tid();
 	conn->max_retries = req->max_cm_retries;
-	conn->response_ns = conn_time_ns(req->remote_cm_timeout);
+	conn->resend_ns =
+		2 * conn_time_ns(conn->packet_life_time) + conn_time_ns(req->remote_cm_timeout);
 	conn->params.local_qpn = req->local_qpn;
 	conn->params.local_psn = req->starting_psn;
 	conn->params.responder_resources = req->responder_resources;
@@ -156,7 +160,7 @@ int conn_send_req(struct conn *conn, struct msg_req *req, uint64_t now_ns)
 	conn->params.ack_timeout = req->primary.local_ack_timeout;
 	msg_put_req(req, conn->tid, conn->mad);
 	conn->state = CONN_REQ_SENT;
-	send_repeatedly(conn, 2 * conn_time_ns(conn->packet_life_time) + conn->response_ns, now_ns);
+	send_repeatedly(conn, now_ns);
 	return 0;
 }
 
@@ -172,7 +176,7 @@ int conn_send_rep(struct conn *conn, struct msg_rep *rep, uint64_t now_ns)
 	conn->params.initiator_depth = rep->initiator_depth;
 	msg_put_rep(rep, conn->tid, conn->mad);
 	conn->state = CONN_REP_SENT;
-	send_repeatedly(conn, conn->response_ns, now_ns);
+	send_repeatedly(conn, now_ns);
 	return 0;
 }
 
@@ -216,7 +220,7 @@ void conn_send_rej(struct conn_table *table, const struct conn_route *route,
 	table->ops->send(route, mad);
 }
 
-/* The REJ of a connection in its present state. */
+/* The REJ of a connection in its present state, which stays in conn->mad. */
 static void send_rej(struct conn *conn, enum msg_reason reason, const void *data, uint8_t len)
 {
 	struct msg_rej rej = {
@@ -235,7 +239,9 @@ static void send_rej(struct conn *conn, enum msg_reason reason, const void *data
 			rej.info[i] = (uint8_t)(conn->local_ca_guid >> (56 - 8 * i));
 		rej.info_len = 8;
 	}
-	conn_send_rej(conn->table, &conn->route, &rej, conn->tid);
+	conn->is_rejected = true;
+	msg_put_rej(&rej, conn->tid, conn->mad);
+	conn->table->ops->send(&conn->route, conn->mad);
 }
 
 int conn_reject(struct conn *conn, enum msg_reason reason, const void *private_data, uint8_t len,
@@ -289,20 +295,19 @@ void conn_send_drep(struct conn *conn, uint64_t tid)
 		.local_comm_id = conn->local_id,
 		.remote_comm_id = conn->remote_id,
 	};
+	uint8_t mad[MSG_BYTES];
 
-	msg_put_rtu(&drep, MSG_DREP, tid, conn->mad);
-	conn->table->ops->send(&conn->route, conn->mad);
+	msg_put_rtu(&drep, MSG_DREP, tid, mad);
+	conn->table->ops->send(&conn->route, mad);
 }
 
 int conn_disconnect(struct conn *conn, uint64_t now_ns)
 {
 	switch (conn->state) {
 	case CONN_ESTABLISHED:
-	case CONN_REP_SENT:
 		put_dreq(conn);
 		conn->state = CONN_DREQ_SENT;
-		send_repeatedly(conn, 2 * conn_time_ns(conn->packet_life_time) + conn->response_ns,
-				now_ns);
+		send_repeatedly(conn, now_ns);
 		return 0;
 	case CONN_DREQ_RCVD:
 		conn_send_drep(conn, conn->tid);
@@ -348,9 +353,11 @@ void conn_peer_died(struct conn *conn, uint64_t now_ns)
 
 	switch (conn->state) {
 	case CONN_REQ_SENT:
-	case CONN_REQ_RCVD:
 		conn_close(conn);
 		conn_post_event(conn, &rejected);
+		break;
+	case CONN_REQ_RCVD: /* as with a REJ: accepting it fails */
+		conn_close(conn);
 		break;
 	case CONN_REP_SENT:
 	case CONN_REP_RCVD:
@@ -369,6 +376,12 @@ void conn_peer_died(struct conn *conn, uint64_t now_ns)
 	default:
 		break;
 	}
+}
+
+void conn_repeat_req(struct conn *conn)
+{
+	if (conn->state == CONN_REQ_SENT)
+		conn->table->ops->send(&conn->route, conn->mad);
 }
 
 /* No answer came in time. */
@@ -433,10 +446,10 @@ static void leave(struct conn *conn)
 		send_rej(conn, MSG_REJ_TIMEOUT, NULL, 0);
 		break;
 	case CONN_REQ_RCVD:
+	case CONN_REP_SENT:
 	case CONN_REP_RCVD:
 		send_rej(conn, MSG_REJ_CONSUMER_DEFINED, NULL, 0);
 		break;
-	case CONN_REP_SENT:
 	case CONN_ESTABLISHED:
 		put_dreq(conn);
 		conn->table->ops->send(&conn->route, conn->mad);

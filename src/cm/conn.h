@@ -39,11 +39,13 @@ int conn_notify_established(struct conn *conn);
 /* REQ_RCVD, REP_SENT or REP_RCVD to closed or TIMEWAIT. -EINVAL in other states. */
 int conn_reject(struct conn *conn, enum msg_reason reason, const void *private_data, uint8_t len,
 		uint64_t now_ns);
-/* ESTABLISHED or REP_SENT to DREQ_SENT, or DREQ_RCVD to TIMEWAIT. -EINVAL in other states. */
+/* ESTABLISHED to DREQ_SENT, or DREQ_RCVD to TIMEWAIT. -EINVAL in other states. */
 int conn_disconnect(struct conn *conn, uint64_t now_ns);
 
 /* The process at the other end has died: what it would have sent on leaving has arrived. */
 void conn_peer_died(struct conn *conn, uint64_t now_ns);
+/* REQ_SENT: the REQ is sent once more, since the process that it waits at may have died. */
+void conn_repeat_req(struct conn *conn);
 
 /* Repeats and gives up what is due, and ends connections whose TIMEWAIT is over. */
 void conn_run_timers(struct conn_table *table, uint64_t now_ns);
@@ -54,6 +56,7 @@ void conn_leave_all(struct conn_table *table);
 
 struct conn *conn_find_local(struct conn_table *table, uint32_t local_id);
 struct conn *conn_find_remote(struct conn_table *table, uint32_t remote_id, uint64_t ca_guid);
+/* The connection of that QP which has not been ended. */
 struct conn *conn_find_qpn(struct conn_table *table, uint32_t qpn, uint64_t ca_guid);
 /* The other end is known: later messages are found by its id. */
 void conn_set_remote(struct conn *conn, uint32_t remote_id, uint64_t ca_guid, uint32_t qpn);

@@ -65,8 +65,12 @@ static void duplicate_req(const struct arrival *a, struct conn *conn)
 	case CONN_REQ_RCVD:
 		conn_send_mra(conn, MSG_ANSWERED_REQ);
 		break;
+	case CONN_CLOSED:
 	case CONN_TIMEWAIT:
-		reject(a, 0, conn->remote_id, MSG_ANSWERED_REQ, MSG_REJ_STALE_CONN);
+		if (conn->state == CONN_CLOSED && conn->is_rejected) /* the REJ was lost */
+			a->table->ops->send(&conn->route, conn->mad);
+		else
+			reject(a, 0, conn->remote_id, MSG_ANSWERED_REQ, MSG_REJ_STALE_CONN);
 		break;
 	default: /* a REP is repeated until it is answered */
 		break;
@@ -79,7 +83,7 @@ static void take_params(struct conn *conn, const struct arrival *a, const struct
 
 	conn->tid = a->tid;
 	conn->max_retries = req->max_cm_retries;
-	conn->response_ns = conn_time_ns(req->local_cm_timeout);
+	conn->resend_ns = conn_time_ns(req->local_cm_timeout);
 	p->remote_psn = req->starting_psn;
 	/* What one end initiates, the other one responds to. */
 	p->responder_resources = req->initiator_depth;
@@ -90,7 +94,6 @@ static void take_params(struct conn *conn, const struct arrival *a, const struct
 	p->path_mtu = req->path_mtu;
 	p->transport = req->transport;
 	p->remote_srq = req->srq;
-	conn->packet_life_time = p->ack_timeout ? p->ack_timeout - 1 : 0;
 	/* Packets take the path that the request names, which need not be the MAD's. */
 	p->av = a->from->av;
 	p->av.sl = req->primary.sl;
@@ -104,9 +107,9 @@ static void take_params(struct conn *conn, const struct arrival *a, const struct
 
 static void receive_req(const struct arrival *a)
 {
-	enum msg_reason reason;
 	struct msg_req req;
 	struct conn *conn;
+	int reason;
 
 	msg_get_req(a->mad, &req);
 	if (!req.local_comm_id)
@@ -117,10 +120,11 @@ static void receive_req(const struct arrival *a)
 		return;
 	}
 	conn = conn_find_qpn(a->table, req.local_qpn, req.local_ca_guid);
-	if (conn && conn->state <= CONN_ESTABLISHED) {
-		/* The peer has forgotten the connection that its QP was in. */
+	if (conn) {
+		/* The peer has forgotten the connection that its QP was in; anybody else may only say so. */
 		reject(a, 0, req.local_comm_id, MSG_ANSWERED_REQ, MSG_REJ_STALE_CONN);
-		conn_disconnect(conn, a->now_ns);
+		if (is_from_peer(conn, a->from))
+			conn_disconnect(conn, a->now_ns);
 		return;
 	}
 	conn = conn_create(a->table, NULL, a->from);
@@ -132,13 +136,27 @@ static void receive_req(const struct arrival *a)
 	conn->state = CONN_REQ_RCVD;
 	conn_set_remote(conn, req.local_comm_id, req.local_ca_guid, req.local_qpn);
 	reason = a->table->ops->request(conn, &req);
-	if (reason) {
-		reject(a, conn->local_id, req.local_comm_id, MSG_ANSWERED_REQ, reason);
-		conn_free(conn);
-	}
+	if (!reason)
+		return;
+	if (reason > 0)
+		reject(a, 0, req.local_comm_id, MSG_ANSWERED_REQ, (enum msg_reason)reason);
+	conn_free(conn);
 }
 
 /* ---- REP, RTU, MRA ---- */
+
+/* The peer's id or QP is in another connection, so that one of the two connections is a mistake. */
+static bool is_stale_rep(const struct arrival *a, const struct msg_rep *rep)
+{
+	struct conn *old;
+
+	if (conn_find_remote(a->table, rep->local_comm_id, rep->local_ca_guid))
+		return true;
+	old = conn_find_qpn(a->table, rep->local_qpn, rep->local_ca_guid);
+	if (old && is_from_peer(old, a->from))
+		conn_disconnect(old, a->now_ns);
+	return old;
+}
 
 static void accept_rep(const struct arrival *a, struct conn *conn, const struct msg_rep *rep)
 {
@@ -150,7 +168,7 @@ static void accept_rep(const struct arrival *a, struct conn *conn, const struct 
 		.private_len = MSG_REP_PRIVATE,
 	};
 
-	if (conn_find_remote(a->table, rep->local_comm_id, rep->local_ca_guid)) {
+	if (is_stale_rep(a, rep)) {
 		reject(a, conn->local_id, rep->local_comm_id, MSG_ANSWERED_REP, MSG_REJ_STALE_CONN);
 		return;
 	}
@@ -174,8 +192,8 @@ static void receive_rep(const struct arrival *a)
 	if (!rep.local_comm_id)
 		return;
 	conn = find(a, rep.remote_comm_id, 0);
-	if (!conn) {
-		/* The active end is gone; the passive one need not wait for its last try. */
+	if (!conn || (conn->state == CONN_CLOSED && !conn->remote_id)) {
+		/* The active end has given up; the passive one need not wait for its last try. */
 		reject(a, rep.remote_comm_id, rep.local_comm_id, MSG_ANSWERED_REP,
 		       MSG_REJ_INVALID_COMM_ID);
 		return;
@@ -188,8 +206,8 @@ static void receive_rep(const struct arrival *a)
 		return;
 	if (conn->state == CONN_REP_RCVD)
 		conn_send_mra(conn, MSG_ANSWERED_REP);
-	else if (conn->state == CONN_ESTABLISHED)
-		a->table->ops->send(&conn->route, conn->mad); /* the RTU was lost */
+	else if (conn->state == CONN_ESTABLISHED || conn->is_rejected)
+		a->table->ops->send(&conn->route, conn->mad); /* the RTU or REJ was lost */
 }
 
 static void receive_rtu(const struct arrival *a)
@@ -240,13 +258,16 @@ static struct conn *find_rejected(const struct arrival *a, const struct msg_rej 
 {
 	struct conn *conn;
 
-	/* A peer that got no answer does not know this end's id (12.6.7.2). */
+	/* A peer that got no answer may not know this end's id (12.6.7.2). */
 	if (rej->reason == MSG_REJ_TIMEOUT && rej->info_len >= 8) {
 		conn = conn_find_remote(a->table, rej->local_comm_id, guid_of(rej));
-		return conn && is_from_peer(conn, a->from) ? conn : NULL;
+		if (conn)
+			return is_from_peer(conn, a->from) ? conn : NULL;
 	}
-	if (rej->answered == MSG_ANSWERED_REQ)
-		return find(a, rej->remote_comm_id, 0);
+	/* That of a REQ which has been accepted since comes late, from an older try of the peer's. */
+	conn = find(a, rej->remote_comm_id, 0);
+	if (conn && !conn->remote_id && rej->answered == MSG_ANSWERED_REQ)
+		return conn;
 	return find(a, rej->remote_comm_id, rej->local_comm_id);
 }
 
@@ -260,26 +281,29 @@ static void receive_rej(const struct arrival *a)
 	conn = find_rejected(a, &rej);
 	if (!conn)
 		return;
+	event.status = rej.reason;
+	event.private_data = rej.private_data;
+	event.private_len = MSG_REJ_PRIVATE;
 	switch (conn->state) {
+	case CONN_REQ_RCVD: /* the kernel's RDMA CM reports nothing to an id that was not accepted */
+		conn_close(conn);
+		return;
 	case CONN_REQ_SENT:
-	case CONN_REQ_RCVD:
 	case CONN_REP_SENT:
 		conn_close(conn);
 		break;
 	case CONN_REP_RCVD:
 	case CONN_ESTABLISHED:
-	case CONN_DREQ_SENT:
 		conn_enter_timewait(conn, a->now_ns);
+		break;
+	case CONN_DREQ_SENT: /* what the owner waits for has happened */
+		conn_enter_timewait(conn, a->now_ns);
+		event = (struct conn_event){ .kind = CONN_EVENT_DISCONNECTED };
 		break;
 	default:
 		return;
 	}
-	event.status = rej.reason;
-	event.private_data = rej.private_data;
-	event.private_len = MSG_REJ_PRIVATE;
 	conn_post_event(conn, &event);
-	if (!conn->owner && conn->state == CONN_CLOSED)
-		conn_free(conn);
 }
 
 /* ---- DREQ, DREP ---- */
@@ -312,6 +336,7 @@ static void receive_dreq(const struct arrival *a)
 		return;
 	switch (conn->state) {
 	case CONN_REP_SENT: /* the RTU was lost */
+	case CONN_REP_RCVD: /* the peer's QP has received: it takes the connection for established */
 	case CONN_ESTABLISHED:
 		conn_stop_timer(conn);
 		conn->tid = a->tid;
@@ -324,6 +349,7 @@ static void receive_dreq(const struct arrival *a)
 		conn_post_event(conn, &event);
 		break;
 	case CONN_TIMEWAIT: /* the DREP was lost */
+	case CONN_CLOSED:
 		conn_send_drep(conn, a->tid);
 		break;
 	default:

@@ -76,12 +76,13 @@ struct conn {
 	struct hash_link by_qpn;    /* likewise: by the remote QP */
 
 	uint8_t mad[MSG_BYTES]; /* the message that waits for an answer, or was the last answer */
+	bool is_rejected;       /* by this end: mad has the REJ */
 	struct heap_node timer;
-	uint64_t timeout_ns; /* between two tries */
+	uint64_t resend_ns;  /* between two tries, unless the other end asks for more */
+	uint64_t timeout_ns; /* of the present try */
 	uint8_t tries_left;
 	uint8_t max_retries;
-	uint8_t packet_life_time;
-	uint64_t response_ns; /* the other end takes up to this long to answer */
+	uint8_t packet_life_time; /* of the active end's path */
 };
 
 enum conn_event_kind {
@@ -112,9 +113,10 @@ struct conn_ops {
 	void (*set_deadline)(uint64_t ns);
 	/*
 	 * A REQ has arrived. 0: the owner of the new connection is set, and it will be accepted or
-	 * rejected; otherwise the reason to reject it for.
+	 * rejected; positive: the reason to reject it for (enum msg_reason); negative: no answer, the
+	 * other end tries again.
 	 */
-	enum msg_reason (*request)(struct conn *conn, const struct msg_req *req);
+	int (*request)(struct conn *conn, const struct msg_req *req);
 	void (*event)(struct conn *conn, const struct conn_event *event);
 };
 

@@ -243,7 +243,7 @@ static void set_param(struct cm_event *event, const struct cm_id *id, const stru
 	param->qp_num = req->local_qpn;
 }
 
-enum msg_reason cm_request_receive(struct conn *conn, const struct msg_req *req)
+int cm_request_receive(struct conn *conn, const struct msg_req *req)
 {
 	struct request_ends ends;
 	struct cm_id *listener, *id;
@@ -254,9 +254,9 @@ enum msg_reason cm_request_receive(struct conn *conn, const struct msg_req *req)
 		return MSG_REJ_INVALID_SERVICE_ID;
 	if (qp_type_of(req) != listener->pub.qp_type)
 		return MSG_REJ_INVALID_TRANSPORT;
-	/* The kernel's RDMA CM destroys what does not fit, and that is a REJ of the consumer. */
+	/* As the kernel's RDMA CM: dropped, and there may be room when the peer tries again. */
 	if (cm_request_is_full(listener))
-		return MSG_REJ_CONSUMER_DEFINED;
+		return -1;
 	id = make_id(listener, conn, req, &ends);
 	if (!id)
 		return MSG_REJ_NO_RESOURCES;

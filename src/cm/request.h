@@ -34,7 +34,7 @@ bool cm_request_is_full(const struct cm_id *listener);
 
 /* ---- connections ---- */
 
-/* With cm.lock held. 0, or the reason to reject the request for. */
-enum msg_reason cm_request_receive(struct conn *conn, const struct msg_req *req);
+/* With cm.lock held. As struct conn_ops has it. */
+int cm_request_receive(struct conn *conn, const struct msg_req *req);
 
 #endif
