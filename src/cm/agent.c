@@ -20,12 +20,14 @@
 
 static void send_mad(const struct conn_route *route, const uint8_t mad[MSG_BYTES])
 {
-	hca_gsi_send(route->adapter, &route->av, mad);
+	if (cm.agent) /* not in the child of a fork, whose ids are the parent's */
+		hca_gsi_send(route->adapter, &route->av, mad);
 }
 
 static void set_deadline(uint64_t ns)
 {
-	hca_gsi_set_timer(cm.agent, ns);
+	if (cm.agent)
+		hca_gsi_set_timer(cm.agent, ns);
 }
 
 static const struct conn_ops conn_ops = {
@@ -62,17 +64,20 @@ static void run_timers(void *arg)
 	cm_unlock();
 }
 
+/* A connection that waits for a REP does not know its peer: the REQ, sent again, finds out. */
 static void process_gone(void *arg, uint32_t process)
 {
 	const uint32_t mask = (1u << HCA_GSI_PROCESS_BITS) - 1;
-	struct conn *conn, *next;
+	struct conn *conn;
 
 	(void)arg;
 	cm_lock();
-	for (conn = LIST_FIRST(&cm.conns.all); conn; conn = next) {
-		next = LIST_NEXT(conn, entry);
-		if (conn->remote_id && (conn->remote_id & mask) == process &&
-		    hca_gsi_is_local(conn->route.adapter, &conn->route.av))
+	LIST_FOREACH(conn, &cm.conns.all, entry) {
+		if (!hca_gsi_is_local(conn->route.adapter, &conn->route.av))
+			continue;
+		if (!conn->remote_id)
+			conn_repeat_req(conn);
+		else if ((conn->remote_id & mask) == process)
 			conn_peer_died(conn, cm_now_ns());
 	}
 	cm_unlock();
@@ -95,6 +100,8 @@ static void forked(void)
 		conn_free(conn);
 	}
 	cm.agent = NULL;
+	cm.event_acked =
+		(pthread_cond_t)PTHREAD_COND_INITIALIZER; /* the waiters are the parent's */
 }
 
 int cm_agent_need(void)
@@ -114,10 +121,18 @@ int cm_agent_need(void)
 	return 0;
 }
 
-/* Peers are told when the process ends without destroying its ids. */
+/*
+ * Peers are told when the process ends without destroying its ids. A signal handler may have called
+ * exit() while its thread held the lock: then they are not.
+ */
 static __attribute__((destructor)) void leave(void)
 {
-	cm_lock();
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	if (pthread_mutex_timedlock(&cm.lock, &until))
+		return;
 	if (cm.agent)
 		conn_leave_all(&cm.conns);
 	cm_unlock();

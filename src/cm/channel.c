@@ -224,6 +224,10 @@ static int wait_and_take(struct rdma_event_channel *public, struct cm_event **ou
 
 		if (!err && (*out)->deliver)
 			(*out)->deliver(*out);
+		if (!err && (*out)->is_hidden) {
+			rdma_ack_cm_event(&(*out)->pub);
+			continue;
+		}
 		if (err != -EAGAIN)
 			return err;
 		flags = fcntl(public->fd, F_GETFL);

@@ -25,9 +25,10 @@ struct cm_event {
 	struct cm_id *owner;
 	/* Both may be NULL. */
 	void (*deliver)(struct cm_event *event); /* before it is reported, without cm.lock */
-	void (*drop)(struct cm_event *event);    /* when it never will be, with cm.lock held */
-	struct cm_id *child;                     /* CONNECT_REQUEST: the new id */
-	uint8_t private_data[MSG_BYTES];         /* where param.conn.private_data points to */
+	bool is_hidden;                       /* set by deliver(): it is not reported after all */
+	void (*drop)(struct cm_event *event); /* when it never will be, with cm.lock held */
+	struct cm_id *child;                  /* CONNECT_REQUEST: the new id */
+	uint8_t private_data[MSG_BYTES];      /* where param.conn.private_data points to */
 };
 
 /* Invariant, with cm.lock: pub.fd is readable exactly while the queue is not empty. */

@@ -26,8 +26,11 @@ static void deliver_response(struct cm_event *event)
 	cm_lock();
 	if (!err)
 		err = id->conn ? conn_establish(id->conn, NULL, 0) : -EINVAL;
-	else if (id->conn)
-		conn_reject(id->conn, MSG_REJ_CONSUMER_DEFINED, NULL, 0, cm_now_ns());
+	/* The QP does not become ready, or the peer has ended the connection meanwhile. */
+	if (err && id->conn &&
+	    conn_reject(id->conn, MSG_REJ_CONSUMER_DEFINED, NULL, 0, cm_now_ns()))
+		conn_disconnect(id->conn, cm_now_ns());
+	id->connect_error = err;
 	cm_unlock();
 	if (err) {
 		cm_qp_to_error(id);
@@ -40,7 +43,14 @@ static void deliver_response(struct cm_event *event)
 
 static void deliver_rejection(struct cm_event *event)
 {
-	cm_qp_to_error(event->owner);
+	event->is_hidden = event->owner->connect_error;
+	if (!event->is_hidden)
+		cm_qp_to_error(event->owner);
+}
+
+static void deliver_disconnection(struct cm_event *event)
+{
+	event->is_hidden = event->owner->connect_error;
 }
 
 static void copy_private(struct cm_event *event, const struct conn_event *from)
@@ -64,6 +74,8 @@ static void copy_reply(struct cm_event *event, const struct conn *conn, const st
 	param->rnr_retry_count = rep->rnr_retry_count;
 	param->srq = rep->srq;
 	param->qp_num = conn->params.remote_qpn;
+	event->owner->responder_resources = conn->params.responder_resources;
+	event->owner->initiator_depth = conn->params.initiator_depth;
 	event->owner->remote_ece.vendor_id = rep->vendor_id;
 	event->owner->remote_ece.options = rep->attr_mod;
 }
@@ -93,6 +105,7 @@ void cm_conn_event(struct conn *conn, const struct conn_event *from)
 		event->deliver = deliver_rejection;
 		break;
 	case CONN_EVENT_DISCONNECTED:
+		event->deliver = deliver_disconnection;
 		id->state = CM_DISCONNECT;
 		break;
 	default:

@@ -442,9 +442,10 @@ VB_API int rdma_disconnect(struct rdma_cm_id *pub)
 		err = explain(EINVAL, "the id is %s; there is no connection to end",
 			      cm_state_name(id->state));
 	cm_id_leave();
+	/* The QP is lost even when there is no connection, as librdmacm always had it. */
+	cm_qp_to_error(id);
 	if (err)
 		return cm_result(err);
-	cm_qp_to_error(id);
 	cm_lock();
 	/* When the other end was faster, there is nothing more to say: no error. */
 	if (id->conn)

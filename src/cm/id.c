@@ -219,6 +219,9 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 	channel = cm_channel_find(pub->channel);
 	end_connection(id);
 	cm_multicast_leave_all(id);
+	/* No request may arrive at the id while its events are being waited for. */
+	cm_service_withdraw(id);
+	cm_port_release(id);
 	cm_event_purge(id);
 	cm_channel_set(id, NULL);
 	cm_id_leave();

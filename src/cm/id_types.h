@@ -62,8 +62,9 @@ struct cm_id {
 	int backlog;          /* LISTEN: connection requests that may wait to be reported */
 	int requests_waiting; /* and that do */
 
-	struct conn *conn; /* NULL before CONNECT */
-	struct sidr *sidr; /* likewise, of a datagram id */
+	struct conn *conn;  /* NULL before CONNECT */
+	bool connect_error; /* reported: what the peer says of it is of no interest any more */
+	struct sidr *sidr;  /* likewise, of a datagram id */
 	LIST_HEAD(, cm_multicast) multicasts;
 	uint32_t seq_num; /* first PSN that the QP sends, random */
 	uint32_t qp_num;  /* of the QP, or what the program passed for a QP of its own */

@@ -78,7 +78,7 @@ static void rts_attr(const struct cm_id *id, const struct conn_params *params,
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	if (!is_reliable(id))
 		return;
-	attr->timeout = params->ack_timeout;
+	attr->timeout = id->ack_timeout_set ? id->ack_timeout : params->ack_timeout;
 	*mask |= IBV_QP_TIMEOUT;
 	if (id->pub.qp_type == IBV_QPT_XRC_RECV)
 		return;

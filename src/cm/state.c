@@ -6,3 +6,8 @@ struct cm_state cm = {
 	.event_acked = PTHREAD_COND_INITIALIZER,
 	.devices = STAILQ_HEAD_INITIALIZER(cm.devices),
 };
+
+__attribute__((constructor)) static void register_lock(void)
+{
+	forksafe_add(&cm.forksafe, &cm.lock, FORKSAFE_CM);
+}

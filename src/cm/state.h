@@ -13,6 +13,7 @@
 
 #include "cm/conn_types.h"
 #include "cm/sidr_types.h"
+#include "util/forksafe.h"
 #include "util/hash.h"
 
 struct cm_device;
@@ -21,6 +22,7 @@ struct hca_gsi_agent;
 
 struct cm_state {
 	pthread_mutex_t lock;
+	struct forksafe forksafe;                       /* of lock */
 	pthread_cond_t event_acked;                     /* signalled by rdma_ack_cm_event() */
 	struct hash handles;                            /* handle.c: pointers handed out */
 	struct cm_port_table *ports;                    /* port.c; NULL until the first bind */

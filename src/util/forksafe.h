@@ -24,6 +24,7 @@
 #include "util/api.h"
 
 enum forksafe_rank {
+	FORKSAFE_CM,       /* ids, channels and connections of librdmacm, which calls the verbs */
 	FORKSAFE_CONTEXT,  /* the library's lists of devices, drivers and contexts */
 	FORKSAFE_JOIN,     /* joining the host's fabric */
 	FORKSAFE_DOORBELL, /* the doorbell watch, which executes work requests */
