@@ -33,8 +33,16 @@ int drv_srq_init(struct drv_srq *srq, struct vb_memory *memory, struct vb_pd *pd
 void drv_srq_fini(struct drv_srq *srq);
 /* The ring's description for the adapter. */
 struct hca_rq_ring drv_srq_ring(const struct drv_srq *srq);
-/* The entry is complete. */
+/* The entry is free again. */
 void drv_srq_release(struct drv_srq *srq, uint16_t index);
+/* The entry's completion was polled; returns its wr_id. */
+static inline uint64_t drv_srq_complete(struct drv_srq *srq, uint16_t index)
+{
+	uint64_t wr_id = srq->wr_ids[index & (srq->size - 1)];
+
+	drv_srq_release(srq, index);
+	return wr_id;
+}
 /* ibv_post_srq_recv(). */
 int drv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 

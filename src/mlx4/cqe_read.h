@@ -67,13 +67,6 @@ static inline void mlx4_complete_recv(struct mlx4_qp *qp, struct mlx4_completion
 	drv_rq_release(rq);
 }
 
-static inline void mlx4_complete_shared(struct drv_srq *srq, uint16_t index,
-					struct mlx4_completion *out)
-{
-	out->wr_id = srq->wr_ids[index & (srq->size - 1)];
-	drv_srq_release(srq, index);
-}
-
 /* Completes the request that the CQE names. False: its queue is not known. */
 static inline bool mlx4_complete(struct mlx4_cq *cq, const struct mlx4_cqe *cqe,
 				 struct mlx4_completion *out)
@@ -100,7 +93,7 @@ static inline bool mlx4_complete(struct mlx4_cq *cq, const struct mlx4_cqe *cqe,
 	}
 	srq = likely(qp) ? qp->base.srq : mlx4_xrc_srq(cq, cqe);
 	if (srq)
-		mlx4_complete_shared(srq, index, out);
+		out->wr_id = drv_srq_complete(srq, index);
 	else if (likely(qp))
 		mlx4_complete_recv(qp, out);
 	else

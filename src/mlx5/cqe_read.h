@@ -77,8 +77,7 @@ static inline void mlx5_complete_recv(struct mlx5_rsc *rsc, const struct mlx5_cq
 	} else {
 		srq = &container_of(rsc, struct mlx5_srq, rsc)->base;
 	}
-	out->wr_id = srq->wr_ids[counter & (srq->size - 1)];
-	drv_srq_release(srq, counter);
+	out->wr_id = drv_srq_complete(srq, counter);
 }
 
 /* Completes the request that the CQE names. False: its queue is not known. */
