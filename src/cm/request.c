@@ -17,6 +17,7 @@
 #include "cm/service.h"
 #include "cm/sockaddr.h"
 #include "cm/state.h"
+#include "util/explain.h"
 
 #define SELECTOR_EXACTLY 2
 #define PKEY_DEFAULT     0xffff
@@ -250,8 +251,13 @@ int cm_request_receive(struct conn *conn, const struct msg_req *req)
 	struct cm_event *event;
 
 	listener = cm_request_listener(req->service_id, req->private_data, &req->primary, &ends);
-	if (!listener)
+	if (!listener) {
+		explain_note(
+			"a connection request for the service 0x%llx is rejected: no id listens "
+			"to it",
+			(unsigned long long)req->service_id);
 		return MSG_REJ_INVALID_SERVICE_ID;
+	}
 	if (qp_type_of(req) != listener->pub.qp_type)
 		return MSG_REJ_INVALID_TRANSPORT;
 	/* As the kernel's RDMA CM: dropped, and there may be room when the peer tries again. */

@@ -92,6 +92,8 @@ static void reset_wire(void)
 	atomic_store(&hca.wire.listen.any, false);
 	LIST_INIT(&hca.wire.gsi.agents);
 	LIST_INIT(&hca.wire.gsi.senders);
+	STAILQ_INIT(&hca.wire.gsi.unclaimed);
+	hca.wire.gsi.unclaimed_count = 0;
 	hca.wire.gsi.run_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 

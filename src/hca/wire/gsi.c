@@ -52,6 +52,14 @@ enum {
 	CM_IP_VERSION = -19, /* from there: in the upper half of the byte */
 };
 
+/*
+ * A request for a service that no process offers is looked at again after this time before it is
+ * rejected. Programs tell their port when it is bound and listen a moment later (qperf does); on other
+ * stacks a client needs longer to send its request than the server to listen.
+ */
+#define UNCLAIMED_NS   20000000u
+#define UNCLAIMED_MOST 256u
+
 #define METHOD_RESPONSE 0x80
 #define PKEY_DEFAULT    0xffffu
 
@@ -62,6 +70,14 @@ struct hca_gsi_agent {
 	int timer_fd;
 	uint64_t deadline; /* that timer_fd is set to; 0: none; gsi.lock */
 	LIST_ENTRY(hca_gsi_agent) entry;
+};
+
+/* A request for a service that no process offers yet. */
+struct gsi_unclaimed {
+	STAILQ_ENTRY(gsi_unclaimed) entry;
+	uint64_t until_ns;
+	struct forward f;
+	uint8_t mad[HCA_MAD_BYTES];
 };
 
 /* Queue pair 1 of a port, for sending. */
@@ -341,6 +357,94 @@ static bool is_well_formed(const struct forward *f, const uint8_t *data)
 	       data[MAD_BASE_VERSION] == 1;
 }
 
+/* Locked. */
+static void set_timer(struct hca_gsi_agent *agent, uint64_t ns)
+{
+	const struct itimerspec at = {
+		.it_value = { .tv_sec = ns / 1000000000u, .tv_nsec = ns % 1000000000u },
+	};
+
+	if (agent->deadline && agent->deadline <= ns)
+		return;
+	agent->deadline = ns;
+	timerfd_settime(agent->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static bool is_request(const uint8_t *mad)
+{
+	uint16_t attr = get16(mad + MAD_ATTR);
+
+	return mad[MAD_CLASS] == HCA_MAD_CM && (attr == HCA_CM_REQ || attr == HCA_CM_SIDR_REQ);
+}
+
+/* Keeps a request for a moment. False: there are too many, or there is no agent with a timer. */
+static bool keep_unclaimed(const struct forward *f, const uint8_t *data)
+{
+	struct hca_gsi_agent *agent;
+	struct gsi_unclaimed *u;
+	bool kept = false;
+
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	agent = find_agent(data[MAD_CLASS]);
+	u = agent && agent->ops->timer && hca.wire.gsi.unclaimed_count < UNCLAIMED_MOST
+		    ? malloc(sizeof(*u))
+		    : NULL;
+	if (u) {
+		*u = (struct gsi_unclaimed){ .until_ns = hca_now_ns() + UNCLAIMED_NS, .f = *f };
+		memcpy(u->mad, data, sizeof(u->mad));
+		STAILQ_INSERT_TAIL(&hca.wire.gsi.unclaimed, u, entry);
+		hca.wire.gsi.unclaimed_count++;
+		set_timer(agent, u->until_ns);
+		kept = true;
+	}
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
+	return kept;
+}
+
+static void deliver_or_pass_on(fabric_id_t owner, const struct forward *f, const uint8_t *data)
+{
+	if (owner && owner != fabric_self()) {
+		count(HCA_GSI_PASSED_ON);
+		forward_send(owner, f, data);
+	} else if (!has_agent(data[MAD_CLASS])) {
+		count(HCA_GSI_DROP_NO_AGENT);
+	} else {
+		deliver(f, data);
+	}
+}
+
+/* Takes the first request whose time has come, and sets the timer for the next. */
+static struct gsi_unclaimed *take_unclaimed(struct hca_gsi_agent *agent, uint64_t now_ns)
+{
+	struct gsi_unclaimed *u;
+
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	u = STAILQ_FIRST(&hca.wire.gsi.unclaimed);
+	if (u && u->until_ns > now_ns) {
+		set_timer(agent, u->until_ns);
+		u = NULL;
+	}
+	if (u) {
+		STAILQ_REMOVE_HEAD(&hca.wire.gsi.unclaimed, entry);
+		hca.wire.gsi.unclaimed_count--;
+	}
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
+	return u;
+}
+
+/* Service thread. */
+static void look_again(struct hca_gsi_agent *agent)
+{
+	struct gsi_unclaimed *u;
+
+	while ((u = take_unclaimed(agent, hca_now_ns()))) {
+		epoch_enter();
+		deliver_or_pass_on(owner_of(u->mad, u->f.dst), &u->f, u->mad);
+		epoch_exit();
+		free(u);
+	}
+}
+
 void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 {
 	fabric_id_t owner;
@@ -355,14 +459,9 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 	}
 	/* Forwarded once only: processes that disagree on the owner would forward it for ever. */
 	owner = is_forwarded ? fabric_self() : owner_of(data, f->dst);
-	if (owner && owner != fabric_self()) {
-		count(HCA_GSI_PASSED_ON);
-		forward_send(owner, f, data);
-	} else if (!has_agent(data[MAD_CLASS])) {
-		count(HCA_GSI_DROP_NO_AGENT);
-	} else {
-		deliver(f, data);
-	}
+	if (!owner && is_request(data) && keep_unclaimed(f, data))
+		return;
+	deliver_or_pass_on(owner, f, data);
 }
 
 /* ---- sending ---- */
@@ -509,21 +608,15 @@ static void timer_expired(void *arg, uint32_t events)
 	if (read(agent->timer_fd, &count, sizeof(count)) < 0)
 		count = 0; /* the timer was set again meanwhile: timer() finds nothing due */
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
+	look_again(agent);
 	agent->ops->timer(agent->arg);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
 }
 
 void hca_gsi_set_timer(struct hca_gsi_agent *agent, uint64_t ns)
 {
-	const struct itimerspec at = {
-		.it_value = { .tv_sec = ns / 1000000000u, .tv_nsec = ns % 1000000000u },
-	};
-
 	pthread_mutex_lock(&hca.wire.gsi.lock);
-	if (!agent->deadline || ns < agent->deadline) {
-		agent->deadline = ns;
-		timerfd_settime(agent->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-	}
+	set_timer(agent, ns);
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 }
 

@@ -16,6 +16,7 @@
 
 struct forward_waiting;
 struct gsi_sender;
+struct gsi_unclaimed;
 struct hca_gsi_agent;
 struct roce_inspect;
 struct wire_membership;
@@ -65,6 +66,9 @@ struct wire_state {
 		pthread_mutex_t run_lock; /* an agent's function runs */
 		LIST_HEAD(, hca_gsi_agent) agents;
 		LIST_HEAD(, gsi_sender) senders;
+		STAILQ_HEAD(, gsi_unclaimed)
+		unclaimed; /* requests for services that no process offers */
+		unsigned int unclaimed_count;
 		atomic_uint last_serial;
 		_Atomic uint64_t counters[WIRE_GSI_COUNTERS];
 	} gsi;
@@ -79,6 +83,7 @@ struct wire_state {
 		.forward.lock = PTHREAD_MUTEX_INITIALIZER,                                         \
 		.forward.waiting = TAILQ_HEAD_INITIALIZER(hca.wire.forward.waiting),               \
 		.gsi.lock = PTHREAD_MUTEX_INITIALIZER, .gsi.run_lock = PTHREAD_MUTEX_INITIALIZER,  \
+		.gsi.unclaimed = STAILQ_HEAD_INITIALIZER(hca.wire.gsi.unclaimed),                  \
 	}
 
 #endif
