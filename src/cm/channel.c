@@ -188,8 +188,8 @@ void cm_event_wait_acked(struct cm_id *id)
 		pthread_cond_wait(&cm.event_acked, &cm.lock);
 }
 
-/* Takes the oldest event: 0, or -EAGAIN when there is no event. */
-static int take(struct rdma_event_channel *public, struct cm_event **out)
+/* Takes the oldest event: 0, or -EAGAIN when there is no event. *fd is the channel's in both cases. */
+static int take(struct rdma_event_channel *public, struct cm_event **out, int *fd)
 {
 	struct cm_channel *channel;
 	struct cm_event *event;
@@ -198,10 +198,10 @@ static int take(struct rdma_event_channel *public, struct cm_event **out)
 	cm_lock();
 	channel = cm_channel_find(public);
 	if (!channel) {
-		err = explain(EINVAL, "%p is no event channel; rdma_create_event_channel makes one",
-			      (void *)public);
+		err = -EINVAL;
 		goto unlock;
 	}
+	*fd = channel->pub.fd;
 	event = TAILQ_FIRST(&channel->queue);
 	if (!event) {
 		err = -EAGAIN;
@@ -216,29 +216,57 @@ unlock:
 	return err;
 }
 
+/* No event, and no channel any more. */
+static int channel_is_gone(const struct rdma_event_channel *public, bool waited)
+{
+	if (!waited)
+		return explain(EINVAL,
+			       "%p is no event channel; rdma_create_event_channel makes one",
+			       (const void *)public);
+	/*
+	 * It was destroyed while this thread waited. With the kernel's RDMA CM the thread sleeps on,
+	 * and programs rely on it: rping ends with an error otherwise.
+	 */
+	pause();
+	return -EINTR;
+}
+
+/* Waits until the channel's descriptor is readable. -EAGAIN: the program does not want to wait. */
+static int wait_readable(int fd, bool waited)
+{
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 && waited)
+		return 0; /* the channel is gone */
+	if (flags < 0)
+		return explain(errno, "descriptor %d of the event channel is closed", fd);
+	if (flags & O_NONBLOCK)
+		return -EAGAIN; /* an answer, not a refusal */
+	return poll(&readable, 1, -1) < 0 ? -errno : 0;
+}
+
 static int wait_and_take(struct rdma_event_channel *public, struct cm_event **out)
 {
-	for (;;) {
-		struct pollfd readable = { .events = POLLIN };
-		int err = take(public, out), flags;
+	bool waited = false;
+	int err, fd;
 
-		if (!err && (*out)->deliver)
-			(*out)->deliver(*out);
-		if (!err && (*out)->is_hidden) {
-			rdma_ack_cm_event(&(*out)->pub);
+	for (;;) {
+		err = take(public, out, &fd);
+		if (err == -EAGAIN) {
+			err = wait_readable(fd, waited);
+			if (err)
+				return err;
+			waited = true;
 			continue;
 		}
-		if (err != -EAGAIN)
-			return err;
-		flags = fcntl(public->fd, F_GETFL);
-		if (flags < 0)
-			return explain(errno, "descriptor %d of the event channel is closed",
-				       public->fd);
-		if (flags & O_NONBLOCK)
-			return -EAGAIN; /* an answer, not a refusal */
-		readable.fd = public->fd;
-		if (poll(&readable, 1, -1) < 0)
-			return -errno;
+		if (err)
+			return channel_is_gone(public, waited);
+		if ((*out)->deliver)
+			(*out)->deliver(*out);
+		if (!(*out)->is_hidden)
+			return 0;
+		rdma_ack_cm_event(&(*out)->pub);
 	}
 }
 
