@@ -378,9 +378,11 @@ static void send_for(const uint8_t *ip)
 	uint8_t mad[256];
 
 	cm_make(mad, HCA_CM_REQ, hca_gsi_comm_id(), 0, SERVICE);
+	mad[24 + 140 + 1] = 0x40; /* IP version 4 */
 	memcpy(mad + 24 + 140 + 20 + 12, ip + 12, 4);
 	check(!hca_gsi_send(adapter, &self, mad));
 	cm_make(mad, HCA_CM_SIDR_REQ, hca_gsi_comm_id(), 0, SERVICE);
+	mad[24 + 16 + 1] = 0x40;
 	memcpy(mad + 24 + 16 + 20 + 12, ip + 12, 4);
 	check(!hca_gsi_send(adapter, &self, mad));
 }
