@@ -17,6 +17,8 @@
 #include "cm/sidr.h"
 #include "cm/state.h"
 #include "hca/wire/gsi.h"
+#include "hca/wire/gsi_route.h"
+#include "hca/wire/gsi_send.h"
 
 static void send_mad(const struct conn_route *route, const uint8_t mad[MSG_BYTES])
 {

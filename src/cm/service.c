@@ -6,7 +6,7 @@
 
 #include "cm/port.h"
 #include "cm/sockaddr.h"
-#include "hca/wire/gsi.h"
+#include "hca/wire/gsi_route.h"
 
 uint64_t cm_service_id(const struct cm_id *id, const struct sockaddr *addr)
 {

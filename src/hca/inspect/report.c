@@ -11,7 +11,7 @@
 #include "hca/hca.h"
 #include "hca/transport/drops.h"
 #include "hca/wire/congestion.h"
-#include "hca/wire/gsi.h"
+#include "hca/wire/gsi_counters.h"
 #include "hca/wire/wire_ports.h"
 #include "roce/endpoint.h"
 #include "roce/drop.h"

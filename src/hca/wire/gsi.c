@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Agents of this process, forwarding of MADs to the process that they are for, and sending. A MAD is forwarded
- * as struct forward, like any packet from the wire that is for another process.
+ * Agents of this process, and MADs on their way to them. A MAD is forwarded to another process as struct
+ * forward, like any packet from the wire.
  *
  * Locks: gsi.lock guards agents and senders. gsi.run_lock is held while a function of an agent runs, and is
  * taken before gsi.lock. While gsi.lock is held, only sending takes other locks.
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -24,33 +23,14 @@
 #include "fabric/service.h"
 #include "hca/device/adapter_list.h"
 #include "hca/wire/forward.h"
-#include "hca/transport/grh.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
 #include "hca/peers/peer_types.h"
-#include "hca/transport/qp_types.h"
 #include "hca/hca.h"
-#include "hca/wire/wire_listen.h"
-#include "hca/wire/wire_path.h"
-#include "hca/wire/wire_ports.h"
-#include "hca/wire/wire_tx.h"
+#include "hca/wire/gsi_counters.h"
+#include "hca/wire/gsi_ports.h"
+#include "hca/wire/gsi_route.h"
 #include "util/explain.h"
-
-/* Offsets in a MAD. */
-enum {
-	MAD_BASE_VERSION = 0,
-	MAD_CLASS = 1,
-	MAD_METHOD = 3,
-	MAD_TID = 8,
-	MAD_ATTR = 16,
-	CM_LOCAL_ID = 24,
-	CM_REMOTE_ID = 28,
-	CM_SERVICE_ID = 32,
-	/* destination IP address in the private data (IBTA volume 1, A11) */
-	CM_REQ_IP = 24 + 140 + 20,
-	CM_SIDR_IP = 24 + 16 + 20,
-	CM_IP_VERSION = -19, /* from there: in the upper half of the byte */
-};
 
 /*
  * A request for a service that no process offers is looked at again after this time before it is
@@ -60,8 +40,7 @@ enum {
 #define UNCLAIMED_NS   20000000u
 #define UNCLAIMED_MOST 256u
 
-#define METHOD_RESPONSE 0x80
-#define PKEY_DEFAULT    0xffffu
+#define PKEY_DEFAULT 0xffffu
 
 struct hca_gsi_agent {
 	uint8_t mgmt_class;
@@ -79,165 +58,6 @@ struct gsi_unclaimed {
 	struct forward f;
 	uint8_t mad[HCA_MAD_BYTES];
 };
-
-/* Queue pair 1 of a port, for sending. */
-struct gsi_sender {
-	struct qp qp;
-	uint32_t psn; /* of the next packet */
-	struct hca_ctx ctx;
-	LIST_ENTRY(gsi_sender) entry;
-};
-
-struct service {
-	uint64_t id;
-	uint8_t addr[16];
-};
-
-_Static_assert(sizeof(struct service) <= FABRIC_REG_KEY_MAX, "fits the directory");
-
-_Static_assert(HCA_GSI_PROCESS_BITS == FABRIC_SLOT_BITS, "the same number");
-
-_Static_assert(HCA_GSI_COUNTERS == WIRE_GSI_COUNTERS, "a counter each");
-
-static void count(enum hca_gsi_counter which)
-{
-	atomic_fetch_add_explicit(&hca.wire.gsi.counters[which], 1, memory_order_relaxed);
-}
-
-uint64_t hca_gsi_count(enum hca_gsi_counter which)
-{
-	return atomic_load_explicit(&hca.wire.gsi.counters[which], memory_order_relaxed);
-}
-
-const char *hca_gsi_counter_name(enum hca_gsi_counter which)
-{
-	static const char *const names[] = {
-		[HCA_GSI_SENT] = "sent",
-		[HCA_GSI_RECEIVED] = "received",
-		[HCA_GSI_PASSED_ON] = "passed on to other processes",
-		[HCA_GSI_DROP_QKEY] = "dropped: wrong Q_Key",
-		[HCA_GSI_DROP_FORM] = "dropped: no MAD for a port of ours",
-		[HCA_GSI_DROP_NO_AGENT] = "dropped: no process wants its class",
-		[HCA_GSI_DROP_LOST] = "dropped: no room",
-	};
-
-	return names[which];
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	return (uint64_t)get32(p) << 32 | get32(p + 4);
-}
-
-/* ---- the process that a MAD is for ---- */
-
-/* The low bits of an id are the directory slot of the process that chose the id. */
-static fabric_id_t process_of(uint32_t id)
-{
-	struct fabric_process p;
-
-	if (!id || fabric_process_in_slot(fabric_id_slot(id), &p))
-		return FABRIC_ID_NONE;
-	return p.id;
-}
-
-static uint32_t next_id(void)
-{
-	uint32_t serial =
-		atomic_fetch_add_explicit(&hca.wire.gsi.last_serial, 1, memory_order_relaxed) + 1;
-
-	return serial << FABRIC_SLOT_BITS | fabric_id_slot(fabric_self());
-}
-
-uint32_t hca_gsi_comm_id(void)
-{
-	uint32_t id;
-
-	do
-		id = next_id();
-	while (!(id >> FABRIC_SLOT_BITS));
-	return id;
-}
-
-uint64_t hca_gsi_tid(void)
-{
-	return (uint64_t)hca_gsi_comm_id() << 32 | next_id();
-}
-
-static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
-{
-	struct service key = { .id = id };
-	struct fabric_reg_entry found;
-
-	if (addr)
-		memcpy(key.addr, addr, sizeof(key.addr));
-	if (fabric_reg_find(FABRIC_REG_CM_PORT, &key, sizeof(key), &found, 1))
-		return found.owner;
-	return FABRIC_ID_NONE;
-}
-
-/*
- * The process that listens at the address in the private data, else at the destination GID, else at all
- * addresses of the IP version, else at all.
- */
-static fabric_id_t listener_of(const uint8_t *mad, const uint8_t *private_ip, const uint8_t *dgid)
-{
-	bool is_ip4 = private_ip[CM_IP_VERSION] >> 4 == 4;
-	uint64_t id = get64(mad + CM_SERVICE_ID);
-	uint8_t ip[16] = { [10] = 0xff, [11] = 0xff }, all_ip6[16];
-	const uint8_t all_ip4[16] = { [10] = 0xff, [11] = 0xff };
-	fabric_id_t owner;
-
-	if (is_ip4)
-		memcpy(ip + 12, private_ip + 12, 4);
-	else
-		memcpy(ip, private_ip, sizeof(ip));
-	memset(all_ip6, HCA_GSI_ALL_IP6, sizeof(all_ip6));
-	owner = find_service(id, ip);
-	if (!owner)
-		owner = find_service(id, dgid);
-	if (!owner)
-		owner = find_service(id, is_ip4 ? all_ip4 : all_ip6);
-	return owner ? owner : find_service(id, NULL);
-}
-
-static fabric_id_t class_of(uint8_t mgmt_class)
-{
-	const uint64_t key = mgmt_class;
-	struct fabric_reg_entry found;
-
-	return fabric_reg_find(FABRIC_REG_GSI, &key, sizeof(key), &found, 1) ? found.owner
-									     : FABRIC_ID_NONE;
-}
-
-static fabric_id_t owner_of(const uint8_t *mad, const uint8_t *dgid)
-{
-	if (mad[MAD_CLASS] != HCA_MAD_CM)
-		return mad[MAD_METHOD] & METHOD_RESPONSE ? process_of(get32(mad + MAD_TID))
-							 : class_of(mad[MAD_CLASS]);
-	switch (get16(mad + MAD_ATTR)) {
-	case HCA_CM_REQ:
-		return listener_of(mad, mad + CM_REQ_IP, dgid);
-	case HCA_CM_SIDR_REQ:
-		return listener_of(mad, mad + CM_SIDR_IP, dgid);
-	case HCA_CM_SIDR_REP:
-		return process_of(get32(mad + CM_LOCAL_ID));
-	default:
-		return process_of(get32(mad + CM_REMOTE_ID));
-	}
-}
-
-/* ---- arriving ---- */
 
 static bool has_gid(const struct hca_adapter *a, unsigned int port, const uint8_t *gid,
 		    bool infiniband, struct hca_av *from)
@@ -314,7 +134,7 @@ static void run_agent(void *arg)
 	if (found)
 		agent = *found;
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
-	count(found ? HCA_GSI_RECEIVED : HCA_GSI_DROP_NO_AGENT);
+	gsi_count(found ? HCA_GSI_RECEIVED : HCA_GSI_DROP_NO_AGENT);
 	if (found)
 		agent.ops->receive(agent.arg, m);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
@@ -326,11 +146,11 @@ static void deliver(const struct forward *f, const uint8_t *data)
 	struct hca_gsi_mad *m = calloc(1, sizeof(*m));
 
 	if (!m) {
-		count(HCA_GSI_DROP_LOST);
+		gsi_count(HCA_GSI_DROP_LOST);
 		return;
 	}
 	if (!find_port(f, m)) {
-		count(HCA_GSI_DROP_FORM);
+		gsi_count(HCA_GSI_DROP_FORM);
 		free(m);
 		return;
 	}
@@ -346,7 +166,7 @@ static void deliver(const struct forward *f, const uint8_t *data)
 	m->pkey = PKEY_DEFAULT;
 	memcpy(m->mad, data, sizeof(m->mad));
 	if (fabric_service_run(run_agent, m)) {
-		count(HCA_GSI_DROP_LOST);
+		gsi_count(HCA_GSI_DROP_LOST);
 		free(m);
 	}
 }
@@ -372,7 +192,7 @@ static void set_timer(struct hca_gsi_agent *agent, uint64_t ns)
 
 static bool is_request(const uint8_t *mad)
 {
-	uint16_t attr = get16(mad + MAD_ATTR);
+	uint16_t attr = mad_get16(mad + MAD_ATTR);
 
 	return mad[MAD_CLASS] == HCA_MAD_CM && (attr == HCA_CM_REQ || attr == HCA_CM_SIDR_REQ);
 }
@@ -404,10 +224,10 @@ static bool keep_unclaimed(const struct forward *f, const uint8_t *data)
 static void deliver_or_pass_on(fabric_id_t owner, const struct forward *f, const uint8_t *data)
 {
 	if (owner && owner != fabric_self()) {
-		count(HCA_GSI_PASSED_ON);
+		gsi_count(HCA_GSI_PASSED_ON);
 		forward_send(owner, f, data);
 	} else if (!has_agent(data[MAD_CLASS])) {
-		count(HCA_GSI_DROP_NO_AGENT);
+		gsi_count(HCA_GSI_DROP_NO_AGENT);
 	} else {
 		deliver(f, data);
 	}
@@ -439,7 +259,7 @@ static void look_again(struct hca_gsi_agent *agent)
 
 	while ((u = take_unclaimed(agent, hca_now_ns()))) {
 		epoch_enter();
-		deliver_or_pass_on(owner_of(u->mad, u->f.dst), &u->f, u->mad);
+		deliver_or_pass_on(gsi_owner_of(u->mad, u->f.dst), &u->f, u->mad);
 		epoch_exit();
 		free(u);
 	}
@@ -450,150 +270,21 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 	fabric_id_t owner;
 
 	if (!is_well_formed(f, data)) {
-		count(HCA_GSI_DROP_FORM);
+		gsi_count(HCA_GSI_DROP_FORM);
 		return;
 	}
 	if (f->pkt.ud.qkey != HCA_GSI_QKEY) {
-		count(HCA_GSI_DROP_QKEY);
+		gsi_count(HCA_GSI_DROP_QKEY);
 		return;
 	}
 	/* Forwarded once only: processes that disagree on the owner would forward it for ever. */
-	owner = is_forwarded ? fabric_self() : owner_of(data, f->dst);
+	owner = is_forwarded ? fabric_self() : gsi_owner_of(data, f->dst);
 	if (!owner && is_request(data) && keep_unclaimed(f, data))
 		return;
 	deliver_or_pass_on(owner, f, data);
 }
 
-/* ---- sending ---- */
-
-/* Finds or makes the sender. gsi.lock held. */
-static struct gsi_sender *find_sender(const struct hca_adapter *adapter, uint8_t port)
-{
-	struct gsi_sender *s;
-
-	LIST_FOREACH(s, &hca.wire.gsi.senders, entry)
-		if (s->ctx.adapter == adapter && s->qp.attr.port == port)
-			return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->ctx.adapter = adapter;
-	s->qp.pub.ctx = &s->ctx;
-	s->qp.pub.type = HCA_QP_UD;
-	s->qp.pub.qpn = HCA_GSI_QPN;
-	s->qp.pub.state = HCA_QPS_RTS;
-	s->qp.attr.port = port;
-	s->qp.attr.qkey = HCA_GSI_QKEY;
-	s->qp.dying = true; /* MADs are not retried when the socket has room again */
-	LIST_INSERT_HEAD(&hca.wire.gsi.senders, s, entry);
-	return s;
-}
-
-static int fill(const struct hca_adapter *a, const struct hca_av *to, struct forward *f)
-{
-	bool ib = a->ports[to->port - 1].link == HCA_LINK_INFINIBAND;
-	struct hca_gid_entry src;
-	uint16_t sm;
-	int err = 0;
-
-	*f = (struct forward){ 0 };
-	f->pkt.op = ROCE_TR_UD | ROCE_PKT_SEND_ONLY;
-	f->pkt.dqpn = f->pkt.sqpn = HCA_GSI_QPN;
-	f->pkt.len = HCA_MAD_BYTES;
-	f->pkt.ud.qkey = HCA_GSI_QKEY;
-	f->pkt.ud.sl = to->sl;
-	f->pkt.ud.dlid = to->dlid;
-	f->pkt.ud.port = to->port;
-	if (ib)
-		err = hca_lid_get(a, to->port, &f->pkt.ud.slid, &sm);
-	else if (!to->has_grh)
-		return explain(EINVAL, "a MAD from an Ethernet port needs GIDs");
-	if (err || !to->has_grh)
-		return err;
-	if (!hca_port_gid_quick(a, to->port, to->sgid_index, &src))
-		return explain(EINVAL, "the entry %u of the GID table is empty", to->sgid_index);
-	f->pkt.flags |= ROCE_PKT_GRH;
-	f->pkt.ud.roce_kind = hca_grh_build(to, &src, HCA_MAD_BYTES, f->grh);
-	memcpy(f->src, src.gid.raw, sizeof(f->src));
-	memcpy(f->dst, to->dgid.raw, sizeof(f->dst));
-	return 0;
-}
-
-static int send_out(struct gsi_sender *s, const struct hca_av *to, const struct forward *f,
-		    const uint8_t *mad)
-{
-	struct hca_list list = { .count = 1, .total = HCA_MAD_BYTES };
-	struct roce_pkt pkt = f->pkt;
-	int err = wire_path_connect(&s->qp, to);
-
-	if (err)
-		return err;
-	pkt.flags &= ~ROCE_PKT_GRH;
-	pkt.psn = s->psn;
-	s->psn = psn_add(s->psn, 1);
-	list.seg[0] = (struct hca_seg){ .ptr = (char *)mad, .len = HCA_MAD_BYTES };
-	err = wire_tx_send(&s->qp, &pkt, &list, 0);
-	wire_tx_flush(&s->qp);
-	return err;
-}
-
-bool hca_gsi_is_local(const struct hca_adapter *adapter, const struct hca_av *to)
-{
-	return adapter->ports[to->port - 1].link == HCA_LINK_INFINIBAND ||
-	       hca_gid_is_local(&to->dgid);
-}
-
-int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
-		 const uint8_t mad[HCA_MAD_BYTES])
-{
-	struct gsi_sender *s;
-	struct forward f;
-	int err;
-
-	if (!to->port || to->port > adapter->port_count)
-		return explain(EINVAL, "port %u does not exist; %s has ports 1 to %d", to->port,
-			       adapter->name, adapter->port_count);
-	err = fill(adapter, to, &f);
-	if (err)
-		return err;
-	epoch_enter();
-	if (adapter->ports[to->port - 1].link == HCA_LINK_INFINIBAND ||
-	    (!wire_is_forced() && hca_gid_is_local(&to->dgid))) {
-		gsi_packet(&f, mad, false);
-	} else {
-		pthread_mutex_lock(&hca.wire.gsi.lock);
-		s = find_sender(adapter, to->port);
-		err = s ? send_out(s, to, &f, mad) : -ENOMEM;
-		pthread_mutex_unlock(&hca.wire.gsi.lock);
-	}
-	epoch_exit();
-	if (!err)
-		count(HCA_GSI_SENT);
-	return err;
-}
-
-/* ---- agents and services ---- */
-
-/* Opens sockets at all addresses. */
-static void listen_everywhere(void)
-{
-	const struct hca_adapter *const *list;
-	struct gsi_sender *s;
-	int count;
-
-	if (hca_adapters_get(&list, &count))
-		return;
-	pthread_mutex_lock(&hca.wire.gsi.lock);
-	for (int i = 0; i < count; i++)
-		for (unsigned int port = 1; (int)port <= list[i]->port_count; port++) {
-			if (list[i]->ports[port - 1].link != HCA_LINK_ETHERNET)
-				continue;
-			s = find_sender(list[i], (uint8_t)port);
-			if (s)
-				wire_listen_qp(&s->qp);
-		}
-	pthread_mutex_unlock(&hca.wire.gsi.lock);
-}
+/* ---- agents ---- */
 
 /* Service thread. */
 static void timer_expired(void *arg, uint32_t events)
@@ -636,20 +327,6 @@ static int open_timer(struct hca_gsi_agent *agent)
 	return err;
 }
 
-/*
- * Peers may still answer messages of a process that had this slot before, or take a new message with the same id
- * for a repetition: the first id is random.
- */
-static void seed_ids(void)
-{
-	unsigned int seed = 0;
-
-	if (atomic_load_explicit(&hca.wire.gsi.last_serial, memory_order_relaxed))
-		return;
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
-		atomic_store_explicit(&hca.wire.gsi.last_serial, seed, memory_order_relaxed);
-}
-
 static void unregister_class(uint8_t mgmt_class)
 {
 	const uint64_t key = mgmt_class;
@@ -687,12 +364,12 @@ int hca_gsi_agent_create(uint8_t mgmt_class, const struct hca_gsi_ops *ops, void
 	err = open_timer(a);
 	if (err)
 		goto unregister;
-	seed_ids();
+	gsi_seed_ids();
 	pthread_mutex_lock(&hca.wire.gsi.lock);
 	LIST_INSERT_HEAD(&hca.wire.gsi.agents, a, entry);
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	hca_port_refresh();
-	listen_everywhere();
+	gsi_ports_listen();
 	*out = a;
 	return 0;
 unregister:
@@ -731,32 +408,3 @@ static void process_gone(fabric_id_t id)
 }
 
 const struct peer_listener gsi_peer_listener = { .left = process_gone };
-
-static struct service service_of(uint64_t id, const uint8_t addr[16])
-{
-	struct service s = { .id = id };
-
-	if (addr)
-		memcpy(s.addr, addr, sizeof(s.addr));
-	return s;
-}
-
-int hca_gsi_service_add(uint64_t service_id, const uint8_t addr[16])
-{
-	const struct service s = service_of(service_id, addr);
-	int err = fabric_reg_add(FABRIC_REG_CM_PORT, &s, sizeof(s), 0, true);
-
-	if (err)
-		return explain(-err, "the service 0x%llx is offered already, or cannot be listed",
-			       (unsigned long long)service_id);
-	/* Addresses may have been added since the last call. */
-	listen_everywhere();
-	return 0;
-}
-
-int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16])
-{
-	const struct service s = service_of(service_id, addr);
-
-	return fabric_reg_del(FABRIC_REG_CM_PORT, &s, sizeof(s), 0);
-}

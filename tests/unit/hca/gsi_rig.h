@@ -13,6 +13,9 @@
 
 #include "hca/device/adapter_list.h"
 #include "hca/wire/gsi.h"
+#include "hca/wire/gsi_counters.h"
+#include "hca/wire/gsi_route.h"
+#include "hca/wire/gsi_send.h"
 #include "hca/device/port.h"
 
 #define WAIT_S 20

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The process of the host that a management datagram is for: services that processes offer, and ids
+ * that contain their process.
+ */
+#ifndef HCA_GSI_ROUTE_H
+#define HCA_GSI_ROUTE_H
+
+#include <stdint.h>
+
+#include "fabric/id.h"
+#include "util/api.h"
+
+/* The low bits of an id of hca_gsi_comm_id() are the number of its process among those of the host. */
+#define HCA_GSI_PROCESS_BITS 10
+
+/*
+ * A service that this process offers: REQ and SIDR_REQ for it come here. `addr` is the IP address
+ * that it is offered at, as a GID (IPv4 mapped), or NULL for all. 0.0.0.0 is for all of IPv4, bytes
+ * of HCA_GSI_ALL_IP6 for all of IPv6. -EADDRINUSE when a process of the host has that very one.
+ */
+#define HCA_GSI_ALL_IP6 0xff
+VB_API int hca_gsi_service_add(uint64_t service_id, const uint8_t addr[16]);
+VB_API int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16]);
+
+/* Ids for messages of this process: answers that carry them come back here. Never 0. */
+VB_API uint32_t hca_gsi_comm_id(void);
+VB_API uint64_t hca_gsi_tid(void);
+
+/* FABRIC_ID_NONE: no process wants it. dgid is the GID that it was sent to. */
+fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid);
+
+/* Once, before the first id. */
+void gsi_seed_ids(void);
+
+#endif
