@@ -67,6 +67,52 @@ void make_qp(struct rdma_cm_id *id)
 	check_ok(rdma_create_qp(id, NULL, &attr));
 }
 
+void make_small_qp(struct rdma_cm_id *id)
+{
+	static struct ibv_cq *cq;
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	if (!cq)
+		cq = must(ibv_create_cq(id->verbs, 16, NULL, NULL, 0));
+	attr.send_cq = attr.recv_cq = cq;
+	check_ok(rdma_create_qp(id, NULL, &attr));
+}
+
+void serve(struct rdma_event_channel *channel, unsigned int count)
+{
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+	struct rdma_cm_id *id;
+
+	for (unsigned int ended = 0; ended < count;) {
+		if (!is_readable(channel->fd, WAIT_MS))
+			rig_fail(__FILE__, __LINE__, "after %u of %u connections nothing comes",
+				 ended, count);
+		check_ok(rdma_get_cm_event(channel, &event));
+		id = event->id;
+		type = event->event;
+		check_equal(event->status, 0);
+		check_ok(rdma_ack_cm_event(event));
+		switch (type) {
+		case RDMA_CM_EVENT_CONNECT_REQUEST:
+			make_small_qp(id);
+			check_ok(rdma_accept(id, NULL));
+			break;
+		case RDMA_CM_EVENT_ESTABLISHED:
+			check_equal(qp_state(id), IBV_QPS_RTS);
+			break;
+		default:
+			check_equal(type, RDMA_CM_EVENT_DISCONNECTED);
+			destroy(id);
+			ended++;
+			break;
+		}
+	}
+}
+
 struct ibv_qp_attr qp_attr(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr;

@@ -45,6 +45,12 @@ struct rdma_cm_id *expect_request(struct rdma_event_channel *channel);
 /* No event is there now. */
 void check_quiet(struct rdma_event_channel *channel);
 
+/* With CQs that all ids of the process share, so that there may be many. */
+void make_small_qp(struct rdma_cm_id *id);
+
+/* Accepts what comes and disconnects what ends, until so many connections have ended. */
+void serve(struct rdma_event_channel *channel, unsigned int count);
+
 /* Two ids of this process, connected, each with a channel of its own. */
 struct cm_pair {
 	struct rdma_event_channel *listen_channel, *channel;
