@@ -7,9 +7,11 @@
 
 #include "cm/conn_types.h"
 
-/* A time as messages carry it: 4.096 µs × 2^n, rounded as the kernel's CM does. */
+/* A time as messages carry it, in 5 bits: 4.096 µs × 2^n, rounded as the kernel's CM does. */
 static inline uint64_t conn_time_ns(unsigned int n)
 {
+	if (n > 31) /* a path of the program's making */
+		n = 31;
 	return (uint64_t)1000000 << (n > 8 ? n - 8 : 0);
 }
 
