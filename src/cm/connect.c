@@ -341,7 +341,8 @@ static int send_rep(struct cm_id *id, const struct rdma_conn_param *param)
 	rep.rnr_retry_count = at_most(param->rnr_retry_count, RETRY_MAX);
 	rep.srq = id->srq || id->pub.qp_type == IBV_QPT_XRC_RECV;
 	rep.local_ca_guid = id->conn->local_ca_guid;
-	rep.vendor_id = id->local_ece.vendor_id;
+	/* The requester takes a reply that names another vendor than its own for an error. */
+	rep.vendor_id = id->remote_ece.vendor_id;
 	rep.attr_mod = id->local_ece.options;
 	return conn_send_rep(id->conn, &rep, cm_now_ns());
 }

@@ -61,7 +61,7 @@ int cm_datagram_accept(struct cm_id *id, const struct rdma_conn_param *param)
 		return explain(EINVAL, "rdma_accept: an id without a QP needs parameters that name "
 				       "one (qp_num)");
 	rep.qpn = id->pub.qp ? id->pub.qp->qp_num : param->qp_num;
-	rep.vendor_id = id->local_ece.vendor_id;
+	rep.vendor_id = id->remote_ece.vendor_id;
 	rep.attr_mod = id->local_ece.options;
 	err = param ? copy_private("rdma_accept", param->private_data, param->private_data_len,
 				   rep.private_data, sizeof(rep.private_data))
