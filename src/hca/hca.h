@@ -34,7 +34,6 @@ struct observer;
 struct peer_listener;
 struct raw_qp_ops;
 struct wire_port_events;
-struct hca_srq;
 
 /* Functions of higher rooms that lower rooms call. */
 struct hca_ops {
@@ -45,8 +44,6 @@ struct hca_ops {
 	/* Takes in what peers have sent; the program is about to sleep (engine/poll.h). */
 	void (*poll)(void);
 	void (*poll_pause)(void);
-	/* No new message finds the shared receive queue: messages in progress must not use it. */
-	void (*srq_gone)(const struct hca_srq *srq);
 };
 
 struct hca {

@@ -44,7 +44,6 @@ static const struct hca_ops ops = {
 	.serve_copies = copy_server_open,
 	.poll = hca_poll,
 	.poll_pause = hca_poll_pause,
-	.srq_gone = recv_srq_gone,
 };
 
 /* Called in this order. */

@@ -41,6 +41,7 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 	if (err)
 		goto free_srq;
 	pthread_mutex_lock(&hca.queue.srq.lock);
+	srq->serial = ++hca.queue.srq.last_serial;
 	err = hca_table_set(&hca.queue.srq.table, srq->srqn, srq);
 	pthread_mutex_unlock(&hca.queue.srq.lock);
 	if (err)
@@ -72,9 +73,6 @@ int hca_srq_destroy(struct hca_srq *srq)
 		return explain(EBUSY, "%u queue pairs receive through the shared receive queue",
 			       users);
 	epoch_wait();
-	/* Only messages to an XRC queue can be in progress: other queues have no users any more. */
-	if (srq->type == HCA_SRQ_XRC)
-		hca.ops->srq_gone(srq);
 	hca_qpn_release(srq->srqn);
 	hca_async_forget(srq->async, srq->user);
 	if (srq->cq)

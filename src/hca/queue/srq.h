@@ -27,6 +27,7 @@ struct hca_srq {
 	enum hca_srq_type type;
 	struct hca_rq_ring ring;
 	uint32_t srqn;
+	uint64_t serial; /* tells the queue from later ones with its number */
 	uint32_t user_index;
 	uint32_t head;  /* slot of the next entry to take */
 	uint16_t taken; /* free running count, against the doorbell record's */

@@ -103,6 +103,7 @@ struct queue_state {
 	struct {
 		pthread_mutex_t lock;
 		struct hca_table table;
+		uint64_t last_serial;
 	} srq;
 
 	pthread_mutex_t watch_lock; /* guards the next four; outside of a QP's and a CQ's lock */

@@ -140,7 +140,9 @@ struct responder {
 	uint64_t offset;
 	uint64_t va;
 	uint32_t rkey, left;
-	struct hca_srq *recv_srq;
+	struct hca_srq *recv_srq; /* XRC: may be destroyed meanwhile; recv_check_srq() tells */
+	uint32_t recv_srqn;
+	uint64_t recv_srq_serial;
 	uint32_t rq_taken; /* receive entries consumed, free running */
 	uint16_t rq_left;  /* entries known to be posted, and not consumed yet */
 	/* XRC requests for shared receive queues of another process (xrc_forward.c) */

@@ -2,7 +2,6 @@
 #include "hca/transport/recv.h"
 
 #include "hca/hca.h"
-#include "hca/transport/qp_table.h"
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/syndrome.h"
 
@@ -10,6 +9,8 @@ void recv_complete_error(struct qp *qp, enum hca_status status, uint8_t vendor)
 {
 	struct hca_cqe cqe = { .status = status, .vendor = vendor };
 
+	if (qp->pub.type == HCA_QP_XRC_RECV)
+		recv_check_srq(qp);
 	if (qp->resp.has_recv)
 		recv_complete(qp, &cqe);
 }
@@ -24,23 +25,20 @@ uint32_t recv_pdn(const struct qp *qp, uint32_t srqn)
 	return srq ? srq->pd->pdn : 0;
 }
 
-static void forget_srq(struct qp *qp, void *srq)
+/* Later packets of the message are refused as out of sequence. */
+void recv_check_srq(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
+	const struct hca_srq *srq;
 
-	fabric_lock(&qp->pub.lock);
-	if (r->has_recv && r->recv_srq == srq) {
-		r->has_recv = false;
-		r->recv_srq = NULL;
-		r->last_op =
-			NO_MESSAGE; /* later packets of the message are refused as out of sequence */
-	}
-	fabric_unlock(&qp->pub.lock);
-}
-
-void recv_srq_gone(const struct hca_srq *srq)
-{
-	qp_for_each(forget_srq, (void *)srq);
+	if (!r->has_recv)
+		return;
+	srq = hca_srq_find(r->recv_srqn);
+	if (srq && srq->serial == r->recv_srq_serial)
+		return;
+	r->has_recv = false;
+	r->recv_srq = NULL;
+	r->last_op = NO_MESSAGE;
 }
 
 void recv_flush(struct qp *qp)

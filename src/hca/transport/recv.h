@@ -25,8 +25,11 @@ static inline bool recv_take(struct qp *qp, struct hca_srq *srq)
 			return false;
 	}
 	r->recv_srq = srq;
-	if (srq)
+	if (srq) {
+		r->recv_srqn = srq->srqn;
+		r->recv_srq_serial = srq->serial;
 		return hca_srq_take(srq, r->recv);
+	}
 	/* The doorbell record is read only when all entries known to be posted are taken. */
 	if (unlikely(!r->rq_left)) {
 		if (qp->pub.rq.size)
@@ -84,7 +87,7 @@ void recv_complete_error(struct qp *qp, enum hca_status status, uint8_t vendor);
 void recv_flush(struct qp *qp);
 /* The domain that keys of a request must belong to; `srqn` counts for XRC. */
 uint32_t recv_pdn(const struct qp *qp, uint32_t srqn);
-/* An XRC queue is destroyed: messages in progress that have taken one of its entries end. */
-void recv_srq_gone(const struct hca_srq *srq);
+/* XRC: ends the message in progress if the queue was destroyed that the message has taken an entry of. */
+void recv_check_srq(struct qp *qp);
 
 #endif

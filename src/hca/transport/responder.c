@@ -280,6 +280,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	enum hca_status status = HCA_REM_INV_REQ_ERR;
 	enum fault f = FAULT_INVALID;
 
+	if (unlikely(qp->pub.type == HCA_QP_XRC_RECV))
+		recv_check_srq(qp);
 	if (likely(continues_message(r, op) && is_full(qp, pkt))) {
 		if (is_send(op))
 			f = do_send(qp, pkt, payload, &status);

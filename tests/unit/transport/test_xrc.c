@@ -76,6 +76,63 @@ static void a_queue_that_does_not_exist_is_an_invalid_request(void **state)
 	finish(&x);
 }
 
+/* A packet of a message to the queue of `to`. */
+static void inject(struct xrc *x, const struct end *to, uint8_t op, uint32_t psn)
+{
+	static const uint8_t data[1024] = "data";
+	struct roce_pkt p = end_request(x->receiver, ROCE_TR_XRC | op, psn);
+
+	p.rdma.srqn = to->srq->srqn;
+	net_inject(x->receiver->qp, &p, data);
+}
+
+static void replace_srq(struct end *end)
+{
+	struct hca_srq_init init = { .pd = end->pd,
+				     .format = end->srq->format,
+				     .type = HCA_SRQ_XRC,
+				     .ring = end->srq->ring,
+				     .cq = end->cq,
+				     .xrcd = END_XRCD,
+				     .user_index = HCA_SRQ_NO_INDEX };
+
+	assert_int_equal(hca_srq_destroy(end->srq), 0);
+	assert_int_equal(hca_srq_create(&init, &end->srq), 0);
+}
+
+static void a_message_ends_with_the_queue_that_it_has_taken_an_entry_of(void **state)
+{
+	for (int number_is_used_again = 0; number_is_used_again < 2; number_is_used_again++) {
+		struct xrc x;
+
+		begin(&x);
+		net.held = true;
+		inject(&x, x.other, ROCE_PKT_SEND_FIRST, END_DEFAULTS.psn);
+		assert_int_equal(net_take()->pkt.ack.syndrome, ROCE_SYN_ACK);
+		if (number_is_used_again)
+			x.other->srq->serial++;
+		else
+			replace_srq(x.other);
+		inject(&x, x.other, ROCE_PKT_SEND_LAST, END_DEFAULTS.psn + 1);
+		assert_int_equal(net_take()->pkt.ack.syndrome, ROCE_SYN_NAK_INVALID);
+		assert_null(end_completion(x.other));
+		finish(&x);
+	}
+}
+
+static void a_queue_pair_fails_quietly_after_the_queue_of_its_message_is_gone(void **state)
+{
+	struct xrc x;
+
+	begin(&x);
+	net.held = true;
+	inject(&x, x.other, ROCE_PKT_SEND_FIRST, END_DEFAULTS.psn);
+	replace_srq(x.other);
+	assert_int_equal(end_set_state(x.receiver, HCA_QPS_ERR), 0);
+	assert_null(end_completion(x.other));
+	finish(&x);
+}
+
 static void faults_on_the_way_change_nothing(void **state)
 {
 	for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -113,6 +170,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_message_goes_to_the_queue_that_it_names),
 		cmocka_unit_test(a_queue_that_does_not_exist_is_an_invalid_request),
+		cmocka_unit_test(a_message_ends_with_the_queue_that_it_has_taken_an_entry_of),
+		cmocka_unit_test(a_queue_pair_fails_quietly_after_the_queue_of_its_message_is_gone),
 		cmocka_unit_test(faults_on_the_way_change_nothing),
 	};
 
