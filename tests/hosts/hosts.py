@@ -102,10 +102,10 @@ class Mesh:
     def text(self, i):
         return pathlib.Path(f"{self.folder}/log.{i}").read_text()
 
-    def wait_for_round(self, n, seconds=60):
+    def wait_for_round(self, n, seconds=180):
         self.wait_for_line(f"round {n}", range(len(self.processes)), seconds)
 
-    def wait_for_line(self, line, processes, seconds=60, count=1):
+    def wait_for_line(self, line, processes, seconds=180, count=1):
         """Until each of the processes has printed it so often."""
         end = time.monotonic() + seconds
         while not all(len(re.findall(rf"^{line}$", self.text(i), re.M)) >= count for i in processes):
@@ -128,7 +128,7 @@ class Mesh:
             text = "\n    ".join([l for l in self.text(i).splitlines() if not re.fullmatch(r"round \d+", l)][-5:])
             print(f"  process {i} on host {self.hosts[i]} ended with {p.poll()}:\n    {text}")
 
-    def end(self, seconds=90):
+    def end(self, seconds=180):
         """Exit statuses, once all have ended."""
         until = time.monotonic() + seconds
         for p in self.processes:
@@ -517,16 +517,16 @@ def pair(name, *argv, address="10.88.0.1", gid="-x"):
     with tempfile.TemporaryFile("w+") as log:
         server = subprocess.Popen(inside(1, *command), stdout=log, stderr=subprocess.STDOUT, env=environment())
         try:
-            for _ in range(600):
+            for _ in range(2400):
                 listening = subprocess.run(inside(1, "ss", "-Hltn", f"sport = :{port}"), capture_output=True)
                 if listening.stdout:
                     break
                 if server.poll() is not None:
                     break
                 time.sleep(0.05)
-            client = subprocess.run(inside(2, *command, address), capture_output=True, text=True, timeout=90,
+            client = subprocess.run(inside(2, *command, address), capture_output=True, text=True, timeout=300,
                                     env=environment())
-            status = server.wait(30) if not client.returncode else server.poll()
+            status = server.wait(120) if not client.returncode else server.poll()
         finally:
             server.kill()
         log.seek(0)

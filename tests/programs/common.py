@@ -48,7 +48,7 @@ def complain_of_sanitizers(text):
         fail(found[0])
 
 
-def run(build, *argv, status=0, timeout=60, **more):
+def run(build, *argv, status=0, timeout=300, **more):
     """stdout of a program under verbena; it has to end with this status, in this time."""
     done = subprocess.run(command(build, *argv), capture_output=True, text=True,
                           timeout=timeout, env=environment(), **more)
@@ -90,7 +90,7 @@ class Terminal:
         os.close(slave)
         self.text = ""
 
-    def wait_for(self, pattern, seconds=30):
+    def wait_for(self, pattern, seconds=120):
         end = time.monotonic() + seconds
         while not re.search(pattern, self.text):
             left = end - time.monotonic()

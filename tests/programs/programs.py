@@ -128,7 +128,7 @@ def pyverbs_device(build, adapter):
                 path.unlink()
         done = subprocess.run(
             common.command(build, PYTHON, "tests/run_tests.py", "--dev", adapter, "-v"),
-            cwd=folder, capture_output=True, text=True, timeout=120,
+            cwd=folder, capture_output=True, text=True, timeout=300,
             env={**common.environment(), "PYTHONDONTWRITEBYTECODE": "1"})
     print(done.stderr)
     common.complain_of_sanitizers(done.stdout + done.stderr)

@@ -268,6 +268,24 @@ static void rnr_retries_are_counted_and_seven_is_endless(void **state)
 	}
 }
 
+static void progress_starts_the_rnr_retries_anew(void **state)
+{
+	struct end *e = end_alone(&END_DEFAULTS);
+
+	for (uint32_t psn = 100; psn < 110; psn++) {
+		end_post(e, HCA_OP_SEND, 0, 10);
+		end_ring(e);
+		assert_int_equal(net_take()->pkt.psn, psn);
+		for (unsigned int i = 0; i < END_DEFAULTS.rnr_retry; i++) {
+			answer(e, ROCE_SYN_RNR | 1, psn);
+			assert_int_equal(net_await_packet(1000000)->pkt.psn, psn);
+		}
+		answer(e, ROCE_SYN_ACK, psn);
+		assert_int_equal(end_completion(e)->status, HCA_SUCCESS);
+	}
+	end_destroy(e);
+}
+
 /* ---- room ---- */
 
 static void a_full_carrier_is_tried_again_when_it_has_room(void **state)
@@ -364,6 +382,7 @@ int main(void)
 		cmocka_unit_test(timeout_zero_waits_forever),
 		cmocka_unit_test(an_rnr_nak_is_waited_out_to_the_nanosecond),
 		cmocka_unit_test(rnr_retries_are_counted_and_seven_is_endless),
+		cmocka_unit_test(progress_starts_the_rnr_retries_anew),
 		cmocka_unit_test(a_full_carrier_is_tried_again_when_it_has_room),
 		cmocka_unit_test(a_queue_pair_that_is_reset_while_it_waits_for_room_waits_once),
 		cmocka_unit_test(a_fenced_request_waits_for_reads_before_it),
