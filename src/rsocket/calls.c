@@ -21,6 +21,8 @@
 #include "rsocket/shutdown.h"
 #include "rsocket/start.h"
 #include "rsocket/state.h"
+#include "rsocket/stream_event.h"
+#include "rsocket/wait.h"
 #include "util/explain.h"
 
 static ssize_t leave(struct rs_stream *s, ssize_t result)
@@ -51,12 +53,13 @@ static int open_stream(int domain, int flags)
 
 	if (err)
 		return err;
-	s = rs_stream_create(NULL);
+	s = rs_stream_create(NULL, &rs_stream_ops);
 	if (!s)
 		return explain(ENOMEM, "no memory for an rsocket");
 	s->base.domain = domain;
 	s->base.fd_flags = flags;
-	if (rdma_create_id(rs_state.channel, &s->id, s, RDMA_PS_TCP)) {
+	s->owner.event = rs_stream_event;
+	if (rdma_create_id(rs_state.channel, &s->id, &s->owner, RDMA_PS_TCP)) {
 		err = -errno;
 		goto free_socket;
 	}
@@ -131,8 +134,8 @@ static int take_accepted(struct rs_stream *listener, struct rs_stream **out)
 
 	pthread_mutex_lock(&listener->base.lock);
 	if (listener->phase == RS_LISTENING)
-		err = rs_progress_until(listener, rs_is_nonblocking(&listener->base, 0),
-					rs_can_accept);
+		err = rs_wait_until(&listener->base, rs_is_nonblocking(&listener->base, 0),
+				    rs_can_accept);
 	if (!err && listener->phase != RS_LISTENING)
 		err = explain(EINVAL, "the rsocket does not listen");
 	if (!err)
@@ -198,7 +201,7 @@ static int connect_stream(struct rs_stream *s, const struct sockaddr *addr, sock
 		break;
 	}
 	if (!err)
-		err = rs_progress_until(s, rs_is_nonblocking(&s->base, 0), rs_is_opened);
+		err = rs_wait_until(&s->base, rs_is_nonblocking(&s->base, 0), rs_is_opened);
 	if (err == -EAGAIN)
 		return -EINPROGRESS;
 	return !err && s->phase == RS_FAILED ? -s->error : err;

@@ -89,7 +89,7 @@ struct rs_stream *rs_listen_request(struct rs_stream *listener, const struct rdm
 	int err;
 
 	pthread_mutex_lock(&listener->base.lock);
-	s = listener->phase == RS_LISTENING ? rs_stream_create(listener) : NULL;
+	s = listener->phase == RS_LISTENING ? rs_stream_create(listener, listener->base.ops) : NULL;
 	pthread_mutex_unlock(&listener->base.lock);
 	if (!s) {
 		rdma_reject(event->id, NULL, 0);
@@ -97,7 +97,8 @@ struct rs_stream *rs_listen_request(struct rs_stream *listener, const struct rdm
 		return NULL;
 	}
 	s->id = event->id;
-	s->id->context = s;
+	s->owner = listener->owner;
+	s->id->context = &s->owner;
 	err = read_request(listener, &event->param.conn, &data);
 	if (!err)
 		err = accept_request(s, &event->param.conn, &data);

@@ -4,12 +4,10 @@
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
-#include <time.h>
 
 #include "rsocket/credit.h"
 #include "rsocket/endpoint.h"
 #include "rsocket/post.h"
-#include "rsocket/state.h"
 
 #define POLL_BATCH 16
 
@@ -140,112 +138,118 @@ bool rs_can_send(const struct rs_stream *s)
 	       s->seq != s->peer.seq_limit && s->peer.target[s->peer.target_at].length;
 }
 
-bool rs_can_send_or_never(const struct rs_stream *s)
+bool rs_can_send_or_never(const struct rs_socket *socket)
 {
+	const struct rs_stream *s = rs_const_stream(socket);
+
 	return rs_can_send(s) || !s->can_write;
 }
 
-bool rs_can_send_ctrl(const struct rs_stream *s)
+bool rs_can_send_ctrl(const struct rs_socket *socket)
 {
+	const struct rs_stream *s = rs_const_stream(socket);
+
 	return s->ctrl_slots || s->phase != RS_CONNECTED;
 }
 
-bool rs_can_receive(const struct rs_stream *s)
+bool rs_can_receive(const struct rs_socket *socket)
 {
+	const struct rs_stream *s = rs_const_stream(socket);
+
 	return s->rq.unread || !s->can_read;
 }
 
-bool rs_all_sent(const struct rs_stream *s)
+bool rs_all_sent(const struct rs_socket *socket)
 {
+	const struct rs_stream *s = rs_const_stream(socket);
+
 	return s->send_slots + s->ctrl_slots == s->base.sizes.send_queue ||
 	       s->phase != RS_CONNECTED;
 }
 
-bool rs_is_opened(const struct rs_stream *s)
+bool rs_is_opened(const struct rs_socket *socket)
 {
+	const struct rs_stream *s = rs_const_stream(socket);
+
 	return !rs_is_opening(s);
 }
 
-bool rs_can_accept(const struct rs_stream *s)
+bool rs_can_accept(const struct rs_socket *socket)
 {
+	const struct rs_stream *s = rs_const_stream(socket);
+
 	return !TAILQ_EMPTY(&s->accepted) || s->phase != RS_LISTENING;
 }
 
-static uint64_t now_us(void)
+static void progress(struct rs_socket *socket)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+	rs_progress(rs_to_stream(&socket->entry));
 }
 
-/* Other threads get a chance at the lock in between. */
-static bool spin(struct rs_stream *s, rs_condition is_so)
+static int arm(struct rs_socket *socket)
 {
-	const uint64_t end = now_us() + rs_state.config.polling_us;
+	struct rs_stream *s = rs_to_stream(&socket->entry);
 
-	do {
-		pthread_mutex_unlock(&s->base.lock);
-		pthread_mutex_lock(&s->base.lock);
-		rs_progress(s);
-		if (is_so(s))
-			return true;
-	} while (now_us() <= end);
-	return false;
+	if (!rs_has_endpoint(s))
+		return -1;
+	if (rs_endpoint_arm(s))
+		rs_stream_break(s, EIO);
+	return s->ep.channel->fd;
 }
 
-/* Sleeps until something happens on the socket; the CQ is armed if there is one. */
-static int sleep_once(struct rs_stream *s, int wake_fd)
+static void take(struct rs_socket *socket)
 {
-	struct pollfd fds[2] = { { .fd = wake_fd, .events = POLLIN },
-				 { .fd = -1, .events = POLLIN } };
-	int err = 0;
+	struct rs_stream *s = rs_to_stream(&socket->entry);
 
 	if (rs_has_endpoint(s))
-		fds[1].fd = s->ep.channel->fd;
-	pthread_mutex_unlock(&s->base.lock);
-	if (poll(fds, 2, -1) < 0)
-		err = -errno;
-	rs_wake_fd_clear(wake_fd);
-	pthread_mutex_lock(&s->base.lock);
-	if (fds[1].revents && rs_has_endpoint(s)) {
 		rs_endpoint_take_event(s);
-		rs_wake_others(&s->base.sleepers, wake_fd);
+}
+
+/*
+ * A poll for reading hears of data first and of the end when the data has been read: programs take
+ * POLLHUP and POLLERR for the end of everything.
+ */
+static short connected_events(const struct rs_stream *s, short asked)
+{
+	const bool data_first = s->rq.unread && (asked & RS_READ_EVENTS);
+	short ready = 0;
+
+	if (rs_can_receive(&s->base))
+		ready |= RS_READ_EVENTS;
+	if (rs_can_send_or_never(&s->base))
+		ready |= RS_WRITE_EVENTS;
+	if (!s->can_read)
+		ready |= POLLRDHUP;
+	if (s->phase == RS_DISCONNECTED && !data_first)
+		ready |= POLLHUP;
+	if (s->phase == RS_BROKEN && !data_first)
+		ready |= POLLERR | POLLHUP;
+	return ready;
+}
+
+static short events(const struct rs_socket *socket, short asked)
+{
+	const struct rs_stream *s = rs_const_stream(socket);
+
+	switch (s->phase) {
+	case RS_LISTENING:
+		return rs_can_accept(socket) ? RS_READ_EVENTS : 0;
+	case RS_FAILED:
+		return RS_READ_EVENTS | RS_WRITE_EVENTS | POLLERR;
+	case RS_CONNECTED:
+	case RS_DISCONNECTED:
+	case RS_BROKEN:
+		return connected_events(s, asked);
+	case RS_CLOSED:
+		return POLLNVAL;
+	default:
+		return 0;
 	}
-	return err;
 }
 
-static int sleep_until(struct rs_stream *s, rs_condition is_so)
-{
-	struct rs_sleeper sleeper = { .wake_fd = rs_wake_fd_get() };
-	int err = 0;
-
-	if (sleeper.wake_fd < 0)
-		return sleeper.wake_fd;
-	LIST_INSERT_HEAD(&s->base.sleepers, &sleeper, link);
-	do {
-		if (rs_has_endpoint(s))
-			err = rs_endpoint_arm(s);
-		/* After arming: a completion from now on makes an event. */
-		rs_progress(s);
-		if (err || is_so(s))
-			break;
-		err = sleep_once(s, sleeper.wake_fd);
-		rs_progress(s);
-	} while (!err && !is_so(s));
-	LIST_REMOVE(&sleeper, link);
-	rs_wake_fd_put(sleeper.wake_fd);
-	return is_so(s) ? 0 : err;
-}
-
-int rs_progress_until(struct rs_stream *s, bool nonblock, rs_condition is_so)
-{
-	rs_progress(s);
-	if (is_so(s))
-		return 0;
-	if (nonblock)
-		return -EAGAIN;
-	if (rs_has_endpoint(s) && spin(s, is_so))
-		return 0;
-	return sleep_until(s, is_so);
-}
+const struct rs_socket_ops rs_stream_ops = {
+	.progress = progress,
+	.arm = arm,
+	.take = take,
+	.events = events,
+};

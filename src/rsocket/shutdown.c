@@ -10,6 +10,7 @@
 #include "rsocket/keepalive.h"
 #include "rsocket/listen.h"
 #include "rsocket/progress.h"
+#include "rsocket/wait.h"
 #include "util/explain.h"
 
 /* Closes directions on this side; true: the peer is to be told, and by what. */
@@ -33,13 +34,13 @@ static int finish(struct rs_stream *s, int how)
 
 	if (s->phase != RS_CONNECTED || !close_directions(s, how, &tell))
 		return 0;
-	err = rs_progress_until(s, false, rs_can_send_ctrl);
+	err = rs_wait_until(&s->base, false, rs_can_send_ctrl);
 	if (err || s->phase != RS_CONNECTED)
 		return err;
 	err = rs_credit_send_ctrl(s, tell);
 	if (err)
 		return err;
-	return rs_progress_until(s, false, rs_all_sent);
+	return rs_wait_until(&s->base, false, rs_all_sent);
 }
 
 int rs_shutdown(struct rs_stream *s, int how)
@@ -61,7 +62,7 @@ void rs_stream_close(struct rs_stream *s)
 
 	pthread_mutex_lock(&s->base.lock);
 	if (finish(s, SHUT_RDWR) == -EINTR)
-		rs_progress_until(s, false, rs_all_sent);
+		rs_wait_until(&s->base, false, rs_all_sent);
 	listening = s->phase == RS_LISTENING;
 	if (s->phase >= RS_CONNECTED)
 		rdma_disconnect(s->id);

@@ -9,6 +9,7 @@
 #define RSOCKET_SOCKET_H
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,8 +30,23 @@ struct rs_options {
 	unsigned int keepalive_s;
 };
 
+struct rs_socket;
+
+/* What streams and datagrams do differently when a call waits; all with the lock held. */
+struct rs_socket_ops {
+	/* Handles completions that are there. */
+	void (*progress)(struct rs_socket *s);
+	/* From now on a completion makes a descriptor readable; which one, -1: none. */
+	int (*arm)(struct rs_socket *s);
+	/* The descriptor was readable: takes what made it so. */
+	void (*take)(struct rs_socket *s);
+	/* What the socket is ready for, of these events and those that need not be asked for. */
+	short (*events)(const struct rs_socket *s, short asked);
+};
+
 struct rs_socket {
 	struct rs_entry entry; /* first */
+	const struct rs_socket_ops *ops;
 	int domain;
 	_Atomic int fd_flags; /* of rfcntl(): O_NONBLOCK */
 	pthread_mutex_t send_lock;
@@ -40,6 +56,10 @@ struct rs_socket {
 	struct rs_sizes sizes;
 	struct rs_options options;
 };
+
+/* Events of poll() that mean the same to rsockets. */
+#define RS_READ_EVENTS  (POLLIN | POLLRDNORM)
+#define RS_WRITE_EVENTS (POLLOUT | POLLWRNORM)
 
 static inline bool rs_is_nonblocking(struct rs_socket *s, int msg_flags)
 {

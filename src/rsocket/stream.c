@@ -5,13 +5,14 @@
 
 #include "rsocket/state.h"
 
-struct rs_stream *rs_stream_create(const struct rs_stream *like)
+struct rs_stream *rs_stream_create(const struct rs_stream *like, const struct rs_socket_ops *ops)
 {
 	struct rs_stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->base.entry = (struct rs_entry){ .kind = RS_STREAM, .fd = -1 };
+	s->base.ops = ops;
 	s->base.sizes = like ? like->base.sizes : rs_state.config.sizes;
 	if (like)
 		s->base.domain = like->base.domain;

@@ -23,6 +23,7 @@
 #include <rdma/rdma_cma.h>
 #include <sys/queue.h>
 
+#include "rsocket/cm_owner.h"
 #include "rsocket/recv_queue.h"
 #include "rsocket/send_ring.h"
 #include "rsocket/socket.h"
@@ -85,7 +86,8 @@ struct rs_stream {
 	bool reset;      /* ended without the peer's DISCONNECT or SHUTDOWN */
 	int error;       /* SO_ERROR */
 
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id; /* its context is &owner */
+	struct rs_cm_owner owner;
 	struct sockaddr_storage peer_addr; /* rconnect(): to be resolved */
 	unsigned int retries;              /* of the resolution under way */
 	void *route;                       /* RDMA_ROUTE: paths to use; NULL: resolve */
@@ -128,6 +130,11 @@ static inline struct rs_stream *rs_to_stream(struct rs_entry *entry)
 	return (struct rs_stream *)entry;
 }
 
+static inline const struct rs_stream *rs_const_stream(const struct rs_socket *socket)
+{
+	return (const struct rs_stream *)socket;
+}
+
 static inline bool rs_is_opening(const struct rs_stream *s)
 {
 	return s->phase >= RS_RESOLVING_ADDR && s->phase <= RS_ACCEPTING;
@@ -139,7 +146,7 @@ static inline bool rs_has_endpoint(const struct rs_stream *s)
 }
 
 /* A socket without an id; sizes are those of `like`, or the defaults. NULL: no memory. */
-struct rs_stream *rs_stream_create(const struct rs_stream *like);
+struct rs_stream *rs_stream_create(const struct rs_stream *like, const struct rs_socket_ops *ops);
 /* Frees the memory alone. */
 void rs_stream_destroy(struct rs_stream *s);
 

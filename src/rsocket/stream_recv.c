@@ -5,6 +5,7 @@
 
 #include "rsocket/credit.h"
 #include "rsocket/progress.h"
+#include "rsocket/wait.h"
 #include "util/explain.h"
 
 /* Longer pieces are copied without base.lock. Nobody else reads them, and the peer has no grant. */
@@ -40,14 +41,14 @@ static int receive(struct rs_stream *s, struct rs_iov *iov, int msg_flags)
 	int err = 0;
 
 	if (rs_is_opening(s))
-		err = rs_progress_until(s, nonblock, rs_is_opened);
+		err = rs_wait_until(&s->base, nonblock, rs_is_opened);
 	if (err)
 		return err;
 	if (s->phase < RS_CONNECTED)
 		return explain(ENOTCONN, "the rsocket is not connected");
 	do {
 		if (!s->rq.unread)
-			err = rs_progress_until(s, nonblock, rs_can_receive);
+			err = rs_wait_until(&s->base, nonblock, rs_can_receive);
 		if (err)
 			break;
 		copy_out(s, iov, msg_flags & MSG_PEEK);

@@ -10,6 +10,7 @@
 #include "rsocket/iomap.h"
 #include "rsocket/post.h"
 #include "rsocket/progress.h"
+#include "rsocket/wait.h"
 #include "util/explain.h"
 
 #define FIRST_PIECE   2048
@@ -21,7 +22,7 @@ static int wait_open(struct rs_stream *s, bool nonblock)
 	int err = 0;
 
 	if (rs_is_opening(s))
-		err = rs_progress_until(s, nonblock, rs_is_opened);
+		err = rs_wait_until(&s->base, nonblock, rs_is_opened);
 	if (!err && s->phase < RS_CONNECTED)
 		err = explain(ENOTCONN, "the rsocket is not connected");
 	return err;
@@ -32,7 +33,7 @@ static int wait_writable(struct rs_stream *s, bool nonblock)
 	int err = 0;
 
 	if (!rs_can_send(s))
-		err = rs_progress_until(s, nonblock, rs_can_send_or_never);
+		err = rs_wait_until(&s->base, nonblock, rs_can_send_or_never);
 	if (!err && !s->can_write)
 		err = s->shut_write ? -EPIPE : -ECONNRESET;
 	return err;
