@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rsocket/connect.h"
+#include "rsocket/dgram_socket.h"
 #include "rsocket/listen.h"
 #include "rsocket/lookup.h"
 #include "rsocket/option.h"
@@ -25,9 +26,9 @@
 #include "rsocket/wait.h"
 #include "util/explain.h"
 
-static ssize_t leave(struct rs_stream *s, ssize_t result)
+static ssize_t leave(struct rs_socket *s, ssize_t result)
 {
-	rs_table_put(&s->base.entry);
+	rs_table_put(&s->entry);
 	return rs_result(result);
 }
 
@@ -77,7 +78,9 @@ static bool is_supported(int domain, int kind, int protocol)
 {
 	if (domain != AF_INET && domain != AF_INET6 && domain != AF_IB)
 		return false;
-	return kind == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP);
+	if (kind == SOCK_STREAM)
+		return !protocol || protocol == IPPROTO_TCP;
+	return kind == SOCK_DGRAM && domain != AF_IB && (!protocol || protocol == IPPROTO_UDP);
 }
 
 VB_API int rsocket(int domain, int type, int protocol)
@@ -89,19 +92,17 @@ VB_API int rsocket(int domain, int type, int protocol)
 		return rs_result(explain(ENOTSUP,
 					 "no rsocket of domain %d, type %d and protocol %d", domain,
 					 type, protocol));
-	return rs_result(open_stream(domain, flags));
+	return rs_result(kind == SOCK_DGRAM ? rs_dgram_open(domain, flags)
+					    : open_stream(domain, flags));
 }
 
-VB_API int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
+static int bind_stream(struct rs_stream *s, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct sockaddr_storage copy = { 0 };
-	struct rs_stream *s;
-	int err = rs_stream_get(socket, &s);
+	int err = 0;
 
-	if (err)
-		return rs_result(err);
 	if (!addr || addrlen < sizeof(addr->sa_family) || addrlen > sizeof(copy))
-		return leave(s, explain(EINVAL, "rbind has an address of %u bytes", addrlen));
+		return explain(EINVAL, "rbind has an address of %u bytes", addrlen);
 	memcpy(&copy, addr, addrlen);
 	pthread_mutex_lock(&s->base.lock);
 	if (s->phase != RS_NEW)
@@ -111,7 +112,18 @@ VB_API int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	else
 		rs_stream_enter(s, RS_BOUND);
 	pthread_mutex_unlock(&s->base.lock);
-	return leave(s, err);
+	return err;
+}
+
+VB_API int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct rs_socket *s;
+	int err = rs_socket_get(socket, &s);
+
+	if (err)
+		return rs_result(err);
+	return leave(s, rs_as_dgram(s) ? rs_dgram_bind(rs_as_dgram(s), addr, addrlen)
+				       : bind_stream(rs_as_stream(s), addr, addrlen));
 }
 
 VB_API int rlisten(int socket, int backlog)
@@ -124,7 +136,7 @@ VB_API int rlisten(int socket, int backlog)
 	pthread_mutex_lock(&s->base.lock);
 	err = rs_listen_start(s, backlog);
 	pthread_mutex_unlock(&s->base.lock);
-	return leave(s, err);
+	return leave(&s->base, err);
 }
 
 /* A connected socket from the queue. */
@@ -168,7 +180,7 @@ VB_API int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		return rs_result(err);
 	err = take_accepted(listener, &s);
 	if (err)
-		return leave(listener, err);
+		return leave(&listener->base, err);
 	if (addr && addrlen)
 		copy_addr(rdma_get_peer_addr(s->id), s->base.domain, addr, addrlen);
 	fd = give_fd(s);
@@ -178,7 +190,7 @@ VB_API int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 		pthread_mutex_unlock(&s->base.lock);
 		rs_listen_discard(s);
 	}
-	return leave(listener, fd);
+	return leave(&listener->base, fd);
 }
 
 static int connect_stream(struct rs_stream *s, const struct sockaddr *addr, socklen_t addrlen)
@@ -209,23 +221,28 @@ static int connect_stream(struct rs_stream *s, const struct sockaddr *addr, sock
 
 VB_API int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 {
-	struct rs_stream *s;
-	int err = rs_stream_get(socket, &s);
+	struct rs_socket *s;
+	int err = rs_socket_get(socket, &s);
 
 	if (err)
 		return rs_result(err);
-	pthread_mutex_lock(&s->base.lock);
-	err = connect_stream(s, addr, addrlen);
-	pthread_mutex_unlock(&s->base.lock);
+	if (rs_as_dgram(s))
+		return leave(s, rs_dgram_connect(rs_as_dgram(s), addr, addrlen));
+	pthread_mutex_lock(&s->lock);
+	err = connect_stream(rs_as_stream(s), addr, addrlen);
+	pthread_mutex_unlock(&s->lock);
 	return leave(s, err);
 }
 
+/* Nothing to tell anybody with datagrams. */
 VB_API int rshutdown(int socket, int how)
 {
-	struct rs_stream *s;
-	int err = rs_stream_get(socket, &s);
+	struct rs_socket *s;
+	int err = rs_socket_get(socket, &s);
 
-	return err ? rs_result(err) : leave(s, rs_shutdown(s, how));
+	if (err)
+		return rs_result(err);
+	return leave(s, rs_as_stream(s) ? rs_shutdown(rs_as_stream(s), how) : 0);
 }
 
 VB_API int rclose(int socket)
@@ -236,25 +253,38 @@ VB_API int rclose(int socket)
 		return rs_result(explain(EBADF, "descriptor %d is no rsocket", socket));
 	if (entry->kind == RS_EPOLL)
 		rs_repoll_close(entry);
+	else if (entry->kind == RS_DGRAM)
+		rs_dgram_close(rs_to_dgram(entry));
 	else
 		rs_stream_close(rs_to_stream(entry));
 	return 0;
 }
 
+static int stream_name(struct rs_stream *s, bool peer, struct sockaddr *addr, socklen_t *addrlen)
+{
+	if (peer && s->phase < RS_CONNECTED)
+		return explain(ENOTCONN, "the rsocket is not connected");
+	copy_addr(peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id), s->base.domain,
+		  addr, addrlen);
+	return 0;
+}
+
+static int dgram_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return (peer ? getpeername : getsockname)(fd, addr, addrlen) ? -errno : 0;
+}
+
 static int get_name(int socket, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 {
-	struct rs_stream *s;
-	int err = rs_stream_get(socket, &s);
+	struct rs_socket *s;
+	int err = rs_socket_get(socket, &s);
 
 	if (err)
 		return rs_result(err);
 	if (!addr || !addrlen)
 		return leave(s, explain(EFAULT, "there is nowhere to put the address"));
-	if (peer && s->phase < RS_CONNECTED)
-		return leave(s, explain(ENOTCONN, "the rsocket is not connected"));
-	copy_addr(peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id), s->base.domain,
-		  addr, addrlen);
-	return leave(s, 0);
+	return leave(s, rs_as_dgram(s) ? dgram_name(socket, peer, addr, addrlen)
+				       : stream_name(rs_as_stream(s), peer, addr, addrlen));
 }
 
 VB_API int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
@@ -269,40 +299,46 @@ VB_API int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 
 VB_API int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
 {
-	struct rs_stream *s;
-	int err = rs_stream_get(socket, &s);
+	struct rs_socket *s;
+	int err = rs_socket_get(socket, &s);
 
 	if (err)
 		return rs_result(err);
-	pthread_mutex_lock(&s->base.send_lock);
-	err = rs_option_set(s, level, optname, optval, optlen);
-	pthread_mutex_unlock(&s->base.send_lock);
+	pthread_mutex_lock(&s->send_lock);
+	err = rs_as_dgram(s) ? rs_dgram_option_set(rs_as_dgram(s), level, optname, optval, optlen)
+			     : rs_option_set(rs_as_stream(s), level, optname, optval, optlen);
+	pthread_mutex_unlock(&s->send_lock);
 	return leave(s, err);
 }
 
 VB_API int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
 {
-	struct rs_stream *s;
-	int err = rs_stream_get(socket, &s);
+	struct rs_socket *s;
+	int err = rs_socket_get(socket, &s);
 
-	return err ? rs_result(err) : leave(s, rs_option_get(s, level, optname, optval, optlen));
+	if (err)
+		return rs_result(err);
+	return leave(s,
+		     rs_as_dgram(s)
+			     ? rs_dgram_option_get(rs_as_dgram(s), level, optname, optval, optlen)
+			     : rs_option_get(rs_as_stream(s), level, optname, optval, optlen));
 }
 
 VB_API int rfcntl(int socket, int cmd, ...)
 {
-	struct rs_stream *s;
+	struct rs_socket *s;
 	va_list args;
-	int result = rs_stream_get(socket, &s);
+	int result = rs_socket_get(socket, &s);
 
 	if (result)
 		return rs_result(result);
 	va_start(args, cmd);
 	switch (cmd) {
 	case F_GETFL:
-		result = atomic_load(&s->base.fd_flags);
+		result = atomic_load(&s->fd_flags);
 		break;
 	case F_SETFL:
-		atomic_store(&s->base.fd_flags, va_arg(args, int));
+		atomic_store(&s->fd_flags, va_arg(args, int));
 		break;
 	default:
 		result = explain(ENOTSUP, "rfcntl knows F_GETFL and F_SETFL, not %d", cmd);

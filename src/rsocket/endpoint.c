@@ -11,6 +11,11 @@
 #include "util/explain.h"
 
 #define HOST_IS_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+/*
+ * More receives than the peer has credits for data: control messages need them too, and the delay
+ * after an RNR NAK is long.
+ */
+#define SPARE_RECEIVES 16
 /* Events of the channel are acknowledged in batches. */
 #define ACK_BATCH 256
 
@@ -30,7 +35,7 @@ static int set_sizes(struct rs_stream *s)
 	if (err)
 		return -err;
 	sizes->send_queue = clamp_queue(sizes->send_queue, attr.max_qp_wr);
-	sizes->recv_queue = clamp_queue(sizes->recv_queue, attr.max_qp_wr);
+	sizes->recv_queue = clamp_queue(sizes->recv_queue, attr.max_qp_wr - SPARE_RECEIVES);
 	sizes->recv_buf &= ~1u;
 	if (sizes->recv_buf < 2)
 		sizes->recv_buf = 2;
@@ -49,8 +54,9 @@ static int create_cq(struct rs_stream *s)
 	flags = fcntl(ep->channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(ep->channel->fd, F_SETFL, flags | O_NONBLOCK))
 		return -errno;
-	ep->cq = ibv_create_cq(s->id->verbs, s->base.sizes.send_queue + s->base.sizes.recv_queue, s,
-			       ep->channel, 0);
+	ep->cq = ibv_create_cq(s->id->verbs,
+			       s->base.sizes.send_queue + s->base.sizes.recv_queue + SPARE_RECEIVES,
+			       s, ep->channel, 0);
 	return ep->cq ? 0 : -errno;
 }
 
@@ -62,7 +68,7 @@ static int create_qp(struct rs_stream *s)
 		.send_cq = s->ep.cq,
 		.recv_cq = s->ep.cq,
 		.cap = { .max_send_wr = sizes->send_queue,
-			 .max_recv_wr = sizes->recv_queue,
+			 .max_recv_wr = sizes->recv_queue + SPARE_RECEIVES,
 			 .max_send_sge = 2,
 			 .max_recv_sge = 1,
 			 .max_inline_data = sizes->inline_max },
@@ -150,7 +156,7 @@ int rs_endpoint_create(struct rs_stream *s)
 	if (!err)
 		err = create_recv_buffer(s);
 	if (!err)
-		err = rs_post_receives(s, s->base.sizes.recv_queue);
+		err = rs_post_receives(s, s->base.sizes.recv_queue + SPARE_RECEIVES);
 	return err;
 }
 

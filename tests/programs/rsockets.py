@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""rsockets.py BUILD ADAPTER [wire] [all]: Debian's rstream, riostream and rcopy, on loopback.
+"""rsockets.py BUILD ADAPTER [wire] [all]: Debian's rstream, riostream, rcopy and udpong, on
+loopback.
 
 rstream and riostream check their data with `-T v`; rcopy's file is compared. With `wire`, as packets
 also within the host."""
@@ -49,6 +50,18 @@ def run_copy(group, size):
             raise Failed("the copy differs")
 
 
+def run_datagrams(group, address, options):
+    port = str(pair.free_port())
+    with group.run() as start:
+        server = start("udpong", "-b", address, "-p", port, "-T", "b")
+        # It says nothing, but its client repeats what is not answered.
+        client = start("udpong", "-s", address, "-p", port, *options)
+        pair.wait_for_ends([client])
+        if not re.search(r"^custom .* \d+\.\d\d\s*$", client.text(), re.M):
+            raise Failed("no result")
+        pair.wait_for_text(server, "client login from")
+
+
 def main():
     build, adapter, *words = sys.argv[1:]
     os.environ["VERBENA_ADAPTERS"] = f"{adapter},link=ethernet,interface=lo"
@@ -64,6 +77,10 @@ def main():
             run_pair(group, "riostream", pair.HOST, one)
     for size in (1, 5_000_000):
         run_copy(group, size)
+    for one in (["-S", "64", "-C", "300", "-T", "e"], ["-S", "1500", "-C", "100", "-T", "e"],
+                ["-S", "1000", "-C", "1000"], ["-S", "100", "-C", "100", "-T", "e", "-T", "a"]):
+        run_datagrams(group, pair.HOST, one)
+    run_datagrams(group, "::1", ["-S", "64", "-C", "100", "-T", "e"])
     group.finish()
 
 

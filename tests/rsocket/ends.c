@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,15 +135,11 @@ void child_main(int argc, char **argv, const struct child_role *roles, size_t co
 pid_t child_run(const char *role, const struct sockaddr_in *server)
 {
 	char port[8];
+	char *argv[] = { "child", (char *)role, port, NULL };
 	pid_t child;
 
 	snprintf(port, sizeof(port), "%d", ntohs(server->sin_port));
-	child = fork();
-	assert_true(child >= 0);
-	if (!child) {
-		execl("/proc/self/exe", "child", role, port, NULL);
-		_exit(101);
-	}
+	assert_int_equal(posix_spawn(&child, "/proc/self/exe", NULL, NULL, argv, environ), 0);
 	return child;
 }
 
