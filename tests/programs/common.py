@@ -127,6 +127,25 @@ def enter_network_namespace():
     skip("neither a network namespace nor a user namespace is allowed here")
 
 
+def two_hosts():
+    """Enters a namespace, and joins it to another; gives what to put before a command there."""
+    enter_network_namespace()
+    other = subprocess.Popen(["unshare", "--net", "sleep", "1000"], stdin=subprocess.DEVNULL)
+    there = ["nsenter", f"--target={other.pid}", "--net"]
+    mine = os.readlink("/proc/self/ns/net")
+    while os.readlink(f"/proc/{other.pid}/ns/net") == mine:
+        if other.poll() is not None:
+            skip("a second network namespace is not allowed here")
+    ip("link", "set", "lo", "up")
+    ip("link", "add", "va", "type", "veth", "peer", "name", "vb")
+    ip("link", "set", "vb", "netns", str(other.pid))
+    ip("addr", "add", "10.77.0.1/24", "dev", "va")
+    ip("link", "set", "va", "up")
+    for words in ("link set lo up", "addr add 10.77.0.2/24 dev vb", "link set vb up"):
+        subprocess.run([*there, "ip", *words.split()], check=True)
+    return other, there
+
+
 def pyverbs_tests(folder):
     """Unpacks Debian's tests of pyverbs into folder/tests. Some installations have no documents."""
     source = DOCUMENTS

@@ -5,7 +5,6 @@ doorbells themselves, between two processes; with `wire`, between two hosts, whi
 namespaces joined by a cable."""
 import os
 import re
-import subprocess
 import sys
 
 import common
@@ -24,25 +23,6 @@ TESTS = {
 ROUNDS = "100"
 
 
-def two_hosts():
-    """Enters a namespace, and joins it to another; gives what to put before a command there."""
-    common.enter_network_namespace()
-    other = subprocess.Popen(["unshare", "--net", "sleep", "1000"], stdin=subprocess.DEVNULL)
-    there = ["nsenter", f"--target={other.pid}", "--net"]
-    mine = os.readlink("/proc/self/ns/net")
-    while os.readlink(f"/proc/{other.pid}/ns/net") == mine:
-        if other.poll() is not None:
-            common.skip("a second network namespace is not allowed here")
-    common.ip("link", "set", "lo", "up")
-    common.ip("link", "add", "va", "type", "veth", "peer", "name", "vb")
-    common.ip("link", "set", "vb", "netns", str(other.pid))
-    common.ip("addr", "add", "10.77.0.1/24", "dev", "va")
-    common.ip("link", "set", "va", "up")
-    for words in ("link set lo up", "addr add 10.77.0.2/24 dev vb", "link set vb up"):
-        subprocess.run([*there, "ip", *words.split()], check=True)
-    return other, there
-
-
 def run_test(group, test, host, there):
     with group.run() as start:
         port = str(free_port())
@@ -58,7 +38,7 @@ def run_test(group, test, host, there):
 def main():
     build, transport = sys.argv[1:3]
     wire = sys.argv[3:] == ["wire"]
-    other, there = two_hosts() if wire else (None, [])
+    other, there = common.two_hosts() if wire else (None, [])
     os.environ.update(UCX_TLS=transport, UCX_NET_DEVICES="mlx5_0:1")
     group = Group(build)
     try:

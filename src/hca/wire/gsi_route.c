@@ -163,3 +163,8 @@ int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16])
 
 	return fabric_reg_del(FABRIC_REG_CM_PORT, &s, sizeof(s), 0);
 }
+
+bool hca_gsi_service_offered(uint64_t service_id, const uint8_t addr[16])
+{
+	return find_service(service_id, addr) != FABRIC_ID_NONE;
+}

@@ -6,6 +6,7 @@
 #ifndef HCA_GSI_ROUTE_H
 #define HCA_GSI_ROUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "fabric/id.h"
@@ -22,6 +23,8 @@
 #define HCA_GSI_ALL_IP6 0xff
 VB_API int hca_gsi_service_add(uint64_t service_id, const uint8_t addr[16]);
 VB_API int hca_gsi_service_del(uint64_t service_id, const uint8_t addr[16]);
+/* Whether a process of the host offers that very one. */
+VB_API bool hca_gsi_service_offered(uint64_t service_id, const uint8_t addr[16]);
 
 /* Ids for messages of this process: answers that carry them come back here. Never 0. */
 VB_API uint32_t hca_gsi_comm_id(void);
