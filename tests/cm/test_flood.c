@@ -13,6 +13,7 @@
 #include "hca/device/adapter_list.h"
 #include "hca/device/port.h"
 #include "hca/wire/gsi.h"
+#include "hca/wire/gsi_send.h"
 
 #define FORGED  20000u
 #define BACKLOG 16
