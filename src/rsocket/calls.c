@@ -142,6 +142,7 @@ VB_API int rlisten(int socket, int backlog)
 /* A connected socket from the queue. */
 static int take_accepted(struct rs_stream *listener, struct rs_stream **out)
 {
+	bool held = false;
 	int err = 0;
 
 	pthread_mutex_lock(&listener->base.lock);
@@ -150,9 +151,13 @@ static int take_accepted(struct rs_stream *listener, struct rs_stream **out)
 				    rs_can_accept);
 	if (!err && listener->phase != RS_LISTENING)
 		err = explain(EINVAL, "the rsocket does not listen");
-	if (!err)
+	if (!err) {
 		*out = rs_listen_take(listener);
+		held = listener->held_count;
+	}
 	pthread_mutex_unlock(&listener->base.lock);
+	if (held)
+		rs_listen_admit(listener);
 	return err;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A socket that a request made is an embryo until the connection is established: the program does not
- * know it, so nobody else uses it, and the service lock is enough to move it.
+ * know it, so nobody else uses it, and the service lock is enough to move it. When as many connections
+ * as the backlog allows wait for raccept(), requests are held without an answer until there is room, or
+ * the peer gives up.
  */
 #include "rsocket/listen.h"
 
@@ -37,7 +39,7 @@ int rs_listen_start(struct rs_stream *s, int backlog)
 		err = explain(EINVAL, "the rsocket is connected or connecting; it cannot listen");
 	if (err)
 		return err;
-	s->backlog = backlog;
+	s->backlog = backlog > 0 ? backlog : 0;
 	/* Before the first request can come. */
 	rs_stream_enter(s, RS_LISTENING);
 	if (rdma_listen(s->id, backlog)) {
@@ -58,23 +60,19 @@ static int read_request(const struct rs_stream *listener, const struct rdma_conn
 				   param->private_data_len - header, data);
 }
 
-static int accept_request(struct rs_stream *s, const struct rdma_conn_param *request,
-			  const struct rs_conn_data *peer)
+/* Rsockets neither read nor use atomics, so depths are 0. */
+static int accept_request(struct rs_stream *s)
 {
 	uint8_t private_data[RS_CONN_DATA_LEN];
 	struct rdma_conn_param param = {
 		.private_data = private_data,
 		.private_data_len = sizeof(private_data),
-		.responder_resources = request->responder_resources,
-		.initiator_depth = request->initiator_depth,
-		.flow_control = request->flow_control,
+		.flow_control = 1,
 		.rnr_retry_count = RNR_RETRY_FOREVER,
 	};
 	struct rs_conn_data data;
 	int err = rs_endpoint_create(s);
 
-	if (!err)
-		err = rs_endpoint_set_peer(s, peer);
 	if (err)
 		return err;
 	rs_endpoint_describe(s, &data);
@@ -82,7 +80,52 @@ static int accept_request(struct rs_stream *s, const struct rdma_conn_param *req
 	return rdma_accept(s->id, &param) ? -errno : 0;
 }
 
-struct rs_stream *rs_listen_request(struct rs_stream *listener, const struct rdma_cm_event *event)
+static void discard(void *s)
+{
+	rs_listen_discard(s);
+}
+
+static void destroy_id(void *id)
+{
+	rdma_destroy_id(id);
+}
+
+/* One more connection that waits, or fewer; whether there is room for it. */
+static bool count_queued(struct rs_stream *listener, int change)
+{
+	bool fits;
+
+	pthread_mutex_lock(&listener->base.lock);
+	fits = change < 0 || listener->queued <= listener->backlog;
+	if (fits)
+		listener->queued += change;
+	pthread_mutex_unlock(&listener->base.lock);
+	return fits;
+}
+
+static void count_held(struct rs_stream *listener, int change)
+{
+	pthread_mutex_lock(&listener->base.lock);
+	listener->held_count += change;
+	pthread_mutex_unlock(&listener->base.lock);
+}
+
+/* The socket is counted. False: it is not to be kept. */
+static bool admit(struct rs_stream *s)
+{
+	if (accept_request(s)) {
+		rdma_reject(s->id, NULL, 0);
+		count_queued(s->listener, -1);
+		s->listener = NULL;
+		return false;
+	}
+	s->phase = RS_ACCEPTING;
+	LIST_INSERT_HEAD(&s->listener->embryos, s, embryo_link);
+	return true;
+}
+
+void rs_listen_request(struct rs_stream *listener, const struct rdma_cm_event *event,
+		       struct rs_cm_cleanup *cleanup)
 {
 	struct rs_stream *s;
 	struct rs_conn_data data;
@@ -93,23 +136,25 @@ struct rs_stream *rs_listen_request(struct rs_stream *listener, const struct rdm
 	pthread_mutex_unlock(&listener->base.lock);
 	if (!s) {
 		rdma_reject(event->id, NULL, 0);
-		rdma_destroy_id(event->id);
-		return NULL;
+		*cleanup = (struct rs_cm_cleanup){ .run = destroy_id, .arg = event->id };
+		return;
 	}
 	s->id = event->id;
 	s->owner = listener->owner;
 	s->id->context = &s->owner;
+	s->listener = listener;
 	err = read_request(listener, &event->param.conn, &data);
 	if (!err)
-		err = accept_request(s, &event->param.conn, &data);
+		err = rs_endpoint_set_peer(s, &data);
 	if (err) {
 		rdma_reject(s->id, NULL, 0);
-		return s;
+		*cleanup = (struct rs_cm_cleanup){ .run = discard, .arg = s };
+	} else if (!count_queued(listener, 1)) {
+		TAILQ_INSERT_TAIL(&listener->held, s, accept_link);
+		count_held(listener, 1);
+	} else if (!admit(s)) {
+		*cleanup = (struct rs_cm_cleanup){ .run = discard, .arg = s };
 	}
-	s->phase = RS_ACCEPTING;
-	s->listener = listener;
-	LIST_INSERT_HEAD(&listener->embryos, s, embryo_link);
-	return NULL;
 }
 
 static void established(struct rs_stream *s)
@@ -125,22 +170,35 @@ static void established(struct rs_stream *s)
 	pthread_mutex_unlock(&listener->base.lock);
 }
 
-struct rs_stream *rs_listen_event(struct rs_stream *s, const struct rdma_cm_event *event)
+static void forget(struct rs_stream *s)
+{
+	if (s->phase == RS_ACCEPTING) {
+		LIST_REMOVE(s, embryo_link);
+		count_queued(s->listener, -1);
+	} else {
+		TAILQ_REMOVE(&s->listener->held, s, accept_link);
+		count_held(s->listener, -1);
+	}
+	s->listener = NULL;
+}
+
+void rs_listen_event(struct rs_stream *s, const struct rdma_cm_event *event,
+		     struct rs_cm_cleanup *cleanup)
 {
 	switch (event->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
 		established(s);
-		return NULL;
+		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		LIST_REMOVE(s, embryo_link);
-		s->listener = NULL;
-		return s;
+		forget(s);
+		*cleanup = (struct rs_cm_cleanup){ .run = discard, .arg = s };
+		break;
 	default:
-		return NULL;
+		break;
 	}
 }
 
@@ -156,7 +214,29 @@ struct rs_stream *rs_listen_take(struct rs_stream *listener)
 	struct rs_stream *s = TAILQ_FIRST(&listener->accepted);
 
 	TAILQ_REMOVE(&listener->accepted, s, accept_link);
+	listener->queued--;
 	return s;
+}
+
+void rs_listen_admit(struct rs_stream *listener)
+{
+	struct rs_accept_queue useless = TAILQ_HEAD_INITIALIZER(useless);
+	struct rs_stream *s;
+
+	rs_service_lock();
+	while ((s = TAILQ_FIRST(&listener->held)) && count_queued(listener, 1)) {
+		TAILQ_REMOVE(&listener->held, s, accept_link);
+		count_held(listener, -1);
+		if (!admit(s)) {
+			s->phase = RS_CLOSED;
+			TAILQ_INSERT_TAIL(&useless, s, accept_link);
+		}
+	}
+	rs_service_unlock();
+	while ((s = TAILQ_FIRST(&useless))) {
+		TAILQ_REMOVE(&useless, s, accept_link);
+		rs_listen_discard(s);
+	}
 }
 
 /*
@@ -165,17 +245,20 @@ struct rs_stream *rs_listen_take(struct rs_stream *listener)
  */
 void rs_listen_close(struct rs_stream *listener)
 {
-	struct rs_stream *s;
+	struct rs_accept_queue *const queues[] = { &listener->held, &listener->accepted };
 	LIST_HEAD(, rs_stream) all = LIST_HEAD_INITIALIZER(all);
+	struct rs_stream *s;
 
 	rs_service_lock();
 	while ((s = LIST_FIRST(&listener->embryos))) {
 		LIST_REMOVE(s, embryo_link);
 		LIST_INSERT_HEAD(&all, s, embryo_link);
 	}
-	while ((s = TAILQ_FIRST(&listener->accepted))) {
-		TAILQ_REMOVE(&listener->accepted, s, accept_link);
-		LIST_INSERT_HEAD(&all, s, embryo_link);
+	for (int i = 0; i < 2; i++) {
+		while ((s = TAILQ_FIRST(queues[i]))) {
+			TAILQ_REMOVE(queues[i], s, accept_link);
+			LIST_INSERT_HEAD(&all, s, embryo_link);
+		}
 	}
 	LIST_FOREACH(s, &all, embryo_link) {
 		s->listener = NULL;

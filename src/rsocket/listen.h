@@ -11,17 +11,18 @@
 /* With base.lock held. */
 int rs_listen_start(struct rs_stream *s, int backlog);
 
-/*
- * Events, with the service lock held. A socket that they return is to be given to
- * rs_listen_discard() when the event has been acknowledged.
- */
-struct rs_stream *rs_listen_request(struct rs_stream *listener, const struct rdma_cm_event *event);
-struct rs_stream *rs_listen_event(struct rs_stream *embryo, const struct rdma_cm_event *event);
+/* Events, with the service lock held. */
+void rs_listen_request(struct rs_stream *listener, const struct rdma_cm_event *event,
+		       struct rs_cm_cleanup *cleanup);
+void rs_listen_event(struct rs_stream *embryo, const struct rdma_cm_event *event,
+		     struct rs_cm_cleanup *cleanup);
 /* Frees a socket that the program has never seen. Without the lock of a socket. */
 void rs_listen_discard(struct rs_stream *s);
 
 /* Takes a connected socket out of the queue, in which there is one; with base.lock held. */
 struct rs_stream *rs_listen_take(struct rs_stream *listener);
+/* There is room again: answers requests that were held; without a lock. */
+void rs_listen_admit(struct rs_stream *listener);
 /* Frees what waits for raccept(), and what would; in phase CLOSED, without a lock. */
 void rs_listen_close(struct rs_stream *listener);
 

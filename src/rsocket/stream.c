@@ -22,6 +22,7 @@ struct rs_stream *rs_stream_create(const struct rs_stream *like, const struct rs
 	LIST_INIT(&s->base.sleepers);
 	LIST_INIT(&s->embryos);
 	TAILQ_INIT(&s->accepted);
+	TAILQ_INIT(&s->held);
 	TAILQ_INIT(&s->iomap_regions);
 	s->keepalive.fd = -1;
 	return s;

@@ -93,14 +93,17 @@ struct rs_stream {
 	void *route;                       /* RDMA_ROUTE: paths to use; NULL: resolve */
 	size_t route_len;
 
-	/* Listening; guarded by the service lock and base.lock, either is enough to read. */
-	int backlog;
+	/* Listening */
+	unsigned int backlog; /* connections that may wait for raccept() */
+	unsigned int queued;  /* those, and those that are being accepted */
+	unsigned int held_count;
 	TAILQ_HEAD(rs_accept_queue, rs_stream) accepted; /* for raccept() */
 	/* Sockets of requests; all by the service lock. */
+	struct rs_accept_queue held;    /* of a listener: not answered, for want of room */
 	LIST_HEAD(, rs_stream) embryos; /* of a listener: ACCEPTING */
 	LIST_ENTRY(rs_stream) embryo_link;
-	TAILQ_ENTRY(rs_stream) accept_link;
-	struct rs_stream *listener; /* NULL: not an embryo */
+	TAILQ_ENTRY(rs_stream) accept_link; /* in `held` or `accepted` */
+	struct rs_stream *listener;         /* NULL: in neither `held` nor `embryos` */
 
 	struct rs_endpoint ep;
 	struct rs_peer peer;

@@ -41,24 +41,16 @@ static void socket_event(struct rs_stream *s, const struct rdma_cm_event *event)
 	pthread_mutex_unlock(&s->base.lock);
 }
 
-static void discard(void *s)
-{
-	rs_listen_discard(s);
-}
-
 void rs_stream_event(struct rs_cm_owner *owner, const struct rdma_cm_event *event,
 		     struct rs_cm_cleanup *cleanup)
 {
 	struct rs_stream *s =
 		(struct rs_stream *)((char *)owner - offsetof(struct rs_stream, owner));
-	struct rs_stream *useless = NULL;
 
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		useless = rs_listen_request(s, event);
+		rs_listen_request(s, event, cleanup);
 	else if (s->listener)
-		useless = rs_listen_event(s, event);
+		rs_listen_event(s, event, cleanup);
 	else
 		socket_event(s, event);
-	if (useless)
-		*cleanup = (struct rs_cm_cleanup){ .run = discard, .arg = useless };
 }

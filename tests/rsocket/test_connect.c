@@ -145,6 +145,41 @@ static void connections_that_nobody_accepted_end_with_the_listener(void **state)
 	}
 }
 
+static void requests_beyond_the_backlog_wait_until_there_is_room(void **state)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+	int listener = rsocket(AF_INET, SOCK_STREAM, 0), fds[5], accepted[5], connected = 0;
+	struct pollfd polls[5];
+
+	at = (struct sockaddr_in){ .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	assert_int_equal(rbind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(rlisten(listener, 2), 0);
+	assert_int_equal(rgetsockname(listener, (struct sockaddr *)&at, &len), 0);
+	for (int i = 0; i < 5; i++) {
+		fds[i] = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		assert_refused(rconnect(fds[i], (struct sockaddr *)&at, sizeof(at)), EINPROGRESS);
+	}
+	/* As with TCP: one more than the backlog. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_for(fds[i], POLLOUT), POLLOUT);
+	for (int i = 0; i < 5; i++)
+		polls[i] = (struct pollfd){ .fd = fds[i], .events = POLLOUT };
+	connected = rpoll(polls, 5, 50);
+	assert_int_equal(connected, 3);
+	for (int i = 0; i < 5; i++) {
+		accepted[i] = raccept(listener, NULL, NULL);
+		assert_true(accepted[i] >= 0);
+	}
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(wait_for(fds[i], POLLOUT), POLLOUT);
+		rclose(fds[i]);
+		rclose(accepted[i]);
+	}
+	rclose(listener);
+}
+
 static void a_port_that_is_taken_is_eaddrinuse(void **state)
 {
 	struct sockaddr_in at;
@@ -302,6 +337,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_refusal_without_blocking_is_an_error_event),
 		cmocka_unit_test(a_listener_without_requests_has_nothing_to_accept),
 		cmocka_unit_test(connections_that_nobody_accepted_end_with_the_listener),
+		cmocka_unit_test(requests_beyond_the_backlog_wait_until_there_is_room),
 		cmocka_unit_test(a_port_that_is_taken_is_eaddrinuse),
 		cmocka_unit_test(another_process_connects),
 		cmocka_unit_test(a_peer_that_is_killed_is_an_error_after_its_data),
