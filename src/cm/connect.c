@@ -6,7 +6,6 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "cm/agent.h"
 #include "cm/channel.h"
@@ -101,13 +100,6 @@ static int copy_private(const char *call, const struct rdma_conn_param *param, u
 			       param->private_data_len);
 	memcpy(to, param->private_data, param->private_data_len);
 	return 0;
-}
-
-static void choose_psn(struct cm_id *id)
-{
-	if (getrandom(&id->seq_num, sizeof(id->seq_num), GRND_NONBLOCK) != sizeof(id->seq_num))
-		id->seq_num = (uint32_t)cm_now_ns();
-	id->seq_num &= 0xffffff;
 }
 
 /* ---- connecting ---- */
@@ -239,7 +231,6 @@ static int start_connect(struct cm_id *id, const struct rdma_conn_param *given)
 	if (err)
 		return err;
 	choose_depths(id, param, 255, 255);
-	choose_psn(id);
 	err = set_req(id, param, &route, &req);
 	if (err)
 		return err;
@@ -312,8 +303,6 @@ static int begin_accept(struct cm_id *id, const struct rdma_conn_param *given,
 		return err;
 	choose_depths(id, param, id->conn->params.responder_resources,
 		      id->conn->params.initiator_depth);
-	choose_psn(id);
-	id->conn->params.local_psn = id->seq_num;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "cm/channel.h"
 #include "cm/conn.h"
@@ -56,6 +57,16 @@ static int check_port_space(enum rdma_port_space ps)
 	}
 }
 
+/* Programs with QPs of their own ask for it before they accept. */
+static uint32_t choose_psn(void)
+{
+	uint32_t psn = 0;
+
+	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
+		psn = (uint32_t)cm_now_ns();
+	return psn & 0xffffff;
+}
+
 int cm_id_create(struct rdma_event_channel *public, void *context, enum rdma_port_space ps,
 		 enum ibv_qp_type qp_type, struct cm_id **out)
 {
@@ -84,6 +95,7 @@ int cm_id_create(struct rdma_event_channel *public, void *context, enum rdma_por
 	id->pub.context = context;
 	id->pub.ps = ps;
 	id->pub.qp_type = qp_type;
+	id->seq_num = choose_psn();
 
 	cm_lock();
 	channel = cm_channel_find(public);
@@ -153,6 +165,7 @@ struct cm_id *cm_id_create_child(struct cm_id *listener)
 	id->pub.qp_type = listener->pub.qp_type;
 	id->tos = listener->tos;
 	id->state = CM_CONNECT;
+	id->seq_num = choose_psn();
 	cm_handle_add(&id->handle, CM_ID, &id->pub);
 	return id;
 }

@@ -66,7 +66,7 @@ struct cm_id {
 	bool connect_error; /* reported: what the peer says of it is of no interest any more */
 	struct sidr *sidr;  /* likewise, of a datagram id */
 	LIST_HEAD(, cm_multicast) multicasts;
-	uint32_t seq_num; /* first PSN that the QP sends, random */
+	uint32_t seq_num; /* first PSN that the QP expects; random, for the life of the id */
 	uint32_t qp_num;  /* of the QP, or what the program passed for a QP of its own */
 	bool srq;
 	uint8_t responder_resources, initiator_depth;

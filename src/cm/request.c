@@ -174,6 +174,7 @@ static struct cm_id *make_id(struct cm_id *listener, struct conn *conn, const st
 		return NULL;
 	}
 	id->conn = conn;
+	conn->params.local_psn = id->seq_num;
 	return id;
 }
 
