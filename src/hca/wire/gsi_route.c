@@ -104,7 +104,7 @@ static fabric_id_t class_of(uint8_t mgmt_class)
 									     : FABRIC_ID_NONE;
 }
 
-fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid)
+static fabric_id_t listed_owner(const uint8_t *mad, const uint8_t *dgid)
 {
 	if (mad[MAD_CLASS] != HCA_MAD_CM)
 		return mad[MAD_METHOD] & MAD_METHOD_RESPONSE ? process_of(mad_get32(mad + MAD_TID))
@@ -119,6 +119,14 @@ fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid)
 	default:
 		return process_of(mad_get32(mad + CM_REMOTE_ID));
 	}
+}
+
+/* A process that was killed stays listed for a while; a MAD for it is answered by another one. */
+fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid)
+{
+	fabric_id_t owner = listed_owner(mad, dgid);
+
+	return owner && fabric_process_alive(owner) ? owner : FABRIC_ID_NONE;
 }
 
 /*
