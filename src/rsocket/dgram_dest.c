@@ -59,15 +59,16 @@ static int ask_kernel(const union rs_addr *peer, union rs_addr *local)
 	close(fd);
 	return err;
 }
-_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
-	       "ports are at the same place");
 
 /* A socket without a port gets one: the header of the first datagram carries it. */
 static int find_local(struct rs_dgram *d, const union rs_addr *peer, union rs_addr *local)
 {
 	const int udp = d->base.entry.fd;
 	union rs_addr any = { .sa.sa_family = d->base.domain };
-	int err = read_name(udp, local);
+	int err;
+
+	*local = any;
+	err = read_name(udp, local);
 
 	if (!err && !local->in.sin_port) {
 		if (bind(udp, &any.sa, rs_addr_len(&any)))
@@ -85,7 +86,7 @@ static struct rs_dest *find(struct rs_dgram *d, const union rs_addr *addr)
 		struct rs_dest *dest =
 			(struct rs_dest *)((char *)link - offsetof(struct rs_dest, by_addr));
 
-		if (!memcmp(&dest->addr, addr, sizeof(*addr)))
+		if (rs_addr_equal(&dest->addr, addr))
 			return dest;
 	}
 	return NULL;
@@ -222,11 +223,12 @@ void rs_dest_set_qpn(struct rs_dest *dest, uint32_t qpn)
  */
 void rs_dest_destroy_all(struct rs_dgram *d)
 {
-	struct rs_dest *dest;
+	struct rs_dest *dest, *next;
 
-	while ((dest = LIST_FIRST(&d->all_dests))) {
+	for (dest = LIST_FIRST(&d->all_dests); dest; dest = next) {
 		struct rdma_cm_id *id;
 
+		next = LIST_NEXT(dest, link);
 		rs_service_lock();
 		id = dest->id;
 		dest->id = NULL;
@@ -235,8 +237,8 @@ void rs_dest_destroy_all(struct rs_dgram *d)
 			rdma_destroy_id(id);
 		if (dest->ah)
 			ibv_destroy_ah(dest->ah);
-		LIST_REMOVE(dest, link);
 		free(dest);
 	}
+	LIST_INIT(&d->all_dests);
 	hash_fini(&d->dests);
 }

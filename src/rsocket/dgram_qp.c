@@ -192,7 +192,7 @@ int rs_dgram_qp_get(struct rs_dgram *d, const union rs_addr *local, struct rs_dg
 	struct rs_dgram_qp *qp;
 
 	LIST_FOREACH(qp, &d->qps, link) {
-		if (!memcmp(&qp->local, local, sizeof(*local))) {
+		if (rs_addr_equal(&qp->local, local)) {
 			*out = qp;
 			return 0;
 		}

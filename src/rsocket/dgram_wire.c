@@ -66,6 +66,18 @@ int rs_addr_set(union rs_addr *out, const struct sockaddr *addr, socklen_t len)
 		       addr->sa_family, len);
 }
 
+bool rs_addr_equal(const union rs_addr *a, const union rs_addr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family || a->in.sin_port != b->in.sin_port)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr) &&
+	       a->in6.sin6_scope_id == b->in6.sin6_scope_id;
+}
+_Static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	       "ports are at the same place");
+
 size_t rs_ud_header_encode(const union rs_addr *from, uint8_t to[RS_UD_HEADER_MAX])
 {
 	struct ud_header header = { 0 };

@@ -11,6 +11,7 @@
 #define RSOCKET_DGRAM_WIRE_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -27,6 +28,8 @@ static inline socklen_t rs_addr_len(const union rs_addr *addr)
 	return addr->sa.sa_family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
 }
 
+/* Both as rs_addr_set() leaves them. */
+bool rs_addr_equal(const union rs_addr *a, const union rs_addr *b);
 /* An address of the program's or the kernel's, without what does not count; -EINVAL, -EAFNOSUPPORT. */
 int rs_addr_set(union rs_addr *out, const struct sockaddr *addr, socklen_t len);
 

@@ -18,6 +18,11 @@
 
 #define IP_CM_HEADER_LEN  36 /* in front of the private data of AF_IB */
 #define RNR_RETRY_FOREVER 7
+/*
+ * Requests without an answer, held ones included. More are dropped by the connection manager, and come
+ * again after seconds, so this is not the backlog, which may be small.
+ */
+#define REQUESTS_MAX 1024
 
 /* rlisten() without rbind(): any address, a free port. */
 static int bind_any(struct rs_stream *s)
@@ -42,7 +47,7 @@ int rs_listen_start(struct rs_stream *s, int backlog)
 	s->backlog = backlog > 0 ? backlog : 0;
 	/* Before the first request can come. */
 	rs_stream_enter(s, RS_LISTENING);
-	if (rdma_listen(s->id, backlog)) {
+	if (rdma_listen(s->id, backlog > REQUESTS_MAX ? backlog : REQUESTS_MAX)) {
 		err = -errno;
 		rs_stream_enter(s, RS_BOUND);
 	}
