@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data is copied into the send ring and written from there; short data is inline. The first piece of
- * a long call is short and later ones longer, so that the adapter works while the rest is copied.
+ * Data is copied into the send ring and written from there, in pieces; short data is inline. A piece
+ * costs a message and two completions, so it is as long as leaves the peer something to do meanwhile.
  */
 #include "rsocket/stream_send.h"
 
@@ -13,8 +13,7 @@
 #include "rsocket/wait.h"
 #include "util/explain.h"
 
-#define FIRST_PIECE   2048
-#define LONGEST_PIECE 65536
+#define PIECE_MAX 65536
 
 /* With base.lock held. */
 static int wait_open(struct rs_stream *s, bool nonblock)
@@ -93,7 +92,6 @@ static struct rs_target take_target(struct rs_stream *s, uint32_t len)
 
 static int send_all(struct rs_stream *s, struct rs_iov *iov, bool nonblock)
 {
-	size_t piece = FIRST_PIECE;
 	int err = 0;
 
 	while (iov->left && !err) {
@@ -103,12 +101,10 @@ static int send_all(struct rs_stream *s, struct rs_iov *iov, bool nonblock)
 		err = wait_writable(s, nonblock);
 		if (err)
 			break;
-		len = min(min(iov->left, piece), s->peer.target[s->peer.target_at].length);
+		len = min(min(iov->left, PIECE_MAX), s->peer.target[s->peer.target_at].length);
 		len = min(len, s->ring.free);
 		to = take_target(s, len);
 		err = post_piece(s, iov, len, rs_msg(RS_MSG_DATA, len), &to);
-		if (piece < LONGEST_PIECE)
-			piece *= 2;
 	}
 	return err;
 }
@@ -142,7 +138,6 @@ ssize_t rs_stream_send(struct rs_stream *s, struct rs_iov *iov, int msg_flags)
 
 static int write_all_at(struct rs_stream *s, struct rs_iov *iov, uint64_t offset, bool nonblock)
 {
-	size_t piece = FIRST_PIECE;
 	int err = 0;
 
 	while (iov->left && !err) {
@@ -158,13 +153,11 @@ static int write_all_at(struct rs_stream *s, struct rs_iov *iov, uint64_t offset
 			break;
 		to = (struct rs_target){ .addr = entry->sge.addr + (offset - entry->offset),
 					 .key = entry->sge.key };
-		len = min(min(iov->left, piece), entry->offset + entry->sge.length - offset);
+		len = min(min(iov->left, PIECE_MAX), entry->offset + entry->sge.length - offset);
 		len = min(len, s->ring.free);
 		s->send_slots--;
 		err = post_piece(s, iov, len, rs_msg(RS_MSG_WRITE, len), &to);
 		offset += len;
-		if (piece < LONGEST_PIECE)
-			piece *= 2;
 	}
 	return err;
 }
