@@ -165,8 +165,12 @@ const struct rs_iomap_entry *rs_iomap_find(const struct rs_stream *s, uint64_t o
 
 void rs_iomap_close(struct rs_stream *s)
 {
-	while (!TAILQ_EMPTY(&s->iomap_regions))
-		free_region(s, TAILQ_FIRST(&s->iomap_regions));
+	struct rs_iomap_region *region, *next;
+
+	for (region = TAILQ_FIRST(&s->iomap_regions); region; region = next) {
+		next = TAILQ_NEXT(region, link);
+		free_region(s, region);
+	}
 	free(s->iomap_slots);
 	s->iomap_slots = NULL;
 }
