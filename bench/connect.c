@@ -73,7 +73,7 @@ static void serve_rdma(struct sockaddr_in *at, int fd)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_event *event;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = NULL;
 
 	if (!channel || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
 	    rdma_bind_addr(id, (struct sockaddr *)at) || rdma_listen(id, 0))
@@ -106,7 +106,7 @@ static void connect_rdma(struct sockaddr_in *to, int i)
 {
 	struct ibv_qp_init_attr attr = qp_attr();
 	double begin = now_us(), start;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = NULL;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(id, NULL, (struct sockaddr *)to, 2000) ||
