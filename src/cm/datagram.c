@@ -88,7 +88,8 @@ enum msg_sidr_status cm_datagram_request(struct sidr *sidr, const struct msg_sid
 	struct cm_id *listener, *id;
 	struct cm_event *event;
 
-	listener = cm_request_listener(req->service_id, req->private_data, NULL, &ends);
+	listener =
+		cm_request_listener(&sidr->route, req->service_id, req->private_data, NULL, &ends);
 	if (!listener || listener->pub.qp_type != IBV_QPT_UD)
 		return MSG_SIDR_UNSUPPORTED;
 	if (cm_request_is_full(listener))

@@ -53,17 +53,24 @@ static void ib_ends(uint64_t service_id, const struct msg_path *path, struct req
 	ends->header_len = 0;
 }
 
-/* Link-local addresses mean something only on the interface that the request came by. */
-static void set_scope(struct sockaddr_storage *addr, const struct ibv_gid_entry *entry)
+/* The addressing header has no scope: a link-local address is one of the request's interface. */
+static void set_scope(const struct conn_route *from, struct sockaddr_storage *addr)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+	struct cm_device *device;
+	struct ibv_gid_entry entry;
 
-	if (cm_addr_is_link_local((struct sockaddr *)addr))
-		in6->sin6_scope_id = entry->ndev_ifindex;
+	if (!cm_addr_is_link_local((struct sockaddr *)addr))
+		return;
+	device = cm_device_of(from->adapter);
+	if (device &&
+	    !ibv_query_gid_ex(device->verbs, from->av.port, from->av.sgid_index, &entry, 0))
+		in6->sin6_scope_id = entry.ndev_ifindex;
 }
 
-struct cm_id *cm_request_listener(uint64_t service_id, const uint8_t *private_data,
-				  const struct msg_path *path, struct request_ends *ends)
+struct cm_id *cm_request_listener(const struct conn_route *from, uint64_t service_id,
+				  const uint8_t *private_data, const struct msg_path *path,
+				  struct request_ends *ends)
 {
 	enum rdma_port_space ps = cm_service_port_space(service_id);
 	uint16_t port = service_id & 0xffff;
@@ -76,6 +83,8 @@ struct cm_id *cm_request_listener(uint64_t service_id, const uint8_t *private_da
 	if (ip_header_get(private_data, port, &ends->peer, &ends->own)) {
 		own = (const struct sockaddr *)&ends->own;
 		ends->header_len = IP_HEADER_BYTES;
+		set_scope(from, &ends->own);
+		set_scope(from, &ends->peer);
 	}
 	listener = cm_port_listener(ps, port, own);
 	if (!listener)
@@ -132,8 +141,6 @@ static int set_ends(struct cm_id *id, const struct conn_route *from, struct requ
 	err = cm_id_attach(id, &gid);
 	if (err)
 		return err;
-	set_scope(&ends->own, &entry);
-	set_scope(&ends->peer, &entry);
 	addr->src_storage = ends->own;
 	addr->dst_storage = ends->peer;
 	memcpy(addr->addr.ibaddr.dgid.raw, from->av.dgid.raw, 16);
@@ -251,7 +258,8 @@ int cm_request_receive(struct conn *conn, const struct msg_req *req)
 	struct cm_id *listener, *id;
 	struct cm_event *event;
 
-	listener = cm_request_listener(req->service_id, req->private_data, &req->primary, &ends);
+	listener = cm_request_listener(&conn->route, req->service_id, req->private_data,
+				       &req->primary, &ends);
 	if (!listener) {
 		explain_note(
 			"a connection request for the service 0x%llx is rejected: no id listens "

@@ -22,8 +22,9 @@ struct request_ends {
  * The id that listens to a service, and the ends of the request: from the addressing header, or for
  * AF_IB listeners from the path (NULL: not known). NULL when none listens.
  */
-struct cm_id *cm_request_listener(uint64_t service_id, const uint8_t *private_data,
-				  const struct msg_path *path, struct request_ends *ends);
+struct cm_id *cm_request_listener(const struct conn_route *from, uint64_t service_id,
+				  const uint8_t *private_data, const struct msg_path *path,
+				  struct request_ends *ends);
 /* A new id at the port that the request came by. NULL without memory or adapter. */
 struct cm_id *cm_request_id(struct cm_id *listener, const struct conn_route *from,
 			    struct request_ends *ends);

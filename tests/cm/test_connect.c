@@ -205,6 +205,7 @@ static void programs_with_queue_pairs_of_their_own_establish_by_themselves(void)
 	struct rdma_conn_param param = some_param("ab"), answer = some_answer("cd");
 	struct rdma_cm_event *event;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	uint32_t expected_psn;
 	int mask;
 
 	check_errno(rdma_connect(p.active, NULL), EINVAL);
@@ -217,17 +218,65 @@ static void programs_with_queue_pairs_of_their_own_establish_by_themselves(void)
 	check_equal(mask, 0x129181);
 	check_equal(attr.dest_qp_num, 0x1234);
 	check_equal(attr.max_dest_rd_atomic, 5);
+	expected_psn = attr.rq_psn;
 	check_ok(rdma_accept(p.passive, &answer));
 	event = expect(p.channel, CONNECT_RESPONSE, 0);
 	check_data(event, "cd", 196);
 	check_param(event, 1, 2, 1, 0, 4, 1, 0x4321);
 	check_ok(rdma_ack_cm_event(event));
+	attr.qp_state = IBV_QPS_RTS;
+	check_ok(rdma_init_qp_attr(p.active, &attr, &mask));
+	check_equal(attr.sq_psn, expected_psn);
 	check_quiet(p.listen_channel);
 	check_errno(rdma_establish(p.passive), EINVAL);
 	check_ok(rdma_establish(p.active));
 	expect_ack(p.listen_channel, ESTABLISHED, 0);
 	check_errno(rdma_establish(p.active), EINVAL);
 	check_quiet(p.channel);
+	pair_end(&p);
+}
+
+/* A link-local address of the adapter, with its scope. */
+static struct sockaddr_in6 link_local_address(void)
+{
+	struct sockaddr_in6 addr = { .sin6_family = AF_INET6 };
+	struct ibv_gid_entry e;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		if (ibv_query_gid_ex(rig_context(), 1, i, &e, 0) ||
+		    e.gid_type != IBV_GID_TYPE_ROCE_V2 || !e.ndev_ifindex)
+			continue;
+		memcpy(&addr.sin6_addr, e.gid.raw, sizeof(e.gid.raw));
+		addr.sin6_scope_id = e.ndev_ifindex;
+		if (IN6_IS_ADDR_LINKLOCAL(&addr.sin6_addr))
+			return addr;
+	}
+	rig_skip("the adapter has no link-local address");
+}
+
+static void a_listener_at_a_link_local_address_gets_its_requests(void)
+{
+	struct sockaddr_in6 addr = link_local_address();
+	struct sockaddr_in6 *own, *peer;
+	struct cm_pair p = { .listen_channel = must(rdma_create_event_channel()),
+			     .channel = must(rdma_create_event_channel()) };
+
+	check_ok(rdma_create_id(p.listen_channel, &p.listener, NULL, RDMA_PS_TCP));
+	check_ok(rdma_bind_addr(p.listener, (struct sockaddr *)&addr));
+	check_ok(rdma_listen(p.listener, 1));
+	addr.sin6_port = rdma_get_src_port(p.listener);
+	check_ok(rdma_create_id(p.channel, &p.active, NULL, RDMA_PS_TCP));
+	check_ok(rdma_resolve_addr(p.active, NULL, (struct sockaddr *)&addr, WAIT_MS));
+	expect_ack(p.channel, ADDR_RESOLVED, 0);
+	check_ok(rdma_resolve_route(p.active, WAIT_MS));
+	expect_ack(p.channel, ROUTE_RESOLVED, 0);
+	make_qp(p.active);
+	check_ok(rdma_connect(p.active, NULL));
+	p.passive = expect_request(p.listen_channel);
+	own = (struct sockaddr_in6 *)rdma_get_local_addr(p.passive);
+	peer = (struct sockaddr_in6 *)rdma_get_peer_addr(p.passive);
+	check_equal(own->sin6_scope_id, addr.sin6_scope_id);
+	check_equal(peer->sin6_scope_id, addr.sin6_scope_id);
 	pair_end(&p);
 }
 
@@ -552,6 +601,7 @@ int main(void)
 		TEST(depths_and_retries_have_defaults_without_parameters),
 		TEST(too_deep_or_too_long_is_refused_and_the_id_remains),
 		TEST(programs_with_queue_pairs_of_their_own_establish_by_themselves),
+		TEST(a_listener_at_a_link_local_address_gets_its_requests),
 		TEST(a_notice_of_received_data_establishes_once),
 		TEST(a_rejection_has_its_reason_and_data),
 		TEST(an_id_destroyed_unanswered_rejects),
