@@ -14,6 +14,7 @@
 #include "cm/datagram.h"
 #include "cm/id_types.h"
 #include "cm/request.h"
+#include "cm/resolving.h"
 #include "cm/sidr.h"
 #include "cm/state.h"
 #include "hca/wire/gsi.h"
@@ -22,8 +23,11 @@
 
 static void send_mad(const struct conn_route *route, const uint8_t mad[MSG_BYTES])
 {
-	if (cm.agent) /* not in the child of a fork, whose ids are the parent's */
-		hca_gsi_send(route->adapter, &route->av, mad);
+	struct hca_av to = route->av;
+
+	to.flow_label = 0; /* it spreads the connection's own packets only */
+	if (cm.agent)      /* not in the child of a fork, whose ids are the parent's */
+		hca_gsi_send(route->adapter, &to, mad);
 }
 
 static void set_deadline(uint64_t ns)
@@ -63,6 +67,7 @@ static void run_timers(void *arg)
 	cm_lock();
 	conn_run_timers(&cm.conns, cm_now_ns());
 	sidr_run_timers(&cm.sidrs, cm_now_ns());
+	cm_resolving_run(cm_now_ns());
 	cm_unlock();
 }
 
@@ -101,6 +106,7 @@ static void forked(void)
 			((struct cm_id *)conn->owner)->conn = NULL;
 		conn_free(conn);
 	}
+	cm_resolving_forked();
 	cm.agent = NULL;
 	cm.event_acked =
 		(pthread_cond_t)PTHREAD_COND_INITIALIZER; /* the waiters are the parent's */

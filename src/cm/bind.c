@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <string.h>
 
 #include "cm/agent.h"
@@ -68,8 +69,12 @@ static bool host_has(const struct sockaddr *addr)
 /* Explains why no adapter port has the address. */
 static int no_adapter_for(const struct sockaddr *addr)
 {
-	char text[CM_ADDR_TEXT];
+	char text[CM_ADDR_TEXT], name[IF_NAMESIZE];
 
+	if (cm_addr_is_link_local(addr) &&
+	    !if_indextoname(((const struct sockaddr_in6 *)addr)->sin6_scope_id, name))
+		return explain(ENODEV, "%s: sin6_scope_id names no interface",
+			       cm_addr_text(addr, text));
 	if (addr->sa_family != AF_IB && !host_has(addr))
 		return explain(EADDRNOTAVAIL,
 			       "%s is no address of this host, nor a GID of an adapter",
@@ -112,7 +117,7 @@ int cm_id_bind(struct cm_id *id, const struct sockaddr *addr)
 	if (err)
 		return err;
 	if (!cm_addr_is_any(own)) {
-		err = cm_id_attach(id, &gid);
+		err = cm_gid_attach(id, &gid);
 		if (err)
 			goto release_port;
 	}

@@ -94,6 +94,8 @@ static void take_params(struct conn *conn, const struct arrival *a, const struct
 	p->path_mtu = req->path_mtu;
 	p->transport = req->transport;
 	p->remote_srq = req->srq;
+	/* The kernel's CM answers with the traffic class of the request's path. */
+	conn->route.av.traffic_class = req->primary.traffic_class;
 	/* Packets take the path that the request names, which need not be the MAD's. */
 	p->av = a->from->av;
 	p->av.sl = req->primary.sl;

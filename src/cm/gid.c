@@ -4,13 +4,18 @@
  * follow the host's addresses. Runs with cm.lock held.
  */
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cm/device.h"
 #include "cm/gid.h"
+#include "cm/id_types.h"
 #include "cm/sockaddr.h"
+#include "hca/device/adapter_list.h"
 
 struct wanted {
 	const struct sockaddr *addr; /* NULL: any GID of an active port */
@@ -103,12 +108,100 @@ static int search(const struct wanted *wanted, struct cm_gid *out)
 	return -ENOENT;
 }
 
+/* The first GID of a port. */
+static int first_of_port(struct cm_device *device, uint8_t port_num, struct cm_gid *out)
+{
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(device->verbs, port_num, &port) ||
+	    ibv_query_gid(device->verbs, port_num, 0, &out->gid))
+		return -ENOENT;
+	out->device = device;
+	out->port_num = port_num;
+	out->link_layer = port.link_layer;
+	out->lid = port.lid;
+	out->index = 0;
+	return 0;
+}
+
+/* The interface that has the address; false when none has. */
+static bool find_interface(const struct sockaddr *addr, char name[IF_NAMESIZE])
+{
+	struct ifaddrs *list, *entry;
+
+	if (getifaddrs(&list))
+		return false;
+	for (entry = list; entry; entry = entry->ifa_next)
+		if (entry->ifa_addr && cm_addr_same_host(entry->ifa_addr, addr))
+			break;
+	if (entry)
+		snprintf(name, IF_NAMESIZE, "%s", entry->ifa_name);
+	freeifaddrs(list);
+	return entry;
+}
+
+/* The adapter and port of InfiniBand that is configured with the interface; NULL: none. */
+static const struct hca_adapter *find_ib_port(const char *interface, uint8_t *port_num)
+{
+	const struct hca_adapter *const *list;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return NULL;
+	for (int i = 0; i < count; i++)
+		for (int k = 0; k < list[i]->port_count; k++) {
+			const struct hca_port_config *port = &list[i]->ports[k];
+
+			*port_num = (uint8_t)(k + 1);
+			if (port->link == HCA_LINK_INFINIBAND &&
+			    !strcmp(port->interface, interface))
+				return list[i];
+		}
+	return NULL;
+}
+
+/*
+ * InfiniBand ports with an interface in their configuration have its IP addresses, as IPoIB gives them:
+ * the port's GID stands for each.
+ */
+static int find_ipoib(const struct sockaddr *addr, struct cm_gid *out)
+{
+	const struct hca_adapter *adapter;
+	struct cm_device *device;
+	char name[IF_NAMESIZE];
+	uint8_t port_num;
+
+	if (!find_interface(addr, name))
+		return -ENOENT;
+	adapter = find_ib_port(name, &port_num);
+	device = adapter ? cm_device_of(adapter) : NULL;
+	return device ? first_of_port(device, port_num, out) : -ENOENT;
+}
+
+/*
+ * No adapter has a loopback address, unless the host has no other interface. The kernel resolves it,
+ * and finds no route then; here any port of the host leads to this host, so its first GID serves.
+ */
+static int find_loopback(struct cm_gid *out)
+{
+	int err = cm_gid_first(true, out);
+
+	return err ? cm_gid_first(false, out) : 0;
+}
+
 int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out)
 {
 	struct wanted wanted = { .addr = addr, .ethernet_only = addr->sa_family != AF_IB };
+	int err = -ENOENT;
 
+	if (addr->sa_family != AF_IB)
+		err = find_ipoib(addr, out);
 	cm_addr_to_gid(addr, &wanted.gid);
-	return search(&wanted, out);
+	if (err)
+		err = search(&wanted, out);
+	if (err && cm_addr_is_loopback(addr))
+		err = find_loopback(out);
+	return err;
 }
 
 int cm_gid_first(bool ethernet_only, struct cm_gid *out)
@@ -116,4 +209,25 @@ int cm_gid_first(bool ethernet_only, struct cm_gid *out)
 	struct wanted wanted = { .ethernet_only = ethernet_only };
 
 	return search(&wanted, out);
+}
+
+int cm_gid_attach(struct cm_id *id, const struct cm_gid *gid)
+{
+	struct rdma_ib_addr *ibaddr = &id->pub.route.addr.addr.ibaddr;
+	__be16 pkey;
+	int err;
+
+	err = cm_device_get(gid->device);
+	if (err)
+		return err;
+	if (ibv_query_pkey(gid->device->verbs, gid->port_num, 0, &pkey))
+		pkey = 0xffff; /* the default partition, in either byte order */
+	id->device = gid->device;
+	id->gid_index = gid->index;
+	id->pub.verbs = gid->device->verbs;
+	id->pub.pd = gid->device->pd;
+	id->pub.port_num = gid->port_num;
+	ibaddr->sgid = gid->gid;
+	ibaddr->pkey = pkey;
+	return 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 struct cm_device;
+struct cm_id;
 
 struct cm_gid {
 	struct cm_device *device;
@@ -22,12 +23,16 @@ struct cm_gid {
 
 /*
  * The port whose GID table holds the address; RoCE v2 entries before v1. IP addresses belong to
- * Ethernet ports, AF_IB addresses to any. 0, or -ENOENT without an explanation: the caller
+ * Ethernet ports, and to the InfiniBand port that is configured with their interface; AF_IB addresses
+ * to any. A loopback address belongs to the first port. 0, or -ENOENT without an explanation: the caller
  * gives it.
  */
 int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out);
 
 /* The first GID of the first active port, for a wildcard destination. 0 or -ENOENT. */
 int cm_gid_first(bool ethernet_only, struct cm_gid *out);
+
+/* Gives the id the adapter of the GID and its default PD. */
+int cm_gid_attach(struct cm_id *id, const struct cm_gid *gid);
 
 #endif

@@ -10,10 +10,10 @@
 #include "cm/channel.h"
 #include "cm/conn.h"
 #include "cm/device.h"
-#include "cm/gid.h"
 #include "cm/id.h"
 #include "cm/multicast.h"
 #include "cm/port.h"
+#include "cm/resolving.h"
 #include "cm/result.h"
 #include "cm/service.h"
 #include "cm/sidr.h"
@@ -117,27 +117,6 @@ free_id:
 	return err;
 }
 
-int cm_id_attach(struct cm_id *id, const struct cm_gid *gid)
-{
-	struct rdma_ib_addr *ibaddr = &id->pub.route.addr.addr.ibaddr;
-	__be16 pkey;
-	int err;
-
-	err = cm_device_get(gid->device);
-	if (err)
-		return err;
-	if (ibv_query_pkey(gid->device->verbs, gid->port_num, 0, &pkey))
-		pkey = 0xffff; /* the default partition, in either byte order */
-	id->device = gid->device;
-	id->gid_index = gid->index;
-	id->pub.verbs = gid->device->verbs;
-	id->pub.pd = gid->device->pd;
-	id->pub.port_num = gid->port_num;
-	ibaddr->sgid = gid->gid;
-	ibaddr->pkey = pkey;
-	return 0;
-}
-
 void cm_id_unbind(struct cm_id *id)
 {
 	cm_service_withdraw(id);
@@ -164,6 +143,8 @@ struct cm_id *cm_id_create_child(struct cm_id *listener)
 	id->pub.ps = listener->pub.ps;
 	id->pub.qp_type = listener->pub.qp_type;
 	id->tos = listener->tos;
+	id->ack_timeout = listener->ack_timeout;
+	id->ack_timeout_set = listener->ack_timeout_set;
 	id->state = CM_CONNECT;
 	id->seq_num = choose_psn();
 	cm_handle_add(&id->handle, CM_ID, &id->pub);
@@ -173,6 +154,7 @@ struct cm_id *cm_id_create_child(struct cm_id *listener)
 /* With cm.lock held. */
 static void end_connection(struct cm_id *id)
 {
+	cm_resolving_cancel(id);
 	if (id->conn)
 		conn_abandon(id->conn, cm_now_ns());
 	id->conn = NULL;

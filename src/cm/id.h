@@ -7,8 +7,6 @@
 
 #include "cm/id_types.h"
 
-struct cm_gid;
-
 /*
  * Begins a call on an id: checks the pointer and returns with cm.lock held, or explains and returns
  * -EINVAL without it.
@@ -20,8 +18,6 @@ void cm_id_leave(void);
 int cm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
 		 enum ibv_qp_type qp_type, struct cm_id **out);
 
-/* With cm.lock held: gives the id an adapter and its default PD. */
-int cm_id_attach(struct cm_id *id, const struct cm_gid *gid);
 /*
  * With cm.lock held: the id of a connection request to a listener. It reports nowhere until its
  * channel is set. NULL without memory.

@@ -15,6 +15,7 @@
 struct cm_channel;
 struct cm_device;
 struct cm_event;
+struct cm_resolving;
 struct conn;
 struct sidr;
 
@@ -24,6 +25,8 @@ TAILQ_HEAD(cm_event_queue, cm_event);
  *	IDLE ──bind──> BOUND ──listen──> LISTEN
  *	                 │ ^
  *	    resolve_addr v │ ADDR_ERROR
+ *	             ADDR_QUERY
+ *	                 v
  *	          ADDR_RESOLVED ──resolve_route──> ROUTE_RESOLVED ──connect──> CONNECT ──> DISCONNECT
  *
  * From BOUND on the id owns a port; from ADDR_RESOLVED on it has an adapter. The id of a connection
@@ -33,6 +36,7 @@ enum cm_id_state {
 	CM_IDLE,
 	CM_BOUND,
 	CM_LISTEN,
+	CM_ADDR_QUERY,
 	CM_ADDR_RESOLVED,
 	CM_ROUTE_RESOLVED,
 	CM_CONNECT,
@@ -62,7 +66,8 @@ struct cm_id {
 	int backlog;          /* LISTEN: connection requests that may wait to be reported */
 	int requests_waiting; /* and that do */
 
-	struct conn *conn;  /* NULL before CONNECT */
+	struct cm_resolving *resolving; /* ADDR_QUERY; otherwise NULL */
+	struct conn *conn;              /* NULL before CONNECT */
 	bool connect_error; /* reported: what the peer says of it is of no interest any more */
 	struct sidr *sidr;  /* likewise, of a datagram id */
 	LIST_HEAD(, cm_multicast) multicasts;
@@ -93,6 +98,7 @@ static inline const char *cm_state_name(enum cm_id_state state)
 		[CM_IDLE] = "not bound",
 		[CM_BOUND] = "bound",
 		[CM_LISTEN] = "listening",
+		[CM_ADDR_QUERY] = "resolving its address",
 		[CM_ADDR_RESOLVED] = "address resolved",
 		[CM_ROUTE_RESOLVED] = "route resolved",
 		[CM_CONNECT] = "connecting or connected",

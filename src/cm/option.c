@@ -9,8 +9,8 @@
 
 #include "cm/id.h"
 #include "cm/port.h"
-#include "cm/resolve.h"
 #include "cm/result.h"
+#include "cm/route.h"
 #include "util/explain.h"
 
 #define PATH_WANTED (IBV_PATH_FLAG_GMP | IBV_PATH_FLAG_PRIMARY | IBV_PATH_FLAG_BIDIRECTIONAL)

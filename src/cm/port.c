@@ -333,6 +333,16 @@ void cm_port_update(struct cm_id *id)
 		update_claim(id, id->reuse_addr, refuse_none);
 }
 
+/* Without the scope, which requests do not carry. */
+static bool is_addressed(const struct sockaddr *own, const struct sockaddr *dst)
+{
+	union ibv_gid a, b;
+
+	cm_addr_to_gid(own, &a);
+	cm_addr_to_gid(dst, &b);
+	return !memcmp(&a, &b, sizeof(a));
+}
+
 /* As the kernel's RDMA CM: a wildcard takes every family unless it is AFONLY. */
 static bool listens_to(const struct cm_id *id, const struct sockaddr *dst)
 {
@@ -344,7 +354,7 @@ static bool listens_to(const struct cm_id *id, const struct sockaddr *dst)
 		return true;
 	if (!dst || own->sa_family != dst->sa_family)
 		return false;
-	return cm_addr_is_any(own) || cm_addr_same_host(own, dst);
+	return cm_addr_is_any(own) || is_addressed(own, dst);
 }
 
 struct cm_id *cm_port_listener(enum rdma_port_space ps, uint16_t port, const struct sockaddr *dst)

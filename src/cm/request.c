@@ -138,7 +138,7 @@ static int set_ends(struct cm_id *id, const struct conn_route *from, struct requ
 	gid.index = from->av.sgid_index;
 	if (!ibv_query_gid_ex(gid.device->verbs, gid.port_num, gid.index, &entry, 0))
 		gid.gid = entry.gid;
-	err = cm_id_attach(id, &gid);
+	err = cm_gid_attach(id, &gid);
 	if (err)
 		return err;
 	addr->src_storage = ends->own;

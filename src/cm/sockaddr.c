@@ -91,6 +91,13 @@ bool cm_addr_is_link_local(const struct sockaddr *addr)
 	return addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6(addr)->sin6_addr);
 }
 
+bool cm_addr_is_loopback(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return be32toh(in4(addr)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return addr->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6(addr)->sin6_addr);
+}
+
 bool cm_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	union ibv_gid ga, gb;

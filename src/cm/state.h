@@ -18,6 +18,7 @@
 
 struct cm_device;
 struct cm_port_table;
+struct cm_resolving;
 struct hca_gsi_agent;
 
 struct cm_state {
@@ -32,6 +33,7 @@ struct cm_state {
 	struct hca_gsi_agent *agent; /* agent.c: of queue pair 1; NULL until the first connection */
 	struct conn_table conns;     /* conn.c */
 	struct sidr_table sidrs;     /* sidr.c */
+	LIST_HEAD(, cm_resolving) resolving; /* resolving.c */
 };
 
 extern struct cm_state cm;

@@ -25,7 +25,7 @@
 static struct {
 	int contexts, pds, channels, cqs, qps, srqs; /* alive now */
 	int opens;                                   /* ever */
-	int no_devices, no_host_gid;
+	int no_devices, no_host_gid, ports_down;
 	int fail_pd, fail_cq, fail_qp, fail_modify; /* errno to fail with; 0 works */
 	int cqs_until_failure;
 	struct ibv_qp_attr last_attr;
@@ -99,7 +99,7 @@ VB_API int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 	if (port_num != 1)
 		return EINVAL;
 	memset(attr, 0, sizeof(*attr));
-	attr->state = IBV_PORT_ACTIVE;
+	attr->state = fake.ports_down ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
 	attr->gid_tbl_len = 16;
 	attr->active_mtu = is_ib(context) ? IBV_MTU_4096 : IBV_MTU_1024;
 	attr->active_width = 2;

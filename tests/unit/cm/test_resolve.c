@@ -53,20 +53,26 @@ static void a_given_source_is_kept(void **state)
 	assert_memory_equal(&id->route.addr.addr.ibaddr.dgid.raw[12], "\x7f\0\0\x01", 4);
 }
 
-static void the_routing_table_chooses_the_source(void **state)
+static void a_loopback_destination_is_this_host(void **state)
 {
-	/* 127.0.0.9 is no GID, but the way there starts at 127.0.0.1, which is. */
-	assert_int_equal(resolve(NULL, "127.0.0.9"), 0);
+	const struct sockaddr_in6 *src = (struct sockaddr_in6 *)rdma_get_local_addr(id);
+
+	assert_int_equal(resolve(NULL, "::1"), 0);
 	expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	assert_memory_equal(&id->route.addr.addr.ibaddr.sgid.raw[12], "\x7f\0\0\x01", 4);
-	assert_memory_equal(&id->route.addr.addr.ibaddr.dgid.raw[12], "\x7f\0\0\x09", 4);
+	assert_string_equal(id->verbs->device->name, "roce");
+	assert_true(IN6_IS_ADDR_LOOPBACK(&src->sin6_addr));
+	/* no adapter has ::1, so another address of the adapter stands for it, at both ends */
+	assert_int_equal(id->route.addr.addr.ibaddr.sgid.raw[0], 0xfe);
+	assert_memory_equal(&id->route.addr.addr.ibaddr.sgid, &id->route.addr.addr.ibaddr.dgid, 16);
+	assert_int_equal(rdma_resolve_route(id, 1000), 0);
+	expect_event(channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
 static void a_source_address_without_an_adapter_is_an_address_error(void **state)
 {
-	fake.no_host_gid = 1;
+	fake.no_host_gid = fake.ports_down = 1;
 	assert_int_equal(resolve(NULL, "127.0.0.9"), 0);
-	fake.no_host_gid = 0;
+	fake.no_host_gid = fake.ports_down = 0;
 	expect_event(channel, id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	assert_null(id->verbs);
 	/* another try is possible */
@@ -147,6 +153,11 @@ static void a_route_over_ethernet_has_a_path_without_lids(void **state)
 	assert_int_equal(path->traffic_class, 0x20);
 	assert_int_equal(path->pkey, 0xffff);
 	assert_int_equal(path->rate, IBV_RATE_100_GBPS);
+	assert_int_equal(path->hop_limit, 64);
+	assert_int_equal(path->packet_life_time, 18);
+	/* a flow label by the ports: connections take different ways through a network */
+	assert_int_equal(be32toh(path->flow_label),
+			 (ntohs(rdma_get_src_port(id)) * 31 + 18515) & 0xfffff);
 	assert_refused(rdma_resolve_route(id, 1000), EINVAL);
 }
 
@@ -199,9 +210,9 @@ static void a_synchronous_id_returns_the_outcome(void **state)
 	struct address to;
 
 	assert_int_equal(rdma_create_id(NULL, &sync, NULL, RDMA_PS_TCP), 0);
-	fake.no_host_gid = 1;
+	fake.no_host_gid = fake.ports_down = 1;
 	assert_refused(rdma_resolve_addr(sync, NULL, ip(&to, "127.0.0.9", 1), 0), ENODEV);
-	fake.no_host_gid = 0;
+	fake.no_host_gid = fake.ports_down = 0;
 	assert_int_equal(sync->event->event, RDMA_CM_EVENT_ADDR_ERROR);
 	assert_int_equal(rdma_resolve_addr(sync, NULL, &to.any, 0), 0);
 	assert_int_equal(sync->event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
@@ -330,7 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(a_local_destination_is_its_own_source),
 		test(a_given_source_is_kept),
-		test(the_routing_table_chooses_the_source),
+		test(a_loopback_destination_is_this_host),
 		test(a_source_address_without_an_adapter_is_an_address_error),
 		test(the_wildcard_destination_is_this_host),
 		test(bad_destinations_change_nothing),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses and routes of destinations.
+ * Paths to resolved destinations.
  */
-#ifndef CM_RESOLVE_H
-#define CM_RESOLVE_H
+#ifndef CM_ROUTE_H
+#define CM_ROUTE_H
 
 #include "cm/id_types.h"
 
