@@ -557,6 +557,39 @@ def perftest(build):
     pair("ib_write_bw", "-n", "100", "-F", "-x", "5", "-q", "4")
 
 
+def rping(target, *argv):
+    """A client on host 2."""
+    return subprocess.run(inside(2, VERBENA, "run", "--", "rping", "-c", "-a", target, "-C", "5", *argv),
+                          capture_output=True, text=True, timeout=120, env=environment())
+
+
+def neighbours(build):
+    """Connections by IPv4, IPv6 and link-local addresses of hosts that exist, and none to one that does not."""
+    if not shutil.which("rping"):
+        skip("no rping (package rdmacm-utils)")
+    make_hosts(2)
+    shown = subprocess.run(inside(1, "ip", "-6", "-o", "addr", "show", "dev", "eth0", "scope", "link"),
+                           capture_output=True, text=True, check=True).stdout
+    link_local = re.search(r"inet6 (fe80::[0-9a-f:]+)", shown)[1] + "%eth0"
+    for target in (address(1), address(1, 6), link_local):
+        server = subprocess.Popen(inside(1, VERBENA, "run", "--", "rping", "-s", "-P", "-a", target),
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+        try:
+            end = time.monotonic() + 60
+            client = rping(target)
+            while client.returncode and "REJECTED" in client.stdout + client.stderr and time.monotonic() < end:
+                client = rping(target) # the server does not listen yet
+        finally:
+            server.kill()
+            server.wait()
+        if client.returncode:
+            fail(f"{target}: {client.stdout}{client.stderr}")
+    for target in ("10.88.0.99", "fd88:0::99"):
+        client = rping(target)
+        if not client.returncode or "ADDR_ERROR, error -110" not in client.stdout + client.stderr:
+            fail(f"{target}, which no host has: {client.stdout}{client.stderr}")
+
+
 def main():
     enter_namespaces()
     globals()[sys.argv[2]](BUILD)
