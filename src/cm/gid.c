@@ -140,7 +140,10 @@ static bool find_interface(const struct sockaddr *addr, char name[IF_NAMESIZE])
 	return entry;
 }
 
-/* The adapter and port of InfiniBand that is configured with the interface; NULL: none. */
+/*
+ * The adapter and port of InfiniBand that is configured with the interface, or with any when that is
+ * NULL. NULL: none.
+ */
 static const struct hca_adapter *find_ib_port(const char *interface, uint8_t *port_num)
 {
 	const struct hca_adapter *const *list;
@@ -153,8 +156,8 @@ static const struct hca_adapter *find_ib_port(const char *interface, uint8_t *po
 			const struct hca_port_config *port = &list[i]->ports[k];
 
 			*port_num = (uint8_t)(k + 1);
-			if (port->link == HCA_LINK_INFINIBAND &&
-			    !strcmp(port->interface, interface))
+			if (port->link == HCA_LINK_INFINIBAND && port->interface[0] &&
+			    (!interface || !strcmp(port->interface, interface)))
 				return list[i];
 		}
 	return NULL;
@@ -162,7 +165,7 @@ static const struct hca_adapter *find_ib_port(const char *interface, uint8_t *po
 
 /*
  * InfiniBand ports with an interface in their configuration have its IP addresses, as IPoIB gives them:
- * the port's GID stands for each.
+ * the port's GID stands for each. Few hosts have one, and the others are not asked for their interfaces.
  */
 static int find_ipoib(const struct sockaddr *addr, struct cm_gid *out)
 {
@@ -171,7 +174,7 @@ static int find_ipoib(const struct sockaddr *addr, struct cm_gid *out)
 	char name[IF_NAMESIZE];
 	uint8_t port_num;
 
-	if (!find_interface(addr, name))
+	if (!find_ib_port(NULL, &port_num) || !find_interface(addr, name))
 		return -ENOENT;
 	adapter = find_ib_port(name, &port_num);
 	device = adapter ? cm_device_of(adapter) : NULL;
