@@ -226,6 +226,112 @@ static void a_passive_process_that_exits_tells_its_peer_at_every_stage(void)
 		end_one(at, PASSIVE, false);
 }
 
+/* ---- at random moments ---- */
+
+static uint16_t busy_port; /* of the server; set before clients are started */
+
+/* Or it is rejected: a client that was killed had the QPN, and the server has not heard of it yet. */
+static bool is_established(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_event *event;
+	bool is;
+
+	check(is_readable(channel->fd, WAIT_MS));
+	check_ok(rdma_get_cm_event(channel, &event));
+	is = event->event == RDMA_CM_EVENT_ESTABLISHED;
+	if (!is) {
+		check_equal(event->event, RDMA_CM_EVENT_REJECTED);
+		check_equal(event->status, 10);
+	}
+	check_ok(rdma_ack_cm_event(event));
+	return is;
+}
+
+static void connect_again_and_again(int fd)
+{
+	struct rdma_event_channel *channel = must(rdma_create_event_channel());
+
+	(void)fd;
+	for (unsigned int i = 0;; i++) {
+		struct rdma_cm_id *id = route_to(channel, busy_port);
+
+		make_small_qp(id);
+		check_ok(rdma_connect(id, NULL));
+		if (is_established(channel) && i % 2) {
+			check_ok(rdma_disconnect(id));
+			expect_ack(channel, DISCONNECTED, 0);
+		}
+		destroy(id);
+	}
+}
+
+/* Returns by how much the number of connections changes. */
+static int serve_one(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_event *event;
+	enum rdma_cm_event_type type;
+	struct rdma_cm_id *id;
+
+	check_ok(rdma_get_cm_event(channel, &event));
+	id = event->id;
+	type = event->event;
+	check_ok(rdma_ack_cm_event(event));
+	if (type == RDMA_CM_EVENT_ESTABLISHED)
+		return 0;
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		make_small_qp(id);
+		if (!rdma_accept(id, NULL))
+			return 1;
+		check_equal(errno, EINVAL); /* its sender is gone */
+		destroy(id);
+		return 0;
+	}
+	check(type == RDMA_CM_EVENT_DISCONNECTED || type == RDMA_CM_EVENT_REJECTED);
+	destroy(id);
+	return -1;
+}
+
+/* Serves until it is told that all clients are dead, and then until each connection has ended. */
+static void busy_server(int fd)
+{
+	struct rdma_event_channel *channel = must(rdma_create_event_channel());
+	struct rdma_cm_id *listener = listen_at(channel, 0);
+	int live = 0;
+
+	busy_port = port_of(listener);
+	tell(fd, &busy_port, sizeof(busy_port));
+	while (!is_readable(fd, 0))
+		if (is_readable(channel->fd, 1))
+			live += serve_one(channel);
+	hear_mark(fd, 'q');
+	while (live || is_readable(channel->fd, 0)) {
+		if (!is_readable(channel->fd, WAIT_MS))
+			rig_fail(__FILE__, __LINE__, "%d connections have not ended", live);
+		live += serve_one(channel);
+	}
+	destroy(listener);
+	rdma_destroy_event_channel(channel);
+}
+
+static void clients_killed_at_random_moments_leave_no_connection_behind(void)
+{
+	struct peer server = peer_start(busy_server);
+	unsigned int seed = 1;
+
+	hear(server.fd, &busy_port, sizeof(busy_port));
+	for (int i = 0; i < 20; i++) {
+		struct peer clients[2] = { peer_start(connect_again_and_again),
+					   peer_start(connect_again_and_again) };
+
+		/* not a wait for an event: the moment is random */
+		usleep((unsigned int)rand_r(&seed) % 40000);
+		peer_kill(&clients[0]);
+		peer_kill(&clients[1]);
+	}
+	tell_mark(server.fd, 'q');
+	peer_join(&server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +345,7 @@ int main(void)
 		TEST(a_passive_process_killed_before_it_answers_a_disconnect_is_noticed),
 		TEST(an_active_process_that_exits_tells_its_peer_at_every_stage),
 		TEST(a_passive_process_that_exits_tells_its_peer_at_every_stage),
+		TEST(clients_killed_at_random_moments_leave_no_connection_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
