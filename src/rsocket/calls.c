@@ -267,11 +267,16 @@ VB_API int rclose(int socket)
 
 static int stream_name(struct rs_stream *s, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 {
+	int err = 0;
+
+	pthread_mutex_lock(&s->base.lock);
 	if (peer && s->phase < RS_CONNECTED)
-		return explain(ENOTCONN, "the rsocket is not connected");
-	copy_addr(peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id), s->base.domain,
-		  addr, addrlen);
-	return 0;
+		err = explain(ENOTCONN, "the rsocket is not connected");
+	else
+		copy_addr(peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id),
+			  s->base.domain, addr, addrlen);
+	pthread_mutex_unlock(&s->base.lock);
+	return err;
 }
 
 static int dgram_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)

@@ -222,12 +222,9 @@ int rs_option_set(struct rs_stream *s, int level, int name, const void *value, s
 
 static int take_error(struct rs_stream *s)
 {
-	int error;
+	const int error = s->error;
 
-	pthread_mutex_lock(&s->base.lock);
-	error = s->error;
 	s->error = 0;
-	pthread_mutex_unlock(&s->base.lock);
 	return error;
 }
 
@@ -349,7 +346,7 @@ static int get_route(const struct rs_stream *s, void *value, socklen_t *len)
 	return 0;
 }
 
-int rs_option_get(struct rs_stream *s, int level, int name, void *value, socklen_t *len)
+static int get_any(struct rs_stream *s, int level, int name, void *value, socklen_t *len)
 {
 	switch (level) {
 	case SOL_SOCKET:
@@ -366,4 +363,14 @@ int rs_option_get(struct rs_stream *s, int level, int name, void *value, socklen
 	default:
 		return unknown(level, name);
 	}
+}
+
+int rs_option_get(struct rs_stream *s, int level, int name, void *value, socklen_t *len)
+{
+	int err;
+
+	pthread_mutex_lock(&s->base.lock);
+	err = get_any(s, level, name, value, len);
+	pthread_mutex_unlock(&s->base.lock);
+	return err;
 }

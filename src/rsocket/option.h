@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options of streams: rsetsockopt(), rgetsockopt(), rfcntl(). With send_lock held and base.lock not.
+ * Options of streams. Without base.lock; setting them with send_lock held.
  */
 #ifndef RSOCKET_OPTION_H
 #define RSOCKET_OPTION_H

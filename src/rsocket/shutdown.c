@@ -27,20 +27,31 @@ static bool close_directions(struct rs_stream *s, int how, enum rs_ctrl *tell)
 	return !s->can_write;
 }
 
-static int finish(struct rs_stream *s, int how)
+/* A signal does not end the wait of rclose(), which is not called again. */
+static int wait_until(struct rs_stream *s, bool in_spite_of_signals, rs_condition is_so)
+{
+	int err;
+
+	do
+		err = rs_wait_until(&s->base, false, is_so);
+	while (err == -EINTR && in_spite_of_signals);
+	return err;
+}
+
+static int finish(struct rs_stream *s, int how, bool closing)
 {
 	enum rs_ctrl tell;
 	int err;
 
 	if (s->phase != RS_CONNECTED || !close_directions(s, how, &tell))
 		return 0;
-	err = rs_wait_until(&s->base, false, rs_can_send_ctrl);
+	err = wait_until(s, closing, rs_can_send_ctrl);
 	if (err || s->phase != RS_CONNECTED)
 		return err;
 	err = rs_credit_send_ctrl(s, tell);
 	if (err)
 		return err;
-	return rs_wait_until(&s->base, false, rs_all_sent);
+	return wait_until(s, closing, rs_all_sent);
 }
 
 int rs_shutdown(struct rs_stream *s, int how)
@@ -50,7 +61,7 @@ int rs_shutdown(struct rs_stream *s, int how)
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		return explain(EINVAL, "rshutdown has no way %d", how);
 	pthread_mutex_lock(&s->base.lock);
-	err = finish(s, how);
+	err = finish(s, how, false);
 	pthread_mutex_unlock(&s->base.lock);
 	return err;
 }
@@ -61,8 +72,7 @@ void rs_stream_close(struct rs_stream *s)
 	bool listening;
 
 	pthread_mutex_lock(&s->base.lock);
-	if (finish(s, SHUT_RDWR) == -EINTR)
-		rs_wait_until(&s->base, false, rs_all_sent);
+	finish(s, SHUT_RDWR, true);
 	listening = s->phase == RS_LISTENING;
 	if (s->phase >= RS_CONNECTED)
 		rdma_disconnect(s->id);

@@ -146,6 +146,7 @@ static void the_route_of_a_connection_can_be_given_to_another(void **state)
 	assert_int_equal(rsetsockopt(second, SOL_RDMA, RDMA_ROUTE, &path, len), 0);
 	len = 3;
 	assert_refused(rgetsockopt(second, SOL_RDMA, RDMA_ROUTE, &path, &len), EINVAL);
+	assert_int_equal(rconnect(second, (struct sockaddr *)&at, sizeof(at)), 0);
 	rclose(first);
 	rclose(second);
 	rclose(listener);
