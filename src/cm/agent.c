@@ -107,9 +107,10 @@ static void forked(void)
 		conn_free(conn);
 	}
 	cm_resolving_forked();
+	heap_fini(&cm.sidrs.timers); /* datagram requests are not repeated here */
 	cm.agent = NULL;
-	cm.event_acked =
-		(pthread_cond_t)PTHREAD_COND_INITIALIZER; /* the waiters are the parent's */
+	/* Those who wait are threads of the parent. */
+	cm.event_acked = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
 int cm_agent_need(void)
