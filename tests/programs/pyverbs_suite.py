@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""pyverbs_suite.py BUILD ADAPTER: Debian's own tests of pyverbs, unmodified.
+"""pyverbs_suite.py BUILD ADAPTER [cm]: Debian's own tests of pyverbs, unmodified; with `cm`, those of
+rdmacm, whose addresses are of the interface that sysfs shows below the adapter.
 
 None may fail, and one that is left out has to say why: pyverbs-skips.txt lists the reasons that
 count, each with the line of docs/support.md that admits to it, or with what the machine lacks."""
+import os
 import pathlib
 import re
+import sys
 
 import common
 from common import PYTHON
-from pair import Program, arguments
+from pair import Program
+from place import Place
 
 SKIPS = pathlib.Path(__file__).with_name("pyverbs-skips.txt")
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "support.md"
@@ -20,8 +24,11 @@ MLX5_MODULES = {f"test_mlx5_{name}" for name in (
     "cq", "dc", "devx", "dm_ops", "dma_memcpy", "dr", "flow", "huge_page", "lag_affinity", "mkey",
     "pp", "query_port", "raw_wqe", "sched", "timestamp", "uar", "udp_sport", "var")}
 MLX5_MODULES |= {"test_flow", "test_rss_traffic"}
-LEAST = 132  # as many are there in Debian 12
-MLX5_LEAST = 80
+CM_MODULES = {"test_rdmacm"}
+MLX5_CM_MODULES = {"test_mlx5_rdmacm"}
+# As many are there in Debian 12: for all adapters, and for mlx5.
+LEAST = (132, 80)
+CM_LEAST = (10, 2)
 SECONDS = 600
 
 
@@ -51,15 +58,11 @@ def allowed_skips(adapter):
     return allowed
 
 
-def modules_of(adapter):
-    return MODULES | MLX5_MODULES if adapter.startswith("mlx5") else MODULES
-
-
-def run_tests(build, adapter):
+def run_tests(build, adapter, modules):
     with common.temporary_folder() as folder:
         tests = common.pyverbs_tests(folder)
         for path in tests.glob("test_*.py"):
-            if path.stem not in modules_of(adapter):
+            if path.stem not in modules:
                 path.unlink()
         program = Program(build, PYTHON, "tests/run_tests.py", "--dev", adapter, "-v", cwd=folder)
         ended = program.ended(SECONDS)
@@ -72,14 +75,20 @@ def run_tests(build, adapter):
 
 
 def main():
-    build, adapter, _ = arguments()
+    build, adapter = sys.argv[1:3]
+    modules, for_mlx5, (least, least_for_mlx5) = MODULES, MLX5_MODULES, LEAST
+    if sys.argv[3:] == ["cm"]:
+        modules, for_mlx5, (least, least_for_mlx5) = CM_MODULES, MLX5_CM_MODULES, CM_LEAST
+        Place(build, hosts=False)
+        os.environ["VERBENA_ADAPTERS"] = f"{adapter},link=ethernet,interface=va"
+    if adapter.startswith("mlx5"):
+        modules, least = modules | for_mlx5, least + least_for_mlx5
     allowed = allowed_skips(adapter)
-    status, text = run_tests(build, adapter)
+    status, text = run_tests(build, adapter, modules)
     ran = re.search(r"^Ran (\d+) tests", text, re.M)
     if status or not ran or not re.search(r"^OK\b", text, re.M):
         common.fail(f"the suite ended with {status} on {adapter}")
-    missing = modules_of(adapter) - set(re.findall(r"\(tests\.(test_\w+)\.", text))
-    least = LEAST + (MLX5_LEAST if adapter.startswith("mlx5") else 0)
+    missing = modules - set(re.findall(r"\(tests\.(test_\w+)\.", text))
     if missing or int(ran[1]) < least:
         common.fail(f"only {ran[1]} tests ran; nothing of {sorted(missing)}")
     reasons = re.findall(r"skipped ['\"](.*)['\"]$", text, re.M)
