@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the tests of Debian's unmodified programs share: running one under `verbena run`, and a
 network namespace for those that want to see it change."""
+import atexit
 import gzip
 import os
 import pathlib
@@ -130,7 +131,9 @@ def enter_network_namespace():
 def two_hosts():
     """Enters a namespace, and joins it to another; gives what to put before a command there."""
     enter_network_namespace()
-    other = subprocess.Popen(["unshare", "--net", "sleep", "1000"], stdin=subprocess.DEVNULL)
+    other = subprocess.Popen(["unshare", "--net", "sleep", "1000"], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    atexit.register(other.kill)
     there = ["nsenter", f"--target={other.pid}", "--net"]
     mine = os.readlink("/proc/self/ns/net")
     while os.readlink(f"/proc/{other.pid}/ns/net") == mine:

@@ -11,6 +11,7 @@ from pair import Failed, Group, wait_for_ends
 HERE = "10.77.0.1"
 HERE6 = "fd77::1"
 THERE = "10.77.0.2"
+THERE6 = "fd77::2"
 
 
 def shell(prefix, *lines):
@@ -29,7 +30,7 @@ class Place(Group):
             shell([], "ip link set lo up", "ip link add va type veth peer name vb",
                   "ip link set vb up", f"ip addr add {HERE}/24 dev va", "ip link set va up")
         shell([], f"ip addr add {HERE6}/64 dev va nodad")
-        shell(self.there, "ip addr add fd77::2/64 dev vb nodad")
+        shell(self.there, f"ip addr add {THERE6}/64 dev vb nodad")
 
     def wait_for_listener(self, port, space="tcp", address=None):
         """Until a process of this host listens to the port by RDMA."""

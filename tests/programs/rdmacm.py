@@ -4,8 +4,8 @@
 import re
 import sys
 
-from pair import Failed
-from place import HERE, HERE6, Place
+from pair import Failed, wait_for_ends, wait_for_text
+from place import HERE, HERE6, THERE, Place
 
 # What they listen to if not told.
 PORT = 7471
@@ -56,7 +56,17 @@ def rdma_client(place):
                    check=saw(f"^{client}: end 0$"), server_check=saw(f"^{server}: end 0$"))
 
 
-TESTS = (rping, ucmatose, udaddy, cmtime, rdma_client)
+def mckey(place):
+    """The receiver joins first; then the sender's messages arrive, every one."""
+    with place.run() as start:
+        receiver = start("mckey", "-m", "239.1.2.3", "-b", HERE, "-C", "20")
+        wait_for_text(receiver, "^receiving data transfers$")
+        wait_for_ends([receiver, start("mckey", "-m", "239.1.2.3", "-b", THERE if place.there else HERE,
+                                       "-C", "20", "-s", before=place.there)])
+        saw("^return status 0$")(receiver.text())
+
+
+TESTS = (rping, ucmatose, udaddy, cmtime, rdma_client, mckey)
 
 
 def main():
