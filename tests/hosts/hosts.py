@@ -590,6 +590,36 @@ def neighbours(build):
             fail(f"{target}, which no host has: {client.stdout}{client.stderr}")
 
 
+def until_connected(server, client):
+    """Two programs of host 1, the client again and again until the server listens."""
+    env = environment(VERBENA_ADAPTERS="mlx5_0;mlx4_0,interface=eth0")
+    running = subprocess.Popen(inside(1, VERBENA, "run", "--", *server), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env=env)
+    try:
+        end = time.monotonic() + 60
+        done = None
+        while not done or (done.returncode and "REJECTED" in done.stdout + done.stderr and time.monotonic() < end):
+            done = subprocess.run(inside(1, VERBENA, "run", "--", *client), capture_output=True, text=True,
+                                  timeout=120, env=env)
+        if done.returncode or running.wait(60):
+            fail(f"{' '.join(client)}: {done.stdout}{done.stderr}")
+    finally:
+        running.kill()
+        running.wait()
+
+
+def infiniband(build):
+    """Processes connect on an InfiniBand port by its GID, and by the IP address of its interface."""
+    if not shutil.which("ucmatose"):
+        skip("no ucmatose (package rdmacm-utils)")
+    make_hosts(1)
+    shown = subprocess.run(inside(1, VERBENA, "devices", "-v"), capture_output=True, text=True, check=True,
+                           env=environment(VERBENA_ADAPTERS="mlx4_0")).stdout
+    gid = re.search(r"GID 0 +(\S+)", shown)[1]
+    until_connected(["ucmatose", "-f", "gid", "-b", gid], ["ucmatose", "-f", "gid", "-b", gid, "-s", gid])
+    until_connected(["ucmatose", "-b", address(1)], ["ucmatose", "-s", address(1)])
+
+
 def main():
     enter_namespaces()
     globals()[sys.argv[2]](BUILD)

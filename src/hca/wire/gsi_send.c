@@ -30,6 +30,8 @@ static int fill(const struct hca_adapter *a, const struct hca_av *to, struct for
 	f->pkt.ud.sl = to->sl;
 	f->pkt.ud.dlid = to->dlid;
 	f->pkt.ud.port = to->port;
+	/* Without a GRH it is on no wire: a service at one address of the host is still found by it. */
+	memcpy(f->dst, to->dgid.raw, sizeof(f->dst));
 	if (ib)
 		err = hca_lid_get(a, to->port, &f->pkt.ud.slid, &sm);
 	else if (!to->has_grh)
@@ -41,7 +43,6 @@ static int fill(const struct hca_adapter *a, const struct hca_av *to, struct for
 	f->pkt.flags |= ROCE_PKT_GRH;
 	f->pkt.ud.roce_kind = hca_grh_build(to, &src, HCA_MAD_BYTES, f->grh);
 	memcpy(f->src, src.gid.raw, sizeof(f->src));
-	memcpy(f->dst, to->dgid.raw, sizeof(f->dst));
 	return 0;
 }
 
