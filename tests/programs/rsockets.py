@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """rsockets.py BUILD ADAPTER [wire] [all]: Debian's rstream, riostream, rcopy and udpong, on
-loopback.
+loopback. rsockets.py BUILD hosts: between two hosts.
 
 rstream and riostream check their data with `-T v`; rcopy's file is compared. With `wire`, as packets
 also within the host."""
@@ -13,6 +13,7 @@ import tempfile
 
 import pair
 from pair import Failed, Group
+from place import HERE, HERE6, Place
 
 FEW = [["-S", "1000", "-T", "v"], ["-S", "300000", "-C", "50", "-T", "v", "-T", "b"],
        ["-S", "4096", "-T", "a"], ["-S", "50000", "-C", "100", "-T", "r"]]
@@ -24,12 +25,12 @@ STREAM = [["-S", "100000", "-C", "30", "-T", "v", "-B", "6000", "-i", "0"],
           ["-S", "5000", "-k", "1"]]
 
 
-def run_pair(group, program, address, options):
+def run_pair(group, program, address, options, before=()):
     port = str(pair.free_port())
     with group.run() as start:
         server = start(program, "-b", address, "-p", port, *options)
         pair.wait_for_text(server, "^name +bytes")  # it listens
-        client = start(program, "-s", address, "-p", port, *options)
+        client = start(program, "-s", address, "-p", port, *options, before=before)
         pair.wait_for_ends([server, client])
         for end in (server, client):
             if not re.search(r"^custom .* \d+\.\d\d\s*$", end.text(), re.M):
@@ -50,20 +51,33 @@ def run_copy(group, size):
             raise Failed("the copy differs")
 
 
-def run_datagrams(group, address, options):
+def run_datagrams(group, address, options, before=()):
     port = str(pair.free_port())
     with group.run() as start:
         server = start("udpong", "-b", address, "-p", port, "-T", "b")
         # It says nothing, but its client repeats what is not answered.
-        client = start("udpong", "-s", address, "-p", port, *options)
+        client = start("udpong", "-s", address, "-p", port, *options, before=before)
         pair.wait_for_ends([client])
         if not re.search(r"^custom .* \d+\.\d\d\s*$", client.text(), re.M):
             raise Failed("no result")
         pair.wait_for_text(server, "client login from")
 
 
+def between_hosts(build):
+    place = Place(build, hosts=True)
+    for address in (HERE, HERE6):
+        for one in FEW:
+            run_pair(place, "rstream", address, one, place.there)
+        run_pair(place, "riostream", address, FEW[0], place.there)
+        run_datagrams(place, address, ["-S", "1000", "-C", "300", "-T", "e"], place.there)
+    place.finish()
+
+
 def main():
     build, adapter, *words = sys.argv[1:]
+    if adapter == "hosts":
+        between_hosts(build)
+        return
     os.environ["VERBENA_ADAPTERS"] = f"{adapter},link=ethernet,interface=lo"
     if "wire" in words:
         os.environ["VERBENA_PATH"] = "wire"
