@@ -96,7 +96,7 @@ static int look_at_ordinary(struct poll_call *c, bool armed, int timeout_ms)
 			ready++;
 		}
 	}
-	if (armed)
+	if (c->sleep_on[c->count].revents)
 		rs_wake_fd_clear(c->wake_fd);
 	return ready;
 }

@@ -40,7 +40,8 @@ static int sleep_once(struct rs_socket *s, int wait_fd, int wake_fd)
 	pthread_mutex_unlock(&s->lock);
 	if (poll(fds, 2, -1) < 0)
 		err = -errno;
-	rs_wake_fd_clear(wake_fd);
+	if (!err && fds[0].revents)
+		rs_wake_fd_clear(wake_fd);
 	pthread_mutex_lock(&s->lock);
 	if (!err && fds[1].revents) {
 		s->ops->take(s);

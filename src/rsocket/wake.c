@@ -41,7 +41,6 @@ void rs_wake_fd_put(int fd)
 {
 	int full;
 
-	rs_wake_fd_clear(fd);
 	pthread_mutex_lock(&rs_state.lock);
 	full = rs_state.wake_fds.count >= POOL_MAX || array_push(&rs_state.wake_fds, fd);
 	pthread_mutex_unlock(&rs_state.lock);

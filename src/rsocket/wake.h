@@ -17,7 +17,10 @@ struct rs_sleeper {
 
 LIST_HEAD(rs_sleepers, rs_sleeper);
 
-/* An eventfd that is not readable; -errno. */
+/*
+ * An eventfd, or -errno. It may be readable from a wake-up that came too late for its last sleeper, so the
+ * first sleep on it may end for no reason.
+ */
 int rs_wake_fd_get(void);
 void rs_wake_fd_put(int fd);
 /* Makes it unreadable again. */
