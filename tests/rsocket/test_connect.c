@@ -161,19 +161,20 @@ static void requests_beyond_the_backlog_wait_until_there_is_room(void **state)
 		fds[i] = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		assert_refused(rconnect(fds[i], (struct sockaddr *)&at, sizeof(at)), EINPROGRESS);
 	}
-	/* As with TCP: one more than the backlog. */
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(wait_for(fds[i], POLLOUT), POLLOUT);
+	/* As with TCP: one more than the backlog; which ones, is not said. */
 	for (int i = 0; i < 5; i++)
 		polls[i] = (struct pollfd){ .fd = fds[i], .events = POLLOUT };
-	connected = rpoll(polls, 5, 50);
-	assert_int_equal(connected, 3);
+	while (connected < 3) {
+		connected = rpoll(polls, 5, LIMIT_MS);
+		assert_in_range(connected, 1, 3);
+	}
 	for (int i = 0; i < 5; i++) {
 		accepted[i] = raccept(listener, NULL, NULL);
 		assert_true(accepted[i] >= 0);
 	}
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++)
 		assert_int_equal(wait_for(fds[i], POLLOUT), POLLOUT);
+	for (int i = 0; i < 5; i++) {
 		rclose(fds[i]);
 		rclose(accepted[i]);
 	}
