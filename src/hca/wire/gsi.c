@@ -277,6 +277,11 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 		gsi_count(HCA_GSI_DROP_QKEY);
 		return;
 	}
+	/* A process that has left the directory knows no services: the sender repeats the MAD. */
+	if (!fabric_self()) {
+		gsi_count(HCA_GSI_DROP_LOST);
+		return;
+	}
 	/* Forwarded once only: processes that disagree on the owner would forward it for ever. */
 	owner = is_forwarded ? fabric_self() : gsi_owner_of(data, f->dst);
 	if (!owner && is_request(data) && keep_unclaimed(f, data))
