@@ -18,6 +18,7 @@
 #include "util/explain.h"
 
 #define TURN_POLL_NS   1000000 /* between tries to get the port */
+#define OVERTAKE_MS    2000
 #define TURN_TRIES     30000
 #define NO_ADDRESS_LEN ((socklen_t)0)
 
@@ -110,29 +111,52 @@ static int listen_in_turn(int number, int *out)
 	return err ? err : -EADDRINUSE;
 }
 
+/*
+ * Until the peer connects. It ends the TCP connection when it has, or when it goes away instead: the
+ * listener tells which, a little later, since messages of the two connections overtake each other.
+ */
+static int wait_for_request(int listener, int tcp)
+{
+	struct pollfd wait[2] = { { .fd = listener, .events = POLLIN },
+				  { .fd = tcp, .events = POLLIN } };
+
+	while (!wait[0].revents) {
+		if (rpoll(wait, 2, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (wait[1].revents && !wait[0].revents && rpoll(wait, 1, OVERTAKE_MS) <= 0)
+			return -ECONNRESET;
+	}
+	return 0;
+}
+
+static int accept_one(int listener, int number, int *out)
+{
+	const uint32_t ready = 0;
+	int tcp, err;
+
+	if (REAL(sendto)(number, &ready, sizeof(ready), MSG_NOSIGNAL, NULL, NO_ADDRESS_LEN) !=
+	    sizeof(ready))
+		return -ECONNRESET;
+	/* rpoll() calls poll(), which would wait for the number to move; a copy is the kernel's. */
+	tcp = REAL(fcntl)(number, F_DUPFD_CLOEXEC, 0);
+	if (tcp < 0)
+		return -errno;
+	err = wait_for_request(listener, tcp);
+	REAL(close)(tcp);
+	if (err)
+		return err;
+	*out = raccept(listener, NULL, NULL);
+	return *out < 0 ? -errno : 0;
+}
+
 static int connect_passive(int number, int *out)
 {
-	struct pollfd wait[2] = { { .events = POLLIN }, { .fd = number, .events = POLLIN } };
-	const uint32_t ready = 0;
-	int err = listen_in_turn(number, &wait[0].fd);
+	int listener = -1, err = listen_in_turn(number, &listener);
 
 	if (err)
 		return err;
-	if (REAL(sendto)(number, &ready, sizeof(ready), MSG_NOSIGNAL, NULL, NO_ADDRESS_LEN) !=
-	    sizeof(ready))
-		err = -ECONNRESET;
-	/* The peer that goes away instead of connecting ends the TCP connection. */
-	while (!err && !wait[0].revents) {
-		if (rpoll(wait, 2, -1) < 0 && errno != EINTR)
-			err = -errno;
-		else if (wait[1].revents && !wait[0].revents)
-			err = -ECONNRESET;
-	}
-	if (!err) {
-		*out = raccept(wait[0].fd, NULL, NULL);
-		err = *out < 0 ? -errno : 0;
-	}
-	rclose(wait[0].fd);
+	err = accept_one(listener, number, out);
+	rclose(listener);
 	return err;
 }
 

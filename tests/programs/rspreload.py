@@ -103,13 +103,41 @@ def redis(place, folder):
         wait_for_ends([server])
 
 
+FORKING_SERVER = """
+import socketserver, sys
+class Echo(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            self.wfile.write(line.upper())
+class Server(socketserver.ForkingTCPServer):
+    allow_reuse_address = True
+server = Server((sys.argv[1], int(sys.argv[2])), Echo)
+print("ready", flush=True)
+server.serve_forever()
+"""
+
+
+def forking(place, _):
+    """A server that forks for each client, as RDMAV_FORK_SAFE is for. TCP carries the first bytes only."""
+    port = pair.free_port()
+    before = ["env", "RDMAV_FORK_SAFE=1", "VERBENA_EXPLAIN=1"]
+    with place.run() as start:
+        server = start(*place.over_rsockets(*before, common.PYTHON, "-c", FORKING_SERVER, HERE, str(port)))
+        wait_for_text(server, "^ready$")
+        for word in ("one", "two", "three"):
+            text = place.ask(start, *before, "sh", "-c", f"echo {word} | exec nc -N {HERE} {port}")
+            expect(text, f"^{word.upper()}$")
+            if "does not move to RDMA" in text + server.text():
+                raise Failed("the connection stayed with TCP")
+
+
 def main():
     for program, package in NEEDED.items():
         if not shutil.which(program):
             common.skip(f"no {program} here (package {package})")
     place = Preloaded(str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2:] == ["hosts"])
     with tempfile.TemporaryDirectory(prefix="verbena-rspreload-") as folder:
-        for test in (netcat, http, iperf, redis):
+        for test in (netcat, http, iperf, redis, forking):
             test(place, pathlib.Path(folder))
     place.finish()
 
