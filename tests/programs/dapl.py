@@ -20,8 +20,9 @@ TRANSACTIONS = [
 
 
 def dtest(place, client):
-    """Sends, writes and reads, of small buffers and large ones."""
-    for options in ([], ["-c"], ["-p"]):
+    """Sends, writes and reads."""
+    for kind in ([], ["-c"], ["-p"]):
+        options = ["-b", "65536", *kind]
         with place.run() as start:
             server = start("dtest", "-P", "cma", "-s", *options)
             wait_for_text(server, "Server is waiting for client")
