@@ -350,11 +350,11 @@ static bool listens_to(const struct cm_id *id, const struct sockaddr *dst)
 
 	if (id->state != CM_LISTEN)
 		return false;
-	if (own->sa_family == AF_IB || (cm_addr_is_any(own) && !cm_port_af_only(id, own)))
+	if (own->sa_family == AF_IB || (cm_addr_takes_all(own) && !cm_port_af_only(id, own)))
 		return true;
 	if (!dst || own->sa_family != dst->sa_family)
 		return false;
-	return cm_addr_is_any(own) || is_addressed(own, dst);
+	return cm_addr_takes_all(own) || is_addressed(own, dst);
 }
 
 struct cm_id *cm_port_listener(enum rdma_port_space ps, uint16_t port, const struct sockaddr *dst)

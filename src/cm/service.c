@@ -33,11 +33,13 @@ static const uint8_t *service_addr(const struct cm_id *id, union ibv_gid *gid)
 {
 	const struct sockaddr *own = &id->pub.route.addr.src_addr;
 
-	if (cm_addr_is_any(own) && !cm_port_af_only(id, own))
+	if (cm_addr_takes_all(own) && !cm_port_af_only(id, own))
 		return NULL;
 	cm_addr_to_gid(own, gid);
-	if (cm_addr_is_any(own) && own->sa_family == AF_INET6)
+	if (cm_addr_takes_all(own) && own->sa_family == AF_INET6)
 		memset(gid->raw, HCA_GSI_ALL_IP6, sizeof(gid->raw));
+	else if (cm_addr_takes_all(own))
+		memset(gid->raw + 12, 0, 4); /* 0.0.0.0 */
 	return gid->raw;
 }
 

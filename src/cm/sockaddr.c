@@ -98,6 +98,11 @@ bool cm_addr_is_loopback(const struct sockaddr *addr)
 	return addr->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6(addr)->sin6_addr);
 }
 
+bool cm_addr_takes_all(const struct sockaddr *addr)
+{
+	return cm_addr_is_any(addr) || cm_addr_is_loopback(addr);
+}
+
 bool cm_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
 	union ibv_gid ga, gb;

@@ -25,6 +25,8 @@ bool cm_addr_is_any(const struct sockaddr *addr);
 bool cm_addr_is_link_local(const struct sockaddr *addr);
 /* 127.0.0.0/8 or ::1. */
 bool cm_addr_is_loopback(const struct sockaddr *addr);
+/* A listener there takes requests for every address: a wildcard, or as in the kernel loopback. */
+bool cm_addr_takes_all(const struct sockaddr *addr);
 
 /* Same family and same host part, whatever the port. */
 bool cm_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
