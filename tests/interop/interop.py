@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""interop.py BUILD all|short|mtu1024|mtu4096|vlan: Verbena on this host against the kernel's rxe in a guest
-(rxe-vm), one boot per test. matrix.py is what runs; this decides which part, whether it can, and prints a
+"""interop.py BUILD all|short|mtu1024|mtu4096|cm|vlan: Verbena on this host against the kernel's rxe in a guest
+(rxe-vm), one boot per test. matrix.py is what runs, or cm.py, which adds connections by address; this decides which part, whether it can, and prints a
 table of what came out. vlan is about the guest's kernel, which has VLAN interfaces for certain: Verbena
 against itself (vlan-guest.sh). Logs are in BUILD/tests/interop/NAME."""
 import json
@@ -18,14 +18,16 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # MTU of the network, seconds, parts, which runs.
 SHORT = (r"((rc|ud)_pingpong|write_bw RC) ipv4 to|send_bw RC ipv6 to|"
-         r"(uc_pingpong|atomic_bw RC) ipv4 from|read_bw RC ipv6 from|every byte ipv6")
+         r"(uc_pingpong|atomic_bw RC) ipv4 from|read_bw RC ipv6 from|every byte ipv6|"
+         r"rping ipv4 from|rstream -T b ipv6 to")
 TESTS = {
-    "short": (1500, 600, "plain", SHORT),
+    "short": (1500, 600, "plain cm", SHORT),
     "mtu1024": (1500, 3000, "plain lossy", ""),
     "mtu4096": (9000, 3000, "plain lossy", ""),
+    "cm": (1500, 1200, "cm", ""),
     "vlan": (1500, 600, None, ""),
 }
-PARTS = {"plain": "no losses", "lossy": "1 % lost at our end"}
+PARTS = {"plain": "no losses", "lossy": "1 % lost at our end", "cm": "connections by address"}
 
 
 def skip(reason):
@@ -49,7 +51,8 @@ def run(name):
     mtu, seconds, parts, only = TESTS[name]
     out = BUILD / "tests" / "interop" / name
     shutil.rmtree(out, ignore_errors=True)
-    script = ["--host-script", HERE / "matrix.py"] if parts else ["--no-rxe", "--guest-script", HERE / "vlan-guest.sh"]
+    host = HERE / ("cm.py" if parts and "cm" in parts else "matrix.py")
+    script = ["--host-script", host] if parts else ["--no-rxe", "--guest-script", HERE / "vlan-guest.sh"]
     # Nobody's configuration, and a fabric of its own.
     env = dict(os.environ, VERBENA_ADAPTERS="", VERBENA_CONFIG="", XDG_CONFIG_HOME=str(out / "no-config"),
                VERBENA_DIR=str(BUILD / "tests" / f"dir.interop.{name}"), PYTHONDONTWRITEBYTECODE="1")
