@@ -3,6 +3,7 @@
 """dapl.py BUILD [hosts]: uDAPL's own tests over its cma provider, which connects by librdmacm."""
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -33,6 +34,21 @@ def dtest(place, client):
                     raise Failed("not passed")
 
 
+def others(place, client):
+    """Atomics and immediate data; a thousand connections; a shared receive queue."""
+    for name, ready, last_words in (
+            ("dtestx", "waiting to snd addr", "immed/atomic test PASSED"),
+            ("dtestcm", "server waiting for client", "Connections: .* Num=1000"),
+            ("dtestsrq", "Accepting", "DAPL RC SRQ Test Complete")):
+        with place.run() as start:
+            server = start(name, "-P", "cma")
+            wait_for_text(server, ready)
+            other = start(*client, name, "-P", "cma", "-h", HERE, before=place.there)
+            wait_for_ends([server, other])
+            if not re.search(last_words, other.text()):
+                raise Failed(f"{name} wrote nothing like {last_words!r}")
+
+
 def dapltest(place, client):
     """One server for all clients; the last one ends it."""
     with place.run() as start:
@@ -59,6 +75,7 @@ def main():
         os.environ["DAT_OVERRIDE"] = f"{folder}/va"
         client = ["env", f"DAT_OVERRIDE={folder}/vb"] if place.there else []
         dtest(place, client)
+        others(place, client)
         dapltest(place, client)
     place.finish()
 
