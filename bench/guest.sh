@@ -3,12 +3,13 @@
 # In the guest of tests/interop/rxe-vm, for guest.py: the same perftest programs over the kernel's rxe and
 # over Verbena, in turn, each between the ends of a veth pair of its own (rxe works in the first network
 # namespace alone, and has the port of RoCEv2 there), with one MTU, and bare UDP as in wire.py. A line per
-# run: WHO PROGRAM SIZE VALUE.
+# run: WHO PROGRAM SIZE VALUE. Connections by address, too: cmtime of either kind, and connect.c.
 # Settings: BENCH_BUILD, the release build; BENCH_ROUNDS.
 set -u
 . "$(dirname "$0")/../tests/interop/examples/lib.sh"
 verbena=$BENCH_BUILD/bin/verbena
 pingpong=$BENCH_BUILD/bench/pingpong
+connect=$BENCH_BUILD/bench/connect
 export VERBENA_PATH=wire
 
 hosts() {	# near (10.79.0.1) and far (10.79.0.2), with a veth pair between them
@@ -74,14 +75,49 @@ measure() {	# measure COLUMN SIZE PROGRAM ARGUMENT...
 	done
 }
 
+# cmtime of both ends, 100 connections at once: microseconds a connection, of the step that connects.
+cmtime_ends() {	# cmtime_ends SERVER-ADDRESS CLIENT-ADDRESS SERVER-COMMAND... -- CLIENT-COMMAND...
+	local server_ip=$1 client_ip=$2 far=() server rc=0
+	shift 2
+	while [ "$1" != -- ]; do far+=("$1"); shift; done
+	shift
+	port=$((port + 1))
+	"${far[@]}" timeout 60 "${library[@]}" cmtime -b "$server_ip" -p $port -c 100 > /tmp/server.log 2>&1 &
+	server=$!
+	# A client that is early is rejected, and says nothing of connecting.
+	for ((i = 0; i < 20; i++)); do
+		"$@" timeout 60 "${library[@]}" cmtime -s "$server_ip" -b "$client_ip" -p $port -c 100 > /tmp/client.log 2>&1
+		grep -q '^destroy' /tmp/client.log && break
+		sleep 0.2
+	done
+	kill $server 2>/dev/null
+	wait $server
+	awk '/^connect *:/ {print $NF}' /tmp/client.log
+}
+
+connections() {
+	local library=() value
+	value=$(cmtime_ends 10.78.0.2 10.78.0.1 taskset -c 1 -- taskset -c 0) && echo "rxe cmtime 100 $value"
+	library=("$verbena" run --)
+	value=$(cmtime_ends 10.79.0.2 10.79.0.1 ip netns exec far taskset -c 1 -- ip netns exec near taskset -c 0) &&
+		echo "verbena cmtime 100 $value"
+	# One after the other, between two processes of one host: rxe does not leave the driver either.
+	value=$(LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu timeout 60 "$connect" rdma 10.78.0.1 100) &&
+		echo "rxe connect 1 ${value%% *}"
+	value=$(VERBENA_PATH=auto ip netns exec near timeout 60 "$connect" rdma 10.79.0.1 100) &&
+		echo "verbena connect 1 ${value%% *}"
+}
+
 veth_pair && hosts || exit 1
 # No run measures how a program is read from the host's disk.
 over_verbena 4 ib_write_bw -s 8 -n 10 > /dev/null
 over_rxe 4 ib_write_bw -s 8 -n 10 > /dev/null
+connections > /dev/null
 for ((round = 0; round < ${BENCH_ROUNDS:-5}; round++)); do
 	measure 4 65536 ib_write_bw -m 4096 -n 1000
 	measure 4 65536 ib_read_bw -m 4096 -o 16 -n 1000
 	measure 4 65536 ib_send_bw -m 4096 -n 1000
+	connections
 	# Processors have good and bad seconds, each its own: often, and in turn.
 	for ((turn = 0; turn < 3; turn++)); do
 		udp pingpong 8
