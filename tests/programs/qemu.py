@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""qemu.py BUILD [hosts]: QEMU moves a small guest from one process to another over rdma:. A guest that
-runs goes on at its new place; of one that was stopped, every byte of memory is the same."""
+"""qemu.py BUILD [hosts]: QEMU moves a small guest (guest.S) from one process to another over rdma:. A guest
+that runs goes on where it was, with its letters and with the memory that it changes all the while; of one
+that was stopped, every byte of memory is the same."""
 import json
 import pathlib
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,7 +17,9 @@ import pair
 from pair import SECONDS, Failed
 from place import HERE, Place
 
+SOURCE = pathlib.Path(__file__).with_name("guest.S")
 MEGABYTES = 64
+LETTERS = 60  # that a guest has to write, at the old place and at the new one
 
 
 class Monitor:
@@ -59,8 +63,25 @@ class Monitor:
 
 def guest(start, folder, name, *options, **more):
     start("qemu-system-x86_64", "-machine", "pc,accel=tcg", "-m", str(MEGABYTES), "-display", "none",
-          "-nodefaults", "-qmp", f"unix:{folder / name},server=on,wait=off", *options, **more)
+          "-nodefaults", "-drive", f"if=floppy,format=raw,readonly=on,file={folder / 'guest'}", "-boot",
+          "a", "-serial", f"file:{folder / name}.serial", "-qmp", f"unix:{folder / name},server=on,wait=off", *options, **more)
     return Monitor(folder / name)
+
+
+def wait_for_letters(path):
+    """What the guest has written once that is enough."""
+    end = time.monotonic() + SECONDS
+    while not path.exists() or len(path.read_text()) < LETTERS:
+        if time.monotonic() > end:
+            raise Failed("the guest does not run")
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def check_alphabet(text):
+    wanted = "".join(chr(ord("A") + i % 26) for i in range(len(text)))
+    if text != wanted:
+        raise Failed(f"the guest did not write the alphabet, but {text!r}")
 
 
 def memory(monitor, path):
@@ -79,6 +100,7 @@ def migrate(place, folder, stopped, pinned):
         place.wait_for_listener(port, address=HERE)
         old = guest(start, folder, "old", before=place.there)
         old.set_pinning(pinned)
+        wait_for_letters(folder / "old.serial")
         if stopped:
             old.ask("stop")
         old.ask("migrate", uri=f"rdma:{HERE}:{port}")
@@ -86,14 +108,20 @@ def migrate(place, folder, stopped, pinned):
         new.wait("query-status", "paused" if stopped else "running")
         if stopped and memory(old, folder / "memory") != memory(new, folder / "memory"):
             raise Failed("the guests' memories differ")
+        if stopped:
+            new.ask("cont")
+        after = wait_for_letters(folder / "new.serial")
+        check_alphabet((folder / "old.serial").read_text() + after)
 
 
 def main():
     if not shutil.which("qemu-system-x86_64"):
         common.skip("no QEMU here (package qemu-system-x86)")
     place = Place(sys.argv[1], sys.argv[2:] == ["hosts"])
-    for stopped, pinned in ((False, False), (True, False), (True, True)):
+    for stopped, pinned in ((False, False), (False, True), (True, False), (True, True)):
         with tempfile.TemporaryDirectory(prefix="verbena-qemu-") as folder:
+            subprocess.run(["gcc", "-m32", "-nostdlib", "-static", "-o", f"{folder}/guest", SOURCE,
+                            "-Wl,-Ttext=0x7c00,--oformat=binary,--build-id=none"], check=True)
             migrate(place, pathlib.Path(folder), stopped, pinned)
     place.finish()
 
