@@ -21,8 +21,9 @@ def saw(pattern, count=1):
 
 
 def rping(place):
-    """Each message is as long as a line that it writes, so large ones are written by neither side."""
-    for address, options, lines in ((HERE, ["-v"], 20), (HERE6, ["-S", "60000"], 0)):
+    """Each message is as long as a line that it writes, so large ones are written by neither side. -q: the
+    program makes and moves its queue pairs itself."""
+    for address, options, lines in ((HERE, ["-v"], 20), (HERE, ["-v", "-q"], 20), (HERE6, ["-S", "60000"], 0)):
         argv = ["rping", "-V", "-C", "20", "-p", "7200", *options]
         place.meet([*argv, "-s", "-a", address], [*argv, "-c", "-a", address], 7200, address=address,
                    check=saw("^ping data: rdma-ping-", lines),
