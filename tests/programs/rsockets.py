@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 
+import common
 import pair
 from pair import Failed, Group
 from place import HERE, HERE6, Place
@@ -78,6 +79,9 @@ def main():
     if adapter == "hosts":
         between_hosts(build)
         return
+    # Packets of programs with another host directory would arrive here, and the other way round.
+    common.enter_network_namespace()
+    common.ip("link", "set", "lo", "up")
     os.environ["VERBENA_ADAPTERS"] = f"{adapter},link=ethernet,interface=lo"
     if "wire" in words:
         os.environ["VERBENA_PATH"] = "wire"
