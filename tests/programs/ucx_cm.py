@@ -40,7 +40,8 @@ def main():
     os.environ.update(UCX_TLS="rc_x", UCX_NET_DEVICES="mlx5_0:1", UCX_SOCKADDR_TLS_PRIORITY="rdmacm")
     with tempfile.TemporaryDirectory(prefix="verbena-ucx-") as folder:
         example = build_example(folder)
-        for kind in ("stream", "tag", "am"):
+        # Not "stream": its client leaves at once, and its server may hear of that before it has read.
+        for kind in ("tag", "am"):
             port = pair.free_port()
             with place.run() as start:
                 # It serves for ever, and logs that clients leave.
