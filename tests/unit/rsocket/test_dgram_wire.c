@@ -9,15 +9,22 @@
 
 static union rs_addr ipv4(void)
 {
-	return (union rs_addr){ .in = { .sin_family = AF_INET,
-					.sin_port = htons(0x1234),
-					.sin_addr.s_addr = htonl(0xc0000207) } };
+	union rs_addr addr;
+
+	memset(&addr, 0, sizeof(addr)); /* an initialiser leaves the bytes of other members open */
+	addr.in.sin_family = AF_INET;
+	addr.in.sin_port = htons(0x1234);
+	addr.in.sin_addr.s_addr = htonl(0xc0000207);
+	return addr;
 }
 
 static union rs_addr ipv6(void)
 {
-	union rs_addr addr = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(0x1234) } };
+	union rs_addr addr;
 
+	memset(&addr, 0, sizeof(addr));
+	addr.in6.sin6_family = AF_INET6;
+	addr.in6.sin6_port = htons(0x1234);
 	inet_pton(AF_INET6, "2001:db8::7", &addr.in6.sin6_addr);
 	return addr;
 }
