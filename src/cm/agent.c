@@ -109,7 +109,7 @@ static void forked(void)
 	cm_resolving_forked();
 	heap_fini(&cm.sidrs.timers); /* datagram requests are not repeated here */
 	cm.agent = NULL;
-	/* Those who wait are threads of the parent. */
+	/* Threads that wait for acknowledgements are the parent's. */
 	cm.event_acked = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 

@@ -197,13 +197,9 @@ void rs_dest_set_qpn(struct rs_dest *dest, uint32_t qpn)
 {
 	union rs_addr local = dest->qp->local;
 
-	if (dest->id || (dest->ah && dest->qpn == qpn)) {
-		dest->qpn = qpn;
-		return;
-	}
 	dest->qpn = qpn;
-	/* The same host: the way is the same. */
-	if (dest->ah)
+	/* The address handle is the host's, or is being made: another QP of the host needs no new one. */
+	if (dest->id || dest->ah)
 		return;
 	local.in.sin_port = 0;
 	dest->owner.event = resolved;

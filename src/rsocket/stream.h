@@ -63,7 +63,7 @@ struct rs_endpoint {
 	struct rs_iomap_entry *iomap_copy; /* as announced by messages; NULL without iomap */
 };
 
-/* What is known of the peer's memory. */
+/* The peer's memory, as its messages have told. */
 struct rs_peer {
 	bool swap;           /* its byte order is the other one */
 	struct rs_sge sgl;   /* its target SGL; length counts entries */

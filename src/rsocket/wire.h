@@ -61,7 +61,7 @@ _Static_assert(sizeof(struct rs_iomap_entry) == 24, "wire format");
 /* Entries of the target SGL that peers of this implementation fill. */
 #define RS_SGL_SIZE 2
 
-/* The same entry for a host of the other byte order. */
+/* An entry for a host of the other byte order. */
 static inline struct rs_sge rs_sge_swap(struct rs_sge sge)
 {
 	return (struct rs_sge){ .addr = __builtin_bswap64(sge.addr),

@@ -225,7 +225,7 @@ VB_API int pselect(int n, fd_set *in, fd_set *out, fd_set *special, const struct
 	return select_by_rpoll(&sets, timeout, mask);
 }
 
-/* What is left of the timeout is not written back; the kernel alone does so. */
+/* The remaining time is not written back to *timeout, which POSIX leaves open and Linux does. */
 VB_API int select(int n, fd_set *in, fd_set *out, fd_set *special, struct timeval *timeout)
 {
 	struct sets sets = { .n = n, .in = in, .out = out, .special = special };

@@ -162,7 +162,7 @@ void check_quiet(struct rdma_event_channel *channel)
 {
 	struct rdma_cm_event *event;
 
-	/* What is readable may be an event that the library keeps to itself. */
+	/* The descriptor may be readable for an event that the library does not report. */
 	check_ok(fcntl(channel->fd, F_SETFL, O_NONBLOCK));
 	if (!rdma_get_cm_event(channel, &event))
 		rig_fail(__FILE__, __LINE__, "%s (%d) comes, and nothing should",

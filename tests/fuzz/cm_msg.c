@@ -28,7 +28,7 @@ static void check_head(const uint8_t *mad, enum msg_kind kind)
 	CHECK(head.kind == kind && head.tid == TID);
 }
 
-/* What was read and then written reads the same, and is written the same. */
+/* A message that was read and written again has the same fields when it is read, and the same bytes. */
 #define CHECK_AGAIN(name, kind)                                                                    \
 	static void check_##name(const uint8_t *mad)                                               \
 	{                                                                                          \

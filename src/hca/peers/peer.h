@@ -46,7 +46,7 @@ static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 
 /* Calls fn for every peer, this process included. The lock of the list is held: fn must not find peers. */
 void hca_peer_for_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg);
-/* The same, and for a peer that cannot be found any more, but whose lists are still read. */
+/* Also calls fn for peers that are leaving: they cannot be found any more, but their lists are still read. */
 void hca_peer_for_each_existing(void (*fn)(struct hca_peer *peer, void *arg), void *arg);
 
 /*

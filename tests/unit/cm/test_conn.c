@@ -723,7 +723,7 @@ static void the_other_end_hears_of_an_end_that_lets_go_in_any_state(void **state
 	}
 }
 
-/* The same without a word of it: the host knows that the process at the other end has died. */
+/* A process that was killed sends no message; the host directory tells that it has died. */
 static void the_other_end_hears_of_a_process_that_died_in_any_state(void **state)
 {
 	static const int told[][2] = {

@@ -70,7 +70,7 @@ void net_inject(struct hca_qp *qp, const struct roce_pkt *pkt, const void *paylo
 void net_room(void);
 /* The first recorded packet that was not taken yet, or NULL. */
 const struct net_sent *net_take(void);
-/* The same, with time moving on until there is one; NULL: none within so long. */
+/* Lets time pass until there is such a packet; NULL: there is none within most_ns. */
 const struct net_sent *net_await_packet(uint64_t most_ns);
 
 #endif
