@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a connection by address costs, beside one of TCP, between two processes of one host.
+ * The cost of a connection by address, beside that of a TCP connection, between two processes of one host.
  *
  *	connect rdma|tcp ADDRESS COUNT
  *

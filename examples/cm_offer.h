@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cm_server and cm_client agree on. */
+/* The port, and the message that cm_server sends to cm_client. */
 #ifndef EXAMPLES_CM_OFFER_H
 #define EXAMPLES_CM_OFFER_H
 

@@ -224,7 +224,7 @@ static int channel_is_gone(const struct rdma_event_channel *public, bool waited)
 			       "%p is no event channel; rdma_create_event_channel makes one",
 			       (const void *)public);
 	/*
-	 * It was destroyed while this thread waited. With the kernel's RDMA CM the thread sleeps on,
+	 * The channel was destroyed while this thread waited. With the kernel's RDMA CM the thread sleeps on,
 	 * and programs rely on it: rping ends with an error otherwise.
 	 */
 	pause();

@@ -85,7 +85,7 @@ static void take_params(struct conn *conn, const struct arrival *a, const struct
 	conn->max_retries = req->max_cm_retries;
 	conn->resend_ns = conn_time_ns(req->local_cm_timeout);
 	p->remote_psn = req->starting_psn;
-	/* What one end initiates, the other one responds to. */
+	/* Requests that one end initiates are those that the other end responds to. */
 	p->responder_resources = req->initiator_depth;
 	p->initiator_depth = req->responder_resources;
 	p->retry_count = req->retry_count;
@@ -266,7 +266,7 @@ static struct conn *find_rejected(const struct arrival *a, const struct msg_rej 
 		if (conn)
 			return is_from_peer(conn, a->from) ? conn : NULL;
 	}
-	/* That of a REQ which has been accepted since comes late, from an older try of the peer's. */
+	/* A REJ of a REQ that has been accepted since is late: it answers an older try. */
 	conn = find(a, rej->remote_comm_id, 0);
 	if (conn && !conn->remote_id && rej->answered == MSG_ANSWERED_REQ)
 		return conn;

@@ -44,7 +44,7 @@ enum conn_state {
 	CONN_CLOSED,
 };
 
-/* What the two ends agree on, seen from here. */
+/* Parameters that the two ends agree on, seen from this end. */
 struct conn_params {
 	uint32_t local_qpn, remote_qpn;
 	uint32_t local_psn, remote_psn; /* that each end expects first */
@@ -102,7 +102,7 @@ struct conn_event {
 	uint8_t private_len;
 };
 
-/* What the connections need of their surroundings. */
+/* Functions that the owner of the table provides to the connections. */
 struct conn_ops {
 	/* Sends a MAD; it may be lost. */
 	void (*send)(const struct conn_route *route, const uint8_t mad[MSG_BYTES]);

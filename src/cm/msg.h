@@ -96,7 +96,7 @@ enum msg_reason {
 	MSG_REJ_VENDOR_OPTION_UNSUPPORTED = 35,
 };
 
-/* What every message has in its header. The class, its version and the method are constants. */
+/* Fields of the header of every message. The class, its version and the method are constants. */
 struct msg_head {
 	uint16_t kind; /* enum msg_kind, when the sender keeps to it */
 	uint64_t tid;

@@ -46,7 +46,7 @@ static struct owners *owners_of(enum rdma_port_space ps, uint16_t port)
 	}
 }
 
-/* What decides a conflict, of an id or of a claim that another process has on the port. */
+/* The members that decide a conflict, of an id or of a claim that another process has on the port. */
 struct binding {
 	struct sockaddr_storage addr;
 	bool reuse_addr;

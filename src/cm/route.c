@@ -55,7 +55,7 @@ static uint8_t port_rate(const struct ibv_port_attr *port)
 }
 
 /*
- * That of IPv6, or a hash of the ports, as the kernel's RDMA CM has it: the flows of a host's connections
+ * The flow label of an IPv6 address, or a hash of the ports, as the kernel's RDMA CM has it: the flows of a host's connections
  * differ.
  */
 static uint32_t flow_label(const struct rdma_addr *addr)

@@ -12,7 +12,7 @@
 #include "fabric/id.h"
 #include "util/api.h"
 
-/* What a number is claimed with; the fabric looks at the number only, which is not 0. */
+/* A claim on a number, which is not 0. The fabric looks at the number only; the rest is for `refuse`. */
 struct fabric_claim {
 	uint32_t number;
 	uint32_t flags;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the context of an rsocket's communication id points to: the receiver of its events. */
+/* The receiver of a communication id's events; the context of every id of an rsocket points to one. */
 #ifndef RSOCKET_CM_OWNER_H
 #define RSOCKET_CM_OWNER_H
 

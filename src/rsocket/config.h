@@ -16,7 +16,7 @@
 /* A sender waits for this much of its buffer; also the size of a datagram's buffer. */
 #define RS_SEND_LOW 2048
 
-/* What a socket starts with and may change by options. */
+/* Sizes that a socket starts with, and that options change. */
 struct rs_sizes {
 	uint32_t send_buf;   /* bytes; file wmem_default */
 	uint32_t recv_buf;   /* bytes; file mem_default */

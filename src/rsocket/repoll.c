@@ -20,7 +20,7 @@
 #include "util/array.h"
 #include "util/explain.h"
 
-/* What epoll and poll have in common, with the same values. */
+/* Events that epoll and poll have in common, with the same values. */
 #define POLL_EVENTS                                                                                \
 	(EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLRDNORM | EPOLLWRNORM |         \
 	 EPOLLRDHUP)

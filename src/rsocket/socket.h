@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stream and datagram rsockets have in common.
+ * The members that stream and datagram rsockets have in common.
  *
  * Locks, outermost first: the service lock (service.h), send_lock and recv_lock (a call that sends,
  * or receives, holds its one from beginning to end), lock (everything else, for short times).
@@ -32,7 +32,7 @@ struct rs_options {
 
 struct rs_socket;
 
-/* What streams and datagrams do differently when a call waits; all with the lock held. */
+/* Functions in which streams and datagrams differ when a call waits; called with the lock held. */
 struct rs_socket_ops {
 	/* Handles completions that are there. */
 	void (*progress)(struct rs_socket *s);
@@ -40,7 +40,7 @@ struct rs_socket_ops {
 	int (*arm)(struct rs_socket *s);
 	/* The descriptor was readable: takes what made it so. */
 	void (*take)(struct rs_socket *s);
-	/* What the socket is ready for, of these events and those that need not be asked for. */
+	/* Events that the socket is ready for: of `events`, and errors and hang-ups in any case. */
 	short (*events)(const struct rs_socket *s, short asked);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the first rsocket of a process needs: configuration, event channel, service thread.
+ * Start with the first rsocket of a process: configuration, event channel, service thread.
  */
 #ifndef RSOCKET_START_H
 #define RSOCKET_START_H

@@ -48,7 +48,7 @@ void rs_stream_break(struct rs_stream *s, int error)
 {
 	if (s->phase != RS_CONNECTED)
 		return;
-	/* What the peer has ended by SHUTDOWN is complete. */
+	/* A stream that the peer has ended by SHUTDOWN is complete. */
 	s->reset = s->can_read;
 	s->error = error;
 	rs_stream_enter(s, RS_BROKEN);

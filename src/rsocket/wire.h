@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stream rsockets exchange, as rdma-core has it: 32-bit messages in immediate data, and the two
+ * Messages of stream rsockets, in rdma-core's format: 32-bit messages in immediate data, and the two
  * tables that peers write into each other's memory (target SGL and iomap).
  *
  * A message is sent with every RDMA write, or with a write of no bytes. Its upper 3 bits are the kind,

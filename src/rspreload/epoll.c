@@ -229,7 +229,7 @@ VB_API int epoll_ctl(int epfd, int op, int number, struct epoll_event *event)
 	return -1;
 }
 
-/* What poll() is to wait for; a descriptor below 0 is left out. */
+/* Descriptors and events for poll(), which leaves descriptors below 0 out. */
 static struct pollfd to_pollfd(const struct watch *watch)
 {
 	struct pollfd pfd = { .fd = watch->rs };

@@ -170,7 +170,7 @@ static void copy_options(int number, int rs)
 		rsetsockopt(rs, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/* What the caller has to do: RSP_LATE_ACTIVE or _PASSIVE; else another thread did it. */
+/* Tells the caller's part: RSP_LATE_ACTIVE or _PASSIVE; otherwise another thread has done it. */
 static enum rsp_kind begin(int number)
 {
 	enum rsp_kind kind;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands behind the program's descriptors. The program has the number of a kernel socket that is
+ * The table of rsockets by the program's descriptors. The program has the number of a kernel socket that is
  * never connected; the rsocket is reached through the number's slot. Every read() and write() of a
  * program passes here, on files too: look-ups take no lock. Changes are made under the library's lock.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tests of connections by address share: ids, queue pairs and events, on top of the traffic
+ * Shared by the tests of connections by address: ids, queue pairs and events, on top of the traffic
  * tests' processes and checks.
  */
 #ifndef CM_RIG_H

@@ -191,7 +191,7 @@ static void too_deep_or_too_long_is_refused_and_the_id_remains(void)
 	make_qp(p.passive);
 	param = (struct rdma_conn_param){ .initiator_depth = 254 };
 	check_errno(rdma_accept(p.passive, &param), EINVAL);
-	/* That the data does not fit is noticed late: the request is rejected. */
+	/* The length of the data is checked after the QP has moved: the request is rejected. */
 	param = (struct rdma_conn_param){ .private_data = data, .private_data_len = 197 };
 	check_errno(rdma_accept(p.passive, &param), EINVAL);
 	expect_ack(p.channel, REJECTED, 28);

@@ -143,7 +143,7 @@ static void send_one(struct cm_pair *p, char *buf, struct ibv_mr *from, struct i
 	check_equal(wc.status, IBV_WC_SUCCESS);
 }
 
-/* What the attacker asked for: some are accepted, and come to nothing. Returns how many waited. */
+/* Answers the attacker's requests: some are accepted, and are never established. Returns their number. */
 static unsigned int answer_forged(struct rdma_event_channel *channel)
 {
 	struct rdma_cm_event *event;

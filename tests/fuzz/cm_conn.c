@@ -16,7 +16,7 @@
 #define OWNERS 32u
 #define MS     1000000ull
 
-/* What a step does: messages first, by their attribute less MSG_REQ. */
+/* The kinds of step: messages first, by their attribute less MSG_REQ. */
 enum step {
 	STEP_MESSAGES = MSG_APR - MSG_REQ + 1,
 	STEP_TIME = STEP_MESSAGES,

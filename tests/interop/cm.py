@@ -215,8 +215,9 @@ def programs(ip):
     return found
 
 
-# What is lost, in which program, who is the client, the rule, what passes instead. Messages that we drop when we send
-# them are not seen. ucmatose waits for the answer to its server's DREQ; rping leaves at once.
+# The lost message, the program, whether its client connects to the guest or from it, the fault rule, and the
+# messages that are seen on our side. Messages that the rule drops as we send them are not seen. ucmatose waits for
+# the answer to its server's DREQ; rping leaves at once.
 LOSSES = (
     ("REQ", "rping", "to", "out nth=1", "^>REQ <REP >RTU "),
     ("REQ", "rping", "from", "in nth=1", "<REQ <REQ >REP <RTU "),

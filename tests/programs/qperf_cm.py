@@ -8,7 +8,7 @@ import pair
 from pair import Failed, wait_for_ends, wait_for_server
 from place import HERE, Place
 
-# It makes other transports' connections itself, whatever -cm says.
+# qperf connects other transports without the CM, whatever -cm says.
 TESTS = ["rc_bw", "rc_lat", "rc_bi_bw", "rc_rdma_read_bw", "rc_rdma_write_lat", "rc_rdma_write_poll_lat"]
 
 

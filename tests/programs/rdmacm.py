@@ -7,7 +7,7 @@ import sys
 from pair import Failed, wait_for_ends, wait_for_text
 from place import HERE, HERE6, THERE, Place
 
-# What they listen to if not told.
+# The programs' default ports.
 PORT = 7471
 UDADDY_PORT = 7174
 

@@ -56,7 +56,7 @@ def run_datagrams(group, address, options, before=()):
     port = str(pair.free_port())
     with group.run() as start:
         server = start("udpong", "-b", address, "-p", port, "-T", "b")
-        # It says nothing, but its client repeats what is not answered.
+        # The server prints nothing when it is ready, but its client repeats requests that are not answered.
         client = start("udpong", "-s", address, "-p", port, *options, before=before)
         pair.wait_for_ends([client])
         if not re.search(r"^custom .* \d+\.\d\d\s*$", client.text(), re.M):

@@ -44,7 +44,7 @@ def main():
         for kind in ("tag", "am"):
             port = pair.free_port()
             with place.run() as start:
-                # It serves for ever, and logs that clients leave.
+                # The server runs until it is killed, and logs that clients leave.
                 server = start(example, "-p", str(port), "-c", kind)
                 place.wait_for_listener(port)
                 client = start(example, "-a", HERE, "-p", str(port), "-c", kind, before=place.there)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What became of the management datagrams of this process.
+ * Counters of the management datagrams of this process.
  */
 #ifndef HCA_GSI_COUNTERS_H
 #define HCA_GSI_COUNTERS_H

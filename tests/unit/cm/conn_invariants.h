@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What holds of a table of connections between any two calls.
+ * Invariants of a table of connections, which hold between any two calls.
  */
 #ifndef TESTS_CM_CONN_INVARIANTS_H
 #define TESTS_CM_CONN_INVARIANTS_H

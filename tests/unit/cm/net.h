@@ -58,7 +58,7 @@ struct net_host {
 	struct conn_table table;
 	uint64_t deadline_ns; /* as set by the connections; 0: none */
 	bool is_dead;         /* messages for it are dropped */
-	/* What becomes of requests: 0 makes an id, as struct conn_ops has it. */
+	/* The answer to requests, as of conn_ops.request: 0 makes an id. */
 	int request_answer;
 };
 

@@ -691,7 +691,7 @@ static void a_reply_of_a_queue_pair_that_is_connected_is_rejected(void **state)
 
 /* ---- the end of one side ---- */
 
-/* What the other end is told when one end lets go; -1: nothing. */
+/* The event at each end when the other end abandons the connection; -1: none. */
 static void the_other_end_hears_of_an_end_that_lets_go_in_any_state(void **state)
 {
 	static const struct {

@@ -127,7 +127,7 @@ static int other_binds(const char *addr, int port, int flags)
 	return ask_other(&order).error;
 }
 
-/* What a new id of this process gets; the id is gone afterwards. */
+/* The result of binding a new id of this process, which is destroyed afterwards. */
 static int own_bind(enum rdma_port_space ps, const char *text, int port, int flags)
 {
 	struct rdma_cm_id *id;
