@@ -401,13 +401,24 @@ void hca_gsi_agent_destroy(struct hca_gsi_agent *agent)
 	free(agent);
 }
 
-/* Service thread. run_lock is enough to walk the agents: one is removed with both locks held. */
+/* The first agent, or the one after `agent`. */
+static struct hca_gsi_agent *next_agent(struct hca_gsi_agent *agent)
+{
+	struct hca_gsi_agent *next;
+
+	pthread_mutex_lock(&hca.wire.gsi.lock);
+	next = agent ? LIST_NEXT(agent, entry) : LIST_FIRST(&hca.wire.gsi.agents);
+	pthread_mutex_unlock(&hca.wire.gsi.lock);
+	return next;
+}
+
+/* Service thread. run_lock keeps agents from being destroyed; others may be created meanwhile. */
 static void process_gone(fabric_id_t id)
 {
 	struct hca_gsi_agent *a;
 
 	pthread_mutex_lock(&hca.wire.gsi.run_lock);
-	LIST_FOREACH(a, &hca.wire.gsi.agents, entry)
+	for (a = next_agent(NULL); a; a = next_agent(a))
 		if (a->ops->gone)
 			a->ops->gone(a->arg, fabric_id_slot(id));
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
