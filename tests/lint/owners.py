@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""struct requester and struct responder are written only by the files that the comment above each names."""
+"""The structs of qp_types.h that have owners are written only by the files that the comment above each names."""
 import pathlib
 import re
 import sys
@@ -8,7 +8,7 @@ import sys
 root = pathlib.Path(__file__).resolve().parents[2]
 room = root / "src/hca/transport"
 types = (room / "qp_types.h").read_text()
-member = {"requester": "req", "responder": "resp"}
+member = {"requester": "req", "window": "window", "completer": "comp", "responder": "resp"}
 
 bad = 0
 for struct, name in member.items():

@@ -6,6 +6,7 @@
 
 #include "hca/transport/qp_table.h"
 #include "hca/transport/qp_types.h"
+#include "hca/transport/window.h"
 
 static const char *state_name(enum hca_qp_state state)
 {
@@ -37,36 +38,31 @@ static int format_request(const struct qp *qp, uint32_t counter, char *text, siz
 	return snprintf(text, size, ", wr_id %llu", (unsigned long long)id);
 }
 
-static uint32_t window_counter(const struct requester *r, uint32_t at)
-{
-	return r->window[at & (QP_WINDOW - 1)].counter;
-}
-
 void pkt_comment_format(const struct qp *qp, const struct roce_pkt *pkt, bool out, char *text,
 			size_t size)
 {
-	const struct requester *r = &qp->req;
-	bool response = is_response(pkt->op), has_window = r->window && r->head != r->tail;
+	const struct window *w = &qp->window;
+	bool response = is_response(pkt->op), has_window = !window_is_empty(w);
 	int n = snprintf(text, size, "QP 0x%06x %s", qp->pub.qpn, state_name(qp->pub.state));
 
 	if (n < 0 || (size_t)n >= size)
 		return;
 	/* A request that is sent is the window's last; a response that arrives is for its first. */
 	if (out && qp->pub.type == HCA_QP_UD)
-		n += format_request(qp, r->next, text + n, size - n); /* UD has no window */
+		n += format_request(qp, qp->req.next, text + n, size - n); /* UD has no window */
 	else if (has_window && out && !response)
-		n += format_request(qp, window_counter(r, r->tail - 1), text + n, size - n);
+		n += format_request(qp, window_last(w)->counter, text + n, size - n);
 	else if (has_window && !out && response)
-		n += format_request(qp, window_counter(r, r->head), text + n, size - n);
+		n += format_request(qp, window_head(w)->counter, text + n, size - n);
 	if ((size_t)n >= size)
 		return;
 	if (!response && !out && qp->pub.type != HCA_QP_UD)
 		snprintf(text + n, size - n, ", expects PSN %u", qp->resp.epsn);
 	else if (!out && response)
 		snprintf(text + n, size - n, ", window %u of %u packets",
-			 (unsigned int)psn_diff(r->high, r->una), r->cwnd);
-	else if (out && !response && r->retries)
-		snprintf(text + n, size - n, ", retry %u", r->retries);
+			 (unsigned int)psn_diff(qp->req.high, qp->comp.una), qp->comp.cwnd);
+	else if (out && !response && qp->comp.retries)
+		snprintf(text + n, size - n, ", retry %u", qp->comp.retries);
 }
 
 void pkt_comment_wire(const void *sender, const struct roce_pkt *pkt, bool out, char *text,

@@ -18,10 +18,10 @@
 #include "hca/memory/mem.h"
 #include "hca/raw/rss.h"
 #include "hca/raw/vswitch.h"
+#include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
-#include "hca/transport/window.h"
 #include "util/explain.h"
 
 #define VLAN_BYTES    4u
@@ -151,7 +151,7 @@ static void flush_sent(struct qp *qp)
 static void finish(struct qp *qp, const struct hca_send *s)
 {
 	qp->raw_qp->tso_sent = 0;
-	window_finish(qp, s, HCA_SUCCESS, 0);
+	request_finish(qp, s, HCA_SUCCESS, 0);
 }
 
 static enum run_result refuse(struct qp *qp, const struct hca_send *s, enum hca_status status,

@@ -12,7 +12,9 @@
 #include "hca/transport/cwnd.h"
 #include "hca/transport/drops.h"
 #include "hca/transport/probe.h"
+#include "hca/transport/progress.h"
 #include "hca/transport/qp_fail.h"
+#include "hca/transport/request.h"
 #include "hca/transport/requester.h"
 #include "hca/transport/send.h"
 #include "hca/transport/syndrome.h"
@@ -29,32 +31,26 @@
 /* Fails the oldest request, and the queue pair with it. */
 static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 {
-	struct requester *r = &qp->req;
-	struct req_slot *slot = window_head(r), done;
+	struct req_slot slot;
 
-	if (!slot)
+	if (window_is_empty(&qp->window))
 		return;
-	done = *slot;
-	if (r->partial && r->head + 1 == r->tail) {
-		r->next += done.blocks;
-		r->partial = false;
-	}
-	r->head++;
-	window_complete(qp, &done, status, vendor);
+	slot = request_abandon(qp);
+	request_complete(qp, &slot, status, vendor);
 	qp_fail_send(qp);
 }
 
 static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 {
-	struct requester *r = &qp->req;
+	struct completer *c = &qp->comp;
 
 	hca_count(qp->pub.counters, HCA_COUNT_RNR_NAK);
-	if (qp->attr.rnr_retry != 7 && r->rnr_retries++ >= qp->attr.rnr_retry) {
+	if (qp->attr.rnr_retry != 7 && c->rnr_retries++ >= qp->attr.rnr_retry) {
 		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
 		return;
 	}
-	window_rewind(qp);
-	r->progress = true;
+	request_rewind(qp);
+	c->progress = true;
 	timer_pause(qp, timer_rnr_ns(pkt->ack.syndrome & 0x1f));
 }
 
@@ -63,17 +59,17 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 	switch (pkt->ack.syndrome) {
 	case ROCE_SYN_NAK_SEQ:
 		hca_count(qp->pub.counters, HCA_COUNT_SEQ_NAK);
-		if (qp->req.retries++ >= qp->attr.retry_cnt)
+		if (qp->comp.retries++ >= qp->attr.retry_cnt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
-			window_rewind(qp);
-		cwnd_reduce(&qp->req);
+			request_rewind(qp);
+		cwnd_reduce(&qp->comp);
 		probe_lost(qp);
 		break;
 	case ROCE_SYN_NAK_REF:
 		if (qp->peer)
 			qp->peer->no_refs = true;
-		window_rewind(qp);
+		request_rewind(qp);
 		break;
 	case ROCE_SYN_NAK_INVALID:
 		fail_head(qp, HCA_REM_INV_REQ_ERR, SYN_REMOTE_INVALID);
@@ -93,10 +89,10 @@ static void refused(struct qp *qp, const struct roce_pkt *pkt)
 	bool rnr = (pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR;
 
 	/* The packet was accepted since: the NAK is late, or a duplicate. */
-	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->req.una) < 0)
+	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->comp.una) < 0)
 		return;
-	window_ack(qp, psn_add(pkt->psn, PSN_MASK));
-	if (!window_head(&qp->req))
+	request_retire(qp, psn_add(pkt->psn, PSN_MASK));
+	if (!window_head(&qp->window))
 		return;
 	if (rnr)
 		receiver_not_ready(qp, pkt);
@@ -110,22 +106,22 @@ static void refused(struct qp *qp, const struct roce_pkt *pkt)
  */
 static void ask_again(struct qp *qp, uint32_t psn)
 {
-	struct requester *r = &qp->req;
-	bool same = r->read_rerequested && psn_diff(psn, r->gap_psn) > 0;
+	struct completer *c = &qp->comp;
+	bool same = c->read_rerequested && psn_diff(psn, c->gap_psn) > 0;
 
-	r->gap_psn = psn;
+	c->gap_psn = psn;
 	if (same)
 		return;
-	r->read_rerequested = true;
-	cwnd_reduce(r);
-	window_rewind(qp);
+	c->read_rerequested = true;
+	cwnd_reduce(c);
+	request_rewind(qp);
 	probe_lost(qp);
 }
 
 /* An acknowledgement of a request behind a read says that the read's data was lost. */
 static inline void acknowledged(struct qp *qp, uint32_t psn)
 {
-	const struct req_slot *slot = window_ack(qp, psn);
+	const struct req_slot *slot = request_retire(qp, psn);
 
 	if (unlikely(slot) && op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
 		ask_again(qp, psn);
@@ -134,15 +130,15 @@ static inline void acknowledged(struct qp *qp, uint32_t psn)
 /* Data of a read, or the value before an atomic, for the oldest request. */
 static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
-	struct requester *r = &qp->req;
+	struct completer *c = &qp->comp;
 	struct req_slot *slot;
 	struct hca_list list;
 	struct hca_send s;
 	bool good, answered;
 	int32_t ahead;
 
-	window_ack(qp, psn_add(pkt->psn, PSN_MASK));
-	slot = window_head(r);
+	request_retire(qp, psn_add(pkt->psn, PSN_MASK));
+	slot = window_head(&qp->window);
 	if (!slot || !op_is_read(slot->op))
 		return; /* a response to an earlier attempt */
 	ahead = psn_diff(pkt->psn, psn_add(slot->first_psn, slot->got / qp->mtu));
@@ -150,10 +146,10 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		if (ahead > 0)
 			ask_again(qp, pkt->psn);
 		else
-			r->stale++;
+			c->stale++;
 		return;
 	}
-	r->read_rerequested = false;
+	c->read_rerequested = false;
 	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
 	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);
 	if (!good) {
@@ -179,36 +175,35 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		fail_head(qp, HCA_BAD_RESP_ERR, SYN_BAD_RESPONSE);
 		return;
 	}
-	if (answered && r->reads_out)
-		r->reads_out--;
-	window_progress(r);
+	if (answered)
+		window_read_answered(&qp->window);
+	progress_made(c);
 	/* Requests behind the read may have been acknowledged before its data came. */
-	window_ack(qp, psn_add(r->una, PSN_MASK));
+	request_retire(qp, psn_add(c->una, PSN_MASK));
 }
 
 /* The peer has accepted all packets before `una`. */
-static inline void advance(struct requester *r, uint32_t una)
+static inline void advance(struct completer *c, uint32_t una)
 {
-	int32_t packets = psn_diff(una, r->una);
+	int32_t packets = psn_diff(una, c->una);
 
 	if (unlikely(packets <= 0))
 		return;
-	r->una = una;
-	r->progress = true;
-	r->retries = 0;
-	cwnd_grow(r, packets);
-	probe_answered(r);
+	c->una = una;
+	c->progress = true;
+	c->retries = 0;
+	cwnd_grow(c, packets);
+	probe_answered(c);
 }
 
 /* An answer to no open request. */
 static __attribute__((noinline)) void unasked(struct qp *qp, const struct roce_pkt *pkt)
 {
-	struct requester *r = &qp->req;
-
 	if (qp->remote)
 		drop_count(DROP_UNASKED);
-	if (window_head(r) && pkt->sqpn == qp->attr.dest_qpn && psn_diff(pkt->psn, r->high) < 0)
-		r->stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
+	if (!window_is_empty(&qp->window) && pkt->sqpn == qp->attr.dest_qpn &&
+	    psn_diff(pkt->psn, qp->req.high) < 0)
+		qp->comp.stale += (pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK;
 }
 
 /* A NAK with a defined code; others are reserved (IBTA volume 1, 9.7.5.2.8), or of links only. */
@@ -222,8 +217,8 @@ static bool is_refusal(const struct qp *qp, uint8_t syndrome)
 
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
-	struct requester *r = &qp->req;
-	struct req_slot *slot = window_head(r);
+	const struct requester *r = &qp->req;
+	const struct req_slot *slot = window_head(&qp->window);
 
 	if (unlikely(qp->pub.state != HCA_QPS_RTS && qp->pub.state != HCA_QPS_SQD))
 		return;
@@ -237,13 +232,13 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
 		return;
 	}
 	if ((pkt->op & ROCE_PKT_OPCODE_MASK) != ROCE_PKT_ACK) {
-		advance(r, psn_add(pkt->psn, 1));
+		advance(&qp->comp, psn_add(pkt->psn, 1));
 		returned(qp, pkt, payload);
 	} else if (likely((pkt->ack.syndrome & ROCE_SYN_KIND) == 0)) {
-		advance(r, psn_add(pkt->psn, 1));
+		advance(&qp->comp, psn_add(pkt->psn, 1));
 		acknowledged(qp, pkt->psn);
 	} else if (is_refusal(qp, pkt->ack.syndrome)) {
-		advance(r, pkt->psn);
+		advance(&qp->comp, pkt->psn);
 		refused(qp, pkt);
 	} else {
 		unasked(qp, pkt);
@@ -260,18 +255,18 @@ void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hc
  */
 static bool forgive(struct qp *qp, uint64_t now_ns)
 {
-	struct requester *r = &qp->req;
+	struct completer *c = &qp->comp;
 
 	if (!qp->peer || !hca_peer_is_late(qp->peer))
 		return false;
-	if (!r->late_since)
-		r->late_since = now_ns;
-	return now_ns - r->late_since < LATE_PEER_NS;
+	if (!c->late_since)
+		c->late_since = now_ns;
+	return now_ns - c->late_since < LATE_PEER_NS;
 }
 
 static void give_up(struct qp *qp)
 {
-	if (window_head(&qp->req))
+	if (window_head(&qp->window))
 		fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 	else
 		requester_give_up(qp);
@@ -279,54 +274,65 @@ static void give_up(struct qp *qp)
 
 void completer_timeout(struct qp *qp, uint64_t now_ns)
 {
-	struct requester *r = &qp->req;
+	const struct requester *r = &qp->req;
+	struct completer *c = &qp->comp;
 	uint64_t again = timer_ack_ns(qp->attr.timeout);
 
 	if (probe_is_due(qp, now_ns)) {
-		window_rewind(qp);
+		request_rewind(qp);
 		requester_run(qp);
 		probe_arm(qp, now_ns);
 	}
-	if (r->rnr_until && now_ns >= r->rnr_until) {
-		r->rnr_until = 0;
+	if (c->rnr_until && now_ns >= c->rnr_until) {
+		c->rnr_until = 0;
 		requester_run(qp);
 	}
-	if (!r->timeout_at || now_ns < r->timeout_at)
+	if (!c->timeout_at || now_ns < c->timeout_at)
 		return;
-	r->timeout_at = 0;
-	if ((!window_head(r) && !r->awaits_path) || !again)
+	c->timeout_at = 0;
+	if ((window_is_empty(&qp->window) && !r->awaits_path) || !again)
 		return;
-	if (r->progress)
-		r->late_since = 0;
+	if (c->progress)
+		c->late_since = 0;
 	/* The answer may have arrived and be unread, on a loaded machine: wait once. */
-	if (!r->progress && !r->unread_awaited && qp->remote && qp->carrier->has_unread(qp)) {
-		r->unread_awaited = true;
+	if (!c->progress && !c->unread_awaited && qp->remote && qp->carrier->has_unread(qp)) {
+		c->unread_awaited = true;
 		timer_start(qp, now_ns + UNREAD_NS);
 		return;
 	}
-	r->unread_awaited = false;
+	c->unread_awaited = false;
 	/* Responses to an earlier attempt still come: the peer is busy, and resending would not help. */
-	if (!r->progress && r->stale != r->stale_at_timer &&
-	    r->stale_timeouts < STALE_TIMEOUTS_MOST) {
-		r->stale_timeouts++;
-		r->progress = true;
+	if (!c->progress && c->stale != c->stale_at_timer &&
+	    c->stale_timeouts < STALE_TIMEOUTS_MOST) {
+		c->stale_timeouts++;
+		c->progress = true;
 	}
-	r->stale_at_timer = r->stale;
-	if (!r->progress && !r->rnr_until && !forgive(qp, now_ns)) {
+	c->stale_at_timer = c->stale;
+	if (!c->progress && !c->rnr_until && !forgive(qp, now_ns)) {
 		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
-		if (r->retries++ >= qp->attr.retry_cnt) {
+		if (c->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
 			requester_run(qp); /* other DC streams go on */
 			return;
 		}
-		r->read_rerequested = false;
-		r->probe.outstanding = false;
-		cwnd_reduce(r);
+		c->read_rerequested = false;
+		c->probe.outstanding = false;
+		cwnd_reduce(c);
 		probe_expired(qp);
-		window_rewind(qp);
+		request_rewind(qp);
 		requester_run(qp);
 	}
-	r->progress = false;
-	if (window_head(r) || r->awaits_path)
+	if (!window_is_empty(&qp->window) || r->awaits_path)
 		timer_start(qp, now_ns + again);
+}
+
+void completer_start(struct qp *qp, uint32_t psn)
+{
+	progress_start(&qp->comp, psn & PSN_MASK);
+	cwnd_start(&qp->comp);
+}
+
+void completer_reset(struct qp *qp)
+{
+	qp->comp = (struct completer){ 0 };
 }

@@ -8,5 +8,8 @@
 void completer_packet(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload);
 /* A timer of the QP has expired. */
 void completer_timeout(struct qp *qp, uint64_t now_ns);
+/* Requests are sent from now on, the first with `psn`. */
+void completer_start(struct qp *qp, uint32_t psn);
+void completer_reset(struct qp *qp);
 
 #endif

@@ -16,9 +16,9 @@
 #include "hca/transport/egress.h"
 #include "hca/transport/network.h"
 #include "hca/transport/path.h"
+#include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
-#include "hca/transport/window.h"
 
 #define GROUP_MOST 64
 
@@ -170,6 +170,6 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 		}
 	}
 	qp->req.psn = psn_add(qp->req.psn, 1);
-	window_finish(qp, s, HCA_SUCCESS, 0);
+	request_finish(qp, s, HCA_SUCCESS, 0);
 	return RUN_ON;
 }

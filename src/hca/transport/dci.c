@@ -8,7 +8,7 @@
 
 #include "hca/hca.h"
 #include "hca/transport/egress.h"
-#include "hca/transport/window.h"
+#include "hca/transport/request.h"
 
 #define ERRORED_MOST 256u
 
@@ -127,7 +127,7 @@ bool dci_fail_stream(struct qp *qp)
 		return false;
 	d->errored[d->errored_count++] = d->stream;
 	d->aimed = false;
-	window_flush(qp);
+	request_flush(qp);
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #include "hca/memory/mkey.h"
 #include "hca/memory/mw.h"
 #include "hca/peers/grace.h"
+#include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/window.h"
@@ -23,10 +24,10 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 	const struct hca_peer *user = NULL; /* of a type 2 window: the queue pair's other end */
 	int err = 0;
 
-	if (s->op != HCA_OP_NOP && !window_is_empty(&qp->req))
+	if (s->op != HCA_OP_NOP && !window_is_empty(&qp->window))
 		return RUN_WAIT;
 	if (qp->req.grace)
-		return window_await_grace(qp, s);
+		return request_await_grace(qp, s);
 	if (s->op == HCA_OP_LOCAL_INV) {
 		err = hca_mw_invalidate(s->imm, qp->pub.pd->pdn, qp->pub.qpn);
 		user = qp->peer;
@@ -41,9 +42,9 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 	if (!err && ends_window(s))
 		err = grace_begin(user, &qp->req.grace);
 	if (!err && qp->req.grace)
-		return window_await_grace(qp, s);
+		return request_await_grace(qp, s);
 	if (!err) {
-		window_finish_local(qp, s);
+		request_finish_local(qp, s);
 		return RUN_ON;
 	}
 	request_fail(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
@@ -56,12 +57,12 @@ enum run_result local_op_memcpy(struct qp *qp, struct hca_send *s)
 	uint32_t pdn = qp->pub.pd->pdn;
 	struct hca_list from, to;
 
-	if (!window_is_empty(&qp->req))
+	if (!window_is_empty(&qp->window))
 		return RUN_WAIT;
 	if (s->sge_count == 2 && hca_mem_resolve(&s->sge[0], 1, pdn, 0, &from) &&
 	    hca_mem_resolve(&s->sge[1], 1, pdn, HCA_ACCESS_LOCAL_WRITE, &to) &&
 	    from.total == to.total && hca_mem_copy(&to, 0, &from, 0, from.total)) {
-		window_finish_local(qp, s);
+		request_finish_local(qp, s);
 		return RUN_ON;
 	}
 	request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);

@@ -16,20 +16,16 @@
 
 #include "hca/hca.h"
 #include "hca/transport/timer.h"
+#include "hca/transport/window.h"
 
 #define SHORTEST_NS 500000u
 #define UNKNOWN_NS  4000000u     /* before the first round trip was measured */
 #define MEMORY_NS   10000000000u /* a connection without a loss for so long is not lossy */
 
-static bool waits(const struct requester *r)
-{
-	return r->head != r->tail;
-}
-
 /* Delay of the next probe; 0: the queue pair's timeout comes earlier. */
 static uint64_t delay_ns(const struct qp *qp)
 {
-	const struct probe *p = &qp->req.probe;
+	const struct probe *p = &qp->comp.probe;
 	uint64_t ns = p->rtt_ns ? 4 * p->rtt_ns : UNKNOWN_NS;
 
 	if (ns < SHORTEST_NS)
@@ -40,10 +36,10 @@ static uint64_t delay_ns(const struct qp *qp)
 
 void probe_arm(struct qp *qp, uint64_t now_ns)
 {
-	struct probe *p = &qp->req.probe;
+	struct probe *p = &qp->comp.probe;
 	uint64_t ns = delay_ns(qp);
 
-	p->acks_seen = p->acks + qp->req.stale;
+	p->acks_seen = p->acks + qp->comp.stale;
 	p->at = ns ? now_ns + ns : 0;
 	if (p->at)
 		timer_wake(qp, p->at);
@@ -51,15 +47,15 @@ void probe_arm(struct qp *qp, uint64_t now_ns)
 
 void probe_begin(struct qp *qp)
 {
-	struct probe *p = &qp->req.probe;
+	struct probe *p = &qp->comp.probe;
 
-	if (qp->remote && !p->at && waits(&qp->req))
+	if (qp->remote && !p->at && !window_is_empty(&qp->window))
 		probe_arm(qp, hca_now_ns());
 }
 
 void probe_lost(struct qp *qp)
 {
-	struct probe *p = &qp->req.probe;
+	struct probe *p = &qp->comp.probe;
 
 	if (!qp->remote)
 		return;
@@ -70,26 +66,26 @@ void probe_lost(struct qp *qp)
 
 void probe_expired(struct qp *qp)
 {
-	struct probe *p = &qp->req.probe;
+	struct probe *p = &qp->comp.probe;
 
 	p->never_answered = !p->acks;
 	probe_lost(qp);
 }
 
-void probe_time(struct requester *r, uint32_t psn)
+void probe_time(struct completer *c, uint32_t psn)
 {
-	if (r->probe.rtt_sent_ns || r->resending)
-		return; /* an answer to a packet that was sent twice says nothing about the round trip (Karn) */
-	r->probe.rtt_psn = psn;
-	r->probe.rtt_sent_ns = hca_now_ns();
+	if (c->probe.rtt_sent_ns)
+		return;
+	c->probe.rtt_psn = psn;
+	c->probe.rtt_sent_ns = hca_now_ns();
 }
 
-void probe_measure(struct requester *r)
+void probe_measure(struct completer *c)
 {
-	struct probe *p = &r->probe;
+	struct probe *p = &c->probe;
 	uint64_t ns;
 
-	if (psn_diff(r->una, p->rtt_psn) <= 0)
+	if (psn_diff(c->una, p->rtt_psn) <= 0)
 		return;
 	ns = hca_now_ns() - p->rtt_sent_ns;
 	p->rtt_sent_ns = 0;
@@ -99,8 +95,8 @@ void probe_measure(struct requester *r)
 
 bool probe_is_due(struct qp *qp, uint64_t now_ns)
 {
-	struct requester *r = &qp->req;
-	struct probe *p = &r->probe;
+	struct completer *c = &qp->comp;
+	struct probe *p = &c->probe;
 
 	if (!p->at || now_ns < p->at)
 		return false;
@@ -108,15 +104,15 @@ bool probe_is_due(struct qp *qp, uint64_t now_ns)
 	/* A loss may have been noted after `now_ns` was read. */
 	if (now_ns > p->lost_at + MEMORY_NS)
 		p->lossy = false;
-	if (!p->lossy || !qp->remote || !waits(r))
+	if (!p->lossy || !qp->remote || window_is_empty(&qp->window))
 		return false;
-	if (p->acks + r->stale != p->acks_seen || r->rnr_until) {
+	if (p->acks + c->stale != p->acks_seen || c->rnr_until) {
 		probe_arm(qp, now_ns);
 		return false;
 	}
 	p->lost_at = now_ns;
 	p->unanswered++;
 	p->outstanding = true;
-	r->read_rerequested = false;
+	c->read_rerequested = false;
 	return true;
 }

@@ -39,6 +39,7 @@
 #include "hca/transport/shaper.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/tx_wait.h"
+#include "hca/transport/window.h"
 #include "hca/transport/xrc_openers.h"
 #include "util/explain.h"
 
@@ -191,7 +192,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	hca_qpn_release(pub->qpn);
 	comp_cntr_detach(qp);
 	free(qp->req.grace);
-	free(qp->req.window);
+	window_fini(&qp->window);
 	free(qp->capture);
 	free(qp->resp.recv);
 	free(qp->resp.resource);
@@ -302,7 +303,7 @@ void hca_qp_progress(struct hca_qp *pub, struct hca_qp_progress *out)
 	*out = (struct hca_qp_progress){
 		.send_index = qp->req.next,
 		.recv_index = qp->resp.rq_taken,
-		.acked_psn = psn_add(qp->req.una, PSN_MASK),
+		.acked_psn = psn_add(qp->comp.una, PSN_MASK),
 		.msn = qp->resp.msn & PSN_MASK,
 	};
 	fabric_unlock(&pub->lock);

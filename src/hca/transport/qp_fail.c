@@ -9,7 +9,7 @@
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/rq.h"
-#include "hca/transport/window.h"
+#include "hca/transport/request.h"
 
 void qp_tell_listeners(struct qp *qp, enum hca_event_type type)
 {
@@ -90,7 +90,7 @@ void qp_fail(struct qp *qp)
 	if (qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_RESET)
 		return;
 	qp_set_state(qp, HCA_QPS_ERR);
-	window_flush_all(qp);
+	request_flush_all(qp);
 	recv_flush(qp);
 	tell_last_wqe(qp);
 }
@@ -102,7 +102,7 @@ void qp_fail_send(struct qp *qp)
 	if (qp->pub.type == HCA_QP_UC || qp->pub.type == HCA_QP_UD) {
 		if (qp->pub.state == HCA_QPS_RTS) {
 			qp_set_state(qp, HCA_QPS_SQE);
-			window_flush_all(qp);
+			request_flush_all(qp);
 		}
 		return;
 	}

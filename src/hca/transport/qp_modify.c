@@ -12,6 +12,7 @@
 #include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/transport/answer.h"
+#include "hca/transport/completer.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/network.h"
 #include "hca/transport/observer.h"
@@ -153,6 +154,14 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 	to->sq_psn &= PSN_MASK;
 }
 
+static void start_sending(struct qp *qp)
+{
+	uint32_t psn = qp->dci ? dci_first_psn() : qp->attr.sq_psn;
+
+	requester_start(qp, psn);
+	completer_start(qp, psn);
+}
+
 static void reset(struct qp *qp)
 {
 	const struct observer *observer = observer_get();
@@ -160,6 +169,7 @@ static void reset(struct qp *qp)
 	if (unlikely(observer) && observer->forget)
 		observer->forget(qp);
 	requester_reset(qp);
+	completer_reset(qp);
 	responder_reset(qp);
 	dci_reset(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
@@ -213,7 +223,7 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 		break;
 	case HCA_QPS_RTS:
 		if (from == HCA_QPS_RTR)
-			requester_start(qp, qp->dci ? dci_first_psn() : qp->attr.sq_psn);
+			start_sending(qp);
 		qp_set_state(qp, to);
 		requester_run(qp);
 		break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a queue pair. Requester (requests and the answers to them) and responder (requests
- * of the peer) each have a struct, written by the files named at it only, under the QP's lock.
+ * The inside of a queue pair. Requester (requests), completer (answers to them), the window of requests
+ * between both, and responder (requests of the peer) each have a struct, written by the files named at
+ * it only, under the QP's lock.
  */
 #ifndef HCA_QP_TYPES_H
 #define HCA_QP_TYPES_H
@@ -42,7 +43,38 @@ struct req_slot {
 	bool local; /* sends no packet: complete as soon as all requests before it are */
 };
 
-/* Probes of a requester whose packets get lost. Written by probe.c, `outstanding` by completer.c, too. */
+/* Requests between requester and completer, in the order of the send queue. Written by window.c and window.h. */
+struct window {
+	struct req_slot *slots; /* allocated with the first request that waits */
+	uint32_t head, tail;    /* free running */
+	uint32_t reads;         /* reads and atomics among the requests */
+	/* read requests and atomics without an answer; a read may take several */
+	uint32_t reads_out;
+};
+
+/*
+ * What is to be sent. Written by requester.c, requester.h, request.c, send.c, datagram.c, direct.c and
+ * local_op.c. Fields that every request uses come first.
+ */
+struct requester {
+	uint32_t producer;   /* of the last doorbell */
+	uint32_t next;       /* slot of the first request that is not wholly sent */
+	uint32_t psn;        /* of the next packet */
+	uint32_t high;       /* behind the last PSN that was ever sent */
+	uint32_t sent;       /* bytes of the request at `next` that were sent, or requested */
+	bool partial;        /* `sent` and the window's last slot belong to the request at `next` */
+	bool resending;      /* requests from `next` to `resend_end` are sent again */
+	bool ack_delayable;  /* the peer may delay the acknowledgement of the last request */
+	bool hello_sent;     /* the peer was told that the connection is in use, without packets */
+	bool announced;      /* DCI: a target on this host knows of the session */
+	bool awaits_path;    /* the request at `next` waits for a link that is being made */
+	uint32_t resend_end; /* while resending: behind the last request that was sent before */
+	uint32_t first_psn;  /* when the QP went to RTS */
+	/* The request at `next` has invalidated a memory window: readers of it have to finish. */
+	struct grace_period *grace;
+};
+
+/* Probes of a connection that loses packets. Written by probe.c, `outstanding` by completer.c, too. */
 struct probe {
 	bool lossy;           /* the connection has lost packets lately */
 	bool outstanding;     /* one packet was sent again; no more are sent until it is answered */
@@ -58,47 +90,28 @@ struct probe {
 };
 
 /*
- * Written by requester.c, requester.h, window.c, send.c, datagram.c, direct.c, local_op.c, timer.c, probe.c,
- * completer.c and cwnd.h.
+ * What comes back, and what becomes of it: acknowledgements, retries, timers. Written by completer.c,
+ * progress.h, timer.c, timer.h, probe.c, probe.h and cwnd.h. Fields that every request or answer uses come
+ * first.
  */
-struct requester {
-	uint32_t producer;   /* of the last doorbell */
-	uint32_t next;       /* slot of the first request that is not wholly sent */
-	uint32_t resend_end; /* while resending: behind the last request that was sent before */
-	uint32_t psn;        /* of the next packet */
-	uint32_t first_psn;  /* when the QP went to RTS */
-	uint32_t una;        /* oldest unacknowledged PSN */
-	uint32_t high;       /* behind the last PSN that was ever sent */
-	uint32_t cwnd;       /* congestion window, in packets; for packets that may get lost */
-	uint32_t ssthresh;   /* slow-start threshold, in packets */
-	uint32_t cwnd_acked; /* packets acknowledged since the window last grew */
-	struct req_slot *window;
-	uint32_t head, tail; /* free running */
-	uint32_t reads;      /* reads and atomics in the window */
-	uint32_t
-		reads_out; /* read requests and atomics without an answer; a read may take several */
-	uint32_t sent;     /* bytes of the request at `next` that were sent, or requested */
-	bool partial;      /* `sent` and the window's last slot belong to the request at `next` */
-	bool hello_sent;   /* the peer was told that the connection is in use, without packets */
-	bool ack_delayable; /* the peer may delay the acknowledgement of the last request */
-	bool resending;     /* requests from `next` to `resend_end` are sent again */
-	bool announced;     /* DCI: a target on this host knows of the session */
-	uint8_t retries;    /* since the last progress */
-	uint8_t rnr_retries;
-	bool read_rerequested;   /* the data of a read came with a gap, and was requested again */
-	uint32_t gap_psn;        /* the last packet that came behind that gap */
-	bool progress;           /* an answer came since the timer was set */
-	bool unread_awaited;     /* the timer has expired once while packets were unread */
-	uint32_t stale;          /* packets of data that an earlier attempt had requested */
-	uint32_t stale_at_timer; /* `stale` when the timer was set */
-	uint8_t stale_timeouts;  /* timeouts that did not count, because such packets came */
-	bool awaits_path;        /* the request at `next` waits for a link that is being made */
-	uint64_t late_since; /* since when a late peer on this host is waited for; 0: it is not */
-	uint64_t timeout_at; /* 0: no timer */
+struct completer {
 	uint64_t rnr_until;  /* nothing is sent before; 0: no delay */
+	uint64_t timeout_at; /* 0: no timer */
+	uint32_t una;        /* oldest unacknowledged PSN */
+	uint8_t retries;     /* since the last progress */
+	uint8_t rnr_retries;
+	uint8_t stale_timeouts; /* timeouts that did not count, because stale packets came */
+	bool progress;          /* an answer came since the timer was set */
+	uint32_t cwnd;          /* congestion window, in packets; for packets that may get lost */
+	uint32_t ssthresh;      /* slow-start threshold, in packets */
+	uint32_t cwnd_acked;    /* packets acknowledged since the window last grew */
+	uint32_t stale;         /* packets of data that an earlier attempt had requested */
 	struct probe probe;
-	/* The request at `next` has invalidated a memory window: readers of it have to finish. */
-	struct grace_period *grace;
+	uint64_t late_since; /* since when a late peer on this host is waited for; 0: it is not */
+	uint32_t stale_at_timer; /* `stale` when the timer was set */
+	uint32_t gap_psn;        /* the last packet that came behind a gap in the data of a read */
+	bool read_rerequested;   /* ... and the data was requested again */
+	bool unread_awaited;     /* the timer has expired once while packets were unread */
 };
 
 #define RESP_RESOURCES 16u
@@ -167,17 +180,19 @@ struct qp {
 	struct hca_qp_attr attr;
 	uint32_t xrcd;
 	struct requester req;
+	struct window window;
+	struct completer comp;
 	struct responder resp;
 	/* of the responder; written under the lock and read without it, relaxed */
 	_Atomic bool ack_due;
 	_Atomic uint8_t
 		replies; /* requests of the peer in a row that a request of this QP followed soon */
-	struct hca_peer *peer; /* connected to a process of this host */
-	uint32_t mtu;          /* payload bytes of a packet */
+	struct hca_peer *peer;    /* connected to a process of this host */
+	uint32_t mtu;             /* payload bytes of a packet */
+	uint32_t read_bytes_most; /* bytes of read responses that the carrier takes at a time */
 	/* beyond this host: how packets leave, and what the carrier knows of the QP; or NULL */
 	const struct carrier *carrier;
 	struct qp_wire *wire;
-	uint32_t read_bytes_most; /* bytes of read responses that the carrier takes at a time */
 	struct qp_local_capture
 		*capture;            /* what a capture has counted (local_capture.c), or NULL */
 	uint64_t dc_key;             /* DCT: its key; DCI: that of the target */

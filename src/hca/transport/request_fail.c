@@ -2,11 +2,11 @@
 #include "hca/transport/request_fail.h"
 
 #include "hca/transport/qp_fail.h"
-#include "hca/transport/window.h"
+#include "hca/transport/request.h"
 
 void request_fail(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
 {
-	window_finish(qp, s, status, vendor);
+	request_finish(qp, s, status, vendor);
 	if (qp->dci && s->bad)
 		qp_fail(qp); /* whose stream it was cannot be believed */
 	else

@@ -9,6 +9,7 @@
  * never overtakes two-sided work. Completions come in the order of the send queue: the window is
  * emptied from its head only.
  */
+#include "hca/transport/progress.h"
 #include "hca/transport/requester.h"
 
 #include <stdlib.h>
@@ -16,7 +17,6 @@
 #include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/transport/answer.h"
-#include "hca/transport/cwnd.h"
 #include "hca/transport/datagram.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/direct.h"
@@ -24,6 +24,7 @@
 #include "hca/transport/path.h"
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/raw_qp_ops.h"
+#include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/send.h"
 #include "hca/transport/shaper.h"
@@ -66,13 +67,9 @@ static bool may_send(const struct qp *qp)
 /* A link that is being made is waited for as long as an answer: the peer may be stopped. */
 static void await_path(struct qp *qp)
 {
-	struct requester *r = &qp->req;
-
-	r->awaits_path = true;
-	if (!r->timeout_at && qp->attr.timeout && qp->pub.type != HCA_QP_UC) {
-		r->progress = false;
+	qp->req.awaits_path = true;
+	if (!qp->comp.timeout_at && qp->attr.timeout && qp->pub.type != HCA_QP_UC)
 		timer_start(qp, hca_now_ns() + timer_ack_ns(qp->attr.timeout));
-	}
 }
 
 void requester_give_up(struct qp *qp)
@@ -93,7 +90,7 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	enum path_state path;
 
 	if (unlikely(s->length > HCA_MAX_MESSAGE)) {
-		if (!window_is_empty(r))
+		if (!window_is_empty(&qp->window))
 			return RUN_WAIT;
 		request_fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 		return RUN_STOP;
@@ -105,19 +102,18 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	}
 	if (unlikely(r->awaits_path)) {
 		r->awaits_path = false;
-		r->progress = true;
-		r->retries = path == PATH_READY ? 0 : r->retries;
+		progress_path_known(&qp->comp, path == PATH_READY);
 	}
 	if (qp->peer && path == PATH_READY && op_is_one_sided(s->op) && !r->partial &&
 	    qp->pub.type != HCA_QP_XRC_SEND) {
-		if (unlikely(!window_is_empty(r))) {
+		if (unlikely(!window_is_empty(&qp->window))) {
 			if (r->ack_delayable)
 				r->ack_delayable = !direct_hurry(qp);
 			return RUN_WAIT;
 		}
 		switch (direct_execute(qp, s)) {
 		case DIRECT_DONE:
-			window_finish_local(qp, s);
+			request_finish_local(qp, s);
 			return RUN_ON;
 		case DIRECT_LOCAL_ERROR:
 			request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
@@ -131,7 +127,7 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 			return RUN_WAIT;
 		r->announced = true;
 	}
-	if (unlikely(op_is_read(s->op)) && r->reads_out >= send_reads_most(qp))
+	if (unlikely(op_is_read(s->op)) && qp->window.reads_out >= send_reads_most(qp))
 		return RUN_WAIT;
 	return send_connected(qp, s, path == PATH_READY);
 }
@@ -140,15 +136,16 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enum run_result *done)
 {
 	*done = RUN_WAIT;
-	if (!window_is_empty(&qp->req))
+	if (!window_is_empty(&qp->window))
 		return false;
 	if (!dci_stream_failed(qp, s->dc_stream)) {
 		dci_aim(qp, s);
-		qp->req.una = qp->req.high = qp->req.psn;
+		qp->req.high = qp->req.psn;
+		progress_start(&qp->comp, qp->req.psn);
 		qp->req.announced = false;
 		return true;
 	}
-	window_finish(qp, s, HCA_WR_FLUSH_ERR, SYN_FLUSH);
+	request_finish(qp, s, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	*done = RUN_ON;
 	return false;
 }
@@ -156,16 +153,14 @@ static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enu
 /* A request that needs no connection, or is invalid. */
 static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct hca_send *s)
 {
-	struct requester *r = &qp->req;
-
 	if (unlikely(s->bad || !(ops[qp->pub.type].other >> s->op & 1))) {
-		if (!window_is_empty(r))
+		if (!window_is_empty(&qp->window))
 			return RUN_WAIT;
 		request_fail(qp, s, s->bad ? s->bad_status : HCA_LOC_QP_OP_ERR,
 			     s->bad ? s->bad_vendor : SYN_QP_OP);
 		return RUN_STOP;
 	}
-	if (unlikely(s->fence && r->reads))
+	if (unlikely(s->fence && qp->window.reads))
 		return RUN_WAIT;
 	if (s->op == HCA_OP_MEMCPY)
 		return local_op_memcpy(qp, s);
@@ -180,7 +175,7 @@ static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
 
 	if (unlikely(s->bad || !(ops[qp->pub.type].connected >> s->op & 1)))
 		return run_other(qp, s);
-	if (unlikely(s->fence && qp->req.reads))
+	if (unlikely(s->fence && qp->window.reads))
 		return RUN_WAIT;
 	if (unlikely(qp->dci) && !dci_is_aimed(qp, s) && !aim(qp, s, &done))
 		return done;
@@ -207,22 +202,23 @@ static __attribute__((noinline)) void settle(struct qp *qp)
 {
 	qp->req.resending = qp->req.resending && has_begun(&qp->req);
 	if (qp->pub.state == HCA_QPS_ERR || qp->pub.state == HCA_QPS_SQE)
-		window_flush_all(qp);
+		request_flush_all(qp);
 	if (qp->pub.state == HCA_QPS_SQD)
 		requester_check_drained(qp);
 }
 
 void requester_run(struct qp *qp)
 {
-	struct requester *r = &qp->req;
+	const struct requester *r = &qp->req;
+	const struct completer *c = &qp->comp;
 	uint32_t from = r->next, at;
 	struct hca_send s;
 
 	/* A pause between datagrams ends on time, even if its timer is late. */
-	if (unlikely(r->rnr_until) && qp->pub.type == HCA_QP_UD && hca_now_ns() >= r->rnr_until)
-		r->rnr_until = 0;
+	if (unlikely(c->rnr_until) && qp->pub.type == HCA_QP_UD && hca_now_ns() >= c->rnr_until)
+		timer_resume(qp);
 	while (may_send(qp) && qp_send_is_posted(qp)) {
-		if (unlikely(r->rnr_until || r->tail - r->head >= QP_WINDOW - 1))
+		if (unlikely(c->rnr_until || window_count(&qp->window) >= QP_WINDOW - 1))
 			break;
 		if (unlikely(qp->shaper && is_shaped(qp)))
 			break;
@@ -250,26 +246,24 @@ void requester_run(struct qp *qp)
 
 void requester_start(struct qp *qp, uint32_t psn)
 {
-	qp->req.psn = qp->req.first_psn = qp->req.una = qp->req.high = psn & PSN_MASK;
-	cwnd_start(&qp->req);
+	qp->req.psn = qp->req.first_psn = qp->req.high = psn & PSN_MASK;
 }
 
 void requester_reset(struct qp *qp)
 {
-	struct req_slot *window = qp->req.window;
-
 	free(qp->req.grace);
-	qp->req = (struct requester){ .window = window };
+	qp->req = (struct requester){ 0 };
+	window_reset(&qp->window);
 }
 
 bool requester_has_work(const struct qp *qp)
 {
-	return !window_is_empty(&qp->req) || qp_send_is_posted(qp);
+	return !window_is_empty(&qp->window) || qp_send_is_posted(qp);
 }
 
 void requester_check_drained(struct qp *qp)
 {
-	if (!window_is_empty(&qp->req) || has_begun(&qp->req) || qp->drained_told)
+	if (!window_is_empty(&qp->window) || has_begun(&qp->req) || qp->drained_told)
 		return;
 	qp->drained_told = true;
 	qp->attr.sq_draining = 0;

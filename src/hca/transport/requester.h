@@ -13,6 +13,7 @@ static inline void requester_doorbell(struct qp *qp, uint32_t producer)
 	qp->req.producer = producer;
 	requester_run(qp);
 }
+/* Requests are sent from now on, the first with `psn`. */
 void requester_start(struct qp *qp, uint32_t psn);
 void requester_reset(struct qp *qp);
 bool requester_has_work(const struct qp *qp);

@@ -15,6 +15,7 @@
 #include "hca/transport/dci.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/probe.h"
+#include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
@@ -87,26 +88,19 @@ static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
 	return transport[qp->pub.type] | table[op][part];
 }
 
-static __attribute__((cold, noinline)) int make_window(struct requester *r)
-{
-	r->window = calloc(QP_WINDOW, sizeof(*r->window));
-	return r->window ? 0 : -ENOMEM;
-}
-
 /* The timer runs from the first packet on: a closed congestion window opens by answers only. */
 static __attribute__((noinline)) void start_timer(struct qp *qp)
 {
-	qp->req.progress = false;
 	timer_start(qp, hca_now_ns() + timer_ack_ns(qp->attr.timeout));
 }
 
 /* A read that is requested again keeps the data that has come. */
-static uint32_t got_before(const struct requester *r, const struct hca_send *s)
+static uint32_t got_before(const struct qp *qp, const struct hca_send *s)
 {
-	const struct req_slot *slot = window_at(r, r->tail);
+	const struct req_slot *slot = window_at(&qp->window, qp->window.tail);
 
-	return r->tail == r->head && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
-			       slot->index == r->next && slot->first_psn == r->psn
+	return window_is_empty(&qp->window) && s->op == HCA_OP_READ && slot->op == HCA_OP_READ &&
+			       slot->index == qp->req.next && slot->first_psn == qp->req.psn
 		       ? slot->got
 		       : 0;
 }
@@ -118,10 +112,10 @@ static inline const struct req_slot *enter_window(struct qp *qp, const struct hc
 	struct requester *r = &qp->req;
 	struct req_slot *slot;
 
-	if (unlikely(!r->window) && make_window(r))
+	if (unlikely(!qp->window.slots) && window_reserve(&qp->window))
 		return NULL;
-	slot = window_at(r, r->tail);
-	slot->got = unlikely(read) ? got_before(r, s) : 0;
+	slot = window_at(&qp->window, qp->window.tail);
+	slot->got = unlikely(read) ? got_before(qp, s) : 0;
 	slot->index = r->next;
 	slot->first_psn = r->psn;
 	slot->last_psn = psn_add(r->psn, packets - 1);
@@ -131,13 +125,11 @@ static inline const struct req_slot *enter_window(struct qp *qp, const struct hc
 	slot->op = s->op;
 	slot->signaled = s->signaled | qp->pub.sig_all;
 	slot->local = false;
-	r->tail++;
-	if (unlikely(read))
-		r->reads++;
+	window_push(&qp->window, read);
 	r->partial = true;
-	if (unlikely(!r->timeout_at) && qp->attr.timeout && qp->pub.type != HCA_QP_UC)
+	if (unlikely(!qp->comp.timeout_at) && qp->attr.timeout && qp->pub.type != HCA_QP_UC)
 		start_timer(qp);
-	if (unlikely(r->probe.lossy))
+	if (unlikely(qp->comp.probe.lossy))
 		probe_begin(qp);
 	return slot;
 }
@@ -146,7 +138,7 @@ static inline const struct req_slot *enter_window(struct qp *qp, const struct hc
 static inline bool has_arrived(const struct qp *qp, const struct hca_send *s,
 			       const struct req_slot *slot)
 {
-	return unlikely(psn_diff(qp->req.una, slot->last_psn) > 0) && qp->pub.type != HCA_QP_UC &&
+	return unlikely(psn_diff(qp->comp.una, slot->last_psn) > 0) && qp->pub.type != HCA_QP_UC &&
 	       !op_is_read(s->op);
 }
 
@@ -161,8 +153,7 @@ static inline void leave_request(struct qp *qp, const struct hca_send *s,
 	r->sent = 0;
 	if (unlikely(qp->pub.type == HCA_QP_UC)) {
 		/* UC: a request is complete when it is sent (IBTA volume 1, 9.8.2). */
-		slot = window_at(r, r->head++);
-		window_complete(qp, slot, HCA_SUCCESS, 0);
+		request_complete(qp, window_pop(&qp->window), HCA_SUCCESS, 0);
 	}
 }
 
@@ -195,7 +186,7 @@ static inline void fill_packet(const struct qp *qp, const struct hca_send *s, st
 static inline bool is_ack_delayable(const struct qp *qp, const struct hca_send *s)
 {
 	return unlikely(qp->doorbell.watched) && qp->peer && !s->signaled && !qp->pub.sig_all &&
-	       qp->req.tail - qp->req.head < QP_WINDOW / 4;
+	       window_count(&qp->window) < QP_WINDOW / 4;
 }
 
 static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
@@ -215,21 +206,23 @@ static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_
 }
 
 /* A packet with this PSN was sent. */
-static inline void note_sent(struct requester *r, uint32_t psn)
+static inline void note_sent(struct qp *qp, uint32_t psn)
 {
+	struct requester *r = &qp->req;
+
 	if (unlikely(psn_diff(psn, r->high) < 0))
 		return;
-	if (unlikely(r->probe.lossy))
-		probe_time(r, r->high);
+	if (unlikely(qp->comp.probe.lossy) && !r->resending)
+		probe_time(&qp->comp, r->high);
 	r->high = psn_add(psn, 1);
 }
 
 /* To another host no more is sent than the congestion window allows. */
 static inline bool window_closed(const struct qp *qp, uint32_t psn)
 {
-	uint32_t most = qp->req.probe.outstanding ? 1 : qp->req.cwnd;
+	uint32_t most = qp->comp.probe.outstanding ? 1 : qp->comp.cwnd;
 
-	return qp->remote && psn_diff(psn, qp->req.una) >= (int32_t)most &&
+	return qp->remote && psn_diff(psn, qp->comp.una) >= (int32_t)most &&
 	       qp->pub.type != HCA_QP_UC;
 }
 
@@ -238,8 +231,8 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		       const struct hca_list *list)
 {
 	struct requester *r = &qp->req;
-	uint32_t first = window_last(r)->first_psn;
-	int32_t arrived = psn_diff(r->una, first);
+	uint32_t first = window_last(&qp->window)->first_psn;
+	int32_t arrived = psn_diff(qp->comp.una, first);
 
 	/* Packets that an earlier attempt had acknowledged are not sent again. */
 	if (qp->pub.type != HCA_QP_UC && arrived > 0 && arrived * (uint64_t)qp->mtu > r->sent)
@@ -258,13 +251,13 @@ static int send_pieces(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 			return -EBUSY;
 		/* Acknowledgements in between keep the congestion window moving. */
 		if (qp->remote && qp->pub.type != HCA_QP_UC &&
-		    (r->probe.outstanding ||
-		     !(((pkt->psn - r->first_psn) & PSN_MASK) % (r->cwnd / 4))))
+		    (qp->comp.probe.outstanding ||
+		     !(((pkt->psn - r->first_psn) & PSN_MASK) % (qp->comp.cwnd / 4))))
 			pkt->flags = ROCE_PKT_ACK_REQ;
 		err = send_one(qp, s, pkt, part, list, r->sent, NULL);
 		if (err)
 			return err;
-		note_sent(r, pkt->psn);
+		note_sent(qp, pkt->psn);
 		r->sent += n;
 	} while (r->sent < s->length);
 	return 0;
@@ -290,15 +283,15 @@ uint32_t send_read_piece(const struct qp *qp)
 /* Read responses must fit the congestion window and the socket's buffer; one is always allowed. */
 static bool read_closed(const struct qp *qp, uint32_t first, uint32_t last)
 {
-	uint32_t most = qp->req.cwnd;
+	uint32_t most = qp->comp.cwnd;
 
-	if (unlikely(qp->req.probe.outstanding))
-		return qp->req.reads_out > 0;
-	if (!qp->remote || psn_diff(first, qp->req.una) <= 0)
+	if (unlikely(qp->comp.probe.outstanding))
+		return qp->window.reads_out > 0;
+	if (!qp->remote || psn_diff(first, qp->comp.una) <= 0)
 		return false;
 	if (most > qp->read_bytes_most / qp->mtu)
 		most = qp->read_bytes_most / qp->mtu;
-	return psn_diff(last, qp->req.una) >= (int32_t)most;
+	return psn_diff(last, qp->comp.una) >= (int32_t)most;
 }
 
 /* Responses to an earlier attempt have brought all data. */
@@ -311,7 +304,7 @@ static bool read_is_there(const struct req_slot *slot, const struct hca_send *s)
 static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt)
 {
 	struct requester *r = &qp->req;
-	const struct req_slot *slot = window_last(r);
+	const struct req_slot *slot = window_last(&qp->window);
 	uint64_t piece = send_read_piece(qp), end;
 	int err;
 
@@ -327,7 +320,7 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 		end = end < s->length ? end : s->length;
 		pkt->psn = psn_add(slot->first_psn, r->sent / qp->mtu);
 		last = psn_add(slot->first_psn, end ? (end - 1) / qp->mtu : 0);
-		if (r->reads_out >= send_reads_most(qp) || read_closed(qp, pkt->psn, last))
+		if (qp->window.reads_out >= send_reads_most(qp) || read_closed(qp, pkt->psn, last))
 			return -EBUSY;
 		pkt->rdma.va = s->raddr + r->sent;
 		pkt->rdma.dma_len = end - r->sent;
@@ -336,8 +329,8 @@ static int send_read(struct qp *qp, const struct hca_send *s, struct roce_pkt *p
 		err = send_one(qp, s, pkt, end < s->length ? PART_FIRST : PART_ONLY, NULL, 0, NULL);
 		if (err)
 			return err;
-		note_sent(r, last);
-		r->reads_out++;
+		note_sent(qp, last);
+		window_read_sent(&qp->window, 1);
 		r->sent = end;
 	} while (r->sent < s->length);
 	return 0;
@@ -351,19 +344,18 @@ static inline uint32_t packets_of(const struct qp *qp, const struct hca_send *s,
 }
 
 /* Takes the request at `next` out of the window, as if it had not begun. */
-static void leave_window(struct qp *qp, const struct hca_send *s)
+static void leave_window(struct qp *qp)
 {
 	struct requester *r = &qp->req;
 
-	r->tail--;
-	r->reads -= op_is_read(s->op);
+	window_unpush(&qp->window);
 	r->partial = false;
 	r->sent = 0;
 }
 
 static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 {
-	if (!window_is_empty(&qp->req))
+	if (!window_is_empty(&qp->window))
 		return RUN_WAIT;
 	request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	return RUN_STOP;
@@ -386,8 +378,8 @@ static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roc
 	err = send_one(qp, s, pkt, PART_ONLY, list, 0, refs);
 	if (unlikely(err))
 		return err;
-	note_sent(&qp->req, psn);
-	qp->req.reads_out += atomic;
+	note_sent(qp, psn);
+	window_read_sent(&qp->window, atomic);
 	return 0;
 }
 
@@ -396,12 +388,12 @@ static __attribute__((noinline)) enum run_result not_sent(struct qp *qp, const s
 							  bool whole, int err)
 {
 	if (err == -EFAULT) {
-		leave_window(qp, s);
+		leave_window(qp);
 		return local_error(qp, s);
 	}
 	/* Without room, a request of one packet has not begun. */
 	if (err == -EAGAIN && whole)
-		leave_window(qp, s);
+		leave_window(qp);
 	return RUN_WAIT;
 }
 
@@ -420,7 +412,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 				      read ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
 		if (r->partial)
-			leave_window(qp, s); /* deregistered after a part was sent */
+			leave_window(qp); /* deregistered after a part was sent */
 		return local_error(qp, s);
 	}
 	/* On a link an acknowledgement that is due leaves before the request, in the same batch. */
@@ -432,7 +424,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		whole = s->length <= (qp->remote ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));
 	if (unlikely(r->partial)) {
-		slot = window_last(r);
+		slot = window_last(&qp->window);
 	} else {
 		if (unlikely(window_closed(qp, r->psn)))
 			return RUN_WAIT;
@@ -446,7 +438,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	}
 	if (unlikely(has_arrived(qp, s, slot))) {
 		leave_request(qp, s, slot);
-		window_ack(qp, psn_add(r->una, PSN_MASK));
+		request_retire(qp, psn_add(qp->comp.una, PSN_MASK));
 		return RUN_ON;
 	}
 	fill_packet(qp, s, &pkt);
@@ -461,6 +453,6 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	leave_request(qp, s, slot);
 	/* All of its data came while it was being requested again. */
 	if (unlikely(read) && s->op == HCA_OP_READ && read_is_there(slot, s))
-		window_ack(qp, psn_add(r->psn, PSN_MASK));
+		request_retire(qp, psn_add(r->psn, PSN_MASK));
 	return RUN_ON;
 }

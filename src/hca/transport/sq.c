@@ -19,5 +19,5 @@ uint32_t hca_sq_next(const struct hca_qp *pub)
 	/* One that is to be sent again has begun, and so has one that is sent in part. */
 	if (qp->req.resending && (int32_t)(qp->req.resend_end - qp->req.next) > 0)
 		return qp->req.resend_end;
-	return qp->req.next + (qp->req.partial ? window_last(&qp->req)->blocks : 0);
+	return qp->req.next + (qp->req.partial ? window_last(&qp->window)->blocks : 0);
 }

@@ -52,14 +52,15 @@ void timer_wake(struct qp *qp, uint64_t at_ns)
 
 void timer_start(struct qp *qp, uint64_t at_ns)
 {
-	qp->req.timeout_at = at_ns;
+	qp->comp.timeout_at = at_ns;
+	qp->comp.progress = false;
 	timer_wake(qp, at_ns);
 }
 
 void timer_pause(struct qp *qp, uint64_t ns)
 {
-	qp->req.rnr_until = hca_now_ns() + ns;
-	timer_wake(qp, qp->req.rnr_until);
+	qp->comp.rnr_until = hca_now_ns() + ns;
+	timer_wake(qp, qp->comp.rnr_until);
 }
 
 void timer_forget(struct qp *qp)
@@ -73,12 +74,12 @@ static uint64_t next_of(const struct qp *qp)
 {
 	uint64_t next = UINT64_MAX;
 
-	if (qp->req.timeout_at)
-		next = qp->req.timeout_at;
-	if (qp->req.rnr_until && qp->req.rnr_until < next)
-		next = qp->req.rnr_until;
-	if (qp->req.probe.at && qp->req.probe.at < next)
-		next = qp->req.probe.at;
+	if (qp->comp.timeout_at)
+		next = qp->comp.timeout_at;
+	if (qp->comp.rnr_until && qp->comp.rnr_until < next)
+		next = qp->comp.rnr_until;
+	if (qp->comp.probe.at && qp->comp.probe.at < next)
+		next = qp->comp.probe.at;
 	return next;
 }
 

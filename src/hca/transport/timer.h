@@ -11,10 +11,21 @@
 #include "hca/hca.h"
 #include "hca/transport/qp_types.h"
 
-/* Sets the acknowledgement timeout, or wakes for the RNR delay that ends then. Lock held. */
+/* Sets the acknowledgement timeout; answers count as progress from now on. Lock held. */
 void timer_start(struct qp *qp, uint64_t at_ns);
 /* Sends nothing for so long. Lock held. */
 void timer_pause(struct qp *qp, uint64_t ns);
+/* Ends a pause before its timer does. Lock held. */
+static inline void timer_resume(struct qp *qp)
+{
+	qp->comp.rnr_until = 0;
+}
+/* No request waits any more: ends the timeout and a pause. Lock held. */
+static inline void timer_stop(struct qp *qp)
+{
+	qp->comp.timeout_at = 0;
+	qp->comp.rnr_until = 0;
+}
 /* Wakes the QP for a time that is noted elsewhere in it already. Lock held. */
 void timer_wake(struct qp *qp, uint64_t at_ns);
 /*

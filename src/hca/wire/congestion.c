@@ -105,5 +105,5 @@ void congestion_notified(struct qp *qp)
 	if (now - qp->wire->cnp_received_ns < REDUCE_EVERY_NS)
 		return;
 	qp->wire->cnp_received_ns = now;
-	cwnd_reduce(&qp->req);
+	cwnd_reduce(&qp->comp);
 }

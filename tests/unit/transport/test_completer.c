@@ -277,8 +277,8 @@ static void after_a_loss_silence_is_probed_long_before_the_timeout(void **state)
 	assert_int_equal(s->pkt.psn, 100);
 	assert_true(s->pkt.flags & ROCE_PKT_ACK_REQ);
 	assert_true(s->at_ns - began < timer_ack_ns(o.timeout) / 100);
-	assert_null(net_take());                 /* one packet, not all */
-	assert_int_equal(e->in->req.retries, 1); /* the NAK's; probes are no retries */
+	assert_null(net_take());                  /* one packet, not all */
+	assert_int_equal(e->in->comp.retries, 1); /* the NAK's; probes are no retries */
 	end_destroy(e);
 }
 
@@ -286,34 +286,34 @@ static void after_a_loss_silence_is_probed_long_before_the_timeout(void **state)
 
 static void the_window_doubles_per_round_trip_until_something_is_lost(void **state)
 {
-	struct requester r = { 0 };
+	struct completer c = { 0 };
 
-	cwnd_start(&r);
-	assert_int_equal(r.cwnd, QP_CWND_FIRST);
+	cwnd_start(&c);
+	assert_int_equal(c.cwnd, QP_CWND_FIRST);
 	for (unsigned int i = 0; i < QP_CWND_FIRST; i++)
-		cwnd_grow(&r, 1);
-	assert_int_equal(r.cwnd, 2 * QP_CWND_FIRST);
-	cwnd_reduce(&r);
-	assert_int_equal(r.cwnd, QP_CWND_FIRST);
-	assert_int_equal(r.ssthresh, QP_CWND_FIRST);
+		cwnd_grow(&c, 1);
+	assert_int_equal(c.cwnd, 2 * QP_CWND_FIRST);
+	cwnd_reduce(&c);
+	assert_int_equal(c.cwnd, QP_CWND_FIRST);
+	assert_int_equal(c.ssthresh, QP_CWND_FIRST);
 	/* From the threshold on by one per round trip. */
 	for (unsigned int i = 0; i < QP_CWND_FIRST; i++)
-		cwnd_grow(&r, 1);
-	assert_int_equal(r.cwnd, QP_CWND_FIRST + 1);
+		cwnd_grow(&c, 1);
+	assert_int_equal(c.cwnd, QP_CWND_FIRST + 1);
 }
 
 static void the_window_has_a_floor_and_a_ceiling(void **state)
 {
-	struct requester r = { 0 };
+	struct completer c = { 0 };
 
-	cwnd_start(&r);
+	cwnd_start(&c);
 	for (int i = 0; i < 20; i++)
-		cwnd_reduce(&r);
-	assert_int_equal(r.cwnd, QP_CWND_LEAST);
-	cwnd_start(&r);
+		cwnd_reduce(&c);
+	assert_int_equal(c.cwnd, QP_CWND_LEAST);
+	cwnd_start(&c);
 	for (int i = 0; i < 100000; i++)
-		cwnd_grow(&r, 1);
-	assert_int_equal(r.cwnd, QP_CWND_MOST);
+		cwnd_grow(&c, 1);
+	assert_int_equal(c.cwnd, QP_CWND_MOST);
 }
 
 static void no_more_packets_are_out_than_the_window_allows(void **state)

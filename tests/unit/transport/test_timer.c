@@ -14,7 +14,7 @@ static unsigned int count;
 static void expire(struct qp *qp, uint64_t now_ns)
 {
 	expired[count++ % array_size(expired)] = qp;
-	qp->req.timeout_at = 0;
+	qp->comp.timeout_at = 0;
 }
 
 static void set(struct end *e, uint64_t at_ns)
@@ -73,12 +73,12 @@ static void the_earliest_of_several_times_counts(void **state)
 
 	count = 0;
 	set(e, now + 50);
-	e->in->req.rnr_until = now + 20;
+	e->in->comp.rnr_until = now + 20;
 	set(e, now + 20);
 	assert_int_equal(timer_run(now + 10, expire), now + 20);
 	timer_run(now + 20, expire);
 	assert_int_equal(count, 1);
-	e->in->req.rnr_until = 0;
+	e->in->comp.rnr_until = 0;
 	end_destroy(e);
 }
 
