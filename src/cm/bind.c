@@ -111,12 +111,13 @@ int cm_id_bind(struct cm_id *id, const struct sockaddr *addr)
 			       "%s is of another port space than the id, which is of 0x%x",
 			       cm_addr_text(own, text), id->pub.ps);
 
-	if (!cm_addr_is_any(own) && cm_gid_find(own, &gid))
+	if (!cm_addr_takes_all(own) && cm_gid_find(own, &gid))
 		return no_adapter_for(own);
 	err = cm_port_claim(id, ps, own);
 	if (err)
 		return err;
-	if (!cm_addr_is_any(own)) {
+	/* As in the kernel, an id bound to loopback has no adapter until it resolves or connects. */
+	if (!cm_addr_takes_all(own)) {
 		err = cm_gid_attach(id, &gid);
 		if (err)
 			goto release_port;

@@ -59,7 +59,7 @@ static void set_loopback(struct sockaddr *src)
 }
 
 /*
- * Chooses the adapter port for an id bound to a wildcard. Returns 0 or a refusal; a missing adapter
+ * Chooses the adapter port for an id bound to a wildcard or to loopback. Returns 0 or a refusal; a missing adapter
  * is not a refusal but *status.
  */
 static int choose_port(const struct sockaddr *dst, struct sockaddr *src, struct cm_gid *gid,
@@ -74,10 +74,10 @@ static int choose_port(const struct sockaddr *dst, struct sockaddr *src, struct 
 		if (!*status)
 			set_loopback(src);
 	} else if (!cm_gid_find(dst, gid)) {
-		/* an address of this host: it is its own source */
+		/* an address of this host: it is its own source, unless the id is bound to loopback */
 		uint16_t port = cm_addr_port(src);
 
-		if (dst->sa_family != AF_IB)
+		if (dst->sa_family != AF_IB && cm_addr_is_any(src))
 			memcpy(src, dst, cm_addr_len(dst));
 		cm_addr_set_port(src, port);
 	} else if (dst->sa_family == AF_IB) {

@@ -140,7 +140,7 @@ static int create_qp(struct rs_dgram *d, struct rs_dgram_qp *qp)
 	return err;
 }
 
-/* Events of an id that is only bound. */
+/* Events of an id that does not connect. */
 static void ignore_event(struct rs_cm_owner *owner, const struct rdma_cm_event *event,
 			 struct rs_cm_cleanup *cleanup)
 {
@@ -149,6 +149,7 @@ static void ignore_event(struct rs_cm_owner *owner, const struct rdma_cm_event *
 	(void)cleanup;
 }
 
+/* Loopback does not bind an id to an adapter, but resolving it does, at once. */
 static int bind_id(struct rs_dgram_qp *qp)
 {
 	union rs_addr local = qp->local;
@@ -157,6 +158,10 @@ static int bind_id(struct rs_dgram_qp *qp)
 	if (rdma_create_id(rs_state.channel, &qp->id, &qp->owner, RDMA_PS_UDP) ||
 	    rdma_bind_addr(qp->id, &local.sa))
 		return -errno;
+	if (!qp->id->verbs && rdma_resolve_addr(qp->id, NULL, &local.sa, 0))
+		return -errno;
+	if (!qp->id->verbs)
+		return explain(ENODEV, "no adapter of this host has an active port");
 	return 0;
 }
 

@@ -53,6 +53,17 @@ static void a_given_source_is_kept(void **state)
 	assert_memory_equal(&id->route.addr.addr.ibaddr.dgid.raw[12], "\x7f\0\0\x01", 4);
 }
 
+static void an_id_bound_to_loopback_gets_its_adapter_and_keeps_its_address(void **state)
+{
+	const struct sockaddr_in *src = (struct sockaddr_in *)rdma_get_local_addr(id);
+
+	assert_int_equal(resolve("127.0.0.9", "192.0.2.7"), 0);
+	expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_string_equal(id->verbs->device->name, "roce");
+	assert_int_equal(ntohl(src->sin_addr.s_addr), 0x7f000009);
+	assert_memory_equal(&id->route.addr.addr.ibaddr.dgid.raw[12], "\xc0\0\x02\x07", 4);
+}
+
 static void a_loopback_destination_is_this_host(void **state)
 {
 	const struct sockaddr_in6 *src = (struct sockaddr_in6 *)rdma_get_local_addr(id);
@@ -341,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		test(a_local_destination_is_its_own_source),
 		test(a_given_source_is_kept),
+		test(an_id_bound_to_loopback_gets_its_adapter_and_keeps_its_address),
 		test(a_loopback_destination_is_this_host),
 		test(a_source_address_without_an_adapter_is_an_address_error),
 		test(the_wildcard_destination_is_this_host),
