@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "cm/changes.h"
 #include "cm/conn.h"
 #include "cm/conn_event.h"
 #include "cm/conn_recv.h"
@@ -90,10 +91,19 @@ static void process_gone(void *arg, uint32_t process)
 	cm_unlock();
 }
 
+static void interfaces_changed(void *arg)
+{
+	(void)arg;
+	cm_lock();
+	cm_changes_run();
+	cm_unlock();
+}
+
 static const struct hca_gsi_ops gsi_ops = {
 	.receive = receive,
 	.timer = run_timers,
 	.gone = process_gone,
+	.changed = interfaces_changed,
 };
 
 /* The child of a fork has no connections: they are the parent's. */

@@ -122,6 +122,9 @@ int cm_id_bind(struct cm_id *id, const struct sockaddr *addr)
 		if (err)
 			goto release_port;
 	}
+	/* The agent hears of changes of the interface; without it the id does not. */
+	if (id->device)
+		cm_agent_need();
 	id->pub.route.addr.src_storage = storage;
 	id->state = CM_BOUND;
 	return 0;

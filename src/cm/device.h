@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <sys/queue.h>
 
+struct cm_id;
 struct hca_adapter;
 
 struct cm_device {
@@ -20,6 +21,7 @@ struct cm_device {
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 	int bound_ids;
+	LIST_HEAD(, cm_id) ids; /* bound to the adapter */
 };
 
 /* 0 when there is an adapter, else -ENODEV. Takes cm.lock. */

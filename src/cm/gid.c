@@ -16,6 +16,7 @@
 #include "cm/id_types.h"
 #include "cm/sockaddr.h"
 #include "hca/device/adapter_list.h"
+#include "hca/device/port.h"
 
 struct wanted {
 	const struct sockaddr *addr; /* NULL: any GID of an active port */
@@ -214,6 +215,20 @@ int cm_gid_first(bool ethernet_only, struct cm_gid *out)
 	return search(&wanted, out);
 }
 
+/* changes.c compares with it. */
+static void note_interface(struct cm_id *id, const struct cm_gid *gid)
+{
+	struct hca_gid_entry entry;
+
+	id->ifindex = 0;
+	if (!id->device->adapter ||
+	    hca_port_gid(id->device->adapter, gid->port_num, (unsigned int)gid->index, &entry))
+		return;
+	id->ifindex = entry.ifindex;
+	memcpy(id->bound_mac, entry.mac, sizeof(id->bound_mac));
+	memcpy(id->last_mac, entry.mac, sizeof(id->last_mac));
+}
+
 int cm_gid_attach(struct cm_id *id, const struct cm_gid *gid)
 {
 	struct rdma_ib_addr *ibaddr = &id->pub.route.addr.addr.ibaddr;
@@ -226,7 +241,9 @@ int cm_gid_attach(struct cm_id *id, const struct cm_gid *gid)
 	if (ibv_query_pkey(gid->device->verbs, gid->port_num, 0, &pkey))
 		pkey = 0xffff; /* the default partition, in either byte order */
 	id->device = gid->device;
+	LIST_INSERT_HEAD(&id->device->ids, id, device_link);
 	id->gid_index = gid->index;
+	note_interface(id, gid);
 	id->pub.verbs = gid->device->verbs;
 	id->pub.pd = gid->device->pd;
 	id->pub.port_num = gid->port_num;

@@ -122,6 +122,7 @@ void cm_id_unbind(struct cm_id *id)
 	cm_service_withdraw(id);
 	cm_port_release(id);
 	if (id->device) {
+		LIST_REMOVE(id, device_link);
 		cm_device_put(id->device);
 		id->device = NULL;
 		id->pub.verbs = NULL;

@@ -55,7 +55,11 @@ struct cm_id {
 	int events_reported;          /* and not yet acknowledged */
 
 	struct cm_device *device; /* holds a reference while set */
+	LIST_ENTRY(cm_id) device_link;
 	int gid_index;
+	/* The interface of the GID, with its hardware address when the id was bound, and now. */
+	uint32_t ifindex;
+	uint8_t bound_mac[6], last_mac[6];
 
 	enum rdma_port_space port_space; /* where port_link is; 0 when in none */
 	LIST_ENTRY(cm_id) port_link;

@@ -61,11 +61,15 @@ static int resolve_bound(struct cm_id *id, const struct sockaddr *dst, int timeo
 	struct rdma_addr *addr = &id->pub.route.addr;
 	struct sockaddr_storage old_dst = addr->dst_storage;
 	struct cm_source source;
-	int err, status;
+	int err, status, no_agent;
 
 	err = cm_source_find(id, dst, &source, &status);
-	if (!err && !status && !source.is_known)
-		err = cm_agent_need();
+	if (!err && !status) {
+		/* The agent looks for neighbours, and hears of changes of the interface. */
+		no_agent = cm_agent_need();
+		if (!source.is_known)
+			err = no_agent;
+	}
 	if (err)
 		return err;
 	memset(&addr->dst_storage, 0, sizeof(addr->dst_storage));

@@ -72,12 +72,15 @@ static void want(struct wanted *w, const struct hca_gid *gid, enum hca_gid_type 
 	for (int k = 0; k < w->count; k++)
 		if (w->entries[k].type == type && !memcmp(&w->entries[k].gid, gid, sizeof(*gid)))
 			return;
-	w->entries[w->count++] = (struct hca_gid_entry){
+	w->entries[w->count] = (struct hca_gid_entry){
 		.gid = *gid,
 		.type = type,
 		.ifindex = i ? i->index : 0,
 		.mtu = i ? i->mtu : 0,
 	};
+	if (i)
+		memcpy(w->entries[w->count].mac, i->mac, sizeof(i->mac));
+	w->count++;
 }
 
 static void want_pair(struct wanted *w, const struct hca_gid *gid, const struct host_interface *i)
@@ -167,6 +170,14 @@ static bool same_entry(const struct hca_gid_entry *x, const struct hca_gid_entry
 	return x->type == y->type && !memcmp(&x->gid, &y->gid, sizeof(x->gid));
 }
 
+/* The service thread tells the agents of queue pair 1 (wire/gsi.c). */
+static void note_link_change(void)
+{
+	atomic_fetch_add(&hca.device.port.link_changes, 1);
+	if (hca.device.port.watch_fd >= 0)
+		hca_wake_at(hca_now_ns());
+}
+
 /* Brings the table to what is wanted without moving what stays. True when anything changed. */
 static bool merge(struct port_table *t, const struct wanted *w)
 {
@@ -187,6 +198,8 @@ static bool merge(struct port_table *t, const struct wanted *w)
 		} else {
 			/* the address may have moved to another interface */
 			changed |= e->ifindex != w->entries[k].ifindex;
+			if (memcmp(e->mac, w->entries[k].mac, sizeof(e->mac)) != 0)
+				note_link_change();
 			*e = w->entries[k];
 		}
 	}
@@ -470,6 +483,22 @@ void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t 
 	pthread_mutex_lock(&hca.device.port.lock);
 	memcpy(mac, hca.device.port.table[a->index][port - 1].base.mac, 6);
 	pthread_mutex_unlock(&hca.device.port.lock);
+}
+
+bool hca_port_link_address(const struct hca_adapter *a, unsigned int port, uint32_t ifindex,
+			   uint8_t mac[6])
+{
+	const struct port_table *t = &hca.device.port.table[a->index][port - 1];
+	bool found = false;
+
+	pthread_mutex_lock(&hca.device.port.lock);
+	for (uint64_t i = 0; t->built && i < a->limits.gid_table_len && !found; i++) {
+		found = t->entries[i].ifindex == ifindex && !hca_gid_is_empty(&t->entries[i].gid);
+		if (found)
+			memcpy(mac, t->entries[i].mac, sizeof(t->entries[i].mac));
+	}
+	pthread_mutex_unlock(&hca.device.port.lock);
+	return found;
 }
 
 /* The table that has the GID, NULL when none has. Locked. */

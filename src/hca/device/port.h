@@ -19,7 +19,8 @@ struct hca_gid_entry {
 	struct hca_gid gid; /* all zero: the entry is empty */
 	enum hca_gid_type type;
 	uint32_t ifindex;
-	uint32_t mtu; /* of the interface */
+	uint32_t mtu;   /* of the interface */
+	uint8_t mac[6]; /* of the interface; zeros: it has none */
 };
 
 /* Numbers of the port attributes, as the specification counts them. */
@@ -72,6 +73,13 @@ bool hca_gid_is_local(const struct hca_gid *gid);
 VB_API bool hca_gid_mac_quick(const struct hca_gid *gid, uint8_t mac[6]);
 /* The hardware address of the port as last seen. */
 void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6]);
+
+/*
+ * The hardware address of an interface with a GID in the port's table, as last seen; false when no
+ * entry is of that interface.
+ */
+VB_API bool hca_port_link_address(const struct hca_adapter *a, unsigned int port, uint32_t ifindex,
+				  uint8_t mac[6]);
 
 /* Host order. -EINVAL: no such port or index. Entries past the first are 0. */
 VB_API int hca_port_pkey(const struct hca_adapter *a, unsigned int port, unsigned int index,

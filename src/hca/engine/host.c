@@ -34,6 +34,7 @@
 #include "hca/transport/timer.h"
 #include "hca/inspect/inspect.h"
 #include "hca/inspect/report.h"
+#include "hca/wire/gsi.h"
 #include "hca/wire/wire_service.h"
 #include "hca/raw/wq.h"
 #include "util/explain.h"
@@ -46,6 +47,7 @@ static uint64_t timers(uint64_t now_ns)
 			   acks_timers(now_ns) };
 	uint64_t next = UINT64_MAX;
 
+	gsi_notice_changes();
 	for (size_t i = 0; i < array_size(due); i++)
 		if (due[i] < next)
 			next = due[i];

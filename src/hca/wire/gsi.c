@@ -424,4 +424,19 @@ static void process_gone(fabric_id_t id)
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
 }
 
+void gsi_notice_changes(void)
+{
+	uint32_t changes = atomic_load(&hca.device.port.link_changes);
+	struct hca_gsi_agent *a;
+
+	if (hca.wire.gsi.changes_seen == changes)
+		return;
+	hca.wire.gsi.changes_seen = changes;
+	pthread_mutex_lock(&hca.wire.gsi.run_lock);
+	for (a = next_agent(NULL); a; a = next_agent(a))
+		if (a->ops->changed)
+			a->ops->changed(a->arg);
+	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
+}
+
 const struct peer_listener gsi_peer_listener = { .left = process_gone };

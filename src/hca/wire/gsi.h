@@ -39,6 +39,8 @@ struct hca_gsi_ops {
 	void (*timer)(void *arg); /* may be NULL */
 	/* A process of this host is gone that exchanged messages with this one. May be NULL. */
 	void (*gone)(void *arg, uint32_t process);
+	/* The hardware address of an interface has changed. May be NULL. */
+	void (*changed)(void *arg);
 };
 
 struct hca_gsi_agent;
@@ -53,6 +55,9 @@ VB_API int hca_gsi_agent_create(uint8_t mgmt_class, const struct hca_gsi_ops *op
 VB_API void hca_gsi_agent_destroy(struct hca_gsi_agent *agent);
 /* The agent's timer() runs at `ns` (CLOCK_MONOTONIC), unless an earlier time is set. */
 VB_API void hca_gsi_set_timer(struct hca_gsi_agent *agent, uint64_t ns);
+
+/* Calls changed() of the agents if there was a change. Service thread. */
+void gsi_notice_changes(void);
 
 struct forward;
 struct peer_listener;
