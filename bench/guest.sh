@@ -75,31 +75,39 @@ measure() {	# measure COLUMN SIZE PROGRAM ARGUMENT...
 	done
 }
 
-# cmtime of both ends, 100 connections at once: microseconds a connection, of the step that connects.
-cmtime_ends() {	# cmtime_ends SERVER-ADDRESS CLIENT-ADDRESS SERVER-COMMAND... -- CLIENT-COMMAND...
-	local server_ip=$1 client_ip=$2 far=() server rc=0
-	shift 2
+listens_rxe() { rdma resource show cm_id | grep -q "LISTEN.*:$port"; }
+# The service is offered a moment after the socket of queue pair 1 is open; requests wait that long.
+listens_verbena() { ip netns exec far ss -Huln "sport = :4791" | grep -q .; }
+
+# cmtime of both ends, 100 connections at once: microseconds a connection, of the step that connects. Without a
+# listener it would measure rejections, or requests that are repeated after seconds.
+cmtime_ends() {	# cmtime_ends rxe|verbena SERVER-ADDRESS CLIENT-ADDRESS SERVER-COMMAND... -- CLIENT-COMMAND...
+	local who=$1 server_ip=$2 client_ip=$3 far=() server
+	shift 3
 	while [ "$1" != -- ]; do far+=("$1"); shift; done
 	shift
-	port=$((port + 1))
 	"${far[@]}" timeout 60 "${library[@]}" cmtime -b "$server_ip" -p $port -c 100 > /tmp/server.log 2>&1 &
 	server=$!
-	# A client that is early is rejected, and says nothing of connecting.
-	for ((i = 0; i < 20; i++)); do
-		"$@" timeout 60 "${library[@]}" cmtime -s "$server_ip" -b "$client_ip" -p $port -c 100 > /tmp/client.log 2>&1
-		grep -q '^destroy' /tmp/client.log && break
-		sleep 0.2
+	for ((i = 0; i < 200; i++)); do
+		listens_$who && break
+		sleep 0.1
 	done
+	"$@" timeout 60 "${library[@]}" cmtime -s "$server_ip" -b "$client_ip" -p $port -c 100 > /tmp/client.log 2>&1
 	kill $server 2>/dev/null
 	wait $server
+	if grep -q '^event:' /tmp/client.log; then
+		grep -m 1 '^event:' /tmp/client.log >&2
+		return 1
+	fi
 	awk '/^connect *:/ {print $NF}' /tmp/client.log
 }
 
 connections() {
 	local library=() value
-	value=$(cmtime_ends 10.78.0.2 10.78.0.1 taskset -c 1 -- taskset -c 0) && echo "rxe cmtime 100 $value"
+	port=$((port + 1))
+	value=$(cmtime_ends rxe 10.78.0.2 10.78.0.1 taskset -c 1 -- taskset -c 0) && echo "rxe cmtime 100 $value"
 	library=("$verbena" run --)
-	value=$(cmtime_ends 10.79.0.2 10.79.0.1 ip netns exec far taskset -c 1 -- ip netns exec near taskset -c 0) &&
+	value=$(cmtime_ends verbena 10.79.0.2 10.79.0.1 ip netns exec far taskset -c 1 -- ip netns exec near taskset -c 0) &&
 		echo "verbena cmtime 100 $value"
 	# One after the other, between two processes of one host: rxe does not leave the driver either.
 	value=$(LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu timeout 60 "$connect" rdma 10.78.0.1 100) &&
