@@ -29,6 +29,7 @@
 #define STACK_BYTES (512u << 10)
 #define SLICE_NS    100000u /* the shortest that the scheduler has */
 #define NO_CALLBACK SIZE_MAX
+#define ROUNDS      4 /* of an iteration that posts work */
 
 struct service_work {
 	STAILQ_ENTRY(service_work) entry;
@@ -227,11 +228,23 @@ int fabric_service_run(void (*fn)(void *arg), void *arg)
 	pthread_mutex_lock(&fabric.service.lock);
 	STAILQ_INSERT_TAIL(&fabric.service.work, work, entry);
 	pthread_mutex_unlock(&fabric.service.lock);
-	fabric_service_wake();
+	/* The service thread looks for work before it sleeps. */
+	if (!fabric_service_is_self())
+		fabric_service_wake();
 	return 0;
 }
 
-/* Work that is posted meanwhile waits for the next iteration. */
+static bool has_work(void)
+{
+	bool has;
+
+	pthread_mutex_lock(&fabric.service.lock);
+	has = !STAILQ_EMPTY(&fabric.service.work);
+	pthread_mutex_unlock(&fabric.service.lock);
+	return has;
+}
+
+/* Work that is posted meanwhile waits for the next call. */
 static void run_work(void)
 {
 	STAILQ_HEAD(, service_work) batch = STAILQ_HEAD_INITIALIZER(batch);
@@ -333,6 +346,20 @@ static void request_short_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* An iteration, and again while it posts work, but descriptors get their turn. Returns the time to sleep, in ms. */
+static int run_iteration(void)
+{
+	uint64_t next_ns = 0;
+	bool more = true;
+
+	for (int round = 0; round < ROUNDS && more; round++) {
+		run_work();
+		next_ns = fabric.service.iterate(fabric_now_ns());
+		more = has_work();
+	}
+	return more ? 0 : wait_ms(next_ns);
+}
+
 static void *service_main(void *arg)
 {
 	struct epoll_event events[EVENTS];
@@ -349,8 +376,7 @@ static void *service_main(void *arg)
 	while (!atomic_load(&fabric.service.stop)) {
 		int timeout, n;
 
-		run_work();
-		timeout = wait_ms(fabric.service.iterate(fabric_now_ns()));
+		timeout = run_iteration();
 		pthread_mutex_unlock(&fabric.service.awake);
 		share_thread_idle();
 		n = epoll_wait(fabric.service.epoll, events, EVENTS, timeout);

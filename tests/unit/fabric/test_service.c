@@ -139,6 +139,31 @@ static void posted_work_runs_in_order_on_the_thread(void **state)
 	assert_false(fabric_service_is_self());
 }
 
+enum { CHAIN = 3 };
+
+static void post_next(void *arg)
+{
+	_Atomic int *ran = arg;
+
+	if (*ran + 1 < CHAIN)
+		fabric_service_run(post_next, arg);
+	(*ran)++;
+}
+
+static void work_that_the_thread_posts_needs_no_wake_up(void **state)
+{
+	_Atomic int ran = 0;
+	uint64_t before;
+
+	assert_int_equal(fabric_service_run(nop, &ran), 0);
+	until(ran == 1 && sleeps(fabric_self()));
+	ran = 0;
+	before = wakeups(fabric_self());
+	assert_int_equal(fabric_service_run(post_next, &ran), 0);
+	until(ran == CHAIN);
+	assert_int_equal(wakeups(fabric_self()), before + 1);
+}
+
 /* ---- descriptors ---- */
 
 static _Atomic int fd_calls, fd_inside;
@@ -561,6 +586,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(the_thread_starts_when_it_is_needed_and_once,
 						up_quietly, down),
 		SERVICE_TEST(posted_work_runs_in_order_on_the_thread),
+		SERVICE_TEST(work_that_the_thread_posts_needs_no_wake_up),
 		SERVICE_TEST(a_watched_descriptor_calls_back_until_it_is_removed),
 		SERVICE_TEST(a_descriptor_without_wanted_events_has_no_callback),
 		SERVICE_TEST(removal_waits_for_the_callback_that_runs),
