@@ -49,10 +49,13 @@ void qp_grant_update(struct qp *qp)
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return; /* the grant belongs to the DCT, or to another process */
 	atomic_store_explicit(&grant->word, (word & ~1ull) + 2, memory_order_release);
-	/* [Q1] pairs with hca_rq_doorbell() */
-	barrier_private();
+	/* [Q1] pairs with hca_rq_doorbell(); a flush follows in the error state alone */
+	if (qp->pub.state == HCA_QPS_ERR)
+		barrier_private();
 	if (!open)
 		return;
+	/* [GR1] The grant is closed before it changes. */
+	atomic_thread_fence(memory_order_release);
 	grant->pdn = qp->pub.pd->pdn;
 	grant->access = qp_access(qp) & ~HCA_GRANT_DCT;
 	if (qp->dct) {
