@@ -16,8 +16,12 @@
 
 /* Send sockets of an endpoint beside its main one. */
 #define ROCE_MAX_TX_SOCKETS 320
-/* Send sockets of these that peer hosts are spread over; the rest is for ports that programs choose. */
+/*
+ * Send sockets of these that peer hosts, and flows with a label, are spread over; the rest is for ports that
+ * programs choose.
+ */
 #define ROCE_HOST_TX_SOCKETS 64
+#define ROCE_FLOW_TX_SOCKETS 32
 
 struct roce_inspect;
 struct roce_tx;
@@ -70,7 +74,9 @@ struct roce_endpoint {
 	pthread_mutex_t tx_socket_lock;
 	struct roce_tx_socket tx_socket[1 + ROCE_MAX_TX_SOCKETS];
 	uint16_t tx_socket_by_host
-		[ROCE_HOST_TX_SOCKETS]; /* index, by hash of the address; 0: none */
+		[ROCE_HOST_TX_SOCKETS];                /* index, by hash of the address; 0: none */
+	uint16_t flow_tx_socket[ROCE_FLOW_TX_SOCKETS]; /* index, in the order of their opening */
+	unsigned int flow_tx_sockets;
 
 	/* The first batch and the first receiver of the endpoint: nearly all packets are theirs. */
 	_Atomic(const struct roce_tx *) primary_tx;

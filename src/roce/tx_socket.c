@@ -120,3 +120,25 @@ uint16_t roce_tx_socket_for_host(struct roce_endpoint *ep, const struct roce_add
 	pthread_mutex_unlock(&ep->tx_socket_lock);
 	return port;
 }
+
+/* tx_socket_lock held. */
+static uint16_t add_flow(struct roce_endpoint *ep, uint16_t port)
+{
+	if (open_chosen(ep, port))
+		return 0;
+	ep->flow_tx_socket[ep->flow_tx_sockets++] = count_sockets(ep) - 1;
+	return port;
+}
+
+uint16_t roce_tx_socket_for_flow(struct roce_endpoint *ep, uint16_t port)
+{
+	if (port == ep->port || roce_tx_socket_find(ep, port))
+		return port;
+	pthread_mutex_lock(&ep->tx_socket_lock);
+	if (ep->flow_tx_sockets == ROCE_FLOW_TX_SOCKETS)
+		port = ep->tx_socket[ep->flow_tx_socket[port % ROCE_FLOW_TX_SOCKETS]].port;
+	else if (!roce_tx_socket_find(ep, port))
+		port = add_flow(ep, port);
+	pthread_mutex_unlock(&ep->tx_socket_lock);
+	return port;
+}

@@ -22,6 +22,11 @@ int roce_tx_socket_open(struct roce_endpoint *ep, uint16_t port);
  * ports. 0: no socket could be opened.
  */
 uint16_t roce_tx_socket_for_host(struct roce_endpoint *ep, const struct roce_addr *host);
+/*
+ * The source port for a flow that would like this one. Beyond 32, flows share ports. 0: no socket could be
+ * opened.
+ */
+uint16_t roce_tx_socket_for_flow(struct roce_endpoint *ep, uint16_t port);
 
 /* Index into ep->tx_socket of the socket with this port; 0, the main socket, when there is none. */
 uint16_t roce_tx_socket_find(const struct roce_endpoint *ep, uint16_t port);

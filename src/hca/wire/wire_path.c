@@ -110,9 +110,11 @@ int wire_path_connect(struct qp *qp, const struct hca_av *av)
 	w->gid_changes = gid_changes;
 	w->hop_limit = av->hop_limit;
 	w->sport = sport;
-	/* The port only spreads flows: without a socket for it, the default port is used. */
-	if (sport && !roce_tx_socket_open(w->port->ep, sport))
+	/* The port only spreads flows: without a socket for it, another port is used. */
+	if (av->udp_sport && !roce_tx_socket_open(w->port->ep, sport))
 		dest.sport = sport;
+	else if (!av->udp_sport && sport)
+		dest.sport = roce_tx_socket_for_flow(w->port->ep, sport);
 	else if (!sport && has_one_peer(qp))
 		dest.sport = roce_tx_socket_for_host(w->port->ep, &dest.addr);
 	err = roce_path_init(&w->path, w->port->ep, &dest);

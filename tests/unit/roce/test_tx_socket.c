@@ -161,6 +161,25 @@ static void hosts_share_ports_when_there_are_many(void **state)
 	roce_endpoint_close(ep);
 }
 
+static void flows_share_ports_when_there_are_many(void **state)
+{
+	struct roce_addr here = addr("127.0.0.1");
+	struct roce_endpoint *ep;
+	uint16_t port;
+
+	assert_int_equal(roce_endpoint_open(&here, NULL, &ep), 0);
+	for (port = 50000; port < 50000 + ROCE_FLOW_TX_SOCKETS; port++)
+		assert_int_equal(roce_tx_socket_for_flow(ep, port), port);
+	for (; port < 50500; port++)
+		assert_in_range(roce_tx_socket_for_flow(ep, port), 50000,
+				50000 + ROCE_FLOW_TX_SOCKETS - 1);
+	assert_int_equal(atomic_load(&ep->tx_sockets), 1 + ROCE_FLOW_TX_SOCKETS);
+	/* A port that a program chose is a flow's, too. */
+	assert_int_equal(roce_tx_socket_open(ep, 51000), 0);
+	assert_int_equal(roce_tx_socket_for_flow(ep, 51000), 51000);
+	roce_endpoint_close(ep);
+}
+
 struct opener {
 	struct roce_endpoint *ep;
 	atomic_bool done;
@@ -347,6 +366,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_to_one_host_have_one_source_port),
 		cmocka_unit_test(hosts_share_ports_when_there_are_many),
+		cmocka_unit_test(flows_share_ports_when_there_are_many),
 		cmocka_unit_test(sockets_are_opened_while_others_are_in_use),
 		cmocka_unit_test(segments_that_are_refused_leave_one_by_one),
 		cmocka_unit_test(segments_that_are_refused_once_they_are_set_leave_one_by_one),
