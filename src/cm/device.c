@@ -74,6 +74,17 @@ static const struct hca_adapter *find_adapter(const char *name)
 	return NULL;
 }
 
+static size_t count_gids(const struct cm_device *device)
+{
+	struct ibv_port_attr port;
+	size_t count = 0;
+
+	for (uint8_t i = 1; i <= device->attr.phys_port_cnt; i++)
+		if (!ibv_query_port(device->verbs, i, &port))
+			count += port.gid_tbl_len;
+	return count;
+}
+
 static int open_device(struct cm_device *device)
 {
 	int err;
@@ -86,6 +97,7 @@ static int open_device(struct cm_device *device)
 	err = ibv_query_device(device->verbs, &device->attr);
 	if (err)
 		goto close_device;
+	device->gid_room = count_gids(device);
 	device->adapter = find_adapter(ibv_get_device_name(device->device));
 	return 0;
 close_device:

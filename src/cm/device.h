@@ -18,6 +18,7 @@ struct cm_device {
 	const struct hca_adapter *adapter; /* valid once opened */
 	struct ibv_context *verbs;         /* NULL until opened, or when that fails */
 	struct ibv_device_attr attr;       /* valid once opened */
+	size_t gid_room;                   /* entries of the GID tables of all ports, once opened */
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 	int bound_ids;

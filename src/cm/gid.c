@@ -24,15 +24,12 @@ struct wanted {
 	bool ethernet_only;
 };
 
-static bool entry_matches(const struct wanted *wanted, const struct ibv_gid_entry *entry,
-			  const struct ibv_port_attr *port)
+static bool entry_matches(const struct wanted *wanted, const struct ibv_gid_entry *entry)
 {
 	uint32_t scope;
 
-	if (wanted->ethernet_only && port->link_layer != IBV_LINK_LAYER_ETHERNET)
-		return false;
 	if (!wanted->addr)
-		return port->state == IBV_PORT_ACTIVE;
+		return true;
 	if (memcmp(&entry->gid, &wanted->gid, sizeof(wanted->gid)) != 0)
 		return false;
 	if (!cm_addr_is_link_local(wanted->addr))
@@ -42,59 +39,67 @@ static bool entry_matches(const struct wanted *wanted, const struct ibv_gid_entr
 	return !entry->ndev_ifindex || entry->ndev_ifindex == scope;
 }
 
-static bool search_entries(const struct wanted *wanted, struct cm_device *device,
-			   const struct ibv_gid_entry *entries, ssize_t count, struct cm_gid *out)
+static bool port_matches(const struct wanted *wanted, const struct ibv_port_attr *port)
 {
-	struct ibv_port_attr port = { 0 };
+	if (wanted->ethernet_only && port->link_layer != IBV_LINK_LAYER_ETHERNET)
+		return false;
+	return wanted->addr || port->state == IBV_PORT_ACTIVE;
+}
+
+/* The first entry that is wanted. Ports are queried for entries that match: each query asks the kernel. */
+static const struct ibv_gid_entry *find_entry(const struct wanted *wanted, struct cm_device *device,
+					      const struct ibv_gid_entry *entry,
+					      const struct ibv_gid_entry *end,
+					      struct ibv_port_attr *port)
+{
 	uint32_t port_num = 0;
-	bool found = false;
-	ssize_t i;
 
-	for (i = 0; i < count; i++) {
-		const struct ibv_gid_entry *entry = &entries[i];
-
-		if (entry->port_num != port_num) {
-			port_num = entry->port_num;
-			if (ibv_query_port(device->verbs, port_num, &port))
-				memset(&port, 0, sizeof(port));
-		}
-		if (!entry_matches(wanted, entry, &port))
+	for (; entry < end; entry++) {
+		if (!entry_matches(wanted, entry))
 			continue;
-		if (!found) {
-			out->device = device;
-			out->port_num = entry->port_num;
-			out->link_layer = port.link_layer;
-			out->lid = port.lid;
-			out->index = entry->gid_index;
-			out->gid = entry->gid;
-			found = true;
-		} else if (entry->port_num == out->port_num &&
-			   entry->gid_type == IBV_GID_TYPE_ROCE_V2 &&
-			   !memcmp(&entry->gid, &out->gid, sizeof(out->gid))) {
-			out->index = entry->gid_index;
-			break;
-		}
+		if (entry->port_num != port_num &&
+		    ibv_query_port(device->verbs, entry->port_num, port))
+			continue;
+		port_num = entry->port_num;
+		if (port_matches(wanted, port))
+			return entry;
 	}
-	return found;
+	return NULL;
+}
+
+/* The index of the same GID for RoCE v2, or of this entry. */
+static uint32_t find_index(const struct ibv_gid_entry *entry, const struct ibv_gid_entry *end)
+{
+	const struct ibv_gid_entry *other;
+
+	for (other = entry; other < end; other++)
+		if (other->port_num == entry->port_num && other->gid_type == IBV_GID_TYPE_ROCE_V2 &&
+		    !memcmp(&other->gid, &entry->gid, sizeof(entry->gid)))
+			return other->gid_index;
+	return entry->gid_index;
 }
 
 static int search_device(const struct wanted *wanted, struct cm_device *device, struct cm_gid *out)
 {
+	const struct ibv_gid_entry *found = NULL;
 	struct ibv_gid_entry *entries;
 	struct ibv_port_attr port;
-	size_t room = 0;
 	ssize_t count;
-	bool found;
-	int i;
 
-	for (i = 1; i <= device->attr.phys_port_cnt; i++)
-		if (!ibv_query_port(device->verbs, i, &port))
-			room += port.gid_tbl_len;
-	entries = calloc(room ? room : 1, sizeof(*entries));
+	entries = calloc(device->gid_room ? device->gid_room : 1, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	count = ibv_query_gid_table(device->verbs, entries, room, 0);
-	found = search_entries(wanted, device, entries, count, out);
+	count = ibv_query_gid_table(device->verbs, entries, device->gid_room, 0);
+	if (count > 0)
+		found = find_entry(wanted, device, entries, entries + count, &port);
+	if (found) {
+		out->device = device;
+		out->port_num = (uint8_t)found->port_num;
+		out->link_layer = port.link_layer;
+		out->lid = port.lid;
+		out->index = find_index(found, entries + count);
+		out->gid = found->gid;
+	}
 	free(entries);
 	return found ? 0 : -ENOENT;
 }

@@ -76,13 +76,18 @@ static void probe(const struct cm_resolving *r)
 	hca_neigh_probe(r->hop.ifindex, from.raw, to.raw);
 }
 
-/* Looks once. */
-static void look(struct cm_resolving *r, uint64_t now_ns)
+/* A kernel that does not tell of neighbours does not keep anybody waiting. */
+static bool is_reachable(const struct hca_next_hop *hop)
 {
 	uint8_t mac[6];
 
-	/* A kernel that does not tell of neighbours does not keep anybody waiting. */
-	if (hca_neigh_find(&r->hop, mac) != -ENOENT) {
+	return hca_neigh_find(hop, mac) != -ENOENT;
+}
+
+/* Looks once. */
+static void look(struct cm_resolving *r, uint64_t now_ns)
+{
+	if (is_reachable(&r->hop)) {
 		succeed(r);
 		return;
 	}
@@ -111,7 +116,7 @@ int cm_resolving_start(struct cm_id *id, const struct cm_source *source, int tim
 
 	if (!event)
 		return -ENOMEM;
-	if (source->is_known) {
+	if (source->is_known || is_reachable(&source->hop)) {
 		err = cm_source_apply(id, source);
 		if (err)
 			goto free_event;

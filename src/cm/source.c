@@ -98,8 +98,11 @@ static int choose_port(const struct sockaddr *dst, struct sockaddr *src, struct 
 	return 0;
 }
 
-/* The next hop. A source that no interface has, and a kernel that does not tell, need none. */
-static void find_hop(const struct sockaddr *src, const struct sockaddr *dst, struct cm_source *out)
+/*
+ * The next hop. A source that no interface has, and a kernel that does not tell, need none. True: a
+ * neighbour leads there.
+ */
+static bool find_hop(const struct sockaddr *src, const struct sockaddr *dst, struct cm_source *out)
 {
 	union ibv_gid from, to;
 	uint32_t scope = 0;
@@ -109,6 +112,7 @@ static void find_hop(const struct sockaddr *src, const struct sockaddr *dst, str
 	if (cm_addr_is_link_local(dst))
 		scope = ((const struct sockaddr_in6 *)dst)->sin6_scope_id;
 	out->is_known = hca_neigh_route(scope, from.raw, to.raw, &out->hop) || out->hop.is_known;
+	return !out->is_known;
 }
 
 int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm_source *out,
@@ -135,11 +139,11 @@ int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm
 	cm_addr_to_gid(dst, &out->dgid);
 	if (dst->sa_family == AF_IB)
 		return 0;
-	if (id->device)
+	/* For a bound id the source is decided; without a neighbour there may be no route. */
+	if (!find_hop(src, dst, out) && id->device) {
 		err = route_source(dst, src);
-	out->addr = id->device ? id->pub.route.addr.src_storage : out->addr;
-	if (!err)
-		find_hop(src, dst, out);
+		out->addr = id->pub.route.addr.src_storage;
+	}
 	return err;
 }
 

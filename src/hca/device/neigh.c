@@ -144,7 +144,8 @@ static bool has_neighbours(uint32_t ifindex)
 
 	if (sock < 0)
 		return true;
-	if (if_indextoname(ifindex, r.ifr_name) && !ioctl(sock, SIOCGIFFLAGS, &r))
+	r.ifr_ifindex = (int)ifindex;
+	if (!ioctl(sock, SIOCGIFNAME, &r) && !ioctl(sock, SIOCGIFFLAGS, &r))
 		has = !(r.ifr_flags & (IFF_LOOPBACK | IFF_NOARP));
 	close(sock);
 	return has;
@@ -216,10 +217,20 @@ int hca_neigh_find(const struct hca_next_hop *hop, uint8_t mac[6])
 	struct request r = {
 		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct ndmsg)),
 			  .nlmsg_type = RTM_GETNEIGH,
-			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.neighbour = { .ndm_family = (unsigned char)s.hop.family },
+			  .nlmsg_flags = NLM_F_REQUEST },
+		.neighbour = { .ndm_family = (unsigned char)s.hop.family,
+			       .ndm_ifindex = s.ifindex },
 	};
+	int err;
 
+	add_attribute(&r, NDA_DST, s.hop.bytes, s.hop.len);
+	err = ask(&r, see_neighbour, &s);
+	if (err != -EOPNOTSUPP)
+		return err;
+	/* Linux before 5.0 gives the whole table, or nothing. */
+	r.head.nlmsg_len = NLMSG_LENGTH(sizeof(struct ndmsg));
+	r.head.nlmsg_flags |= NLM_F_DUMP;
+	r.neighbour.ndm_ifindex = 0;
 	return ask(&r, see_neighbour, &s);
 }
 
