@@ -33,6 +33,7 @@ int cm_channel_create(struct cm_channel **out)
 		goto free_channel;
 	}
 
+	channel->signal.fd = channel->pub.fd;
 	cm_lock();
 	cm_handle_add(&channel->handle, CM_CHANNEL, &channel->pub);
 	cm_unlock();
@@ -90,8 +91,8 @@ void cm_channel_destroy(struct cm_channel *channel)
 		unlink_event(event);
 		drop(event);
 	}
+	cm_signal_close(&cm.signals, &channel->signal);
 	cm_unlock();
-	close(channel->pub.fd);
 	free(channel);
 }
 
@@ -107,25 +108,16 @@ static void push(struct cm_channel *channel, struct cm_event *event)
 	event->channel = channel;
 	TAILQ_INSERT_TAIL(&channel->queue, event, queue_link);
 	TAILQ_INSERT_TAIL(&event->owner->events, event, owner_link);
-	/* Once per event, so that edge-triggered watchers see each one. */
-	if (eventfd_write(channel->pub.fd, 1))
-		explain_note("descriptor %d of an event channel does not take the event; was it "
-			     "closed by hand?",
-			     channel->pub.fd);
+	cm_signal_raise(&cm.signals, &channel->signal);
 }
 
 static void pull(struct cm_event *event)
 {
 	struct cm_channel *channel = event->channel;
-	struct pollfd readable = { .fd = channel->pub.fd, .events = POLLIN };
-	eventfd_t count;
 
 	unlink_event(event);
-	if (!TAILQ_EMPTY(&channel->queue))
-		return;
-	/* The program may have read the descriptor itself: never block here. */
-	if (poll(&readable, 1, 0) == 1)
-		eventfd_read(channel->pub.fd, &count);
+	if (TAILQ_EMPTY(&channel->queue))
+		cm_signal_clear(&cm.signals, &channel->signal);
 }
 
 struct cm_event *cm_event_create(struct cm_id *owner, enum rdma_cm_event_type type, int status)
@@ -180,10 +172,14 @@ void cm_event_move(struct cm_id *id, struct cm_channel *to)
 
 void cm_event_wait_acked(struct cm_id *id)
 {
-	if (id->events_reported)
+	if (id->events_reported) {
 		explain_note("waiting until %d reported events of id %p are acknowledged with "
 			     "rdma_ack_cm_event",
 			     id->events_reported, (void *)&id->pub);
+		/* Signals leave before the wait releases the lock. */
+		cm_unlock();
+		cm_lock();
+	}
 	while (id->events_reported)
 		pthread_cond_wait(&cm.event_acked, &cm.lock);
 }

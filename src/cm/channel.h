@@ -14,6 +14,7 @@
 
 #include "cm/id_types.h"
 #include "cm/msg.h"
+#include "cm/signal.h"
 
 struct cm_event {
 	struct rdma_cm_event pub;
@@ -31,9 +32,10 @@ struct cm_event {
 	uint8_t private_data[MSG_BYTES];      /* where param.conn.private_data points to */
 };
 
-/* Invariant, with cm.lock: pub.fd is readable exactly while the queue is not empty. */
+/* Invariant: pub.fd is readable exactly while the queue is not empty, once cm.lock is released. */
 struct cm_channel {
 	struct rdma_event_channel pub;
+	struct cm_signal signal; /* pub.fd */
 	struct cm_handle handle;
 	struct cm_event_queue queue;
 	LIST_HEAD(, cm_id) ids; /* that report here */

@@ -13,6 +13,7 @@
 
 #include "cm/conn_types.h"
 #include "cm/sidr_types.h"
+#include "cm/signal.h"
 #include "util/forksafe.h"
 #include "util/hash.h"
 
@@ -24,6 +25,8 @@ struct hca_gsi_agent;
 struct cm_state {
 	pthread_mutex_t lock;
 	struct forksafe forksafe;                       /* of lock */
+	struct cm_signals signals;                      /* of channels, written by cm_unlock() */
+	struct forksafe signals_forksafe;               /* of signals.write_lock */
 	pthread_cond_t event_acked;                     /* signalled by rdma_ack_cm_event() */
 	struct hash handles;                            /* handle.c: pointers handed out */
 	struct cm_port_table *ports;                    /* port.c; NULL until the first bind */
@@ -43,10 +46,8 @@ static inline void cm_lock(void)
 	pthread_mutex_lock(&cm.lock);
 }
 
-static inline void cm_unlock(void)
-{
-	pthread_mutex_unlock(&cm.lock);
-}
+/* Also writes the signals that were raised under the lock. */
+void cm_unlock(void);
 
 /* The clock of all deadlines. */
 static inline uint64_t cm_now_ns(void)

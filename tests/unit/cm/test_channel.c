@@ -130,6 +130,41 @@ static void destroying_an_id_drops_its_queued_events(void **state)
 	rdma_destroy_event_channel(channel);
 }
 
+enum { WRITERS = 2, WRITES = 2000 };
+
+static void *write_events(void *id)
+{
+	for (int i = 0; i < WRITES; i++)
+		if (rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 0, 0))
+			return id;
+	return NULL;
+}
+
+static void a_channel_is_readable_while_threads_write_and_not_when_all_is_read(void **state)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	pthread_t thread[WRITERS];
+	struct rdma_cm_id *id;
+	void *result;
+
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	for (int i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, write_events, id), 0);
+	for (int i = 0; i < WRITERS * WRITES; i++) {
+		struct rdma_cm_event *event;
+
+		assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+		assert_int_equal(rdma_ack_cm_event(event), 0);
+	}
+	for (int i = 0; i < WRITERS; i++) {
+		assert_int_equal(pthread_join(thread[i], &result), 0);
+		assert_null(result);
+	}
+	assert_false(readable(channel->fd));
+	assert_int_equal(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
 static void an_event_is_acknowledged_once(void **state)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -212,6 +247,8 @@ int main(void)
 		cmocka_unit_test(a_blocked_reader_wakes_up_for_an_event),
 		cmocka_unit_test(destroying_an_id_waits_for_its_events_to_be_acknowledged),
 		cmocka_unit_test(destroying_an_id_drops_its_queued_events),
+		cmocka_unit_test(
+			a_channel_is_readable_while_threads_write_and_not_when_all_is_read),
 		cmocka_unit_test(an_event_is_acknowledged_once),
 		cmocka_unit_test(foreign_channels_are_refused),
 		cmocka_unit_test(an_id_outlives_its_channel_without_harm),
