@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A bare Debian 12, and in it what README.md promises: a root made by debootstrap (minbase and git), a clone
-# of the committed HEAD, `./do demo`, then `./do test FILTER`. `./do test fresh` calls it.
+# of HEAD with the changes to tracked files, `./do demo`, then `./do test FILTER`. `./do test` calls it.
 # usage: fresh-root.sh FILTER
 #
 # Exit status 77: this machine cannot do it, and one line has said why.
@@ -57,6 +57,8 @@ inside() {
 	# The clone may belong to another user than root.
 	printf '[safe]\n\tdirectory = *\n' >"$root.gitconfig"
 	GIT_CONFIG_GLOBAL=$root.gitconfig git clone -q --depth 1 "file://$source" "$root/srv/verbena"
+	git -c safe.directory='*' -C "$source" diff --binary HEAD >"$root.patch"
+	[[ ! -s $root.patch ]] || git -C "$root/srv/verbena" apply --index "$root.patch"
 
 	mount --bind "$root" "$root"
 	cd "$root"
@@ -78,7 +80,7 @@ cleanup() {
 	trap '' INT TERM HUP
 	# unshare takes the first process of its namespaces with it, and that one all others.
 	[[ -z $job ]] || { kill -KILL "$job" && wait "$job"; } 2>/dev/null || true
-	[[ -z $root ]] || rm -rf --one-file-system "$root" "$root.log" "$root.gitconfig" "$root.probe"
+	[[ -z $root ]] || rm -rf --one-file-system "$root" "$root.log" "$root.gitconfig" "$root.patch" "$root.probe"
 }
 
 # Ends by the signal, as callers expect of a command that was interrupted.

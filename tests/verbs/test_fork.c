@@ -128,7 +128,7 @@ static void fork_amid_calls_of_other_threads_leaves_a_usable_child(void **state)
 	pthread_t threads[2];
 	void *result;
 
-	if (!strcmp(VB_SANITIZE, "address"))
+	if (strstr(VB_SANITIZE, "address"))
 		skip(); /* its allocator's own locks do not survive such a fork */
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, keep_busy, NULL), 0);
