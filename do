@@ -97,11 +97,12 @@ cmd_build() {
 failed=()
 
 # run_ctest DIR OPTION...: a failure is remembered, so that the other builds are tested all the same.
+# Two tests per processor, since most tests wait half of their time.
 run_ctest() {
 	local dir=$1
 	shift
 	say "testing $dir"
-	(cd "$dir" && ctest --output-on-failure -j "$(nproc)" "$@") || failed+=("$dir")
+	(cd "$dir" && ctest --output-on-failure -j $((2 * $(nproc))) "$@") || failed+=("$dir")
 }
 
 # test_fresh FILTER: where it cannot run, the script says why, and `fresh` is empty.
