@@ -12,9 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <infiniband/verbs.h>
+
+#include "bench.h"
 
 #define MORE   500u /* objects that are created and destroyed at a time */
 #define ROUNDS 7u
@@ -26,15 +27,6 @@ static struct ibv_cq *cq;
 static struct ibv_qp *raw_qp;
 static struct ibv_ah_attr ah_attr;
 static char *memory;
-
-static double now(void)
-{
-	struct timespec t;
-
-	/* Not the time that other programs take: the ratio of two runs is judged. */
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void *create_qp_of(enum ibv_qp_type type)
 {
@@ -151,18 +143,10 @@ static int open_device(uint32_t count)
 	return ibv_query_gid(ctx, 1, 0, &ah_attr.grh.dgid);
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The median of the rounds, in microseconds per object. */
-static double median(double *seconds)
+static double per_object(double *seconds)
 {
-	qsort(seconds, ROUNDS, sizeof(*seconds), compare);
-	return seconds[ROUNDS / 2] * 1e6 / MORE;
+	return median(seconds, ROUNDS) * 1e6 / MORE;
 }
 
 static int measure(const struct kind *kind, uint32_t count)
@@ -174,7 +158,7 @@ static int measure(const struct kind *kind, uint32_t count)
 	while (alive < count && kind->create(alive))
 		alive++;
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		start = now();
+		start = cpu_s();
 		for (uint32_t i = 0; i < MORE; i++) {
 			more[i] = kind->create(alive + i);
 			if (!more[i]) {
@@ -182,14 +166,14 @@ static int measure(const struct kind *kind, uint32_t count)
 				return 1;
 			}
 		}
-		created[round] = now() - start;
-		start = now();
+		created[round] = cpu_s() - start;
+		start = cpu_s();
 		for (uint32_t i = 0; i < MORE; i++)
 			if (kind->destroy(more[i]))
 				return 1;
-		destroyed[round] = now() - start;
+		destroyed[round] = cpu_s() - start;
 	}
-	printf("%.3f %.3f %u\n", median(created), median(destroyed), alive);
+	printf("%.3f %.3f %u\n", per_object(created), per_object(destroyed), alive);
 	return 0;
 }
 

@@ -15,26 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 enum { MOST = 1 << 16 };
 
 static double connecting[MOST], living[MOST];
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
 
 static struct ibv_qp_init_attr qp_attr(void)
 {
@@ -105,51 +92,39 @@ static void serve_tcp(struct sockaddr_in *at, int fd)
 static void connect_rdma(struct sockaddr_in *to, int i)
 {
 	struct ibv_qp_init_attr attr = qp_attr();
-	double begin = now_us(), start;
+	double begin = now_s(), start;
 	struct rdma_cm_id *id = NULL;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(id, NULL, (struct sockaddr *)to, 2000) ||
 	    rdma_resolve_route(id, 2000) || rdma_create_qp(id, NULL, &attr))
 		die("rdma_resolve_route");
-	start = now_us();
+	start = now_s();
 	if (rdma_connect(id, NULL))
 		die("rdma_connect");
-	connecting[i] = now_us() - start;
+	connecting[i] = now_s() - start;
 	rdma_disconnect(id);
 	rdma_destroy_qp(id);
 	rdma_destroy_id(id);
-	living[i] = now_us() - begin;
+	living[i] = now_s() - begin;
 }
 
 static void connect_tcp(struct sockaddr_in *to, int i)
 {
-	double begin = now_us(), start;
+	double begin = now_s(), start;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	char byte;
 
-	start = now_us();
+	start = now_s();
 	if (connect(fd, (struct sockaddr *)to, sizeof(*to)))
 		die("connect");
-	connecting[i] = now_us() - start;
+	connecting[i] = now_s() - start;
 	/* As with RDMA, the end is over when the peer has answered. */
 	shutdown(fd, SHUT_WR);
 	if (read(fd, &byte, 1))
 		die("read");
 	close(fd);
-	living[i] = now_us() - begin;
-}
-
-static int compare(const void *a, const void *b)
-{
-	return (*(const double *)a > *(const double *)b) -
-	       (*(const double *)a < *(const double *)b);
-}
-
-static double median(double *values, int count)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return values[count / 2];
+	living[i] = now_s() - begin;
 }
 
 int main(int argc, char **argv)
@@ -176,7 +151,7 @@ int main(int argc, char **argv)
 		die("the server");
 	for (int i = 0; i < count; i++)
 		(rdma ? connect_rdma : connect_tcp)(&at, i);
-	printf("%.1f %.1f\n", median(connecting, count), median(living, count));
+	printf("%.1f %.1f\n", median(connecting, count) * 1e6, median(living, count) * 1e6);
 	kill(server, SIGKILL);
 	return 0;
 }

@@ -11,19 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "bench.h"
 #include "util/copy.h"
 
 #define SLACK 8192u
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void libc_copy(void *dst, const void *src, size_t n)
 {
@@ -44,11 +36,11 @@ static double speed(void (*volatile copy)(void *, const void *, size_t), char *d
 
 	copy(dst, src, n);
 	for (int burst = 0; burst < 7; burst++) {
-		double begin = now(), rate;
+		double begin = now_s(), rate;
 
 		for (size_t i = 0; i < times; i++)
 			copy(dst, src, n);
-		rate = (double)times * (double)n / (now() - begin) * 1e-9;
+		rate = (double)times * (double)n / (now_s() - begin) * 1e-9;
 		if (rate > best)
 			best = rate;
 	}

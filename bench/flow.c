@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "ether/flow_edit.h"
 #include "ether/flow_rule.h"
 #include "ether/flow_table.h"
@@ -24,14 +24,6 @@ static void take(struct ether_dest *dest, struct ether_frame *frame)
 	(void)dest;
 	(void)frame;
 	taken++;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* the program does not wait */
-	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
 static struct flow_matcher *make_matcher(struct ether_port *port)
@@ -109,17 +101,17 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	matcher = make_matcher(port);
-	start = now();
+	start = cpu_s();
 	for (uint32_t i = 0; i < count; i++)
 		insert(matcher, &dest, i);
 	if (!strcmp(argv[1], "insert")) {
-		printf("%.0f\n", count / (now() - start));
+		printf("%.0f\n", count / (cpu_s() - start));
 		return 0;
 	}
 	run(port, count);
-	start = now();
+	start = cpu_s();
 	taken = 0;
 	run(port, count);
-	printf("%.1f\n", (now() - start) * 1e9 / PACKETS);
+	printf("%.1f\n", (cpu_s() - start) * 1e9 / PACKETS);
 	return taken == PACKETS ? 0 : 1;
 }

@@ -14,16 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
+#include "bench.h"
 
 static void pin(int core)
 {
@@ -52,13 +45,13 @@ static int line(long count)
 		_exit(0);
 	}
 	pin(0);
-	start = now();
+	start = now_s();
 	for (long i = 0; i < count; i++) {
 		atomic_store_explicit(word, 2 * i + 1, memory_order_release);
 		while (atomic_load_explicit(word, memory_order_acquire) != 2 * i + 2)
 			;
 	}
-	printf("%.4f\n", (now() - start) / count / 2 * 1e6);
+	printf("%.4f\n", (now_s() - start) / count / 2 * 1e6);
 	wait(NULL);
 	return 0;
 }
@@ -74,12 +67,12 @@ static int copy(size_t bytes, long count)
 	memset(from, 1, bytes);
 	memset(to, 2, bytes);
 	pin(0);
-	start = now();
+	start = now_s();
 	for (long i = 0; i < count; i++) {
 		memcpy(to, from, bytes);
 		__asm__ volatile("" ::: "memory");
 	}
-	printf("%.0f\n", bytes * (double)count / (now() - start));
+	printf("%.0f\n", bytes * (double)count / (now_s() - start));
 	free(from);
 	free(to);
 	return 0;

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench.h"
 #include "roce/icrc.h"
 #include "roce/opcode.h"
 #include "util/copy.h"
@@ -20,14 +20,6 @@ enum { RUNS = 2000 };
 static uint8_t packet[ROCE_MAX_PACKET], other[ROCE_MAX_PACKET];
 static struct roce_icrc_flow flow;
 static volatile uint32_t sink;
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e9 + t.tv_nsec;
-}
 
 static void copy(size_t len, unsigned int i)
 {
@@ -57,11 +49,11 @@ static double best(void (*fn)(size_t, unsigned int), size_t len, unsigned int co
 	double least = 1e18;
 
 	for (int run = 0; run < RUNS; run++) {
-		double start = now_ns(), took;
+		double start = now_s(), took;
 
 		for (unsigned int i = 0; i < count; i++)
 			fn(len, i);
-		took = (now_ns() - start) / count;
+		took = (now_s() - start) * 1e9 / count;
 		least = took < least ? took : least;
 	}
 	return least;

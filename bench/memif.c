@@ -16,8 +16,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "bench.h"
 
 #define SLOTS  1024u
 #define BUFFER 2048u
@@ -88,14 +89,6 @@ static void receive_all(struct ring *r, uint64_t count)
 	}
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 int main(int argc, char **argv)
 {
 	uint32_t size = argc > 1 ? (uint32_t)atoi(argv[1]) : 64;
@@ -118,9 +111,9 @@ int main(int argc, char **argv)
 		_exit(0);
 	}
 	pin(1);
-	began = now();
+	began = now_s();
 	send_all(r, size, count);
 	waitpid(peer, NULL, 0);
-	printf("%.0f\n", (double)count / (now() - began));
+	printf("%.0f\n", (double)count / (now_s() - began));
 	return 0;
 }

@@ -17,27 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
+
+#include "bench.h"
 
 enum { MOST = 1 << 20, LONGEST = 9000 };
 
 static double taken[MOST];
 static char buf[LONGEST];
 static int segment;
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
-}
 
 static ssize_t take(int fd, struct sockaddr_in *from)
 {
@@ -74,7 +61,7 @@ static void cut(int fd, const char *bytes)
 }
 
 /* Spins; false when nothing has come for that long. */
-static ssize_t hear(int fd, struct sockaddr_in *from, double patience_us)
+static ssize_t hear(int fd, struct sockaddr_in *from, double patience_s)
 {
 	double end = 0;
 
@@ -88,8 +75,8 @@ static ssize_t hear(int fd, struct sockaddr_in *from, double patience_us)
 		if (i % 256)
 			continue;
 		if (!end)
-			end = now_us() + patience_us;
-		else if (now_us() > end)
+			end = now_s() + patience_s;
+		else if (now_s() > end)
 			return -1;
 	}
 }
@@ -97,23 +84,16 @@ static ssize_t hear(int fd, struct sockaddr_in *from, double patience_us)
 static void answer(int fd, uint16_t port)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(port) }, from;
-	double patience = 20e6;
+	double patience_s = 20;
 	ssize_t n;
 
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)))
 		die("bind");
-	while ((n = hear(fd, &from, patience)) >= 0) {
+	while ((n = hear(fd, &from, patience_s)) >= 0) {
 		if (sendto(fd, buf, n, 0, (struct sockaddr *)&from, sizeof(from)) < 0)
 			die("sendto");
-		patience = 1e6;
+		patience_s = 1;
 	}
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
 }
 
 static void ask(int fd, uint16_t port, const char *address, unsigned int count, size_t bytes)
@@ -126,19 +106,18 @@ static void ask(int fd, uint16_t port, const char *address, unsigned int count, 
 	/* Until the other end is there. */
 	do {
 		send(fd, buf, bytes, 0);
-	} while (hear(fd, NULL, 100e3) < 0);
+	} while (hear(fd, NULL, 0.1) < 0);
 	for (unsigned int i = 0; i < count; i++) {
-		double start = now_us();
+		double start = now_s();
 
 		if (send(fd, buf, bytes, 0) < 0)
 			die("send");
-		if (hear(fd, NULL, 100e3) < 0)
+		if (hear(fd, NULL, 0.1) < 0)
 			i--; /* lost */
 		else
-			taken[i] = (now_us() - start) / 2;
+			taken[i] = (now_s() - start) / 2 * 1e6;
 	}
-	qsort(taken, count, sizeof(taken[0]), by_value);
-	printf("%.3f\n", taken[count / 2]);
+	printf("%.3f\n", median(taken, count));
 }
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "fabric/clock.h"
 #include "fabric/directory.h"
 #include "fabric/fabric.h"
@@ -174,16 +175,9 @@ static double measure_stream(struct fabric_link *link)
 	return (double)(fabric_now_ns() - start) / STREAM;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void sort(double *values, int count)
 {
-	qsort(values, (size_t)count, sizeof(*values), compare);
+	qsort(values, (size_t)count, sizeof(*values), compare_doubles);
 }
 
 static void report(const char *what, const double *values, const double *base, int count)

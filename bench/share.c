@@ -12,43 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "bench.h"
 #include "fabric/share.h"
 
 #define ROUNDS 5
 
 /* Of this thread, which never waits: so the machine may be busy otherwise. */
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static char *pages(size_t n)
 {
 	char *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (p == MAP_FAILED) {
-		perror("mmap");
-		exit(1);
-	}
+	if (p == MAP_FAILED)
+		die("mmap");
 	return p;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *t)
-{
-	qsort(t, ROUNDS, sizeof(*t), by_value);
-	return t[ROUNDS / 2];
 }
 
 static void get(char *p, size_t n)
@@ -86,34 +63,34 @@ struct times {
 static void measure(struct times *t, char *p, size_t n)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		double begin = now();
+		double begin = cpu_s();
 
 		get(p, n);
-		t->in[i] = now() - begin;
-		begin = now();
+		t->in[i] = cpu_s() - begin;
+		begin = cpu_s();
 		for (size_t at = 0; at < n; at += 4096)
 			p[at]++;
-		t->touch[i] = now() - begin;
-		begin = now();
+		t->touch[i] = cpu_s() - begin;
+		begin = cpu_s();
 		share_range_put(p, n);
-		t->out[i] = now() - begin;
-		begin = now();
+		t->out[i] = cpu_s() - begin;
+		begin = cpu_s();
 		for (int k = 0; k < 100; k++) {
 			get(p + 4096 * k, 1);
 			share_range_put(p + 4096 * k, 1);
 		}
-		t->small[i] = (now() - begin) / 100;
+		t->small[i] = (cpu_s() - begin) / 100;
 	}
 }
 
 static void report(const char *threads, struct times *t, double copy, double fresh)
 {
 	printf("%s\n", threads);
-	say("  share, all touched", median(t->in), copy, fresh);
-	say("  touch again, a byte per page", median(t->touch), copy, fresh);
-	say("  make private again", median(t->out), copy, fresh);
+	say("  share, all touched", median(t->in, ROUNDS), copy, fresh);
+	say("  touch again, a byte per page", median(t->touch, ROUNDS), copy, fresh);
+	say("  make private again", median(t->out, ROUNDS), copy, fresh);
 	printf("%-44s %9.2f us\n", "  share a page and make it private again",
-	       median(t->small) * 1e6);
+	       median(t->small, ROUNDS) * 1e6);
 }
 
 int main(int argc, char **argv)
@@ -132,26 +109,26 @@ int main(int argc, char **argv)
 		double begin;
 
 		dst = pages(n);
-		begin = now();
+		begin = cpu_s();
 		memcpy(dst, src, n);
-		fresh[i] = now() - begin;
-		begin = now();
+		fresh[i] = cpu_s() - begin;
+		begin = cpu_s();
 		memcpy(dst, src, n);
-		copy[i] = now() - begin;
+		copy[i] = cpu_s() - begin;
 		munmap(dst, n);
 		dst = pages(n);
-		begin = now();
+		begin = cpu_s();
 		get(dst, n);
-		untouched[i] = now() - begin;
+		untouched[i] = cpu_s() - begin;
 		share_range_put(dst, n);
 		munmap(dst, n);
 	}
-	warm = median(copy);
-	cold = median(fresh);
+	warm = median(copy, ROUNDS);
+	cold = median(fresh, ROUNDS);
 	printf("%-44s %12s %8s %8s\n", "", "", "copies", "fresh");
 	say("memcpy to memory in use", warm, warm, cold);
 	say("memcpy to fresh memory", cold, warm, cold);
-	say("share, untouched", median(untouched), warm, cold);
+	say("share, untouched", median(untouched, ROUNDS), warm, cold);
 	measure(&t, src, n);
 	report("one thread:", &t, warm, cold);
 	if (pthread_create(&thread, NULL, sleep_beside, NULL))

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "roce/endpoint.h"
 #include "roce/rx.h"
 #include "roce/tx.h"
@@ -29,20 +29,6 @@ static double seconds = 0.15;
 static uint8_t payload[ROCE_MAX_PAYLOAD];
 
 /* Of this thread, in which everything happens: others on the machine do not count. */
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
 /* ---- bare sockets ---- */
 
 enum bare_kind { SINGLE, BATCHED, SEGMENTED };
@@ -133,13 +119,13 @@ static void bare_send(struct bare *b, enum bare_kind kind, size_t len)
 
 static double bare_rate(struct bare *b, enum bare_kind kind, size_t len)
 {
-	double start = now_s(), took;
+	double start = cpu_s(), took;
 	uint64_t got = 0;
 
 	do {
 		bare_send(b, kind, len);
 		got += bare_receive(b, len);
-		took = now_s() - start;
+		took = cpu_s() - start;
 	} while (took < seconds);
 	return got / took;
 }
@@ -181,7 +167,7 @@ static double ours_rate(struct ours *o, size_t len)
 {
 	struct roce_pkt pkt = { .op = ROCE_PKT_SEND_ONLY, .dqpn = 0x1234, .len = len };
 	struct iovec piece = { payload, len };
-	double start = now_s(), took;
+	double start = cpu_s(), took;
 	uint64_t before = o->got;
 
 	do {
@@ -191,7 +177,7 @@ static double ours_rate(struct ours *o, size_t len)
 		}
 		roce_tx_flush(o->tx);
 		roce_rx_poll(o->rx, o->b, BATCH + 1, take, o);
-		took = now_s() - start;
+		took = cpu_s() - start;
 	} while (took < seconds);
 	return (o->got - before) / took;
 }

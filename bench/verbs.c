@@ -20,11 +20,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
+
+#include "bench.h"
 
 #define MUST(x)                                                                                    \
 	__extension__({                                                                            \
@@ -35,14 +36,6 @@
 		}                                                                                  \
 		must_;                                                                             \
 	})
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static struct ibv_context *context(void)
 {
@@ -232,17 +225,10 @@ static void wait_for(struct side *s, unsigned int *sent, unsigned int *received)
 	++*(wc.opcode == IBV_WC_RECV ? received : sent);
 }
 
-/* The middle of many short runs: us, half round trip. */
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 #define RUNS  101
 #define TURNS 200
 
+/* The median of many short runs: us, half round trip. */
 static double ping_pong(struct side *s, bool first)
 {
 	struct ibv_qp *qp = s->qp[s->count / 2];
@@ -252,7 +238,7 @@ static double ping_pong(struct side *s, bool first)
 	post_recv(s, qp);
 	meet(s);
 	for (int run = 0; run < RUNS; run++) {
-		double begin = now();
+		double begin = now_s();
 
 		for (int i = 0; i < TURNS; i++) {
 			unsigned int turn = (unsigned int)(run * TURNS + i + 1);
@@ -267,10 +253,9 @@ static double ping_pong(struct side *s, bool first)
 			while (sent < turn)
 				wait_for(s, &sent, &received);
 		}
-		took[run] = (now() - begin) / TURNS / 2 * 1e6;
+		took[run] = (now_s() - begin) / TURNS / 2 * 1e6;
 	}
-	qsort(took, RUNS, sizeof(*took), by_value);
-	return took[RUNS / 2];
+	return median(took, RUNS);
 }
 
 static uint64_t ring_bytes(struct ibv_qp *qp)
@@ -341,12 +326,12 @@ static char *pages(size_t n)
 
 static double time_reg(struct ibv_pd *pd, char *p, size_t n)
 {
-	double begin = now(), took;
+	double begin = now_s(), took;
 	struct ibv_mr *mr = MUST(ibv_reg_mr(pd, p, n,
 					    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 						    IBV_ACCESS_REMOTE_READ));
 
-	took = now() - begin;
+	took = now_s() - begin;
 	MUST(!ibv_dereg_mr(mr));
 	MUST(!munmap(p, n));
 	return took;
@@ -355,7 +340,7 @@ static double time_reg(struct ibv_pd *pd, char *p, size_t n)
 static double time_memfd(const char *from, size_t n)
 {
 	int fd = memfd_create("bench", MFD_CLOEXEC);
-	double begin = now();
+	double begin = now_s();
 
 	for (size_t at = 0; at < n;) {
 		ssize_t done = pwrite(fd, from + at, n - at, (off_t)at);
@@ -363,7 +348,7 @@ static double time_memfd(const char *from, size_t n)
 		MUST(done > 0);
 		at += (size_t)done;
 	}
-	begin = now() - begin;
+	begin = now_s() - begin;
 	close(fd);
 	return begin;
 }
@@ -377,9 +362,9 @@ static int reg(size_t mib)
 
 	memset(from, 1, n);
 	memset(to, 2, n);
-	begin = now();
+	begin = now_s();
 	memcpy(to, from, n);
-	copy = now() - begin;
+	copy = now_s() - begin;
 	memfd = time_memfd(from, n);
 	MUST(!munmap(from, n));
 	touched = time_reg(pd, to, n);
