@@ -11,18 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define ROCE_LIBC_CALLS
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ROCE_LIBC_CALLS
-#endif
-#endif
+#include "util/api.h"
 
 static inline ssize_t roce_sendto(int fd, const void *data, size_t len, int flags,
 				  const struct sockaddr *to, socklen_t to_len)
 {
-#ifdef ROCE_LIBC_CALLS
+#if VB_TSAN
 	return sendto(fd, data, len, flags, to, to_len);
 #else
 	return syscall(SYS_sendto, fd, data, len, flags, to, to_len);
@@ -31,7 +25,7 @@ static inline ssize_t roce_sendto(int fd, const void *data, size_t len, int flag
 
 static inline ssize_t roce_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-#ifdef ROCE_LIBC_CALLS
+#if VB_TSAN
 	return sendmsg(fd, msg, flags);
 #else
 	return syscall(SYS_sendmsg, fd, msg, flags);
@@ -40,7 +34,7 @@ static inline ssize_t roce_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 static inline int roce_sendmmsg(int fd, struct mmsghdr *msg, unsigned int count, int flags)
 {
-#ifdef ROCE_LIBC_CALLS
+#if VB_TSAN
 	return sendmmsg(fd, msg, count, flags);
 #else
 	return (int)syscall(SYS_sendmmsg, fd, msg, count, flags);
@@ -49,7 +43,7 @@ static inline int roce_sendmmsg(int fd, struct mmsghdr *msg, unsigned int count,
 
 static inline ssize_t roce_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-#ifdef ROCE_LIBC_CALLS
+#if VB_TSAN
 	return recvmsg(fd, msg, flags);
 #else
 	return syscall(SYS_recvmsg, fd, msg, flags);
@@ -58,7 +52,7 @@ static inline ssize_t roce_recvmsg(int fd, struct msghdr *msg, int flags)
 
 static inline int roce_recvmmsg(int fd, struct mmsghdr *msg, unsigned int count, int flags)
 {
-#ifdef ROCE_LIBC_CALLS
+#if VB_TSAN
 	return recvmmsg(fd, msg, count, flags, NULL);
 #else
 	return (int)syscall(SYS_recvmmsg, fd, msg, count, flags, NULL);

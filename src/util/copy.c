@@ -9,7 +9,7 @@
  */
 #include "util/copy.h"
 
-#if defined(__x86_64__) && !defined(VB_COPY_PLAIN)
+#if defined(__x86_64__) && !VB_TSAN
 
 #include <immintrin.h>
 
@@ -229,7 +229,7 @@ void vb_copy_large(void *dst, const void *src, size_t n)
 {
 	size_t last = n < 64 ? n : 64, body = n - last;
 
-#if defined(VB_COPY_PLAIN)
+#if VB_TSAN
 	/* One load and one store at a time, which the sanitizer sees. */
 	for (size_t i = 0; i < body; i++)
 		((uint8_t *)dst)[i] = ((const uint8_t *)src)[i];

@@ -25,20 +25,8 @@
 /* From here on stores bypass the caches where that is faster. */
 #define VB_COPY_STREAM (64u << 20)
 
-#if defined(__SANITIZE_THREAD__)
-#define VB_COPY_PLAIN
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define VB_COPY_PLAIN
-#endif
-#endif
-
-/* The sanitizer sees the order of a release store only through a load of the same address. */
-#ifdef VB_COPY_PLAIN
-#define VB_COPY_BYTE_ENDS 1
-#else
-#define VB_COPY_BYTE_ENDS 0
-#endif
+/* The thread sanitizer sees the order of a release store only through a load of the same address. */
+#define VB_COPY_BYTE_ENDS VB_TSAN
 
 /* Inlined into loops of wider vectors, they are compiled for these, too. */
 #define VB_COPY_INLINE inline __attribute__((always_inline))
@@ -46,7 +34,7 @@
 /* Any n. */
 VB_API void vb_copy_large(void *dst, const void *src, size_t n);
 
-#if defined(__x86_64__) && !defined(VB_COPY_PLAIN)
+#if defined(__x86_64__) && !VB_TSAN
 /* The loop for processors without AVX2, for more than 64 bytes. */
 void vb_copy_sse2(void *dst, const void *src, size_t n);
 #endif
@@ -78,7 +66,7 @@ VB_COPY_WORD(16)
 VB_COPY_WORD(32)
 VB_COPY_WORD(64)
 
-#if defined(__x86_64__) && !defined(VB_COPY_PLAIN)
+#if defined(__x86_64__) && !VB_TSAN
 
 typedef long long vb_copy16_t __attribute__((vector_size(16), aligned(1), may_alias));
 

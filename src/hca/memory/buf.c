@@ -15,7 +15,7 @@
 #include "util/copy.h"
 
 /* The thread sanitizer sees no order between what is done to one page at two addresses. */
-#ifdef VB_COPY_PLAIN
+#if VB_TSAN
 #define IS_TSAN 1
 #else
 #define IS_TSAN 0

@@ -40,6 +40,7 @@
 struct session {
 	struct qp qp; /* first */
 	LIST_ENTRY(session) entry;
+	struct epoch_node epoch;
 	fabric_id_t from; /* FABRIC_ID_NONE: an initiator on another host, `gid` */
 	uint8_t gid[16];
 	uint32_t number;
@@ -89,10 +90,16 @@ static struct session *find_locked(struct qp *dct, fabric_id_t from, const uint8
 	return c;
 }
 
+static void free_session(struct epoch_node *node)
+{
+	free(container_of(node, struct session, epoch));
+}
+
+/* A session that was not used. */
 static void drop_session(struct session *c)
 {
 	qp_unlink(&c->qp);
-	free(c);
+	epoch_retire(&c->epoch, free_session);
 }
 
 /* The target's attributes are those that it went to RTR with; nothing changes them. */

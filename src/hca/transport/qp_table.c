@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "fabric/epoch.h"
 #include "hca/device/qpn.h"
 
 void qp_link(struct qp *qp)
@@ -23,14 +24,27 @@ void qp_unlink(struct qp *qp)
 	pthread_mutex_unlock(&hca.transport.qps.lock);
 }
 
-void qp_for_each(void (*fn)(struct qp *qp, void *arg), void *arg)
+/* The QP after `qp` in the list, the first one for NULL. A QP that was removed still has its successor. */
+static struct qp *next_of(const struct qp *qp)
 {
-	struct qp *qp;
+	struct qp *next;
 
 	pthread_mutex_lock(&hca.transport.qps.lock);
-	LIST_FOREACH(qp, &hca.transport.qps.all, all)
-		fn(qp, arg);
+	next = qp ? LIST_NEXT(qp, all) : LIST_FIRST(&hca.transport.qps.all);
 	pthread_mutex_unlock(&hca.transport.qps.lock);
+	return next;
+}
+
+/*
+ * The lock is not held while `fn` runs: running a QP takes locks that nest outside of this one
+ * (util/forksafe.h). The epoch section keeps QPs that leave the list meanwhile, and their successors.
+ */
+void qp_for_each(void (*fn)(struct qp *qp, void *arg), void *arg)
+{
+	epoch_enter();
+	for (struct qp *qp = next_of(NULL); qp; qp = next_of(qp))
+		fn(qp, arg);
+	epoch_exit();
 }
 
 int qp_enlist(struct qp *qp)

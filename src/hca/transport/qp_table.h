@@ -13,12 +13,19 @@ static inline struct qp *qp_find(uint32_t qpn)
 	return hca_table_find(&hca.transport.qps.table, qpn);
 }
 
+/*
+ * Calls `fn` for every QP, without a lock, inside an epoch section. A QP that is being destroyed may be
+ * among them (`dying`); one that is created meanwhile may not.
+ */
 void qp_for_each(void (*fn)(struct qp *qp, void *arg), void *arg);
 /* Gives the QP a number, by which it is found from then on. */
 int qp_enlist(struct qp *qp);
 /* It is not found any more; its number is kept until hca_qpn_release(). */
 void qp_unlist(struct qp *qp);
-/* In and out of the list of all, for QPs that have no number of their own. No QP lock held. */
+/*
+ * In and out of the list of all, for QPs that have no number of their own. No QP lock held. As after
+ * qp_unlist(), the QP is freed after a grace period.
+ */
 void qp_link(struct qp *qp);
 void qp_unlink(struct qp *qp);
 

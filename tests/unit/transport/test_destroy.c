@@ -2,6 +2,9 @@
 /* A queue pair that is destroyed is on no list of a peer any more. */
 #include "cmocka_all.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "transport/end.h"
 
 #include "fabric/directory.h"
@@ -9,6 +12,7 @@
 #include "hca/hca.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/blocked_list.h"
+#include "hca/transport/qp_table.h"
 #include "hca/transport/qp_watch.h"
 
 static struct hca_peer *this_process(void)
@@ -101,6 +105,54 @@ static void a_peer_that_leaves_forgets_the_queue_pair_too(void **state)
 	pthread_mutex_unlock(&hca.peers.peer.lock);
 }
 
+/* ---- the list of all ---- */
+
+struct walk {
+	struct end *doomed; /* destroyed by another thread while the walk is at it */
+	pthread_t thread;
+	struct qp *seen[4];
+	uint32_t count;
+};
+
+static void *destroy(void *arg)
+{
+	end_destroy(arg);
+	return NULL;
+}
+
+static void visit(struct qp *qp, void *arg)
+{
+	struct walk *walk = arg;
+
+	assert_true(walk->count < array_size(walk->seen));
+	walk->seen[walk->count++] = qp;
+	if (qp != walk->doomed->in)
+		return;
+	assert_int_equal(pthread_create(&walk->thread, NULL, destroy, walk->doomed), 0);
+	/* Ends only if the lock of the list is free. */
+	while (qp_find(qp->pub.qpn))
+		sched_yield();
+}
+
+static void queue_pairs_may_be_destroyed_while_all_are_visited(void **state)
+{
+	struct qp *expected[3];
+	struct end *ends[3];
+	struct walk walk = { 0 };
+
+	for (int i = 0; i < 3; i++) {
+		ends[i] = end_create(0, &END_DEFAULTS);
+		expected[2 - i] = ends[i]->in; /* the newest comes first */
+	}
+	walk.doomed = ends[1];
+	qp_for_each(visit, &walk);
+	assert_int_equal(pthread_join(walk.thread, NULL), 0);
+	assert_int_equal(walk.count, 3);
+	assert_memory_equal(walk.seen, expected, sizeof(expected));
+	end_destroy(ends[0]);
+	end_destroy(ends[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +160,7 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_that_waits_for_room_is_forgotten_and_others_are_not),
 		cmocka_unit_test(a_watched_queue_pair_that_waits_for_room_is_on_neither_list),
 		cmocka_unit_test(a_peer_that_leaves_forgets_the_queue_pair_too),
+		cmocka_unit_test(queue_pairs_may_be_destroyed_while_all_are_visited),
 	};
 
 	return cmocka_run_group_tests(tests, end_group_begin, end_group_end);

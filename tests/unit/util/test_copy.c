@@ -84,7 +84,7 @@ static void copies_exactly_n_bytes_at_every_alignment(void **state)
 
 static void copies_exactly_n_bytes_without_wide_vectors(void **state)
 {
-#if defined(__x86_64__) && !defined(VB_COPY_PLAIN)
+#if defined(__x86_64__) && !VB_TSAN
 	check_sizes_and_alignments(65, vb_copy_sse2);
 #else
 	skip();
