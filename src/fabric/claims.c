@@ -118,7 +118,7 @@ static void fill(struct dir_file *dir, struct dir_claim *claim, const struct fab
 /* True when the process that refused is dead: it is taken from the directory, so try again. */
 static bool reap(fabric_id_t refuser)
 {
-	return refuser && !fabric_process_alive(refuser) && fabric_directory_reap();
+	return refuser && fabric_process_reap(refuser);
 }
 
 static int add_locked(const struct fabric_claim *claim, const struct fabric_claim_check *check,

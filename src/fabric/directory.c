@@ -30,6 +30,7 @@
 
 #define JOIN_ATTEMPTS    1000
 #define EXIT_ATTEMPTS    200
+#define REAP_LIMIT       64u /* slots that a process looks at when it joins or leaves */
 #define GENERATION_LIMIT (1u << (32 - FABRIC_SLOT_BITS))
 
 struct dir_file *fabric_directory_file(void)
@@ -119,11 +120,27 @@ static bool slot_is_dead(struct dir_file *file, int fd, uint32_t slot)
 	return id && id != fabric_self() && !ofd_is_locked(fd, LOCK_SLOT(slot));
 }
 
-static unsigned int reap_slots(struct dir_file *file, int fd)
+static bool is_listed(struct dir_file *file, uint32_t slot)
 {
+	return atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed);
+}
+
+/*
+ * Looks at no more than `limit` slots of other processes, from where the last call ended: the kernel
+ * compares a byte with the locks of all processes, so each look takes longer the more there are.
+ */
+static unsigned int reap_slots(struct dir_file *file, int fd, unsigned int limit)
+{
+	uint32_t first = file->next_reap;
 	unsigned int reaped = 0;
 
-	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
+	for (uint32_t i = 0; i < FABRIC_SLOTS && limit; i++) {
+		uint32_t slot = (first + i) % FABRIC_SLOTS;
+
+		if (!is_listed(file, slot))
+			continue;
+		limit--;
+		file->next_reap = (slot + 1) % FABRIC_SLOTS;
 		if (!slot_is_dead(file, fd, slot))
 			continue;
 		clear_slot(file, slot);
@@ -132,11 +149,16 @@ static unsigned int reap_slots(struct dir_file *file, int fd)
 	return reaped;
 }
 
-static bool is_any_listed(struct dir_file *file)
+/* Frees slots up to the first process that lives; false when there is none. */
+static bool is_any_alive(struct dir_file *file, int fd)
 {
-	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++)
-		if (atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed))
+	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
+		if (!is_listed(file, slot))
+			continue;
+		if (!slot_is_dead(file, fd, slot))
 			return true;
+		clear_slot(file, slot);
+	}
 	return false;
 }
 
@@ -183,34 +205,51 @@ static void fill_slot(struct dir_file *file, uint32_t index, const uint8_t *toke
 		atomic_store_explicit(&file->counter[index][i], 0, memory_order_relaxed);
 }
 
-static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
+static fabric_id_t next_id(struct dir_slot *slot, uint32_t index)
 {
-	unsigned int reaped = reap_slots(file, fd);
+	slot->generation = (slot->generation + 1) % GENERATION_LIMIT;
+	if (!slot->generation)
+		slot->generation = 1;
+	return slot->generation << FABRIC_SLOT_BITS | index;
+}
 
+/* FABRIC_ID_NONE when no slot is free. */
+static fabric_id_t claim_free_slot(struct dir_file *file, int fd, const uint8_t *token)
+{
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
-		struct dir_slot *s = &file->slot[slot];
 		fabric_id_t id;
 
 		/* A process that is about to exit may still hold the byte of a free slot. */
-		if (atomic_load_explicit(&s->id, memory_order_relaxed) ||
-		    ofd_lock(fd, F_OFD_SETLK, F_WRLCK, LOCK_SLOT(slot)))
+		if (is_listed(file, slot) || ofd_lock(fd, F_OFD_SETLK, F_WRLCK, LOCK_SLOT(slot)))
 			continue;
-		s->generation = (s->generation + 1) % GENERATION_LIMIT;
-		if (!s->generation)
-			s->generation = 1;
-		id = s->generation << FABRIC_SLOT_BITS | slot;
+		id = next_id(&file->slot[slot], slot);
 		/* [D4] pairs with read_slot(): the old id is gone before the new contents */
 		atomic_thread_fence(memory_order_release);
 		fill_slot(file, slot, token);
-		atomic_store_explicit(&file->counter[slot][FABRIC_COUNT_REAPED], reaped,
-				      memory_order_relaxed);
 		/* [D1] */
-		atomic_store_explicit(&s->id, id, memory_order_release);
-		*out = id;
-		return 0;
+		atomic_store_explicit(&file->slot[slot].id, id, memory_order_release);
+		return id;
 	}
-	return explain(EUSERS, "all %u slots of the host directory are taken by living processes",
-		       FABRIC_SLOTS);
+	return FABRIC_ID_NONE;
+}
+
+static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
+{
+	unsigned int reaped = reap_slots(file, fd, REAP_LIMIT);
+	fabric_id_t id = claim_free_slot(file, fd, token);
+
+	if (!id) {
+		reaped += reap_slots(file, fd, FABRIC_SLOTS);
+		id = claim_free_slot(file, fd, token);
+	}
+	if (!id)
+		return explain(EUSERS,
+			       "all %u slots of the host directory are taken by living processes",
+			       FABRIC_SLOTS);
+	atomic_store_explicit(&file->counter[fabric_id_slot(id)][FABRIC_COUNT_REAPED], reaped,
+			      memory_order_relaxed);
+	*out = id;
+	return 0;
 }
 
 /* ---- joining and leaving ---- */
@@ -327,8 +366,8 @@ static void leave_slot(void)
 
 	clear_slot(file, fabric_id_slot(fabric_self()));
 	atomic_store_explicit(&fabric.directory.self, FABRIC_ID_NONE, memory_order_relaxed);
-	reap_slots(file, fabric.directory.fd);
-	if (!is_any_listed(file))
+	reap_slots(file, fabric.directory.fd, REAP_LIMIT);
+	if (!is_any_alive(file, fabric.directory.fd))
 		folder_file_unlink(&fabric.directory.place, fabric.directory.fd);
 }
 
@@ -377,10 +416,30 @@ unsigned int fabric_directory_reap(void)
 
 	if (fabric_directory_lock())
 		return 0;
-	reaped = reap_slots(fabric_directory_file(), fabric.directory.fd);
+	reaped = reap_slots(fabric_directory_file(), fabric.directory.fd, FABRIC_SLOTS);
 	fabric_directory_unlock();
 	fabric_count(FABRIC_COUNT_REAPED, reaped);
 	return reaped;
+}
+
+bool fabric_process_reap(fabric_id_t id)
+{
+	struct dir_file *file = fabric_directory_file();
+	bool gone;
+
+	if (!file || !dir_is_listed(file, id))
+		return true;
+	if (fabric_process_alive(id) || fabric_directory_lock())
+		return false;
+	/* The slot may have been taken by another process meanwhile. */
+	gone = !dir_is_listed(file, id);
+	if (!gone && slot_is_dead(file, fabric.directory.fd, fabric_id_slot(id))) {
+		clear_slot(file, fabric_id_slot(id));
+		fabric_count(FABRIC_COUNT_REAPED, 1);
+		gone = true;
+	}
+	fabric_directory_unlock();
+	return gone;
 }
 
 /* ---- fork ---- */

@@ -43,7 +43,9 @@ int fabric_process_find(fabric_id_t id, struct fabric_process *out);
 int fabric_process_in_slot(uint32_t slot, struct fabric_process *out);
 /* Asks the kernel: true while the process holds the lock on its byte. */
 bool fabric_process_alive(fabric_id_t id);
-/* Frees the slots of processes that died. Returns how many. Takes the lock. */
+/* Frees the slot of the process if it died. True when the id is not listed, then. */
+bool fabric_process_reap(fabric_id_t id);
+/* Frees the slots of all processes that died. Returns how many. Takes the lock. */
 unsigned int fabric_directory_reap(void);
 
 /* ---- counters ---- */

@@ -17,12 +17,12 @@
 #include "fabric/id.h"
 
 #define DIR_MAGIC       0x79616c7065726276ull
-#define DIR_VERSION     3u
+#define DIR_VERSION     4u
 #define DIR_QPN_BLOCKS  (1u << 16)
 #define DIR_KEY_BLOCKS  (1u << 14)
 #define DIR_LIDS        1024u
 #define DIR_LID_KEY     60u /* bytes */
-#define DIR_RECORDS     4096u
+#define DIR_RECORDS     16384u
 #define DIR_KEY_WORDS   4u
 #define DIR_KINDS       16u
 #define DIR_COUNTERS    32u
@@ -70,6 +70,7 @@ struct dir_file {
 	_Alignas(64) _Atomic uint32_t next_key_block;
 	_Alignas(64) _Atomic uint32_t records; /* records beyond this index were never used */
 	uint32_t claims_used;                  /* places that are not empty; under the lock */
+	uint32_t next_reap;                    /* slot; under the lock */
 	_Alignas(64) _Atomic uint64_t reg_version[DIR_KINDS];
 	_Alignas(4096) struct dir_slot slot[FABRIC_SLOTS];
 	_Alignas(4096) struct dir_lid lid[DIR_LIDS];

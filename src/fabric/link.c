@@ -438,8 +438,8 @@ void fabric_link_down(struct fabric_link *link)
 	fabric_count(
 		before == FABRIC_LINK_UP ? FABRIC_COUNT_LINKS_DOWN : FABRIC_COUNT_LINKS_REFUSED, 1);
 	fabric.config.link_down(link);
-	if (!cold->self && atomic_load(&fabric.up) && !fabric_process_alive(link->peer))
-		fabric_directory_reap();
+	if (!cold->self && atomic_load(&fabric.up))
+		fabric_process_reap(link->peer);
 	fabric_link_put(link);
 }
 

@@ -80,12 +80,13 @@ static void bump_version(struct dir_file *dir, enum fabric_reg_kind kind)
 	atomic_fetch_add_explicit(&dir->reg_version[kind], 1, memory_order_release);
 }
 
+/* A refusal sets *refuser, the process that has an exclusive key. */
 static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const struct reg_key *wanted,
-		      uint64_t value, bool exclusive)
+		      uint64_t value, bool exclusive, fabric_id_t *refuser)
 {
 	uint32_t used = atomic_load_explicit(&dir->records, memory_order_relaxed);
 	struct fabric_reg_entry entry;
-	uint32_t place = used;
+	uint32_t place = used, end = 0;
 
 	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++) {
 		struct dir_record *record = &dir->record[i];
@@ -96,10 +97,13 @@ static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const str
 				place = i;
 			continue;
 		}
+		end = i + 1;
 		if (!matches(dir, record, wanted, &entry))
 			continue;
-		if (exclusive)
+		if (exclusive) {
+			*refuser = entry.owner;
 			return -EADDRINUSE;
+		}
 		if (entry.owner == fabric_self() && entry.value == value)
 			return -EEXIST;
 	}
@@ -107,9 +111,9 @@ static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const str
 		return explain(ENOSPC, "the host directory's registry has only %u entries",
 			       DIR_RECORDS);
 	fill(&dir->record[place], wanted, value);
-	if (place == used)
-		/* [G3] pairs with fabric_reg_find(): a record before the count that covers it */
-		atomic_store_explicit(&dir->records, used + 1, memory_order_release);
+	/* [G3] pairs with fabric_reg_find(): a record before the count that covers it. Records of
+	 * dead processes at the end are not looked at any more. */
+	atomic_store_explicit(&dir->records, place < end ? end : place + 1, memory_order_release);
 	bump_version(dir, kind);
 	return 0;
 }
@@ -118,6 +122,7 @@ int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint6
 		   bool exclusive)
 {
 	struct reg_key wanted;
+	fabric_id_t refuser;
 	int err;
 
 	err = make_key(kind, key, len, &wanted);
@@ -126,47 +131,79 @@ int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint6
 	err = fabric_service_start();
 	if (err)
 		return err;
-	err = fabric_directory_lock();
-	if (err)
-		return err;
-	err = add_locked(fabric_directory_file(), kind, &wanted, value, exclusive);
-	fabric_directory_unlock();
+	do {
+		refuser = FABRIC_ID_NONE;
+		err = fabric_directory_lock();
+		if (err)
+			return err;
+		err = add_locked(fabric_directory_file(), kind, &wanted, value, exclusive,
+				 &refuser);
+		fabric_directory_unlock();
+		/* A process that died is taken from the directory. */
+	} while (refuser && fabric_process_reap(refuser));
 	return err;
 }
 
-int fabric_reg_del(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value)
+/* The entry of this process, or NULL. Locked. */
+static struct dir_record *own_record(struct dir_file *dir, const struct reg_key *wanted,
+				     uint64_t value)
 {
+	uint32_t used = atomic_load_explicit(&dir->records, memory_order_relaxed);
 	struct fabric_reg_entry entry;
-	struct reg_key wanted;
+
+	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++)
+		if (matches(dir, &dir->record[i], wanted, &entry) && entry.owner == fabric_self() &&
+		    entry.value == value)
+			return &dir->record[i];
+	return NULL;
+}
+
+static void clear(struct dir_record *record)
+{
+	uint64_t word = atomic_load_explicit(&record->word, memory_order_relaxed);
+
+	atomic_store_explicit(&record->word, word >> 32 << 32, memory_order_release);
+}
+
+/* Removes the entry, or gives it the value *to. */
+static int change(enum fabric_reg_kind kind, const struct reg_key *wanted, uint64_t value,
+		  const uint64_t *to)
+{
+	struct dir_record *record;
 	struct dir_file *dir;
-	uint32_t used;
 	int err;
 
-	err = make_key(kind, key, len, &wanted);
-	if (err)
-		return err;
 	err = fabric_directory_lock();
 	if (err)
 		return err;
 	dir = fabric_directory_file();
-	err = -ENOENT;
-	used = atomic_load_explicit(&dir->records, memory_order_relaxed);
-	for (uint32_t i = 0; i < used && i < DIR_RECORDS; i++) {
-		struct dir_record *record = &dir->record[i];
-
-		if (!matches(dir, record, &wanted, &entry) || entry.owner != fabric_self() ||
-		    entry.value != value)
-			continue;
-		atomic_store_explicit(&record->word,
-				      atomic_load_explicit(&record->word, memory_order_relaxed) >>
-					      32 << 32,
-				      memory_order_release);
+	record = own_record(dir, wanted, value);
+	if (record) {
+		if (to)
+			fill(record, wanted, *to);
+		else
+			clear(record);
 		bump_version(dir, kind);
-		err = 0;
-		break;
 	}
 	fabric_directory_unlock();
-	return err;
+	return record ? 0 : -ENOENT;
+}
+
+int fabric_reg_del(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value)
+{
+	struct reg_key wanted;
+	int err = make_key(kind, key, len, &wanted);
+
+	return err ? err : change(kind, &wanted, value, NULL);
+}
+
+int fabric_reg_change(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value,
+		      uint64_t to)
+{
+	struct reg_key wanted;
+	int err = make_key(kind, key, len, &wanted);
+
+	return err ? err : change(kind, &wanted, value, &to);
 }
 
 size_t fabric_reg_find(enum fabric_reg_kind kind, const void *key, size_t len,

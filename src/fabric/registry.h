@@ -38,6 +38,9 @@ int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint6
 		   bool exclusive);
 /* -ENOENT when this process has no such entry. */
 int fabric_reg_del(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value);
+/* Gives an entry of this process another value. -ENOENT when there is none. */
+int fabric_reg_change(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value,
+		      uint64_t to);
 /* Lock-free. Fills up to `max` entries; returns how many there are (which may be more). */
 size_t fabric_reg_find(enum fabric_reg_kind kind, const void *key, size_t len,
 		       struct fabric_reg_entry *out, size_t max);

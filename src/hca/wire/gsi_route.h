@@ -13,7 +13,7 @@
 #include "util/api.h"
 
 /* The low bits of an id of hca_gsi_comm_id() are the number of its process among those of the host. */
-#define HCA_GSI_PROCESS_BITS 10
+#define HCA_GSI_PROCESS_BITS 11
 
 /*
  * A service that this process offers: REQ and SIDR_REQ for it come here. `addr` is the IP address

@@ -235,6 +235,63 @@ static void dead_processes_are_noticed_and_reaped(void **state)
 	assert_int_equal(fabric_directory_reap(), 0);
 }
 
+static void a_dead_process_is_reaped_by_its_id(void **state)
+{
+	struct peer peer = peer_spawn_known("echo"), other = peer_spawn_known("echo");
+	struct fabric_process p;
+
+	assert_false(fabric_process_reap(fabric_self()));
+	assert_false(fabric_process_reap(peer.id));
+	peer_kill(&peer);
+	peer_kill(&other);
+	assert_true(fabric_process_reap(peer.id));
+	assert_int_equal(fabric_process_find(peer.id, &p), -ESRCH);
+	assert_int_equal(fabric_process_find(other.id, &p), 0);
+	assert_true(fabric_process_reap(peer.id));
+	assert_true(fabric_process_reap(other.id));
+}
+
+/* As if a process of each free slot had been killed. Returns how many. */
+static unsigned int fill_with_the_dead(void)
+{
+	struct dir_file *dir = fabric_directory_file();
+	unsigned int dead = 0;
+
+	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
+		if (atomic_load(&dir->slot[slot].id))
+			continue;
+		dir->slot[slot].generation = 1;
+		atomic_store(&dir->slot[slot].id, 1u << FABRIC_SLOT_BITS | slot);
+		dead++;
+	}
+	return dead;
+}
+
+static void a_newcomer_finds_a_slot_when_the_dead_have_all(void **state)
+{
+	struct fabric_process p;
+	struct peer peer;
+	unsigned int dead = fill_with_the_dead();
+
+	assert_int_equal(dead, FABRIC_SLOTS - 1);
+	peer = peer_spawn_known("echo");
+	assert_int_equal(fabric_process_find(peer.id, &p), 0);
+	assert_true(fabric_process_alive(peer.id));
+	assert_int_equal(peer_end(&peer), 0);
+}
+
+static void the_last_one_alive_removes_the_file(void **state)
+{
+	struct peer peer = peer_spawn_known("echo");
+
+	fill_with_the_dead();
+	fabric_fini();
+	assert_int_equal(access(file_path(), F_OK), 0);
+	assert_int_equal(peer_end(&peer), 0);
+	assert_true(nothing_left());
+	assert_int_equal(fabric_init(record_config()), 0);
+}
+
 static int role_dies_with_the_lock(void)
 {
 	must(!fabric_init(record_config()), "init");
@@ -463,9 +520,40 @@ static void an_exclusive_key_has_one_owner(void **state)
 	assert_int_equal(fabric_reg_find(FABRIC_REG_CM_PORT, "port", 5, &found, 1), 0);
 	assert_int_equal(fabric_reg_find(FABRIC_REG_MCAST, "port", 4, &found, 1), 0);
 	peer_kill(&peer);
-	fabric_directory_reap();
+	/* Nobody has noticed yet; a process that needs the key looks. */
 	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 8, true), 0);
 	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 8, true), -EADDRINUSE);
+}
+
+static void an_entry_gets_another_value(void **state)
+{
+	uint64_t version = fabric_reg_version(FABRIC_REG_CM_PORT);
+	struct fabric_reg_entry found;
+
+	assert_int_equal(fabric_reg_change(FABRIC_REG_CM_PORT, "port", 4, 1, 2), -ENOENT);
+	assert_int_equal(fabric_reg_version(FABRIC_REG_CM_PORT), version);
+	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 1, false), 0);
+	version = fabric_reg_version(FABRIC_REG_CM_PORT);
+	assert_int_equal(fabric_reg_change(FABRIC_REG_CM_PORT, "port", 4, 1, 2), 0);
+	assert_int_not_equal(fabric_reg_version(FABRIC_REG_CM_PORT), version);
+	assert_int_equal(fabric_reg_find(FABRIC_REG_CM_PORT, "port", 4, &found, 1), 1);
+	assert_int_equal(found.value, 2);
+	assert_int_equal(found.owner, fabric_self());
+	assert_int_equal(fabric_reg_change(FABRIC_REG_CM_PORT, "port", 4, 1, 3), -ENOENT);
+}
+
+static void searches_are_short_again_when_many_entries_are_gone(void **state)
+{
+	struct dir_file *dir = fabric_directory_file();
+	uint32_t before = atomic_load(&dir->records);
+
+	for (uint32_t i = 0; i < 500; i++)
+		assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, &i, sizeof(i), i, true), 0);
+	assert_true(atomic_load(&dir->records) >= before + 500);
+	for (uint32_t i = 0; i < 500; i++)
+		assert_int_equal(fabric_reg_del(FABRIC_REG_CM_PORT, &i, sizeof(i), i), 0);
+	assert_int_equal(fabric_mcast_join(1, group_a, 1), 0);
+	assert_int_equal(atomic_load(&dir->records), before + 1);
 }
 
 static void the_registry_refuses_what_does_not_fit(void **state)
@@ -581,6 +669,9 @@ int main(int argc, char **argv)
 		DIR_TEST(a_process_is_found_by_its_id),
 		DIR_TEST(an_id_never_names_two_processes),
 		DIR_TEST(dead_processes_are_noticed_and_reaped),
+		DIR_TEST(a_dead_process_is_reaped_by_its_id),
+		DIR_TEST(a_newcomer_finds_a_slot_when_the_dead_have_all),
+		DIR_TEST(the_last_one_alive_removes_the_file),
 		DIR_TEST(a_process_that_dies_with_the_lock_releases_it),
 		DIR_TEST(blocks_begin_at_0x40_and_belong_to_their_owner),
 		DIR_TEST(a_block_that_was_given_back_comes_last),
@@ -591,6 +682,8 @@ int main(int argc, char **argv)
 		DIR_TEST(lids_are_limited_and_names_are_checked),
 		DIR_TEST(groups_have_the_members_that_joined),
 		DIR_TEST(an_exclusive_key_has_one_owner),
+		DIR_TEST(an_entry_gets_another_value),
+		DIR_TEST(searches_are_short_again_when_many_entries_are_gone),
 		DIR_TEST(the_registry_refuses_what_does_not_fit),
 		DIR_TEST(a_reader_without_lock_sees_whole_entries_only),
 		DIR_TEST(counters_are_per_process),
