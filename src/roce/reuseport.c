@@ -27,6 +27,7 @@
 
 #define PROBE_MAGIC 0xfe564250u
 #define PROBE_BYTES 16 /* magic, index, cookie */
+#define NO_INDEX    UINT32_MAX
 
 #define QPNS      0x1000000u
 #define PROLOGUE  6
@@ -199,7 +200,7 @@ static uint32_t get32(const uint8_t *from)
 	return be32toh(v);
 }
 
-int roce_reuseport_probe(struct roce_endpoint *ep, uint32_t count)
+static int send_probes(struct roce_endpoint *ep, uint32_t first, uint32_t count)
 {
 	union roce_sockaddr self;
 	socklen_t len = roce_addr_to_sockaddr(&ep->local, ep->port, &self);
@@ -211,11 +212,16 @@ int roce_reuseport_probe(struct roce_endpoint *ep, uint32_t count)
 	put32(probe, PROBE_MAGIC);
 	memcpy(probe + 8, &cookie, 8);
 	for (uint32_t i = 0; i < count; i++) {
-		put32(probe + 4, i);
+		put32(probe + 4, first + i);
 		if (sendto(ep->fd, probe, sizeof(probe), MSG_DONTWAIT, &self.any, len) < 0)
 			return -errno;
 	}
 	return 0;
+}
+
+int roce_reuseport_probe(struct roce_endpoint *ep, uint32_t count)
+{
+	return send_probes(ep, 0, count);
 }
 
 bool roce_reuseport_take_probe(struct roce_endpoint *ep, const uint8_t *data, size_t len)
@@ -244,6 +250,32 @@ void roce_reuseport_read_probes(struct roce_endpoint *ep)
 	while ((len = recv(fd, probe, sizeof(probe), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT)) >= 0 &&
 	       roce_reuseport_take_probe(ep, probe, (size_t)len))
 		recv(fd, probe, sizeof(probe), MSG_DONTWAIT);
+}
+
+static bool leads_here(struct roce_endpoint *ep, uint32_t index)
+{
+	uint32_t found;
+
+	if (send_probes(ep, index, 1))
+		return false;
+	roce_reuseport_read_probes(ep);
+	return !roce_reuseport_index(ep, &found);
+}
+
+int roce_reuseport_find(struct roce_endpoint *ep, uint32_t guess, uint32_t reach, uint32_t *index)
+{
+	for (uint32_t i = 0; i <= 2 * reach; i++) {
+		uint32_t off = (i + 1) / 2, at = i % 2 ? guess + off : guess - off;
+
+		if ((i % 2 == 0 && off > guess) || !leads_here(ep, at))
+			continue;
+		/* All indexes past the last socket lead to one socket, and so do all without a program. */
+		if (leads_here(ep, NO_INDEX))
+			return -ENOENT;
+		*index = at;
+		return 0;
+	}
+	return -ENOENT;
 }
 
 int roce_reuseport_index(const struct roce_endpoint *ep, uint32_t *index)

@@ -43,6 +43,12 @@ int roce_reuseport_probe(struct roce_endpoint *ep, uint32_t count);
  * deliver them while they are sent.
  */
 void roce_reuseport_read_probes(struct roce_endpoint *ep);
+/*
+ * Probes `guess` and its neighbours, nearest first, until one leads here; each costs another process a
+ * wake-up. Before anything else reads the main socket. -ENOENT: none does within `reach`, or the answer
+ * is not certain, or late.
+ */
+int roce_reuseport_find(struct roce_endpoint *ep, uint32_t guess, uint32_t reach, uint32_t *index);
 /* Whether a received datagram is a probe; takes the index from one of our own. */
 bool roce_reuseport_take_probe(struct roce_endpoint *ep, const uint8_t *data, size_t len);
 /* The index that the latest probes found; -ENOENT when none has come back. */

@@ -3,22 +3,25 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fabric/directory.h"
 #include "fabric/numbers.h"
 #include "fabric/registry.h"
 #include "hca/hca.h"
+#include "roce/addr.h"
 #include "roce/endpoint.h"
 #include "roce/reuseport.h"
 #include "util/api.h"
 
 enum {
 	PROBES = 32,
-	MAX_PROBES = 1024,
+	MAX_PROBES = FABRIC_SLOTS,
 	MAX_TRIES = 6,
 	MAX_MEMBERS = 256,
 	SEARCH_AFTER = 4, /* misdelivered packets */
 	MAX_ATTACHES = 8,
+	NEW_INDEX_REACH = 16,
 };
 #define ANSWER_NS 5000000u   /* probes go through the kernel's loopback */
 #define PAUSE_NS  100000000u /* between two searches */
@@ -46,7 +49,7 @@ static bool find_index(const struct fabric_reg_entry *members, size_t count, fab
 }
 
 /* A failure only costs speed: packets are forwarded. */
-static void attach_program(struct roce_endpoint *ep)
+static void attach_program(const struct reuseport *r, struct roce_endpoint *ep)
 {
 	struct {
 		struct fabric_reg_entry member[MAX_MEMBERS];
@@ -57,8 +60,7 @@ static void attach_program(struct roce_endpoint *ep)
 
 	if (!work)
 		return;
-	members = fabric_reg_find(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16,
-				  work->member, MAX_MEMBERS);
+	members = fabric_reg_find(FABRIC_REG_REUSEPORT, r->gid, 16, work->member, MAX_MEMBERS);
 	if (members > MAX_MEMBERS)
 		members = MAX_MEMBERS;
 	ranges = fabric_qpn_ranges(work->range, ROCE_REUSEPORT_RANGES);
@@ -76,11 +78,10 @@ static void attach_program(struct roce_endpoint *ep)
 }
 
 /* A process that was killed may be listed for long. */
-static bool has_neighbours(struct roce_endpoint *ep)
+static bool has_neighbours(const struct reuseport *r)
 {
 	struct fabric_reg_entry member[16];
-	size_t n = fabric_reg_find(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16, member,
-				   array_size(member));
+	size_t n = fabric_reg_find(FABRIC_REG_REUSEPORT, r->gid, 16, member, array_size(member));
 
 	for (size_t i = 0; i < n && i < array_size(member); i++)
 		if (member[i].owner != fabric_self() && fabric_process_alive(member[i].owner))
@@ -89,32 +90,35 @@ static bool has_neighbours(struct roce_endpoint *ep)
 }
 
 /* Another process may have been listed, and have attached its program, while this one was made. */
-static void attach_current_program(struct roce_endpoint *ep)
+static void attach_current_program(const struct reuseport *r, struct roce_endpoint *ep)
 {
 	uint64_t seen;
 	int tries = 0;
 
 	do {
 		seen = fabric_reg_version(FABRIC_REG_REUSEPORT);
-		attach_program(ep);
+		attach_program(r, ep);
 	} while (fabric_reg_version(FABRIC_REG_REUSEPORT) != seen && ++tries < MAX_ATTACHES);
 }
 
-static void unlist(struct reuseport *r, struct roce_endpoint *ep)
+static void unlist(struct reuseport *r)
 {
 	if (r->listed)
-		fabric_reg_del(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16, r->index);
+		fabric_reg_del(FABRIC_REG_REUSEPORT, r->gid, sizeof(r->gid), r->index);
 	r->listed = false;
 }
 
-static void list(struct reuseport *r, struct roce_endpoint *ep, uint32_t index)
+static void list(struct reuseport *r, uint32_t index)
 {
 	if (r->listed && r->index == index)
 		return;
-	unlist(r, ep);
+	if (r->listed)
+		r->listed = !fabric_reg_change(FABRIC_REG_REUSEPORT, r->gid, sizeof(r->gid),
+					       r->index, index);
+	else
+		r->listed =
+			!fabric_reg_add(FABRIC_REG_REUSEPORT, r->gid, sizeof(r->gid), index, false);
 	r->index = index;
-	r->listed = !fabric_reg_add(FABRIC_REG_REUSEPORT, roce_endpoint_addr(ep)->gid, 16, index,
-				    false);
 }
 
 /*
@@ -124,16 +128,16 @@ static void list(struct reuseport *r, struct roce_endpoint *ep, uint32_t index)
 static void attach_or_detach(struct reuseport *r, struct roce_endpoint *ep)
 {
 	r->version = fabric_reg_version(FABRIC_REG_REUSEPORT);
-	r->shared = has_neighbours(ep);
+	r->shared = has_neighbours(r);
 	if (!r->shared && r->listed && r->known && r->index == 0 && !roce_reuseport_detach(ep)) {
 		/* A process that was not listed by then attaches a program after this detach. */
-		r->shared = has_neighbours(ep);
+		r->shared = has_neighbours(r);
 		if (!r->shared)
 			return;
 	}
 	/* Datagrams for other processes may arrive here. */
 	roce_endpoint_enable_ttl(ep);
-	attach_current_program(ep);
+	attach_current_program(r, ep);
 }
 
 static void search(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns)
@@ -142,9 +146,38 @@ static void search(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_n
 		atomic_load_explicit(&hca.wire.reuseport.misdelivered, memory_order_relaxed);
 	r->probing = true;
 	r->due_ns = now_ns + ANSWER_NS;
-	attach_current_program(ep); /* probes are answered by a program only */
+	attach_current_program(r, ep); /* probes are answered by a program only */
 	roce_reuseport_probe(ep, r->count);
 	hca_wake_at(r->due_ns);
+}
+
+static void know(struct reuseport *r, struct roce_endpoint *ep, uint32_t index)
+{
+	r->probing = false;
+	r->known = true;
+	list(r, index);
+	attach_or_detach(r, ep);
+}
+
+void reuseport_announce(struct reuseport *r, const struct roce_addr *addr)
+{
+	*r = (struct reuseport){ .count = PROBES };
+	memcpy(r->gid, addr->gid, sizeof(r->gid));
+	list(r, 0); /* a process that does not find this entry is found by has_neighbours() */
+}
+
+/*
+ * A new socket is the last of its group, so its index is about the number of processes that were listed
+ * before. Two of them have attached a program. A search through all indexes would wake up all processes,
+ * and a thousand processes that start would send a million probes.
+ */
+static bool find_last_index(struct reuseport *r, struct roce_endpoint *ep, uint32_t *index)
+{
+	size_t n = fabric_reg_find(FABRIC_REG_REUSEPORT, r->gid, sizeof(r->gid), NULL, 0);
+
+	if (r->count < n + PROBES) /* if this fails */
+		r->count = n + PROBES > MAX_PROBES ? MAX_PROBES : (uint32_t)n + PROBES;
+	return n >= 3 && !roce_reuseport_find(ep, (uint32_t)n - 1, NEW_INDEX_REACH, index);
 }
 
 /*
@@ -156,23 +189,19 @@ void reuseport_begin(struct reuseport *r, struct roce_endpoint *ep, uint64_t now
 {
 	uint32_t index;
 
-	*r = (struct reuseport){ .count = PROBES };
-	if (has_neighbours(ep))
-		attach_current_program(ep);
-	list(r, ep, 0); /* a process that does not find this entry is found by has_neighbours() */
+	if (find_last_index(r, ep, &index)) {
+		know(r, ep, index);
+		return;
+	}
 	search(r, ep, now_ns);
 	roce_reuseport_read_probes(ep);
-	if (roce_reuseport_index(ep, &index))
-		return; /* later */
-	r->probing = false;
-	r->known = true;
-	list(r, ep, index);
-	attach_or_detach(r, ep);
+	if (!roce_reuseport_index(ep, &index))
+		know(r, ep, index); /* otherwise later */
 }
 
-void reuseport_end(struct reuseport *r, struct roce_endpoint *ep)
+void reuseport_end(struct reuseport *r)
 {
-	unlist(r, ep);
+	unlist(r);
 }
 
 /* The time for answers is over. */
@@ -187,7 +216,7 @@ static void conclude(struct reuseport *r, struct roce_endpoint *ep, uint64_t now
 		search(r, ep, now_ns);
 		return;
 	}
-	list(r, ep, index);
+	list(r, index);
 	r->probing = false;
 	r->tries = 0;
 	r->count = PROBES;
@@ -204,7 +233,7 @@ static void check_neighbours(struct reuseport *r, struct roce_endpoint *ep, uint
 		return;
 	r->check_ns = now_ns + CHECK_NS;
 	r->version = version;
-	r->shared = has_neighbours(ep);
+	r->shared = has_neighbours(r);
 	if (r->shared) {
 		roce_endpoint_enable_ttl(ep);
 		return;

@@ -15,10 +15,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct roce_addr;
 struct roce_endpoint;
 
 /* Of one endpoint. Service thread only, once begun. */
 struct reuseport {
+	uint8_t gid[16]; /* the address */
 	bool probing;
 	bool listed;
 	bool known;            /* index is right; otherwise 0 is listed, whose owner forwards */
@@ -32,9 +34,11 @@ struct reuseport {
 	uint64_t check_ns;     /* when to check for processes that have died */
 };
 
+/* Before the endpoint is opened: the number of processes that are listed tells others their index. */
+void reuseport_announce(struct reuseport *r, const struct roce_addr *addr);
 /* Before any thread receives from the endpoint. */
 void reuseport_begin(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns);
-void reuseport_end(struct reuseport *r, struct roce_endpoint *ep);
+void reuseport_end(struct reuseport *r);
 /* Service thread. Returns the next deadline, UINT64_MAX for none. */
 uint64_t reuseport_run(struct reuseport *r, struct roce_endpoint *ep, uint64_t now_ns);
 

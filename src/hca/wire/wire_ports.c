@@ -88,10 +88,14 @@ static int open_port(struct wire_port *port)
 		.sndbuf = bytes,
 		.rcvbuf = bytes,
 	};
-	int err = roce_endpoint_open(&port->addr, &opts, &port->ep);
+	int err;
 
-	if (err)
+	reuseport_announce(&port->reuseport, &port->addr);
+	err = roce_endpoint_open(&port->addr, &opts, &port->ep);
+	if (err) {
+		reuseport_end(&port->reuseport);
 		return err;
+	}
 	if (atomic_load(&hca.wire.listen.any))
 		roce_endpoint_enable_ttl(port->ep);
 	reuseport_begin(&port->reuseport, port->ep, hca_now_ns());
@@ -116,7 +120,7 @@ destroy_rx:
 destroy_tx:
 	roce_tx_destroy(port->tx);
 end_reuseport:
-	reuseport_end(&port->reuseport, port->ep);
+	reuseport_end(&port->reuseport);
 	roce_endpoint_close(port->ep);
 	return explain(-err, "the wire cannot be used: %s", strerror(-err));
 }

@@ -173,8 +173,9 @@ uint64_t wire_timers(uint64_t now_ns)
 		epoch_exit();
 		if (retry)
 			next_ns = earlier(next_ns, now_ns + WIRE_TX_RETRY_NS);
-		/* unread packets, and packets that a fault delays */
-		if (unlikely(atomic_exchange(&port->unread, false) || wire_faults_on()))
+		/* unread packets, packets that a fault delays, and answers to probes */
+		if (unlikely(atomic_exchange(&port->unread, false) || wire_faults_on() ||
+			     port->reuseport.probing))
 			wire_poll_port(port, false);
 		next_ns = earlier(next_ns, reuseport_run(&port->reuseport, port->ep, now_ns));
 	}

@@ -40,6 +40,7 @@ static void come(void)
 	must(!fabric_init(record_config()), "init");
 	must(!fabric_qpn_block_get(&self.qpn, &self.count), "block");
 	must(!roce_addr_parse(HERE, &here), "address");
+	reuseport_announce(&self.reuseport, &here);
 	must(!roce_endpoint_open(&here, NULL, &self.ep), "endpoint");
 	self.now_ns = fabric_now_ns();
 	reuseport_begin(&self.reuseport, self.ep, self.now_ns);
@@ -51,7 +52,7 @@ static void come(void)
 
 static void go(void)
 {
-	reuseport_end(&self.reuseport, self.ep);
+	reuseport_end(&self.reuseport);
 	roce_endpoint_close(self.ep);
 	fabric_fini();
 }
@@ -167,6 +168,24 @@ static void a_second_one_brings_a_program(void **state)
 	assert_int_equal(peer_end(&peer), 0);
 }
 
+#define CROWD 6
+
+static void a_crowd_that_comes_at_once_finds_its_indexes(void **state)
+{
+	struct peer peer[CROWD];
+	uint32_t qpn[CROWD];
+
+	for (int i = 0; i < CROWD; i++)
+		peer[i] = peer_spawn("neighbour");
+	for (int i = 0; i < CROWD; i++)
+		qpn[i] = (uint32_t)peer_hear(&peer[i]);
+	take();
+	for (int i = 0; i < CROWD; i++)
+		everybody_gets_his_own(&peer[i], qpn[i]);
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(peer_end(&peer[i]), 0);
+}
+
 static void who_is_left_alone_takes_it_away(void **state)
 {
 	uint32_t qpn;
@@ -235,6 +254,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		STEER_TEST(a_process_alone_has_no_program),
 		STEER_TEST(a_second_one_brings_a_program),
+		STEER_TEST(a_crowd_that_comes_at_once_finds_its_indexes),
 		STEER_TEST(who_is_left_alone_takes_it_away),
 		STEER_TEST(who_came_second_is_found_when_it_was_left_alone),
 		STEER_TEST(who_comes_while_another_takes_it_away_has_one),

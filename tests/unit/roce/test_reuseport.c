@@ -192,6 +192,32 @@ static void a_socket_finds_its_index_by_probes(void **state)
 	crowd_fini(&c);
 }
 
+static void a_socket_finds_its_index_near_a_guess(void **state)
+{
+	uint32_t index = 99;
+	struct crowd c;
+
+	crowd_init(&c, 4);
+	/* Without a program all probes lead to the same socket. */
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(roce_reuseport_find(c.ep[i], 2, 8, &index), -ENOENT);
+	assert_int_equal(roce_reuseport_attach(c.ep[0], NULL, 0, UINT32_MAX), 0);
+	/* The kernel's hash leads all indexes past the last socket to one of them, for which no
+	 * answer is certain. */
+	for (uint32_t i = 0, found = 0; i < 4; i++) {
+		for (uint32_t guess = 0; guess < 8; guess++) {
+			if (roce_reuseport_find(c.ep[i], guess, 8, &index))
+				continue;
+			assert_int_equal(index, i);
+			found++;
+		}
+		if (i == 3)
+			assert_true(found >= 3 * 8);
+	}
+	assert_int_equal(roce_reuseport_find(c.ep[0], 3, 2, &index), -ENOENT);
+	crowd_fini(&c);
+}
+
 static void an_index_past_the_end_reaches_some_socket(void **state)
 {
 	struct roce_reuseport_range rows[] = { { 0x100, 0x1ff, 7 } };
@@ -326,6 +352,7 @@ int main(void)
 		cmocka_unit_test(the_largest_table_is_accepted_and_right),
 		cmocka_unit_test(overlapping_ranges_are_refused),
 		cmocka_unit_test(a_socket_finds_its_index_by_probes),
+		cmocka_unit_test(a_socket_finds_its_index_near_a_guess),
 		cmocka_unit_test(an_index_past_the_end_reaches_some_socket),
 		cmocka_unit_test(a_group_is_received_from_join_to_leave),
 		cmocka_unit_test(an_ipv6_group_is_heard_from_join_to_leave),
