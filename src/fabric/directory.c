@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -255,6 +257,23 @@ static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabri
 /* ---- joining and leaving ---- */
 
 /*
+ * A host that lost all its processes starts a new directory. Peers that still hold its old connections take a
+ * request with an old queue pair number for a stale connection and reject it, so the first block is random.
+ */
+static int choose_first_block(int fd)
+{
+	uint32_t block;
+
+	if (getrandom(&block, sizeof(block), 0) != sizeof(block))
+		return -EIO;
+	block %= DIR_QPN_BLOCKS;
+	return pwrite(fd, &block, sizeof(block), offsetof(struct dir_file, next_block)) ==
+			       sizeof(block)
+		       ? 0
+		       : -EIO;
+}
+
+/*
  * The file is locked. 0 when it is a host directory of our version, initialised if it was empty;
  * -ESTALE when it has to be opened again because it was removed, by another process or by this one.
  */
@@ -290,7 +309,7 @@ static int check_file(int fd, const struct folder_file *place)
 	if (posix_fallocate(fd, 0, head.size))
 		return explain(ENOSPC, "%s has no room for the host directory's %u KiB",
 			       place->folder, head.size >> 10);
-	if (pwrite(fd, &head, sizeof(head), 0) != sizeof(head))
+	if (pwrite(fd, &head, sizeof(head), 0) != sizeof(head) || choose_first_block(fd))
 		return -EIO;
 	head.magic = DIR_MAGIC;
 	return pwrite(fd, &head.magic, sizeof(head.magic), 0) == sizeof(head.magic) ? 0 : -EIO;

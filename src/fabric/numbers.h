@@ -19,8 +19,8 @@
 
 /*
  * A block of numbers for this process: *first and how many (the first and the last block are
- * shorter). Blocks come round robin, so that a number is used again as late as possible. -ENOSPC
- * when all are taken.
+ * shorter). Blocks come round robin from a random one on, so that a number is used again as late as
+ * possible. -ENOSPC when all are taken.
  */
 int fabric_qpn_block_get(uint32_t *first, uint32_t *count);
 /* `first` as it came from fabric_qpn_block_get(). -EPERM when the block is not ours. */

@@ -331,10 +331,11 @@ static int role_owner(void)
 	return 0;
 }
 
-static void blocks_begin_at_0x40_and_belong_to_their_owner(void **state)
+static void numbers_begin_at_0x40_and_belong_to_their_owner(void **state)
 {
 	uint32_t first, count, second, more;
 
+	atomic_store(&fabric_directory_file()->next_block, 0);
 	assert_int_equal(fabric_qpn_block_get(&first, &count), 0);
 	assert_int_equal(first, 0x40);
 	assert_int_equal(count, 192);
@@ -356,6 +357,22 @@ static void blocks_begin_at_0x40_and_belong_to_their_owner(void **state)
 	assert_int_equal(fabric_qpn_block_put(first), 0);
 }
 
+static void a_new_directory_has_other_queue_pair_numbers(void **state)
+{
+	uint32_t before, first, count;
+	bool differs = false;
+
+	assert_int_equal(fabric_qpn_block_get(&before, &count), 0);
+	/* One of 65,536 would be the same. */
+	for (int i = 0; i < 4; i++) {
+		fabric_fini();
+		assert_int_equal(fabric_init(record_config()), 0);
+		assert_int_equal(fabric_qpn_block_get(&first, &count), 0);
+		differs |= first != before;
+	}
+	assert_true(differs);
+}
+
 static void a_block_that_was_given_back_comes_last(void **state)
 {
 	uint32_t first, count, next;
@@ -370,6 +387,7 @@ static void memory_keys_have_numbers_of_their_own(void **state)
 {
 	uint32_t first, count, qpn;
 
+	atomic_store(&fabric_directory_file()->next_block, 100);
 	assert_int_equal(fabric_qpn_block_get(&qpn, &count), 0);
 	assert_int_equal(fabric_key_owner(5), FABRIC_ID_NONE);
 	assert_int_equal(fabric_key_block_get(&first, &count), 0);
@@ -673,7 +691,8 @@ int main(int argc, char **argv)
 		DIR_TEST(a_newcomer_finds_a_slot_when_the_dead_have_all),
 		DIR_TEST(the_last_one_alive_removes_the_file),
 		DIR_TEST(a_process_that_dies_with_the_lock_releases_it),
-		DIR_TEST(blocks_begin_at_0x40_and_belong_to_their_owner),
+		DIR_TEST(numbers_begin_at_0x40_and_belong_to_their_owner),
+		DIR_TEST(a_new_directory_has_other_queue_pair_numbers),
 		DIR_TEST(a_block_that_was_given_back_comes_last),
 		DIR_TEST(memory_keys_have_numbers_of_their_own),
 		DIR_TEST(processes_have_different_blocks),
