@@ -28,7 +28,7 @@ typedef bool drv_ready_fn(const struct drv_cq *cq, uint32_t index);
 static inline bool drv_poll_ring_first(const struct drv_cq *cq)
 {
 	return atomic_load_explicit(&cq->more, memory_order_relaxed) ||
-	       atomic_load_explicit(&hca.wire.is_open, memory_order_relaxed);
+	       atomic_load_explicit(&hca.wire.is_polled, memory_order_relaxed);
 }
 
 /* Sends the acknowledgements that the completions handed out have delayed. No lock is held. */

@@ -89,6 +89,7 @@ static void reset_wire(void)
 	wire_group_free_inherited();
 	forward_free_inherited();
 	memset((void *)hca.wire.listen.on, 0, sizeof(hca.wire.listen.on));
+	memset((void *)hca.wire.listen.polled, 0, sizeof(hca.wire.listen.polled));
 	atomic_store(&hca.wire.listen.any, false);
 	LIST_INIT(&hca.wire.gsi.agents);
 	LIST_INIT(&hca.wire.gsi.senders);

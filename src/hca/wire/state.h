@@ -30,7 +30,7 @@ struct wire_refusal {
 };
 
 struct wire_state {
-	_Atomic bool is_open;               /* there is a port */
+	_Atomic bool is_polled;             /* there is a port that polling threads receive from */
 	bool is_forced;                     /* every path takes the wire */
 	const struct roce_inspect *inspect; /* capture and faults of endpoints */
 	struct {
@@ -44,9 +44,11 @@ struct wire_state {
 	struct {
 		_Atomic bool any; /* port of an adapter, or group */
 		_Atomic bool on[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
-		_Atomic int attempts; /* left */
-		uint32_t gid_changes; /* seen; with the next, service thread */
-		uint64_t next_ns;     /* attempt */
+		_Atomic bool polled[HCA_ADAPTERS_MAX]
+				   [HCA_PORTS_MAX]; /* not for queue pair 1 alone */
+		_Atomic int attempts;               /* left */
+		uint32_t gid_changes;               /* seen; with the next, service thread */
+		uint64_t next_ns;                   /* attempt */
 	} listen;
 	struct {
 		pthread_mutex_t lock; /* outside of those of ports and GID tables */

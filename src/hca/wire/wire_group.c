@@ -66,6 +66,7 @@ static int join_interface(struct wire_membership *m, const struct hca_gid_entry 
 	err = wire_port_get(e, true, &new.port);
 	if (err)
 		return err;
+	wire_port_set_polled(new.port);
 	new.group = group_at(m, e);
 	err = roce_group_join(new.port->ep, &new.group);
 	if (!err)

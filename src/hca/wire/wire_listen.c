@@ -11,6 +11,7 @@
 #include "hca/device/gid_changes.h"
 #include "hca/device/port.h"
 #include "hca/transport/qp_types.h"
+#include "hca/wire/gsi_mad.h"
 #include "hca/wire/wire_group.h"
 #include "hca/wire/wire_port.h"
 #include "hca/wire/wire_ports.h"
@@ -22,6 +23,7 @@
 /* Opens an endpoint at each RoCEv2 address of the port. False when an address cannot be bound yet. */
 static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 {
+	bool polled = atomic_load(&hca.wire.listen.polled[a->index][port_num - 1]);
 	struct hca_gid_entry e;
 	struct wire_port *port;
 	bool all = true;
@@ -32,7 +34,9 @@ static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 
 			if (!err)
 				roce_endpoint_enable_ttl(port->ep);
-			else if (err == -EADDRNOTAVAIL)
+			if (!err && polled)
+				wire_port_set_polled(port);
+			if (err == -EADDRNOTAVAIL)
 				all = false;
 		}
 	return all;
@@ -53,6 +57,8 @@ void wire_listen_qp(struct qp *qp)
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 
 	atomic_store(&hca.wire.listen.on[a->index][qp->attr.port - 1], true);
+	if (qp->pub.qpn != HCA_GSI_QPN)
+		atomic_store(&hca.wire.listen.polled[a->index][qp->attr.port - 1], true);
 	wire_listen_follow_gids(listen_on(a, qp->attr.port));
 }
 

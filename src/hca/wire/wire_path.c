@@ -9,6 +9,7 @@
 #include "hca/device/gid_changes.h"
 #include "hca/device/port.h"
 #include "hca/transport/qp_types.h"
+#include "hca/wire/gsi_mad.h"
 #include "hca/wire/qp_wire.h"
 #include "hca/wire/wire_port.h"
 #include "hca/wire/wire_ports.h"
@@ -99,6 +100,8 @@ int wire_path_connect(struct qp *qp, const struct hca_av *av)
 		qp->wire = NULL;
 		return err;
 	}
+	if (qp->pub.qpn != HCA_GSI_QPN)
+		wire_port_set_polled(w->port);
 	/* The kernel counts memory that it has allocated, which is more than the bytes received. */
 	roce_endpoint_limits(w->port->ep, &limits);
 	qp->read_bytes_most = limits.rcvbuf / 2;

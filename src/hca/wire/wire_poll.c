@@ -99,6 +99,8 @@ void wire_poll_ports(void)
 	for (struct wire_port *port = wire_port_first(); port; port = port->next) {
 		uint32_t polls = atomic_load_explicit(&port->polls, memory_order_relaxed);
 
+		if (!atomic_load_explicit(&port->is_polled, memory_order_relaxed))
+			continue;
 		atomic_store_explicit(&port->polls, polls + 1, memory_order_relaxed);
 		wire_poll_port(port, true);
 	}

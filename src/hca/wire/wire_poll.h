@@ -12,11 +12,11 @@
 struct qp;
 struct wire_port;
 
-/* Threads that poll: receives from every port, unless another thread does so already. */
+/* Threads that poll: receives from every port that a QP uses, unless another thread does so already. */
 void wire_poll_ports(void);
 static inline void wire_poll(void)
 {
-	if (unlikely(atomic_load_explicit(&hca.wire.is_open, memory_order_relaxed)))
+	if (unlikely(atomic_load_explicit(&hca.wire.is_polled, memory_order_relaxed)))
 		wire_poll_ports();
 }
 

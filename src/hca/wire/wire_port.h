@@ -30,7 +30,9 @@ struct wire_port {
 	struct roce_endpoint *ep;
 	struct wire_port *next;
 	struct reuseport reuseport; /* service thread */
-	/* receiving: threads of the program that poll, or the service thread by epoll */
+	/* receiving: threads of the program that poll, or the service thread by epoll; for queue pair 1
+	 * alone the latter, so that polls need no system call */
+	_Atomic bool is_polled;
 	struct fabric_lock rx_lock;
 	struct roce_rx *rx;
 	_Atomic bool left_to_pollers; /* the service thread does not watch the socket */

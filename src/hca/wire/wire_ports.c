@@ -113,7 +113,6 @@ static int open_port(struct wire_port *port)
 	fabric_service_add_fd(roce_endpoint_group_fd(port->ep), EPOLLIN,
 			      hca.wire_events->group_readable, port);
 	process_exit_call(hca.wire_events->process_exits);
-	atomic_store(&hca.wire.is_open, true);
 	return 0;
 destroy_rx:
 	roce_rx_destroy(port->rx);
@@ -180,6 +179,12 @@ int wire_port_get(const struct hca_gid_entry *src, bool is_retry, struct wire_po
 	return err;
 }
 
+void wire_port_set_polled(struct wire_port *port)
+{
+	atomic_store(&port->is_polled, true);
+	atomic_store(&hca.wire.is_polled, true);
+}
+
 const struct roce_endpoint *wire_endpoint(unsigned int i)
 {
 	const struct wire_port *port = wire_port_first();
@@ -194,5 +199,5 @@ void wire_close_inherited(void)
 	for (struct wire_port *port = wire_port_first(); port; port = port->next)
 		roce_endpoint_close(port->ep);
 	atomic_store(&hca.wire.ports.first, NULL);
-	atomic_store(&hca.wire.is_open, false);
+	atomic_store(&hca.wire.is_polled, false);
 }

@@ -24,6 +24,8 @@ bool wire_is_forced(void);
  * second is returned again, without another attempt.
  */
 int wire_port_get(const struct hca_gid_entry *src, bool is_retry, struct wire_port **out);
+/* A QP of the program uses the port: from now on threads that poll receive from it. */
+void wire_port_set_polled(struct wire_port *port);
 
 /* The endpoint of the i-th port; NULL past the last. Endpoints stay open. */
 const struct roce_endpoint *wire_endpoint(unsigned int i);

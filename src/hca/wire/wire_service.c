@@ -131,7 +131,7 @@ static void readable(void *arg, uint32_t events)
 {
 	struct wire_port *port = arg;
 
-	if (fabric_is_polled() && pollers_are_reliable(port)) {
+	if (atomic_load(&port->is_polled) && fabric_is_polled() && pollers_are_reliable(port)) {
 		watch(port, 0);
 		/* [W2] pairs with wire_polling_stopped(): it sees the flag, or this thread sees that
 		 * polling has stopped */

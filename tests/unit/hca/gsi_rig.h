@@ -71,6 +71,16 @@ static inline void inbox_put(void *arg, const struct hca_gsi_mad *mad)
 	pthread_mutex_unlock(&in->lock);
 }
 
+static inline bool inbox_has(struct inbox *in)
+{
+	bool has;
+
+	pthread_mutex_lock(&in->lock);
+	has = in->head != in->tail;
+	pthread_mutex_unlock(&in->lock);
+	return has;
+}
+
 static const struct hca_gsi_ops inbox_ops = { .receive = inbox_put };
 
 /* False when nothing comes in time. */

@@ -19,6 +19,9 @@
 #include "hca/wire/forward.h"
 #include "hca/gsi_rig.h"
 #include "hca/engine/host.h"
+#include "hca/engine/poll.h"
+#include "hca/wire/wire_port.h"
+#include "hca/wire/wire_ports.h"
 #include "roce/net.h"
 
 #define SERVICE 0x0000000001061d2full
@@ -344,6 +347,37 @@ static void the_same_over_sockets_that_processes_share(void **state)
 	run(connect_on_wire);
 }
 
+static void poll_alone(int fd)
+{
+	net_enter();
+	setenv("VERBENA_PATH", "wire", 1);
+	join(HCA_LINK_ETHERNET);
+	check(!hca_gsi_service_add(SERVICE, NULL));
+	/* The thread polls on, and leaves the sockets to the service thread. */
+	for (uint32_t i = 1; i <= 100; i++) {
+		send_cm(HCA_CM_REQ, i, 0, SERVICE);
+		do
+			hca_poll();
+		while (!inbox_has(&inbox));
+		check(get32(take(HCA_CM_REQ).mad + 24) == i);
+	}
+	check(!atomic_load(&hca.wire.is_polled));
+	check(!atomic_load(&wire_port_first()->polls));
+	/* A QP of the program comes: its polls receive. */
+	wire_port_set_polled(wire_port_first());
+	hca_poll();
+	check(atomic_load(&wire_port_first()->polls));
+	send_cm(HCA_CM_REQ, 101, 0, SERVICE);
+	do
+		hca_poll();
+	while (!inbox_has(&inbox));
+}
+
+static void polls_do_not_look_at_sockets_of_queue_pair_1_alone(void **state)
+{
+	run(poll_alone);
+}
+
 static const uint8_t ip_one[16] = { [10] = 0xff, 0xff, 10, 1, 1, 1 };
 static const uint8_t ip_two[16] = { [10] = 0xff, 0xff, 10, 1, 1, 2 };
 
@@ -451,6 +485,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_dropped_and_counted),
 		cmocka_unit_test(requests_go_to_who_listens_and_answers_to_who_asked),
 		cmocka_unit_test(the_same_over_sockets_that_processes_share),
+		cmocka_unit_test(polls_do_not_look_at_sockets_of_queue_pair_1_alone),
 		cmocka_unit_test(of_several_listeners_the_address_decides),
 		cmocka_unit_test(a_service_ends_with_its_process),
 	};
