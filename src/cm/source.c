@@ -59,11 +59,11 @@ static void set_loopback(struct sockaddr *src)
 }
 
 /*
- * Chooses the adapter port for an id bound to a wildcard or to loopback. Returns 0 or a refusal; a missing adapter
- * is not a refusal but *status.
+ * Chooses the adapter port for an id bound to a wildcard or to loopback. `local`: the port that has dst; NULL:
+ * none of this host. Returns 0 or a refusal; a missing adapter is not a refusal but *status.
  */
-static int choose_port(const struct sockaddr *dst, struct sockaddr *src, struct cm_gid *gid,
-		       int *status)
+static int choose_port(const struct sockaddr *dst, const struct cm_gid *local, struct sockaddr *src,
+		       struct cm_gid *gid, int *status)
 {
 	char text[CM_ADDR_TEXT];
 	int err;
@@ -73,10 +73,11 @@ static int choose_port(const struct sockaddr *dst, struct sockaddr *src, struct 
 		*status = cm_gid_first(dst->sa_family != AF_IB, gid);
 		if (!*status)
 			set_loopback(src);
-	} else if (!cm_gid_find(dst, gid)) {
+	} else if (local) {
 		/* an address of this host: it is its own source, unless the id is bound to loopback */
 		uint16_t port = cm_addr_port(src);
 
+		*gid = *local;
 		if (dst->sa_family != AF_IB && cm_addr_is_any(src))
 			memcpy(src, dst, cm_addr_len(dst));
 		cm_addr_set_port(src, port);
@@ -120,19 +121,20 @@ int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm
 {
 	struct sockaddr *src = (struct sockaddr *)&out->addr;
 	struct cm_gid local;
+	bool is_local = !cm_addr_is_any(dst) && !cm_gid_find(dst, &local);
 	int err = 0;
 
 	*status = 0;
 	*out = (struct cm_source){ .addr = id->pub.route.addr.src_storage, .is_known = true };
 	if (!id->device)
-		err = choose_port(dst, src, &out->gid, status);
+		err = choose_port(dst, is_local ? &local : NULL, src, &out->gid, status);
 	if (err || *status)
 		return err;
 	if (cm_addr_is_any(dst)) {
 		out->dgid = id->device ? id->pub.route.addr.addr.ibaddr.sgid : out->gid.gid;
 		return 0;
 	}
-	if (!cm_gid_find(dst, &local)) {
+	if (is_local) {
 		out->dgid = local.gid;
 		return 0;
 	}
