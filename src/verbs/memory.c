@@ -5,6 +5,7 @@
 #include "verbs/memory.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +47,8 @@ void verbena_memory_fini(struct vb_memory *memory)
 		next = LIST_NEXT(page, link);
 		free_page(page);
 	}
+	while (memory->spare_count)
+		munmap(memory->spare[--memory->spare_count], VB_PAGE_SIZE);
 	pthread_mutex_destroy(&memory->lock);
 }
 
@@ -102,7 +105,8 @@ static void put_record(struct vb_memory *memory, struct vb_record_page *page, co
 	if (page->used == UINT64_MAX)
 		LIST_INSERT_HEAD(&memory->partial, page, link);
 	page->used &= ~(1ull << (record - page->base) / RECORD_SIZE);
-	if (!page->used)
+	/* One page stays, for a program that makes and destroys one object after the other. */
+	if (!page->used && (LIST_FIRST(&memory->partial) != page || LIST_NEXT(page, link)))
 		free_page(page);
 	pthread_mutex_unlock(&memory->lock);
 }
@@ -142,10 +146,40 @@ static int finish(struct vb_buf *buf)
 	return 0;
 }
 
-static void map_ring(struct vb_buf *buf, enum vb_pages pages)
+/* A zeroed page, or NULL. */
+static void *take_spare(struct vb_memory *memory)
+{
+	void *page = NULL;
+
+	pthread_mutex_lock(&memory->lock);
+	if (memory->spare_count)
+		page = memory->spare[--memory->spare_count];
+	pthread_mutex_unlock(&memory->lock);
+	if (page)
+		memset(page, 0, VB_PAGE_SIZE);
+	return page;
+}
+
+static bool keep_spare(struct vb_memory *memory, void *page)
+{
+	bool kept;
+
+	pthread_mutex_lock(&memory->lock);
+	kept = memory->spare_count < VB_SPARE_PAGES;
+	if (kept)
+		memory->spare[memory->spare_count++] = page;
+	pthread_mutex_unlock(&memory->lock);
+	return kept;
+}
+
+static void map_ring(struct vb_memory *memory, struct vb_buf *buf, enum vb_pages pages)
 {
 	size_t huge = (buf->size + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1);
 
+	if (pages == VB_PAGES_ANY && buf->size == VB_PAGE_SIZE)
+		buf->addr = take_spare(memory);
+	if (buf->addr)
+		return;
 	if (pages != VB_PAGES_ANY)
 		buf->addr = map_pages(huge, MAP_HUGETLB);
 	if (buf->addr)
@@ -162,7 +196,7 @@ int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t siz
 	if (!size)
 		return 0;
 	if (!ask_program(memory, parent, VB_PAGE_SIZE, buf)) {
-		map_ring(buf, memory->pages_for ? memory->pages_for(type) : VB_PAGES_ANY);
+		map_ring(memory, buf, memory->pages_for ? memory->pages_for(type) : VB_PAGES_ANY);
 		buf->origin = VB_BUF_PAGES;
 	}
 	return finish(buf);
@@ -183,7 +217,8 @@ void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf)
 {
 	switch (buf->origin) {
 	case VB_BUF_PAGES:
-		munmap(buf->addr, buf->size);
+		if (buf->size != VB_PAGE_SIZE || !keep_spare(memory, buf->addr))
+			munmap(buf->addr, buf->size);
 		break;
 	case VB_BUF_RECORD:
 		put_record(memory, buf->page, buf->addr);

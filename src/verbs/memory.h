@@ -18,7 +18,8 @@
 struct vb_pd;
 struct vb_record_page;
 
-#define VB_PAGE_SIZE 4096u
+#define VB_PAGE_SIZE   4096u
+#define VB_SPARE_PAGES 16
 
 /* As mlx5dv_set_context_attr() and mlx4dv_set_context_attr() give them. */
 struct vb_allocators {
@@ -38,8 +39,11 @@ enum vb_pages {
 struct vb_memory {
 	struct vb_allocators allocators;
 	enum vb_pages (*pages_for)(uint64_t type); /* set by the driver; NULL: any */
-	pthread_mutex_t lock;                      /* of the records */
+	pthread_mutex_t lock;                      /* of the records and spare pages */
 	LIST_HEAD(, vb_record_page) partial;       /* pages of records with room */
+	/* Pages of rings that were freed: small rings, as of connections, come and go. */
+	void *spare[VB_SPARE_PAGES];
+	unsigned int spare_count;
 };
 
 enum vb_buf_origin {
