@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cm/signal.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "util/explain.h"
@@ -43,13 +45,23 @@ static void forget(struct cm_signal *signal)
 	signal->is_pending = false;
 }
 
-/* Reads the count. The program may have read the descriptor itself: never blocks. */
+/* Never blocks: the program may have read the descriptor itself. False: there is nothing to read. */
+static bool read_count(int fd, eventfd_t *count)
+{
+	struct iovec into = { .iov_base = count, .iov_len = sizeof(*count) };
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	ssize_t n = preadv2(fd, &into, 1, -1, RWF_NOWAIT);
+
+	if (n < 0 && errno == EOPNOTSUPP) /* Linux before 5.8 */
+		return poll(&readable, 1, 0) == 1 && !eventfd_read(fd, count);
+	return n == sizeof(*count);
+}
+
 static void read_fd(struct cm_signal *signal)
 {
-	struct pollfd readable = { .fd = signal->fd, .events = POLLIN };
 	eventfd_t count;
 
-	if (poll(&readable, 1, 0) != 1 || eventfd_read(signal->fd, &count))
+	if (!read_count(signal->fd, &count))
 		return;
 	signal->unread = count < signal->unread ? signal->unread - (unsigned int)count : 0;
 }
