@@ -32,11 +32,13 @@ int vb_neigh_mac(unsigned int ifindex, const uint8_t from[16], const uint8_t to[
 {
 	long end = now_ms() + RESOLVE_MS;
 	struct hca_next_hop hop;
+	int err;
 
 	if (!ifindex || hca_neigh_route(ifindex, NULL, to, &hop) || hop.is_known)
 		return -EHOSTUNREACH;
-	if (!hca_neigh_find(&hop, mac))
-		return 0;
+	err = hca_neigh_find(&hop, mac);
+	if (err != -ENOENT)
+		return err ? -EHOSTUNREACH : 0;
 	if (hca_neigh_probe(ifindex, from, to))
 		return -EHOSTUNREACH;
 	while (hca_neigh_find(&hop, mac)) {

@@ -135,22 +135,6 @@ static bool see_route(const struct nlmsghdr *m, void *arg)
 	return true;
 }
 
-/* Interfaces without neighbours: loopback, tunnels. */
-static bool has_neighbours(uint32_t ifindex)
-{
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq r = { 0 };
-	bool has = true;
-
-	if (sock < 0)
-		return true;
-	r.ifr_ifindex = (int)ifindex;
-	if (!ioctl(sock, SIOCGIFNAME, &r) && !ioctl(sock, SIOCGIFFLAGS, &r))
-		has = !(r.ifr_flags & (IFF_LOOPBACK | IFF_NOARP));
-	close(sock);
-	return has;
-}
-
 int hca_neigh_route(uint32_t ifindex, const uint8_t from[16], const uint8_t to[16],
 		    struct hca_next_hop *out)
 {
@@ -179,7 +163,6 @@ int hca_neigh_route(uint32_t ifindex, const uint8_t from[16], const uint8_t to[1
 	err = ask(&r, see_route, &s);
 	if (err)
 		return err;
-	hop.is_known |= !has_neighbours(hop.ifindex);
 	*out = hop;
 	return 0;
 }
@@ -211,7 +194,23 @@ static bool see_neighbour(const struct nlmsghdr *m, void *arg)
 	return true;
 }
 
-int hca_neigh_find(const struct hca_next_hop *hop, uint8_t mac[6])
+/* Interfaces without neighbours: loopback, tunnels. */
+static bool has_neighbours(uint32_t ifindex)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq r = { 0 };
+	bool has = true;
+
+	if (sock < 0)
+		return true;
+	r.ifr_ifindex = (int)ifindex;
+	if (!ioctl(sock, SIOCGIFNAME, &r) && !ioctl(sock, SIOCGIFFLAGS, &r))
+		has = !(r.ifr_flags & (IFF_LOOPBACK | IFF_NOARP));
+	close(sock);
+	return has;
+}
+
+static int find(const struct hca_next_hop *hop, uint8_t mac[6])
 {
 	struct search s = { addr_of(hop->addr), (int)hop->ifindex, mac };
 	struct request r = {
@@ -232,6 +231,13 @@ int hca_neigh_find(const struct hca_next_hop *hop, uint8_t mac[6])
 	r.head.nlmsg_flags |= NLM_F_DUMP;
 	r.neighbour.ndm_ifindex = 0;
 	return ask(&r, see_neighbour, &s);
+}
+
+int hca_neigh_find(const struct hca_next_hop *hop, uint8_t mac[6])
+{
+	int err = find(hop, mac);
+
+	return err == -ENOENT && !has_neighbours(hop->ifindex) ? -EOPNOTSUPP : err;
 }
 
 static socklen_t to_sockaddr(const struct ip_addr *p, uint32_t ifindex, uint16_t port,

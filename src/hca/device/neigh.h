@@ -13,7 +13,7 @@
 /* Where packets for a destination go. Addresses are GIDs, IPv4 mapped. */
 struct hca_next_hop {
 	uint32_t ifindex;
-	bool is_known; /* it has no neighbour to ask for: this host, multicast, or no ARP there */
+	bool is_known; /* it has no neighbour to ask for: this host, or multicast */
 	uint8_t addr[16];
 };
 
@@ -23,7 +23,10 @@ struct hca_next_hop {
  */
 VB_API int hca_neigh_route(uint32_t ifindex, const uint8_t from[16], const uint8_t to[16],
 			   struct hca_next_hop *out);
-/* The MAC of the neighbour. -ENOENT: not known; other errors: the kernel does not tell. */
+/*
+ * The MAC of the neighbour. -ENOENT: not known; -EOPNOTSUPP: no neighbours there, as in a tunnel; other
+ * errors: the kernel does not tell.
+ */
 VB_API int hca_neigh_find(const struct hca_next_hop *hop, uint8_t mac[6]);
 /* Makes the kernel ask for the neighbour, by an empty datagram to the destination. */
 VB_API int hca_neigh_probe(uint32_t ifindex, const uint8_t from[16], const uint8_t to[16]);
