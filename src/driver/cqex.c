@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "driver/cqex.h"
 
+#include "driver/poll.h"
+
+static void end_poll(struct ibv_cq_ex *ex)
+{
+	drv_end_poll(to_drv_cq_ex(ex));
+}
+
 void drv_cqex_fill(struct drv_cq *cq, uint64_t wc_flags, const struct ibv_cq_ex *all)
 {
 	struct ibv_cq_ex *ex = &cq->vb.ex;
 
 	ex->start_poll = all->start_poll;
 	ex->next_poll = all->next_poll;
-	ex->end_poll = all->end_poll;
+	ex->end_poll = end_poll;
 	ex->read_opcode = all->read_opcode;
 	ex->read_vendor_err = all->read_vendor_err;
 	ex->read_wc_flags = all->read_wc_flags;

@@ -46,11 +46,6 @@ static int next_poll(struct ibv_cq_ex *ex)
 	return drv_next_poll(to_drv_cq_ex(ex), mlx5_cqe_ready, take_cqe);
 }
 
-static void end_poll(struct ibv_cq_ex *ex)
-{
-	drv_end_poll(to_drv_cq_ex(ex));
-}
-
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
 	const struct mlx5_cqe64 *cqe = cqe_of(ex);
@@ -167,7 +162,6 @@ static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 static const struct ibv_cq_ex functions = {
 	.start_poll = start_poll,
 	.next_poll = next_poll,
-	.end_poll = end_poll,
 	.read_opcode = read_opcode,
 	.read_vendor_err = read_vendor_err,
 	.read_wc_flags = read_wc_flags,
