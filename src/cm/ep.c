@@ -135,24 +135,28 @@ VB_API void rdma_destroy_ep(struct rdma_cm_id *pub)
 		rdma_destroy_srq(pub);
 	rdma_destroy_id(pub);
 }
+
 /* ---- synchronous listeners ---- */
 
-static int take_request(struct rdma_cm_id *listen, struct rdma_cm_event **out)
+/* A connection request, or NULL and *err. */
+static struct rdma_cm_event *take_request(struct rdma_cm_id *listen, int *err)
 {
 	struct rdma_cm_event *event;
 
-	if (rdma_get_cm_event(listen->channel, &event))
-		return -errno;
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && !event->status) {
-		*out = event;
-		return 0;
+	if (rdma_get_cm_event(listen->channel, &event)) {
+		*err = -errno;
+		return NULL;
 	}
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && !event->status)
+		return event;
 	listen->event = event;
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return -ECONNREFUSED;
-	return explain(event->status ? abs(event->status) : EINVAL,
-		       "%s arrived at the listener, not a connection request",
-		       rdma_event_str(event->event));
+		*err = -ECONNREFUSED;
+	else
+		*err = explain(event->status ? abs(event->status) : EINVAL,
+			       "%s arrived at the listener, not a connection request",
+			       rdma_event_str(event->event));
+	return NULL;
 }
 
 /* A QP as rdma_create_ep() was told to give every accepted id. */
@@ -166,7 +170,7 @@ static int create_listen_qp(struct rdma_cm_id *listen, const struct ibv_qp_init_
 
 VB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 {
-	struct rdma_cm_event *event = NULL;
+	struct rdma_cm_event *event;
 	struct cm_id *id;
 	int err;
 
@@ -183,8 +187,8 @@ VB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 		rdma_ack_cm_event(listen->event);
 		listen->event = NULL;
 	}
-	err = take_request(listen, &event);
-	if (err)
+	event = take_request(listen, &err);
+	if (!event)
 		return cm_result(err);
 	if (id->listen_qp_attr)
 		err = create_listen_qp(listen, id->listen_qp_attr, event->id);

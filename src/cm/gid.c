@@ -83,7 +83,7 @@ static int search_device(const struct wanted *wanted, struct cm_device *device, 
 {
 	const struct ibv_gid_entry *found = NULL;
 	struct ibv_gid_entry *entries;
-	struct ibv_port_attr port;
+	struct ibv_port_attr port = { 0 };
 	ssize_t count;
 
 	entries = calloc(device->gid_room ? device->gid_room : 1, sizeof(*entries));

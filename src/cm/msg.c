@@ -49,19 +49,27 @@ struct field {
 #define BYTES(type, name, byte)             PART(type, name, byte, 0, 0, 0)
 #define ATTR_MOD(type)                      IN_MAD(type, attr_mod, AT_ATTR_MOD, 0, 32, 0)
 
-/* The two paths of a REQ. LAP orders the fields after the GIDs differently. */
-#define REQ_PATH(type, path, byte)                                                                 \
-	FIELD(type, path.local_lid, (byte), 0, 16),                                                \
-		FIELD(type, path.remote_lid, (byte) + 2, 0, 16),                                   \
-		BYTES(type, path.local_gid, (byte) + 4),                                           \
-		BYTES(type, path.remote_gid, (byte) + 20),                                         \
-		FIELD(type, path.flow_label, (byte) + 36, 0, 20),                                  \
-		FIELD(type, path.packet_rate, (byte) + 39, 2, 6),                                  \
-		FIELD(type, path.traffic_class, (byte) + 40, 0, 8),                                \
-		FIELD(type, path.hop_limit, (byte) + 41, 0, 8),                                    \
-		FIELD(type, path.sl, (byte) + 42, 0, 4),                                           \
-		FIELD(type, path.is_subnet_local, (byte) + 42, 4, 1),                              \
-		FIELD(type, path.local_ack_timeout, (byte) + 43, 0, 5)
+/* A path of a REQ, from its first byte on. LAP orders the fields after the GIDs differently. */
+#define PATH_FIELD(name, byte, bit, width) IN_MAD(struct msg_path, name, byte, bit, width, 0)
+
+static const struct field req_path_fields[] = {
+	PATH_FIELD(local_lid, 0, 0, 16),
+	PATH_FIELD(remote_lid, 2, 0, 16),
+	PATH_FIELD(local_gid, 4, 0, 0),
+	PATH_FIELD(remote_gid, 20, 0, 0),
+	PATH_FIELD(flow_label, 36, 0, 20),
+	PATH_FIELD(packet_rate, 39, 2, 6),
+	PATH_FIELD(traffic_class, 40, 0, 8),
+	PATH_FIELD(hop_limit, 41, 0, 8),
+	PATH_FIELD(sl, 42, 0, 4),
+	PATH_FIELD(is_subnet_local, 42, 4, 1),
+	PATH_FIELD(local_ack_timeout, 43, 0, 5),
+};
+
+enum {
+	AT_REQ_PRIMARY = HEADER + 52,
+	AT_REQ_ALTERNATE = HEADER + 96,
+};
 
 static const struct field req_fields[] = {
 	ATTR_MOD(struct msg_req),
@@ -86,8 +94,6 @@ static const struct field req_fields[] = {
 	FIELD(struct msg_req, max_cm_retries, 51, 0, 4),
 	FIELD(struct msg_req, srq, 51, 4, 1),
 	FIELD(struct msg_req, extended_transport, 51, 5, 3),
-	REQ_PATH(struct msg_req, primary, 52),
-	REQ_PATH(struct msg_req, alternate, 96),
 	BYTES(struct msg_req, private_data, 140),
 };
 
@@ -254,11 +260,8 @@ static void put_header(uint8_t *mad, enum msg_kind kind, uint64_t tid)
 	put_bits(mad, AT_ATTR_ID * 8, 16, kind);
 }
 
-static void put(uint8_t *mad, enum msg_kind kind, uint64_t tid, const void *m,
-		const struct field *fields, size_t count)
+static void put_fields(uint8_t *mad, const void *m, const struct field *fields, size_t count)
 {
-	memset(mad, 0, MSG_BYTES);
-	put_header(mad, kind, tid);
 	for (const struct field *f = fields; f < fields + count; f++) {
 		const uint8_t *member = (const uint8_t *)m + f->member;
 
@@ -269,9 +272,16 @@ static void put(uint8_t *mad, enum msg_kind kind, uint64_t tid, const void *m,
 	}
 }
 
-static void get(const uint8_t *mad, void *m, size_t size, const struct field *fields, size_t count)
+static void put(uint8_t *mad, enum msg_kind kind, uint64_t tid, const void *m,
+		const struct field *fields, size_t count)
 {
-	memset(m, 0, size);
+	memset(mad, 0, MSG_BYTES);
+	put_header(mad, kind, tid);
+	put_fields(mad, m, fields, count);
+}
+
+static void get_fields(const uint8_t *mad, void *m, const struct field *fields, size_t count)
+{
 	for (const struct field *f = fields; f < fields + count; f++) {
 		uint8_t *member = (uint8_t *)m + f->member;
 
@@ -281,6 +291,12 @@ static void get(const uint8_t *mad, void *m, size_t size, const struct field *fi
 		else
 			memcpy(member, mad + f->bit / 8, f->size);
 	}
+}
+
+static void get(const uint8_t *mad, void *m, size_t size, const struct field *fields, size_t count)
+{
+	memset(m, 0, size);
+	get_fields(mad, m, fields, count);
 }
 
 #define PUT(mad, kind, tid, m, fields) put(mad, kind, tid, m, fields, array_size(fields))
@@ -306,6 +322,9 @@ bool msg_get_head(const uint8_t mad[MSG_BYTES], struct msg_head *out)
 void msg_put_req(const struct msg_req *m, uint64_t tid, uint8_t mad[MSG_BYTES])
 {
 	PUT(mad, MSG_REQ, tid, m, req_fields);
+	put_fields(mad + AT_REQ_PRIMARY, &m->primary, req_path_fields, array_size(req_path_fields));
+	put_fields(mad + AT_REQ_ALTERNATE, &m->alternate, req_path_fields,
+		   array_size(req_path_fields));
 }
 
 void msg_put_rep(const struct msg_rep *m, uint64_t tid, uint8_t mad[MSG_BYTES])
@@ -356,6 +375,9 @@ void msg_put_sidr_rep(const struct msg_sidr_rep *m, uint64_t tid, uint8_t mad[MS
 void msg_get_req(const uint8_t mad[MSG_BYTES], struct msg_req *m)
 {
 	GET(mad, m, req_fields);
+	get_fields(mad + AT_REQ_PRIMARY, &m->primary, req_path_fields, array_size(req_path_fields));
+	get_fields(mad + AT_REQ_ALTERNATE, &m->alternate, req_path_fields,
+		   array_size(req_path_fields));
 }
 
 void msg_get_rep(const uint8_t mad[MSG_BYTES], struct msg_rep *m)

@@ -75,6 +75,11 @@ void heap_remove(struct heap *heap, struct heap_node *node)
 	node->index_1 = 0;
 }
 
+struct heap_node *heap_first(const struct heap *heap)
+{
+	return heap->nodes.count ? heap->nodes.data[0] : NULL;
+}
+
 void heap_fini(struct heap *heap)
 {
 	for (size_t i = 0; i < heap->nodes.count; i++)

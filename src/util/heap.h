@@ -39,9 +39,6 @@ static inline bool heap_contains(const struct heap_node *node)
 }
 
 /* The node with the smallest key, which stays in the heap; NULL when the heap is empty. */
-static inline struct heap_node *heap_first(const struct heap *heap)
-{
-	return heap->nodes.count ? heap->nodes.data[0] : NULL;
-}
+VB_API struct heap_node *heap_first(const struct heap *heap);
 
 #endif
