@@ -123,7 +123,10 @@ static void receive_req(const struct arrival *a)
 	}
 	conn = conn_find_qpn(a->table, req.local_qpn, req.local_ca_guid);
 	if (conn) {
-		/* The peer has forgotten the connection that its QP was in; anybody else may only say so. */
+		/*
+		 * The peer has forgotten the connection that its QP was in. A REQ from another address
+		 * proves nothing about it: the connection stays.
+		 */
 		reject(a, 0, req.local_comm_id, MSG_ANSWERED_REQ, MSG_REJ_STALE_CONN);
 		if (is_from_peer(conn, a->from))
 			conn_disconnect(conn, a->now_ns);

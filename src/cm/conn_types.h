@@ -62,7 +62,7 @@ struct conn_table;
 
 struct conn {
 	struct conn_table *table;
-	void *owner; /* gets events; NULL: nobody waits for any, and the connection ends by itself */
+	void *owner; /* gets events; NULL: the id is gone, and the connection ends by itself */
 	enum conn_state state;
 	uint32_t local_id, remote_id;
 	uint64_t tid;

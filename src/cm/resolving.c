@@ -76,7 +76,7 @@ static void probe(const struct cm_resolving *r)
 	hca_neigh_probe(r->hop.ifindex, from.raw, to.raw);
 }
 
-/* A kernel that does not tell of neighbours does not keep anybody waiting. */
+/* If the kernel does not answer about neighbours, the address counts as resolved. */
 static bool is_reachable(const struct hca_next_hop *hop)
 {
 	uint8_t mac[6];

@@ -239,7 +239,7 @@ VB_API int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	return leave(s, err);
 }
 
-/* Nothing to tell anybody with datagrams. */
+/* A datagram socket has no connection to shut down. */
 VB_API int rshutdown(int socket, int how)
 {
 	struct rs_socket *s;

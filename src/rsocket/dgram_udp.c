@@ -64,7 +64,7 @@ static void handle(struct rs_dgram *d, const uint8_t *data, size_t len, const un
 			queue_copy(d, data + header, len - header, from);
 	}
 	pthread_mutex_unlock(&d->base.lock);
-	/* An answer that is lost is given again to the next datagram. */
+	/* If the answer is lost, the next datagram is answered again. */
 	if (dest && op == RS_UDP_DATA)
 		rs_dgram_udp_send(d, dest, RS_UDP_CTRL, NULL, true);
 }
@@ -83,7 +83,7 @@ void rs_dgram_udp_ready(struct rs_watch *watch)
 
 		if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 			return;
-		/* Other errors are those of datagrams that were sent (ICMP): they are gone. */
+		/* Other errors report an ICMP message about a datagram that was sent; reading has cleared them. */
 		if (len >= 0 && !rs_addr_set(&from, (struct sockaddr *)&name, name_len))
 			handle(d, buf, len, &from);
 	}

@@ -19,7 +19,7 @@ static void send_keepalive(struct rs_stream *s)
 {
 	const struct rs_target nowhere = { .wr_flags = RS_WR_NO_RING };
 
-	/* Takes in the completion of the last one; nobody else may be calling in. */
+	/* Takes in the completion of the last one: an idle program makes no call that would. */
 	rs_progress(s);
 	if (s->phase != RS_CONNECTED || !s->ctrl_slots)
 		return;

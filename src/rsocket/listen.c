@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A socket that a request made is an embryo until the connection is established: the program does not
- * know it, so nobody else uses it, and the service lock is enough to move it. When as many connections
+ * A socket that a request made is an embryo until the connection is established: the program has no
+ * descriptor for it, so only the service lock is needed to move it between lists. When as many connections
  * as the backlog allows wait for raccept(), requests are held without an answer until there is room, or
  * the peer gives up.
  */
@@ -95,7 +95,7 @@ static void destroy_id(void *id)
 	rdma_destroy_id(id);
 }
 
-/* One more connection that waits, or fewer; whether there is room for it. */
+/* Adds `change` to the number of connections that wait for raccept(). False: the backlog is full. */
 static bool count_queued(struct rs_stream *listener, int change)
 {
 	bool fits;
@@ -115,7 +115,7 @@ static void count_held(struct rs_stream *listener, int change)
 	pthread_mutex_unlock(&listener->base.lock);
 }
 
-/* The socket is counted. False: it is not to be kept. */
+/* Accepts the request of a socket that is counted as waiting. False: rejected; the caller frees it. */
 static bool admit(struct rs_stream *s)
 {
 	if (accept_request(s)) {
@@ -245,8 +245,8 @@ void rs_listen_admit(struct rs_stream *listener)
 }
 
 /*
- * rdma_destroy_id() waits for events that the service thread holds, so the service lock is not held
- * then; a socket that has left its list is nobody's, and the CLOSED phase keeps events off.
+ * rdma_destroy_id() waits for events that the service thread holds, so it is called without the service
+ * lock. No other thread finds a socket that has left its list, and events leave a CLOSED one alone.
  */
 void rs_listen_close(struct rs_stream *listener)
 {

@@ -21,9 +21,9 @@ void rs_listen_discard(struct rs_stream *s);
 
 /* Takes a connected socket out of the queue, in which there is one; with base.lock held. */
 struct rs_stream *rs_listen_take(struct rs_stream *listener);
-/* There is room again: answers requests that were held; without a lock. */
+/* Answers held requests, as far as the backlog has room again; without a lock. */
 void rs_listen_admit(struct rs_stream *listener);
-/* Frees what waits for raccept(), and what would; in phase CLOSED, without a lock. */
+/* Frees the sockets that wait for raccept(), and embryos; in phase CLOSED, without a lock. */
 void rs_listen_close(struct rs_stream *listener);
 
 #endif

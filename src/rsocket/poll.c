@@ -101,7 +101,7 @@ static int look_at_ordinary(struct poll_call *c, bool armed, int timeout_ms)
 	return ready;
 }
 
-/* One look at everything; both kinds count, also when one alone would do. */
+/* Looks once at both kinds of descriptors; returns how many of either have events. */
 static int look(struct poll_call *c, bool arm, int timeout_ms)
 {
 	const int ready = check(c, arm);

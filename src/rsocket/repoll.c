@@ -71,7 +71,7 @@ VB_API int repoll_create(int flags)
 		return rs_result(explain(ENOMEM, "no memory for a repoll instance"));
 	ri->entry.kind = RS_EPOLL;
 	pthread_mutex_init(&ri->lock, NULL);
-	/* The number is what counts; nothing is ever written. */
+	/* Only the number is used: nothing is ever written to the descriptor. */
 	fd = eventfd(0, flags & EPOLL_CLOEXEC ? EFD_CLOEXEC : 0);
 	if (fd < 0) {
 		err = explain(errno, "no descriptor for a repoll instance");

@@ -8,7 +8,7 @@
 #include "rsocket/wait.h"
 #include "util/explain.h"
 
-/* Longer pieces are copied without base.lock. Nobody else reads them, and the peer has no grant. */
+/* Longer pieces are copied without base.lock: recv_lock keeps other readers out, and the peer may not write there. */
 #define COPY_LOCKED 1024
 
 /* Copies what is there; with MSG_PEEK it stays. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Data is copied into the send ring and written from there, in pieces; short data is inline. A piece
- * costs a message and two completions, so it is as long as leaves the peer something to do meanwhile.
+ * costs a message and two completions, so pieces are long, but short enough that the peer reads one while
+ * the next is copied.
  */
 #include "rsocket/stream_send.h"
 

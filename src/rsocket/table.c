@@ -20,7 +20,7 @@
 struct rs_slot {
 	_Atomic(struct rs_entry *) entry;
 	_Atomic uint32_t users;  /* a futex */
-	_Atomic uint32_t waited; /* somebody waits for users to become 0 */
+	_Atomic uint32_t waited; /* a thread waits for users to become 0 */
 };
 
 static struct rs_slot *find_slot(int fd)

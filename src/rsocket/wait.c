@@ -16,7 +16,7 @@ static uint64_t now_us(void)
 }
 
 /* Other threads get a chance at the lock in between. */
-static bool spin(struct rs_socket *s, rs_condition is_so)
+static bool spin(struct rs_socket *s, rs_condition holds)
 {
 	const uint64_t end = now_us() + rs_state.config.polling_us;
 
@@ -24,7 +24,7 @@ static bool spin(struct rs_socket *s, rs_condition is_so)
 		pthread_mutex_unlock(&s->lock);
 		pthread_mutex_lock(&s->lock);
 		s->ops->progress(s);
-		if (is_so(s))
+		if (holds(s))
 			return true;
 	} while (now_us() <= end);
 	return false;
@@ -50,7 +50,7 @@ static int sleep_once(struct rs_socket *s, int wait_fd, int wake_fd)
 	return err;
 }
 
-static int sleep_until(struct rs_socket *s, rs_condition is_so)
+static int sleep_until(struct rs_socket *s, rs_condition holds)
 {
 	struct rs_sleeper sleeper = { .wake_fd = rs_wake_fd_get() };
 	int err = 0;
@@ -63,22 +63,22 @@ static int sleep_until(struct rs_socket *s, rs_condition is_so)
 
 		/* After arming: a completion from now on makes the descriptor readable. */
 		s->ops->progress(s);
-		if (is_so(s))
+		if (holds(s))
 			break;
 		err = sleep_once(s, wait_fd, sleeper.wake_fd);
 		s->ops->progress(s);
-	} while (!err && !is_so(s));
+	} while (!err && !holds(s));
 	LIST_REMOVE(&sleeper, link);
 	rs_wake_fd_put(sleeper.wake_fd);
-	return is_so(s) ? 0 : err;
+	return holds(s) ? 0 : err;
 }
 
-int rs_wait_until(struct rs_socket *s, bool nonblock, rs_condition is_so)
+int rs_wait_until(struct rs_socket *s, bool nonblock, rs_condition holds)
 {
 	s->ops->progress(s);
-	if (is_so(s))
+	if (holds(s))
 		return 0;
 	if (nonblock)
 		return -EAGAIN;
-	return spin(s, is_so) ? 0 : sleep_until(s, is_so);
+	return spin(s, holds) ? 0 : sleep_until(s, holds);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting until something is so on one socket.
+ * Waiting until a condition holds on one socket.
  */
 #ifndef RSOCKET_WAIT_H
 #define RSOCKET_WAIT_H
@@ -9,7 +9,7 @@
 
 typedef bool (*rs_condition)(const struct rs_socket *s);
 
-/* With the lock held, and without it while waiting. -EAGAIN: it is not so, and `nonblock`; -EINTR. */
-int rs_wait_until(struct rs_socket *s, bool nonblock, rs_condition is_so);
+/* The lock is held, but released while waiting. -EAGAIN: `nonblock`, and the condition does not hold; -EINTR. */
+int rs_wait_until(struct rs_socket *s, bool nonblock, rs_condition holds);
 
 #endif

@@ -32,7 +32,7 @@ void rs_wake_fd_clear(int fd)
 {
 	eventfd_t count;
 
-	/* Fails when nobody has written, which is all the same. */
+	/* Without a wake-up since, the read fails with EAGAIN, and the eventfd is clear all the same. */
 	if (eventfd_read(fd, &count))
 		errno = 0;
 }

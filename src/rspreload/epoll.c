@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An edge is taken to be: ready, and the program has called the socket since it was told so. That
- * tells a program at most once too often, and never too seldom.
+ * An edge-triggered watch is reported when the socket is ready and the program has called it since the
+ * last report. So a program may get one report too many, but never misses one.
  */
 #include "rspreload/epoll.h"
 

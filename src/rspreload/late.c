@@ -14,7 +14,7 @@
 
 #include "rspreload/real.h"
 #include "rspreload/state.h"
-#include "rspreload/tune.h"
+#include "rspreload/sizes.h"
 #include "util/explain.h"
 
 #define TURN_POLL_NS   1000000 /* between tries to get the port */
@@ -60,7 +60,7 @@ static int connect_active(int number, int *out)
 	rs = rsocket(peer.any.sa_family, SOCK_STREAM, 0);
 	if (rs < 0)
 		return -errno;
-	rsp_tune(rs);
+	rsp_sizes_set(rs);
 	if (rconnect(rs, &peer.any, len)) {
 		err = -errno;
 		rclose(rs);
@@ -85,7 +85,7 @@ static int listen_address(int number, union address *own, socklen_t *len)
 	return 0;
 }
 
-/* The port is the turn: who cannot have it waits for the process that has. */
+/* The port serves as a lock between processes: while another one listens to it, tries again. */
 static int listen_in_turn(int number, int *out)
 {
 	const struct timespec pause = { .tv_nsec = TURN_POLL_NS };
@@ -112,8 +112,9 @@ static int listen_in_turn(int number, int *out)
 }
 
 /*
- * Until the peer connects. It ends the TCP connection when it has, or when it goes away instead: the
- * listener tells which, a little later, since messages of the two connections overtake each other.
+ * Waits until the peer connects. The peer ends the TCP connection when it has connected, or when it goes
+ * away instead. The RDMA request may arrive after the end of the TCP connection, so it is waited for a
+ * little longer.
  */
 static int wait_for_request(int listener, int tcp)
 {
@@ -170,7 +171,7 @@ static void copy_options(int number, int rs)
 		rsetsockopt(rs, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/* Tells the caller's part: RSP_LATE_ACTIVE or _PASSIVE; otherwise another thread has done it. */
+/* RSP_LATE_ACTIVE or _PASSIVE: the caller moves the connection. Other kinds: another thread has moved it. */
 static enum rsp_kind begin(int number)
 {
 	enum rsp_kind kind;
@@ -208,7 +209,7 @@ void rsp_late_connect(int number)
 	err = kind == RSP_LATE_ACTIVE ? connect_active(number, &rs) : connect_passive(number, &rs);
 	if (!err)
 		copy_options(number, rs);
-	/* A peer without the library may have sent data: then TCP it is. */
+	/* -EPROTO: a peer without the library has sent data; the connection stays with TCP. */
 	if (err != -EPROTO)
 		REAL(shutdown)(number, SHUT_RDWR);
 	if (err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rspreload/tune.h"
+#include "rspreload/sizes.h"
 
 #include <rdma/rsocket.h>
 
@@ -11,7 +11,7 @@ static void apply(int rs, int option, const int *value)
 		rsetsockopt(rs, SOL_RDMA, option, value, sizeof(*value));
 }
 
-void rsp_tune(int rs)
+void rsp_sizes_set(int rs)
 {
 	apply(rs, RDMA_SQSIZE, &rsp.sq_size);
 	apply(rs, RDMA_RQSIZE, &rsp.rq_size);

@@ -16,7 +16,7 @@
 #include "rspreload/lookup.h"
 #include "rspreload/numbers.h"
 #include "rspreload/real.h"
-#include "rspreload/tune.h"
+#include "rspreload/sizes.h"
 #include "util/explain.h"
 
 #define TYPE_FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
@@ -88,7 +88,7 @@ VB_API int socket(int domain, int type, int protocol)
 	rs = rsocket(domain, plain, protocol);
 	if (rs < 0)
 		return REAL(socket)(domain, type, protocol);
-	rsp_tune(rs);
+	rsp_sizes_set(rs);
 	return give_number(rs, domain, plain, flags);
 }
 
