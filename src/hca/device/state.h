@@ -52,7 +52,7 @@ struct device_state {
 		struct port_table table[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
 		_Atomic uint32_t gid_changes;
 		_Atomic uint32_t link_changes; /* hardware addresses that became others */
-		_Atomic bool wake_on_change; /* hca_port_wake_on_change() was called */
+		_Atomic bool wake_on_change;   /* hca_port_wake_on_change() was called */
 	} port;
 
 	struct {
