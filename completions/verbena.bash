@@ -90,14 +90,15 @@ _verbena_run() {
 
 _verbena_dispatch() {
 	if ((cword == 1)); then
-		_verbena_offer run devices wire version help
+		_verbena_offer run devices wire unplug plug version help
 		return
 	fi
 	case ${words[1]} in
 	run) _verbena_run ;;
 	devices) _verbena_value || _verbena_offer --verbose --json --adapter --config --help ;;
 	wire) _verbena_wire ;;
-	help) _verbena_offer run devices wire version ;;
+	unplug | plug) _verbena_offer mlx5_0 mlx4_0 --help ;;
+	help) _verbena_offer run devices wire unplug plug version ;;
 	version) _verbena_offer --help ;;
 	esac
 }

@@ -2,7 +2,12 @@
 /*
  * RDMA_CM_EVENT_ADDR_CHANGE: the hardware address of the interface of an id is another one than when the
  * id was bound. The kernel's RDMA CM reports that of a bond that fails over; here it is any interface.
- * The id and its connection go on. cm.lock is held.
+ * The id and its connection go on.
+ *
+ * RDMA_CM_EVENT_DEVICE_REMOVAL: the id's adapter was unplugged. The id can only be destroyed. As with the
+ * kernel's RDMA CM, a listener of the wildcard address is bound to no adapter and goes on.
+ *
+ * cm.lock is held.
  */
 #include "cm/changes.h"
 
@@ -11,7 +16,7 @@
 #include "cm/channel.h"
 #include "cm/conn_types.h"
 #include "cm/device.h"
-#include "cm/id_types.h"
+#include "cm/id.h"
 #include "cm/sidr_types.h"
 #include "cm/state.h"
 #include "hca/device/port.h"
@@ -26,12 +31,23 @@ static bool hears(const struct cm_id *id)
 	       !(id->sidr && id->sidr->is_passive && !id->sidr->is_answered);
 }
 
-static void tell(struct cm_id *id, enum rdma_cm_event_type type)
+static void post(struct cm_id *id, enum rdma_cm_event_type type)
 {
-	struct cm_event *event = hears(id) ? cm_event_create(id, type, 0) : NULL;
+	struct cm_event *event = cm_event_create(id, type, 0);
 
 	if (event)
 		cm_event_post(event);
+}
+
+static void remove_id(struct cm_id *id)
+{
+	bool heard = hears(id);
+
+	if (id->state == CM_REMOVED)
+		return;
+	cm_id_remove(id);
+	if (heard)
+		post(id, RDMA_CM_EVENT_DEVICE_REMOVAL);
 }
 
 static void check_interface(struct cm_id *id)
@@ -43,8 +59,8 @@ static void check_interface(struct cm_id *id)
 	    !memcmp(mac, id->last_mac, sizeof(mac)))
 		return;
 	memcpy(id->last_mac, mac, sizeof(mac));
-	if (memcmp(mac, id->bound_mac, sizeof(mac)) != 0)
-		tell(id, RDMA_CM_EVENT_ADDR_CHANGE);
+	if (memcmp(mac, id->bound_mac, sizeof(mac)) != 0 && hears(id))
+		post(id, RDMA_CM_EVENT_ADDR_CHANGE);
 }
 
 void cm_changes_run(void)
@@ -52,6 +68,10 @@ void cm_changes_run(void)
 	struct cm_device *device;
 	struct cm_id *id;
 
+	cm_devices_refresh();
+	STAILQ_FOREACH(device, &cm.removed, link)
+		LIST_FOREACH(id, &device->ids, device_link)
+			remove_id(id);
 	STAILQ_FOREACH(device, &cm.devices, link)
 		LIST_FOREACH(id, &device->ids, device_link)
 			check_interface(id);

@@ -352,7 +352,7 @@ static int accept_request(struct cm_id *id, const struct rdma_conn_param *given)
 			return err;
 	}
 	cm_lock();
-	err = send_rep(id, param);
+	err = id->conn ? send_rep(id, param) : -ENXIO; /* the adapter may be removed meanwhile */
 	/* As the kernel's RDMA CM: a request that could not be accepted is rejected. */
 	if (err && id->conn && id->conn->state == CONN_REQ_RCVD)
 		conn_reject(id->conn, MSG_REJ_CONSUMER_DEFINED, NULL, 0, cm_now_ns());
@@ -426,6 +426,8 @@ VB_API int rdma_disconnect(struct rdma_cm_id *pub)
 	int err;
 
 	err = cm_id_enter(pub, __func__, &id);
+	if (err == -ENXIO && pub->qp)
+		err = -EIO; /* the QP is to be moved first, and that fails */
 	if (err)
 		return cm_result(err);
 	if (!id->conn && !id->sidr && id->state != CM_LISTEN)

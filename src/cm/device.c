@@ -13,42 +13,83 @@
 #include "cm/result.h"
 #include "cm/state.h"
 #include "hca/device/adapter_list.h"
+#include "hca/device/presence.h"
 #include "util/explain.h"
 
-static int list_devices(void)
+static bool is_dead(struct cm_device *device)
 {
-	struct ibv_device **list;
-	int i, count = 0;
+	struct ibv_device_attr attr;
 
-	if (cm.listed)
-		return 0;
+	return device->verbs && ibv_query_device(device->verbs, &attr) == EIO;
+}
+
+/* Adapters that were removed leave the list; ids that are bound to one keep it. */
+static void retire_dead(void)
+{
+	struct cm_device *device, *next;
+
+	for (device = STAILQ_FIRST(&cm.devices); device; device = next) {
+		next = STAILQ_NEXT(device, link);
+		if (!is_dead(device))
+			continue;
+		STAILQ_REMOVE(&cm.devices, device, cm_device, link);
+		STAILQ_INSERT_TAIL(&cm.removed, device, link);
+	}
+}
+
+static bool is_listed(const struct ibv_device *public)
+{
+	struct cm_device *device;
+
+	STAILQ_FOREACH(device, &cm.devices, link)
+		if (device->device == public)
+			return true;
+	return false;
+}
+
+static int add_devices(struct ibv_device **list)
+{
+	for (; *list; list++) {
+		struct cm_device *device;
+
+		if (is_listed(*list))
+			continue;
+		device = calloc(1, sizeof(*device));
+		if (!device)
+			return explain(ENOMEM, "no memory for the list of adapters");
+		device->device = *list;
+		STAILQ_INSERT_TAIL(&cm.devices, device, link);
+	}
+	return 0;
+}
+
+int cm_devices_refresh(void)
+{
+	uint32_t changes = hca_presence_changes();
+	struct ibv_device **list;
+	int err, count;
+
+	retire_dead();
 	list = ibv_get_device_list(&count);
 	if (!list)
 		return explain(ENODEV, "the verbs library gives no list of adapters");
-	if (!count) {
-		ibv_free_device_list(list);
-		return explain(ENODEV, "there is no adapter; `verbena devices` tells what is "
-				       "configured");
-	}
-	for (i = 0; i < count; i++) {
-		struct cm_device *device = calloc(1, sizeof(*device));
+	err = add_devices(list);
+	ibv_free_device_list(list); /* our verbs library keeps its devices */
+	cm.is_listed = !err && !STAILQ_EMPTY(&cm.devices);
+	cm.presence_seen = changes;
+	return err;
+}
 
-		if (!device)
-			goto undo;
-		device->device = list[i];
-		STAILQ_INSERT_TAIL(&cm.devices, device, link);
-	}
-	cm.listed = list;
-	return 0;
-undo:
-	while (!STAILQ_EMPTY(&cm.devices)) {
-		struct cm_device *device = STAILQ_FIRST(&cm.devices);
+static int list_devices(void)
+{
+	int err = 0;
 
-		STAILQ_REMOVE_HEAD(&cm.devices, link);
-		free(device);
-	}
-	ibv_free_device_list(list);
-	return explain(ENOMEM, "no memory for the list of adapters");
+	if (!cm.is_listed || cm.presence_seen != hca_presence_changes())
+		err = cm_devices_refresh();
+	if (!err && STAILQ_EMPTY(&cm.devices) && STAILQ_EMPTY(&cm.removed))
+		err = explain(ENODEV, "there is no adapter; `verbena devices` tells what is "
+				      "configured");
+	return err;
 }
 
 int cm_devices_need(void)
@@ -178,7 +219,7 @@ VB_API struct ibv_context **rdma_get_devices(int *num_devices)
 	int count = 0, err;
 
 	cm_lock();
-	err = list_devices();
+	err = cm_devices_refresh();
 	if (err)
 		goto unlock;
 	for (device = cm_device_next(NULL); device; device = cm_device_next(device))

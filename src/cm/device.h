@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapters: listed once, each opened at first use, and open as long as the library is loaded.
+ * The adapters: listed, each opened at first use, and open as long as the library is loaded.
  * Ids that are bound to an adapter share its default PD (and XRC domain).
  */
 #ifndef CM_DEVICE_H
@@ -27,6 +27,9 @@ struct cm_device {
 
 /* 0 when there is an adapter, else -ENODEV. Takes cm.lock. */
 int cm_devices_need(void);
+
+/* With cm.lock held: takes in which adapters there are now; those that are gone are in cm.removed. */
+int cm_devices_refresh(void);
 
 /* With cm.lock held. The first or next adapter that opens; NULL at the end. */
 struct cm_device *cm_device_next(struct cm_device *after);

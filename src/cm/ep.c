@@ -126,7 +126,7 @@ VB_API void rdma_destroy_ep(struct rdma_cm_id *pub)
 {
 	struct cm_id *id;
 
-	if (cm_id_enter(pub, __func__, &id))
+	if (cm_id_enter_any(pub, __func__, &id))
 		return;
 	cm_id_leave();
 	if (pub->qp)
@@ -174,7 +174,7 @@ VB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 	struct cm_id *id;
 	int err;
 
-	err = cm_id_enter(listen, __func__, &id);
+	err = cm_id_enter_any(listen, __func__, &id);
 	if (err)
 		return cm_result(err);
 	if (!id->sync || !out)

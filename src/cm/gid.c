@@ -104,7 +104,7 @@ static int search_device(const struct wanted *wanted, struct cm_device *device, 
 	return found ? 0 : -ENOENT;
 }
 
-static int search(const struct wanted *wanted, struct cm_gid *out)
+static int search_once(const struct wanted *wanted, struct cm_gid *out)
 {
 	struct cm_device *device;
 
@@ -112,6 +112,14 @@ static int search(const struct wanted *wanted, struct cm_gid *out)
 		if (!search_device(wanted, device, out))
 			return 0;
 	return -ENOENT;
+}
+
+/* An adapter may have been plugged in since the list was read. */
+static int search(const struct wanted *wanted, struct cm_gid *out)
+{
+	if (!search_once(wanted, out))
+		return 0;
+	return cm_devices_refresh() ? -ENOENT : search_once(wanted, out);
 }
 
 /* The first GID of a port. */

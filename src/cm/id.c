@@ -21,7 +21,7 @@
 #include "cm/state.h"
 #include "util/explain.h"
 
-int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
+int cm_id_enter_any(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
 {
 	struct cm_handle *handle;
 
@@ -36,6 +36,17 @@ int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
 	}
 	*out = container_of(handle, struct cm_id, handle);
 	return 0;
+}
+
+int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out)
+{
+	int err = cm_id_enter_any(pub, call, out);
+
+	if (err || (*out)->state != CM_REMOVED)
+		return err;
+	cm_unlock();
+	return explain(ENXIO, "%s: the id's adapter was removed; the id can only be destroyed",
+		       call);
 }
 
 void cm_id_leave(void)
@@ -164,6 +175,22 @@ static void end_connection(struct cm_id *id)
 	id->sidr = NULL;
 }
 
+void cm_id_remove(struct cm_id *id)
+{
+	cm_resolving_cancel(id);
+	/* Nobody is told: the messages would leave by the adapter. */
+	if (id->conn)
+		conn_free(id->conn);
+	id->conn = NULL;
+	if (id->sidr)
+		sidr_free(id->sidr);
+	id->sidr = NULL;
+	cm_multicast_leave_all(id);
+	cm_service_withdraw(id);
+	cm_port_release(id);
+	id->state = CM_REMOVED;
+}
+
 static void free_id(struct cm_id *id)
 {
 	rdma_freeaddrinfo(id->resolved_info);
@@ -207,7 +234,7 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 	struct cm_id *id;
 	int err;
 
-	err = cm_id_enter(pub, __func__, &id);
+	err = cm_id_enter_any(pub, __func__, &id);
 	if (err)
 		return cm_result(err);
 	/* From here on no call finds the id any more; only its reported events point to it. */
@@ -335,7 +362,7 @@ static __be16 port_of(struct rdma_cm_id *pub, const char *call, bool source)
 	struct cm_id *id;
 	uint16_t port;
 
-	if (cm_id_enter(pub, call, &id))
+	if (cm_id_enter_any(pub, call, &id))
 		return 0;
 	port = cm_addr_port(source ? &pub->route.addr.src_addr : &pub->route.addr.dst_addr);
 	cm_id_leave();
@@ -357,7 +384,7 @@ VB_API int rdma_set_local_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 	struct cm_id *id;
 	int err;
 
-	err = cm_id_enter(pub, __func__, &id);
+	err = cm_id_enter_any(pub, __func__, &id);
 	if (err)
 		return cm_result(err);
 	if (pub->qp || !ece || !ece->vendor_id || ece->comp_mask) {
@@ -378,7 +405,7 @@ VB_API int rdma_get_remote_ece(struct rdma_cm_id *pub, struct ibv_ece *ece)
 	struct cm_id *id;
 	int err;
 
-	err = cm_id_enter(pub, __func__, &id);
+	err = cm_id_enter_any(pub, __func__, &id);
 	if (err)
 		return cm_result(err);
 	if (pub->qp || !ece) {

@@ -9,9 +9,11 @@
 
 /*
  * Begins a call on an id: checks the pointer and returns with cm.lock held, or explains and returns
- * -EINVAL without it.
+ * -EINVAL without it. -ENXIO: the adapter of the id was removed.
  */
 int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out);
+/* The same for calls that the kernel's RDMA CM has no part in: also without the adapter. */
+int cm_id_enter_any(struct rdma_cm_id *pub, const char *call, struct cm_id **out);
 void cm_id_leave(void);
 
 /* Takes cm.lock itself. qp_type only matters where the port space does not decide it. */
@@ -26,6 +28,8 @@ struct cm_id *cm_id_create_child(struct cm_id *listener);
 /* With cm.lock held: ends an id that the program does not know of yet. */
 void cm_id_discard(struct cm_id *id);
 
+/* With cm.lock held: to REMOVED, without a message to the other end. */
+void cm_id_remove(struct cm_id *id);
 /* With cm.lock held: back to IDLE. */
 void cm_id_unbind(struct cm_id *id);
 

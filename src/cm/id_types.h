@@ -29,7 +29,8 @@ TAILQ_HEAD(cm_event_queue, cm_event);
  *	                 v
  *	          ADDR_RESOLVED ──resolve_route──> ROUTE_RESOLVED ──connect──> CONNECT ──> DISCONNECT
  *
- * From BOUND on the id owns a port; from ADDR_RESOLVED on it has an adapter. The id of a connection
+ * From any state with an adapter the id enters REMOVED when the adapter is removed; it can only be
+ * destroyed then. From BOUND on the id owns a port; from ADDR_RESOLVED on it has an adapter. The id of a connection
  * request begins in CONNECT; it has no port of its own.
  */
 enum cm_id_state {
@@ -41,6 +42,7 @@ enum cm_id_state {
 	CM_ROUTE_RESOLVED,
 	CM_CONNECT,
 	CM_DISCONNECT,
+	CM_REMOVED,
 };
 
 struct cm_id {
@@ -107,6 +109,7 @@ static inline const char *cm_state_name(enum cm_id_state state)
 		[CM_ROUTE_RESOLVED] = "route resolved",
 		[CM_CONNECT] = "connecting or connected",
 		[CM_DISCONNECT] = "disconnected",
+		[CM_REMOVED] = "without its adapter, which was removed",
 	};
 
 	return names[state];

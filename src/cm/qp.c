@@ -17,7 +17,7 @@ int cm_id_for_verbs(struct rdma_cm_id *pub, const char *call, struct cm_id **out
 {
 	int err;
 
-	err = cm_id_enter(pub, call, out);
+	err = cm_id_enter_any(pub, call, out);
 	if (err)
 		return err;
 	if (!(*out)->device)
@@ -265,6 +265,8 @@ VB_API int rdma_init_qp_attr(struct rdma_cm_id *pub, struct ibv_qp_attr *attr, i
 	int err;
 
 	err = cm_id_for_verbs(pub, __func__, &id);
+	if (!err && id->state == CM_REMOVED)
+		err = explain(ENXIO, "the id's adapter was removed");
 	if (!err && (!attr || !mask))
 		err = explain(EINVAL, "rdma_init_qp_attr needs room for attributes and mask");
 	if (!err && (unsigned int)attr->qp_state > IBV_QPS_ERR)

@@ -11,7 +11,7 @@
 
 struct cm_id;
 
-/* Checks that the id is bound to an adapter; nothing is held on return. */
+/* Checks that the id is bound to an adapter, removed or not; nothing is held on return. */
 int cm_id_for_verbs(struct rdma_cm_id *pub, const char *call, struct cm_id **out);
 
 /* CQs with a completion channel each, none where the size is 0. All or nothing. */

@@ -6,6 +6,7 @@ struct cm_state cm = {
 	.signals.write_lock = PTHREAD_MUTEX_INITIALIZER,
 	.event_acked = PTHREAD_COND_INITIALIZER,
 	.devices = STAILQ_HEAD_INITIALIZER(cm.devices),
+	.removed = STAILQ_HEAD_INITIALIZER(cm.removed),
 };
 
 __attribute__((constructor)) static void register_locks(void)

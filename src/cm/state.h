@@ -31,8 +31,9 @@ struct cm_state {
 	struct hash handles;                            /* handle.c: pointers handed out */
 	struct cm_port_table *ports;                    /* port.c; NULL until the first bind */
 	STAILQ_HEAD(cm_device_list, cm_device) devices; /* device.c */
-	/* Never freed: libibverbs keeps its devices as long as a list of them exists. */
-	struct ibv_device **listed;
+	struct cm_device_list removed;                  /* dead ones, of which ids may be left */
+	bool is_listed;                                 /* devices has been filled */
+	uint32_t presence_seen;                         /* hca_presence_changes() of that time */
 	struct hca_gsi_agent *agent; /* agent.c: of queue pair 1; NULL until the first connection */
 	struct conn_table conns;     /* conn.c */
 	struct sidr_table sidrs;     /* sidr.c */

@@ -106,21 +106,39 @@ static int open_chosen(struct folder_file *file, const char *chosen, int *fd)
 	return try_folder(file, absolute, false, fd);
 }
 
+#define BASES 2
+
+/* The usual folder in /dev/shm (0) or XDG_RUNTIME_DIR (1). False: there is no such path. */
+static bool usual_path(int base, unsigned long long inode, char *path, size_t size)
+{
+	const char *bases[BASES] = { "/dev/shm", getenv("XDG_RUNTIME_DIR") };
+
+	return bases[base] && bases[base][0] == '/' &&
+	       snprintf(path, size, "%s/verbena-%u-%llu", bases[base], (unsigned int)geteuid(),
+			inode) < (int)size;
+}
+
 static int open_usual(struct folder_file *file, unsigned long long inode, int *fd)
 {
-	const char *bases[] = { "/dev/shm", getenv("XDG_RUNTIME_DIR") };
 	char path[PATH_MAX - 64];
 	int err = -ENOENT;
 
-	for (size_t i = 0; err && i < array_size(bases); i++) {
-		if (!bases[i] || bases[i][0] != '/')
-			continue;
-		if (snprintf(path, sizeof(path), "%s/verbena-%u-%llu", bases[i],
-			     (unsigned int)geteuid(), inode) >= (int)sizeof(path))
-			continue;
-		err = try_folder(file, path, true, fd);
-	}
+	for (int i = 0; err && i < BASES; i++)
+		if (usual_path(i, inode, path, sizeof(path)))
+			err = try_folder(file, path, true, fd);
 	return err;
+}
+
+bool folder_find(char path[PATH_MAX])
+{
+	const char *chosen = getenv("VERBENA_DIR");
+	bool found = false;
+
+	if (chosen && *chosen)
+		return realpath(chosen, path);
+	for (int i = 0; !found && i < BASES; i++)
+		found = usual_path(i, netns_inode(), path, PATH_MAX - 64) && !access(path, X_OK);
+	return found;
 }
 
 int folder_file_open(struct folder_file *file, int *fd)

@@ -9,6 +9,7 @@
 #include "verbs/av.h"
 #include "verbs/driver.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 #include "verbs/state.h"
 
@@ -43,7 +44,10 @@ int ibv_destroy_ah(struct ibv_ah *public)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_pd *pd = to_pd(public->pd);
+	int err = vb_check_destroy(public->context);
 
+	if (err)
+		return vb_result(err);
 	vb_parent_put(pd);
 	hca_pd_put(pd->hca);
 	hca_ctx_drop(&ctx->hca, HCA_KIND_AH);

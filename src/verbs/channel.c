@@ -10,6 +10,7 @@
 #include "hca/queue/channel.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 /* With the channel's lock held, so that the destruction of the CQ counts this event. */
@@ -20,12 +21,15 @@ static void taken(void *cq)
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct vb_channel *ch = calloc(1, sizeof(*ch));
-	int err;
+	struct vb_channel *ch;
+	int err = vb_check_present(context);
 
+	if (err)
+		return vb_null(err);
+	ch = calloc(1, sizeof(*ch));
 	if (!ch)
 		return vb_null(-ENOMEM);
-	err = hca_channel_create(&ch->hca);
+	err = hca_channel_create(&to_context(context)->async, &ch->hca);
 	if (err) {
 		free(ch);
 		return vb_null(err);

@@ -63,10 +63,6 @@ void verbs_register_driver_34(const void *ops)
 {
 }
 
-/* Foreign drivers read this flag. Devices are never removed here, so it stays false. */
-extern VB_API bool verbs_allow_disassociate_destroy;
-bool verbs_allow_disassociate_destroy;
-
 VB_API const char *ibv_get_sysfs_path(void);
 const char *ibv_get_sysfs_path(void)
 {

@@ -10,6 +10,7 @@
 
 #include "util/explain.h"
 #include "verbs/driver.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 struct ibv_counters *vb_create_counters(struct ibv_context *context,
@@ -43,8 +44,11 @@ int vb_destroy_counters(struct ibv_counters *public)
 {
 	struct vb_counters *c = to_counters(public);
 	struct vb_context *ctx = to_context(public->context);
+	int err = vb_check_destroy(public->context);
 	unsigned int flows;
 
+	if (err)
+		return vb_result(err);
 	pthread_mutex_lock(&c->lock);
 	flows = c->flows;
 	pthread_mutex_unlock(&c->lock);

@@ -12,6 +12,7 @@
 #include "verbs/driver.h"
 #include "verbs/event.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 #define MASK_KNOWN  (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
@@ -132,8 +133,10 @@ struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 int ibv_resize_cq(struct ibv_cq *public, int cqe)
 {
 	struct vb_context *ctx = to_context(public->context);
-	int err = check_size(ctx->adapter, "ibv_resize_cq", cqe < 0 ? 0 : cqe);
+	int err = vb_check_present(public->context);
 
+	if (!err)
+		err = check_size(ctx->adapter, "ibv_resize_cq", cqe < 0 ? 0 : cqe);
 	if (!err)
 		err = ctx->driver->resize_cq(to_cq(public), cqe);
 	return vb_result(err);
@@ -143,8 +146,10 @@ int ibv_destroy_cq(struct ibv_cq *public)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_cq *cq = to_cq(public);
-	int err = ctx->driver->destroy_cq(cq);
+	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = ctx->driver->destroy_cq(cq);
 	if (err)
 		return vb_result(err);
 	vb_event_wait(&public->mutex, &public->cond, &public->comp_events_completed,
@@ -166,6 +171,8 @@ int vb_modify_cq(struct ibv_cq *public, struct ibv_modify_cq_attr *attr)
 	struct vb_context *ctx = to_context(public->context);
 	struct ibv_device_attr_ex caps = { 0 };
 
+	if (vb_check_present(public->context))
+		return vb_result(-EIO);
 	if (!attr->attr_mask)
 		return vb_result(explain(EINVAL,
 					 "ibv_modify_cq: attr_mask is 0; there is nothing to "

@@ -12,6 +12,7 @@
 #include "verbs/public.h"
 
 #include "hca/device/adapter_list.h"
+#include "hca/inspect/unplug.h"
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/state.h"
@@ -56,7 +57,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	const struct hca_adapter *const *adapters;
 	struct ibv_device **list;
-	int count, err;
+	int count, present = 0, err;
 
 	if (num_devices)
 		*num_devices = 0;
@@ -73,9 +74,10 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		return NULL;
 	}
 	for (int i = 0; i < count; i++)
-		list[i] = &verbs_state.devices[i].dev;
+		if (hca_unplug_is_present(adapters[i]))
+			list[present++] = &verbs_state.devices[i].dev;
 	if (num_devices)
-		*num_devices = count;
+		*num_devices = present;
 	return list;
 }
 

@@ -11,6 +11,7 @@
 #include "util/explain.h"
 #include "verbs/mr.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 #define GRAIN         64u /* the adapter allocates in these */
@@ -145,6 +146,8 @@ int vb_free_dm(struct ibv_dm *public)
 	struct vb_dm *dm = to_dm(public);
 	int err = check_exists(public->context);
 
+	if (!err)
+		err = vb_check_destroy(public->context);
 	if (!err)
 		err = hca_dm_destroy(dm->hca);
 	if (err)

@@ -14,6 +14,7 @@
 #include "verbs/driver.h"
 #include "verbs/flow_spec.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 #define SPECS_MAX         10u
@@ -276,7 +277,10 @@ int vb_destroy_flow(struct ibv_flow *public)
 {
 	struct vb_flow *flow = to_flow(public);
 	struct vb_context *ctx = to_context(public->context);
+	int err = vb_check_destroy(public->context);
 
+	if (err)
+		return vb_result(err);
 	flow_rule_destroy(flow->rule);
 	if (flow->matcher)
 		flow_matcher_destroy(flow->matcher);

@@ -7,6 +7,7 @@
 #include "hca/transport/mcast.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 #define MLID_FIRST     0xc000
@@ -55,8 +56,10 @@ int ibv_attach_mcast(struct ibv_qp *public, const union ibv_gid *gid, uint16_t l
 {
 	struct vb_qp *qp = to_qp(public);
 	struct hca_gid group;
-	int err = check(qp, "ibv_attach_mcast", gid, lid);
+	int err = vb_check_present(public->context);
 
+	if (!err)
+		err = check(qp, "ibv_attach_mcast", gid, lid);
 	if (err)
 		return vb_result(err);
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
@@ -67,8 +70,10 @@ int ibv_detach_mcast(struct ibv_qp *public, const union ibv_gid *gid, uint16_t l
 {
 	struct vb_qp *qp = to_qp(public);
 	struct hca_gid group;
-	int err = check(qp, "ibv_detach_mcast", gid, lid);
+	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = check(qp, "ibv_detach_mcast", gid, lid);
 	if (err)
 		return vb_result(err);
 	memcpy(group.raw, gid->raw, sizeof(group.raw));

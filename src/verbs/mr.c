@@ -11,6 +11,7 @@
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 #undef ibv_reg_mr
@@ -233,8 +234,10 @@ static void free_handle(struct vb_mr *mr)
 int ibv_dereg_mr(struct ibv_mr *public)
 {
 	struct vb_mr *mr = to_mr(public);
-	int err = hca_mr_destroy(mr->hca);
+	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = hca_mr_destroy(mr->hca);
 	if (err)
 		return vb_result(err);
 	free_handle(mr);

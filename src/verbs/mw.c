@@ -9,6 +9,7 @@
 #include "hca/memory/mw.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 struct ibv_mw *vb_alloc_mw(struct ibv_pd *public_pd, enum ibv_mw_type type)
@@ -43,8 +44,10 @@ struct ibv_mw *vb_alloc_mw(struct ibv_pd *public_pd, enum ibv_mw_type type)
 int vb_dealloc_mw(struct ibv_mw *public)
 {
 	struct vb_mw *mw = to_mw(public);
-	int err = hca_mw_destroy(mw->hca);
+	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = hca_mw_destroy(mw->hca);
 	if (err)
 		return vb_result(err);
 	vb_parent_put(to_pd(public->pd));

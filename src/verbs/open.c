@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hca/device/port.h"
+#include "hca/inspect/unplug.h"
 #include "hca/peers/ctx_share.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
@@ -120,6 +121,9 @@ int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 
 	if (!driver)
 		return -errno;
+	if (!hca_unplug_is_present(to_device(device)->adapter))
+		return explain(ENODEV, "%s is unplugged; `verbena plug %s` plugs it in again",
+			       device->name, device->name);
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return -ENOMEM;

@@ -6,6 +6,7 @@
 
 #include "util/explain.h"
 #include "verbs/parent.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 static struct ibv_pd *make(struct ibv_context *context, uint32_t handle,
@@ -57,7 +58,9 @@ int ibv_dealloc_pd(struct ibv_pd *public)
 
 	if (pd->of)
 		return vb_result(vb_parent_dealloc(pd));
-	err = hca_pd_destroy(pd->hca);
+	err = vb_check_destroy(public->context);
+	if (!err)
+		err = hca_pd_destroy(pd->hca);
 	if (err)
 		return vb_result(err);
 	free_handle(pd);

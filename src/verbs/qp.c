@@ -14,6 +14,7 @@
 #include "verbs/qp_check.h"
 #include "verbs/qp_fill.h"
 #include "verbs/qp_xrc.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 /* Clears the fields that the mask or the type excludes, so that the driver need not look. */
@@ -121,10 +122,12 @@ int ibv_destroy_qp(struct ibv_qp *public)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_qp *qp = to_qp(public);
+	int err = vb_check_destroy(public->context);
 
+	if (err)
+		return vb_result(err);
 	if (!qp->xrcd || !vb_xrc_del(qp)) {
-		int err = ctx->driver->destroy_qp(qp);
-
+		err = ctx->driver->destroy_qp(qp);
 		if (err) {
 			if (qp->xrcd)
 				vb_xrc_add(qp);

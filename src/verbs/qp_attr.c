@@ -12,6 +12,7 @@
 #include "verbs/av.h"
 #include "verbs/driver.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 _Static_assert((int)HCA_QPM_STATE == (int)IBV_QP_STATE && (int)HCA_QPM_AV == (int)IBV_QP_AV &&
@@ -105,9 +106,9 @@ int ibv_modify_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask)
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_qp *qp = to_qp(public);
 	struct hca_qp_attr to;
-	int err = 0;
+	int err = vb_check_present(public->context);
 
-	if (qp->hca->rss)
+	if (!err && qp->hca->rss)
 		err = check_rss(ctx->adapter, attr, mask);
 	if (!err)
 		err = check(ctx->adapter, attr, mask, public->qp_type != IBV_QPT_DRIVER);
@@ -135,6 +136,8 @@ int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask,
 	struct vb_qp *qp = to_qp(public);
 	struct hca_qp_attr from;
 
+	if (vb_check_present(public->context))
+		return vb_result(-EIO);
 	if (qp->hca->rss)
 		return vb_result(
 			explain(EOPNOTSUPP, "ibv_query_qp: an RSS queue pair has no attributes"));

@@ -18,6 +18,7 @@
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"
+#include "verbs/removal.h"
 
 #undef ibv_query_port
 
@@ -72,6 +73,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device
 {
 	struct ibv_device_attr_ex attr;
 
+	if (vb_check_present(context))
+		return EIO;
 	query_device(to_context(context), &attr);
 	*device_attr = attr.orig_attr;
 	return 0;
@@ -82,6 +85,8 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 {
 	struct ibv_device_attr_ex whole;
 
+	if (vb_check_present(context))
+		return EIO;
 	if (input && input->comp_mask)
 		return -explain(EINVAL,
 				"ibv_query_device_ex: input comp_mask 0x%x; no bit is known",
@@ -100,8 +105,10 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 {
 	struct ibv_port_attr whole = { 0 };
 	struct hca_port_attr p;
-	int err = hca_port_query(to_context(context)->adapter, port, &p);
+	int err = vb_check_present(context);
 
+	if (!err)
+		err = hca_port_query(to_context(context)->adapter, port, &p);
 	if (err)
 		return -err;
 	whole.state = (enum ibv_port_state)p.state;
@@ -145,8 +152,10 @@ int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
 {
 	struct hca_port_attr p;
-	int err = hca_port_query(to_context(context)->adapter, port_num, &p);
+	int err = vb_check_present(context);
 
+	if (!err)
+		err = hca_port_query(to_context(context)->adapter, port_num, &p);
 	if (err)
 		return -err;
 	/* In units of 100 Mbit/s; 0 for a port that is down. */
@@ -172,8 +181,10 @@ _Static_assert((int)HCA_GID_IB == (int)IBV_GID_TYPE_IB &&
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
 {
 	struct hca_gid_entry e;
-	int err = hca_port_gid(to_context(context)->adapter, port_num, index, &e);
+	int err = vb_check_present(context);
 
+	if (!err)
+		err = hca_port_gid(to_context(context)->adapter, port_num, index, &e);
 	if (err) {
 		errno = -err;
 		return -1;
@@ -191,7 +202,9 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
 
 	if (flags)
 		return -explain(EOPNOTSUPP, "ibv_query_gid_ex: flags 0x%x; none is known", flags);
-	err = hca_port_gid(to_context(context)->adapter, port_num, gid_index, &e);
+	err = vb_check_present(context);
+	if (!err)
+		err = hca_port_gid(to_context(context)->adapter, port_num, gid_index, &e);
 	if (err)
 		return -err;
 	if (hca_gid_is_empty(&e.gid))
@@ -233,8 +246,10 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
 	struct hca_gid_entry *all;
-	int ret;
+	int ret = vb_check_present(context);
 
+	if (ret)
+		return ret;
 	if (flags)
 		return explain(EOPNOTSUPP, "ibv_query_gid_table: flags 0x%x; none is known", flags);
 	if (entry_size < sizeof(*entries))
@@ -255,8 +270,10 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 		       enum ibv_gid_type_sysfs *type)
 {
 	struct hca_gid_entry e;
-	int err = hca_port_gid(to_context(context)->adapter, port_num, index, &e);
+	int err = vb_check_present(context);
 
+	if (!err)
+		err = hca_port_gid(to_context(context)->adapter, port_num, index, &e);
 	if (err) {
 		errno = -err;
 		return -1;
@@ -269,8 +286,10 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned i
 int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
 {
 	uint16_t value;
-	int err = hca_port_pkey(to_context(context)->adapter, port_num, index, &value);
+	int err = vb_check_present(context);
 
+	if (!err)
+		err = hca_port_pkey(to_context(context)->adapter, port_num, index, &value);
 	if (err) {
 		errno = -err;
 		return -1;
@@ -284,6 +303,10 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pke
 	const struct hca_adapter *a = to_context(context)->adapter;
 	uint16_t value;
 
+	if (vb_check_present(context)) {
+		errno = EIO;
+		return -1;
+	}
 	for (unsigned int i = 0; i < a->limits.pkey_table_len; i++) {
 		int err = hca_port_pkey(a, port_num, i, &value);
 

@@ -10,6 +10,7 @@
 #include "verbs/driver.h"
 #include "verbs/event.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 #define MASK_KNOWN (IBV_SRQ_INIT_ATTR_RESERVED - 1)
@@ -125,6 +126,8 @@ int ibv_modify_srq(struct ibv_srq *public, struct ibv_srq_attr *attr, int mask)
 {
 	struct vb_srq *srq = to_srq(public);
 
+	if (vb_check_present(public->context))
+		return vb_result(-EIO);
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return vb_result(
 			explain(EINVAL, "ibv_modify_srq: mask 0x%x has unknown bits", mask));
@@ -146,6 +149,8 @@ int ibv_query_srq(struct ibv_srq *public, struct ibv_srq_attr *attr)
 {
 	struct vb_srq *srq = to_srq(public);
 
+	if (vb_check_present(public->context))
+		return vb_result(-EIO);
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->max_sge;
 	attr->srq_limit = hca_srq_limit(srq->hca);
@@ -169,8 +174,10 @@ int ibv_destroy_srq(struct ibv_srq *public)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_srq *srq = to_srq(public);
-	int err = ctx->driver->destroy_srq(srq);
+	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = ctx->driver->destroy_srq(srq);
 	if (err)
 		return vb_result(err);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &srq->async_events);

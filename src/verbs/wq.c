@@ -15,6 +15,7 @@
 #include "verbs/driver.h"
 #include "verbs/event.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 #include "verbs/state.h"
 
@@ -125,8 +126,10 @@ int vb_modify_wq(struct ibv_wq *public, struct ibv_wq_attr *attr)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_wq *wq = to_wq(public);
-	int err;
+	int err = vb_check_present(public->context);
 
+	if (err)
+		return vb_result(err);
 	if (!attr->attr_mask || attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
 		return vb_result(explain(
 			EINVAL,
@@ -163,8 +166,10 @@ int vb_destroy_wq(struct ibv_wq *public)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_wq *wq = to_wq(public);
-	int err;
+	int err = vb_check_destroy(public->context);
 
+	if (err)
+		return vb_result(err);
 	/* With the lock held, so that no new table refers to it meanwhile. */
 	pthread_mutex_lock(&verbs_state.wq_lock);
 	err = ctx->driver->destroy_wq(wq);
@@ -286,8 +291,10 @@ int vb_destroy_rwq_ind_table(struct ibv_rwq_ind_table *public)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct vb_ind_table *table = to_ind_table(public);
-	int err;
+	int err = vb_check_destroy(public->context);
 
+	if (err)
+		return vb_result(err);
 	pthread_mutex_lock(&verbs_state.wq_lock);
 	err = hca_ind_table_destroy(table->hca);
 	if (!err)

@@ -8,6 +8,7 @@
 
 #include "util/explain.h"
 #include "verbs/objects.h"
+#include "verbs/removal.h"
 #include "verbs/result.h"
 
 struct ibv_xrcd *vb_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
@@ -44,7 +45,10 @@ int vb_close_xrcd(struct ibv_xrcd *public)
 {
 	struct vb_xrcd *xrcd = to_xrcd(public);
 	unsigned int users = atomic_load_explicit(&xrcd->users, memory_order_acquire);
+	int err = vb_check_destroy(public->context);
 
+	if (err)
+		return vb_result(err);
 	if (users)
 		return vb_result(
 			explain(EBUSY, "ibv_close_xrcd: %u queues are in the domain", users));

@@ -19,6 +19,8 @@ static const char general_help[] =
 	"  run      run a program on Verbena's libraries\n"
 	"  devices  show the adapters\n"
 	"  wire     capture or spoil packets of running programs\n"
+	"  unplug   take an adapter away from running programs\n"
+	"  plug     plug it in again\n"
 	"  version  show the version and where the libraries are\n"
 	"  help     show this, or the help of a command\n"
 	"\n"
@@ -40,6 +42,8 @@ static const struct command {
 	{ "run", command_run, command_run_help },
 	{ "devices", command_devices, command_devices_help },
 	{ "wire", command_wire, command_wire_help },
+	{ "unplug", command_unplug, command_unplug_help },
+	{ "plug", command_plug, command_plug_help },
 	{ "version", command_version, command_version_help },
 	{ "help", command_help, general_help },
 };
@@ -56,7 +60,10 @@ static const struct command *find(const char *name)
 
 static int unknown(const char *name)
 {
-	say(0, "there is no command '%s'; there are run, devices, wire, version and help", name);
+	say(0,
+	    "there is no command '%s'; there are run, devices, wire, unplug, plug, version and "
+	    "help",
+	    name);
 	return say_usage(EXIT_USAGE, NULL);
 }
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "hca/inspect/control.h"
+#include "hca/inspect/setting.h"
 #include "hca/inspect/fault_script.h"
 #include "say.h"
 #include "util/explain.h"
@@ -29,7 +29,7 @@ const char command_wire_help[] =
 
 static int order(const char *key, const char *value)
 {
-	if (hca_control_set(key, value))
+	if (hca_setting_set(key, value))
 		return say(EXIT_FAILED, "wire %s: %s", key, explain_last());
 	return say_done();
 }

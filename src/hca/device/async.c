@@ -80,9 +80,16 @@ static bool enqueue(struct hca_async *q, const struct hca_event *event)
 	return true;
 }
 
-static void post(struct hca_async *q, struct hca_event event)
+static void add_count(struct hca_async *q)
 {
 	const uint64_t one = 1;
+
+	while (write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+static void post(struct hca_async *q, struct hca_event event)
+{
 	bool queued;
 
 	if (q->tap && q->tap(q->tap_arg, &event))
@@ -90,8 +97,8 @@ static void post(struct hca_async *q, struct hca_event event)
 	pthread_mutex_lock(&q->lock);
 	queued = enqueue(q, &event);
 	pthread_mutex_unlock(&q->lock);
-	while (queued && write(q->fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	if (queued)
+		add_count(q);
 }
 
 /* Port events are posted by another thread, under the lock of the list. */
@@ -120,6 +127,20 @@ void hca_async_post_port(const struct hca_adapter *a, enum hca_event_type type, 
 	pthread_mutex_unlock(&hca.device.async.lock);
 }
 
+void hca_async_kill(const struct hca_adapter *a)
+{
+	struct hca_async *q;
+
+	pthread_mutex_lock(&hca.device.async.lock);
+	LIST_FOREACH(q, &hca.device.async.queues, entry) {
+		if (q->adapter != a || atomic_exchange(&q->dead, true))
+			continue;
+		post(q, (struct hca_event){ .type = HCA_EVENT_DEVICE_FATAL });
+		add_count(q); /* without an event: wakes a reader that finds none */
+	}
+	pthread_mutex_unlock(&hca.device.async.lock);
+}
+
 int hca_async_get(struct hca_async *q, struct hca_event *out)
 {
 	struct async_entry *first;
@@ -139,6 +160,10 @@ int hca_async_get(struct hca_async *q, struct hca_event *out)
 		pthread_mutex_unlock(&q->lock);
 		if (first)
 			return 0;
+		if (atomic_load(&q->dead)) {
+			add_count(q);
+			return -EIO;
+		}
 	}
 }
 

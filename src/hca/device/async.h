@@ -72,7 +72,8 @@ struct hca_async {
 	 */
 	bool (*tap)(void *arg, const struct hca_event *event);
 	void *tap_arg;
-	bool listed; /* in the list of this process's queues; false in a forked child */
+	_Atomic bool dead; /* the adapter was removed: no event follows those that are queued */
+	bool listed;       /* in the list of this process's queues; false in a forked child */
 	LIST_ENTRY(hca_async) entry;
 };
 
@@ -89,7 +90,16 @@ VB_API void hca_async_post(struct hca_async *q, enum hca_event_type type, void *
 /* To every open context of the adapter in this process. */
 VB_API void hca_async_post_port(const struct hca_adapter *a, enum hca_event_type type, int port);
 
-/* Waits unless the descriptor is O_NONBLOCK: then -EAGAIN. -EINTR as read() has it. */
+/*
+ * The adapter is gone: every open context of it in this process gets HCA_EVENT_DEVICE_FATAL, and is dead.
+ * Again is no error.
+ */
+void hca_async_kill(const struct hca_adapter *a);
+
+/*
+ * Waits unless the descriptor is O_NONBLOCK: then -EAGAIN. -EINTR as read() has it. -EIO: the context is
+ * dead, and there is no event left; the descriptor stays readable.
+ */
 VB_API int hca_async_get(struct hca_async *q, struct hca_event *out);
 
 /* Withdraws the events of an object; returns how many there were. */

@@ -30,6 +30,14 @@ bool hca_ctx_is_here(const struct hca_ctx *ctx)
 	return ctx->home == fabric_self();
 }
 
+int hca_ctx_check(const struct hca_ctx *ctx)
+{
+	if (!atomic_load_explicit(&ctx->async->dead, memory_order_relaxed))
+		return 0;
+	return explain(EIO, "%s was unplugged after this context was opened; close the device",
+		       ctx->adapter->name);
+}
+
 static const struct {
 	const char *name;
 	size_t limit;
@@ -48,7 +56,10 @@ int hca_ctx_take(struct hca_ctx *ctx, enum hca_kind kind)
 {
 	uint64_t limit =
 		*(const uint64_t *)((const char *)&ctx->adapter->limits + kinds[kind].limit);
+	int err = hca_ctx_check(ctx);
 
+	if (err)
+		return err;
 	if (atomic_fetch_add(&ctx->count[kind], 1) >= limit) {
 		atomic_fetch_sub(&ctx->count[kind], 1);
 		return explain(ENOMEM, "%s has no more than %llu %s", ctx->adapter->name,

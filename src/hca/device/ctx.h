@@ -44,7 +44,10 @@ VB_API int hca_ctx_init(struct hca_ctx *ctx, const struct hca_adapter *adapter,
 /* False in a forked child: the context belongs to the parent. */
 VB_API bool hca_ctx_is_here(const struct hca_ctx *ctx);
 
-/* Counts one more object of the kind; -ENOMEM (as a real driver has it) at the adapter's limit. */
+/* 0; -EIO: the adapter was removed under the context. */
+VB_API int hca_ctx_check(const struct hca_ctx *ctx);
+
+/* Counts one more object of the kind; -EIO as above; -ENOMEM (as a real driver has it) at the adapter's limit. */
 VB_API int hca_ctx_take(struct hca_ctx *ctx, enum hca_kind kind);
 VB_API void hca_ctx_drop(struct hca_ctx *ctx, enum hca_kind kind);
 

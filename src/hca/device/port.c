@@ -173,7 +173,7 @@ static bool same_entry(const struct hca_gid_entry *x, const struct hca_gid_entry
 /* The service thread tells the agents of queue pair 1 (wire/gsi.c). */
 static void note_link_change(void)
 {
-	atomic_fetch_add(&hca.device.port.link_changes, 1);
+	atomic_fetch_add(&hca.device.changes, 1);
 	if (hca.device.port.watch_fd >= 0)
 		hca_wake_at(hca_now_ns());
 }

@@ -32,6 +32,14 @@ struct device_state {
 		const struct hca_adapter *list[HCA_ADAPTERS_MAX];
 	} adapters;
 
+	/* of hardware addresses of interfaces, and of adapters that are present */
+	_Atomic uint32_t changes;
+
+	struct {
+		_Atomic uint32_t absent;  /* a bit per adapter */
+		_Atomic uint32_t changes; /* of absent */
+	} presence;
+
 	struct {
 		atomic_uint last_domain; /* number of the context that was opened last */
 	} ctx;
@@ -47,12 +55,11 @@ struct device_state {
 	} lid;
 
 	struct {
-		pthread_mutex_t lock; /* guards all but the counters and the flag */
+		pthread_mutex_t lock; /* guards all but the counter and the flag */
 		int watch_fd;         /* netlink socket of the service thread, or -1 */
 		struct port_table table[HCA_ADAPTERS_MAX][HCA_PORTS_MAX];
 		_Atomic uint32_t gid_changes;
-		_Atomic uint32_t link_changes; /* hardware addresses that became others */
-		_Atomic bool wake_on_change;   /* hca_port_wake_on_change() was called */
+		_Atomic bool wake_on_change; /* hca_port_wake_on_change() was called */
 	} port;
 
 	struct {

@@ -100,6 +100,7 @@ static const struct {
 	{ &hca.queue.watch_lock, FORKSAFE_DOORBELL },
 	{ &hca.queue.cq.lock, FORKSAFE_OBJECT },
 	{ &hca.queue.srq.lock, FORKSAFE_OBJECT },
+	{ &hca.queue.channel.lock, FORKSAFE_OBJECT },
 	{ &hca.queue.cq_moderation.run_lock, FORKSAFE_OBJECT },
 	{ &hca.queue.cq_moderation.lock, FORKSAFE_LEAF },
 	{ &hca.raw.join_lock, FORKSAFE_JOIN },

@@ -13,9 +13,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "hca/hca.h"
 #include "util/explain.h"
 
-int hca_channel_create(struct hca_channel **out)
+int hca_channel_create(const struct hca_async *async, struct hca_channel **out)
 {
 	struct hca_channel *ch = calloc(1, sizeof(*ch));
 
@@ -30,6 +31,10 @@ int hca_channel_create(struct hca_channel **out)
 	}
 	pthread_mutex_init(&ch->lock, NULL);
 	TAILQ_INIT(&ch->queue);
+	ch->async = async;
+	pthread_mutex_lock(&hca.queue.channel.lock);
+	LIST_INSERT_HEAD(&hca.queue.channel.list, ch, entry);
+	pthread_mutex_unlock(&hca.queue.channel.lock);
 	*out = ch;
 	return 0;
 }
@@ -40,22 +45,42 @@ int hca_channel_destroy(struct hca_channel *ch)
 
 	if (users)
 		return explain(EBUSY, "%u completion queues use the channel", users);
+	pthread_mutex_lock(&hca.queue.channel.lock);
+	LIST_REMOVE(ch, entry);
+	pthread_mutex_unlock(&hca.queue.channel.lock);
 	close(ch->fd);
 	pthread_mutex_destroy(&ch->lock);
 	free(ch);
 	return 0;
 }
 
-void channel_post(struct hca_channel *ch, struct channel_entry *cq)
+static void add_count(struct hca_channel *ch)
 {
 	const uint64_t one = 1;
 
+	while (write(ch->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+/* In a forked child none is dead: its contexts are the parent's, and so are their descriptors. */
+void channel_kill(void)
+{
+	struct hca_channel *ch;
+
+	pthread_mutex_lock(&hca.queue.channel.lock);
+	LIST_FOREACH(ch, &hca.queue.channel.list, entry)
+		if (atomic_load(&ch->async->dead) && !atomic_exchange(&ch->dead, true))
+			add_count(ch); /* without an event: wakes a reader that finds none */
+	pthread_mutex_unlock(&hca.queue.channel.lock);
+}
+
+void channel_post(struct hca_channel *ch, struct channel_entry *cq)
+{
 	pthread_mutex_lock(&ch->lock);
 	if (!cq->count++)
 		TAILQ_INSERT_TAIL(&ch->queue, cq, entry);
 	pthread_mutex_unlock(&ch->lock);
-	while (write(ch->fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	add_count(ch);
 }
 
 int hca_channel_get(struct hca_channel *ch, void **user)
@@ -79,6 +104,10 @@ int hca_channel_get(struct hca_channel *ch, void **user)
 		pthread_mutex_unlock(&ch->lock);
 		if (cq)
 			return 0;
+		if (atomic_load(&ch->dead)) {
+			add_count(ch);
+			return -EIO;
+		}
 	}
 }
 

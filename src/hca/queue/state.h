@@ -17,6 +17,7 @@
 #include "util/heap.h"
 
 struct doorbell_source;
+struct hca_channel;
 struct hca_cq_alias;
 struct hca_uar;
 
@@ -102,6 +103,11 @@ struct queue_state {
 
 	struct {
 		pthread_mutex_t lock;
+		LIST_HEAD(, hca_channel) list;
+	} channel;
+
+	struct {
+		pthread_mutex_t lock;
 		struct hca_table table;
 		uint64_t last_serial;
 	} srq;
@@ -121,6 +127,7 @@ struct queue_state {
 			.numbers = { .first = 1, .limit = 1u << 24 } },                            \
 		.cq_moderation = { .run_lock = PTHREAD_MUTEX_INITIALIZER,                          \
 				   .lock = PTHREAD_MUTEX_INITIALIZER },                            \
+		.channel.lock = PTHREAD_MUTEX_INITIALIZER,                                         \
 		.srq.lock = PTHREAD_MUTEX_INITIALIZER, .watch_lock = PTHREAD_MUTEX_INITIALIZER,    \
 		.doorbell_watch = DOORBELL_WATCH_STATE_INIT, .uffd = UFFD_STATE_INIT,              \
 		.spin_policy = SPIN_POLICY_STATE_INIT,                                             \

@@ -262,8 +262,10 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 {
 	struct qp *qp = to_priv(pub);
 	enum hca_qp_state from, to;
-	int err;
+	int err = hca_ctx_check(pub->ctx);
 
+	if (err)
+		return err;
 	if (unlikely(qp->stand_in))
 		return qp->stand_in->modify(qp, attr, mask);
 	mask = meant(pub->type, mask);

@@ -25,6 +25,7 @@
 #include "hca/wire/forward.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
+#include "hca/device/presence.h"
 #include "hca/peers/peer_types.h"
 #include "hca/hca.h"
 #include "hca/wire/gsi_counters.h"
@@ -89,7 +90,7 @@ static bool find_port(const struct forward *f, struct hca_gsi_mad *m)
 		for (unsigned int port = 1; (int)port <= list[i]->port_count; port++) {
 			bool ib = list[i]->ports[port - 1].link == HCA_LINK_INFINIBAND;
 
-			if (ib != (f->pkt.ud.slid != 0))
+			if (ib != (f->pkt.ud.slid != 0) || !hca_adapter_is_present(list[i]))
 				continue;
 			if (grh && !has_gid(list[i], port, f->dst, ib, &m->from))
 				continue;
@@ -426,7 +427,7 @@ static void process_gone(fabric_id_t id)
 
 void gsi_notice_changes(void)
 {
-	uint32_t changes = atomic_load(&hca.device.port.link_changes);
+	uint32_t changes = atomic_load(&hca.device.changes);
 	struct hca_gsi_agent *a;
 
 	if (hca.wire.gsi.changes_seen == changes)

@@ -39,7 +39,7 @@ struct hca_gsi_ops {
 	void (*timer)(void *arg); /* may be NULL */
 	/* A process of this host is gone that exchanged messages with this one. May be NULL. */
 	void (*gone)(void *arg, uint32_t process);
-	/* The hardware address of an interface has changed. May be NULL. */
+	/* The hardware address of an interface has changed, or an adapter has come or gone. May be NULL. */
 	void (*changed)(void *arg);
 };
 

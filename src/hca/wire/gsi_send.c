@@ -7,6 +7,7 @@
 #include "fabric/epoch.h"
 #include "hca/device/lid.h"
 #include "hca/device/port.h"
+#include "hca/device/presence.h"
 #include "hca/transport/grh.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi.h"
@@ -61,6 +62,8 @@ int hca_gsi_send(const struct hca_adapter *adapter, const struct hca_av *to,
 	if (!to->port || to->port > adapter->port_count)
 		return explain(EINVAL, "port %u does not exist; %s has ports 1 to %d", to->port,
 			       adapter->name, adapter->port_count);
+	if (!hca_adapter_is_present(adapter))
+		return explain(ENODEV, "%s is unplugged", adapter->name);
 	err = fill(adapter, to, &f);
 	if (err)
 		return err;

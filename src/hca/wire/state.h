@@ -71,7 +71,7 @@ struct wire_state {
 		STAILQ_HEAD(, gsi_unclaimed)
 		unclaimed; /* requests for services that no process offers */
 		unsigned int unclaimed_count;
-		uint32_t changes_seen; /* of device.port.link_changes; service thread */
+		uint32_t changes_seen; /* of device.changes; service thread */
 		atomic_uint last_serial;
 		_Atomic uint64_t counters[WIRE_GSI_COUNTERS];
 	} gsi;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An adapter that is pulled out: its contexts get DEVICE_FATAL and are dead, its queue pairs fail, and the
+ * agents of queue pair 1 are told. No lock: what is done here may be done again.
+ */
+#include "hca/inspect/unplug.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hca/device/adapter_list.h"
+#include "hca/device/async.h"
+#include "hca/device/presence.h"
+#include "hca/inspect/setting.h"
+#include "hca/queue/channel.h"
+#include "hca/transport/qp_dead.h"
+#include "util/explain.h"
+
+/* The next name of the list, and its length; NULL at the end. */
+static const char *next_name(const char *list, size_t *len)
+{
+	list += strspn(list, ",");
+	*len = strcspn(list, ",");
+	return *len ? list : NULL;
+}
+
+static bool has_name(const char *list, const char *name)
+{
+	size_t len;
+
+	for (list = next_name(list, &len); list; list = next_name(list + len, &len))
+		if (len == strlen(name) && !memcmp(list, name, len))
+			return true;
+	return false;
+}
+
+int hca_unplug_order(const char *name, bool unplug)
+{
+	char old[SETTING_MAX], text[2 * SETTING_MAX] = "";
+	const char *at;
+	size_t len;
+
+	if (!*name || strlen(name) >= HCA_NAME_MAX || strpbrk(name, ",=\n"))
+		return explain(EINVAL, "'%s' is no name of an adapter", name);
+	hca_setting_get(UNPLUG_KEY, old, sizeof(old));
+	if (has_name(old, name) == unplug)
+		return 0;
+	for (at = next_name(old, &len); at; at = next_name(at + len, &len))
+		if (len != strlen(name) || memcmp(at, name, len) != 0)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s",
+				 *text ? "," : "", (int)len, at);
+	if (unplug)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
+			 name);
+	return hca_setting_set(UNPLUG_KEY, text);
+}
+
+bool hca_unplug_is_present(const struct hca_adapter *a)
+{
+	char names[SETTING_MAX];
+
+	hca_setting_get(UNPLUG_KEY, names, sizeof(names));
+	return !has_name(names, a->name);
+}
+
+void unplug_set(const char *names)
+{
+	const struct hca_adapter *const *list;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return;
+	for (int i = 0; i < count; i++) {
+		bool present = !has_name(names, list[i]->name);
+
+		/* A context may have been opened between two orders, of which one was missed. */
+		if (!present) {
+			hca_async_kill(list[i]);
+			qp_dead_fail();
+			channel_kill();
+		}
+		hca_presence_set(list[i], present);
+	}
+}
