@@ -66,6 +66,11 @@ def transfer(place, folder, verb, server, client, check=lambda: None):
                check=check_client, server_check=issued_all if verb == "send" else None)
 
 
+def send(place, folder):
+    transfer(place, folder, "send", [f"--iodepth={BLOCKS}", "--verify=crc32c", "--verify_fatal=1"],
+             ["--iodepth=8", "--verify=crc32c", "--do_verify=0"])
+
+
 def main():
     place = Place(sys.argv[1], sys.argv[2:] == ["hosts"])
     with tempfile.TemporaryDirectory(prefix="verbena-fio-") as folder:
@@ -74,8 +79,7 @@ def main():
         few = f"--iodepth={BUFFERS}"
         room = bytes(2 * BUFFERS * SIZE)  # fio maps a little more than the buffers
 
-        transfer(place, folder, "send", [f"--iodepth={BLOCKS}", "--verify=crc32c", "--verify_fatal=1"],
-                 ["--iodepth=8", "--verify=crc32c", "--do_verify=0"])
+        send(place, folder)
         ours.write_bytes(room)
         transfer(place, folder, "write", [few, at_ours], ["--iodepth=8", "--verify=md5", "--do_verify=0"],
                  lambda: check_written(ours))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """perftest_cm.py BUILD [hosts]: every program of perftest, connected by rdma_cm (-R, and -z, which
-only exchanges the numbers that way)."""
+only exchanges the numbers that way). perftest_cm.py BUILD mlx4: one on each link of a ConnectX-3."""
 import re
 import sys
 
 import pair
 from pair import Failed
-from place import HERE, Place
+from place import HERE, Place, use_mlx4
 
 PROGRAMS = [f"ib_{what}_{how}" for what in ("send", "write", "read", "atomic") for how in ("bw", "lat")]
 # Options, each with one program at least.
@@ -30,6 +30,14 @@ def run(place, program, options):
 
 
 def main():
+    if sys.argv[2:] == ["mlx4"]:
+        use_mlx4("ethernet")
+        place = Place(sys.argv[1], False)
+        run(place, "ib_write_bw", ["-R", "-q", "8"])
+        use_mlx4("infiniband")
+        run(place, "ib_send_lat", ["-R", "-c", "UD"])
+        place.finish()
+        return
     place = Place(sys.argv[1], sys.argv[2:] == ["hosts"])
     for program in PROGRAMS:
         run(place, program, ["-R"])

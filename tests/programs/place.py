@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where programs that connect by address run: a server here, its clients on the same host or on
 another. Hosts are network namespaces."""
+import os
 import pathlib
 import subprocess
 
@@ -12,6 +13,13 @@ HERE = "10.77.0.1"
 HERE6 = "fd77::1"
 THERE = "10.77.0.2"
 THERE6 = "fd77::2"
+
+
+def use_mlx4(link):
+    """A ConnectX-3 is the only adapter. An InfiniBand port has the addresses of its interface as with IPoIB,
+    and reaches its own host only."""
+    interface = ",interface=va" if link == "infiniband" else ""
+    os.environ["VERBENA_ADAPTERS"] = f"mlx4_0,link={link}{interface}"
 
 
 def shell(prefix, *lines):

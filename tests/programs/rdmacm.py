@@ -20,26 +20,29 @@ def saw(pattern, count=1):
     return check
 
 
-def rping(place):
+def rping(place, runs=((HERE, ["-v"], 20), (HERE, ["-v", "-q"], 20), (HERE6, ["-S", "60000"], 0))):
     """Each message is as long as a line that it writes, so large ones are written by neither side. -q: the
     program makes and moves its queue pairs itself."""
-    for address, options, lines in ((HERE, ["-v"], 20), (HERE, ["-v", "-q"], 20), (HERE6, ["-S", "60000"], 0)):
+    for address, options, lines in runs:
         argv = ["rping", "-V", "-C", "20", "-p", "7200", *options]
         place.meet([*argv, "-s", "-a", address], [*argv, "-c", "-a", address], 7200, address=address,
                    check=saw("^ping data: rdma-ping-", lines),
                    server_check=saw("^server ping data: rdma-ping-", lines))
 
 
-def ucmatose(place):
-    for options in ([], ["-c", "10", "-C", "100", "-S", "3000"], ["-m"], ["-a", "12"]):
+def ucmatose(place, runs=([], ["-c", "10", "-C", "100", "-S", "3000"], ["-m"], ["-a", "12"])):
+    for options in runs:
         place.meet(["ucmatose", *options], ["ucmatose", *options, "-s", HERE], PORT,
                    check=saw("^return status 0$"), server_check=saw("^return status 0$"))
+
+
+def ucmatose_addresses(place):
     place.meet(["ucmatose", "-b", "::0"], ["ucmatose", "-s", HERE6], PORT, check=saw("^return status 0$"))
     place.meet(["ucmatose"], ["ucmatose", "-s", HERE, "-t", "32"], PORT, check=saw("^return status 0$"))
 
 
-def udaddy(place):
-    for options in ([], ["-c", "5", "-C", "20", "-S", "1000"]):
+def udaddy(place, runs=([], ["-c", "5", "-C", "20", "-S", "1000"])):
+    for options in runs:
         place.meet(["udaddy", *options], ["udaddy", *options, "-s", HERE], UDADDY_PORT, space="udp",
                    check=saw("^return status 0$"), server_check=saw("^return status 0$"))
 
@@ -67,7 +70,7 @@ def mckey(place):
         saw("^return status 0$")(receiver.text())
 
 
-TESTS = (rping, ucmatose, udaddy, cmtime, rdma_client, mckey)
+TESTS = (rping, ucmatose, ucmatose_addresses, udaddy, cmtime, rdma_client, mckey)
 
 
 def main():

@@ -35,21 +35,27 @@ def build_example(folder):
     return f"{folder}/example"
 
 
+def run(place, example, kind, transport="rc_x", adapter="mlx5_0"):
+    os.environ.update(UCX_TLS=transport, UCX_NET_DEVICES=f"{adapter}:1", UCX_SOCKADDR_TLS_PRIORITY="rdmacm")
+    port = pair.free_port()
+    with place.run() as start:
+        # The server runs until it is killed, and logs that clients leave.
+        server = start(example, "-p", str(port), "-c", kind)
+        place.wait_for_listener(port)
+        client = start(example, "-a", HERE, "-p", str(port), "-c", kind, before=place.there)
+        wait_for_ends([client])
+        wait_for_text(server, "^----- UCP TEST SUCCESS -------\\s+ABCDEFGHIJKLMNO")
+
+
 def main():
     place = Place(sys.argv[1], sys.argv[2:] == ["hosts"])
-    os.environ.update(UCX_TLS="rc_x", UCX_NET_DEVICES="mlx5_0:1", UCX_SOCKADDR_TLS_PRIORITY="rdmacm")
     with tempfile.TemporaryDirectory(prefix="verbena-ucx-") as folder:
         example = build_example(folder)
-        # Not "stream": its client leaves at once, and its server may hear of that before it has read.
+        # Not "stream": its client leaves at once. UCX 1.13 fails the server's endpoint, and the receive on it, when it
+        # handles the DISCONNECTED event, and does not look into its CQ first, where the data is: captures of runs that
+        # fail show the data acknowledged before the DREQ.
         for kind in ("tag", "am"):
-            port = pair.free_port()
-            with place.run() as start:
-                # The server runs until it is killed, and logs that clients leave.
-                server = start(example, "-p", str(port), "-c", kind)
-                place.wait_for_listener(port)
-                client = start(example, "-a", HERE, "-p", str(port), "-c", kind, before=place.there)
-                wait_for_ends([client])
-                wait_for_text(server, "^----- UCP TEST SUCCESS -------\\s+ABCDEFGHIJKLMNO")
+            run(place, example, kind)
     place.finish()
 
 
