@@ -27,7 +27,7 @@
 /* rlisten() without rbind(): any address, a free port. */
 static int bind_any(struct rs_stream *s)
 {
-	struct sockaddr_in6 any = { .sin6_family = s->base.domain };
+	struct sockaddr_storage any = { .ss_family = s->base.domain };
 
 	return rdma_bind_addr(s->id, (struct sockaddr *)&any) ? -errno : 0;
 }

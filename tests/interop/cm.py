@@ -206,7 +206,8 @@ def programs(ip):
             words = [f"ib_{op}_{what}", "-R", "-F", "-n", "100", "-s", size, *port]
             # Ends whose adapters allow different numbers of reads at a time do not agree otherwise.
             words += ["-o", "16"] if op == "read" else []
-            if ip == "ipv4":    # perftest knows no IPv6 addresses here
+            # perftest 4.5 looks up AF_INET addresses only, for -R as well; its --ipv6 chooses a GID.
+            if ip == "ipv4":
                 found[f"{op}_{what} -R"] = both(words, [], ["ADDRESS"])
     stream = ["-S", "20001", "-C", "20", "-I", "5", "-T", "v", *port]
     for how in ("b", "n", "a"):
