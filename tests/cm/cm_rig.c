@@ -2,7 +2,9 @@
 #include "cm_rig.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <malloc.h>
 
 struct sockaddr_in own_address(uint16_t port)
 {
@@ -215,4 +217,29 @@ void pair_end(struct cm_pair *p)
 		destroy(p->listener);
 	rdma_destroy_event_channel(p->channel);
 	rdma_destroy_event_channel(p->listen_channel);
+}
+
+/* ---- memory ---- */
+
+#define SMALL_CHANGE                                                                               \
+	(64u << 10) /* what malloc keeps for its threads, and arrays that are one longer */
+
+struct holdings holdings(void)
+{
+	struct mallinfo2 info = mallinfo2();
+	struct holdings h = { .bytes = info.uordblks + info.hblkhd };
+	DIR *dir = must(opendir("/proc/self/fd"));
+
+	while (readdir(dir))
+		h.fds++;
+	closedir(dir);
+	return h;
+}
+
+void check_given_back(const struct holdings *before)
+{
+	struct holdings now;
+
+	wait_for((now = holdings(), now.bytes <= before->bytes + SMALL_CHANGE) &&
+		 now.fds <= before->fds);
 }

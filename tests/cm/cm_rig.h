@@ -51,6 +51,15 @@ void make_small_qp(struct rdma_cm_id *id);
 /* Accepts what comes and disconnects what ends, until so many connections have ended. */
 void serve(struct rdma_event_channel *channel, unsigned int count);
 
+/* Memory that the process has allocated, and descriptors that it has open. */
+struct holdings {
+	size_t bytes;
+	unsigned int fds;
+};
+struct holdings holdings(void);
+/* Waits until the process has no more than before. */
+void check_given_back(const struct holdings *before);
+
 /* Two ids of this process, connected, each with a channel of its own. */
 struct cm_pair {
 	struct rdma_event_channel *listen_channel, *channel;

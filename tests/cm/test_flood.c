@@ -21,6 +21,7 @@
 /* ---- the attacker ---- */
 
 static unsigned int seed = 1;
+static unsigned int most_timeout = 31; /* 2.3 hours */
 
 static uint32_t any(void)
 {
@@ -68,7 +69,7 @@ static void forge_req(const struct sockaddr_in *to, uint8_t mad[MSG_BYTES])
 		.local_cm_timeout = any() & 31,
 		.max_cm_retries = any() & 15,
 		.path_mtu = any() & 7,
-		.primary.local_ack_timeout = any() & 31,
+		.primary.local_ack_timeout = any() % (most_timeout + 1),
 		.primary.hop_limit = 64,
 	};
 
@@ -204,10 +205,61 @@ static void forged_messages_disturb_no_connection(void)
 	pair_end(&p);
 }
 
+/* TIMEWAIT lasts as long as a request says: here up to 256 ms. */
+static void hasty_attacker(int fd)
+{
+	most_timeout = 16;
+	attacker(fd);
+}
+
+static void be_flooded(struct peer *a)
+{
+	struct rdma_event_channel *flooded = must(rdma_create_event_channel());
+	struct rdma_cm_id *target = listen_at(flooded, BACKLOG);
+	in_port_t port = rdma_get_src_port(target);
+	unsigned int forged = 0;
+
+	tell(a->fd, &port, sizeof(port));
+	while (!is_readable(a->fd, 0))
+		forged += answer_forged(flooded);
+	peer_join(a);
+	check(forged);
+	check_ok(rdma_destroy_id(target));
+	rdma_destroy_event_channel(flooded);
+}
+
+/* A connection comes and goes. Its TIMEWAIT lasts 2 s. */
+static void outlast_timewait(void)
+{
+	struct cm_pair p = pair_connected();
+
+	check_ok(rdma_disconnect(p.active));
+	expect_ack(p.listen_channel, DISCONNECTED, 0);
+	check_ok(rdma_disconnect(p.passive));
+	expect_ack(p.channel, DISCONNECTED, 0);
+	expect_ack(p.channel, TIMEWAIT_EXIT, 0);
+	pair_end(&p);
+}
+
+/* The first flood makes tables grow that stay as long as they are. */
+static void memory_of_forged_requests_is_given_back(void)
+{
+	struct peer first = peer_start(hasty_attacker), second = peer_start(hasty_attacker);
+	struct holdings before;
+
+	be_flooded(&first);
+	outlast_timewait();
+	before = holdings();
+	be_flooded(&second);
+	outlast_timewait();
+	check_given_back(&before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(forged_messages_disturb_no_connection),
+		TEST(memory_of_forged_requests_is_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
