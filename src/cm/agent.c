@@ -37,10 +37,17 @@ static void set_deadline(uint64_t ns)
 		hca_gsi_set_timer(cm.agent, ns);
 }
 
+static bool is_local(const struct conn_route *route)
+{
+	return hca_gsi_is_local(route->adapter, &route->av);
+}
+
 static const struct conn_ops conn_ops = {
 	.send = send_mad,
 	.new_comm_id = hca_gsi_comm_id,
 	.new_tid = hca_gsi_tid,
+	.is_local = is_local,
+	.process_of = hca_gsi_process_of,
 	.set_deadline = set_deadline,
 	.request = cm_request_receive,
 	.event = cm_conn_event,
@@ -72,22 +79,11 @@ static void run_timers(void *arg)
 	cm_unlock();
 }
 
-/* A connection that waits for a REP does not know its peer: the REQ, sent again, finds out. */
 static void process_gone(void *arg, uint32_t process)
 {
-	const uint32_t mask = (1u << HCA_GSI_PROCESS_BITS) - 1;
-	struct conn *conn;
-
 	(void)arg;
 	cm_lock();
-	LIST_FOREACH(conn, &cm.conns.all, entry) {
-		if (!hca_gsi_is_local(conn->route.adapter, &conn->route.av))
-			continue;
-		if (!conn->remote_id)
-			conn_repeat_req(conn);
-		else if ((conn->remote_id & mask) == process)
-			conn_peer_died(conn, cm_now_ns());
-	}
+	conn_process_gone(&cm.conns, process, cm_now_ns());
 	cm_unlock();
 }
 

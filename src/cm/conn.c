@@ -12,6 +12,8 @@
 
 /* The longest time a MRA asks for: 4.096 µs × 2^24, about 68 s, as the kernel's RDMA CM has it. */
 #define MRA_SERVICE_TIMEOUT 24
+/* The timeout of RDMA CM's own requests, 4.3 s. */
+#define USUAL_TIMEOUT 20
 
 static uint64_t remote_key(uint32_t number, uint64_t ca_guid)
 {
@@ -92,6 +94,9 @@ struct conn *conn_find_qpn(struct conn_table *table, uint32_t qpn, uint64_t ca_g
 void conn_set_remote(struct conn *conn, uint32_t remote_id, uint64_t ca_guid, uint32_t qpn)
 {
 	conn->remote_id = remote_id;
+	conn->process = conn->table->ops->is_local(&conn->route)
+				? conn->table->ops->process_of(remote_id)
+				: 0;
 	conn->remote_ca_guid = ca_guid;
 	conn->params.remote_qpn = qpn;
 	hash_add(&conn->table->by_remote, &conn->by_remote, remote_key(remote_id, ca_guid));
@@ -132,6 +137,7 @@ void conn_close(struct conn *conn)
 	conn->state = CONN_CLOSED;
 }
 
+/* As long as the REQ said, up to 2.3 hours; the kernel's CM has no limit either. */
 void conn_enter_timewait(struct conn *conn, uint64_t now_ns)
 {
 	conn->state = CONN_TIMEWAIT;
@@ -320,6 +326,21 @@ int conn_disconnect(struct conn *conn, uint64_t now_ns)
 
 /* ---- the end ---- */
 
+/*
+ * The peer chooses how long it is waited for, up to 2.3 hours for each of 16 tries. With no owner that waits, the
+ * kernel's CM does not repeat a DREQ at all; here it is repeated for a minute.
+ */
+static void limit_tries(struct conn *conn, uint64_t now_ns)
+{
+	const uint64_t limit_ns = conn_time_ns(USUAL_TIMEOUT);
+
+	if (conn->state != CONN_DREQ_SENT || conn->timeout_ns <= limit_ns)
+		return;
+	conn->timeout_ns = limit_ns;
+	if (conn->timer.key > now_ns + limit_ns)
+		conn_set_timer(conn, now_ns + limit_ns);
+}
+
 void conn_abandon(struct conn *conn, uint64_t now_ns)
 {
 	conn->owner = NULL;
@@ -339,6 +360,7 @@ void conn_abandon(struct conn *conn, uint64_t now_ns)
 	default:
 		break;
 	}
+	limit_tries(conn, now_ns);
 	if (conn->state != CONN_TIMEWAIT && conn->state != CONN_DREQ_SENT)
 		conn_free(conn);
 }
@@ -382,6 +404,18 @@ void conn_repeat_req(struct conn *conn)
 {
 	if (conn->state == CONN_REQ_SENT)
 		conn->table->ops->send(&conn->route, conn->mad);
+}
+
+void conn_process_gone(struct conn_table *table, uint32_t process, uint64_t now_ns)
+{
+	struct conn *conn;
+
+	LIST_FOREACH(conn, &table->all, entry) {
+		if (!conn->remote_id && table->ops->is_local(&conn->route))
+			conn_repeat_req(conn);
+		else if (conn->process == process)
+			conn_peer_died(conn, now_ns);
+	}
 }
 
 /* No answer came in time. */

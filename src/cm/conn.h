@@ -44,6 +44,11 @@ int conn_reject(struct conn *conn, enum msg_reason reason, const void *private_d
 /* ESTABLISHED to DREQ_SENT, or DREQ_RCVD to TIMEWAIT. -EINVAL in other states. */
 int conn_disconnect(struct conn *conn, uint64_t now_ns);
 
+/*
+ * A process of this host is gone: its connections end. One that waits for a REP does not know its peer: the REQ, sent
+ * again, finds out.
+ */
+void conn_process_gone(struct conn_table *table, uint32_t process, uint64_t now_ns);
 /* The process at the other end has died: what it would have sent on leaving has arrived. */
 void conn_peer_died(struct conn *conn, uint64_t now_ns);
 /* REQ_SENT: the REQ is sent once more, since the process that it waits at may have died. */

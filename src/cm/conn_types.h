@@ -65,6 +65,7 @@ struct conn {
 	void *owner; /* gets events; NULL: the id is gone, and the connection ends by itself */
 	enum conn_state state;
 	uint32_t local_id, remote_id;
+	uint32_t process; /* of this host that the other end is; 0: of another host, or not known */
 	uint64_t tid;
 	uint64_t local_ca_guid, remote_ca_guid;
 	struct conn_route route;
@@ -109,6 +110,10 @@ struct conn_ops {
 	/* Ids that messages for this process carry. Never 0. */
 	uint32_t (*new_comm_id)(void);
 	uint64_t (*new_tid)(void);
+	/* Whether messages of the route stay on this host. */
+	bool (*is_local)(const struct conn_route *route);
+	/* The process of this host that sends messages with the communication id; 0: none. */
+	uint32_t (*process_of)(uint32_t comm_id);
 	/* conn_run_timers() is called at this time or a little later. */
 	void (*set_deadline)(uint64_t ns);
 	/*

@@ -209,10 +209,12 @@ static void fill_slot(struct dir_file *file, uint32_t index, const uint8_t *toke
 
 static fabric_id_t next_id(struct dir_slot *slot, uint32_t index)
 {
-	slot->generation = (slot->generation + 1) % GENERATION_LIMIT;
-	if (!slot->generation)
-		slot->generation = 1;
-	return slot->generation << FABRIC_SLOT_BITS | index;
+	uint32_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
+
+	if (generation == GENERATION_LIMIT)
+		generation = 1;
+	atomic_store_explicit(&slot->generation, generation, memory_order_relaxed);
+	return generation << FABRIC_SLOT_BITS | index;
 }
 
 /* FABRIC_ID_NONE when no slot is free. */
@@ -520,6 +522,17 @@ int fabric_process_find(fabric_id_t id, struct fabric_process *out)
 		return -ESRCH;
 	*out = p;
 	return 0;
+}
+
+fabric_id_t fabric_process_last(uint32_t slot)
+{
+	struct dir_file *file = fabric_directory_file();
+	uint32_t generation;
+
+	if (!file || slot >= FABRIC_SLOTS)
+		return FABRIC_ID_NONE;
+	generation = atomic_load_explicit(&file->slot[slot].generation, memory_order_relaxed);
+	return generation ? generation << FABRIC_SLOT_BITS | slot : FABRIC_ID_NONE;
 }
 
 bool fabric_process_alive(fabric_id_t id)

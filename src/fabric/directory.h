@@ -41,6 +41,8 @@ const char *fabric_folder(void);
 int fabric_process_find(fabric_id_t id, struct fabric_process *out);
 /* The process in the slot; -ESRCH when the slot is free. */
 int fabric_process_in_slot(uint32_t slot, struct fabric_process *out);
+/* The process that has the slot, or had it last; FABRIC_ID_NONE when it was never taken. */
+fabric_id_t fabric_process_last(uint32_t slot);
 /* Asks the kernel: true while the process holds the lock on its byte. */
 bool fabric_process_alive(fabric_id_t id);
 /* Frees the slot of the process if it died. True when the id is not listed, then. */

@@ -30,8 +30,8 @@
 #define DIR_CLAIMS      (1u << DIR_CLAIMS_BITS)
 
 struct dir_slot {
-	_Atomic fabric_id_t id; /* FABRIC_ID_NONE while free */
-	uint32_t generation;    /* of the last id; under the lock */
+	_Atomic fabric_id_t id;      /* FABRIC_ID_NONE while free */
+	_Atomic uint32_t generation; /* of the last id; changed under the lock */
 	_Atomic uint64_t pid;
 	_Atomic uint64_t start_time;
 	_Atomic uint64_t token[2];

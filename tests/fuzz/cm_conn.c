@@ -105,10 +105,22 @@ static void take_event(struct conn *conn, const struct conn_event *event)
 	CHECK((event->kind == CONN_EVENT_REP) == (event->rep != NULL));
 }
 
+static bool is_local(const struct conn_route *route)
+{
+	return route->av.dgid.raw[15];
+}
+
+static uint32_t process_of(uint32_t comm_id)
+{
+	return comm_id & 1;
+}
+
 static const struct conn_ops ops = {
 	.send = send_mad,
 	.new_comm_id = new_comm_id,
 	.new_tid = new_tid,
+	.is_local = is_local,
+	.process_of = process_of,
 	.set_deadline = set_deadline,
 	.request = take_request,
 	.event = take_event,

@@ -421,7 +421,7 @@ static void process_gone(fabric_id_t id)
 	pthread_mutex_lock(&hca.wire.gsi.run_lock);
 	for (a = next_agent(NULL); a; a = next_agent(a))
 		if (a->ops->gone)
-			a->ops->gone(a->arg, fabric_id_slot(id));
+			a->ops->gone(a->arg, id);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
 }
 

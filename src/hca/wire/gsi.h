@@ -37,7 +37,7 @@ struct hca_gsi_mad {
 struct hca_gsi_ops {
 	void (*receive)(void *arg, const struct hca_gsi_mad *mad);
 	void (*timer)(void *arg); /* may be NULL */
-	/* A process of this host is gone that exchanged messages with this one. May be NULL. */
+	/* A process of this host, as in hca_gsi_process_of(), is gone that exchanged messages with this one. May be NULL. */
 	void (*gone)(void *arg, uint32_t process);
 	/* The hardware address of an interface has changed, or an adapter has come or gone. May be NULL. */
 	void (*changed)(void *arg);

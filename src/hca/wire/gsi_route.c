@@ -23,8 +23,6 @@ struct service {
 
 _Static_assert(sizeof(struct service) <= FABRIC_REG_KEY_MAX, "fits the directory");
 
-_Static_assert(HCA_GSI_PROCESS_BITS == FABRIC_SLOT_BITS, "the same number");
-
 /* The low bits of an id are the directory slot of the process that chose the id. */
 static fabric_id_t process_of(uint32_t id)
 {
@@ -33,6 +31,11 @@ static fabric_id_t process_of(uint32_t id)
 	if (!id || fabric_process_in_slot(fabric_id_slot(id), &p))
 		return FABRIC_ID_NONE;
 	return p.id;
+}
+
+uint32_t hca_gsi_process_of(uint32_t comm_id)
+{
+	return fabric_process_last(fabric_id_slot(comm_id));
 }
 
 static uint32_t next_id(void)

@@ -12,9 +12,6 @@
 #include "fabric/id.h"
 #include "util/api.h"
 
-/* The low bits of an id of hca_gsi_comm_id() are the number of its process among those of the host. */
-#define HCA_GSI_PROCESS_BITS 11
-
 /*
  * A service that this process offers: REQ and SIDR_REQ for it come here. `addr` is the IP address
  * that it is offered at, as a GID (IPv4 mapped), or NULL for all. 0.0.0.0 is for all of IPv4, bytes
@@ -29,6 +26,11 @@ VB_API bool hca_gsi_service_offered(uint64_t service_id, const uint8_t addr[16])
 /* Ids for messages of this process: answers that carry them come back here. Never 0. */
 VB_API uint32_t hca_gsi_comm_id(void);
 VB_API uint64_t hca_gsi_tid(void);
+/*
+ * The process of this host that an id of hca_gsi_comm_id() was made by, or one that has taken its slot since; 0:
+ * none. No two processes have one number.
+ */
+VB_API uint32_t hca_gsi_process_of(uint32_t comm_id);
 
 /* FABRIC_ID_NONE: no process wants it. dgid is the GID that it was sent to. */
 fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid);

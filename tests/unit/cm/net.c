@@ -228,9 +228,23 @@ static void take_event(struct conn *conn, const struct conn_event *event)
 	e->event.rep = NULL;
 }
 
+static bool is_local(const struct conn_route *route)
+{
+	(void)route;
+	return net.process;
+}
+
+static uint32_t process_of(uint32_t comm_id)
+{
+	(void)comm_id;
+	return net.process;
+}
+
 static const struct conn_ops ops[NET_HOSTS] = {
-	{ transmit, new_comm_id, new_tid, set_deadline_0, take_request, take_event },
-	{ transmit, new_comm_id, new_tid, set_deadline_1, take_request, take_event },
+	{ transmit, new_comm_id, new_tid, is_local, process_of, set_deadline_0, take_request,
+	  take_event },
+	{ transmit, new_comm_id, new_tid, is_local, process_of, set_deadline_1, take_request,
+	  take_event },
 };
 
 const struct net_event *net_take(struct net_id *id)

@@ -70,6 +70,7 @@ struct net {
 	struct net_sent sent[NET_MOST_SENT];
 	unsigned int sent_count;
 	uint64_t lost, duplicated, corrupted;
+	uint32_t process;   /* of one host that new connections are with; 0: of other hosts */
 	const char *broken; /* the first invariant that did not hold */
 };
 

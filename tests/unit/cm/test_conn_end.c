@@ -78,6 +78,73 @@ static void the_other_end_hears_of_a_process_that_died_in_any_state(void **state
 	}
 }
 
+static struct net_id *request_of(uint32_t process, uint32_t qpn)
+{
+	struct net_id *id;
+
+	net.process = process;
+	net_connect(0, qpn);
+	net_pass(10 * MS);
+	id = net_request();
+	assert_int_equal(id->conn->state, CONN_REQ_RCVD);
+	return id;
+}
+
+/* A process may take the slot of another in the directory before the end of that one is told. */
+static void the_end_of_a_process_ends_no_connection_of_its_successor(void **state)
+{
+	const uint32_t first = 0x807, second = 0x1007; /* both of slot 7 */
+	struct net_id *old, *successor;
+
+	(void)state;
+	old = request_of(first, QPN_A);
+	successor = request_of(second, QPN_A + 1);
+	assert_ptr_not_equal(old, successor);
+	conn_process_gone(&net.hosts[1].table, first, net.now_ns);
+	assert_int_equal(old->conn->state, CONN_CLOSED);
+	assert_int_equal(successor->conn->state, CONN_REQ_RCVD);
+	conn_process_gone(&net.hosts[1].table, second, net.now_ns);
+	assert_int_equal(successor->conn->state, CONN_CLOSED);
+}
+
+static void the_end_of_a_process_ends_no_connection_with_another_host(void **state)
+{
+	struct pair p = established();
+	struct net_id *a = net_connect(0, QPN_A + 1);
+
+	(void)state;
+	lose_everything();
+	net_pass(MS);
+	conn_process_gone(&net.hosts[0].table, 0x807, net.now_ns);
+	assert_int_equal(net_count(0, MSG_REQ), 2);
+	expect_none(p.a);
+	/* A request to this host is sent again. */
+	net.process = 0x807;
+	conn_process_gone(&net.hosts[0].table, 0x807, net.now_ns);
+	assert_int_equal(net_count(0, MSG_REQ), 3);
+	expect_none(a);
+}
+
+/* A peer may ask for 2.3 hours between two of 16 tries. */
+static void a_peer_with_long_timeouts_is_forgotten_a_minute_after_the_owner_let_go(void **state)
+{
+	(void)state;
+	for (int asked_before = 0; asked_before < 2; asked_before++) {
+		struct pair p = established();
+
+		p.b->conn->resend_ns = conn_time_ns(31);
+		lose_everything();
+		net_destroy(p.a);
+		if (asked_before)
+			assert_int_equal(conn_disconnect(p.b->conn, net.now_ns), 0);
+		net_destroy(p.b);
+		net_pass(TRIES * REP_NS + WAIT_NS + MS);
+		assert_true(LIST_EMPTY(&net.hosts[1].table.all));
+		assert_int_equal(net_count(1, MSG_DREQ), (asked_before + 1) * TRIES);
+		lose_nothing();
+	}
+}
+
 static void a_request_is_sent_again_when_a_process_has_died(void **state)
 {
 	struct net_id *a = net_connect(0, QPN_A);
@@ -164,6 +231,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_other_end_hears_of_an_end_that_lets_go_in_any_state),
 		TEST(the_other_end_hears_of_a_process_that_died_in_any_state),
+		TEST(the_end_of_a_process_ends_no_connection_of_its_successor),
+		TEST(the_end_of_a_process_ends_no_connection_with_another_host),
+		TEST(a_peer_with_long_timeouts_is_forgotten_a_minute_after_the_owner_let_go),
 		TEST(a_request_is_sent_again_when_a_process_has_died),
 		TEST(a_process_that_exits_tells_the_other_end_in_any_state),
 		TEST(an_idle_connection_is_abandoned_without_a_word),

@@ -260,7 +260,7 @@ static unsigned int fill_with_the_dead(void)
 	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
 		if (atomic_load(&dir->slot[slot].id))
 			continue;
-		dir->slot[slot].generation = 1;
+		atomic_store(&dir->slot[slot].generation, 1);
 		atomic_store(&dir->slot[slot].id, 1u << FABRIC_SLOT_BITS | slot);
 		dead++;
 	}
@@ -290,6 +290,24 @@ static void the_last_one_alive_removes_the_file(void **state)
 	assert_int_equal(peer_end(&peer), 0);
 	assert_true(nothing_left());
 	assert_int_equal(fabric_init(record_config()), 0);
+}
+
+static void the_last_process_of_a_slot_is_known_until_the_next(void **state)
+{
+	struct peer peer = peer_spawn_known("echo");
+	uint32_t slot = fabric_id_slot(peer.id);
+	fabric_id_t first = peer.id;
+
+	assert_int_equal(fabric_process_last(slot + 1), FABRIC_ID_NONE);
+	assert_int_equal(fabric_process_last(FABRIC_SLOTS), FABRIC_ID_NONE);
+	assert_int_equal(fabric_process_last(slot), first);
+	peer_kill(&peer);
+	assert_true(fabric_process_reap(first));
+	assert_int_equal(fabric_process_last(slot), first);
+	peer = peer_spawn_known("echo");
+	assert_int_equal(fabric_process_last(slot), peer.id);
+	assert_int_not_equal(fabric_process_last(slot), first);
+	assert_int_equal(peer_end(&peer), 0);
 }
 
 static int role_dies_with_the_lock(void)
@@ -688,6 +706,7 @@ int main(int argc, char **argv)
 		DIR_TEST(an_id_never_names_two_processes),
 		DIR_TEST(dead_processes_are_noticed_and_reaped),
 		DIR_TEST(a_dead_process_is_reaped_by_its_id),
+		DIR_TEST(the_last_process_of_a_slot_is_known_until_the_next),
 		DIR_TEST(a_newcomer_finds_a_slot_when_the_dead_have_all),
 		DIR_TEST(the_last_one_alive_removes_the_file),
 		DIR_TEST(a_process_that_dies_with_the_lock_releases_it),
