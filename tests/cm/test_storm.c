@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes, 100 times TRAFFIC_SCALE, connect to one listener at the same moment.
+ * Processes, 100 times TRAFFIC_SCALE, connect to one listener at the same moment. When they have ended,
+ * the listener has no descriptors of theirs any more.
  */
 #include "cm_rig.h"
+
+/* Of the library, up to 32 of them sockets to send from. A process that connects costs three while it lives. */
+#define NEW_FDS 40u
 
 static unsigned int processes(void)
 {
@@ -13,11 +17,15 @@ static void passive(int fd)
 {
 	struct rdma_event_channel *channel = must(rdma_create_event_channel());
 	struct rdma_cm_id *listener = listen_at(channel, 0);
+	unsigned int before = holdings().fds;
 	uint16_t port = port_of(listener);
 
 	tell(fd, &port, sizeof(port));
 	is_readable(channel->fd, -1); /* until all processes have started */
 	serve(channel, processes());
+	is_readable(fd, -1); /* until they have ended */
+	hear_mark(fd, 'x');
+	wait_for(holdings().fds <= before + NEW_FDS);
 	destroy(listener);
 	rdma_destroy_event_channel(channel);
 }
@@ -65,6 +73,7 @@ static void many_processes_connect_to_one_listener_at_once(void)
 		tell_mark(a[i].fd, 'e');
 	for (unsigned int i = 0; i < processes(); i++)
 		peer_join(&a[i]);
+	tell_mark(b.fd, 'x');
 	peer_join(&b);
 	free(a);
 }
