@@ -14,6 +14,7 @@
 #include "cm/conn_recv.h"
 #include "cm/datagram.h"
 #include "cm/id_types.h"
+#include "cm/peers.h"
 #include "cm/request.h"
 #include "cm/resolving.h"
 #include "cm/sidr.h"
@@ -66,6 +67,8 @@ static void receive(void *arg, const struct hca_gsi_mad *mad)
 	cm_lock();
 	if (!conn_receive(&cm.conns, &from, mad->mad, cm_now_ns()))
 		sidr_receive(&cm.sidrs, &from, mad->mad);
+	if (!hca_gsi_is_local(from.adapter, &from.av))
+		cm_peers_watch(cm_now_ns());
 	cm_unlock();
 }
 
@@ -76,6 +79,7 @@ static void run_timers(void *arg)
 	conn_run_timers(&cm.conns, cm_now_ns());
 	sidr_run_timers(&cm.sidrs, cm_now_ns());
 	cm_resolving_run(cm_now_ns());
+	cm_peers_run(cm_now_ns());
 	cm_unlock();
 }
 
@@ -114,6 +118,7 @@ static void forked(void)
 	}
 	cm_resolving_forked();
 	heap_fini(&cm.sidrs.timers); /* datagram requests are not repeated here */
+	cm.peers.due_ns = 0;
 	cm.agent = NULL;
 	/* Threads that wait for acknowledgements are the parent's. */
 	cm.event_acked = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

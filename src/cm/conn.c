@@ -151,6 +151,7 @@ int conn_send_req(struct conn *conn, struct msg_req *req, uint64_t now_ns)
 	if (conn->state != CONN_IDLE)
 		return explain(EINVAL, "a request has been sent on this connection before");
 	req->local_comm_id = conn->local_id;
+	conn->is_active = true;
 	conn->tid = conn->table->ops->new_tid();
 	conn->max_retries = req->max_cm_retries;
 	conn->resend_ns =
@@ -398,6 +399,28 @@ void conn_peer_died(struct conn *conn, uint64_t now_ns)
 	default:
 		break;
 	}
+}
+
+void conn_probe(struct conn *conn)
+{
+	struct msg_lap lap = {
+		.local_comm_id = conn->local_id,
+		.remote_comm_id = conn->remote_id,
+		.remote_qpn = conn->params.remote_qpn,
+		.alternate.hop_limit = conn->params.av.hop_limit,
+	};
+	uint8_t mad[MSG_BYTES];
+
+	if (conn->state != CONN_ESTABLISHED)
+		return;
+	if (!conn->is_active) {
+		conn->table->ops->send(&conn->route, conn->mad); /* the REP */
+		return;
+	}
+	memcpy(lap.alternate.remote_gid, conn->params.av.dgid.raw,
+	       sizeof(lap.alternate.remote_gid));
+	msg_put_lap(&lap, conn->table->ops->new_tid(), mad);
+	conn->table->ops->send(&conn->route, mad);
 }
 
 void conn_repeat_req(struct conn *conn)

@@ -51,6 +51,12 @@ int conn_disconnect(struct conn *conn, uint64_t now_ns);
 void conn_process_gone(struct conn_table *table, uint32_t process, uint64_t now_ns);
 /* The process at the other end has died: what it would have sent on leaving has arrived. */
 void conn_peer_died(struct conn *conn, uint64_t now_ns);
+/*
+ * ESTABLISHED: sends a message that a CM answers and that changes nothing: the REP, whose answer is a RTU
+ * (IBTA 1.4, 12.9.7), or a LAP for the path in use. A CM that has forgotten the connection answers with a
+ * REJ, which ends the connection; no answer means nothing.
+ */
+void conn_probe(struct conn *conn);
 /* REQ_SENT: the REQ is sent once more, since the process that it waits at may have died. */
 void conn_repeat_req(struct conn *conn);
 

@@ -297,8 +297,13 @@ static void receive_rej(const struct arrival *a)
 	case CONN_REP_SENT:
 		conn_close(conn);
 		break;
-	case CONN_REP_RCVD:
 	case CONN_ESTABLISHED:
+		if (rej.reason == MSG_REJ_INVALID_COMM_ID) { /* the answer to conn_probe() */
+			conn_peer_died(conn, a->now_ns);
+			return;
+		}
+		/* fallthrough */
+	case CONN_REP_RCVD:
 		conn_enter_timewait(conn, a->now_ns);
 		break;
 	case CONN_DREQ_SENT: /* what the owner waits for has happened */
@@ -386,7 +391,12 @@ static void receive_lap(const struct arrival *a)
 	struct conn *conn;
 
 	msg_get_lap(a->mad, &lap);
+	if (!lap.local_comm_id)
+		return;
 	conn = find(a, lap.remote_comm_id, lap.local_comm_id);
+	if (!conn)
+		reject(a, lap.remote_comm_id, lap.local_comm_id, MSG_ANSWERED_OTHER,
+		       MSG_REJ_INVALID_COMM_ID);
 	if (!conn || conn->state != CONN_ESTABLISHED)
 		return;
 	apr.local_comm_id = conn->local_id;

@@ -36,6 +36,10 @@ struct cm_state {
 	uint32_t presence_seen;                         /* hca_presence_changes() of that time */
 	struct hca_gsi_agent *agent; /* agent.c: of queue pair 1; NULL until the first connection */
 	struct conn_table conns;     /* conn.c */
+	struct {
+		uint64_t due_ns; /* 0: there is no connection with another host */
+		uint32_t turn;
+	} peers; /* peers.c */
 	struct sidr_table sidrs;     /* sidr.c */
 	LIST_HEAD(, cm_resolving) resolving; /* resolving.c */
 };

@@ -16,7 +16,7 @@ const char *roce_drop_name(enum roce_drop why)
 		[ROCE_DROP_PAYLOAD] = "payload of a length that the opcode forbids",
 		[ROCE_DROP_ICRC] = "bad ICRC",
 		[ROCE_DROP_TRUNCATED] = "longer than any packet",
-		[ROCE_DROP_PROBE] = "reuseport probe",
+		[ROCE_DROP_PROBE] = "probe",
 		[ROCE_DROP_FAULT] = "fault injection",
 	};
 

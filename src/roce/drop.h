@@ -14,7 +14,8 @@ enum roce_drop {
 	ROCE_DROP_PAYLOAD, /* payload length that the opcode does not allow */
 	ROCE_DROP_ICRC,
 	ROCE_DROP_TRUNCATED, /* the datagram was longer than the receive buffer */
-	ROCE_DROP_PROBE,     /* reuseport probe of this or another process; not an error */
+	/* A reuseport probe of this or another process, or an empty datagram: no error. */
+	ROCE_DROP_PROBE,
 	ROCE_DROP_FAULT,     /* dropped by fault injection */
 	ROCE_DROP_COUNT,
 };

@@ -277,7 +277,7 @@ static __attribute__((cold, noinline)) void deliver_with_faults(struct receive *
 static __attribute__((cold, noinline)) void refuse(struct receive *r, const uint8_t *data,
 						   size_t len, enum roce_drop why)
 {
-	if (r->ep && roce_reuseport_take_probe(r->ep, data, len))
+	if (!len || (r->ep && roce_reuseport_take_probe(r->ep, data, len)))
 		why = ROCE_DROP_PROBE;
 	drop(r, data, len, why);
 }

@@ -330,6 +330,73 @@ def killed(build):
     mesh(spread(2, 2), "-r", 5, "-e")
 
 
+class Connections:
+    """hosts-connect's processes, and the events that they print."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="verbena-connect-")
+        self.processes = []
+
+    def start(self, host, role, version, port=7471):
+        log = open(f"{self.folder}/log.{len(self.processes)}", "w")
+        self.processes.append(subprocess.Popen(
+            inside(host, BUILD / "tests" / "hosts-connect", role, address(1, version), port),
+            stdout=log, stderr=subprocess.STDOUT, env=environment()))
+        self.wait(len(self.processes) - 1, "listening" if role == "listen" else "RDMA_CM_EVENT_ESTABLISHED")
+        return len(self.processes) - 1
+
+    def events(self, i):
+        return pathlib.Path(f"{self.folder}/log.{i}").read_text().splitlines()
+
+    def wait(self, i, line, count=1):
+        end = time.monotonic() + 60
+        while self.events(i).count(line) < count:
+            if time.monotonic() > end or self.processes[i].poll() is not None:
+                fail(f"process {i} had {self.events(i)}, not {count} times {line}")
+            time.sleep(0.05)
+
+    def close(self):
+        for p in self.processes:
+            p.kill()
+            p.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def disconnected(build):
+    """A process is killed that has a connection by address and sends nothing: the other host hears of it,
+    whether the process was the only one of its host or not, and other connections go on. A process that is
+    stopped for a while keeps its connection."""
+    make_hosts(2)
+    gone = "RDMA_CM_EVENT_DISCONNECTED"
+    c = Connections()
+    try:
+        server = c.start(1, "listen", 4)
+        one, two = (c.start(2, "connect", 4) for _ in range(2))
+        c.wait(server, "RDMA_CM_EVENT_ESTABLISHED", 2)
+        c.processes[one].kill()
+        c.wait(server, gone)
+        c.processes[two].send_signal(signal.SIGSTOP)
+        time.sleep(4)   # some questions without an answer
+        c.processes[two].send_signal(signal.SIGCONT)
+        three = c.start(2, "connect", 4)
+        if gone in c.events(two) or c.events(server).count(gone) != 1:
+            fail("the connection of a process that was stopped has ended")
+        c.processes[two].kill()
+        c.wait(server, gone, 2)
+        c.processes[three].kill()   # the last process of its host
+        c.wait(server, gone, 3)
+
+        four = c.start(2, "connect", 4)
+        other = c.start(1, "listen", 6, 7472)
+        c.processes[server].kill()
+        c.wait(four, gone)
+        five = c.start(2, "connect", 6, 7472)
+        c.processes[other].kill()   # the last process of its host
+        c.wait(five, gone)
+    finally:
+        c.close()
+
+
 def rounds(m):
     return min(int((re.findall(r"^round (\d+)$", m.text(i), re.M) or ["0"])[-1]) for i in range(len(m.processes)))
 

@@ -23,6 +23,7 @@
 #include "hca/queue/uffd.h"
 #include "hca/raw/netif.h"
 #include "hca/wire/forward.h"
+#include "hca/wire/gsi_hosts.h"
 #include "hca/wire/wire_group.h"
 #include "hca/wire/wire_ports.h"
 
@@ -93,6 +94,7 @@ static void reset_wire(void)
 	atomic_store(&hca.wire.listen.any, false);
 	LIST_INIT(&hca.wire.gsi.agents);
 	LIST_INIT(&hca.wire.gsi.senders);
+	gsi_hosts_close_inherited();
 	STAILQ_INIT(&hca.wire.gsi.unclaimed);
 	hca.wire.gsi.unclaimed_count = 0;
 	hca.wire.gsi.run_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

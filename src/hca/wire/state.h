@@ -15,6 +15,7 @@
 #define WIRE_GSI_COUNTERS 7 /* HCA_GSI_COUNTERS */
 
 struct forward_waiting;
+struct gsi_host;
 struct gsi_sender;
 struct gsi_unclaimed;
 struct hca_gsi_agent;
@@ -64,10 +65,11 @@ struct wire_state {
 			misdelivered; /* packets that another process forwarded to this one */
 	} reuseport;
 	struct {
-		pthread_mutex_t lock;     /* agents, senders */
+		pthread_mutex_t lock;     /* agents, senders, hosts */
 		pthread_mutex_t run_lock; /* an agent's function runs */
 		LIST_HEAD(, hca_gsi_agent) agents;
 		LIST_HEAD(, gsi_sender) senders;
+		LIST_HEAD(, gsi_host) hosts; /* of peers */
 		STAILQ_HEAD(, gsi_unclaimed)
 		unclaimed; /* requests for services that no process offers */
 		unsigned int unclaimed_count;

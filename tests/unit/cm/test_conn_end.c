@@ -43,6 +43,70 @@ static void the_other_end_hears_of_an_end_that_lets_go_in_any_state(void **state
 	}
 }
 
+/* The process of the id dies, and nobody hears of it. */
+static void die_unheard(struct net_id *id)
+{
+	lose_everything();
+	net_destroy(id);
+	net_settle(3600000 * MS);
+	lose_nothing();
+}
+
+static void a_probe_finds_a_forgotten_connection(void **state)
+{
+	(void)state;
+	for (int passive = 0; passive < 2; passive++) {
+		struct pair p = established();
+		struct net_id *left = passive ? p.b : p.a;
+
+		die_unheard(passive ? p.a : p.b);
+		expect_none(left);
+		conn_probe(left->conn);
+		net_pass(10 * MS);
+		expect_event(left, CONN_EVENT_DISCONNECTED, 0);
+		expect_none(left);
+		assert_int_equal(conn_disconnect(left->conn, net.now_ns), 0);
+	}
+}
+
+static void a_probe_changes_nothing_of_a_connection(void **state)
+{
+	struct pair p = established();
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		conn_probe(p.a->conn);
+		conn_probe(p.b->conn);
+		net_pass(10 * MS);
+	}
+	assert_int_equal(net_count(0, MSG_LAP), 3);
+	assert_int_equal(net_count(1, MSG_APR), 3);
+	assert_int_equal(net_count(1, MSG_REP), 1 + 3);
+	assert_int_equal(net_count(0, MSG_RTU), 1 + 3);
+	expect_none(p.a);
+	expect_none(p.b);
+	assert_int_equal(p.a->conn->state, CONN_ESTABLISHED);
+	assert_int_equal(p.b->conn->state, CONN_ESTABLISHED);
+}
+
+static void a_probe_without_answer_ends_nothing(void **state)
+{
+	struct pair p = established();
+
+	(void)state;
+	lose_everything();
+	for (int i = 0; i < 1000; i++) {
+		conn_probe(p.a->conn);
+		conn_probe(p.b->conn);
+		net_pass(2000 * MS);
+	}
+	lose_nothing();
+	expect_none(p.a);
+	expect_none(p.b);
+	assert_int_equal(p.a->conn->state, CONN_ESTABLISHED);
+	assert_int_equal(p.b->conn->state, CONN_ESTABLISHED);
+}
+
 /* A process that was killed sends no message; the host directory tells that it has died. */
 static void the_other_end_hears_of_a_process_that_died_in_any_state(void **state)
 {
@@ -234,6 +298,9 @@ int main(void)
 		TEST(the_end_of_a_process_ends_no_connection_of_its_successor),
 		TEST(the_end_of_a_process_ends_no_connection_with_another_host),
 		TEST(a_peer_with_long_timeouts_is_forgotten_a_minute_after_the_owner_let_go),
+		TEST(a_probe_finds_a_forgotten_connection),
+		TEST(a_probe_changes_nothing_of_a_connection),
+		TEST(a_probe_without_answer_ends_nothing),
 		TEST(a_request_is_sent_again_when_a_process_has_died),
 		TEST(a_process_that_exits_tells_the_other_end_in_any_state),
 		TEST(an_idle_connection_is_abandoned_without_a_word),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Only an answer ends a connection: another process of the host knows nothing of it (REJ), or the host has
+ * no process left (ICMP). Silence does not, since a process that a debugger has stopped is silent, too.
+ */
+#include "cm/peers.h"
+
+#include "cm/conn.h"
+#include "cm/state.h"
+#include "hca/wire/gsi.h"
+#include "hca/wire/gsi_hosts.h"
+#include "hca/wire/gsi_send.h"
+
+#define INTERVAL_NS 1000000000u
+#define MOST        256 /* connections that are asked for at a time, or a few more */
+
+static void ask_for(struct conn *conn, uint64_t now_ns)
+{
+	if (hca_gsi_host_refuses(conn->route.adapter, &conn->route.av))
+		conn_peer_died(conn, now_ns);
+	else
+		conn_probe(conn);
+}
+
+void cm_peers_watch(uint64_t now_ns)
+{
+	if (!cm.peers.due_ns)
+		cm.peers.due_ns = now_ns + INTERVAL_NS;
+	hca_gsi_set_timer(cm.agent, cm.peers.due_ns);
+}
+
+void cm_peers_run(uint64_t now_ns)
+{
+	/* Of many connections each is in one of several groups, which take turns. */
+	uint32_t groups = 1 + (uint32_t)(cm.conns.by_local.count / MOST);
+	struct conn *conn;
+	uint32_t i = 0;
+	bool any = false;
+
+	if (!cm.peers.due_ns)
+		return;
+	if (now_ns >= cm.peers.due_ns) {
+		cm.peers.due_ns = 0;
+		cm.peers.turn++;
+		LIST_FOREACH(conn, &cm.conns.all, entry) {
+			if (hca_gsi_is_local(conn->route.adapter, &conn->route.av))
+				continue;
+			any = true;
+			if (conn->state == CONN_ESTABLISHED &&
+			    i++ % groups == cm.peers.turn % groups)
+				ask_for(conn, now_ns);
+		}
+		if (!any)
+			return;
+	}
+	cm_peers_watch(now_ns);
+}
