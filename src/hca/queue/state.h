@@ -127,8 +127,8 @@ struct queue_state {
 			.numbers = { .first = 1, .limit = 1u << 24 } },                            \
 		.cq_moderation = { .run_lock = PTHREAD_MUTEX_INITIALIZER,                          \
 				   .lock = PTHREAD_MUTEX_INITIALIZER },                            \
-		.channel.lock = PTHREAD_MUTEX_INITIALIZER,                                         \
-		.srq.lock = PTHREAD_MUTEX_INITIALIZER, .watch_lock = PTHREAD_MUTEX_INITIALIZER,    \
+		.channel.lock = PTHREAD_MUTEX_INITIALIZER, .srq.lock = PTHREAD_MUTEX_INITIALIZER,  \
+		.watch_lock = PTHREAD_MUTEX_INITIALIZER,                                           \
 		.doorbell_watch = DOORBELL_WATCH_STATE_INIT, .uffd = UFFD_STATE_INIT,              \
 		.spin_policy = SPIN_POLICY_STATE_INIT,                                             \
 	}
