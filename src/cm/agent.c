@@ -19,7 +19,9 @@
 #include "cm/resolving.h"
 #include "cm/sidr.h"
 #include "cm/state.h"
+#include "hca/engine/poll.h"
 #include "hca/wire/gsi.h"
+#include "hca/wire/gsi_mad.h"
 #include "hca/wire/gsi_route.h"
 #include "hca/wire/gsi_send.h"
 
@@ -59,11 +61,17 @@ static const struct sidr_ops sidr_ops = {
 	.reply = cm_datagram_reply,
 };
 
+/*
+ * Packets of the connection arrive at other sockets than MADs. The peer has sent them before the DREQ, so
+ * their completions come before the event.
+ */
 static void receive(void *arg, const struct hca_gsi_mad *mad)
 {
 	struct conn_route from = { .adapter = mad->adapter, .av = mad->from };
 
 	(void)arg;
+	if (mad_get16(mad->mad + MAD_ATTR) == MSG_DREQ)
+		hca_poll_arrived();
 	cm_lock();
 	if (!conn_receive(&cm.conns, &from, mad->mad, cm_now_ns()))
 		sidr_receive(&cm.sidrs, &from, mad->mad);
@@ -86,6 +94,7 @@ static void run_timers(void *arg)
 static void process_gone(void *arg, uint32_t process)
 {
 	(void)arg;
+	hca_poll_arrived();
 	cm_lock();
 	conn_process_gone(&cm.conns, process, cm_now_ns());
 	cm_unlock();

@@ -29,3 +29,9 @@ void hca_poll_pause(void)
 	fabric_poll_links();
 	wire_acks_flush_all();
 }
+
+void hca_poll_arrived(void)
+{
+	fabric_poll_links();
+	wire_poll_arrived();
+}

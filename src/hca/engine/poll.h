@@ -9,5 +9,10 @@
 VB_API void hca_poll(void);
 /* The program is about to wait for events (it armed a CQ). */
 VB_API void hca_poll_pause(void);
+/*
+ * Service thread, before it tells a program of the end of a connection: what the peer sent before that has
+ * taken effect when this returns.
+ */
+VB_API void hca_poll_arrived(void);
 
 #endif

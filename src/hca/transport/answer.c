@@ -91,8 +91,8 @@ void answer_refuse(struct qp *qp, uint8_t syndrome)
 
 void answer_settle(struct qp *qp)
 {
-	if (!qp->ack_due)
-		return;
-	answer_send_ack(qp);
+	if (qp->ack_due)
+		answer_send_ack(qp);
+	/* Another thread may have sent it and not have come to flush it. */
 	send_flush(qp);
 }

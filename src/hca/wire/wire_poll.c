@@ -18,6 +18,8 @@
 #include "roce/rx.h"
 
 #define RX_BUDGET 32
+/* Budgets after which packets that keep coming are left to the next poll. */
+#define ARRIVED_TURNS 64
 /*
  * Polls in a row that find rx_lock taken, after which the caller yields to the thread that holds it.
  * The service thread is called again as long as a packet lies there, and may have preempted that
@@ -34,8 +36,8 @@
 /* Datagrams sent after which to look for CNPs. */
 #define UNREAD_CHECK_EVERY 32u
 
-/* Inside an epoch section, under rx_lock. */
-static void receive(struct wire_port *port)
+/* Inside an epoch section, under rx_lock. Returns the number of packets, or an error. */
+static int receive(struct wire_port *port)
 {
 	unsigned int before = port->acks.count ? wire_acks_prune(port) : 0, empty;
 	int n = roce_rx_poll(port->rx, port->ep, RX_BUDGET, wire_rx_packet, port);
@@ -47,6 +49,7 @@ static void receive(struct wire_port *port)
 		hca_wake_at(roce_rx_due(port->rx));
 	if (unlikely(port->acks.count))
 		wire_acks_after_poll(port, before, n > 0, empty);
+	return n;
 }
 
 static __attribute__((cold, noinline)) void yield_to_holder(struct wire_port *port, bool is_service)
@@ -103,6 +106,22 @@ void wire_poll_ports(void)
 			continue;
 		atomic_store_explicit(&port->polls, polls + 1, memory_order_relaxed);
 		wire_poll_port(port, true);
+	}
+}
+
+void wire_poll_arrived(void)
+{
+	for (struct wire_port *port = wire_port_first(); port; port = port->next) {
+		fabric_lock(&port->rx_lock);
+		rx_seq_begin();
+		epoch_enter();
+		for (int i = 0; i < ARRIVED_TURNS && receive(port) >= RX_BUDGET; i++)
+			;
+		epoch_exit();
+		fabric_unlock(&port->rx_lock);
+		if (wire_port_tx_pending(port))
+			wire_tx_flush_port(port);
+		rx_seq_end();
 	}
 }
 

@@ -23,6 +23,9 @@ static inline void wire_poll(void)
 /* Receives from a port. `is_poller`: the thread polls again soon, and skips most polls of an idle port. */
 void wire_poll_port(struct wire_port *port, bool is_poller);
 
+/* Service thread: receives all that has arrived until now, after a thread that is receiving. */
+void wire_poll_arrived(void);
+
 /* Whether packets lie unread at the QP's port. The service thread then reads them. */
 bool wire_has_unread(struct qp *qp);
 /* A datagram was sent: a program that only sends, and never polls, receives CNPs this way. */
