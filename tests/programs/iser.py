@@ -72,7 +72,9 @@ def use(url):
 
 
 def client(start, there, argv, wanted):
-    for _ in range(3):  # libiscsi gives up when an answer takes a second, which a busy machine may need
+    # libiscsi's synchronous calls wait for a second in poll(), and its iSER takes the timeout for a wrong event and
+    # gives up. A busy machine may need a second; 100 runs under load lost no connection otherwise.
+    for _ in range(3):
         program = start(*argv, before=there)
         if not program.ended(SECONDS) or "revents is not POLLIN" not in program.text():
             break
