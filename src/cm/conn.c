@@ -94,9 +94,8 @@ struct conn *conn_find_qpn(struct conn_table *table, uint32_t qpn, uint64_t ca_g
 void conn_set_remote(struct conn *conn, uint32_t remote_id, uint64_t ca_guid, uint32_t qpn)
 {
 	conn->remote_id = remote_id;
-	conn->process = conn->table->ops->is_local(&conn->route)
-				? conn->table->ops->process_of(remote_id)
-				: 0;
+	conn->is_remote = !conn->table->ops->is_local(&conn->route);
+	conn->process = conn->is_remote ? 0 : conn->table->ops->process_of(remote_id);
 	conn->remote_ca_guid = ca_guid;
 	conn->params.remote_qpn = qpn;
 	hash_add(&conn->table->by_remote, &conn->by_remote, remote_key(remote_id, ca_guid));
@@ -413,6 +412,8 @@ void conn_probe(struct conn *conn)
 
 	if (conn->state != CONN_ESTABLISHED)
 		return;
+	if (conn->unanswered < UINT8_MAX)
+		conn->unanswered++;
 	if (!conn->is_active) {
 		conn->table->ops->send(&conn->route, conn->mad); /* the REP */
 		return;

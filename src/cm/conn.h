@@ -54,7 +54,7 @@ void conn_peer_died(struct conn *conn, uint64_t now_ns);
 /*
  * ESTABLISHED: sends a message that a CM answers and that changes nothing: the REP, whose answer is a RTU
  * (IBTA 1.4, 12.9.7), or a LAP for the path in use. A CM that has forgotten the connection answers with a
- * REJ, which ends the connection; no answer means nothing.
+ * REJ, which ends the connection; without an answer, conn->unanswered grows.
  */
 void conn_probe(struct conn *conn);
 /* REQ_SENT: the REQ is sent once more, since the process that it waits at may have died. */

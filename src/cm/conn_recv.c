@@ -43,6 +43,12 @@ static struct conn *find(const struct arrival *a, uint32_t local_id, uint32_t re
 	return conn;
 }
 
+/* The other end may still take it for established, when this end was told that the other had died. */
+static bool is_over(const struct conn *conn)
+{
+	return conn->state == CONN_TIMEWAIT || conn->state == CONN_CLOSED;
+}
+
 static void reject(const struct arrival *a, uint32_t local_id, uint32_t remote_id,
 		   enum msg_answered answered, enum msg_reason reason)
 {
@@ -213,6 +219,9 @@ static void receive_rep(const struct arrival *a)
 		conn_send_mra(conn, MSG_ANSWERED_REP);
 	else if (conn->state == CONN_ESTABLISHED || conn->is_rejected)
 		a->table->ops->send(&conn->route, conn->mad); /* the RTU or REJ was lost */
+	else if (is_over(conn))
+		reject(a, rep.remote_comm_id, rep.local_comm_id, MSG_ANSWERED_REP,
+		       MSG_REJ_INVALID_COMM_ID);
 }
 
 static void receive_rtu(const struct arrival *a)
@@ -223,7 +232,10 @@ static void receive_rtu(const struct arrival *a)
 
 	msg_get_rtu(a->mad, &rtu);
 	conn = find(a, rtu.remote_comm_id, rtu.local_comm_id);
-	if (!conn || conn->state != CONN_REP_SENT)
+	if (!conn)
+		return;
+	conn->unanswered = 0;
+	if (conn->state != CONN_REP_SENT)
 		return;
 	conn_stop_timer(conn);
 	conn->state = CONN_ESTABLISHED;
@@ -394,15 +406,29 @@ static void receive_lap(const struct arrival *a)
 	if (!lap.local_comm_id)
 		return;
 	conn = find(a, lap.remote_comm_id, lap.local_comm_id);
-	if (!conn)
+	if (!conn || is_over(conn)) {
 		reject(a, lap.remote_comm_id, lap.local_comm_id, MSG_ANSWERED_OTHER,
 		       MSG_REJ_INVALID_COMM_ID);
-	if (!conn || conn->state != CONN_ESTABLISHED)
+		return;
+	}
+	if (conn->state != CONN_ESTABLISHED)
 		return;
 	apr.local_comm_id = conn->local_id;
 	apr.remote_comm_id = conn->remote_id;
 	msg_put_apr(&apr, a->tid, mad);
 	a->table->ops->send(&conn->route, mad);
+}
+
+/* The answer to conn_probe(); this end asks for no alternate path. */
+static void receive_apr(const struct arrival *a)
+{
+	struct msg_apr apr;
+	struct conn *conn;
+
+	msg_get_apr(a->mad, &apr);
+	conn = find(a, apr.remote_comm_id, apr.local_comm_id);
+	if (conn)
+		conn->unanswered = 0;
 }
 
 bool conn_receive(struct conn_table *table, const struct conn_route *from,
@@ -411,7 +437,7 @@ bool conn_receive(struct conn_table *table, const struct conn_route *from,
 	static void (*const receive[])(const struct arrival *a) = {
 		[MSG_REQ] = receive_req,   [MSG_MRA] = receive_mra, [MSG_REJ] = receive_rej,
 		[MSG_REP] = receive_rep,   [MSG_RTU] = receive_rtu, [MSG_DREQ] = receive_dreq,
-		[MSG_DREP] = receive_drep, [MSG_LAP] = receive_lap,
+		[MSG_DREP] = receive_drep, [MSG_LAP] = receive_lap, [MSG_APR] = receive_apr,
 	};
 	struct arrival a = { .table = table, .from = from, .mad = mad, .now_ns = now_ns };
 	struct msg_head head;

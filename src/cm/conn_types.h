@@ -64,7 +64,9 @@ struct conn {
 	struct conn_table *table;
 	void *owner; /* gets events; NULL: the id is gone, and the connection ends by itself */
 	enum conn_state state;
-	bool is_active; /* this end sent the REQ */
+	bool is_active;     /* this end sent the REQ */
+	bool is_remote;     /* the other end is known, and at another host */
+	uint8_t unanswered; /* probes since the last answer */
 	uint32_t local_id, remote_id;
 	uint32_t process; /* of this host that the other end is; 0: of another host, or not known */
 	uint64_t tid;

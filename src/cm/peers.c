@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Only an answer ends a connection: another process of the host knows nothing of it (REJ), or the host has
- * no process left (ICMP). Silence does not, since a process that a debugger has stopped is silent, too.
+ * An answer ends a connection: another process of the host does not know it (REJ), or the host has no process
+ * left (ICMP port unreachable). Silence does not: a process that a debugger has stopped is silent, too.
  */
 #include "cm/peers.h"
 
@@ -12,11 +12,14 @@
 #include "hca/wire/gsi_send.h"
 
 #define INTERVAL_NS 1000000000u
-#define MOST        256 /* connections that are asked for at a time, or a few more */
+#define AT_ONCE     256 /* connections that are probed at a time, or a few more */
+#define UNANSWERED                                                                                 \
+	3 /* probes after which the host is asked; forged ICMP ends no connection before */
 
-static void ask_for(struct conn *conn, uint64_t now_ns)
+static void probe(struct conn *conn, uint64_t now_ns)
 {
-	if (hca_gsi_host_refuses(conn->route.adapter, &conn->route.av))
+	if (conn->unanswered >= UNANSWERED &&
+	    hca_gsi_host_refuses(conn->route.adapter, &conn->route.av))
 		conn_peer_died(conn, now_ns);
 	else
 		conn_probe(conn);
@@ -32,7 +35,7 @@ void cm_peers_watch(uint64_t now_ns)
 void cm_peers_run(uint64_t now_ns)
 {
 	/* Of many connections each is in one of several groups, which take turns. */
-	uint32_t groups = 1 + (uint32_t)(cm.conns.by_local.count / MOST);
+	uint32_t groups = 1 + (uint32_t)(cm.conns.by_local.count / AT_ONCE);
 	struct conn *conn;
 	uint32_t i = 0;
 	bool any = false;
@@ -43,12 +46,12 @@ void cm_peers_run(uint64_t now_ns)
 		cm.peers.due_ns = 0;
 		cm.peers.turn++;
 		LIST_FOREACH(conn, &cm.conns.all, entry) {
-			if (hca_gsi_is_local(conn->route.adapter, &conn->route.av))
+			if (!conn->is_remote)
 				continue;
 			any = true;
 			if (conn->state == CONN_ESTABLISHED &&
 			    i++ % groups == cm.peers.turn % groups)
-				ask_for(conn, now_ns);
+				probe(conn, now_ns);
 		}
 		if (!any)
 			return;

@@ -39,8 +39,8 @@ struct cm_state {
 	struct {
 		uint64_t due_ns; /* 0: there is no connection with another host */
 		uint32_t turn;
-	} peers; /* peers.c */
-	struct sidr_table sidrs;     /* sidr.c */
+	} peers;                             /* peers.c */
+	struct sidr_table sidrs;             /* sidr.c */
 	LIST_HEAD(, cm_resolving) resolving; /* resolving.c */
 };
 

@@ -376,7 +376,7 @@ def disconnected(build):
         c.processes[one].kill()
         c.wait(server, gone)
         c.processes[two].send_signal(signal.SIGSTOP)
-        time.sleep(4)   # some questions without an answer
+        time.sleep(5)   # how long it is stopped, some probes; not a synchronisation
         c.processes[two].send_signal(signal.SIGCONT)
         three = c.start(2, "connect", 4)
         if gone in c.events(two) or c.events(server).count(gone) != 1:
@@ -386,7 +386,11 @@ def disconnected(build):
         c.processes[three].kill()   # the last process of its host
         c.wait(server, gone, 3)
 
+        # A host that refused packets has a process again, whose connection stays.
         four = c.start(2, "connect", 4)
+        time.sleep(5)   # some probes
+        if gone in c.events(four) or c.events(server).count(gone) != 3:
+            fail("the connection of a host that came back has ended")
         other = c.start(1, "listen", 6, 7472)
         c.processes[server].kill()
         c.wait(four, gone)

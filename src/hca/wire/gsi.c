@@ -288,6 +288,9 @@ void gsi_packet(const struct forward *f, const uint8_t *data, bool is_forwarded)
 	owner = is_forwarded ? fabric_self() : gsi_owner_of(data, f->dst);
 	if (!owner && is_request(data) && keep_unclaimed(f, data))
 		return;
+	/* For a process that has died: an agent of another one answers. */
+	if (!owner && !has_agent(data[MAD_CLASS]))
+		owner = gsi_agent_of(data[MAD_CLASS]);
 	deliver_or_pass_on(owner, f, data);
 }
 

@@ -15,16 +15,15 @@
 #include "roce/endpoint.h"
 
 #define ASK_NS    900000000u
-#define FORGET_NS 60000000000u /* a host that nobody has asked for */
-#define HOSTS     64           /* further ones are not asked */
-#define REFUSALS  2 /* that count: the socket of a process may be another one for a moment */
+#define FORGET_NS 10000000000u /* without a question */
+#define HOSTS     256
 
 struct gsi_host {
 	LIST_ENTRY(gsi_host) entry;
 	struct roce_addr addr;
 	int fd; /* connected */
 	uint64_t asked_ns;
-	unsigned int refusals; /* in a row */
+	bool is_refused;
 };
 
 static int open_socket(const struct roce_addr *from, const struct roce_addr *to)
@@ -97,11 +96,15 @@ static void ask(struct gsi_host *h, uint64_t now_ns)
 
 	if (h->asked_ns && now_ns - h->asked_ns < ASK_NS)
 		return;
-	if (!getsockopt(h->fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		h->refusals = err == ECONNREFUSED ? h->refusals + 1 : 0;
+	getsockopt(h->fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	/* The answer to a question of long ago: a process may have come since. */
+	if (now_ns - h->asked_ns > 3 * ASK_NS)
+		h->is_refused = false;
+	else if (err == ECONNREFUSED)
+		h->is_refused = true;
 	h->asked_ns = now_ns;
-	if (send(h->fd, "", 0, 0))
-		h->refusals = 0; /* no route at present */
+	if (send(h->fd, "", 0, 0) && errno == ECONNREFUSED)
+		h->is_refused = true;
 }
 
 bool hca_gsi_host_refuses(const struct hca_adapter *adapter, const struct hca_av *to)
@@ -121,7 +124,7 @@ bool hca_gsi_host_refuses(const struct hca_adapter *adapter, const struct hca_av
 	h = find_or_open(&from_addr, &to_addr, now_ns);
 	if (h) {
 		ask(h, now_ns);
-		refuses = h->refusals >= REFUSALS;
+		refuses = h->is_refused;
 	}
 	pthread_mutex_unlock(&hca.wire.gsi.lock);
 	return refuses;

@@ -13,8 +13,8 @@
 #include "util/api.h"
 
 /*
- * Sends an empty UDP packet to the host of `to`, about one a second, and returns whether the last two were
- * refused. A host that does not answer refuses nothing.
+ * Sends an empty UDP packet to the host of `to`, about one a second, and returns whether one was refused since
+ * the caller began to ask. A host that does not answer refuses nothing. At most 256 hosts are asked at a time.
  */
 VB_API bool hca_gsi_host_refuses(const struct hca_adapter *adapter, const struct hca_av *to);
 

@@ -132,6 +132,18 @@ fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid)
 	return owner && fabric_process_alive(owner) ? owner : FABRIC_ID_NONE;
 }
 
+fabric_id_t gsi_agent_of(uint8_t mgmt_class)
+{
+	const uint64_t key = mgmt_class;
+	struct fabric_reg_entry found[8];
+	size_t count = fabric_reg_find(FABRIC_REG_GSI, &key, sizeof(key), found, array_size(found));
+
+	for (size_t i = 0; i < count && i < array_size(found); i++)
+		if (fabric_process_alive(found[i].owner))
+			return found[i].owner;
+	return FABRIC_ID_NONE;
+}
+
 /*
  * Peers may still answer messages of a process that had this slot before, or take a new message with the same id
  * for a repetition: the first id is random.

@@ -35,6 +35,9 @@ VB_API uint32_t hca_gsi_process_of(uint32_t comm_id);
 /* FABRIC_ID_NONE: no process wants it. dgid is the GID that it was sent to. */
 fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid);
 
+/* A process of the host with an agent for the class; FABRIC_ID_NONE: there is none. */
+fabric_id_t gsi_agent_of(uint8_t mgmt_class);
+
 /* Once, before the first id. */
 void gsi_seed_ids(void);
 

@@ -324,8 +324,6 @@ static void other_messages_are_left_to_others(void **state)
 	assert_false(conn_receive(&net.hosts[1].table, &from, mad, net.now_ns));
 	forge(MSG_SIDR_REQ, 1, 2, 3, mad);
 	assert_false(conn_receive(&net.hosts[1].table, &from, mad, net.now_ns));
-	forge(MSG_APR, 1, 2, 3, mad);
-	assert_false(conn_receive(&net.hosts[1].table, &from, mad, net.now_ns));
 }
 
 static void a_request_without_an_id_is_dropped(void **state)

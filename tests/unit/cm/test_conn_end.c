@@ -87,6 +87,30 @@ static void a_probe_changes_nothing_of_a_connection(void **state)
 	expect_none(p.b);
 	assert_int_equal(p.a->conn->state, CONN_ESTABLISHED);
 	assert_int_equal(p.b->conn->state, CONN_ESTABLISHED);
+	assert_int_equal(p.a->conn->unanswered, 0);
+	assert_int_equal(p.b->conn->unanswered, 0);
+}
+
+/* One end was told that the other had died, which is not so. */
+static void a_probe_finds_a_connection_that_the_other_end_has_ended(void **state)
+{
+	(void)state;
+	for (int passive = 0; passive < 2; passive++) {
+		struct pair p = established();
+		struct net_id *left = passive ? p.b : p.a, *other = passive ? p.a : p.b;
+
+		conn_peer_died(other->conn, net.now_ns);
+		expect_event(other, CONN_EVENT_DISCONNECTED, 0);
+		assert_int_equal(conn_disconnect(other->conn, net.now_ns), 0); /* a DREP */
+		net_pass(10 * MS);
+		expect_none(left);
+		conn_probe(left->conn);
+		net_pass(10 * MS);
+		expect_event(left, CONN_EVENT_DISCONNECTED, 0);
+		net_destroy(p.a);
+		net_destroy(p.b);
+		net_settle(3600000 * MS);
+	}
 }
 
 static void a_probe_without_answer_ends_nothing(void **state)
@@ -103,6 +127,8 @@ static void a_probe_without_answer_ends_nothing(void **state)
 	lose_nothing();
 	expect_none(p.a);
 	expect_none(p.b);
+	assert_int_equal(p.a->conn->unanswered, UINT8_MAX);
+	assert_int_equal(p.b->conn->unanswered, UINT8_MAX);
 	assert_int_equal(p.a->conn->state, CONN_ESTABLISHED);
 	assert_int_equal(p.b->conn->state, CONN_ESTABLISHED);
 }
@@ -300,6 +326,7 @@ int main(void)
 		TEST(a_peer_with_long_timeouts_is_forgotten_a_minute_after_the_owner_let_go),
 		TEST(a_probe_finds_a_forgotten_connection),
 		TEST(a_probe_changes_nothing_of_a_connection),
+		TEST(a_probe_finds_a_connection_that_the_other_end_has_ended),
 		TEST(a_probe_without_answer_ends_nothing),
 		TEST(a_request_is_sent_again_when_a_process_has_died),
 		TEST(a_process_that_exits_tells_the_other_end_in_any_state),
