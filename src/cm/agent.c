@@ -21,7 +21,6 @@
 #include "cm/state.h"
 #include "hca/engine/poll.h"
 #include "hca/wire/gsi.h"
-#include "hca/wire/gsi_mad.h"
 #include "hca/wire/gsi_route.h"
 #include "hca/wire/gsi_send.h"
 
@@ -63,16 +62,20 @@ static const struct sidr_ops sidr_ops = {
 
 /*
  * Packets of the connection arrive at other sockets than MADs. The peer has sent them before the DREQ, so
- * their completions come before the event.
+ * their completions come before the event. Each connection has one such DREQ: others, which anybody may send,
+ * make no work.
  */
 static void receive(void *arg, const struct hca_gsi_mad *mad)
 {
 	struct conn_route from = { .adapter = mad->adapter, .av = mad->from };
 
 	(void)arg;
-	if (mad_get16(mad->mad + MAD_ATTR) == MSG_DREQ)
-		hca_poll_arrived();
 	cm_lock();
+	if (conn_is_ended_by(&cm.conns, &from, mad->mad)) {
+		cm_unlock();
+		hca_poll_arrived();
+		cm_lock();
+	}
 	if (!conn_receive(&cm.conns, &from, mad->mad, cm_now_ns()))
 		sidr_receive(&cm.sidrs, &from, mad->mad);
 	if (!hca_gsi_is_local(from.adapter, &from.av))

@@ -342,6 +342,28 @@ static void answer_unknown_dreq(const struct arrival *a, const struct msg_dreq *
 	a->table->ops->send(a->from, mad);
 }
 
+/* A DREQ ends the connection, and the owner is told. */
+static bool is_open(const struct conn *conn)
+{
+	return conn->state == CONN_REP_SENT || conn->state == CONN_REP_RCVD ||
+	       conn->state == CONN_ESTABLISHED || conn->state == CONN_DREQ_SENT;
+}
+
+bool conn_is_ended_by(struct conn_table *table, const struct conn_route *from,
+		      const uint8_t mad[MSG_BYTES])
+{
+	const struct arrival a = { .table = table, .from = from, .mad = mad };
+	struct msg_dreq dreq;
+	struct msg_head head;
+	struct conn *conn;
+
+	if (!msg_get_head(mad, &head) || head.kind != MSG_DREQ)
+		return false;
+	msg_get_dreq(mad, &dreq);
+	conn = find(&a, dreq.remote_comm_id, dreq.local_comm_id);
+	return conn && dreq.remote_qpn == conn->params.local_qpn && is_open(conn);
+}
+
 static void receive_dreq(const struct arrival *a)
 {
 	const struct conn_event event = { .kind = CONN_EVENT_DISCONNECTED };

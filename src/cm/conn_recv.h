@@ -12,5 +12,10 @@
 /* `from` is the way back to the sender. False: no message that connections are made of. */
 bool conn_receive(struct conn_table *table, const struct conn_route *from,
 		  const uint8_t mad[MSG_BYTES], uint64_t now_ns);
+/*
+ * The message is a DREQ of which the owner of a connection will be told. False for a forged or repeated one.
+ */
+bool conn_is_ended_by(struct conn_table *table, const struct conn_route *from,
+		      const uint8_t mad[MSG_BYTES]);
 
 #endif

@@ -297,6 +297,36 @@ static void a_disconnect_for_another_queue_pair_is_ignored(void **state)
 	assert_int_equal(net_count(1, MSG_DREP), 0);
 }
 
+static bool ends(int from, int to, uint32_t local, uint32_t remote, uint32_t qpn)
+{
+	struct conn_route back = net_route(to, from);
+	uint8_t mad[MSG_BYTES];
+
+	forge(MSG_DREQ, local, remote, qpn, mad);
+	return conn_is_ended_by(&net.hosts[to].table, &back, mad);
+}
+
+static void only_the_peers_first_dreq_ends_a_connection(void **state)
+{
+	struct pair p = established();
+	uint32_t a = p.a->conn->local_id, b = p.b->conn->local_id;
+	uint8_t mad[MSG_BYTES];
+	struct conn_route back = net_route(1, 0);
+
+	(void)state;
+	assert_false(ends(9, 1, a, b, QPN_B));
+	assert_false(ends(0, 1, a + 1, b, QPN_B));
+	assert_false(ends(0, 1, a, b + 1, QPN_B));
+	assert_false(ends(0, 1, a, b, QPN_B + 1));
+	assert_true(ends(0, 1, a, b, QPN_B));
+	forge(MSG_DREP, a, b, QPN_B, mad);
+	assert_false(conn_is_ended_by(&net.hosts[1].table, &back, mad));
+	assert_int_equal(conn_disconnect(p.a->conn, net.now_ns), 0);
+	net_pass(10 * MS);
+	expect_event(p.b, CONN_EVENT_DISCONNECTED, 0);
+	assert_false(ends(0, 1, a, b, QPN_B));
+}
+
 static void messages_without_a_connection_leave_none_behind(void **state)
 {
 	uint8_t mad[MSG_BYTES];
@@ -401,6 +431,7 @@ int main(void)
 		TEST(messages_from_another_address_change_nothing_in_any_state),
 		TEST(messages_with_a_foreign_id_change_nothing_once_both_are_known),
 		TEST(a_disconnect_for_another_queue_pair_is_ignored),
+		TEST(only_the_peers_first_dreq_ends_a_connection),
 		TEST(messages_without_a_connection_leave_none_behind),
 		TEST(other_messages_are_left_to_others),
 		TEST(a_request_without_an_id_is_dropped),
