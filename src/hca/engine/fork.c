@@ -97,6 +97,7 @@ static void reset_wire(void)
 	gsi_hosts_close_inherited();
 	STAILQ_INIT(&hca.wire.gsi.unclaimed);
 	hca.wire.gsi.unclaimed_count = 0;
+	atomic_store(&hca.wire.gsi.waiting, 0);
 	hca.wire.gsi.run_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 

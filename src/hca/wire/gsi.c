@@ -42,6 +42,9 @@
 #define UNCLAIMED_NS   250000000u
 #define UNCLAIMED_MOST 256u
 
+/* MADs that wait for the service thread. What comes beyond is lost, as it is when a socket is full. */
+#define WAITING_MOST 4096u
+
 #define PKEY_DEFAULT 0xffffu
 
 struct hca_gsi_agent {
@@ -124,6 +127,24 @@ static bool has_agent(uint8_t mgmt_class)
 	return has;
 }
 
+static void free_mad(struct hca_gsi_mad *m)
+{
+	free(m);
+	atomic_fetch_sub(&hca.wire.gsi.waiting, 1);
+}
+
+/* NULL: too many wait, or there is no memory. */
+static struct hca_gsi_mad *new_mad(void)
+{
+	struct hca_gsi_mad *m = NULL;
+
+	if (atomic_fetch_add(&hca.wire.gsi.waiting, 1) < WAITING_MOST)
+		m = calloc(1, sizeof(*m));
+	if (!m)
+		free_mad(m);
+	return m;
+}
+
 /* Service thread. */
 static void run_agent(void *arg)
 {
@@ -140,12 +161,12 @@ static void run_agent(void *arg)
 	if (found)
 		agent.ops->receive(agent.arg, m);
 	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
-	free(m);
+	free_mad(m);
 }
 
 static void deliver(const struct forward *f, const uint8_t *data)
 {
-	struct hca_gsi_mad *m = calloc(1, sizeof(*m));
+	struct hca_gsi_mad *m = new_mad();
 
 	if (!m) {
 		gsi_count(HCA_GSI_DROP_LOST);
@@ -153,7 +174,7 @@ static void deliver(const struct forward *f, const uint8_t *data)
 	}
 	if (!find_port(f, m)) {
 		gsi_count(HCA_GSI_DROP_FORM);
-		free(m);
+		free_mad(m);
 		return;
 	}
 	m->from.has_grh = f->pkt.flags & ROCE_PKT_GRH;
@@ -169,7 +190,7 @@ static void deliver(const struct forward *f, const uint8_t *data)
 	memcpy(m->mad, data, sizeof(m->mad));
 	if (fabric_service_run(run_agent, m)) {
 		gsi_count(HCA_GSI_DROP_LOST);
-		free(m);
+		free_mad(m);
 	}
 }
 

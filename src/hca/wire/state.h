@@ -73,6 +73,7 @@ struct wire_state {
 		STAILQ_HEAD(, gsi_unclaimed)
 		unclaimed; /* requests for services that no process offers */
 		unsigned int unclaimed_count;
+		atomic_uint waiting;   /* MADs for the service thread */
 		uint32_t changes_seen; /* of device.changes; service thread */
 		atomic_uint last_serial;
 		_Atomic uint64_t counters[WIRE_GSI_COUNTERS];

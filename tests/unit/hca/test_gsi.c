@@ -6,6 +6,7 @@
 #include "cmocka_all.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,6 +268,32 @@ static void what_is_wrong_is_dropped_and_counted(void **state)
 	run(forgeries);
 }
 
+static void flood(int fd)
+{
+	const uint8_t op = ROCE_TR_UD | ROCE_PKT_SEND_ONLY;
+	const unsigned int most = 4096, beyond = 100;
+	uint8_t mad[256];
+
+	join(HCA_LINK_ETHERNET);
+	cm_make(mad, HCA_CM_RTU, 1, hca_gsi_comm_id(), 0);
+	/* The service thread cannot run the agent. */
+	pthread_mutex_lock(&hca.wire.gsi.run_lock);
+	for (unsigned int i = 0; i < most + beyond; i++)
+		forge(mad, HCA_GSI_QKEY, 256, op);
+	check(hca_gsi_count(HCA_GSI_DROP_LOST) == beyond);
+	pthread_mutex_unlock(&hca.wire.gsi.run_lock);
+	while (atomic_load(&hca.wire.gsi.waiting))
+		sched_yield();
+	check(hca_gsi_count(HCA_GSI_RECEIVED) == most);
+	forge(mad, HCA_GSI_QKEY, 256, op);
+	check(hca_gsi_count(HCA_GSI_DROP_LOST) == beyond);
+}
+
+static void a_flood_fills_no_more_than_its_share_of_memory(void **state)
+{
+	run(flood);
+}
+
 /* ---- several processes ---- */
 
 static void listen_and_answer(enum hca_link link, int fd)
@@ -483,6 +510,7 @@ int main(void)
 		cmocka_unit_test(an_infiniband_port_is_reached_by_lid_alone),
 		cmocka_unit_test(invalid_rules_are_refused),
 		cmocka_unit_test(what_is_wrong_is_dropped_and_counted),
+		cmocka_unit_test(a_flood_fills_no_more_than_its_share_of_memory),
 		cmocka_unit_test(requests_go_to_who_listens_and_answers_to_who_asked),
 		cmocka_unit_test(the_same_over_sockets_that_processes_share),
 		cmocka_unit_test(polls_do_not_look_at_sockets_of_queue_pair_1_alone),
