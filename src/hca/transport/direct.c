@@ -45,6 +45,8 @@ static bool check_grant(struct qp *qp, uint32_t access, uint32_t *pdn)
 		return false;
 	}
 	*pdn = grant->pdn;
+	/* [GR1] The fields are read before the word is read again. */
+	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&grant->word, memory_order_relaxed) == word;
 }
 
