@@ -52,7 +52,7 @@ static bool read_count(int fd, eventfd_t *count)
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
 	ssize_t n = preadv2(fd, &into, 1, -1, RWF_NOWAIT);
 
-	if (n < 0 && errno == EOPNOTSUPP) /* Linux before 5.8 */
+	if (n < 0 && errno != EAGAIN) /* Linux before 5.8, or a seccomp filter */
 		return poll(&readable, 1, 0) == 1 && !eventfd_read(fd, count);
 	return n == sizeof(*count);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cm/signal.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "cm/support.h"
 
@@ -14,6 +18,18 @@ static struct cm_signals signals = { .write_lock = PTHREAD_MUTEX_INITIALIZER };
 static struct cm_signal open_signal(void)
 {
 	return (struct cm_signal){ .fd = eventfd(0, EFD_CLOEXEC) };
+}
+
+static int refusal; /* of preadv2(); 0: none */
+
+/* In place of the C library's. */
+ssize_t preadv2(int fd, const struct iovec *to, int count, off_t offset, int flags)
+{
+	if (refusal) {
+		errno = refusal;
+		return -1;
+	}
+	return syscall(SYS_preadv2, fd, to, count, offset, 0, flags);
 }
 
 static void flush(void)
@@ -81,6 +97,29 @@ static void a_program_may_read_the_descriptor(void **state)
 	cm_signal_close(&signals, &s);
 }
 
+static void a_kernel_without_preadv2_serves_as_well(void **state)
+{
+	static const int refusals[] = { EOPNOTSUPP, ENOSYS, EPERM };
+	eventfd_t count;
+
+	for (size_t i = 0; i < array_size(refusals); i++) {
+		struct cm_signal s = open_signal();
+
+		refusal = refusals[i];
+		cm_signal_raise(&signals, &s);
+		flush();
+		cm_signal_clear(&signals, &s);
+		assert_false(readable(s.fd));
+		/* The program has read it: nothing blocks. */
+		cm_signal_raise(&signals, &s);
+		flush();
+		assert_int_equal(eventfd_read(s.fd, &count), 0);
+		cm_signal_clear(&signals, &s);
+		cm_signal_close(&signals, &s);
+	}
+	refusal = 0;
+}
+
 static _Atomic bool is_writing, may_write;
 
 /* As cm_signals_flush() between the release of the lock and the write. */
@@ -129,6 +168,7 @@ int main(void)
 		cmocka_unit_test(a_signal_that_is_cleared_at_once_is_not_written),
 		cmocka_unit_test(many_signals_are_written),
 		cmocka_unit_test(a_program_may_read_the_descriptor),
+		cmocka_unit_test(a_kernel_without_preadv2_serves_as_well),
 		cmocka_unit_test(a_write_under_way_is_taken_back),
 	};
 
