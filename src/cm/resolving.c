@@ -84,13 +84,9 @@ static bool is_reachable(const struct hca_next_hop *hop)
 	return hca_neigh_find(hop, mac) != -ENOENT;
 }
 
-/* Looks once. */
-static void look(struct cm_resolving *r, uint64_t now_ns)
+/* The neighbour is not known: asks for it and sets the time of the next look. */
+static void await(struct cm_resolving *r, uint64_t now_ns)
 {
-	if (is_reachable(&r->hop)) {
-		succeed(r);
-		return;
-	}
 	if (now_ns >= r->probe_ns) {
 		probe(r);
 		r->probe_ns = now_ns + PROBE_NS;
@@ -105,6 +101,14 @@ static void look(struct cm_resolving *r, uint64_t now_ns)
 	if (r->wait_ns < LAST_WAIT_NS)
 		r->wait_ns *= 2;
 	hca_gsi_set_timer(cm.agent, r->look_ns);
+}
+
+static void look(struct cm_resolving *r, uint64_t now_ns)
+{
+	if (is_reachable(&r->hop))
+		succeed(r);
+	else
+		await(r, now_ns);
 }
 
 int cm_resolving_start(struct cm_id *id, const struct cm_source *source, int timeout_ms)
@@ -139,7 +143,7 @@ int cm_resolving_start(struct cm_id *id, const struct cm_source *source, int tim
 	LIST_INSERT_HEAD(&cm.resolving, r, entry);
 	id->resolving = r;
 	id->state = CM_ADDR_QUERY;
-	look(r, now_ns);
+	await(r, now_ns);
 	return 0;
 free_event:
 	free(event);
