@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of this folder share: clocks, the median of rounds, the end after an error. */
+/* Clocks, the median of rounds, and the end after an error, for all programs of this folder. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -24,6 +24,12 @@ static inline double now_s(void)
 static inline double cpu_s(void)
 {
 	return clock_s(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Processor time of all threads of the process, where the service thread has a part in the work. */
+static inline double process_cpu_s(void)
+{
+	return clock_s(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static inline int compare_doubles(const void *a, const void *b)

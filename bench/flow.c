@@ -101,17 +101,17 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	matcher = make_matcher(port);
-	start = cpu_s();
+	start = process_cpu_s();
 	for (uint32_t i = 0; i < count; i++)
 		insert(matcher, &dest, i);
 	if (!strcmp(argv[1], "insert")) {
-		printf("%.0f\n", count / (cpu_s() - start));
+		printf("%.0f\n", count / (process_cpu_s() - start));
 		return 0;
 	}
 	run(port, count);
-	start = cpu_s();
+	start = process_cpu_s();
 	taken = 0;
 	run(port, count);
-	printf("%.1f\n", (cpu_s() - start) * 1e9 / PACKETS);
+	printf("%.1f\n", (process_cpu_s() - start) * 1e9 / PACKETS);
 	return taken == PACKETS ? 0 : 1;
 }
