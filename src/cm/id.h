@@ -12,7 +12,7 @@
  * -EINVAL without it. -ENXIO: the adapter of the id was removed.
  */
 int cm_id_enter(struct rdma_cm_id *pub, const char *call, struct cm_id **out);
-/* The same for calls that the kernel's RDMA CM has no part in: also without the adapter. */
+/* Begins a call that the kernel's RDMA CM has no part in: also on an id whose adapter was removed. */
 int cm_id_enter_any(struct rdma_cm_id *pub, const char *call, struct cm_id **out);
 void cm_id_leave(void);
 

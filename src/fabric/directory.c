@@ -496,7 +496,7 @@ static int read_slot(struct dir_file *file, uint32_t index, struct fabric_proces
 		words[i] = atomic_load_explicit(&slot->token[i], memory_order_relaxed);
 		words[2 + i] = atomic_load_explicit(&slot->name[i], memory_order_relaxed);
 	}
-	/* [D4] pairs with claim_slot() */
+	/* [D4] pairs with claim_free_slot() */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&slot->id, memory_order_relaxed) != p.id)
 		return -ESRCH;

@@ -68,7 +68,7 @@ struct dir_file {
 	uint32_t size;
 	_Alignas(64) _Atomic uint32_t next_block;
 	_Alignas(64) _Atomic uint32_t next_key_block;
-	_Alignas(64) _Atomic uint32_t records; /* records beyond this index were never used */
+	_Alignas(64) _Atomic uint32_t records; /* records from this index on are not in use */
 	uint32_t claims_used;                  /* places that are not empty; under the lock */
 	uint32_t next_reap;                    /* slot; under the lock */
 	_Alignas(64) _Atomic uint64_t reg_version[DIR_KINDS];
@@ -88,7 +88,7 @@ _Static_assert(sizeof(struct dir_record) == 64, "one line per record");
 /* True until the process of the id has left or was found dead. Lock-free. */
 static inline bool dir_is_listed(struct dir_file *dir, fabric_id_t id)
 {
-	/* [D1] pairs with claim_slot(): the slot's contents before its id */
+	/* [D1] pairs with claim_free_slot(): the slot's contents before its id */
 	return id &&
 	       atomic_load_explicit(&dir->slot[fabric_id_slot(id)].id, memory_order_acquire) == id;
 }

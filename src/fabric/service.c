@@ -29,7 +29,7 @@
 #define STACK_BYTES (512u << 10)
 #define SLICE_NS    100000u /* the shortest that the scheduler has */
 #define NO_CALLBACK SIZE_MAX
-#define ROUNDS      4 /* of an iteration that posts work */
+#define ROUNDS      4 /* iterations in a row, while each one posts work */
 
 struct service_work {
 	STAILQ_ENTRY(service_work) entry;

@@ -43,8 +43,8 @@ struct forksafe {
 };
 
 /*
- * Registers a lock for the life of the process; the caller keeps the memory of both. The child of a fork inherits the registration: add each lock once, not again
- * when the child starts anew.
+ * Registers a lock for the life of the process; the caller keeps the memory of both. The child of a fork
+ * inherits the registration: add each lock once, not again when the child starts anew.
  */
 VB_API void forksafe_add(struct forksafe *node, pthread_mutex_t *lock, enum forksafe_rank rank);
 

@@ -10,8 +10,9 @@ VB_API void hca_poll(void);
 /* The program is about to wait for events (it armed a CQ). */
 VB_API void hca_poll_pause(void);
 /*
- * Service thread, before it tells a program of the end of a connection: what the peer sent before that has
- * taken effect when this returns.
+ * Service thread, before it tells a program of the end of a connection: packets that the peer sent before that
+ * have taken effect when this returns. An exception are packets on a link whose receive lock another thread
+ * holds: that thread executes them.
  */
 VB_API void hca_poll_arrived(void);
 

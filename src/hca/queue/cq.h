@@ -89,7 +89,7 @@ VB_API void hca_cq_resize(struct hca_cq *cq, void *buf, uint32_t size,
 			  uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
 			  void *arg);
 
-/* The same, unless `move` sets *can to false: then the ring stays. */
+/* Replaces the ring as hca_cq_resize() does, unless `move` sets *can to false: then the ring stays. */
 VB_API void hca_cq_swap(struct hca_cq *cq, void *buf, uint32_t size,
 			uint32_t (*move)(struct hca_cq *cq, void *buf, uint32_t size, void *arg),
 			bool *can);

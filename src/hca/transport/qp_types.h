@@ -53,7 +53,7 @@ struct window {
 };
 
 /*
- * What is to be sent. Written by requester.c, requester.h, request.c, send.c, datagram.c, direct.c and
+ * Requests that are to be sent, or are being sent. Written by requester.c, requester.h, request.c, send.c, datagram.c, direct.c and
  * local_op.c. Fields that every request uses come first.
  */
 struct requester {
@@ -90,7 +90,7 @@ struct probe {
 };
 
 /*
- * What comes back, and what becomes of it: acknowledgements, retries, timers. Written by completer.c,
+ * Answers of the peer and their absence: acknowledgements, retries, timers. Written by completer.c,
  * progress.h, timer.c, timer.h, probe.c, probe.h and cwnd.h. Fields that every request or answer uses come
  * first.
  */

@@ -17,7 +17,7 @@ void request_finish(struct qp *qp, const struct hca_send *s, enum hca_status sta
 		    uint8_t vendor);
 /* Ends the request at `next` without a packet: at once, or behind requests that still wait. */
 void request_finish_local(struct qp *qp, const struct hca_send *s);
-/* The same, once a grace period has passed for a memory window that the request has ended. */
+/* Ends the request at `next` as request_finish_local() does, once a grace period has passed for a memory window that the request has ended. */
 enum run_result request_await_grace(struct qp *qp, const struct hca_send *s);
 /*
  * Completes what an acknowledgement of `psn` covers. A read is done by its data only. Returns the
