@@ -11,11 +11,13 @@
 static void fail_if_dead(struct qp *qp, void *arg)
 {
 	(void)arg;
-	if (!atomic_load(&qp->pub.ctx->async->dead))
+	/* A guest has no context: it ends with the queue pair that it stands for. */
+	if (qp->guest)
 		return;
 	epoch_enter();
 	fabric_lock(&qp->pub.lock);
-	if (!qp->dying) {
+	/* The context outlives the queue pair, but not always one that is dying. */
+	if (!qp->dying && atomic_load(&qp->pub.ctx->async->dead)) {
 		answer_settle(qp);
 		qp_fail(qp);
 	}

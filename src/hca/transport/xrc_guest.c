@@ -38,12 +38,12 @@ static struct xrc_guest *make(fabric_id_t from, uint32_t qpn, const struct hca_s
 		return NULL;
 	g->from = from;
 	g->qp.guest = true;
+	/* No context: the guest may outlive that of the SRQ, and serve SRQs of others. */
 	g->qp.pub = (struct hca_qp){
 		.type = HCA_QP_XRC_RECV,
 		.state = HCA_QPS_RTR,
 		.qpn = qpn,
 		.format = srq->format,
-		.ctx = srq->pd->ctx,
 	};
 	g->qp.attr = (struct hca_qp_attr){
 		.state = HCA_QPS_RTR,
