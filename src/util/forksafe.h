@@ -27,6 +27,7 @@ enum forksafe_rank {
 	FORKSAFE_CM,       /* ids, channels and connections of librdmacm, which calls the verbs */
 	FORKSAFE_CONTEXT,  /* the library's lists of devices, drivers and contexts */
 	FORKSAFE_JOIN,     /* joining the host's fabric */
+	FORKSAFE_SETTING,  /* applying the host's settings, which fails queue pairs */
 	FORKSAFE_DOORBELL, /* the doorbell watch, which executes work requests */
 	FORKSAFE_GROUP,    /* multicast memberships */
 	FORKSAFE_PORT,     /* GID tables, ports of the wire */

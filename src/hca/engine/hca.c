@@ -108,7 +108,7 @@ static const struct {
 	{ &hca.wire.group.lock, FORKSAFE_GROUP },
 	{ &hca.wire.ports.lock, FORKSAFE_OBJECT },
 	{ &hca.wire.forward.lock, FORKSAFE_OBJECT },
-	{ &hca.inspect.set_lock, FORKSAFE_LEAF },
+	{ &hca.inspect.set_lock, FORKSAFE_SETTING },
 	{ &hca.transport.qps.lock, FORKSAFE_OBJECT },
 	{ &hca.device.qpns.lock, FORKSAFE_OBJECT },
 	{ &hca.transport.xrc_open.lock, FORKSAFE_OBJECT },

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Applies the settings of the host to this process.
+ * Applies the settings of the host to this process: the service thread when they change, and the thread that
+ * joins the fabric. hca.inspect.set_lock keeps the two apart, and the file is read with the lock held, so that
+ * the text that was read last is the one that stays.
  */
 #include "hca/inspect/control.h"
 
@@ -21,6 +23,7 @@ static void apply(const char *folder)
 	static const char *const keys[] = { "capture", "fault" };
 	char text[SETTING_MAX], value[SETTING_MAX];
 
+	pthread_mutex_lock(&hca.inspect.set_lock);
 	setting_read(folder, text, sizeof(text));
 	for (size_t i = 0; i < array_size(keys); i++) {
 		setting_find(text, keys[i], value, sizeof(value));
@@ -28,6 +31,7 @@ static void apply(const char *folder)
 	}
 	setting_find(text, UNPLUG_KEY, value, sizeof(value));
 	unplug_set(value);
+	pthread_mutex_unlock(&hca.inspect.set_lock);
 }
 
 static void file_changed(void *arg, uint32_t events)

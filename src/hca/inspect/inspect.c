@@ -163,16 +163,12 @@ void inspect_set(const char *key, const char *value)
 {
 	struct inspect_state *state = &hca.inspect;
 
-	if (inspect_check())
-		return;
-	pthread_mutex_lock(&state->set_lock);
 	if (!strcmp(key, "capture")) {
 		if (update(&state->capture_set, value))
 			set_capture(value);
 	} else if (update(&state->fault_set, value)) {
 		set_faults(value);
 	}
-	pthread_mutex_unlock(&state->set_lock);
 }
 
 /* ---- fork and end ---- */

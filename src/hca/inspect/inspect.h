@@ -18,6 +18,7 @@ int inspect_check(void);
 /*
  * Changes the running process: "capture" with a file, "fault" with a script. "" ends an earlier
  * setting, and otherwise leaves the environment's in force. A mistake is reported (explain_note()).
+ * hca.inspect.set_lock held, and inspect_check() has returned 0.
  */
 void inspect_set(const char *key, const char *value);
 

@@ -24,8 +24,7 @@ struct inspect_state {
 		wire; /* for endpoints; capture and fault exist even while they are off */
 	/* Faults were used at least once; some packets may still be delayed after the last one. */
 	_Atomic bool faults_used;
-	/* settings of the running process (inspect_set()) */
-	pthread_mutex_t set_lock;
+	pthread_mutex_t set_lock;      /* applying the settings of the host (control.c) */
 	char *capture_set, *fault_set; /* NULL: none; under set_lock */
 
 	struct control_state control;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An adapter that is pulled out: its contexts get DEVICE_FATAL and are dead, its queue pairs fail, and the
- * agents of queue pair 1 are told. No lock: what is done here may be done again.
+ * agents of queue pair 1 are told.
  */
 #include "hca/inspect/unplug.h"
 

@@ -20,7 +20,7 @@ VB_API int hca_unplug_order(const char *name, bool unplug);
 /* Reads the setting: whether the adapter can be opened now. No context need be open. */
 VB_API bool hca_unplug_is_present(const struct hca_adapter *a);
 
-/* The setting is this now. Service thread, or before the first context is open. */
+/* Unplugs and plugs in adapters of this process by the setting's value. hca.inspect.set_lock held. */
 void unplug_set(const char *names);
 
 #endif
