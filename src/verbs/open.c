@@ -55,6 +55,18 @@ static int init_origin(struct vb_context *ctx, const struct vb_origin *origin)
 	return 0;
 }
 
+/*
+ * Checked after the context's event queue is listed: an adapter that is unplugged earlier is refused here, and
+ * one that is unplugged later kills the listed queue.
+ */
+static int check_plugged(const struct hca_adapter *adapter)
+{
+	if (hca_unplug_is_present(adapter))
+		return 0;
+	return explain(ENODEV, "%s is unplugged; `verbena plug %s` plugs it in again",
+		       adapter->name, adapter->name);
+}
+
 static int init(struct vb_context *ctx, struct ibv_device *device, const struct vb_origin *origin)
 {
 	struct vb_context *root = origin ? origin->root : NULL;
@@ -65,6 +77,8 @@ static int init(struct vb_context *ctx, struct ibv_device *device, const struct 
 		return err;
 	ctx->async.taken = vb_event_taken;
 	err = hca_ctx_init(&ctx->hca, ctx->adapter, &ctx->async);
+	if (!err)
+		err = check_plugged(ctx->adapter);
 	if (err)
 		goto fini_async;
 	err = init_origin(ctx, origin);
@@ -121,9 +135,6 @@ int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 
 	if (!driver)
 		return -errno;
-	if (!hca_unplug_is_present(to_device(device)->adapter))
-		return explain(ENODEV, "%s is unplugged; `verbena plug %s` plugs it in again",
-			       device->name, device->name);
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return -ENOMEM;
