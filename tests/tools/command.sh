@@ -87,6 +87,34 @@ test_output_that_cannot_be_written_is_a_failure() {
 	return 0
 }
 
+# at_once WORD: orders for 16 adapters in as many processes
+at_once() {
+	local i jobs=()
+	for i in {1..16}; do
+		"$VERBENA" "$1" "mlx5_$i" &
+		jobs+=($!)
+	done
+	for i in "${jobs[@]}"; do
+		wait "$i" || die "an order failed"
+	done
+}
+
+test_orders_that_are_given_at_once_all_count() {
+	status 0 "$VERBENA" wire capture "$scratch/pcapng"
+	at_once unplug
+	is "$(sed -n s/^unplugged=//p "$VERBENA_DIR/settings" | tr , '\n' | sort -u | wc -l)" 16 unplugged
+	at_once plug
+	is "$(<"$VERBENA_DIR/settings")" "capture=$scratch/pcapng" settings
+}
+
+test_an_order_that_was_killed_half_way_does_no_harm() {
+	status 0 "$VERBENA" unplug mlx5_0
+	echo "unplugged=mlx4" >"$VERBENA_DIR/settings.new"
+	status 0 "$VERBENA" unplug mlx4_0
+	is "$(<"$VERBENA_DIR/settings")" "unplugged=mlx5_0,mlx4_0" settings
+	[[ ! -e $VERBENA_DIR/settings.new ]] || die "the temporary file stays"
+}
+
 # complete WORD... : what bash would offer for the last of them
 complete_words() {
 	(

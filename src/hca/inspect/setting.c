@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A writer replaces the file by rename(2), so that a reader sees either the old or the new settings, and
- * then notifies the folder's FIFOs, which the service threads watch (fabric/folder.h).
+ * A writer locks the folder, since the new settings are made of the old ones. It replaces the file by rename(2),
+ * so that a reader, which takes no lock, sees either the old or the new settings, and then notifies the folder's
+ * FIFOs, which the service threads watch (fabric/folder.h). After a writer that was killed the lock is free, the
+ * file is whole, and the next writer overwrites its temporary file. The same order, given again, notifies again.
  */
 #include "hca/inspect/setting.h"
 
@@ -11,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,6 +43,25 @@ void setting_read(const char *folder, char *text, size_t size)
 	text[n > 0 ? n : 0] = 0;
 }
 
+static int lock_folder(const char *folder, int *out)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return explain(errno, "%s cannot be opened: %s", folder, strerror(errno));
+	do
+		err = flock(fd, LOCK_EX) ? errno : 0;
+	while (err == EINTR);
+	if (err) {
+		close(fd);
+		return explain(err, "%s cannot be locked: %s", folder, strerror(err));
+	}
+	*out = fd;
+	return 0;
+}
+
+/* The folder is locked. */
 static int write_file(const char *folder, const char *text)
 {
 	char path[PATH_MAX + 32], temp[PATH_MAX + 32];
@@ -47,8 +69,8 @@ static int write_file(const char *folder, const char *text)
 	int fd, err = 0;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, FILE_NAME);
-	snprintf(temp, sizeof(temp), "%s/%s.%d", folder, FILE_NAME, (int)getpid());
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	snprintf(temp, sizeof(temp), "%s/%s.new", folder, FILE_NAME);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return explain(errno, "%s cannot be written: %s", temp, strerror(errno));
 	if (write(fd, text, len) != (ssize_t)len)
@@ -84,26 +106,49 @@ static size_t copy_others(const char *from, const char *key, char *to)
 	return at;
 }
 
-int hca_setting_set(const char *key, const char *value)
+/* The folder is locked. */
+static int change(const char *folder, const char *key, setting_edit *edit, const void *arg)
 {
-	char old[SETTING_MAX], text[2 * SETTING_MAX];
-	struct folder_file file;
+	char old[SETTING_MAX], value[SETTING_MAX], text[2 * SETTING_MAX];
 	size_t at;
-	int fd, err;
 
+	setting_read(folder, old, sizeof(old));
+	setting_find(old, key, value, sizeof(value));
+	edit(value, arg);
 	if (strlen(key) + strlen(value) > SETTING_MAX / 2 || strchr(value, '\n'))
 		return explain(EINVAL, "a setting is one line of at most %d bytes, unlike '%s'",
 			       SETTING_MAX / 2, value);
-	err = folder_file_open(&file, &fd);
-	if (err)
-		return err;
-	setting_read(file.folder, old, sizeof(old));
 	at = copy_others(old, key, text);
 	if (*value)
 		snprintf(text + at, sizeof(text) - at, "%s=%s\n", key, value);
-	err = write_file(file.folder, text);
+	return write_file(folder, text);
+}
+
+int setting_change(const char *key, setting_edit *edit, const void *arg)
+{
+	struct folder_file file;
+	int fd, lock = -1, err;
+
+	err = folder_file_open(&file, &fd);
+	if (err)
+		return err;
+	err = lock_folder(file.folder, &lock);
+	if (!err) {
+		err = change(file.folder, key, edit, arg);
+		close(lock);
+	}
 	close(fd);
 	return err;
+}
+
+static void replace(char value[SETTING_MAX], const void *arg)
+{
+	snprintf(value, SETTING_MAX, "%s", (const char *)arg);
+}
+
+int hca_setting_set(const char *key, const char *value)
+{
+	return setting_change(key, replace, value);
 }
 
 void setting_find(const char *text, const char *key, char *value, size_t size)

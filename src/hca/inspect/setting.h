@@ -17,6 +17,10 @@
  * explained.
  */
 VB_API int hca_setting_set(const char *key, const char *value);
+/* Makes the new value of the old one, in place; "": none. */
+typedef void setting_edit(char value[SETTING_MAX], const void *arg);
+/* Likewise, where the new value depends on the old one: no other writer comes between. */
+int setting_change(const char *key, setting_edit *edit, const void *arg);
 /* The value now; "": none. The process need not have joined the fabric. */
 void hca_setting_get(const char *key, char *value, size_t size);
 

@@ -35,25 +35,37 @@ static bool has_name(const char *list, const char *name)
 	return false;
 }
 
-int hca_unplug_order(const char *name, bool unplug)
+static void append(char list[SETTING_MAX], const char *name, size_t len)
 {
-	char old[SETTING_MAX], text[2 * SETTING_MAX] = "";
+	size_t used = strlen(list);
+
+	snprintf(list + used, SETTING_MAX - used, "%s%.*s", used ? "," : "", (int)len, name);
+}
+
+static void without(char names[SETTING_MAX], const void *name)
+{
+	char old[SETTING_MAX];
 	const char *at;
 	size_t len;
 
-	if (!*name || strlen(name) >= HCA_NAME_MAX || strpbrk(name, ",=\n"))
-		return explain(EINVAL, "'%s' is no name of an adapter", name);
-	hca_setting_get(UNPLUG_KEY, old, sizeof(old));
-	if (has_name(old, name) == unplug)
-		return 0;
+	memcpy(old, names, sizeof(old));
+	names[0] = 0;
 	for (at = next_name(old, &len); at; at = next_name(at + len, &len))
 		if (len != strlen(name) || memcmp(at, name, len) != 0)
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%.*s",
-				 *text ? "," : "", (int)len, at);
-	if (unplug)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", *text ? "," : "",
-			 name);
-	return hca_setting_set(UNPLUG_KEY, text);
+			append(names, at, len);
+}
+
+static void with(char names[SETTING_MAX], const void *name)
+{
+	if (!has_name(names, name))
+		append(names, name, strlen(name));
+}
+
+int hca_unplug_order(const char *name, bool unplug)
+{
+	if (!*name || strlen(name) >= HCA_NAME_MAX || strpbrk(name, ",=\n"))
+		return explain(EINVAL, "'%s' is no name of an adapter", name);
+	return setting_change(UNPLUG_KEY, unplug ? with : without, name);
 }
 
 bool hca_unplug_is_present(const struct hca_adapter *a)
