@@ -108,7 +108,7 @@ int drv_cq_resize(struct drv_cq *cq, int entries, struct vb_buf *old)
 	*old = (struct vb_buf){ 0 };
 	if (err || count == cq->mask + 1)
 		return err;
-	err = verbena_buf_alloc(ring->memory, ring->buf.parent, (size_t)count * entry_size,
+	err = verbena_buf_alloc(ring->memory, cq->vb.parent, (size_t)count * entry_size,
 				cq->format->types.buf, &buf);
 	if (err)
 		return err;

@@ -112,24 +112,25 @@ static void put_record(struct vb_memory *memory, struct vb_record_page *page, co
 }
 
 /* True when an allocator of the program was called, successfully or not. */
-static bool ask_program(struct vb_memory *memory, struct vb_pd *parent, size_t align,
+static bool ask_program(struct vb_memory *memory, struct vb_pd *parent, size_t align, uint64_t type,
 			struct vb_buf *buf)
 {
 	if (parent && parent->alloc) {
-		void *addr =
-			parent->alloc(&parent->pd, parent->pd_context, buf->size, align, buf->type);
+		void *addr = parent->alloc(&parent->pd, parent->pd_context, buf->size, align, type);
 
 		if (addr != IBV_ALLOCATOR_USE_DEFAULT) {
 			buf->addr = addr;
 			buf->origin = VB_BUF_PARENT;
-			buf->parent = parent;
+			buf->parent.pd = parent;
+			buf->parent.type = type;
 			return true;
 		}
 	}
 	if (memory->allocators.alloc && memory->allocators.free) {
-		buf->allocators = memory->allocators;
-		buf->addr = buf->allocators.alloc(buf->size, buf->allocators.data);
+		buf->addr = memory->allocators.alloc(buf->size, memory->allocators.data);
 		buf->origin = VB_BUF_CONTEXT;
+		buf->context.free = memory->allocators.free;
+		buf->context.data = memory->allocators.data;
 		return true;
 	}
 	return false;
@@ -191,11 +192,10 @@ static void map_ring(struct vb_memory *memory, struct vb_buf *buf, enum vb_pages
 int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t size, uint64_t type,
 		      struct vb_buf *buf)
 {
-	*buf = (struct vb_buf){ .size = (size + VB_PAGE_SIZE - 1) & ~(size_t)(VB_PAGE_SIZE - 1),
-				.type = type };
+	*buf = (struct vb_buf){ .size = (size + VB_PAGE_SIZE - 1) & ~(size_t)(VB_PAGE_SIZE - 1) };
 	if (!size)
 		return 0;
-	if (!ask_program(memory, parent, VB_PAGE_SIZE, buf)) {
+	if (!ask_program(memory, parent, VB_PAGE_SIZE, type, buf)) {
 		map_ring(memory, buf, memory->pages_for ? memory->pages_for(type) : VB_PAGES_ANY);
 		buf->origin = VB_BUF_PAGES;
 	}
@@ -205,8 +205,8 @@ int verbena_buf_alloc(struct vb_memory *memory, struct vb_pd *parent, size_t siz
 int verbena_record_alloc(struct vb_memory *memory, struct vb_pd *parent, uint64_t type,
 			 struct vb_buf *buf)
 {
-	*buf = (struct vb_buf){ .size = 2 * sizeof(uint32_t), .type = type };
-	if (!ask_program(memory, parent, buf->size, buf)) {
+	*buf = (struct vb_buf){ .size = 2 * sizeof(uint32_t) };
+	if (!ask_program(memory, parent, buf->size, type, buf)) {
 		buf->addr = take_record(memory, &buf->page);
 		buf->origin = VB_BUF_RECORD;
 	}
@@ -215,6 +215,8 @@ int verbena_record_alloc(struct vb_memory *memory, struct vb_pd *parent, uint64_
 
 void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf)
 {
+	struct vb_pd *pd;
+
 	switch (buf->origin) {
 	case VB_BUF_PAGES:
 		if (buf->size != VB_PAGE_SIZE || !keep_spare(memory, buf->addr))
@@ -224,10 +226,11 @@ void verbena_buf_free(struct vb_memory *memory, struct vb_buf *buf)
 		put_record(memory, buf->page, buf->addr);
 		break;
 	case VB_BUF_CONTEXT:
-		buf->allocators.free(buf->addr, buf->allocators.data);
+		buf->context.free(buf->addr, buf->context.data);
 		break;
 	case VB_BUF_PARENT:
-		buf->parent->free(&buf->parent->pd, buf->parent->pd_context, buf->addr, buf->type);
+		pd = buf->parent.pd;
+		pd->free(&pd->pd, pd->pd_context, buf->addr, buf->parent.type);
 		break;
 	case VB_BUF_NONE:
 		break;

@@ -54,15 +54,22 @@ enum vb_buf_origin {
 	VB_BUF_PARENT,  /* the parent domain's */
 };
 
+/* Every ring has two: what is needed to free the memory depends on its origin. */
 struct vb_buf {
 	void *addr;
 	size_t size;
 	enum vb_buf_origin origin;
-	struct vb_pd *parent;
-	struct vb_record_page *page; /* of a record */
-	uint64_t type;
-	struct vb_allocators
-		allocators; /* those that allocated it; the program may set others later */
+	union {
+		struct vb_record_page *page; /* VB_BUF_RECORD */
+		struct {
+			void (*free)(void *ptr, void *data);
+			void *data;
+		} context; /* VB_BUF_CONTEXT; the program may set other allocators later */
+		struct {
+			struct vb_pd *pd;
+			uint64_t type;
+		} parent; /* VB_BUF_PARENT */
+	};
 };
 
 VB_API void verbena_memory_init(struct vb_memory *memory);

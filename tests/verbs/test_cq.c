@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,6 +108,62 @@ static void a_queue_keeps_its_parent_domain_busy(void **state)
 	assert_non_null(cq);
 	assert_int_equal(ibv_dealloc_pd(attr.parent_domain), EBUSY);
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	assert_int_equal(ibv_dealloc_pd(attr.parent_domain), 0);
+	assert_int_equal(ibv_dealloc_pd(parent_attr.pd), 0);
+	test_close(context);
+}
+
+struct allocator {
+	bool has_memory;
+	size_t asked, given, freed;
+};
+
+static void *give(struct ibv_pd *pd, void *arg, size_t size, size_t align, uint64_t type)
+{
+	struct allocator *a = arg;
+
+	a->asked++;
+	if (!a->has_memory)
+		return IBV_ALLOCATOR_USE_DEFAULT;
+	a->given++;
+	return aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+static void take_back(struct ibv_pd *pd, void *arg, void *ptr, uint64_t type)
+{
+	((struct allocator *)arg)->freed++;
+	free(ptr);
+}
+
+static void a_resized_queue_gets_memory_of_its_parent_domain(void **state)
+{
+	struct ibv_context *context = test_open("mlx5_0");
+	struct allocator allocator = { 0 };
+	struct ibv_parent_domain_init_attr parent_attr = {
+		.pd = ibv_alloc_pd(context),
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = give,
+		.free = take_back,
+		.pd_context = &allocator,
+	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 4,
+					    .wc_flags = IBV_WC_STANDARD_FLAGS,
+					    .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD };
+	struct ibv_cq *cq;
+
+	attr.parent_domain = ibv_alloc_parent_domain(context, &parent_attr);
+	assert_non_null(attr.parent_domain);
+	cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(context, &attr));
+	assert_int_equal(allocator.asked, 2); /* the ring and its record */
+	allocator.has_memory = true;
+	assert_int_equal(ibv_resize_cq(cq, 100), 0);
+	assert_int_equal(allocator.given, 1);
+	assert_int_equal(ibv_resize_cq(cq, 1000), 0);
+	assert_int_equal(allocator.freed, 1);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(allocator.given, 2);
+	assert_int_equal(allocator.freed, 2);
 	assert_int_equal(ibv_dealloc_pd(attr.parent_domain), 0);
 	assert_int_equal(ibv_dealloc_pd(parent_attr.pd), 0);
 	test_close(context);
@@ -306,6 +363,7 @@ int main(void)
 		cmocka_unit_test(the_public_struct_says_what_was_asked_for),
 		cmocka_unit_test(extended_attributes_are_checked),
 		cmocka_unit_test(a_queue_keeps_its_parent_domain_busy),
+		cmocka_unit_test(a_resized_queue_gets_memory_of_its_parent_domain),
 		cmocka_unit_test(a_channel_of_another_context_is_refused),
 		cmocka_unit_test(a_channel_with_a_queue_is_busy),
 		cmocka_unit_test(a_queue_with_a_queue_pair_is_busy_and_works_on),
