@@ -14,16 +14,16 @@
 
 struct drv_rq {
 	struct fabric_lock lock; /* all but tail */
+	uint32_t number;         /* of the QP or WQ */
 	uint8_t *buf;
 	uint32_t mask;         /* entries, less one */
 	uint32_t head;         /* next entry to post; free running */
 	_Atomic uint32_t tail; /* entries completed; written under the CQ's lock */
 	uint32_t max_post;
 	struct drv_recv_limits limits;
-	uint8_t shift;   /* log2 of an entry's bytes */
-	bool has_link;   /* entries start with a link segment, which is not used */
-	bool is_wq;      /* for messages: of a work queue */
-	uint32_t number; /* of the QP or WQ */
+	uint8_t shift; /* log2 of an entry's bytes */
+	bool has_link; /* entries start with a link segment, which is not used */
+	bool is_wq;    /* for messages: of a work queue */
 	uint64_t *wr_ids;
 	volatile uint32_t *db;
 };

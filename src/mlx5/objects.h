@@ -105,10 +105,9 @@ struct mlx5_chain {
 	uint32_t inline_missing;        /* bytes still missing in the Ethernet segment */
 	uint32_t first;                 /* sq.post at the start, restored on failure */
 	uint8_t fence;                  /* sq.fence_next at the start, restored on failure */
+	uint8_t setters;                /* while a key is configured: setters still to be called */
 	int err;
-	/* while a key is configured */
-	const struct mlx5_mkey *mkey;
-	uint8_t setters; /* setters still to be called */
+	const struct mlx5_mkey *mkey; /* the key that is being configured */
 };
 
 /* An indirect key; src/mlx5/mkey.c. */

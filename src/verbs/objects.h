@@ -118,10 +118,10 @@ struct vb_qp {
 		struct ibv_qp_ex ex;
 	};
 	bool has_ex; /* made with send_ops_flags: ibv_qp_to_qp_ex works */
+	bool sig_all;
+	struct ibv_qp_cap cap; /* granted at creation */
 	struct vb_pd *pd;
 	struct vb_xrcd *xrcd;
-	struct ibv_qp_cap cap; /* granted at creation */
-	bool sig_all;
 	uint32_t ece_set, ece_got; /* ECE options requested, and agreed on */
 	struct hash_link xrc_link; /* XRC receive: in verbs_state.xrc_handles */
 	struct hca_listener listener;

@@ -149,15 +149,15 @@ struct responder {
 	uint8_t last_op; /* of the message in progress: a FIRST or MIDDLE opcode, or NO_MESSAGE */
 	/* message in progress */
 	bool has_recv;
+	uint16_t rq_left;      /* receive entries known to be posted, and not consumed yet */
+	uint32_t rq_taken;     /* receive entries consumed, free running */
 	struct hca_recv *recv; /* allocated with the first receive */
 	uint64_t offset;
 	uint64_t va;
 	uint32_t rkey, left;
 	struct hca_srq *recv_srq; /* XRC: may be destroyed meanwhile; recv_check_srq() tells */
-	uint32_t recv_srqn;
 	uint64_t recv_srq_serial;
-	uint32_t rq_taken; /* receive entries consumed, free running */
-	uint16_t rq_left;  /* entries known to be posted, and not consumed yet */
+	uint32_t recv_srqn;
 	/* XRC requests for shared receive queues of another process (xrc_forward.c) */
 	fabric_id_t fwd_owner; /* that process; FABRIC_ID_NONE: requests stay here */
 	uint32_t fwd_una;      /* oldest PSN that is not known to be done there */
@@ -179,6 +179,7 @@ struct qp {
 	struct hca_qp pub; /* first */
 	struct hca_qp_attr attr;
 	uint32_t xrcd;
+	uint32_t mcast; /* groups attached */
 	struct requester req;
 	struct window window;
 	struct completer comp;
@@ -187,6 +188,12 @@ struct qp {
 	_Atomic bool ack_due;
 	_Atomic uint8_t
 		replies; /* requests of the peer in a row that a request of this QP followed soon */
+	bool remote;     /* connected to another host, by the carrier */
+	bool blocked;    /* on the list of a carrier that had no room (blocked_list.h) */
+	bool guest;      /* stands for a queue pair of another process (xrc_guest.c) */
+	bool dying;
+	bool drained_told;
+	bool last_wqe_told;
 	struct hca_peer *peer;    /* connected to a process of this host */
 	uint32_t mtu;             /* payload bytes of a packet */
 	uint32_t read_bytes_most; /* bytes of read responses that the carrier takes at a time */
@@ -198,31 +205,24 @@ struct qp {
 	uint64_t dc_key;             /* DCT: its key; DCI: that of the target */
 	struct dci *dci;             /* of an initiator, or NULL (dci.c) */
 	struct dct *dct;             /* of a target, or NULL (dct.c) */
-	bool remote;                 /* connected to another host, by the carrier */
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
-	bool blocked; /* on the list of a carrier that had no room (blocked_list.h) */
 	struct qp *blocked_next;
-	uint32_t mcast;            /* groups attached */
 	struct raw_qp *raw_qp;     /* raw packets (raw/raw.c) */
 	struct hca_shaper *shaper; /* held, or NULL */
-	bool guest;                /* stands for a queue pair of another process (xrc_guest.c) */
-	fabric_id_t
-		owner; /* a stand-in for a queue pair of that process (xrc_open.c); 0: it is ours */
-	const struct stand_in_ops *stand_in; /* ... and what calls on it do; or NULL */
-	bool orphan; /* only other processes have it open; under the lock of xrc_openers.c, as is the next */
-	bool closed; /* cannot be opened any more */
 	LIST_HEAD(, hca_listener) listeners;
 	/* tells other processes that have the QP open of an event; NULL: none has */
 	void (*event_hook)(const struct qp *qp, enum hca_event_type type);
-	bool dying;
 	struct heap_node timer;          /* of timer.c */
 	struct doorbell_source doorbell; /* watched: the program posts by hand (qp_watch.c) */
-	bool drained_told;
-	bool last_wqe_told;
+	/* a stand-in for a queue pair of another process: what calls on it do (xrc_open.c); or NULL */
+	const struct stand_in_ops *stand_in;
+	fabric_id_t owner;             /* ... that process; 0: the queue pair is ours */
+	uint32_t local_gid_changes;    /* hca_gid_changes when local_gid_seen was found */
 	struct hca_gid local_gid_seen; /* a destination that is on this host */
-	uint32_t local_gid_changes;    /* hca_gid_changes then */
 	bool local_gid_valid;
+	bool orphan; /* only other processes have it open; under the lock of xrc_openers.c, as is the next */
+	bool closed; /* cannot be opened any more */
 };
 
 #define OP_BIT(name) (1u << HCA_OP_##name)
