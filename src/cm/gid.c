@@ -104,7 +104,7 @@ static int search_device(const struct wanted *wanted, struct cm_device *device, 
 	return found ? 0 : -ENOENT;
 }
 
-static int search_once(const struct wanted *wanted, struct cm_gid *out)
+static int search(const struct wanted *wanted, struct cm_gid *out)
 {
 	struct cm_device *device;
 
@@ -112,14 +112,6 @@ static int search_once(const struct wanted *wanted, struct cm_gid *out)
 		if (!search_device(wanted, device, out))
 			return 0;
 	return -ENOENT;
-}
-
-/* An adapter may have been plugged in since the list was read. */
-static int search(const struct wanted *wanted, struct cm_gid *out)
-{
-	if (!search_once(wanted, out))
-		return 0;
-	return cm_devices_refresh() ? -ENOENT : search_once(wanted, out);
 }
 
 /* The first GID of a port. */
@@ -201,12 +193,15 @@ static int find_ipoib(const struct sockaddr *addr, struct cm_gid *out)
  */
 static int find_loopback(struct cm_gid *out)
 {
-	int err = cm_gid_first(true, out);
+	struct wanted wanted = { .ethernet_only = true };
 
-	return err ? cm_gid_first(false, out) : 0;
+	if (!search(&wanted, out))
+		return 0;
+	wanted.ethernet_only = false;
+	return search(&wanted, out);
 }
 
-int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out)
+int cm_gid_find_listed(const struct sockaddr *addr, struct cm_gid *out)
 {
 	struct wanted wanted = { .addr = addr, .ethernet_only = addr->sa_family != AF_IB };
 	int err = -ENOENT;
@@ -221,11 +216,19 @@ int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out)
 	return err;
 }
 
+int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out)
+{
+	int err = cm_gid_find_listed(addr, out);
+
+	return err && !cm_devices_refresh() ? cm_gid_find_listed(addr, out) : err;
+}
+
 int cm_gid_first(bool ethernet_only, struct cm_gid *out)
 {
 	struct wanted wanted = { .ethernet_only = ethernet_only };
+	int err = search(&wanted, out);
 
-	return search(&wanted, out);
+	return err && !cm_devices_refresh() ? search(&wanted, out) : err;
 }
 
 /* changes.c compares with it. */

@@ -25,9 +25,14 @@ struct cm_gid {
  * The port whose GID table holds the address; RoCE v2 entries before v1. IP addresses belong to
  * Ethernet ports, and to the InfiniBand port that is configured with their interface; AF_IB addresses
  * to any. A loopback address belongs to the first port. 0, or -ENOENT without an explanation: the caller
- * gives it.
+ * gives it. An address that is not found makes the list of adapters be read again.
  */
 int cm_gid_find(const struct sockaddr *addr, struct cm_gid *out);
+/*
+ * Finds the port as cm_gid_find() does, among adapters that the service thread has noticed: for an address that
+ * may well be another host's.
+ */
+int cm_gid_find_listed(const struct sockaddr *addr, struct cm_gid *out);
 
 /* The first GID of the first active port, for a wildcard destination. 0 or -ENOENT. */
 int cm_gid_first(bool ethernet_only, struct cm_gid *out);

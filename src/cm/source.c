@@ -121,7 +121,7 @@ int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm
 {
 	struct sockaddr *src = (struct sockaddr *)&out->addr;
 	struct cm_gid local;
-	bool is_local = !cm_addr_is_any(dst) && !cm_gid_find(dst, &local);
+	bool is_local = !cm_addr_is_any(dst) && !cm_gid_find_listed(dst, &local);
 	int err = 0;
 
 	*status = 0;

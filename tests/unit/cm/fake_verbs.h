@@ -24,7 +24,7 @@
 
 static struct {
 	int contexts, pds, channels, cqs, qps, srqs; /* alive now */
-	int opens;                                   /* ever */
+	int opens, lists;                            /* ever */
 	int no_devices, no_host_gid, ports_down;
 	int fail_pd, fail_cq, fail_qp, fail_modify; /* errno to fail with; 0 works */
 	int cqs_until_failure;
@@ -48,6 +48,7 @@ VB_API struct ibv_device **ibv_get_device_list(int *count)
 {
 	struct ibv_device **list = calloc(3, sizeof(*list));
 
+	fake.lists++;
 	*count = 0;
 	if (list && !fake.no_devices)
 		for (; *count < 2; (*count)++)

@@ -91,6 +91,22 @@ static void a_source_address_without_an_adapter_is_an_address_error(void **state
 	expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 }
 
+static void only_an_address_that_must_be_of_this_host_makes_adapters_be_listed_again(void **state)
+{
+	struct address addr;
+	int lists = fake.lists;
+
+	assert_int_equal(rdma_bind_addr(id, ip(&addr, "192.0.2.7", 0)), 0);
+	assert_int_equal(resolve(NULL, "198.51.100.1"), 0);
+	expect_event(channel, id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_memory_equal(&id->route.addr.addr.ibaddr.dgid.raw[12], "\xc6\x33\x64\x01", 4);
+	assert_int_equal(fake.lists, lists);
+	assert_int_equal(rdma_destroy_id(id), 0);
+	assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(rdma_bind_addr(id, ip(&addr, "192.0.2.99", 0)), -1);
+	assert_int_equal(fake.lists, lists + 1);
+}
+
 static void the_wildcard_destination_is_this_host(void **state)
 {
 	const struct sockaddr_in *src = (struct sockaddr_in *)rdma_get_local_addr(id);
@@ -355,6 +371,7 @@ int main(void)
 		test(an_id_bound_to_loopback_gets_its_adapter_and_keeps_its_address),
 		test(a_loopback_destination_is_this_host),
 		test(a_source_address_without_an_adapter_is_an_address_error),
+		test(only_an_address_that_must_be_of_this_host_makes_adapters_be_listed_again),
 		test(the_wildcard_destination_is_this_host),
 		test(bad_destinations_change_nothing),
 		test(a_host_without_a_route_refuses_at_once),
