@@ -87,8 +87,8 @@ static int list_devices(void)
 	if (!cm.is_listed || cm.presence_seen != hca_presence_changes())
 		err = cm_devices_refresh();
 	if (!err && STAILQ_EMPTY(&cm.devices) && STAILQ_EMPTY(&cm.removed))
-		err = explain(ENODEV, "there is no adapter; `verbena devices` tells what is "
-				      "configured");
+		err = explain(ENODEV, "there is no adapter; `verbena devices` tells which are "
+				      "configured, and which are unplugged");
 	return err;
 }
 

@@ -76,6 +76,9 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	for (int i = 0; i < count; i++)
 		if (hca_unplug_is_present(adapters[i]))
 			list[present++] = &verbs_state.devices[i].dev;
+	if (count && !present)
+		explain_note("all adapters are unplugged; `verbena plug %s` plugs %s in again",
+			     adapters[0]->name, adapters[0]->name);
 	if (num_devices)
 		*num_devices = present;
 	return list;

@@ -107,6 +107,23 @@ test_orders_that_are_given_at_once_all_count() {
 	is "$(<"$VERBENA_DIR/settings")" "capture=$scratch/pcapng" settings
 }
 
+test_devices_tells_of_unplugged_adapters() {
+	status 0 "$VERBENA" unplug mlx5_0
+	status 0 "$VERBENA" devices
+	is "$(wc -l <<<"$out")" 2 lines
+	has "$err" "mlx5_0 is unplugged; 'verbena plug mlx5_0'"
+	status 0 "$VERBENA" unplug mlx4_0
+	status 0 "$VERBENA" devices --json
+	is "$(tr -d '\n ' <<<"$out")" "[]" adapters
+	is "$(wc -l <<<"$err")" 2 "messages"
+	VERBENA_EXPLAIN=1 status 0 "$VERBENA" devices
+	has "$err" "all adapters are unplugged"
+	status 0 "$VERBENA" plug mlx5_0
+	status 0 "$VERBENA" plug mlx4_0
+	status 0 "$VERBENA" devices
+	is "$err" "" messages
+}
+
 test_an_order_that_was_killed_half_way_does_no_harm() {
 	status 0 "$VERBENA" unplug mlx5_0
 	echo "unplugged=mlx4" >"$VERBENA_DIR/settings.new"

@@ -11,6 +11,8 @@
 #include "command.h"
 #include "devices_json.h"
 #include "facts.h"
+#include "hca/device/adapter_list.h"
+#include "hca/inspect/unplug.h"
 #include "rate.h"
 #include "say.h"
 
@@ -130,6 +132,20 @@ static void print_verbose(const struct facts *facts)
 	}
 }
 
+/* On stderr, whatever the style: programs that are run now do not find these adapters. */
+static void tell_unplugged(void)
+{
+	const struct hca_adapter *const *list;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return;
+	for (int i = 0; i < count; i++)
+		if (!hca_unplug_is_present(list[i]))
+			say(0, "%s is unplugged; 'verbena plug %s' plugs it in again",
+			    list[i]->name, list[i]->name);
+}
+
 /* *done: exit with the returned status. */
 static int parse(int argc, char **argv, enum style *style, bool *done)
 {
@@ -188,5 +204,6 @@ int command_devices(int argc, char **argv)
 	else
 		print_table(&facts);
 	facts_free(&facts);
+	tell_unplugged();
 	return say_done();
 }
