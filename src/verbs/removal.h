@@ -8,9 +8,9 @@
 
 #include "verbs/public.h"
 
-/* 0 or -EIO. */
+/* 0, or -EIO when the adapter was removed. */
 int vb_check_present(struct ibv_context *context);
-/* The same for calls that destroy; 0 when the environment has RDMAV_ALLOW_DISASSOC_DESTROY. */
+/* Calls that destroy: likewise, but 0 when the environment has RDMAV_ALLOW_DISASSOC_DESTROY. */
 int vb_check_destroy(struct ibv_context *context);
 
 #endif

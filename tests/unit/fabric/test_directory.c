@@ -448,7 +448,7 @@ static void all_blocks_can_be_taken_and_blocks_of_dead_processes_again(void **st
 	assert_int_equal(fabric_qpn_owner(0xfffffe), fabric_self());
 	assert_int_equal(fabric_qpn_block_get(&first, &count), -ENOSPC);
 	peer_kill(&peer);
-	/* Nobody has noticed yet; whoever needs a block looks. */
+	/* No process has noticed the death yet; one that needs a block looks for dead owners. */
 	assert_int_equal(fabric_qpn_block_get(&first, &count), 0);
 	assert_int_equal(first, theirs);
 }
@@ -556,7 +556,7 @@ static void an_exclusive_key_has_one_owner(void **state)
 	assert_int_equal(fabric_reg_find(FABRIC_REG_CM_PORT, "port", 5, &found, 1), 0);
 	assert_int_equal(fabric_reg_find(FABRIC_REG_MCAST, "port", 4, &found, 1), 0);
 	peer_kill(&peer);
-	/* Nobody has noticed yet; a process that needs the key looks. */
+	/* No process has noticed the death yet; one that needs the key looks for a dead owner. */
 	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 8, true), 0);
 	assert_int_equal(fabric_reg_add(FABRIC_REG_CM_PORT, "port", 4, 8, true), -EADDRINUSE);
 }
