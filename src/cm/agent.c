@@ -91,6 +91,7 @@ static void run_timers(void *arg)
 	sidr_run_timers(&cm.sidrs, cm_now_ns());
 	cm_resolving_run(cm_now_ns());
 	cm_peers_run(cm_now_ns());
+	cm_changes_retry(cm_now_ns());
 	cm_unlock();
 }
 
@@ -131,6 +132,7 @@ static void forked(void)
 	cm_resolving_forked();
 	heap_fini(&cm.sidrs.timers); /* datagram requests are not repeated here */
 	cm.peers.due_ns = 0;
+	cm.changes_due_ns = 0;
 	cm.agent = NULL;
 	/* Threads that wait for acknowledgements are the parent's. */
 	cm.event_acked = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

@@ -20,6 +20,9 @@
 #include "cm/sidr_types.h"
 #include "cm/state.h"
 #include "hca/device/port.h"
+#include "hca/wire/gsi.h"
+
+#define RETRY_NS 20000000u
 
 /*
  * A request that the program has not accepted hears of nothing, as in the kernel. An id that is being
@@ -31,36 +34,50 @@ static bool hears(const struct cm_id *id)
 	       !(id->sidr && id->sidr->is_passive && !id->sidr->is_answered);
 }
 
-static void post(struct cm_id *id, enum rdma_cm_event_type type)
+/* Without memory for an event the change is not taken in, and looked for again. */
+static struct cm_event *create_event(struct cm_id *id, enum rdma_cm_event_type type)
 {
 	struct cm_event *event = cm_event_create(id, type, 0);
 
-	if (event)
-		cm_event_post(event);
+	if (!event) {
+		cm.changes_due_ns = cm_now_ns() + RETRY_NS;
+		hca_gsi_set_timer(cm.agent, cm.changes_due_ns);
+	}
+	return event;
 }
 
 static void remove_id(struct cm_id *id)
 {
-	bool heard = hears(id);
+	struct cm_event *event = NULL;
 
 	if (id->state == CM_REMOVED)
 		return;
+	if (hears(id)) {
+		event = create_event(id, RDMA_CM_EVENT_DEVICE_REMOVAL);
+		if (!event)
+			return;
+	}
 	cm_id_remove(id);
-	if (heard)
-		post(id, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	if (event)
+		cm_event_post(event);
 }
 
 static void check_interface(struct cm_id *id)
 {
+	struct cm_event *event;
 	uint8_t mac[6];
 
 	if (!id->ifindex ||
 	    !hca_port_link_address(id->device->adapter, id->pub.port_num, id->ifindex, mac) ||
 	    !memcmp(mac, id->last_mac, sizeof(mac)))
 		return;
+	if (memcmp(mac, id->bound_mac, sizeof(mac)) != 0 && hears(id)) {
+		event = create_event(id, RDMA_CM_EVENT_ADDR_CHANGE);
+		if (!event)
+			return;
+		cm_event_post(event);
+	}
 	memcpy(id->last_mac, mac, sizeof(mac));
-	if (memcmp(mac, id->bound_mac, sizeof(mac)) != 0 && hears(id))
-		post(id, RDMA_CM_EVENT_ADDR_CHANGE);
 }
 
 void cm_changes_run(void)
@@ -68,6 +85,7 @@ void cm_changes_run(void)
 	struct cm_device *device;
 	struct cm_id *id;
 
+	cm.changes_due_ns = 0;
 	cm_devices_refresh();
 	STAILQ_FOREACH(device, &cm.removed, link)
 		LIST_FOREACH(id, &device->ids, device_link)
@@ -75,4 +93,14 @@ void cm_changes_run(void)
 	STAILQ_FOREACH(device, &cm.devices, link)
 		LIST_FOREACH(id, &device->ids, device_link)
 			check_interface(id);
+}
+
+void cm_changes_retry(uint64_t now_ns)
+{
+	if (!cm.changes_due_ns)
+		return;
+	if (now_ns >= cm.changes_due_ns)
+		cm_changes_run();
+	else
+		hca_gsi_set_timer(cm.agent, cm.changes_due_ns);
 }

@@ -40,6 +40,7 @@ struct cm_state {
 		uint64_t due_ns; /* 0: there is no connection with another host */
 		uint32_t turn;
 	} peers;                             /* peers.c */
+	uint64_t changes_due_ns;             /* changes.c: 0: all are taken in */
 	struct sidr_table sidrs;             /* sidr.c */
 	LIST_HEAD(, cm_resolving) resolving; /* resolving.c */
 };

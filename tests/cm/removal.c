@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "netns.h"
@@ -220,6 +221,47 @@ static void the_other_end_at_another_adapter_sees_a_peer_that_is_silent(void)
 	check_quiet(p.channel);
 	pair_end(&p);
 }
+
+/* ---- memory ---- */
+
+/* The sanitizers have a calloc() of their own. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define HAS_CALLOC 1
+static atomic_bool is_memory_short; /* for structs of threads of the library */
+static atomic_uint refusals;
+static pthread_t main_thread;
+
+extern void *__libc_calloc(size_t count, size_t size);
+
+/* The libraries call this one, too. */
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+{
+	if (!is_memory_short || size < 128 || pthread_equal(pthread_self(), main_thread))
+		return __libc_calloc(count, size);
+	refusals++;
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void the_event_comes_when_there_is_memory_for_it_again(void)
+{
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+
+	plug();
+	main_thread = pthread_self();
+	channel = must(rdma_create_event_channel());
+	id = bound(channel, RDMA_PS_TCP);
+	is_memory_short = true;
+	unplug();
+	wait_for(refusals >= 2);
+	check_quiet(channel);
+	is_memory_short = false;
+	expect_removal(channel, id);
+	destroy(id);
+	rdma_destroy_event_channel(channel);
+}
+#endif
 
 /* ---- ids in other states ---- */
 
@@ -439,7 +481,7 @@ static void an_adapter_that_is_plugged_in_again_is_as_new(void)
 	rig_forget(); /* the context that was open */
 	again = pair_connected();
 	check(again.active->verbs != p.active->verbs);
-	/* What died stays dead. */
+	/* The connection of the removed adapter stays unusable. */
 	check_errno(rdma_disconnect(p.active), EIO);
 	pair_end(&p);
 	check_ok(rdma_disconnect(again.active));
@@ -462,6 +504,9 @@ int main(int argc, char **argv)
 		TEST(both_ends_of_a_connection_hear_of_the_removal),
 		TEST(a_removed_id_can_only_be_destroyed),
 		TEST(the_other_end_at_another_adapter_sees_a_peer_that_is_silent),
+#ifdef HAS_CALLOC
+		TEST(the_event_comes_when_there_is_memory_for_it_again),
+#endif
 		TEST(ids_that_are_bound_to_the_adapter_hear_of_it),
 		TEST(ids_without_an_adapter_go_on),
 		TEST(a_request_that_is_not_accepted_hears_of_nothing),
