@@ -90,6 +90,7 @@ void cm_changes_run(void)
 	STAILQ_FOREACH(device, &cm.removed, link)
 		LIST_FOREACH(id, &device->ids, device_link)
 			remove_id(id);
+	cm_devices_free_removed();
 	STAILQ_FOREACH(device, &cm.devices, link)
 		LIST_FOREACH(id, &device->ids, device_link)
 			check_interface(id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of adapters. Uses the public verbs API only; cm.lock guards the list.
+ * The list of adapters. Uses the public verbs API, but for PDs of removed adapters; cm.lock guards the list.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include "hca/device/adapter_list.h"
 #include "hca/device/presence.h"
 #include "util/explain.h"
+#include "verbs/pd.h"
 
 static bool is_dead(struct cm_device *device)
 {
@@ -34,6 +35,29 @@ static void retire_dead(void)
 			continue;
 		STAILQ_REMOVE(&cm.devices, device, cm_device, link);
 		STAILQ_INSERT_TAIL(&cm.removed, device, link);
+	}
+}
+
+static void close_removed(struct cm_device *device)
+{
+	STAILQ_REMOVE(&cm.removed, device, cm_device, link);
+	/* Objects that the program leaves in the PD or in the XRC domain keep the context. */
+	if (device->xrcd)
+		ibv_close_xrcd(device->xrcd);
+	if (device->pd)
+		verbena_dealloc_pd(device->pd);
+	ibv_close_device(device->verbs);
+	free(device);
+}
+
+void cm_devices_free_removed(void)
+{
+	struct cm_device *device, *next;
+
+	for (device = STAILQ_FIRST(&cm.removed); device; device = next) {
+		next = STAILQ_NEXT(device, link);
+		if (!device->bound_ids && !device->is_handed_out)
+			close_removed(device);
 	}
 }
 
@@ -76,6 +100,7 @@ int cm_devices_refresh(void)
 	err = add_devices(list);
 	ibv_free_device_list(list); /* our verbs library keeps its devices */
 	cm.is_listed = !err && !STAILQ_EMPTY(&cm.devices);
+	cm.had_devices |= cm.is_listed;
 	cm.presence_seen = changes;
 	return err;
 }
@@ -86,7 +111,8 @@ static int list_devices(void)
 
 	if (!cm.is_listed || cm.presence_seen != hca_presence_changes())
 		err = cm_devices_refresh();
-	if (!err && STAILQ_EMPTY(&cm.devices) && STAILQ_EMPTY(&cm.removed))
+	/* When the last adapter is removed, a program goes on: ids can be made, but not bound. */
+	if (!err && !cm.had_devices)
 		err = explain(ENODEV, "there is no adapter; `verbena devices` tells which are "
 				      "configured, and which are unplugged");
 	return err;
@@ -230,8 +256,10 @@ VB_API struct ibv_context **rdma_get_devices(int *num_devices)
 		goto unlock;
 	}
 	count = 0;
-	for (device = cm_device_next(NULL); device; device = cm_device_next(device))
+	for (device = cm_device_next(NULL); device; device = cm_device_next(device)) {
+		device->is_handed_out = true;
 		list[count++] = device->verbs;
+	}
 unlock:
 	cm_unlock();
 	if (num_devices)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapters: listed, each opened at first use, and open as long as the library is loaded.
+ * The adapters: listed, each opened at first use, and open as long as the library is loaded. One that was removed
+ * is closed when no id is bound to it any more, unless rdma_get_devices() has handed it out.
  * Ids that are bound to an adapter share its default PD (and XRC domain).
  */
 #ifndef CM_DEVICE_H
 #define CM_DEVICE_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <sys/queue.h>
 
 struct cm_id;
@@ -22,6 +24,7 @@ struct cm_device {
 	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;
 	int bound_ids;
+	bool is_handed_out;     /* by rdma_get_devices(): the program may use verbs at any time */
 	LIST_HEAD(, cm_id) ids; /* bound to the adapter */
 };
 
@@ -30,6 +33,12 @@ int cm_devices_need(void);
 
 /* With cm.lock held: takes in which adapters there are now; those that are gone are in cm.removed. */
 int cm_devices_refresh(void);
+
+/*
+ * With cm.lock held: closes and frees removed adapters to which no id is bound. The caller has no cm_device in
+ * hand.
+ */
+void cm_devices_free_removed(void);
 
 /* With cm.lock held. The first or next adapter that opens; NULL at the end. */
 struct cm_device *cm_device_next(struct cm_device *after);

@@ -178,7 +178,7 @@ static void end_connection(struct cm_id *id)
 void cm_id_remove(struct cm_id *id)
 {
 	cm_resolving_cancel(id);
-	/* Nobody is told: the messages would leave by the adapter. */
+	/* Without a DREQ or REJ, which would leave by the adapter. */
 	if (id->conn)
 		conn_free(id->conn);
 	id->conn = NULL;
@@ -254,6 +254,7 @@ VB_API int rdma_destroy_id(struct rdma_cm_id *pub)
 	cm_lock();
 	cm_event_wait_acked(id);
 	cm_id_unbind(id);
+	cm_devices_free_removed();
 	cm_unlock();
 
 	if (id->sync && channel)

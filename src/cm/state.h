@@ -33,6 +33,7 @@ struct cm_state {
 	STAILQ_HEAD(cm_device_list, cm_device) devices; /* device.c */
 	struct cm_device_list removed;                  /* dead ones, of which ids may be left */
 	bool is_listed;                                 /* devices has been filled */
+	bool had_devices;                               /* there has been an adapter */
 	uint32_t presence_seen;                         /* hca_presence_changes() of that time */
 	struct hca_gsi_agent *agent; /* agent.c: of queue pair 1; NULL until the first connection */
 	struct conn_table conns;     /* conn.c */

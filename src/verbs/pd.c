@@ -2,6 +2,8 @@
 /*
  * Protection domains. The adapter counts the objects of one and its handles.
  */
+#include "verbs/pd.h"
+
 #include <stdlib.h>
 
 #include "util/explain.h"
@@ -51,6 +53,17 @@ static void free_handle(struct vb_pd *pd)
 	free(pd);
 }
 
+int verbena_dealloc_pd(struct ibv_pd *public)
+{
+	struct vb_pd *pd = to_pd(public);
+	int err = hca_pd_destroy(pd->hca);
+
+	if (err)
+		return vb_result(err);
+	free_handle(pd);
+	return 0;
+}
+
 int ibv_dealloc_pd(struct ibv_pd *public)
 {
 	struct vb_pd *pd = to_pd(public);
@@ -59,12 +72,7 @@ int ibv_dealloc_pd(struct ibv_pd *public)
 	if (pd->of)
 		return vb_result(vb_parent_dealloc(pd));
 	err = vb_check_destroy(public->context);
-	if (!err)
-		err = hca_pd_destroy(pd->hca);
-	if (err)
-		return vb_result(err);
-	free_handle(pd);
-	return 0;
+	return err ? vb_result(err) : verbena_dealloc_pd(public);
 }
 
 void ibv_unimport_pd(struct ibv_pd *public)

@@ -489,6 +489,44 @@ static void an_adapter_that_is_plugged_in_again_is_as_new(void)
 	pair_end(&again);
 }
 
+static void unplug_under_an_id(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id;
+
+	plug();
+	id = bound(channel, RDMA_PS_TCP);
+	unplug();
+	expect_removal(channel, id);
+	destroy(id);
+}
+
+static void unplug_without_ids(struct rdma_event_channel *channel)
+{
+	plug();
+	destroy(bound(channel, RDMA_PS_TCP));
+	unplug();
+}
+
+static void adapters_that_are_removed_again_and_again_leave_nothing_behind(void)
+{
+	struct rdma_event_channel *channel;
+	struct holdings before;
+
+	plug();
+	channel = must(rdma_create_event_channel());
+	for (int i = 0; i < 2; i++) {
+		unplug_without_ids(channel);
+		unplug_under_an_id(channel);
+	}
+	before = holdings();
+	for (int i = 0; i < 8; i++) {
+		unplug_without_ids(channel);
+		unplug_under_an_id(channel);
+	}
+	check_given_back(&before);
+	rdma_destroy_event_channel(channel);
+}
+
 static void a_process_that_starts_later_does_not_find_it(void)
 {
 	unplug();
@@ -514,6 +552,7 @@ int main(int argc, char **argv)
 		TEST(calls_on_a_dead_context_are_eio),
 		TEST(a_thread_that_waits_for_completions_is_woken),
 		TEST(an_adapter_that_is_plugged_in_again_is_as_new),
+		TEST(adapters_that_are_removed_again_and_again_leave_nothing_behind),
 		TEST(a_process_that_starts_later_does_not_find_it),
 	};
 
