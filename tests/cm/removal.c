@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "netns.h"
+#include "xrc.h"
 
 /* A program sets it by the environment, before the library is loaded. */
 extern bool verbs_allow_disassociate_destroy;
@@ -458,6 +459,60 @@ static void a_thread_that_waits_for_completions_is_woken(void)
 	check_ok(ibv_close_device(context));
 }
 
+/* Has both queue pairs of an XRC connection, and sends to a queue of the process that has started this one. */
+static void xrc_host(int fd)
+{
+	struct ibv_xrcd *xrcd = xrc_open_domain(rig_context());
+	struct end *a = xrc_open_half(IBV_QPT_XRC_SEND, xrcd);
+	struct end *b = xrc_open_half(IBV_QPT_XRC_RECV, xrcd);
+	uint32_t srqn;
+
+	ends_connect(a, b);
+	hear(fd, &srqn, sizeof(srqn));
+	xrc_send(a, srqn, IBV_WR_SEND, 1, 64);
+	expect_ok(a->scq, 1);
+	hear_mark(fd, 'E');
+}
+
+static void a_guest_of_xrc_outlives_its_context(void)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct ibv_comp_channel *channel;
+	struct ibv_context *context;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	struct peer host;
+	struct end *e;
+	uint32_t srqn;
+
+	plug();
+	xrc_make_file();
+	host = peer_start(xrc_host);
+	xrcd = xrc_open_domain(rig_context());
+	e = end_open(&o);
+	end_drop_qp(e);
+	srq = xrc_make_srq(e, xrcd);
+	check_ok(ibv_get_srq_num(srq, &srqn));
+	xrc_post(srq, e, 7, 0, 64);
+	tell(host.fd, &srqn, sizeof(srqn));
+	expect_ok(e->rcq, 7);
+	check_ok(ibv_destroy_srq(srq));
+	end_close(e);
+	check_ok(ibv_close_xrcd(xrcd));
+	check_ok(ibv_close_device(rig_context()));
+	rig_forget();
+	context = rig_open();
+	channel = must(ibv_create_comp_channel(context));
+	unplug();
+	wait_for_completion(channel); /* woken after queue pairs have failed */
+	verbs_allow_disassociate_destroy = true;
+	check_ok(ibv_destroy_comp_channel(channel));
+	check_ok(ibv_close_device(context));
+	tell_mark(host.fd, 'E');
+	peer_join(&host);
+	xrc_remove_file();
+}
+
 /* ---- again ---- */
 
 static void an_adapter_that_is_plugged_in_again_is_as_new(void)
@@ -502,9 +557,19 @@ static void unplug_under_an_id(struct rdma_event_channel *channel)
 
 static void unplug_without_ids(struct rdma_event_channel *channel)
 {
+	struct ibv_comp_channel *witness;
+	struct ibv_context *context;
+
 	plug();
 	destroy(bound(channel, RDMA_PS_TCP));
+	context = rig_open();
+	witness = must(ibv_create_comp_channel(context));
 	unplug();
+	wait_for_completion(witness);
+	verbs_allow_disassociate_destroy = true;
+	check_ok(ibv_destroy_comp_channel(witness));
+	verbs_allow_disassociate_destroy = false;
+	check_ok(ibv_close_device(context));
 }
 
 static void adapters_that_are_removed_again_and_again_leave_nothing_behind(void)
@@ -551,6 +616,7 @@ int main(int argc, char **argv)
 		TEST(an_id_is_not_freed_before_the_event_is_acknowledged),
 		TEST(calls_on_a_dead_context_are_eio),
 		TEST(a_thread_that_waits_for_completions_is_woken),
+		TEST(a_guest_of_xrc_outlives_its_context),
 		TEST(an_adapter_that_is_plugged_in_again_is_as_new),
 		TEST(adapters_that_are_removed_again_and_again_leave_nothing_behind),
 		TEST(a_process_that_starts_later_does_not_find_it),
@@ -560,6 +626,9 @@ int main(int argc, char **argv)
 	netns_enter(argv);
 	netns_ip("link set lo up");
 	netns_ip("link add va type veth peer name vb");
+	/* Link-local addresses come a second or two later, and with them GIDs and sockets. */
+	netns_ip("link set va addrgenmode none");
+	netns_ip("link set vb addrgenmode none");
 	netns_ip("link set va up");
 	netns_ip("link set vb up");
 	netns_ip("addr add 10.66.0.1/24 dev va");
