@@ -55,32 +55,17 @@ static int init_origin(struct vb_context *ctx, const struct vb_origin *origin)
 	return 0;
 }
 
-/*
- * Checked after the context's event queue is listed: an adapter that is unplugged earlier is refused here, and
- * one that is unplugged later kills the listed queue.
- */
-static int check_plugged(const struct hca_adapter *adapter)
-{
-	if (hca_unplug_is_present(adapter))
-		return 0;
-	return explain(ENODEV, "%s is unplugged; `verbena plug %s` plugs it in again",
-		       adapter->name, adapter->name);
-}
-
 static int init(struct vb_context *ctx, struct ibv_device *device, const struct vb_origin *origin)
 {
 	struct vb_context *root = origin ? origin->root : NULL;
 	int cmd_fd = origin ? origin->cmd_fd : -1;
-	int err = hca_async_init(&ctx->async, ctx->adapter);
+	int err = hca_ctx_init(&ctx->hca, ctx->adapter, &ctx->async);
 
+	if (!err)
+		err = hca_unplug_listen(ctx->adapter, &ctx->async);
 	if (err)
 		return err;
 	ctx->async.taken = vb_event_taken;
-	err = hca_ctx_init(&ctx->hca, ctx->adapter, &ctx->async);
-	if (!err)
-		err = check_plugged(ctx->adapter);
-	if (err)
-		goto fini_async;
 	err = init_origin(ctx, origin);
 	if (err)
 		goto fini_async;

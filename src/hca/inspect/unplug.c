@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "hca/device/adapter_list.h"
-#include "hca/device/async.h"
 #include "hca/device/presence.h"
+#include "hca/hca.h"
 #include "hca/inspect/setting.h"
 #include "hca/queue/channel.h"
 #include "hca/transport/qp_dead.h"
@@ -74,6 +74,20 @@ bool hca_unplug_is_present(const struct hca_adapter *a)
 
 	hca_setting_get(UNPLUG_KEY, names, sizeof(names));
 	return !has_name(names, a->name);
+}
+
+int hca_unplug_listen(const struct hca_adapter *a, struct hca_async *q)
+{
+	int err;
+
+	pthread_mutex_lock(&hca.inspect.set_lock);
+	if (hca_unplug_is_present(a))
+		err = hca_async_init(q, a);
+	else
+		err = explain(ENODEV, "%s is unplugged; `verbena plug %s` plugs it in again",
+			      a->name, a->name);
+	pthread_mutex_unlock(&hca.inspect.set_lock);
+	return err;
 }
 
 void unplug_set(const char *names)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "hca/device/adapter.h"
+#include "hca/device/async.h"
 #include "util/api.h"
 
 /* The setting: names, separated by commas. */
@@ -19,6 +20,13 @@
 VB_API int hca_unplug_order(const char *name, bool unplug);
 /* Reads the setting: whether the adapter can be opened now. No context need be open. */
 VB_API bool hca_unplug_is_present(const struct hca_adapter *a);
+
+/*
+ * hca_async_init() for a context that is opened; -ENODEV, explained, when the adapter is unplugged. No setting is
+ * applied meanwhile: an order that was given before is seen here, one that is given later kills the queue, and none
+ * that was read before is applied later. The process has joined the fabric.
+ */
+VB_API int hca_unplug_listen(const struct hca_adapter *a, struct hca_async *q);
 
 /* Unplugs and plugs in adapters of this process by the setting's value. hca.inspect.set_lock held. */
 void unplug_set(const char *names);
