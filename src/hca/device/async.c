@@ -127,9 +127,10 @@ void hca_async_post_port(const struct hca_adapter *a, enum hca_event_type type, 
 	pthread_mutex_unlock(&hca.device.async.lock);
 }
 
-void hca_async_kill(const struct hca_adapter *a)
+bool hca_async_kill(const struct hca_adapter *a)
 {
 	struct hca_async *q;
+	bool killed = false;
 
 	pthread_mutex_lock(&hca.device.async.lock);
 	LIST_FOREACH(q, &hca.device.async.queues, entry) {
@@ -137,8 +138,10 @@ void hca_async_kill(const struct hca_adapter *a)
 			continue;
 		post(q, (struct hca_event){ .type = HCA_EVENT_DEVICE_FATAL });
 		add_count(q); /* without an event: wakes a reader that finds none */
+		killed = true;
 	}
 	pthread_mutex_unlock(&hca.device.async.lock);
+	return killed;
 }
 
 int hca_async_get(struct hca_async *q, struct hca_event *out)

@@ -92,9 +92,9 @@ VB_API void hca_async_post_port(const struct hca_adapter *a, enum hca_event_type
 
 /*
  * The adapter is gone: every open context of it in this process gets HCA_EVENT_DEVICE_FATAL, and is dead.
- * Again is no error.
+ * False: there was none that was not dead.
  */
-void hca_async_kill(const struct hca_adapter *a);
+bool hca_async_kill(const struct hca_adapter *a);
 
 /*
  * Waits unless the descriptor is O_NONBLOCK: then -EAGAIN. -EINTR as read() has it. -EIO: the context is

@@ -100,11 +100,17 @@ void unplug_set(const char *names)
 	for (int i = 0; i < count; i++) {
 		bool present = !has_name(names, list[i]->name);
 
-		/* A context may have been opened between two orders, of which one was missed. */
 		if (!present) {
-			hca_async_kill(list[i]);
+			bool killed = hca_async_kill(list[i]);
+
 			qp_dead_fail();
 			channel_kill();
+			/*
+			 * A context that was alive: the adapter was plugged in, though this process may
+			 * have missed that order. Its removal is a change.
+			 */
+			if (killed)
+				hca_presence_set(list[i], true);
 		}
 		hca_presence_set(list[i], present);
 	}
