@@ -16,7 +16,7 @@ enum roce_drop {
 	ROCE_DROP_TRUNCATED, /* the datagram was longer than the receive buffer */
 	/* A reuseport probe of this or another process, or an empty datagram: no error. */
 	ROCE_DROP_PROBE,
-	ROCE_DROP_FAULT,     /* dropped by fault injection */
+	ROCE_DROP_FAULT, /* dropped by fault injection */
 	ROCE_DROP_COUNT,
 };
 
