@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "netns.h"
+#include "util/api.h"
 #include "xrc.h"
 
 /* A program sets it by the environment, before the library is loaded. */
@@ -226,7 +227,7 @@ static void the_other_end_at_another_adapter_sees_a_peer_that_is_silent(void)
 /* ---- memory ---- */
 
 /* The sanitizers have a calloc() of their own. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__) && !VB_TSAN
 #define HAS_CALLOC 1
 static atomic_bool is_memory_short; /* for structs of threads of the library */
 static atomic_uint refusals;
