@@ -89,7 +89,8 @@ class Messages(Pair):
 
 class Lost(Pair):
     """A message is lost at our end (fault), and its sender sends it again: what passes then matches `expected`, where
-    > are ours and < the guest's."""
+    > are ours and < the guest's. LAPs do not count: our end probes with them, and the kernel ignores them on
+    Ethernet."""
 
     def __init__(self, part, what, program, way, fault, expected):
         words = [["1" if w == "4" else w for w in words] for words in programs("ipv4")[program]]    # connections
@@ -99,7 +100,8 @@ class Lost(Pair):
     def make(self):
         with mads.Capture(INTERFACE) as capture:
             good = super().make()
-        passed = "".join(f"{'<' if p.source in GUEST.values() else '>'}{p.kind} " for p in capture.packets)
+        passed = "".join(f"{'<' if p.source in GUEST.values() else '>'}{p.kind} " for p in capture.packets
+                         if p.kind != "LAP")
         if good and not re.search(self.expected, passed):
             print(f"  {passed}is not {self.expected}")
         return good and bool(re.search(self.expected, passed))

@@ -7,14 +7,14 @@ import struct
 import threading
 
 KINDS = {0x10: "REQ", 0x11: "MRA", 0x12: "REJ", 0x13: "REP", 0x14: "RTU", 0x15: "DREQ", 0x16: "DREP",
-         0x17: "SIDR_REQ", 0x18: "SIDR_REP"}
+         0x17: "SIDR_REQ", 0x18: "SIDR_REP", 0x19: "LAP", 0x1a: "APR"}
 HEAD = 24   # bytes of a MAD's header; offsets below are of what follows it
 
 # Bytes that may differ: (first, end).
 OWN = {
     # ids, vendor, port of the service, GUID, QP, PSN, GIDs, flow label and rate; in the private data the source's
     # port and both addresses.
-    "REQ": [(0, 4), (5, 8), (14, 16), (16, 24), (33, 35), (44, 47), (56, 92), (142, 176)],
+    "REQ": [(0, 4), (5, 8), (14, 16), (16, 24), (32, 35), (44, 47), (56, 92), (142, 176)],
     "REP": [(0, 8), (12, 16), (19, 20), (20, 24), (26, 27), (28, 36)],    # ids, QP, vendor, PSN, ACK delay, GUID
     "RTU": [(0, 8)], "DREQ": [(0, 8), (8, 11)], "DREP": [(0, 8)],
     "SIDR_REQ": [(0, 4), (14, 16), (18, 52)],
