@@ -13,6 +13,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -285,6 +286,18 @@ static void a_segment_longer_than_the_mtu_arrives_in_frames(void **state)
 	}
 }
 
+/* The kernel notices a carrier a moment later, and drops what is sent before. */
+static void wait_running(const char *interface)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	strcpy(request.ifr_name, interface);
+	while (!ioctl(fd, SIOCGIFFLAGS, &request) && !(request.ifr_flags & IFF_RUNNING))
+		usleep(1000);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +319,9 @@ int main(int argc, char **argv)
 	}
 	netns_ip("link set near up");
 	netns_ip("link set far up");
+	wait_running("near");
+	netns_ip(
+		"link set near up"); /* takes the lock that the kernel holds until frames are sent */
 	setenv("VERBENA_CONFIG", "", 1);
 	setenv("VERBENA_ADAPTERS", "mlx5_0,interface=near", 1);
 	far_open();
