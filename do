@@ -159,6 +159,7 @@ cmd_test() {
 		;;
 	all)
 		test_here none
+		build_kind release
 		test_sanitized none
 		test_fresh quick
 		;;
