@@ -43,7 +43,7 @@ static struct conn *find(const struct arrival *a, uint32_t local_id, uint32_t re
 	return conn;
 }
 
-/* The other end may still take it for established, when this end was told that the other had died. */
+/* A peer whose death was reported by mistake still takes such a connection for established. */
 static bool is_over(const struct conn *conn)
 {
 	return conn->state == CONN_TIMEWAIT || conn->state == CONN_CLOSED;

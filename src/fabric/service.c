@@ -346,7 +346,7 @@ static void request_short_slice(void)
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* An iteration, and again while it posts work, but descriptors get their turn. Returns the time to sleep, in ms. */
+/* Iterations while each one posts work, at most ROUNDS before descriptors are watched. Returns ms to sleep. */
 static int run_iteration(void)
 {
 	uint64_t next_ns = 0;

@@ -102,9 +102,10 @@ static void receive_and_leave(int fd)
 	receive(fd, false);
 }
 
-static void data_that_was_acknowledged_is_there_before_its_sender_disconnects(void)
+static void send_messages(bool sender_leaves)
 {
-	struct peer b = peer_start(receive_until_the_sender_leaves);
+	struct peer b =
+		peer_start(sender_leaves ? receive_until_the_sender_leaves : receive_and_leave);
 	struct rdma_event_channel *channel = must(rdma_create_event_channel());
 	char buf[LENGTH] = { 0 };
 	struct rdma_cm_id *id;
@@ -114,8 +115,14 @@ static void data_that_was_acknowledged_is_there_before_its_sender_disconnects(vo
 	hear(b.fd, &port, sizeof(port));
 	for (int i = 0; i < ROUNDS; i++) {
 		id = connect_and_send(channel, port, buf, &mr);
-		wait_completed(id->send_cq);
-		leave(id, i);
+		if (sender_leaves) {
+			wait_completed(id->send_cq);
+			leave(id, i);
+		} else {
+			expect_ack(channel, DISCONNECTED, 0);
+			check_completed(id->send_cq);
+			destroy(id);
+		}
 		check_ok(rdma_dereg_mr(mr));
 	}
 	tell_mark(b.fd, 'e');
@@ -123,26 +130,14 @@ static void data_that_was_acknowledged_is_there_before_its_sender_disconnects(vo
 	peer_join(&b);
 }
 
+static void data_that_was_acknowledged_is_there_before_its_sender_disconnects(void)
+{
+	send_messages(true);
+}
+
 static void a_message_is_acknowledged_before_its_receiver_disconnects(void)
 {
-	struct peer b = peer_start(receive_and_leave);
-	struct rdma_event_channel *channel = must(rdma_create_event_channel());
-	char buf[LENGTH] = { 0 };
-	struct rdma_cm_id *id;
-	struct ibv_mr *mr;
-	uint16_t port;
-
-	hear(b.fd, &port, sizeof(port));
-	for (int i = 0; i < ROUNDS; i++) {
-		id = connect_and_send(channel, port, buf, &mr);
-		expect_ack(channel, DISCONNECTED, 0);
-		check_completed(id->send_cq);
-		destroy(id);
-		check_ok(rdma_dereg_mr(mr));
-	}
-	tell_mark(b.fd, 'e');
-	rdma_destroy_event_channel(channel);
-	peer_join(&b);
+	send_messages(false);
 }
 
 int main(void)

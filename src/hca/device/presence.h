@@ -11,7 +11,7 @@
 #include "hca/device/adapter.h"
 #include "util/api.h"
 
-/* As the service thread has last seen it. */
+/* The state that the service thread saw last. */
 VB_API bool hca_adapter_is_present(const struct hca_adapter *a);
 /* How often adapters have come or gone. */
 VB_API uint32_t hca_presence_changes(void);

@@ -97,7 +97,7 @@ static void ask(struct gsi_host *h, uint64_t now_ns)
 	if (h->asked_ns && now_ns - h->asked_ns < ASK_NS)
 		return;
 	getsockopt(h->fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	/* The answer to a question of long ago: a process may have come since. */
+	/* The refusal of an old packet: a process may have started since. */
 	if (now_ns - h->asked_ns > 3 * ASK_NS)
 		h->is_refused = false;
 	else if (err == ECONNREFUSED)

@@ -43,7 +43,7 @@ static void the_other_end_hears_of_an_end_that_lets_go_in_any_state(void **state
 	}
 }
 
-/* The process of the id dies, and nobody hears of it. */
+/* The end of the id is forgotten, and no message about it reaches the other end. */
 static void die_unheard(struct net_id *id)
 {
 	lose_everything();
