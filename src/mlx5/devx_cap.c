@@ -12,7 +12,7 @@
 #include "hca/raw/flow.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_flow_types.h"
-#include "mlx5/devx_misc.h"
+#include "mlx5/devx_general.h"
 #include "mlx5/dv.h"
 
 struct page {
@@ -134,7 +134,7 @@ static void fill_features(const struct page *p)
 	SET(num_vhca_ports, p->adapter->port_count);
 	SET(native_port_num, 1);
 	SET(stat_rate_support, 0x3ffc);
-	SET(general_obj_types, devx_general_types());
+	SET(general_obj_types, devx_general_types(p->adapter));
 }
 
 static int fill_general(const struct page *p)

@@ -14,6 +14,7 @@
 #include "mlx5/devx_event.h"
 #include "mlx5/devx_flow.h"
 #include "mlx5/devx_fte.h"
+#include "mlx5/devx_general.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/devx_qp.h"
 #include "mlx5/devx_rqt.h"
@@ -80,6 +81,8 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 	case DEVX_MODIFY_HEADER:
 		flow_edit_put(obj->edit);
 		return 0;
+	case DEVX_GENERAL:
+		return devx_general_destroy(obj);
 	default:
 		return 0;
 	}

@@ -13,6 +13,7 @@
 #include "mlx5/devx_eq.h"
 #include "mlx5/devx_flow.h"
 #include "mlx5/devx_fte.h"
+#include "mlx5/devx_general.h"
 #include "mlx5/devx_mem.h"
 #include "mlx5/devx_misc.h"
 #include "mlx5/devx_mkey.h"
