@@ -67,8 +67,9 @@ An adapter that lacks one says so where programs ask for its attributes, and ref
 TAIL = """
 ## For the dynamic linker only
 
-libibverbs.so.1 also exports the {hidden} symbols of node IBVERBS_PRIVATE_34, which Debian's own
-drivers and tools import. `ibv_query_gid_type` works; the others answer `EOPNOTSUPP` or do nothing.
+libibverbs.so.1 also exports {hidden} symbols that rdma-core's own drivers and tools import, under each of
+the nodes that rdma-core has had for them, IBVERBS_PRIVATE_{first} to IBVERBS_PRIVATE_{last}. `ibv_query_gid_type`
+and `ibv_wr_opcode_str` work; the others answer `EOPNOTSUPP` or do nothing.
 {old} calls are there under an older node as well (`@IBVERBS_1.0` and the like), whose data
 structures are gone: those answer `ENOSYS`.
 """
@@ -274,11 +275,12 @@ def page(calls, notes):
                        f"{none} |")
         sections += ["", f"## {soname}", "", "| call | node | state | note |",
                      "|---|---|---|---|", *(line for _, line in rows)]
-    hidden = sum(len(names) for node, names in common.version_script("libibverbs.so.1")
-                 if node == "IBVERBS_PRIVATE_34")
+    private = common.private_nodes()
+    hidden = len({name for name, _ in private})
+    numbers = [int(node.split("_")[-1]) for _, node in private]
     old = sum(1 for soname in common.LIBRARIES for _, _, node in common.stub_tables(soname) if node)
     tail = MISSING.splitlines() + read_capabilities()
-    tail += TAIL.format(hidden=hidden, old=old).splitlines()
+    tail += TAIL.format(hidden=hidden, old=old, first=min(numbers), last=max(numbers)).splitlines()
     head = INTRO.splitlines() + ["", "| library | calls | work | in part | not yet |",
                                  "|---|---|---|---|---|", *summary]
     return "\n".join(head + sections + tail) + "\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Symbols that libibverbs.so.1 exports for old binaries: the calls of the 1.0 ABI, the registration of
- * foreign drivers, and two helpers for reading sysfs. No lock.
+ * Symbols that libibverbs.so.1 exports for old binaries: the calls of the 1.0 ABI, and two helpers for
+ * reading sysfs. No lock.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -51,17 +51,17 @@ OLD_ERRNO(ibv_destroy_ah, "IBVERBS_1.0")
 OLD_ERRNO(ibv_attach_mcast, "IBVERBS_1.0")
 OLD_ERRNO(ibv_detach_mcast, "IBVERBS_1.0")
 
-/* Registration of drivers of the 1.1 ABI; a driver built now cannot link it. */
+/* Registration of drivers of the 1.1 ABI, later private; a driver built now cannot link it. */
 OLD_VOID(ibv_register_driver, "IBVERBS_1.1")
-
-/*
- * Debian's drivers register themselves from a constructor. Only Verbena's own drivers are used, so the
- * registration is ignored, and not explained: it is no refusal.
- */
-VB_API void verbs_register_driver_34(const void *ops);
-void verbs_register_driver_34(const void *ops)
-{
-}
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_13");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_14");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_15");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_16");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_17");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_18");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_19");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_20");
+__asm__(".symver old_ibv_register_driver,ibv_register_driver@IBVERBS_PRIVATE_21");
 
 VB_API const char *ibv_get_sysfs_path(void);
 const char *ibv_get_sysfs_path(void)

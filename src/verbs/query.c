@@ -18,6 +18,7 @@
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"
+#include "verbs/private.h"
 #include "verbs/removal.h"
 
 #undef ibv_query_port
@@ -266,6 +267,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	return ret;
 }
 
+VB_PRIVATE(ibv_query_gid_type);
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 		       enum ibv_gid_type_sysfs *type)
 {

@@ -5,14 +5,10 @@
  */
 #include "verbs/removal.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "verbs/context.h"
-
-/* Foreign drivers read this flag. */
-extern VB_API bool verbs_allow_disassociate_destroy;
-bool verbs_allow_disassociate_destroy;
+#include "verbs/private.h"
 
 __attribute__((constructor)) static void read_environment(void)
 {

@@ -6,6 +6,7 @@
 #include "verbs/public.h"
 
 #include "util/api.h"
+#include "verbs/private.h"
 
 #define NAME_OF(table, value, otherwise)                                                           \
 	((size_t)(value) < array_size(table) && (table)[value] ? (table)[value] : (otherwise))
@@ -100,6 +101,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME_OF(names, status, "unknown");
 }
 
+VB_PRIVATE(ibv_wr_opcode_str);
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
 {
 	static const char *const names[] = {

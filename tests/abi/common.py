@@ -142,11 +142,11 @@ def version_script(soname):
 
 
 def stub_tables(soname):
-    """[(kind, symbol, node or None)]: STUB lines have no node of their own, OLD lines do."""
+    """[(kind, symbol, node or None)]: STUB and PRIVATE lines have no node of their own, OLD lines do."""
     found = []
     for path in sorted((ROOT / "src" / LIBRARIES[soname]).glob("*.c")):
         for table, kind, name, node in re.findall(
-                r'^(STUB|OLD)_([A-Z0-9]+)\((\w+)(?:, "([\w.]+)")?\)$', path.read_text(), re.M):
+                r'^(STUB|PRIVATE|OLD)_([A-Z0-9]+)\((\w+)(?:, "([\w.]+)")?\)$', path.read_text(), re.M):
             if (table == "OLD") != bool(node):
                 sys.exit(f"{path}: {table}_{kind}({name}): only OLD lines name a node")
             found.append((kind, name, node or None))
@@ -163,6 +163,21 @@ def old_versions(soname):
 
 def private(node):
     return "PRIVATE" in node
+
+
+def private_nodes():
+    """[(symbol, node)]: every private symbol of libibverbs under every number of the private node, and
+    the registration that has the number in its name. private.h has the numbers."""
+    folder = ROOT / "src" / "verbs"
+    numbers = re.findall(r"@IBVERBS_PRIVATE_(\d+)", (folder / "private.h").read_text())
+    names = set()
+    for path in sorted(folder.glob("*.c")):
+        names |= set(re.findall(r"^(?:VB_PRIVATE|PRIVATE_[A-Z0-9]+)\((\w+)\);?$", path.read_text(), re.M))
+    found = [(name, f"IBVERBS_PRIVATE_{number}") for number in numbers for name in sorted(names)]
+    # rdma-core 15 and older register without a number
+    found += [(f"verbs_register_driver_{number}", f"IBVERBS_PRIVATE_{number}")
+              for number in numbers if int(number) > 15]
+    return found
 
 
 def declarations(headers):

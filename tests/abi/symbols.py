@@ -52,6 +52,11 @@ def check_lists(soname, ours, report):
         elif not any(name == symbol for symbol, _ in wanted):
             report.add(f"{soname}: the stub {name} is in no node of the version script")
     wanted.update(common.old_versions(soname))
+    if soname == "libibverbs.so.1":
+        for name, node in common.private_nodes():
+            if (name, node) not in ours:
+                report.add(f"{soname}: {name}@{node} is not exported; every private node has it")
+            wanted.add((name, node))
     for name, node in sorted(set(ours) - wanted):
         if not any(node == at and fnmatch.fnmatchcase(name, pattern) for pattern, at in wildcards):
             report.add(f"{soname}: {name}@{node or '(no node)'} is exported but listed nowhere")
