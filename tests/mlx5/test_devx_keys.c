@@ -79,23 +79,33 @@ static struct mlx5dv_devx_obj *make_key(const uint8_t *in, uint32_t *key)
 	return obj;
 }
 
-/* A write from the rig's start to the key's memory, and its completion. */
-static uint8_t write_to(struct two *t, uint32_t rkey, uint64_t addr, uint32_t len)
+/* A request between the rig's start and the key's memory, and its completion. An atomic adds 1. */
+static uint8_t request(struct two *t, uint8_t op, uint32_t rkey, uint64_t addr, uint32_t len)
 {
 	struct rig_qp *qp = &t->qp[0];
 	uint8_t *at = qp->sq + 64 * (size_t)(qp->post & (qp->sq_size - 1)), opcode;
 	struct mlx5_wqe_raddr_seg *raddr = (void *)(at + 16);
+	struct mlx5_wqe_atomic_seg *atomic = (void *)(at + 32);
+	bool adds = op == MLX5_OPCODE_ATOMIC_FA;
 
 	raddr->raddr = htobe64(addr);
 	raddr->rkey = htobe32(rkey);
 	raddr->reserved = 0;
-	mlx5dv_set_data_seg((void *)(at + 32), len, rig.mr->lkey, (uintptr_t)rig.memory);
-	mlx5dv_set_ctrl_seg((void *)at, qp->post++ & 0xffff, MLX5_OPCODE_RDMA_WRITE, 0, qp->qpn,
-			    MLX5_WQE_CTRL_CQ_UPDATE, 3, 0, 0);
+	if (adds)
+		*atomic = (struct mlx5_wqe_atomic_seg){ .swap_add = htobe64(1) };
+	mlx5dv_set_data_seg((void *)(at + (adds ? 48 : 32)), len, rig.mr->lkey,
+			    (uintptr_t)rig.memory);
+	mlx5dv_set_ctrl_seg((void *)at, qp->post++ & 0xffff, op, 0, qp->qpn,
+			    MLX5_WQE_CTRL_CQ_UPDATE, adds ? 4 : 3, 0, 0);
 	rig_ring(qp);
 	opcode = rig_cq_wait(&t->cq)->op_own >> 4;
 	rig_cq_take(&t->cq);
 	return opcode;
+}
+
+static uint8_t write_to(struct two *t, uint32_t rkey, uint64_t addr, uint32_t len)
+{
+	return request(t, MLX5_OPCODE_RDMA_WRITE, rkey, addr, len);
 }
 
 static void check_pieces(uint32_t count)
@@ -150,6 +160,56 @@ static void a_key_of_pieces_ends_where_it_says(void **state)
 	assert_int_equal(write_to(&t, key, IOVA + 1, 3 * PIECE), MLX5_CQE_REQ_ERR);
 	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
 	drop(&t);
+}
+
+/*
+ * UCX makes keys of entries of 2 GiB, which begin before a region of a few pages and end behind it. Only
+ * the bytes that are touched have to be memory.
+ */
+static void entries_may_reach_beyond_their_region(void **state)
+{
+	const uint64_t entry = 1ull << 31, start = (uintptr_t)rig.memory & ~(entry - 1);
+	const uint64_t first = (uintptr_t)rig.memory - start;
+	static const uint8_t ops[] = { MLX5_OPCODE_RDMA_WRITE, MLX5_OPCODE_RDMA_READ,
+				       MLX5_OPCODE_ATOMIC_FA };
+	uint8_t in[KEY_LEN], *mkc, *at = ifc_ptr(in, create_mkey_in, klm_pas_mtt);
+	struct mlx5dv_devx_obj *obj;
+	uint64_t count = 41;
+	struct two t;
+	uint32_t key;
+
+	mkc = key_in(in, IFC_MKC_KSM, 2);
+	ifc_set(mkc, mkc, log_page_size, 31);
+	ifc_set(mkc, mkc, a, 1);
+	ifc_set(mkc, mkc, len, first + RIG_MEMORY + 4096);
+	for (int i = 0; i < 2; i++)
+		ifc_set(at + 16 * (size_t)i, klm, address, start + i * entry);
+	obj = make_key(in, &key);
+	make(&t, 5);
+	memset(rig.memory, 0, RIG_MEMORY);
+	pair_pattern(rig.memory, PIECE, 9);
+	assert_int_equal(write_to(&t, key, IOVA + first + RIG_MEMORY - PIECE, PIECE), MLX5_CQE_REQ);
+	assert_true(pair_is_pattern(rig.memory + RIG_MEMORY - PIECE, PIECE, 9));
+	memset(rig.memory, 0, PIECE);
+	assert_int_equal(
+		request(&t, MLX5_OPCODE_RDMA_READ, key, IOVA + first + RIG_MEMORY - PIECE, PIECE),
+		MLX5_CQE_REQ);
+	assert_true(pair_is_pattern(rig.memory, PIECE, 9));
+	memcpy(rig.memory + 64, &count, 8);
+	assert_int_equal(request(&t, MLX5_OPCODE_ATOMIC_FA, key, IOVA + first + 64, 8),
+			 MLX5_CQE_REQ);
+	memcpy(&count, rig.memory + 64, 8);
+	assert_int_equal(count, 42);
+	drop(&t);
+	/* the key's bytes before and behind the region are none */
+	for (size_t i = 0; i < sizeof(ops); i++) {
+		uint64_t off = i == 1 ? first - 8 : first + RIG_MEMORY;
+
+		make(&t, 5);
+		assert_int_equal(request(&t, ops[i], key, IOVA + off, 8), MLX5_CQE_REQ_ERR);
+		drop(&t);
+	}
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
 }
 
 static void a_key_that_is_gone_is_of_no_use(void **state)
@@ -337,6 +397,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_key_of_pieces_spreads_what_is_written),
 		TEST(a_key_of_pieces_ends_where_it_says),
+		TEST(entries_may_reach_beyond_their_region),
 		TEST(a_key_that_is_gone_is_of_no_use),
 		TEST(a_free_key_waits_for_a_request),
 		TEST(keys_that_cannot_be_are_refused),

@@ -201,6 +201,39 @@ static void a_receive_into_memory_without_local_write_fails(void)
 	pair_close(&p);
 }
 
+/* An adapter translates the bytes that it touches; perftest rounds its receives up. */
+static void a_receive_may_reach_beyond_its_region(void)
+{
+	static const uint32_t lengths[] = { 0, 8, 2049, 4096 };
+	struct pair p = pair_open(NULL);
+	struct ibv_mr *mr = must(ibv_reg_mr(p.b->pd, p.b->buf, 4096, IBV_ACCESS_LOCAL_WRITE));
+	struct ibv_sge sge[] = {
+		{ (uintptr_t)p.b->buf, 1u << 20, mr->lkey },
+		{ (uintptr_t)p.b->buf, 64, mr->lkey ^ 0x100 },
+	};
+	struct ibv_recv_wr *bad, wr = { .wr_id = 5, .sg_list = sge, .num_sge = 2 };
+
+	for (size_t i = 0; i < array_size(lengths); i++) {
+		memset(p.b->buf, 0, 4096);
+		fill(p.a->buf, lengths[i], i + 1);
+		check_ok(ibv_post_recv(p.b->qp, &wr, &bad));
+		post(p.a, &(struct work){ .id = 1,
+					  .op = IBV_WR_SEND,
+					  .flags = IBV_SEND_SIGNALED,
+					  .len = lengths[i] });
+		check_equal(expect_ok(p.b->rcq, 5).byte_len, lengths[i]);
+		expect_ok(p.a->scq, 1);
+		check_filled(p.b->buf, lengths[i], i + 1);
+	}
+	memset(p.b->buf + 4096, 0xee, 64);
+	expect_receive_error(&p, sge, 4097, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR,
+			     IBV_EVENT_QP_FATAL);
+	check(is_all(p.b->buf + 4096, 64, 0xee));
+	end_drop_qp(p.b);
+	check_ok(ibv_dereg_mr(mr));
+	pair_close(&p);
+}
+
 /* ---- remote access ---- */
 
 struct target {
@@ -671,6 +704,7 @@ int main(void)
 		TEST(a_message_too_long_for_the_receive_fails_on_both_sides),
 		TEST(a_receive_with_a_bad_key_fails_on_both_sides),
 		TEST(a_receive_into_memory_without_local_write_fails),
+		TEST(a_receive_may_reach_beyond_its_region),
 		TEST(remote_access_is_refused_whatever_is_wrong),
 		TEST(remote_access_is_refused_between_processes),
 		TEST(a_peer_that_is_not_ready_exceeds_the_retries),

@@ -277,6 +277,31 @@ static void a_datagram_too_long_for_the_receive_never_arrives(void)
 	pair_close(&p);
 }
 
+static void a_datagram_touches_its_own_bytes_only(void)
+{
+	struct pair p = open_pair();
+	struct address b = end_address(p.b);
+	struct ibv_ah *ah = ah_to(p.a, &b, false);
+	struct ibv_mr *mr = must(ibv_reg_mr(p.b->pd, p.b->buf, 4096, IBV_ACCESS_LOCAL_WRITE));
+	struct ibv_sge sge[] = {
+		{ (uintptr_t)p.b->buf + 4096 - GRH - 64, 8192, mr->lkey },
+		{ (uintptr_t)p.b->buf, 64, mr->lkey ^ 0x100 },
+	};
+	struct ibv_recv_wr *bad, wr = { .wr_id = 5, .sg_list = sge, .num_sge = 2 };
+
+	check_ok(ibv_post_recv(p.b->qp, &wr, &bad));
+	send_to(&p, ah, 64, p.b->o.qkey, 1);
+	take(p.b, 0, 64, 5);
+	check_filled(p.b->buf + 4096 - 64, 64, 1);
+	check_ok(ibv_post_recv(p.b->qp, &wr, &bad));
+	send_to(&p, ah, 65, p.b->o.qkey, 2);
+	expect_wc(p.b->rcq, 5, IBV_WC_LOC_PROT_ERR);
+	check_ok(ibv_destroy_ah(ah));
+	end_drop_qp(p.b);
+	check_ok(ibv_dereg_mr(mr));
+	pair_close(&p);
+}
+
 /* Only sends go without a connection. */
 static void one_sided_work_is_refused(void)
 {
@@ -552,6 +577,7 @@ int main(void)
 		TEST(datagrams_without_a_receive_are_lost),
 		TEST(datagrams_to_a_missing_queue_pair_complete),
 		TEST(a_datagram_too_long_for_the_receive_never_arrives),
+		TEST(a_datagram_touches_its_own_bytes_only),
 		TEST(one_sided_work_is_refused),
 		TEST(the_grh_says_where_a_datagram_came_from),
 		TEST(a_reply_by_the_completion_reaches_the_sender),

@@ -140,6 +140,30 @@ bool hca_mem_resolve_all(const struct hca_sge *sge, int count, uint32_t pdn, uin
 	return true;
 }
 
+bool hca_mem_resolve_cut(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+			 uint64_t len, struct hca_list *out)
+{
+	struct hca_seg *seg = out->seg;
+
+	out->count = 0;
+	out->total = 0;
+	for (int i = 0; i < count && out->total < len; i++, sge++) {
+		struct hca_sge part = *sge;
+
+		if (!part.len)
+			continue;
+		if (part.len > len - out->total)
+			part.len = (uint32_t)(len - out->total);
+		if (!hca_mem_resolve_plain(&part, pdn, access, seg) &&
+		    !resolve_odd(&part, pdn, access, seg))
+			return false;
+		out->count++;
+		out->total += part.len;
+		seg++;
+	}
+	return true;
+}
+
 void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_list *out)
 {
 	out->count = len ? 1 : 0;
@@ -380,14 +404,14 @@ bool hca_mem_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca
 	return gather(from, 0, &to, 0, len);
 }
 
-/* Several elements: all must be writable, also those that the data do not reach. */
+/* Several elements, or one that is not plain memory as a whole. */
 static __attribute__((noinline)) enum hca_mem_result
 scatter_many(const struct hca_sge *sge, int count, uint32_t pdn, uint64_t off,
 	     const struct hca_list *from, uint64_t len)
 {
 	struct hca_list to;
 
-	if (!hca_mem_resolve(sge, count, pdn, HCA_ACCESS_LOCAL_WRITE, &to))
+	if (!hca_mem_resolve_cut(sge, count, pdn, HCA_ACCESS_LOCAL_WRITE, off + len, &to))
 		return HCA_MEM_BAD;
 	if (off + len > to.total)
 		return HCA_MEM_SHORT;

@@ -96,6 +96,24 @@ static inline bool hca_mem_resolve(const struct hca_sge *sge, int count, uint32_
 	return true;
 }
 
+/* The part of hca_mem_resolve_first() for several elements, and such as reach beyond their region. */
+bool hca_mem_resolve_cut(const struct hca_sge *sge, int count, uint32_t pdn, uint32_t access,
+			 uint64_t len, struct hca_list *out);
+
+/*
+ * The first `len` bytes of the elements: an adapter translates what it touches, and elements, or parts of
+ * them, that the data do not reach are not checked. The list is shorter if the elements are.
+ */
+static inline bool hca_mem_resolve_first(const struct hca_sge *sge, int count, uint32_t pdn,
+					 uint32_t access, uint64_t len, struct hca_list *out)
+{
+	if (unlikely(count != 1 || !hca_mem_resolve_plain(sge, pdn, access, &out->seg[0])))
+		return hca_mem_resolve_cut(sge, count, pdn, access, len, out);
+	out->count = 1;
+	out->total = sge->len;
+	return true;
+}
+
 /* [addr, addr + len) of a valid entry. */
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out);
 /* A list of one piece of an entry. */

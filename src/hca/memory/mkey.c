@@ -228,45 +228,19 @@ static struct hca_mkey *mkey_of(const struct hca_mr_entry *e)
 	return hca_table_find(&hca.memory.mkey.table, e - hca.peers.segment->mr);
 }
 
-/* A piece and all its rounds lie in memory of the domain; indirect keys do not nest. */
-static bool check_piece(const struct piece *p, uint32_t rounds, uint32_t pdn, uint32_t access)
+/*
+ * Whether [addr, addr + len) of a piece's key is memory of the domain. The piece itself may reach beyond
+ * its region: an adapter translates the bytes that it touches, and no others. Indirect keys do not nest.
+ */
+static bool check_bytes(uint32_t key, uint64_t addr, uint64_t len, uint32_t pdn, uint32_t access)
 {
-	uint64_t reach = (uint64_t)p->stride * (rounds - 1) + p->len;
-	const struct hca_mr_entry *e = &hca.peers.segment->mr[p->key >> 8];
+	const struct hca_mr_entry *e = &hca.peers.segment->mr[key >> 8];
 
-	if (!p->key || atomic_load_explicit(&e->key, memory_order_acquire) != p->key ||
-	    e->pdn != pdn || (e->access & access) != access ||
+	if (!key || atomic_load_explicit(&e->key, memory_order_acquire) != key || e->pdn != pdn ||
+	    (e->access & access) != access ||
 	    e->flags & (HCA_MR_INDIRECT | HCA_MR_WINDOW1 | HCA_MR_WINDOW2))
 		return false;
-	return reach <= e->length && p->addr >= e->iova && p->addr - e->iova <= e->length - reach;
-}
-
-bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access)
-{
-	const struct hca_layout *l = layout_of(mkey_of(e));
-	bool write = access &
-		     (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC);
-
-	if (!l || len > l->length || offset > l->length - len)
-		return false;
-	for (uint32_t i = 0; i < l->count; i++) {
-		const struct piece *p = &l->piece[i];
-
-		/* Of a list, only the pieces that are accessed. */
-		if (l->rounds == 1 && (p->start + p->len <= offset || p->start >= offset + len))
-			continue;
-		if (!check_piece(p, l->rounds, e->pdn, write ? HCA_ACCESS_LOCAL_WRITE : 0))
-			return false;
-	}
-	return true;
-}
-
-void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out)
-{
-	out->ptr = (char *)mkey_of(e);
-	out->base = offset;
-	out->len = len;
-	out->kind = HCA_SEG_INDIRECT;
+	return len <= e->length && addr >= e->iova && addr - e->iova <= e->length - len;
 }
 
 static const struct piece *find_piece(const struct hca_layout *l, uint64_t at)
@@ -284,12 +258,72 @@ static const struct piece *find_piece(const struct hca_layout *l, uint64_t at)
 	return &l->piece[low];
 }
 
+/* The bytes of a piece in one round that lie in [offset, end) of the key. */
+static bool check_part(const struct hca_layout *l, const struct piece *p, uint64_t round,
+		       uint64_t offset, uint64_t end, uint32_t pdn, uint32_t access)
+{
+	uint64_t start = round * l->round + p->start, from = offset > start ? offset - start : 0;
+	uint64_t to = end < start + p->len ? end - start : p->len;
+
+	if (end <= start || from >= to)
+		return true;
+	return check_bytes(p->key, p->addr + round * p->stride + from, to - from, pdn, access);
+}
+
+/*
+ * Interleaved: addresses of a piece rise from round to round, so between the first two rounds that are
+ * touched and the last two no round needs a check of its own.
+ */
+static bool check_rounds(const struct hca_layout *l, uint64_t offset, uint64_t end, uint32_t pdn,
+			 uint32_t access)
+{
+	uint64_t first = offset / l->round, last = (end - 1) / l->round;
+
+	for (uint64_t round = first; round <= last; round++) {
+		for (uint32_t i = 0; i < l->count; i++)
+			if (!check_part(l, &l->piece[i], round, offset, end, pdn, access))
+				return false;
+		if (round == first + 1 && last - first > 4)
+			round = last - 2;
+	}
+	return true;
+}
+
+bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access)
+{
+	const struct hca_layout *l = layout_of(mkey_of(e));
+	const struct piece *p;
+	uint64_t end = offset + len;
+	bool write = access &
+		     (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC);
+
+	access = write ? HCA_ACCESS_LOCAL_WRITE : 0;
+	if (!l || len > l->length || offset > l->length - len)
+		return false;
+	if (!len)
+		return true;
+	if (l->rounds != 1)
+		return check_rounds(l, offset, end, e->pdn, access);
+	for (p = find_piece(l, offset); p < l->piece + l->count && p->start < end; p++)
+		if (!check_part(l, p, 0, offset, end, e->pdn, access))
+			return false;
+	return true;
+}
+
+void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out)
+{
+	out->ptr = (char *)mkey_of(e);
+	out->base = offset;
+	out->len = len;
+	out->kind = HCA_SEG_INDIRECT;
+}
+
 bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out)
 {
 	const struct hca_layout *l = layout_of((const struct hca_mkey *)seg->ptr);
 	const struct hca_mr_entry *e;
 	const struct piece *p;
-	uint64_t at = seg->base + offset, round, within;
+	uint64_t at = seg->base + offset, round, within, addr, len;
 
 	/* The key may have been rebuilt since it was checked. */
 	if (!l || at >= l->length)
@@ -297,9 +331,12 @@ bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out
 	round = at / l->round;
 	p = find_piece(l, at % l->round);
 	within = at % l->round - p->start;
+	addr = p->addr + round * p->stride + within;
+	len = p->len - within;
+	len = len < seg->len - offset ? len : seg->len - offset;
 	e = &hca.peers.segment->mr[p->key >> 8];
-	if (!check_piece(p, l->rounds, e->pdn, 0))
+	if (!check_bytes(p->key, addr, len, e->pdn, 0))
 		return false;
-	hca_seg_local(e, p->addr + round * p->stride + within, p->len - within, out);
+	hca_seg_local(e, addr, len, out);
 	return true;
 }

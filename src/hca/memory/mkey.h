@@ -43,11 +43,11 @@ int hca_mkey_update(const struct hca_send *s, uint32_t pdn);
 /* Invalidates the key; `remote`: by a request of the peer. -EINVAL when there is no such key. */
 int hca_mkey_invalidate(uint32_t key, uint32_t pdn, bool remote);
 
-/* Whether the range of a valid entry is backed by memory that permits the access. */
+/* Whether the range of a valid entry, of which no more counts, is memory that permits the access. */
 bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access);
 /* The range as one piece of kind HCA_SEG_INDIRECT. */
 void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out);
-/* The memory at `offset` of such a piece, up to the end of the layout's piece. */
+/* The memory at `offset` of such a piece, up to its end or that of the layout's piece. */
 bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out);
 
 #endif

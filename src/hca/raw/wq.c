@@ -273,10 +273,12 @@ static bool take_entry(const struct hca_wq *wq, struct hca_recv *recv)
 	return true;
 }
 
-static bool resolve(const struct hca_wq *wq, struct hca_list *list, struct hca_recv *recv)
+/* The first `len` bytes of an entry. */
+static bool resolve(const struct hca_wq *wq, struct hca_list *list, const struct hca_recv *recv,
+		    uint64_t len)
 {
-	return hca_mem_resolve(recv->sge, recv->sge_count, wq->pd->pdn, HCA_ACCESS_LOCAL_WRITE,
-			       list);
+	return hca_mem_resolve_first(recv->sge, recv->sge_count, wq->pd->pdn,
+				     HCA_ACCESS_LOCAL_WRITE, len, list);
 }
 
 static void drop_frame(struct hca_wq *wq)
@@ -295,7 +297,7 @@ static void receive_plain(struct hca_wq *wq, struct ether_frame *f, const struct
 		drop_frame(wq);
 		return;
 	}
-	if (unlikely(!resolve(wq, &list, &recv) ||
+	if (unlikely(!resolve(wq, &list, &recv, p->total) ||
 		     (list.total >= p->total && !scatter(&list, 0, p)))) {
 		fail(wq, recv.counter, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;
@@ -347,7 +349,7 @@ static void receive_strides(struct hca_wq *wq, struct ether_frame *f, const stru
 	}
 	off = ((uint64_t)wq->stride << wq->stride_shift) + shift;
 	take_entry(wq, &recv);
-	if (unlikely(!resolve(wq, &list, &recv) || list.total < off + p->total ||
+	if (unlikely(!resolve(wq, &list, &recv, off + p->total) || list.total < off + p->total ||
 		     !scatter(&list, off, p))) {
 		fail(wq, wq->taken, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		return;

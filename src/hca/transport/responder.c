@@ -441,9 +441,9 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	}
 	qp->resp.has_recv = true;
 	memcpy(cqe.smac, pkt->ud.smac, sizeof(cqe.smac));
-	if (!hca_mem_resolve(qp->resp.recv->sge, qp->resp.recv->sge_count,
-			     qp->pub.srq ? qp->pub.srq->pd->pdn : qp->pub.pd->pdn,
-			     HCA_ACCESS_LOCAL_WRITE, &list)) {
+	if (!hca_mem_resolve_first(qp->resp.recv->sge, qp->resp.recv->sge_count,
+				   qp->pub.srq ? qp->pub.srq->pd->pdn : qp->pub.pd->pdn,
+				   HCA_ACCESS_LOCAL_WRITE, cqe.byte_len, &list)) {
 		recv_complete_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		qp_fail(qp);
 		return;
