@@ -251,6 +251,7 @@ int devx_query_vport_counter(struct devx_cmd *c)
 
 int devx_query_lag(struct devx_cmd *c)
 {
-	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-			   "the ports are not bonded, see the capabilities");
+	/* lag_state 0, not bonded: an answer, on an adapter without the capability as well. */
+	ifc_set(ifc_ptr(c->out, query_lag_out, lag_context), lag_context, lag_state, 0);
+	return 0;
 }

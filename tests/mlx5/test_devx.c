@@ -136,6 +136,17 @@ static void capabilities_are_those_of_the_adapter(void **state)
 	assert_int_equal(ifc_get(current, cmd_out, status), IFC_STATUS_BAD_PARAM);
 }
 
+static void ports_that_are_not_bonded_say_so(void **state)
+{
+	uint8_t out[ifc_len(query_lag_out)];
+	RIG_IN(in, 0x10, QUERY_LAG);
+
+	memset(out, 0x5a, sizeof(out));
+	assert_int_equal(general(in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(ifc_get(ifc_ptr(out, query_lag_out, lag_context), lag_context, lag_state),
+			 0);
+}
+
 static void addresses_are_those_of_the_gid_table(void **state)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -698,6 +709,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_opcode_gets_its_status),
 		cmocka_unit_test(a_command_goes_through_its_own_call),
 		cmocka_unit_test(capabilities_are_those_of_the_adapter),
+		cmocka_unit_test(ports_that_are_not_bonded_say_so),
 		cmocka_unit_test(addresses_are_those_of_the_gid_table),
 		cmocka_unit_test(ports_are_told_of),
 		cmocka_unit_test(registers_can_be_read),
