@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "hca/device/adapter.h"
+#include "hca/device/signature.h"
 
 #define HCA_MAX_SGE 64
 
@@ -84,6 +85,8 @@ enum hca_umr_mask {
 	HCA_UMR_LENGTH = 1 << 2,
 	HCA_UMR_START = 1 << 3,
 	HCA_UMR_LAYOUT = 1 << 4,
+	HCA_UMR_TRANSFORMS = 1 << 5, /* whether the key's transforms are in use */
+	HCA_UMR_SIGNATURE = 1 << 6,
 };
 
 /* The change of an indirect key by a request, whose elements are the key's pieces. */
@@ -96,6 +99,8 @@ struct hca_umr {
 	uint64_t start, length;
 	uint32_t
 		rounds; /* 0: a list; else interleaved: an element's length is bytes | stride << 16 */
+	bool transforms;
+	struct hca_sig_conf sig;
 };
 
 #define HCA_SEND_ENTRY_MAX 1024u

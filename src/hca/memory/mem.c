@@ -13,6 +13,7 @@
 #include "hca/memory/copy_client.h"
 #include "hca/memory/key.h"
 #include "hca/memory/mkey.h"
+#include "hca/memory/transform.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/peer_map.h"
 #include "util/copy.h"
@@ -262,10 +263,99 @@ static bool copy_indirect(const struct hca_seg *to, uint64_t to_off, const struc
 	return true;
 }
 
+/* ---- keys with transforms ---- */
+
+/* The memory of such a key, for its transforms. */
+struct memory_space {
+	struct transform_space base;
+	struct hca_mkey *key;
+};
+
+/* The first `end` bytes of it. */
+static struct hca_seg memory_seg(const struct transform_space *space, uint64_t end)
+{
+	const struct memory_space *memory = container_of(space, const struct memory_space, base);
+
+	return (struct hca_seg){ .ptr = (char *)memory->key, .len = end, .kind = HCA_SEG_INDIRECT };
+}
+
+static bool read_memory(const struct transform_space *space, uint64_t off, void *to, uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = to, .len = len, .kind = HCA_SEG_PLAIN };
+	const struct hca_seg memory = memory_seg(space, off + len);
+
+	return copy_indirect(&plain, 0, &memory, off, len);
+}
+
+static bool write_memory(const struct transform_space *space, uint64_t off, const void *from,
+			 uint64_t len)
+{
+	const struct hca_seg plain = { .ptr = (char *)from, .len = len, .kind = HCA_SEG_PLAIN };
+	const struct hca_seg memory = memory_seg(space, off + len);
+
+	return copy_indirect(&memory, off, &plain, 0, len);
+}
+
+static void *map_memory(const struct transform_space *space, uint64_t off, uint64_t len, bool write)
+{
+	const struct hca_seg memory = memory_seg(space, off + len);
+	struct hca_seg piece;
+
+	(void)write; /* rights were checked when the key was resolved */
+	if (!hca_mkey_at(&memory, off, &piece) || piece.kind != HCA_SEG_PLAIN || piece.len < len)
+		return NULL;
+	return piece.ptr;
+}
+
+static const struct transform_space_ops memory_ops = { read_memory, write_memory, map_memory };
+
+static bool read_transformed(const struct hca_seg *from, uint64_t off, void *to, uint64_t len)
+{
+	struct transform_chain *chain = hca_mkey_chain(from);
+	struct memory_space space = { { &memory_ops }, (struct hca_mkey *)(void *)from->ptr };
+
+	return chain && transform_chain_read(chain, &space.base, from->base + off, to, len);
+}
+
+static bool write_transformed(const struct hca_seg *to, uint64_t off, const void *from,
+			      uint64_t len)
+{
+	struct transform_chain *chain = hca_mkey_chain(to);
+	struct memory_space space = { { &memory_ops }, (struct hca_mkey *)(void *)to->ptr };
+
+	return chain && transform_chain_write(chain, &space.base, to->base + off, from, len);
+}
+
+/* One side has transforms. Unless the other is plain memory: through a small buffer. */
+static bool copy_transformed(const struct hca_seg *to, uint64_t to_off, const struct hca_seg *from,
+			     uint64_t from_off, uint64_t len)
+{
+	char buf[4096];
+	const struct hca_seg bounce = { .ptr = buf, .len = sizeof(buf), .kind = HCA_SEG_PLAIN };
+
+	if (to->kind == HCA_SEG_PLAIN)
+		return read_transformed(from, from_off, to->ptr + to_off, len);
+	if (from->kind == HCA_SEG_PLAIN)
+		return write_transformed(to, to_off, from->ptr + from_off, len);
+	while (len) {
+		uint64_t n = len < sizeof(buf) ? len : sizeof(buf);
+
+		if (!copy_seg(&bounce, 0, from, from_off, n) ||
+		    !copy_seg(to, to_off, &bounce, 0, n))
+			return false;
+		to_off += n;
+		from_off += n;
+		len -= n;
+	}
+	return true;
+}
+
 static __attribute__((noinline)) bool copy_seg_odd(const struct hca_seg *to, uint64_t to_off,
 						   const struct hca_seg *from, uint64_t from_off,
 						   uint64_t len)
 {
+	if (unlikely(to->kind == HCA_SEG_TRANSFORM || from->kind == HCA_SEG_TRANSFORM))
+		return copy_transformed(to, to_off, from, from_off, len);
 	if (unlikely(to->kind == HCA_SEG_INDIRECT || from->kind == HCA_SEG_INDIRECT))
 		return copy_indirect(to, to_off, from, from_off, len);
 	if (to->kind == HCA_SEG_NULL)
@@ -442,7 +532,9 @@ bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg 
 	if (!(e->flags & HCA_MR_INDIRECT))
 		return !(e->flags & HCA_MR_NULL);
 	whole = *out;
-	return hca_mkey_at(&whole, 0, out) && out->len >= 8 && out->kind == HCA_SEG_PLAIN;
+	/* Atomic operations on transformed bytes have no meaning. */
+	return whole.kind == HCA_SEG_INDIRECT && hca_mkey_at(&whole, 0, out) && out->len >= 8 &&
+	       out->kind == HCA_SEG_PLAIN;
 }
 
 bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Indirect keys. A layout, the list of pieces of a key, never changes: a request that rebuilds a key
- * replaces its layout, and the old one is freed after every epoch section that may read it. One
- * lock guards all changes; readers take none.
+ * Indirect keys. A layout, the list of pieces of a key and its transforms, never changes: a request
+ * that rebuilds a key replaces its layout, and the old one is freed after every epoch section that
+ * may read it. One lock guards all changes; readers take none.
  */
 #include "hca/memory/mkey.h"
 
@@ -13,6 +13,7 @@
 #include "fabric/service.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
+#include "hca/memory/transform.h"
 #include "fabric/epoch.h"
 #include "util/explain.h"
 
@@ -29,8 +30,16 @@ struct hca_layout {
 	uint32_t rounds; /* 1 for a list */
 	uint64_t round;  /* bytes of one */
 	uint64_t length;
+	struct transform_chain *chain; /* or NULL: the bytes of the pieces as they are */
 	struct piece piece[];
 };
+
+static void free_layout(struct hca_layout *l)
+{
+	if (l)
+		transform_chain_free(l->chain);
+	free(l);
+}
 
 int hca_mkey_create(struct hca_pd *pd, uint16_t max_entries, bool remote_invalidate,
 		    struct hca_mkey **out)
@@ -72,7 +81,7 @@ void hca_mkey_destroy(struct hca_mkey *m)
 	hca_table_set(&hca.memory.mkey.table, m->index, NULL);
 	pthread_mutex_unlock(&hca.memory.mkey.lock);
 	hca_key_unpublish(m->index);
-	free(atomic_load(&m->layout));
+	free_layout(atomic_load(&m->layout));
 	hca_key_put(m->index);
 	hca_ctx_drop(m->pd->ctx, HCA_KIND_MR);
 	hca_pd_put(m->pd);
@@ -90,6 +99,7 @@ static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count,
 	if (!l)
 		return NULL;
 	l->count = 0;
+	l->chain = NULL;
 	l->rounds = interleaved ? rounds : 1;
 	l->round = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -113,7 +123,7 @@ static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count,
 static void free_later(void *layout)
 {
 	epoch_wait();
-	free(layout);
+	free_layout(layout);
 }
 
 static void set_layout(struct hca_mkey *m, struct hca_layout *l)
@@ -127,13 +137,14 @@ static void set_layout(struct hca_mkey *m, struct hca_layout *l)
 
 static void publish(struct hca_mkey *m)
 {
+	const struct hca_layout *l = atomic_load(&m->layout);
 	const struct hca_mr_entry entry = {
 		.context = m->pd->ctx->uid,
 		.pdn = m->pd->pdn,
 		.access = m->access,
 		.flags = HCA_MR_INDIRECT,
 		.iova = m->iova,
-		.length = m->length,
+		.length = l && l->chain ? transform_chain_length(l->chain, m->length) : m->length,
 	};
 
 	hca_key_publish(m->index, &entry, m->key);
@@ -162,6 +173,69 @@ int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct 
 	return 0;
 }
 
+/* Lock held. The stages that the key is configured with, from memory to the wire; NULL: none. */
+static int make_chain(const struct hca_mkey *m, struct transform_chain **out)
+{
+	(void)m;
+	*out = NULL;
+	return 0;
+}
+
+static void configure(struct hca_mkey *m, const struct hca_umr *u)
+{
+	if (u->mask & HCA_UMR_TAG)
+		m->key = m->index << 8 | (u->tag & 0xff);
+	if (u->mask & HCA_UMR_ACCESS)
+		m->access = u->access;
+	if (u->mask & HCA_UMR_LENGTH)
+		m->length = u->length;
+	if (u->mask & HCA_UMR_START)
+		m->iova = u->start;
+	if (u->mask & HCA_UMR_TRANSFORMS)
+		m->transforms = u->transforms;
+	if (u->mask & HCA_UMR_SIGNATURE) {
+		m->has_sig = true;
+		m->sig = u->sig;
+	}
+}
+
+static struct hca_layout *clone_layout(const struct hca_layout *from)
+{
+	size_t bytes = sizeof(*from) + (from ? from->count : 0) * sizeof(from->piece[0]);
+	struct hca_layout *l = from ? malloc(bytes) : calloc(1, sizeof(*l));
+
+	if (l && from)
+		memcpy(l, from, bytes);
+	return l;
+}
+
+/*
+ * Lock held. Gives the key its layout, if there is a new one, and transforms in their first state:
+ * a key with transforms gets a new layout in any case.
+ */
+static int renew(struct hca_mkey *m, struct hca_layout **new)
+{
+	const struct hca_layout *old = atomic_load(&m->layout);
+	struct transform_chain *chain;
+	int err = make_chain(m, &chain);
+
+	if (err)
+		return err;
+	if (!*new && (chain || (old && old->chain))) {
+		*new = clone_layout(old);
+		if (!*new) {
+			transform_chain_free(chain);
+			return -ENOMEM;
+		}
+	}
+	if (*new) {
+		(*new)->chain = chain;
+		set_layout(m, *new);
+		*new = NULL;
+	}
+	return 0;
+}
+
 int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 {
 	const struct hca_umr *u = &s->umr;
@@ -178,25 +252,14 @@ int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 	m = hca_table_find(&hca.memory.mkey.table, u->key >> 8);
 	if (!m || m->pd->pdn != pdn || (l && s->sge_count > m->max_entries))
 		goto unlock;
-	err = 0;
 	hca_key_invalidate(m->index);
-	if (u->mask & HCA_UMR_TAG)
-		m->key = m->index << 8 | (u->tag & 0xff);
-	if (u->mask & HCA_UMR_ACCESS)
-		m->access = u->access;
-	if (u->mask & HCA_UMR_LENGTH)
-		m->length = u->length;
-	if (u->mask & HCA_UMR_START)
-		m->iova = u->start;
-	if (l) {
-		set_layout(m, l);
-		l = NULL;
-	}
-	if (!u->free)
+	configure(m, u);
+	err = renew(m, &l);
+	if (!err && !u->free)
 		publish(m);
 unlock:
 	pthread_mutex_unlock(&hca.memory.mkey.lock);
-	free(l);
+	free_layout(l);
 	return err;
 }
 
@@ -291,17 +354,26 @@ static bool check_rounds(const struct hca_layout *l, uint64_t offset, uint64_t e
 
 bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access)
 {
-	const struct hca_layout *l = layout_of(mkey_of(e));
+	const struct hca_mkey *m = mkey_of(e);
+	const struct hca_layout *l = layout_of(m);
 	const struct piece *p;
-	uint64_t end = offset + len;
+	uint64_t end;
 	bool write = access &
 		     (HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC);
 
 	access = write ? HCA_ACCESS_LOCAL_WRITE : 0;
-	if (!l || len > l->length || offset > l->length - len)
+	if (!l)
+		return false;
+	/* Which bytes of memory a range on the wire touches is the transforms' to know: all are checked. */
+	if (l->chain) {
+		offset = 0;
+		len = m->length < l->length ? m->length : l->length;
+	}
+	if (len > l->length || offset > l->length - len)
 		return false;
 	if (!len)
 		return true;
+	end = offset + len;
 	if (l->rounds != 1)
 		return check_rounds(l, offset, end, e->pdn, access);
 	for (p = find_piece(l, offset); p < l->piece + l->count && p->start < end; p++)
@@ -312,10 +384,20 @@ bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len,
 
 void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out)
 {
-	out->ptr = (char *)mkey_of(e);
+	struct hca_mkey *m = mkey_of(e);
+	const struct hca_layout *l = layout_of(m);
+
+	out->ptr = (char *)m;
 	out->base = offset;
 	out->len = len;
-	out->kind = HCA_SEG_INDIRECT;
+	out->kind = l && l->chain ? HCA_SEG_TRANSFORM : HCA_SEG_INDIRECT;
+}
+
+struct transform_chain *hca_mkey_chain(const struct hca_seg *seg)
+{
+	const struct hca_layout *l = layout_of((const struct hca_mkey *)seg->ptr);
+
+	return l ? l->chain : NULL;
 }
 
 bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out)

@@ -2,7 +2,8 @@
 /*
  * Indirect keys: a key for pieces of other keys' memory, one after the other (a list) or repeated
  * in rounds with a stride (interleaved). A request builds them (HCA_OP_UMR); mem.c resolves them
- * while it copies. Peers never do: their accesses go to the owner's responder.
+ * while it copies. Peers never do: their accesses go to the owner's responder. A key may have
+ * transforms (transform.h): then its length and offsets are those of the wire.
  */
 #ifndef HCA_MKEY_H
 #define HCA_MKEY_H
@@ -15,6 +16,7 @@
 #include "hca/memory/seg.h"
 
 struct hca_layout;
+struct transform_chain;
 
 struct hca_mkey {
 	struct hca_pd *pd;
@@ -24,7 +26,10 @@ struct hca_mkey {
 	bool remote_invalidate;
 	/* of the last request; guarded by hca.memory.mkey.lock */
 	uint32_t access;
-	uint64_t iova, length;
+	uint64_t iova, length; /* length: in memory */
+	bool transforms;       /* `sig` is in use, if there is one */
+	bool has_sig;
+	struct hca_sig_conf sig;
 	_Atomic(struct hca_layout *) layout;
 };
 
@@ -45,9 +50,14 @@ int hca_mkey_invalidate(uint32_t key, uint32_t pdn, bool remote);
 
 /* Whether the range of a valid entry, of which no more counts, is memory that permits the access. */
 bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access);
-/* The range as one piece of kind HCA_SEG_INDIRECT. */
+/* The range as one piece of kind HCA_SEG_INDIRECT or HCA_SEG_TRANSFORM. */
 void hca_mkey_seg(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, struct hca_seg *out);
-/* The memory at `offset` of such a piece, up to its end or that of the layout's piece. */
+/* The transforms of a piece of kind HCA_SEG_TRANSFORM; NULL: the key was rebuilt without. */
+struct transform_chain *hca_mkey_chain(const struct hca_seg *seg);
+/*
+ * The memory at `offset` of a piece of kind HCA_SEG_INDIRECT, up to its end or that of the layout's
+ * piece.
+ */
 bool hca_mkey_at(const struct hca_seg *seg, uint64_t offset, struct hca_seg *out);
 
 #endif

@@ -15,6 +15,7 @@ enum hca_seg_kind {
 	HCA_SEG_REMOTE,   /* an address in process `pid` */
 	HCA_SEG_SERVED,   /* address `base` on of a key of the peer at ptr (copy_client.h) */
 	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
+	HCA_SEG_TRANSFORM, /* the same of a key with transforms: `base` is on the wire (transform.h) */
 };
 
 struct hca_seg {
