@@ -310,6 +310,8 @@ struct ibv_flow *__mlx5dv_create_flow(struct mlx5dv_flow_matcher *m,
 		atomic_fetch_add(&w.used[i]->flows, 1);
 	}
 	flow->flow.context = m->context;
+	flow->flow.handle = verbena_handle_number();
+	verbena_handle_add(&flow->own, to_context(m->context), VB_KIND_FLOW, flow->flow.handle);
 	atomic_fetch_add(&to_context(m->context)->refs, 1);
 	return &flow->flow;
 }
@@ -339,6 +341,8 @@ static struct ibv_flow_action *new_action(struct ibv_context *context, enum flow
 		return null(explain(ENOMEM, "no memory for a flow action"));
 	}
 	action->action.context = context;
+	verbena_handle_add(&action->own, to_context(context), VB_KIND_FLOW_ACTION,
+			   verbena_handle_number());
 	action->edit = edit;
 	action->domain = domain;
 	atomic_fetch_add(&to_context(context)->refs, 1);

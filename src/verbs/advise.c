@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "util/explain.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/result.h"
 
 #ifndef MADV_POPULATE_READ
@@ -95,6 +95,8 @@ int vb_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t f
 		return vb_result(explain(EOPNOTSUPP, "ibv_advise_mr: %s has no on-demand paging",
 					 ctx->adapter->name));
 	err = check(advice, flags, count);
+	if (!err)
+		err = vb_check_pd(pd, ENOENT, "ibv_advise_mr");
 	/* All keys are checked first: a list with a wrong one prefetches nothing. */
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = find_region(ctx, to_pd(pd), list[i].lkey, write, &mr);

@@ -5,6 +5,7 @@
  */
 #include "verbs/channel.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "hca/queue/channel.h"
@@ -17,6 +18,14 @@
 static void taken(void *cq)
 {
 	atomic_fetch_add_explicit(&to_cq(cq)->comp_events, 1, memory_order_relaxed);
+}
+
+int vb_channel_check(struct ibv_comp_channel *channel, const char *call)
+{
+	if (channel->fd == to_channel(channel)->hca->fd || fcntl(channel->fd, F_GETFD) >= 0)
+		return 0;
+	return explain(EBADF, "%s: descriptor %d of the channel is not open; it was created as %d",
+		       call, channel->fd, to_channel(channel)->hca->fd);
 }
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
@@ -75,8 +84,10 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 {
 	const struct vb_driver *driver;
 	void *user;
-	int err = hca_channel_get(to_channel(channel)->hca, &user);
+	int err = vb_channel_check(channel, "ibv_get_cq_event");
 
+	if (!err)
+		err = hca_channel_get(to_channel(channel)->hca, &user);
 	if (err) {
 		errno = -err;
 		return -1;

@@ -7,18 +7,25 @@
 
 #include "hca/transport/comp_cntr.h"
 #include "util/explain.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/public.h"
 #include "verbs/result.h"
 
 struct vb_comp_cntr {
 	struct ibv_comp_cntr cntr;
+	struct vb_handle own;
 	struct hca_comp_cntr *hca;
 };
 
 static struct hca_comp_cntr *hca_of(struct ibv_comp_cntr *cntr)
 {
 	return container_of(cntr, struct vb_comp_cntr, cntr)->hca;
+}
+
+static int check_handle(struct ibv_comp_cntr *cntr, const char *call)
+{
+	return vb_handle_check(cntr->context, VB_KIND_COMP_CNTR, cntr->handle,
+			       &container_of(cntr, struct vb_comp_cntr, cntr)->own, ENOENT, call);
 }
 
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
@@ -61,18 +68,24 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 		return vb_null(err);
 	}
 	cntr->cntr.context = context;
+	cntr->cntr.handle = verbena_handle_number();
+	verbena_handle_add(&cntr->own, to_context(context), VB_KIND_COMP_CNTR, cntr->cntr.handle);
 	vb_context_get(to_context(context));
 	return &cntr->cntr;
 }
 
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *public)
 {
-	int err = hca_comp_cntr_destroy(hca_of(public));
+	struct vb_comp_cntr *cntr = container_of(public, struct vb_comp_cntr, cntr);
+	int err = check_handle(public, "ibv_destroy_comp_cntr");
 
+	if (!err)
+		err = hca_comp_cntr_destroy(cntr->hca);
 	if (err)
 		return vb_result(err);
-	vb_context_put(to_context(public->context));
-	free(container_of(public, struct vb_comp_cntr, cntr));
+	vb_handle_remove(&cntr->own);
+	vb_context_put(cntr->own.ctx);
+	free(cntr);
 	return 0;
 }
 
@@ -116,6 +129,12 @@ int ibv_read_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value)
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
 			    struct ibv_qp_attach_comp_cntr_attr *attr)
 {
+	int err = vb_check_qp(qp, ENOENT, "ibv_qp_attach_comp_cntr");
+
+	if (!err)
+		err = check_handle(cntr, "ibv_qp_attach_comp_cntr");
+	if (err)
+		return vb_result(err);
 	if (attr->comp_mask || !attr->op_mask)
 		return vb_result(explain(EINVAL,
 					 "ibv_qp_attach_comp_cntr: comp_mask 0x%x, op_mask 0x%x; "

@@ -10,6 +10,7 @@
 
 #include "util/explain.h"
 #include "verbs/driver.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -36,6 +37,7 @@ struct ibv_counters *vb_create_counters(struct ibv_context *context,
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	c->counters.context = context;
+	verbena_handle_add(&c->own, ctx, VB_KIND_COUNTERS, verbena_handle_number());
 	vb_context_get(ctx);
 	return &c->counters;
 }
@@ -43,10 +45,12 @@ struct ibv_counters *vb_create_counters(struct ibv_context *context,
 int vb_destroy_counters(struct ibv_counters *public)
 {
 	struct vb_counters *c = to_counters(public);
-	struct vb_context *ctx = to_context(public->context);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 	unsigned int flows;
 
+	if (!err)
+		err = vb_check_counters(public, ENOENT, "ibv_destroy_counters");
 	if (err)
 		return vb_result(err);
 	pthread_mutex_lock(&c->lock);
@@ -55,6 +59,8 @@ int vb_destroy_counters(struct ibv_counters *public)
 	if (flows)
 		return vb_result(
 			explain(EBUSY, "ibv_destroy_counters: %u flows use the object", flows));
+	vb_handle_remove(&c->own);
+	ctx = c->own.ctx;
 	pthread_mutex_destroy(&c->lock);
 	flow_counter_put(c->hw);
 	free(c);
@@ -133,6 +139,9 @@ int vb_read_counters(struct ibv_counters *public, uint64_t *values, uint32_t cou
 		return vb_result(explain(EINVAL,
 					 "ibv_read_counters: flags 0x%x; only 0x%x is known", flags,
 					 IBV_READ_COUNTERS_ATTR_PREFER_CACHED));
+	err = vb_check_counters(public, ENOENT, "ibv_read_counters");
+	if (err)
+		return vb_result(err);
 	pthread_mutex_lock(&c->lock);
 	err = read_points(c, values, count);
 	pthread_mutex_unlock(&c->lock);

@@ -11,7 +11,7 @@
 #include "verbs/channel.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -61,6 +61,10 @@ static int check(struct ibv_context *context, const struct ibv_cq_init_attr_ex *
 			       attr->comp_vector, context->num_comp_vectors - 1);
 	if (attr->channel && attr->channel->context != context)
 		return explain(EINVAL, "ibv_create_cq: the channel belongs to another context");
+	if (attr->channel)
+		err = vb_channel_check(attr->channel, "ibv_create_cq");
+	if (err)
+		return err;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) && attr->parent_domain->context != context)
 		return explain(EINVAL,
 			       "ibv_create_cq_ex: parent_domain belongs to another context");
@@ -95,6 +99,7 @@ static int create(struct ibv_context *context, const struct ibv_cq_init_attr_ex 
 	if (cq->parent)
 		vb_parent_get(cq->parent);
 	vb_channel_count(attr.channel, 1);
+	verbena_handle_add(&cq->own, ctx, VB_KIND_CQ, cq->hca->cqn);
 	vb_context_get(ctx);
 	*out = cq;
 	return 0;
@@ -136,6 +141,8 @@ int ibv_resize_cq(struct ibv_cq *public, int cqe)
 	int err = vb_check_present(public->context);
 
 	if (!err)
+		err = vb_check_cq(public, EINVAL, "ibv_resize_cq");
+	if (!err)
 		err = check_size(ctx->adapter, "ibv_resize_cq", cqe < 0 ? 0 : cqe);
 	if (!err)
 		err = ctx->driver->resize_cq(to_cq(public), cqe);
@@ -144,14 +151,19 @@ int ibv_resize_cq(struct ibv_cq *public, int cqe)
 
 int ibv_destroy_cq(struct ibv_cq *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_cq *cq = to_cq(public);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 
 	if (!err)
-		err = ctx->driver->destroy_cq(cq);
+		err = vb_check_cq(public, ENOENT, "ibv_destroy_cq");
 	if (err)
 		return vb_result(err);
+	ctx = cq->own.ctx;
+	err = ctx->driver->destroy_cq(cq);
+	if (err)
+		return vb_result(err);
+	vb_handle_remove(&cq->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->comp_events_completed,
 		      &cq->comp_events);
 	vb_event_wait(&public->mutex, &public->cond, &public->async_events_completed,
@@ -170,9 +182,12 @@ int vb_modify_cq(struct ibv_cq *public, struct ibv_modify_cq_attr *attr)
 {
 	struct vb_context *ctx = to_context(public->context);
 	struct ibv_device_attr_ex caps = { 0 };
+	int err = vb_check_present(public->context);
 
-	if (vb_check_present(public->context))
-		return vb_result(-EIO);
+	if (!err)
+		err = vb_check_cq(public, EINVAL, "ibv_modify_cq");
+	if (err)
+		return vb_result(err);
 	if (!attr->attr_mask)
 		return vb_result(explain(EINVAL,
 					 "ibv_modify_cq: attr_mask is 0; there is nothing to "

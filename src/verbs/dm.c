@@ -10,7 +10,7 @@
 #include "hca/memory/dm.h"
 #include "util/explain.h"
 #include "verbs/mr.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -113,6 +113,7 @@ static struct ibv_dm *make(struct vb_context *ctx, struct hca_dm *hca)
 	dm->dm.memcpy_from_dm = copy_from;
 	dm->dm.comp_mask = IBV_DM_MASK_HANDLE;
 	dm->dm.handle = hca->index;
+	verbena_handle_add(&dm->own, ctx, VB_KIND_DM, hca->index);
 	vb_context_get(ctx);
 	return &dm->dm;
 }
@@ -137,8 +138,11 @@ struct ibv_dm *vb_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 
 static void free_handle(struct vb_dm *dm)
 {
-	vb_context_put(to_context(dm->dm.context));
+	struct vb_context *ctx = dm->own.ctx;
+
+	vb_handle_remove(&dm->own);
 	free(dm);
+	vb_context_put(ctx);
 }
 
 int vb_free_dm(struct ibv_dm *public)
@@ -148,6 +152,8 @@ int vb_free_dm(struct ibv_dm *public)
 
 	if (!err)
 		err = vb_check_destroy(public->context);
+	if (!err)
+		err = vb_check_dm(public, ENOENT, "ibv_free_dm");
 	if (!err)
 		err = hca_dm_destroy(dm->hca);
 	if (err)
@@ -217,6 +223,8 @@ struct ibv_mr *vb_reg_dm_mr(struct ibv_pd *public_pd, struct ibv_dm *public, uin
 	struct vb_mr *mr;
 	int err = check_exists(public_pd->context);
 
+	if (!err)
+		err = vb_check_dm(public, ENOENT, "ibv_reg_dm_mr");
 	if (!err)
 		err = check_register(to_pd(public_pd), dm, offset, length, access);
 	if (err)

@@ -13,7 +13,7 @@
 #include "verbs/counters.h"
 #include "verbs/driver.h"
 #include "verbs/flow_spec.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -243,6 +243,8 @@ struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	int err = check_attr(ctx, attr);
 
 	if (!err)
+		err = vb_check_qp(qp, EINVAL, "ibv_create_flow");
+	if (!err)
 		err = check_qp(qp, attr, &dest);
 	if (!err)
 		err = read_request(ctx, attr, &req);
@@ -263,6 +265,8 @@ struct ibv_flow *vb_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	for (unsigned int i = 0; i < req.handle_count; i++)
 		atomic_fetch_add(&flow->used[i]->flows, 1);
 	flow->flow.context = qp->context;
+	flow->flow.handle = verbena_handle_number();
+	verbena_handle_add(&flow->own, ctx, VB_KIND_FLOW, flow->flow.handle);
 	vb_context_get(ctx);
 	return &flow->flow;
 unbind:
@@ -276,11 +280,15 @@ free_flow:
 int vb_destroy_flow(struct ibv_flow *public)
 {
 	struct vb_flow *flow = to_flow(public);
-	struct vb_context *ctx = to_context(public->context);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_flow(public, ENOENT, "ibv_destroy_flow");
 	if (err)
 		return vb_result(err);
+	vb_handle_remove(&flow->own);
+	ctx = flow->own.ctx;
 	flow_rule_destroy(flow->rule);
 	if (flow->matcher)
 		flow_matcher_destroy(flow->matcher);
@@ -314,11 +322,15 @@ int vb_modify_flow_action_esp(struct ibv_flow_action *action, struct ibv_flow_ac
 int vb_destroy_flow_action(struct ibv_flow_action *public)
 {
 	struct vb_flow_action *action = to_flow_action(public);
-	struct vb_context *ctx = to_context(public->context);
+	struct vb_context *ctx = action->own.ctx;
 	unsigned int flows = atomic_load(&action->flows);
+	int err = vb_check_flow_action(public, ENOENT, "ibv_destroy_flow_action");
 
+	if (err)
+		return vb_result(err);
 	if (flows)
 		return vb_result(explain(EBUSY, "ibv_destroy_flow_action: %u flows use it", flows));
+	vb_handle_remove(&action->own);
 	flow_edit_put(action->edit);
 	free(action);
 	vb_context_put(ctx);

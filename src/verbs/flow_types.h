@@ -8,12 +8,13 @@
 #include <pthread.h>
 
 #include "hca/raw/flow.h"
-#include "verbs/context.h"
+#include "verbs/handle.h"
 
 #define VB_COUNTER_POINTS 32u
 
 struct vb_counters {
 	struct ibv_counters counters;
+	struct vb_handle own;
 	pthread_mutex_t lock; /* everything below */
 	struct flow_counter *hw;
 	unsigned int flows; /* that feed it */
@@ -27,6 +28,7 @@ struct vb_counters {
 /* Made by drivers: the object of an IBV_FLOW_SPEC_ACTION_HANDLE. */
 struct vb_flow_action {
 	struct ibv_flow_action action;
+	struct vb_handle own;
 	struct flow_edit *edit;
 	enum flow_domain domain; /* the only one it may be used in */
 	atomic_uint flows;       /* that use it */
@@ -35,11 +37,12 @@ struct vb_flow_action {
 #define VB_FLOW_ACTIONS 8u
 
 /*
- * A flow as ibv_destroy_flow() gets it, made by ibv_create_flow() or by a driver. It has a reference on
- * its context. A driver that makes a flow owns the matcher.
+ * A flow as ibv_destroy_flow() gets it, made by ibv_create_flow() or by a driver. It has a handle, and a
+ * reference on its context. A driver that makes a flow owns the matcher.
  */
 struct vb_flow {
 	struct ibv_flow flow;
+	struct vb_handle own;
 	struct flow_matcher *matcher; /* to be destroyed with it, or NULL */
 	struct flow_rule *rule;
 	struct vb_counters *counters;

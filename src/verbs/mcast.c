@@ -6,7 +6,7 @@
 
 #include "hca/transport/mcast.h"
 #include "util/explain.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -59,6 +59,8 @@ int ibv_attach_mcast(struct ibv_qp *public, const union ibv_gid *gid, uint16_t l
 	int err = vb_check_present(public->context);
 
 	if (!err)
+		err = vb_check_qp(public, EINVAL, "ibv_attach_mcast");
+	if (!err)
 		err = check(qp, "ibv_attach_mcast", gid, lid);
 	if (err)
 		return vb_result(err);
@@ -72,6 +74,8 @@ int ibv_detach_mcast(struct ibv_qp *public, const union ibv_gid *gid, uint16_t l
 	struct hca_gid group;
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_qp(public, EINVAL, "ibv_detach_mcast");
 	if (!err)
 		err = check(qp, "ibv_detach_mcast", gid, lid);
 	if (err)

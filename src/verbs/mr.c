@@ -10,7 +10,7 @@
 
 #include "util/explain.h"
 #include "verbs/driver.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -42,9 +42,12 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 	       enum vb_mr_kind kind, struct vb_mr **out)
 {
 	struct vb_context *ctx = to_context(pd->pd.context);
-	struct vb_mr *mr = calloc(1, sizeof(*mr));
-	int err;
+	struct vb_mr *mr;
+	int err = vb_check_pd(&pd->pd, kind == VB_MR_MEMORY ? EINVAL : ENOENT, "registration");
 
+	if (err)
+		return err;
+	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
 	if (kind == VB_MR_NULL)
@@ -66,7 +69,9 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 	mr->mr.length = range->length;
 	mr->mr.handle = mr->hca->index;
 	mr->mr.lkey = mr->mr.rkey = mr->hca->key;
+	mr->pd = pd;
 	vb_parent_get(pd);
+	verbena_handle_add(&mr->own, ctx, VB_KIND_MR, mr->hca->index);
 	vb_context_get(ctx);
 	*out = mr;
 	return 0;
@@ -197,8 +202,15 @@ int ibv_rereg_mr(struct ibv_mr *public, int flags, struct ibv_pd *public_pd, voi
 {
 	struct vb_pd *pd = flags & IBV_REREG_MR_CHANGE_PD && public_pd ? to_pd(public_pd) : NULL;
 	struct vb_mr *mr = to_mr(public);
-	int err = check_change(mr, flags, public_pd, addr, length, access);
+	int err = vb_check_mr(public, EINVAL, "ibv_rereg_mr");
 
+	if (!err && pd)
+		err = vb_check_pd(public_pd, EINVAL, "ibv_rereg_mr");
+	if (err) {
+		errno = -err;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	err = check_change(mr, flags, public_pd, addr, length, access);
 	if (err) {
 		errno = -err;
 		return IBV_REREG_MR_ERR_INPUT;
@@ -211,7 +223,8 @@ int ibv_rereg_mr(struct ibv_mr *public, int flags, struct ibv_pd *public_pd, voi
 	}
 	if (pd) {
 		vb_parent_get(pd);
-		vb_parent_put(to_pd(public->pd));
+		vb_parent_put(mr->pd);
+		mr->pd = pd;
 		public->pd = public_pd;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
@@ -224,11 +237,12 @@ int ibv_rereg_mr(struct ibv_mr *public, int flags, struct ibv_pd *public_pd, voi
 
 static void free_handle(struct vb_mr *mr)
 {
-	struct vb_context *ctx = to_context(mr->mr.context);
+	struct vb_context *ctx = mr->own.ctx;
 
-	vb_parent_put(to_pd(mr->mr.pd));
-	vb_context_put(ctx);
+	vb_handle_remove(&mr->own);
+	vb_parent_put(mr->pd);
 	free(mr);
+	vb_context_put(ctx);
 }
 
 int ibv_dereg_mr(struct ibv_mr *public)
@@ -236,6 +250,8 @@ int ibv_dereg_mr(struct ibv_mr *public)
 	struct vb_mr *mr = to_mr(public);
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_mr(public, ENOENT, "ibv_dereg_mr");
 	if (!err)
 		err = hca_mr_destroy(mr->hca);
 	if (err)
@@ -263,7 +279,9 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	mr->mr.handle = handle;
 	mr->mr.lkey = mr->hca->key;
 	mr->mr.rkey = mr->hca->null ? 0 : mr->hca->key;
-	vb_parent_get(to_pd(pd));
+	mr->pd = to_pd(pd);
+	vb_parent_get(mr->pd);
+	verbena_handle_add(&mr->own, ctx, VB_KIND_MR, handle);
 	vb_context_get(ctx);
 	return &mr->mr;
 }

@@ -8,7 +8,7 @@
 
 #include "hca/memory/mw.h"
 #include "util/explain.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -23,6 +23,9 @@ struct ibv_mw *vb_alloc_mw(struct ibv_pd *public_pd, enum ibv_mw_type type)
 				    "ibv_alloc_mw: type %d; there are IBV_MW_TYPE_1 and "
 				    "IBV_MW_TYPE_2",
 				    (int)type);
+	err = vb_check_pd(public_pd, EINVAL, "ibv_alloc_mw");
+	if (err)
+		return vb_null(err);
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
 		return vb_null(-ENOMEM);
@@ -36,8 +39,10 @@ struct ibv_mw *vb_alloc_mw(struct ibv_pd *public_pd, enum ibv_mw_type type)
 	mw->mw.rkey = mw->hca->key;
 	mw->mw.handle = mw->hca->index;
 	mw->mw.type = type;
+	mw->pd = pd;
 	vb_parent_get(pd);
-	vb_context_get(to_context(public_pd->context));
+	verbena_handle_add(&mw->own, to_context(public_pd->context), VB_KIND_MW, mw->hca->index);
+	vb_context_get(mw->own.ctx);
 	return &mw->mw;
 }
 
@@ -47,11 +52,14 @@ int vb_dealloc_mw(struct ibv_mw *public)
 	int err = vb_check_destroy(public->context);
 
 	if (!err)
+		err = vb_check_mw(public, ENOENT, "ibv_dealloc_mw");
+	if (!err)
 		err = hca_mw_destroy(mw->hca);
 	if (err)
 		return vb_result(err);
-	vb_parent_put(to_pd(public->pd));
-	vb_context_put(to_context(public->context));
+	vb_handle_remove(&mw->own);
+	vb_parent_put(mw->pd);
+	vb_context_put(mw->own.ctx);
 	free(mw);
 	return 0;
 }

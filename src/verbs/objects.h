@@ -13,11 +13,12 @@
 #include "hca/raw/rss.h"
 #include "hca/queue/srq.h"
 #include "hca/transport/xrcd.h"
-#include "verbs/context.h"
+#include "verbs/handle.h"
 
 /* A protection domain, or a parent domain of one, with which it shares hca. */
 struct vb_pd {
 	struct ibv_pd pd;
+	struct vb_handle own;
 	struct hca_pd *hca;
 	/* parent domains only */
 	struct vb_pd *of; /* the protection domain; NULL: this is one itself */
@@ -31,6 +32,7 @@ struct vb_pd {
 
 struct vb_td {
 	struct ibv_td td;
+	struct vb_context *ctx;
 	atomic_uint users;
 };
 
@@ -45,21 +47,28 @@ enum vb_mr_kind {
 /* One handle; the adapter's region may have several, and knows its vb_mr_kind. */
 struct vb_mr {
 	struct ibv_mr mr;
+	struct vb_handle own;
 	struct hca_mr *hca;
+	struct vb_pd *pd;
 };
 
 struct vb_mw {
 	struct ibv_mw mw;
+	struct vb_handle own;
 	struct hca_mw *hca;
+	struct vb_pd *pd;
 };
 
 struct vb_dm {
 	struct ibv_dm dm;
+	struct vb_handle own;
 	struct hca_dm *hca;
 };
 
 struct vb_ah {
 	struct ibv_ah ah;
+	struct vb_handle own;
+	struct vb_pd *pd;
 	struct hca_av av;
 	/* The driver's form of the address vector, ready to be copied into a request. */
 	_Alignas(16) uint8_t driver[64];
@@ -72,6 +81,7 @@ struct vb_channel {
 
 struct vb_xrcd {
 	struct ibv_xrcd xrcd;
+	struct vb_handle own;
 	struct hca_xrcd *hca;
 	uint32_t number; /* the same in every process that opened the same file */
 	atomic_uint users;
@@ -83,6 +93,7 @@ struct vb_cq {
 		struct ibv_cq cq;
 		struct ibv_cq_ex ex;
 	};
+	struct vb_handle own;
 	struct vb_pd *parent; /* parent domain given at creation, or NULL */
 	/* events handed out by ibv_get_cq_event / ibv_get_async_event, against cq.*_completed */
 	atomic_uint comp_events, async_events;
@@ -91,6 +102,7 @@ struct vb_cq {
 struct vb_srq {
 	struct hca_srq *hca;
 	struct ibv_srq srq;
+	struct vb_handle own;
 	struct vb_pd *pd;
 	struct vb_xrcd *xrcd;
 	uint32_t max_wr, max_sge;
@@ -100,6 +112,7 @@ struct vb_srq {
 struct vb_wq {
 	struct hca_wq *hca;
 	struct ibv_wq wq;
+	struct vb_handle own;
 	struct vb_pd *pd;
 	struct hash_link link; /* in verbs_state.wqs */
 	atomic_uint async_events;
@@ -107,6 +120,7 @@ struct vb_wq {
 
 struct vb_ind_table {
 	struct ibv_rwq_ind_table table;
+	struct vb_handle own;
 	struct hca_ind_table *hca;
 	struct hash_link link; /* in verbs_state.ind_tables */
 };
@@ -117,6 +131,7 @@ struct vb_qp {
 		struct ibv_qp qp;
 		struct ibv_qp_ex ex;
 	};
+	struct vb_handle own;
 	bool has_ex; /* made with send_ops_flags: ibv_qp_to_qp_ex works */
 	bool sig_all;
 	struct ibv_qp_cap cap; /* granted at creation */

@@ -26,7 +26,8 @@ struct ibv_td *vb_alloc_td(struct ibv_context *context, struct ibv_td_init_attr 
 	if (!td)
 		return vb_null(-ENOMEM);
 	td->td.context = context;
-	vb_context_get(to_context(context));
+	td->ctx = to_context(context);
+	vb_context_get(td->ctx);
 	return &td->td;
 }
 
@@ -38,7 +39,7 @@ int vb_dealloc_td(struct ibv_td *public)
 	if (users)
 		return vb_result(explain(
 			EBUSY, "ibv_dealloc_td: %u parent domains use the thread domain", users));
-	vb_context_put(to_context(public->context));
+	vb_context_put(td->ctx);
 	free(td);
 	return 0;
 }
@@ -90,6 +91,9 @@ struct ibv_pd *vb_alloc_parent_domain(struct ibv_context *context,
 	}
 	hca_pd_get(pd->hca);
 	vb_parent_get(pd->of);
+	/* The kernel is not asked: with a handle that names nothing, the use of the domain fails. */
+	verbena_handle_add(&pd->own, to_context(context), VB_KIND_PD,
+			   vb_handle_number(&pd->of->own));
 	vb_context_get(to_context(context));
 	return &pd->pd;
 }
@@ -106,7 +110,8 @@ int vb_parent_dealloc(struct vb_pd *pd)
 		atomic_fetch_sub_explicit(&pd->td->users, 1, memory_order_release);
 	vb_parent_put(pd->of);
 	hca_pd_put(pd->hca);
-	vb_context_put(to_context(pd->pd.context));
+	vb_handle_remove(&pd->own);
+	vb_context_put(pd->own.ctx);
 	free(pd);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "util/explain.h"
+#include "verbs/object_check.h"
 #include "verbs/parent.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
@@ -27,6 +28,7 @@ static struct ibv_pd *make(struct ibv_context *context, uint32_t handle,
 	}
 	pd->pd.context = context;
 	pd->pd.handle = pd->hca->pdn;
+	verbena_handle_add(&pd->own, ctx, VB_KIND_PD, pd->hca->pdn);
 	vb_context_get(ctx);
 	return &pd->pd;
 }
@@ -49,8 +51,11 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 static void free_handle(struct vb_pd *pd)
 {
-	vb_context_put(to_context(pd->pd.context));
+	struct vb_context *ctx = pd->own.ctx;
+
+	vb_handle_remove(&pd->own);
 	free(pd);
+	vb_context_put(ctx);
 }
 
 int verbena_dealloc_pd(struct ibv_pd *public)
@@ -72,6 +77,8 @@ int ibv_dealloc_pd(struct ibv_pd *public)
 	if (pd->of)
 		return vb_result(vb_parent_dealloc(pd));
 	err = vb_check_destroy(public->context);
+	if (!err)
+		err = vb_check_pd(public, ENOENT, "ibv_dealloc_pd");
 	return err ? vb_result(err) : verbena_dealloc_pd(public);
 }
 

@@ -11,6 +11,7 @@
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
+#include "verbs/object_check.h"
 #include "verbs/qp_check.h"
 #include "verbs/qp_fill.h"
 #include "verbs/qp_xrc.h"
@@ -120,12 +121,15 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_qp *qp = to_qp(public);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_qp(public, ENOENT, "ibv_destroy_qp");
 	if (err)
 		return vb_result(err);
+	ctx = qp->own.ctx;
 	if (!qp->xrcd || !vb_xrc_del(qp)) {
 		err = ctx->driver->destroy_qp(qp);
 		if (err) {
@@ -134,6 +138,7 @@ int ibv_destroy_qp(struct ibv_qp *public)
 			return vb_result(err);
 		}
 	}
+	vb_handle_remove(&qp->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &qp->async_events);
 	pthread_cond_destroy(&public->cond);
 	pthread_mutex_destroy(&public->mutex);

@@ -11,7 +11,7 @@
 #include "util/explain.h"
 #include "verbs/av.h"
 #include "verbs/driver.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -108,6 +108,8 @@ int ibv_modify_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask)
 	struct hca_qp_attr to;
 	int err = vb_check_present(public->context);
 
+	if (!err)
+		err = vb_check_qp(public, EINVAL, "ibv_modify_qp");
 	if (!err && qp->hca->rss)
 		err = check_rss(ctx->adapter, attr, mask);
 	if (!err)
@@ -135,9 +137,12 @@ int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask,
 {
 	struct vb_qp *qp = to_qp(public);
 	struct hca_qp_attr from;
+	int err = vb_check_present(public->context);
 
-	if (vb_check_present(public->context))
-		return vb_result(-EIO);
+	if (!err)
+		err = vb_check_qp(public, EINVAL, "ibv_query_qp");
+	if (err)
+		return vb_result(err);
 	if (qp->hca->rss)
 		return vb_result(
 			explain(EOPNOTSUPP, "ibv_query_qp: an RSS queue pair has no attributes"));
@@ -188,6 +193,7 @@ int vb_modify_qp_rate_limit(struct ibv_qp *public, struct ibv_qp_rate_limit_attr
 {
 	const struct hca_adapter *a = to_context(public->context)->adapter;
 	struct hca_qp_attr to = { .rate_limit = attr->rate_limit, .burst = attr->max_burst_sz };
+	int err;
 
 	if (a->model->driver == HCA_DRIVER_MLX4)
 		return vb_result(explain(
@@ -202,7 +208,10 @@ int vb_modify_qp_rate_limit(struct ibv_qp *public, struct ibv_qp_rate_limit_attr
 					 "ibv_modify_qp_rate_limit: max_burst_sz %u and "
 					 "typical_pkt_sz %u need a rate_limit",
 					 attr->max_burst_sz, attr->typical_pkt_sz));
-	return vb_result(hca_qp_modify(to_qp(public)->hca, &to, HCA_QPM_RATE_LIMIT));
+	err = vb_check_qp(public, EINVAL, "ibv_modify_qp_rate_limit");
+	if (!err)
+		err = hca_qp_modify(to_qp(public)->hca, &to, HCA_QPM_RATE_LIMIT);
+	return vb_result(err);
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #include "util/explain.h"
 #include "verbs/driver.h"
+#include "verbs/object_check.h"
 #include "verbs/wq.h"
 
 #define MASK_KNOWN                                                                                 \
@@ -121,6 +122,7 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 	const struct ibv_rx_hash_conf *conf = &attr->rx_hash_conf;
 	bool first = to_context(context)->adapter->model->driver == HCA_DRIVER_MLX4;
 	const struct vb_ind_table *table;
+	int err;
 
 	if ((attr->comp_mask & both) != both)
 		return explain(EINVAL, "ibv_create_qp_ex: RSS needs both IND_TABLE and RX_HASH; "
@@ -132,7 +134,12 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 	    attr->cap.max_send_wr || attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		return explain(EINVAL, "ibv_create_qp_ex: an RSS queue pair has no send queue and "
 				       "no receive queue");
+	err = vb_check_pd(attr->pd, ENOENT, "ibv_create_qp_ex");
 	table = vb_ind_table_find(context, attr->rwq_ind_tbl);
+	if (table && !err)
+		err = vb_check_ind_table(attr->rwq_ind_tbl, ENOENT, "ibv_create_qp_ex");
+	if (err)
+		return err;
 	if (!table)
 		return explain(EINVAL, "ibv_create_qp_ex: rwq_ind_tbl is not an indirection table "
 				       "of this context, or was destroyed");
@@ -150,6 +157,26 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 			EINVAL,
 			"ibv_create_qp_ex: a table of more than one entry needs a field to hash");
 	return 0;
+}
+
+/* Of the objects that the type uses. */
+static int check_handles(const struct rules *r, const struct ibv_qp_init_attr_ex *attr)
+{
+	bool receives = r->recv_cq || r == &drivers_own;
+	const char *call = "ibv_create_qp";
+	int err = 0;
+
+	if (r->xrcd)
+		return vb_check_xrcd(attr->xrcd, ENOENT, call);
+	if (r->pd)
+		err = vb_check_pd(attr->pd, ENOENT, call);
+	if (!err && attr->send_cq)
+		err = vb_check_cq(attr->send_cq, ENOENT, call);
+	if (!err && attr->recv_cq && receives)
+		err = vb_check_cq(attr->recv_cq, ENOENT, call);
+	if (!err && attr->srq && receives)
+		err = vb_check_srq(attr->srq, ENOENT, call);
+	return err;
 }
 
 /* The objects that the type needs are given, and are of this context. */
@@ -175,6 +202,8 @@ static int check_parts(struct ibv_context *context, const struct rules *r,
 		  attr->srq ? attr->srq->context : NULL },
 	};
 
+	int err;
+
 	for (size_t i = 0; i < array_size(parts); i++) {
 		if (parts[i].needed && !parts[i].given)
 			return explain(EINVAL, "ibv_create_qp: a queue pair of type %s needs a %s",
@@ -183,6 +212,9 @@ static int check_parts(struct ibv_context *context, const struct rules *r,
 			return explain(EINVAL, "ibv_create_qp: the %s belongs to another context",
 				       parts[i].name);
 	}
+	err = check_handles(r, attr);
+	if (err)
+		return err;
 	if (attr->srq && r->recv_cq && to_srq(attr->srq)->hca->type != HCA_SRQ_BASIC)
 		return explain(EINVAL, "ibv_create_qp: the shared receive queue is an XRC one, "
 				       "which only XRC queue pairs use");

@@ -11,6 +11,7 @@
 #include "hca/transport/xrc_open.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
+#include "verbs/object_check.h"
 #include "verbs/qp_fill.h"
 #include "verbs/result.h"
 #include "verbs/state.h"
@@ -92,7 +93,7 @@ static int check(struct ibv_context *context, const struct ibv_qp_open_attr *att
 	if (!attr->xrcd || attr->xrcd->context != context)
 		return explain(EINVAL, "ibv_open_qp: the XRC domain %s",
 			       attr->xrcd ? "belongs to another context" : "is NULL");
-	return 0;
+	return vb_check_xrcd(attr->xrcd, EINVAL, "ibv_open_qp");
 }
 
 static int open_handle(struct ibv_context *context, const struct ibv_qp_open_attr *attr,

@@ -9,7 +9,7 @@
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -60,6 +60,16 @@ static int check(struct ibv_context *context, const struct ibv_srq_init_attr_ex 
 	return attr->srq_type == IBV_SRQT_XRC ? check_xrc(context, attr) : 0;
 }
 
+static int check_handles(const struct ibv_srq_init_attr_ex *attr)
+{
+	int err = vb_check_pd(attr->pd, ENOENT, "ibv_create_srq");
+
+	if (err || attr->srq_type == IBV_SRQT_BASIC)
+		return err;
+	err = vb_check_cq(attr->cq, ENOENT, "ibv_create_srq_ex");
+	return err ? err : vb_check_xrcd(attr->xrcd, ENOENT, "ibv_create_srq_ex");
+}
+
 static int create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr,
 		  struct vb_srq **out)
 {
@@ -67,6 +77,8 @@ static int create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr
 	struct vb_srq *srq;
 	int err = check(context, attr);
 
+	if (!err)
+		err = check_handles(attr);
 	if (!err)
 		err = ctx->driver->create_srq(ctx, attr, &srq);
 	if (err)
@@ -85,6 +97,7 @@ static int create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr
 		srq->xrcd = to_xrcd(attr->xrcd);
 		atomic_fetch_add_explicit(&srq->xrcd->users, 1, memory_order_relaxed);
 	}
+	verbena_handle_add(&srq->own, ctx, VB_KIND_SRQ, srq->hca->srqn);
 	vb_context_get(ctx);
 	*out = srq;
 	return 0;
@@ -125,9 +138,12 @@ struct ibv_srq *vb_create_srq_ex(struct ibv_context *context, struct ibv_srq_ini
 int ibv_modify_srq(struct ibv_srq *public, struct ibv_srq_attr *attr, int mask)
 {
 	struct vb_srq *srq = to_srq(public);
+	int err = vb_check_present(public->context);
 
-	if (vb_check_present(public->context))
-		return vb_result(-EIO);
+	if (!err)
+		err = vb_check_srq(public, EINVAL, "ibv_modify_srq");
+	if (err)
+		return vb_result(err);
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return vb_result(
 			explain(EINVAL, "ibv_modify_srq: mask 0x%x has unknown bits", mask));
@@ -148,9 +164,12 @@ int ibv_modify_srq(struct ibv_srq *public, struct ibv_srq_attr *attr, int mask)
 int ibv_query_srq(struct ibv_srq *public, struct ibv_srq_attr *attr)
 {
 	struct vb_srq *srq = to_srq(public);
+	int err = vb_check_present(public->context);
 
-	if (vb_check_present(public->context))
-		return vb_result(-EIO);
+	if (!err)
+		err = vb_check_srq(public, EINVAL, "ibv_query_srq");
+	if (err)
+		return vb_result(err);
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->max_sge;
 	attr->srq_limit = hca_srq_limit(srq->hca);
@@ -172,14 +191,19 @@ int vb_get_srq_num(struct ibv_srq *public, uint32_t *number)
 
 int ibv_destroy_srq(struct ibv_srq *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_srq *srq = to_srq(public);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 
 	if (!err)
-		err = ctx->driver->destroy_srq(srq);
+		err = vb_check_srq(public, ENOENT, "ibv_destroy_srq");
 	if (err)
 		return vb_result(err);
+	ctx = srq->own.ctx;
+	err = ctx->driver->destroy_srq(srq);
+	if (err)
+		return vb_result(err);
+	vb_handle_remove(&srq->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &srq->async_events);
 	pthread_cond_destroy(&public->cond);
 	pthread_mutex_destroy(&public->mutex);

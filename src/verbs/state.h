@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The library's state: the tables of objects that programs name by pointer or number, each under a
- * lock of its own; none of the locks nests in another.
+ * lock of its own. No lock nests in another, except that handle_lock is innermost.
  */
 #ifndef VERBS_STATE_H
 #define VERBS_STATE_H
@@ -15,7 +15,7 @@
 struct vb_device;
 struct vb_driver;
 
-#define VERBS_LOCKS 5
+#define VERBS_LOCKS 6
 
 struct verbs_state {
 	pthread_mutex_t device_lock;
@@ -33,7 +33,10 @@ struct verbs_state {
 	pthread_mutex_t wq_lock;
 	struct hash wqs, ind_tables; /* by the address of the public struct */
 
-	atomic_uint last_ah; /* handle of the latest address handle */
+	pthread_mutex_t handle_lock;
+	struct hash handles; /* struct vb_handle, by kind and number */
+
+	atomic_uint last_handle; /* of the kinds that the adapter has no number for */
 	struct forksafe forksafe[VERBS_LOCKS];
 };
 

@@ -14,7 +14,7 @@
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 #include "verbs/state.h"
@@ -35,6 +35,7 @@ static int check(struct ibv_context *context, const struct ibv_wq_init_attr *att
 	/* The drivers of the two families differ in errno, and on a queue of no requests. */
 	bool first = a->model->driver == HCA_DRIVER_MLX4;
 	uint32_t flags = attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS ? attr->create_flags : 0;
+	int err;
 
 	if (!to_context(context)->driver->create_wq || a->ports[0].link != HCA_LINK_ETHERNET)
 		return explain(EOPNOTSUPP,
@@ -64,7 +65,8 @@ static int check(struct ibv_context *context, const struct ibv_wq_init_attr *att
 			       "up to %llu on %s",
 			       attr->max_wr, attr->max_sge, (unsigned long long)a->limits.max_qp_wr,
 			       (unsigned long long)a->limits.max_sge, a->name);
-	return 0;
+	err = vb_check_pd(attr->pd, ENOENT, "ibv_create_wq");
+	return err ? err : vb_check_cq(attr->cq, ENOENT, "ibv_create_wq");
 }
 
 struct ibv_wq *verbena_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr,
@@ -95,6 +97,7 @@ struct ibv_wq *verbena_create_wq(struct ibv_context *context, struct ibv_wq_init
 	pthread_cond_init(&wq->wq.cond, NULL);
 	wq->pd = to_pd(attr->pd);
 	vb_parent_get(wq->pd);
+	verbena_handle_add(&wq->own, ctx, VB_KIND_WQ, wq->hca->wqn);
 	vb_context_get(ctx);
 	pthread_mutex_lock(&verbs_state.wq_lock);
 	hash_add(&verbs_state.wqs, &wq->link, (uintptr_t)&wq->wq);
@@ -128,6 +131,8 @@ int vb_modify_wq(struct ibv_wq *public, struct ibv_wq_attr *attr)
 	struct vb_wq *wq = to_wq(public);
 	int err = vb_check_present(public->context);
 
+	if (!err)
+		err = vb_check_wq(public, EINVAL, "ibv_modify_wq");
 	if (err)
 		return vb_result(err);
 	if (!attr->attr_mask || attr->attr_mask & ~(uint32_t)(IBV_WQ_ATTR_RESERVED - 1))
@@ -164,12 +169,15 @@ int vb_modify_wq(struct ibv_wq *public, struct ibv_wq_attr *attr)
 
 int vb_destroy_wq(struct ibv_wq *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_wq *wq = to_wq(public);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_wq(public, ENOENT, "ibv_destroy_wq");
 	if (err)
 		return vb_result(err);
+	ctx = wq->own.ctx;
 	/* With the lock held, so that no new table refers to it meanwhile. */
 	pthread_mutex_lock(&verbs_state.wq_lock);
 	err = ctx->driver->destroy_wq(wq);
@@ -178,6 +186,7 @@ int vb_destroy_wq(struct ibv_wq *public)
 	pthread_mutex_unlock(&verbs_state.wq_lock);
 	if (err)
 		return vb_result(err);
+	vb_handle_remove(&wq->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &wq->async_events);
 	pthread_cond_destroy(&public->cond);
 	pthread_mutex_destroy(&public->mutex);
@@ -210,7 +219,8 @@ static int resolve(struct ibv_context *context, struct ibv_wq *const *from, size
 		   struct hca_wq **to)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct vb_wq *wq = from[i] ? find(from[i]) : NULL;
+		struct vb_wq *wq = from[i] ? find(from[i]) : NULL;
+		int err;
 
 		if (!wq)
 			return explain(EINVAL, "ibv_create_rwq_ind_table: entry %zu is %s", i,
@@ -221,6 +231,9 @@ static int resolve(struct ibv_context *context, struct ibv_wq *const *from, size
 				       "ibv_create_rwq_ind_table: entry %zu, work queue 0x%x, "
 				       "belongs to another context",
 				       i, wq->wq.wq_num);
+		err = vb_check_wq(&wq->wq, EINVAL, "ibv_create_rwq_ind_table");
+		if (err)
+			return err;
 		to[i] = wq->hca;
 	}
 	return 0;
@@ -278,6 +291,7 @@ struct ibv_rwq_ind_table *vb_create_rwq_ind_table(struct ibv_context *context,
 	if (err)
 		goto free;
 	free(wq);
+	verbena_handle_add(&table->own, to_context(context), VB_KIND_IND_TABLE, table->hca->number);
 	vb_context_get(to_context(context));
 	return &table->table;
 
@@ -289,10 +303,12 @@ free:
 
 int vb_destroy_rwq_ind_table(struct ibv_rwq_ind_table *public)
 {
-	struct vb_context *ctx = to_context(public->context);
 	struct vb_ind_table *table = to_ind_table(public);
+	struct vb_context *ctx;
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_ind_table(public, ENOENT, "ibv_destroy_rwq_ind_table");
 	if (err)
 		return vb_result(err);
 	pthread_mutex_lock(&verbs_state.wq_lock);
@@ -302,6 +318,8 @@ int vb_destroy_rwq_ind_table(struct ibv_rwq_ind_table *public)
 	pthread_mutex_unlock(&verbs_state.wq_lock);
 	if (err)
 		return vb_result(err);
+	vb_handle_remove(&table->own);
+	ctx = table->own.ctx;
 	free(table);
 	vb_context_put(ctx);
 	return 0;

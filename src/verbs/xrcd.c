@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "util/explain.h"
-#include "verbs/objects.h"
+#include "verbs/object_check.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -37,6 +37,7 @@ struct ibv_xrcd *vb_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_
 	}
 	xrcd->number = hca_xrcd_number(xrcd->hca);
 	xrcd->xrcd.context = context;
+	verbena_handle_add(&xrcd->own, ctx, VB_KIND_XRCD, verbena_handle_number());
 	vb_context_get(ctx);
 	return &xrcd->xrcd;
 }
@@ -47,13 +48,16 @@ int vb_close_xrcd(struct ibv_xrcd *public)
 	unsigned int users = atomic_load_explicit(&xrcd->users, memory_order_acquire);
 	int err = vb_check_destroy(public->context);
 
+	if (!err)
+		err = vb_check_xrcd(public, ENOENT, "ibv_close_xrcd");
 	if (err)
 		return vb_result(err);
 	if (users)
 		return vb_result(
 			explain(EBUSY, "ibv_close_xrcd: %u queues are in the domain", users));
 	hca_xrcd_close(xrcd->hca);
-	vb_context_put(to_context(public->context));
+	vb_handle_remove(&xrcd->own);
+	vb_context_put(xrcd->own.ctx);
 	free(xrcd);
 	return 0;
 }
