@@ -2,7 +2,7 @@
 /*
  * QUERY_HCA_CAP, by capability type. Programs decide by these bits: they describe this adapter, not
  * a ConnectX, and a bit is set together with the code that implements it. Current and maximal
- * values are the same.
+ * values are the same, but for the one that SET_HCA_CAP changes.
  */
 #include "mlx5/devx_cap.h"
 
@@ -19,6 +19,8 @@ struct page {
 	const struct hca_adapter *adapter;
 	const struct hca_limits *limits;
 	bool ethernet;
+	bool current; /* values in use, not the best possible */
+	const struct hca_ctx *ctx;
 	uint8_t *cap;
 };
 
@@ -201,6 +203,10 @@ static int fill_atomic(const struct page *p)
 	ifc_set(p->cap, atomic_caps, atomic_operations, IFC_ATOMIC_CMP_SWAP | IFC_ATOMIC_FETCH_ADD);
 	ifc_set(p->cap, atomic_caps, atomic_size_qp, 8);
 	ifc_set(p->cap, atomic_caps, atomic_size_dc, 8);
+	ifc_set(p->cap, atomic_caps, supported_atomic_req_8B_endianness_mode_1, 1);
+	ifc_set(p->cap, atomic_caps, atomic_req_8B_endianness_mode,
+		p->current && atomic_load(&p->ctx->atomic_reply_be) ? IFC_ATOMIC_REPLY_BE
+								    : IFC_ATOMIC_REPLY_HOST);
 	return 0;
 }
 
@@ -353,6 +359,8 @@ int devx_query_hca_cap(struct devx_cmd *c)
 		.adapter = c->adapter,
 		.limits = &c->adapter->limits,
 		.ethernet = c->devx->ctx->ethernet,
+		.current = devx_op_mod(c) & 1,
+		.ctx = &c->devx->ctx->vb->hca,
 		.cap = ifc_ptr(c->out, query_hca_cap_out, capability),
 	};
 
@@ -366,5 +374,31 @@ int devx_query_hca_cap(struct devx_cmd *c)
 	if (fill[number](&p))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
 				   "page 0x%x is for Ethernet ports only", number);
+	return 0;
+}
+
+/*
+ * The one value that a driver chooses: the byte order in which the requester stores the reply of an atomic
+ * of 8 bytes. The kernel's driver chooses the host's; a program that drives the device itself may not.
+ */
+int devx_set_hca_cap(struct devx_cmd *c)
+{
+	const uint8_t *cap = ifc_cptr(c->in, set_hca_cap_in, capability);
+	unsigned int number = devx_op_mod(c) >> 1;
+	unsigned int mode = ifc_get(cap, atomic_caps, atomic_req_8B_endianness_mode);
+
+	if (number != IFC_CAP_ATOMIC)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
+				   "op_mod 0x%x: values of page 0x%x are fixed", devx_op_mod(c),
+				   number);
+	if (ifc_get(c->in, set_hca_cap_in, other_function))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "there is no other function");
+	if (mode > IFC_ATOMIC_REPLY_HOST)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "byte order %u of atomic replies; %u (big endian) and %u (the "
+				   "host's) are offered",
+				   mode, IFC_ATOMIC_REPLY_BE, IFC_ATOMIC_REPLY_HOST);
+	atomic_store(&c->devx->ctx->vb->hca.atomic_reply_be, mode == IFC_ATOMIC_REPLY_BE);
 	return 0;
 }

@@ -8,5 +8,6 @@
 #include "mlx5/devx_types.h"
 
 int devx_query_hca_cap(struct devx_cmd *c);
+int devx_set_hca_cap(struct devx_cmd *c);
 
 #endif

@@ -48,6 +48,7 @@
 static const struct devx_row rows[] = {
 	/* the device and its ports */
 	ROW(QUERY_HCA_CAP, NONE, GENERAL_CMD, HEAD, CAP_MIN, devx_query_hca_cap),
+	ROW(SET_HCA_CAP, NONE, GENERAL_CMD, CAP_MIN, HEAD, devx_set_hca_cap),
 	ROW(QUERY_ADAPTER, NONE, GENERAL_CMD, HEAD, LEN(query_adapter_out), devx_query_adapter),
 	ROW(QUERY_ISSI, NONE, GENERAL_CMD, HEAD, LEN(query_issi_out), devx_query_issi),
 	ROW(NOP, NONE, GENERAL_CMD, HEAD, HEAD, devx_nop),

@@ -43,6 +43,9 @@ enum {
 	IFC_ATOMIC_MASKED_FETCH_ADD = 1 << 3,
 };
 
+/* atomic_req_8B_endianness_mode */
+enum { IFC_ATOMIC_REPLY_BE = 0, IFC_ATOMIC_REPLY_HOST = 1 };
+
 /* mkc access mode: access_mode_4_2 << 2 | access_mode_1_0 */
 enum {
 	IFC_MKC_PA = 0,

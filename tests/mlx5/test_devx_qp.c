@@ -92,6 +92,72 @@ static void writes_and_reads_move_memory(void **state)
 	drop(&t);
 }
 
+/* Adds 1 to the word at 16384; the reply. */
+static uint64_t fetch(struct two *t)
+{
+	struct rig_qp *qp = &t->qp[0];
+	uint8_t *at = qp->sq + 64 * (size_t)(qp->post & (qp->sq_size - 1));
+	struct mlx5_wqe_raddr_seg *raddr = (void *)(at + 16);
+	struct mlx5_wqe_atomic_seg *atomic = (void *)(at + 32);
+	uint64_t reply;
+
+	*raddr = (struct mlx5_wqe_raddr_seg){ .raddr = htobe64((uintptr_t)rig.memory + 16384),
+					      .rkey = htobe32(rig.mr->rkey) };
+	*atomic = (struct mlx5_wqe_atomic_seg){ .swap_add = htobe64(1) };
+	mlx5dv_set_data_seg((void *)(at + 48), 8, rig.mr->lkey, (uintptr_t)rig.memory);
+	mlx5dv_set_ctrl_seg((void *)at, qp->post & 0xffff, MLX5_OPCODE_ATOMIC_FA, 0, qp->qpn,
+			    MLX5_WQE_CTRL_CQ_UPDATE, 4, 0, 0);
+	qp->post++;
+	rig_ring(qp);
+	expect(&t->cq[0], MLX5_CQE_REQ, qp->qpn, (uint16_t)(qp->post - 1));
+	memcpy(&reply, rig.memory, sizeof(reply));
+	return reply;
+}
+
+static unsigned int reply_order(void)
+{
+	uint8_t out[ifc_len(query_hca_cap_out)];
+	RIG_IN(in, ifc_len(query_hca_cap_in), QUERY_HCA_CAP);
+
+	ifc_set(in, cmd_in, op_mod, IFC_CAP_OP_MOD(IFC_CAP_ATOMIC, true));
+	assert_int_equal(mlx5dv_devx_general_cmd(rig.ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(ifc_get(ifc_ptr(out, query_hca_cap_out, capability), atomic_caps,
+				 supported_atomic_req_8B_endianness_mode_1),
+			 1);
+	return ifc_get(ifc_ptr(out, query_hca_cap_out, capability), atomic_caps,
+		       atomic_req_8B_endianness_mode);
+}
+
+static int set_reply_order(unsigned int mode)
+{
+	uint8_t out[0x10];
+	RIG_IN(in, ifc_len(set_hca_cap_in), SET_HCA_CAP);
+
+	ifc_set(in, cmd_in, op_mod, IFC_CAP_OP_MOD(IFC_CAP_ATOMIC, false));
+	ifc_set(ifc_ptr(in, set_hca_cap_in, capability), atomic_caps, atomic_req_8B_endianness_mode,
+		mode);
+	return mlx5dv_devx_general_cmd(rig.ctx, in, sizeof(in), out, sizeof(out));
+}
+
+static void replies_of_atomics_have_the_byte_order_that_the_capability_says(void **state)
+{
+	uint64_t word = 0x0102030405060708;
+	struct two t;
+
+	make(&t, 4, 3, 0);
+	memcpy(rig.memory + 16384, &word, sizeof(word));
+	assert_int_equal(reply_order(), IFC_ATOMIC_REPLY_HOST);
+	assert_true(fetch(&t) == word);
+	assert_int_equal(set_reply_order(IFC_ATOMIC_REPLY_BE), 0);
+	assert_int_equal(reply_order(), IFC_ATOMIC_REPLY_BE);
+	assert_true(fetch(&t) == htobe64(word + 1));
+	assert_int_equal(set_reply_order(2), EREMOTEIO);
+	assert_int_equal(set_reply_order(IFC_ATOMIC_REPLY_HOST), 0);
+	assert_int_equal(reply_order(), IFC_ATOMIC_REPLY_HOST);
+	assert_true(fetch(&t) == word + 2);
+	drop(&t);
+}
+
 static void a_malformed_entry_fails_the_queue_pair(void **state)
 {
 	const struct mlx5_err_cqe *err;
@@ -382,6 +448,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sends_go_around_every_ring_many_times),
 		cmocka_unit_test(writes_and_reads_move_memory),
+		cmocka_unit_test(replies_of_atomics_have_the_byte_order_that_the_capability_says),
 		cmocka_unit_test(a_malformed_entry_fails_the_queue_pair),
 		cmocka_unit_test(states_follow_the_commands),
 		cmocka_unit_test(a_query_shows_what_was_set),

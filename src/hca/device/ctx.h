@@ -35,6 +35,8 @@ struct hca_ctx {
 	/* of the library, may be NULL: keep and release the struct that contains this one */
 	void (*get)(struct hca_ctx *ctx);
 	void (*put)(struct hca_ctx *ctx);
+	/* Replies of atomics are left in network order, as mlx5 can be told to; otherwise host order. */
+	_Atomic bool atomic_reply_be;
 	atomic_uint count[HCA_KIND_COUNT];
 };
 

@@ -135,6 +135,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	struct hca_list list;
 	struct hca_send s;
 	bool good, answered;
+	uint64_t old;
 	int32_t ahead;
 
 	request_retire(qp, psn_add(pkt->psn, PSN_MASK));
@@ -161,7 +162,8 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 			fail_head(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
 			return;
 		}
-		good = slot->op != HCA_OP_READ && hca_mem_copy_in(&list, 0, &pkt->ack.orig, 8);
+		old = qp_atomic_reply(qp, pkt->ack.orig);
+		good = slot->op != HCA_OP_READ && hca_mem_copy_in(&list, 0, &old, 8);
 		slot->got = 8;
 		answered = true;
 	} else {

@@ -132,7 +132,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (atomic) {
 		if ((uintptr_t)remote.seg[0].ptr & 7)
 			return DIRECT_NO;
-		old = do_atomic(s, remote.seg[0].ptr);
+		old = qp_atomic_reply(qp, do_atomic(s, remote.seg[0].ptr));
 		return hca_mem_copy_in(&local, 0, &old, 8) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
 	}
 	if (s->op == HCA_OP_WRITE) {

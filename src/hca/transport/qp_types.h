@@ -7,6 +7,7 @@
 #ifndef HCA_QP_TYPES_H
 #define HCA_QP_TYPES_H
 
+#include <endian.h>
 #include <sys/queue.h>
 
 #include "hca/device/async.h"
@@ -259,6 +260,16 @@ static inline uint32_t qp_access(const struct qp *qp)
 	if (likely(qp->attr.max_dest_rd_atomic) || dynamic)
 		return qp->attr.access;
 	return qp->attr.access & ~(uint32_t)(HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
+}
+
+/* The value before an atomic as the requester stores it: in the byte order of its context. */
+static inline uint64_t qp_atomic_reply(const struct qp *qp, uint64_t value)
+{
+	const struct hca_ctx *ctx = qp->pub.ctx;
+
+	return unlikely(atomic_load_explicit(&ctx->atomic_reply_be, memory_order_relaxed))
+		       ? htobe64(value)
+		       : value;
 }
 
 static inline void qp_set_peer(struct qp *qp, struct hca_peer *peer)
