@@ -55,8 +55,7 @@ static uint64_t ones(unsigned int size)
 		else if (a->store)                                                                 \
 			__atomic_store_n(at, (type)a->value, __ATOMIC_SEQ_CST);                    \
 		else if (op == HCA_DM_OP_TEST_AND_SET)                                             \
-			return __atomic_exchange_n(at, (type)ones(sizeof(type)),                   \
-						   __ATOMIC_SEQ_CST);                              \
+			return __atomic_exchange_n(at, (type)1, __ATOMIC_SEQ_CST);                 \
 		else                                                                               \
 			return __atomic_load_n(at, __ATOMIC_SEQ_CST);                              \
 		return 0;                                                                          \
