@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ether/offload.h"
+
 #define TYPE_QINQ 0x88a8
 #define PORT_ROCE 4791
 #define IP_ICMP   1
@@ -53,7 +55,7 @@ static void fill_l3(struct flow_key *key, uint8_t *part, const uint8_t *data,
 	if (h->l3 == ETHER_L3_IPV4) {
 		part[17] = ip[1];
 		part[18] |= 4 << 1;
-		part[26] = ip[0] << 4;
+		part[26] |= ip[0] << 4;
 		part[27] = ip[8];
 		memcpy(part + 44, ip + 12, 4);
 		memcpy(part + 60, ip + 16, 4);
@@ -86,6 +88,7 @@ static void fill_l4(struct flow_key *key, uint8_t *part, const uint8_t *data,
 		if ((l4[2] << 8 | l4[3]) == PORT_ROCE &&
 		    h->l3_off + h->l3_len >= h->data_off + 12) {
 			key->bytes[BYTE(FLOW_bth_opcode)] = l4[8];
+			key->bytes[FLOW_KEY_MISC] |= l4[16] >> 7 << 6;
 			memcpy(key->bytes + BYTE(FLOW_bth_dst_qp), l4 + 13, 3);
 		}
 		break;
@@ -118,20 +121,66 @@ static void fill_layer(struct flow_key *key, const uint8_t *data, const struct e
 	}
 }
 
-static void fill_gre(struct flow_key *key, const uint8_t *gre, bool whole)
+/*
+ * The key is at the same place in versions 0 and 1; in version 1 (RFC 2637 4.1) it holds the length of
+ * the payload and the call.
+ */
+static void fill_gre(struct flow_key *key, const uint8_t *gre, uint32_t len)
 {
+	uint32_t at = gre[0] & 0x80 ? 8 : 4;
+
 	key->bytes[FLOW_KEY_MISC] |= gre[0] & 0xb0;
 	memcpy(key->bytes + BYTE(FLOW_gre_protocol), gre + 2, 2);
-	if (gre[0] & 0x20 && whole)
-		memcpy(key->bytes + BYTE(FLOW_gre_key), gre + (gre[0] & 0x80 ? 8 : 4), 4);
+	if (gre[0] & 0x20 && len >= at + 4)
+		memcpy(key->bytes + BYTE(FLOW_gre_key), gre + at, 4);
 }
 
-static void fill_tunnel(struct flow_key *key, const uint8_t *data, const struct ether_parsed *p)
+/* The first option of the class and type that the port's parser looks for (RFC 8926 3.5). */
+static void fill_geneve_option(struct flow_key *key, const uint8_t *t, uint32_t len, uint32_t want)
 {
-	const uint8_t *t = data + p->tunnel_off;
+	uint32_t end = 8 + (t[0] & 0x3f) * 4, data = 4 + ETHER_GENEVE_WORD(want) * 4;
+
+	if (!want || end > len)
+		return;
+	for (uint32_t at = 8; end - at >= 4;) {
+		uint32_t size = 4 + (t[at + 3] & 0x1f) * 4;
+		uint32_t id = t[at] << 16 | t[at + 1] << 8 | t[at + 2];
+
+		if (size > end - at)
+			return;
+		if (id != ETHER_GENEVE_ID(want)) {
+			at += size;
+			continue;
+		}
+		key->bytes[BYTE(FLOW_geneve_option_exist)] |= 2;
+		if (size >= data + 4)
+			memcpy(key->bytes + BYTE(FLOW_geneve_option_data), t + at + data, 4);
+		return;
+	}
+}
+
+static void fill_gtpu(struct flow_key *key, const uint8_t *t, uint32_t len)
+{
+	memcpy(key->bytes + BYTE(FLOW_gtpu_teid), t + 4, 4);
+	key->bytes[BYTE(FLOW_gtpu_msg_type)] = t[1];
+	key->bytes[BYTE(FLOW_gtpu_msg_flags)] = t[0] & 7;
+	memcpy(key->bytes + BYTE(FLOW_gtpu_dw_0), t, 4);
+	/* Sequence number, N-PDU number and the type of the first extension: there with any flag. */
+	if (!(t[0] & 7) || len < 12)
+		return;
+	memcpy(key->bytes + BYTE(FLOW_gtpu_dw_2), t + 8, 4);
+	if (t[0] & 4 && t[11] && len >= 16)
+		memcpy(key->bytes + BYTE(FLOW_gtpu_first_ext_dw_0), t + 12, 4);
+}
+
+static void fill_tunnel(struct flow_key *key, const struct ether_frame *frame)
+{
+	const struct ether_parsed *p = &frame->parsed;
+	const uint8_t *t = frame->data + p->tunnel_off;
+	uint32_t end = p->outer.l3_off + p->outer.l3_len;
 
 	if (p->outer.l4 == ETHER_L4_GRE)
-		fill_gre(key, data + p->outer.l4_off, p->tunnel);
+		fill_gre(key, frame->data + p->outer.l4_off, end - p->outer.l4_off);
 	switch (p->tunnel) {
 	case ETHER_TUNNEL_VXLAN:
 		memcpy(key->bytes + BYTE(FLOW_vxlan_vni), t + 4, 3);
@@ -143,9 +192,10 @@ static void fill_tunnel(struct flow_key *key, const uint8_t *data, const struct 
 		break;
 	case ETHER_TUNNEL_GENEVE:
 		memcpy(key->bytes + BYTE(FLOW_geneve_vni), t + 4, 3);
-		key->bytes[BYTE(FLOW_geneve_oam)] = t[1] >> 7;
+		key->bytes[BYTE(FLOW_geneve_oam)] |= t[1] >> 7;
 		key->bytes[BYTE(FLOW_geneve_opt_len)] = t[0] & 0x3f;
 		memcpy(key->bytes + BYTE(FLOW_geneve_protocol_type), t + 2, 2);
+		fill_geneve_option(key, t, end - p->tunnel_off, frame->geneve_option);
 		break;
 	case ETHER_TUNNEL_MPLS:
 		memcpy(key->bytes + BYTE(p->outer.l4 == ETHER_L4_GRE ? FLOW_mpls_over_gre
@@ -153,14 +203,28 @@ static void fill_tunnel(struct flow_key *key, const uint8_t *data, const struct 
 		       t, 4);
 		return;
 	case ETHER_TUNNEL_GTPU:
-		memcpy(key->bytes + BYTE(FLOW_gtpu_teid), t + 4, 4);
-		key->bytes[BYTE(FLOW_gtpu_msg_type)] = t[1];
-		key->bytes[BYTE(FLOW_gtpu_msg_flags)] = t[0] & 7;
+		fill_gtpu(key, t, end - p->tunnel_off);
 		break;
 	default:
 		return;
 	}
 	memcpy(key->bytes + BYTE(FLOW_tunnel_header_0), t, 8);
+}
+
+/* A packet without IP, or without TCP and UDP, has none of the bits of that layer. */
+static void fill_checks(struct flow_key *key, const struct ether_frame *frame)
+{
+	for (unsigned int inner = 0; inner < 2; inner++) {
+		const struct ether_headers *h = inner ? &frame->parsed.inner : &frame->parsed.outer;
+		uint8_t check = ether_check_headers(frame->data, h);
+		uint8_t bits = 0;
+
+		if (check & ETHER_CHECK_L3_OK)
+			bits |= h->l3 == ETHER_L3_IPV4 ? 0xa : 0x8;
+		if (check & ETHER_CHECK_L4_OK)
+			bits |= 0x5;
+		key->bytes[(inner ? FLOW_KEY_INNER : FLOW_KEY_OUTER) + 26] |= bits;
+	}
 }
 
 void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsigned int parts)
@@ -177,18 +241,21 @@ void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsign
 	fill_layer(key, frame->data, &p->outer, false);
 	if (likely(parts == 1))
 		return;
+	if (unlikely(parts & FLOW_KEY_CHECKS))
+		fill_checks(key, frame);
+	put16(b + BYTE(FLOW_source_port), frame->src_vport);
 	b[BYTE(FLOW_source_sqn)] = frame->src_qpn >> 16;
 	b[BYTE(FLOW_source_sqn) + 1] = frame->src_qpn >> 8;
 	b[BYTE(FLOW_source_sqn) + 2] = frame->src_qpn;
 	if (p->tunnel || p->outer.l4 == ETHER_L4_GRE)
-		fill_tunnel(key, frame->data, p);
+		fill_tunnel(key, frame);
 	if (p->tunnel)
 		fill_layer(key, frame->data, &p->inner, true);
 }
 
 void flow_key_fill(struct flow_key *key, struct ether_frame *frame)
 {
-	flow_key_fill_parts(key, frame, FLOW_KEY_ALL);
+	flow_key_fill_parts(key, frame, FLOW_KEY_ALL | FLOW_KEY_CHECKS);
 }
 
 unsigned int flow_key_parts(const struct flow_key *mask)
@@ -198,6 +265,8 @@ unsigned int flow_key_parts(const struct flow_key *mask)
 	for (unsigned int i = 0; i < FLOW_KEY_WORDS; i++)
 		if (mask->words[i])
 			parts |= 1u << i / (FLOW_KEY_PART / 8);
+	if ((mask->bytes[FLOW_KEY_OUTER + 26] | mask->bytes[FLOW_KEY_INNER + 26]) & 0xf)
+		parts |= FLOW_KEY_CHECKS;
 	return parts;
 }
 

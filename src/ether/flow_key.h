@@ -28,6 +28,8 @@
 #define FLOW_KEY_PARTS 7u
 #define FLOW_KEY_PART  64u
 #define FLOW_KEY_ALL   ((1u << FLOW_KEY_PARTS) - 1)
+/* A bit beside those of the parts: the results of checksums, which cost a pass over the packet. */
+#define FLOW_KEY_CHECKS (1u << FLOW_KEY_PARTS)
 
 struct flow_key {
 	union {

@@ -38,6 +38,15 @@ enum ether_rss {
 	ETHER_RSS_INNER = 1u << 31,
 };
 
+/*
+ * The option of Geneve headers that a port's parser looks for: class, type, and the word of its data that
+ * rules match on. 0: none.
+ */
+#define ETHER_GENEVE_OPTION(class, type, word)                                                     \
+	(1u << 29 | (uint32_t)(word) << 24 | (uint32_t)(class) << 8 | (type))
+#define ETHER_GENEVE_ID(option)   ((option)&0xffffff)
+#define ETHER_GENEVE_WORD(option) ((option) >> 24 & 0x1f)
+
 /* A frame in flight. The bytes belong to the sender: code that changes them makes a copy first. */
 struct ether_frame {
 	const uint8_t *data;
@@ -54,8 +63,10 @@ struct ether_frame {
 	uint32_t
 		src_domain; /* its context there; loopback within one context is blocked by default */
 	uint32_t src_qpn;
-	bool wire_only;        /* sent out of the port only, with no loopback */
-	struct vswitch_tx *tx; /* of the switch, while the frame is sent (hca/raw/vswitch.h) */
+	uint16_t src_vport;     /* FLOW_VPORT_*: where it came from, as rules match it */
+	uint32_t geneve_option; /* of the port, for its rules */
+	bool wire_only;         /* sent out of the port only, with no loopback */
+	struct vswitch_tx *tx;  /* of the switch, while the frame is sent (hca/raw/vswitch.h) */
 	struct ether_parsed parsed;
 };
 

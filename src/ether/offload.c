@@ -96,7 +96,7 @@ static uint32_t l4_place(const struct ether_headers *h)
 	return h->l4 == ETHER_L4_UDP ? h->l4_off + 6 : 0;
 }
 
-static uint8_t check_headers(const uint8_t *data, const struct ether_headers *h)
+uint8_t ether_check_headers(const uint8_t *data, const struct ether_headers *h)
 {
 	uint32_t place = l4_place(h);
 	uint8_t check = 0;
@@ -120,10 +120,10 @@ uint8_t ether_check(struct ether_frame *frame)
 	if (frame->check & ETHER_CHECK_DONE)
 		return frame->check;
 	parsed = ether_frame_parse(frame);
-	frame->check = ETHER_CHECK_DONE | check_headers(frame->data, &parsed->outer);
+	frame->check = ETHER_CHECK_DONE | ether_check_headers(frame->data, &parsed->outer);
 	/* In a tunnel the inner ones must be right, too. */
 	if (parsed->tunnel && parsed->inner.l3) {
-		uint8_t inner = check_headers(frame->data, &parsed->inner);
+		uint8_t inner = ether_check_headers(frame->data, &parsed->inner);
 
 		if (!(inner & ETHER_CHECK_L3_OK))
 			frame->check &= ~ETHER_CHECK_L3_OK;

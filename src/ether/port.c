@@ -61,6 +61,18 @@ void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter)
 	pthread_mutex_unlock(&ether_state.port_lock);
 }
 
+bool ether_port_set_geneve(struct ether_port *port, uint32_t option)
+{
+	uint32_t none = 0;
+
+	return atomic_compare_exchange_strong(&port->geneve_option, &none, option);
+}
+
+void ether_port_clear_geneve(struct ether_port *port)
+{
+	atomic_store(&port->geneve_option, 0);
+}
+
 void ether_port_forked(void)
 {
 	memset(ether_state.ports, 0, sizeof(ether_state.ports));

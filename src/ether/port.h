@@ -26,6 +26,10 @@ VB_API struct ether_port *ether_port(unsigned int adapter, unsigned int number);
 VB_API void ether_port_want(struct ether_port *port, const uint8_t mac[6], const uint8_t mask[6],
 			    enum ether_wanted kind, int delta);
 
+/* The Geneve option (ETHER_GENEVE_OPTION()) that rules match on; false: the port has one already. */
+VB_API bool ether_port_set_geneve(struct ether_port *port, uint32_t option);
+VB_API void ether_port_clear_geneve(struct ether_port *port);
+
 /* The port's filter is in shared memory from now on, where peers see them; NULL: no longer. */
 void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter);
 

@@ -5,6 +5,7 @@
 #ifndef ETHER_PORT_TYPES_H
 #define ETHER_PORT_TYPES_H
 
+#include "ether/frame.h"
 #include "ether/rx_filter.h"
 
 #define ETHER_ADAPTERS   32u
@@ -13,9 +14,10 @@
 
 /* An adapter's port in this process; never freed. */
 struct ether_port {
-	unsigned int adapter; /* index in the list of adapters */
-	unsigned int number;  /* from 1 */
-	void *engine;         /* struct flow_port; written under flow_lock */
+	unsigned int adapter;           /* index in the list of adapters */
+	unsigned int number;            /* from 1 */
+	void *engine;                   /* struct flow_port; written under flow_lock */
+	_Atomic uint32_t geneve_option; /* ETHER_GENEVE_OPTION(), or 0 */
 	struct ether_rx_filter *filter;
 	unsigned int mac_count[64], all_count, multicast_count, unclaimed_count;
 	unsigned int claim_count[ETHER_RX_CLAIMS]; /* rules for claimed[i] */

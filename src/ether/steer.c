@@ -298,6 +298,8 @@ static void begin(struct flow_run *run, struct ether_port *port, struct ether_fr
 	run->given = frame->data;
 	run->reg_b = 0;
 	run->frame = *frame;
+	run->frame.src_vport = out ? FLOW_VPORT_PF : FLOW_VPORT_UPLINK;
+	run->frame.geneve_option = atomic_load_explicit(&port->geneve_option, memory_order_relaxed);
 	memset(run->key.bytes + FLOW_KEY_MISC2, 0, 64); /* registers start as 0 */
 }
 

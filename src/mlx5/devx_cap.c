@@ -13,7 +13,16 @@
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_flow_types.h"
 #include "mlx5/devx_general.h"
+#include "mlx5/devx_geneve.h"
 #include "mlx5/dv.h"
+
+/*
+ * flex_parser_protocols: Geneve, MPLS over GRE and UDP, VXLAN-GPE, ICMP, ICMPv6, an option of Geneve, GTP-U
+ * and its words.
+ */
+#define PARSERS                                                                                    \
+	(1u << 3 | 1u << 4 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 9 | 1u << 10 | 1u << 11 |         \
+	 1u << 16 | 1u << 17 | 1u << 18 | 1u << 19)
 
 struct page {
 	const struct hca_adapter *adapter;
@@ -137,6 +146,10 @@ static void fill_features(const struct page *p)
 	SET(native_port_num, 1);
 	SET(stat_rate_support, 0x3ffc);
 	SET(general_obj_types, devx_general_types(p->adapter));
+	SET(max_geneve_tlv_options, DEVX_GENEVE_OPTIONS);
+	SET(max_geneve_tlv_option_data_len, DEVX_GENEVE_DATA_MOST);
+	SET(geneve_tlv_option_offset, 1);
+	SET(flex_parser_protocols, PARSERS);
 }
 
 static int fill_general(const struct page *p)
@@ -268,6 +281,19 @@ static int fill_device_memory(const struct page *p)
 	return 0;
 }
 
+/*
+ * The fields of the match parameters, a bit each in the order of the device. Missing: source_vhca_port,
+ * source_eswitch_port (of the switch only), samples of programmed parsers, control words of MPLS,
+ * metadata_reg_b, outer_emd_tag, IPsec syndromes, headers of InfiniBand.
+ */
+static void fill_fields(uint8_t *fields)
+{
+	static const uint32_t known[] = { 0xfffffffc, 0xffffff99, 0xfffffbff, 0xe7c13fff };
+
+	for (size_t i = 0; i < array_size(known); i++)
+		ifc_store(fields, 32 * i, 32, known[i]);
+}
+
 /* Flow tables of either direction, by direct rules (dr.c) and by commands (devx_flow.c). */
 static void fill_flow_table(uint8_t *table, bool receive)
 {
@@ -294,6 +320,8 @@ static void fill_flow_table(uint8_t *table, bool receive)
 	ifc_set(table, flow_table_prop_layout, log_max_ft_num, 16);
 	ifc_set(table, flow_table_prop_layout, log_max_flow_counter, 16);
 	ifc_set(table, flow_table_prop_layout, log_max_flow, 16);
+	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_support));
+	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_bitmask_support));
 }
 
 static int fill_nic_flow(const struct page *p)

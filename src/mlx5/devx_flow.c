@@ -17,8 +17,7 @@
 #include "mlx5/devx_obj.h"
 #include "mlx5/flow_match.h"
 
-#define NUMBERS    (1u << 24)
-#define MATCH_SIZE 0x200u
+#define NUMBERS (1u << 24)
 
 /* ---- tables ---- */
 
@@ -243,12 +242,13 @@ int devx_flow_match(struct devx_cmd *c, const void *bytes, uint8_t criteria, str
 {
 	struct {
 		size_t size;
-		uint8_t bytes[MATCH_SIZE];
-	} __attribute__((aligned(8))) match = { .size = FLOW_KEY_BYTES };
+		uint8_t bytes[MLX5_MATCH_BYTES];
+	} __attribute__((aligned(8))) match = { .size = MLX5_MATCH_BYTES };
 
-	memcpy(match.bytes, bytes, MATCH_SIZE);
-	return devx_refuse_errno(c, mlx5_match_read((const void *)&match, criteria, out),
-				 DEVX_WHY_FIELD);
+	memcpy(match.bytes, bytes, MLX5_MATCH_BYTES);
+	return devx_refuse_errno(
+		c, mlx5_match_read((const void *)&match, MLX5_MATCH_BYTES, criteria, out),
+		DEVX_WHY_FIELD);
 }
 
 static int check_range(struct devx_cmd *c, const struct mlx5dv_devx_obj *table, uint32_t first,

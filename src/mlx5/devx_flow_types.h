@@ -9,7 +9,7 @@
 #include "mlx5/devx_types.h"
 
 /* Limits, as QUERY_HCA_CAP reports them. */
-#define DEVX_FLOW_LEVELS   16u
+#define DEVX_FLOW_LEVELS   254u
 #define DEVX_FLOW_LOG_SIZE 16u
 #define DEVX_FLOW_DESTS    8u
 #define DEVX_FLOW_MODIFY   32u

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_geneve.h"
 #include "mlx5/devx_obj.h"
 
 #define NUMBERS (1u << 20)
@@ -19,7 +20,10 @@ struct type {
 };
 
 static const struct type types[] = {
-	{ .type = IFC_OBJ_GENEVE_TLV_OPT },
+	{ .type = IFC_OBJ_GENEVE_TLV_OPT,
+	  .create = devx_geneve_create,
+	  .modify = devx_geneve_modify,
+	  .destroy = devx_geneve_destroy },
 	{ .type = IFC_OBJ_MATCH_DEFINER },
 };
 

@@ -112,6 +112,7 @@ struct mlx5dv_devx_obj {
 		struct flow_edit *edit;
 		struct hca_counters *q_counters;
 		struct hca_shaper *shaper;
+		struct ether_port *geneve_port; /* whose parser has the option */
 	};
 	bool indirect;        /* a key of pieces of other keys */
 	bool reformat_decaps; /* a reformat that decapsulates: applied before other edits */

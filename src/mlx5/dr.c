@@ -165,6 +165,11 @@ static int check_version(const struct mlx5dv_dr_matcher *m, const struct flow_ke
 	return 0;
 }
 
+static size_t match_most(const struct mlx5dv_dr_table *t)
+{
+	return t->level ? MLX5_MATCH_BYTES_DR : MLX5_MATCH_BYTES;
+}
+
 static int make_matcher(struct mlx5dv_dr_matcher *m,
 			const struct mlx5dv_flow_match_parameters *mask)
 {
@@ -179,13 +184,8 @@ static int make_matcher(struct mlx5dv_dr_matcher *m,
 				       "has 0 to %u",
 				       priority, MLX5_FLOW_PRIORITIES - 1);
 		priority = HCA_FLOW_PRIORITY(priority, false);
-	} else if (mask && mask->match_sz % 4) {
-		return explain(EINVAL,
-			       "mlx5dv_dr_matcher_create: a mask of %zu bytes; outside of the "
-			       "root it comes in words of 4",
-			       mask->match_sz);
 	}
-	err = mlx5_match_read(mask, m->criteria, &m->mask);
+	err = mlx5_match_read(mask, match_most(t), m->criteria, &m->mask);
 	m->outer_version = flow_key_get(&m->mask, FLOW_OUTER_ip_version);
 	m->inner_version = flow_key_get(&m->mask, FLOW_INNER_ip_version);
 	if (!err && t->level)
@@ -312,7 +312,7 @@ static int make_rule(struct mlx5dv_dr_rule *r, const struct mlx5dv_flow_match_pa
 			       "mlx5dv_dr_rule_create: a value of %zu bytes; outside of the "
 			       "root it comes in words of 4",
 			       value->match_sz);
-	err = mlx5_match_read(value, m->criteria, &r->value);
+	err = mlx5_match_read(value, match_most(m->table), m->criteria, &r->value);
 	if (!err)
 		err = check_version(m, &r->value, FLOW_OUTER_ip_version, m->outer_version);
 	if (!err)

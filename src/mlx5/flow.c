@@ -95,7 +95,8 @@ static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_
 	if (!err)
 		err = hca_flow_port(ctx->adapter, 1, &port);
 	if (!err)
-		err = mlx5_match_read(attr->match_mask, attr->match_criteria_enable, &m->mask);
+		err = mlx5_match_read(attr->match_mask, MLX5_MATCH_BYTES,
+				      attr->match_criteria_enable, &m->mask);
 	if (!err)
 		err = flow_table_root(port, m->domain, &root);
 	if (!err)
@@ -278,7 +279,7 @@ static int make_rule(struct vb_flow *flow, struct mlx5dv_flow_matcher *m,
 {
 	bool on = m->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
 	struct flow_key value;
-	int err = mlx5_match_read(match, m->criteria, &value);
+	int err = mlx5_match_read(match, MLX5_MATCH_BYTES, m->criteria, &value);
 
 	if (err)
 		return err;

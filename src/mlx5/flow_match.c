@@ -13,15 +13,14 @@
 
 #define PART 64u
 
-int mlx5_match_read(const struct mlx5dv_flow_match_parameters *match, uint8_t criteria,
+int mlx5_match_read(const struct mlx5dv_flow_match_parameters *match, size_t most, uint8_t criteria,
 		    struct flow_key *out)
 {
 	size_t size = match ? match->match_sz : 0;
 	const uint8_t *bytes = match ? (const uint8_t *)match->match_buf : NULL;
 
-	if (size > FLOW_KEY_BYTES)
-		return explain(EINVAL, "match parameters of %zu bytes; %u are known", size,
-			       FLOW_KEY_BYTES);
+	if (size > most)
+		return explain(EINVAL, "match parameters of %zu bytes; there are %zu", size, most);
 	if (criteria >> FLOW_KEY_PARTS)
 		return explain(EINVAL, "match criteria 0x%x; 0x%x are known", criteria,
 			       (1u << FLOW_KEY_PARTS) - 1);

@@ -11,8 +11,13 @@
 #define MLX5_FLOW_PRIORITIES 16u /* of a root table */
 #define MLX5_FLOW_TAG_MOST   0xffffffu
 
-/* The parts of match_criteria_enable. -EINVAL for too many bytes, or unknown criteria. */
-int mlx5_match_read(const struct mlx5dv_flow_match_parameters *match, uint8_t criteria,
+/* Most bytes of match parameters: of commands and root tables, whose last part has no fields yet, and
+ * of direct rules in other tables. */
+#define MLX5_MATCH_BYTES    512u
+#define MLX5_MATCH_BYTES_DR FLOW_KEY_BYTES
+
+/* The parts of match_criteria_enable. -EINVAL for more bytes than `most`, or unknown criteria. */
+int mlx5_match_read(const struct mlx5dv_flow_match_parameters *match, size_t most, uint8_t criteria,
 		    struct flow_key *out);
 
 /* -EINVAL for a reformat that the domain does not have. */

@@ -249,6 +249,50 @@ static void dr_fini(struct dr *d)
 	assert_int_equal(mlx5dv_dr_domain_destroy(d->domain), 0);
 }
 
+/* Bytes that are not given are 0; those behind the known parts are only counted. */
+static void masks_have_any_length(void **state)
+{
+	static const size_t root[] = { 1, 6, 31, 32, 33, 192, 447, 448, 449, 512 };
+	static const size_t deeper[] = { 0, 1, 6, 31, 32, 447, 448 };
+	struct {
+		size_t size;
+		uint8_t bytes[516];
+	} mask = { 0 };
+	struct mlx5dv_flow_match_parameters *match = (void *)&mask;
+	struct mlx5dv_flow_matcher_attr attr = { .match_criteria_enable = OUTER,
+						 .match_mask = match };
+	struct ibv_context *context = test_open("mlx5_0");
+	struct mlx5dv_flow_matcher *m;
+	struct mlx5dv_dr_matcher *dm;
+	struct dr d;
+
+	memset(mask.bytes, 0xff, 6);
+	dr_init(&d, context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	for (size_t i = 0; i < sizeof(root) / sizeof(root[0]); i++) {
+		mask.size = root[i];
+		m = mlx5dv_create_flow_matcher(context, &attr);
+		assert_non_null(m);
+		assert_int_equal(mlx5dv_destroy_flow_matcher(m), 0);
+		dm = mlx5dv_dr_matcher_create(d.root, 0, OUTER, match);
+		assert_non_null(dm);
+		assert_int_equal(mlx5dv_dr_matcher_destroy(dm), 0);
+	}
+	mask.size = 513;
+	assert_null(mlx5dv_create_flow_matcher(context, &attr));
+	assert_int_equal(errno, EINVAL);
+	for (size_t i = 0; i < sizeof(deeper) / sizeof(deeper[0]); i++) {
+		mask.size = deeper[i];
+		dm = mlx5dv_dr_matcher_create(d.table, 0, OUTER, match);
+		assert_non_null(dm);
+		assert_int_equal(mlx5dv_dr_matcher_destroy(dm), 0);
+	}
+	mask.size = 449;
+	assert_null(mlx5dv_dr_matcher_create(d.table, 0, OUTER, match));
+	assert_int_equal(errno, EINVAL);
+	dr_fini(&d);
+	test_close(context);
+}
+
 static struct mlx5dv_dr_rule *dr_rule(struct dr *d, uint16_t port, struct mlx5dv_dr_action *a,
 				      struct mlx5dv_dr_action *b)
 {
@@ -661,6 +705,7 @@ int main(void)
 		cmocka_unit_test(flow_actions_change_outgoing_and_incoming_packets),
 		cmocka_unit_test(matchers_refuse_unknown_attributes),
 		cmocka_unit_test(flows_refuse_unsuitable_actions),
+		cmocka_unit_test(masks_have_any_length),
 		cmocka_unit_test(direct_rules_jump_through_tables),
 		cmocka_unit_test(a_rule_leads_back_to_the_root_from_a_priority_on),
 		cmocka_unit_test(a_destination_array_changes_each_copy_separately),

@@ -500,9 +500,9 @@ static void tables_that_cannot_be_are_refused(void **state)
 	uint8_t in[IFC_LEN_create_flow_table_in], out[0x10];
 	uint8_t *ftc = ifc_ptr(in, create_flow_table_in, flow_table_context);
 
-	table_in(in, 7, 1, 0);
+	table_in(in, 2, 1, 0);
 	assert_int_equal(refused(in, sizeof(in)), IFC_STATUS_BAD_PARAM);
-	table_in(in, IFC_TABLE_NIC_RX, 200, 0);
+	table_in(in, IFC_TABLE_NIC_RX, 255, 0);
 	assert_int_equal(refused(in, sizeof(in)), IFC_STATUS_BAD_PARAM);
 	table_in(in, IFC_TABLE_NIC_RX, 1, 0);
 	ifc_set(ftc, flow_table_context, log_size, 30);
@@ -639,6 +639,37 @@ static void capabilities_tell_of_tables(void **state)
 	assert_int_equal(ifc_get(rx, flow_table_prop_layout, sw_owner), 0);
 }
 
+static void geneve_in(uint8_t *in, size_t len, unsigned int data_words, unsigned int word)
+{
+	uint8_t *body = in + ifc_len(general_obj_in_cmd_hdr);
+
+	memset(in, 0, len);
+	ifc_set(in, cmd_in, opcode, IFC_OP_CREATE_GENERAL_OBJECT);
+	ifc_set(in, general_obj_in_cmd_hdr, obj_type, IFC_OBJ_GENEVE_TLV_OPT);
+	ifc_set(body, geneve_tlv_option, option_class, 0x103);
+	ifc_set(body, geneve_tlv_option, option_type, 0x81);
+	ifc_set(body, geneve_tlv_option, option_data_length, data_words);
+	ifc_set(body, geneve_tlv_option, sample_offset, word);
+}
+
+static void the_parser_has_one_geneve_option(void **state)
+{
+	uint8_t in[IFC_LEN_general_obj_in_cmd_hdr + IFC_LEN_geneve_tlv_option];
+	uint8_t out[sizeof(in)] = { 0 };
+	struct mlx5dv_devx_obj *obj;
+
+	geneve_in(in, sizeof(in), 2, 2);
+	assert_int_equal(refused(in, sizeof(in)), IFC_STATUS_BAD_PARAM);
+	geneve_in(in, sizeof(in), 2, 1);
+	assert_int_equal(refused(in, sizeof(in) - 4), IFC_STATUS_BAD_INPUT_LEN);
+	for (int i = 0; i < 2; i++) {
+		obj = mlx5dv_devx_obj_create(rig.ctx, in, sizeof(in), out, sizeof(out));
+		assert_non_null(obj);
+		assert_int_equal(refused(in, sizeof(in)), IFC_STATUS_BAD_RES);
+		assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -659,6 +690,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changes_of_headers_that_cannot_be_are_refused,
 						begin, end),
 		cmocka_unit_test(capabilities_tell_of_tables),
+		cmocka_unit_test(the_parser_has_one_geneve_option),
 	};
 	int failed;
 

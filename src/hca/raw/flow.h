@@ -10,7 +10,7 @@
 #include "ether/flow_key.h"
 #include "ether/flow_rule.h"
 #include "ether/flow_table.h"
-#include "ether/port_types.h"
+#include "ether/port.h"
 #include "hca/device/adapter.h"
 
 /*

@@ -252,6 +252,110 @@ static void gre_with_its_options(void **state)
 	assert_int_equal(get(INNER_udp_dport), 12);
 }
 
+/* RFC 2637: the key holds payload length and call, and PPP follows, which is no inner packet. */
+static void gre_of_version_1_has_a_key_and_no_inner_headers(void **state)
+{
+	struct pkt p = { 0 };
+	struct flow_key key;
+
+	pkt_eth(&p, 2, 1, 0x0800);
+	pkt_ip4(&p, 1, 2, 47);
+	pkt_u32(&p, 0x3081880b); /* key, number, acknowledgement */
+	pkt_u32(&p, 0x0004cafe);
+	pkt_u32(&p, 1);
+	pkt_u32(&p, 2);
+	pkt_u32(&p, 0x45000000);
+	pkt_end(&p);
+	fill(&key, &p);
+	assert_int_equal(get(gre_c_present), 0);
+	assert_int_equal(get(gre_k_present), 1);
+	assert_int_equal(get(gre_s_present), 1);
+	assert_int_equal(get(gre_protocol), 0x880b);
+	assert_int_equal(get(gre_key), 0x0004cafe);
+	assert_int_equal(get(INNER_ip_version), 0);
+}
+
+static void checksums_are_fields(void **state)
+{
+	struct pkt good = pkt_plain(1, 2), bad;
+	struct flow_key key, mask;
+
+	memset(&mask, 0, sizeof(mask));
+	flow_key_set(&mask, FLOW_OUTER_ip_ttl, 0xff);
+	assert_int_equal(flow_key_parts(&mask), 1);
+	flow_key_set(&mask, FLOW_OUTER_l4_ok, 1);
+	assert_int_equal(flow_key_parts(&mask), 1 | FLOW_KEY_CHECKS);
+
+	fill(&key, &good);
+	assert_int_equal(get(OUTER_l3_ok), 1);
+	assert_int_equal(get(OUTER_ipv4_checksum_ok), 1);
+	assert_int_equal(get(OUTER_l4_ok), 1);
+	assert_int_equal(get(OUTER_l4_checksum_ok), 1);
+	assert_int_equal(get(OUTER_ipv4_ihl), 5);
+	bad = good;
+	bad.b[bad.ip[0] + 10] ^= 1;
+	fill(&key, &bad);
+	assert_int_equal(get(OUTER_l3_ok), 0);
+	assert_int_equal(get(OUTER_ipv4_checksum_ok), 0);
+	assert_int_equal(get(OUTER_l4_ok), 1);
+	bad = good;
+	bad.b[bad.udp[0] + 6] = 1; /* 0 was: not computed */
+	fill(&key, &bad);
+	assert_int_equal(get(OUTER_l3_ok), 1);
+	assert_int_equal(get(OUTER_l4_ok), 0);
+	assert_int_equal(get(OUTER_l4_checksum_ok), 0);
+}
+
+static void geneve_with_options(struct pkt *p, uint32_t second)
+{
+	memset(p, 0, sizeof(*p));
+	pkt_eth(p, 2, 1, 0x0800);
+	pkt_ip4(p, 1, 2, 17);
+	pkt_udp(p, 7, 6081);
+	pkt_u32(p, 0x05006558); /* 20 bytes of options */
+	pkt_u32(p, 0xabcdef00);
+	pkt_u32(p, 0x01020301); /* class 0x102, type 3, a word */
+	pkt_u32(p, 0x11111111);
+	pkt_u32(p, second);
+	pkt_u32(p, 0x22222222);
+	pkt_u32(p, 0x33333333);
+	pkt_eth(p, 4, 3, 0x0800);
+	pkt_end(p);
+}
+
+static void the_option_that_the_parser_looks_for_is_found(void **state)
+{
+	static const struct {
+		uint32_t want, second;
+		bool exists;
+		uint32_t data;
+	} rows[] = {
+		{ 0, 0x01038102, false, 0 },
+		{ ETHER_GENEVE_OPTION(0x102, 3, 0), 0x01038102, true, 0x11111111 },
+		{ ETHER_GENEVE_OPTION(0x103, 0x81, 0), 0x01038102, true, 0x22222222 },
+		{ ETHER_GENEVE_OPTION(0x103, 0x81, 1), 0x01038102, true, 0x33333333 },
+		{ ETHER_GENEVE_OPTION(0x103, 0x81, 2), 0x01038102, true, 0 }, /* beyond its data */
+		{ ETHER_GENEVE_OPTION(0x103, 0x82, 0), 0x01038102, false, 0 },
+		{ ETHER_GENEVE_OPTION(0x103, 0x81, 0), 0x01038103, false, 0 }, /* too long */
+	};
+
+	for (size_t i = 0; i < array_size(rows); i++) {
+		struct ether_frame frame = { .geneve_option = rows[i].want };
+		struct flow_key key;
+		struct pkt p;
+
+		geneve_with_options(&p, rows[i].second);
+		frame.data = p.b;
+		frame.len = p.len;
+		memset(&key, 0, sizeof(key));
+		flow_key_fill(&key, &frame);
+		assert_int_equal(get(geneve_option_exist), rows[i].exists);
+		assert_int_equal(get(geneve_option_data), rows[i].data);
+		assert_int_equal(get(geneve_opt_len), 5);
+		assert_true(get(INNER_smac) == 0x020000000003);
+	}
+}
+
 static void labels_on_ethernet_gre_and_udp(void **state)
 {
 	struct pkt p = { 0 };
@@ -333,6 +437,9 @@ static void esp_icmp_gtp_and_roce(void **state)
 	assert_int_equal(get(gtpu_teid), 0x77777777);
 	assert_int_equal(get(gtpu_msg_type), 0xff);
 	assert_int_equal(get(gtpu_msg_flags), 4);
+	assert_int_equal(get(gtpu_dw_0), 0x34ff0020);
+	assert_int_equal(get(gtpu_dw_2), 0x00000085);
+	assert_int_equal(get(gtpu_first_ext_dw_0), 0x01000000);
 	assert_int_equal(get(INNER_udp_dport), 12);
 
 	memset(&p, 0, sizeof(p));
@@ -341,10 +448,11 @@ static void esp_icmp_gtp_and_roce(void **state)
 	pkt_udp(&p, 7, 4791);
 	pkt_u32(&p, 0x6400ffff);
 	pkt_u32(&p, 0x00abcdef);
-	pkt_u32(&p, 0);
+	pkt_u32(&p, 0x80000001);
 	pkt_end(&p);
 	fill(&key, &p);
 	assert_int_equal(get(bth_opcode), 0x64);
+	assert_int_equal(get(bth_a), 1);
 	assert_int_equal(get(bth_dst_qp), 0xabcdef);
 }
 
@@ -357,8 +465,11 @@ static void every_truncation_is_survived(void **state)
 	fill(&whole, &p);
 	for (unsigned int len = 0; len < p.len; len++) {
 		fill_bytes(&key, p.b, len);
-		for (unsigned int i = 0; i < FLOW_KEY_BYTES; i++)
-			assert_true(!key.bytes[i] || key.bytes[i] == whole.bytes[i]);
+		for (unsigned int i = 0; i < FLOW_KEY_BYTES; i++) {
+			bool checks = i == FLOW_KEY_OUTER + 26 || i == FLOW_KEY_INNER + 26;
+
+			assert_true(!key.bytes[i] || key.bytes[i] == whole.bytes[i] || checks);
+		}
 		if (len < 14)
 			assert_true(get(OUTER_smac) == 0);
 	}
@@ -405,6 +516,9 @@ int main(void)
 		cmocka_unit_test(vxlan_has_inner_headers),
 		cmocka_unit_test(gpe_and_geneve),
 		cmocka_unit_test(gre_with_its_options),
+		cmocka_unit_test(gre_of_version_1_has_a_key_and_no_inner_headers),
+		cmocka_unit_test(checksums_are_fields),
+		cmocka_unit_test(the_option_that_the_parser_looks_for_is_found),
 		cmocka_unit_test(labels_on_ethernet_gre_and_udp),
 		cmocka_unit_test(esp_icmp_gtp_and_roce),
 		cmocka_unit_test(every_truncation_is_survived),
