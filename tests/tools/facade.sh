@@ -29,6 +29,117 @@ test_ls_cat_and_python_see_the_adapters() {
 	has "$out" port_xmit_data:0
 }
 
+# What iproute2 asks by netlink agrees with the API.
+test_rdma_and_devlink_see_the_adapters() {
+	command -v rdma >/dev/null && command -v devlink >/dev/null || skip "rdma and devlink are not installed"
+	"$VERBENA" devices --json >"$scratch/devices.json" || die devices
+	run -- python3 - "$scratch/devices.json" <<-'PYTHON' || die "see above"
+		import json, subprocess, sys
+
+		def ask(*command):
+		    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+		    if done.returncode:
+		        sys.exit(f"{command}: {done.returncode} {done.stderr}")
+		    return json.loads(done.stdout) if done.stdout.strip() else None
+
+		def same(a, b, what):
+		    if a != b:
+		        sys.exit(f"{what}: {a!r} is not {b!r}")
+
+		known = json.load(open(sys.argv[1]))
+		names = [dev["name"] for dev in known]
+		shown = ask("rdma", "-j", "dev")
+		same([dev["ifname"] for dev in shown], names, "names")
+		same([dev["ifindex"] for dev in shown], list(range(len(names))), "indexes")
+		same([dev["node_guid"] for dev in shown], [dev["node_guid"] for dev in known], "GUIDs")
+		same([dev["fw"] for dev in shown], [dev["firmware"] for dev in known], "firmware")
+		same(ask("rdma", "-j", "dev", "show", names[1])[0]["ifname"], names[1], "one device")
+		links = ask("rdma", "-j", "link", "show")
+		ports = [(dev, port) for dev in known for port in dev["ports"]]
+		same([(link["ifname"], link["port"]) for link in links],
+		     [(dev["name"], port["port"]) for dev, port in ports], "links")
+		for link, (dev, port) in zip(links, ports):
+		    same(link["state"], "ACTIVE", "state")
+		    same(link.get("lid", 0), port["lid"], "lid")
+		one = ask("rdma", "-j", "link", "show", names[1] + "/1")
+		same([link["ifname"] for link in one], [names[1]], "one link")
+		pci = ["pci/" + dev["pci_slot"] for dev in known]
+		same(sorted(ask("devlink", "-j", "dev")["dev"]), pci, "devlink dev")
+		info = ask("devlink", "-j", "dev", "info")["info"]
+		same([info[p]["versions"]["running"]["fw.version"] for p in pci],
+		     [dev["firmware"] for dev in known], "devlink dev info")
+		same(sorted(ask("devlink", "-j", "port", "show")["port"]), [p + "/1" for p in pci], "devlink port")
+		mode = ask("devlink", "-j", "dev", "eswitch", "show", pci[0])["dev"][pci[0]]["mode"]
+		same(mode, "legacy", "devlink dev eswitch")
+	PYTHON
+	status 0 run -- devlink dev param show pci/0000:a0:00.0 name enable_roce
+	has "$out" "value true"
+	status 0 run -- rdma link show -j
+	has "$out" '"ifname":"mlx5_0"'
+	status 1 run -- rdma link show mlx5_0/7
+	status 1 run -- rdma resource
+	has "$err" "not supported"
+}
+
+# Other generic families, and other users of netlink, are the kernel's as before.
+test_other_netlink_sockets_are_the_kernels() {
+	run -- python3 - <<-'PYTHON' || die "see above"
+		import os, socket, struct, sys
+
+		def family(name):
+		    body = struct.pack("BBxxHH", 3, 1, 4 + len(name) + 1, 2) + name + b"\0"
+		    body += b"\0" * (-len(body) % 4)
+		    return struct.pack("IHHII", 16 + len(body), 16, 1, 77, 0) + body
+
+		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
+		s.settimeout(20)
+		s.send(family(b"nlctrl"))
+		kind, = struct.unpack_from("H", s.recv(8192), 4)
+		if kind != 16 or s.getsockopt(socket.SOL_SOCKET, 38) != 16:
+		    sys.exit("the kernel has not answered for nlctrl")
+		port = s.getsockname()[0]
+		s.sendmsg([family(b"devlink")])
+		length, kind, flags, seq, to = struct.unpack_from("IHHII", s.recv(8192))
+		if (kind, seq, to) != (16, 77, port) or s.getsockname()[0] != port:
+		    sys.exit(f"wrong answer for devlink: {kind} {seq} {to}, port {port}")
+		# the descriptor's next owner is no netlink socket
+		number = s.fileno()
+		s.close()
+		a, b = socket.socketpair()
+		os.dup2(a.fileno(), number)
+		with socket.socket(fileno=number) as again:
+		    again.send(b"text")
+		    if b.recv(10) != b"text":
+		        sys.exit("a send to a reused descriptor went astray")
+	PYTHON
+}
+
+# Requests cut short, or with attributes that lie about their length, are answered or ignored.
+test_malformed_requests_do_no_harm() {
+	run -- python3 - <<-'PYTHON' || die "see above"
+		import random, socket, struct
+
+		dice = random.Random(15)
+		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
+		s.settimeout(20)
+		good = struct.pack("IHHIIHHI", 24, 5 << 10 | 1, 1, 1, 0, 8, 1, 0)
+		s.send(good)
+		if b"mlx5_0\0" not in s.recv(8192):
+		    raise SystemExit("no answer to a good request")
+		s.setblocking(False)
+		for round in range(500):
+		    bad = bytearray(good)
+		    for i in range(dice.randrange(1, 4)):
+		        bad[dice.randrange(len(bad))] = dice.randrange(256)
+		    s.send(bytes(bad[:dice.randrange(len(bad) + 1)]) or b"x")
+		    try:
+		        while s.recv(8192):
+		            pass
+		    except BlockingIOError:
+		        pass
+	PYTHON
+}
+
 test_shell_sees_device_files() {
 	status 0 run -- bash -c 'cd /dev/infiniband && [[ -c uverbs0 && -r uverbs0 && -w uverbs0 ]] && pwd -P'
 	is "$out" /dev/infiniband "pwd"

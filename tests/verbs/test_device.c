@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,14 +76,18 @@ static void devices_carry_type_names_and_paths(void **state)
 	ibv_free_device_list(list);
 }
 
-static void indexes_differ_and_guids_carry_the_makers_prefix(void **state)
+static void indexes_are_those_of_the_facade_and_guids_carry_the_makers_prefix(void **state)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	uint64_t guid5 = be64toh(ibv_get_device_guid(list[0]));
 	uint64_t guid4 = be64toh(ibv_get_device_guid(list[1]));
 
+	unsetenv("VERBENA_FACADE");
+	assert_int_equal(ibv_get_device_index(list[0]), -1);
+	setenv("VERBENA_FACADE", "/none", 1);
 	assert_int_equal(ibv_get_device_index(list[0]), 0);
 	assert_int_equal(ibv_get_device_index(list[1]), 1);
+	unsetenv("VERBENA_FACADE");
 	assert_true(guid5 >> 40 == 0xb8599f);
 	assert_true(guid4 >> 40 == 0x0002c9);
 	ibv_free_device_list(list);
@@ -188,7 +193,7 @@ int main(void)
 		cmocka_unit_test(freeing_no_list_is_allowed),
 		cmocka_unit_test(a_device_is_the_same_in_every_list),
 		cmocka_unit_test(devices_carry_type_names_and_paths),
-		cmocka_unit_test(indexes_differ_and_guids_carry_the_makers_prefix),
+		cmocka_unit_test(indexes_are_those_of_the_facade_and_guids_carry_the_makers_prefix),
 		cmocka_unit_test(a_context_outlives_the_list_it_came_from),
 		cmocka_unit_test(an_open_context_has_a_descriptor_vectors_and_the_extended_table),
 		cmocka_unit_test(one_device_may_be_open_many_times),

@@ -87,6 +87,11 @@ bool facade_active(void)
 	return rule_count != 0;
 }
 
+bool facade_file(const char *name, char *path, size_t size)
+{
+	return facade_active() && snprintf(path, size, "%s/%s", root, name) < (int)size;
+}
+
 /* Over slashes and "." components, which change nothing. */
 static const char *skip_nothing(const char *p)
 {

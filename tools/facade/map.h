@@ -27,6 +27,9 @@ bool facade_active(void);
 const char *facade_path(const char *path, struct facade_buf *buf);
 const char *facade_path_at(int dirfd, const char *path, struct facade_buf *buf);
 
+/* The name of a file of the tree itself, such as `map`; false without a tree. */
+bool facade_file(const char *name, char *path, size_t size);
+
 /* How many leading bytes of `path` name the tree and must not be seen; 0 for any other path. */
 size_t facade_hidden(const char *path, size_t len);
 

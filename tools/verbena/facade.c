@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "facts.h"
+#include "netlink.h"
 #include "say.h"
 #include "sysfs.h"
 
@@ -18,6 +19,8 @@ int facade_fill(struct tree *t, enum facade_kind kind)
 	if (facts_take(&facts))
 		return EXIT_RUN_FAILED;
 	err = sysfs_write(t, &facts);
+	if (!err && kind == FACADE_PRELOAD)
+		err = netlink_write(t, &facts);
 	if (!err && kind == FACADE_PRELOAD)
 		err = facade_preload_prepare(t);
 	facts_free(&facts);

@@ -110,6 +110,7 @@ static const struct hca_adapter *find_hca(const char *name)
 
 static void take_model(const struct hca_adapter *hca, struct adapter_fact *fact)
 {
+	fact->index = (uint32_t)hca->index;
 	fact->model = hca->model->name;
 	fact->hca_type = hca->model->hca_type;
 	fact->board_id = hca->model->board_id;

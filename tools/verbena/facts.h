@@ -28,6 +28,7 @@ struct port_fact {
 
 struct adapter_fact {
 	char name[64];
+	uint32_t index; /* ibv_get_device_index() of the run's programs */
 	char uverbs[64];
 	const char *model, *hca_type, *board_id, *driver;
 	char pci_slot[16];
