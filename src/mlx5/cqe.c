@@ -32,6 +32,8 @@ static const uint8_t send_opcodes[HCA_OP_COUNT] = {
 	[HCA_OP_TSO] = MLX5_OPCODE_TSO,
 	[HCA_OP_UMR] = MLX5_OPCODE_UMR,
 	[HCA_OP_MEMCPY] = MLX5_OPCODE_MMO,
+	[HCA_OP_FLUSH] = MLX5_OPCODE_FLUSH,
+	[HCA_OP_ATOMIC_WRITE] = MLX5_OPCODE_ATOMIC_WRITE,
 };
 
 static const uint8_t recv_opcodes[] = {

@@ -142,6 +142,10 @@ static inline enum ibv_wc_opcode mlx5_send_wc_opcode(const struct mlx5_cqe64 *cq
 		return (enum ibv_wc_opcode)MLX5DV_WC_UMR;
 	case MLX5_OPCODE_MMO:
 		return (enum ibv_wc_opcode)MLX5DV_WC_MEMCPY;
+	case MLX5_OPCODE_FLUSH:
+		return IBV_WC_FLUSH;
+	case MLX5_OPCODE_ATOMIC_WRITE:
+		return IBV_WC_ATOMIC_WRITE;
 	default:
 		return IBV_WC_SEND;
 	}

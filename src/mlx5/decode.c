@@ -24,6 +24,7 @@ enum seg {
 	SEG_ATOMIC = 1 << 1,
 	SEG_KEY = 1 << 2,   /* the control segment's last word is a key, not immediate data */
 	SEG_OTHER = 1 << 3, /* neither transport nor data segments follow */
+	SEG_FLUSH = 1 << 4, /* and no data */
 };
 
 /* The operation of each opcode, the QP types that have it, and its segments. */
@@ -45,6 +46,8 @@ static const struct {
 	[MLX5_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_MMO] = { HCA_OP_MEMCPY, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_FLUSH] = { HCA_OP_FLUSH, SEG_RADDR | SEG_FLUSH, RELIABLE },
+	[MLX5_OPCODE_ATOMIC_WRITE] = { HCA_OP_ATOMIC_WRITE, SEG_RADDR, RELIABLE },
 };
 
 /*
@@ -168,6 +171,18 @@ ALWAYS_INLINE bool take_data(struct cursor *c, bool straight, struct hca_send *o
 	return true;
 }
 
+/* The range of a FLUSH is its length, although it moves no data; nothing may follow. */
+ALWAYS_INLINE bool take_flush(struct cursor *c, bool straight, struct hca_send *out)
+{
+	const struct mlx5_wqe_flush_seg *flush = take(c, straight, sizeof(*flush));
+
+	if (!flush || c->left)
+		return false;
+	out->feth = drv_load32(&flush->feth);
+	out->length = drv_load32(&flush->length);
+	return true;
+}
+
 ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
 				  struct hca_send *out)
 {
@@ -178,8 +193,10 @@ ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
 		return false;
 	out->raddr = drv_load64(&raddr->raddr);
 	out->rkey = drv_load32(&raddr->rkey);
-	if (likely(!(segs & SEG_ATOMIC)))
+	if (likely(!(segs & (SEG_ATOMIC | SEG_FLUSH))))
 		return true;
+	if (segs & SEG_FLUSH)
+		return take_flush(c, straight, out);
 	atomic = take(c, straight, sizeof(*atomic));
 	if (!atomic)
 		return false;

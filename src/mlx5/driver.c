@@ -14,7 +14,8 @@ static void query_odp(struct ibv_device_attr_ex *attr)
 {
 	const uint32_t rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
 			    IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
-			    IBV_ODP_SUPPORT_SRQ_RECV;
+			    IBV_ODP_SUPPORT_SRQ_RECV | IBV_ODP_SUPPORT_FLUSH |
+			    IBV_ODP_SUPPORT_ATOMIC_WRITE;
 
 	attr->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	attr->odp_caps.per_transport_caps.rc_odp_caps = rc;
@@ -53,7 +54,9 @@ static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr
 		IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC |
 		IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 		IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
-	attr->device_cap_flags_ex = IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING;
+	attr->device_cap_flags_ex = IBV_DEVICE_RAW_SCATTER_FCS | IBV_DEVICE_PCI_WRITE_END_PADDING |
+				    VB_DEVICE_FLUSH_GLOBAL | VB_DEVICE_FLUSH_PERSISTENT |
+				    VB_DEVICE_ATOMIC_WRITE;
 	attr->completion_timestamp_mask = 0x7fffffffffffffff;
 	attr->hca_core_clock = ctx->adapter->model->core_clock_khz;
 	attr->cq_mod_caps.max_cq_count = UINT16_MAX;

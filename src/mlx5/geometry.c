@@ -20,6 +20,7 @@
 #define OPS_RDMA                                                                                   \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ)
 #define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define OPS_PLACE  (IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define OPS_UMR    (IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV)
 #define EXTRA_UMR                                                                                  \
 	(MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |                            \
@@ -54,7 +55,7 @@ static uint32_t operation_overhead(const struct ibv_qp_init_attr_ex *attr, uint6
 			      : OPS_RDMA | OPS_ATOMIC | OPS_UMR;
 	if (ops & OPS_UMR || extra_ops & EXTRA_UMR)
 		return SIZE_UMR;
-	if (ops & OPS_ATOMIC)
+	if (ops & (OPS_ATOMIC | OPS_PLACE)) /* one segment more than a write has */
 		return SIZE_ATOMIC;
 	return ops & OPS_RDMA ? SIZE_RDMA : SIZE_SEND;
 }

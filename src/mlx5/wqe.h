@@ -64,6 +64,24 @@ struct mlx5_mmo_wqe {
 	struct mlx5_wqe_data_seg from, to;
 };
 
+/*
+ * FLUSH and ATOMIC WRITE have no published WQE: neither rdma-core nor the kernel has them for mlx5. Opcodes and
+ * the segment of FLUSH are Verbena's own; the opcodes are those of the packets with bit 5 set, which mlx5 does
+ * not use. FLUSH is control, transport, remote address and flush segment; ATOMIC WRITE is laid out like an RDMA
+ * WRITE of 8 bytes.
+ */
+#define MLX5_OPCODE_FLUSH        0x3c
+#define MLX5_OPCODE_ATOMIC_WRITE 0x3d
+
+/* Selectivity in bits 5:4 of feth, placement types below. */
+#define MLX5_FLUSH_LEVEL_SHIFT 4
+
+struct mlx5_wqe_flush_seg {
+	__be32 feth; /* placement types and selectivity, as in the packet */
+	__be32 length;
+	uint8_t reserved[8];
+};
+
 /* In place of a key in a KLM list: a repeat block follows. */
 #define MLX5_REPEAT_BLOCK 0x400u
 
@@ -78,6 +96,7 @@ struct mlx5_bind_wqe {
 
 _Static_assert(sizeof(struct mlx5_wqe_ctrl_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_xrc_seg) == 16, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_flush_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_av) == 48, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_umr_ctrl_seg) == 48, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_mkey_context_seg) == 64, "layout");

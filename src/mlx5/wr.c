@@ -16,8 +16,9 @@
 #define OPS_WRITE  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
 #define OPS_KEY    (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define OPS_ATOMIC (IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define OPS_PLACE  (IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define OPS_UC     (OPS_SEND | OPS_WRITE | OPS_KEY)
-#define OPS_RC     (OPS_UC | IBV_QP_EX_WITH_RDMA_READ | OPS_ATOMIC)
+#define OPS_RC     (OPS_UC | IBV_QP_EX_WITH_RDMA_READ | OPS_ATOMIC | OPS_PLACE)
 #define OPS_DCI    (OPS_RC & ~IBV_QP_EX_WITH_BIND_MW)
 #define OPS_UD     (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 
@@ -164,6 +165,25 @@ static inline void open_rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, ui
 	qp->chain.ds++;
 }
 
+/* FLUSH and ATOMIC WRITE, for which ibv_post_send() has no fields: without an entry in mlx5_wr_opcodes. */
+static uint8_t *open_place(struct mlx5_qp *qp, uint8_t opcode, uint32_t rkey, uint64_t addr)
+{
+	uint8_t *seg;
+
+	mlx5_chain_close(qp);
+	if (unlikely(qp->chain.err))
+		return NULL;
+	if (unlikely(mlx5_sq_full(&qp->sq, qp->chain.count))) {
+		refuse(qp, IBV_WR_SEND);
+		return NULL;
+	}
+	seg = skip_transport(qp, mlx5_chain_begin(qp, opcode, 0, 0));
+	seg = mlx5_sq_wrap(&qp->sq, mlx5_put_raddr(seg, addr, rkey));
+	qp->chain.data = mlx5_sq_wrap(&qp->sq, seg + MLX5_DS);
+	qp->chain.ds += 2;
+	return seg;
+}
+
 static inline void open_atomic(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey,
 			       uint64_t addr, uint64_t swap_add, uint64_t compare)
 {
@@ -233,6 +253,46 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr
 static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t add)
 {
 	open_atomic(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr, add, 0);
+}
+
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
+		     uint8_t level)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	struct mlx5_wqe_flush_seg *seg;
+
+	if (level == IBV_FLUSH_MR)
+		len = 0; /* all of the region, whatever the program says */
+	if (len > UINT32_MAX || type & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT) || !type ||
+	    level > IBV_FLUSH_MR) {
+		mlx5_chain_fail(qp,
+				-explain(EINVAL,
+					 "QP 0x%06x: a flush of %zu bytes, type 0x%x, level %u; "
+					 "the most is 2^32 - 1 bytes, types are "
+					 "IBV_FLUSH_GLOBAL and _PERSISTENT, levels "
+					 "IBV_FLUSH_RANGE and _MR",
+					 qp->base.qpn, len, type, level));
+		return;
+	}
+	seg = (void *)open_place(qp, MLX5_OPCODE_FLUSH, rkey, addr);
+	if (unlikely(!seg))
+		return;
+	*seg = (struct mlx5_wqe_flush_seg){
+		.feth = htobe32(type | (uint32_t)level << MLX5_FLUSH_LEVEL_SHIFT),
+		.length = htobe32((uint32_t)len),
+	};
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
+{
+	struct mlx5_qp *qp = to_mqp_ex(ex);
+	uint8_t *seg = open_place(qp, MLX5_OPCODE_ATOMIC_WRITE, rkey, addr);
+	struct mlx5_wqe_inl_data_seg *head = (void *)seg;
+
+	if (unlikely(!seg))
+		return;
+	head->byte_count = htobe32(8 | MLX5_INLINE_SEG);
+	memcpy(head + 1, value, 8);
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t key)
@@ -456,8 +516,9 @@ int mlx5_qp_fill_ex(struct mlx5_qp *qp, uint64_t send_ops, uint64_t extra_ops)
 	ex->wr_rdma_read = wr_rdma_read;
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	ex->wr_atomic_write = missing_atomic_write;
-	ex->wr_flush = missing_flush;
+	ex->wr_atomic_write =
+		send_ops & IBV_QP_EX_WITH_ATOMIC_WRITE ? wr_atomic_write : missing_atomic_write;
+	ex->wr_flush = send_ops & IBV_QP_EX_WITH_FLUSH ? wr_flush : missing_flush;
 	ex->wr_local_inv = wr_local_inv;
 	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_set_ud_addr = qp->base.type == HCA_QP_UD ? wr_set_ud_addr : missing_address;

@@ -54,7 +54,7 @@ static inline void roce_decode_bth(uint32_t first, const uint8_t *data, struct r
 	out->psn = third & PSN_MASK;
 }
 
-/* Headers of DC, UD and XRC, which precede all others. Returns the end. */
+/* Headers of DC, UD, XRC and FLUSH, which precede all others. Returns the end. */
 static inline const uint8_t *roce_decode_first(const uint8_t *p, uint32_t headers,
 					       struct roce_pkt *out)
 {
@@ -74,13 +74,17 @@ static inline const uint8_t *roce_decode_first(const uint8_t *p, uint32_t header
 		out->rdma.srqn = roce_get32(p) & 0xffffff;
 		p += ROCE_XRCETH_BYTES;
 	}
+	if (headers & ROCE_HDR_FETH) {
+		out->rdma.feth = roce_get32(p);
+		p += ROCE_FETH_BYTES;
+	}
 	return p;
 }
 
 /* All of `headers` are known to lie inside the packet. */
 static inline void roce_decode_headers(const uint8_t *p, uint32_t headers, struct roce_pkt *out)
 {
-	if (unlikely(headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH)))
+	if (unlikely(headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH | ROCE_HDR_FETH)))
 		p = roce_decode_first(p, headers, out);
 	if (headers & ROCE_HDR_RETH) {
 		out->rdma.va = roce_get64(p);

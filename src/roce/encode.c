@@ -10,7 +10,7 @@ static inline void put64(uint8_t *to, uint64_t v)
 	memcpy(to, &v, sizeof(v));
 }
 
-/* Headers of DC, UD and XRC, which precede all others. Returns the end. */
+/* Headers of DC, UD, XRC and FLUSH, which precede all others. Returns the end. */
 static uint8_t *encode_first(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
 {
 	if (headers & ROCE_HDR_DCETH) {
@@ -29,12 +29,16 @@ static uint8_t *encode_first(const struct roce_pkt *pkt, uint32_t headers, uint8
 		roce_put32(p, pkt->rdma.srqn & 0xffffff);
 		p += ROCE_XRCETH_BYTES;
 	}
+	if (headers & ROCE_HDR_FETH) {
+		roce_put32(p, pkt->rdma.feth);
+		p += ROCE_FETH_BYTES;
+	}
 	return p;
 }
 
 uint8_t *roce_encode_headers(const struct roce_pkt *pkt, uint32_t headers, uint8_t *p)
 {
-	if (headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH))
+	if (headers & (ROCE_HDR_DCETH | ROCE_HDR_DETH | ROCE_HDR_XRCETH | ROCE_HDR_FETH))
 		p = encode_first(pkt, headers, p);
 	if (headers & ROCE_HDR_RETH) {
 		put64(p, pkt->rdma.va);

@@ -5,6 +5,7 @@
  * A packet is BTH, extension headers, payload, pad to four bytes, ICRC. The opcode decides which extension
  * headers there are (opcode.h), and so which fields of struct roce_pkt are used:
  *
+ *	FETH       rdma.feth
  *	RETH       rdma.va, rdma.rkey, rdma.dma_len
  *	AtomicETH  atomic.va, atomic.rkey, atomic.swap (or the number to add), atomic.compare
  *	AETH       ack.syndrome, ack.msn

@@ -7,6 +7,7 @@
  *	           8 A|0:7   9-11 PSN
  *	DETH       0-3 Q_Key  4 0  5-7 source QP
  *	XRCETH     0 0  1-3 XRC SRQ
+ *	FETH       0-2 0  3 0:2|selectivity:2|placement:4
  *	RETH       0-7 address  8-11 R_Key  12-15 length
  *	AtomicETH  0-7 address  8-11 R_Key  12-19 swap or add  20-27 compare
  *	AETH       0 syndrome  1-3 MSN
@@ -33,12 +34,14 @@ enum roce_header {
 	ROCE_HDR_IMMDT = 1 << 6,
 	ROCE_HDR_IETH = 1 << 7,
 	ROCE_HDR_DCETH = 1 << 8, /* directly after the BTH */
+	ROCE_HDR_FETH = 1 << 9,  /* before the RETH */
 };
 
 enum roce_header_bytes {
 	ROCE_BTH_BYTES = 12,
 	ROCE_DETH_BYTES = 8,
 	ROCE_XRCETH_BYTES = 4,
+	ROCE_FETH_BYTES = 4,
 	ROCE_RETH_BYTES = 16,
 	ROCE_ATOMICETH_BYTES = 28,
 	ROCE_AETH_BYTES = 4,

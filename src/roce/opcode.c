@@ -9,7 +9,7 @@
 #define LENGTH(h)                                                                                  \
 	(ROCE_BTH_BYTES + HAS(h, ROCE_HDR_DETH, ROCE_DETH_BYTES) +                                 \
 	 HAS(h, ROCE_HDR_DCETH, ROCE_DCETH_BYTES) + HAS(h, ROCE_HDR_XRCETH, ROCE_XRCETH_BYTES) +   \
-	 HAS(h, ROCE_HDR_RETH, ROCE_RETH_BYTES) +                                                  \
+	 HAS(h, ROCE_HDR_FETH, ROCE_FETH_BYTES) + HAS(h, ROCE_HDR_RETH, ROCE_RETH_BYTES) +         \
 	 HAS(h, ROCE_HDR_ATOMICETH, ROCE_ATOMICETH_BYTES) +                                        \
 	 HAS(h, ROCE_HDR_AETH, ROCE_AETH_BYTES) +                                                  \
 	 HAS(h, ROCE_HDR_ATOMICACKETH, ROCE_ATOMICACKETH_BYTES) +                                  \
@@ -62,7 +62,9 @@
 		REQUEST(tr, CMP_SWAP, (x) | ATOMIC, ONLY, NONE),                                   \
 		REQUEST(tr, FETCH_ADD, (x) | ATOMIC, ONLY, NONE),                                  \
 		REQUEST(tr, SEND_LAST_INV, (x) | IETH, ROCE_LAST, SOME),                           \
-		REQUEST(tr, SEND_ONLY_INV, (x) | IETH, ONLY, ANY)
+		REQUEST(tr, SEND_ONLY_INV, (x) | IETH, ONLY, ANY),                                 \
+		REQUEST(tr, FLUSH, (x) | ROCE_HDR_FETH | RETH, ONLY, NONE),                        \
+		REQUEST(tr, ATOMIC_WRITE, (x) | RETH, ONLY, WORD)
 
 _Static_assert(LENGTH(ROCE_HDR_DCETH | ATOMIC) == ROCE_MAX_HEADER,
 	       "ROCE_MAX_HEADER is the longest");
@@ -88,6 +90,7 @@ const struct roce_payload_range roce_payload_ranges[] = {
 	[ROCE_PAYLOAD_SOME] = { 1, ROCE_MAX_PAYLOAD, false },
 	[ROCE_PAYLOAD_ANY] = { 0, ROCE_MAX_PAYLOAD, false },
 	[ROCE_PAYLOAD_CNP] = { ROCE_CNP_BYTES, ROCE_CNP_BYTES, false },
+	[ROCE_PAYLOAD_WORD] = { 8, 8, false },
 };
 
 /* Ignores case, and treats a blank as an underscore. */

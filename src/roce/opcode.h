@@ -4,9 +4,9 @@
  * message that the packet carries, whether requester or responder sends it, and its payload length.
  * Read-only.
  *
- * It has RC, UC, UD, XRC, DC and CNP. DC packets are the reliable opcodes with a private header
- * (header.h). RD, FLUSH and ATOMIC WRITE are missing, since no ConnectX modelled here sends them; their
- * opcodes are unknown.
+ * It has RC, UC, UD, XRC, DC and CNP, with FLUSH and ATOMIC WRITE (Annex A19). DC packets are the reliable
+ * opcodes with a private header (header.h). RD is missing, since no ConnectX sends it; its opcodes are
+ * unknown.
  */
 #ifndef ROCE_OPCODE_H
 #define ROCE_OPCODE_H
@@ -31,6 +31,7 @@ enum roce_payload_rule {
 	ROCE_PAYLOAD_SOME, /* 1 to path MTU */
 	ROCE_PAYLOAD_ANY,  /* 0 to path MTU */
 	ROCE_PAYLOAD_CNP,  /* 16 reserved bytes */
+	ROCE_PAYLOAD_WORD, /* the 8 bytes of an atomic write */
 };
 
 struct roce_opcode_info {

@@ -47,6 +47,9 @@ enum roce_opcode {
 	ROCE_PKT_FETCH_ADD = 0x14,
 	ROCE_PKT_SEND_LAST_INV = 0x16,
 	ROCE_PKT_SEND_ONLY_INV = 0x17,
+	/* Annex A19, memory placement extensions */
+	ROCE_PKT_FLUSH = 0x1c,
+	ROCE_PKT_ATOMIC_WRITE = 0x1d,
 	/* fabric only: the sender uses the connection through shared memory, without packets */
 	ROCE_PKT_HELLO = 0xff,
 	/* fabric only: a packet from the wire that another process of the host received (forward.c) */
@@ -89,6 +92,16 @@ enum roce_syndrome {
 	ROCE_SYN_KIND = 0xe0,
 };
 
+/* FETH: placement types in bits 3:0, selectivity in bits 5:4; the rest is reserved (Annex A19). */
+enum roce_feth {
+	ROCE_FETH_GLOBAL = 1 << 0,     /* visible to all who access the memory */
+	ROCE_FETH_PERSISTENT = 1 << 1, /* kept when power fails */
+	ROCE_FETH_TYPES = 0xf,
+	ROCE_FETH_LEVEL_SHIFT = 4,
+	ROCE_FETH_LEVEL_MASK = 3 << 4, /* 0: the range of the RETH, 1: the region of its key */
+	ROCE_FETH_REGION = 1 << 4,
+};
+
 struct roce_pkt {
 	uint8_t op;
 	uint8_t flags;
@@ -103,7 +116,9 @@ struct roce_pkt {
 			uint64_t va;
 			uint32_t rkey;
 			uint32_t dma_len;
-			uint32_t pad[3];
+			uint32_t xrcd; /* fabric only: of a forwarded XRC request */
+			uint32_t feth; /* FLUSH: enum roce_feth */
+			uint32_t pad;
 			uint32_t srqn;
 		} rdma;
 		struct {

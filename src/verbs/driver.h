@@ -12,6 +12,11 @@
 /* Both come from one build; the number catches a mixed installation. */
 #define VB_DRIVER_ABI 2
 
+/* Bits of device_cap_flags_ex that libibverbs has no names for; the kernel has (IB_UVERBS_DEVICE_*). */
+#define VB_DEVICE_FLUSH_GLOBAL     (1ULL << 38)
+#define VB_DEVICE_FLUSH_PERSISTENT (1ULL << 39)
+#define VB_DEVICE_ATOMIC_WRITE     (1ULL << 40)
+
 struct vb_driver {
 	int abi;
 	const char *name;

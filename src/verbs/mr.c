@@ -30,7 +30,10 @@ int vb_mr_check_access(struct vb_context *ctx, unsigned int access)
 			       "registration: %s has no on-demand paging; leave out "
 			       "IBV_ACCESS_ON_DEMAND",
 			       ctx->adapter->name);
-	if (access & (IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT))
+	if ((access & IBV_ACCESS_FLUSH_GLOBAL &&
+	     !(attr.device_cap_flags_ex & VB_DEVICE_FLUSH_GLOBAL)) ||
+	    (access & IBV_ACCESS_FLUSH_PERSISTENT &&
+	     !(attr.device_cap_flags_ex & VB_DEVICE_FLUSH_PERSISTENT)))
 		return explain(EOPNOTSUPP,
 			       "registration: %s has no RDMA flush; leave out "
 			       "IBV_ACCESS_FLUSH_*",

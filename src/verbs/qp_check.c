@@ -21,7 +21,7 @@
 #define OPS_KEYS  (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define OPS_READ                                                                                   \
 	(IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                            \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
 
 /* Has no effect on connected queue pairs; Mellanox drivers accept it there. */
 #define NO_SELF IBV_QP_CREATE_BLOCK_SELF_MCAST_LB

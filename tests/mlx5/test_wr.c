@@ -265,6 +265,32 @@ static void an_operation_that_the_qp_was_not_made_for_is_refused(void **state)
 	assert_int_equal(ibv_wr_complete(ex), EOPNOTSUPP);
 }
 
+/* Over many laps of the ring: their WQEs wrap around its end like others. */
+static void flushes_and_atomic_writes_of_every_reliable_type(void **state)
+{
+	const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_XRC_SEND };
+
+	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
+		make(types[t],
+		     IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE,
+		     0);
+		for (uint64_t i = 1; i <= 300; i++) {
+			begin(i);
+			ibv_wr_atomic_write(ex, p.mr->rkey, remote(), &i);
+			address();
+			ibv_wr_flush(ex, p.mr->rkey, remote(), 8, IBV_FLUSH_GLOBAL,
+				     IBV_FLUSH_RANGE);
+			address();
+			assert_int_equal(ibv_wr_complete(ex), 0);
+			pair_expect(p.cq[0], IBV_WC_ATOMIC_WRITE, i);
+			pair_expect(p.cq[0], IBV_WC_FLUSH, i);
+			assert_memory_equal(p.buf + HALF, &i, 8);
+		}
+		if (!t)
+			pair_drop(&p); /* the last one by the teardown */
+	}
+}
+
 static void chains_wait_for_the_qp_to_be_ready(void **state)
 {
 	pair_make(&p,
@@ -288,8 +314,8 @@ static void operations_that_a_type_lacks_cannot_be_asked_for(void **state)
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ },
 		{ IBV_QPT_UC, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD },
 		{ IBV_QPT_RC, IBV_QP_EX_WITH_TSO },
-		{ IBV_QPT_RC, IBV_QP_EX_WITH_FLUSH },
-		{ IBV_QPT_RC, IBV_QP_EX_WITH_ATOMIC_WRITE },
+		{ IBV_QPT_UC, IBV_QP_EX_WITH_FLUSH },
+		{ IBV_QPT_UD, IBV_QP_EX_WITH_ATOMIC_WRITE },
 	};
 
 	make(IBV_QPT_RC, OPS_ALL, 0);
@@ -322,6 +348,7 @@ int main(void)
 		T(an_error_takes_back_the_whole_chain),
 		T(a_chain_longer_than_the_queue_is_refused),
 		T(an_operation_that_the_qp_was_not_made_for_is_refused),
+		T(flushes_and_atomic_writes_of_every_reliable_type),
 		T(chains_wait_for_the_qp_to_be_ready),
 		T(operations_that_a_type_lacks_cannot_be_asked_for),
 	};

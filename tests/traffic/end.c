@@ -61,6 +61,17 @@ static void make_qp(struct end *e)
 		.sq_sig_all = e->o.sig_all,
 	};
 
+	if (e->o.send_ops) {
+		struct ibv_qp_init_attr_ex ex = {
+			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+			.pd = e->pd,
+			.send_ops_flags = e->o.send_ops,
+		};
+
+		memcpy(&ex, &attr, offsetof(struct ibv_qp_init_attr_ex, comp_mask));
+		e->qp = must(ibv_create_qp_ex(e->ctx, &ex));
+		return;
+	}
 	e->qp = must(ibv_create_qp(e->pd, &attr));
 }
 

@@ -112,6 +112,7 @@ struct options {
 	uint32_t psn; /* first one sent */
 	uint32_t qkey;
 	uint8_t traffic_class;
+	uint64_t send_ops; /* of ibv_create_qp_ex(); 0: ibv_create_qp() */
 };
 
 struct options options_of(enum ibv_qp_type type);

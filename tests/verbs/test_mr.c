@@ -139,11 +139,23 @@ static void a_model_without_on_demand_paging_refuses_it(void **state)
 	test_close(context);
 }
 
-static void flushes_are_not_offered(void **state)
+static void flushes_are_for_models_that_have_them(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_FLUSH_GLOBAL), EOPNOTSUPP);
+	struct ibv_context *context = test_open("mlx4_0");
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_mr *mr;
+
+	assert_refused(ibv_reg_mr(pd, f->memory, PAGE, IBV_ACCESS_FLUSH_GLOBAL), EOPNOTSUPP);
+	assert_refused(ibv_reg_mr(pd, f->memory, PAGE, IBV_ACCESS_FLUSH_PERSISTENT), EOPNOTSUPP);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	test_close(context);
+	mr = ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_FLUSH_GLOBAL);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	/* Anonymous memory does not outlive a loss of power. */
+	assert_refused(ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_FLUSH_PERSISTENT), EINVAL);
 }
 
 static void an_invalid_reregistration_is_an_input_error(void **state)
@@ -381,7 +393,7 @@ int main(void)
 		TEST(a_key_is_not_used_again_at_once),
 		TEST(the_implicit_region_is_the_whole_address_space),
 		TEST(a_model_without_on_demand_paging_refuses_it),
-		TEST(flushes_are_not_offered),
+		TEST(flushes_are_for_models_that_have_them),
 		TEST(an_invalid_reregistration_is_an_input_error),
 		TEST(a_refused_reregistration_leaves_the_region_unchanged),
 		TEST(a_change_keeps_the_key_and_moves_the_domain),

@@ -294,9 +294,10 @@ static void operations_that_a_type_does_not_have_are_refused(void **state)
 	attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_READ;
 	assert_refused(&p, attr, EOPNOTSUPP);
-	attr.qp_type = IBV_QPT_RC;
+	attr.qp_type = IBV_QPT_UC;
 	attr.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE;
 	assert_refused(&p, attr, EOPNOTSUPP);
+	attr.qp_type = IBV_QPT_RC;
 	attr.send_ops_flags = IBV_QP_EX_WITH_RDMA_READ;
 	qp = ibv_create_qp_ex(context, &attr);
 	assert_non_null(qp);

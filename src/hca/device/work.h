@@ -31,6 +31,8 @@ enum hca_op {
 	HCA_OP_TSO,
 	HCA_OP_UMR,    /* builds an indirect key */
 	HCA_OP_MEMCPY, /* from the first element to the second */
+	HCA_OP_FLUSH,
+	HCA_OP_ATOMIC_WRITE,
 	HCA_OP_COUNT,
 };
 
@@ -122,6 +124,8 @@ struct hca_send {
 	uint32_t xrc_srqn;
 	uint64_t compare; /* compare value, or what to add */
 	uint64_t swap;
+	uint32_t
+		feth; /* FLUSH, whose range is `length` at raddr: enum roce_feth of roce/packet.h */
 	/* datagrams */
 	struct hca_av av;
 	uint32_t dqpn;

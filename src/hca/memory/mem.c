@@ -558,3 +558,16 @@ bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint6
 	*old = compare;
 	return true;
 }
+
+/* Compare and swap until the value expected is the value there: the one way that every kind of piece has. */
+bool hca_mem_store(const struct hca_seg *seg, uint64_t value)
+{
+	uint64_t expected = 0, old;
+
+	while (hca_mem_atomic(seg, false, expected, value, &old)) {
+		if (old == expected)
+			return true;
+		expected = old;
+	}
+	return false;
+}

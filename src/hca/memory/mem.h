@@ -58,6 +58,15 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
 }
 
+/* The same for an access to all that the key covers. */
+static inline const struct hca_mr_entry *hca_mem_find_whole(uint32_t key, uint32_t pdn,
+							    uint32_t qpn, uint32_t access)
+{
+	const struct hca_mr_entry *e = &hca.peers.segment->mr[key >> 8];
+
+	return hca_mem_find(hca.peers.segment, key, pdn, qpn, e->iova, e->length, access);
+}
+
 /* An element that is inline data, or lies in a plain region of ours. False: neither, or empty. */
 static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
 					 struct hca_seg *out)
@@ -150,5 +159,7 @@ bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg 
 /* False when it turned out to be missing, and then nothing was done. */
 bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
 		    uint64_t *old);
+/* Writes the 8 bytes of a target as one; false as above. */
+bool hca_mem_store(const struct hca_seg *seg, uint64_t value);
 
 #endif

@@ -15,6 +15,7 @@
 #include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
+#include "hca/memory/persist.h"
 #include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
@@ -184,6 +185,8 @@ int hca_mr_create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 		err = explain(EINVAL, "a region of %llu bytes; the largest has %llu",
 			      (unsigned long long)length,
 			      (unsigned long long)pd->ctx->adapter->limits.max_mr_size);
+	if (!err && access & HCA_ACCESS_FLUSH_PERSISTENT)
+		err = persist_check(addr, length);
 	if (!err)
 		err = claim(addr, length, access, &flags, &shared);
 	if (err)
@@ -235,6 +238,8 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 		return explain(ENOENT, "the region was deregistered through another handle");
 	if (!err && atomic_load(&mr->windows))
 		err = explain(EBUSY, "a memory window is bound to the region");
+	if (!err && new_access & HCA_ACCESS_FLUSH_PERSISTENT)
+		err = persist_check(moved ? addr : mr->addr, moved ? length : mr->length);
 	if (!err && moved)
 		err = claim(addr, length, new_access, &next.flags, &shared);
 	if (err)

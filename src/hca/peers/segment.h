@@ -54,6 +54,8 @@ _Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
 
 #define HCA_QP_GRANTS (1u << 24)
 #define HCA_GRANT_DCT (1u << 31)
+/* It has resources for requests with an answer of their own. */
+#define HCA_GRANT_ANSWERS (1u << 30)
 
 /*
  * A grant states what peers may do on behalf of a queue pair without asking its owner: its word
@@ -63,7 +65,7 @@ struct hca_qp_grant {
 	/* moves with every change; bit 0: requests of peer_qpn are welcome */
 	_Atomic uint64_t word;
 	uint32_t pdn;
-	uint32_t access; /* remote rights of the QP, and HCA_GRANT_DCT */
+	uint32_t access; /* remote rights of the QP, and HCA_GRANT_ bits */
 	union {
 		struct {
 			uint32_t peer_qpn;

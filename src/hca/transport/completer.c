@@ -127,15 +127,45 @@ static inline void acknowledged(struct qp *qp, uint32_t psn)
 		ask_again(qp, psn);
 }
 
+/*
+ * The answer to a FLUSH or an ATOMIC WRITE is that of a read of nothing (IBTA volume 1, A19): accepted when it
+ * is that, and false otherwise.
+ */
+static bool take_placed(struct req_slot *slot, const struct roce_pkt *pkt)
+{
+	slot->got = slot_awaits(slot);
+	return (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_READ_RESP_ONLY && !pkt->len;
+}
+
 /* Data of a read, or the value before an atomic, for the oldest request. */
+static bool take_data(struct qp *qp, struct req_slot *slot, const struct roce_pkt *pkt,
+		      const struct hca_list *payload, const struct hca_list *list, bool *answered)
+{
+	uint64_t old;
+	bool good;
+
+	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ATOMIC_ACK) {
+		old = qp_atomic_reply(qp, pkt->ack.orig);
+		good = slot->op != HCA_OP_READ && hca_mem_copy_in(list, 0, &old, 8);
+		slot->got = 8;
+		return good;
+	}
+	good = slot->op == HCA_OP_READ && slot->got + (uint64_t)pkt->len <= slot->length &&
+	       (pkt->len == qp->mtu || slot->got + pkt->len == slot->length) &&
+	       hca_mem_copy(list, slot->got, payload, 0, pkt->len);
+	slot->got += pkt->len;
+	*answered = slot->got == slot->length || !(slot->got % send_read_piece(qp));
+	return good;
+}
+
+/* An answer with data, or to a request that has an answer of its own, for the oldest request. */
 static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
 	struct completer *c = &qp->comp;
 	struct req_slot *slot;
 	struct hca_list list;
 	struct hca_send s;
-	bool good, answered;
-	uint64_t old;
+	bool good, answered = true;
 	int32_t ahead;
 
 	request_retire(qp, psn_add(pkt->psn, PSN_MASK));
@@ -151,27 +181,20 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		return;
 	}
 	c->read_rerequested = false;
-	qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
-	good = hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE, &list);
-	if (!good) {
-		fail_head(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-		return;
-	}
-	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ATOMIC_ACK) {
+	if (op_returns_data(slot->op)) {
+		qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
+		if (!hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE,
+				     &list)) {
+			fail_head(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+			return;
+		}
 		if (slot->op != HCA_OP_READ && list.total < 8) {
 			fail_head(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
 			return;
 		}
-		old = qp_atomic_reply(qp, pkt->ack.orig);
-		good = slot->op != HCA_OP_READ && hca_mem_copy_in(&list, 0, &old, 8);
-		slot->got = 8;
-		answered = true;
+		good = take_data(qp, slot, pkt, payload, &list, &answered);
 	} else {
-		good = slot->op == HCA_OP_READ && slot->got + (uint64_t)pkt->len <= slot->length &&
-		       (pkt->len == qp->mtu || slot->got + pkt->len == slot->length) &&
-		       hca_mem_copy(&list, slot->got, payload, 0, pkt->len);
-		slot->got += pkt->len;
-		answered = slot->got == slot->length || !(slot->got % send_read_piece(qp));
+		good = take_placed(slot, pkt);
 	}
 	if (!good) {
 		fail_head(qp, HCA_BAD_RESP_ERR, SYN_BAD_RESPONSE);

@@ -19,6 +19,7 @@ static uint32_t remote_access(enum hca_op op)
 {
 	switch (op) {
 	case HCA_OP_WRITE:
+	case HCA_OP_ATOMIC_WRITE:
 		return HCA_ACCESS_REMOTE_WRITE;
 	case HCA_OP_READ:
 		return HCA_ACCESS_REMOTE_READ;
@@ -90,22 +91,43 @@ static uint64_t do_atomic(const struct hca_send *s, void *target)
 	return old;
 }
 
+/* An atomic or an atomic write on mapped memory. */
+static enum direct_result execute_word(const struct qp *qp, const struct hca_send *s,
+				       const struct hca_list *local, void *target)
+{
+	uint64_t word;
+
+	if ((uintptr_t)target & 7)
+		return DIRECT_NO;
+	if (s->op == HCA_OP_ATOMIC_WRITE) {
+		if (!hca_mem_copy_out(local, 0, &word, 8))
+			return DIRECT_LOCAL_ERROR;
+		/* Whoever sees the word sees all that was written before it (IBTA volume 1, A19). */
+		__atomic_store_n((uint64_t *)target, word, __ATOMIC_SEQ_CST);
+		return DIRECT_DONE;
+	}
+	word = qp_atomic_reply(qp, do_atomic(s, target));
+	return hca_mem_copy_in(local, 0, &word, 8) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
+}
+
 enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 {
-	bool atomic = s->op == HCA_OP_CMP_SWAP || s->op == HCA_OP_FETCH_ADD;
-	uint64_t length = atomic ? 8 : s->length, old;
-	uint32_t access = remote_access(s->op), pdn;
+	bool atomic = op_is_atomic(s->op) || s->op == HCA_OP_ATOMIC_WRITE;
+	uint64_t length = atomic ? 8 : s->length;
+	uint32_t access = remote_access(s->op), granted = access, pdn;
 	struct hca_peer *peer = qp->peer;
 	const struct hca_mr_entry *e;
 	struct hca_list local, remote;
 	char *base;
 
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
-			     s->op == HCA_OP_WRITE ? 0 : HCA_ACCESS_LOCAL_WRITE, &local))
+			     op_returns_data(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &local))
 		return DIRECT_LOCAL_ERROR;
 	if (unlikely(observer_get() && observer_get()->sent))
 		return DIRECT_NO; /* packets can be captured */
-	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, access, &pdn))
+	if (s->op == HCA_OP_ATOMIC_WRITE)
+		granted |= HCA_GRANT_ANSWERS;
+	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, granted, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.hello_sent && !qp->dci))
 		send_hello(qp);
@@ -129,12 +151,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		remote.seg[0].kind = HCA_SEG_REMOTE;
 		remote.seg[0].pid = peer->pid;
 	}
-	if (atomic) {
-		if ((uintptr_t)remote.seg[0].ptr & 7)
-			return DIRECT_NO;
-		old = qp_atomic_reply(qp, do_atomic(s, remote.seg[0].ptr));
-		return hca_mem_copy_in(&local, 0, &old, 8) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
-	}
+	if (atomic)
+		return execute_word(qp, s, &local, remote.seg[0].ptr);
 	if (s->op == HCA_OP_WRITE) {
 		if (likely(local.count == 1 && local.seg[0].kind == HCA_SEG_PLAIN &&
 			   remote.seg[0].kind == HCA_SEG_PLAIN)) {

@@ -57,7 +57,9 @@ void qp_grant_update(struct qp *qp)
 	/* [GR1] The grant is closed before it changes. */
 	atomic_thread_fence(memory_order_release);
 	grant->pdn = qp->pub.pd->pdn;
-	grant->access = qp_access(qp) & ~HCA_GRANT_DCT;
+	grant->access = qp_access(qp) & ~(HCA_GRANT_DCT | HCA_GRANT_ANSWERS);
+	if (qp->attr.max_dest_rd_atomic || qp->dct)
+		grant->access |= HCA_GRANT_ANSWERS;
 	if (qp->dct) {
 		grant->access |= HCA_GRANT_DCT;
 		grant->dc_key = qp->dc_key;

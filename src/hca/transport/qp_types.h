@@ -36,7 +36,7 @@ struct req_slot {
 	uint32_t index; /* ring slot */
 	uint32_t first_psn, last_psn;
 	uint32_t length;
-	uint32_t got; /* bytes of a read that have come back */
+	uint32_t got; /* bytes of a read that have come back; FLUSH: 1 when it is answered */
 	uint16_t counter;
 	uint16_t blocks;
 	uint8_t op;
@@ -118,8 +118,8 @@ struct completer {
 #define RESP_RESOURCES 16u
 
 /*
- * A read or atomic of the peer, one of the last RESP_RESOURCES. Duplicates are answered from here: a
- * read is executed again, the result of an atomic repeated (IBTA volume 1, 9.7.5.1.2).
+ * A read, atomic, atomic write or flush of the peer, one of the last RESP_RESOURCES. Duplicates are answered
+ * from here: a read is executed again, the result of the others repeated (IBTA volume 1, 9.7.5.1.2).
  */
 struct resp_resource {
 	uint32_t psn, last_psn;
@@ -227,7 +227,9 @@ struct qp {
 };
 
 #define OP_BIT(name) (1u << HCA_OP_##name)
-#define OPS_READ     (OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD))
+/* Operations with an answer of their own, for which the responder needs a resource (IBTA volume 1, A19 too). */
+#define OPS_READ                                                                                   \
+	(OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD) | OP_BIT(FLUSH) | OP_BIT(ATOMIC_WRITE))
 
 static inline bool op_is_read(unsigned int op)
 {
@@ -239,9 +241,21 @@ static inline bool op_is_atomic(unsigned int op)
 	return (OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD)) >> op & 1;
 }
 
+/* The answer brings data, which needs a place. */
+static inline bool op_returns_data(unsigned int op)
+{
+	return (OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD)) >> op & 1;
+}
+
 static inline bool op_is_one_sided(unsigned int op)
 {
-	return (OP_BIT(WRITE) | OPS_READ) >> op & 1;
+	return ((OP_BIT(WRITE) | OPS_READ) & ~OP_BIT(FLUSH)) >> op & 1;
+}
+
+/* What `got` is when the answer is there. */
+static inline uint32_t slot_awaits(const struct req_slot *slot)
+{
+	return unlikely(slot->op == HCA_OP_FLUSH) ? 1 : slot->length;
 }
 
 static inline struct qp *to_priv(struct hca_qp *qp)
@@ -250,8 +264,8 @@ static inline struct qp *to_priv(struct hca_qp *qp)
 }
 
 /*
- * What the peer may do through the queue pair. Without responder resources there are no reads and no
- * atomics, whatever else was granted.
+ * What the peer may do through the queue pair. Without responder resources there are no reads, atomics and
+ * flushes, whatever else was granted.
  */
 static inline uint32_t qp_access(const struct qp *qp)
 {
@@ -259,7 +273,25 @@ static inline uint32_t qp_access(const struct qp *qp)
 
 	if (likely(qp->attr.max_dest_rd_atomic) || dynamic)
 		return qp->attr.access;
-	return qp->attr.access & ~(uint32_t)(HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC);
+	return qp->attr.access &
+	       ~(uint32_t)(HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_FLUSH);
+}
+
+/* The rights that a FLUSH needs, of the queue pair and of the region. */
+static inline uint32_t qp_flush_access(uint32_t feth)
+{
+	return (feth & ROCE_FETH_GLOBAL ? HCA_ACCESS_FLUSH_GLOBAL : 0) |
+	       (feth & ROCE_FETH_PERSISTENT ? HCA_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
+/* The request has an answer of its own, which its duplicates get again. */
+static inline bool qp_pkt_takes_resource(const struct roce_pkt *pkt)
+{
+	const uint32_t ops = 1u << ROCE_PKT_READ_REQUEST | 1u << ROCE_PKT_CMP_SWAP |
+			     1u << ROCE_PKT_FETCH_ADD | 1u << ROCE_PKT_FLUSH |
+			     1u << ROCE_PKT_ATOMIC_WRITE;
+
+	return ops >> (pkt->op & ROCE_PKT_OPCODE_MASK) & 1;
 }
 
 /* The value before an atomic as the requester stores it: in the byte order of its context. */

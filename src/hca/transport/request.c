@@ -110,7 +110,7 @@ struct req_slot *request_retire(struct qp *qp, uint32_t psn)
 	bool some = false;
 
 	while (slot && psn_diff(psn, slot->last_psn) >= 0) {
-		if (op_is_read(slot->op) && slot->got < slot->length)
+		if (op_is_read(slot->op) && slot->got < slot_awaits(slot))
 			break;
 		/* The request is being sent again, in part; send_connected() sees that it has arrived. */
 		if (unlikely(qp->req.partial) && window_count(w) == 1)

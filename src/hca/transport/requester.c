@@ -41,7 +41,7 @@
 
 /* Operations that each type of queue pair has: over its connection, and others. */
 static const struct {
-	uint16_t connected, other;
+	uint32_t connected, other;
 } ops[] = {
 	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_UC] = { OPS_WRITING, OP_BIT(NOP) | OPS_WINDOW },
@@ -83,13 +83,21 @@ void requester_give_up(struct qp *qp)
 	request_fail(qp, &s, HCA_RETRY_EXC_ERR, SYN_RETRY);
 }
 
+/* Longer than a message may be; a FLUSH has no data, and its range is as long as a RETH can say. */
+static bool length_is_bad(const struct hca_send *s)
+{
+	if (s->op == HCA_OP_ATOMIC_WRITE)
+		return s->length != 8;
+	return s->length > (s->op == HCA_OP_FLUSH ? UINT32_MAX : HCA_MAX_MESSAGE);
+}
+
 /* Connected transports: directly if possible, else by packets. */
 static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 {
 	struct requester *r = &qp->req;
 	enum path_state path;
 
-	if (unlikely(s->length > HCA_MAX_MESSAGE)) {
+	if (unlikely(s->length > HCA_MAX_MESSAGE || s->op >= HCA_OP_FLUSH) && length_is_bad(s)) {
 		if (!window_is_empty(&qp->window))
 			return RUN_WAIT;
 		request_fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Responder resources: the peer's reads and atomics, kept until newer ones take their place. Responses
+ * Responder resources: the peer's reads, atomics, atomic writes and flushes, kept until newer ones take their place. Responses
  * leave in order, as fast as the carrier takes them; meanwhile the responder executes later requests.
- * Duplicates are answered from here: reads are executed again, atomics never (IBTA volume 1, 9.7.5.1.2
+ * Duplicates are answered from here: reads are executed again, the others never (IBTA volume 1, 9.7.5.1.2
  * and 9.7.5.2). Lock held, inside an epoch section.
  */
 #include "hca/transport/resource.h"
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "hca/memory/mem.h"
+#include "hca/memory/persist.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/egress.h"
@@ -63,6 +64,14 @@ static enum fault check_room(struct qp *qp)
 	return waiting >= most_waiting(qp) ? FAULT_INVALID : FAULT_NONE;
 }
 
+/* The peer may have one more request with an answer of its own; an acknowledgement that is due leaves first. */
+static enum fault make_room(struct qp *qp)
+{
+	if (!qp_answer_is_due(qp))
+		answer_send_ack(qp);
+	return check_room(qp);
+}
+
 static struct resp_resource *add(struct qp *qp, const struct roce_pkt *pkt, uint32_t packets)
 {
 	struct responder *r = &qp->resp;
@@ -97,9 +106,7 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	    !hca_mem_find_here(pkt->rdma.rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
 			       pkt->rdma.va, pkt->rdma.dma_len, HCA_ACCESS_REMOTE_READ))
 		return FAULT_ACCESS;
-	if (!qp_answer_is_due(qp))
-		answer_send_ack(qp);
-	f = check_room(qp);
+	f = make_room(qp);
 	if (f)
 		return f;
 	res = add(qp, pkt, read_packets(qp, pkt->rdma.dma_len));
@@ -134,14 +141,79 @@ enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
 
 	if (f)
 		return f;
-	if (!qp_answer_is_due(qp))
-		answer_send_ack(qp);
-	f = check_room(qp);
+	f = make_room(qp);
 	if (f)
 		return f;
 	if (!hca_mem_atomic(&target, adds, pkt->atomic.compare, pkt->atomic.swap, &old))
 		return FAULT_ACCESS;
 	add(qp, pkt, 1)->orig = old;
+	resource_continue(qp);
+	return FAULT_NONE;
+}
+
+/*
+ * 8 aligned bytes at once, behind all that came before (IBTA volume 1, A19). The right is that of a write,
+ * the resource that of an atomic.
+ */
+enum fault resource_atomic_write(struct qp *qp, const struct roce_pkt *pkt,
+				 const struct hca_list *payload)
+{
+	const struct hca_mr_entry *e;
+	struct hca_seg target;
+	uint64_t value;
+	enum fault f;
+
+	if (pkt->rdma.va & 7 || pkt->rdma.dma_len != 8 || pkt->len != 8 ||
+	    !(qp_access(qp) & HCA_ACCESS_REMOTE_WRITE))
+		return FAULT_INVALID;
+	e = hca_mem_find_here(pkt->rdma.rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+			      pkt->rdma.va, 8, HCA_ACCESS_REMOTE_WRITE);
+	if (!e || !hca_mem_target(e, pkt->rdma.va, &target))
+		return FAULT_ACCESS;
+	if (target.kind != HCA_SEG_SERVED && (uintptr_t)target.ptr & 7)
+		return FAULT_INVALID;
+	f = make_room(qp);
+	if (f)
+		return f;
+	if (!hca_mem_copy_out(payload, 0, &value, 8))
+		return FAULT_LOCAL;
+	if (!hca_mem_store(&target, value))
+		return FAULT_ACCESS;
+	add(qp, pkt, 1);
+	resource_continue(qp);
+	return FAULT_NONE;
+}
+
+/*
+ * Everything that the peer has written through this queue pair is in memory, where all processors see it,
+ * when the packet behind it is executed: global visibility needs nothing more. Persistence is persist.c's.
+ */
+enum fault resource_flush(struct qp *qp, const struct roce_pkt *pkt)
+{
+	uint32_t access = qp_flush_access(pkt->rdma.feth), length = pkt->rdma.dma_len;
+	bool region = (pkt->rdma.feth & ROCE_FETH_LEVEL_MASK) == ROCE_FETH_REGION;
+	const struct hca_mr_entry *e;
+	uint64_t va = pkt->rdma.va;
+	enum fault f;
+
+	if (!access ||
+	    pkt->rdma.feth & ROCE_FETH_TYPES & ~(ROCE_FETH_GLOBAL | ROCE_FETH_PERSISTENT) ||
+	    (pkt->rdma.feth & ROCE_FETH_LEVEL_MASK) > ROCE_FETH_REGION ||
+	    (qp_access(qp) & access) != access)
+		return FAULT_INVALID;
+	e = region ? hca_mem_find_whole(pkt->rdma.rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+					access)
+		   : hca_mem_find_here(pkt->rdma.rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
+				       va, length, access);
+	if (!e)
+		return FAULT_ACCESS;
+	f = make_room(qp);
+	if (f)
+		return f;
+	if (access & HCA_ACCESS_FLUSH_PERSISTENT &&
+	    !(region ? persist_flush(e, e->iova, e->length) : persist_flush(e, va, length)))
+		return FAULT_LOCAL;
+	add(qp, pkt, 1);
 	resource_continue(qp);
 	return FAULT_NONE;
 }
@@ -202,10 +274,14 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 	return err;
 }
 
-static int send_atomic(struct qp *qp, const struct resp_resource *res)
+/* Atomics return a value; atomic writes and flushes are answered like a read of nothing (IBTA volume 1, A19). */
+static int send_result(struct qp *qp, const struct resp_resource *res)
 {
+	uint8_t op = res->op & ROCE_PKT_OPCODE_MASK;
+	bool atomic = op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD;
 	struct roce_pkt pkt = {
-		.op = (res->op & ROCE_PKT_TRANSPORT_MASK) | ROCE_PKT_ATOMIC_ACK,
+		.op = (res->op & ROCE_PKT_TRANSPORT_MASK) |
+		      (atomic ? ROCE_PKT_ATOMIC_ACK : ROCE_PKT_READ_RESP_ONLY),
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = res->psn,
@@ -231,7 +307,7 @@ bool resource_send(struct qp *qp)
 				err = send_read_packet(qp, res);
 			while (!err && res->sent < res->upto);
 		} else if (res->due) {
-			err = send_atomic(qp, res);
+			err = send_result(qp, res);
 		}
 		if (err)
 			return !qp_answer_is_due(qp); /* no room, or the read failed */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads and atomics of the peer; see resource.c. Lock held, inside an epoch section. */
+/* Reads, atomics, atomic writes and flushes of the peer; see resource.c. Lock held, inside an epoch section. */
 #ifndef HCA_RESOURCE_H
 #define HCA_RESOURCE_H
 
 #include "hca/transport/fault.h"
 
-/* A read or atomic with the expected PSN: the answer goes out as soon as there is room. */
+/* A request with the expected PSN: the answer goes out as soon as there is room. */
 enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt);
 enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt);
-/* A duplicate of a read or an atomic. */
+enum fault resource_atomic_write(struct qp *qp, const struct roce_pkt *pkt,
+				 const struct hca_list *payload);
+enum fault resource_flush(struct qp *qp, const struct roce_pkt *pkt);
+/* A duplicate of one of these. */
 void resource_again(struct qp *qp, const struct roce_pkt *pkt);
 /* Sends answers as far as there is room; false when some are left. */
 bool resource_send(struct qp *qp);

@@ -204,6 +204,25 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	return FAULT_NONE;
 }
 
+/* Requests with an answer of their own. */
+static enum fault do_answered(struct qp *qp, const struct roce_pkt *pkt,
+			      const struct hca_list *payload)
+{
+	switch (pkt->op & ROCE_PKT_OPCODE_MASK) {
+	case ROCE_PKT_READ_REQUEST:
+		return resource_read(qp, pkt);
+	case ROCE_PKT_CMP_SWAP:
+	case ROCE_PKT_FETCH_ADD:
+		return resource_atomic(qp, pkt);
+	case ROCE_PKT_ATOMIC_WRITE:
+		return resource_atomic_write(qp, pkt, payload);
+	case ROCE_PKT_FLUSH:
+		return resource_flush(qp, pkt);
+	default:
+		return FAULT_INVALID;
+	}
+}
+
 static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op)
 {
 	struct hca_cqe cqe; /* `frame` is not set: the format reads it for raw packets only */
@@ -231,9 +250,7 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op
 /* Duplicates are acknowledged and not executed again, except reads (IBTA volume 1, 9.7.5.1.1). */
 static void duplicate(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt)
 {
-	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
-
-	if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_READ_REQUEST)
+	if (qp_pkt_takes_resource(pkt))
 		resource_again(qp, pkt);
 	else {
 		qp->resp.ack_urgent = true;
@@ -257,7 +274,7 @@ static void count_request(struct qp *qp, uint8_t op)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_WRITE);
 	else if (op == ROCE_PKT_READ_REQUEST)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_READ);
-	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD)
+	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_ATOMIC_WRITE)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_ATOMIC);
 }
 
@@ -287,11 +304,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 			f = do_send(qp, pkt, payload, &status);
 		else if (is_write(op))
 			f = do_write(qp, pkt, payload, &status);
-		else if (op == ROCE_PKT_READ_REQUEST && qp_is_reliable(qp))
-			f = resource_read(qp, pkt);
-		else if ((op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD) &&
-			 qp_is_reliable(qp))
-			f = resource_atomic(qp, pkt);
+		else if (qp_is_reliable(qp))
+			f = do_answered(qp, pkt, payload);
 	}
 	if (unlikely(qp->pub.counters) && f != FAULT_WAIT)
 		count_request(qp, op);
@@ -305,7 +319,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	}
 	r->nak_sent = false;
 	if (!is_send(op) && !is_write(op))
-		return; /* reads and atomics have advanced epsn themselves */
+		return; /* requests with an answer of their own have advanced epsn */
 	r->epsn = psn_add(r->epsn, 1);
 	if (is_last(op))
 		finish_message(qp, pkt, op);

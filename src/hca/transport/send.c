@@ -83,6 +83,8 @@ static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
 				  [PART_ONLY] = ROCE_PKT_READ_REQUEST },
 		[HCA_OP_CMP_SWAP] = { [PART_ONLY] = ROCE_PKT_CMP_SWAP },
 		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_FETCH_ADD },
+		[HCA_OP_FLUSH] = { [PART_ONLY] = ROCE_PKT_FLUSH },
+		[HCA_OP_ATOMIC_WRITE] = { [PART_ONLY] = ROCE_PKT_ATOMIC_WRITE },
 	};
 
 	return transport[qp->pub.type] | table[op][part];
@@ -177,6 +179,8 @@ static inline void fill_packet(const struct qp *qp, const struct hca_send *s, st
 		pkt->atomic.swap = s->op == HCA_OP_CMP_SWAP ? s->swap : s->compare;
 		pkt->atomic.srqn = s->xrc_srqn;
 	}
+	if (unlikely(s->op == HCA_OP_FLUSH))
+		pkt->rdma.feth = s->feth;
 }
 
 /*
@@ -361,16 +365,15 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 	return RUN_STOP;
 }
 
-/* Sends the request as one packet: an atomic, all of the data, or references to it. */
+/* Sends the request as one packet: an atomic, a flush, all of the data, or references to it. */
 static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 			     const struct hca_list *list, const struct roce_ref *refs,
 			     uint16_t ref_count, uint32_t psn)
 {
-	bool atomic = op_is_atomic(s->op);
 	int err;
 
 	pkt->psn = psn;
-	pkt->len = atomic ? 0 : s->length;
+	pkt->len = op_is_atomic(s->op) || s->op == HCA_OP_FLUSH ? 0 : s->length;
 	if (unlikely(ref_count)) {
 		pkt->flags = ROCE_PKT_BY_REF;
 		pkt->refs = ref_count;
@@ -379,7 +382,7 @@ static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roc
 	if (unlikely(err))
 		return err;
 	note_sent(qp, psn);
-	window_read_sent(&qp->window, atomic);
+	window_read_sent(&qp->window, op_is_read(s->op));
 	return 0;
 }
 
@@ -410,7 +413,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	int err;
 
 	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
-				      read ? HCA_ACCESS_LOCAL_WRITE : 0, &list))) {
+				      op_returns_data(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0,
+				      &list))) {
 		if (r->partial)
 			leave_window(qp); /* deregistered after a part was sent */
 		return local_error(qp, s);
@@ -419,7 +423,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	if (unlikely(qp->ack_due) && !qp->remote)
 		answer_send_ack(qp);
 	if (unlikely(read))
-		whole = s->op != HCA_OP_READ; /* an atomic has no payload */
+		whole = s->op != HCA_OP_READ; /* the others fit one packet */
 	else
 		whole = s->length <= (qp->remote ? qp->mtu : INLINE_MOST) ||
 			(reachable && qp->peer && make_refs(qp, s, refs, &ref_count));

@@ -19,12 +19,18 @@
 #include "hca/transport/egress.h"
 #include "hca/transport/fault.h"
 
-static uint32_t access_of(uint8_t op)
+static uint32_t access_of(const struct roce_pkt *pkt)
 {
+	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
+
 	if (xrc_op_is_atomic(op))
 		return HCA_ACCESS_REMOTE_ATOMIC;
 	if (op == ROCE_PKT_READ_REQUEST)
 		return HCA_ACCESS_REMOTE_READ;
+	if (op == ROCE_PKT_FLUSH)
+		return qp_flush_access(pkt->rdma.feth);
+	if (op == ROCE_PKT_ATOMIC_WRITE)
+		return HCA_ACCESS_REMOTE_WRITE;
 	return op >= ROCE_PKT_WRITE_FIRST && op <= ROCE_PKT_WRITE_ONLY_IMM ? HCA_ACCESS_REMOTE_WRITE
 									   : 0;
 }
@@ -40,7 +46,7 @@ static void set_domain(struct roce_pkt *pkt, uint32_t xrcd)
 	if (xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK))
 		pkt->imm = xrcd;
 	else
-		pkt->rdma.pad[0] = xrcd;
+		pkt->rdma.xrcd = xrcd;
 }
 
 /* FABRIC_ID_NONE: the queue is of this process, or does not exist. */
@@ -116,7 +122,6 @@ static void refuse_or_wait(struct qp *qp, enum fault f)
 bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 			 const struct hca_list *payload)
 {
-	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 	struct responder *r = &qp->resp;
 	fabric_id_t home = home_of(srqn_of(pkt));
 	int32_t ahead = psn_diff(pkt->psn, r->epsn);
@@ -130,7 +135,7 @@ bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce
 		if (home == FABRIC_ID_NONE)
 			return false;
 		/* Duplicates of reads and atomics are answered by the process that executed them. */
-		if (home == r->fwd_owner && access_of(op) & ~HCA_ACCESS_REMOTE_WRITE)
+		if (home == r->fwd_owner && qp_pkt_takes_resource(pkt))
 			pass_on(qp, pkt, payload);
 		else
 			answer_ack_later(qp, acks);
@@ -142,7 +147,7 @@ bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce
 		if (!qp_has_forwarded(r))
 			return false; /* an ordinary gap */
 		r->fwd_resend = true;
-	} else if ((qp_access(qp) & access_of(op)) != access_of(op)) {
+	} else if ((qp_access(qp) & access_of(pkt)) != access_of(pkt)) {
 		refuse_or_wait(qp, FAULT_INVALID);
 	} else if (pkt->flags & ROCE_PKT_BY_REF) {
 		refuse_or_wait(qp, FAULT_FETCH);

@@ -25,7 +25,7 @@ static inline bool xrc_op_is_atomic(uint8_t op)
 /* The XRC domain that a forwarded request names, in a field that its kind does not use. */
 static inline uint32_t xrc_forward_domain(const struct roce_pkt *pkt)
 {
-	return xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->imm : pkt->rdma.pad[0];
+	return xrc_op_is_atomic(pkt->op & ROCE_PKT_OPCODE_MASK) ? pkt->imm : pkt->rdma.xrcd;
 }
 
 #endif

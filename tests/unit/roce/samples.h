@@ -26,6 +26,8 @@ static inline uint32_t sample_length(uint8_t op, uint32_t wish)
 		return 0;
 	case ROCE_PAYLOAD_CNP:
 		return ROCE_CNP_BYTES;
+	case ROCE_PAYLOAD_WORD:
+		return 8;
 	case ROCE_PAYLOAD_FULL:
 		while (full < wish && full < 4096)
 			full *= 2;
@@ -53,6 +55,8 @@ static inline struct roce_pkt sample_packet(uint8_t op, uint32_t wish)
 		pkt.rdma.rkey = 0x99aabbcc;
 		pkt.rdma.dma_len = 0x01020304;
 	}
+	if (info->headers & ROCE_HDR_FETH)
+		pkt.rdma.feth = ROCE_FETH_PERSISTENT | ROCE_FETH_REGION;
 	if (info->headers & ROCE_HDR_ATOMICETH) {
 		pkt.atomic.va = 0x1122334455667788;
 		pkt.atomic.rkey = 0x99aabbcc;

@@ -110,7 +110,8 @@ struct end *end_create(unsigned int adapter, const struct end_options *options)
 	struct hca_cq_init cq = { .format = &format, .buf = end, .size = END_CQES };
 	struct hca_qp_init qp = { .type = options->type, .format = &format };
 	const uint32_t all = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE |
-			     HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
+			     HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC |
+			     HCA_ACCESS_FLUSH_GLOBAL;
 
 	assert_non_null(end);
 	end->ctx = &contexts[adapter];
@@ -182,8 +183,8 @@ static void find_path(const struct end *end, struct hca_av *av)
 
 static uint32_t rights(const struct end_options *o)
 {
-	const uint32_t all =
-		HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
+	const uint32_t all = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |
+			     HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_FLUSH;
 
 	return o->no_access ? 0 : o->access ? o->access : all;
 }
@@ -385,6 +386,8 @@ struct roce_pkt end_request(const struct end *end, uint8_t op, uint32_t psn)
 	p.rdma.rkey = end->mr->key;
 	p.rdma.dma_len = 8;
 	p.rdma.srqn = srqn;
+	if (info->headers & ROCE_HDR_FETH)
+		p.rdma.feth = ROCE_FETH_GLOBAL;
 	if (info->payload == ROCE_PAYLOAD_NONE)
 		return p;
 	p.len = info->payload == ROCE_PAYLOAD_FULL ? 1024 : 8;

@@ -33,7 +33,7 @@ static void post(struct workload *w, int side, unsigned int i)
 	uint32_t at = i * SLICE, len = rand_r(&w->seed) % SLICE;
 	struct hca_send *s;
 
-	switch (rand_r(&w->seed) % 4) {
+	switch (rand_r(&w->seed) % 6) {
 	case 0:
 		fill(me->mem + at, len, &w->seed);
 		end_post(me, HCA_OP_SEND, at, len);
@@ -46,6 +46,16 @@ static void post(struct workload *w, int side, unsigned int i)
 	case 2:
 		fill(peer->mem + at, len, &w->seed);
 		end_post_to(me, HCA_OP_READ, at, len, peer, at);
+		break;
+	case 3:
+		fill(me->mem + at, 8, &w->seed);
+		end_post_to(me, HCA_OP_ATOMIC_WRITE, at, 8, peer, at);
+		break;
+	case 4:
+		s = end_post_to(me, HCA_OP_FLUSH, at, 0, peer, at);
+		s->sge_count = 0;
+		s->feth = ROCE_FETH_GLOBAL;
+		s->length = len;
 		break;
 	default:
 		s = end_post_to(me, HCA_OP_FETCH_ADD, at, 8, peer, END_BYTES - 8);
@@ -89,7 +99,8 @@ static void run(const struct net_faults *faults, const struct end_options *optio
 		if (c->status != HCA_SUCCESS || c->counter != i)
 			fail_msg("seed %u: completion %u is of request %u, status %d",
 				 (unsigned int)faults->seed, i, c->counter, c->status);
-		if ((s->op == HCA_OP_WRITE || s->op == HCA_OP_READ) &&
+		if ((s->op == HCA_OP_WRITE || s->op == HCA_OP_READ ||
+		     s->op == HCA_OP_ATOMIC_WRITE) &&
 		    memcmp(w.ends[0]->mem + i * SLICE, w.ends[1]->mem + i * SLICE, s->length))
 			fail_msg("seed %u: request %u moved wrong bytes",
 				 (unsigned int)faults->seed, i);

@@ -180,8 +180,9 @@ static void expect_done(const struct arrival *a)
 {
 	const struct hca_cqe *cqe = end_completion(a->end);
 	uint8_t op = a->op & ROCE_PKT_OPCODE_MASK;
-	bool write = op >= ROCE_PKT_WRITE_FIRST && op <= ROCE_PKT_WRITE_ONLY_IMM;
-	bool atomic = op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD;
+	bool write = (op >= ROCE_PKT_WRITE_FIRST && op <= ROCE_PKT_WRITE_ONLY_IMM) ||
+		     op == ROCE_PKT_ATOMIC_WRITE;
+	bool send = op <= ROCE_PKT_SEND_ONLY_IMM;
 	uint32_t grh = a->type == HCA_QP_UD ? 40 : 0;
 
 	EXPECT(a, a->end->qp->state == a->state);
@@ -192,7 +193,7 @@ static void expect_done(const struct arrival *a)
 	}
 	if (write)
 		EXPECT(a, !memcmp(a->end->mem + 4096, data, 8));
-	else if (!atomic && op != ROCE_PKT_READ_REQUEST)
+	else if (send)
 		EXPECT(a, !memcmp(a->end->mem + 8192 + grh, data, 8));
 	if (op == ROCE_PKT_FETCH_ADD)
 		EXPECT(a, a->end->mem[0] == 1);
@@ -259,7 +260,7 @@ static void check_reliable(const struct arrival *a)
 	EXPECT(a, !net_take());
 	EXPECT(a, of_transport(answer->pkt.op, a->op & ROCE_PKT_TRANSPORT_MASK));
 	EXPECT(a, answer->pkt.psn == FIRST_PSN);
-	if (op == ROCE_PKT_READ_REQUEST)
+	if (op == ROCE_PKT_READ_REQUEST || op == ROCE_PKT_FLUSH || op == ROCE_PKT_ATOMIC_WRITE)
 		returned = ROCE_PKT_READ_RESP_ONLY;
 	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD)
 		returned = ROCE_PKT_ATOMIC_ACK;
