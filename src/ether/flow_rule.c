@@ -195,7 +195,16 @@ static void take_out(struct flow_group *group, struct flow_rule *rule)
 
 static int check_action(const struct flow_table *table, const struct flow_action *action)
 {
-	static const char *const names[] = { "receiving", "sending", "the switch", "sniffing" };
+	static const char *const names[FLOW_DOMAINS] = {
+		"receiving",
+		"sending",
+		"the switch",
+		"sniffing",
+		"packets of queue pairs",
+		"packets of queue pairs",
+		"packets of queue pairs",
+		"packets of queue pairs",
+	};
 	enum flow_domain domain = table->domain;
 	bool fits = true;
 
@@ -208,6 +217,10 @@ static int check_action(const struct flow_table *table, const struct flow_action
 		break;
 	case FLOW_OP_PORT:
 		fits = domain == FLOW_FDB;
+		break;
+	case FLOW_OP_EDIT:
+	case FLOW_OP_SAMPLE:
+		fits = !flow_domain_is_rdma(domain);
 		break;
 	case FLOW_OP_TABLE:
 		if (action->table->domain != domain || action->table->port != table->port)
@@ -257,6 +270,12 @@ static void want(const struct flow_matcher *matcher, const struct flow_rule *rul
 
 	if (!table->root || table->domain == FLOW_TX || !table->port)
 		return;
+	if (flow_domain_is_rdma(table->domain)) {
+		ether_port_count_rdma(table->domain == FLOW_RDMA_TX ||
+					      table->domain == FLOW_RDMA_TRANSPORT_TX,
+				      delta);
+		return;
+	}
 	/* A rule on the address alone takes all frames to it. */
 	if (rule->flags & FLOW_RULE_UNCLAIMED)
 		kind = ETHER_WANTED_UNCLAIMED;

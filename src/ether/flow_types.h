@@ -16,6 +16,7 @@
 #ifndef ETHER_FLOW_TYPES_H
 #define ETHER_FLOW_TYPES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ether/frame.h"
@@ -25,6 +26,12 @@ enum flow_domain {
 	FLOW_TX,
 	FLOW_FDB,     /* the switch in front of the port, in both directions */
 	FLOW_SNIFFER, /* copies of all frames; every matching rule gets one */
+	/* Packets of queue pairs, by their headers: rules drop or count them, and change nothing. */
+	FLOW_RDMA_RX,
+	FLOW_RDMA_TX,
+	/* The same for the vport of a port: before FLOW_RDMA_RX, and behind FLOW_RDMA_TX. */
+	FLOW_RDMA_TRANSPORT_RX,
+	FLOW_RDMA_TRANSPORT_TX,
 	FLOW_DOMAINS,
 };
 
@@ -40,6 +47,11 @@ enum flow_op {
 	FLOW_OP_DROP,
 	FLOW_OP_MISS, /* as for a packet that no rule matches */
 };
+
+static inline bool flow_domain_is_rdma(enum flow_domain domain)
+{
+	return domain >= FLOW_RDMA_RX;
+}
 
 #define FLOW_VPORT_PF     0u
 #define FLOW_VPORT_UPLINK 0xffffu

@@ -73,9 +73,29 @@ void ether_port_clear_geneve(struct ether_port *port)
 	atomic_store(&port->geneve_option, 0);
 }
 
+void ether_port_count_rdma(bool out, int delta)
+{
+	unsigned int before = atomic_fetch_add(&ether_state.rdma_rules[out], delta);
+
+	if (ether_state.rdma_changed && (!before || before + delta == 0))
+		ether_state.rdma_changed();
+}
+
+unsigned int ether_port_rdma_rules(bool out)
+{
+	return atomic_load(&ether_state.rdma_rules[out]);
+}
+
+void ether_port_set_rdma_changed(void (*changed)(void))
+{
+	ether_state.rdma_changed = changed;
+}
+
 void ether_port_forked(void)
 {
 	memset(ether_state.ports, 0, sizeof(ether_state.ports));
+	atomic_store(&ether_state.rdma_rules[0], 0);
+	atomic_store(&ether_state.rdma_rules[1], 0);
 }
 
 void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct ether_frame *frame))

@@ -36,6 +36,14 @@ void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter);
 /* How the engine sends a frame out of a port; the switch (src/hca/raw/vswitch.c) sets it. */
 void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct ether_frame *frame));
 
+/*
+ * Counts rules of root tables for packets of queue pairs, which leave (`out`) or arrive. changed() is
+ * called without a lock when there is a first one or none any more.
+ */
+void ether_port_count_rdma(bool out, int delta);
+unsigned int ether_port_rdma_rules(bool out);
+void ether_port_set_rdma_changed(void (*changed)(void));
+
 /* In a forked child: forgets the rules and filters of the parent. */
 void ether_port_forked(void);
 

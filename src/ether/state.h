@@ -6,6 +6,7 @@
 #define ETHER_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "ether/frame.h"
 #include "ether/port_types.h"
@@ -19,6 +20,9 @@ struct ether_state {
 	struct ether_rx_filter local_filters[ETHER_ADAPTERS][ETHER_PORTS];
 	/* Set by the switch; NULL: frames that leave are dropped. */
 	void (*transmit)(struct ether_port *port, struct ether_frame *frame);
+	/* Rules of root tables for packets of queue pairs: that arrive, that leave. */
+	atomic_uint rdma_rules[2];
+	void (*rdma_changed)(void); /* set once */
 	/* A thread's latest changed frame (ether_steer_out()). */
 	pthread_key_t changed_frame;
 	bool has_changed_frame; /* the key exists */

@@ -86,6 +86,10 @@ static void leave(struct flow_run *run, bool uplink)
 	struct flow_port *engine = run->port->engine;
 	struct flow_table *next = NULL;
 
+	if (flow_domain_is_rdma(run->domain)) {
+		run->out->is_sent = true;
+		return;
+	}
 	if (run->domain == FLOW_TX) {
 		run->domain = FLOW_FDB;
 		next = root_of(engine, FLOW_FDB);
@@ -440,4 +444,32 @@ bool ether_steer_out(struct ether_port *port, struct ether_frame *frame)
 		return false;
 	*frame = out.frame;
 	return !out.own || keep(out.own);
+}
+
+/* ---- packets of queue pairs ---- */
+
+bool ether_steer_rdma(struct ether_port *port, struct ether_frame *frame, bool leaves)
+{
+	static const enum flow_domain domains[2][2] = {
+		{ FLOW_RDMA_TRANSPORT_RX, FLOW_RDMA_RX },
+		{ FLOW_RDMA_TX, FLOW_RDMA_TRANSPORT_TX },
+	};
+	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
+	struct flow_out out = { .is_sent = true };
+	struct flow_run run;
+
+	if (!engine)
+		return true;
+	epoch_enter();
+	for (unsigned int i = 0; i < 2 && out.is_sent; i++) {
+		struct flow_table *root = root_of(engine, domains[leaves][i]);
+
+		if (!root)
+			continue;
+		out.is_sent = false;
+		begin(&run, port, frame, domains[leaves][i], &out);
+		run_table(&run, root);
+	}
+	epoch_exit();
+	return out.is_sent;
 }

@@ -30,4 +30,10 @@ unsigned int ether_steer_many(struct ether_port *port, struct ether_frame *frame
  */
 bool ether_steer_out(struct ether_port *port, struct ether_frame *frame);
 
+/*
+ * Applies the rules for packets of queue pairs to the headers of one that leaves or arrives: false when it
+ * is dropped.
+ */
+bool ether_steer_rdma(struct ether_port *port, struct ether_frame *frame, bool leaves);
+
 #endif

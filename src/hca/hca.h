@@ -31,6 +31,7 @@ struct hca_clock {
 
 struct network;
 struct observer;
+struct packet_filter;
 struct peer_listener;
 struct raw_qp_ops;
 struct wire_port_events;
@@ -55,6 +56,8 @@ struct hca {
 	const struct wire_port_events *wire_events;        /* wire/wire_port.h */
 	const struct peer_listener *const *peer_listeners; /* peers/peer.h; NULL ends them */
 	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */
+	_Atomic(const struct packet_filter *)
+		packet_filter; /* transport/packet_filter.h; NULL: none */
 	/* the rooms */
 	struct device_state device;
 	struct peers_state peers;

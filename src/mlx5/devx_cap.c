@@ -169,6 +169,7 @@ static int fill_general(const struct page *p)
 	SET(rts2rts_qp_udp_sport, p->ethernet);
 	SET(eth_net_offloads, p->ethernet);
 	SET(nic_flow_table, p->ethernet);
+	SET(adv_rdma, p->ethernet);
 	SET(ib_virt, !p->ethernet);
 	SET(eth_virt, p->ethernet);
 	SET(sq_ts_format, IFC_TS_CAP_FREE_RUNNING);
@@ -294,6 +295,18 @@ static void fill_fields(uint8_t *fields)
 		ifc_store(fields, 32 * i, 32, known[i]);
 }
 
+static void fill_table_sizes(uint8_t *table)
+{
+	ifc_set(table, flow_table_prop_layout, log_max_destination, log2_down(DEVX_FLOW_DESTS));
+	ifc_set(table, flow_table_prop_layout, log_max_ft_size, DEVX_FLOW_LOG_SIZE);
+	ifc_set(table, flow_table_prop_layout, max_ft_level, DEVX_FLOW_LEVELS);
+	ifc_set(table, flow_table_prop_layout, log_max_ft_num, 16);
+	ifc_set(table, flow_table_prop_layout, log_max_flow_counter, 16);
+	ifc_set(table, flow_table_prop_layout, log_max_flow, 16);
+	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_support));
+	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_bitmask_support));
+}
+
 /* Flow tables of either direction, by direct rules (dr.c) and by commands (devx_flow.c). */
 static void fill_flow_table(uint8_t *table, bool receive)
 {
@@ -312,16 +325,20 @@ static void fill_flow_table(uint8_t *table, bool receive)
 	ifc_set(table, flow_table_prop_layout, flow_table_modify, 1);
 	ifc_set(table, flow_table_prop_layout, reformat_and_vlan_action, 1);
 	ifc_set(table, flow_table_prop_layout, modify_and_vlan_action, 1);
-	ifc_set(table, flow_table_prop_layout, log_max_destination, log2_down(DEVX_FLOW_DESTS));
-	ifc_set(table, flow_table_prop_layout, log_max_ft_size, DEVX_FLOW_LOG_SIZE);
 	ifc_set(table, flow_table_prop_layout, log_max_modify_header_context, 16);
 	ifc_set(table, flow_table_prop_layout, max_modify_header_actions, DEVX_FLOW_MODIFY);
-	ifc_set(table, flow_table_prop_layout, max_ft_level, DEVX_FLOW_LEVELS);
-	ifc_set(table, flow_table_prop_layout, log_max_ft_num, 16);
-	ifc_set(table, flow_table_prop_layout, log_max_flow_counter, 16);
-	ifc_set(table, flow_table_prop_layout, log_max_flow, 16);
-	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_support));
-	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_bitmask_support));
+	fill_table_sizes(table);
+}
+
+/* Tables of packets of queue pairs: their rules count and drop. */
+static void fill_rdma_table(uint8_t *table)
+{
+	ifc_set(table, flow_table_prop_layout, ft_support, 1);
+	ifc_set(table, flow_table_prop_layout, flow_counter, 1);
+	ifc_set(table, flow_table_prop_layout, flow_modify_en, 1);
+	ifc_set(table, flow_table_prop_layout, identified_miss_table, 1);
+	ifc_set(table, flow_table_prop_layout, flow_table_modify, 1);
+	fill_table_sizes(table);
 }
 
 static int fill_nic_flow(const struct page *p)
@@ -335,6 +352,19 @@ static int fill_nic_flow(const struct page *p)
 			true);
 	fill_flow_table(ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_transmit),
 			false);
+	fill_rdma_table(
+		ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive_rdma));
+	fill_rdma_table(
+		ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_transmit_rdma));
+	return 0;
+}
+
+static int fill_adv_rdma(const struct page *p)
+{
+	if (!p->ethernet)
+		return -ENODEV;
+	fill_rdma_table(ifc_ptr(p->cap, adv_rdma_cap, rdma_transport_rx_flow_table_properties));
+	fill_rdma_table(ifc_ptr(p->cap, adv_rdma_cap, rdma_transport_tx_flow_table_properties));
 	return 0;
 }
 
@@ -378,6 +408,7 @@ static int (*const fill[])(const struct page *p) = {
 	[IFC_CAP_WQE_BASED_FLOW_TABLE] = fill_nothing,
 	[IFC_CAP_PARSE_GRAPH_NODE] = fill_nothing,
 	[IFC_CAP_GENERAL_2] = fill_general_2,
+	[IFC_CAP_ADV_RDMA] = fill_adv_rdma,
 };
 
 int devx_query_hca_cap(struct devx_cmd *c)

@@ -23,21 +23,27 @@
 
 int devx_flow_domain(struct devx_cmd *c, unsigned int type, enum flow_domain *out)
 {
-	switch (type) {
-	case IFC_TABLE_NIC_RX:
-		*out = FLOW_RX;
-		return 0;
-	case IFC_TABLE_NIC_TX:
-		*out = FLOW_TX;
-		return 0;
-	case IFC_TABLE_FDB:
-		*out = FLOW_FDB;
-		return 0;
-	default:
-		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
-				   "table_type %u; NIC_RX (0), NIC_TX (1) and FDB (4) are offered",
-				   type);
-	}
+	static const struct {
+		uint8_t type, domain;
+	} types[] = {
+		{ IFC_TABLE_NIC_RX, FLOW_RX },
+		{ IFC_TABLE_NIC_TX, FLOW_TX },
+		{ IFC_TABLE_FDB, FLOW_FDB },
+		{ IFC_TABLE_NIC_RX_RDMA, FLOW_RDMA_RX },
+		{ IFC_TABLE_NIC_TX_RDMA, FLOW_RDMA_TX },
+		{ IFC_TABLE_RDMA_TRANSPORT_RX, FLOW_RDMA_TRANSPORT_RX },
+		{ IFC_TABLE_RDMA_TRANSPORT_TX, FLOW_RDMA_TRANSPORT_TX },
+	};
+
+	for (size_t i = 0; i < array_size(types); i++)
+		if (types[i].type == type) {
+			*out = types[i].domain;
+			return 0;
+		}
+	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
+			   "table_type %u; NIC_RX (0), NIC_TX (1), FDB (4), NIC_RX_RDMA (7), "
+			   "NIC_TX_RDMA (8) and RDMA_TRANSPORT_RX and _TX (13, 14) are offered",
+			   type);
 }
 
 static int find_table(struct devx_cmd *c, uint32_t id, struct mlx5dv_devx_obj **out)

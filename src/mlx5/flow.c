@@ -40,17 +40,27 @@ static int domain_of(unsigned int table, enum flow_domain *out)
 		[MLX5DV_FLOW_TABLE_TYPE_NIC_RX] = FLOW_RX,
 		[MLX5DV_FLOW_TABLE_TYPE_NIC_TX] = FLOW_TX,
 		[MLX5DV_FLOW_TABLE_TYPE_FDB] = FLOW_FDB,
+		[MLX5DV_FLOW_TABLE_TYPE_RDMA_RX] = FLOW_RDMA_RX,
+		[MLX5DV_FLOW_TABLE_TYPE_RDMA_TX] = FLOW_RDMA_TX,
+		[MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX] = FLOW_RDMA_TRANSPORT_RX,
+		[MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX] = FLOW_RDMA_TRANSPORT_TX,
 	};
 
 	if (table >= array_size(domains))
-		return explain(EOPNOTSUPP,
-			       "flow table type %u; there are NIC_RX (0), NIC_TX (1) and FDB (2)",
-			       table);
+		return explain(EOPNOTSUPP, "flow table type %u; there are 0 to %zu", table,
+			       array_size(domains) - 1);
 	*out = domains[table];
 	return 0;
 }
 
 /* ---- matchers ---- */
+
+static bool is_of_transport(const struct mlx5dv_flow_matcher_attr *attr)
+{
+	return attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE &&
+	       (attr->ft_type == MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX ||
+		attr->ft_type == MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX);
+}
 
 static int check_matcher(const struct mlx5dv_flow_matcher_attr *attr)
 {
@@ -64,12 +74,13 @@ static int check_matcher(const struct mlx5dv_flow_matcher_attr *attr)
 			       "mlx5dv_create_flow_matcher: type %d; there are matchers of the "
 			       "normal type (0) only",
 			       (int)attr->type);
-	/* RDMA flow tables are not offered. */
-	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_IB_PORT)
-		return explain(EOPNOTSUPP,
-			       "mlx5dv_create_flow_matcher: a table of type %d has no "
-			       "port to be named",
-			       (int)attr->ft_type);
+	if (!(attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_IB_PORT) != !is_of_transport(attr))
+		return explain(
+			EINVAL,
+			"mlx5dv_create_flow_matcher: tables of types %d and %d need ib_port, "
+			"and no others have it",
+			(int)MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX,
+			(int)MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX);
 	if (attr->flags & ~FLAGS || attr->flags == FLAGS)
 		return explain(EINVAL,
 			       "mlx5dv_create_flow_matcher: flags 0x%x; one of 0x%x is "
@@ -93,7 +104,7 @@ static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_
 	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE)
 		err = domain_of(attr->ft_type, &m->domain);
 	if (!err)
-		err = hca_flow_port(ctx->adapter, 1, &port);
+		err = hca_flow_port(ctx->adapter, is_of_transport(attr) ? attr->ib_port : 1, &port);
 	if (!err)
 		err = mlx5_match_read(attr->match_mask, MLX5_MATCH_BYTES,
 				      attr->match_criteria_enable, &m->mask);
@@ -266,7 +277,7 @@ static int read_actions(struct rule_actions *w, const struct mlx5dv_flow_matcher
 		if (err)
 			return err;
 	}
-	if (!w->has_end && m->domain == FLOW_RX)
+	if (!w->has_end && (m->domain == FLOW_RX || m->domain == FLOW_RDMA_RX))
 		return explain(
 			EINVAL,
 			"mlx5dv_create_flow: the rule has no final action; a destination, drop "

@@ -25,6 +25,7 @@ enum ifc_cap {
 	IFC_CAP_WQE_BASED_FLOW_TABLE = 0x1b,
 	IFC_CAP_PARSE_GRAPH_NODE = 0x1c,
 	IFC_CAP_GENERAL_2 = 0x20,
+	IFC_CAP_ADV_RDMA = 0x28,
 };
 
 #define IFC_CAP_OP_MOD(page, current) ((page) << 1 | !!(current))
@@ -214,6 +215,10 @@ enum {
 	IFC_TABLE_NIC_RX = 0,
 	IFC_TABLE_NIC_TX = 1,
 	IFC_TABLE_FDB = 4,
+	IFC_TABLE_NIC_RX_RDMA = 7,
+	IFC_TABLE_NIC_TX_RDMA = 8,
+	IFC_TABLE_RDMA_TRANSPORT_RX = 0xd,
+	IFC_TABLE_RDMA_TRANSPORT_TX = 0xe,
 };
 enum { IFC_MISS_DEFAULT = 0, IFC_MISS_TABLE = 1 };
 enum { IFC_MODIFY_TABLE_MISS = 1 << 0 };

@@ -148,10 +148,10 @@ static void matchers_refuse_unknown_attributes(void **state)
 		{ .flags = 1, .criteria = 1, .err = EINVAL },
 		{ .type = IBV_FLOW_ATTR_ALL_DEFAULT, .criteria = 1, .err = EOPNOTSUPP },
 		{ .type = 4, .criteria = 1, .err = EOPNOTSUPP },
-		{ .comp_mask = MLX5DV_FLOW_MATCHER_MASK_IB_PORT, .criteria = 1, .err = EOPNOTSUPP },
+		{ .comp_mask = MLX5DV_FLOW_MATCHER_MASK_IB_PORT, .criteria = 1, .err = EINVAL },
 		{ .criteria = 0x80, .err = EINVAL },
 		{ .priority = 16, .criteria = 1, .err = ENOSPC },
-		{ .comp_mask = 1, .table = 3, .criteria = 1, .err = EOPNOTSUPP },
+		{ .comp_mask = 1, .table = 7, .criteria = 1, .err = EOPNOTSUPP },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -21,6 +21,7 @@
 #include "hca/transport/dct.h"
 #include "hca/transport/grh.h"
 #include "hca/transport/observer.h"
+#include "hca/transport/packet_filter.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/responder.h"
 #include "hca/raw/vswitch.h"
@@ -138,7 +139,7 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 	if (unlikely(!qp))
 		return true;
 	fabric_lock(&qp->pub.lock);
-	if (likely(!qp->dying)) {
+	if (likely(!qp->dying && packet_filter_pass(qp, &pkt, grh, false))) {
 		observer = observer_get();
 		if (unlikely(observer) && observer->received)
 			observer->received(qp, &pkt, &list, grh);

@@ -76,6 +76,7 @@ static void reset_transport(void)
 static void reset_raw(void)
 {
 	ether_port_forked();
+	atomic_store(&hca.packet_filter, NULL);
 	netif_close_all();
 	hca.raw.netif = (struct netif_state){ .count = 0 };
 	hca.raw.wq = (struct wq_state){ 0 };

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "ether/port.h"
 #include "fabric/clock.h"
 #include "fabric/service.h"
 #include "hca/engine/host.h"
@@ -15,6 +16,7 @@
 #include "hca/memory/copy_server.h"
 #include "hca/peers/rpc.h"
 #include "hca/raw/raw.h"
+#include "hca/raw/rdma_steer.h"
 #include "hca/transport/tx_wait.h"
 #include "hca/transport/xrc_guest.h"
 #include "hca/transport/xrc_open.h"
@@ -120,6 +122,7 @@ _Static_assert(array_size(locks) <= HCA_LOCKS_MAX, "a registration for each lock
 
 __attribute__((constructor)) static void register_locks(void)
 {
+	ether_port_set_rdma_changed(rdma_steer_update);
 	for (size_t i = 0; i < array_size(locks); i++)
 		forksafe_add(&hca.engine.lock[i], locks[i].lock, locks[i].rank);
 }

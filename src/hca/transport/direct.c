@@ -13,6 +13,7 @@
 #include "hca/peers/peer_map.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/observer.h"
+#include "hca/transport/packet_filter.h"
 #include "util/copy.h"
 
 static uint32_t remote_access(enum hca_op op)
@@ -127,6 +128,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		return DIRECT_NO; /* packets can be captured */
 	if (s->op == HCA_OP_ATOMIC_WRITE)
 		granted |= HCA_GRANT_ANSWERS;
+	if (unlikely(packet_filter_get()))
+		return DIRECT_NO; /* packets meet rules */
 	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, granted, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.hello_sent && !qp->dci))

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "hca/transport/link_carrier.h"
+#include "hca/transport/packet_filter.h"
 #include "hca/transport/qp_types.h"
 
 /* As struct carrier's send(): to a process of this host, or with `peer` NULL beyond it. */
@@ -15,6 +16,9 @@ static inline int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_
 {
 	const struct carrier *carrier = peer ? &link_carrier : qp->carrier;
 
+	/* A packet that a rule drops counts as sent. */
+	if (unlikely(!packet_filter_pass(qp, pkt, NULL, true)))
+		return 0;
 	return likely(carrier) ? carrier->send(qp, peer, pkt, list, off, refs) : -ENOTCONN;
 }
 

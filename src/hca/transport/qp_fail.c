@@ -6,6 +6,7 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/dci.h"
+#include "hca/transport/packet_filter.h"
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/rq.h"
@@ -43,7 +44,7 @@ void qp_grant_update(struct qp *qp)
 		     qp->pub.state == HCA_QPS_SQD || qp->pub.state == HCA_QPS_SQE);
 	uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
 
-	if (unlikely(comp_cntr_sees_peer(qp)))
+	if (unlikely(comp_cntr_sees_peer(qp) || (packet_filter_get() && packet_filter_get()->rx)))
 		open = false;
 
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)

@@ -12,6 +12,7 @@
 #include "hca/transport/completer.h"
 #include "hca/transport/dct.h"
 #include "hca/transport/drops.h"
+#include "hca/transport/packet_filter.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/responder.h"
 #include "hca/wire/forward.h"
@@ -84,7 +85,8 @@ static inline __attribute__((always_inline)) void deliver(struct qp *qp, struct 
 	if (unlikely(!qp))
 		return;
 	fabric_lock(&qp->pub.lock);
-	if (likely(!qp->dying && is_of_kind(qp, pkt->op) && is_from_peer(qp, &a))) {
+	if (likely(!qp->dying && is_of_kind(qp, pkt->op) && is_from_peer(qp, &a) &&
+		   packet_filter_pass(qp, pkt, a.grh, false))) {
 		if (unlikely(pkt->flags & ROCE_PKT_FECN))
 			congestion_marked(qp, pkt, a.src, a.dst);
 		if (unlikely(pkt->op == ROCE_OP_CNP))
