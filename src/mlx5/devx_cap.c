@@ -145,6 +145,10 @@ static void fill_features(const struct page *p)
 	SET(num_vhca_ports, p->adapter->port_count);
 	SET(native_port_num, 1);
 	SET(stat_rate_support, 0x3ffc);
+	SET(dp_ordering_ooo_all_rc, 1);
+	SET(dp_ordering_ooo_all_xrc, 1);
+	SET(dp_ordering_ooo_all_dc, 1);
+	SET(dp_ordering_ooo_all_ud, 1); /* datagrams have no order */
 	SET(general_obj_types, devx_general_types(p->adapter));
 	SET(max_geneve_tlv_options, DEVX_GENEVE_OPTIONS);
 	SET(max_geneve_tlv_option_data_len, DEVX_GENEVE_DATA_MOST);
@@ -182,6 +186,7 @@ static int fill_general(const struct page *p)
 static int fill_general_2(const struct page *p)
 {
 	ifc_set(p->cap, cmd_hca_cap_2, log_min_stride_wqe_sz, 4);
+	ifc_set(p->cap, cmd_hca_cap_2, dp_ordering_force, 1);
 	return 0;
 }
 

@@ -66,6 +66,7 @@ static int make(struct devx_cmd *c, const void *ctx)
 		.recv_cq = devx_hold_cq(c, cqn),
 		.srq = devx_hold_srq(c, srqn),
 		.dc_key = ifc_get(ctx, dctc, dc_access_key),
+		.out_of_order = ifc_get(ctx, dctc, dp_ordering_1),
 		.format = &mlx5_format,
 		.user_index = ifc_get(ctx, dctc, user_index),
 		.user = devx_user(c->obj),

@@ -164,8 +164,8 @@ static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_at
 }
 
 /*
- * Fields that are not verbs attributes: the counter set, and with opt_param_mask_95_32 the path of
- * a requester.
+ * Fields that are not verbs attributes: the counter set, the order of packets, and with
+ * opt_param_mask_95_32 the path of a requester.
  */
 static int modify_other(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, uint32_t opt)
 {
@@ -182,6 +182,9 @@ static int modify_other(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, 
 			return err;
 		hca_qp_set_counters(qp, set);
 	}
+	/* 0: as IBTA demands, 1: reads and writes in any order, 2: all messages. */
+	if (c->row->op == IFC_OP_INIT2RTR_QP)
+		hca_qp_set_out_of_order(qp, ifc_get(qpc, qpc, dp_ordering_1));
 	if (c->row->op != IFC_OP_RTS2RTS_QP ||
 	    !(ifc_get(c->in, modify_qp_in, opt_param_mask_95_32) & IFC_QP_OPT2_UDP_SPORT))
 		return 0;
@@ -323,6 +326,7 @@ void devx_qpc_fill(const struct hca_adapter *a, struct hca_qp *qp, void *qpc)
 		at.path_mig_state == 1   ? IFC_PM_REARM
 		: at.path_mig_state == 2 ? IFC_PM_ARMED
 					 : IFC_PM_MIGRATED);
+	ifc_set(qpc, qpc, dp_ordering_1, qp->out_of_order);
 	ifc_set(qpc, qpc, mtu, at.path_mtu);
 	ifc_set(qpc, qpc, log_msg_max, 30);
 	ifc_set(qpc, qpc, q_key, at.qkey);

@@ -71,7 +71,25 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |                                             \
 	 MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC | MLX5DV_QP_CREATE_TUNNEL_OFFLOADS)
 
-static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_init_attr *extra)
+static int check_order(const struct hca_limits *limits, const struct ibv_qp_init_attr_ex *attr)
+{
+	uint32_t most = mlx5_out_of_order_most(limits, attr->qp_type);
+
+	if (!most)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_create_qp: packets of type %d are not taken out of order",
+			       attr->qp_type);
+	if (attr->cap.max_recv_wr > most)
+		return explain(
+			EINVAL,
+			"mlx5dv_create_qp: max_recv_wr %u; %u where packets are taken out of "
+			"order",
+			attr->cap.max_recv_wr, most);
+	return 0;
+}
+
+static int check(const struct hca_limits *limits, const struct ibv_qp_init_attr_ex *attr,
+		 const struct mlx5dv_qp_init_attr *extra)
 {
 	uint32_t flags = extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS
 				 ? extra->create_flags
@@ -84,9 +102,9 @@ static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_
 	if (flags & ~FLAGS_KNOWN)
 		return explain(EINVAL, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is known", flags,
 			       FLAGS_KNOWN);
-	if (flags & ~(SCATTER | RAW))
+	if (flags & ~(SCATTER | RAW | MLX5DV_QP_CREATE_OOO_DP))
 		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
-			       flags, SCATTER | RAW);
+			       flags, SCATTER | RAW | MLX5DV_QP_CREATE_OOO_DP);
 	if (flags & RAW && attr->qp_type != IBV_QPT_RAW_PACKET)
 		return explain(EINVAL,
 			       "mlx5dv_create_qp: create_flags 0x%x are for raw packets, which "
@@ -95,7 +113,9 @@ static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_
 	if ((flags & SCATTER) == SCATTER)
 		return explain(EINVAL,
 			       "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
-	if (extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)
+	if (flags & MLX5DV_QP_CREATE_OOO_DP)
+		err = check_order(limits, attr);
+	if (!err && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)
 		err = check_dc(attr, extra);
 	if (!err && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
 		err = check_streams(extra);
@@ -105,11 +125,12 @@ static int check(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_qp_
 struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				struct mlx5dv_qp_init_attr *extra)
 {
+	const struct mlx5_context *ctx = mlx5_dv_context(context, __func__);
 	int err;
 
-	if (!mlx5_dv_context(context, __func__))
+	if (!ctx)
 		return NULL;
-	err = extra ? check(attr, extra) : 0;
+	err = extra ? check(&ctx->vb->adapter->limits, attr, extra) : 0;
 	if (err) {
 		errno = -err;
 		return NULL;

@@ -7,6 +7,7 @@
 #include "mlx5/clock.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
+#include "mlx5/qp.h"
 #include "mlx5/wq.h"
 #include "util/explain.h"
 
@@ -18,7 +19,7 @@
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS | MLX5DV_CONTEXT_MASK_DYN_BFREGS |                    \
 	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |           \
-	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD | MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
+	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
 
 /* Only members that comp_mask names are there: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
@@ -37,8 +38,6 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 		out->sig_caps = (struct mlx5dv_sig_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
 		out->crypto_caps = (struct mlx5dv_crypto_caps){ 0 };
-	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS)
-		out->ooo_recv_wrs_caps = (struct mlx5dv_ooo_recv_wrs_caps){ 0 };
 }
 
 #define ANSWERED_OF_DC                                                                             \
@@ -58,6 +57,15 @@ static void fill_dc(const struct hca_limits *limits, struct mlx5dv_context *out,
 		out->max_dc_rd_atom = limits->max_qp_rd_atom;
 		out->max_dc_init_rd_atom = limits->max_qp_init_rd_atom;
 	}
+}
+
+static void fill_out_of_order(const struct hca_limits *limits, struct mlx5dv_ooo_recv_wrs_caps *out)
+{
+	out->max_rc = mlx5_out_of_order_most(limits, IBV_QPT_RC);
+	out->max_xrc = mlx5_out_of_order_most(limits, IBV_QPT_XRC_RECV);
+	out->max_dct = mlx5_out_of_order_most(limits, IBV_QPT_DRIVER);
+	out->max_ud = mlx5_out_of_order_most(limits, IBV_QPT_UD);
+	out->max_uc = mlx5_out_of_order_most(limits, IBV_QPT_UC);
 }
 
 static void fill_striding(const struct mlx5_context *ctx, struct mlx5dv_striding_rq_caps *out)
@@ -102,6 +110,10 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	if (wanted & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS) {
 		out->num_lag_ports = 1;
 		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
+	}
+	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS) {
+		fill_out_of_order(&to_context(context)->adapter->limits, &out->ooo_recv_wrs_caps);
+		filled |= MLX5DV_CONTEXT_MASK_OOO_RECV_WRS;
 	}
 	out->comp_mask = filled;
 	return 0;

@@ -215,6 +215,22 @@ static void free_rings(struct mlx5_qp *qp)
 	drv_ring_free(&qp->base.ring);
 }
 
+/* As rdma-core has it, where such a receive ring has two entries for each that may be posted. */
+uint32_t mlx5_out_of_order_most(const struct hca_limits *limits, enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UD:
+		return limits->max_qp_wr / 2;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
+		return limits->max_qp_wr;
+	default:
+		return 0;
+	}
+}
+
 static void fill_dc(const struct mlx5dv_qp_init_attr *extra, struct hca_qp_init *init)
 {
 	assert(extra); /* the library does not create a QP of IBV_QPT_DRIVER without */
@@ -258,6 +274,8 @@ static int create_hca(struct vb_context *ctx, struct mlx5_qp *qp,
 		fill_dc(extra, &init);
 	if (qp->base.type == HCA_QP_RAW)
 		fill_raw(attr, extra, &init);
+	else if (extra && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS)
+		init.out_of_order = extra->create_flags & MLX5DV_QP_CREATE_OOO_DP;
 	err = hca_qp_create(&init, &hca);
 	if (err)
 		return err;

@@ -391,6 +391,71 @@ static void a_query_answers_what_it_was_asked(void **state)
 	assert_int_equal(out.cqe_comp_caps.max_num, 0);
 }
 
+static struct ibv_qp *make_unordered(int side, enum ibv_qp_type type, uint32_t receives)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = type,
+		.send_cq = p.cq[side],
+		.recv_cq = p.cq[side],
+		.cap = { .max_send_wr = 16,
+			 .max_recv_wr = receives,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = p.pd,
+	};
+	struct mlx5dv_qp_init_attr extra = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_OOO_DP,
+	};
+
+	errno = 0;
+	return mlx5dv_create_qp(p.ctx, &attr, &extra);
+}
+
+static void a_queue_pair_may_take_packets_out_of_order(void **state)
+{
+	struct mlx5dv_context out = { .comp_mask = MLX5DV_CONTEXT_MASK_OOO_RECV_WRS };
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_sge sge;
+	uint32_t most;
+
+	make();
+	sge = pair_sge(&p, 0, 5000);
+	assert_int_equal(mlx5dv_query_device(p.ctx, &out), 0);
+	assert_int_equal(out.comp_mask, MLX5DV_CONTEXT_MASK_OOO_RECV_WRS);
+	most = out.ooo_recv_wrs_caps.max_rc;
+	assert_true(most > 0 && out.ooo_recv_wrs_caps.max_xrc > 0 &&
+		    out.ooo_recv_wrs_caps.max_dct > 0 && out.ooo_recv_wrs_caps.max_ud > 0);
+	assert_null(make_unordered(0, IBV_QPT_RC, most + 1));
+	assert_int_equal(errno, EINVAL);
+	assert_null(make_unordered(0, IBV_QPT_UC, 16));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(make_unordered(0, IBV_QPT_RAW_PACKET, 16));
+	assert_int_equal(errno, EOPNOTSUPP);
+	for (int side = 0; side < 2; side++) {
+		assert_int_equal(ibv_destroy_qp(p.qp[side]), 0);
+		p.qp[side] = make_unordered(side, IBV_QPT_RC, most);
+		assert_non_null(p.qp[side]);
+		assert_int_equal(ibv_query_qp(p.qp[side], &attr, IBV_QP_CAP, &init), 0);
+		assert_int_equal(init.cap.max_recv_wr, most);
+	}
+	pair_connect(&p);
+	for (uint64_t i = 0; i < 20; i++) {
+		pair_pattern(p.buf, 5000, (uint8_t)i);
+		pair_post_recv(&p, 1, i, PAIR_BUF / 2, 8192);
+		pair_post(&p, &(struct ibv_send_wr){ .wr_id = i,
+						     .opcode = IBV_WR_SEND,
+						     .sg_list = &sge,
+						     .num_sge = 1,
+						     .send_flags = IBV_SEND_SIGNALED });
+		pair_expect(p.cq[1], IBV_WC_RECV, i);
+		pair_expect(p.cq[0], IBV_WC_SEND, i);
+		assert_true(pair_is_pattern(p.buf + PAIR_BUF / 2, 5000, (uint8_t)i));
+	}
+}
+
 static uint64_t wall_ns(void)
 {
 	struct timespec t;
@@ -464,6 +529,7 @@ int main(void)
 		T(a_missing_half_is_refused_and_the_other_object_stays_untold),
 		T(devices_are_told_apart),
 		T(a_query_answers_what_it_was_asked),
+		T(a_queue_pair_may_take_packets_out_of_order),
 		T(the_clock_can_be_turned_into_wall_time),
 		T(a_program_may_allocate_the_rings),
 	};

@@ -28,6 +28,7 @@
 #include "hca/transport/path.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/recv.h"
+#include "hca/transport/reorder.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/tx_wait.h"
 
@@ -122,6 +123,7 @@ static struct session *new_session(const struct qp *dct, fabric_id_t from, const
 		.pd = dct->pub.pd,
 		.recv_cq = dct->pub.recv_cq,
 		.srq = dct->pub.srq,
+		.out_of_order = dct->pub.out_of_order,
 		.user_index = dct->pub.user_index,
 		.user = dct->pub.user,
 	};
@@ -318,6 +320,7 @@ void dct_retire(struct qp *qp)
 			hca.network->forget(&c->qp);
 			free(c->qp.resp.recv);
 			free(c->qp.resp.resource);
+			reorder_clear(&c->qp.resp);
 			free(c);
 		}
 }

@@ -116,6 +116,7 @@ struct hca_qp_init {
 	struct hca_rq_ring rq;
 	bool sig_all;
 	bool block_self_mcast; /* UD: its own multicasts are not for it */
+	bool out_of_order;     /* packets may arrive in any order (reorder.h) */
 	/* raw packets: flags of the receive queue, or a hash over a table instead of one */
 	uint32_t wq_flags;
 	uint8_t self_lb; /* enum hca_self_lb */
@@ -141,6 +142,7 @@ struct hca_qp {
 	struct hca_srq *srq;
 	bool sig_all;
 	bool block_self_mcast;
+	bool out_of_order; /* under the lock */
 	uint32_t user_index;
 	void *user;
 	struct hca_wq *wq;             /* raw packets: the receive queue, */

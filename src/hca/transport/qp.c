@@ -35,6 +35,7 @@
 #include "hca/transport/qp_types.h"
 #include "hca/device/qpn.h"
 #include "hca/transport/raw_qp_ops.h"
+#include "hca/transport/reorder.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/shaper.h"
 #include "hca/transport/timer.h"
@@ -71,6 +72,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		.srq = init->srq,
 		.sig_all = init->sig_all,
 		.block_self_mcast = init->block_self_mcast,
+		.out_of_order = init->out_of_order,
 		.user_index = init->user_index,
 		.user = init->user,
 	};
@@ -196,6 +198,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	free(qp->capture);
 	free(qp->resp.recv);
 	free(qp->resp.resource);
+	reorder_clear(&qp->resp);
 	dci_fini(qp);
 	dct_fini(qp);
 	free(qp);
@@ -248,6 +251,13 @@ int hca_qp_set_udp_sport(struct hca_qp *pub, uint16_t port)
 	fabric_unlock(&pub->lock);
 	epoch_exit();
 	return err;
+}
+
+void hca_qp_set_out_of_order(struct hca_qp *pub, bool allowed)
+{
+	fabric_lock(&pub->lock);
+	pub->out_of_order = allowed;
+	fabric_unlock(&pub->lock);
 }
 
 void hca_qp_set_counters(struct hca_qp *pub, struct hca_counters *counters)

@@ -134,7 +134,10 @@ struct resp_resource {
 	uint32_t from, upto, sent;
 };
 
-/* Written by responder.c, recv.c, recv.h, fault.c, answer.c, answer.h, resource.c and xrc_forward.c. */
+/*
+ * Written by responder.c, recv.c, recv.h, fault.c, answer.c, answer.h, resource.c, reorder.c and
+ * xrc_forward.c.
+ */
 struct responder {
 	uint32_t epsn; /* expected PSN */
 	uint32_t msn;
@@ -167,6 +170,7 @@ struct responder {
 	struct resp_resource *resource;
 	uint32_t resource_next;  /* free running: index of the next one */
 	uint32_t resource_first; /* of the oldest one that may have an answer due */
+	struct reorder *reorder; /* packets that came too early (reorder.c), or NULL */
 };
 
 /* Calls on a queue pair that another process has made. */

@@ -6,6 +6,7 @@
  */
 #include "hca/transport/responder.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "hca/memory/mkey.h"
@@ -19,6 +20,7 @@
 #include "hca/transport/path.h"
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/recv.h"
+#include "hca/transport/reorder.h"
 #include "hca/transport/resource.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/xrc_forward.h"
@@ -357,7 +359,8 @@ static bool refuse_by_script(const struct observer *observer, struct qp *qp,
 }
 
 static __attribute__((noinline)) void out_of_sequence(struct qp *qp, struct hca_acks *acks,
-						      const struct roce_pkt *pkt)
+						      const struct roce_pkt *pkt,
+						      const struct hca_list *payload)
 {
 	struct responder *r = &qp->resp;
 
@@ -369,6 +372,8 @@ static __attribute__((noinline)) void out_of_sequence(struct qp *qp, struct hca_
 		return;
 	}
 	hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
+	if (qp->pub.out_of_order && qp->remote && reorder_keep(qp, pkt, payload))
+		return;
 	/*
 	 * One NAK per gap, and another when the packet that showed the gap comes again: then the
 	 * requester has gone back, and the missing packet was lost once more. NAKS_AGAIN at most, since
@@ -398,7 +403,7 @@ static bool reliable(struct qp *qp, struct hca_acks *acks, const struct roce_pkt
 	    xrc_forward_request(qp, acks, pkt, payload))
 		return false;
 	if (unlikely(psn_diff(pkt->psn, qp->resp.epsn))) {
-		out_of_sequence(qp, acks, pkt);
+		out_of_sequence(qp, acks, pkt, payload);
 		return false;
 	}
 	observer = observer_get();
@@ -485,6 +490,22 @@ static bool is_receiving(const struct qp *qp)
 	return states >> qp->pub.state & 1;
 }
 
+/* Requests that came too early, and whose turn it is now. */
+static void execute_kept(struct qp *qp, struct hca_acks *acks)
+{
+	struct reorder_packet *p;
+	struct hca_list payload;
+
+	while (is_receiving(qp) && (p = reorder_take(qp))) {
+		payload.count = p->pkt.len ? 1 : 0;
+		payload.total = p->pkt.len;
+		payload.seg[0] = (struct hca_seg){ .ptr = (char *)p->payload, .len = p->pkt.len };
+		if (reliable(qp, acks, &p->pkt, &payload))
+			execute(qp, acks, &p->pkt, &payload);
+		free(p);
+	}
+}
+
 static void establish(struct qp *qp)
 {
 	qp->resp.established = true;
@@ -531,6 +552,8 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		    ? tr == qp_answer_transport(qp) && reliable(qp, acks, pkt, payload)
 		    : qp->pub.type == HCA_QP_UC && tr == ROCE_TR_UC && unreliable(qp, pkt))
 		execute(qp, acks, pkt, payload);
+	if (unlikely(qp->resp.reorder))
+		execute_kept(qp, acks);
 }
 
 void responder_start(struct qp *qp, uint32_t psn)
@@ -543,6 +566,7 @@ void responder_reset(struct qp *qp)
 	struct hca_recv *recv = qp->resp.recv;
 	struct resp_resource *resource = qp->resp.resource;
 
+	reorder_clear(&qp->resp);
 	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);
 	atomic_store_explicit(&qp->replies, 0, memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include "hca/queue/srq.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/recv.h"
+#include "hca/transport/reorder.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/tx_wait.h"
 #include "hca/transport/xrc_forward.h"
@@ -120,6 +121,7 @@ static void leave(struct hca_peer *peer)
 		LIST_REMOVE(g, entry);
 		free(g->qp.resp.recv);
 		free(g->qp.resp.resource);
+		reorder_clear(&g->qp.resp);
 		free(g);
 	}
 }

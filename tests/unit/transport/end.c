@@ -148,6 +148,7 @@ struct end *end_create(unsigned int adapter, const struct end_options *options)
 	qp.dc_key = END_DC_KEY;
 	qp.dci_streams = options->dci_streams;
 	qp.dci_log_errored = options->dci_log_errored;
+	qp.out_of_order = options->out_of_order;
 	assert_int_equal(hca_qp_create(&qp, &end->qp), 0);
 	end->in = (struct qp *)end->qp;
 	return end;

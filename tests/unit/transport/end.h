@@ -45,6 +45,7 @@ struct end_options {
 	bool srq; /* receives are those of a shared receive queue */
 	bool dci_streams;
 	uint8_t dci_log_errored;
+	bool out_of_order;
 };
 
 #define END_XRCD   7u

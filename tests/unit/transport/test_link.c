@@ -181,6 +181,7 @@ static void everything_at_once_changes_nothing(void **state)
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		o.path_mtu = 1 + seed % 5;
 		o.rd_atomic = 1 + seed % 16;
+		o.out_of_order = seed % 2;
 		run(&(struct net_faults){ .delay_ns = 500 + 7919 * (seed % 13),
 					  .seed = seed,
 					  .loss = 15000,
