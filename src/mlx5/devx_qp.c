@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "driver/record.h"
 #include "hca/transport/mcast.h"
 #include "hca/transport/qp_watch.h"
 #include "mlx5/devx_cmd.h"
@@ -195,6 +196,8 @@ static int make(struct devx_cmd *c, const struct hca_qp_init *init)
 {
 	int err = hca_qp_create(init, &c->obj->qp);
 
+	if (!err && init->sq.db)
+		drv_record_store(init->sq.db, 0); /* see devx_modify_qp() */
 	if (!err && init->sq.size)
 		err = hca_doorbell_watch_qp(c->obj->qp);
 	return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
@@ -242,9 +245,18 @@ int devx_create_qp(struct devx_cmd *c)
 	return 0;
 }
 
+/*
+ * An adapter reads the send record when the doorbell rings, and a program need not clear it. Here the watch
+ * reads it at any time, so entries of before the reset must not seem to be posted.
+ */
 int devx_modify_qp(struct devx_cmd *c)
 {
-	return devx_qpc_modify(c, c->obj->qp);
+	struct hca_qp *qp = c->obj->qp;
+	int err = devx_qpc_modify(c, qp);
+
+	if (!err && c->row->op == IFC_OP_2RST_QP && qp->sq.db)
+		drv_record_store(qp->sq.db, 0);
+	return err;
 }
 
 int devx_query_qp(struct devx_cmd *c)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "driver/record.h"
 #include "hca/transport/qp_modify.h"
 #include "hca/transport/qp_watch.h"
 #include "mlx5/devx_cmd.h"
@@ -132,7 +133,10 @@ static int change_state(struct hca_qp *qp, unsigned int state)
 
 	if (state != IFC_WQ_RDY) {
 		attr.state = state == IFC_WQ_ERR ? HCA_QPS_ERR : HCA_QPS_RESET;
-		return hca_qp_modify(qp, &attr, HCA_QPM_STATE);
+		err = hca_qp_modify(qp, &attr, HCA_QPM_STATE);
+		if (!err && state != IFC_WQ_ERR)
+			drv_record_store(qp->sq.db, 0); /* see devx_modify_qp() */
+		return err;
 	}
 	if (qp->state == HCA_QPS_RTS)
 		return 0;

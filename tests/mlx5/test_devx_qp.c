@@ -208,6 +208,42 @@ static void states_follow_the_commands(void **state)
 	drop(&t);
 }
 
+/*
+ * A program restarts its ring after a reset and leaves the record as it is, as UCX does: what the ring held
+ * before is not posted.
+ */
+static void a_reset_forgets_what_was_posted_before(void **state)
+{
+	uint8_t out[ifc_len(modify_qp_out)];
+	struct two t, other;
+
+	make(&t, 4, 3, 0);
+	make(&other, 4, 3, 0);
+	for (int i = 0; i < 3; i++) {
+		rig_send(&t.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 64, 16384 + 64 * i);
+		expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, (uint16_t)i);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rig_modify(&t.qp[i], IFC_OP_2RST_QP, 0, out), 0);
+	memset(rig.memory + 16384, 0, 192);
+	memset(rig.memory, 0xab, 64);
+	t.qp[0].post = 0;
+	rig_connect(&t.qp[0], &t.qp[1]);
+	/* Another doorbell, which has the adapter look at all records. */
+	for (uint16_t i = 0; i < 10; i++) {
+		rig_send(&other.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+		expect(&other.cq[0], MLX5_CQE_REQ, other.qp[0].qpn, i);
+	}
+	assert_false(rig_cq_ready(&t.cq[0]));
+	rig_send(&t.qp[0], MLX5_OPCODE_RDMA_WRITE, 0, 64, 8192);
+	expect(&t.cq[0], MLX5_CQE_REQ, t.qp[0].qpn, 0);
+	assert_memory_equal(rig.memory + 8192, rig.memory, 64);
+	for (int i = 0; i < 192; i++)
+		assert_int_equal(rig.memory[16384 + i], 0);
+	drop(&other);
+	drop(&t);
+}
+
 static void a_query_shows_what_was_set(void **state)
 {
 	uint8_t out[ifc_len(query_qp_out)], *qpc = ifc_ptr(out, query_qp_out, qpc);
@@ -451,6 +487,7 @@ int main(void)
 		cmocka_unit_test(replies_of_atomics_have_the_byte_order_that_the_capability_says),
 		cmocka_unit_test(a_malformed_entry_fails_the_queue_pair),
 		cmocka_unit_test(states_follow_the_commands),
+		cmocka_unit_test(a_reset_forgets_what_was_posted_before),
 		cmocka_unit_test(a_query_shows_what_was_set),
 		cmocka_unit_test(a_query_shows_how_far_it_has_come),
 		cmocka_unit_test(a_linked_shared_queue_follows_its_links),
