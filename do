@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # What building and testing need, as Debian 12 names it.
-packages_build=(cmake ninja-build gcc libc6-dev pkg-config libisal-dev)
+packages_build=(cmake ninja-build gcc libc6-dev pkg-config libisal-dev libssl-dev)
 packages_test=(clang llvm libclang-rt-14-dev libcmocka-dev python3 dwarves binutils iproute2 procps strace tshark
 	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
 	libfabric-bin python3-pyverbs python3-scapy qperf fio

@@ -37,6 +37,17 @@ struct hca_port_config {
 	struct hca_gid gids[HCA_FIXED_GIDS];
 };
 
+#define HCA_KEK_MAX        32u
+#define HCA_CREDENTIAL_LEN 40u
+
+/* What a crypto officer has stored in the adapter. */
+struct hca_crypto_config {
+	uint8_t kek_len; /* 16 or 32; 0: keys are imported in plaintext */
+	bool has_credential;
+	uint8_t kek[HCA_KEK_MAX];
+	uint8_t credential[HCA_CREDENTIAL_LEN];
+};
+
 struct hca_adapter {
 	char name[HCA_NAME_MAX];
 	int index;
@@ -46,6 +57,7 @@ struct hca_adapter {
 	char pci_slot[16];
 	int port_count;
 	struct hca_port_config ports[HCA_PORTS_MAX]; /* [0] is port 1 */
+	struct hca_crypto_config crypto;
 };
 
 #endif

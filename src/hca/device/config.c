@@ -152,8 +152,8 @@ static int set_port_key(struct hca_port_config *port, const struct place *at, co
 	if (!strcmp(key, "gids"))
 		return parse_gids(port, at, value);
 	return bad(at,
-		   "unknown key '%s'; there are model, ports, link, interface, switch, gids, guid "
-		   "and limits such as max_qp",
+		   "unknown key '%s'; there are model, ports, link, interface, switch, gids, guid, "
+		   "crypto_kek, crypto_credential and limits such as max_qp",
 		   key);
 }
 
@@ -165,6 +165,7 @@ static int set_model(struct hca_adapter *a, const struct place *at, const char *
 		return bad(at, "unknown model '%s'; there are %s", value, hca_model_names());
 	a->model = model;
 	a->limits = model->limits;
+	a->crypto = (struct hca_crypto_config){ 0 };
 	for (int i = 0; i < HCA_PORTS_MAX; i++)
 		a->ports[i].link = model->link;
 	return 0;
@@ -180,6 +181,58 @@ static int set_limit(struct hca_adapter *a, const struct place *at, const char *
 		return bad(at, "%s is a number from 1 to %llu on a %s, not '%s'", key,
 			   (unsigned long long)most, a->model->name, value);
 	*limit = v;
+	return 0;
+}
+
+/* Hexadecimal digits, two per byte. The number of bytes, -EINVAL when there are more than fit. */
+static int parse_hex(const char *value, uint8_t *out, size_t room)
+{
+	size_t digits = strlen(value);
+
+	if (digits % 2 || digits / 2 > room || strspn(value, "0123456789abcdefABCDEF") != digits)
+		return -EINVAL;
+	for (size_t i = 0; i < digits; i += 2) {
+		const char byte[] = { value[i], value[i + 1], 0 };
+
+		out[i / 2] = (uint8_t)strtoul(byte, NULL, 16);
+	}
+	return (int)(digits / 2);
+}
+
+static int set_crypto(struct hca_adapter *a, const struct place *at, const char *key,
+		      const char *value)
+{
+	struct hca_crypto_config *c = &a->crypto;
+	bool is_kek = !strcmp(key, "crypto_kek");
+	int n = is_kek ? parse_hex(value, c->kek, sizeof(c->kek))
+		       : parse_hex(value, c->credential, sizeof(c->credential));
+
+	if (!a->model->crypto)
+		return bad(at, "%s: a %s does not encrypt", key, a->model->name);
+	if (is_kek && n != 16 && n != 32)
+		return bad(at, "crypto_kek is 32 or 64 hexadecimal digits");
+	if (!is_kek && n != (int)sizeof(c->credential))
+		return bad(at, "crypto_credential is %zu hexadecimal digits",
+			   2 * sizeof(c->credential));
+	if (is_kek)
+		c->kek_len = (uint8_t)n;
+	else
+		c->has_credential = true;
+	return 0;
+}
+
+/* What can only be checked when all is read. */
+static int check_all(const struct hca_config *cfg, const struct place *at)
+{
+	for (int i = 0; i < cfg->count; i++) {
+		const struct hca_adapter *a = &cfg->adapters[i];
+
+		if (!a->crypto.kek_len != !a->crypto.has_credential)
+			return bad(at,
+				   "%s has one of crypto_kek and crypto_credential; it needs "
+				   "both, or none",
+				   a->name);
+	}
 	return 0;
 }
 
@@ -205,6 +258,8 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 		a->node_guid = n;
 		return 0;
 	}
+	if (!strcmp(key, "crypto_kek") || !strcmp(key, "crypto_credential"))
+		return set_crypto(a, at, key, value);
 	if (hca_limit_find(&a->limits, key))
 		return set_limit(a, at, key, value);
 	if (!strncmp(key, "port", 4) && isdigit((unsigned char)key[4]) && key[5] == '.') {
@@ -269,10 +324,11 @@ int hca_config_parse(const char *text, const char *where, struct hca_config *cfg
 		at.line++;
 		err = parse_line(cfg, &at, line, &current);
 	}
-	if (!err && !cfg->count) {
-		at.line = 0;
+	at.line = 0;
+	if (!err && !cfg->count)
 		err = bad(&at, "no adapter is described; write a section such as [mlx5_0]");
-	}
+	if (!err)
+		err = check_all(cfg, &at);
 	free(copy);
 	return err;
 }
@@ -297,6 +353,8 @@ int hca_config_parse_list(const char *list, const char *where, struct hca_config
 	}
 	if (!err && !cfg->count)
 		err = bad(&at, "no adapter is named; write for instance mlx5_0,interface=eth0");
+	if (!err)
+		err = check_all(cfg, &at);
 	free(copy);
 	return err;
 }

@@ -55,15 +55,15 @@ static const struct hca_model models[] = {
 	{ .name = "ConnectX-6", .hca_type = "MT4123", .board_id = "MT_0000000224",
 	  .fw_ver = "20.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
 	  .pci_device = 0x101b, .hw_ver = 0x0, .guid_oui = 0xb8599f, .active_speed = 64,
-	  .lane_mbps = 50000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
+	  .lane_mbps = 50000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true, .limits = MLX5_LIMITS },
 	{ .name = "ConnectX-6-Dx", .hca_type = "MT4125", .board_id = "MT_0000000359",
 	  .fw_ver = "22.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
 	  .pci_device = 0x101d, .hw_ver = 0x0, .guid_oui = 0x0c42a1, .active_speed = 32,
-	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
+	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true, .limits = MLX5_LIMITS },
 	{ .name = "ConnectX-7", .hca_type = "MT4129", .board_id = "MT_0000000838",
 	  .fw_ver = "28.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
 	  .pci_device = 0x1021, .hw_ver = 0x0, .guid_oui = 0xa088c2, .active_speed = 128,
-	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000, .limits = MLX5_LIMITS },
+	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true, .limits = MLX5_LIMITS },
 };
 /* clang-format on */
 

@@ -5,6 +5,7 @@
 #ifndef HCA_MODEL_H
 #define HCA_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,7 @@ struct hca_model {
 	uint32_t lane_mbps;
 	uint8_t ack_delay;
 	uint32_t core_clock_khz;
+	bool crypto; /* AES-XTS by memory keys */
 	struct hca_limits limits;
 };
 

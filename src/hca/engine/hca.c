@@ -99,6 +99,8 @@ static const struct {
 	{ &hca.memory.dm.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.dm_op.lock, FORKSAFE_LEAF },
 	{ &hca.memory.copy_server.lock, FORKSAFE_OBJECT },
+	{ &hca.memory.crypto.lock, FORKSAFE_LEAF },
+	{ &hca.memory.crypto.load_lock, FORKSAFE_LEAF },
 	{ &hca.queue.watch_lock, FORKSAFE_DOORBELL },
 	{ &hca.queue.cq.lock, FORKSAFE_OBJECT },
 	{ &hca.queue.srq.lock, FORKSAFE_OBJECT },

@@ -10,10 +10,14 @@
 #include <sys/queue.h>
 
 #include "hca/device/adapter.h"
+#include "hca/device/crypto.h"
 #include "hca/device/table.h"
 
 struct dm_op_mapping;
 struct dm_op_handler;
+struct hca_login;
+struct hca_secret;
+struct libcrypto;
 
 /* Tables hold the objects of this process by the number that is their key's index. */
 struct memory_state {
@@ -60,6 +64,17 @@ struct memory_state {
 		pthread_mutex_t lock;
 		bool started;
 	} copy_server;
+
+	struct {
+		pthread_mutex_t load_lock; /* guards lib */
+		struct libcrypto *lib;     /* NULL until it is loaded */
+		pthread_mutex_t lock;      /* guards the rest, and references of DEKs */
+		struct hca_numbers numbers;
+		struct hca_table deks;
+		uint32_t last_secret;
+		LIST_HEAD(, hca_login) logins;
+		LIST_HEAD(, hca_secret) secrets; /* import KEKs and credentials */
+	} crypto;
 };
 
 #define MEMORY_STATE_INIT                                                                          \
@@ -69,6 +84,9 @@ struct memory_state {
 		.mkey.lock = PTHREAD_MUTEX_INITIALIZER, .dm.lock = PTHREAD_MUTEX_INITIALIZER,      \
 		.dm_op.lock = PTHREAD_MUTEX_INITIALIZER, .dm_op.empty_fd = -1,                     \
 		.copy_server.lock = PTHREAD_MUTEX_INITIALIZER,                                     \
+		.crypto.load_lock = PTHREAD_MUTEX_INITIALIZER,                                     \
+		.crypto.lock = PTHREAD_MUTEX_INITIALIZER,                                          \
+		.crypto.numbers = { .first = 1, .limit = 1u << HCA_LOG_DEKS },                     \
 	}
 
 #endif

@@ -61,6 +61,26 @@ static void a_list_sets_keys_after_commas(void **state)
 	assert_int_equal(cfg.adapters[1].ports[0].gid_count, 2);
 }
 
+#define HEX16 "0123456789abcdEF"
+
+static void an_adapter_may_have_a_kek_and_a_credential(void **state)
+{
+	const struct hca_crypto_config *c = &cfg.adapters[0].crypto;
+
+	assert_int_equal(hca_config_parse_list("mlx5_0", "t", &cfg), 0);
+	assert_int_equal(c->kek_len, 0);
+	assert_int_equal(hca_config_parse("[mlx5_0]\n"
+					  "crypto_kek = " HEX16 HEX16 "\n"
+					  "crypto_credential = " HEX16 HEX16 HEX16 HEX16 HEX16 "\n",
+					  "t", &cfg),
+			 0);
+	assert_int_equal(c->kek_len, 16);
+	assert_true(c->has_credential);
+	assert_int_equal(c->kek[15], 0xef);
+	assert_int_equal(c->credential[39], 0xef);
+	assert_int_equal(c->credential[32], 0x01);
+}
+
 static void every_mistake_names_its_line_and_reason(void **state)
 {
 	static const struct {
@@ -74,6 +94,12 @@ static void every_mistake_names_its_line_and_reason(void **state)
 		{ "[a]\nmodel\n", "f:2:", "key = value" },
 		{ "[a]\n\nmodel = Foo\n", "f:3:", "ConnectX-6" },
 		{ "[a]\nlink = token-ring\n", "f:2:", "'ethernet' or 'infiniband'" },
+		{ "[a]\ncrypto_kek = 00\n", "f:2:", "32 or 64" },
+		{ "[a]\ncrypto_kek = " HEX16 "0g\n", "f:2:", "32 or 64" },
+		{ "[a]\ncrypto_credential = " HEX16 HEX16 "\n", "f:2:", "80 hex" },
+		{ "[a]\ncrypto_kek = " HEX16 HEX16 "\n", "f:", "both, or none" },
+		{ "[a]\nmodel = ConnectX-5\ncrypto_kek = " HEX16 HEX16 "\n",
+		  "f:3:", "does not encrypt" },
 		{ "[a]\nports = 0\n", "f:2:", "1 to 4" },
 		{ "[a]\nports = 5\n", "f:2:", "1 to 4" },
 		{ "[a]\nports = two\n", "f:2:", "1 to 4" },
@@ -143,6 +169,7 @@ int main(void)
 		cmocka_unit_test(a_file_describes_adapters_in_order),
 		cmocka_unit_test(the_model_follows_from_a_well_known_name),
 		cmocka_unit_test(a_list_sets_keys_after_commas),
+		cmocka_unit_test(an_adapter_may_have_a_kek_and_a_credential),
 		cmocka_unit_test(every_mistake_names_its_line_and_reason),
 		cmocka_unit_test(more_adapters_than_fit_are_refused),
 		cmocka_unit_test(the_environment_wins_over_the_file),

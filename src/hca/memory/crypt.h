@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stage of a memory key that encrypts (transform.h): AES-XTS, both sides equally long. The
+ * wire is encrypted and memory is not, or the other way round.
+ */
+#ifndef HCA_CRYPT_H
+#define HCA_CRYPT_H
+
+#include "hca/device/crypto.h"
+#include "hca/memory/dek.h"
+#include "hca/memory/transform.h"
+
+/*
+ * `length`: bytes of the space below. Takes a reference on the DEK. Accesses fail while the DEK is
+ * destroyed or has another key tag. NULL: memory is short.
+ */
+struct transform *crypt_create(const struct hca_crypto_conf *conf, struct hca_dek *dek,
+			       uint64_t length);
+/* Of a key that is to encrypt, but was never told how: all accesses fail. */
+struct transform *crypt_create_unset(void);
+
+#endif
