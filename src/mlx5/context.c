@@ -8,6 +8,7 @@
 #include "hca/queue/uar.h"
 #include "mlx5/av.h"
 #include "mlx5/devx_destroy.h"
+#include "mlx5/dv_crypto.h"
 #include "mlx5/format.h"
 #include "mlx5/poll.h"
 #include "mlx5/send.h"
@@ -81,6 +82,7 @@ void mlx5_context_fini(struct vb_context *vb)
 		free(r);
 	}
 	devx_fini(ctx);
+	mlx5_crypto_fini(ctx);
 	verbena_memory_fini(&ctx->memory);
 	mlx5_table_fini(&ctx->table);
 	hca_uar_destroy(ctx->uar);

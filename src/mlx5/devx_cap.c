@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "hca/device/crypto.h"
 #include "hca/memory/dm_op.h"
 #include "hca/raw/flow.h"
 #include "mlx5/devx_cmd.h"
@@ -174,6 +175,10 @@ static int fill_general(const struct page *p)
 	SET(eth_net_offloads, p->ethernet);
 	SET(nic_flow_table, p->ethernet);
 	SET(adv_rdma, p->ethernet);
+	SET(crypto, p->adapter->model->crypto);
+	SET(aes_xts, p->adapter->model->crypto);
+	SET(aes_xts_multi_block_be_tweak, p->adapter->model->crypto);
+	SET(log_max_dek, p->adapter->model->crypto ? HCA_LOG_DEKS : 0);
 	SET(ib_virt, !p->ethernet);
 	SET(eth_virt, p->ethernet);
 	SET(sq_ts_format, IFC_TS_CAP_FREE_RUNNING);
@@ -389,6 +394,23 @@ static int fill_device_event(const struct page *p)
 	return 0;
 }
 
+static int fill_crypto(const struct page *p)
+{
+	bool wrapped = p->adapter->crypto.kek_len;
+
+	if (!p->adapter->model->crypto)
+		return 0;
+	ifc_set(p->cap, crypto_caps, wrapped_crypto_operational, wrapped);
+	ifc_set(p->cap, crypto_caps, wrapped_import_method,
+		wrapped ? IFC_IMPORT_METHOD_AES_XTS : 0);
+	ifc_set(p->cap, crypto_caps, log_max_num_deks, HCA_LOG_DEKS);
+	ifc_set(p->cap, crypto_caps, log_max_num_import_keks, wrapped ? HCA_LOG_SECRETS : 0);
+	ifc_set(p->cap, crypto_caps, log_max_num_creds, wrapped ? HCA_LOG_SECRETS : 0);
+	ifc_set(p->cap, crypto_caps, num_nv_import_keks, wrapped);
+	ifc_set(p->cap, crypto_caps, num_nv_credentials, wrapped);
+	return 0;
+}
+
 static int fill_nothing(const struct page *p)
 {
 	(void)p;
@@ -409,7 +431,7 @@ static int (*const fill[])(const struct page *p) = {
 	[IFC_CAP_DEVICE_MEMORY] = fill_device_memory,
 	[IFC_CAP_VDPA] = fill_nothing,
 	[IFC_CAP_DEVICE_EVENT] = fill_device_event,
-	[IFC_CAP_CRYPTO] = fill_nothing,
+	[IFC_CAP_CRYPTO] = fill_crypto,
 	[IFC_CAP_WQE_BASED_FLOW_TABLE] = fill_nothing,
 	[IFC_CAP_PARSE_GRAPH_NODE] = fill_nothing,
 	[IFC_CAP_GENERAL_2] = fill_general_2,

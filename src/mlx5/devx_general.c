@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_crypto.h"
 #include "mlx5/devx_geneve.h"
 #include "mlx5/devx_obj.h"
 
@@ -25,6 +26,14 @@ static const struct type types[] = {
 	  .modify = devx_geneve_modify,
 	  .destroy = devx_geneve_destroy },
 	{ .type = IFC_OBJ_MATCH_DEFINER },
+	{ IFC_OBJ_DEK, devx_has_crypto, devx_create_dek, devx_query_dek, devx_modify_crypto,
+	  devx_destroy_dek },
+	{ IFC_OBJ_IMPORT_KEK, devx_has_login, devx_create_import_kek, NULL, devx_modify_crypto,
+	  devx_destroy_secret },
+	{ IFC_OBJ_CREDENTIAL, devx_has_login, devx_create_credential, NULL, devx_modify_crypto,
+	  devx_destroy_secret },
+	{ IFC_OBJ_CRYPTO_LOGIN, devx_has_login, devx_create_login, devx_query_login,
+	  devx_modify_crypto, devx_destroy_login },
 };
 
 static const struct type *find(const struct hca_adapter *adapter, unsigned int type)

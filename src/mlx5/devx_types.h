@@ -113,6 +113,9 @@ struct mlx5dv_devx_obj {
 		struct hca_counters *q_counters;
 		struct hca_shaper *shaper;
 		struct ether_port *geneve_port; /* whose parser has the option */
+		struct hca_dek *dek;
+		struct hca_login *login;
+		struct hca_secret *secret;
 	};
 	bool indirect;        /* a key of pieces of other keys */
 	bool reformat_decaps; /* a reformat that decapsulates: applied before other edits */

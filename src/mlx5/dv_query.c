@@ -6,6 +6,7 @@
 
 #include "mlx5/clock.h"
 #include "mlx5/dv.h"
+#include "mlx5/dv_crypto.h"
 #include "mlx5/objects.h"
 #include "mlx5/qp.h"
 #include "mlx5/wq.h"
@@ -18,8 +19,7 @@
 #define ANSWERED_BY_ZERO                                                                           \
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS | MLX5DV_CONTEXT_MASK_DYN_BFREGS |                    \
-	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD |           \
-	 MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
+	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
 
 /* Only members that comp_mask names are there: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
@@ -36,8 +36,6 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 		out->flow_action_flags = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
 		out->sig_caps = (struct mlx5dv_sig_caps){ 0 };
-	if (wanted & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD)
-		out->crypto_caps = (struct mlx5dv_crypto_caps){ 0 };
 }
 
 #define ANSWERED_OF_DC                                                                             \
@@ -98,6 +96,10 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	if (wanted & MLX5DV_CONTEXT_MASK_STRIDING_RQ) {
 		fill_striding(ctx, &out->striding_rq_caps);
 		filled |= MLX5DV_CONTEXT_MASK_STRIDING_RQ;
+	}
+	if (wanted & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD) {
+		out->crypto_caps = mlx5_crypto_caps(ctx->vb->adapter);
+		filled |= MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE) {
 		out->max_clock_info_update_nsec = CLOCK_UPDATE_NS;

@@ -58,6 +58,13 @@ enum {
 	IFC_MKC_CROSSING_VHCA = 6,
 };
 
+/* Keys for encryption, and logins */
+enum { IFC_DEK_PURPOSE_AES_XTS = 3 };
+enum { IFC_KEY_SIZE_128 = 0, IFC_KEY_SIZE_256 = 1 }; /* of DEKs and import KEKs */
+enum { IFC_DEK_READY = 0, IFC_DEK_ERROR = 1 };
+enum { IFC_LOGIN_VALID = 0, IFC_LOGIN_INVALID = 1 };
+enum { IFC_IMPORT_METHOD_AES_XTS = 1 << 2 }; /* wrapped_import_method */
+
 /* cqc */
 enum { IFC_CQE_SZ_64 = 0, IFC_CQE_SZ_128 = 1, IFC_CQE_SZ_128_PAD = 2 };
 enum { IFC_CQ_ARMED_SOLICITED = 6, IFC_CQ_ARMED = 9, IFC_CQ_FIRED = 10 };

@@ -27,6 +27,7 @@
 #define MLX5_UAR_BF_SIZE   0x100u
 
 struct hca_cq_alias;
+struct hca_login;
 struct hca_uar;
 
 /* A QP number of mlx5dv_reserved_qpn_alloc(). */
@@ -45,6 +46,7 @@ struct mlx5_context {
 	struct mlx5_table table;
 	struct vb_memory memory;
 	LIST_HEAD(, mlx5_reserved_qpn) reserved; /* mlx5_state.lock */
+	struct hca_login *login;                 /* of mlx5dv_crypto_login(); mlx5_state.lock */
 };
 
 static inline struct mlx5_context *mlx5_ctx(struct vb_context *ctx)

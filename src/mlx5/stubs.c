@@ -5,17 +5,6 @@
  */
 #include "util/stub.h"
 
-/* Encryption */
-STUB_ERRNO(mlx5dv_crypto_login)
-STUB_ERRNO(mlx5dv_crypto_login_query_state)
-STUB_ERRNO(mlx5dv_crypto_logout)
-STUB_PTR(mlx5dv_crypto_login_create)
-STUB_ERRNO(mlx5dv_crypto_login_query)
-STUB_ERRNO(mlx5dv_crypto_login_destroy)
-STUB_PTR(mlx5dv_dek_create)
-STUB_ERRNO(mlx5dv_dek_query)
-STUB_ERRNO(mlx5dv_dek_destroy)
-
 /* Direct rules */
 STUB_PTR(mlx5dv_dr_action_create_aso)
 STUB_PTR(mlx5dv_dr_action_create_flow_meter)
