@@ -121,7 +121,7 @@ class Operations:
         folder = common.ROOT / "src"
         table = (folder / "verbs" / "ops.c").read_text()
         self.answers = dict((field, ANSWERS[kind]) for kind, field in
-                            re.findall(r"^\tOP_([A-Z0-9]+)\((\w+)\)", table, re.M)
+                            re.findall(r"^(?:\t|#define OPS\w* )OP_([A-Z0-9]+)\((\w+)\)", table, re.M)
                             if not re.search(rf"define OP_{kind}\({field}\)", table))
         if len(self.answers) < 1:
             fail("no table of missing operations found in src/verbs/ops.c")

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/memory/udmabuf.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
 #include "mlx5/devx_cmd.h"
@@ -89,6 +90,19 @@ void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *pub)
 	pthread_mutex_lock(&devx->lock);
 	drop(uar);
 	pthread_mutex_unlock(&devx->lock);
+}
+
+int mlx5dv_devx_uar_export_dmabuf_fd(struct mlx5dv_devx_uar *pub)
+{
+	const struct devx_uar *uar = container_of(pub, struct devx_uar, pub);
+	int fd =
+		hca_udmabuf_create(uar->devx->ctx->vb->verbs.context.cmd_fd,
+				   (uint64_t)uar->hca->shown_at, HCA_UAR_SIZE, "the doorbell page");
+
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return -1;
 }
 
 int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)

@@ -185,6 +185,20 @@ void ibv_unimport_dm(struct ibv_dm *public)
 	free_handle(dm);
 }
 
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *public)
+{
+	int fd = check_exists(public->context);
+
+	if (!fd)
+		fd = vb_check_dm(public, ENOENT, "ibv_dm_export_dmabuf_fd");
+	if (!fd)
+		fd = hca_dm_export(to_dm(public)->hca);
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return -1;
+}
+
 static void region_gone(void *arg)
 {
 	hca_dm_put(arg);

@@ -27,6 +27,7 @@ enum vb_kind {
 	VB_KIND_FLOW_ACTION,
 	VB_KIND_COUNTERS,
 	VB_KIND_COMP_CNTR,
+	VB_KIND_DMAH,
 };
 
 struct vb_handle {

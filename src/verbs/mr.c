@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "util/explain.h"
+#include "verbs/dmah.h"
 #include "verbs/driver.h"
 #include "verbs/object_check.h"
 #include "verbs/removal.h"
@@ -244,6 +245,7 @@ static void free_handle(struct vb_mr *mr)
 
 	vb_handle_remove(&mr->own);
 	vb_parent_put(mr->pd);
+	vb_dmah_put(mr->dmah);
 	free(mr);
 	vb_context_put(ctx);
 }

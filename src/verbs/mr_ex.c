@@ -7,6 +7,7 @@
 
 #include "util/explain.h"
 #include "verbs/buf.h"
+#include "verbs/dmah.h"
 #include "verbs/dmabuf.h"
 #include "verbs/mr.h"
 #include "verbs/result.h"
@@ -22,9 +23,6 @@ static int check_mask(uint64_t mask)
 	if (mask & ~(uint64_t)KNOWN)
 		return explain(EINVAL, "ibv_reg_mr_ex: comp_mask 0x%llx has unknown bits",
 			       (unsigned long long)mask);
-	if (mask & IBV_REG_MR_MASK_DMAH)
-		return explain(EOPNOTSUPP,
-			       "ibv_reg_mr_ex: there are no DMA handles to register with");
 	if (mask & IBV_REG_MR_MASK_FD) {
 		if (mask & IBV_REG_MR_MASK_BUF)
 			wrong = "a buffer and a descriptor";
@@ -48,12 +46,15 @@ static int check_mask(uint64_t mask)
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
 	uint64_t mask = attr->comp_mask;
+	struct vb_dmah *dmah = NULL;
 	struct vb_mr *mr;
 	uint64_t iova;
 	int err = check_mask(mask);
 
 	if (!err && (mask & IBV_REG_MR_MASK_BUF))
 		err = vb_buf_check(attr->buf, pd, attr->addr, attr->length);
+	if (!err && (mask & IBV_REG_MR_MASK_DMAH))
+		err = vb_dmah_get(attr->dmah, pd->context, attr->access, &dmah);
 	if (err)
 		return vb_null(err);
 	iova = mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
@@ -63,7 +64,12 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	else
 		err = vb_mr_register(to_pd(pd), attr->addr, attr->length, iova, attr->access,
 				     mask & IBV_REG_MR_MASK_BUF, &mr);
-	return err ? vb_null(err) : &mr->mr;
+	if (err) {
+		vb_dmah_put(dmah);
+		return vb_null(err);
+	}
+	mr->dmah = dmah;
+	return &mr->mr;
 }
 
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,

@@ -44,12 +44,20 @@ enum vb_mr_kind {
 	VB_MR_DMABUF,
 };
 
+/* A DMA handle: hints for the bus. */
+struct vb_dmah {
+	struct ibv_dmah dmah;
+	struct vb_handle own;
+	atomic_uint users; /* regions */
+};
+
 /* One handle; the adapter's region may have several, and knows its vb_mr_kind. */
 struct vb_mr {
 	struct ibv_mr mr;
 	struct vb_handle own;
 	struct hca_mr *hca;
 	struct vb_pd *pd;
+	struct vb_dmah *dmah; /* registered with it, or NULL */
 };
 
 struct vb_mw {
@@ -142,6 +150,11 @@ struct vb_qp {
 	struct hca_listener listener;
 	atomic_uint async_events;
 };
+
+static inline struct vb_dmah *to_dmah(struct ibv_dmah *dmah)
+{
+	return container_of(dmah, struct vb_dmah, dmah);
+}
 
 static inline struct vb_pd *to_pd(struct ibv_pd *pd)
 {

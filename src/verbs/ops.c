@@ -31,11 +31,7 @@
 	OP_POST(post_send)                                                                         \
 	OP_POST(post_recv)
 
-#define OPS_EX                                                                                     \
-	OP_ERRNO(dm_export_dmabuf_fd)                                                              \
-	OP_ERRNO(dealloc_dmah)                                                                     \
-	OP_PTR(alloc_dmah)                                                                         \
-	OP_POST(post_srq_ops)
+#define OPS_EX OP_POST(post_srq_ops)
 
 #define OP_DEFINE(type, field, answer)                                                             \
 	static type missing_##field(void)                                                          \
@@ -91,7 +87,10 @@ OPS_EX
 	verbs->reg_mr_ex = ibv_reg_mr_ex;
 	verbs->alloc_buf = ibv_alloc_buf;
 	verbs->free_buf = ibv_free_buf;
+	verbs->alloc_dmah = ibv_alloc_dmah;
+	verbs->dealloc_dmah = ibv_dealloc_dmah;
 	verbs->alloc_dm = vb_alloc_dm;
+	verbs->dm_export_dmabuf_fd = ibv_dm_export_dmabuf_fd;
 	verbs->free_dm = vb_free_dm;
 	verbs->reg_dm_mr = vb_reg_dm_mr;
 	verbs->create_cq_ex = vb_create_cq_ex;

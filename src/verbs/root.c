@@ -11,6 +11,7 @@
  */
 #include "verbs/root.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,11 +35,13 @@ static int make_cmd_fd(const struct vb_context *ctx)
 	char text[INFO_MAX];
 	int len = snprintf(text, sizeof(text), MARK " %s %016llx %08x\n", ctx->adapter->name,
 			   (unsigned long long)ctx->hca.uid, (unsigned int)ctx->hca.creator);
-	int fd = memfd_create("verbena-cmd", MFD_CLOEXEC);
+	int fd = memfd_create("verbena-cmd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -errno;
-	if (pwrite(fd, text, len, INFO_OFFSET) != len || ftruncate(fd, 2l * INFO_OFFSET)) {
+	/* Sealed, so that pages of it can be exported as dmabufs (hca/memory/udmabuf.h). */
+	if (pwrite(fd, text, len, INFO_OFFSET) != len || ftruncate(fd, 2l * INFO_OFFSET) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
 		close(fd);
 		return -ENOSPC;
 	}

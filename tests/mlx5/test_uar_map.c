@@ -38,6 +38,38 @@ static void use_page(struct mlx5dv_devx_uar *uar, uint8_t *page)
 	uar->base_addr = page;
 }
 
+/* Where the kernel has no udmabuf, the call says that it cannot. */
+static void sends_are_rung_for_on_the_dmabuf_of_a_page(void **state)
+{
+	struct mlx5dv_devx_uar was = *rig.uar;
+	struct rig_cq cq;
+	struct rig_qp qp;
+	uint8_t *page;
+	int fd;
+
+	errno = 0;
+	fd = mlx5dv_devx_uar_export_dmabuf_fd(rig.uar);
+	if (fd < 0) {
+		assert_int_equal(errno, EOPNOTSUPP);
+		assert_int_not_equal(access("/dev/udmabuf", R_OK | W_OK), 0);
+		return;
+	}
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(page, MAP_FAILED);
+	rig_cq(&rig, 4, rig.eqn, &cq);
+	rig_qp(&rig, 4, 4, 0, &cq, &qp);
+	rig_connect(&qp, &qp);
+	use_page(rig.uar, page);
+	rig_send(&qp, MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+	assert_int_equal(mlx5dv_get_cqe_opcode((void *)rig_cq_wait(&cq)), MLX5_CQE_REQ);
+	rig_cq_take(&cq);
+	use_page(rig.uar, was.base_addr);
+	rig_qp_drop(&qp);
+	rig_cq_drop(&cq);
+	munmap(page, 4096);
+	close(fd);
+}
+
 static void sends_are_rung_for_on_a_page_that_was_mapped_again(void **state)
 {
 	struct mlx5dv_devx_uar was = *rig.uar;
@@ -163,6 +195,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
 	const struct CMUnitTest tests[] = {
+		T(sends_are_rung_for_on_the_dmabuf_of_a_page),
 		T(sends_are_rung_for_on_a_page_that_was_mapped_again),
 		T(events_are_asked_for_on_a_page_that_was_mapped_again),
 		T(each_page_has_a_place_of_its_own),

@@ -79,6 +79,31 @@ static void regions_may_overlap(void)
 	pair_close(&p);
 }
 
+static void writes_reach_the_file_of_a_dmabuf_at_its_offset(void)
+{
+	struct pair p = pair_open(NULL);
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char *there = pages(2 * 4096);
+	struct ibv_mr *mr;
+
+	check_ok(ftruncate(fd, 4 * 4096));
+	check_ok(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK));
+	mr = must(ibv_reg_dmabuf_mr(p.b->pd, 4096, 2 * 4096, 0x10000, fd, ALL_ACCESS));
+	write_to(p.a, 5, mr->rkey, (void *)0x10100, 6000);
+	expect_ok(p.a->scq, 5);
+	check_equal(pread(fd, there, 6000, 4096 + 0x100), 6000);
+	check_filled(there, 6000, 5);
+	read_from(p.a, 6, mr->rkey, (void *)0x10100, 6000);
+	expect_ok(p.a->scq, 6);
+	check_filled(p.a->buf, 6000, 5);
+	/* bytes of the file outside of the region are out of reach */
+	write_to(p.a, 7, mr->rkey, (void *)(uintptr_t)(0x10000 + 2 * 4096), 8);
+	expect_wc(p.a->scq, 7, IBV_WC_REM_ACCESS_ERR);
+	check_ok(ibv_dereg_mr(mr));
+	close(fd);
+	pair_close(&p);
+}
+
 static char static_memory[10000];
 
 /* A target in another process for memory of every kind. */
@@ -665,6 +690,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_region_never_has_the_key_of_the_last_one),
 		TEST(regions_may_overlap),
+		TEST(writes_reach_the_file_of_a_dmabuf_at_its_offset),
 		TEST(memory_of_every_kind_is_reached_from_another_process),
 		TEST(invalid_registrations_are_refused),
 		TEST(a_domain_with_a_region_is_busy),

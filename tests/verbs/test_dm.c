@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static struct ibv_dm *alloc(struct ibv_context *context, size_t length)
 {
@@ -115,6 +117,35 @@ static void a_region_counts_from_zero_and_stays_inside(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+/* Where the kernel has no udmabuf, the call says that it cannot. */
+static void a_dmabuf_of_device_memory_is_the_same_memory(void **state)
+{
+	struct ibv_dm *dm = alloc(*state, 100);
+	uint32_t word = 0x12345678, *map;
+	int fd;
+
+	assert_non_null(dm);
+	errno = 0;
+	fd = ibv_dm_export_dmabuf_fd(dm);
+	if (fd < 0) {
+		assert_int_equal(errno, EOPNOTSUPP);
+		assert_int_not_equal(access("/dev/udmabuf", R_OK | W_OK), 0);
+		assert_int_equal(ibv_free_dm(dm), 0);
+		return;
+	}
+	map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 8, &word, sizeof(word)), 0);
+	assert_int_equal(map[2], word);
+	map[3] = 77;
+	assert_int_equal(ibv_memcpy_from_dm(&word, dm, 12, sizeof(word)), 0);
+	assert_int_equal(word, 77);
+	assert_int_equal(ibv_free_dm(dm), 0);
+	assert_int_equal(map[3], 77);
+	munmap(map, 4096);
+	close(fd);
+}
+
 static void a_model_without_device_memory_refuses_it(void **state)
 {
 	struct ibv_context *mlx4 = test_open("mlx4_0");
@@ -134,6 +165,7 @@ int main(void)
 		TEST(new_device_memory_is_zero_after_reuse),
 		TEST(copies_are_whole_words_inside_the_memory),
 		TEST(a_region_counts_from_zero_and_stays_inside),
+		TEST(a_dmabuf_of_device_memory_is_the_same_memory),
 		TEST(a_model_without_device_memory_refuses_it),
 	};
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -268,8 +269,6 @@ static void a_registration_by_attributes_wants_one_kind_of_memory(void **state)
 		errno = 0;
 		assert_refused(ibv_reg_mr_ex(f->pd, &attr), EINVAL);
 	}
-	attr.comp_mask = IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_DMAH;
-	assert_refused(ibv_reg_mr_ex(f->pd, &attr), EOPNOTSUPP);
 	attr.comp_mask = IBV_REG_MR_MASK_ADDR;
 	mr = ibv_reg_mr_ex(f->pd, &attr);
 	assert_non_null(mr);
@@ -286,6 +285,130 @@ static void a_descriptor_that_is_no_dmabuf_is_refused(void **state)
 	assert_refused(ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 0, fd, 0), EOPNOTSUPP);
 	close(fd);
 	assert_refused(ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 0, fd, 0), EBADF);
+}
+
+static void a_memory_file_that_cannot_shrink_is_a_dmabuf(void **state)
+{
+	struct fixture *f = *state;
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct ibv_mr *mr;
+
+	assert_int_equal(ftruncate(fd, 3 * PAGE), 0);
+	assert_refused(ibv_reg_dmabuf_mr(f->pd, 0, PAGE, 0, fd, 0), EOPNOTSUPP);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_refused(ibv_reg_dmabuf_mr(f->pd, PAGE, 2 * PAGE + 1, 0, fd, 0), EINVAL);
+	assert_refused(ibv_reg_dmabuf_mr(f->pd, PAGE, PAGE, 1, fd, 0), EINVAL);
+	mr = ibv_reg_dmabuf_mr(f->pd, PAGE + 8, 2 * PAGE - 8, 8, fd, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	close(fd);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+/* ---- DMA handles ---- */
+
+#define PH  IBV_DMAH_INIT_ATTR_MASK_PH
+#define CPU IBV_DMAH_INIT_ATTR_MASK_CPU_ID
+#define MEM IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE
+
+static void a_dma_handle_is_checked_as_the_kernel_does(void **state)
+{
+	static const struct {
+		struct ibv_dmah_init_attr attr;
+		int err;
+	} rows[] = {
+		{ { .comp_mask = 0 }, EINVAL },
+		{ { .comp_mask = PH | 1u << 3 }, EINVAL },
+		{ { .comp_mask = PH, .ph = 4 }, EINVAL },
+		{ { .comp_mask = CPU | MEM }, EINVAL },
+		{ { .comp_mask = PH | CPU }, EINVAL },
+		{ { .comp_mask = PH | MEM }, EINVAL },
+		{ { .comp_mask = PH | CPU | MEM, .tph_mem_type = 2 }, EINVAL },
+		{ { .comp_mask = PH | CPU | MEM, .cpu_id = 0xffff }, EINVAL },
+		{ { .comp_mask = PH, .ph = 3 }, 0 },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_dmah_init_attr attr = rows[i].attr;
+		struct ibv_dmah *dmah;
+
+		errno = 0;
+		dmah = ibv_alloc_dmah(f->context, &attr);
+		assert_int_equal(dmah ? 0 : errno, rows[i].err);
+		assert_int_equal(!dmah, !!rows[i].err);
+		if (dmah)
+			assert_int_equal(ibv_dealloc_dmah(dmah), 0);
+	}
+}
+
+static void a_processor_that_the_thread_may_not_run_on_is_refused(void **state)
+{
+	struct ibv_dmah_init_attr attr = { .comp_mask = PH | CPU | MEM };
+	struct fixture *f = *state;
+	struct ibv_dmah *dmah;
+	cpu_set_t old, one;
+	uint32_t other = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(old), &old), 0);
+	while (!CPU_ISSET(attr.cpu_id, &old))
+		attr.cpu_id++;
+	dmah = ibv_alloc_dmah(f->context, &attr);
+	assert_non_null(dmah);
+	assert_int_equal(ibv_dealloc_dmah(dmah), 0);
+	for (other = attr.cpu_id + 1; other < CPU_SETSIZE && !CPU_ISSET(other, &old); other++)
+		;
+	if (other == CPU_SETSIZE)
+		return; /* one processor only */
+	CPU_ZERO(&one);
+	CPU_SET(attr.cpu_id, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	attr.cpu_id = other;
+	errno = 0;
+	assert_null(ibv_alloc_dmah(f->context, &attr));
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
+}
+
+static void a_region_keeps_its_dma_handle(void **state)
+{
+	struct ibv_dmah_init_attr hint = { .comp_mask = PH };
+	struct fixture *f = *state;
+	struct ibv_dmah *dmah = ibv_alloc_dmah(f->context, &hint);
+	struct ibv_mr_init_attr attr = {
+		.length = PAGE,
+		.comp_mask = IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_DMAH,
+		.addr = f->memory,
+		.dmah = dmah,
+	};
+	struct ibv_context *other = test_open("mlx5_0");
+	struct ibv_pd *pd = ibv_alloc_pd(other);
+	struct ibv_mr *mr;
+
+	assert_non_null(dmah);
+	attr.access = IBV_ACCESS_ON_DEMAND;
+	assert_refused(ibv_reg_mr_ex(f->pd, &attr), EINVAL);
+	attr.access = IBV_ACCESS_REMOTE_WRITE; /* without local write */
+	assert_refused(ibv_reg_mr_ex(f->pd, &attr), EINVAL);
+	attr.access = IBV_ACCESS_LOCAL_WRITE;
+	assert_refused(ibv_reg_mr_ex(pd, &attr), EINVAL);
+	mr = ibv_reg_mr_ex(f->pd, &attr);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dealloc_dmah(dmah), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_dmah(dmah), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	test_close(other);
+}
+
+static void a_connectx_3_has_no_dma_handles(void **state)
+{
+	struct ibv_dmah_init_attr hint = { .comp_mask = PH };
+	struct ibv_context *context = test_open("mlx4_0");
+
+	errno = 0;
+	assert_null(ibv_alloc_dmah(context, &hint));
+	assert_int_equal(errno, EOPNOTSUPP);
+	test_close(context);
 }
 
 static void a_buffer_of_the_library_is_whole_pages_of_zeros(void **state)
@@ -400,6 +523,11 @@ int main(void)
 		TEST(a_null_region_has_a_local_key_and_cannot_be_changed),
 		TEST(a_registration_by_attributes_wants_one_kind_of_memory),
 		TEST(a_descriptor_that_is_no_dmabuf_is_refused),
+		TEST(a_memory_file_that_cannot_shrink_is_a_dmabuf),
+		TEST(a_dma_handle_is_checked_as_the_kernel_does),
+		TEST(a_processor_that_the_thread_may_not_run_on_is_refused),
+		TEST(a_region_keeps_its_dma_handle),
+		TEST(a_connectx_3_has_no_dma_handles),
 		TEST(a_buffer_of_the_library_is_whole_pages_of_zeros),
 		TEST(a_buffer_of_no_bytes_and_one_of_another_domain_are_refused),
 		TEST(advice_is_for_regions_that_are_paged_on_demand),

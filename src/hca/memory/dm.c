@@ -15,10 +15,12 @@
 
 #include "fabric/link.h"
 #include "fabric/numbers.h"
+#include "fabric/share.h"
 #include "fabric/share_alloc.h"
 #include "hca/hca.h"
 #include "hca/memory/dm_op.h"
 #include "hca/memory/key.h"
+#include "hca/memory/udmabuf.h"
 #include "hca/peers/ctx_share.h"
 #include "fabric/epoch.h"
 #include "hca/peers/peer.h"
@@ -307,6 +309,23 @@ int hca_dm_op_map(struct hca_dm *dm, unsigned int op, void **out)
 	if (!err)
 		dm->op_maps++;
 	return err;
+}
+
+int hca_dm_export(struct hca_dm *dm)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!dm->addr)
+		return explain(ENOENT, "the device memory was freed through another handle");
+	if (dm->owner)
+		return explain(EOPNOTSUPP, "device memory is exported by the process that "
+					   "allocated it");
+	if (!share_covers(dm->addr, dm->length))
+		return explain(EOPNOTSUPP, "the device memory is not shared, and so in no memory "
+					   "file that could be exported (VERBENA_SHARE)");
+	/* No other memory is on its pages; their offset in the share memfd is their address. */
+	return hca_udmabuf_create(share_fd(), (uintptr_t)dm->addr,
+				  (dm->length + page - 1) & ~(page - 1), "the device memory");
 }
 
 static int serve_destroy(fabric_id_t from, const void *in, void *out)

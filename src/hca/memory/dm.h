@@ -36,6 +36,8 @@ VB_API void hca_dm_unref(struct hca_dm *dm);
 /* A region on the memory is created, and destroyed. */
 VB_API void hca_dm_get(struct hca_dm *dm);
 VB_API void hca_dm_put(struct hca_dm *dm);
+/* The descriptor of a dmabuf over whole pages, where the kernel makes such ones; or -errno. */
+VB_API int hca_dm_export(struct hca_dm *dm);
 /*
  * Maps addresses at which an access to the memory is an operation (enum hca_dm_op in dm_op.h). The
  * program unmaps them; those that are still mapped when the memory goes have no effect any more.
