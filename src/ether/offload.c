@@ -7,6 +7,8 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
+#include "util/vector.h"
+
 static uint16_t get16(const uint8_t *p)
 {
 	return (uint16_t)(p[0] << 8 | p[1]);
@@ -164,14 +166,7 @@ uint32_t ether_fcs(const uint8_t *data, uint32_t len)
 {
 	uint32_t crc = crc32_gzip_refl(0, data, len);
 
-#ifdef __x86_64__
-	/* see roce/icrc.c: what ISA-L leaves in the vector registers slows the whole program */
-	if (__builtin_cpu_supports("avx"))
-		__asm__ volatile("vzeroupper" ::
-					 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
-					   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-					   "xmm13", "xmm14", "xmm15");
-#endif
+	vector_clear_upper();
 	return crc;
 }
 
