@@ -164,7 +164,7 @@ static int find_xrcd(struct devx_cmd *c, const void *qpc, struct hca_qp_init *in
 static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, struct holds *h)
 {
 	uint32_t pdn = ifc_get(qpc, qpc, pd), srqn = ifc_get(qpc, qpc, srqn_rmpn_xrqn);
-	bool receives;
+	bool receives; /* the command names a CQ for that only with a receive queue */
 	int err = 0;
 
 	if (init->type == HCA_QP_XRC_RECV)
@@ -175,7 +175,9 @@ static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, s
 				   "protection domain 0x%x does not exist", pdn);
 	err = hold_cq(c, ifc_get(qpc, qpc, cqn_snd), "cqn_snd", &h->send_cq);
 	receives = init->type != HCA_QP_XRC_SEND && init->type != HCA_QP_DCI;
-	if (!err && receives)
+	if (!err && receives && ifc_get(qpc, qpc, rq_type) == IFC_RQ_NONE)
+		err = hold_cq(c, ifc_get(qpc, qpc, cqn_snd), "cqn_snd", &h->recv_cq);
+	else if (!err && receives)
 		err = hold_cq(c, ifc_get(qpc, qpc, cqn_rcv), "cqn_rcv", &h->recv_cq);
 	if (err)
 		return err;

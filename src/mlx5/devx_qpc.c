@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hca/device/access.h"
+#include "hca/device/port.h"
 #include "hca/transport/qp_modify.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_counter.h"
@@ -103,6 +104,18 @@ static uint32_t optional(enum hca_qp_type type, uint32_t opt)
 		       : mask;
 }
 
+/* Forced loopback: the path leads to the port that it starts from, and names no other. */
+static void aim_at_self(const struct hca_adapter *a, struct hca_av *av)
+{
+	struct hca_gid_entry own;
+	struct hca_port_attr port;
+
+	if (!hca_port_gid(a, av->port, av->sgid_index, &own))
+		av->dgid = own.gid;
+	if (!hca_port_query(a, av->port, &port))
+		av->dlid = port.lid;
+}
+
 static void read_path(const struct devx_cmd *c, const void *ads, struct hca_av *av)
 {
 	bool ethernet = c->devx->ctx->ethernet;
@@ -123,6 +136,8 @@ static void read_path(const struct devx_cmd *c, const void *ads, struct hca_av *
 	};
 	memcpy(av->dgid.raw, ifc_cptr(ads, ads, rgid_rip), sizeof(av->dgid.raw));
 	memcpy(av->dmac, ifc_cptr(ads, ads, rmac), sizeof(av->dmac));
+	if (ifc_get(ads, ads, fl))
+		aim_at_self(c->adapter, av);
 }
 
 static void read_access(const void *qpc, struct hca_qp_attr *out)

@@ -479,6 +479,83 @@ static void rings_that_are_unmapped_too_early_hurt_nobody(void **state)
 	drop(&t);
 }
 
+/* One step up, on a path with forced loopback and no address. */
+static void step(struct rig_qp *qp, uint16_t op)
+{
+	uint8_t in[ifc_len(modify_qp_in)] = { 0 }, out[ifc_len(modify_qp_out)];
+	uint8_t *qpc = ifc_ptr(in, modify_qp_in, qpc);
+	uint8_t *path = ifc_ptr(qpc, qpc, primary_address_path);
+
+	ifc_set(in, cmd_in, opcode, op);
+	ifc_set(in, modify_qp_in, qpn, qp->qpn);
+	ifc_set(path, ads, fl, 1);
+	ifc_set(path, ads, vhca_port_num, 1);
+	ifc_set(path, ads, ack_timeout, 14);
+	ifc_set(qpc, qpc, rwe, 1);
+	ifc_set(qpc, qpc, mtu, IFC_MTU_1K);
+	ifc_set(qpc, qpc, log_msg_max, 30);
+	ifc_set(qpc, qpc, remote_qpn, qp->qpn);
+	ifc_set(qpc, qpc, retry_count, 7);
+	ifc_set(qpc, qpc, rnr_retry, 7);
+	assert_int_equal(mlx5dv_devx_obj_modify(qp->obj, in, sizeof(in), out, sizeof(out)), 0);
+}
+
+/* As DPDK makes those of its compress and crypto drivers. */
+static void a_queue_pair_without_receives_writes_to_itself(void **state)
+{
+	uint8_t out[ifc_len(create_qp_out)];
+	RIG_IN(in, ifc_len(create_qp_in), CREATE_QP);
+	uint8_t *qpc = ifc_ptr(in, create_qp_in, qpc);
+	struct rig_qp qp = { .rig = &rig, .sq_size = 8, .umem = rig_umem(&rig, 8192) };
+	struct rig_cq cq;
+
+	rig_cq(&rig, 3, rig.eqn, &cq);
+	qp.sq = qp.umem.addr;
+	qp.db = (void *)(qp.umem.addr + 4096);
+	ifc_set(qpc, qpc, st, IFC_QP_ST_RC);
+	ifc_set(qpc, qpc, pm_state, IFC_PM_MIGRATED);
+	ifc_set(qpc, qpc, pd, rig.pdn);
+	ifc_set(qpc, qpc, uar_page, rig.uar->page_id);
+	ifc_set(qpc, qpc, cqn_snd, cq.cqn);
+	ifc_set(qpc, qpc, log_sq_size, 3);
+	ifc_set(qpc, qpc, rq_type, IFC_RQ_NONE);
+	ifc_set(qpc, qpc, user_index, 0x123456);
+	ifc_set(qpc, qpc, dbr_umem_valid, 1);
+	ifc_set(qpc, qpc, dbr_umem_id, qp.umem.umem->umem_id);
+	ifc_set(qpc, qpc, dbr_addr, 4096);
+	ifc_set(in, create_qp_in, wq_umem_valid, 1);
+	ifc_set(in, create_qp_in, wq_umem_id, qp.umem.umem->umem_id);
+	qp.obj = mlx5dv_devx_obj_create(rig.ctx, in, sizeof(in), out, sizeof(out));
+	assert_non_null(qp.obj);
+	qp.qpn = ifc_get(out, create_qp_out, qpn);
+	step(&qp, IFC_OP_RST2INIT_QP);
+	step(&qp, IFC_OP_INIT2RTR_QP);
+	step(&qp, IFC_OP_RTR2RTS_QP);
+	pair_pattern(rig.memory, 5000, 1);
+	rig_send(&qp, MLX5_OPCODE_RDMA_WRITE, 0, 5000, 16384);
+	expect(&cq, MLX5_CQE_REQ, qp.qpn, 0);
+	assert_true(pair_is_pattern(rig.memory + 16384, 5000, 1));
+	rig_qp_drop(&qp);
+	rig_cq_drop(&cq);
+}
+
+static void a_consumer_index_may_wrap_at_twice_the_size(void **state)
+{
+	struct rig_qp qp;
+	struct rig_cq cq;
+
+	rig_cq(&rig, 2, rig.eqn, &cq);
+	rig_qp(&rig, 3, 3, 0, &cq, &qp);
+	rig_connect(&qp, &qp);
+	for (uint16_t i = 0; i < 40; i++) {
+		rig_send(&qp, MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+		expect(&cq, MLX5_CQE_REQ, qp.qpn, i);
+		__atomic_store_n(&cq.db[0], htobe32(cq.ci & 7), __ATOMIC_RELEASE);
+	}
+	rig_qp_drop(&qp);
+	rig_cq_drop(&cq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +563,8 @@ int main(void)
 		cmocka_unit_test(writes_and_reads_move_memory),
 		cmocka_unit_test(replies_of_atomics_have_the_byte_order_that_the_capability_says),
 		cmocka_unit_test(a_malformed_entry_fails_the_queue_pair),
+		cmocka_unit_test(a_queue_pair_without_receives_writes_to_itself),
+		cmocka_unit_test(a_consumer_index_may_wrap_at_twice_the_size),
 		cmocka_unit_test(states_follow_the_commands),
 		cmocka_unit_test(a_reset_forgets_what_was_posted_before),
 		cmocka_unit_test(a_query_shows_what_was_set),
