@@ -113,7 +113,8 @@ void mlx4_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 		to->ts_47_16 = 0;
 		to->status = 0;
 		to->byte_cnt = 0;
-		last |= (uint64_t)c->vendor << 40 | (uint64_t)drv_syndrome(c->status) << 32;
+		last |= (uint64_t)(uint8_t)c->vendor << 40 | (uint64_t)drv_syndrome(c->status)
+								     << 32;
 		last |= own | MLX4_CQE_OPCODE_ERROR;
 	} else {
 		if (unlikely(cq->timestamp_mask)) {

@@ -31,7 +31,7 @@ static const uint8_t send_opcodes[HCA_OP_COUNT] = {
 	[HCA_OP_BIND_MW] = MLX5_OPCODE_UMR,
 	[HCA_OP_TSO] = MLX5_OPCODE_TSO,
 	[HCA_OP_UMR] = MLX5_OPCODE_UMR,
-	[HCA_OP_MEMCPY] = MLX5_OPCODE_MMO,
+	[HCA_OP_MMO] = MLX5_OPCODE_MMO,
 	[HCA_OP_FLUSH] = MLX5_OPCODE_FLUSH,
 	[HCA_OP_ATOMIC_WRITE] = MLX5_OPCODE_ATOMIC_WRITE,
 };
@@ -177,7 +177,8 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 	uint32_t number = sop_qpn(c);
 
 	if (c->status != HCA_SUCCESS) {
-		err->vendor_err_synd = c->vendor;
+		err->vendor_err_synd = (uint8_t)c->vendor;
+		((uint8_t *)to)[MLX5_CQE_MMO_SYNDROME] = c->vendor >> 8;
 		err->syndrome = drv_syndrome(c->status);
 		finish(to, number, opcode, pi & cq->size, c);
 		return;

@@ -12,6 +12,7 @@
 #include "hca/device/access.h"
 #include "hca/transport/qp.h"
 #include "mlx5/av.h"
+#include "mlx5/decode_mmo.h"
 #include "mlx5/wqe.h"
 #include "util/explain.h"
 
@@ -44,7 +45,7 @@ static const struct {
 	[MLX5_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC, RELIABLE },
 	[MLX5_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
-	[MLX5_OPCODE_MMO] = { HCA_OP_MEMCPY, SEG_OTHER, RELIABLE },
+	[MLX5_OPCODE_MMO] = { HCA_OP_MMO, SEG_KEY | SEG_OTHER, RELIABLE | ON(RAW) },
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_FLUSH] = { HCA_OP_FLUSH, SEG_RADDR | SEG_FLUSH, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_WRITE] = { HCA_OP_ATOMIC_WRITE, SEG_RADDR, RELIABLE },
@@ -394,11 +395,18 @@ static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 	return true;
 }
 
-static bool take_memcpy(struct cursor c, uint32_t modifier, struct hca_send *out)
+/* Input and output, then the place for the results if the program wants them. */
+static bool take_mmo(struct cursor c, struct hca_send *out)
 {
-	if (modifier != MLX5_MMO_DMA || !take(&c, false, MLX5_DS) || c.left != 2)
+	const struct mlx5_wqe_mmo_seg *meta = take(&c, false, sizeof(*meta));
+	uint32_t key;
+
+	if (!meta || c.left != 2 || !take_data(&c, false, out) || out->sge_count != 2)
 		return false;
-	return take_data(&c, false, out) && out->sge_count == 2;
+	key = drv_load_key(&meta->local_key);
+	if (key)
+		add_piece(out, drv_load64(&meta->local_address), 0, key);
+	return true;
 }
 
 /*
@@ -490,8 +498,13 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 	struct cursor c = behind_control(qp, index, ds);
 	uint32_t opcode = op_word & 0xff;
 
-	if (opcode == MLX5_OPCODE_MMO && !take_memcpy(c, op_word >> 24, out))
-		bad(qp, index, out, "length of a copy (or another modifier)", ds,
+	if (opcode == MLX5_OPCODE_MMO &&
+	    !mlx5_mmo_decode(qp->ctx->adapter->model, op_word >> 24, out->imm, &out->mmo))
+		bad(qp, index, out,
+		    "a memory-to-memory operation that the model does not have:", op_word >> 24,
+		    MLX5_MMO_DMA);
+	else if (opcode == MLX5_OPCODE_MMO && !take_mmo(c, out))
+		bad(qp, index, out, "length of a memory-to-memory operation", ds,
 		    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
 	if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
 		bad(qp, index, out, "key update of length", ds,

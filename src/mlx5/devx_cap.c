@@ -157,12 +157,36 @@ static void fill_features(const struct page *p)
 	SET(flex_parser_protocols, PARSERS);
 }
 
+/* Memory-to-memory operations; those of SQs need a port that has SQs. */
+static void fill_mmo(const struct page *p)
+{
+	uint8_t can = p->adapter->model->mmo;
+	bool copies = can & HCA_MMO_CAN_DMA, deflates = can & HCA_MMO_CAN_DEFLATE,
+	     inflates = can & HCA_MMO_CAN_INFLATE, lz4 = can & HCA_MMO_CAN_UNLZ4;
+
+	SET(dma_mmo_qp, copies);
+	SET(dma_mmo_sq, copies && p->ethernet);
+	SET(log_dma_mmo_max_size, copies ? HCA_MMO_LOG_DMA : 0);
+	SET(compress_mmo_qp, deflates);
+	SET(compress_mmo_sq, deflates && p->ethernet);
+	SET(compress_min_block_size, deflates ? 4 : 0);
+	SET(log_compress_mmo_size, deflates ? HCA_MMO_LOG_CODEC : 0);
+	SET(decompress_deflate_v1, inflates && !(can & HCA_MMO_RESULTS_2));
+	SET(decompress_deflate_v2, inflates && can & HCA_MMO_RESULTS_2);
+	SET(decompress_mmo_sq, inflates && p->ethernet);
+	SET(decompress_lz4_data_only_v2, lz4);
+	SET(decompress_lz4_no_checksum_v2, lz4);
+	SET(decompress_lz4_checksum_v2, lz4);
+	SET(log_decompress_mmo_size, inflates ? HCA_MMO_LOG_CODEC : 0);
+}
+
 static int fill_general(const struct page *p)
 {
 	uint32_t gids = p->limits->gid_table_len + 1;
 
 	fill_limits(p);
 	fill_features(p);
+	fill_mmo(p);
 	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
 	SET(num_ports, p->adapter->port_count);
 	SET(gid_table_size, log2_up(gids) > 3 ? log2_up(gids) - 3 : 0);

@@ -12,9 +12,6 @@ struct mlx5_context;
 /* The driver's context, or NULL and errno EOPNOTSUPP for another driver's. */
 struct mlx5_context *mlx5_dv_context(struct ibv_context *context, const char *call);
 
-/* Bytes of the longest memory copy (MMO). */
-#define MLX5_MEMCPY_MAX (16u << 20)
-
 /* log2 of the most streams of a DC initiator, and of the most that may be in error. */
 #define MLX5_LOG_STREAMS 8u
 

@@ -106,7 +106,8 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 		filled |= MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH) {
-		out->max_wr_memcpy_length = MLX5_MEMCPY_MAX;
+		out->max_wr_memcpy_length =
+			ctx->vb->adapter->model->mmo & HCA_MMO_CAN_DMA ? 1ul << HCA_MMO_LOG_DMA : 0;
 		filled |= MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS) {

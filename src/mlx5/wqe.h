@@ -51,16 +51,24 @@ struct mlx5_wqe_xrc_seg {
 	uint8_t reserved[12];
 };
 
-/* A WQE that copies memory: opcode MMO with this modifier. */
-#define MLX5_MMO_DMA 1u
+/* Modifiers of the opcode MMO (memory to memory). */
+enum {
+	MLX5_MMO_DMA = 1,
+	MLX5_MMO_COMPRESS = 2,
+	MLX5_MMO_DECOMPRESS = 3,
+};
 
+/* Where the results go; key 0: they are not wanted. */
+struct mlx5_wqe_mmo_seg {
+	__be32 control;
+	__be32 local_key;
+	__be64 local_address;
+};
+
+/* The control segment's imm has the operation's parameters (decode_mmo.c). */
 struct mlx5_mmo_wqe {
 	struct mlx5_wqe_ctrl_seg ctrl;
-	struct {
-		__be32 control;
-		__be32 local_key;
-		__be64 local_address;
-	} meta;
+	struct mlx5_wqe_mmo_seg meta;
 	struct mlx5_wqe_data_seg from, to;
 };
 

@@ -13,7 +13,6 @@
 #define OPS_KEY                                                                                    \
 	((uint64_t)(MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |                 \
 		    MLX5DV_QP_EX_WITH_MKEY_CONFIGURE))
-#define OPS_ALL (OPS_KEY | MLX5DV_QP_EX_WITH_RAW_WQE | MLX5DV_QP_EX_WITH_MEMCPY)
 
 /* Segments of a UMR WQE in front of the layout. */
 #define KEY_HEAD                                                                                   \
@@ -73,11 +72,11 @@ static void wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t to_key, uint64_t to, uin
 	struct mlx5_qp *qp = to_mqp_dv(dv);
 	struct mlx5_mmo_wqe *wqe;
 
-	if (!length || length > MLX5_MEMCPY_MAX) {
+	if (!length || length > 1u << HCA_MMO_LOG_DMA) {
 		mlx5_chain_fail(qp, -explain(EINVAL,
 					     "QP 0x%06x: a copy of %zu bytes; 1 to %u can "
 					     "be asked for",
-					     qp->base.qpn, length, MLX5_MEMCPY_MAX));
+					     qp->base.qpn, length, 1u << HCA_MMO_LOG_DMA));
 		return;
 	}
 	if (!begin(qp, MLX5_OPCODE_MMO, 0, 0))
@@ -406,11 +405,14 @@ static void missing_memcpy(struct mlx5dv_qp_ex *dv, uint32_t to_key, uint64_t to
 
 static uint64_t supported(const struct mlx5_qp *qp)
 {
+	uint64_t copy =
+		qp->ctx->vb->adapter->model->mmo & HCA_MMO_CAN_DMA ? MLX5DV_QP_EX_WITH_MEMCPY : 0;
+
 	switch (qp->base.type) {
 	case HCA_QP_RC:
-		return OPS_ALL;
+		return OPS_KEY | MLX5DV_QP_EX_WITH_RAW_WQE | copy;
 	case HCA_QP_DCI:
-		return MLX5DV_QP_EX_WITH_RAW_WQE | MLX5DV_QP_EX_WITH_MEMCPY;
+		return MLX5DV_QP_EX_WITH_RAW_WQE | copy;
 	default:
 		return MLX5DV_QP_EX_WITH_RAW_WQE;
 	}

@@ -101,7 +101,8 @@ static void decode_recv(uint8_t *ring, size_t len, uint8_t geometry, uint32_t in
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct hca_adapter adapter;
+	static const struct hca_model model = { .mmo = 0xff }; /* has all operations */
+	static struct hca_adapter adapter = { .model = &model };
 	struct hca_ctx ctx = { .adapter = &adapter };
 	struct hca_qp qp = { .qpn = QPN, .ctx = &ctx };
 	struct hca_send send;

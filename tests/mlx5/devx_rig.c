@@ -20,11 +20,16 @@ static void *pages(size_t size)
 
 void rig_open(struct rig *r)
 {
+	rig_open_device(r, "mlx5_0");
+}
+
+void rig_open_device(struct rig *r, const char *name)
+{
 	struct mlx5dv_pd out = { 0 };
 	struct mlx5dv_obj obj = { .pd = { .out = &out } };
 
 	memset(r, 0, sizeof(*r));
-	r->ctx = pair_open("mlx5_0");
+	r->ctx = pair_open(name);
 	r->pd = ibv_alloc_pd(r->ctx);
 	assert_non_null(r->pd);
 	obj.pd.in = r->pd;

@@ -24,6 +24,7 @@ struct rig {
 };
 
 void rig_open(struct rig *r);
+void rig_open_device(struct rig *r, const char *name);
 void rig_close(struct rig *r);
 
 /* Memory for a ring, page aligned and zeroed, as a umem. */

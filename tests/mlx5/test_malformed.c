@@ -199,7 +199,7 @@ static void spoil_copy(struct entry *e)
 
 static void a_copy_without_its_modifier(void **state)
 {
-	try(spoil_copy, "length of a copy");
+	try(spoil_copy, "a memory-to-memory operation that the model does not have");
 }
 
 /* A doorbell without an entry behind it: what lies there is from the lap before. */

@@ -55,15 +55,32 @@ static const struct hca_model models[] = {
 	{ .name = "ConnectX-6", .hca_type = "MT4123", .board_id = "MT_0000000224",
 	  .fw_ver = "20.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
 	  .pci_device = 0x101b, .hw_ver = 0x0, .guid_oui = 0xb8599f, .active_speed = 64,
-	  .lane_mbps = 50000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true, .limits = MLX5_LIMITS },
+	  .lane_mbps = 50000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true,
+	  .mmo = HCA_MMO_CAN_DMA, .limits = MLX5_LIMITS },
 	{ .name = "ConnectX-6-Dx", .hca_type = "MT4125", .board_id = "MT_0000000359",
 	  .fw_ver = "22.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
 	  .pci_device = 0x101d, .hw_ver = 0x0, .guid_oui = 0x0c42a1, .active_speed = 32,
-	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true, .limits = MLX5_LIMITS },
+	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true,
+	  .mmo = HCA_MMO_CAN_DMA, .limits = MLX5_LIMITS },
 	{ .name = "ConnectX-7", .hca_type = "MT4129", .board_id = "MT_0000000838",
 	  .fw_ver = "28.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
 	  .pci_device = 0x1021, .hw_ver = 0x0, .guid_oui = 0xa088c2, .active_speed = 128,
-	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true, .limits = MLX5_LIMITS },
+	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000, .crypto = true,
+	  .mmo = HCA_MMO_CAN_DMA, .limits = MLX5_LIMITS },
+	{ .name = "BlueField-2", .hca_type = "MT41686", .board_id = "MT_0000000704",
+	  .fw_ver = "24.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0xa2d6, .hw_ver = 0x0, .guid_oui = 0x08c0eb, .active_speed = 32,
+	  .lane_mbps = 25000, .ack_delay = 16, .core_clock_khz = 1000000,
+	  .crypto = true,
+	  .mmo = HCA_MMO_CAN_DMA | HCA_MMO_CAN_DEFLATE | HCA_MMO_CAN_INFLATE,
+	  .limits = MLX5_LIMITS },
+	{ .name = "BlueField-3", .hca_type = "MT41692", .board_id = "MT_0000000884",
+	  .fw_ver = "32.43.1014", .driver = HCA_DRIVER_MLX5, .link = HCA_LINK_ETHERNET,
+	  .pci_device = 0xa2dc, .hw_ver = 0x0, .guid_oui = 0xa088c2, .active_speed = 128,
+	  .lane_mbps = 100000, .ack_delay = 16, .core_clock_khz = 1000000,
+	  .crypto = true,
+	  .mmo = HCA_MMO_CAN_DMA | HCA_MMO_CAN_INFLATE | HCA_MMO_CAN_UNLZ4 | HCA_MMO_RESULTS_2,
+	  .limits = MLX5_LIMITS },
 };
 /* clang-format on */
 
@@ -78,7 +95,7 @@ const struct hca_model *hca_model_find(const char *name)
 const char *hca_model_names(void)
 {
 	return "ConnectX-3, ConnectX-3-Pro, ConnectX-4, ConnectX-5, ConnectX-6, ConnectX-6-Dx, "
-	       "ConnectX-7";
+	       "ConnectX-7, BlueField-2, BlueField-3";
 }
 
 #define LIMIT(field)                                                                               \

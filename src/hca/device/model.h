@@ -21,6 +21,30 @@ enum hca_driver {
 	HCA_DRIVER_MLX4,
 };
 
+/* Operations of the memory-to-memory engine (MMO). */
+enum hca_mmo_kind {
+	HCA_MMO_DMA, /* a copy */
+	HCA_MMO_DEFLATE,
+	HCA_MMO_INFLATE,
+	HCA_MMO_UNLZ4,
+};
+
+/* Those that a model has, and how it writes results. */
+enum hca_mmo_can {
+	HCA_MMO_CAN_DMA = 1 << HCA_MMO_DMA,
+	HCA_MMO_CAN_DEFLATE = 1 << HCA_MMO_DEFLATE,
+	HCA_MMO_CAN_INFLATE = 1 << HCA_MMO_INFLATE,
+	HCA_MMO_CAN_UNLZ4 = 1 << HCA_MMO_UNLZ4,
+	HCA_MMO_RESULTS_2 = 1 << 7, /* layout of BlueField-3 */
+};
+
+/*
+ * The longest operations. A request is executed by one call, under the queue pair's lock: these
+ * take some milliseconds.
+ */
+#define HCA_MMO_LOG_DMA   24
+#define HCA_MMO_LOG_CODEC 21
+
 /*
  * Limits that a configuration may lower. All 64 bits wide, so that one table of names and offsets
  * serves the parser.
@@ -71,6 +95,7 @@ struct hca_model {
 	uint8_t ack_delay;
 	uint32_t core_clock_khz;
 	bool crypto; /* AES-XTS by memory keys */
+	uint8_t mmo; /* enum hca_mmo_can */
 	struct hca_limits limits;
 };
 

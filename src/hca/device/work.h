@@ -29,8 +29,8 @@ enum hca_op {
 	HCA_OP_LOCAL_INV,
 	HCA_OP_BIND_MW,
 	HCA_OP_TSO,
-	HCA_OP_UMR,    /* builds an indirect key */
-	HCA_OP_MEMCPY, /* from the first element to the second */
+	HCA_OP_UMR, /* builds an indirect key */
+	HCA_OP_MMO, /* memory to memory: from the first element to the second */
 	HCA_OP_FLUSH,
 	HCA_OP_ATOMIC_WRITE,
 	HCA_OP_COUNT,
@@ -105,6 +105,19 @@ struct hca_umr {
 	struct hca_sig_conf sig;
 };
 
+/*
+ * A memory-to-memory operation. Elements: the input, the output, and, if there is a third, 64 bytes for
+ * results.
+ */
+struct hca_mmo {
+	enum hca_mmo_kind kind;
+	/* deflate: window and block in bytes, and whether each block has codes of its own */
+	uint8_t log_window, log_block;
+	bool dynamic;
+	/* LZ4: blocks with their lengths, with checksums of blocks, and not referring to each other */
+	bool has_lengths, has_sums, independent;
+};
+
 #define HCA_SEND_ENTRY_MAX 1024u
 
 /* One decoded send work request. */
@@ -135,6 +148,7 @@ struct hca_send {
 	uint16_t dc_stream;
 	struct hca_bind bind;
 	struct hca_umr umr;
+	struct hca_mmo mmo;
 	/* raw frames */
 	uint8_t offload; /* enum hca_offload */
 	uint16_t mss;
@@ -204,7 +218,7 @@ struct hca_frame_info {
 struct hca_cqe {
 	bool is_recv;
 	bool solicited;
-	uint8_t vendor; /* the adapter's own syndrome of an error */
+	uint16_t vendor; /* the adapter's own syndrome of an error; above it, the MMO engine's */
 	uint16_t counter;
 	enum hca_status status;
 	enum hca_op op; /* of a send */

@@ -50,21 +50,3 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 	request_fail(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
 	return RUN_STOP;
 }
-
-/* Within this process's memory; in order with what comes before, as a read of a peer would be. */
-enum run_result local_op_memcpy(struct qp *qp, struct hca_send *s)
-{
-	uint32_t pdn = qp->pub.pd->pdn;
-	struct hca_list from, to;
-
-	if (!window_is_empty(&qp->window))
-		return RUN_WAIT;
-	if (s->sge_count == 2 && hca_mem_resolve(&s->sge[0], 1, pdn, 0, &from) &&
-	    hca_mem_resolve(&s->sge[1], 1, pdn, HCA_ACCESS_LOCAL_WRITE, &to) &&
-	    from.total == to.total && hca_mem_copy(&to, 0, &from, 0, from.total)) {
-		request_finish_local(qp, s);
-		return RUN_ON;
-	}
-	request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-	return RUN_STOP;
-}

@@ -7,6 +7,5 @@
 #include "hca/transport/run_result.h"
 
 enum run_result local_op_run(struct qp *qp, struct hca_send *s);
-enum run_result local_op_memcpy(struct qp *qp, struct hca_send *s);
 
 #endif

@@ -26,6 +26,7 @@
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/dct.h"
+#include "hca/transport/mmo.h"
 #include "hca/transport/network.h"
 #include "hca/transport/observer.h"
 #include "hca/transport/path.h"
@@ -79,6 +80,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	qp->xrcd = init->xrcd;
 	qp->mtu = QP_LINK_MTU;
 	responder_reset(qp);
+	mmo_init(qp);
 	err = dci_init(qp, init);
 	if (!err)
 		err = dct_init(qp, init);
@@ -199,6 +201,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	free(qp->resp.recv);
 	free(qp->resp.resource);
 	reorder_clear(&qp->resp);
+	mmo_fini(qp);
 	dci_fini(qp);
 	dct_fini(qp);
 	free(qp);

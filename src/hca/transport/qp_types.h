@@ -213,8 +213,9 @@ struct qp {
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
 	struct qp *blocked_next;
-	struct raw_qp *raw_qp;     /* raw packets (raw/raw.c) */
-	struct hca_shaper *shaper; /* held, or NULL */
+	struct raw_qp *raw_qp;        /* raw packets (raw/raw.c) */
+	struct deflate_work *deflate; /* since the first such request (mmo.c), or NULL */
+	struct hca_shaper *shaper;    /* held, or NULL */
 	LIST_HEAD(, hca_listener) listeners;
 	/* tells other processes that have the QP open of an event; NULL: none has */
 	void (*event_hook)(const struct qp *qp, enum hca_event_type type);

@@ -16,7 +16,7 @@
 #define GRACE_RETRY_NS 50000u
 
 void request_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
-		      uint8_t vendor)
+		      uint16_t vendor)
 {
 	struct hca_cqe cqe; /* fields of receives are not set: no format reads them here */
 
@@ -51,7 +51,8 @@ static void fill_slot(const struct qp *qp, const struct hca_send *s, struct req_
 	};
 }
 
-void request_finish(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+void request_finish(struct qp *qp, const struct hca_send *s, enum hca_status status,
+		    uint16_t vendor)
 {
 	struct req_slot slot;
 

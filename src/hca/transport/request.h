@@ -11,10 +11,10 @@
 
 /* Adds the completion of a request that has left the window, or never entered it. */
 void request_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
-		      uint8_t vendor);
+		      uint16_t vendor);
 /* Completes the request at `next`, which is not in the window. */
 void request_finish(struct qp *qp, const struct hca_send *s, enum hca_status status,
-		    uint8_t vendor);
+		    uint16_t vendor);
 /* Ends the request at `next` without a packet: at once, or behind requests that still wait. */
 void request_finish_local(struct qp *qp, const struct hca_send *s);
 /* Ends the request at `next` as request_finish_local() does, once a grace period has passed for a memory window that the request has ended. */

@@ -4,7 +4,7 @@
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/request.h"
 
-void request_fail(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor)
+void request_fail(struct qp *qp, const struct hca_send *s, enum hca_status status, uint16_t vendor)
 {
 	request_finish(qp, s, status, vendor);
 	if (qp->dci && s->bad)

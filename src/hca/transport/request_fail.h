@@ -8,6 +8,6 @@
  * Fails the request at `next`, which is not in the window, and the queue pair with it; the caller has
  * waited until all before it are complete. Lock held, inside an epoch section.
  */
-void request_fail(struct qp *qp, const struct hca_send *s, enum hca_status status, uint8_t vendor);
+void request_fail(struct qp *qp, const struct hca_send *s, enum hca_status status, uint16_t vendor);
 
 #endif

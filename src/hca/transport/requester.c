@@ -21,6 +21,7 @@
 #include "hca/transport/dci.h"
 #include "hca/transport/direct.h"
 #include "hca/transport/local_op.h"
+#include "hca/transport/mmo.h"
 #include "hca/transport/path.h"
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/raw_qp_ops.h"
@@ -37,7 +38,7 @@
 #define OPS_READING  (OPS_WRITING | OPS_READ)
 /* Operations that send no packet. */
 #define OPS_WINDOW (OP_BIT(BIND_MW) | OP_BIT(LOCAL_INV))
-#define OPS_LOCAL  (OP_BIT(NOP) | OPS_WINDOW | OP_BIT(UMR) | OP_BIT(MEMCPY))
+#define OPS_LOCAL  (OP_BIT(NOP) | OPS_WINDOW | OP_BIT(UMR) | OP_BIT(MMO))
 
 /* Operations that each type of queue pair has: over its connection, and others. */
 static const struct {
@@ -46,7 +47,7 @@ static const struct {
 	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_UC] = { OPS_WRITING, OP_BIT(NOP) | OPS_WINDOW },
 	[HCA_QP_UD] = { 0, OPS_DATAGRAM | OP_BIT(NOP) },
-	[HCA_QP_RAW] = { 0, OP_BIT(SEND) | OP_BIT(TSO) | OP_BIT(NOP) },
+	[HCA_QP_RAW] = { 0, OP_BIT(SEND) | OP_BIT(TSO) | OP_BIT(NOP) | OP_BIT(MMO) },
 	[HCA_QP_XRC_SEND] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_DCI] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_DCR] = { 0, 0 },
@@ -170,8 +171,8 @@ static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct
 	}
 	if (unlikely(s->fence && qp->window.reads))
 		return RUN_WAIT;
-	if (s->op == HCA_OP_MEMCPY)
-		return local_op_memcpy(qp, s);
+	if (s->op == HCA_OP_MMO)
+		return mmo_run(qp, s);
 	if (OPS_LOCAL >> s->op & 1)
 		return local_op_run(qp, s);
 	return qp->pub.type == HCA_QP_UD ? send_datagram(qp, s) : hca.raw_qp->send(qp, s);

@@ -11,6 +11,7 @@
 #include "fabric/id.h"
 #include "fabric/lock.h"
 #include "hca/device/table.h"
+#include "hca/memory/lz4.h"
 #include "util/heap.h"
 
 #define TRANSPORT_DROP_REASONS 16
@@ -47,6 +48,7 @@ struct transport_state {
 	} xrc_open;
 	/* The process whose full link was met last: threads that poll look whether it has room. */
 	_Atomic fabric_id_t tx_wait_for;
+	_Atomic(lz4_decompress_fn *) lz4; /* of liblz4 (mmo.c); NULL: not loaded */
 	atomic_uint comp_cntrs;
 	atomic_ullong xrcd_opened; /* domains that this process has opened: tells them apart */
 	_Atomic uint64_t dropped[TRANSPORT_DROP_REASONS]; /* by enum drop_reason */

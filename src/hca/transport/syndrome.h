@@ -18,6 +18,14 @@ enum {
 	SYN_REMOTE_OP = 0x89,
 	SYN_REMOTE_INVALID = 0x8a,
 	SYN_BAD_RESPONSE = 0x8b,
+	/*
+	 * Of the memory-to-memory engine, with its own syndrome in the upper byte. Those of no room
+	 * and of a missing last block are the hardware's; broken data has none that is published.
+	 */
+	SYN_MMO = 0x9d,
+	SYN_MMO_NO_SPACE = 0x84 << 8 | SYN_MMO,
+	SYN_MMO_TRUNCATED = 0x11 << 8 | SYN_MMO,
+	SYN_MMO_CORRUPT = 0x10 << 8 | SYN_MMO,
 };
 
 #endif
