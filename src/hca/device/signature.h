@@ -27,14 +27,14 @@ enum hca_sig_escape {
 };
 
 struct hca_sig_domain {
-	uint8_t kind;     /* enum hca_sig_kind */
-	uint8_t escape;   /* enum hca_sig_escape */
-	bool ones;        /* the guard starts from all ones, not from zero */
-	bool counts;      /* the reference tag grows by one with every block */
-	uint16_t block;   /* bytes of data */
-	bool tags_in_psv; /* the tags are those of the PSV when the key is configured */
+	uint8_t kind;   /* enum hca_sig_kind */
+	uint8_t escape; /* enum hca_sig_escape */
+	bool ones;      /* the guard starts from all ones, not from zero */
+	bool counts;    /* the reference tag grows by one with every block */
 	uint16_t app;
+	uint16_t app_mask; /* bits of it that are checked */
 	uint32_t ref;
+	uint32_t block; /* bytes of data */
 	uint32_t psv;
 };
 

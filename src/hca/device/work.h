@@ -33,6 +33,8 @@ enum hca_op {
 	HCA_OP_MMO, /* memory to memory: from the first element to the second */
 	HCA_OP_FLUSH,
 	HCA_OP_ATOMIC_WRITE,
+	HCA_OP_SET_PSV, /* sets a signature context */
+	HCA_OP_GET_PSV, /* writes such contexts to the first element */
 	HCA_OP_COUNT,
 };
 
@@ -118,6 +120,16 @@ struct hca_mmo {
 	bool has_lengths, has_sums, independent;
 };
 
+#define HCA_PSV_MOST 4
+
+/* Signature contexts that a request sets (the first) or reads. */
+struct hca_psv_op {
+	uint32_t count;
+	uint32_t index[HCA_PSV_MOST];
+	uint16_t syndrome;
+	uint64_t value;
+};
+
 #define HCA_SEND_ENTRY_MAX 1024u
 
 /* One decoded send work request. */
@@ -149,6 +161,7 @@ struct hca_send {
 	struct hca_bind bind;
 	struct hca_umr umr;
 	struct hca_mmo mmo;
+	struct hca_psv_op psv;
 	/* raw frames */
 	uint8_t offload; /* enum hca_offload */
 	uint16_t mss;
@@ -186,6 +199,7 @@ enum hca_status {
 	HCA_RNR_RETRY_EXC_ERR = 13,
 	HCA_REM_ABORT_ERR = 16,
 	HCA_GENERAL_ERR = 21,
+	HCA_SIG_ERR = 64, /* of no request: hca_cqe.sig tells of a wrong signature */
 };
 
 /* The kind of a message, as its receive completion states it. */
@@ -225,7 +239,8 @@ struct hca_cqe {
 	uint32_t qpn;
 	uint32_t user_index; /* of a QP, SRQ or WQ when the ring format has one */
 	uint32_t byte_len;
-	uint64_t timestamp; /* adapter clock; 0: now */
+	uint64_t timestamp;              /* adapter clock; 0: now */
+	const struct hca_sig_error *sig; /* with HCA_SIG_ERR */
 	/* of a receive; not set otherwise */
 	enum hca_recv_kind recv_kind;
 	uint32_t imm; /* network order, or the invalidated key in host order */

@@ -96,6 +96,8 @@ static const struct {
 	{ &hca.memory.mr.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.mw.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.mkey.lock, FORKSAFE_OBJECT },
+	{ &hca.memory.psv.lock, FORKSAFE_OBJECT },
+	{ &hca.memory.signature.lock, FORKSAFE_LEAF },
 	{ &hca.memory.dm.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.dm_op.lock, FORKSAFE_LEAF },
 	{ &hca.memory.copy_server.lock, FORKSAFE_OBJECT },

@@ -13,6 +13,7 @@
 #include "fabric/service.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
+#include "hca/memory/signature.h"
 #include "hca/memory/transform.h"
 #include "fabric/epoch.h"
 #include "util/explain.h"
@@ -176,12 +177,24 @@ int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct 
 /* Lock held. The stages that the key is configured with, from memory to the wire; NULL: none. */
 static int make_chain(const struct hca_mkey *m, struct transform_chain **out)
 {
-	(void)m;
+	struct transform *stage;
+
 	*out = NULL;
+	if (!m->transforms || !m->has_sig || (!m->sig.memory.kind && !m->sig.wire.kind))
+		return 0;
+	stage = signature_create(&m->sig, m->key);
+	if (!stage)
+		return -ENOMEM;
+	*out = transform_chain_create();
+	if (!*out) {
+		stage->ops->free(stage);
+		return -ENOMEM;
+	}
+	transform_chain_add(*out, stage);
 	return 0;
 }
 
-static void configure(struct hca_mkey *m, const struct hca_umr *u)
+static bool configure(struct hca_mkey *m, const struct hca_umr *u)
 {
 	if (u->mask & HCA_UMR_TAG)
 		m->key = m->index << 8 | (u->tag & 0xff);
@@ -193,10 +206,11 @@ static void configure(struct hca_mkey *m, const struct hca_umr *u)
 		m->iova = u->start;
 	if (u->mask & HCA_UMR_TRANSFORMS)
 		m->transforms = u->transforms;
-	if (u->mask & HCA_UMR_SIGNATURE) {
-		m->has_sig = true;
-		m->sig = u->sig;
-	}
+	if (!(u->mask & HCA_UMR_SIGNATURE))
+		return true;
+	m->has_sig = true;
+	m->sig = u->sig;
+	return m->may_transform && signature_valid(&m->sig);
 }
 
 static struct hca_layout *clone_layout(const struct hca_layout *from)
@@ -253,7 +267,10 @@ int hca_mkey_update(const struct hca_send *s, uint32_t pdn)
 	if (!m || m->pd->pdn != pdn || (l && s->sge_count > m->max_entries))
 		goto unlock;
 	hca_key_invalidate(m->index);
-	configure(m, u);
+	if (!configure(m, u)) {
+		m->has_sig = false;
+		goto unlock;
+	}
 	err = renew(m, &l);
 	if (!err && !u->free)
 		publish(m);

@@ -24,6 +24,7 @@ struct hca_mkey {
 	uint32_t key;
 	uint16_t max_entries;
 	bool remote_invalidate;
+	bool may_transform; /* set by the driver that created it: there is room for a configuration */
 	/* of the last request; guarded by hca.memory.mkey.lock */
 	uint32_t access;
 	uint64_t iova, length; /* length: in memory */

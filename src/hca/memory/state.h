@@ -11,6 +11,7 @@
 
 #include "hca/device/adapter.h"
 #include "hca/device/crypto.h"
+#include "hca/device/signature.h"
 #include "hca/device/table.h"
 
 struct dm_op_mapping;
@@ -18,6 +19,14 @@ struct dm_op_handler;
 struct hca_login;
 struct hca_secret;
 struct libcrypto;
+
+/* An error that a key's signatures had, until it is told (signature.h). */
+struct signature_error {
+	struct hca_sig_error error;
+	pthread_t thread; /* that moved the data */
+	bool listed;
+	LIST_ENTRY(signature_error) link;
+};
 
 /* Tables hold the objects of this process by the number that is their key's index. */
 struct memory_state {
@@ -45,6 +54,18 @@ struct memory_state {
 		pthread_mutex_t lock; /* guards the table and all changes of keys */
 		struct hca_table table;
 	} mkey;
+
+	struct {
+		pthread_mutex_t lock; /* guards the numbers */
+		struct hca_numbers numbers;
+		struct hca_table table;
+	} psv;
+
+	struct {
+		pthread_mutex_t lock; /* leaf; guards the list */
+		atomic_uint errors;   /* in the list */
+		LIST_HEAD(, signature_error) list;
+	} signature;
 
 	struct {
 		pthread_mutex_t lock; /* guards the rest, and references */
@@ -87,6 +108,9 @@ struct memory_state {
 		.crypto.load_lock = PTHREAD_MUTEX_INITIALIZER,                                     \
 		.crypto.lock = PTHREAD_MUTEX_INITIALIZER,                                          \
 		.crypto.numbers = { .first = 1, .limit = 1u << HCA_LOG_DEKS },                     \
+		.psv.lock = PTHREAD_MUTEX_INITIALIZER,                                             \
+		.psv.numbers = { .first = 1, .limit = 1u << 20 },                                  \
+		.signature.lock = PTHREAD_MUTEX_INITIALIZER,                                       \
 	}
 
 #endif
