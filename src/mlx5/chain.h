@@ -59,4 +59,21 @@ static inline uint8_t *mlx5_chain_begin(struct mlx5_qp *qp, uint8_t opcode, uint
 	return (uint8_t *)(chain->ctrl + 1);
 }
 
+/* Closes the WQE before and opens one if there is room; NULL: the chain has failed. */
+static inline uint8_t *mlx5_chain_open(struct mlx5_qp *qp, uint8_t opcode, uint32_t imm,
+				       uint8_t request)
+{
+	mlx5_chain_close(qp);
+	if (qp->chain.err)
+		return NULL;
+	if (mlx5_sq_full(&qp->sq, qp->chain.count)) {
+		mlx5_chain_fail(qp, -explain(ENOMEM,
+					     "QP 0x%06x: the send queue is full with %u requests; "
+					     "poll completions of signaled ones to make room",
+					     qp->base.qpn, qp->sq.max_post));
+		return NULL;
+	}
+	return mlx5_chain_begin(qp, opcode, imm, request);
+}
+
 #endif

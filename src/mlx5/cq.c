@@ -62,7 +62,7 @@ static const struct drv_cq_format cq_format = {
 	.arm_next = MLX5_CQ_DB_REQ_NOT,
 	.arm_solicited = MLX5_CQ_DB_REQ_NOT_SOL,
 	.init = init_entries,
-	.ready = mlx5_cqe_ready,
+	.ready = mlx5_cqe_written,
 	.belongs = belongs,
 	.srq_entry = srq_entry,
 };

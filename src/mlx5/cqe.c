@@ -34,6 +34,8 @@ static const uint8_t send_opcodes[HCA_OP_COUNT] = {
 	[HCA_OP_MMO] = MLX5_OPCODE_MMO,
 	[HCA_OP_FLUSH] = MLX5_OPCODE_FLUSH,
 	[HCA_OP_ATOMIC_WRITE] = MLX5_OPCODE_ATOMIC_WRITE,
+	[HCA_OP_SET_PSV] = MLX5_OPCODE_SET_PSV,
+	[HCA_OP_GET_PSV] = MLX5_OPCODE_GET_PSV,
 };
 
 static const uint8_t recv_opcodes[] = {
@@ -164,6 +166,26 @@ static inline uint32_t immediate(const struct hca_cqe *c)
 	return c->recv_kind == HCA_RECV_SEND_INV ? htobe32(c->imm) : c->imm;
 }
 
+/* A wrong signature; the CQE belongs to no request. */
+static void write_sig_error(struct mlx5_cqe64 *to, const struct hca_sig_error *e)
+{
+	static const uint16_t syndromes[] = {
+		[HCA_SIG_BAD_GUARD] = MLX5_SIG_ERR_GUARD,
+		[HCA_SIG_BAD_APP] = MLX5_SIG_ERR_APP,
+		[HCA_SIG_BAD_REF] = MLX5_SIG_ERR_REF,
+	};
+	struct mlx5_sig_err_cqe *cqe = (void *)to;
+
+	cqe->expected_guard_app = htobe32((uint32_t)(e->expected >> 32));
+	cqe->actual_guard_app = htobe32((uint32_t)(e->actual >> 32));
+	cqe->expected_ref = htobe32((uint32_t)e->expected);
+	cqe->actual_ref = htobe32((uint32_t)e->actual);
+	cqe->syndrome = htobe16(syndromes[e->fault]);
+	cqe->domain = e->in_memory ? MLX5_SIG_ERR_MEMORY : MLX5_SIG_ERR_WIRE;
+	cqe->mkey = htobe32(e->key);
+	cqe->offset = htobe64(e->offset);
+}
+
 /*
  * CQEs of errors, of received frames (with the flow tag in place of the QP number), and with
  * timestamps.
@@ -176,6 +198,11 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 	uint8_t opcode = c->is_recv ? MLX5_CQE_RESP_ERR : MLX5_CQE_REQ_ERR;
 	uint32_t number = sop_qpn(c);
 
+	if (unlikely(c->status == HCA_SIG_ERR)) {
+		write_sig_error(to, c->sig);
+		finish(to, number, MLX5_CQE_SIG_ERR, pi & cq->size, c);
+		return;
+	}
 	if (c->status != HCA_SUCCESS) {
 		err->vendor_err_synd = (uint8_t)c->vendor;
 		((uint8_t *)to)[MLX5_CQE_MMO_SYNDROME] = c->vendor >> 8;

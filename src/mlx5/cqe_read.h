@@ -7,17 +7,21 @@
 #define MLX5_CQE_READ_H
 
 #include "driver/syndrome.h"
+#include "mlx5/cqe_owner.h"
 #include "mlx5/objects.h"
+#include "mlx5/sig.h"
 
-/* The owner bit is that of the consumer's lap, and the adapter has written the CQE at all. */
+/*
+ * Whether there is a CQE for the program at the consumer index. CQEs of wrong signatures are for the
+ * driver: they are consumed here.
+ */
 static inline bool mlx5_cqe_ready(const struct drv_cq *cq, uint32_t index)
 {
-	const uint64_t *word = (const uint64_t *)drv_cqe_at(cq, index) + 7;
-	/* [M2] pairs with mlx5_cqe_write(); the owner before the rest of the CQE */
-	uint8_t op_own = be64toh(__atomic_load_n(word, __ATOMIC_ACQUIRE));
-	bool lap = index & (cq->mask + 1);
+	uint8_t opcode = mlx5_cqe_opcode(cq, index);
 
-	return (op_own & MLX5_CQE_OWNER_MASK) == lap && likely(op_own >> 4 != MLX5_CQE_INVALID);
+	if (unlikely(opcode == MLX5_CQE_SIG_ERR))
+		return mlx5_sig_errors_consume(container_of(cq, struct mlx5_cq, base));
+	return opcode != MLX5_CQE_INVALID;
 }
 
 /* What the completion of a request yields, beside the CQE itself. */

@@ -10,8 +10,10 @@
 
 #include "driver/recv_wqe.h"
 #include "hca/device/access.h"
+#include "hca/memory/psv.h"
 #include "hca/transport/qp.h"
 #include "mlx5/av.h"
+#include "mlx5/bsf.h"
 #include "mlx5/decode_mmo.h"
 #include "mlx5/wqe.h"
 #include "util/explain.h"
@@ -46,6 +48,8 @@ static const struct {
 	[MLX5_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC, RELIABLE },
 	[MLX5_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_MMO] = { HCA_OP_MMO, SEG_KEY | SEG_OTHER, RELIABLE | ON(RAW) },
+	[MLX5_OPCODE_SET_PSV] = { HCA_OP_SET_PSV, SEG_OTHER, RELIABLE },
+	[MLX5_OPCODE_GET_PSV] = { HCA_OP_GET_PSV, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_FLUSH] = { HCA_OP_FLUSH, SEG_RADDR | SEG_FLUSH, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_WRITE] = { HCA_OP_ATOMIC_WRITE, SEG_RADDR, RELIABLE },
@@ -362,6 +366,25 @@ static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 	return true;
 }
 
+/* What happens to the bytes of the key between its memory and the wire. */
+static bool take_bsfs(struct cursor *c, uint32_t words, struct hca_send *out)
+{
+	struct mlx5_sig_bsf copy;
+
+	for (uint32_t units = sizeof(copy) / MLX5_DS; words; words -= units) {
+		const struct mlx5_sig_bsf *bsf = take(c, false, sizeof(*bsf));
+
+		if (!bsf || words < units)
+			return false;
+		memcpy(&copy, bsf, sizeof(copy));
+		if ((copy.size_same & MLX5_BSF_TYPE_MASK) != MLX5_BSF_TYPE_SIG ||
+		    !mlx5_sig_bsf_decode(&copy, &out->umr.sig))
+			return false;
+		out->umr.mask |= HCA_UMR_SIGNATURE;
+	}
+	return true;
+}
+
 static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 		      const struct mlx5_wqe_mkey_context_seg *mkey, struct hca_send *out)
 {
@@ -369,7 +392,8 @@ static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
 				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |
 				MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
-	uint32_t words = drv_load32(&umr->klm_octowords) >> 16;
+	uint32_t both = drv_load32(&umr->klm_octowords), words = both >> 16, bsfs = both & 0xffff;
+	struct cursor layout;
 	uint64_t mask = drv_load64(&umr->mkey_mask);
 
 	out->op = HCA_OP_UMR;
@@ -385,14 +409,50 @@ static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 			(mask & rights ? HCA_UMR_ACCESS : 0) |
 			(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN ? HCA_UMR_LENGTH : 0) |
 			(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR ? HCA_UMR_START : 0) |
+			(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE ? HCA_UMR_TRANSFORMS : 0) |
 			(words ? HCA_UMR_LAYOUT : 0),
+		.transforms = drv_load32(&mkey->flags_pd) & MLX5_MKEY_BSF_ENABLE,
 	};
-	if (!words)
+	if (!words && !bsfs)
 		return true;
-	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE) || !take_layout(c, words, out))
+	layout = *c;
+	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE) || words > c->left ||
+	    (words && !take_layout(&layout, words, out)))
 		return false;
-	out->length = 0; /* no data is sent */
+	advance(c, false, words * MLX5_DS); /* the list may end with padding */
+	out->length = 0;                    /* no data is sent */
+	return take_bsfs(c, bsfs, out);
+}
+
+static bool take_set_psv(struct cursor c, struct hca_send *out)
+{
+	const struct mlx5_set_psv_seg *seg = take(&c, false, sizeof(*seg));
+
+	if (!seg)
+		return false;
+	out->psv = (struct hca_psv_op){
+		.count = 1,
+		.index = { drv_load32(&seg->index) & MLX5_QPN_MASK },
+		.syndrome = drv_load32(&seg->syndrome) >> 16,
+		.value = drv_load64(&seg->value),
+	};
 	return true;
+}
+
+static bool take_get_psv(struct cursor c, struct hca_send *out)
+{
+	const struct mlx5_get_psv_head *head = take(&c, false, sizeof(*head));
+	const struct mlx5_get_psv_to *to = head ? take(&c, false, sizeof(*to)) : NULL;
+	const struct mlx5_get_psv_list *list = to ? take(&c, false, sizeof(*list)) : NULL;
+
+	if (!list)
+		return false;
+	out->psv = (struct hca_psv_op){ .count = drv_load32(&to->count) & 0xff };
+	for (int i = 0; i < HCA_PSV_MOST; i++)
+		out->psv.index[i] = drv_load32(&list->index[i]) & MLX5_QPN_MASK;
+	add_piece(out, drv_load64(&to->va), out->psv.count * HCA_PSV_BYTES, drv_load_key(&to->key));
+	out->length = 0;
+	return out->psv.count && out->psv.count <= HCA_PSV_MOST;
 }
 
 /* Input and output, then the place for the results if the program wants them. */
@@ -506,6 +566,10 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 	else if (opcode == MLX5_OPCODE_MMO && !take_mmo(c, out))
 		bad(qp, index, out, "length of a memory-to-memory operation", ds,
 		    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
+	if (opcode == MLX5_OPCODE_SET_PSV && !take_set_psv(c, out))
+		bad(qp, index, out, "setting of a signature context of length", ds, 2);
+	if (opcode == MLX5_OPCODE_GET_PSV && !take_get_psv(c, out))
+		bad(qp, index, out, "reading of signature contexts of length", ds, 4);
 	if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
 		bad(qp, index, out, "key update of length", ds,
 		    sizeof(struct mlx5_bind_wqe) / MLX5_DS);

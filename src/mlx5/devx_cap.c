@@ -16,6 +16,7 @@
 #include "mlx5/devx_general.h"
 #include "mlx5/devx_geneve.h"
 #include "mlx5/dv.h"
+#include "mlx5/sig.h"
 
 /*
  * flex_parser_protocols: Geneve, MPLS over GRE and UDP, VXLAN-GPE, ICMP, ICMPv6, an option of Geneve, GTP-U
@@ -180,6 +181,21 @@ static void fill_mmo(const struct page *p)
 	SET(log_decompress_mmo_size, inflates ? HCA_MMO_LOG_CODEC : 0);
 }
 
+static void fill_signatures(const struct page *p)
+{
+	struct mlx5dv_sig_caps caps;
+
+	mlx5_sig_caps(p->adapter, &caps);
+	SET(sho, 1);
+	SET(sigerr_cqe, 1);
+	SET(sigerr_domain_and_sig_type, 1);
+	SET(drain_sigerr, 1);
+	SET(log_max_bsf_list_size, 3); /* of 16 bytes: signatures and encryption */
+	SET(sig_block_4048, !!(caps.block_size & MLX5DV_BLOCK_SIZE_CAP_4048));
+	SET(sig_crc32c, !!(caps.crc_type & MLX5DV_SIG_CRC_TYPE_CAP_CRC32C));
+	SET(sig_crc64_xp10, !!(caps.crc_type & MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10));
+}
+
 static int fill_general(const struct page *p)
 {
 	uint32_t gids = p->limits->gid_table_len + 1;
@@ -187,6 +203,7 @@ static int fill_general(const struct page *p)
 	fill_limits(p);
 	fill_features(p);
 	fill_mmo(p);
+	fill_signatures(p);
 	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
 	SET(num_ports, p->adapter->port_count);
 	SET(gid_table_size, log2_up(gids) > 3 ? log2_up(gids) - 3 : 0);

@@ -16,6 +16,7 @@
 #include "mlx5/devx_fte.h"
 #include "mlx5/devx_general.h"
 #include "mlx5/devx_obj.h"
+#include "mlx5/devx_psv.h"
 #include "mlx5/devx_qp.h"
 #include "mlx5/devx_rqt.h"
 #include "mlx5/devx_tir.h"
@@ -44,6 +45,9 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 		if (!obj->indirect)
 			return hca_mr_destroy(obj->mr);
 		hca_mkey_destroy(obj->mkey);
+		return 0;
+	case DEVX_PSV:
+		devx_psv_destroy(obj);
 		return 0;
 	case DEVX_CQ:
 		return hca_cq_destroy(obj->cq);

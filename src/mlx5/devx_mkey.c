@@ -120,6 +120,8 @@ static int create_on_keys(struct devx_cmd *c, struct hca_pd *pd, const void *mkc
 		err = devx_refuse_errno(c, hca_mkey_build(c->obj->mkey, &what, list, count),
 					DEVX_WHY_FIELD);
 	c->obj->indirect = c->obj->mkey;
+	if (c->obj->mkey)
+		c->obj->mkey->may_transform = c->obj->mkey->transforms = ifc_get(mkc, mkc, bsf_en);
 	free(list);
 	return err;
 }
@@ -168,10 +170,4 @@ int devx_query_mkey(struct devx_cmd *c)
 	memcpy(ifc_ptr(c->out, query_mkey_out, memory_key_mkey_entry), c->obj->image,
 	       c->obj->image_len);
 	return 0;
-}
-
-int devx_create_psv(struct devx_cmd *c)
-{
-	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
-			   "signatures over data are not offered, see the capabilities");
 }

@@ -9,6 +9,5 @@
 
 int devx_create_mkey(struct devx_cmd *c);
 int devx_query_mkey(struct devx_cmd *c);
-int devx_create_psv(struct devx_cmd *c);
 
 #endif

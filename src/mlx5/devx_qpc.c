@@ -200,6 +200,9 @@ static int modify_other(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, 
 	/* 0: as IBTA demands, 1: reads and writes in any order, 2: all messages. */
 	if (c->row->op == IFC_OP_INIT2RTR_QP)
 		hca_qp_set_out_of_order(qp, ifc_get(qpc, qpc, dp_ordering_1));
+	if (c->row->op == IFC_OP_RST2INIT_QP ||
+	    (c->row->op == IFC_OP_INIT2INIT_QP && opt & IFC_QP_OPT_DRAIN_SIGERR))
+		qp->stop_on_sig_error |= ifc_get(qpc, qpc, drain_sigerr);
 	if (c->row->op != IFC_OP_RTS2RTS_QP ||
 	    !(ifc_get(c->in, modify_qp_in, opt_param_mask_95_32) & IFC_QP_OPT2_UDP_SPORT))
 		return 0;

@@ -18,6 +18,7 @@
 #include "mlx5/devx_misc.h"
 #include "mlx5/devx_mkey.h"
 #include "mlx5/devx_port.h"
+#include "mlx5/devx_psv.h"
 #include "mlx5/devx_qp.h"
 #include "mlx5/devx_reg.h"
 #include "mlx5/devx_rqt.h"
@@ -88,7 +89,8 @@ static const struct devx_row rows[] = {
 	ROW(QUERY_MKEY, MKEY, QUERY, HEAD, ifc_end(query_mkey_out, memory_key_mkey_entry),
 	    devx_query_mkey),
 	ROW(DESTROY_MKEY, MKEY, DESTROY, HEAD, HEAD, NULL),
-	ROW(CREATE_PSV, PSV, CREATE, HEAD, HEAD, devx_create_psv),
+	ROW(CREATE_PSV, PSV, CREATE, HEAD, ifc_end(create_psv_out, psv0_index), devx_create_psv),
+	ROW(DESTROY_PSV, PSV, DESTROY, HEAD, HEAD, NULL),
 
 	/* events and completions */
 	ROW(CREATE_EQ, EQ, CREATE_EQ, LEN(create_eq_in), HEAD, devx_create_eq),

@@ -101,6 +101,7 @@ struct mlx5dv_devx_obj {
 		struct hca_srq *srq;
 		struct hca_mr *mr;
 		struct hca_mkey *mkey; /* when indirect */
+		struct devx_psvs *psvs;
 		struct hca_xrcd *xrcd;
 		struct hca_eq *eq;
 		struct hca_wq *wq;

@@ -71,6 +71,8 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |                                             \
 	 MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC | MLX5DV_QP_CREATE_TUNNEL_OFFLOADS)
 
+#define OFFERED (SCATTER | RAW | MLX5DV_QP_CREATE_OOO_DP | MLX5DV_QP_CREATE_SIG_PIPELINING)
+
 static int check_order(const struct hca_limits *limits, const struct ibv_qp_init_attr_ex *attr)
 {
 	uint32_t most = mlx5_out_of_order_most(limits, attr->qp_type);
@@ -102,9 +104,9 @@ static int check(const struct hca_limits *limits, const struct ibv_qp_init_attr_
 	if (flags & ~FLAGS_KNOWN)
 		return explain(EINVAL, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is known", flags,
 			       FLAGS_KNOWN);
-	if (flags & ~(SCATTER | RAW | MLX5DV_QP_CREATE_OOO_DP))
+	if (flags & ~OFFERED)
 		return explain(EOPNOTSUPP, "mlx5dv_create_qp: create_flags 0x%x; 0x%x is offered",
-			       flags, SCATTER | RAW | MLX5DV_QP_CREATE_OOO_DP);
+			       flags, OFFERED);
 	if (flags & RAW && attr->qp_type != IBV_QPT_RAW_PACKET)
 		return explain(EINVAL,
 			       "mlx5dv_create_qp: create_flags 0x%x are for raw packets, which "

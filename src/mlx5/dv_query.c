@@ -9,6 +9,7 @@
 #include "mlx5/dv_crypto.h"
 #include "mlx5/objects.h"
 #include "mlx5/qp.h"
+#include "mlx5/sig.h"
 #include "mlx5/wq.h"
 #include "util/explain.h"
 
@@ -19,7 +20,7 @@
 #define ANSWERED_BY_ZERO                                                                           \
 	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
 	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS | MLX5DV_CONTEXT_MASK_DYN_BFREGS |                    \
-	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS | MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
+	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS)
 
 /* Only members that comp_mask names are there: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
@@ -34,8 +35,6 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 		out->max_dynamic_bfregs = 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS)
 		out->flow_action_flags = 0;
-	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD)
-		out->sig_caps = (struct mlx5dv_sig_caps){ 0 };
 }
 
 #define ANSWERED_OF_DC                                                                             \
@@ -93,6 +92,10 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	out->version = 0;
 	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME |
 		     MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
+	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD) {
+		mlx5_sig_caps(ctx->vb->adapter, &out->sig_caps);
+		filled |= MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD;
+	}
 	if (wanted & MLX5DV_CONTEXT_MASK_STRIDING_RQ) {
 		fill_striding(ctx, &out->striding_rq_caps);
 		filled |= MLX5DV_CONTEXT_MASK_STRIDING_RQ;

@@ -10,11 +10,13 @@
 
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
+#include "mlx5/sig.h"
 #include "util/explain.h"
 
 #define OFFERED                                                                                    \
 	(MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG |           \
-	 MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE)
+	 MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE |                                           \
+	 MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE)
 
 /* The number of entries is rounded up to a multiple of this. */
 #define STEP 4u
@@ -28,7 +30,7 @@ static int create(struct mlx5dv_mkey_init_attr *attr, struct mlx5_mkey **out)
 	if (attr->create_flags & ~OFFERED || !(attr->create_flags & OFFERED))
 		return explain(EOPNOTSUPP,
 			       "mlx5dv_create_mkey: create_flags 0x%x; indirect keys are offered, "
-			       "with bits 0x%x, signatures and encryption are not",
+			       "with bits 0x%x, encryption is not",
 			       attr->create_flags, OFFERED);
 	if (!entries || entries > UINT16_MAX)
 		return explain(EINVAL, "mlx5dv_create_mkey: max_entries %u; 1 to %u can be had",
@@ -39,14 +41,24 @@ static int create(struct mlx5dv_mkey_init_attr *attr, struct mlx5_mkey **out)
 	err = hca_mkey_create(to_pd(attr->pd)->hca, entries,
 			      attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE,
 			      &mkey->hca);
-	if (err) {
-		free(mkey);
-		return err;
+	if (err)
+		goto free_mkey;
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE) {
+		err = mlx5_sig_create(mlx5_ctx_of(attr->pd->context), to_pd(attr->pd)->hca,
+				      mkey->hca->key, &mkey->sig);
+		if (err)
+			goto destroy_hca;
+		mkey->hca->may_transform = true;
 	}
 	attr->max_entries = entries;
 	mkey->dv.lkey = mkey->dv.rkey = mkey->hca->key;
 	*out = mkey;
 	return 0;
+destroy_hca:
+	hca_mkey_destroy(mkey->hca);
+free_mkey:
+	free(mkey);
+	return err;
 }
 
 struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_attr *attr)
@@ -68,14 +80,23 @@ int mlx5dv_destroy_mkey(struct mlx5dv_mkey *dv)
 {
 	struct mlx5_mkey *mkey = to_mkey(dv);
 
+	if (mkey->sig)
+		mlx5_sig_destroy(mkey->sig);
 	hca_mkey_destroy(mkey->hca);
 	free(mkey);
 	return 0;
 }
 
-int _mlx5dv_mkey_check(struct mlx5dv_mkey *mkey, struct mlx5dv_mkey_err *info, size_t size)
+int _mlx5dv_mkey_check(struct mlx5dv_mkey *dv, struct mlx5dv_mkey_err *info, size_t size)
 {
-	return errno = -explain(EINVAL,
-				"mlx5dv_mkey_check: key 0x%x has no signature that could be wrong",
-				mkey->lkey);
+	struct mlx5_mkey *mkey = to_mkey(dv);
+
+	(void)size; /* there has been one version of the struct */
+	if (!mkey->sig)
+		return errno = -explain(EINVAL,
+					"mlx5dv_mkey_check: key 0x%x was created without "
+					"MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE",
+					dv->lkey);
+	mlx5_sig_take_error(mkey->sig, info);
+	return 0;
 }

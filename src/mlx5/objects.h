@@ -28,6 +28,7 @@
 
 struct hca_cq_alias;
 struct hca_login;
+struct hca_psv;
 struct hca_uar;
 
 /* A QP number of mlx5dv_reserved_qpn_alloc(). */
@@ -47,6 +48,7 @@ struct mlx5_context {
 	struct vb_memory memory;
 	LIST_HEAD(, mlx5_reserved_qpn) reserved; /* mlx5_state.lock */
 	struct hca_login *login;                 /* of mlx5dv_crypto_login(); mlx5_state.lock */
+	LIST_HEAD(, mlx5_sig) signatures;        /* mlx5_state.lock */
 };
 
 static inline struct mlx5_context *mlx5_ctx(struct vb_context *ctx)
@@ -109,13 +111,28 @@ struct mlx5_chain {
 	uint8_t fence;                  /* sq.fence_next at the start, restored on failure */
 	uint8_t setters;                /* while a key is configured: setters still to be called */
 	int err;
-	const struct mlx5_mkey *mkey; /* the key that is being configured */
+	struct mlx5_mkey *mkey; /* the key that is being configured */
+};
+
+/* The signatures of a key; src/mlx5/sig.c. */
+struct mlx5_sig {
+	struct hca_psv *memory, *wire;
+	struct hca_sig_conf conf; /* no signatures: nothing is configured, or it was reset */
+	bool is_set;              /* by the request that is being built */
+	/* mlx5_state.lock */
+	uint32_t key;
+	bool has_error; /* and the program has not asked for it */
+	struct mlx5dv_mkey_err error;
+	uint8_t errors;      /* that have come, and the first configuration */
+	bool errors_changed; /* since the last configuration */
+	LIST_ENTRY(mlx5_sig) link;
 };
 
 /* An indirect key; src/mlx5/mkey.c. */
 struct mlx5_mkey {
 	struct mlx5dv_mkey dv;
 	struct hca_mkey *hca;
+	struct mlx5_sig *sig; /* or NULL */
 };
 
 static inline struct mlx5_mkey *to_mkey(struct mlx5dv_mkey *mkey)

@@ -281,6 +281,9 @@ static int create_hca(struct vb_context *ctx, struct mlx5_qp *qp,
 		return err;
 	qp->base.vb.hca = hca;
 	qp->base.qpn = qp->base.rq.number = hca->qpn;
+	hca->stop_on_sig_error = extra &&
+				 extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
+				 extra->create_flags & MLX5DV_QP_CREATE_SIG_PIPELINING;
 	hca->wr_ids = qp->sq.slots;
 	hca->wr_id_mask = qp->sq.mask;
 	hca->wr_id_stride = sizeof(*qp->sq.slots);

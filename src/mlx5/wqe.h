@@ -90,6 +90,34 @@ struct mlx5_wqe_flush_seg {
 	uint8_t reserved[8];
 };
 
+/* Signature contexts: set one, or write up to four to memory. */
+#define MLX5_OPCODE_GET_PSV 0x21
+
+struct mlx5_set_psv_seg {
+	__be32 index;
+	__be16 syndrome;
+	uint8_t reserved[2];
+	__be64 value;
+};
+
+struct mlx5_get_psv_head {
+	uint8_t reserved[16];
+};
+
+struct mlx5_get_psv_to {
+	__be32 count; /* in the low byte */
+	__be32 key;
+	__be64 va;
+};
+
+struct mlx5_get_psv_list {
+	__be32 index[4];
+};
+
+/* flags_pd of a mkey context: the key's BSFs are in use; counter of signature errors. */
+#define MLX5_MKEY_BSF_ENABLE    (1u << 30)
+#define MLX5_MKEY_SIG_ERR_SHIFT 26
+
 /* In place of a key in a KLM list: a repeat block follows. */
 #define MLX5_REPEAT_BLOCK 0x400u
 
@@ -106,6 +134,8 @@ _Static_assert(sizeof(struct mlx5_wqe_ctrl_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_xrc_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_flush_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_av) == 48, "layout");
+_Static_assert(sizeof(struct mlx5_set_psv_seg) == 16, "layout");
+_Static_assert(sizeof(struct mlx5_get_psv_to) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_umr_ctrl_seg) == 48, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_mkey_context_seg) == 64, "layout");
 _Static_assert(sizeof(struct mlx5_bind_wqe) == 192, "layout");

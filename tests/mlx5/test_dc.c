@@ -492,7 +492,7 @@ static void invalid_rules_are_refused(void **state)
 	extra.create_flags = 1 << 20; /* means nothing */
 	assert_null(mlx5dv_create_qp(d.ctx, &attr, &extra));
 	assert_int_equal(errno, EINVAL);
-	extra.create_flags = MLX5DV_QP_CREATE_SIG_PIPELINING; /* not here */
+	extra.create_flags = MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE; /* not here */
 	assert_null(mlx5dv_create_qp(d.ctx, &attr, &extra));
 	assert_int_equal(errno, EOPNOTSUPP);
 

@@ -17,6 +17,7 @@
 #include "hca/transport/request.h"
 #include "hca/transport/requester.h"
 #include "hca/transport/send.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
@@ -196,6 +197,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	} else {
 		good = take_placed(slot, pkt);
 	}
+	sig_error_of_request(qp);
 	if (!good) {
 		fail_head(qp, HCA_BAD_RESP_ERR, SYN_BAD_RESPONSE);
 		return;

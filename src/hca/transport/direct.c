@@ -14,6 +14,7 @@
 #include "hca/transport/egress.h"
 #include "hca/transport/observer.h"
 #include "hca/transport/packet_filter.h"
+#include "hca/transport/sig_error.h"
 #include "util/copy.h"
 
 static uint32_t remote_access(enum hca_op op)
@@ -120,6 +121,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	const struct hca_mr_entry *e;
 	struct hca_list local, remote;
 	char *base;
+	bool done;
 
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     op_returns_data(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &local))
@@ -162,7 +164,10 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 			vb_copy(remote.seg[0].ptr, local.seg[0].ptr, length);
 			return DIRECT_DONE;
 		}
-		return hca_mem_copy(&remote, 0, &local, 0, length) ? DIRECT_DONE : DIRECT_NO;
+		done = hca_mem_copy(&remote, 0, &local, 0, length);
+	} else {
+		done = hca_mem_copy(&local, 0, &remote, 0, length);
 	}
-	return hca_mem_copy(&local, 0, &remote, 0, length) ? DIRECT_DONE : DIRECT_NO;
+	sig_error_of_request(qp);
+	return done ? DIRECT_DONE : DIRECT_NO;
 }

@@ -143,6 +143,7 @@ struct hca_qp {
 	bool sig_all;
 	bool block_self_mcast;
 	bool out_of_order; /* under the lock */
+	bool stop_on_sig_error; /* set by the driver: a wrong signature drains the send queue */
 	uint32_t user_index;
 	void *user;
 	struct hca_wq *wq;             /* raw packets: the receive queue, */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/transport/local_op.h"
 
+#include <errno.h>
+
 #include "hca/memory/mkey.h"
 #include "hca/memory/mw.h"
+#include "hca/memory/psv.h"
 #include "hca/peers/grace.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
@@ -13,6 +16,21 @@
 static bool ends_window(const struct hca_send *s)
 {
 	return s->op == HCA_OP_LOCAL_INV || (s->op == HCA_OP_BIND_MW && !s->bind.type2);
+}
+
+static int get_psvs(const struct hca_send *s, uint32_t pdn)
+{
+	uint8_t out[HCA_PSV_MOST * HCA_PSV_BYTES];
+	uint64_t bytes = (uint64_t)s->psv.count * HCA_PSV_BYTES;
+	struct hca_list list;
+	int err = hca_psv_get(&s->psv, pdn, out);
+
+	if (err)
+		return err;
+	if (!hca_mem_resolve(s->sge, s->sge_count, pdn, HCA_ACCESS_LOCAL_WRITE, &list) ||
+	    list.total < bytes || !hca_mem_copy_in(&list, 0, out, bytes))
+		return -EFAULT;
+	return 0;
 }
 
 /*
@@ -38,6 +56,10 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 				  qp->pub.qpn);
 	} else if (s->op == HCA_OP_UMR) {
 		err = hca_mkey_update(s, qp->pub.pd->pdn);
+	} else if (s->op == HCA_OP_SET_PSV) {
+		err = hca_psv_set(&s->psv, qp->pub.pd->pdn);
+	} else if (s->op == HCA_OP_GET_PSV) {
+		err = get_psvs(s, qp->pub.pd->pdn);
 	}
 	if (!err && ends_window(s))
 		err = grace_begin(user, &qp->req.grace);

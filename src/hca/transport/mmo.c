@@ -17,6 +17,7 @@
 #include "hca/memory/mem.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/window.h"
 
@@ -208,6 +209,7 @@ enum run_result mmo_run(struct qp *qp, struct hca_send *s)
 		return fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	if (!write_results(&j, syndromes[result]))
 		return fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+	sig_error_of_request(qp);
 	if (result == CODEC_DONE) {
 		s->length = j.made;
 		request_finish_local(qp, s);

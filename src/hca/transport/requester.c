@@ -38,7 +38,8 @@
 #define OPS_READING  (OPS_WRITING | OPS_READ)
 /* Operations that send no packet. */
 #define OPS_WINDOW (OP_BIT(BIND_MW) | OP_BIT(LOCAL_INV))
-#define OPS_LOCAL  (OP_BIT(NOP) | OPS_WINDOW | OP_BIT(UMR) | OP_BIT(MMO))
+#define OPS_PSV    (OP_BIT(SET_PSV) | OP_BIT(GET_PSV))
+#define OPS_LOCAL  (OP_BIT(NOP) | OPS_WINDOW | OPS_PSV | OP_BIT(UMR) | OP_BIT(MMO))
 
 /* Operations that each type of queue pair has: over its connection, and others. */
 static const struct {

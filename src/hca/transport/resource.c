@@ -16,6 +16,7 @@
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/recv.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 
 #define FREE 0xff
@@ -267,6 +268,7 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 	}
 	if (!err)
 		err = send_packet(qp, qp->peer, &pkt, &list, 0, NULL);
+	sig_error_of_peer(qp);
 	if (err == -EFAULT)
 		fail_read(qp, pkt.psn);
 	if (!err)

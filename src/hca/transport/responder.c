@@ -22,6 +22,7 @@
 #include "hca/transport/recv.h"
 #include "hca/transport/reorder.h"
 #include "hca/transport/resource.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/xrc_forward.h"
 
@@ -309,6 +310,7 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 		else if (qp_is_reliable(qp))
 			f = do_answered(qp, pkt, payload);
 	}
+	sig_error_of_peer(qp);
 	if (unlikely(qp->pub.counters) && f != FAULT_WAIT)
 		count_request(qp, op);
 	if (unlikely(f)) {
@@ -479,6 +481,7 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		qp_fail(qp);
 		return;
 	}
+	sig_error_of_peer(qp);
 	recv_complete(qp, &cqe);
 }
 

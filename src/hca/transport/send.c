@@ -17,6 +17,7 @@
 #include "hca/transport/probe.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
@@ -196,6 +197,8 @@ static inline bool is_ack_delayable(const struct qp *qp, const struct hca_send *
 static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, int part,
 			   const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
+	int err;
+
 	pkt->op = opcode(qp, s->op, part);
 	if (part == PART_LAST || part == PART_ONLY) {
 		if (qp->pub.type != HCA_QP_UC)
@@ -206,7 +209,9 @@ static inline int send_one(struct qp *qp, const struct hca_send *s, struct roce_
 		if (s->solicited)
 			pkt->flags |= ROCE_PKT_SOLICITED;
 	}
-	return send_packet(qp, qp->peer, pkt, list, off, refs);
+	err = send_packet(qp, qp->peer, pkt, list, off, refs);
+	sig_error_of_request(qp);
+	return err;
 }
 
 /* A packet with this PSN was sent. */
