@@ -10,9 +10,6 @@
 
 #include "util/explain.h"
 
-#define ON(type)  (1u << HCA_QP_##type)
-#define CONNECTED (ON(RC) | ON(UC) | ON(XRC_SEND))
-
 enum kind {
 	KIND_SEND,
 	KIND_RDMA,
@@ -21,27 +18,23 @@ enum kind {
 	KIND_INVAL,
 };
 
+/* The adapter refuses operations that the QP's type does not have, and answers to be written inline. */
 static const struct {
 	uint8_t opcode;
 	uint8_t kind;
 	bool imm;
 	bool may_inline;
-	uint16_t types; /* bits of the QP types that have it */
 } requests[] = {
-	[IBV_WR_RDMA_WRITE] = { MLX4_OPCODE_RDMA_WRITE, KIND_RDMA, false, true, CONNECTED },
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = { MLX4_OPCODE_RDMA_WRITE_IMM, KIND_RDMA, true, true,
-					 CONNECTED },
-	[IBV_WR_SEND] = { MLX4_OPCODE_SEND, KIND_SEND, false, true, CONNECTED | ON(UD) | ON(RAW) },
-	[IBV_WR_SEND_WITH_IMM] = { MLX4_OPCODE_SEND_IMM, KIND_SEND, true, true,
-				   CONNECTED | ON(UD) },
-	[IBV_WR_RDMA_READ] = { MLX4_OPCODE_RDMA_READ, KIND_RDMA, false, false, CONNECTED },
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = { MLX4_OPCODE_ATOMIC_CS, KIND_ATOMIC, false, false,
-					CONNECTED },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { MLX4_OPCODE_ATOMIC_FA, KIND_ATOMIC, false, false,
-					  CONNECTED },
-	[IBV_WR_LOCAL_INV] = { MLX4_OPCODE_LOCAL_INVAL, KIND_INVAL, false, false, CONNECTED },
-	[IBV_WR_BIND_MW] = { MLX4_OPCODE_BIND_MW, KIND_BIND, false, false, CONNECTED },
-	[IBV_WR_SEND_WITH_INV] = { MLX4_OPCODE_SEND_INVAL, KIND_SEND, false, true, CONNECTED },
+	[IBV_WR_RDMA_WRITE] = { MLX4_OPCODE_RDMA_WRITE, KIND_RDMA, false, true },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { MLX4_OPCODE_RDMA_WRITE_IMM, KIND_RDMA, true, true },
+	[IBV_WR_SEND] = { MLX4_OPCODE_SEND, KIND_SEND, false, true },
+	[IBV_WR_SEND_WITH_IMM] = { MLX4_OPCODE_SEND_IMM, KIND_SEND, true, true },
+	[IBV_WR_RDMA_READ] = { MLX4_OPCODE_RDMA_READ, KIND_RDMA, false, false },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { MLX4_OPCODE_ATOMIC_CS, KIND_ATOMIC, false, false },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { MLX4_OPCODE_ATOMIC_FA, KIND_ATOMIC, false, false },
+	[IBV_WR_LOCAL_INV] = { MLX4_OPCODE_LOCAL_INVAL, KIND_INVAL, false, false },
+	[IBV_WR_BIND_MW] = { MLX4_OPCODE_BIND_MW, KIND_BIND, false, false },
+	[IBV_WR_SEND_WITH_INV] = { MLX4_OPCODE_SEND_INVAL, KIND_SEND, false, true },
 };
 
 void mlx4_sq_stamp(struct mlx4_sq *sq)
@@ -194,15 +187,19 @@ static uint8_t *put_inline(uint8_t *head, const struct ibv_send_wr *wr)
 	return len ? close_chunk(head, len) : head;
 }
 
+/* Inline data where it cannot be: a chunk of one unit, of which the adapter reads the length. */
+static uint8_t *put_refused_inline(uint8_t *head, const struct ibv_send_wr *wr)
+{
+	for (int i = 0; i < wr->num_sge; i++)
+		if (wr->sg_list[i].length)
+			return close_chunk(head, 1);
+	return head;
+}
+
 static int check_inline(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 {
 	uint64_t total = 0;
 
-	if (unlikely(!requests[wr->opcode].may_inline))
-		return explain(EINVAL,
-			       "QP 0x%06x: IBV_SEND_INLINE with opcode %d; it is for sends and "
-			       "RDMA writes",
-			       qp->base.qpn, wr->opcode);
 	for (int i = 0; i < wr->num_sge; i++)
 		total += wr->sg_list[i].length;
 	if (unlikely(total > qp->sq.max_inline))
@@ -214,17 +211,16 @@ static int check_inline(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 
 static int check(const struct mlx4_qp *qp, const struct ibv_send_wr *wr)
 {
-	if (unlikely(wr->opcode >= array_size(requests) ||
-		     !(requests[wr->opcode].types & 1u << qp->base.type)))
-		return explain(EINVAL, "QP 0x%06x: opcode %d is not supported by QPs of type %u",
-			       qp->base.qpn, wr->opcode, qp->base.type);
+	if (unlikely(wr->opcode >= array_size(requests)))
+		return explain(EINVAL, "QP 0x%06x: opcode %d; this adapter has 0 to %zu",
+			       qp->base.qpn, wr->opcode, array_size(requests) - 1);
 	if (unlikely((uint32_t)wr->num_sge > qp->sq.max_sge))
 		return explain(ENOMEM, "QP 0x%06x: %d gather elements; the QP was created for %u",
 			       qp->base.qpn, wr->num_sge, qp->sq.max_sge);
-	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM && qp->base.type != HCA_QP_RAW))
+	if (unlikely(wr->send_flags & IBV_SEND_IP_CSUM && qp->base.type == HCA_QP_UD))
 		return explain(EINVAL,
-			       "QP 0x%06x: IBV_SEND_IP_CSUM; this adapter computes checksums of "
-			       "raw packets only",
+			       "QP 0x%06x: IBV_SEND_IP_CSUM; this adapter computes no checksums of "
+			       "datagrams",
 			       qp->base.qpn);
 	if (unlikely(qp->base.type == HCA_QP_UD && !wr->wr.ud.ah))
 		return explain(EINVAL, "QP 0x%06x: a datagram without address handle",
@@ -261,6 +257,12 @@ static uint32_t put_destination(const struct ibv_send_wr *wr, __be32 *imm)
 	return (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16;
 }
 
+/* Queue pairs of other types have the segments of a send, whatever the operation. */
+static bool is_connected(const struct mlx4_qp *qp)
+{
+	return qp->base.type != HCA_QP_UD && qp->base.type != HCA_QP_RAW;
+}
+
 int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *first)
 {
 	uint8_t *slot = qp->sq.buf + ((size_t)(qp->sq.head & qp->sq.mask) << qp->sq.shift), *at;
@@ -286,7 +288,7 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 				  ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM
 				  : 0);
 
-	switch (requests[wr->opcode].kind) {
+	switch (is_connected(qp) ? requests[wr->opcode].kind : KIND_SEND) {
 	case KIND_SEND:
 		if (unlikely(wr->opcode == IBV_WR_SEND_WITH_INV))
 			ctrl->imm = htobe32(wr->invalidate_rkey);
@@ -309,7 +311,11 @@ int mlx4_sq_encode(struct mlx4_qp *qp, const struct ibv_send_wr *wr, uint32_t *f
 		at = put_inval(at, wr->invalidate_rkey);
 		goto done;
 	}
-	at = wr->send_flags & IBV_SEND_INLINE ? put_inline(at, wr) : put_data(at, wr);
+	if (likely(!(wr->send_flags & IBV_SEND_INLINE)))
+		at = put_data(at, wr);
+	else
+		at = likely(requests[wr->opcode].may_inline) ? put_inline(at, wr)
+							     : put_refused_inline(at, wr);
 	if (unlikely(!at))
 		return explain(EINVAL, "QP 0x%06x: an element is longer than %u bytes",
 			       qp->base.qpn, MLX4_DATA_SEG_MAX);

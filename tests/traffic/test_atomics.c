@@ -85,24 +85,46 @@ static void an_unaligned_atomic_is_an_invalid_request(void)
 /* The mlx5 driver says 8 whatever the program does; a ConnectX-3 believes what it is told. */
 static void an_old_value_needs_eight_bytes(void)
 {
+	static const uint32_t lengths[] = { 4, 7, 9, 16 };
+
+	for (size_t i = 0; i < array_size(lengths); i++) {
+		struct pair p = pair_open(NULL);
+
+		memset(p.a->buf, 0xee, 16);
+		*word(p.b, 0) = 5;
+		post(p.a, &(struct work){ .id = 1,
+					  .op = IBV_WR_ATOMIC_FETCH_AND_ADD,
+					  .flags = IBV_SEND_SIGNALED,
+					  .len = lengths[i],
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey,
+					  .compare = 1 });
+		if (rig_is_mlx5()) {
+			check_equal(expect_ok(p.a->scq, 1).byte_len, 8);
+			check_equal(*word(p.a, 0), 5);
+		} else {
+			expect_wc(p.a->scq, 1, IBV_WC_LOC_LEN_ERR);
+			check(is_all(p.a->buf, 16, 0xee));
+			check_equal(*word(p.b, 0), 5);
+		}
+		pair_close(&p);
+	}
+}
+
+static void an_old_value_of_no_bytes_is_a_local_length_error(void)
+{
 	struct pair p = pair_open(NULL);
 
-	memset(p.a->buf, 0xee, 16);
 	*word(p.b, 0) = 5;
 	post(p.a, &(struct work){ .id = 1,
 				  .op = IBV_WR_ATOMIC_FETCH_AND_ADD,
 				  .flags = IBV_SEND_SIGNALED,
-				  .len = 4,
+				  .len = 0,
 				  .raddr = p.a->to.va,
 				  .rkey = p.a->to.rkey,
 				  .compare = 1 });
-	if (rig_is_mlx5()) {
-		check_equal(expect_ok(p.a->scq, 1).byte_len, 8);
-		check_equal(*word(p.a, 0), 5);
-	} else {
-		expect_wc(p.a->scq, 1, IBV_WC_LOC_LEN_ERR);
-		check(is_all(p.a->buf, 16, 0xee));
-	}
+	expect_wc(p.a->scq, 1, IBV_WC_LOC_LEN_ERR);
+	check_equal(*word(p.b, 0), 5);
 	pair_close(&p);
 }
 
@@ -274,6 +296,7 @@ int main(void)
 		TEST(compare_and_swap_swaps_only_on_equality),
 		TEST(an_unaligned_atomic_is_an_invalid_request),
 		TEST(an_old_value_needs_eight_bytes),
+		TEST(an_old_value_of_no_bytes_is_a_local_length_error),
 		TEST(a_queue_of_atomics_is_executed_in_order),
 		TEST(adds_of_several_processes_are_never_lost_or_doubled),
 		TEST(a_lock_by_compare_and_swap_excludes),

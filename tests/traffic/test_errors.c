@@ -105,6 +105,52 @@ static void a_read_into_memory_without_local_write_is_refused(void)
 	pair_close(&p);
 }
 
+/* The local key is needed when the answer comes, so the refusal of the target comes first. */
+static void a_refusal_comes_before_a_bad_local_key(void)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						  IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	for (size_t i = 0; i < array_size(ops); i++) {
+		struct pair p = pair_open(NULL);
+		struct ibv_sge sge = { (uintptr_t)p.a->buf, 8, p.a->mr->lkey ^ 0x100 };
+		struct ibv_send_wr *bad,
+			wr = { .wr_id = 5, .sg_list = &sge, .num_sge = 1, .opcode = ops[i] };
+
+		if (ops[i] == IBV_WR_RDMA_READ) {
+			wr.wr.rdma.remote_addr = p.a->to.va;
+			wr.wr.rdma.rkey = p.a->to.rkey ^ 0x100;
+		} else {
+			wr.wr.atomic.remote_addr = p.a->to.va;
+			wr.wr.atomic.rkey = p.a->to.rkey ^ 0x100;
+		}
+		check_ok(ibv_post_send(p.a->qp, &wr, &bad));
+		expect_wc(p.a->scq, 5, IBV_WC_REM_ACCESS_ERR);
+		check_equal(end_state(p.b), IBV_QPS_ERR);
+		pair_close(&p);
+	}
+}
+
+/* The target has done its part when the answer finds no place. */
+static void an_atomic_with_a_bad_local_key_is_carried_out(void)
+{
+	struct pair p = pair_open(NULL);
+	struct ibv_sge sge = { (uintptr_t)p.a->buf, 8, p.a->mr->lkey ^ 0x100 };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 5, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD
+	};
+
+	memset(p.b->buf, 0, 8);
+	wr.wr.atomic.remote_addr = p.a->to.va;
+	wr.wr.atomic.rkey = p.a->to.rkey;
+	wr.wr.atomic.compare_add = 1;
+	check_ok(ibv_post_send(p.a->qp, &wr, &bad));
+	expect_wc(p.a->scq, 5, IBV_WC_LOC_PROT_ERR);
+	check_equal(*(uint64_t *)p.b->buf, 1);
+	check_equal(end_state(p.b), IBV_QPS_RTS);
+	pair_close(&p);
+}
+
 static void memory_without_local_write_may_be_sent_from(void)
 {
 	struct pair p = pair_open(NULL);
@@ -699,6 +745,8 @@ int main(void)
 		TEST(a_local_key_of_another_domain_is_a_local_protection_error),
 		TEST(local_memory_outside_the_region_is_a_local_protection_error),
 		TEST(a_read_into_memory_without_local_write_is_refused),
+		TEST(a_refusal_comes_before_a_bad_local_key),
+		TEST(an_atomic_with_a_bad_local_key_is_carried_out),
 		TEST(memory_without_local_write_may_be_sent_from),
 		TEST(a_key_is_dead_after_deregistration),
 		TEST(a_message_too_long_for_the_receive_fails_on_both_sides),

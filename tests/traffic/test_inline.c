@@ -63,6 +63,28 @@ static int post_inline(struct end *e, enum ibv_wr_opcode op, const char *from, u
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
+/* The entry in the send ring is no place for an answer. */
+static void an_answer_cannot_be_inline(void)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	for (size_t i = 0; i < array_size(ops); i++) {
+		struct options o = options_of(IBV_QPT_RC);
+		struct pair p;
+		uint64_t mine = 7;
+
+		o.inline_bytes = 64;
+		p = pair_open(&o);
+		memset(p.b->buf, 0, 8);
+		check_ok(post_inline(p.a, ops[i], (char *)&mine, 8, 1));
+		expect_wc(p.a->scq, 8, IBV_WC_LOC_QP_OP_ERR);
+		check_equal(mine, 7);
+		check(is_all(p.b->buf, 8, 0));
+		check_equal(end_state(p.a), IBV_QPS_ERR);
+		pair_close(&p);
+	}
+}
+
 static void every_length_up_to_the_limit_goes_inline(void)
 {
 	struct options o = options_of(IBV_QPT_RC);
@@ -155,6 +177,7 @@ static void inline_data_of_a_queued_request_is_kept(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(an_answer_cannot_be_inline),
 		TEST(every_length_up_to_the_limit_goes_inline),
 		TEST(one_byte_above_the_limit_is_refused),
 		TEST(create_refuses_more_than_the_adapter_has),

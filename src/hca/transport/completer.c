@@ -189,10 +189,6 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 			fail_head(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 			return;
 		}
-		if (slot->op != HCA_OP_READ && list.total < 8) {
-			fail_head(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
-			return;
-		}
 		good = take_data(qp, slot, pkt, payload, &list, &answered);
 	} else {
 		good = take_placed(slot, pkt);

@@ -123,9 +123,10 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	char *base;
 	bool done;
 
+	/* The target's refusal of a read or an atomic comes before the local one, by packets. */
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     op_returns_data(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &local))
-		return DIRECT_LOCAL_ERROR;
+		return op_returns_data(s->op) ? DIRECT_NO : DIRECT_LOCAL_ERROR;
 	if (unlikely(observer_get() && observer_get()->sent))
 		return DIRECT_NO; /* packets can be captured */
 	if (s->op == HCA_OP_ATOMIC_WRITE)
@@ -141,7 +142,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);
 	if (unlikely(!e || (e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))))
 		return DIRECT_NO;
-	if (atomic && ((s->raddr & 7) || local.total < 8))
+	if (atomic && (s->raddr & 7))
 		return DIRECT_NO;
 	remote.count = 1;
 	remote.seg[0].len = length;

@@ -85,10 +85,32 @@ void requester_give_up(struct qp *qp)
 	request_fail(qp, &s, HCA_RETRY_EXC_ERR, SYN_RETRY);
 }
 
-/* Longer than a message may be; a FLUSH has no data, and its range is as long as a RETH can say. */
+/* Fails a request that cannot be sent, once all before it are answered. */
+static __attribute__((cold, noinline)) enum run_result
+fail_in_order(struct qp *qp, struct hca_send *s, enum hca_status status, uint8_t vendor)
+{
+	if (!window_is_empty(&qp->window))
+		return RUN_WAIT;
+	request_fail(qp, s, status, vendor);
+	return RUN_STOP;
+}
+
+/* The entry itself has no room for an answer. */
+static bool has_inline(const struct hca_send *s)
+{
+	for (int i = 0; i < s->sge_count; i++)
+		if (s->sge[i].key == HCA_KEY_INLINE && s->sge[i].len)
+			return true;
+	return false;
+}
+
+/*
+ * Longer than a message may be; a FLUSH has no data, and its range is as long as a RETH can say. An atomic has
+ * eight bytes (IBTA volume 1, 9.4.5).
+ */
 static bool length_is_bad(const struct hca_send *s)
 {
-	if (s->op == HCA_OP_ATOMIC_WRITE)
+	if (s->op == HCA_OP_ATOMIC_WRITE || op_is_atomic(s->op))
 		return s->length != 8;
 	return s->length > (s->op == HCA_OP_FLUSH ? UINT32_MAX : HCA_MAX_MESSAGE);
 }
@@ -99,12 +121,10 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 	struct requester *r = &qp->req;
 	enum path_state path;
 
-	if (unlikely(s->length > HCA_MAX_MESSAGE || s->op >= HCA_OP_FLUSH) && length_is_bad(s)) {
-		if (!window_is_empty(&qp->window))
-			return RUN_WAIT;
-		request_fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
-		return RUN_STOP;
-	}
+	if (unlikely(s->length > HCA_MAX_MESSAGE || op_is_read(s->op)) && length_is_bad(s))
+		return fail_in_order(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
+	if (unlikely(op_returns_data(s->op)) && has_inline(s))
+		return fail_in_order(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	path = path_connected(qp);
 	if (unlikely(path == PATH_WAIT)) {
 		await_path(qp);
@@ -163,13 +183,10 @@ static __attribute__((noinline)) bool aim(struct qp *qp, struct hca_send *s, enu
 /* A request that needs no connection, or is invalid. */
 static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct hca_send *s)
 {
-	if (unlikely(s->bad || !(ops[qp->pub.type].other >> s->op & 1))) {
-		if (!window_is_empty(&qp->window))
-			return RUN_WAIT;
-		request_fail(qp, s, s->bad ? s->bad_status : HCA_LOC_QP_OP_ERR,
-			     s->bad ? s->bad_vendor : SYN_QP_OP);
-		return RUN_STOP;
-	}
+	if (unlikely(s->bad))
+		return fail_in_order(qp, s, s->bad_status, s->bad_vendor);
+	if (unlikely(!(ops[qp->pub.type].other >> s->op & 1)))
+		return fail_in_order(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	if (unlikely(s->fence && qp->window.reads))
 		return RUN_WAIT;
 	if (s->op == HCA_OP_MMO)

@@ -417,9 +417,9 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	bool whole;
 	int err;
 
-	if (unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
-				      op_returns_data(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0,
-				      &list))) {
+	/* Where an answer is to be written is checked when the answer comes (completer.c). */
+	if (!unlikely(op_returns_data(s->op)) &&
+	    unlikely(!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list))) {
 		if (r->partial)
 			leave_window(qp); /* deregistered after a part was sent */
 		return local_error(qp, s);

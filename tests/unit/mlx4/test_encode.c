@@ -340,13 +340,12 @@ static void what_cannot_be_written_is_refused(void **state)
 	struct fixture *f = make(HCA_QP_RC, 7), *ud = make(HCA_QP_UD, 7);
 	struct ibv_sge sge[8] = { { (uintptr_t)f->data, 60, 0 }, { (uintptr_t)f->data, 60, 0 } };
 	struct ibv_send_wr wr = { .sg_list = sge };
+	struct vb_ah ah = { 0 };
 
 	wr.opcode = IBV_WR_TSO;
 	assert_refused(f, &wr, EINVAL, "opcode");
 	wr.opcode = (enum ibv_wr_opcode) - 1;
 	assert_refused(f, &wr, EINVAL, "opcode");
-	wr.opcode = IBV_WR_RDMA_WRITE;
-	assert_refused(ud, &wr, EINVAL, "opcode");
 	wr.opcode = IBV_WR_SEND;
 	wr.num_sge = f->qp.sq.max_sge + 1;
 	assert_refused(f, &wr, ENOMEM, "elements");
@@ -356,17 +355,53 @@ static void what_cannot_be_written_is_refused(void **state)
 	wr.send_flags = IBV_SEND_INLINE;
 	assert_refused(f, &wr, ENOMEM, "inline");
 	wr.num_sge = 1;
-	wr.opcode = IBV_WR_RDMA_READ;
-	assert_refused(f, &wr, EINVAL, "INLINE");
-	wr.opcode = IBV_WR_SEND;
 	wr.send_flags = IBV_SEND_IP_CSUM;
-	assert_refused(f, &wr, EINVAL, "CSUM");
+	wr.wr.ud.ah = &ah.ah;
+	assert_refused(ud, &wr, EINVAL, "CSUM");
 	wr.send_flags = 0;
 	sge[0].length = (1u << 31) + 1;
 	assert_refused(f, &wr, EINVAL, "longer");
 	wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 	wr.num_sge = 6;
 	assert_refused(f, &wr, ENOMEM, "atomic");
+	free(f);
+	free(ud);
+}
+
+/* libmlx4 writes an entry for them, and the adapter completes it with an error. */
+static void what_the_adapter_refuses_is_written(void **state)
+{
+	static const enum ibv_wr_opcode for_connections[] = {
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND_WITH_INV,
+		IBV_WR_LOCAL_INV,
+		IBV_WR_BIND_MW,
+	};
+	static const enum ibv_wr_opcode answered[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+						       IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct fixture *f = make(HCA_QP_RC, 7), *ud = make(HCA_QP_UD, 7);
+	struct ibv_sge sge = { (uintptr_t)f->data, 60, 0 };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1 };
+	struct vb_ah ah = { 0 };
+
+	wr.wr.ud.ah = &ah.ah;
+	for (size_t i = 0; i < array_size(for_connections); i++) {
+		wr.opcode = for_connections[i];
+		assert_int_equal(roundtrip(ud, &wr), 0);
+		assert_true(ud->send.bad);
+		assert_int_equal(ud->send.bad_status, HCA_LOC_QP_OP_ERR);
+	}
+	wr.send_flags = IBV_SEND_INLINE;
+	for (size_t i = 0; i < array_size(answered); i++) {
+		wr.opcode = answered[i];
+		assert_int_equal(roundtrip(f, &wr), 0);
+		assert_true(f->send.bad);
+		assert_int_equal(f->send.bad_status, HCA_LOC_QP_OP_ERR);
+	}
 	free(f);
 	free(ud);
 }
@@ -421,6 +456,7 @@ int main(void)
 		cmocka_unit_test(an_element_may_have_two_gibibytes),
 		cmocka_unit_test(the_most_elements_fit),
 		cmocka_unit_test(what_cannot_be_written_is_refused),
+		cmocka_unit_test(what_the_adapter_refuses_is_written),
 		cmocka_unit_test(a_frame_may_come_back_when_its_destination_is_told),
 		cmocka_unit_test(free_slots_are_stamped),
 	};
