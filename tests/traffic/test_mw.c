@@ -298,22 +298,38 @@ static void a_send_with_invalidate_ends_the_receivers_window(void)
 	pair_close(&p);
 }
 
-static void a_send_that_invalidates_an_unbound_window_fails(void)
+/*
+ * IBTA volume 1, 9.9.6.3, class J: the receiver fails and sends no NAK, so the sender hears nothing until its
+ * retries are exceeded.
+ */
+static void a_key_that_cannot_be_invalidated_fails_the_receiver_and_draws_no_nak(void)
 {
-	struct pair p = open_pair();
-	struct ibv_mw *mw = window(p.b, IBV_MW_TYPE_2);
+	for (int kind = 0; kind < 3; kind++) {
+		struct options o = options_of(IBV_QPT_RC);
+		struct ibv_mw *mw;
+		struct pair p;
 
-	post_recv(p.b, 5, 0, 64);
-	post(p.a, &(struct work){ .id = 1,
-				  .op = IBV_WR_SEND_WITH_INV,
-				  .flags = IBV_SEND_SIGNALED,
-				  .imm = 0x12345600,
-				  .len = 20 });
-	check(wait_wc(p.a->scq).status != IBV_WC_SUCCESS);
-	check(wait_wc(p.b->rcq).status != IBV_WC_SUCCESS);
-	check_equal(end_state(p.b), IBV_QPS_ERR);
-	check_ok(ibv_dealloc_mw(mw));
-	pair_close(&p);
+		o.timeout = 10; /* 4 ms */
+		o.retry_cnt = 1;
+		p = pair_open(&o);
+		mw = window(p.b, IBV_MW_TYPE_2);
+		post_recv(p.b, 5, 0, 64);
+		post_recv(p.b, 6, 0, 64);
+		post(p.a, &(struct work){ .id = 1,
+					  .op = IBV_WR_SEND_WITH_INV,
+					  .flags = IBV_SEND_SIGNALED,
+					  /* no key; that of a region; an unbound window */
+					  .imm = kind == 0   ? 0x12345600
+						 : kind == 1 ? p.b->mr->rkey
+							     : mw->rkey,
+					  .len = 20 });
+		expect_wc(p.b->rcq, 5, IBV_WC_LOC_ACCESS_ERR);
+		expect_wc(p.b->rcq, 6, IBV_WC_WR_FLUSH_ERR);
+		check_equal(end_state(p.b), IBV_QPS_ERR);
+		expect_wc(p.a->scq, 1, IBV_WC_RETRY_EXC_ERR);
+		check_ok(ibv_dealloc_mw(mw));
+		pair_close(&p);
+	}
 }
 
 /* Sending again what a receiver was not ready for does not repeat what stands between. */
@@ -486,7 +502,7 @@ int main(void)
 		TEST(a_local_invalidate_ends_a_window),
 		TEST(an_invalidated_window_may_be_bound_again),
 		TEST(a_send_with_invalidate_ends_the_receivers_window),
-		TEST(a_send_that_invalidates_an_unbound_window_fails),
+		TEST(a_key_that_cannot_be_invalidated_fails_the_receiver_and_draws_no_nak),
 		TEST(binds_between_queued_sends_happen_once),
 		TEST(a_window_works_and_ends_between_processes),
 		TEST(no_write_lands_through_a_window_after_its_invalidation_has_completed),

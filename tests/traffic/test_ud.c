@@ -254,27 +254,101 @@ static void datagrams_to_a_missing_queue_pair_complete(void)
 	pair_close(&p);
 }
 
-/* Whatever happens to it, it never lies outside of the receive and is never called a success. */
-static void a_datagram_too_long_for_the_receive_never_arrives(void)
+static void a_datagram_too_long_for_the_receive_is_dropped_and_leaves_it(void)
 {
 	struct pair p = open_pair();
 	struct address b = end_address(p.b);
 	struct ibv_ah *ah = ah_to(p.a, &b, false);
-	struct ibv_wc wc;
 
 	memset(p.b->buf, 0xee, 4096);
 	post_recv(p.b, 9, 0, GRH + 16);
 	post_recv(p.b, 10, 1024, GRH + 64);
 	send_to(&p, ah, 17, p.b->o.qkey, 1);
-	send_to(&p, ah, 17, p.b->o.qkey, 2);
-	wc = wait_wc(p.b->rcq);
-	if (wc.wr_id == 9)
-		check(wc.status != IBV_WC_SUCCESS);
-	else
-		check_equal(wc.wr_id, 10);
+	send_to(&p, ah, 64, p.b->o.qkey, 2);
+	send_to(&p, ah, 16, p.b->o.qkey, 3);
+	send_to(&p, ah, 64, p.b->o.qkey, 4);
+	/* The first two have left no completion, and no byte behind the receive. */
+	take(p.b, 0, 16, 9);
+	check_filled(p.b->buf + GRH, 16, 3);
 	check(is_all(p.b->buf + GRH + 16, 900, 0xee));
+	take(p.b, 1024, 64, 10);
+	check_filled(p.b->buf + 1024 + GRH, 64, 4);
+	check_equal(end_state(p.b), IBV_QPS_RTS);
 	check_ok(ibv_destroy_ah(ah));
 	pair_close(&p);
+}
+
+/* It is still the queue's first when the queue is flushed. */
+static void a_receive_that_was_too_short_is_flushed(void)
+{
+	struct pair p = open_pair();
+	struct address b = end_address(p.b);
+	struct ibv_ah *ah = ah_to(p.a, &b, false);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	post_recv(p.b, 9, 0, GRH + 16);
+	post_recv(p.b, 10, 1024, GRH + 64);
+	post_recv(p.b, 11, 2048, GRH + 64);
+	send_to(&p, ah, 17, p.b->o.qkey, 1);
+	send_to(&p, ah, 16, p.b->o.qkey, 2);
+	take(p.b, 0, 16, 9);
+	send_to(&p, ah, 65, p.b->o.qkey, 3);
+	check_ok(ibv_modify_qp(p.b->qp, &attr, IBV_QP_STATE));
+	expect_wc(p.b->rcq, 10, IBV_WC_WR_FLUSH_ERR);
+	expect_wc(p.b->rcq, 11, IBV_WC_WR_FLUSH_ERR);
+	check_ok(ibv_destroy_ah(ah));
+	pair_close(&p);
+}
+
+/* An entry of a shared queue is lost with it, and the queue pair goes on. */
+static void a_datagram_too_long_for_a_shared_receive_is_an_error_of_that_receive(void)
+{
+	struct options o = options_of(IBV_QPT_UD);
+	struct address b;
+	struct ibv_ah *ah;
+	struct pair p;
+
+	o.srq = true;
+	p = pair_open(&o);
+	b = end_address(p.b);
+	ah = ah_to(p.a, &b, false);
+	post_recv(p.b, 9, 0, GRH + 16);
+	post_recv(p.b, 10, 1024, GRH + 64);
+	send_to(&p, ah, 17, p.b->o.qkey, 1);
+	expect_wc(p.b->rcq, 9, IBV_WC_LOC_LEN_ERR);
+	send_to(&p, ah, 17, p.b->o.qkey, 2);
+	take(p.b, 1024, 17, 10);
+	check_equal(end_state(p.b), IBV_QPS_RTS);
+	check_ok(ibv_destroy_ah(ah));
+	pair_close(&p);
+}
+
+/* What libmlx4 and libmlx5 post for any type, and the adapter refuses. */
+static void operations_of_connections_are_local_errors(void)
+{
+	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
+						  IBV_WR_ATOMIC_CMP_AND_SWP,
+						  IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+	for (size_t i = 0; i < array_size(ops); i++) {
+		struct pair p = open_pair();
+		struct address b = end_address(p.b);
+		struct ibv_ah *ah = ah_to(p.a, &b, false);
+
+		struct ibv_sge sge = { (uintptr_t)p.a->buf, 8, p.a->mr->lkey };
+		struct ibv_send_wr *bad, wr = {
+			.wr_id = 1,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = ops[i],
+			.wr.ud = { ah, b.qpn, p.b->o.qkey },
+		};
+
+		check_ok(ibv_post_send(p.a->qp, &wr, &bad));
+		expect_wc(p.a->scq, 1, IBV_WC_LOC_QP_OP_ERR);
+		check_ok(ibv_destroy_ah(ah));
+		pair_close(&p);
+	}
 }
 
 static void a_datagram_touches_its_own_bytes_only(void)
@@ -576,7 +650,10 @@ int main(void)
 		TEST(a_controlled_q_key_means_that_of_the_queue_pair),
 		TEST(datagrams_without_a_receive_are_lost),
 		TEST(datagrams_to_a_missing_queue_pair_complete),
-		TEST(a_datagram_too_long_for_the_receive_never_arrives),
+		TEST(a_datagram_too_long_for_the_receive_is_dropped_and_leaves_it),
+		TEST(a_receive_that_was_too_short_is_flushed),
+		TEST(a_datagram_too_long_for_a_shared_receive_is_an_error_of_that_receive),
+		TEST(operations_of_connections_are_local_errors),
 		TEST(a_datagram_touches_its_own_bytes_only),
 		TEST(one_sided_work_is_refused),
 		TEST(the_grh_says_where_a_datagram_came_from),

@@ -27,6 +27,7 @@ const char *drop_reason_name(enum drop_reason why)
 		[DROP_STATE] = "the queue pair does not receive",
 		[DROP_QKEY] = "another Q_Key",
 		[DROP_NO_RECEIVE] = "no receive was posted",
+		[DROP_TOO_LONG] = "longer than the receive",
 		[DROP_UNASKED] = "an answer to nothing that is open",
 		[DROP_SEEN] = "requests that came before",
 	};

@@ -13,6 +13,7 @@ enum drop_reason {
 	DROP_STATE,
 	DROP_QKEY,
 	DROP_NO_RECEIVE, /* a datagram */
+	DROP_TOO_LONG,   /* a datagram */
 	DROP_UNASKED,    /* an answer to nothing that is open */
 	DROP_SEEN,       /* a duplicate request; it may be answered again */
 	DROP_REASONS,

@@ -40,6 +40,12 @@ void fault_handle(struct qp *qp, enum fault f, enum hca_status recv_status)
 	}
 	recv_complete_error(qp, recv_status,
 			    recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH : SYN_LOCAL_PROT);
+	/* The requester is owed no NAK for a key that cannot be invalidated (class J). */
+	if (f == FAULT_INVALIDATE) {
+		qp_event(qp, HCA_EVENT_QP_ACCESS_ERR);
+		qp_fail(qp);
+		return;
+	}
 	answer_refuse(qp, f == FAULT_ACCESS  ? ROCE_SYN_NAK_ACCESS
 			  : f == FAULT_LOCAL ? ROCE_SYN_NAK_OP
 					     : ROCE_SYN_NAK_INVALID);

@@ -7,11 +7,12 @@
 
 enum fault {
 	FAULT_NONE,
-	FAULT_WAIT,    /* no receive entry: RNR, or dropped */
-	FAULT_INVALID, /* malformed, wrong opcode sequence, too long, too many */
-	FAULT_ACCESS,  /* key, range or right */
-	FAULT_LOCAL,   /* the receive entry is bad */
-	FAULT_FETCH,   /* payload by reference that cannot be fetched */
+	FAULT_WAIT,       /* no receive entry: RNR, or dropped */
+	FAULT_INVALID,    /* malformed, wrong opcode sequence, too long, too many */
+	FAULT_ACCESS,     /* key, range or right */
+	FAULT_INVALIDATE, /* the key of a SEND with invalidate */
+	FAULT_LOCAL,      /* the receive entry is bad */
+	FAULT_FETCH,      /* payload by reference that cannot be fetched */
 };
 
 /* What the fault does to the message, the queue pair and the requester. */
