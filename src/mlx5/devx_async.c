@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mlx5/devx.h"
+#include "mlx5/devx_share.h"
 #include "mlx5/devx_queue.h"
 #include "mlx5/devx_types.h"
 #include "mlx5/dv.h"
@@ -56,7 +56,7 @@ static int answer(struct comp *comp, struct mlx5dv_devx_obj *obj, const void *in
 		  size_t outlen, uint8_t *message)
 {
 	size_t head = sizeof(uint64_t);
-	int err = devx_exec(obj->devx, DEVX_QUERY, obj, in, inlen, message + head, outlen);
+	int err = devx_share_exec(obj, DEVX_QUERY, in, inlen, message + head, outlen);
 
 	if (err && err != -EREMOTEIO)
 		return err;

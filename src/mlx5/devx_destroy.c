@@ -12,6 +12,7 @@
 #include "hca/transport/shaper.h"
 #include "mlx5/devx_eq.h"
 #include "mlx5/devx_event.h"
+#include "mlx5/devx_export.h"
 #include "mlx5/devx_flow.h"
 #include "mlx5/devx_fte.h"
 #include "mlx5/devx_general.h"
@@ -22,6 +23,7 @@
 #include "mlx5/devx_tir.h"
 #include "mlx5/devx_uar.h"
 #include "mlx5/devx_vector.h"
+#include "mlx5/state.h"
 #include "util/explain.h"
 
 static int destroy_eq(struct mlx5dv_devx_obj *obj)
@@ -103,6 +105,12 @@ static void forget_numbers(struct mlx5dv_devx_obj *obj)
 			hca_table_set(obj->devx->tables[obj->kind], obj->number + i, NULL);
 }
 
+/* An object that an importer has destroyed: its creator still has the handle. */
+static void leave_handle(struct mlx5dv_devx_obj *obj)
+{
+	*obj = (struct mlx5dv_devx_obj){ .devx = obj->devx, .shared.gone = true };
+}
+
 /* Frees the object and all that it holds. */
 static void drop(struct mlx5dv_devx_obj *obj)
 {
@@ -127,7 +135,11 @@ static void drop(struct mlx5dv_devx_obj *obj)
 	if (obj->counters)
 		flow_counter_put(obj->counters);
 	free(obj->image);
-	free(obj);
+	devx_export_forget(obj->shared.entry);
+	if (obj->shared.keep_handle)
+		leave_handle(obj);
+	else
+		free(obj);
 }
 
 void devx_obj_abort(struct mlx5dv_devx_obj *obj)
@@ -157,6 +169,9 @@ int devx_init(struct mlx5_context *ctx)
 		return -ENOMEM;
 	devx->ctx = ctx;
 	devx->events_fd = -1;
+	/* Contexts begin at different numbers: an imported umem then keeps the number it has. */
+	devx->last[DEVX_UMEM] =
+		(uint32_t)((uintptr_t)devx >> 4 ^ (uint32_t)getpid() * 0x9e3779b1u) & 0xffffff;
 	pthread_mutex_init(&devx->lock, NULL);
 	pthread_mutex_init(&devx->event_lock, NULL);
 	ctx->devx = devx;
@@ -186,7 +201,10 @@ void devx_fini(struct mlx5_context *ctx)
 	struct devx *devx = ctx->devx;
 
 	hca_async_set_tap(&ctx->vb->async, NULL, NULL);
+	pthread_mutex_lock(&mlx5_state.export_lock);
 	destroy_all(devx);
+	devx_export_forget_all(devx);
+	pthread_mutex_unlock(&mlx5_state.export_lock);
 	devx_vectors_fini(devx);
 	devx_uars_fini(devx);
 	if (devx->events_fd >= 0)

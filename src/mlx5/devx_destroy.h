@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Destruction of objects, and DEVX's part of a context. devx.lock is held for objects.
+ * Destruction of objects, and DEVX's part of a context. devx.lock is held for objects, and outside of it
+ * mlx5_state.export_lock for those that may have been exported.
  */
 #ifndef MLX5_DEVX_DESTROY_H
 #define MLX5_DEVX_DESTROY_H

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "hca/memory/buf.h"
+#include "hca/peers/peer_memory.h"
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_export.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/dv.h"
 #include "util/explain.h"
@@ -82,6 +84,8 @@ static void release(struct devx_umem *umem)
 		munmap(umem->map, umem->map_len);
 	if (umem->pinned)
 		hca_buf_unpin(umem->pinned, umem->size, umem->addr);
+	if (umem->foreign)
+		hca_peer_memory_unmap(umem->addr, umem->size);
 }
 
 static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
@@ -111,7 +115,7 @@ static int check_umem(const struct mlx5dv_devx_umem_in *in, bool any_page)
 }
 
 /* umem numbers are in a table of objects, where a stand-in reserves the number. */
-static int number_umem(struct devx_umem *umem)
+static int number_umem(struct devx_umem *umem, uint32_t from, uint32_t limit)
 {
 	struct mlx5dv_devx_obj *stand_in = calloc(1, sizeof(*stand_in));
 	int err;
@@ -121,7 +125,7 @@ static int number_umem(struct devx_umem *umem)
 	stand_in->devx = umem->devx;
 	stand_in->kind = DEVX_UMEM;
 	stand_in->umem[0] = umem;
-	err = devx_number(stand_in, 1, UMEM_LIMIT, 1);
+	err = devx_number(stand_in, from, limit, 1);
 	if (err)
 		free(stand_in);
 	else
@@ -154,7 +158,7 @@ static struct mlx5dv_devx_umem *reg(struct ibv_context *context,
 		pin(umem, in);
 	if (!err) {
 		pthread_mutex_lock(&ctx->devx->lock);
-		err = number_umem(umem);
+		err = number_umem(umem, 1, UMEM_LIMIT);
 		pthread_mutex_unlock(&ctx->devx->lock);
 		if (err)
 			release(umem);
@@ -181,26 +185,60 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 	return reg(context, in, false, __func__);
 }
 
-int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *pub)
+int devx_umem_drop(struct devx_umem *umem)
 {
-	struct devx_umem *umem = container_of(pub, struct devx_umem, pub);
-	struct devx *devx = umem->devx;
-	struct mlx5dv_devx_obj *stand_in;
-	unsigned int users;
+	struct hca_table *table = umem->devx->tables[DEVX_UMEM];
 
-	pthread_mutex_lock(&devx->lock);
-	users = umem->users;
-	if (!users) {
-		stand_in = devx_find(devx, DEVX_UMEM, pub->umem_id);
-		hca_table_set(devx->tables[DEVX_UMEM], pub->umem_id, NULL);
-		free(stand_in);
-	}
-	pthread_mutex_unlock(&devx->lock);
-	if (users)
-		return -explain(EBUSY, "umem 0x%x: %u objects live in it", pub->umem_id, users);
+	if (umem->users)
+		return explain(EBUSY, "umem 0x%x: %u objects live in it", umem->pub.umem_id,
+			       umem->users);
+	free(hca_table_find(table, umem->pub.umem_id));
+	hca_table_set(table, umem->pub.umem_id, NULL);
 	release(umem);
-	free(umem);
+	devx_export_forget(umem->shared.entry);
+	umem->shared.entry = NULL;
+	umem->shared.gone = true;
 	return 0;
+}
+
+/* The number is that of the exporting context, unless this one has given it to another umem. */
+static int number_imported(struct devx_umem *umem, uint32_t number)
+{
+	int err;
+
+	pthread_mutex_lock(&umem->devx->lock);
+	if (number && number < UMEM_LIMIT && !devx_find(umem->devx, DEVX_UMEM, number))
+		err = number_umem(umem, number, number + 1);
+	else
+		err = number_umem(umem, 1, UMEM_LIMIT);
+	pthread_mutex_unlock(&umem->devx->lock);
+	if (err)
+		release(umem);
+	return err;
+}
+
+int devx_umem_import_own(struct devx_umem *umem, void *addr, size_t size, uint32_t number)
+{
+	void *pinned;
+	int err = hca_buf_pin(addr, size, &pinned);
+
+	if (err)
+		return err;
+	umem->addr = pinned;
+	umem->pinned = addr;
+	umem->size = size;
+	return number_imported(umem, number);
+}
+
+int devx_umem_import(struct devx_umem *umem, uint64_t va, size_t size, uint32_t number)
+{
+	int err = hca_peer_memory_map(umem->shared.owner, va, size, (void **)&umem->addr);
+
+	if (err)
+		return err;
+	umem->foreign = true;
+	umem->size = size;
+	return number_imported(umem, number);
 }
 
 int devx_umem_at(struct devx_cmd *c, int slot, const struct devx_ring *r, void **out)

@@ -79,6 +79,16 @@ struct devx_row {
 	int (*run)(struct devx_cmd *c);
 };
 
+/* Use by other processes (devx_share.h). All 0 for what was neither exported nor imported. */
+struct devx_shared {
+	struct devx_export *entry; /* exported; mlx5_state.export_lock */
+	uint32_t owner;            /* imported: the process that owns it, */
+	uint32_t id;               /* and its number there */
+	bool is_umem;
+	bool keep_handle; /* an importer destroys it: the creator's handle stays */
+	bool gone;        /* destroyed; only the handle is left */
+};
+
 #define DEVX_USES 4
 
 /* The public handle. Everything but `users` and `subs` is constant after creation, or devx.lock's. */
@@ -131,6 +141,7 @@ struct mlx5dv_devx_obj {
 	struct hca_pd *held_pd;
 	LIST_ENTRY(mlx5dv_devx_obj) link; /* of devx.objs, once `handle` is set */
 	struct devx_subs subs;            /* event_lock */
+	struct devx_shared shared;
 };
 
 struct devx_umem {
@@ -141,7 +152,9 @@ struct devx_umem {
 	void *map; /* the driver's mapping of a dmabuf */
 	size_t map_len;
 	void *pinned; /* the program's address, when `addr` is another */
+	bool foreign; /* `addr` is another process's memory, mapped */
 	unsigned int users;
+	struct devx_shared shared;
 };
 
 struct devx_uar {

@@ -9,7 +9,7 @@
 
 #include "hca/raw/rss.h"
 #include "hca/raw/wq.h"
-#include "mlx5/devx.h"
+#include "mlx5/devx_exec.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/dv.h"
 #include "mlx5/qp.h"

@@ -10,6 +10,7 @@
 
 #include "hca/memory/dm.h"
 #include "hca/memory/dm_op.h"
+#include "mlx5/devx_share.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "mlx5/state.h"
@@ -191,10 +192,13 @@ void mlx5dv_var_unimport(struct mlx5dv_var *pub)
 	free(container_of(pub, struct var, pub));
 }
 
-/* DEVX objects and umems cannot be exported. */
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t len)
 {
-	const struct mlx5dv_export_sizes known = { .var_attrs_size = sizeof(struct var_export) };
+	const struct mlx5dv_export_sizes known = {
+		.var_attrs_size = sizeof(struct var_export),
+		.devx_umem_attrs_size = DEVX_UMEM_EXPORT_BYTES,
+		.devx_obj_attrs_size = DEVX_OBJ_EXPORT_BYTES,
+	};
 
 	memset(sizes, 0, len);
 	memcpy(sizes, &known, len < sizeof(known) ? len : sizeof(known));

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "mlx5/public.h"
 #include "util/forksafe.h"
@@ -20,6 +21,7 @@
 #define MLX5_RATES      127u
 #define MLX5_RATE_BYTES 48u /* of set_pp_rate_limit_context */
 
+struct devx_export;
 struct hca_adapter;
 
 struct mlx5_rate {
@@ -36,6 +38,12 @@ struct mlx5_state {
 	struct forksafe forksafe; /* of the lock */
 	uint64_t var_used[MLX5_VAR_PAGES / 64];
 	struct mlx5_rate rates[MLX5_RATES];
+
+	/* What was exported (devx_export.h). devx.lock may be taken inside. */
+	pthread_mutex_t export_lock;
+	struct forksafe export_forksafe;
+	LIST_HEAD(, devx_export) exports;
+	uint32_t last_export;
 };
 
 extern struct mlx5_state mlx5_state;

@@ -12,11 +12,3 @@ STUB_ERRNO(mlx5dv_dr_action_modify_aso)
 STUB_ERRNO(mlx5dv_dr_action_modify_flow_meter)
 STUB_ERRNO(mlx5dv_dr_aso_other_domain_link)
 STUB_ERRNO(mlx5dv_dr_aso_other_domain_unlink)
-
-/* DEVX */
-STUB_ERRNO(mlx5dv_devx_obj_export)
-STUB_PTR(mlx5dv_devx_obj_import)
-STUB_VOID(mlx5dv_devx_obj_unimport)
-STUB_ERRNO(mlx5dv_devx_umem_export)
-STUB_PTR(mlx5dv_devx_umem_import)
-STUB_VOID(mlx5dv_devx_umem_unimport)

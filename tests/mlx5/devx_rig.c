@@ -25,11 +25,16 @@ void rig_open(struct rig *r)
 
 void rig_open_device(struct rig *r, const char *name)
 {
+	rig_open_context(r, pair_open(name));
+}
+
+void rig_open_context(struct rig *r, struct ibv_context *ctx)
+{
 	struct mlx5dv_pd out = { 0 };
 	struct mlx5dv_obj obj = { .pd = { .out = &out } };
 
 	memset(r, 0, sizeof(*r));
-	r->ctx = pair_open(name);
+	r->ctx = ctx;
 	r->pd = ibv_alloc_pd(r->ctx);
 	assert_non_null(r->pd);
 	obj.pd.in = r->pd;

@@ -25,6 +25,8 @@ struct rig {
 
 void rig_open(struct rig *r);
 void rig_open_device(struct rig *r, const char *name);
+/* On a context that is open, which the rig closes. */
+void rig_open_context(struct rig *r, struct ibv_context *ctx);
 void rig_close(struct rig *r);
 
 /* Memory for a ring, page aligned and zeroed, as a umem. */

@@ -10,10 +10,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/link.h"
 #include "fabric/numbers.h"
 #include "fabric/share.h"
 #include "fabric/share_alloc.h"
@@ -24,6 +22,7 @@
 #include "hca/peers/ctx_share.h"
 #include "fabric/epoch.h"
 #include "hca/peers/peer.h"
+#include "hca/peers/peer_memory.h"
 #include "hca/peers/rpc.h"
 #include "util/explain.h"
 
@@ -109,11 +108,6 @@ give_back:
 
 /* ---- import ---- */
 
-static size_t in_page(const void *addr)
-{
-	return (uintptr_t)addr & (sysconf(_SC_PAGESIZE) - 1);
-}
-
 /* Inside an epoch section. Not one of the link's mappings, which end with the link. */
 static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *dm)
 {
@@ -121,7 +115,7 @@ static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *d
 	struct hca_peer *peer = owner ? hca_peer_at(fabric_id_slot(owner)) : NULL;
 	const struct hca_mr_entry *e;
 	uint64_t va, length;
-	char *map;
+	int err;
 
 	if (!peer || peer->id != owner || peer->is_self)
 		return -ENOENT;
@@ -132,14 +126,9 @@ static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *d
 		return e->flags || atomic_load(&e->key) ? -EINVAL : -ENOENT;
 	va = e->va;
 	length = e->length;
-	if (!peer->can_map)
-		return -EOPNOTSUPP;
-	map = mmap(NULL, length + in_page((void *)(uintptr_t)va), PROT_READ | PROT_WRITE,
-		   MAP_SHARED, fabric_link_peer_share_fd(peer->link),
-		   (off_t)(va - in_page((void *)(uintptr_t)va)));
-	if (map == MAP_FAILED)
-		return -ENOMEM;
-	dm->addr = map + in_page((void *)(uintptr_t)va);
+	err = peer_memory_map(peer, va, length, &dm->addr);
+	if (err)
+		return err;
 	dm->length = length;
 	dm->owner = owner;
 	return 0;
@@ -147,7 +136,7 @@ static int map_there(const struct hca_ctx *ctx, uint32_t index, struct hca_dm *d
 
 static void unmap(struct hca_dm *dm)
 {
-	munmap((char *)dm->addr - in_page(dm->addr), dm->length + in_page(dm->addr));
+	hca_peer_memory_unmap(dm->addr, dm->length);
 	dm->addr = NULL;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabric/directory.h"
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/hca.h"
@@ -47,6 +48,11 @@ struct work {
 	fabric_id_t peer;
 	struct message m;
 };
+
+fabric_id_t hca_rpc_self(void)
+{
+	return hca.ops->join() ? FABRIC_ID_NONE : fabric_self();
+}
 
 void hca_rpc_serve(enum hca_rpc_verb verb, hca_rpc_fn *fn)
 {
