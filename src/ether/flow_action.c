@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ether/aso.h"
 #include "ether/flow_edit.h"
 #include "ether/flow_layout.h"
 #include "ether/flow_table.h"
@@ -28,6 +29,8 @@ void flow_actions_get(const struct flow_action *actions, unsigned int count)
 			flow_counter_get(a->counter);
 		else if (a->op == FLOW_OP_EDIT)
 			flow_edit_get(a->edit);
+		else if (a->op == FLOW_OP_ASO)
+			aso_get(a->aso);
 		else if (a->op == FLOW_OP_SAMPLE)
 			atomic_fetch_add(&a->sampler->refs, 1);
 	}
@@ -44,6 +47,8 @@ void flow_actions_put(const struct flow_action *actions, unsigned int count)
 			flow_counter_put(a->counter);
 		else if (a->op == FLOW_OP_EDIT)
 			flow_edit_put(a->edit);
+		else if (a->op == FLOW_OP_ASO)
+			aso_put(a->aso);
 		else if (a->op == FLOW_OP_SAMPLE)
 			sampler_put(a->sampler);
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ether/aso.h"
 #include "ether/flow_action.h"
 #include "ether/flow_layout.h"
 #include "ether/flow_twins.h"
@@ -217,6 +218,13 @@ static int check_action(const struct flow_table *table, const struct flow_action
 		break;
 	case FLOW_OP_PORT:
 		fits = domain == FLOW_FDB;
+		break;
+	case FLOW_OP_ASO:
+		if (action->reg >= FLOW_REGISTERS || action->from >= aso_count(action->aso))
+			return explain(EINVAL, "register %u, object %u; there are %u and %u",
+				       action->reg, action->from, FLOW_REGISTERS,
+				       aso_count(action->aso));
+		fits = !flow_domain_is_rdma(domain) && domain != FLOW_SNIFFER;
 		break;
 	case FLOW_OP_EDIT:
 	case FLOW_OP_SAMPLE:

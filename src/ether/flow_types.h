@@ -39,6 +39,7 @@ enum flow_op {
 	FLOW_OP_COUNT,
 	FLOW_OP_TAG,
 	FLOW_OP_EDIT,   /* changes the packet, in the order in which actions are given */
+	FLOW_OP_ASO,    /* the low byte of a register gets the result of an ASO object (aso.h) */
 	FLOW_OP_SAMPLE, /* every n-th packet also runs other actions */
 	/* Destinations, after everything else; with several, each gets a copy. */
 	FLOW_OP_DEST,
@@ -53,9 +54,12 @@ static inline bool flow_domain_is_rdma(enum flow_domain domain)
 	return domain >= FLOW_RDMA_RX;
 }
 
+#define FLOW_REGISTERS 8u /* c_0 to c_7 */
+
 #define FLOW_VPORT_PF     0u
 #define FLOW_VPORT_UPLINK 0xffffu
 
+struct aso;
 struct flow_table;
 struct flow_matcher;
 struct flow_rule;
@@ -64,8 +68,11 @@ struct flow_edit;
 struct flow_sampler;
 
 struct flow_action {
-	enum flow_op op;
-	uint32_t from; /* FLOW_OP_TABLE: skips rules before this priority */
+	uint8_t op;  /* enum flow_op */
+	uint8_t reg; /* FLOW_OP_ASO: the number of register c */
+	uint8_t arg; /* FLOW_OP_ASO: ASO_ARG_*, or enum aso_colour */
+	uint32_t
+		from; /* FLOW_OP_TABLE: skips rules before this priority; FLOW_OP_ASO: the object */
 	union {
 		uint32_t tag;
 		uint32_t vport;
@@ -74,6 +81,7 @@ struct flow_action {
 		struct flow_counter *counter;
 		struct flow_edit *edit;
 		struct flow_sampler *sampler;
+		struct aso *aso;
 	};
 };
 

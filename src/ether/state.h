@@ -25,10 +25,14 @@ struct ether_state {
 	void (*rdma_changed)(void); /* set once */
 	/* A thread's latest changed frame (ether_steer_out()). */
 	pthread_key_t changed_frame;
-	bool has_changed_frame; /* the key exists */
+	bool has_changed_frame;   /* the key exists */
+	uint64_t (*now_ns)(void); /* of meters */
 	struct forksafe flow_forksafe, port_forksafe;
 };
 
 extern struct ether_state ether_state;
+
+/* The clock of meters; by default the system's. */
+void ether_set_clock(uint64_t (*now_ns)(void));
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ether/aso.h"
 #include "ether/flow_action.h"
 #include "ether/flow_edit.h"
 #include "ether/flow_layout.h"
@@ -150,6 +151,14 @@ static void count_frame(struct flow_counter *counter, const struct flow_run *run
 	atomic_fetch_add_explicit(&counter->bytes, run->frame.len, memory_order_relaxed);
 }
 
+static void run_aso(struct flow_run *run, const struct flow_action *a)
+{
+	uint8_t *lowest = run->key.bytes + (FLOW_reg_c_0 >> 11) - 4 * a->reg + 3;
+
+	*lowest = aso_hit(a->aso, a->from, a->arg, &run->frame);
+	run->hashed = NULL;
+}
+
 /* Runs all actions but destinations; false when the packet is dropped. */
 static bool prepare(struct flow_run *run, const struct flow_action *a, unsigned int count)
 {
@@ -164,6 +173,9 @@ static bool prepare(struct flow_run *run, const struct flow_action *a, unsigned 
 		case FLOW_OP_EDIT:
 			if (!flow_edit_apply(a->edit, run))
 				return false;
+			break;
+		case FLOW_OP_ASO:
+			run_aso(run, a);
 			break;
 		case FLOW_OP_SAMPLE:
 			sample(run, a->sampler);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "ether/port.h"
+#include "ether/state.h"
 #include "fabric/clock.h"
 #include "fabric/service.h"
 #include "hca/engine/host.h"
@@ -124,9 +125,15 @@ static const struct {
 
 _Static_assert(array_size(locks) <= HCA_LOCKS_MAX, "a registration for each lock");
 
+static uint64_t now_ns(void)
+{
+	return hca_now_ns();
+}
+
 __attribute__((constructor)) static void register_locks(void)
 {
 	ether_port_set_rdma_changed(rdma_steer_update);
+	ether_set_clock(now_ns);
 	for (size_t i = 0; i < array_size(locks); i++)
 		forksafe_add(&hca.engine.lock[i], locks[i].lock, locks[i].rank);
 }

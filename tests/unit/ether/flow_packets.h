@@ -142,6 +142,16 @@ static inline void pkt_end(struct pkt *p)
 	}
 }
 
+/* The checksum of a TCP segment behind IPv4 without options; after pkt_end(). */
+static inline void pkt_tcp_sum(struct pkt *p, unsigned int ip)
+{
+	unsigned int at = ip + 20, len = p->len - at;
+	uint32_t sum = pkt_sum(p->b + ip + 12, 8, 6 + len);
+
+	pkt_set16(p, at + 16, 0);
+	pkt_set16(p, at + 16, ~pkt_sum(p->b + at, len, sum));
+}
+
 /* 1.1.1.1:src to 2.2.2.2:dst */
 static inline struct pkt pkt_plain(uint16_t src, uint16_t dst)
 {
