@@ -15,6 +15,7 @@
 #include "mlx5/av.h"
 #include "mlx5/bsf.h"
 #include "mlx5/decode_mmo.h"
+#include "mlx5/decode_aso.h"
 #include "mlx5/wqe.h"
 #include "util/explain.h"
 
@@ -51,6 +52,7 @@ static const struct {
 	[MLX5_OPCODE_SET_PSV] = { HCA_OP_SET_PSV, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_GET_PSV] = { HCA_OP_GET_PSV, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
+	[MLX5_OPCODE_ACCESS_ASO] = { HCA_OP_ASO, SEG_OTHER, ON(RAW) },
 	[MLX5_OPCODE_FLUSH] = { HCA_OP_FLUSH, SEG_RADDR | SEG_FLUSH, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_WRITE] = { HCA_OP_ATOMIC_WRITE, SEG_RADDR, RELIABLE },
 };
@@ -570,6 +572,9 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 		bad(qp, index, out, "setting of a signature context of length", ds, 2);
 	if (opcode == MLX5_OPCODE_GET_PSV && !take_get_psv(c, out))
 		bad(qp, index, out, "reading of signature contexts of length", ds, 4);
+	if (opcode == MLX5_OPCODE_ACCESS_ASO && !mlx5_decode_aso(qp, index, ds, op_word >> 24, out))
+		bad(qp, index, out, "length of an access (or another modifier or mask mode)", ds,
+		    8);
 	if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
 		bad(qp, index, out, "key update of length", ds,
 		    sizeof(struct mlx5_bind_wqe) / MLX5_DS);

@@ -11,12 +11,14 @@
 #include "hca/device/crypto.h"
 #include "hca/memory/dm_op.h"
 #include "hca/raw/flow.h"
+#include "mlx5/devx_aso.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_flow_types.h"
 #include "mlx5/devx_general.h"
 #include "mlx5/devx_geneve.h"
 #include "mlx5/dv.h"
 #include "mlx5/sig.h"
+#include "mlx5/wqe.h"
 
 /*
  * flex_parser_protocols: Geneve, MPLS over GRE and UDP, VXLAN-GPE, ICMP, ICMPv6, an option of Geneve, GTP-U
@@ -196,6 +198,15 @@ static void fill_signatures(const struct page *p)
 	SET(sig_crc64_xp10, !!(caps.crc_type & MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10));
 }
 
+static void fill_aso(const struct page *p)
+{
+	SET(flow_access_aso_opc_mod,
+	    1u << MLX5_ASO_OPMOD_CT | 1u << MLX5_ASO_OPMOD_METER | 1u << MLX5_ASO_OPMOD_FIRST_HIT);
+	SET(log_flow_hit_aso_max_alloc, DEVX_ASO_LOG_RANGE);
+	SET(log_max_num_flow_hit_aso, DEVX_ASO_LOG_COUNT);
+	SET(max_flow_execute_aso, 8);
+}
+
 static int fill_general(const struct page *p)
 {
 	uint32_t gids = p->limits->gid_table_len + 1;
@@ -204,6 +215,7 @@ static int fill_general(const struct page *p)
 	fill_features(p);
 	fill_mmo(p);
 	fill_signatures(p);
+	fill_aso(p);
 	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
 	SET(num_ports, p->adapter->port_count);
 	SET(gid_table_size, log2_up(gids) > 3 ? log2_up(gids) - 3 : 0);
@@ -233,6 +245,8 @@ static int fill_general_2(const struct page *p)
 {
 	ifc_set(p->cap, cmd_hca_cap_2, log_min_stride_wqe_sz, 4);
 	ifc_set(p->cap, cmd_hca_cap_2, dp_ordering_force, 1);
+	ifc_set(p->cap, cmd_hca_cap_2, log_conn_track_max_alloc, DEVX_ASO_LOG_RANGE);
+	ifc_set(p->cap, cmd_hca_cap_2, log_max_conn_track_offload, DEVX_ASO_LOG_COUNT);
 	return 0;
 }
 
@@ -315,6 +329,12 @@ static int fill_qos(const struct page *p)
 	ifc_set(p->cap, qos_cap, packet_pacing_max_rate, p->ethernet ? HCA_RATE_MOST : 0);
 	ifc_set(p->cap, qos_cap, packet_pacing_min_rate, p->ethernet);
 	ifc_set(p->cap, qos_cap, packet_pacing_rate_table_size, p->ethernet ? 128 : 0);
+	ifc_set(p->cap, qos_cap, flow_meter_old, p->ethernet);
+	ifc_set(p->cap, qos_cap, flow_meter, p->ethernet);
+	ifc_set(p->cap, qos_cap, log_max_flow_meter, p->ethernet ? DEVX_ASO_LOG_COUNT : 0);
+	ifc_set(p->cap, qos_cap, flow_meter_reg_id, p->ethernet ? 0xff : 0); /* c_0 to c_7 */
+	ifc_set(p->cap, qos_cap, log_meter_aso_max_alloc, p->ethernet ? DEVX_ASO_LOG_RANGE : 0);
+	ifc_set(p->cap, qos_cap, log_max_num_meter_aso, p->ethernet ? DEVX_ASO_LOG_COUNT : 0);
 	return 0;
 }
 

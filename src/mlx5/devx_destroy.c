@@ -10,6 +10,7 @@
 #include "hca/raw/flow.h"
 #include "hca/raw/rss.h"
 #include "hca/transport/shaper.h"
+#include "mlx5/devx_aso.h"
 #include "mlx5/devx_eq.h"
 #include "mlx5/devx_event.h"
 #include "mlx5/devx_export.h"
@@ -205,6 +206,7 @@ void devx_fini(struct mlx5_context *ctx)
 	destroy_all(devx);
 	devx_export_forget_all(devx);
 	pthread_mutex_unlock(&mlx5_state.export_lock);
+	devx_aso_fini(devx);
 	devx_vectors_fini(devx);
 	devx_uars_fini(devx);
 	if (devx->events_fd >= 0)

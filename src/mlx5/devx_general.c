@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "mlx5/devx_aso.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_crypto.h"
 #include "mlx5/devx_geneve.h"
@@ -34,6 +35,13 @@ static const struct type types[] = {
 	  devx_destroy_secret },
 	{ IFC_OBJ_CRYPTO_LOGIN, devx_has_login, devx_create_login, devx_query_login,
 	  devx_modify_crypto, devx_destroy_login },
+	{ .type = IFC_OBJ_FLOW_METER, .create = devx_meter_create, .modify = devx_meter_modify },
+	{ IFC_OBJ_ASO_FLOW_METER, NULL, devx_aso_create, devx_aso_query, devx_aso_modify,
+	  devx_aso_destroy },
+	{ IFC_OBJ_ASO_FIRST_HIT, NULL, devx_aso_create, devx_aso_query, devx_aso_modify,
+	  devx_aso_destroy },
+	{ IFC_OBJ_ASO_CT, NULL, devx_aso_create, devx_aso_query, devx_aso_modify,
+	  devx_aso_destroy },
 };
 
 static const struct type *find(const struct hca_adapter *adapter, unsigned int type)

@@ -123,6 +123,7 @@ struct mlx5dv_devx_obj {
 		struct flow_edit *edit;
 		struct hca_counters *q_counters;
 		struct hca_shaper *shaper;
+		struct aso *aso;
 		struct ether_port *geneve_port; /* whose parser has the option */
 		struct hca_dek *dek;
 		struct hca_login *login;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hca/raw/flow.h"
+#include "mlx5/dr_aso.h"
 #include "mlx5/dr_order.h"
 #include "mlx5/dr_types.h"
 #include "mlx5/dv.h"
@@ -272,7 +273,8 @@ static int list_actions(const struct mlx5dv_dr_matcher *m, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		const struct mlx5dv_dr_action *a = actions[i];
 
-		if (!a || (a->domain && a->domain != m->table->domain))
+		if (!a || (a->domain && a->domain != m->table->domain &&
+			   !dr_aso_is_linked(m->table->domain, a)))
 			return explain(EINVAL,
 				       "mlx5dv_dr_rule_create: action %zu (%s) belongs to "
 				       "another domain",

@@ -499,6 +499,8 @@ int mlx5dv_dr_action_destroy(struct mlx5dv_dr_action *a)
 		else if (a->steps[0].op == FLOW_OP_EDIT)
 			flow_edit_put(a->steps[0].edit);
 	}
+	if (a->aso)
+		aso_put(a->aso);
 	if (a->steps[0].op == FLOW_OP_SAMPLE)
 		flow_sampler_destroy(a->steps[0].sampler);
 	free_action(a);

@@ -22,33 +22,41 @@ enum {
 	AT_PUSH = 1 << 5,
 	AT_ENCAP = 1 << 6,
 	AT_END = 1 << 7,
+	AT_ASO = 1 << 8, /* a meter or a connection */
 };
 
 #define BARE  (AT_START | AT_OTHER)
 #define OPEN  (BARE | AT_DECAP | AT_POP | AT_MODIFY | AT_PUSH | AT_ENCAP)
 #define WHOLE (OPEN & ~AT_ENCAP)
+#define ALL   (OPEN | AT_ASO | AT_END)
 
 static const struct {
-	uint8_t behind[3]; /* RX, TX, FDB */
-	uint8_t then;      /* 0: unchanged */
+	uint16_t behind[3]; /* RX, TX, FDB */
+	uint16_t then;      /* 0: unchanged */
 } orders[] = {
-	[DR_DROP] = { { BARE, BARE, BARE }, AT_END },
-	[DR_MISS] = { { BARE, BARE, BARE }, AT_END },
-	[DR_QUEUE] = { { OPEN, 0, 0 }, AT_END },
-	[DR_TABLE] = { { OPEN, OPEN, OPEN }, AT_END },
-	[DR_ROOT] = { { OPEN, OPEN, OPEN }, AT_END },
-	[DR_PORT] = { { 0, 0, OPEN }, AT_END },
-	[DR_ARRAY] = { { OPEN, 0, OPEN }, AT_END },
-	[DR_SAMPLER] = { { OPEN, 0, OPEN }, AT_END },
+	[DR_DROP] = { { BARE, BARE | AT_ASO, BARE }, AT_END },
+	[DR_MISS] = { { BARE, BARE | AT_ASO, BARE }, AT_END },
+	[DR_QUEUE] = { { OPEN | AT_ASO, 0, 0 }, AT_END },
+	[DR_TABLE] = { { OPEN | AT_ASO, OPEN | AT_ASO, OPEN | AT_ASO }, AT_END },
+	[DR_ROOT] = { { OPEN | AT_ASO, OPEN | AT_ASO, OPEN | AT_ASO }, AT_END },
+	[DR_PORT] = { { 0, 0, OPEN | AT_ASO }, AT_END },
+	[DR_ARRAY] = { { OPEN | AT_ASO, 0, OPEN | AT_ASO }, AT_END },
+	[DR_SAMPLER] = { { OPEN | AT_ASO, 0, OPEN | AT_ASO }, AT_END },
+	[DR_METER] = { { OPEN, OPEN, OPEN }, AT_END },
+	[DR_FIRST_HIT] = { { OPEN | AT_ASO, OPEN | AT_ASO, OPEN | AT_ASO }, 0 },
+	[DR_ASO] = { { BARE | AT_DECAP | AT_POP | AT_MODIFY | AT_ASO, BARE | AT_ASO,
+		       BARE | AT_DECAP | AT_POP | AT_MODIFY | AT_PUSH | AT_ASO },
+		     AT_ASO },
 	[DR_TAG] = { { OPEN, 0, 0 }, 0 },
-	[DR_COUNT] = { { OPEN | AT_END, OPEN | AT_END, OPEN | AT_END }, 0 },
+	[DR_COUNT] = { { ALL, ALL, ALL }, 0 },
 	[DR_DECAP] = { { BARE, 0, BARE }, AT_DECAP },
 	[DR_POP] = { { BARE | AT_DECAP | AT_POP, BARE | AT_POP, BARE | AT_DECAP | AT_POP },
 		     AT_POP },
-	[DR_MODIFY] = { { BARE | AT_DECAP | AT_POP, BARE | AT_POP, BARE | AT_DECAP | AT_POP },
+	[DR_MODIFY] = { { BARE | AT_DECAP | AT_POP, BARE | AT_POP | AT_ASO,
+			  BARE | AT_DECAP | AT_POP },
 			AT_MODIFY },
-	[DR_PUSH] = { { WHOLE & ~AT_POP, WHOLE & ~AT_DECAP, WHOLE }, AT_PUSH },
-	[DR_ENCAP] = { { WHOLE, WHOLE & ~AT_DECAP, WHOLE }, AT_ENCAP },
+	[DR_PUSH] = { { WHOLE & ~AT_POP, (WHOLE & ~AT_DECAP) | AT_ASO, WHOLE }, AT_PUSH },
+	[DR_ENCAP] = { { WHOLE, (WHOLE & ~AT_DECAP) | AT_ASO, WHOLE }, AT_ENCAP },
 };
 
 bool dr_kind_is_end(enum dr_kind kind)
@@ -60,7 +68,7 @@ bool dr_kind_is_end(enum dr_kind kind)
 static int check_root(const struct mlx5dv_dr_action *a, size_t i)
 {
 	if (a->kind == DR_ROOT || a->kind == DR_PORT || a->kind == DR_SAMPLER ||
-	    a->kind == DR_POP || a->kind == DR_PUSH)
+	    a->kind == DR_POP || a->kind == DR_PUSH || a->aso)
 		return explain(EOPNOTSUPP,
 			       "mlx5dv_dr_rule_create: action %zu (%s) is not for rules of a root "
 			       "table",
@@ -72,7 +80,7 @@ static int check_count(const struct mlx5dv_dr_action *a, size_t i, unsigned int 
 {
 	bool vlan = a->kind == DR_POP || a->kind == DR_PUSH;
 
-	if (before < (vlan ? VLANS_MOST : 1))
+	if (before < (vlan ? VLANS_MOST : 1) || a->kind == DR_FIRST_HIT || a->kind == DR_ASO)
 		return 0;
 	return explain(a->kind == DR_PUSH ? EOPNOTSUPP : EINVAL,
 		       "mlx5dv_dr_rule_create: action %zu (%s) is one too many of its kind; a rule "
@@ -87,9 +95,9 @@ static int check_table(const struct mlx5dv_dr_table *t, const struct mlx5dv_dr_a
 			EINVAL,
 			"mlx5dv_dr_rule_create: action %zu (%s) was created for a root table", i,
 			a->name);
-	if (a->kind == DR_SAMPLER && a->table->level <= t->level)
+	if ((a->kind == DR_SAMPLER || a->kind == DR_METER) && a->table->level <= t->level)
 		return explain(EINVAL,
-			       "mlx5dv_dr_rule_create: what was sampled would go on at level %u, "
+			       "mlx5dv_dr_rule_create: the packet would go on at level %u, "
 			       "but the rule is at level %u",
 			       a->table->level, t->level);
 	return 0;
@@ -99,7 +107,7 @@ int dr_order_check(const struct mlx5dv_dr_table *t, size_t count,
 		   struct mlx5dv_dr_action *const actions[])
 {
 	unsigned int seen[DR_KINDS] = { 0 };
-	uint8_t at = AT_START;
+	uint16_t at = AT_START;
 	int err;
 
 	for (size_t i = 0; i < count; i++) {

@@ -24,6 +24,8 @@ struct mlx5dv_dr_domain {
 	atomic_uint users;
 	pthread_mutex_t lock;
 	LIST_HEAD(, mlx5dv_dr_table) tables;
+	LIST_HEAD(, dr_link)
+	links; /* objects of other domains that rules here may use (dr_aso.c) */
 };
 
 struct mlx5dv_dr_table {
@@ -75,6 +77,9 @@ enum dr_kind {
 	DR_SAMPLER,
 	DR_TAG,
 	DR_COUNT,
+	DR_FIRST_HIT,
+	DR_ASO,   /* a meter or a connection */
+	DR_METER, /* and on to a table */
 	DR_DECAP,
 	DR_POP,
 	DR_MODIFY,
@@ -90,6 +95,8 @@ struct mlx5dv_dr_action {
 	bool root_only;                  /* for rules of a root table only */
 	struct mlx5dv_dr_domain *domain; /* referenced, or NULL: any domain */
 	struct mlx5dv_dr_table *table;   /* referenced, or NULL */
+	struct aso *aso;                 /* referenced, or NULL */
+	uint32_t aso_flags;
 	/* other actions, referenced, and the action's own tables */
 	unsigned int part_count, reformat_dest_count;
 	struct mlx5dv_dr_action **parts;

@@ -78,8 +78,14 @@ struct mlx5_mmo_wqe {
  * not use. FLUSH is control, transport, remote address and flush segment; ATOMIC WRITE is laid out like an RDMA
  * WRITE of 8 bytes.
  */
+#define MLX5_OPCODE_ACCESS_ASO   0x2d
 #define MLX5_OPCODE_FLUSH        0x3c
 #define MLX5_OPCODE_ATOMIC_WRITE 0x3d
+
+/* Modifiers of ACCESS_ASO. */
+#define MLX5_ASO_OPMOD_CT        1
+#define MLX5_ASO_OPMOD_METER     2
+#define MLX5_ASO_OPMOD_FIRST_HIT 4
 
 /* Selectivity in bits 5:4 of feth, placement types below. */
 #define MLX5_FLUSH_LEVEL_SHIFT 4

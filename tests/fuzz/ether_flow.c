@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "ether/aso.h"
 #include "ether/flow_edit.h"
 #include "ether/flow_rule.h"
 #include "ether/flow_table.h"
@@ -59,6 +60,19 @@ static void check_headers(const struct ether_headers *h, uint32_t len)
 	CHECK(h->l3_off <= h->l4_off && h->l4_off <= h->data_off);
 }
 
+/* A meter and a connection whose contexts are the frame's own bytes. */
+static void run_objects(struct ether_frame *frame)
+{
+	for (unsigned int kind = ASO_METER; kind <= ASO_CT; kind++) {
+		struct aso *aso = aso_create(kind, 1);
+
+		memcpy(aso->bytes[0], frame->data, frame->len < ASO_BYTES ? frame->len : ASO_BYTES);
+		aso->bytes[0][kind == ASO_METER ? 0 : 60] |= 0x80; /* valid */
+		aso_hit(aso, 0, frame->len & 1, frame);
+		aso_put(aso);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct flow_matcher *matcher;
@@ -86,6 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_headers(&frame.parsed.outer, frame.len);
 	check_headers(&frame.parsed.inner, frame.len);
 	CHECK(frame.parsed.tunnel_off <= frame.len);
+	frame.geneve_option = ETHER_GENEVE_OPTION(0x102, data[0], data[1] & 0x1f);
+	run_objects(&frame);
 	for (unsigned int i = 0; i < EDITS; i++) {
 		struct flow_edit *edit = data[0] & 1 << i ? make_edit(i, data[1], data + 2) : NULL;
 

@@ -15,6 +15,7 @@ int hca_ctx_init(struct hca_ctx *ctx, const struct hca_adapter *adapter, struct 
 
 	ctx->adapter = adapter;
 	ctx->async = async;
+	atomic_init(&ctx->asos, NULL);
 	ctx->domain = atomic_fetch_add(&hca.device.ctx.last_domain, 1) + 1;
 	for (int i = 0; i < HCA_KIND_COUNT; i++)
 		atomic_init(&ctx->count[i], 0);

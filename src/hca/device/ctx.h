@@ -23,6 +23,8 @@ enum hca_kind {
 	HCA_KIND_COUNT,
 };
 
+struct hca_table;
+
 /* One open context. The first one joins the fabric, which the process leaves only at its end. */
 struct hca_ctx {
 	const struct hca_adapter *adapter;
@@ -37,6 +39,8 @@ struct hca_ctx {
 	void (*put)(struct hca_ctx *ctx);
 	/* Replies of atomics are left in network order, as mlx5 can be told to; otherwise host order. */
 	_Atomic bool atomic_reply_be;
+	/* ASO contexts by number, of the driver; NULL: none */
+	_Atomic(struct hca_table *) asos;
 	atomic_uint count[HCA_KIND_COUNT];
 };
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ether/aso_types.h"
 #include "hca/device/adapter.h"
 #include "hca/device/signature.h"
 
@@ -35,6 +36,7 @@ enum hca_op {
 	HCA_OP_ATOMIC_WRITE,
 	HCA_OP_SET_PSV, /* sets a signature context */
 	HCA_OP_GET_PSV, /* writes such contexts to the first element */
+	HCA_OP_ASO,     /* reads or changes an ASO object, of raw send queues */
 	HCA_OP_COUNT,
 };
 
@@ -130,6 +132,13 @@ struct hca_psv_op {
 	uint64_t value;
 };
 
+/* Access to a context of an ASO object; an element, if there is one, gets it as it was. */
+struct hca_aso_access {
+	uint32_t number;
+	uint8_t kind; /* enum aso_kind */
+	struct aso_change change;
+};
+
 #define HCA_SEND_ENTRY_MAX 1024u
 
 /* One decoded send work request. */
@@ -162,6 +171,7 @@ struct hca_send {
 	struct hca_umr umr;
 	struct hca_mmo mmo;
 	struct hca_psv_op psv;
+	struct hca_aso_access aso;
 	/* raw frames */
 	uint8_t offload; /* enum hca_offload */
 	uint16_t mss;

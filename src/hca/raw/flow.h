@@ -5,6 +5,8 @@
 #ifndef HCA_FLOW_H
 #define HCA_FLOW_H
 
+#include "ether/aso.h"
+#include "ether/aso_meter.h"
 #include "ether/flow_action.h"
 #include "ether/flow_edit.h"
 #include "ether/flow_key.h"

@@ -17,6 +17,7 @@
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
 #include "hca/raw/rss.h"
+#include "hca/raw/aso_access.h"
 #include "hca/raw/vswitch.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
@@ -297,10 +298,23 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 	return RUN_ON;
 }
 
+static enum run_result access_aso(struct qp *qp, struct hca_send *s)
+{
+	enum hca_status status = aso_access_run(qp, s);
+
+	if (status)
+		return refuse(qp, s, status,
+			      status == HCA_LOC_PROT_ERR ? SYN_LOCAL_PROT : SYN_QP_OP);
+	finish(qp, s);
+	return RUN_ON;
+}
+
 static enum run_result send_request(struct qp *qp, struct hca_send *s)
 {
 	struct hca_list list;
 
+	if (unlikely(s->op == HCA_OP_ASO))
+		return access_aso(qp, s);
 	if (unlikely(!qp->raw_qp->port))
 		return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	if (unlikely(s->sge_count >= HCA_MAX_SGE ||
