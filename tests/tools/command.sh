@@ -171,8 +171,8 @@ test_every_option_is_in_the_manual_and_the_completion() {
 test_every_model_is_in_the_manual_and_the_completion() {
 	local model models
 	status 1 "$VERBENA" devices -a x,model=none
-	models=$(grep -oE 'ConnectX-[0-9A-Za-z-]+' <<<"$err")
-	[[ $(wc -l <<<"$models") -ge 7 ]] || die "few models: $err"
+	models=$(grep -oE '(ConnectX|BlueField)-[0-9A-Za-z-]+' <<<"$err")
+	[[ $(wc -l <<<"$models") -ge 9 ]] || die "few models: $err"
 	for model in $models; do
 		grep -qw -- "$model" "$SOURCE/man/verbena.conf.5.md" || die "verbena.conf(5) lacks $model"
 		grep -qw -- "$model" "$SOURCE/completions/verbena.bash" || die "completion lacks $model"
