@@ -222,8 +222,10 @@ static void take_gre(const uint8_t *data, uint32_t end, struct ether_parsed *p)
 	uint32_t off = p->outer.l4_off, size = 4;
 	uint16_t flags = get16(data + off), type = get16(data + off + 2);
 
-	if (flags & 7) /* version 1: PPTP */
+	/* Version 1 (RFC 2637) has PPP inside, but adapters look at the EtherType alone. */
+	if ((flags & 7) > 1)
 		return;
+	size += flags & 1 && flags & 0x80 ? 4 : 0; /* acknowledgement */
 	size += flags & 0x8000 ? 4 : 0;
 	size += flags & 0x2000 ? 4 : 0;
 	size += flags & 0x1000 ? 4 : 0;

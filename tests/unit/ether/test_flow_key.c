@@ -252,8 +252,8 @@ static void gre_with_its_options(void **state)
 	assert_int_equal(get(INNER_udp_dport), 12);
 }
 
-/* RFC 2637: the key holds payload length and call, and PPP follows, which is no inner packet. */
-static void gre_of_version_1_has_a_key_and_no_inner_headers(void **state)
+/* RFC 2637: the key holds payload length and call; PPP is no inner packet, IP is one. */
+static void gre_of_version_1_is_told_by_its_type(void **state)
 {
 	struct pkt p = { 0 };
 	struct flow_key key;
@@ -273,6 +273,20 @@ static void gre_of_version_1_has_a_key_and_no_inner_headers(void **state)
 	assert_int_equal(get(gre_protocol), 0x880b);
 	assert_int_equal(get(gre_key), 0x0004cafe);
 	assert_int_equal(get(INNER_ip_version), 0);
+
+	memset(&p, 0, sizeof(p));
+	pkt_eth(&p, 2, 1, 0x0800);
+	pkt_ip4(&p, 1, 2, 47);
+	pkt_u32(&p, 0x20810800); /* key, acknowledgement */
+	pkt_u32(&p, 0x12345678);
+	pkt_u32(&p, 2);
+	pkt_ip4(&p, 5, 6, 17);
+	pkt_udp(&p, 11, 12);
+	pkt_end(&p);
+	fill(&key, &p);
+	assert_int_equal(get(gre_key), 0x12345678);
+	assert_int_equal(get(INNER_src_ip_l), 5);
+	assert_int_equal(get(INNER_udp_dport), 12);
 }
 
 static void checksums_are_fields(void **state)
@@ -516,7 +530,7 @@ int main(void)
 		cmocka_unit_test(vxlan_has_inner_headers),
 		cmocka_unit_test(gpe_and_geneve),
 		cmocka_unit_test(gre_with_its_options),
-		cmocka_unit_test(gre_of_version_1_has_a_key_and_no_inner_headers),
+		cmocka_unit_test(gre_of_version_1_is_told_by_its_type),
 		cmocka_unit_test(checksums_are_fields),
 		cmocka_unit_test(the_option_that_the_parser_looks_for_is_found),
 		cmocka_unit_test(labels_on_ethernet_gre_and_udp),
