@@ -14,28 +14,44 @@
 
 enum { MEMORY, WIRE, DOMAINS };
 
+/* A domain, and how far an ascending access has come in it. */
+struct side {
+	struct hca_sig_domain d;
+	uint32_t field;     /* bytes of a signature */
+	bool needed;        /* the guard is checked or made */
+	uint64_t left;      /* data up to the end of the block; without blocks: no end in sight */
+	uint64_t blocks;    /* whose data is complete */
+	uint64_t done;      /* the guard of the last one of those */
+	struct guard guard; /* of the block in progress */
+};
+
 struct signature {
 	struct transform base;
-	struct hca_sig_domain domain[DOMAINS];
+	struct side side[DOMAINS];
 	uint8_t check, copy;
 	bool same; /* the guards of both domains are always equal */
 	bool told; /* of an error, the only one until the key is configured again */
 	uint32_t key;
 	/* Where an ascending access goes on. */
-	uint64_t at; /* on the wire */
 	bool to_wire;
-	bool needed[DOMAINS]; /* the guard is checked or made */
-	uint64_t data;        /* bytes of data before it */
-	struct guard guard[DOMAINS];
-	uint64_t done[DOMAINS];       /* the guard of the last block whose data is complete */
+	int skip;       /* bytes of the wire's signature that are done; -1: data is next */
+	uint64_t at;    /* on the wire */
+	uint64_t place; /* of the next data in memory, behind all signatures */
 	uint8_t field[FIELD_MOST];    /* towards memory: the signature that is arriving */
 	bool field_whole;             /* ... from its first byte on */
 	struct signature_error error; /* guarded by hca.memory.signature.lock */
 };
 
+/* The space below, and the part of it that an access needs as plain memory if it can be had so. */
+struct window {
+	const struct transform_space *below;
+	uint8_t *bytes; /* or NULL */
+	uint64_t start;
+};
+
 /* ---- domains ---- */
 
-static uint64_t field_size(const struct hca_sig_domain *d)
+static uint32_t field_size(const struct hca_sig_domain *d)
 {
 	static const uint8_t sizes[] = {
 		[HCA_SIG_NONE] = 0,  [HCA_SIG_DIF_CRC] = 8, [HCA_SIG_DIF_CSUM] = 8,
@@ -74,23 +90,6 @@ static uint64_t without_fields(const struct hca_sig_domain *d, uint64_t bytes)
 	return bytes / block * d->block + (rest < d->block ? rest : d->block);
 }
 
-/* Data up to the end of the block. */
-static uint64_t data_left(const struct hca_sig_domain *d, uint64_t data)
-{
-	return d->kind ? d->block - data % d->block : UINT64_MAX;
-}
-
-static bool at_block_end(const struct hca_sig_domain *d, uint64_t data)
-{
-	return d->kind && data % d->block == 0;
-}
-
-/* Offset of the signature behind `data` bytes, a number of whole blocks. */
-static uint64_t field_place(const struct hca_sig_domain *d, uint64_t data)
-{
-	return with_fields(d, data) - field_size(d);
-}
-
 /* ---- signatures as numbers ---- */
 
 static uint64_t load_field(const struct hca_sig_domain *d, const uint8_t *field)
@@ -117,16 +116,17 @@ static void store_field(const struct hca_sig_domain *d, uint64_t number, uint8_t
 		memcpy(field, &wide, sizeof(wide));
 }
 
-/* The right signature of the block that ends behind `data` bytes. */
-static uint64_t calculate(const struct hca_sig_domain *d, uint64_t guard, uint64_t data)
+/* The right signature of the last complete block. */
+static uint64_t calculate(const struct side *side)
 {
+	const struct hca_sig_domain *d = &side->d;
 	uint32_t ref = d->ref;
 
 	if (!is_dif(d))
-		return field_size(d) == 4 ? guard << 32 : guard;
+		return side->field == 4 ? side->done << 32 : side->done;
 	if (d->counts)
-		ref += (uint32_t)(data / d->block - 1);
-	return guard << 48 | (uint64_t)d->app << 32 | ref;
+		ref += (uint32_t)(side->blocks - 1);
+	return side->done << 48 | (uint64_t)d->app << 32 | ref;
 }
 
 /* A mask of bits from one of bytes. */
@@ -192,164 +192,270 @@ bool signature_take_error(struct hca_sig_error *out)
 	return e;
 }
 
-/* The signature of the block that ends at s->data. */
+/* The signature of the last complete block. */
 static void check_field(struct signature *s, int which, const uint8_t *field)
 {
-	const struct hca_sig_domain *d = &s->domain[which];
-	uint64_t found = load_field(d, field), right = calculate(d, s->done[which], s->data);
+	const struct side *side = &s->side[which];
+	uint64_t found = load_field(&side->d, field), right = calculate(side);
 	uint64_t wrong = (found ^ right) & widen(s->check);
 
-	if (is_dif(d))
-		wrong &= ~((uint64_t)(uint16_t)~d->app_mask << 32);
-
-	if (!wrong || s->told || escapes(d, found))
+	if (is_dif(&side->d))
+		wrong &= ~((uint64_t)(uint16_t)~side->d.app_mask << 32);
+	if (!wrong || s->told || escapes(&side->d, found))
 		return;
 	raise_error(s, &(struct hca_sig_error){
-			       .fault = fault_of(d, wrong),
+			       .fault = fault_of(&side->d, wrong),
 			       .in_memory = which == MEMORY,
 			       .key = s->key,
 			       .expected = found,
 			       .actual = right,
-			       .offset = field_place(d, s->data) - d->block,
+			       .offset = (side->blocks - 1) * (side->d.block + side->field),
 		       });
+}
+
+/* ---- memory ---- */
+
+/* The end of what an access to [s->at, end) of the wire touches. */
+static uint64_t memory_end(const struct signature *s, uint64_t end)
+{
+	return with_fields(&s->side[MEMORY].d, without_fields(&s->side[WIRE].d, end));
+}
+
+static struct window open_window(const struct signature *s, const struct transform_space *below,
+				 uint64_t end)
+{
+	uint64_t last = memory_end(s, end);
+	struct window w = { .below = below, .start = s->place };
+
+	/* The signature of a block that is complete, which may be copied, lies before. */
+	if (s->skip >= 0)
+		w.start -= s->side[MEMORY].field;
+	if (last > w.start)
+		w.bytes = transform_map(below, w.start, last - w.start, !s->to_wire);
+	return w;
+}
+
+static uint8_t *map(const struct window *w, uint64_t off, uint64_t len, bool write)
+{
+	if (likely(w->bytes))
+		return w->bytes + (off - w->start);
+	return transform_map(w->below, off, len, write);
+}
+
+static bool get(const struct window *w, uint64_t off, uint8_t *to, uint64_t len)
+{
+	if (unlikely(!w->bytes))
+		return transform_get(w->below, off, to, len);
+	memcpy(to, w->bytes + (off - w->start), len);
+	return true;
+}
+
+static bool put(const struct window *w, uint64_t off, const uint8_t *from, uint64_t len)
+{
+	if (unlikely(!w->bytes))
+		return transform_put(w->below, off, from, len);
+	memcpy(w->bytes + (off - w->start), from, len);
+	return true;
 }
 
 /* ---- data ---- */
 
-/* Adds data, which ends in no domain behind the end of a block, to the guards. */
-static void add(struct signature *s, const void *p, uint64_t len)
+/* Data that ends in no domain behind the end of a block; true: a block of memory is complete. */
+static inline bool pass(struct signature *s, uint64_t len)
 {
-	s->data += len;
+	bool ended[DOMAINS];
+
+	s->place += len;
 	for (int i = 0; i < DOMAINS; i++) {
-		if (s->needed[i])
-			guard_add(&s->guard[i], p, len);
-		if (!at_block_end(&s->domain[i], s->data))
+		struct side *side = &s->side[i];
+
+		side->left -= len;
+		ended[i] = !side->left;
+		if (!ended[i])
 			continue;
-		s->done[i] = guard_value(&s->guard[i]);
-		guard_start(&s->guard[i], s->domain[i].kind, s->domain[i].ones);
+		side->left = side->d.block;
+		side->blocks++;
+		if (side->needed) {
+			side->done = guard_value(&side->guard);
+			guard_start(&side->guard, side->d.kind, side->d.ones);
+		}
 	}
 	if (s->same)
-		s->done[!s->needed[WIRE] ? WIRE : MEMORY] =
-			s->done[!s->needed[WIRE] ? MEMORY : WIRE];
+		s->side[s->side[WIRE].needed ? MEMORY : WIRE].done =
+			s->side[s->side[WIRE].needed ? WIRE : MEMORY].done;
+	if (ended[WIRE])
+		s->skip = 0;
+	if (ended[MEMORY])
+		s->place += s->side[MEMORY].field;
+	return ended[MEMORY];
+}
+
+static void add(struct signature *s, const void *p, uint64_t len)
+{
+	for (int i = 0; i < DOMAINS; i++)
+		if (s->side[i].needed)
+			guard_add(&s->side[i].guard, p, len);
+}
+
+/* Copies data and adds it. The common case, one guard, takes one pass. */
+static void add_copy(struct signature *s, void *to, const void *from, uint64_t len)
+{
+	struct side *m = &s->side[MEMORY], *w = &s->side[WIRE];
+
+	if (m->needed != w->needed) {
+		guard_add_copy(m->needed ? &m->guard : &w->guard, to, from, len);
+		return;
+	}
+	vb_copy(to, from, len);
+	add(s, from, len);
 }
 
 /* Data that can be moved at once. */
 static uint64_t portion(const struct signature *s, uint64_t len)
 {
-	for (int i = 0; i < DOMAINS; i++) {
-		uint64_t left = data_left(&s->domain[i], s->data);
+	uint64_t m = s->side[MEMORY].left, w = s->side[WIRE].left;
 
-		len = left < len ? left : len;
-	}
-	return len;
-}
-
-/* Bytes of the wire's signature before `at`, or -1: data is next. */
-static int field_done(const struct signature *s)
-{
-	const struct hca_sig_domain *d = &s->domain[WIRE];
-	uint64_t within;
-
-	if (!d->kind)
-		return -1;
-	within = s->at % (d->block + field_size(d));
-	return within < d->block ? -1 : (int)(within - d->block);
+	len = m < len ? m : len;
+	return w < len ? w : len;
 }
 
 static void choose_guards(struct signature *s)
 {
-	int from = s->to_wire ? MEMORY : WIRE, to = s->to_wire ? WIRE : MEMORY;
-	uint8_t made = guard_bytes(&s->domain[to]) & ~s->copy;
+	struct side *from = &s->side[s->to_wire ? MEMORY : WIRE];
+	struct side *to = &s->side[s->to_wire ? WIRE : MEMORY];
+	uint8_t made = guard_bytes(&to->d) & ~s->copy;
 
-	s->needed[from] = s->domain[from].kind && s->check & guard_bytes(&s->domain[from]);
-	s->needed[to] = s->domain[to].kind && made && !(s->same && s->needed[from]);
+	from->needed = from->d.kind && s->check & guard_bytes(&from->d);
+	to->needed = to->d.kind && made && !(s->same && from->needed);
 }
 
 /* Reads the data of the blocks in progress again. */
-static bool replay(struct signature *s, const struct transform_space *below, uint64_t upto)
+static bool replay(struct signature *s, const struct transform_space *below, uint64_t len)
 {
 	uint8_t buf[4096];
 
-	while (s->data < upto) {
-		uint64_t n = upto - s->data < sizeof(buf) ? upto - s->data : sizeof(buf);
+	while (len) {
+		uint64_t n = portion(s, len < sizeof(buf) ? len : sizeof(buf));
 
-		n = portion(s, n);
-		if (!transform_get(below, with_fields(&s->domain[MEMORY], s->data), buf, n))
+		if (!transform_get(below, s->place, buf, n))
 			return false;
 		add(s, buf, n);
+		pass(s, n);
+		len -= n;
 	}
 	return true;
 }
 
-/* Goes to an offset on the wire. */
+/* Goes to an offset on the wire, where `skip` bytes of a signature are done, or data is next. */
+static bool go_to(struct signature *s, const struct transform_space *below, uint64_t off, int skip)
+{
+	uint64_t data = without_fields(&s->side[WIRE].d, off), start = data;
+
+	for (int i = 0; i < DOMAINS; i++) {
+		const struct hca_sig_domain *d = &s->side[i].d;
+		uint64_t begun = d->kind ? data % d->block : 0;
+
+		if (i == WIRE && skip >= 0)
+			begun = d->block;
+		start = data - begun < start ? data - begun : start;
+	}
+	for (int i = 0; i < DOMAINS; i++) {
+		struct side *side = &s->side[i];
+		const struct hca_sig_domain *d = &side->d;
+
+		guard_start(&side->guard, d->kind, d->ones);
+		side->left = d->kind ? d->block - start % d->block : UINT64_MAX;
+		side->blocks = d->kind ? start / d->block : 0;
+	}
+	s->place = with_fields(&s->side[MEMORY].d, start);
+	s->skip = -1;
+	if (!replay(s, below, data - start))
+		return false;
+	s->skip = skip;
+	return true;
+}
+
 static bool seek(struct signature *s, const struct transform_space *below, uint64_t off,
 		 bool to_wire)
 {
-	uint64_t data = without_fields(&s->domain[WIRE], off), start = data;
+	const struct side *w = &s->side[WIRE];
+	uint64_t within;
+	int skip = -1;
 
 	if (likely(s->at == off && s->to_wire == to_wire))
 		return true;
 	s->at = off;
 	s->to_wire = to_wire;
 	choose_guards(s);
-	for (int i = 0; i < DOMAINS; i++) {
-		const struct hca_sig_domain *d = &s->domain[i];
-		uint64_t begun = d->kind ? data % d->block : 0;
-
-		guard_start(&s->guard[i], d->kind, d->ones);
-		if (i == WIRE && field_done(s) >= 0)
-			begun = d->block;
-		start = data - begun < start ? data - begun : start;
+	if (w->d.kind) {
+		within = off % (w->d.block + w->field);
+		skip = within < w->d.block ? -1 : (int)(within - w->d.block);
 	}
-	s->data = start;
-	s->field_whole = field_done(s) <= 0;
-	return replay(s, below, data);
+	s->field_whole = skip <= 0;
+	return go_to(s, below, off, skip);
+}
+
+/* Bytes of the wire's signature are done. */
+static void field_passed(struct signature *s, uint64_t len)
+{
+	s->skip += (int)len;
+	if ((uint32_t)s->skip == s->side[WIRE].field)
+		s->skip = -1;
 }
 
 /* ---- towards the wire ---- */
 
-static bool check_memory(struct signature *s, const struct transform_space *below)
+static bool check_memory(struct signature *s, const struct window *w)
 {
-	const struct hca_sig_domain *d = &s->domain[MEMORY];
+	const struct side *m = &s->side[MEMORY];
 	uint8_t field[FIELD_MOST];
 
 	if (!s->check)
 		return true;
-	if (!transform_get(below, field_place(d, s->data), field, field_size(d)))
+	if (!get(w, s->place - m->field, field, m->field))
 		return false;
 	check_field(s, MEMORY, field);
 	return true;
 }
 
-static bool send_data(struct signature *s, const struct transform_space *below, uint8_t *to,
-		      uint64_t len)
+static bool send_data(struct signature *s, const struct window *w, uint8_t *to, uint64_t len)
 {
-	uint64_t place = with_fields(&s->domain[MEMORY], s->data);
-	const void *from = transform_map(below, place, len, false);
+	const void *from = map(w, s->place, len, false);
 
-	if (from)
-		vb_copy(to, from, len);
-	else if (!transform_get(below, place, to, len))
-		return false;
-	add(s, from ? from : to, len);
-	return !at_block_end(&s->domain[MEMORY], s->data) || check_memory(s, below);
+	if (likely(from)) {
+		add_copy(s, to, from, len);
+	} else {
+		if (!transform_get(w->below, s->place, to, len))
+			return false;
+		add(s, to, len);
+	}
+	return !pass(s, len) || check_memory(s, w);
 }
 
-static bool send_field(struct signature *s, const struct transform_space *below, uint64_t skip,
-		       uint8_t *to, uint64_t len)
+static bool send_field(struct signature *s, const struct window *w, uint8_t *to, uint64_t len)
 {
-	const struct hca_sig_domain *d = &s->domain[WIRE];
-	uint64_t number = calculate(d, s->done[WIRE], s->data), kept = widen(s->copy);
+	const struct side *wire = &s->side[WIRE];
+	uint64_t number = calculate(wire), kept;
 	uint8_t field[FIELD_MOST];
 
 	if (s->copy) {
-		if (!transform_get(below, field_place(d, s->data), field, field_size(d)))
+		if (!get(w, s->place - wire->field, field, wire->field))
 			return false;
-		number = (number & ~kept) | (load_field(d, field) & kept);
+		kept = widen(s->copy);
+		number = (number & ~kept) | (load_field(&wire->d, field) & kept);
 	}
-	store_field(d, number, field);
-	memcpy(to, field + skip, len);
+	store_field(&wire->d, number, field);
+	memcpy(to, field + s->skip, len);
+	field_passed(s, len);
 	return true;
+}
+
+/* What can be moved at once of `len` bytes on the wire. */
+static uint64_t next_piece(const struct signature *s, uint64_t len)
+{
+	uint64_t n = s->skip < 0 ? portion(s, len) : s->side[WIRE].field - (uint32_t)s->skip;
+
+	return n < len ? n : len;
 }
 
 static bool read_signature(struct transform *t, const struct transform_space *below, uint64_t off,
@@ -358,16 +464,17 @@ static bool read_signature(struct transform *t, const struct transform_space *be
 	struct signature *s = (struct signature *)t;
 	uint8_t *at = to;
 	bool ok = seek(s, below, off, true);
+	struct window w;
 
+	if (ok)
+		w = open_window(s, below, off + len);
 	while (ok && len) {
-		int skip = field_done(s);
-		uint64_t n = skip < 0 ? portion(s, len) : field_size(&s->domain[WIRE]) - skip;
+		uint64_t n = next_piece(s, len);
 
-		n = n < len ? n : len;
-		ok = skip < 0 ? send_data(s, below, at, n) : send_field(s, below, skip, at, n);
-		s->at += n;
+		ok = s->skip < 0 ? send_data(s, &w, at, n) : send_field(s, &w, at, n);
 		at += n;
 		len -= n;
+		s->at += n;
 	}
 	if (!ok)
 		s->at = NOWHERE;
@@ -377,44 +484,45 @@ static bool read_signature(struct transform *t, const struct transform_space *be
 /* ---- towards memory ---- */
 
 /* `from` the signature of the wire, or NULL. */
-static bool make_memory(struct signature *s, const struct transform_space *below,
-			const uint8_t *from)
+static bool make_memory(struct signature *s, const struct window *w, const uint8_t *from)
 {
-	const struct hca_sig_domain *d = &s->domain[MEMORY];
-	uint64_t number = calculate(d, s->done[MEMORY], s->data), kept = widen(s->copy);
+	const struct side *m = &s->side[MEMORY];
+	uint64_t number = calculate(m), kept = widen(s->copy);
 	uint8_t field[FIELD_MOST];
 
 	if (from)
-		number = (number & ~kept) | (load_field(d, from) & kept);
-	store_field(d, number, field);
-	return transform_put(below, field_place(d, s->data), field, field_size(d));
+		number = (number & ~kept) | (load_field(&m->d, from) & kept);
+	store_field(&m->d, number, field);
+	return put(w, s->place - m->field, field, m->field);
 }
 
-static bool receive_data(struct signature *s, const struct transform_space *below,
-			 const uint8_t *from, uint64_t len)
+static bool receive_data(struct signature *s, const struct window *w, const uint8_t *from,
+			 uint64_t len)
 {
-	uint64_t place = with_fields(&s->domain[MEMORY], s->data);
-	void *to = transform_map(below, place, len, true);
+	void *to = map(w, s->place, len, true);
 
-	if (to)
-		vb_copy(to, from, len);
-	else if (!transform_put(below, place, from, len))
-		return false;
-	add(s, from, len);
+	if (likely(to)) {
+		add_copy(s, to, from, len);
+	} else {
+		if (!transform_put(w->below, s->place, from, len))
+			return false;
+		add(s, from, len);
+	}
 	/* A signature that is copied in part follows with the wire's. */
-	return !at_block_end(&s->domain[MEMORY], s->data) || s->copy || make_memory(s, below, NULL);
+	return !pass(s, len) || s->copy || make_memory(s, w, NULL);
 }
 
-static bool receive_field(struct signature *s, const struct transform_space *below, uint64_t skip,
-			  const uint8_t *from, uint64_t len)
+static bool receive_field(struct signature *s, const struct window *w, const uint8_t *from,
+			  uint64_t len)
 {
-	if (!skip)
+	if (!s->skip)
 		s->field_whole = true;
-	memcpy(s->field + skip, from, len);
-	if (skip + len < field_size(&s->domain[WIRE]) || !s->field_whole)
+	memcpy(s->field + s->skip, from, len);
+	field_passed(s, len);
+	if (s->skip >= 0 || !s->field_whole)
 		return true;
 	check_field(s, WIRE, s->field);
-	return !s->copy || make_memory(s, below, s->field);
+	return !s->copy || make_memory(s, w, s->field);
 }
 
 static bool write_signature(struct transform *t, const struct transform_space *below, uint64_t off,
@@ -423,17 +531,17 @@ static bool write_signature(struct transform *t, const struct transform_space *b
 	struct signature *s = (struct signature *)t;
 	const uint8_t *at = from;
 	bool ok = seek(s, below, off, false);
+	struct window w;
 
+	if (ok)
+		w = open_window(s, below, off + len);
 	while (ok && len) {
-		int skip = field_done(s);
-		uint64_t n = skip < 0 ? portion(s, len) : field_size(&s->domain[WIRE]) - skip;
+		uint64_t n = next_piece(s, len);
 
-		n = n < len ? n : len;
-		ok = skip < 0 ? receive_data(s, below, at, n)
-			      : receive_field(s, below, skip, at, n);
-		s->at += n;
+		ok = s->skip < 0 ? receive_data(s, &w, at, n) : receive_field(s, &w, at, n);
 		at += n;
 		len -= n;
+		s->at += n;
 	}
 	if (!ok)
 		s->at = NOWHERE;
@@ -446,7 +554,7 @@ static uint64_t length_signature(const struct transform *t, uint64_t below)
 {
 	const struct signature *s = (const struct signature *)t;
 
-	return with_fields(&s->domain[WIRE], without_fields(&s->domain[MEMORY], below));
+	return with_fields(&s->side[WIRE].d, without_fields(&s->side[MEMORY].d, below));
 }
 
 static void free_signature(struct transform *t)
@@ -486,8 +594,8 @@ struct transform *signature_create(const struct hca_sig_conf *conf, uint32_t key
 	if (!s)
 		return NULL;
 	s->base.ops = &signature_ops;
-	s->domain[MEMORY] = conf->memory;
-	s->domain[WIRE] = conf->wire;
+	s->side[MEMORY] = (struct side){ .d = conf->memory, .field = field_size(&conf->memory) };
+	s->side[WIRE] = (struct side){ .d = conf->wire, .field = field_size(&conf->wire) };
 	s->check = conf->check;
 	s->copy = conf->copy;
 	s->same = conf->memory.kind && conf->memory.kind == conf->wire.kind &&
