@@ -288,6 +288,61 @@ static void members_in_several_processes_receive_multicasts(void)
 	end_close(e);
 }
 
+/* ---- many at once ---- */
+
+enum { MANY = 6000, MANY_BYTES = 1000 };
+
+static void patient_listener(int fd)
+{
+	struct options o = options_of(IBV_QPT_UD);
+	union ibv_gid gid = group(21);
+	struct end *e;
+
+	o.recv_wr = MANY;
+	o.cqe = MANY;
+	e = end_open(&o);
+	end_connect(e, NULL);
+	for (int i = 0; i < MANY; i++)
+		post_recv(e, i, 4096, 2048);
+	check_ok(ibv_attach_mcast(e->qp, &gid, group_lid));
+	tell_mark(fd, 'j');
+	for (int i = 0; i < MANY; i++)
+		check_equal(expect_ok(e->rcq, i).byte_len, MANY_BYTES + GRH);
+	check_ok(ibv_detach_mcast(e->qp, &gid, group_lid));
+	end_close(e);
+	tell_mark(fd, 'g');
+}
+
+/* More than fits between two processes: the sender waits, as it does with one receiver. */
+static void a_member_that_has_receives_gets_every_multicast(void)
+{
+	struct peer peer = peer_start(patient_listener);
+	union ibv_gid gid = group(21);
+	struct end *e = open_end();
+	struct ibv_ah *ah = ah_to_group(e, &gid);
+
+	if (rig_on_wire())
+		rig_skip("the network may lose datagrams");
+	hear_mark(peer.fd, 'j');
+	for (int i = 0; i < MANY; i++) {
+		bool last = i % 8 == 7;
+
+		post(e, &(struct work){ .id = i,
+					.op = IBV_WR_SEND,
+					.flags = last ? IBV_SEND_SIGNALED : 0,
+					.len = MANY_BYTES,
+					.ah = ah,
+					.qpn = 0xffffff,
+					.qkey = e->o.qkey });
+		if (last)
+			expect_ok(e->scq, i);
+	}
+	hear_mark(peer.fd, 'g');
+	peer_join(&peer);
+	check_ok(ibv_destroy_ah(ah));
+	end_close(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +354,7 @@ int main(void)
 		TEST(a_member_is_busy_until_it_leaves),
 		TEST(a_wrong_q_key_is_not_received_by_the_group),
 		TEST(members_in_several_processes_receive_multicasts),
+		TEST(a_member_that_has_receives_gets_every_multicast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

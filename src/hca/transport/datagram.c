@@ -19,8 +19,12 @@
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
+#include "hca/transport/timer.h"
 
 #define GROUP_MOST 64
+/* Room on a member's link is waited for so often, and so long each time. */
+#define GROUP_TRIES    500u
+#define GROUP_RETRY_NS 200000u
 
 static bool is_multicast(const struct qp *qp, const struct hca_send *s)
 {
@@ -93,13 +97,30 @@ static bool links_are_made(const struct fabric_reg_entry *member, size_t count)
 }
 
 /*
- * Without room on a member's link the datagram to it is lost. False: wait, a link is being made.
+ * Without room on a member's link the sender waits, as it does with one receiver, but not for ever: a
+ * process that is stopped loses datagrams, and the others of the group do not.
  */
+static bool await_member(struct qp *qp, fabric_id_t member)
+{
+	struct requester *r = &qp->req;
+
+	if (r->group_stuck == member)
+		return false;
+	if (r->group_tries++ >= GROUP_TRIES) {
+		r->group_stuck = member;
+		return false;
+	}
+	timer_pause(qp, GROUP_RETRY_NS);
+	return true;
+}
+
+/* False: wait, for a link that is being made, or for room. */
 static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 		       const uint8_t *grh, const struct hca_list *list)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	struct fabric_reg_entry member[GROUP_MOST];
+	struct requester *r = &qp->req;
 	size_t n = fabric_mcast_members(a->ports[qp->attr.port - 1].link, s->av.dgid.raw, member,
 					GROUP_MOST);
 
@@ -108,19 +129,28 @@ static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	if (!links_are_made(member, n))
 		return false;
 	pkt->flags |= ROCE_PKT_MCAST;
-	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
+	if (!r->group_begun && a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
 		hca.network->send_group(qp, &s->av, pkt, list);
-	for (size_t i = 0; i < n; i++) {
+	r->group_begun = true;
+	for (; r->group_next < n; r->group_next++) {
+		const struct fabric_reg_entry *m = &member[r->group_next];
 		struct hca_peer *peer;
 		bool wait;
 
-		if (qp->pub.block_self_mcast && member[i].value == qp->pub.qpn)
+		if (qp->pub.block_self_mcast && m->value == qp->pub.qpn)
 			continue;
-		pkt->dqpn = member[i].value;
-		peer = hca_peer_find(member[i].owner, &wait);
-		if (peer)
-			send_to(qp, peer, pkt, grh, list);
+		pkt->dqpn = m->value;
+		peer = hca_peer_find(m->owner, &wait);
+		if (peer && send_to(qp, peer, pkt, grh, list) == -EAGAIN) {
+			if (await_member(qp, m->owner))
+				return false;
+		} else if (unlikely(r->group_stuck == m->owner)) {
+			r->group_stuck = FABRIC_ID_NONE;
+		}
+		r->group_tries = 0;
 	}
+	r->group_begun = false;
+	r->group_next = r->group_tries = 0;
 	return true;
 }
 
