@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "hca/device/adapter_list.h"
 #include "mlx5/context.h"
+#include "mlx5/devx.h"
 #include "mlx5/devx_exec.h"
 #include "mlx5/ifc.h"
 #include "mlx5/ifc_cmd.h"
