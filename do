@@ -10,7 +10,7 @@ packages_test=(clang llvm libclang-rt-14-dev libcmocka-dev python3 dwarves binut
 	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
 	libfabric-bin python3-pyverbs python3-scapy qperf fio
 	qemu-system-x86 busybox-static kmod cpio xz-utils tcpdump openmpi-bin libopenmpi-dev iperf3
-	dpdk-dev librte-net-mlx5-23 librte-net-mlx4-23 librte-compress-mlx5-23 liblz4-dev zlib1g-dev redis netcat-openbsd curl dapl2-utils
+	dpdk-dev librte-net-mlx5-23 librte-net-mlx4-23 librte-compress-mlx5-23 librte-crypto-mlx5-23 liblz4-dev zlib1g-dev redis netcat-openbsd curl dapl2-utils
 	libucx-dev librpma-dev mpich libmpich-dev tgt libiscsi-bin)
 packages_lint=(clang-format clang-tidy cppcheck)
 packages_doc=(pandoc)

@@ -14,6 +14,7 @@
 #include "hca/transport/qp.h"
 #include "mlx5/av.h"
 #include "mlx5/bsf.h"
+#include "mlx5/bsf_crypto.h"
 #include "mlx5/decode_mmo.h"
 #include "mlx5/decode_aso.h"
 #include "mlx5/wqe.h"
@@ -368,26 +369,45 @@ static bool take_layout(struct cursor *c, uint32_t count, struct hca_send *out)
 	return true;
 }
 
-/* What happens to the bytes of the key between its memory and the wire. */
-static bool take_bsfs(struct cursor *c, uint32_t words, struct hca_send *out)
+static bool take_bsf(const struct hca_qp *qp, const uint8_t *bsf, struct hca_umr *out)
 {
-	struct mlx5_sig_bsf copy;
+	struct mlx5_sig_bsf sig;
+	struct mlx5_crypto_bsf crypto;
 
-	for (uint32_t units = sizeof(copy) / MLX5_DS; words; words -= units) {
-		const struct mlx5_sig_bsf *bsf = take(c, false, sizeof(*bsf));
+	switch (bsf[0] & MLX5_BSF_TYPE_MASK) {
+	case MLX5_BSF_TYPE_SIG:
+		memcpy(&sig, bsf, sizeof(sig));
+		out->mask |= HCA_UMR_SIGNATURE;
+		return mlx5_sig_bsf_decode(&sig, &out->sig);
+	case MLX5_BSF_TYPE_CRYPTO:
+		memcpy(&crypto, bsf, sizeof(crypto));
+		out->mask |= HCA_UMR_CRYPTO;
+		return mlx5_crypto_bsf_decode(&crypto, qp->ctx->adapter->model->crypto,
+					      &out->crypto);
+	default:
+		return false;
+	}
+}
+
+/* What happens to the bytes of the key between its memory and the wire. */
+static bool take_bsfs(const struct hca_qp *qp, struct cursor *c, uint32_t words,
+		      struct hca_send *out)
+{
+	for (uint32_t units = MLX5_BLOCK_SIZE / MLX5_DS; words; words -= units) {
+		const void *bsf = take(c, false, MLX5_BLOCK_SIZE);
+		uint8_t copy[MLX5_BLOCK_SIZE];
 
 		if (!bsf || words < units)
 			return false;
-		memcpy(&copy, bsf, sizeof(copy));
-		if ((copy.size_same & MLX5_BSF_TYPE_MASK) != MLX5_BSF_TYPE_SIG ||
-		    !mlx5_sig_bsf_decode(&copy, &out->umr.sig))
+		memcpy(copy, bsf, sizeof(copy));
+		if (!take_bsf(qp, copy, &out->umr))
 			return false;
-		out->umr.mask |= HCA_UMR_SIGNATURE;
 	}
 	return true;
 }
 
-static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
+static bool take_mkey(const struct hca_qp *qp, struct cursor *c,
+		      const struct mlx5_wqe_umr_ctrl_seg *umr,
 		      const struct mlx5_wqe_mkey_context_seg *mkey, struct hca_send *out)
 {
 	const uint64_t rights = MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |
@@ -423,7 +443,7 @@ static bool take_mkey(struct cursor *c, const struct mlx5_wqe_umr_ctrl_seg *umr,
 		return false;
 	advance(c, false, words * MLX5_DS); /* the list may end with padding */
 	out->length = 0;                    /* no data is sent */
-	return take_bsfs(c, bsfs, out);
+	return take_bsfs(qp, c, bsfs, out);
 }
 
 static bool take_set_psv(struct cursor c, struct hca_send *out)
@@ -475,7 +495,8 @@ static bool take_mmo(struct cursor c, struct hca_send *out)
  * A window is bound or invalidated by rewriting its mkey: out->imm is the key, mkey_mask says what
  * changes. A type 2 window is tied to a QP, a type 1 window is not.
  */
-static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send *out)
+static __attribute__((noinline)) bool take_umr(const struct hca_qp *qp, struct cursor c,
+					       struct hca_send *out)
 {
 	const struct mlx5_wqe_umr_ctrl_seg *umr = take(&c, false, sizeof(*umr));
 	const struct mlx5_wqe_mkey_context_seg *mkey = umr ? take(&c, false, sizeof(*mkey)) : NULL;
@@ -489,7 +510,7 @@ static __attribute__((noinline)) bool take_umr(struct cursor c, struct hca_send 
 	 * A window's WQE has a translation offset, which is not used; an indirect key's has none.
 	 */
 	if (!(umr->flags & MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET))
-		return take_mkey(&c, umr, mkey, out);
+		return take_mkey(qp, &c, umr, mkey, out);
 	mask = drv_load64(&umr->mkey_mask);
 	if (!(mask & MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE))
 		return false;
@@ -575,7 +596,7 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 	if (opcode == MLX5_OPCODE_ACCESS_ASO && !mlx5_decode_aso(qp, index, ds, op_word >> 24, out))
 		bad(qp, index, out, "length of an access (or another modifier or mask mode)", ds,
 		    8);
-	if (opcode == MLX5_OPCODE_UMR && !take_umr(c, out))
+	if (opcode == MLX5_OPCODE_UMR && !take_umr(qp, c, out))
 		bad(qp, index, out, "key update of length", ds,
 		    sizeof(struct mlx5_bind_wqe) / MLX5_DS);
 }

@@ -228,9 +228,10 @@ static int fill_general(const struct page *p)
 	SET(eth_net_offloads, p->ethernet);
 	SET(nic_flow_table, p->ethernet);
 	SET(adv_rdma, p->ethernet);
-	SET(crypto, p->adapter->model->crypto);
-	SET(aes_xts, p->adapter->model->crypto);
-	SET(aes_xts_multi_block_be_tweak, p->adapter->model->crypto);
+	SET(crypto, p->adapter->model->crypto != HCA_CRYPTO_NONE);
+	SET(aes_xts, p->adapter->model->crypto != HCA_CRYPTO_NONE);
+	SET(aes_xts_single_block_le_tweak, p->adapter->model->crypto == HCA_CRYPTO_SINGLE_LE);
+	SET(aes_xts_multi_block_be_tweak, p->adapter->model->crypto == HCA_CRYPTO_MULTI_BE);
 	SET(log_max_dek, p->adapter->model->crypto ? HCA_LOG_DEKS : 0);
 	SET(ib_virt, !p->ethernet);
 	SET(eth_virt, p->ethernet);

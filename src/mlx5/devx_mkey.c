@@ -83,6 +83,12 @@ static int read_pieces(struct devx_cmd *c, const void *mkc, bool fixed, struct h
 	return 0;
 }
 
+static void allow_transforms(struct hca_mkey *mkey, const void *mkc)
+{
+	mkey->may_transform = mkey->transforms = ifc_get(mkc, mkc, bsf_en);
+	mkey->encrypts = ifc_get(mkc, mkc, crypto_en);
+}
+
 static int create_on_keys(struct devx_cmd *c, struct hca_pd *pd, const void *mkc, bool fixed)
 {
 	uint32_t room = ifc_get(mkc, mkc, translations_octword_size);
@@ -116,12 +122,12 @@ static int create_on_keys(struct devx_cmd *c, struct hca_pd *pd, const void *mkc
 		err = devx_refuse_errno(
 			c, hca_mkey_create(pd, room, ifc_get(mkc, mkc, en_rinval), &c->obj->mkey),
 			DEVX_WHY_MEMORY);
-	if (!err)
+	if (!err) {
+		allow_transforms(c->obj->mkey, mkc);
 		err = devx_refuse_errno(c, hca_mkey_build(c->obj->mkey, &what, list, count),
 					DEVX_WHY_FIELD);
+	}
 	c->obj->indirect = c->obj->mkey;
-	if (c->obj->mkey)
-		c->obj->mkey->may_transform = c->obj->mkey->transforms = ifc_get(mkc, mkc, bsf_en);
 	free(list);
 	return err;
 }
@@ -149,6 +155,9 @@ int devx_create_mkey(struct devx_cmd *c)
 				   "access mode %u; %u (pages of a umem), %u and %u (pieces of "
 				   "other keys) are offered",
 				   mode, IFC_MKC_MTT, IFC_MKC_KLMS, IFC_MKC_KSM);
+	if (ifc_get(mkc, mkc, crypto_en) && !c->adapter->model->crypto)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
+				   "crypto_en; a %s does not encrypt", c->adapter->model->name);
 	pd = devx_hold_pd(c, pdn);
 	if (!pd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,

@@ -24,8 +24,9 @@ struct mlx5dv_crypto_caps mlx5_crypto_caps(const struct hca_adapter *adapter)
 
 	if (!adapter->model->crypto)
 		return caps;
-	caps.crypto_engines = MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_SINGLE_BLOCK |
-			      MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_MULTI_BLOCK;
+	caps.crypto_engines = MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_SINGLE_BLOCK;
+	if (adapter->model->crypto == HCA_CRYPTO_MULTI_BE)
+		caps.crypto_engines |= MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_MULTI_BLOCK;
 	caps.log_max_num_deks = HCA_LOG_DEKS;
 	caps.flags = MLX5DV_CRYPTO_CAPS_CRYPTO;
 	if (adapter->crypto.kek_len) {

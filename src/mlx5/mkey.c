@@ -11,12 +11,13 @@
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "mlx5/sig.h"
+#include "mlx5/wr_crypto.h"
 #include "util/explain.h"
 
 #define OFFERED                                                                                    \
 	(MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG |           \
 	 MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE |                                           \
-	 MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE)
+	 MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE | MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO)
 
 /* The number of entries is rounded up to a multiple of this. */
 #define STEP 4u
@@ -30,8 +31,12 @@ static int create(struct mlx5dv_mkey_init_attr *attr, struct mlx5_mkey **out)
 	if (attr->create_flags & ~OFFERED || !(attr->create_flags & OFFERED))
 		return explain(EOPNOTSUPP,
 			       "mlx5dv_create_mkey: create_flags 0x%x; indirect keys are offered, "
-			       "with bits 0x%x, encryption is not",
+			       "with bits 0x%x",
 			       attr->create_flags, OFFERED);
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO &&
+	    !to_context(attr->pd->context)->adapter->model->crypto)
+		return explain(EOPNOTSUPP, "mlx5dv_create_mkey: a %s does not encrypt",
+			       to_context(attr->pd->context)->adapter->model->name);
 	if (!entries || entries > UINT16_MAX)
 		return explain(EINVAL, "mlx5dv_create_mkey: max_entries %u; 1 to %u can be had",
 			       attr->max_entries, UINT16_MAX / STEP * STEP);
@@ -50,10 +55,18 @@ static int create(struct mlx5dv_mkey_init_attr *attr, struct mlx5_mkey **out)
 			goto destroy_hca;
 		mkey->hca->may_transform = true;
 	}
+	if (attr->create_flags & MLX5DV_MKEY_INIT_ATTR_FLAGS_CRYPTO) {
+		err = mlx5_crypto_create(mkey);
+		if (err)
+			goto destroy_sig;
+	}
 	attr->max_entries = entries;
 	mkey->dv.lkey = mkey->dv.rkey = mkey->hca->key;
 	*out = mkey;
 	return 0;
+destroy_sig:
+	if (mkey->sig)
+		mlx5_sig_destroy(mkey->sig);
 destroy_hca:
 	hca_mkey_destroy(mkey->hca);
 free_mkey:
@@ -82,6 +95,7 @@ int mlx5dv_destroy_mkey(struct mlx5dv_mkey *dv)
 
 	if (mkey->sig)
 		mlx5_sig_destroy(mkey->sig);
+	free(mkey->crypto);
 	hca_mkey_destroy(mkey->hca);
 	free(mkey);
 	return 0;

@@ -128,11 +128,20 @@ struct mlx5_sig {
 	LIST_ENTRY(mlx5_sig) link;
 };
 
+/* The encryption of a key; src/mlx5/wr_crypto.c. */
+struct mlx5_crypto {
+	struct hca_crypto_conf conf;
+	bool configured;
+	bool is_set; /* by the request that is being built */
+};
+
 /* An indirect key; src/mlx5/mkey.c. */
 struct mlx5_mkey {
 	struct mlx5dv_mkey dv;
 	struct hca_mkey *hca;
-	struct mlx5_sig *sig; /* or NULL */
+	struct mlx5_sig *sig;       /* or NULL */
+	struct mlx5_crypto *crypto; /* or NULL */
+	uint64_t length;            /* of its layout */
 };
 
 static inline struct mlx5_mkey *to_mkey(struct mlx5dv_mkey *mkey)

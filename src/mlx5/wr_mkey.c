@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * WQEs that configure indirect keys: their rights, layout and signatures. decode.c reads them.
+ * WQEs that configure indirect keys: their rights, layout, signatures and encryption. decode.c
+ * reads them.
  */
 #include "mlx5/wr_mkey.h"
 
 #include "hca/memory/mkey.h"
 #include "hca/memory/psv.h"
 #include "mlx5/bsf.h"
+#include "mlx5/bsf_crypto.h"
 #include "mlx5/chain.h"
 #include "mlx5/sig.h"
 #include "mlx5/umr.h"
+#include "mlx5/wr_crypto.h"
 
 /* Segments of a UMR WQE in front of the layout. */
 #define KEY_HEAD                                                                                   \
@@ -32,25 +35,47 @@ static struct mlx5_wqe_mkey_context_seg *context_of(struct mlx5_qp *qp)
 	return (void *)mlx5_sq_wrap(&qp->sq, (uint8_t *)(umr_of(qp) + 1));
 }
 
-/* The BSF behind the layout. */
-static void put_sig_bsf(struct mlx5_qp *qp, const struct mlx5_sig *sig)
+static enum hca_crypto_engine engine_of(const struct mlx5_qp *qp)
 {
+	return qp->ctx->vb->adapter->model->crypto;
+}
+
+static uint8_t *put_bsf(struct mlx5_qp *qp, uint8_t *at, const void *bsf)
+{
+	memcpy(at, bsf, MLX5_BLOCK_SIZE);
+	qp->chain.ds += MLX5_BLOCK_SIZE / MLX5_DS;
+	return mlx5_sq_wrap(&qp->sq, at + MLX5_BLOCK_SIZE);
+}
+
+/* The BSFs behind the layout; a key that has signatures and encrypts has both. */
+static void put_bsfs(struct mlx5_qp *qp, const struct mlx5_mkey *mkey)
+{
+	bool sig = mkey->sig, crypto = mkey->crypto && mkey->crypto->configured;
 	uint32_t layout = be16toh(umr_of(qp)->klm_octowords) * MLX5_DS;
 	uint32_t most = qp->sq.max_inline + sizeof(struct mlx5_wqe_inl_data_seg);
+	uint32_t bytes = (sig + crypto) * MLX5_BLOCK_SIZE;
 	uint8_t *at = mlx5_sq_wrap(&qp->sq, qp->chain.data + layout);
-	struct mlx5_sig_bsf bsf;
+	struct mlx5_crypto_bsf crypto_bsf;
+	struct mlx5_sig_bsf sig_bsf;
 
-	if (layout + sizeof(bsf) > most) {
+	if (layout + bytes > most) {
 		mlx5_chain_fail(qp, -explain(ENOMEM,
-					     "QP 0x%06x: a key's layout and signatures take %zu "
-					     "bytes; inline data of the QP has room for %u",
-					     qp->base.qpn, layout + sizeof(bsf), most));
+					     "QP 0x%06x: a key's layout, signatures and encryption "
+					     "take %u bytes; inline data of the QP has room for %u",
+					     qp->base.qpn, layout + bytes, most));
 		return;
 	}
-	mlx5_sig_bsf_encode(&sig->conf, false, &bsf);
-	memcpy(at, &bsf, sizeof(bsf));
-	umr_of(qp)->bsf_octowords = htobe16(sizeof(bsf) / MLX5_DS);
-	qp->chain.ds += sizeof(bsf) / MLX5_DS;
+	if (sig) {
+		mlx5_sig_bsf_encode(&mkey->sig->conf, crypto, &sig_bsf);
+		at = put_bsf(qp, at, &sig_bsf);
+	}
+	if (crypto) {
+		mlx5_crypto_bsf_encode(&mkey->crypto->conf, engine_of(qp), sig, &crypto_bsf);
+		put_bsf(qp, at, &crypto_bsf);
+	}
+	umr_of(qp)->bsf_octowords = htobe16(bytes / MLX5_DS);
+	umr_of(qp)->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
+	context_of(qp)->flags_pd |= htobe32(MLX5_MKEY_BSF_ENABLE);
 }
 
 static void put_psv(struct mlx5_qp *qp, const struct hca_psv *psv, const struct hca_sig_domain *d,
@@ -85,30 +110,38 @@ static void close_with_psvs(struct mlx5_qp *qp, const struct mlx5_sig *sig)
 		put_psv(qp, sig->wire, &sig->conf.wire, true);
 }
 
+/* Whether errors of signatures have come; the key counts them. */
+static bool put_error_count(struct mlx5_qp *qp, struct mlx5_sig *sig)
+{
+	uint8_t errors;
+
+	if (!mlx5_sig_count_errors(sig, &errors))
+		return false;
+	umr_of(qp)->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_SIG_ERR);
+	context_of(qp)->flags_pd |= htobe32((errors & 1u) << MLX5_MKEY_SIG_ERR_SHIFT);
+	return true;
+}
+
 /* All announced setters were called. */
 static void finish(struct mlx5_qp *qp)
 {
-	struct mlx5_sig *sig = qp->chain.mkey->sig;
-	bool configured, failed;
-	uint8_t errors;
+	const struct mlx5_mkey *mkey = qp->chain.mkey;
+	const struct mlx5_crypto *crypto = mkey->crypto;
+	struct mlx5_sig *sig = mkey->sig;
+	bool is_signed = sig && (sig->conf.memory.kind || sig->conf.wire.kind);
+	bool failed = sig && put_error_count(qp, sig);
+	int err = crypto ? mlx5_crypto_check(mkey, engine_of(qp)) : 0;
 
-	if (!sig) {
-		mlx5_chain_close(qp);
+	if (err) {
+		mlx5_chain_fail(qp, -err);
 		return;
 	}
-	configured = sig->conf.memory.kind || sig->conf.wire.kind;
-	failed = mlx5_sig_count_errors(sig, &errors);
-	if (failed) {
-		umr_of(qp)->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_SIG_ERR);
-		context_of(qp)->flags_pd |= htobe32((errors & 1u) << MLX5_MKEY_SIG_ERR_SHIFT);
-	}
-	if (sig->is_set || !configured)
+	if ((sig && sig->is_set) ||
+	    (crypto && (crypto->is_set || (crypto->configured && sig && !is_signed))))
+		put_bsfs(qp, mkey);
+	else if (sig && !is_signed)
 		umr_of(qp)->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
-	if (sig->is_set) {
-		context_of(qp)->flags_pd |= htobe32(MLX5_MKEY_BSF_ENABLE);
-		put_sig_bsf(qp, sig);
-	}
-	if (sig->is_set || (failed && configured))
+	if (sig && (sig->is_set || (failed && is_signed)))
 		close_with_psvs(qp, sig);
 	else
 		mlx5_chain_close(qp);
@@ -148,6 +181,8 @@ static void wr_mkey_configure(struct mlx5dv_qp_ex *dv, struct mlx5dv_mkey *publi
 	if (qp->chain.mkey->sig)
 		mlx5_sig_begin(qp->chain.mkey->sig,
 			       attr->conf_flags & MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR);
+	if (qp->chain.mkey->crypto)
+		qp->chain.mkey->crypto->is_set = false;
 	if (!setters)
 		finish(qp);
 }
@@ -224,6 +259,7 @@ static bool make_room(struct mlx5_qp *qp, uint32_t count, uint32_t entries)
 
 static void set_length(struct mlx5_qp *qp, uint64_t length)
 {
+	qp->chain.mkey->length = length;
 	context_of(qp)->len = htobe64(length);
 	umr_of(qp)->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN);
 }
@@ -331,6 +367,20 @@ static void wr_set_mkey_sig_block(struct mlx5dv_qp_ex *dv, const struct mlx5dv_s
 		setter_done(qp);
 }
 
+static void wr_set_mkey_crypto(struct mlx5dv_qp_ex *dv, const struct mlx5dv_crypto_attr *attr)
+{
+	struct mlx5_qp *qp = to_mqp_dv(dv);
+	int err;
+
+	if (!check_setter(qp))
+		return;
+	err = mlx5_crypto_set(qp->chain.mkey, attr);
+	if (err)
+		mlx5_chain_fail(qp, -err);
+	else
+		setter_done(qp);
+}
+
 void mlx5_wr_mkey_fill(struct mlx5dv_qp_ex *dv)
 {
 	dv->wr_mr_interleaved = wr_mr_interleaved;
@@ -340,4 +390,5 @@ void mlx5_wr_mkey_fill(struct mlx5dv_qp_ex *dv)
 	dv->wr_set_mkey_layout_list = wr_set_mkey_layout_list;
 	dv->wr_set_mkey_layout_interleaved = wr_set_mkey_layout_interleaved;
 	dv->wr_set_mkey_sig_block = wr_set_mkey_sig_block;
+	dv->wr_set_mkey_crypto = wr_set_mkey_crypto;
 }

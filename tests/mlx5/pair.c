@@ -12,6 +12,7 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_FLUSH_GLOBAL)
 
 int pair_sgid_index;
+const char *pair_device = "mlx5_0";
 
 int pair_find_roce_v2(void)
 {
@@ -224,7 +225,7 @@ void pair_make(struct pair *p, const struct pair_wish *wish)
 	struct ibv_ah_attr ah;
 
 	memset(p, 0, sizeof(*p));
-	p->ctx = pair_open("mlx5_0");
+	p->ctx = pair_open(pair_device);
 	p->pd = ibv_alloc_pd(p->ctx);
 	assert_non_null(p->pd);
 	p->buf = aligned_alloc(4096, PAIR_BUF);

@@ -45,6 +45,8 @@ struct pair_wish {
 
 /* Which address pairs use; 0 unless a test says otherwise. */
 extern int pair_sgid_index;
+/* Which adapter; mlx5_0 unless a test says otherwise. */
+extern const char *pair_device;
 /* One that packets on the wire can have. */
 int pair_find_roce_v2(void);
 

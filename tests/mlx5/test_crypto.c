@@ -135,7 +135,8 @@ static void capabilities_tell_how_keys_are_imported(void **state)
 				  none = caps_of("mlx5_2");
 
 	assert_int_equal(plain.failed_selftests, 0);
-	assert_int_equal(plain.crypto_engines,
+	assert_int_equal(plain.crypto_engines, MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_SINGLE_BLOCK);
+	assert_int_equal(wrapped.crypto_engines,
 			 MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_SINGLE_BLOCK |
 				 MLX5DV_CRYPTO_ENGINES_CAP_AES_XTS_MULTI_BLOCK);
 	assert_int_equal(plain.wrapped_import_method, 0);
@@ -169,13 +170,15 @@ static void device_commands_tell_the_same(void **state)
 
 	query_page("mlx5_0", IFC_CAP_GENERAL, out, sizeof(out));
 	assert_int_equal(ifc_get(cap, cmd_hca_cap, crypto), 1);
-	assert_int_equal(ifc_get(cap, cmd_hca_cap, aes_xts_multi_block_be_tweak), 1);
+	assert_int_equal(ifc_get(cap, cmd_hca_cap, aes_xts_single_block_le_tweak), 1);
+	assert_int_equal(ifc_get(cap, cmd_hca_cap, aes_xts_multi_block_be_tweak), 0);
 	assert_true(ifc_get(cap, cmd_hca_cap, general_obj_types) & 1ull << IFC_OBJ_DEK);
 	assert_int_equal(ifc_get(cap, cmd_hca_cap, general_obj_types) & logins, 0);
 	query_page("mlx5_0", IFC_CAP_CRYPTO, out, sizeof(out));
 	assert_int_equal(ifc_get(cap, crypto_caps, wrapped_import_method), 0);
 	query_page(WRAPPING, IFC_CAP_GENERAL, out, sizeof(out));
 	assert_true((ifc_get(cap, cmd_hca_cap, general_obj_types) & logins) == logins);
+	assert_int_equal(ifc_get(cap, cmd_hca_cap, aes_xts_multi_block_be_tweak), 1);
 	query_page(WRAPPING, IFC_CAP_CRYPTO, out, sizeof(out));
 	assert_int_equal(ifc_get(cap, crypto_caps, wrapped_crypto_operational), 1);
 	assert_int_equal(ifc_get(cap, crypto_caps, wrapped_import_method),
@@ -221,10 +224,6 @@ static void a_key_of_unknown_kind_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 	attr = good;
 	attr.comp_mask |= 2;
-	assert_null(mlx5dv_dek_create(ctx, &attr));
-	assert_int_equal(errno, EINVAL);
-	attr = good;
-	memset(attr.key, 7, sizeof(attr.key)); /* both halves are the same */
 	assert_null(mlx5dv_dek_create(ctx, &attr));
 	assert_int_equal(errno, EINVAL);
 }

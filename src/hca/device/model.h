@@ -46,6 +46,16 @@ enum hca_mmo_can {
 #define HCA_MMO_LOG_CODEC 21
 
 /*
+ * AES-XTS by memory keys: how BSFs have the tweak, and whether drivers let a key have more than one
+ * data unit. The first engines have it little endian, as IEEE 1619 does.
+ */
+enum hca_crypto_engine {
+	HCA_CRYPTO_NONE,
+	HCA_CRYPTO_SINGLE_LE,
+	HCA_CRYPTO_MULTI_BE,
+};
+
+/*
  * Limits that a configuration may lower. All 64 bits wide, so that one table of names and offsets
  * serves the parser.
  */
@@ -94,7 +104,7 @@ struct hca_model {
 	uint32_t lane_mbps;
 	uint8_t ack_delay;
 	uint32_t core_clock_khz;
-	bool crypto; /* AES-XTS by memory keys */
+	enum hca_crypto_engine crypto;
 	uint8_t mmo; /* enum hca_mmo_can */
 	struct hca_limits limits;
 };

@@ -12,6 +12,7 @@
 
 #include "ether/aso_types.h"
 #include "hca/device/adapter.h"
+#include "hca/device/crypto.h"
 #include "hca/device/signature.h"
 
 #define HCA_MAX_SGE 64
@@ -93,6 +94,7 @@ enum hca_umr_mask {
 	HCA_UMR_LAYOUT = 1 << 4,
 	HCA_UMR_TRANSFORMS = 1 << 5, /* whether the key's transforms are in use */
 	HCA_UMR_SIGNATURE = 1 << 6,
+	HCA_UMR_CRYPTO = 1 << 7,
 };
 
 /* The change of an indirect key by a request, whose elements are the key's pieces. */
@@ -107,6 +109,7 @@ struct hca_umr {
 		rounds; /* 0: a list; else interleaved: an element's length is bytes | stride << 16 */
 	bool transforms;
 	struct hca_sig_conf sig;
+	struct hca_crypto_conf crypto;
 };
 
 /*

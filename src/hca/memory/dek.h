@@ -36,7 +36,7 @@ struct hca_dek {
 	struct xts_key *xts;
 };
 
-/* -EINVAL for a key that is none, -EPERM without a login that the adapter asks for. */
+/* -EINVAL for a key that is wrapped otherwise, -EPERM without a login that the adapter asks for. */
 VB_API int hca_dek_create(struct hca_pd *pd, const struct hca_dek_attr *attr, struct hca_dek **out);
 VB_API void hca_dek_destroy(struct hca_dek *dek);
 /* Whether it may be queried: -EPERM without a login that the adapter asks for. */

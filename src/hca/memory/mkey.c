@@ -12,6 +12,8 @@
 
 #include "fabric/service.h"
 #include "hca/hca.h"
+#include "hca/memory/crypt.h"
+#include "hca/memory/dek.h"
 #include "hca/memory/key.h"
 #include "hca/memory/signature.h"
 #include "hca/memory/transform.h"
@@ -83,6 +85,8 @@ void hca_mkey_destroy(struct hca_mkey *m)
 	pthread_mutex_unlock(&hca.memory.mkey.lock);
 	hca_key_unpublish(m->index);
 	free_layout(atomic_load(&m->layout));
+	if (m->dek)
+		hca_dek_put(m->dek);
 	hca_key_put(m->index);
 	hca_ctx_drop(m->pd->ctx, HCA_KIND_MR);
 	hca_pd_put(m->pd);
@@ -151,47 +155,63 @@ static void publish(struct hca_mkey *m)
 	hca_key_publish(m->index, &entry, m->key);
 }
 
-int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct hca_sge *list,
-		   uint32_t count)
+static bool is_signed(const struct hca_mkey *m)
 {
-	struct hca_layout *l;
+	return m->transforms && m->has_sig && (m->sig.memory.kind || m->sig.wire.kind);
+}
 
-	if (count > m->max_entries)
-		return explain(EINVAL, "%u elements; the key has room for %u", count,
-			       m->max_entries);
-	l = make_layout(list, count, 0);
-	if (!l)
-		return -ENOMEM;
-	pthread_mutex_lock(&hca.memory.mkey.lock);
-	m->key = m->index << 8 | what->tag;
-	m->access = what->access;
-	m->iova = what->start;
-	m->length = what->length;
-	set_layout(m, l);
-	if (!what->free)
-		publish(m);
-	pthread_mutex_unlock(&hca.memory.mkey.lock);
-	return 0;
+static bool is_encrypted_first(const struct hca_mkey *m)
+{
+	return m->crypto.order == HCA_CRYPTO_RAW_WIRE ||
+	       m->crypto.order == HCA_CRYPTO_MEMORY_SIGNATURE;
+}
+
+/* `below`: the bytes of the stages before it. */
+static struct transform *make_crypt(const struct hca_mkey *m, uint64_t below)
+{
+	return m->transforms && m->dek ? crypt_create(&m->crypto, m->dek, below)
+				       : crypt_create_unset();
 }
 
 /* Lock held. The stages that the key is configured with, from memory to the wire; NULL: none. */
 static int make_chain(const struct hca_mkey *m, struct transform_chain **out)
 {
-	struct transform *stage;
+	struct transform_chain *chain;
 
 	*out = NULL;
-	if (!m->transforms || !m->has_sig || (!m->sig.memory.kind && !m->sig.wire.kind))
+	if (!is_signed(m) && !m->encrypts)
 		return 0;
-	stage = signature_create(&m->sig, m->key);
-	if (!stage)
+	chain = transform_chain_create();
+	if (!chain)
 		return -ENOMEM;
-	*out = transform_chain_create();
-	if (!*out) {
-		stage->ops->free(stage);
-		return -ENOMEM;
+	for (int i = 0; i < TRANSFORM_STAGES; i++) {
+		bool crypto = !i == is_encrypted_first(m);
+		struct transform *stage;
+
+		if (crypto ? !m->encrypts : !is_signed(m))
+			continue;
+		stage = crypto ? make_crypt(m, transform_chain_length(chain, m->length))
+			       : signature_create(&m->sig, m->key);
+		if (!stage) {
+			transform_chain_free(chain);
+			return -ENOMEM;
+		}
+		transform_chain_add(chain, stage);
 	}
-	transform_chain_add(*out, stage);
+	*out = chain;
 	return 0;
+}
+
+/* False: the domain has no such DEK, or the key was not made for encryption. */
+static bool configure_crypto(struct hca_mkey *m, const struct hca_crypto_conf *conf)
+{
+	struct hca_dek *dek = m->encrypts ? hca_dek_hold(conf->dek, m->pd->pdn) : NULL;
+
+	if (m->dek)
+		hca_dek_put(m->dek);
+	m->dek = dek;
+	m->crypto = *conf;
+	return dek;
 }
 
 static bool configure(struct hca_mkey *m, const struct hca_umr *u)
@@ -206,6 +226,8 @@ static bool configure(struct hca_mkey *m, const struct hca_umr *u)
 		m->iova = u->start;
 	if (u->mask & HCA_UMR_TRANSFORMS)
 		m->transforms = u->transforms;
+	if (u->mask & HCA_UMR_CRYPTO && !configure_crypto(m, &u->crypto))
+		return false;
 	if (!(u->mask & HCA_UMR_SIGNATURE))
 		return true;
 	m->has_sig = true;
@@ -248,6 +270,31 @@ static int renew(struct hca_mkey *m, struct hca_layout **new)
 		*new = NULL;
 	}
 	return 0;
+}
+
+int hca_mkey_build(struct hca_mkey *m, const struct hca_umr *what, const struct hca_sge *list,
+		   uint32_t count)
+{
+	struct hca_layout *l;
+	int err;
+
+	if (count > m->max_entries)
+		return explain(EINVAL, "%u elements; the key has room for %u", count,
+			       m->max_entries);
+	l = make_layout(list, count, 0);
+	if (!l)
+		return -ENOMEM;
+	pthread_mutex_lock(&hca.memory.mkey.lock);
+	m->key = m->index << 8 | what->tag;
+	m->access = what->access;
+	m->iova = what->start;
+	m->length = what->length;
+	err = renew(m, &l);
+	if (!err && !what->free)
+		publish(m);
+	pthread_mutex_unlock(&hca.memory.mkey.lock);
+	free_layout(l);
+	return err;
 }
 
 int hca_mkey_update(const struct hca_send *s, uint32_t pdn)

@@ -15,6 +15,7 @@
 #include "hca/memory/pd.h"
 #include "hca/memory/seg.h"
 
+struct hca_dek;
 struct hca_layout;
 struct transform_chain;
 
@@ -25,12 +26,15 @@ struct hca_mkey {
 	uint16_t max_entries;
 	bool remote_invalidate;
 	bool may_transform; /* set by the driver that created it: there is room for a configuration */
+	bool encrypts;      /* set by the driver, too: no access before `crypto` is configured */
 	/* of the last request; guarded by hca.memory.mkey.lock */
 	uint32_t access;
 	uint64_t iova, length; /* length: in memory */
 	bool transforms;       /* `sig` is in use, if there is one */
 	bool has_sig;
 	struct hca_sig_conf sig;
+	struct hca_crypto_conf crypto;
+	struct hca_dek *dek; /* of `crypto`, with a reference; NULL: not configured */
 	_Atomic(struct hca_layout *) layout;
 };
 

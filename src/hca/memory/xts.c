@@ -3,8 +3,12 @@
  * A cipher context of libcrypto serves one thread at a time: a key keeps those that are idle, in
  * slots for each direction. A thread that finds no idle one makes another.
  *
- * libcrypto begins a data unit at its first block, whose mask is E(tweak), E being AES with the second key.
- * Block j has the mask E(tweak) * x^j in GF(2^128). A run that begins at block j is given the tweak D(E(tweak) * x^j).
+ * libcrypto begins a data unit at its first block, whose mask is E(tweak), E being AES with the
+ * second key. Block j has the mask E(tweak) * x^j in GF(2^128). A run that begins at block j is
+ * given the tweak D(E(tweak) * x^j).
+ *
+ * libcrypto refuses to encrypt with two equal keys, which a ConnectX takes (DPDK's test vectors are
+ * made so). It gets another second key then, and tweaks that lead to the right masks.
  */
 #include "hca/memory/xts.h"
 
@@ -14,7 +18,6 @@
 #include <string.h>
 
 #include "hca/memory/libcrypto.h"
-#include "util/explain.h"
 
 #define IDLE 4
 
@@ -24,21 +27,25 @@ struct xts_key {
 	const struct libcrypto *lib;
 	_Atomic(EVP_CIPHER_CTX *) idle[USES][IDLE];
 	size_t len;
-	uint8_t bytes[64];
+	bool equal;            /* both keys are the same */
+	uint8_t bytes[64];     /* as libcrypto's XTS has them */
+	uint8_t tweak_key[32]; /* the true second key */
 };
 
 static EVP_CIPHER_CTX *make(const struct xts_key *key, enum use use)
 {
 	const struct libcrypto *lib = key->lib;
 	EVP_CIPHER_CTX *ctx = lib->EVP_CIPHER_CTX_new();
-	bool tweak = use == TWEAK_DECRYPT || use == TWEAK_ENCRYPT, is_256 = key->len == 64;
-	const EVP_CIPHER *cipher = tweak ? lib->ecb[is_256] : lib->xts[is_256];
+	bool is_256 = key->len == 64, ecb = use == TWEAK_DECRYPT || use == TWEAK_ENCRYPT;
+	const uint8_t *bytes = use == TWEAK_ENCRYPT   ? key->tweak_key
+			       : use == TWEAK_DECRYPT ? key->bytes + key->len / 2
+						      : key->bytes;
 
 	if (!ctx)
 		return NULL;
-	if (lib->EVP_CipherInit_ex2(ctx, cipher, key->bytes + (tweak ? key->len / 2 : 0), NULL,
+	if (lib->EVP_CipherInit_ex2(ctx, ecb ? lib->ecb[is_256] : lib->xts[is_256], bytes, NULL,
 				    use == ENCRYPT || use == TWEAK_ENCRYPT, NULL) == 1 &&
-	    (!tweak || lib->EVP_CIPHER_CTX_set_padding(ctx, 0) == 1))
+	    (!ecb || lib->EVP_CIPHER_CTX_set_padding(ctx, 0) == 1))
 		return ctx;
 	lib->ERR_clear_error();
 	lib->EVP_CIPHER_CTX_free(ctx);
@@ -82,14 +89,16 @@ int xts_key_create(const uint8_t *bytes, size_t len, struct xts_key **out)
 
 	if (!lib)
 		return -EOPNOTSUPP;
-	if (!memcmp(bytes, bytes + len / 2, len / 2))
-		return explain(EINVAL, "both halves of an AES-XTS key are the same");
 	key = calloc(1, sizeof(*key));
 	if (!key)
 		return -ENOMEM;
 	key->lib = lib;
 	key->len = len;
 	memcpy(key->bytes, bytes, len);
+	memcpy(key->tweak_key, bytes + len / 2, len / 2);
+	key->equal = !memcmp(bytes, key->tweak_key, len / 2);
+	if (key->equal)
+		key->bytes[len / 2] ^= 1;
 	for (enum use use = 0; use < USES; use++) {
 		EVP_CIPHER_CTX *ctx = make(key, use);
 
@@ -107,7 +116,7 @@ void xts_key_destroy(struct xts_key *key)
 {
 	for (int i = 0; i < USES * IDLE; i++)
 		key->lib->EVP_CIPHER_CTX_free(key->idle[i / IDLE][i % IDLE]);
-	explicit_bzero(key->bytes, sizeof(key->bytes));
+	explicit_bzero(key, sizeof(*key));
 	free(key);
 }
 
@@ -172,7 +181,7 @@ bool xts_crypt(struct xts_key *key, const struct xts_run *run, const uint8_t *in
 
 	memcpy(number, run->tweak, sizeof(number));
 	memcpy(tweak, number, sizeof(tweak));
-	if (run->skip && !tweak_at(key, tweak, run->skip / XTS_BLOCK))
+	if ((run->skip || key->equal) && !tweak_at(key, tweak, run->skip / XTS_BLOCK))
 		return false;
 	ctx = take(key, use);
 	if (!ctx)
@@ -186,6 +195,7 @@ bool xts_crypt(struct xts_key *key, const struct xts_run *run, const uint8_t *in
 		room = run->unit;
 		xts_tweak_add(number, 1);
 		memcpy(tweak, number, sizeof(tweak));
+		ok = ok && (!key->equal || tweak_at(key, tweak, 0));
 	}
 	give(key, use, ctx);
 	return ok;

@@ -14,7 +14,7 @@
 
 struct xts_key;
 
-/* `len` is 32 or 64: two AES keys of 128 or 256 bits. -EINVAL: both are the same, explained. */
+/* `len` is 32 or 64: two AES keys of 128 or 256 bits. */
 int xts_key_create(const uint8_t *key, size_t len, struct xts_key **out);
 void xts_key_destroy(struct xts_key *key);
 
