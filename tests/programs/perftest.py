@@ -87,8 +87,9 @@ class Matrix:
 
 def options_of(matrix, what, kind):
     """What everybody runs. All sizes only here and there: the programs gauge the processor's clock
-    for every line, a fifth of a second each."""
-    full, ud = matrix.transport == "rc", matrix.transport == "ud"
+    for every line, a fifth of a second each. The transport is the same on both adapters, so one of
+    them has all the options."""
+    rc, ud = matrix.transport == "rc", matrix.transport == "ud"
     big = ["-s", matrix.mtu] if ud else ["-s", 1 << 23, "-n", 5]
     size = [] if what == "atomic" else ["-s", 8]
     if f"{what}_{kind}" in ALL_SIZES_OF[matrix.mlx5, matrix.transport]:
@@ -98,9 +99,9 @@ def options_of(matrix, what, kind):
         yield ["-b", "-q", 8]
         if what != "atomic":
             yield big
-    if what == "send" and (full or ud):
+    if what == "send" and (rc or ud):
         yield ["--use-srq", "-s", 1000]
-    if not full:
+    if not rc or not matrix.mlx5:
         return
     if what in ("send", "write"):
         yield ["-I", 64, "-s", 64]
