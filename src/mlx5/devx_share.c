@@ -194,11 +194,12 @@ static int call_with_mailboxes(fabric_id_t owner, struct call *c, const void *in
 	err = hca_peer_memory_alloc(c->inlen + c->outlen, (void **)&box);
 	if (err)
 		return explain(-err, "no memory for mailboxes that the object's process can map");
-	memcpy(box, in, c->inlen);
+	if (in)
+		memcpy(box, in, c->inlen);
 	c->va = (uintptr_t)box;
 	err = call_owner(owner, c, &unused);
 	/* A refusal has its status in the output. */
-	if (!err || err == -EREMOTEIO)
+	if (out && (!err || err == -EREMOTEIO))
 		memcpy(out, box + c->inlen, c->outlen);
 	hca_peer_memory_free(box);
 	return err;
