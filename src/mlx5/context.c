@@ -14,6 +14,7 @@
 #include "mlx5/send.h"
 #include "mlx5/srq.h"
 #include "mlx5/table.h"
+#include "mlx5/tag.h"
 
 /* Huge pages for rings, as rdma-core's environment variables ask for them. */
 static enum vb_pages pages_for(uint64_t type)
@@ -68,6 +69,7 @@ int mlx5_context_init(struct vb_context *vb)
 	ops->post_srq_recv = drv_post_srq_recv;
 	ops->bind_mw = mlx5_bind_mw;
 	vb->verbs.get_srq_num = mlx5_get_srq_num;
+	vb->verbs.post_srq_ops = mlx5_post_srq_ops;
 	return 0;
 }
 

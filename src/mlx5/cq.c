@@ -32,6 +32,9 @@ static bool belongs(const struct drv_cq *cq, const void *entry, const void *queu
 	const struct mlx5_rsc *rsc = queue;
 	const struct mlx5_qp *qp = container_of(rsc, struct mlx5_qp, rsc);
 
+	/* Tagged buffers are the receive queue's, also those that a message of the QP has taken. */
+	if (mlx5_cqe_is_tag(cqe))
+		return (be32toh(cqe->srqn_uidx) & MLX5_QPN_MASK) == rsc->index;
 	/* CQEs of received frames have the flow tag in place of the QP number. */
 	if (rsc->type == MLX5_RSC_QP && qp->base.type != HCA_QP_RAW)
 		return (be32toh(cqe->sop_drop_qpn) & MLX5_QPN_MASK) == qp->base.qpn;
@@ -42,6 +45,9 @@ static int srq_entry(const void *entry)
 {
 	const struct mlx5_cqe64 *cqe = entry;
 
+	if (mlx5_cqe_is_tag(cqe) && cqe->app_op != HCA_TM_UNEXPECTED &&
+	    cqe->app_op != HCA_TM_NO_TAG)
+		return -1;
 	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_RESP_SEND:
 	case MLX5_CQE_RESP_SEND_IMM:

@@ -32,6 +32,7 @@ static const uint8_t send_opcodes[HCA_OP_COUNT] = {
 	[HCA_OP_TSO] = MLX5_OPCODE_TSO,
 	[HCA_OP_UMR] = MLX5_OPCODE_UMR,
 	[HCA_OP_MMO] = MLX5_OPCODE_MMO,
+	[HCA_OP_TAG] = MLX5_OPCODE_TAG_MATCHING,
 	[HCA_OP_FLUSH] = MLX5_OPCODE_FLUSH,
 	[HCA_OP_ATOMIC_WRITE] = MLX5_OPCODE_ATOMIC_WRITE,
 	[HCA_OP_SET_PSV] = MLX5_OPCODE_SET_PSV,
@@ -104,6 +105,33 @@ static void write_frame(struct mlx5_cqe64 *to, const struct hca_cqe *c)
 	if (f->strides)
 		to->byte_cnt = htobe32(c->byte_len | (uint32_t)f->strides << MLX5_STRIDES_SHIFT |
 				       (f->filler ? MLX5_STRIDE_FILLER : 0));
+}
+
+/* What the completion says of tag matching; returns the CQE's opcode. */
+static uint8_t write_tag(struct mlx5_cqe64 *to, const struct hca_cqe *c)
+{
+	const struct hca_tm_info *tm = c->tm;
+
+	to->app = MLX5_CQE_APP_TM;
+	to->app_op = tm->what;
+	to->app_info = htobe16(tm->index);
+	switch (tm->what) {
+	case HCA_TM_APPEND:
+	case HCA_TM_REMOVE:
+	case HCA_TM_SYNC:
+		to->tm_cqe.success = htobe32(tm->done ? MLX5_TMC_SUCCESS : 0);
+		to->tm_cqe.hw_phase_cnt = htobe16(tm->unexpected);
+		return MLX5_CQE_NO_PACKET;
+	case HCA_TM_CONSUMED:
+		memcpy(&to->tmh, tm->header, sizeof(to->tmh));
+		return MLX5_CQE_NO_PACKET;
+	case HCA_TM_CONSUMED_MSG:
+	case HCA_TM_CONSUMED_MSG_SW_RNDV:
+		memcpy(&to->tmh, tm->header, sizeof(to->tmh));
+		return recv_opcodes[c->recv_kind];
+	default:
+		return recv_opcodes[c->recv_kind];
+	}
 }
 
 static uint64_t timestamp_of(const struct hca_cq *cq, const struct hca_cqe *c)
@@ -187,7 +215,7 @@ static void write_sig_error(struct mlx5_cqe64 *to, const struct hca_sig_error *e
 }
 
 /*
- * CQEs of errors, of received frames (with the flow tag in place of the QP number), and with
+ * CQEs of errors, of received frames (with the flow tag in place of the QP number), of tag matching, and with
  * timestamps.
  */
 static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uint32_t pi,
@@ -220,6 +248,8 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 			number = c->frame.tag & MLX5_QPN_MASK;
 		} else {
 			write_source(to, c);
+			if (c->tm)
+				opcode = write_tag(to, c);
 		}
 	}
 	finish(to, number, opcode, pi & cq->size, c);
@@ -230,7 +260,8 @@ void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 {
 	struct mlx5_cqe64 *to;
 
-	if (unlikely(c->status != HCA_SUCCESS || cq->timestamp_mask || (c->is_recv && c->raw))) {
+	if (unlikely(c->status != HCA_SUCCESS || cq->timestamp_mask ||
+		     (c->is_recv && (c->raw || c->tm)))) {
 		write_special(cq, pi, c);
 		return;
 	}

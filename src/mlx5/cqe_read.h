@@ -10,6 +10,7 @@
 #include "mlx5/cqe_owner.h"
 #include "mlx5/objects.h"
 #include "mlx5/sig.h"
+#include "mlx5/tag.h"
 
 /*
  * Whether there is a CQE for the program at the consumer index. CQEs of wrong signatures are for the
@@ -23,13 +24,6 @@ static inline bool mlx5_cqe_ready(const struct drv_cq *cq, uint32_t index)
 		return mlx5_sig_errors_consume(container_of(cq, struct mlx5_cq, base));
 	return opcode != MLX5_CQE_INVALID;
 }
-
-/* What the completion of a request yields, beside the CQE itself. */
-struct mlx5_completion {
-	uint64_t wr_id;
-	enum ibv_wc_status status;
-	uint8_t request; /* mlx5_slot.request of a send */
-};
 
 static inline void mlx5_complete_send(struct mlx5_qp *qp, uint16_t counter,
 				      struct mlx5_completion *out)
@@ -84,6 +78,15 @@ static inline void mlx5_complete_recv(struct mlx5_rsc *rsc, const struct mlx5_cq
 	out->wr_id = drv_srq_complete(srq, counter);
 }
 
+/* Errors are those of entries, whatever the queue. */
+static inline bool mlx5_cqe_is_tag(const struct mlx5_cqe64 *cqe)
+{
+	uint8_t opcode = cqe->op_own >> 4;
+
+	return cqe->app == MLX5_CQE_APP_TM && opcode != MLX5_CQE_REQ &&
+	       opcode != MLX5_CQE_REQ_ERR && opcode != MLX5_CQE_RESP_ERR;
+}
+
 /* Completes the request that the CQE names. False: its queue is not known. */
 static inline bool mlx5_complete(struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
 				 struct mlx5_completion *out)
@@ -112,6 +115,8 @@ static inline bool mlx5_complete(struct mlx5_cq *cq, const struct mlx5_cqe64 *cq
 	case MLX5_CQE_RESP_SEND_INV:
 	case MLX5_CQE_RESP_WR_IMM:
 		break;
+	case MLX5_CQE_NO_PACKET:
+		return mlx5_tag_complete(cq, rsc, cqe, out);
 	default:
 		return false;
 	}
@@ -119,6 +124,8 @@ static inline bool mlx5_complete(struct mlx5_cq *cq, const struct mlx5_cqe64 *cq
 		if (unlikely(rsc->type != MLX5_RSC_QP))
 			return false;
 		mlx5_complete_send(container_of(rsc, struct mlx5_qp, rsc), counter, out);
+	} else if (unlikely(mlx5_cqe_is_tag(cqe))) {
+		return mlx5_tag_complete(cq, rsc, cqe, out);
 	} else {
 		mlx5_complete_recv(rsc, cqe, counter, out);
 	}

@@ -50,6 +50,8 @@ static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
 	const struct mlx5_cqe64 *cqe = cqe_of(ex);
 
+	if (unlikely(mlx5_cqe_is_tag(cqe)))
+		return mlx5_tag_wc_opcode(cqe);
 	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_REQ:
 	case MLX5_CQE_REQ_ERR:
@@ -76,6 +78,8 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	const struct mlx5_cqe64 *cqe = cqe_of(ex);
 	unsigned int flags = be32toh(cqe->flags_rqpn) >> 28 & 3 ? IBV_WC_GRH : 0;
 
+	if (unlikely(mlx5_cqe_is_tag(cqe)))
+		return mlx5_tag_wc_flags(cqe) | (to_mcq_ex(ex)->tag_sync ? IBV_WC_TM_SYNC_REQ : 0);
 	if (mlx5_cqe_checksums_ok(cqe))
 		flags |= IBV_WC_IP_CSUM_OK;
 
@@ -155,8 +159,10 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 {
-	info->tag = 0;
-	info->priv = 0;
+	const struct mlx5_cqe64 *cqe = cqe_of(ex);
+
+	info->tag = be64toh(cqe->tmh.tag);
+	info->priv = be32toh(cqe->tmh.app_ctx);
 }
 
 static const struct ibv_cq_ex functions = {

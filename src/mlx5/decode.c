@@ -54,6 +54,7 @@ static const struct {
 	[MLX5_OPCODE_GET_PSV] = { HCA_OP_GET_PSV, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_UMR] = { HCA_OP_UMR, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_ACCESS_ASO] = { HCA_OP_ASO, SEG_OTHER, ON(RAW) },
+	[MLX5_OPCODE_TAG_MATCHING] = { HCA_OP_TAG, SEG_OTHER, ON(RC) },
 	[MLX5_OPCODE_FLUSH] = { HCA_OP_FLUSH, SEG_RADDR | SEG_FLUSH, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_WRITE] = { HCA_OP_ATOMIC_WRITE, SEG_RADDR, RELIABLE },
 };
@@ -541,6 +542,48 @@ static __attribute__((noinline)) bool take_umr(const struct hca_qp *qp, struct c
 	return bind->len && bind->len <= MLX5_DATA_SEG_MAX;
 }
 
+/* A change of a tag matching list; an append has a data segment, which may say that there is no buffer. */
+static bool take_tag(struct cursor c, struct hca_send *out)
+{
+	const struct mlx5_wqe_tm_seg *seg = take(&c, false, sizeof(*seg));
+	const struct mlx5_wqe_data_seg *data;
+	uint32_t head, key, count;
+
+	if (!seg)
+		return false;
+	head = drv_load32(seg); /* opcode, flags, index */
+	out->tag = (struct hca_tag_op){
+		.signaled = head & MLX5_TM_CQE_REQ << 16,
+		.sync = head & MLX5_TM_HANDLED << 16,
+		.index = head & MLX5_TM_INDEX_MASK,
+		.handled = drv_load32(&seg->rsvd0),
+	};
+	switch (head >> (24 + MLX5_TM_OP_SHIFT)) {
+	case MLX5_TM_OP_NOP:
+		out->tag.change = HCA_TAG_SYNC;
+		return true;
+	case MLX5_TM_OP_REMOVE:
+		out->tag.change = HCA_TAG_REMOVE;
+		return true;
+	case MLX5_TM_OP_APPEND:
+		break;
+	default:
+		return false;
+	}
+	out->tag.change = HCA_TAG_APPEND;
+	out->tag.tag = drv_load64(&seg->append_tag);
+	out->tag.mask = drv_load64(&seg->append_mask);
+	data = take(&c, false, sizeof(*data));
+	if (!data)
+		return false;
+	key = drv_load_key(&data->lkey);
+	count = drv_load32(&data->byte_count);
+	if (key != DRV_INVALID_LKEY)
+		add_piece(out, drv_load64(&data->addr), count ? count : MLX5_DATA_SEG_MAX, key);
+	out->length = 0; /* no data is sent */
+	return true;
+}
+
 /* The segments behind the control segment of a WQE of ds units. */
 ALWAYS_INLINE struct cursor behind_control(const struct hca_qp *qp, uint32_t index, uint32_t ds)
 {
@@ -596,6 +639,9 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 	if (opcode == MLX5_OPCODE_ACCESS_ASO && !mlx5_decode_aso(qp, index, ds, op_word >> 24, out))
 		bad(qp, index, out, "length of an access (or another modifier or mask mode)", ds,
 		    8);
+	if (opcode == MLX5_OPCODE_TAG_MATCHING && !take_tag(c, out))
+		bad(qp, index, out, "change of a tag list of length", ds,
+		    1 + sizeof(struct mlx5_wqe_tm_seg) / MLX5_DS);
 	if (opcode == MLX5_OPCODE_UMR && !take_umr(qp, c, out))
 		bad(qp, index, out, "key update of length", ds,
 		    sizeof(struct mlx5_bind_wqe) / MLX5_DS);

@@ -18,6 +18,7 @@
 #include "mlx5/devx_geneve.h"
 #include "mlx5/dv.h"
 #include "mlx5/sig.h"
+#include "mlx5/tag.h"
 #include "mlx5/wqe.h"
 
 /*
@@ -92,9 +93,16 @@ static void fill_limits(const struct page *p)
 	SET(log_max_tis, 20);
 	SET(log_max_tis_per_sq, 0);
 	SET(log_max_rmp, 20);
+	if (mlx5_has_tags(p->adapter->model)) {
+		SET(tag_matching, 1);
+		SET(rndv_offload_rc, 1);
+		SET(log_tag_matching_list_sz, MLX5_TAG_LOG_LIST);
+		SET(log_max_xrq, 20);
+	}
 	SET(log_max_wq_sz, 15);
 	SET(log_max_stride_sz_rq, 9);
-	SET(ext_stride_num_range, 1);
+	/* Of striding receive queues, which take frames. */
+	SET(ext_stride_num_range, p->adapter->ports[0].link == HCA_LINK_ETHERNET);
 	SET(log_min_stride_sz_rq, 4);
 	SET(log_max_stride_sz_sq, 6);
 	SET(log_min_stride_sz_sq, 6);

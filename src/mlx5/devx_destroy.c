@@ -63,6 +63,7 @@ static int destroy_hca(struct mlx5dv_devx_obj *obj)
 	case DEVX_SRQ:
 	case DEVX_XRC_SRQ:
 	case DEVX_RMP:
+	case DEVX_XRQ:
 		return hca_srq_destroy(obj->srq);
 	case DEVX_MCG:
 		return devx_mcg_detach(obj);

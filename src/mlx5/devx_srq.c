@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared receive queues in user memory: RMP (for QPs of one protection domain, and for RQs), XRC
- * SRQ, and the older SRQ. The PRM has a list of page addresses for the last one; here it has a
+ * SRQ, XRQ (which matches tags), and the older SRQ. The PRM has a list of page addresses for the last one; here it has a
  * umem, in the place where an XRC SRQ has it.
  */
 #include "mlx5/devx_srq.h"
@@ -13,6 +13,7 @@
 #include "mlx5/devx_mem.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/format.h"
+#include "mlx5/tag.h"
 
 #define LOG_SIZE_MAX 15u
 #define STRIDE_MIN   4u
@@ -223,5 +224,95 @@ int devx_arm_rq(struct devx_cmd *c)
 				   "op_mod %u; %u arms a shared receive queue", devx_op_mod(c),
 				   IFC_ARM_SRQ);
 	hca_srq_set_limit(c->obj->srq, ifc_get(c->in, arm_rq_in, lwm));
+	return 0;
+}
+
+/* ---- XRQ ---- */
+
+/* The ring is that of an RMP; changes of the list are WQEs of a QP that receives through the XRQ. */
+int devx_create_xrq(struct devx_cmd *c)
+{
+	const void *ctx = ifc_cptr(c->in, create_xrq_in, xrq_context),
+		   *wq = ifc_cptr(ctx, xrqc, wq);
+	const void *tm = ifc_cptr(ctx, xrqc, tag_matching_topology_context);
+	unsigned int log_list = ifc_get(tm, tag_matching_topology_context, log_matching_list_sz);
+	unsigned int type = ifc_get(wq, wq, wq_type), shift = ifc_get(wq, wq, log_wq_stride);
+	unsigned int log_size = ifc_get(wq, wq, log_wq_sz), topology = ifc_get(ctx, xrqc, topology);
+	uint32_t cqn = ifc_get(ctx, xrqc, cqn);
+	struct hca_srq_init init = {
+		.type = HCA_SRQ_TAG,
+		.user_index = ifc_get(ctx, xrqc, user_index),
+		/* WQEs start with a link segment, used or not. */
+		.ring = { .slot_shift = shift, .signature = true, .cyclic = type == IFC_WQ_CYCLIC },
+		.tags = 1u << log_list,
+	};
+	struct devx_ring ring = { .id = ifc_get(wq, wq, wq_umem_id),
+				  .offset = ifc_get(wq, wq, wq_umem_offset),
+				  .valid = ifc_get(wq, wq, wq_umem_valid) };
+	struct devx_ring record = { .id = ifc_get(wq, wq, dbr_umem_id),
+				    .offset = ifc_get(wq, wq, dbr_addr),
+				    .valid = ifc_get(wq, wq, dbr_umem_valid) };
+	int err;
+
+	if (!mlx5_has_tags(c->devx->ctx->vb->adapter->model))
+		return devx_refuse(c, IFC_STATUS_BAD_OP, DEVX_WHY_TYPE,
+				   "this model has no tag matching");
+	if (topology != IFC_XRQ_TAG_MATCHING ||
+	    (type != IFC_WQ_LINKED_LIST && type != IFC_WQ_CYCLIC))
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
+				   "topology %u, wq_type %u; 1 (tag matching), and 0 (linked list) "
+				   "or 1 (cyclic) are offered",
+				   topology, type);
+	if (!log_list || log_list > MLX5_TAG_LOG_LIST)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
+				   "log_matching_list_sz %u; expected 1 to %u", log_list,
+				   MLX5_TAG_LOG_LIST);
+	err = check_shape(c, log_size, shift, true);
+	if (err)
+		return err;
+	init.ring.size = 1u << log_size;
+	init.ring.max_sge = (1u << shift) / MLX5_DS - 1;
+	err = find_memory(c, &ring, &record, &init);
+	if (!err)
+		err = devx_keep(c, ctx, ifc_len(xrqc));
+	if (err)
+		return err;
+	init.cq = devx_hold_cq(c, cqn);
+	if (!init.cq)
+		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_CQ,
+				   "completion queue 0x%x does not exist", cqn);
+	err = make(c, ifc_get(wq, wq, pd), &init);
+	hca_cq_put(init.cq);
+	return err;
+}
+
+int devx_query_xrq(struct devx_cmd *c)
+{
+	void *ctx = ifc_ptr(c->out, query_xrq_out, xrq_context), *wq = ifc_ptr(ctx, xrqc, wq);
+	void *tm = ifc_ptr(ctx, xrqc, tag_matching_topology_context);
+	struct hca_srq *srq = c->obj->srq;
+
+	memcpy(ctx, c->obj->image, c->obj->image_len);
+	ifc_set(wq, wq, lwm, hca_srq_limit(srq));
+	ifc_set(wq, wq, hw_counter, srq->taken);
+	ifc_set(wq, wq, sw_counter, srq->format->rq_producer(&srq->ring));
+	ifc_set(tm, tag_matching_topology_context, append_next_index, srq->tags->next);
+	ifc_set(tm, tag_matching_topology_context, sw_phase_cnt, srq->tags->handled);
+	ifc_set(tm, tag_matching_topology_context, hw_phase_cnt, srq->tags->unexpected);
+	return 0;
+}
+
+int devx_arm_xrq(struct devx_cmd *c)
+{
+	hca_srq_set_limit(c->obj->srq, ifc_get(c->in, arm_xrq_in, lwm));
+	return 0;
+}
+
+/*
+ * The path of the adapter's own DC requests, by which it would read the data of a rendezvous. Rendezvous requests that
+ * come by DC are left to the program (hca/transport/tag_recv.c), so the path has no use.
+ */
+int devx_set_xrq_dc(struct devx_cmd *c)
+{
 	return 0;
 }

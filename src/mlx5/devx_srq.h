@@ -14,5 +14,9 @@ int devx_create_xrc_srq(struct devx_cmd *c);
 int devx_query_srq(struct devx_cmd *c);
 int devx_create_srq(struct devx_cmd *c);
 int devx_arm_rq(struct devx_cmd *c);
+int devx_create_xrq(struct devx_cmd *c);
+int devx_query_xrq(struct devx_cmd *c);
+int devx_arm_xrq(struct devx_cmd *c);
+int devx_set_xrq_dc(struct devx_cmd *c);
 
 #endif

@@ -33,6 +33,7 @@ enum devx_kind {
 	DEVX_SRQ,
 	DEVX_XRC_SRQ,
 	DEVX_RMP,
+	DEVX_XRQ,
 	DEVX_DCT,
 	DEVX_RQ,
 	DEVX_SQ,

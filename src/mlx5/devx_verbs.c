@@ -106,7 +106,9 @@ int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void 
 
 static enum devx_kind srq_kind(const struct hca_srq *srq)
 {
-	return srq->type == HCA_SRQ_XRC ? DEVX_XRC_SRQ : DEVX_RMP;
+	return srq->type == HCA_SRQ_XRC   ? DEVX_XRC_SRQ
+	       : srq->type == HCA_SRQ_TAG ? DEVX_XRQ
+					  : DEVX_RMP;
 }
 
 int mlx5dv_devx_srq_query(struct ibv_srq *srq, const void *in, size_t inlen, void *out,

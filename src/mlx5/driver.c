@@ -7,6 +7,7 @@
 #include "mlx5/cq.h"
 #include "mlx5/qp.h"
 #include "mlx5/srq.h"
+#include "mlx5/tag.h"
 #include "mlx5/wq.h"
 #include "verbs/driver.h"
 
@@ -62,6 +63,12 @@ static void query_device(struct vb_context *ctx, struct ibv_device_attr_ex *attr
 	attr->cq_mod_caps.max_cq_count = UINT16_MAX;
 	attr->cq_mod_caps.max_cq_period = 4095;
 	query_odp(attr);
+	if (mlx5_has_tags(ctx->adapter->model))
+		attr->tm_caps = (struct ibv_tm_caps){ .max_rndv_hdr_size = MLX5_TAG_RNDV_MOST,
+						      .max_num_tags = MLX5_TAG_MOST,
+						      .flags = IBV_TM_CAP_RC,
+						      .max_ops = MLX5_TAG_OPS_MOST,
+						      .max_sge = 1 };
 	if (ctx->adapter->ports[0].link == HCA_LINK_ETHERNET)
 		query_packets(attr, ctx->adapter->limits.max_wq);
 }

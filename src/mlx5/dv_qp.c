@@ -55,7 +55,7 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 	if (!attr->srq || !attr->recv_cq)
 		return explain(EINVAL, "mlx5dv_create_qp: a DCT needs a shared receive queue and a "
 				       "receive CQ");
-	if (to_srq(attr->srq)->hca->type != HCA_SRQ_BASIC)
+	if (to_srq(attr->srq)->hca->type == HCA_SRQ_XRC)
 		return explain(EINVAL, "mlx5dv_create_qp: the shared receive queue of a DCT is a "
 				       "basic one");
 	if (attr->comp_mask & ~IBV_QP_INIT_ATTR_PD)

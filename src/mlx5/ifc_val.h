@@ -176,6 +176,7 @@ enum {
 enum { IFC_WQ_RST = 0, IFC_WQ_RDY = 1, IFC_WQ_ERR = 3 }; /* RQ, SQ and RMP states */
 enum { IFC_SRQ_GOOD = 0, IFC_SRQ_ERROR = 1 };
 enum { IFC_ARM_SRQ = 1, IFC_ARM_XRQ = 2 }; /* op_mod of ARM_RQ, ARM_XRC_SRQ, ARM_XRQ */
+enum { IFC_XRQ_TAG_MATCHING = 1 };         /* topology */
 enum { IFC_MEM_RQ_INLINE = 0, IFC_MEM_RQ_RMP = 1 };
 enum { IFC_XRQ_TOPOLOGY_NONE = 0, IFC_XRQ_TOPOLOGY_TAG_MATCHING = 1 };
 enum { IFC_XRQ_OFFLOAD_RNDV = 1 };

@@ -64,6 +64,7 @@ static inline struct mlx5_context *mlx5_ctx_of(struct ibv_context *context)
 struct mlx5_cq {
 	struct drv_cq base; /* base.last: struct mlx5_rsc */
 	uint8_t request;    /* mlx5_slot.request of the CQE at the cursor */
+	bool tag_sync;      /* the CQE at the cursor asks for IBV_WR_TAG_SYNC */
 	bool wallclock;     /* IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK */
 	struct mlx5_context *ctx;
 	struct mlx5dv_clock_info clock; /* for wall clock times, as of ibv_start_poll() */
@@ -73,8 +74,16 @@ struct mlx5_cq {
 struct mlx5_srq {
 	struct drv_srq base;
 	struct mlx5_rsc rsc;
-	struct mlx5_cq *cq; /* of an XRC receive queue */
+	struct mlx5_cq *cq;     /* of an XRC or tag matching receive queue */
+	struct mlx5_tags *tags; /* of a tag matching queue (tag.c), or NULL */
 	struct mlx5_context *ctx;
+};
+
+/* What the completion of a request yields, beside the CQE itself. */
+struct mlx5_completion {
+	uint64_t wr_id;
+	enum ibv_wc_status status;
+	uint8_t request; /* mlx5_slot.request of a send */
 };
 
 /* What the driver keeps of a posted send, at the block where its WQE starts. */

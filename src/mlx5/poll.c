@@ -33,6 +33,10 @@ static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *
 	wc->opcode = IBV_WC_RECV;
 	wc->byte_len = be32toh(cqe->byte_cnt);
 	wc->pkey_index = 0;
+	if (unlikely(mlx5_cqe_is_tag(cqe))) {
+		wc->opcode = mlx5_tag_wc_opcode(cqe);
+		wc->wc_flags = mlx5_tag_wc_flags(cqe);
+	}
 	if (source >> 28 & 3)
 		wc->wc_flags = IBV_WC_GRH;
 	switch (cqe->op_own >> 4) {
@@ -74,7 +78,7 @@ static inline bool fill(struct drv_cq *base, const void *entry, struct ibv_wc *w
 	wc->qp_num = be32toh(cqe->sop_drop_qpn) & MLX5_QPN_MASK;
 	wc->wc_flags = 0;
 	wc->byte_len = 0;
-	if (likely(completion.status == IBV_WC_SUCCESS)) {
+	if (likely(completion.status == IBV_WC_SUCCESS) || mlx5_cqe_is_tag(cqe)) {
 		wc->vendor_err = 0;
 		if (cqe->op_own >> 4 == MLX5_CQE_REQ)
 			fill_send(cqe, completion.request, wc);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "mlx5/format.h"
+#include "mlx5/tag.h"
 #include "util/explain.h"
 
 #define ENTRY_MIN 32u
@@ -51,9 +52,13 @@ static int create_hca(struct mlx5_srq *srq, const struct ibv_srq_init_attr_ex *a
 		.user = &srq->base.vb.srq,
 	};
 
-	if (srq->cq) {
-		init.type = HCA_SRQ_XRC;
+	if (srq->cq)
 		init.cq = srq->cq->base.vb.hca;
+	if (srq->tags) {
+		init.type = HCA_SRQ_TAG;
+		init.tags = mlx5_tags_entries(srq->tags);
+	} else if (srq->cq) {
+		init.type = HCA_SRQ_XRC;
 		init.xrcd = to_xrcd(attr->xrcd)->number;
 	}
 	return hca_srq_create(&init, &srq->base.vb.hca);
@@ -65,20 +70,25 @@ int mlx5_create_srq(struct vb_context *vb, struct ibv_srq_init_attr_ex *attr, st
 	struct mlx5_srq *srq;
 	int err;
 
-	if (typed && attr->srq_type == IBV_SRQT_TM)
-		return explain(EOPNOTSUPP, "tag matching in the adapter is not offered");
 	err = check_sizes(vb, &attr->attr);
+	if (!err && typed && attr->srq_type == IBV_SRQT_TM && !to_mcq(attr->cq)->base.vb.extended)
+		err = explain(EINVAL, "tag matching: the completion queue must be one of "
+				      "ibv_create_cq_ex(), which can tell tags");
 	if (err)
 		return err;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
 	srq->ctx = mlx5_ctx(vb);
-	if (typed && attr->srq_type == IBV_SRQT_XRC)
+	if (typed && attr->srq_type != IBV_SRQT_BASIC)
 		srq->cq = to_mcq(attr->cq);
-	err = init_ring(srq, to_pd(attr->pd), &attr->attr);
+	if (typed && attr->srq_type == IBV_SRQT_TM)
+		err = mlx5_tags_init(srq, &attr->tm_cap);
 	if (err)
 		goto free_srq;
+	err = init_ring(srq, to_pd(attr->pd), &attr->attr);
+	if (err)
+		goto fini_tags;
 	srq->rsc.type = MLX5_RSC_SRQ;
 	err = mlx5_table_add(&srq->ctx->table, &srq->rsc);
 	if (err)
@@ -95,6 +105,8 @@ remove:
 	mlx5_table_remove(&srq->ctx->table, &srq->rsc);
 fini_ring:
 	drv_srq_fini(&srq->base);
+fini_tags:
+	mlx5_tags_fini(srq);
 free_srq:
 	free(srq);
 	return err;
@@ -111,5 +123,6 @@ int mlx5_destroy_srq(struct vb_srq *vb)
 		drv_cq_purge(&srq->cq->base, &srq->rsc, NULL);
 	mlx5_table_remove(&srq->ctx->table, &srq->rsc);
 	drv_srq_fini(&srq->base);
+	mlx5_tags_fini(srq);
 	return 0;
 }

@@ -124,6 +124,16 @@ struct mlx5_get_psv_list {
 #define MLX5_MKEY_BSF_ENABLE    (1u << 30)
 #define MLX5_MKEY_SIG_ERR_SHIFT 26
 
+/* flags of a tag matching segment; its opcode is in the upper half of the byte. */
+#define MLX5_TM_HANDLED    (1u << 6) /* sw_cnt is valid */
+#define MLX5_TM_CQE_REQ    (1u << 7)
+#define MLX5_TM_OP_SHIFT   4
+#define MLX5_TM_OP_NOP     0x0u
+#define MLX5_TM_OP_APPEND  0x1u
+#define MLX5_TM_OP_REMOVE  0x2u
+#define MLX5_TM_INDEX_MASK 0xffffu
+#define MLX5_CQE_APP_TM    1u /* `app` of a CQE of tag matching */
+
 /* In place of a key in a KLM list: a repeat block follows. */
 #define MLX5_REPEAT_BLOCK 0x400u
 
@@ -139,6 +149,7 @@ struct mlx5_bind_wqe {
 _Static_assert(sizeof(struct mlx5_wqe_ctrl_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_xrc_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_flush_seg) == 16, "layout");
+_Static_assert(sizeof(struct mlx5_wqe_tm_seg) == 32, "layout");
 _Static_assert(sizeof(struct mlx5_wqe_av) == 48, "layout");
 _Static_assert(sizeof(struct mlx5_set_psv_seg) == 16, "layout");
 _Static_assert(sizeof(struct mlx5_get_psv_to) == 16, "layout");

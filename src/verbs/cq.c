@@ -127,7 +127,10 @@ struct ibv_cq_ex *verbena_create_cq_ex(struct ibv_context *context,
 	struct vb_cq *cq;
 	int err = create(context, attr, driver_attr, &cq);
 
-	return err ? vb_null(err) : &cq->ex;
+	if (err)
+		return vb_null(err);
+	cq->extended = true;
+	return &cq->ex;
 }
 
 struct ibv_cq_ex *vb_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)

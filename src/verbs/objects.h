@@ -102,6 +102,7 @@ struct vb_cq {
 		struct ibv_cq_ex ex;
 	};
 	struct vb_handle own;
+	bool extended;        /* of ibv_create_cq_ex(), or a driver's call like it */
 	struct vb_pd *parent; /* parent domain given at creation, or NULL */
 	/* events handed out by ibv_get_cq_event / ibv_get_async_event, against cq.*_completed */
 	atomic_uint comp_events, async_events;

@@ -215,7 +215,11 @@ static int check_parts(struct ibv_context *context, const struct rules *r,
 	err = check_handles(r, attr);
 	if (err)
 		return err;
-	if (attr->srq && r->recv_cq && to_srq(attr->srq)->hca->type != HCA_SRQ_BASIC)
+	if (attr->srq && attr->qp_type != IBV_QPT_RC && to_srq(attr->srq)->hca->type == HCA_SRQ_TAG)
+		return explain(EINVAL,
+			       "ibv_create_qp: the shared receive queue matches tags, which "
+			       "is for RC queue pairs");
+	if (attr->srq && r->recv_cq && to_srq(attr->srq)->hca->type == HCA_SRQ_XRC)
 		return explain(EINVAL, "ibv_create_qp: the shared receive queue is an XRC one, "
 				       "which only XRC queue pairs use");
 	return 0;

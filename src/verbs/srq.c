@@ -29,6 +29,35 @@ static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr
 	return 0;
 }
 
+static int check_tags(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	struct vb_context *ctx = to_context(context);
+	struct ibv_device_attr_ex device = { 0 };
+
+	ctx->driver->query_device(ctx, &device);
+	if (!device.tm_caps.max_num_tags)
+		return explain(EOPNOTSUPP, "ibv_create_srq_ex: %s has no tag matching",
+			       ctx->adapter->name);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq ||
+	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TM))
+		return explain(
+			EINVAL,
+			"ibv_create_srq_ex: tag matching needs a completion queue and tm_cap; "
+			"comp_mask 0x%x lacks one, or it is NULL",
+			attr->comp_mask);
+	if (attr->cq->context != context)
+		return explain(EINVAL, "ibv_create_srq_ex: the completion queue belongs to another "
+				       "context");
+	if (!attr->tm_cap.max_num_tags || attr->tm_cap.max_num_tags > device.tm_caps.max_num_tags ||
+	    attr->tm_cap.max_ops > device.tm_caps.max_ops)
+		return explain(
+			EINVAL,
+			"ibv_create_srq_ex: %u tags and %u changes; %s has 1 to %u and up to %u",
+			attr->tm_cap.max_num_tags, attr->tm_cap.max_ops, ctx->adapter->name,
+			device.tm_caps.max_num_tags, device.tm_caps.max_ops);
+	return 0;
+}
+
 static int check(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
 {
 	const struct hca_adapter *a = to_context(context)->adapter;
@@ -37,12 +66,11 @@ static int check(struct ibv_context *context, const struct ibv_srq_init_attr_ex 
 		return explain(EOPNOTSUPP,
 			       "ibv_create_srq_ex: comp_mask 0x%x has unknown bits 0x%x",
 			       attr->comp_mask, attr->comp_mask & ~(uint32_t)MASK_KNOWN);
-	if (attr->srq_type == IBV_SRQT_TM)
-		return explain(EOPNOTSUPP, "ibv_create_srq_ex: %s has no tag matching", a->name);
-	if (attr->srq_type != IBV_SRQT_BASIC && attr->srq_type != IBV_SRQT_XRC)
+	if (attr->srq_type != IBV_SRQT_BASIC && attr->srq_type != IBV_SRQT_XRC &&
+	    attr->srq_type != IBV_SRQT_TM)
 		return explain(EINVAL,
-			       "ibv_create_srq_ex: type %d; there are IBV_SRQT_BASIC and "
-			       "IBV_SRQT_XRC",
+			       "ibv_create_srq_ex: type %d; there are IBV_SRQT_BASIC, "
+			       "IBV_SRQT_XRC and IBV_SRQT_TM",
 			       (int)attr->srq_type);
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd)
 		return explain(EINVAL, "ibv_create_srq_ex: there is no protection domain");
@@ -57,6 +85,8 @@ static int check(struct ibv_context *context, const struct ibv_srq_init_attr_ex 
 			attr->attr.max_wr, attr->attr.max_sge,
 			(unsigned long long)a->limits.max_srq_wr,
 			(unsigned long long)a->limits.max_srq_sge, a->name);
+	if (attr->srq_type == IBV_SRQT_TM)
+		return check_tags(context, attr);
 	return attr->srq_type == IBV_SRQT_XRC ? check_xrc(context, attr) : 0;
 }
 
@@ -67,7 +97,9 @@ static int check_handles(const struct ibv_srq_init_attr_ex *attr)
 	if (err || attr->srq_type == IBV_SRQT_BASIC)
 		return err;
 	err = vb_check_cq(attr->cq, ENOENT, "ibv_create_srq_ex");
-	return err ? err : vb_check_xrcd(attr->xrcd, ENOENT, "ibv_create_srq_ex");
+	if (err || attr->srq_type != IBV_SRQT_XRC)
+		return err;
+	return vb_check_xrcd(attr->xrcd, ENOENT, "ibv_create_srq_ex");
 }
 
 static int create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr,

@@ -45,6 +45,27 @@ static void make_srq(struct end *e)
 	e->srq = must(ibv_create_srq(e->pd, &attr));
 }
 
+static void make_tags(struct end *e)
+{
+	struct ibv_cq_init_attr_ex cq = { .cqe = (uint32_t)e->o.cqe,
+					  .wc_flags =
+						  IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_TM_INFO };
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = e->o.recv_wr, .max_sge = e->o.recv_sge },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
+			     IBV_SRQ_INIT_ATTR_TM,
+		.srq_type = IBV_SRQT_TM,
+		.pd = e->pd,
+		.tm_cap = { .max_num_tags = e->o.tags, .max_ops = e->o.tag_ops },
+	};
+
+	e->rcq = ibv_cq_ex_to_cq(must(ibv_create_cq_ex(e->ctx, &cq)));
+	attr.cq = e->rcq;
+	e->srq = must(ibv_create_srq_ex(e->ctx, &attr));
+	/* Its send queue is the receive queue's. */
+	e->o.send_wr = e->o.send_sge = e->o.inline_bytes = 0;
+}
+
 static void make_qp(struct end *e)
 {
 	struct ibv_qp_init_attr attr = {
@@ -93,7 +114,10 @@ struct end *end_open_in(const struct options *o, struct ibv_context *ctx, struct
 	if (e->o.events)
 		e->channel = must(ibv_create_comp_channel(e->ctx));
 	e->scq = must(ibv_create_cq(e->ctx, e->o.cqe, e, e->channel, 0));
-	e->rcq = must(ibv_create_cq(e->ctx, e->o.cqe, e, e->channel, 0));
+	if (e->o.tags)
+		make_tags(e);
+	else
+		e->rcq = must(ibv_create_cq(e->ctx, e->o.cqe, e, e->channel, 0));
 	if (e->o.srq)
 		make_srq(e);
 	make_qp(e);

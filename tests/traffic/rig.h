@@ -113,6 +113,8 @@ struct options {
 	uint32_t qkey;
 	uint8_t traffic_class;
 	uint64_t send_ops; /* of ibv_create_qp_ex(); 0: ibv_create_qp() */
+	/* The shared receive queue matches tags, with so many buffers; rcq is an extended one. */
+	uint32_t tags, tag_ops;
 };
 
 struct options options_of(enum ibv_qp_type type);

@@ -33,6 +33,7 @@ enum hca_op {
 	HCA_OP_TSO,
 	HCA_OP_UMR, /* builds an indirect key */
 	HCA_OP_MMO, /* memory to memory: from the first element to the second */
+	HCA_OP_TAG, /* changes the list of a tag matching receive queue */
 	HCA_OP_FLUSH,
 	HCA_OP_ATOMIC_WRITE,
 	HCA_OP_SET_PSV, /* sets a signature context */
@@ -142,6 +143,19 @@ struct hca_aso_access {
 	struct aso_change change;
 };
 
+enum hca_tag_change { HCA_TAG_SYNC, HCA_TAG_APPEND, HCA_TAG_REMOVE };
+
+/* A change of the list of tagged buffers (queue/tag_list.h). */
+struct hca_tag_op {
+	uint8_t change; /* enum hca_tag_change */
+	bool signaled;  /* with a completion in the receive queue's CQ */
+	bool sync;      /* `handled` is valid */
+	uint16_t
+		index; /* of the entry to remove, or of that which the append after this one fills */
+	uint16_t handled;
+	uint64_t tag, mask;
+};
+
 #define HCA_SEND_ENTRY_MAX 1024u
 
 /* One decoded send work request. */
@@ -175,6 +189,7 @@ struct hca_send {
 	struct hca_mmo mmo;
 	struct hca_psv_op psv;
 	struct hca_aso_access aso;
+	struct hca_tag_op tag; /* the buffer, if there is one, is the first element */
 	/* raw frames */
 	uint8_t offload; /* enum hca_offload */
 	uint16_t mss;
@@ -241,6 +256,30 @@ struct hca_frame_info {
 	bool filler;      /* the strides are skipped, they hold no frame */
 };
 
+/* Completions of a tag matching receive queue; numbers as app_op of mlx5's CQEs has them. */
+enum hca_tm_what {
+	HCA_TM_CONSUMED = 0x1,   /* a buffer was matched, its data will come */
+	HCA_TM_EXPECTED = 0x2,   /* the data of a buffer that was matched is there */
+	HCA_TM_UNEXPECTED = 0x3, /* nothing matched: a plain receive entry has the message */
+	HCA_TM_NO_TAG = 0x4,     /* the message takes no part in matching */
+	HCA_TM_APPEND = 0x5,
+	HCA_TM_REMOVE = 0x6,
+	HCA_TM_SYNC = 0x7,
+	HCA_TM_CONSUMED_MSG = 0xa,         /* matched, and the data is there */
+	HCA_TM_CONSUMED_MSG_SW_RNDV = 0xb, /* matched by a rendezvous that the program has to do */
+	HCA_TM_CANCELED = 0xc,             /* matched, and the data will not come */
+};
+
+#define HCA_TM_HEADER_BYTES 16u
+
+struct hca_tm_info {
+	uint8_t what; /* enum hca_tm_what */
+	bool done;    /* of a change: it took effect */
+	uint16_t index;
+	uint16_t unexpected;                 /* of a change: messages that matched nothing */
+	uint8_t header[HCA_TM_HEADER_BYTES]; /* of the message, where what is a match */
+};
+
 /* A completion, for a ring format to write. */
 struct hca_cqe {
 	bool is_recv;
@@ -269,6 +308,7 @@ struct hca_cqe {
 	uint16_t pkey_index;
 	uint32_t srqn; /* 0: not from a shared receive queue */
 	uint32_t src_qpn;
+	const struct hca_tm_info *tm; /* of a tag matching queue, or NULL */
 	struct hca_frame_info frame;
 };
 

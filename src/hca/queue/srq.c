@@ -36,6 +36,12 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 	srq->xrcd = init->xrcd;
 	srq->user_index = init->user_index;
 	srq->user = init->user;
+	if (init->type == HCA_SRQ_TAG) {
+		srq->tags = tag_list_create(init->tags);
+		err = srq->tags ? 0 : -ENOMEM;
+		if (err)
+			goto free_srq;
+	}
 	/* A number of the host: other processes find the owner of an XRC queue by it. */
 	err = hca_qpn_reserve(&srq->srqn);
 	if (err)
@@ -54,6 +60,7 @@ int hca_srq_create(const struct hca_srq_init *init, struct hca_srq **out)
 put_number:
 	hca_qpn_release(srq->srqn);
 free_srq:
+	free(srq->tags);
 	free(srq);
 drop:
 	hca_ctx_drop(ctx, HCA_KIND_SRQ);
@@ -79,6 +86,7 @@ int hca_srq_destroy(struct hca_srq *srq)
 		atomic_fetch_sub(&srq->cq->users, 1);
 	hca_ctx_drop(srq->pd->ctx, HCA_KIND_SRQ);
 	hca_pd_put(srq->pd);
+	free(srq->tags);
 	free(srq);
 	return 0;
 }
@@ -115,21 +123,110 @@ static void check_limit(struct hca_srq *srq)
 	}
 }
 
+/* Lock held. */
+static inline bool take(struct hca_srq *srq, struct hca_recv *out)
+{
+	if (srq->failed || !hca_srq_posted(srq))
+		return false;
+	srq->format->rq_decode(&srq->ring, srq->head, out);
+	out->counter = srq->head;
+	srq->head = srq->format->srq_next(&srq->ring, srq->head) & (srq->ring.size - 1);
+	srq->taken++;
+	check_limit(srq);
+	return true;
+}
+
 bool hca_srq_take(struct hca_srq *srq, struct hca_recv *out)
 {
-	bool found = false;
+	bool found;
 
 	fabric_lock(&srq->lock);
-	if (!srq->failed && hca_srq_posted(srq)) {
-		srq->format->rq_decode(&srq->ring, srq->head, out);
-		out->counter = srq->head;
-		srq->head = srq->format->srq_next(&srq->ring, srq->head) & (srq->ring.size - 1);
-		srq->taken++;
-		check_limit(srq);
-		found = true;
-	}
+	found = take(srq, out);
 	fabric_unlock(&srq->lock);
 	return found;
+}
+
+/* ---- tag matching ---- */
+
+/*
+ * Matching and counting are one step: a buffer that is appended in between would be active, although a message
+ * before it is unexpected.
+ */
+bool hca_srq_take_tagged(struct hca_srq *srq, enum hca_srq_message kind, uint64_t tag,
+			 struct hca_recv *out, uint16_t *index, bool *taken)
+{
+	const struct tag_entry *e = NULL;
+
+	fabric_lock(&srq->lock);
+	if (kind == HCA_SRQ_TAGGED)
+		e = tag_list_match(srq->tags, tag);
+	if (e) {
+		*index = tag_list_index(srq->tags, e);
+		out->counter = 0;
+		out->sge[0] = e->sge;
+		out->sge_count = e->sge.len ? 1 : 0;
+	}
+	*taken = e || take(srq, out);
+	if (!e && *taken && kind != HCA_SRQ_UNTAGGED)
+		srq->tags->unexpected++;
+	fabric_unlock(&srq->lock);
+	return e;
+}
+
+/* Lock held. */
+static bool change_list(struct tag_list *list, const struct hca_tag_op *op,
+			const struct hca_sge *sge, struct hca_tm_info *info)
+{
+	static const struct hca_sge empty;
+
+	if (op->sync)
+		tag_list_sync(list, op->handled);
+	info->done = true;
+	switch (op->change) {
+	case HCA_TAG_SYNC:
+		info->what = HCA_TM_SYNC;
+		break;
+	case HCA_TAG_APPEND:
+		info->what = HCA_TM_APPEND;
+		info->index = list->next;
+		if (!tag_list_append(list, op, sge ? sge : &empty))
+			return false;
+		break;
+	case HCA_TAG_REMOVE:
+		info->what = HCA_TM_REMOVE;
+		info->index = op->index;
+		info->done = tag_list_remove(list, op->index);
+		break;
+	default:
+		return false;
+	}
+	info->unexpected = list->unexpected;
+	return true;
+}
+
+bool hca_srq_tag(struct hca_srq *srq, uint32_t qpn, const struct hca_tag_op *op,
+		 const struct hca_sge *sge)
+{
+	struct hca_tm_info info = { 0 };
+	struct hca_cqe cqe = {
+		.is_recv = true,
+		.qpn = qpn,
+		.srqn = srq->srqn,
+		.user_index = srq->user_index,
+		.tm = &info,
+	};
+	bool good;
+
+	if (!srq->tags)
+		return false;
+	epoch_enter();
+	fabric_lock(&srq->lock);
+	good = change_list(srq->tags, op, sge, &info);
+	fabric_unlock(&srq->lock);
+	if (good && op->signaled)
+		hca_cq_add(srq->cq, &cqe);
+	epoch_exit();
+	return good;
 }
 
 void hca_srq_set_limit(struct hca_srq *srq, uint32_t limit)

@@ -8,12 +8,14 @@
 
 #include "fabric/lock.h"
 #include "hca/queue/cq.h"
+#include "hca/queue/tag_list.h"
 #include "hca/device/format.h"
 #include "hca/memory/pd.h"
 
 enum hca_srq_type {
 	HCA_SRQ_BASIC,
 	HCA_SRQ_XRC,
+	HCA_SRQ_TAG, /* messages are matched with tagged buffers first */
 };
 
 /* Completions carry the index of the queue pair instead. */
@@ -33,8 +35,9 @@ struct hca_srq {
 	uint16_t taken; /* free running count, against the doorbell record's */
 	uint32_t limit; /* armed limit, 0: none */
 	bool failed;
-	struct hca_cq *cq; /* XRC */
-	uint32_t xrcd;     /* XRC: domain number, unique on the host */
+	struct hca_cq *cq;     /* XRC and tag matching */
+	uint32_t xrcd;         /* XRC: domain number, unique on the host */
+	struct tag_list *tags; /* tag matching, or NULL */
 	void *user;
 	atomic_uint users;
 };
@@ -46,6 +49,7 @@ struct hca_srq_init {
 	struct hca_rq_ring ring;
 	struct hca_cq *cq;
 	uint32_t xrcd;
+	uint32_t tags; /* tag matching: entries of the list, a power of two */
 	uint32_t user_index;
 	void *user;
 };
@@ -64,11 +68,32 @@ VB_API uint32_t hca_srq_limit(struct hca_srq *srq);
 /* Entries that may be taken; the number may change at any time. */
 VB_API uint16_t hca_srq_posted(const struct hca_srq *srq);
 
+/*
+ * Changes the list of a tag matching queue; the completion, if the change has one, names queue pair `qpn`. `sge` NULL:
+ * the buffer of an append is empty. False: the queue has no list, or the change is impossible.
+ */
+VB_API bool hca_srq_tag(struct hca_srq *srq, uint32_t qpn, const struct hca_tag_op *op,
+			const struct hca_sge *sge);
+
 /* ---- for the adapter ---- */
 
 /* Inside an epoch section. */
 struct hca_srq *hca_srq_find(uint32_t srqn);
 /* Takes the next posted entry; false when there is none. The caller may hold a QP's lock. */
 bool hca_srq_take(struct hca_srq *srq, struct hca_recv *out);
+
+/* How a message takes part in matching. */
+enum hca_srq_message {
+	HCA_SRQ_UNTAGGED,
+	HCA_SRQ_TAGGED,
+	HCA_SRQ_UNMATCHED, /* tagged, but the adapter cannot do what a match would demand */
+};
+
+/*
+ * The buffer for a message of a tag matching queue: a tagged one (true; `index` is its entry), or a posted entry
+ * (false, and *taken). Neither is there: false, and not *taken.
+ */
+bool hca_srq_take_tagged(struct hca_srq *srq, enum hca_srq_message kind, uint64_t tag,
+			 struct hca_recv *out, uint16_t *index, bool *taken);
 
 #endif

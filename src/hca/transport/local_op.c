@@ -72,3 +72,16 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 	request_fail(qp, s, HCA_MW_BIND_ERR, SYN_BIND);
 	return RUN_STOP;
 }
+
+enum run_result local_op_tag(struct qp *qp, struct hca_send *s)
+{
+	if (!window_is_empty(&qp->window))
+		return RUN_WAIT;
+	if (qp->pub.srq &&
+	    hca_srq_tag(qp->pub.srq, qp->pub.qpn, &s->tag, s->sge_count ? &s->sge[0] : NULL)) {
+		request_finish_local(qp, s);
+		return RUN_ON;
+	}
+	request_fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+	return RUN_STOP;
+}

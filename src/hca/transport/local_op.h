@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests that send no packet: memory windows, keys, copies. Lock held, inside an epoch section. */
+/* Requests that send no packet: memory windows, keys, copies, lists of tags. Lock held, inside an epoch section. */
 #ifndef HCA_LOCAL_OP_H
 #define HCA_LOCAL_OP_H
 
@@ -7,5 +7,7 @@
 #include "hca/transport/run_result.h"
 
 enum run_result local_op_run(struct qp *qp, struct hca_send *s);
+/* The list is that of the queue pair's shared receive queue. */
+enum run_result local_op_tag(struct qp *qp, struct hca_send *s);
 
 #endif

@@ -39,6 +39,7 @@
 #include "hca/transport/reorder.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/shaper.h"
+#include "hca/transport/tag_sq.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/tx_wait.h"
 #include "hca/transport/window.h"
@@ -85,6 +86,8 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 	if (!err)
 		err = dct_init(qp, init);
 	if (!err)
+		err = tag_sq_init(qp);
+	if (!err)
 		err = timer_reserve();
 	if (err)
 		goto free_qp;
@@ -121,6 +124,7 @@ unreserve_timer:
 free_qp:
 	dci_fini(qp);
 	dct_fini(qp);
+	tag_sq_fini(qp);
 	free(qp);
 drop:
 	hca_ctx_drop(init->ctx, HCA_KIND_QP);
@@ -204,6 +208,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	mmo_fini(qp);
 	dci_fini(qp);
 	dct_fini(qp);
+	tag_sq_fini(qp);
 	free(qp);
 	return 0;
 }

@@ -138,9 +138,18 @@ struct resp_resource {
 	uint32_t from, upto, sent;
 };
 
+/* A message to a tag matching receive queue (tag_recv.c). */
+struct resp_tag {
+	uint8_t what;       /* enum hca_tm_what of its completion; 0: no such message */
+	uint16_t index;     /* of the tagged buffer, when `what` is a match */
+	bool reads;         /* a rendezvous whose data is read when the message ends */
+	bool run;           /* ... and the requester is to do so */
+	uint8_t header[32]; /* its first bytes: tag matching header, rendezvous header */
+};
+
 /*
- * Written by responder.c, recv.c, recv.h, fault.c, answer.c, answer.h, resource.c, reorder.c and
- * xrc_forward.c.
+ * Written by responder.c, recv.c, recv.h, fault.c, answer.c, answer.h, resource.c, reorder.c, tag_recv.c
+ * and xrc_forward.c.
  */
 struct responder {
 	uint32_t epsn; /* expected PSN */
@@ -166,6 +175,7 @@ struct responder {
 	struct hca_srq *recv_srq; /* XRC: may be destroyed meanwhile; recv_check_srq() tells */
 	uint64_t recv_srq_serial;
 	uint32_t recv_srqn;
+	struct resp_tag tag;
 	/* XRC requests for shared receive queues of another process (xrc_forward.c) */
 	fabric_id_t fwd_owner; /* that process; FABRIC_ID_NONE: requests stay here */
 	uint32_t fwd_una;      /* oldest PSN that is not known to be done there */
@@ -214,6 +224,7 @@ struct qp {
 	uint64_t dc_key;             /* DCT: its key; DCI: that of the target */
 	struct dci *dci;             /* of an initiator, or NULL (dci.c) */
 	struct dct *dct;             /* of a target, or NULL (dct.c) */
+	struct tag_sq *tag_sq;       /* the send queue that tag matching uses, or NULL (tag_sq.c) */
 	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
 	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
 	struct qp *blocked_next;

@@ -8,11 +8,20 @@
 void recv_complete_error(struct qp *qp, enum hca_status status, uint8_t vendor)
 {
 	struct hca_cqe cqe = { .status = status, .vendor = vendor };
+	const struct resp_tag *tag = &qp->resp.tag;
+	struct hca_tm_info info = { .what = HCA_TM_CANCELED, .index = tag->index };
 
 	if (qp->pub.type == HCA_QP_XRC_RECV)
 		recv_check_srq(qp);
-	if (qp->resp.has_recv)
-		recv_complete(qp, &cqe);
+	if (!qp->resp.has_recv)
+		return;
+	/* A tagged buffer is no entry of the ring that an error could name. */
+	if (unlikely(recv_is_tagged(&qp->resp))) {
+		cqe.status = HCA_SUCCESS;
+		cqe.tm = &info;
+	}
+	qp->resp.tag.what = 0;
+	recv_complete(qp, &cqe);
 }
 
 uint32_t recv_pdn(const struct qp *qp, uint32_t srqn)

@@ -82,6 +82,12 @@ static inline struct hca_srq *recv_srq(const struct qp *qp, uint32_t srqn)
 	return srq && srq->type == HCA_SRQ_XRC && srq->xrcd == qp->xrcd ? srq : NULL;
 }
 
+/* The message in progress has taken a tagged buffer, instead of an entry. */
+static inline bool recv_is_tagged(const struct responder *r)
+{
+	return r->tag.what && r->tag.what != HCA_TM_UNEXPECTED && r->tag.what != HCA_TM_NO_TAG;
+}
+
 /* Completes the entry in resp.recv with an error, if a message had taken one. */
 void recv_complete_error(struct qp *qp, enum hca_status status, uint8_t vendor);
 void recv_flush(struct qp *qp);

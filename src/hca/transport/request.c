@@ -10,6 +10,7 @@
 #include "hca/transport/probe.h"
 #include "hca/transport/progress.h"
 #include "hca/transport/syndrome.h"
+#include "hca/transport/tag_sq.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
 
@@ -26,6 +27,10 @@ void request_complete(struct qp *qp, const struct req_slot *slot, enum hca_statu
 		hca_count(qp->pub.counters, HCA_COUNT_REQ_STATUS + status);
 	else if (!slot->signaled)
 		return;
+	if (unlikely(qp->tag_sq)) {
+		tag_sq_done(qp, slot->index, status == HCA_SUCCESS);
+		return;
+	}
 	cqe.is_recv = false;
 	cqe.solicited = false;
 	cqe.vendor = vendor;

@@ -30,6 +30,7 @@
 #include "hca/transport/send.h"
 #include "hca/transport/shaper.h"
 #include "hca/transport/syndrome.h"
+#include "hca/transport/tag_sq.h"
 #include "hca/transport/timer.h"
 #include "hca/transport/window.h"
 
@@ -45,7 +46,7 @@
 static const struct {
 	uint32_t connected, other;
 } ops[] = {
-	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL },
+	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL | OP_BIT(TAG) },
 	[HCA_QP_UC] = { OPS_WRITING, OP_BIT(NOP) | OPS_WINDOW },
 	[HCA_QP_UD] = { 0, OPS_DATAGRAM | OP_BIT(NOP) },
 	[HCA_QP_RAW] = { 0, OP_BIT(SEND) | OP_BIT(TSO) | OP_BIT(NOP) | OP_BIT(MMO) | OP_BIT(ASO) },
@@ -189,6 +190,8 @@ static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct
 		return fail_in_order(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	if (unlikely(s->fence && qp->window.reads))
 		return RUN_WAIT;
+	if (s->op == HCA_OP_TAG)
+		return local_op_tag(qp, s);
 	if (s->op == HCA_OP_MMO)
 		return mmo_run(qp, s);
 	if (OPS_LOCAL >> s->op & 1)
@@ -280,6 +283,8 @@ void requester_reset(struct qp *qp)
 {
 	free(qp->req.grace);
 	qp->req = (struct requester){ 0 };
+	if (qp->tag_sq)
+		tag_sq_reset(qp->tag_sq);
 	window_reset(&qp->window);
 }
 

@@ -21,9 +21,11 @@
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/reorder.h"
+#include "hca/transport/requester.h"
 #include "hca/transport/resource.h"
 #include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
+#include "hca/transport/tag_recv.h"
 #include "hca/transport/xrc_forward.h"
 
 #define NAKS_AGAIN 2
@@ -127,8 +129,10 @@ static enum fault scatter(struct qp *qp, const struct roce_pkt *pkt, const struc
 	enum hca_mem_result result = hca_mem_scatter(r->recv->sge, r->recv->sge_count, pd->pdn,
 						     r->offset, payload, pkt->len);
 
-	if (likely(result == HCA_MEM_DONE))
+	if (likely(result == HCA_MEM_DONE)) {
+		r->offset += pkt->len;
 		return FAULT_NONE;
+	}
 	*status = result == HCA_MEM_SHORT ? HCA_LOC_LEN_ERR : HCA_LOC_PROT_ERR;
 	return result == HCA_MEM_SHORT ? FAULT_INVALID
 	       : result == HCA_MEM_BAD ? FAULT_LOCAL
@@ -143,6 +147,12 @@ static bool invalidate(struct qp *qp, const struct roce_pkt *pkt)
 	       !hca_mkey_invalidate(pkt->imm, pdn, true);
 }
 
+/* Sends, not writes with immediate data: these take an entry as usual. */
+static bool matches_tags(const struct qp *qp)
+{
+	return qp->pub.srq && qp->pub.srq->tags;
+}
+
 static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 			  enum hca_status *status)
 {
@@ -151,15 +161,16 @@ static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struc
 	enum fault f;
 
 	if (is_first(op)) {
-		f = need_recv(qp, pkt);
+		f = unlikely(matches_tags(qp)) ? tag_recv_begin(qp, pkt, payload, is_last(op))
+					       : need_recv(qp, pkt);
 		if (unlikely(f))
 			return f;
 		r->offset = 0;
 	}
-	f = scatter(qp, pkt, payload, status);
+	f = unlikely(r->tag.what) ? tag_recv_place(qp, pkt, payload, is_first(op), status)
+				  : scatter(qp, pkt, payload, status);
 	if (unlikely(f))
 		return f;
-	r->offset += pkt->len;
 	if (unlikely(has_inv(op)) && !invalidate(qp, pkt)) {
 		*status = HCA_LOC_ACCESS_ERR;
 		return FAULT_INVALIDATE;
@@ -245,7 +256,10 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op
 	cqe.imm = pkt->imm;
 	cqe.solicited = pkt->flags & ROCE_PKT_SOLICITED;
 	cqe.src_qpn = qp->attr.dest_qpn;
-	recv_complete(qp, &cqe);
+	if (unlikely(qp->resp.tag.what))
+		tag_recv_finish(qp, &cqe);
+	else
+		recv_complete(qp, &cqe);
 }
 
 /* ---- order ---- */
@@ -332,6 +346,10 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	if (pkt->flags & ROCE_PKT_ACK_REQ && likely(qp_is_reliable(qp))) {
 		r->ack_urgent |= !(pkt->flags & ROCE_PKT_ACK_DELAYABLE);
 		answer_ack_later(qp, acks);
+	}
+	if (unlikely(r->tag.run)) {
+		r->tag.run = false;
+		requester_run(qp);
 	}
 }
 

@@ -165,6 +165,94 @@ static void atomics_have_their_operands(void **state)
 	assert_int_equal(out.compare, 33);
 }
 
+static void a_flush_has_a_range_and_no_data(void **state)
+{
+	struct mlx5_wqe_flush_seg *seg = unit(1, 2);
+
+	put_ctrl(1, MLX5_OPCODE_FLUSH, 0, 3, 0);
+	put_raddr(1, 1, 0x7000, 0x77);
+	*seg = (struct mlx5_wqe_flush_seg){ .feth = htobe32(0x12), .length = htobe32(4096) };
+	decode(1);
+	assert_false(out.bad);
+	assert_int_equal(out.op, HCA_OP_FLUSH);
+	assert_int_equal(out.raddr, 0x7000);
+	assert_int_equal(out.rkey, 0x77);
+	assert_int_equal(out.feth, 0x12);
+	assert_int_equal(out.length, 4096);
+	assert_int_equal(out.sge_count, 0);
+	put_ctrl(1, MLX5_OPCODE_FLUSH, 0, 2, 0); /* without the range */
+	decode(1);
+	assert_bad();
+	put_ctrl(1, MLX5_OPCODE_FLUSH, 0, 4, 0); /* with data behind it */
+	decode(1);
+	assert_bad();
+}
+
+static void an_atomic_write_has_its_data_inline(void **state)
+{
+	struct mlx5_wqe_inl_data_seg *seg = unit(1, 2);
+
+	put_ctrl(1, MLX5_OPCODE_ATOMIC_WRITE, 0, 3, 0);
+	put_raddr(1, 1, 0x7000, 0x77);
+	seg->byte_count = htobe32(8 | MLX5_INLINE_SEG);
+	decode(1);
+	assert_false(out.bad);
+	assert_int_equal(out.op, HCA_OP_ATOMIC_WRITE);
+	assert_int_equal(out.length, 8);
+	assert_int_equal(out.sge[0].key, HCA_KEY_INLINE);
+	assert_ptr_equal((void *)(uintptr_t)out.sge[0].addr, seg + 1);
+}
+
+static void put_tag(uint8_t opcode, uint8_t ds)
+{
+	struct mlx5_wqe_tm_seg *seg = unit(1, 1);
+
+	put_ctrl(1, MLX5_OPCODE_TAG_MATCHING, 0, ds, 0);
+	*seg = (struct mlx5_wqe_tm_seg){ .opcode = opcode,
+					 .flags = 0xc0,
+					 .index = htobe16(7),
+					 .sw_cnt = htobe16(9),
+					 .append_tag = htobe64(0x1122),
+					 .append_mask = htobe64(0xffff) };
+	mlx5dv_set_data_seg(unit(1, 3), 100, 5, 0x5000);
+}
+
+static void changes_of_tag_lists(void **state)
+{
+	put_tag(0x10, 4);
+	decode(1);
+	assert_false(out.bad);
+	assert_int_equal(out.op, HCA_OP_TAG);
+	assert_int_equal(out.tag.change, HCA_TAG_APPEND);
+	assert_true(out.tag.signaled);
+	assert_true(out.tag.sync);
+	assert_int_equal(out.tag.index, 7);
+	assert_int_equal(out.tag.handled, 9);
+	assert_int_equal(out.tag.tag, 0x1122);
+	assert_int_equal(out.tag.mask, 0xffff);
+	assert_int_equal(out.sge_count, 1);
+	assert_int_equal(out.sge[0].len, 100);
+	mlx5dv_set_data_seg(unit(1, 3), 0, 0x100, 0); /* without a buffer */
+	decode(1);
+	assert_false(out.bad);
+	assert_int_equal(out.sge_count, 0);
+	put_tag(0x20, 3);
+	decode(1);
+	assert_int_equal(out.tag.change, HCA_TAG_REMOVE);
+	put_tag(0, 3);
+	decode(1);
+	assert_int_equal(out.tag.change, HCA_TAG_SYNC);
+	put_tag(0x30, 4);
+	decode(1);
+	assert_bad();
+	put_tag(0x10, 3); /* an append without its data segment */
+	decode(1);
+	assert_bad();
+	put_tag(0, 2);
+	decode(1);
+	assert_bad();
+}
+
 static void masked_atomics_are_refused(void **state)
 {
 	put_atomic(1, MLX5_OPCODE_ATOMIC_MASKED_CS, 1, 1);
@@ -390,7 +478,10 @@ static void opcodes_that_a_transport_lacks_are_bad(void **state)
 		{ HCA_QP_RC, MLX5_OPCODE_TSO },
 		{ HCA_QP_RC, 0x7f },
 		{ HCA_QP_RC, 0xff },
-		{ HCA_QP_RC, MLX5_OPCODE_SET_PSV },
+		{ HCA_QP_UD, MLX5_OPCODE_SET_PSV },
+		{ HCA_QP_UC, MLX5_OPCODE_FLUSH },
+		{ HCA_QP_UD, MLX5_OPCODE_ATOMIC_WRITE },
+		{ HCA_QP_UC, MLX5_OPCODE_TAG_MATCHING },
 	};
 
 	for (size_t i = 0; i < array_size(wrong); i++) {
@@ -708,6 +799,9 @@ int main(void)
 		T(entries_of_another_qp_are_bad),
 		T(an_entry_without_length_is_bad),
 		T(an_entry_longer_than_the_ring_is_bad),
+		T(a_flush_has_a_range_and_no_data),
+		T(an_atomic_write_has_its_data_inline),
+		T(changes_of_tag_lists),
 		T(opcodes_that_a_transport_lacks_are_bad),
 		T(an_entry_too_short_for_its_segments_is_bad),
 		T(inline_data_longer_than_its_entry_is_bad),

@@ -61,6 +61,10 @@ static void cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe)
 	struct end *end = cq->buf;
 
 	end->done[pi % END_CQES] = *cqe;
+	if (cqe->is_recv && cqe->tm) {
+		end->tm[pi % END_CQES] = *cqe->tm;
+		end->done[pi % END_CQES].tm = &end->tm[pi % END_CQES];
+	}
 	end->completed = pi + 1;
 }
 
@@ -130,12 +134,16 @@ struct end *end_create(unsigned int adapter, const struct end_options *options)
 					    .xrcd = END_XRCD,
 					    .user_index = HCA_SRQ_NO_INDEX };
 
-		srq.type = options->type == HCA_QP_XRC_RECV ? HCA_SRQ_XRC : HCA_SRQ_BASIC;
+		srq.type = options->type == HCA_QP_XRC_RECV ? HCA_SRQ_XRC
+			   : options->tags                  ? HCA_SRQ_TAG
+							    : HCA_SRQ_BASIC;
+		srq.tags = options->tags;
 		srq.ring = (struct hca_rq_ring){ .buf = end, .size = END_SLOTS };
 		assert_int_equal(hca_srq_create(&srq, &end->srq), 0);
 	}
 	qp.ctx = end->ctx;
-	qp.sq = (struct hca_sq_ring){ .buf = end, .size = END_SLOTS };
+	if (!options->tags)
+		qp.sq = (struct hca_sq_ring){ .buf = end, .size = END_SLOTS };
 	if (options->type == HCA_QP_XRC_RECV) {
 		qp.xrcd = END_XRCD;
 	} else {

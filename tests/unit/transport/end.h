@@ -30,6 +30,7 @@ struct end {
 	struct hca_recv recv[END_SLOTS];
 	uint32_t recv_posted, recv_freed;
 	struct hca_cqe done[END_CQES];
+	struct hca_tm_info tm[END_CQES]; /* that `done` points to */
 	uint32_t completed, taken;
 };
 
@@ -42,7 +43,8 @@ struct end_options {
 	uint32_t psn, peer_psn;
 	uint32_t access; /* of the peer through the queue pair; 0: everything */
 	bool no_access;
-	bool srq; /* receives are those of a shared receive queue */
+	bool srq;      /* receives are those of a shared receive queue */
+	uint32_t tags; /* ... which matches tags, with so many entries; the send queue is its own */
 	bool dci_streams;
 	uint8_t dci_log_errored;
 	bool out_of_order;
