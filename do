@@ -97,26 +97,61 @@ cmd_build() {
 failed=()
 
 # run_ctest DIR OPTION...: a failure is remembered, so that the other builds are tested all the same.
-# Two tests per processor, since most tests wait half of their time.
+# Two tests per processor, since most tests wait half of their time. In a fresh root that was made beside
+# other tests, TEST_GATE is a descriptor that is readable when those have ended.
 run_ctest() {
 	local dir=$1
 	shift
+	[[ -z ${TEST_GATE:-} ]] || read -r <&"$TEST_GATE" || true
 	say "testing $dir"
 	(cd "$dir" && ctest --output-on-failure -j $((2 * $(nproc))) "$@") || failed+=("$dir")
 }
 
-# test_fresh FILTER: where it cannot run, the script says why, and `fresh` is empty.
-test_fresh() {
-	local status=0
+# fresh_status STATUS: where the script could not run, it has said why, and `fresh` is empty.
+fresh_status() {
 	fresh=yes
-	say "testing in a fresh root"
-	[[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null || need_packages "${packages_fresh[@]}" || true
-	tests/fresh/fresh-root.sh "$1" || status=$?
-	case $status in
+	case $1 in
 	0) ;;
 	77) fresh='' ;;
 	*) failed+=("a fresh root") ;;
 	esac
+}
+
+fresh_packages() {
+	[[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null || need_packages "${packages_fresh[@]}" || true
+}
+
+test_fresh() {
+	local status=0
+	say "testing in a fresh root"
+	fresh_packages
+	tests/fresh/fresh-root.sh "$1" || status=$?
+	fresh_status "$status"
+}
+
+# fresh_begin FILTER: makes the root and builds there in the background. Installing packages keeps one
+# processor busy, and tests leave one idle half of the time. fresh_end lets it test, and shows its output.
+fresh_begin() {
+	say "making a fresh root, beside the tests under sanitizers"
+	fresh_packages
+	fresh_dir=$(mktemp -d)
+	mkfifo "$fresh_dir/gate"
+	exec {gate}<>"$fresh_dir/gate"
+	# Jobs in the background ignore the terminal's signals.
+	trap 'kill "$fresh_job" 2>/dev/null; wait "$fresh_job" 2>/dev/null; rm -rf "$fresh_dir"' EXIT
+	TEST_GATE=$gate tests/fresh/fresh-root.sh "$1" >"$fresh_dir/log" 2>&1 &
+	fresh_job=$!
+}
+
+fresh_end() {
+	local status=0
+	say "testing in a fresh root"
+	echo >&"$gate"
+	tail -n +1 -f --pid="$fresh_job" "$fresh_dir/log"
+	wait "$fresh_job" || status=$?
+	trap - EXIT
+	rm -rf "$fresh_dir"
+	fresh_status "$status"
 }
 
 test_interop() {
@@ -139,13 +174,6 @@ test_here() {
 	run_ctest build -LE "$1"
 }
 
-# test_plain: once, in a fresh root where that can be made, else here. There, `./do demo` builds the release.
-test_plain() {
-	test_fresh plain
-	[[ -z $fresh ]] || return 0
-	test_here long
-	build_kind release # where every warning is an error, too
-}
 
 # Labels: `sweep` tests run a program with many options, `long` ones are for `all` only, `plain-only` ones
 # gain nothing from a sanitizer.
@@ -154,8 +182,15 @@ cmd_test() {
 	[[ $filter == fresh ]] || need_packages "${packages_build[@]}" "${packages_test[@]}"
 	case $filter in
 	'')
-		test_plain
+		# The plain tests run once, in a fresh root where that can be made, else here. There, `./do demo`
+		# builds the release, where every warning is an error, too.
+		fresh_begin plain
 		test_sanitized long
+		fresh_end
+		if [[ -z $fresh ]]; then
+			test_here long
+			build_kind release
+		fi
 		;;
 	all)
 		test_here none

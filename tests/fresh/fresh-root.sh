@@ -3,6 +3,7 @@
 # A bare Debian 12, and in it what README.md promises: a root made by debootstrap (minbase and git), a clone
 # of HEAD with the changes to tracked files, `./do demo`, then `./do test FILTER`. `./do test` calls it.
 # usage: fresh-root.sh FILTER
+# With TEST_GATE, a descriptor, the tests wait until it can be read (see `do`).
 #
 # Exit status 77: this machine cannot do it, and one line has said why.
 #
@@ -72,6 +73,7 @@ inside() {
 	umount -l mnt
 	exec chroot . /usr/bin/env -i HOME=/root TERM="${TERM:-dumb}" ${http_proxy:+http_proxy="$http_proxy"} \
 		${https_proxy:+https_proxy="$https_proxy"} PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+		${TEST_GATE:+TEST_GATE="$TEST_GATE"} \
 		bash -ec 'cd /srv/verbena; ./do demo; ./do test "$1"; apt-get autoclean -qq' bash "$filter"
 }
 
