@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_again(&conf, engine);
 	flat.length = (data[0] << 8 | data[1]) % MOST + 1;
 	flat.bytes = malloc(flat.length);
-	t = crypt_create(&conf, &dek, flat.length);
+	t = crypt_create(&conf, &dek, flat.length, true);
 	CHECK(flat.bytes && t && t->ops->length(t, flat.length) == flat.length);
 	memset(flat.bytes, data[2], flat.length);
 	wire = usable(&conf, flat.length);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * XTS turns one block of 16 bytes into another, and depends on a block's place only: data comes in
- * pieces of any size, in any order and repeatedly, and the stage needs no state. Groups are what
- * changes as a whole: a block, or the last two of a data unit whose last one is short (ciphertext
- * stealing, IEEE 1619 5.3.2). A piece that ends inside of a group reads, changes and writes that
- * group.
+ * pieces of any size, in any order and repeatedly, and the stage needs hardly any state. Groups are
+ * what changes as a whole: a block, or the last two of a data unit whose last one is short
+ * (ciphertext stealing, IEEE 1619 5.3.2). A piece that ends inside of a group reads, changes and
+ * writes that group. Signatures below do not give back what was written: then the group waits for
+ * its other bytes.
  */
 #include "hca/memory/crypt.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "hca/memory/xts.h"
 #include "util/api.h"
@@ -17,12 +19,26 @@
 #define GROUP_MAX (2 * XTS_BLOCK - 1)
 #define CHUNK     4096u
 
+/* A group of which a part was written, as the wire has it. */
+struct open_group {
+	uint64_t start;
+	uint32_t written; /* a bit per byte */
+	uint8_t bytes[GROUP_MAX];
+	LIST_ENTRY(open_group) link;
+};
+
+/* Packets out of order leave one at either end. */
+#define OPEN_MOST 1024u
+
 struct crypt {
 	struct transform base;
 	struct hca_crypto_conf conf;
 	struct hca_dek *dek;
 	uint64_t length;
 	bool right_tag;
+	bool on_memory;               /* the space below gives back what was written */
+	LIST_HEAD(, open_group) open; /* not with on_memory */
+	unsigned int open_count;
 };
 
 static struct crypt *to_crypt(struct transform *t)
@@ -157,13 +173,33 @@ static bool crypt_read(struct transform *t, const struct transform_space *below,
 
 /* ---- towards memory ---- */
 
-static bool write_groups(const struct crypt *c, const struct transform_space *below, uint64_t off,
+static void drop_open(struct crypt *c, struct open_group *o)
+{
+	LIST_REMOVE(o, link);
+	c->open_count--;
+	free(o);
+}
+
+/* Groups that are written as a whole do not wait for the rest of earlier parts. */
+static void forget_open(struct crypt *c, uint64_t off, uint64_t len)
+{
+	struct open_group *o, *next;
+
+	for (o = LIST_FIRST(&c->open); o; o = next) {
+		next = LIST_NEXT(o, link);
+		if (o->start >= off && o->start < off + len)
+			drop_open(c, o);
+	}
+}
+
+static bool write_groups(struct crypt *c, const struct transform_space *below, uint64_t off,
 			 const void *from, uint64_t len)
 {
 	bool encrypt = !hca_crypto_is_wire(&c->conf);
 	uint8_t bounce[CHUNK + GROUP_MAX];
 	void *out = transform_map(below, off, len, true);
 
+	forget_open(c, off, len);
 	if (out)
 		return crypt(c, encrypt, off, from, out, len);
 	for (uint64_t n; len; off += n, from = (const uint8_t *)from + n, len -= n) {
@@ -177,7 +213,45 @@ static bool write_groups(const struct crypt *c, const struct transform_space *be
 	return true;
 }
 
-static bool write_part(const struct crypt *c, const struct transform_space *below, uint64_t off,
+static struct open_group *find_open(struct crypt *c, uint64_t start)
+{
+	struct open_group *o;
+
+	LIST_FOREACH(o, &c->open, link)
+		if (o->start == start)
+			return o;
+	if (c->open_count == OPEN_MOST)
+		return NULL;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->start = start;
+	LIST_INSERT_HEAD(&c->open, o, link);
+	c->open_count++;
+	return o;
+}
+
+/* Keeps a part of a group until the group is whole. */
+static bool write_open(struct crypt *c, const struct transform_space *below, const struct group *g,
+		       uint64_t off, const void *from, uint64_t len)
+{
+	uint64_t n = g->end - g->start, at = off - g->start;
+	struct open_group *o = find_open(c, g->start);
+	bool done;
+
+	if (!o)
+		return false;
+	o->written |= ((1u << len) - 1) << at;
+	memcpy(o->bytes + at, from, len);
+	if (o->written != (1u << n) - 1)
+		return true;
+	done = crypt(c, !hca_crypto_is_wire(&c->conf), g->start, o->bytes, o->bytes, n) &&
+	       transform_put(below, g->start, o->bytes, n);
+	drop_open(c, o);
+	return done;
+}
+
+static bool write_part(struct crypt *c, const struct transform_space *below, uint64_t off,
 		       const void *from, uint64_t *len)
 {
 	bool wire = hca_crypto_is_wire(&c->conf);
@@ -189,6 +263,8 @@ static bool write_part(const struct crypt *c, const struct transform_space *belo
 		return false;
 	if (*len > g.end - off)
 		*len = g.end - off;
+	if (!c->on_memory)
+		return write_open(c, below, &g, off, from, *len);
 	n = g.end - g.start;
 	if (!transform_get(below, g.start, bytes, n) || !crypt(c, wire, g.start, bytes, bytes, n))
 		return false;
@@ -199,7 +275,7 @@ static bool write_part(const struct crypt *c, const struct transform_space *belo
 static bool crypt_write(struct transform *t, const struct transform_space *below, uint64_t off,
 			const void *from, uint64_t len)
 {
-	const struct crypt *c = to_crypt(t);
+	struct crypt *c = to_crypt(t);
 
 	if (!is_usable(c, off, len))
 		return false;
@@ -229,6 +305,8 @@ static void crypt_free(struct transform *t)
 {
 	struct crypt *c = to_crypt(t);
 
+	while (!LIST_EMPTY(&c->open))
+		drop_open(c, LIST_FIRST(&c->open));
 	if (c->dek)
 		hca_dek_put(c->dek);
 	free(c);
@@ -242,7 +320,7 @@ static const struct transform_ops crypt_ops = {
 };
 
 struct transform *crypt_create(const struct hca_crypto_conf *conf, struct hca_dek *dek,
-			       uint64_t length)
+			       uint64_t length, bool on_memory)
 {
 	struct crypt *c = calloc(1, sizeof(*c));
 
@@ -253,6 +331,7 @@ struct transform *crypt_create(const struct hca_crypto_conf *conf, struct hca_de
 	c->conf = *conf;
 	c->dek = dek;
 	c->length = length;
+	c->on_memory = on_memory;
 	c->right_tag = !dek->has_keytag || !memcmp(dek->keytag, conf->keytag, HCA_KEYTAG_LEN);
 	return &c->base;
 }

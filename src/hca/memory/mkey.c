@@ -166,11 +166,13 @@ static bool is_encrypted_first(const struct hca_mkey *m)
 	       m->crypto.order == HCA_CRYPTO_MEMORY_SIGNATURE;
 }
 
-/* `below`: the bytes of the stages before it. */
-static struct transform *make_crypt(const struct hca_mkey *m, uint64_t below)
+/* On top of the stages before it. */
+static struct transform *make_crypt(const struct hca_mkey *m, const struct transform_chain *chain)
 {
-	return m->transforms && m->dek ? crypt_create(&m->crypto, m->dek, below)
-				       : crypt_create_unset();
+	if (!m->transforms || !m->dek)
+		return crypt_create_unset();
+	return crypt_create(&m->crypto, m->dek, transform_chain_length(chain, m->length),
+			    !chain->count);
 }
 
 /* Lock held. The stages that the key is configured with, from memory to the wire; NULL: none. */
@@ -190,8 +192,7 @@ static int make_chain(const struct hca_mkey *m, struct transform_chain **out)
 
 		if (crypto ? !m->encrypts : !is_signed(m))
 			continue;
-		stage = crypto ? make_crypt(m, transform_chain_length(chain, m->length))
-			       : signature_create(&m->sig, m->key);
+		stage = crypto ? make_crypt(m, chain) : signature_create(&m->sig, m->key);
 		if (!stage) {
 			transform_chain_free(chain);
 			return -ENOMEM;
