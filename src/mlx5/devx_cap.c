@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "hca/device/crypto.h"
+#include "hca/device/lag.h"
 #include "hca/memory/dm_op.h"
 #include "hca/raw/flow.h"
 #include "mlx5/devx_aso.h"
@@ -226,6 +227,11 @@ static int fill_general(const struct page *p)
 	fill_aso(p);
 	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
 	SET(num_ports, p->adapter->port_count);
+	SET(lag_master, hca_lag_is_on(p->adapter));
+	SET(num_lag_ports, p->adapter->lag_count);
+	SET(lag_tx_port_affinity, hca_lag_is_on(p->adapter));
+	SET(init2_lag_tx_port_affinity, hca_lag_is_on(p->adapter));
+	SET(rts2rts_lag_tx_port_affinity, hca_lag_is_on(p->adapter));
 	SET(gid_table_size, log2_up(gids) > 3 ? log2_up(gids) - 3 : 0);
 	SET(pkey_table_size, 0); /* 128, the smallest value */
 	SET(device_frequency_khz, p->adapter->model->core_clock_khz);

@@ -248,10 +248,3 @@ int devx_query_vport_counter(struct devx_cmd *c)
 		octets, t.tx_bytes);
 	return 0;
 }
-
-int devx_query_lag(struct devx_cmd *c)
-{
-	/* lag_state 0, not bonded: an answer, on an adapter without the capability as well. */
-	ifc_set(ifc_ptr(c->out, query_lag_out, lag_context), lag_context, lag_state, 0);
-	return 0;
-}

@@ -25,7 +25,6 @@ int devx_query_hca_gid(struct devx_cmd *c);
 int devx_query_hca_pkey(struct devx_cmd *c);
 int devx_query_roce_address(struct devx_cmd *c);
 int devx_query_vport_counter(struct devx_cmd *c);
-int devx_query_lag(struct devx_cmd *c);
 int devx_zeros(struct devx_cmd *c);
 
 #endif

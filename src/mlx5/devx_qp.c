@@ -14,6 +14,7 @@
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_counter.h"
 #include "mlx5/devx_mem.h"
+#include "mlx5/devx_lag.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/devx_qpc.h"
 #include "mlx5/devx_uar.h"
@@ -212,6 +213,7 @@ int devx_create_qp(struct devx_cmd *c)
 		.ctx = &c->devx->ctx->vb->hca,
 		.format = &mlx5_format,
 		.user_index = ifc_get(qpc, qpc, user_index),
+		.lag = devx_lag_of(c, ifc_get(qpc, qpc, lag_tx_port_affinity), 0),
 		.block_self_mcast = ifc_get(qpc, qpc, block_lb_mc),
 		.user = devx_user(c->obj),
 	};

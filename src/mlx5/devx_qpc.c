@@ -12,8 +12,10 @@
 
 #include "hca/device/access.h"
 #include "hca/device/port.h"
+#include "hca/transport/qp_lag.h"
 #include "hca/transport/qp_modify.h"
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_lag.h"
 #include "mlx5/devx_counter.h"
 
 #define ANY_STATE 0xff
@@ -179,13 +181,13 @@ static void read_qpc(const struct devx_cmd *c, const void *qpc, struct hca_qp_at
 }
 
 /*
- * Fields that are not verbs attributes: the counter set, the order of packets, and with
- * opt_param_mask_95_32 the path of a requester.
+ * Fields that are not verbs attributes: the counter set, the order of packets, the bonded link, and
+ * with opt_param_mask_95_32 the path of a requester.
  */
 static int modify_other(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, uint32_t opt)
 {
 	const void *primary = ifc_cptr(qpc, qpc, primary_address_path);
-
+	uint8_t affinity = ifc_get(qpc, qpc, lag_tx_port_affinity);
 	struct hca_counters *set;
 	int err;
 
@@ -203,6 +205,14 @@ static int modify_other(struct devx_cmd *c, struct hca_qp *qp, const void *qpc, 
 	if (c->row->op == IFC_OP_RST2INIT_QP ||
 	    (c->row->op == IFC_OP_INIT2INIT_QP && opt & IFC_QP_OPT_DRAIN_SIGERR))
 		qp->stop_on_sig_error |= ifc_get(qpc, qpc, drain_sigerr);
+	if (affinity && c->row->op == IFC_OP_RST2INIT_QP)
+		hca_qp_lag_wish(qp, devx_lag_of(c, affinity, 0));
+	if (opt & IFC_QP_OPT_LAG_TX_AFFINITY &&
+	    (c->row->op == IFC_OP_INIT2INIT_QP || c->row->op == IFC_OP_RTS2RTS_QP)) {
+		err = devx_refuse_errno(c, hca_qp_lag_set(qp, affinity), DEVX_WHY_FIELD);
+		if (err)
+			return err;
+	}
 	if (c->row->op != IFC_OP_RTS2RTS_QP ||
 	    !(ifc_get(c->in, modify_qp_in, opt_param_mask_95_32) & IFC_QP_OPT2_UDP_SPORT))
 		return 0;
@@ -345,6 +355,7 @@ void devx_qpc_fill(const struct hca_adapter *a, struct hca_qp *qp, void *qpc)
 		: at.path_mig_state == 2 ? IFC_PM_ARMED
 					 : IFC_PM_MIGRATED);
 	ifc_set(qpc, qpc, dp_ordering_1, qp->out_of_order);
+	ifc_set(qpc, qpc, lag_tx_port_affinity, at.lag_port);
 	ifc_set(qpc, qpc, mtu, at.path_mtu);
 	ifc_set(qpc, qpc, log_msg_max, 30);
 	ifc_set(qpc, qpc, q_key, at.qkey);

@@ -12,6 +12,7 @@
 #include "hca/transport/qp_modify.h"
 #include "hca/transport/qp_watch.h"
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_lag.h"
 #include "mlx5/devx_obj.h"
 #include "mlx5/devx_uar.h"
 #include "mlx5/devx_wq.h"
@@ -19,6 +20,18 @@
 #include "mlx5/format.h"
 
 #define BLOCK_SHIFT 6u
+
+/* A bonded link, as the TIS has it; otherwise frames spread over links by their flows. */
+static uint8_t affinity_of(struct devx_cmd *c, const void *ctx)
+{
+	const struct mlx5dv_devx_obj *tis =
+		ifc_get(ctx, sqc, tis_lst_sz)
+			? devx_find(c->devx, DEVX_TIS, ifc_get(ctx, sqc, tis_num_0))
+			: NULL;
+
+	return devx_lag_of(c, tis ? ifc_get(tis->image, tisc, lag_tx_port_affinity) : 0,
+			   HCA_LAG_BY_FLOW);
+}
 
 static int make(struct devx_cmd *c, const void *ctx, void *const at[2])
 {
@@ -35,6 +48,7 @@ static int make(struct devx_cmd *c, const void *ctx, void *const at[2])
 			.slot_shift = BLOCK_SHIFT,
 			.db = (volatile uint32_t *)at[1] + MLX5_SND_DBR },
 		.user_index = ifc_get(ctx, sqc, user_index),
+		.lag = affinity_of(c, ctx),
 		.user = devx_user(c->obj),
 	};
 	int err = hca_qp_create(&init, &c->obj->qp);

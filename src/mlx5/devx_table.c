@@ -14,6 +14,7 @@
 #include "mlx5/devx_flow.h"
 #include "mlx5/devx_fte.h"
 #include "mlx5/devx_general.h"
+#include "mlx5/devx_lag.h"
 #include "mlx5/devx_mem.h"
 #include "mlx5/devx_misc.h"
 #include "mlx5/devx_mkey.h"
@@ -72,7 +73,10 @@ static const struct devx_row rows[] = {
 	    LEN(query_vport_counter_out), devx_query_vport_counter),
 	ROW(QUERY_CONG_STATUS, NONE, GENERAL_CMD, HEAD, HEAD, devx_zeros),
 	ROW(QUERY_CONG_STATISTICS, NONE, GENERAL_CMD, HEAD, HEAD, devx_zeros),
+	ROW(CREATE_LAG, NONE, GENERAL_CMD, LEN(create_lag_in), HEAD, devx_create_lag),
 	ROW(QUERY_LAG, NONE, GENERAL_CMD, HEAD, HEAD, devx_query_lag),
+	ROW(MODIFY_LAG, NONE, GENERAL_CMD, LEN(modify_lag_in), HEAD, devx_modify_lag),
+	ROW(DESTROY_LAG, NONE, GENERAL_CMD, HEAD, HEAD, devx_destroy_lag),
 	ROW(ACCESS_REG, NONE, GENERAL_CMD, HEAD, HEAD, devx_access_reg),
 	ROW(ACCESS_REGISTER_USER, NONE, GENERAL_CMD, HEAD, HEAD, devx_access_reg),
 	ROW(SYNC_STEERING, NONE, GENERAL_CMD, HEAD, HEAD, devx_zeros),

@@ -191,6 +191,10 @@ int devx_modify_tis(struct devx_cmd *c)
 
 	if (mask & IFC_MODIFY_TIS_PRIO)
 		ifc_set(c->obj->image, tisc, prio, ifc_get(ctx, tisc, prio));
+	/* For queues that are made from now on. */
+	if (mask & IFC_MODIFY_TIS_LAG_AFFINITY)
+		ifc_set(c->obj->image, tisc, lag_tx_port_affinity,
+			ifc_get(ctx, tisc, lag_tx_port_affinity));
 	return 0;
 }
 

@@ -37,31 +37,6 @@ int mlx5dv_get_data_direct_sysfs_path(struct ibv_context *context, char *buf, si
 					"second function for direct access");
 }
 
-/* ---- link aggregation ---- */
-
-static int no_lag(struct ibv_qp *qp, const char *call)
-{
-	const struct hca_adapter *a;
-
-	if (!mlx5_dv_context(qp->context, call))
-		return errno;
-	a = to_context(qp->context)->adapter;
-	return errno = -explain(EOPNOTSUPP,
-				"%s: the ports of %s are not bonded; num_lag_ports of "
-				"mlx5dv_query_device() is 1",
-				call, a->name);
-}
-
-int mlx5dv_query_qp_lag_port(struct ibv_qp *qp, uint8_t *port, uint8_t *active)
-{
-	return no_lag(qp, __func__);
-}
-
-int mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port)
-{
-	return no_lag(qp, __func__);
-}
-
 /* ---- paths ---- */
 
 int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)

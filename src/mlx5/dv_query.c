@@ -114,7 +114,7 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 		filled |= MLX5DV_CONTEXT_MASK_WR_MEMCPY_LENGTH;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS) {
-		out->num_lag_ports = 1;
+		out->num_lag_ports = ctx->vb->adapter->lag_count ? ctx->vb->adapter->lag_count : 1;
 		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS) {

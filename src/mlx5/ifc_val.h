@@ -335,4 +335,10 @@ enum {
 	IFC_UAR_BF_SIZE = 0x100,
 };
 
+/* lag_state, and field_select of MODIFY_LAG */
+enum {
+	IFC_LAG_ACTIVE = 1,
+	IFC_MODIFY_LAG_REMAP = 1 << 0,
+};
+
 #endif

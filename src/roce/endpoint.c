@@ -50,7 +50,7 @@ static int open_main(struct roce_endpoint *ep)
 	if (fd < 0)
 		return explain_open(ep, fd);
 	ep->fd = fd;
-	roce_tx_socket_add(ep, fd, ep->port);
+	roce_tx_socket_add(ep, fd, ep->port, 0);
 	ep->sndbuf = roce_socket_buffer(fd, SO_SNDBUF);
 	ep->rcvbuf = roce_socket_buffer(fd, SO_RCVBUF);
 	return 0;

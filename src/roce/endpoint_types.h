@@ -53,6 +53,7 @@ struct roce_tx_socket {
 	uint8_t other_ip;
 	uint8_t other_segment;
 	uint16_t next_segment;
+	uint32_t ifindex; /* packets leave by this interface; 0: as the routes say */
 };
 
 struct roce_endpoint {

@@ -25,7 +25,10 @@ int roce_path_init(struct roce_path *path, const struct roce_endpoint *ep,
 		path->dst.ifindex = ep->local.ifindex;
 	path->dport = dest->port ? dest->port : ep->port;
 	path->pkey = dest->pkey ? dest->pkey : ROCE_PKEY_DEFAULT;
-	socket = dest->sport ? roce_tx_socket_find(ep, dest->sport) : 0;
+	if (dest->link)
+		socket = roce_tx_socket_find_link(ep, dest->sport, dest->link);
+	else
+		socket = dest->sport ? roce_tx_socket_find(ep, dest->sport) : 0;
 	path->sport = ep->tx_socket[socket].port;
 	path->route.to_len = roce_addr_to_sockaddr(&path->dst, path->dport, &path->route.to);
 	path->route.socket = socket;

@@ -18,6 +18,7 @@ struct roce_dest {
 	uint8_t tclass;        /* with the ECN bits */
 	uint8_t ttl;           /* 0: 64 */
 	uint16_t sport;        /* of a socket of tx_socket.h; 0: that of the endpoint */
+	uint32_t link;         /* index of the interface to leave by, with such a socket; 0: any */
 };
 
 /* How packets leave. Packets with equal routes, byte by byte, may share a send. */

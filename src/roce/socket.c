@@ -40,6 +40,20 @@ void roce_socket_set_interface(int fd, const struct roce_endpoint *ep, uint32_t 
 }
 
 /*
+ * Older kernels bind a socket to an interface for privileged processes only; there the interface is a wish,
+ * which IPv6 follows between routes of one metric.
+ */
+void roce_socket_set_link(int fd, const struct roce_endpoint *ep, uint32_t ifindex)
+{
+	if (!ifindex || !set(fd, SOL_SOCKET, SO_BINDTOIFINDEX, (int)ifindex))
+		return;
+	if (ep->ipv4)
+		set(fd, IPPROTO_IP, IP_UNICAST_IF, (int)htonl(ifindex));
+	else
+		set(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, (int)htonl(ifindex));
+}
+
+/*
  * IP_PMTUDISC_PROBE forbids fragments, so that the kernel sets the IPv4 id to 0 (the ICRC covers it), and
  * ignores path MTUs that ICMP messages, maybe forged, claim.
  */

@@ -24,6 +24,8 @@ int roce_socket_open(const struct roce_endpoint *ep, enum roce_socket_kind kind,
 int roce_socket_enable_ttl(int fd, bool ipv4);
 /* Multicast packets of the endpoint leave by this interface. */
 void roce_socket_set_interface(int fd, const struct roce_endpoint *ep, uint32_t ifindex);
+/* Unicasts leave by this interface; 0: as the routes say. */
+void roce_socket_set_link(int fd, const struct roce_endpoint *ep, uint32_t ifindex);
 
 /* Whether the kernel has UDP_SEGMENT (Linux 4.18). */
 bool roce_socket_can_segment(int fd);

@@ -19,11 +19,13 @@ enum {
 	PORT_TRIES = 8,
 };
 
-void roce_tx_socket_add(struct roce_endpoint *ep, int fd, uint16_t port)
+void roce_tx_socket_add(struct roce_endpoint *ep, int fd, uint16_t port, uint32_t ifindex)
 {
 	uint16_t count = atomic_load_explicit(&ep->tx_sockets, memory_order_relaxed);
 
-	ep->tx_socket[count] = (struct roce_tx_socket){ .fd = fd, .port = port, .ttl = ROCE_TTL };
+	ep->tx_socket[count] = (struct roce_tx_socket){
+		.fd = fd, .port = port, .ttl = ROCE_TTL, .ifindex = ifindex
+	};
 	/* [SO1] pairs with count_sockets(): the row before the count */
 	atomic_store_explicit(&ep->tx_sockets, count + 1, memory_order_release);
 }
@@ -39,17 +41,23 @@ static bool is_full(const struct roce_endpoint *ep)
 	return count_sockets(ep) == array_size(ep->tx_socket);
 }
 
-uint16_t roce_tx_socket_find(const struct roce_endpoint *ep, uint16_t port)
+uint16_t roce_tx_socket_find_link(const struct roce_endpoint *ep, uint16_t port, uint32_t ifindex)
 {
 	uint16_t count = count_sockets(ep);
 
 	for (uint16_t i = 1; i < count; i++)
-		if (ep->tx_socket[i].port == port)
+		if (ep->tx_socket[i].ifindex == ifindex &&
+		    (ep->tx_socket[i].port == port || (ifindex && !port)))
 			return i;
 	return 0;
 }
 
-static int open_chosen(struct roce_endpoint *ep, uint16_t port)
+uint16_t roce_tx_socket_find(const struct roce_endpoint *ep, uint16_t port)
+{
+	return roce_tx_socket_find_link(ep, port, 0);
+}
+
+static int open_chosen(struct roce_endpoint *ep, uint16_t port, uint32_t ifindex)
 {
 	char text[ROCE_ADDR_TEXT], owner[256];
 	int fd;
@@ -66,7 +74,8 @@ static int open_chosen(struct roce_endpoint *ep, uint16_t port)
 	}
 	if (fd < 0)
 		return explain(-fd, "source port %u at %s: %s", port, text, strerror(-fd));
-	roce_tx_socket_add(ep, fd, port);
+	roce_socket_set_link(fd, ep, ifindex);
+	roce_tx_socket_add(ep, fd, port, ifindex);
 	return 0;
 }
 
@@ -80,13 +89,13 @@ int roce_tx_socket_open(struct roce_endpoint *ep, uint16_t port)
 		return 0;
 	pthread_mutex_lock(&ep->tx_socket_lock);
 	if (!roce_tx_socket_find(ep, port))
-		err = open_chosen(ep, port);
+		err = open_chosen(ep, port, 0);
 	pthread_mutex_unlock(&ep->tx_socket_lock);
 	return err;
 }
 
 /* Opens a socket at a random port; returns its index, 0 on failure. */
-static uint16_t open_random(struct roce_endpoint *ep)
+static uint16_t open_random(struct roce_endpoint *ep, uint32_t ifindex)
 {
 	uint16_t port = 0;
 	int fd = -EADDRINUSE;
@@ -103,7 +112,8 @@ static uint16_t open_random(struct roce_endpoint *ep)
 	}
 	if (fd < 0)
 		return 0;
-	roce_tx_socket_add(ep, fd, port);
+	roce_socket_set_link(fd, ep, ifindex);
+	roce_tx_socket_add(ep, fd, port, ifindex);
 	return count_sockets(ep) - 1;
 }
 
@@ -115,7 +125,7 @@ uint16_t roce_tx_socket_for_host(struct roce_endpoint *ep, const struct roce_add
 
 	pthread_mutex_lock(&ep->tx_socket_lock);
 	if (!*slot)
-		*slot = open_random(ep);
+		*slot = open_random(ep, 0);
 	port = *slot ? ep->tx_socket[*slot].port : 0;
 	pthread_mutex_unlock(&ep->tx_socket_lock);
 	return port;
@@ -124,7 +134,7 @@ uint16_t roce_tx_socket_for_host(struct roce_endpoint *ep, const struct roce_add
 /* tx_socket_lock held. */
 static uint16_t add_flow(struct roce_endpoint *ep, uint16_t port)
 {
-	if (open_chosen(ep, port))
+	if (open_chosen(ep, port, 0))
 		return 0;
 	ep->flow_tx_socket[ep->flow_tx_sockets++] = count_sockets(ep) - 1;
 	return port;
@@ -139,6 +149,21 @@ uint16_t roce_tx_socket_for_flow(struct roce_endpoint *ep, uint16_t port)
 		port = ep->tx_socket[ep->flow_tx_socket[port % ROCE_FLOW_TX_SOCKETS]].port;
 	else if (!roce_tx_socket_find(ep, port))
 		port = add_flow(ep, port);
+	pthread_mutex_unlock(&ep->tx_socket_lock);
+	return port;
+}
+
+uint16_t roce_tx_socket_for_link(struct roce_endpoint *ep, uint16_t port, uint32_t ifindex)
+{
+	uint16_t found;
+
+	pthread_mutex_lock(&ep->tx_socket_lock);
+	found = roce_tx_socket_find_link(ep, port, ifindex);
+	if (!found && !port)
+		found = open_random(ep, ifindex);
+	else if (!found && !open_chosen(ep, port, ifindex))
+		found = count_sockets(ep) - 1;
+	port = found ? ep->tx_socket[found].port : 0;
 	pthread_mutex_unlock(&ep->tx_socket_lock);
 	return port;
 }

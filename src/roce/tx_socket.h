@@ -28,9 +28,16 @@ uint16_t roce_tx_socket_for_host(struct roce_endpoint *ep, const struct roce_add
  */
 uint16_t roce_tx_socket_for_flow(struct roce_endpoint *ep, uint16_t port);
 
+/*
+ * The source port of a socket whose packets leave by an interface, whatever the routes prefer: this port if
+ * it is not 0. 0: no socket could be opened.
+ */
+uint16_t roce_tx_socket_for_link(struct roce_endpoint *ep, uint16_t port, uint32_t ifindex);
+uint16_t roce_tx_socket_find_link(const struct roce_endpoint *ep, uint16_t port, uint32_t ifindex);
+
 /* Index into ep->tx_socket of the socket with this port; 0, the main socket, when there is none. */
 uint16_t roce_tx_socket_find(const struct roce_endpoint *ep, uint16_t port);
 /* Appends a row. tx_socket_lock held, except while the endpoint is opened. */
-void roce_tx_socket_add(struct roce_endpoint *ep, int fd, uint16_t port);
+void roce_tx_socket_add(struct roce_endpoint *ep, int fd, uint16_t port, uint32_t ifindex);
 
 #endif

@@ -262,6 +262,77 @@ def link(build):
         m.close()
 
 
+def make_bonded():
+    """Two hosts with two links, eth0 and eth1. Their addresses are on an interface of its own, and routes to the
+    other one by either link."""
+    for h in (1, 2):
+        ip("netns", "add", f"h{h}")
+        sysctl(h, ipv6__conf__all__accept_dad=0, ipv6__conf__default__accept_dad=0,
+               ipv4__conf__all__rp_filter=0, ipv4__conf__default__rp_filter=0)
+        ip("-n", f"h{h}", "link", "set", "lo", "up")
+        ip("-n", f"h{h}", "link", "add", "own", "type", "veth", "peer", "name", "own-peer")
+        ip("-n", f"h{h}", "link", "set", "own-peer", "up")
+        ip("-n", f"h{h}", "link", "set", "own", "up")
+        ip("-n", f"h{h}", "addr", "add", address(h) + "/32", "dev", "own")
+        ip("-n", f"h{h}", "-6", "addr", "add", address(h, 6) + "/128", "dev", "own", "nodad")
+    for n in (0, 1):
+        ip("-n", "h1", "link", "add", f"eth{n}", "type", "veth", "peer", "name", f"eth{n}", "netns", "h2")
+        for h in (1, 2):
+            ip("-n", f"h{h}", "link", "set", f"eth{n}", "up")
+    for n in (0, 1):
+        for h in (1, 2):
+            route(h, n)
+
+
+def route(host, link):
+    """To the other host by a link; neighbours answer for IPv6 addresses of that link only."""
+    ip("-n", f"h{host}", "addr", "replace", f"fe80::{host}/64", "dev", f"eth{link}", "nodad")
+    ip("-n", f"h{host}", "route", "replace", f"{address(3 - host)}/32", "dev", f"eth{link}", "metric", str(100 + link))
+    ip("-n", f"h{host}", "-6", "route", "replace", f"{address(3 - host, 6)}/128", "via", f"fe80::{3 - host}", "dev",
+       f"eth{link}", "metric", str(100 + link))
+
+
+def sent_by(link):
+    text = subprocess.run(["ip", "-n", "h1", "-s", "link", "show", f"eth{link}"], capture_output=True, text=True)
+    return int(re.search(r"TX:.*\n\s*\d+\s+(\d+)", text.stdout)[1])
+
+
+def give_up(m, text):
+    m.kill()
+    fail(text)
+
+
+def lag(build):
+    """Two links are bonded: queue pairs spread over both, and when one goes down the other one carries all
+    of the traffic; when it is up again, its own comes back."""
+    make_bonded()
+    for version in (4, 6):
+        m = Mesh(spread(2, 2, version), "-r", 1000000, "-e", VERBENA_ADAPTERS="mlx5_0,interface=own,lag=eth0 eth1")
+        m.wait_for_round(3)
+        before = [sent_by(0), sent_by(1)]
+        go_on(m, 20)
+        if sent_by(0) < before[0] + 20 or sent_by(1) < before[1] + 20:
+            give_up(m, f"IPv{version}: traffic does not leave by both links: {before}, then {sent_by(0)}, {sent_by(1)}")
+        ip("-n", "h1", "link", "set", "eth0", "down")
+        go_on(m, 20)
+        before = sent_by(1)
+        go_on(m, 20)
+        if sent_by(1) < before + 40:
+            give_up(m, f"IPv{version}: the other link has not taken over: {before}, then {sent_by(1)}")
+        ip("-n", "h1", "link", "set", "eth0", "up")
+        for h in (1, 2):
+            route(h, 0)
+        before = sent_by(0)
+        go_on(m, 20)
+        end = time.monotonic() + 20
+        while sent_by(0) < before + 20:
+            if time.monotonic() > end:
+                give_up(m, f"IPv{version}: nothing comes back to the first link: {before}, then {sent_by(0)}")
+            go_on(m, 20)
+        m.kill()
+        m.close()
+
+
 def addresses(build):
     """Hosts change their addresses while programs run: those hear of it, the old connections end in the
     documented error, and new ones, and the old queue pair for datagrams, work with the new addresses. First

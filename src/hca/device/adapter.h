@@ -16,6 +16,7 @@
 #define HCA_PORTS_MAX    4
 #define HCA_ADAPTERS_MAX 32
 #define HCA_FIXED_GIDS   16
+#define HCA_LAG_LINKS    2
 
 struct hca_gid {
 	uint8_t raw[16];
@@ -57,6 +58,8 @@ struct hca_adapter {
 	char pci_slot[16];
 	int port_count;
 	struct hca_port_config ports[HCA_PORTS_MAX]; /* [0] is port 1 */
+	uint8_t lag_count; /* links that are bonded behind port 1; 0: none */
+	char lag_interfaces[HCA_LAG_LINKS][16];
 	struct hca_crypto_config crypto;
 };
 

@@ -153,6 +153,7 @@ static int set_port_key(struct hca_port_config *port, const struct place *at, co
 		return parse_gids(port, at, value);
 	return bad(at,
 		   "unknown key '%s'; there are model, ports, link, interface, switch, gids, guid, "
+		   "lag, "
 		   "crypto_kek, crypto_credential and limits such as max_qp",
 		   key);
 }
@@ -221,12 +222,40 @@ static int set_crypto(struct hca_adapter *a, const struct place *at, const char 
 	return 0;
 }
 
+static int set_lag(struct hca_adapter *a, const struct place *at, char *value)
+{
+	char *rest = value, *name;
+
+	a->lag_count = 0;
+	while ((name = strsep(&rest, ", \t"))) {
+		if (!*name)
+			continue;
+		if (a->lag_count == HCA_LAG_LINKS || strlen(name) >= sizeof(a->lag_interfaces[0]) ||
+		    strchr(name, '/'))
+			return bad(
+				at,
+				"lag has %d names of interfaces; '%s' is one too many, or no name",
+				HCA_LAG_LINKS, name);
+		snprintf(a->lag_interfaces[a->lag_count++], sizeof(a->lag_interfaces[0]), "%s",
+			 name);
+	}
+	if (a->lag_count != HCA_LAG_LINKS)
+		return bad(at, "lag needs %d names of interfaces", HCA_LAG_LINKS);
+	return 0;
+}
+
 /* What can only be checked when all is read. */
 static int check_all(const struct hca_config *cfg, const struct place *at)
 {
 	for (int i = 0; i < cfg->count; i++) {
 		const struct hca_adapter *a = &cfg->adapters[i];
 
+		if (a->lag_count && (a->port_count != 1 || a->ports[0].link != HCA_LINK_ETHERNET ||
+				     a->model->driver != HCA_DRIVER_MLX5))
+			return bad(at,
+				   "%s: lag is for adapters of the mlx5 family with one "
+				   "Ethernet port",
+				   a->name);
 		if (!a->crypto.kek_len != !a->crypto.has_credential)
 			return bad(at,
 				   "%s has one of crypto_kek and crypto_credential; it needs "
@@ -258,6 +287,8 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 		a->node_guid = n;
 		return 0;
 	}
+	if (!strcmp(key, "lag"))
+		return set_lag(a, at, value);
 	if (!strcmp(key, "crypto_kek") || !strcmp(key, "crypto_credential"))
 		return set_crypto(a, at, key, value);
 	if (hca_limit_find(&a->limits, key))

@@ -21,6 +21,7 @@
 #include "hca/device/adapter_list.h"
 #include "hca/device/async.h"
 #include "hca/device/interfaces.h"
+#include "hca/device/lag.h"
 #include "hca/device/lid.h"
 #include "hca/hca.h"
 #include "util/explain.h"
@@ -286,6 +287,13 @@ static void rebuild_all(void)
 	for (int i = 0; scratch && i < count; i++)
 		for (int port = 1; port <= list[i]->port_count; port++)
 			rebuild_port(list[i], port, &pic, scratch);
+	for (int i = 0; i < count; i++)
+		if (lag_update(list[i], &pic)) {
+			/* Paths are made anew. */
+			atomic_fetch_add(&hca.device.port.gid_changes, 1);
+			if (atomic_load(&hca.device.port.wake_on_change))
+				hca_wake_at(hca_now_ns());
+		}
 	free(scratch);
 	host_picture_free(&pic);
 }

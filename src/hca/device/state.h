@@ -24,6 +24,13 @@ struct port_table {
 	struct hca_gid_entry *entries;
 };
 
+/* A link of a bond. */
+struct lag_link {
+	_Atomic uint32_t ifindex;
+	_Atomic bool up;
+	_Atomic uint8_t mapped; /* the link that its affinity stands for; 0: itself */
+};
+
 struct device_state {
 	struct {
 		pthread_mutex_t lock;
@@ -61,6 +68,11 @@ struct device_state {
 		_Atomic uint32_t gid_changes;
 		_Atomic bool wake_on_change; /* hca_port_wake_on_change() was called */
 	} port;
+
+	struct {
+		atomic_uint next; /* affinities that were given */
+		struct lag_link link[HCA_ADAPTERS_MAX][HCA_LAG_LINKS];
+	} lag;
 
 	struct {
 		pthread_mutex_t lock;

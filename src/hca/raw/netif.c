@@ -25,6 +25,7 @@
 #include "fabric/lock.h"
 #include "fabric/service.h"
 #include "hca/device/adapter.h"
+#include "hca/device/lag.h"
 #include "hca/device/port.h"
 #include "hca/raw/psock.h"
 #include "hca/raw/wq.h"
@@ -256,16 +257,17 @@ static int open_tap(struct netif *n, const char *name)
 	return 0;
 }
 
-void netif_open(struct ether_port *port, const struct hca_adapter *a)
+/* `slot` is the port's, or that of one of its bonded links. */
+static void open_one(struct ether_port *port, const struct hca_adapter *a, const char *name,
+		     unsigned int slot)
 {
-	const char *name = a->ports[port->number - 1].interface;
 	struct netif_state *state = &hca.raw.netif;
 	struct hca_port_attr attr;
 	unsigned int count;
 	struct netif *n;
 	int err = 0;
 
-	if (!*name || netif_find(port) || hca_port_query(a, port->number, &attr))
+	if (!*name || atomic_load(&state->port[slot]) || hca_port_query(a, port->number, &attr))
 		return;
 	n = calloc(1, sizeof(*n));
 	if (!n)
@@ -287,12 +289,64 @@ void netif_open(struct ether_port *port, const struct hca_adapter *a)
 		return;
 	}
 	/* [NIF1] */
-	atomic_store_explicit(&state->port[ether_port_index(port)], n, memory_order_release);
+	atomic_store_explicit(&state->port[slot], n, memory_order_release);
 	count = atomic_load_explicit(&state->count, memory_order_relaxed);
 	state->open[count] = n;
 	/* [NIF2] */
 	atomic_store_explicit(&state->count, count + 1, memory_order_release);
 	fabric_service_add_fd(n->fd, EPOLLIN, handle_events, n);
+}
+
+/* An adapter with bonded links has one port: the places of its other ports are free for them. */
+_Static_assert(HCA_LAG_LINKS <= ETHER_PORTS, "a place for each link");
+
+void netif_open(struct ether_port *port, const struct hca_adapter *a)
+{
+	unsigned int slot = ether_port_index(port);
+
+	if (!hca_lag_is_on(a)) {
+		open_one(port, a, a->ports[port->number - 1].interface, slot);
+		return;
+	}
+	for (unsigned int i = 0; i < a->lag_count; i++)
+		open_one(port, a, a->lag_interfaces[i], slot + i);
+}
+
+/* Spreads flows over links: both directions of a flow need not take the same one. */
+static uint8_t affinity_of(const struct hca_adapter *a, struct ether_frame *frame)
+{
+	const struct ether_headers *h = &ether_frame_parse(frame)->outer;
+	uint32_t end = h->l4 == ETHER_L4_TCP || h->l4 == ETHER_L4_UDP ? h->l4_off + 4 : h->l4_off;
+	uint32_t from = h->l3 ? h->l3_off + (h->l3 == ETHER_L3_IPV4 ? 12 : 8) : 0, hash = 0;
+
+	if (!h->l3)
+		end = frame->len < 12 ? frame->len : 12;
+	for (uint32_t i = from; i < end; i++)
+		hash = hash * 31 + frame->data[i];
+	return (hash ^ hash >> 15) % a->lag_count + 1;
+}
+
+static struct netif *at_slot(unsigned int slot)
+{
+	/* [NIF1] pairs with open_one(): the struct before its pointer */
+	return atomic_load_explicit(&hca.raw.netif.port[slot], memory_order_acquire);
+}
+
+struct netif *netif_find_link(const struct ether_port *port, uint8_t affinity,
+			      struct ether_frame *frame)
+{
+	unsigned int slot = ether_port_index(port);
+	struct netif *n = at_slot(slot);
+
+	/* The first link's interface may not exist. */
+	if (!n && port->number == 1 && at_slot(slot + 1) &&
+	    hca_lag_is_on(at_slot(slot + 1)->adapter))
+		n = at_slot(slot + 1);
+	if (!n || !hca_lag_is_on(n->adapter))
+		return n;
+	if (!affinity)
+		affinity = affinity_of(n->adapter, frame);
+	return at_slot(slot + hca_lag_active(n->adapter, affinity) - 1);
 }
 
 /* Parent and child share a socket's queue: a frame that one reads is lost for the other. */

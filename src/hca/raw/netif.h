@@ -14,18 +14,26 @@
 struct hca_adapter;
 struct netif;
 
-/* Opens the port's interface, if it is bound to one; a failure is explained. Under join_lock. */
+/*
+ * Opens the port's interface, if it is bound to one, or those of its bonded links; a failure is explained.
+ * Under join_lock.
+ */
 void netif_open(struct ether_port *port, const struct hca_adapter *a);
 /* In a forked child, before its state is reset: closes the inherited descriptors. */
 void netif_close_all(void);
 
-/* NULL when the port has none. */
-static inline struct netif *netif_find(const struct ether_port *port)
+/* Whether any port has one. */
+static inline bool netif_any(void)
 {
-	/* [NIF1] pairs with netif_open(): the struct before its pointer */
-	return atomic_load_explicit(&hca.raw.netif.port[ether_port_index(port)],
-				    memory_order_acquire);
+	return atomic_load_explicit(&hca.raw.netif.count, memory_order_relaxed);
 }
+
+/*
+ * The interface that a frame leaves by: the port's, or that of a bonded link, by the affinity (device/lag.h) or,
+ * without one, by the frame's flow. NULL: there is none.
+ */
+struct netif *netif_find_link(const struct ether_port *port, uint8_t affinity,
+			      struct ether_frame *frame);
 
 /* False: netif_send() would lose the frame. */
 bool netif_has_room(struct netif *n);
@@ -37,7 +45,7 @@ void netif_flush(struct netif *n);
 void netif_poll_all(void);
 static inline void netif_poll(void)
 {
-	if (unlikely(atomic_load_explicit(&hca.raw.netif.count, memory_order_relaxed)))
+	if (unlikely(netif_any()))
 		netif_poll_all();
 }
 

@@ -409,7 +409,8 @@ bool vswitch_send(struct qp *qp, struct ether_port *port, struct ether_frame *fr
 	if (unlikely(!find_receivers(members, ether_port_index(port), frame, receiver, &count)) &&
 	    qp)
 		return false;
-	netif = netif_find(port);
+	netif = likely(!netif_any()) ? NULL
+				     : netif_find_link(port, qp ? qp->attr.lag_port : 0, frame);
 	if (unlikely(netif && qp && !netif_has_room(netif))) {
 		timer_pause(qp, NETIF_RETRY_NS);
 		return false;

@@ -94,13 +94,18 @@ struct hca_qp_attr {
 	uint8_t alt_timeout;
 	uint32_t rate_limit; /* of raw packets, kbit/s; 0: as fast as may be */
 	uint32_t burst;      /* bytes that may go out at once then; 0: as the adapter likes */
+	uint8_t lag_port;    /* the affinity to a bonded link (device/lag.h); 0: none */
 };
 
 #define HCA_RATE_LEAST 1u
 #define HCA_RATE_MOST  100000000u
 
+/* The affinity of a queue pair to a bonded link is that of each frame's flow. */
+#define HCA_LAG_BY_FLOW 0xffu
+
 struct hca_qp_init {
 	enum hca_qp_type type;
+	uint8_t lag; /* affinity to a bonded link, or HCA_LAG_BY_FLOW; 0: links take turns */
 	struct hca_ctx *ctx;
 	struct hca_pd *pd;      /* NULL for XRC receive */
 	struct hca_cq *send_cq; /* NULL for XRC receive */
@@ -141,8 +146,9 @@ struct hca_qp {
 	struct hca_cq *send_cq, *recv_cq;
 	struct hca_srq *srq;
 	bool sig_all;
+	uint8_t lag; /* as in hca_qp_init */
 	bool block_self_mcast;
-	bool out_of_order; /* under the lock */
+	bool out_of_order;      /* under the lock */
 	bool stop_on_sig_error; /* set by the driver: a wrong signature drains the send queue */
 	uint32_t user_index;
 	void *user;

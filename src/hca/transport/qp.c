@@ -73,6 +73,7 @@ int hca_qp_create(const struct hca_qp_init *init, struct hca_qp **out)
 		.recv_cq = init->recv_cq,
 		.srq = init->srq,
 		.sig_all = init->sig_all,
+		.lag = init->lag,
 		.block_self_mcast = init->block_self_mcast,
 		.out_of_order = init->out_of_order,
 		.user_index = init->user_index,

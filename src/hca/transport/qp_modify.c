@@ -18,6 +18,7 @@
 #include "hca/transport/observer.h"
 #include "hca/transport/path.h"
 #include "hca/transport/qp_fail.h"
+#include "hca/transport/qp_lag.h"
 #include "hca/transport/qp_state.h"
 #include "hca/transport/qp_types.h"
 #include "hca/transport/requester.h"
@@ -238,6 +239,10 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 	case HCA_QPS_ERR:
 		answer_settle(qp);
 		qp_fail(qp);
+		break;
+	case HCA_QPS_INIT:
+		qp_lag_choose(qp);
+		qp_set_state(qp, to);
 		break;
 	default:
 		qp_set_state(qp, to);

@@ -18,6 +18,7 @@ struct qp_wire {
 	uint8_t hop_limit;
 	uint32_t gid_changes;     /* of the tables, when sgid_index was looked up */
 	uint16_t sport;           /* as the address vector asks for */
+	uint32_t link;            /* interface of the bonded link that packets leave by; or 0 */
 	uint32_t datagrams_sent;  /* since the path was made; wire_datagram_sent() */
 	uint64_t pause_ns;        /* congestion.c: the last pause between datagrams */
 	uint64_t cnp_sent_ns;     /* congestion.c */

@@ -13,6 +13,7 @@
 #include "hca/transport/qp_types.h"
 #include "hca/wire/gsi_mad.h"
 #include "hca/wire/wire_group.h"
+#include "hca/wire/wire_path.h"
 #include "hca/wire/wire_port.h"
 #include "hca/wire/wire_ports.h"
 #include "roce/endpoint.h"
@@ -71,6 +72,7 @@ uint64_t wire_listen_timers(uint64_t now_ns)
 
 	if (changes != hca.wire.listen.gid_changes) {
 		hca.wire.listen.gid_changes = changes;
+		wire_path_follow_links();
 		hca.wire.listen.next_ns = now_ns;
 		atomic_store(&hca.wire.listen.attempts, ATTEMPTS);
 	}

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "hca/device/gid_changes.h"
+#include "hca/device/lag.h"
 #include "hca/device/port.h"
+#include "hca/transport/qp_table.h"
 #include "hca/transport/qp_types.h"
 #include "hca/wire/gsi_mad.h"
 #include "hca/wire/qp_wire.h"
@@ -71,6 +73,22 @@ static bool has_one_peer(const struct qp *qp)
 	       qp->pub.type == HCA_QP_XRC_SEND || qp->pub.type == HCA_QP_XRC_RECV;
 }
 
+static void remake(struct qp *qp, void *arg)
+{
+	(void)arg;
+	if (!hca_lag_is_on(qp->pub.ctx->adapter))
+		return;
+	fabric_lock(&qp->pub.lock);
+	if (!qp->dying && qp->remote && has_one_peer(qp))
+		wire_path_connect(qp, &qp->attr.av);
+	fabric_unlock(&qp->pub.lock);
+}
+
+void wire_path_follow_links(void)
+{
+	qp_for_each(remake, NULL);
+}
+
 int wire_path_connect(struct qp *qp, const struct hca_av *av)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
@@ -80,10 +98,11 @@ int wire_path_connect(struct qp *qp, const struct hca_av *av)
 	struct roce_endpoint_limits limits;
 	uint32_t gid_changes = hca_gid_changes();
 	uint16_t sport = source_port(av);
+	uint32_t link = hca_lag_ifindex(a, hca_lag_active(a, qp->attr.lag_port));
 	int err;
 
 	if (likely(w && w->sgid_index == av->sgid_index && w->tclass == av->traffic_class &&
-		   w->hop_limit == av->hop_limit && w->sport == sport &&
+		   w->hop_limit == av->hop_limit && w->sport == sport && w->link == link &&
 		   w->gid_changes == gid_changes && !memcmp(&w->dgid, &av->dgid, sizeof(w->dgid))))
 		return 0;
 	if (!hca_port_gid_quick(a, qp->attr.port, av->sgid_index, &src))
@@ -113,8 +132,11 @@ int wire_path_connect(struct qp *qp, const struct hca_av *av)
 	w->gid_changes = gid_changes;
 	w->hop_limit = av->hop_limit;
 	w->sport = sport;
+	w->link = link;
 	/* The port only spreads flows: without a socket for it, another port is used. */
-	if (av->udp_sport && !roce_tx_socket_open(w->port->ep, sport))
+	if (unlikely(link) && (dest.sport = roce_tx_socket_for_link(w->port->ep, sport, link)))
+		dest.link = link;
+	else if (av->udp_sport && !roce_tx_socket_open(w->port->ep, sport))
 		dest.sport = sport;
 	else if (!av->udp_sport && sport)
 		dest.sport = roce_tx_socket_for_flow(w->port->ep, sport);

@@ -15,4 +15,7 @@ int wire_path_check_sport(const struct qp *qp, const struct hca_av *av, uint16_t
 /* Makes qp->wire the path to the address vector's destination. The QP's lock is held. */
 int wire_path_connect(struct qp *qp, const struct hca_av *av);
 
+/* A bonded link went up or down: connected queue pairs move. By the service thread. */
+void wire_path_follow_links(void);
+
 #endif

@@ -81,6 +81,16 @@ static void an_adapter_may_have_a_kek_and_a_credential(void **state)
 	assert_int_equal(c->credential[32], 0x01);
 }
 
+static void two_links_may_be_bonded(void **state)
+{
+	assert_int_equal(hca_config_parse("[mlx5_0]\nlag = eth0, eth1\n", "t", &cfg), 0);
+	assert_int_equal(cfg.adapters[0].lag_count, 2);
+	assert_string_equal(cfg.adapters[0].lag_interfaces[0], "eth0");
+	assert_string_equal(cfg.adapters[0].lag_interfaces[1], "eth1");
+	assert_int_equal(hca_config_parse_list("mlx5_0", "t", &cfg), 0);
+	assert_int_equal(cfg.adapters[0].lag_count, 0);
+}
+
 static void every_mistake_names_its_line_and_reason(void **state)
 {
 	static const struct {
@@ -100,6 +110,12 @@ static void every_mistake_names_its_line_and_reason(void **state)
 		{ "[a]\ncrypto_kek = " HEX16 HEX16 "\n", "f:", "both, or none" },
 		{ "[a]\nmodel = ConnectX-5\ncrypto_kek = " HEX16 HEX16 "\n",
 		  "f:3:", "does not encrypt" },
+		{ "[a]\nlag = eth0\n", "f:2:", "lag needs 2" },
+		{ "[a]\nlag = eth0 eth1 eth2\n", "f:2:", "one too many" },
+		{ "[a]\nlag = eth0 way-too-long-a-name\n", "f:2:", "or no name" },
+		{ "[a]\nports = 2\nlag = eth0 eth1\n", "f:", "one Ethernet port" },
+		{ "[mlx4_0]\nlink = ethernet\nlag = eth0 eth1\n", "f:", "mlx5 family" },
+		{ "[a]\nlink = infiniband\nlag = eth0 eth1\n", "f:", "one Ethernet port" },
 		{ "[a]\nports = 0\n", "f:2:", "1 to 4" },
 		{ "[a]\nports = 5\n", "f:2:", "1 to 4" },
 		{ "[a]\nports = two\n", "f:2:", "1 to 4" },
@@ -170,6 +186,7 @@ int main(void)
 		cmocka_unit_test(the_model_follows_from_a_well_known_name),
 		cmocka_unit_test(a_list_sets_keys_after_commas),
 		cmocka_unit_test(an_adapter_may_have_a_kek_and_a_credential),
+		cmocka_unit_test(two_links_may_be_bonded),
 		cmocka_unit_test(every_mistake_names_its_line_and_reason),
 		cmocka_unit_test(more_adapters_than_fit_are_refused),
 		cmocka_unit_test(the_environment_wins_over_the_file),
