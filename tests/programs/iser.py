@@ -21,7 +21,7 @@ from place import HERE, Place
 
 TARGET = "iqn.2026-01.test:disk"
 CLIENTS = ("iqn.2026-01.test:one", "iqn.2026-01.test:two")
-MEGABYTES = 32
+MEGABYTES = 8  # WRITE SAME of all of it is to end within a second, in blocks of 512 bytes
 SUITES = """CompareAndWrite Mandatory OrWrite Prefetch10 PreventAllow PrinReportCapabilities ProutRegister
 ProutClear ProutPreempt Read6 Read10.Simple Read10.BeyondEol Read10.ZeroBlocks Read16 ReadCapacity16
 ReportSupportedOpcodes TestUnitReady Verify16 Write10.Simple Write10.BeyondEol Write10.ZeroBlocks Write16
