@@ -20,7 +20,9 @@ def fine_xsrq(text):
 
 
 def rc(mlx5, everything):
-    yield from ([], ["-e"], ["-c"], ["-t"], ["-c", "-s", 8 * MIB, "-n", 5], ["-m", 4096, "-s", 1])
+    yield from ([], ["-e", "-c"], ["-c", "-s", 8 * MIB, "-n", 5])
+    if mlx5 or everything:
+        yield from (["-e"], ["-c"], ["-t"], ["-m", 4096, "-s", 1])
     if mlx5:
         yield from (["-o"], ["-O", "-c"], ["-j", "-c"], ["-N"])
     if not everything:
