@@ -168,14 +168,19 @@ static bool get_domain(uint32_t format_psv, const struct mlx5_bsf_dif *dif, uint
 	return get_dif(dif, out) && out->block;
 }
 
-/* The signature of all the data is that of one block, which has all the data. */
-static bool get_whole(uint32_t format_psv, uint32_t flags, uint32_t data,
+/*
+ * The signature of all the data is that of one block, which has all the data. It may go on over several
+ * keys, whose configurations share a context.
+ */
+static bool get_whole(uint32_t format_psv, bool starts, bool ends, uint32_t data,
 		      struct hca_sig_domain *out)
 {
 	if (!format_psv)
 		return true;
-	if (out->kind || flags != 3 || !get_crc((uint8_t)(format_psv >> FORMAT_SHIFT), out))
+	if (out->kind || !get_crc((uint8_t)(format_psv >> FORMAT_SHIFT), out))
 		return false;
+	out->resumes = !starts;
+	out->leaves = !ends;
 	out->psv = format_psv & PSV_MASK;
 	out->block = data;
 	return data;
@@ -195,10 +200,8 @@ bool mlx5_sig_bsf_decode(const struct mlx5_sig_bsf *bsf, struct hca_sig_conf *ou
 	    !get_domain(be32toh(bsf->wire_format_psv), full ? &bsf->wire : &none,
 			same ? bsf->memory_block : bsf->wire_block, &out->wire))
 		return false;
-	return get_whole(be32toh(bsf->memory_whole_psv),
-			 !!(whole & WHOLE_MEMORY_INIT) << 1 | !!(whole & WHOLE_MEMORY_CHECK), data,
-			 &out->memory) &&
-	       get_whole(be32toh(bsf->wire_whole_psv),
-			 !!(whole & WHOLE_WIRE_INIT) << 1 | !!(whole & WHOLE_WIRE_CHECK), data,
-			 &out->wire);
+	return get_whole(be32toh(bsf->memory_whole_psv), whole & WHOLE_MEMORY_INIT,
+			 whole & WHOLE_MEMORY_CHECK, data, &out->memory) &&
+	       get_whole(be32toh(bsf->wire_whole_psv), whole & WHOLE_WIRE_INIT,
+			 whole & WHOLE_WIRE_CHECK, data, &out->wire);
 }

@@ -11,7 +11,9 @@
 
 #include "fuzz.h"
 #include "hca/hca.h"
+#include "hca/memory/psv.h"
 #include "hca/memory/signature.h"
+#include "hca/memory/signature_error.h"
 #include "mlx5/bsf.h"
 #include "util/api.h"
 
@@ -20,6 +22,14 @@
 
 /* All that the transform knows of the adapter. */
 struct hca hca = { .memory = { .signature.lock = PTHREAD_MUTEX_INITIALIZER } };
+
+/* No contexts: a guard that goes on from one starts at 0. */
+struct hca_psv *hca_psv_find(uint32_t index, uint32_t pdn)
+{
+	(void)index;
+	(void)pdn;
+	return NULL;
+}
 
 struct flat {
 	struct transform_space space;
@@ -65,7 +75,7 @@ static void forget_errors(void)
 {
 	struct hca_sig_error error;
 
-	while (signature_take_error(&error))
+	while (signature_error_take(&error))
 		CHECK(error.fault <= HCA_SIG_BAD_REF && error.key == 0x100);
 	CHECK(!signature_has_errors());
 }
@@ -73,7 +83,7 @@ static void forget_errors(void)
 static void read_whole(const struct hca_sig_conf *conf, const struct flat *flat, uint8_t *to,
 		       uint64_t len)
 {
-	struct transform *t = signature_create(conf, 0x100);
+	struct transform *t = signature_create(conf, 0x100, 1);
 
 	CHECK(t && t->ops->read(t, &flat->space, 0, to, len));
 	t->ops->free(t);
@@ -116,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	flat.bytes = malloc(MEMORY);
 	CHECK(flat.bytes);
 	memset(flat.bytes, data[sizeof(bsf)], MEMORY);
-	t = signature_create(&conf, 0x100);
+	t = signature_create(&conf, 0x100, 1);
 	CHECK(t);
 	wire = t->ops->length(t, MEMORY);
 	data += sizeof(bsf) + 1;

@@ -276,6 +276,36 @@ static void one_signature_covers_all_of_the_data(void **state)
 	assert_int_equal(next_opcode(), MLX5_CQE_REQ);
 }
 
+/* A buffer in parts: each has a configuration of its own, and the context carries the CRC on. */
+static void one_signature_goes_on_over_several_keys(void **state)
+{
+	uint8_t first[64] = { [0] = 1 << 6, [1] = 0xff }, second[64], last[64], set[16] = { 0 };
+	uint32_t crc = UINT32_MAX, found;
+
+	put32(first + 4, 700);
+	put32(first + 24, 0x40u << 24 | t.psv[1]);
+	memcpy(second, first, sizeof(first));
+	memcpy(last, first, sizeof(first));
+	put32(first + 16, 1u << 29); /* starts */
+	put32(last + 16, 1u << 28);  /* ends */
+	put32(set, t.psv[1]);
+	put64(set + 8, 0x1122334455667788);
+	put(MLX5_OPCODE_SET_PSV, set, sizeof(set), 0);
+	assert_int_equal(next_opcode(), MLX5_CQE_REQ);
+	pair_pattern(rig.memory + DATA, 700, 6);
+	for (int i = 0; i < 3; i++) {
+		crc = crc32_iscsi(rig.memory + DATA, 700, crc);
+		configure(i == 0 ? first : i == 1 ? second : last, 700);
+		assert_int_equal(next_opcode(), MLX5_CQE_REQ);
+		write_data(true, i == 2 ? 704 : 700);
+		assert_int_equal(next_opcode(), MLX5_CQE_REQ);
+		assert_memory_equal(rig.memory + WIRE, rig.memory + DATA, 700);
+		rig.memory[DATA + 50] ^= 0x80;
+	}
+	memcpy(&found, rig.memory + WIRE + 700, 4);
+	assert_int_equal(le32toh(found), (uint32_t)~crc);
+}
+
 static void contexts_are_set_and_read(void **state)
 {
 	uint8_t set[16] = { 0 }, get[48] = { 0 };
@@ -375,6 +405,7 @@ int main(void)
 		TEST(a_format_written_by_hand_inserts_signatures),
 		TEST(a_wrong_signature_of_a_peers_write_is_an_entry_of_its_own),
 		TEST(one_signature_covers_all_of_the_data),
+		TEST(one_signature_goes_on_over_several_keys),
 		TEST(contexts_are_set_and_read),
 		TEST(a_context_that_does_not_exist_cannot_be_set),
 		TEST(formats_that_do_not_exist_are_refused),

@@ -36,6 +36,11 @@ struct hca_sig_domain {
 	uint32_t ref;
 	uint32_t block; /* bytes of data */
 	uint32_t psv;
+	/*
+	 * One block that is all the data may be a part of more: its guard goes on from that of the
+	 * context `psv`, or is left there instead of a signature.
+	 */
+	bool resumes, leaves;
 };
 
 /*

@@ -135,3 +135,38 @@ uint64_t guard_value(const struct guard *g)
 		return g->value;
 	}
 }
+
+uint64_t guard_save(const struct guard *g)
+{
+	switch ((enum hca_sig_kind)g->kind) {
+	case HCA_SIG_DIF_CRC:
+	case HCA_SIG_DIF_CSUM:
+		return g->value << 48;
+	case HCA_SIG_CRC32:
+		return (~g->value & UINT32_MAX) << 32;
+	case HCA_SIG_CRC32C:
+		return g->value << 32;
+	default:
+		return g->value;
+	}
+}
+
+void guard_load(struct guard *g, enum hca_sig_kind kind, uint64_t saved)
+{
+	guard_start(g, kind, false);
+	switch (kind) {
+	case HCA_SIG_DIF_CRC:
+	case HCA_SIG_DIF_CSUM:
+		g->value = saved >> 48;
+		break;
+	case HCA_SIG_CRC32:
+		g->value = ~(saved >> 32) & UINT32_MAX;
+		break;
+	case HCA_SIG_CRC32C:
+		g->value = saved >> 32;
+		break;
+	default:
+		g->value = saved;
+		break;
+	}
+}

@@ -22,4 +22,8 @@ void guard_add_copy(struct guard *g, void *to, const void *data, size_t len);
 /* The guard of the data added so far: 16, 32 or 64 bits. */
 uint64_t guard_value(const struct guard *g);
 
+/* The state between two pieces of data, as a signature context holds it (psv.h). */
+uint64_t guard_save(const struct guard *g);
+void guard_load(struct guard *g, enum hca_sig_kind kind, uint64_t saved);
+
 #endif

@@ -192,7 +192,8 @@ static int make_chain(const struct hca_mkey *m, struct transform_chain **out)
 
 		if (crypto ? !m->encrypts : !is_signed(m))
 			continue;
-		stage = crypto ? make_crypt(m, chain) : signature_create(&m->sig, m->key);
+		stage = crypto ? make_crypt(m, chain)
+			       : signature_create(&m->sig, m->key, m->pd->pdn);
 		if (!stage) {
 			transform_chain_free(chain);
 			return -ENOMEM;

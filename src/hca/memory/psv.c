@@ -51,7 +51,7 @@ void hca_psv_destroy(struct hca_psv *psv)
 	free(psv);
 }
 
-static struct hca_psv *find(uint32_t index, uint32_t pdn)
+struct hca_psv *hca_psv_find(uint32_t index, uint32_t pdn)
 {
 	struct hca_psv *psv = hca_table_find(&hca.memory.psv.table, index);
 
@@ -60,7 +60,7 @@ static struct hca_psv *find(uint32_t index, uint32_t pdn)
 
 int hca_psv_set(const struct hca_psv_op *op, uint32_t pdn)
 {
-	struct hca_psv *psv = find(op->index[0], pdn);
+	struct hca_psv *psv = hca_psv_find(op->index[0], pdn);
 
 	if (!psv)
 		return -EINVAL;
@@ -72,7 +72,7 @@ int hca_psv_set(const struct hca_psv_op *op, uint32_t pdn)
 int hca_psv_get(const struct hca_psv_op *op, uint32_t pdn, uint8_t *out)
 {
 	for (uint32_t i = 0; i < op->count; i++, out += HCA_PSV_BYTES) {
-		const struct hca_psv *psv = find(op->index[i], pdn);
+		const struct hca_psv *psv = hca_psv_find(op->index[i], pdn);
 		uint32_t head[2];
 		uint64_t value;
 

@@ -22,6 +22,9 @@ struct hca_psv {
 VB_API int hca_psv_create(struct hca_pd *pd, struct hca_psv **out);
 VB_API void hca_psv_destroy(struct hca_psv *psv);
 
+/* Inside an epoch section: the context of the domain with this number, or NULL. */
+struct hca_psv *hca_psv_find(uint32_t index, uint32_t pdn);
+
 #define HCA_PSV_BYTES 16
 
 /* Inside an epoch section: requests. -EINVAL: there is no such context in the domain. */

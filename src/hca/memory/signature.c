@@ -4,9 +4,10 @@
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "hca/memory/guard.h"
+#include "hca/memory/psv.h"
+#include "hca/memory/signature_error.h"
 #include "util/copy.h"
 
 #define FIELD_MOST 8 /* bytes of a signature */
@@ -23,6 +24,8 @@ struct side {
 	uint64_t blocks;    /* whose data is complete */
 	uint64_t done;      /* the guard of the last one of those */
 	struct guard guard; /* of the block in progress */
+	bool resumed;       /* the guard that a context had at first is known */
+	uint64_t resume;
 };
 
 struct signature {
@@ -31,7 +34,7 @@ struct signature {
 	uint8_t check, copy;
 	bool same; /* the guards of both domains are always equal */
 	bool told; /* of an error, the only one until the key is configured again */
-	uint32_t key;
+	uint32_t key, pdn;
 	/* Where an ascending access goes on. */
 	bool to_wire;
 	int skip;       /* bytes of the wire's signature that are done; -1: data is next */
@@ -58,7 +61,7 @@ static uint32_t field_size(const struct hca_sig_domain *d)
 		[HCA_SIG_CRC32] = 4, [HCA_SIG_CRC32C] = 4,  [HCA_SIG_CRC64] = 8,
 	};
 
-	return sizes[d->kind];
+	return d->leaves ? 0 : sizes[d->kind];
 }
 
 static bool is_dif(const struct hca_sig_domain *d)
@@ -71,7 +74,13 @@ static uint8_t guard_bytes(const struct hca_sig_domain *d)
 {
 	if (is_dif(d))
 		return 0xc0;
-	return field_size(d) == 4 ? 0xf0 : 0xff;
+	return d->kind == HCA_SIG_CRC64 ? 0xff : 0xf0;
+}
+
+/* From one block to the next. */
+static uint64_t stride(const struct hca_sig_domain *d)
+{
+	return (uint64_t)d->block + field_size(d);
 }
 
 /* Bytes with signatures: of whole blocks, and the data of one that is not. */
@@ -82,12 +91,12 @@ static uint64_t with_fields(const struct hca_sig_domain *d, uint64_t data)
 
 static uint64_t without_fields(const struct hca_sig_domain *d, uint64_t bytes)
 {
-	uint64_t block = d->block + field_size(d), rest;
+	uint64_t rest;
 
 	if (!d->kind)
 		return bytes;
-	rest = bytes % block;
-	return bytes / block * d->block + (rest < d->block ? rest : d->block);
+	rest = bytes % stride(d);
+	return bytes / stride(d) * d->block + (rest < d->block ? rest : d->block);
 }
 
 /* ---- signatures as numbers ---- */
@@ -123,7 +132,7 @@ static uint64_t calculate(const struct side *side)
 	uint32_t ref = d->ref;
 
 	if (!is_dif(d))
-		return side->field == 4 ? side->done << 32 : side->done;
+		return d->kind == HCA_SIG_CRC64 ? side->done : side->done << 32;
 	if (d->counts)
 		ref += (uint32_t)(side->blocks - 1);
 	return side->done << 48 | (uint64_t)d->app << 32 | ref;
@@ -157,41 +166,6 @@ static enum hca_sig_fault fault_of(const struct hca_sig_domain *d, uint64_t wron
 	return wrong >> 32 ? HCA_SIG_BAD_APP : HCA_SIG_BAD_REF;
 }
 
-static void raise_error(struct signature *s, const struct hca_sig_error *error)
-{
-	s->told = true;
-	pthread_mutex_lock(&hca.memory.signature.lock);
-	s->error.error = *error;
-	s->error.thread = pthread_self();
-	s->error.listed = true;
-	LIST_INSERT_HEAD(&hca.memory.signature.list, &s->error, link);
-	atomic_fetch_add_explicit(&hca.memory.signature.errors, 1, memory_order_relaxed);
-	pthread_mutex_unlock(&hca.memory.signature.lock);
-}
-
-/* Lock held. */
-static void unlist(struct signature_error *e)
-{
-	LIST_REMOVE(e, link);
-	e->listed = false;
-	atomic_fetch_sub_explicit(&hca.memory.signature.errors, 1, memory_order_relaxed);
-}
-
-bool signature_take_error(struct hca_sig_error *out)
-{
-	struct signature_error *e;
-
-	pthread_mutex_lock(&hca.memory.signature.lock);
-	LIST_FOREACH(e, &hca.memory.signature.list, link)
-		if (pthread_equal(e->thread, pthread_self())) {
-			*out = e->error;
-			unlist(e);
-			break;
-		}
-	pthread_mutex_unlock(&hca.memory.signature.lock);
-	return e;
-}
-
 /* The signature of the last complete block. */
 static void check_field(struct signature *s, int which, const uint8_t *field)
 {
@@ -203,14 +177,15 @@ static void check_field(struct signature *s, int which, const uint8_t *field)
 		wrong &= ~((uint64_t)(uint16_t)~side->d.app_mask << 32);
 	if (!wrong || s->told || escapes(&side->d, found))
 		return;
-	raise_error(s, &(struct hca_sig_error){
-			       .fault = fault_of(&side->d, wrong),
-			       .in_memory = which == MEMORY,
-			       .key = s->key,
-			       .expected = found,
-			       .actual = right,
-			       .offset = (side->blocks - 1) * (side->d.block + side->field),
-		       });
+	s->told = true;
+	signature_error_raise(&s->error, &(struct hca_sig_error){
+						 .fault = fault_of(&side->d, wrong),
+						 .in_memory = which == MEMORY,
+						 .key = s->key,
+						 .expected = found,
+						 .actual = right,
+						 .offset = (side->blocks - 1) * stride(&side->d),
+					 });
 }
 
 /* ---- memory ---- */
@@ -260,6 +235,30 @@ static bool put(const struct window *w, uint64_t off, const uint8_t *from, uint6
 
 /* ---- data ---- */
 
+/* Where the guard of a block begins. A context counts as it was when the first data came. */
+static void start_guard(struct signature *s, struct side *side)
+{
+	const struct hca_psv *psv;
+
+	guard_start(&side->guard, side->d.kind, side->d.ones);
+	if (likely(!side->d.resumes) || side->blocks)
+		return;
+	if (!side->resumed) {
+		psv = hca_psv_find(side->d.psv, s->pdn);
+		side->resume = psv ? atomic_load_explicit(&psv->value, memory_order_relaxed) : 0;
+		side->resumed = true;
+	}
+	guard_load(&side->guard, side->d.kind, side->resume);
+}
+
+static void leave_guard(const struct signature *s, const struct side *side)
+{
+	struct hca_psv *psv = hca_psv_find(side->d.psv, s->pdn);
+
+	if (psv)
+		atomic_store_explicit(&psv->value, guard_save(&side->guard), memory_order_relaxed);
+}
+
 /* Data that ends in no domain behind the end of a block; true: a block of memory is complete. */
 static inline bool pass(struct signature *s, uint64_t len)
 {
@@ -275,19 +274,21 @@ static inline bool pass(struct signature *s, uint64_t len)
 			continue;
 		side->left = side->d.block;
 		side->blocks++;
+		if (unlikely(side->d.leaves))
+			leave_guard(s, side);
 		if (side->needed) {
 			side->done = guard_value(&side->guard);
-			guard_start(&side->guard, side->d.kind, side->d.ones);
+			start_guard(s, side);
 		}
 	}
 	if (s->same)
 		s->side[s->side[WIRE].needed ? MEMORY : WIRE].done =
 			s->side[s->side[WIRE].needed ? WIRE : MEMORY].done;
-	if (ended[WIRE])
+	if (ended[WIRE] && s->side[WIRE].field)
 		s->skip = 0;
 	if (ended[MEMORY])
 		s->place += s->side[MEMORY].field;
-	return ended[MEMORY];
+	return ended[MEMORY] && s->side[MEMORY].field;
 }
 
 static void add(struct signature *s, const void *p, uint64_t len)
@@ -325,7 +326,7 @@ static void choose_guards(struct signature *s)
 	struct side *to = &s->side[s->to_wire ? WIRE : MEMORY];
 	uint8_t made = guard_bytes(&to->d) & ~s->copy;
 
-	from->needed = from->d.kind && s->check & guard_bytes(&from->d);
+	from->needed = from->d.kind && (s->check & guard_bytes(&from->d) || from->d.leaves);
 	to->needed = to->d.kind && made && !(s->same && from->needed);
 }
 
@@ -363,9 +364,9 @@ static bool go_to(struct signature *s, const struct transform_space *below, uint
 		struct side *side = &s->side[i];
 		const struct hca_sig_domain *d = &side->d;
 
-		guard_start(&side->guard, d->kind, d->ones);
 		side->left = d->kind ? d->block - start % d->block : UINT64_MAX;
 		side->blocks = d->kind ? start / d->block : 0;
+		start_guard(s, side);
 	}
 	s->place = with_fields(&s->side[MEMORY].d, start);
 	s->skip = -1;
@@ -388,7 +389,7 @@ static bool seek(struct signature *s, const struct transform_space *below, uint6
 	s->to_wire = to_wire;
 	choose_guards(s);
 	if (w->d.kind) {
-		within = off % (w->d.block + w->field);
+		within = off % stride(&w->d);
 		skip = within < w->d.block ? -1 : (int)(within - w->d.block);
 	}
 	s->field_whole = skip <= 0;
@@ -561,10 +562,7 @@ static void free_signature(struct transform *t)
 {
 	struct signature *s = (struct signature *)t;
 
-	pthread_mutex_lock(&hca.memory.signature.lock);
-	if (s->error.listed)
-		unlist(&s->error);
-	pthread_mutex_unlock(&hca.memory.signature.lock);
+	signature_error_drop(&s->error);
 	free(s);
 }
 
@@ -577,17 +575,23 @@ static bool domain_valid(const struct hca_sig_domain *d)
 			    d->escape <= HCA_SIG_ESCAPE_APP_REF);
 }
 
+/* The signature is that of more than this key's data. */
+static bool in_parts(const struct hca_sig_domain *d)
+{
+	return d->resumes || d->leaves;
+}
+
 bool signature_valid(const struct hca_sig_conf *conf)
 {
 	const struct hca_sig_domain *m = &conf->memory, *w = &conf->wire;
 
 	if (!domain_valid(m) || !domain_valid(w))
 		return false;
-	return !conf->copy || (m->block == w->block && m->kind &&
+	return !conf->copy || (m->block == w->block && m->kind && !in_parts(m) && !in_parts(w) &&
 			       (m->kind == w->kind || (is_dif(m) && is_dif(w))));
 }
 
-struct transform *signature_create(const struct hca_sig_conf *conf, uint32_t key)
+struct transform *signature_create(const struct hca_sig_conf *conf, uint32_t key, uint32_t pdn)
 {
 	struct signature *s = calloc(1, sizeof(*s));
 
@@ -599,8 +603,10 @@ struct transform *signature_create(const struct hca_sig_conf *conf, uint32_t key
 	s->check = conf->check;
 	s->copy = conf->copy;
 	s->same = conf->memory.kind && conf->memory.kind == conf->wire.kind &&
-		  conf->memory.block == conf->wire.block && conf->memory.ones == conf->wire.ones;
+		  conf->memory.block == conf->wire.block && conf->memory.ones == conf->wire.ones &&
+		  !in_parts(&conf->memory) && !in_parts(&conf->wire);
 	s->key = key;
+	s->pdn = pdn;
 	s->at = NOWHERE;
 	return &s->base;
 }

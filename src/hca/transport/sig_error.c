@@ -31,7 +31,7 @@ void sig_error_tell(struct qp *qp, bool request)
 	struct hca_cq *cq = cq_of(qp, request);
 	struct hca_sig_error error;
 
-	while (signature_take_error(&error)) {
+	while (signature_error_take(&error)) {
 		struct hca_cqe cqe = {
 			.status = HCA_SIG_ERR,
 			.is_recv = !request,

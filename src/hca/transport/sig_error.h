@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wrong signatures of the keys that a queue pair moves data for (memory/signature.h). The program is
+ * Wrong signatures of the keys that a queue pair moves data for (memory/signature_error.h). The program is
  * told by a completion of its own, before that of the transfer. Lock held, inside the epoch section
  * in which the data was moved.
  */
 #ifndef HCA_SIG_ERROR_H
 #define HCA_SIG_ERROR_H
 
-#include "hca/memory/signature.h"
+#include "hca/memory/signature_error.h"
 #include "hca/transport/qp_types.h"
 
 /* `request`: of the queue pair itself, which then may have to stop. */

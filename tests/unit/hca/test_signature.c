@@ -11,6 +11,7 @@
 
 #include "hca/memory/guard.h"
 #include "hca/memory/signature.h"
+#include "hca/memory/signature_error.h"
 #include "util/api.h"
 
 #define DATA (3u * 4160 * 8)
@@ -137,14 +138,14 @@ static void open_rig(struct rig *r, struct hca_sig_domain m, struct hca_sig_doma
 static void start(struct rig *r)
 {
 	assert_true(signature_valid(&r->conf));
-	r->t = signature_create(&r->conf, 0x1234500);
+	r->t = signature_create(&r->conf, 0x1234500, 1);
 	assert_non_null(r->t);
 }
 
 static void collect(struct rig *r)
 {
 	if (signature_has_errors()) {
-		r->failed = signature_take_error(&r->error);
+		r->failed = signature_error_take(&r->error);
 		assert_true(r->failed);
 	}
 }
