@@ -50,15 +50,16 @@ enum roce_opcode {
 	/* Annex A19, memory placement extensions */
 	ROCE_PKT_FLUSH = 0x1c,
 	ROCE_PKT_ATOMIC_WRITE = 0x1d,
-	/* fabric only: the sender uses the connection through shared memory, without packets */
+	/* Codes of the fabric alone, which no transport has (DC's are 0xe0 on). */
+	/* the sender uses the connection through shared memory, without packets */
 	ROCE_PKT_HELLO = 0xff,
-	/* fabric only: a packet from the wire that another process of the host received (forward.c) */
+	/* a packet from the wire that another process of the host received (forward.c) */
 	ROCE_PKT_FORWARD = 0xfe,
-	/* fabric only: a DC initiator connects to this target; va is the key, rkey the session */
-	ROCE_PKT_DC_BEGIN = 0xfd,
-	/* fabric only: a raw frame, to the port `dqpn` of the receiving process */
-	ROCE_PKT_ETHER = 0xfc,
-	/* fabric only: calls between processes, and their replies (hca/peers/rpc.c) */
+	/* a DC initiator connects to this target; va is the key, rkey the session */
+	ROCE_PKT_DC_BEGIN = 0xf8,
+	/* a raw frame, to the port `dqpn` of the receiving process */
+	ROCE_PKT_ETHER = 0xf9,
+	/* calls between processes, and their replies (hca/peers/rpc.c) */
 	ROCE_PKT_RPC_CALL = 0xfb,
 	ROCE_PKT_RPC_REPLY = 0xfa,
 	ROCE_PKT_OPCODE_MASK = 0x1f,

@@ -14,8 +14,11 @@
 #define OPS                                                                                        \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |          \
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                           \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
-#define RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                 \
+	 IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+#define RIGHTS                                                                                     \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
+	 IBV_ACCESS_FLUSH_GLOBAL)
 
 static struct {
 	struct ibv_context *ctx;
@@ -331,6 +334,24 @@ static void one_sided_operations_reach_every_target(void **state)
 	}
 }
 
+static void atomic_writes_and_flushes_reach_every_target(void **state)
+{
+	for (uint64_t i = 1; i <= 12; i++) {
+		int target = (int)(i % TARGETS);
+
+		begin(1);
+		ibv_wr_atomic_write(d.ex, d.mr->rkey, (uintptr_t)part(target), &i);
+		finish(target, 0);
+		pair_expect(d.cq, IBV_WC_ATOMIC_WRITE, 1);
+		assert_memory_equal(part(target), &i, 8);
+		begin(2);
+		ibv_wr_flush(d.ex, d.mr->rkey, (uintptr_t)part(target), 8, IBV_FLUSH_GLOBAL,
+			     IBV_FLUSH_RANGE);
+		finish(target, 0);
+		pair_expect(d.cq, IBV_WC_FLUSH, 2);
+	}
+}
+
 static enum ibv_wc_status status_of(uint64_t wr_id)
 {
 	struct ibv_wc wc = pair_wait(d.cq);
@@ -508,6 +529,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_row_of_requests_to_alternating_targets_keeps_its_order, make, drop),
 		cmocka_unit_test_setup_teardown(one_sided_operations_reach_every_target, make,
+						drop),
+		cmocka_unit_test_setup_teardown(atomic_writes_and_flushes_reach_every_target, make,
 						drop),
 		cmocka_unit_test_setup_teardown(an_initiator_with_the_wrong_key_is_not_heard,
 						make_hasty, drop),

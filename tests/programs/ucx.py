@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ucx.py BUILD TRANSPORT [wire]: Debian's ucx_perftest over transports that write rings and ring
 doorbells themselves, between two processes; with `wire`, between two hosts, which are network
-namespaces joined by a cable."""
+namespaces joined by a cable. TRANSPORT.tags: the adapter matches tags, through an XRQ; UCX does that on
+InfiniBand ports only, on others an assertion of its own fails."""
 import os
 import re
 import sys
@@ -20,6 +21,7 @@ TESTS = {
              "-t tag_bw -s 1000000", "-t ucp_fadd -s 8", "-t ucp_cswap -s 8", "-t ucp_am_lat -s 3000",
              "-t am_lat -s 8 -d mlx5_0:1 -x dc_mlx5", "-t put_lat -s 8 -d mlx5_0:1 -x dc_mlx5"],
 }
+TESTS["rc_x.tags"] = ["-t tag_lat -s 8", "-t tag_lat -s 4096", "-t tag_bw -s 20000", "-t tag_bw -s 1000000"]
 ROUNDS = "100"
 
 
@@ -39,7 +41,9 @@ def main():
     build, transport = sys.argv[1:3]
     wire = sys.argv[3:] == ["wire"]
     other, there = common.two_hosts() if wire else (None, [])
-    os.environ.update(UCX_TLS=transport, UCX_NET_DEVICES="mlx5_0:1")
+    os.environ.update(UCX_TLS=transport.removesuffix(".tags"), UCX_NET_DEVICES="mlx5_0:1")
+    if transport.endswith(".tags"):
+        os.environ.update(UCX_RC_MLX5_TM_ENABLE="y", VERBENA_ADAPTERS="mlx5_0,link=infiniband")
     group = Group(build)
     try:
         for test in TESTS[transport]:

@@ -49,6 +49,15 @@ static void exactly_the_opcodes_of_rc_uc_ud_xrc_dc_and_cnp_are_known(void **stat
 	assert_null(roce_opcode_find(0x15));
 }
 
+static void codes_of_the_fabric_are_no_opcodes(void **state)
+{
+	static const uint8_t codes[] = { ROCE_PKT_HELLO, ROCE_PKT_FORWARD,  ROCE_PKT_DC_BEGIN,
+					 ROCE_PKT_ETHER, ROCE_PKT_RPC_CALL, ROCE_PKT_RPC_REPLY };
+
+	for (size_t i = 0; i < array_size(codes); i++)
+		assert_null(roce_opcode_find(codes[i]));
+}
+
 static void message_parts_agree_with_names(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++) {
@@ -121,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_have_the_lengths_of_the_specification),
 		cmocka_unit_test(exactly_the_opcodes_of_rc_uc_ud_xrc_dc_and_cnp_are_known),
+		cmocka_unit_test(codes_of_the_fabric_are_no_opcodes),
 		cmocka_unit_test(message_parts_agree_with_names),
 		cmocka_unit_test(only_responses_carry_aeth_and_no_response_carries_xrceth),
 		cmocka_unit_test(full_payloads_are_path_mtus),
