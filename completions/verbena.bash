@@ -4,7 +4,8 @@
 # is cut at blanks again: `words` and `cword` are what the functions below look at.
 
 _verbena_keys="model= link= interface= ports= gids= guid="
-_verbena_models="ConnectX-3 ConnectX-3-Pro ConnectX-4 ConnectX-5 ConnectX-6 ConnectX-6-Dx ConnectX-7 BlueField-2 BlueField-3"
+_verbena_models="ConnectX-3 ConnectX-3-Pro ConnectX-4 ConnectX-4-Lx ConnectX-5 ConnectX-5-Ex ConnectX-6 ConnectX-6-Dx ConnectX-6-Lx
+ConnectX-7 ConnectX-8 BlueField-2 BlueField-3"
 
 # _verbena_offer CHOICES...
 _verbena_offer() {

@@ -41,9 +41,9 @@ static uint8_t port_rate(const struct ibv_port_attr *port)
 		{ 0, IBV_RATE_2_5_GBPS },
 	};
 	/* by the bit set in active_speed: Gbit/s × 10 of one lane; in active_width: lanes */
-	static const int speeds[] = { 25, 50, 100, 100, 140, 250, 500, 1000 };
+	static const int speeds[] = { 25, 50, 100, 100, 140, 250, 500, 1000, 2000 };
 	static const int widths[] = { 1, 4, 8, 12, 2 };
-	unsigned int speed = ffs(port->active_speed), width = ffs(port->active_width), i;
+	unsigned int speed = ffs((int)port->active_speed_ex), width = ffs(port->active_width), i;
 	int gbps;
 
 	if (!speed || speed > array_size(speeds) || !width || width > array_size(widths))

@@ -47,7 +47,8 @@ int mlx5_context_init(struct vb_context *vb)
 	}
 	ctx->uar_page = ctx->uar->page;
 	ctx->vb = vb;
-	ctx->min_inline = strcmp(vb->adapter->model->name, "ConnectX-4") ? 0 : MLX5_ETH_L2_INLINE;
+	ctx->min_inline =
+		hca_model_has(vb->adapter->model, HCA_HAS_NO_INLINE) ? 0 : MLX5_ETH_L2_INLINE;
 	ctx->ethernet = vb->adapter->ports[0].link == HCA_LINK_ETHERNET;
 	mlx5_table_init(&ctx->table);
 	verbena_memory_init(&ctx->memory);

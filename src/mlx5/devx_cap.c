@@ -39,6 +39,11 @@ struct page {
 	uint8_t *cap;
 };
 
+static bool has(const struct page *p, enum hca_feature feature)
+{
+	return hca_model_has(p->adapter->model, feature);
+}
+
 static uint8_t log2_down(uint64_t n)
 {
 	return n ? 63 - __builtin_clzll(n) : 0;
@@ -137,8 +142,8 @@ static void fill_features(const struct page *p)
 	SET(xrc, 1);
 	SET(dct, 1);
 	SET(dc_v2, 1);
-	SET(log_max_dci_stream_channels, MLX5_LOG_STREAMS);
-	SET(log_max_dci_errored_streams, MLX5_LOG_STREAMS);
+	SET(log_max_dci_stream_channels, has(p, HCA_HAS_DC_STREAMS) ? MLX5_LOG_STREAMS : 0);
+	SET(log_max_dci_errored_streams, has(p, HCA_HAS_DC_STREAMS) ? MLX5_LOG_STREAMS : 0);
 	SET(ud, 1);
 	SET(uc, 1);
 	SET(rc, 1);
@@ -158,15 +163,17 @@ static void fill_features(const struct page *p)
 	SET(num_vhca_ports, p->adapter->port_count);
 	SET(native_port_num, 1);
 	SET(stat_rate_support, 0x3ffc);
-	SET(dp_ordering_ooo_all_rc, 1);
-	SET(dp_ordering_ooo_all_xrc, 1);
-	SET(dp_ordering_ooo_all_dc, 1);
-	SET(dp_ordering_ooo_all_ud, 1); /* datagrams have no order */
+	SET(dp_ordering_ooo_all_rc, has(p, HCA_HAS_OUT_OF_ORDER));
+	SET(dp_ordering_ooo_all_xrc, has(p, HCA_HAS_OUT_OF_ORDER));
+	SET(dp_ordering_ooo_all_dc, has(p, HCA_HAS_OUT_OF_ORDER));
+	SET(dp_ordering_ooo_all_ud, has(p, HCA_HAS_OUT_OF_ORDER)); /* datagrams have no order */
 	SET(general_obj_types, devx_general_types(p->adapter));
-	SET(max_geneve_tlv_options, DEVX_GENEVE_OPTIONS);
-	SET(max_geneve_tlv_option_data_len, DEVX_GENEVE_DATA_MOST);
-	SET(geneve_tlv_option_offset, 1);
-	SET(flex_parser_protocols, PARSERS);
+	if (has(p, HCA_HAS_GENEVE_OPTIONS)) {
+		SET(max_geneve_tlv_options, DEVX_GENEVE_OPTIONS);
+		SET(max_geneve_tlv_option_data_len, DEVX_GENEVE_DATA_MOST);
+		SET(geneve_tlv_option_offset, 1);
+	}
+	SET(flex_parser_protocols, has(p, HCA_HAS_EDITS) ? PARSERS : 0);
 }
 
 /* Memory-to-memory operations; those of SQs need a port that has SQs. */
@@ -224,7 +231,8 @@ static int fill_general(const struct page *p)
 	fill_features(p);
 	fill_mmo(p);
 	fill_signatures(p);
-	fill_aso(p);
+	if (has(p, HCA_HAS_ASO))
+		fill_aso(p);
 	SET(port_type, p->ethernet ? IFC_PORT_TYPE_ETH : IFC_PORT_TYPE_IB);
 	SET(num_ports, p->adapter->port_count);
 	SET(lag_master, hca_lag_is_on(p->adapter));
@@ -259,9 +267,11 @@ static int fill_general(const struct page *p)
 static int fill_general_2(const struct page *p)
 {
 	ifc_set(p->cap, cmd_hca_cap_2, log_min_stride_wqe_sz, 4);
-	ifc_set(p->cap, cmd_hca_cap_2, dp_ordering_force, 1);
-	ifc_set(p->cap, cmd_hca_cap_2, log_conn_track_max_alloc, DEVX_ASO_LOG_RANGE);
-	ifc_set(p->cap, cmd_hca_cap_2, log_max_conn_track_offload, DEVX_ASO_LOG_COUNT);
+	ifc_set(p->cap, cmd_hca_cap_2, dp_ordering_force, has(p, HCA_HAS_OUT_OF_ORDER));
+	if (has(p, HCA_HAS_ASO)) {
+		ifc_set(p->cap, cmd_hca_cap_2, log_conn_track_max_alloc, DEVX_ASO_LOG_RANGE);
+		ifc_set(p->cap, cmd_hca_cap_2, log_max_conn_track_offload, DEVX_ASO_LOG_COUNT);
+	}
 	return 0;
 }
 
@@ -325,7 +335,8 @@ static int fill_ethernet(const struct page *p)
 	ifc_set(p->cap, eth_cap, csum_cap, 1);
 	ifc_set(p->cap, eth_cap, vlan_cap, 1);
 	ifc_set(p->cap, eth_cap, max_lso_cap, 18);
-	ifc_set(p->cap, eth_cap, wqe_inline_mode, IFC_INLINE_MODE_CAP_NONE);
+	ifc_set(p->cap, eth_cap, wqe_inline_mode,
+		has(p, HCA_HAS_NO_INLINE) ? IFC_INLINE_MODE_CAP_NONE : IFC_INLINE_MODE_CAP_L2);
 	ifc_set(p->cap, eth_cap, rss_ind_tbl_cap, 11);
 	ifc_set(p->cap, eth_cap, scatter_fcs, 1);
 	return 0;
@@ -393,12 +404,8 @@ static void fill_table_sizes(uint8_t *table)
 	fill_fields(ifc_ptr(table, flow_table_prop_layout, ft_field_bitmask_support));
 }
 
-/* Flow tables of either direction, by direct rules (dr.c) and by commands (devx_flow.c). */
-static void fill_flow_table(uint8_t *table, bool receive)
+static void fill_edits(uint8_t *table, bool receive)
 {
-	ifc_set(table, flow_table_prop_layout, ft_support, 1);
-	ifc_set(table, flow_table_prop_layout, flow_tag, receive);
-	ifc_set(table, flow_table_prop_layout, flow_counter, 1);
 	ifc_set(table, flow_table_prop_layout, reformat, 1);
 	ifc_set(table, flow_table_prop_layout, decap, receive);
 	ifc_set(table, flow_table_prop_layout, pop_vlan, 1);
@@ -406,13 +413,23 @@ static void fill_flow_table(uint8_t *table, bool receive)
 	ifc_set(table, flow_table_prop_layout, reformat_l3_tunnel_to_l2, receive);
 	ifc_set(table, flow_table_prop_layout, reformat_l2_to_l3_tunnel, !receive);
 	ifc_set(table, flow_table_prop_layout, reformat_and_modify_action, 1);
-	ifc_set(table, flow_table_prop_layout, flow_modify_en, 1);
-	ifc_set(table, flow_table_prop_layout, identified_miss_table, 1);
-	ifc_set(table, flow_table_prop_layout, flow_table_modify, 1);
 	ifc_set(table, flow_table_prop_layout, reformat_and_vlan_action, 1);
 	ifc_set(table, flow_table_prop_layout, modify_and_vlan_action, 1);
 	ifc_set(table, flow_table_prop_layout, log_max_modify_header_context, 16);
 	ifc_set(table, flow_table_prop_layout, max_modify_header_actions, DEVX_FLOW_MODIFY);
+}
+
+/* Flow tables of either direction, by direct rules (dr.c) and by commands (devx_flow.c). */
+static void fill_flow_table(const struct page *p, uint8_t *table, bool receive)
+{
+	ifc_set(table, flow_table_prop_layout, ft_support, 1);
+	ifc_set(table, flow_table_prop_layout, flow_tag, receive);
+	ifc_set(table, flow_table_prop_layout, flow_counter, 1);
+	ifc_set(table, flow_table_prop_layout, flow_modify_en, 1);
+	ifc_set(table, flow_table_prop_layout, identified_miss_table, 1);
+	ifc_set(table, flow_table_prop_layout, flow_table_modify, 1);
+	if (has(p, HCA_HAS_EDITS))
+		fill_edits(table, receive);
 	fill_table_sizes(table);
 }
 
@@ -431,12 +448,14 @@ static int fill_nic_flow(const struct page *p)
 {
 	if (!p->ethernet)
 		return -ENODEV;
-	ifc_set(p->cap, flow_table_nic_cap, encap_general_header, 1);
-	ifc_set(p->cap, flow_table_nic_cap, log_max_packet_reformat_context, 16);
-	ifc_set(p->cap, flow_table_nic_cap, max_encap_header_size, FLOW_DATA_MAX);
-	fill_flow_table(ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive),
+	if (has(p, HCA_HAS_EDITS)) {
+		ifc_set(p->cap, flow_table_nic_cap, encap_general_header, 1);
+		ifc_set(p->cap, flow_table_nic_cap, log_max_packet_reformat_context, 16);
+		ifc_set(p->cap, flow_table_nic_cap, max_encap_header_size, FLOW_DATA_MAX);
+	}
+	fill_flow_table(p, ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive),
 			true);
-	fill_flow_table(ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_transmit),
+	fill_flow_table(p, ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_transmit),
 			false);
 	fill_rdma_table(
 		ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive_rdma));

@@ -347,6 +347,14 @@ static int made_edit(struct devx_cmd *c, int err)
 	return devx_refuse_errno(c, err, DEVX_WHY_FIELD);
 }
 
+static int check_edits(struct devx_cmd *c)
+{
+	if (hca_model_has(c->adapter->model, HCA_HAS_EDITS))
+		return 0;
+	return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OFFERED,
+			   "a %s has no rules that change frames", c->adapter->model->name);
+}
+
 int devx_alloc_reformat(struct devx_cmd *c)
 {
 	static const enum flow_reformat kinds[] = {
@@ -361,8 +369,10 @@ int devx_alloc_reformat(struct devx_cmd *c)
 	unsigned int type = ifc_get(rc, packet_reformat_context_in, reformat_type);
 	size_t size = ifc_get(rc, packet_reformat_context_in, reformat_data_size);
 	size_t at = ifc_byte(packet_reformat_context_in, reformat_data);
-	int err;
+	int err = check_edits(c);
 
+	if (err)
+		return err;
 	if (type >= array_size(kinds))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
 				   "reformat_type %u; 0 to %zu are offered", type,
@@ -384,9 +394,11 @@ int devx_alloc_modify_header(struct devx_cmd *c)
 	unsigned int count = ifc_get(c->in, alloc_modify_header_context_in, num_of_actions);
 	const uint8_t *actions = ifc_cptr(c->in, alloc_modify_header_context_in, actions);
 	enum flow_domain domain;
-	int err = devx_flow_domain(c, ifc_get(c->in, alloc_modify_header_context_in, table_type),
-				   &domain);
+	int err = check_edits(c);
 
+	if (!err)
+		err = devx_flow_domain(
+			c, ifc_get(c->in, alloc_modify_header_context_in, table_type), &domain);
 	if (err)
 		return err;
 	if (actions + 8 * (size_t)count > c->in + c->inlen)

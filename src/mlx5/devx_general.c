@@ -11,6 +11,16 @@
 
 #define NUMBERS (1u << 20)
 
+static bool has_geneve_options(const struct hca_adapter *adapter)
+{
+	return hca_model_has(adapter->model, HCA_HAS_GENEVE_OPTIONS);
+}
+
+static bool has_aso(const struct hca_adapter *adapter)
+{
+	return hca_model_has(adapter->model, HCA_HAS_ASO);
+}
+
 /* NULL: a number, and the image of the input. */
 struct type {
 	uint16_t type; /* enum ifc_obj_type */
@@ -23,6 +33,7 @@ struct type {
 
 static const struct type types[] = {
 	{ .type = IFC_OBJ_GENEVE_TLV_OPT,
+	  .is_offered = has_geneve_options,
 	  .create = devx_geneve_create,
 	  .modify = devx_geneve_modify,
 	  .destroy = devx_geneve_destroy },
@@ -36,11 +47,11 @@ static const struct type types[] = {
 	{ IFC_OBJ_CRYPTO_LOGIN, devx_has_login, devx_create_login, devx_query_login,
 	  devx_modify_crypto, devx_destroy_login },
 	{ .type = IFC_OBJ_FLOW_METER, .create = devx_meter_create, .modify = devx_meter_modify },
-	{ IFC_OBJ_ASO_FLOW_METER, NULL, devx_aso_create, devx_aso_query, devx_aso_modify,
+	{ IFC_OBJ_ASO_FLOW_METER, has_aso, devx_aso_create, devx_aso_query, devx_aso_modify,
 	  devx_aso_destroy },
-	{ IFC_OBJ_ASO_FIRST_HIT, NULL, devx_aso_create, devx_aso_query, devx_aso_modify,
+	{ IFC_OBJ_ASO_FIRST_HIT, has_aso, devx_aso_create, devx_aso_query, devx_aso_modify,
 	  devx_aso_destroy },
-	{ IFC_OBJ_ASO_CT, NULL, devx_aso_create, devx_aso_query, devx_aso_modify,
+	{ IFC_OBJ_ASO_CT, has_aso, devx_aso_create, devx_aso_query, devx_aso_modify,
 	  devx_aso_destroy },
 };
 

@@ -33,6 +33,10 @@ struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_context *context,
 
 	if (!mlx5_dv_context(context, "mlx5dv_dr_domain_create"))
 		return NULL;
+	if (!hca_model_has(to_context(context)->adapter->model, HCA_HAS_EDITS))
+		return dr_null(explain(EOPNOTSUPP,
+				       "mlx5dv_dr_domain_create: a %s has no direct rules",
+				       to_context(context)->adapter->model->name));
 	if ((unsigned int)type >= array_size(domains))
 		return dr_null(explain(EINVAL,
 				       "mlx5dv_dr_domain_create: type %d; there are NIC_RX "

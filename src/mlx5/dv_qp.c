@@ -22,9 +22,13 @@
 /* Data is never scattered to CQEs: forbidding or permitting it changes nothing. */
 #define SCATTER (MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE)
 
-static int check_streams(const struct mlx5dv_qp_init_attr *extra)
+static int check_streams(const struct hca_adapter *adapter, const struct mlx5dv_qp_init_attr *extra)
 {
 	const struct mlx5dv_dci_streams *s = &extra->dc_init_attr.dci_streams;
+
+	if (!hca_model_has(adapter->model, HCA_HAS_DC_STREAMS))
+		return explain(EOPNOTSUPP, "mlx5dv_create_qp: a %s has no streams",
+			       adapter->model->name);
 
 	if (!(extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) || mlx5_is_dct(extra))
 		return explain(EINVAL, "mlx5dv_create_qp: streams are for DC initiators only");
@@ -73,14 +77,15 @@ static int check_dc(const struct ibv_qp_init_attr_ex *attr, const struct mlx5dv_
 
 #define OFFERED (SCATTER | RAW | MLX5DV_QP_CREATE_OOO_DP | MLX5DV_QP_CREATE_SIG_PIPELINING)
 
-static int check_order(const struct hca_limits *limits, const struct ibv_qp_init_attr_ex *attr)
+static int check_order(const struct hca_adapter *adapter, const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t most = mlx5_out_of_order_most(limits, attr->qp_type);
+	uint32_t most = mlx5_out_of_order_most(adapter, attr->qp_type);
 
 	if (!most)
 		return explain(EOPNOTSUPP,
-			       "mlx5dv_create_qp: packets of type %d are not taken out of order",
-			       attr->qp_type);
+			       "mlx5dv_create_qp: a %s does not take packets of type %d out of "
+			       "order",
+			       adapter->model->name, attr->qp_type);
 	if (attr->cap.max_recv_wr > most)
 		return explain(
 			EINVAL,
@@ -90,7 +95,7 @@ static int check_order(const struct hca_limits *limits, const struct ibv_qp_init
 	return 0;
 }
 
-static int check(const struct hca_limits *limits, const struct ibv_qp_init_attr_ex *attr,
+static int check(const struct hca_adapter *adapter, const struct ibv_qp_init_attr_ex *attr,
 		 const struct mlx5dv_qp_init_attr *extra)
 {
 	uint32_t flags = extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS
@@ -116,11 +121,11 @@ static int check(const struct hca_limits *limits, const struct ibv_qp_init_attr_
 		return explain(EINVAL,
 			       "mlx5dv_create_qp: scatter to CQE both disabled and allowed");
 	if (flags & MLX5DV_QP_CREATE_OOO_DP)
-		err = check_order(limits, attr);
+		err = check_order(adapter, attr);
 	if (!err && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)
 		err = check_dc(attr, extra);
 	if (!err && extra->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS)
-		err = check_streams(extra);
+		err = check_streams(adapter, extra);
 	return err;
 }
 
@@ -132,7 +137,7 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 
 	if (!ctx)
 		return NULL;
-	err = extra ? check(&ctx->vb->adapter->limits, attr, extra) : 0;
+	err = extra ? check(ctx->vb->adapter, attr, extra) : 0;
 	if (err) {
 		errno = -err;
 		return NULL;

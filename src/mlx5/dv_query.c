@@ -41,28 +41,30 @@ static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 	(MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS |                       \
 	 MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM)
 
-static void fill_dc(const struct hca_limits *limits, struct mlx5dv_context *out, uint64_t wanted)
+static void fill_dc(const struct hca_adapter *adapter, struct mlx5dv_context *out, uint64_t wanted)
 {
+	const uint32_t odp = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+			     IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	uint8_t streams = hca_model_has(adapter->model, HCA_HAS_DC_STREAMS) ? MLX5_LOG_STREAMS : 0;
+
 	if (wanted & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
-		out->dc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |
-				   IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
-				   IBV_ODP_SUPPORT_SRQ_RECV;
+		out->dc_odp_caps = hca_model_has(adapter->model, HCA_HAS_DC_ODP) ? odp : 0;
 	if (wanted & MLX5DV_CONTEXT_MASK_DCI_STREAMS)
-		out->dci_streams_caps =
-			(struct mlx5dv_dci_streams_caps){ MLX5_LOG_STREAMS, MLX5_LOG_STREAMS };
+		out->dci_streams_caps = (struct mlx5dv_dci_streams_caps){ streams, streams };
 	if (wanted & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM) {
-		out->max_dc_rd_atom = limits->max_qp_rd_atom;
-		out->max_dc_init_rd_atom = limits->max_qp_init_rd_atom;
+		out->max_dc_rd_atom = adapter->limits.max_qp_rd_atom;
+		out->max_dc_init_rd_atom = adapter->limits.max_qp_init_rd_atom;
 	}
 }
 
-static void fill_out_of_order(const struct hca_limits *limits, struct mlx5dv_ooo_recv_wrs_caps *out)
+static void fill_out_of_order(const struct hca_adapter *adapter,
+			      struct mlx5dv_ooo_recv_wrs_caps *out)
 {
-	out->max_rc = mlx5_out_of_order_most(limits, IBV_QPT_RC);
-	out->max_xrc = mlx5_out_of_order_most(limits, IBV_QPT_XRC_RECV);
-	out->max_dct = mlx5_out_of_order_most(limits, IBV_QPT_DRIVER);
-	out->max_ud = mlx5_out_of_order_most(limits, IBV_QPT_UD);
-	out->max_uc = mlx5_out_of_order_most(limits, IBV_QPT_UC);
+	out->max_rc = mlx5_out_of_order_most(adapter, IBV_QPT_RC);
+	out->max_xrc = mlx5_out_of_order_most(adapter, IBV_QPT_XRC_RECV);
+	out->max_dct = mlx5_out_of_order_most(adapter, IBV_QPT_DRIVER);
+	out->max_ud = mlx5_out_of_order_most(adapter, IBV_QPT_UD);
+	out->max_uc = mlx5_out_of_order_most(adapter, IBV_QPT_UC);
 }
 
 static void fill_striding(const struct mlx5_context *ctx, struct mlx5dv_striding_rq_caps *out)
@@ -87,7 +89,7 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	wanted = out->comp_mask;
 	filled = wanted & ANSWERED_BY_ZERO;
 	fill_zeros(out, filled);
-	fill_dc(&to_context(context)->adapter->limits, out, wanted);
+	fill_dc(ctx->vb->adapter, out, wanted);
 	filled |= wanted & ANSWERED_OF_DC;
 	out->version = 0;
 	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME |
@@ -117,8 +119,9 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 		out->num_lag_ports = ctx->vb->adapter->lag_count ? ctx->vb->adapter->lag_count : 1;
 		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
 	}
-	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS) {
-		fill_out_of_order(&to_context(context)->adapter->limits, &out->ooo_recv_wrs_caps);
+	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS &&
+	    hca_model_has(ctx->vb->adapter->model, HCA_HAS_OUT_OF_ORDER)) {
+		fill_out_of_order(ctx->vb->adapter, &out->ooo_recv_wrs_caps);
 		filled |= MLX5DV_CONTEXT_MASK_OOO_RECV_WRS;
 	}
 	out->comp_mask = filled;

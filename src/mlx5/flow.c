@@ -361,6 +361,16 @@ static struct ibv_flow_action *new_action(struct ibv_context *context, enum flow
 	return &action->action;
 }
 
+static int check_edits(struct ibv_context *context)
+{
+	const struct hca_model *model = to_context(context)->adapter->model;
+
+	if (hca_model_has(model, HCA_HAS_EDITS))
+		return 0;
+	return explain(EOPNOTSUPP, "flow action: a %s has no rules that change frames",
+		       model->name);
+}
+
 struct ibv_flow_action *mlx5dv_create_flow_action_modify_header(struct ibv_context *context,
 								size_t size, uint64_t actions[],
 								enum mlx5dv_flow_table_type table)
@@ -371,6 +381,8 @@ struct ibv_flow_action *mlx5dv_create_flow_action_modify_header(struct ibv_conte
 
 	if (!mlx5_dv_context(context, "mlx5dv_create_flow_action_modify_header"))
 		return NULL;
+	if (!err)
+		err = check_edits(context);
 	if (!err)
 		err = mlx5_modify_create(actions, size, &edit);
 	return err ? null(err) : new_action(context, domain, edit);
@@ -387,6 +399,8 @@ mlx5dv_create_flow_action_packet_reformat(struct ibv_context *context, size_t si
 
 	if (!mlx5_dv_context(context, "mlx5dv_create_flow_action_packet_reformat"))
 		return NULL;
+	if (!err)
+		err = check_edits(context);
 	if (!err)
 		err = mlx5_reformat_create(domain, type, data, size, &edit);
 	return err ? null(err) : new_action(context, domain, edit);

@@ -216,16 +216,18 @@ static void free_rings(struct mlx5_qp *qp)
 }
 
 /* As rdma-core has it, where such a receive ring has two entries for each that may be posted. */
-uint32_t mlx5_out_of_order_most(const struct hca_limits *limits, enum ibv_qp_type type)
+uint32_t mlx5_out_of_order_most(const struct hca_adapter *adapter, enum ibv_qp_type type)
 {
+	if (!hca_model_has(adapter->model, HCA_HAS_OUT_OF_ORDER))
+		return 0;
 	switch (type) {
 	case IBV_QPT_RC:
 	case IBV_QPT_UD:
-		return limits->max_qp_wr / 2;
+		return adapter->limits.max_qp_wr / 2;
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
 	case IBV_QPT_DRIVER:
-		return limits->max_qp_wr;
+		return adapter->limits.max_qp_wr;
 	default:
 		return 0;
 	}

@@ -14,7 +14,7 @@ static inline bool mlx5_is_dct(const struct mlx5dv_qp_init_attr *attr)
 }
 
 /* The most receives of a QP whose packets may arrive in any order; 0: not for this type. */
-uint32_t mlx5_out_of_order_most(const struct hca_limits *limits, enum ibv_qp_type type);
+uint32_t mlx5_out_of_order_most(const struct hca_adapter *adapter, enum ibv_qp_type type);
 
 /* driver_attr: struct mlx5dv_qp_init_attr of mlx5dv_create_qp(), or NULL. */
 int mlx5_check_driver_qp(const void *driver_attr);

@@ -21,6 +21,8 @@
 #include "verbs/private.h"
 #include "verbs/removal.h"
 
+#define SPEED_NDR 128
+
 #undef ibv_query_port
 
 static void fill_device_attr(const struct hca_adapter *a, struct ibv_device_attr *out)
@@ -121,7 +123,8 @@ int vb_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_att
 	whole.lid = p.lid;
 	whole.sm_lid = p.sm_lid;
 	whole.active_width = p.active_width;
-	whole.active_speed = p.active_speed;
+	/* XDR and beyond do not fit, and are shown as the fastest that does, as by the kernel. */
+	whole.active_speed = p.active_speed > SPEED_NDR ? SPEED_NDR : (uint8_t)p.active_speed;
 	whole.active_speed_ex = p.active_speed;
 	whole.phys_state = p.phys_state;
 	if (p.link == HCA_LINK_ETHERNET) {

@@ -14,8 +14,8 @@
 	"404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f6061626364656667"
 
 #define CRYPTO_ADAPTERS                                                                            \
-	"mlx5_0;mlx5_1,model=ConnectX-6-Dx,crypto_kek=" KEK ",crypto_credential=" CREDENTIAL       \
-	";mlx5_2,model=ConnectX-"                                                                  \
+	"mlx5_0,model=ConnectX-6;mlx5_1,model=ConnectX-6-Dx,crypto_kek=" KEK                       \
+	",crypto_credential=" CREDENTIAL ";mlx5_2,model=ConnectX-"                                 \
 	"5"
 
 #define CREDENTIAL_WRAPPED                                                                         \

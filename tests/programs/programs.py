@@ -10,15 +10,15 @@ from common import PYTHON, run, want
 
 
 def ibv_devices(build):
-    want(run(build, "ibv_devices"), r"device\s+node GUID", r"mlx5_0\s+b8599f03[0-9a-f]{8}",
+    want(run(build, "ibv_devices"), r"device\s+node GUID", r"mlx5_0\s+a088c203[0-9a-f]{8}",
          r"mlx4_0\s+0002c903[0-9a-f]{8}")
 
 
 def ibv_devinfo_mlx5(build):
     text = run(build, "ibv_devinfo", "-v", "-d", "mlx5_0")
-    want(text, r"hca_id:\s+mlx5_0", r"transport:\s+InfiniBand \(0\)", r"fw_ver:\s+20\.43\.1014",
-         r"node_guid:\s+b859:9f03:....:....", r"vendor_id:\s+0x02c9", r"vendor_part_id:\s+4123",
-         r"hw_ver:\s+0x0", r"board_id:\s+MT_0000000224", r"phys_port_cnt:\s+1",
+    want(text, r"hca_id:\s+mlx5_0", r"transport:\s+InfiniBand \(0\)", r"fw_ver:\s+28\.43\.1014",
+         r"node_guid:\s+a088:c203:....:....", r"vendor_id:\s+0x02c9", r"vendor_part_id:\s+4129",
+         r"hw_ver:\s+0x0", r"board_id:\s+MT_0000000838", r"phys_port_cnt:\s+1",
          r"max_mr_size:\s+0xffffffffffffffff", r"page_size_cap:\s+0xfffffffffffff000",
          r"max_qp:\s+131072", r"max_qp_wr:\s+32768", r"device_cap_flags:\s+0x[0-9a-f]{8}", r"XRC",
          r"MEM_MGT_EXTENSIONS", r"MEM_WINDOW_TYPE_2B", r"MANAGED_FLOW_STEERING",
@@ -29,7 +29,7 @@ def ibv_devinfo_mlx5(build):
          r"max_wq_type_rq:\s+8388608", r"maximum dm size:\s+131072|num_comp_vectors:\s+8", r"port:\s+1",
          r"state:\s+PORT_(ACTIVE \(4\)|DOWN \(1\))", r"max_mtu:\s+4096 \(5\)", r"port_lid:\s+0",
          r"link_layer:\s+Ethernet", r"max_msg_sz:\s+0x40000000", r"gid_tbl_len:\s+255",
-         r"active_width:\s+4X \(2\)", r"active_speed:\s+50\.0 Gbps \(64\)",
+         r"active_width:\s+4X \(2\)", r"active_speed:\s+100\.0 Gbps \(128\)",
          r"GID\[  0\]:\s+fe80:.*, RoCE v1", r"GID\[  1\]:\s+fe80:.*, RoCE v2",
          r"GID\[  2\]:\s+.*, RoCE v1", r"GID\[  3\]:\s+.*, RoCE v2")
 

@@ -45,7 +45,7 @@ test_version_shows_the_directory_of_the_libraries() {
 test_devices_is_a_table() {
 	status 0 "$VERBENA" devices
 	is "$(wc -l <<<"$out")" 3 lines
-	[[ $out =~ mlx5_0\ +ConnectX-6\ +1\ +Ethernet\ +active ]] || die "$out"
+	[[ $out =~ mlx5_0\ +ConnectX-7\ +1\ +Ethernet\ +active ]] || die "$out"
 	[[ $out =~ mlx4_0\ +ConnectX-3\ +1\ +InfiniBand\ +active ]] || die "$out"
 	status 0 "$VERBENA" devices -a mlx5_5,ports=2
 	is "$(grep -c mlx5_5 <<<"$out")" 2 "one line for each port"
@@ -67,7 +67,7 @@ test_devices_json_is_json() {
 import json, sys
 both = json.load(sys.stdin)
 assert [d["name"] for d in both] == ["mlx5_0", "mlx4_0"], both
-assert both[0]["vendor_part_id"] == 4123 and both[1]["vendor_part_id"] == 4099
+assert both[0]["vendor_part_id"] == 4129 and both[1]["vendor_part_id"] == 4099
 assert both[1]["ports"][0]["lid"] > 0 and both[0]["ports"][0]["lid"] == 0
 ' <<<"$out" || die "$out"
 }

@@ -196,7 +196,7 @@ static void a_device_resolves_to_its_pci_function(void **state)
 	snprintf(path, sizeof(path), "%s/vendor", real);
 	assert_file(path, "0x15b3");
 	snprintf(path, sizeof(path), "%s/device", real);
-	assert_file(path, "0x101b");
+	assert_file(path, "0x1021");
 	free(real);
 
 	assert_non_null(realpath(DEVICE "/device", path));

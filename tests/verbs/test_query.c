@@ -11,18 +11,18 @@
 #include <string.h>
 #include <time.h>
 
-static struct ibv_context *cx6, *cx3;
+static struct ibv_context *cx7, *cx3;
 
 static int open_both(void **state)
 {
-	cx6 = test_open("mlx5_0");
+	cx7 = test_open("mlx5_0");
 	cx3 = test_open("mlx4_0");
 	return 0;
 }
 
 static int close_both(void **state)
 {
-	test_close(cx6);
+	test_close(cx7);
 	test_close(cx3);
 	return 0;
 }
@@ -43,10 +43,10 @@ static void a_connectx_6_has_its_ids_and_limits(void **state)
 {
 	struct ibv_device_attr attr;
 
-	assert_int_equal(ibv_query_device(cx6, &attr), 0);
-	assert_string_equal(attr.fw_ver, "20.43.1014");
+	assert_int_equal(ibv_query_device(cx7, &attr), 0);
+	assert_string_equal(attr.fw_ver, "28.43.1014");
 	assert_int_equal(attr.vendor_id, 0x02c9);
-	assert_int_equal(attr.vendor_part_id, 4123);
+	assert_int_equal(attr.vendor_part_id, 4129);
 	assert_int_equal(attr.phys_port_cnt, 1);
 	assert_int_equal(attr.max_qp, 131072);
 	assert_int_equal(attr.max_qp_wr, 32768);
@@ -56,7 +56,7 @@ static void a_connectx_6_has_its_ids_and_limits(void **state)
 	assert_int_equal(attr.atomic_cap, IBV_ATOMIC_HCA);
 	assert_int_equal(attr.local_ca_ack_delay, 16);
 	assert_true(attr.max_mr_size == UINT64_MAX);
-	assert_true(attr.node_guid == ibv_get_device_guid(cx6->device));
+	assert_true(attr.node_guid == ibv_get_device_guid(cx7->device));
 	assert_true(attr.sys_image_guid == attr.node_guid);
 	assert_true(attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	assert_true(attr.device_cap_flags & IBV_DEVICE_XRC);
@@ -78,7 +78,7 @@ static void a_connectx_3_has_its_ids_and_limits(void **state)
 
 static void the_extended_query_agrees_with_the_plain_one(void **state)
 {
-	struct ibv_context *const both[] = { cx6, cx3 };
+	struct ibv_context *const both[] = { cx7, cx3 };
 
 	for (int i = 0; i < 2; i++) {
 		struct ibv_device_attr_ex ex;
@@ -107,9 +107,9 @@ static void an_unknown_bit_in_the_input_is_refused_and_nothing_written(void **st
 	struct ibv_device_attr_ex ex;
 
 	memset(&ex, 0xa5, sizeof(ex));
-	assert_int_equal(ibv_query_device_ex(cx6, &input, &ex), EINVAL);
+	assert_int_equal(ibv_query_device_ex(cx7, &input, &ex), EINVAL);
 	/* Past the inline function that checks as well. */
-	assert_int_equal(verbs_get_ctx(cx6)->query_device_ex(cx6, &input, &ex, sizeof(ex)), EINVAL);
+	assert_int_equal(verbs_get_ctx(cx7)->query_device_ex(cx7, &input, &ex, sizeof(ex)), EINVAL);
 	assert_true(untouched(&ex, sizeof(ex), 0xa5));
 }
 
@@ -123,12 +123,12 @@ static void an_older_and_shorter_struct_is_filled_to_its_end_only(void **state)
 	};
 	struct ibv_device_attr_ex whole;
 
-	assert_int_equal(ibv_query_device_ex(cx6, NULL, &whole), 0);
+	assert_int_equal(ibv_query_device_ex(cx7, NULL, &whole), 0);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct ibv_device_attr_ex ex;
 
 		memset(&ex, 0xa5, sizeof(ex));
-		assert_int_equal(verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &ex, sizes[i]), 0);
+		assert_int_equal(verbs_get_ctx(cx7)->query_device_ex(cx7, NULL, &ex, sizes[i]), 0);
 		assert_memory_equal(&ex, &whole, sizes[i]);
 		assert_true(untouched((char *)&ex + sizes[i], sizeof(ex) - sizes[i], 0xa5));
 	}
@@ -142,8 +142,8 @@ static void a_newer_and_longer_struct_gets_zeros_for_what_is_unknown(void **stat
 	} room;
 
 	memset(&room, 0xa5, sizeof(room));
-	assert_int_equal(verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &room.ex, sizeof(room)), 0);
-	assert_int_equal(room.ex.orig_attr.vendor_part_id, 4123);
+	assert_int_equal(verbs_get_ctx(cx7)->query_device_ex(cx7, NULL, &room.ex, sizeof(room)), 0);
+	assert_int_equal(room.ex.orig_attr.vendor_part_id, 4129);
 	assert_true(untouched(room.news, sizeof(room.news), 0));
 }
 
@@ -153,9 +153,9 @@ static void a_struct_without_room_for_the_basics_is_refused(void **state)
 
 	memset(&ex, 0xa5, sizeof(ex));
 	assert_int_equal(
-		verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &ex, sizeof(ex.orig_attr) - 1),
+		verbs_get_ctx(cx7)->query_device_ex(cx7, NULL, &ex, sizeof(ex.orig_attr) - 1),
 		EINVAL);
-	assert_int_equal(verbs_get_ctx(cx6)->query_device_ex(cx6, NULL, &ex, 0), EINVAL);
+	assert_int_equal(verbs_get_ctx(cx7)->query_device_ex(cx7, NULL, &ex, 0), EINVAL);
 	assert_true(untouched(&ex, sizeof(ex), 0xa5));
 }
 
@@ -166,7 +166,7 @@ static void the_ethernet_port_has_the_attributes_of_roce(void **state)
 	struct ibv_port_attr attr;
 	uint64_t speed;
 
-	assert_int_equal(ibv_query_port(cx6, 1, &attr), 0);
+	assert_int_equal(ibv_query_port(cx7, 1, &attr), 0);
 	assert_int_equal(attr.link_layer, IBV_LINK_LAYER_ETHERNET);
 	assert_int_equal(attr.lid, 0);
 	assert_int_equal(attr.gid_tbl_len, 255);
@@ -175,11 +175,11 @@ static void the_ethernet_port_has_the_attributes_of_roce(void **state)
 	assert_in_range(attr.active_mtu, IBV_MTU_256, IBV_MTU_4096);
 	assert_int_equal(attr.max_msg_sz, 1u << 30);
 	assert_int_equal(attr.active_width, 2);
-	assert_int_equal(attr.active_speed, 64);
+	assert_int_equal(attr.active_speed, 128);
 	assert_int_equal(attr.flags & IBV_QPF_GRH_REQUIRED, IBV_QPF_GRH_REQUIRED);
 	assert_true(attr.port_cap_flags & IBV_PORT_IP_BASED_GIDS);
-	assert_int_equal(ibv_query_port_speed(cx6, 1, &speed), 0);
-	assert_true(speed == (attr.state == IBV_PORT_ACTIVE ? 2000 : 0));
+	assert_int_equal(ibv_query_port_speed(cx7, 1, &speed), 0);
+	assert_true(speed == (attr.state == IBV_PORT_ACTIVE ? 4000 : 0));
 }
 
 static void the_infiniband_port_has_a_lid_and_asks_for_no_grh(void **state)
@@ -204,7 +204,7 @@ static void the_infiniband_port_has_a_lid_and_asks_for_no_grh(void **state)
 static void a_port_that_does_not_exist_is_einval_in_every_call(void **state)
 {
 	static const uint8_t ports[] = { 0, 2, 3, 255 };
-	struct ibv_context *const both[] = { cx6, cx3 };
+	struct ibv_context *const both[] = { cx7, cx3 };
 
 	for (int k = 0; k < 8; k++) {
 		struct ibv_context *context = both[k & 1];
@@ -249,8 +249,8 @@ static void port_numbers_beyond_eight_bits_do_not_wrap(void **state)
 	struct ibv_gid_entry entry;
 	uint64_t speed;
 
-	assert_int_equal(ibv_query_gid_ex(cx6, 257, 0, &entry, 0), EINVAL);
-	assert_int_equal(ibv_query_port_speed(cx6, 257, &speed), EINVAL);
+	assert_int_equal(ibv_query_gid_ex(cx7, 257, 0, &entry, 0), EINVAL);
+	assert_int_equal(ibv_query_port_speed(cx7, 257, &speed), EINVAL);
 }
 
 static void the_old_port_call_writes_the_old_struct_only(void **state)
@@ -259,8 +259,8 @@ static void the_old_port_call_writes_the_old_struct_only(void **state)
 	struct ibv_port_attr attr, whole;
 
 	memset(&attr, 0xa5, sizeof(attr));
-	assert_int_equal(ibv_query_port(cx6, 1, &whole), 0);
-	assert_int_equal((ibv_query_port)(cx6, 1, (struct _compat_ibv_port_attr *)&attr), 0);
+	assert_int_equal(ibv_query_port(cx7, 1, &whole), 0);
+	assert_int_equal((ibv_query_port)(cx7, 1, (struct _compat_ibv_port_attr *)&attr), 0);
 	assert_memory_equal(&attr, &whole, old);
 	assert_true(untouched((char *)&attr + old, sizeof(attr) - old, 0xa5));
 }
@@ -273,7 +273,7 @@ static void a_newer_port_struct_gets_zeros_for_what_is_unknown(void **state)
 	} room;
 
 	memset(&room, 0xa5, sizeof(room));
-	assert_int_equal(verbs_get_ctx(cx6)->query_port(cx6, 1, &room.attr, sizeof(room)), 0);
+	assert_int_equal(verbs_get_ctx(cx7)->query_port(cx7, 1, &room.attr, sizeof(room)), 0);
 	assert_int_equal(room.attr.gid_tbl_len, 255);
 	assert_true(untouched(room.news, sizeof(room.news), 0));
 }
@@ -286,9 +286,9 @@ static void roce_gids_come_in_pairs_and_the_first_is_link_local(void **state)
 	int pairs = 0;
 
 	for (uint32_t i = 0; i + 1 < 255; i += 2) {
-		int err = ibv_query_gid_ex(cx6, 1, i, &v1, 0);
+		int err = ibv_query_gid_ex(cx7, 1, i, &v1, 0);
 
-		assert_int_equal(ibv_query_gid_ex(cx6, 1, i + 1, &v2, 0), err);
+		assert_int_equal(ibv_query_gid_ex(cx7, 1, i + 1, &v2, 0), err);
 		if (err == ENODATA)
 			continue;
 		assert_int_equal(err, 0);
@@ -328,10 +328,10 @@ static void every_index_of_the_table_answers_the_plain_query(void **state)
 	union ibv_gid gid;
 
 	for (int i = 0; i < 255; i++) {
-		int err = ibv_query_gid_ex(cx6, 1, i, &entry, 0);
+		int err = ibv_query_gid_ex(cx7, 1, i, &entry, 0);
 
 		memset(&gid, 0xa5, sizeof(gid));
-		assert_int_equal(ibv_query_gid(cx6, 1, i, &gid), 0);
+		assert_int_equal(ibv_query_gid(cx7, 1, i, &gid), 0);
 		assert_memory_equal(&gid, err ? &zero : &entry.gid, sizeof(gid));
 	}
 }
@@ -348,12 +348,12 @@ static void an_index_past_the_table_is_einval(void **state)
 		memset(&entry, 0xa5, sizeof(entry));
 		memset(&gid, 0xa5, sizeof(gid));
 		errno = 0;
-		assert_int_equal(ibv_query_gid(cx6, 1, indexes[i], &gid), -1);
+		assert_int_equal(ibv_query_gid(cx7, 1, indexes[i], &gid), -1);
 		assert_int_equal(errno, EINVAL);
 		errno = 0;
-		assert_int_equal(ibv_query_gid_type(cx6, 1, indexes[i], &type), -1);
+		assert_int_equal(ibv_query_gid_type(cx7, 1, indexes[i], &type), -1);
 		assert_int_equal(errno, EINVAL);
-		assert_int_equal(ibv_query_gid_ex(cx6, 1, indexes[i], &entry, 0), EINVAL);
+		assert_int_equal(ibv_query_gid_ex(cx7, 1, indexes[i], &entry, 0), EINVAL);
 		assert_true(untouched(&gid, sizeof(gid), 0xa5));
 		assert_true(untouched(&entry, sizeof(entry), 0xa5));
 	}
@@ -364,7 +364,7 @@ static void an_empty_gid_entry_is_enodata_and_writes_nothing(void **state)
 	struct ibv_gid_entry entry;
 
 	memset(&entry, 0xa5, sizeof(entry));
-	assert_int_equal(ibv_query_gid_ex(cx6, 1, 254, &entry, 0), ENODATA);
+	assert_int_equal(ibv_query_gid_ex(cx7, 1, 254, &entry, 0), ENODATA);
 	assert_true(untouched(&entry, sizeof(entry), 0xa5));
 }
 
@@ -373,8 +373,8 @@ static void unknown_flags_of_the_gid_queries_are_refused(void **state)
 	struct ibv_gid_entry entry;
 
 	memset(&entry, 0xa5, sizeof(entry));
-	assert_int_equal(ibv_query_gid_ex(cx6, 1, 0, &entry, 1), EOPNOTSUPP);
-	assert_int_equal(ibv_query_gid_table(cx6, &entry, 1, 1), -EOPNOTSUPP);
+	assert_int_equal(ibv_query_gid_ex(cx7, 1, 0, &entry, 1), EOPNOTSUPP);
+	assert_int_equal(ibv_query_gid_table(cx7, &entry, 1, 1), -EOPNOTSUPP);
 	assert_true(untouched(&entry, sizeof(entry), 0xa5));
 }
 
@@ -382,9 +382,9 @@ static void ibv_query_gid_type_tells_v1_from_v2(void **state)
 {
 	enum ibv_gid_type_sysfs type;
 
-	assert_int_equal(ibv_query_gid_type(cx6, 1, 0, &type), 0);
+	assert_int_equal(ibv_query_gid_type(cx7, 1, 0, &type), 0);
 	assert_int_equal(type, IBV_GID_TYPE_SYSFS_IB_ROCE_V1);
-	assert_int_equal(ibv_query_gid_type(cx6, 1, 1, &type), 0);
+	assert_int_equal(ibv_query_gid_type(cx7, 1, 1, &type), 0);
 	assert_int_equal(type, IBV_GID_TYPE_SYSFS_ROCE_V2);
 	assert_int_equal(ibv_query_gid_type(cx3, 1, 0, &type), 0);
 	assert_int_equal(type, IBV_GID_TYPE_SYSFS_IB_ROCE_V1);
@@ -393,11 +393,11 @@ static void ibv_query_gid_type_tells_v1_from_v2(void **state)
 static void the_gid_table_lists_what_the_entries_say(void **state)
 {
 	struct ibv_gid_entry entries[255], one;
-	ssize_t n = ibv_query_gid_table(cx6, entries, 255, 0);
+	ssize_t n = ibv_query_gid_table(cx7, entries, 255, 0);
 
 	assert_true(n >= 4);
 	for (ssize_t i = 0; i < n; i++) {
-		assert_int_equal(ibv_query_gid_ex(cx6, 1, entries[i].gid_index, &one, 0), 0);
+		assert_int_equal(ibv_query_gid_ex(cx7, 1, entries[i].gid_index, &one, 0), 0);
 		assert_memory_equal(&entries[i], &one, sizeof(one));
 		if (i)
 			assert_true(entries[i].gid_index > entries[i - 1].gid_index);
@@ -408,14 +408,14 @@ static void the_gid_table_lists_what_the_entries_say(void **state)
 static void a_short_gid_table_is_refused_and_nothing_written(void **state)
 {
 	struct ibv_gid_entry entries[255];
-	ssize_t n = ibv_query_gid_table(cx6, entries, 255, 0);
+	ssize_t n = ibv_query_gid_table(cx7, entries, 255, 0);
 
 	assert_true(n >= 4);
 	memset(entries, 0xa5, sizeof(entries));
-	assert_int_equal(ibv_query_gid_table(cx6, entries, n - 1, 0), -EINVAL);
-	assert_int_equal(ibv_query_gid_table(cx6, entries, 0, 0), -EINVAL);
+	assert_int_equal(ibv_query_gid_table(cx7, entries, n - 1, 0), -EINVAL);
+	assert_int_equal(ibv_query_gid_table(cx7, entries, 0, 0), -EINVAL);
 	assert_true(untouched(entries, sizeof(entries), 0xa5));
-	assert_int_equal(ibv_query_gid_table(cx6, entries, n, 0), n);
+	assert_int_equal(ibv_query_gid_table(cx7, entries, n, 0), n);
 	assert_true(untouched(&entries[n], sizeof(entries) - n * sizeof(entries[0]), 0xa5));
 }
 
@@ -426,15 +426,15 @@ static void gid_entries_of_a_newer_program_are_spaced_by_its_size(void **state)
 		char news[8];
 	} wide[255];
 	struct ibv_gid_entry entries[255];
-	ssize_t n = ibv_query_gid_table(cx6, entries, 255, 0);
+	ssize_t n = ibv_query_gid_table(cx7, entries, 255, 0);
 
 	memset(wide, 0xa5, sizeof(wide));
-	assert_int_equal(_ibv_query_gid_table(cx6, &wide[0].entry, 255, 0, sizeof(wide[0])), n);
+	assert_int_equal(_ibv_query_gid_table(cx7, &wide[0].entry, 255, 0, sizeof(wide[0])), n);
 	for (ssize_t i = 0; i < n; i++) {
 		assert_memory_equal(&wide[i].entry, &entries[i], sizeof(entries[i]));
 		assert_true(untouched(wide[i].news, sizeof(wide[i].news), 0));
 	}
-	assert_int_equal(_ibv_query_gid_table(cx6, entries, 255, 0, sizeof(entries[0]) - 1),
+	assert_int_equal(_ibv_query_gid_table(cx7, entries, 255, 0, sizeof(entries[0]) - 1),
 			 -EINVAL);
 }
 
@@ -444,9 +444,9 @@ static void the_default_pkey_is_first_and_is_found(void **state)
 {
 	__be16 pkey;
 
-	assert_int_equal(ibv_query_pkey(cx6, 1, 0, &pkey), 0);
+	assert_int_equal(ibv_query_pkey(cx7, 1, 0, &pkey), 0);
 	assert_int_equal(be16toh(pkey), 0xffff);
-	assert_int_equal(ibv_get_pkey_index(cx6, 1, htobe16(0xffff)), 0);
+	assert_int_equal(ibv_get_pkey_index(cx7, 1, htobe16(0xffff)), 0);
 	assert_int_equal(ibv_query_pkey(cx3, 1, 0, &pkey), 0);
 	assert_int_equal(be16toh(pkey), 0xffff);
 	for (int i = 1; i < 128; i++) {
@@ -458,7 +458,7 @@ static void the_default_pkey_is_first_and_is_found(void **state)
 static void a_pkey_that_is_not_there_is_not_found(void **state)
 {
 	errno = 0;
-	assert_int_equal(ibv_get_pkey_index(cx6, 1, htobe16(0x8001)), -1);
+	assert_int_equal(ibv_get_pkey_index(cx7, 1, htobe16(0x8001)), -1);
 	assert_int_equal(errno, ENOENT);
 }
 
@@ -467,7 +467,7 @@ static void a_pkey_index_past_the_table_is_einval(void **state)
 	static const struct {
 		struct ibv_context **context;
 		int index;
-	} cases[] = { { &cx6, 1 }, { &cx6, -1 }, { &cx3, 128 }, { &cx3, -1 }, { &cx3, 65536 } };
+	} cases[] = { { &cx7, 1 }, { &cx7, -1 }, { &cx3, 128 }, { &cx3, -1 }, { &cx3, 65536 } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		__be16 pkey = 0x7777;
@@ -502,7 +502,7 @@ static uint64_t raw_clock(struct ibv_context *context)
 /* Each reading lies between two of our clock, which bounds the rate from both sides. */
 static void the_raw_clock_moves_at_the_core_clock(void **state)
 {
-	struct ibv_context *const both[] = { cx6, cx3 };
+	struct ibv_context *const both[] = { cx7, cx3 };
 
 	for (int i = 0; i < 2; i++) {
 		const struct timespec pause = { .tv_nsec = 20000000 };
@@ -529,7 +529,7 @@ static void asking_for_no_value_gives_none(void **state)
 {
 	struct ibv_values_ex values = { .comp_mask = 0, .raw_clock = { 7, 7 } };
 
-	assert_int_equal(ibv_query_rt_values_ex(cx6, &values), 0);
+	assert_int_equal(ibv_query_rt_values_ex(cx7, &values), 0);
 	assert_int_equal(values.comp_mask, 0);
 	assert_int_equal(values.raw_clock.tv_nsec, 7);
 }
@@ -539,7 +539,7 @@ static void asking_for_unknown_values_is_einval(void **state)
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK | 1u << 20,
 					.raw_clock = { 7, 7 } };
 
-	assert_int_equal(ibv_query_rt_values_ex(cx6, &values), EINVAL);
+	assert_int_equal(ibv_query_rt_values_ex(cx7, &values), EINVAL);
 	assert_int_equal(ibv_query_rt_values_ex(cx3, &values), EINVAL);
 	assert_int_equal(values.comp_mask, IBV_VALUES_MASK_RAW_CLOCK | 1u << 20);
 	assert_int_equal(values.raw_clock.tv_nsec, 7);

@@ -77,7 +77,7 @@ static int add_adapter(struct hca_config *cfg, const struct place *at, const cha
 	memset(a, 0, sizeof(*a));
 	snprintf(a->name, sizeof(a->name), "%s", name);
 	a->index = cfg->count++;
-	a->model = hca_model_find(!strncmp(name, "mlx4", 4) ? "ConnectX-3" : "ConnectX-6");
+	a->model = hca_model_find(!strncmp(name, "mlx4", 4) ? "ConnectX-3" : "ConnectX-7");
 	a->limits = a->model->limits;
 	a->port_count = 1;
 	for (int i = 0; i < HCA_PORTS_MAX; i++)

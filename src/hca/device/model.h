@@ -21,6 +21,18 @@ enum hca_driver {
 	HCA_DRIVER_MLX4,
 };
 
+/* What some generations of mlx5 have, and others lack. */
+enum hca_feature {
+	HCA_HAS_NO_INLINE = 1 << 0,    /* frames need no header in their send queue entry */
+	HCA_HAS_TAG_MATCHING = 1 << 1, /* lists of tags in the adapter */
+	HCA_HAS_EDITS = 1 << 2,        /* rules that change headers, tunnels, direct rules */
+	HCA_HAS_DC_ODP = 1 << 3,
+	HCA_HAS_DC_STREAMS = 1 << 4,
+	HCA_HAS_GENEVE_OPTIONS = 1 << 5, /* an option of Geneve that a program names */
+	HCA_HAS_ASO = 1 << 6, /* objects that rules update: meters, first hits, connections */
+	HCA_HAS_OUT_OF_ORDER = 1 << 7, /* packets are taken in any order (direct data placement) */
+};
+
 /* Operations of the memory-to-memory engine (MMO). */
 enum hca_mmo_kind {
 	HCA_MMO_DMA, /* a copy */
@@ -99,15 +111,22 @@ struct hca_model {
 	enum hca_link link; /* when the configuration does not say */
 	uint16_t pci_device;
 	uint32_t hw_ver;
-	uint32_t guid_oui;    /* top 24 bits of a GUID */
-	uint8_t active_speed; /* enum of the port attributes, per lane */
+	uint32_t guid_oui;     /* top 24 bits of a GUID */
+	uint16_t active_speed; /* enum of the port attributes, per lane */
+	uint8_t lanes;         /* of a link: 2 or 4 */
 	uint32_t lane_mbps;
 	uint8_t ack_delay;
 	uint32_t core_clock_khz;
+	uint32_t features; /* enum hca_feature */
 	enum hca_crypto_engine crypto;
 	uint8_t mmo; /* enum hca_mmo_can */
 	struct hca_limits limits;
 };
+
+static inline bool hca_model_has(const struct hca_model *model, enum hca_feature feature)
+{
+	return model->features & feature;
+}
 
 #define HCA_VENDOR_ID     0x02c9
 #define HCA_PCI_VENDOR_ID 0x15b3

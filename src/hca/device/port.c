@@ -384,9 +384,9 @@ int hca_port_query(const struct hca_adapter *a, unsigned int port, struct hca_po
 		.gid_table_len = a->limits.gid_table_len,
 		.pkey_table_len = a->limits.pkey_table_len,
 		.max_msg_size = a->limits.max_msg_size,
-		.active_width = 2,
+		.active_width = a->model->lanes == 2 ? HCA_WIDTH_2X : HCA_WIDTH_4X,
 		.active_speed = a->model->active_speed,
-		.speed_mbps = 4 * a->model->lane_mbps,
+		.speed_mbps = a->model->lanes * a->model->lane_mbps,
 		.ifindex = t->base.index,
 	};
 	if (out->link == HCA_LINK_ETHERNET) {

@@ -29,6 +29,12 @@ enum hca_port_state {
 	HCA_PORT_ACTIVE = 4,
 };
 
+/* As in the port attributes. */
+enum hca_width {
+	HCA_WIDTH_4X = 2,
+	HCA_WIDTH_2X = 16,
+};
+
 struct hca_port_attr {
 	enum hca_port_state state;
 	enum hca_link link;
@@ -40,8 +46,8 @@ struct hca_port_attr {
 	uint32_t gid_table_len;
 	uint16_t pkey_table_len;
 	uint32_t max_msg_size;
-	uint8_t active_width; /* 2 = 4X */
-	uint8_t active_speed;
+	uint8_t active_width; /* enum hca_width */
+	uint16_t active_speed;
 	uint32_t speed_mbps;
 	uint32_t ifindex; /* 0 when no interface backs the port */
 	char interface[16];

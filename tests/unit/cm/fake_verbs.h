@@ -105,6 +105,7 @@ VB_API int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 	attr->active_mtu = is_ib(context) ? IBV_MTU_4096 : IBV_MTU_1024;
 	attr->active_width = 2;
 	attr->active_speed = 32;
+	attr->active_speed_ex = 32;
 	attr->lid = is_ib(context) ? 5 : 0;
 	attr->link_layer = is_ib(context) ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
 	return 0;
