@@ -8,7 +8,14 @@
 #include "mlx5/ifc_cmd.h"
 #include "mlx5/ifc_val.h"
 
-enum { MISC = 2, BTH_OPCODE = 0x57, BTH_DST_QP = 0x69, SEND_ONLY = 0x04, WRITE_ONLY = 0x0a };
+enum {
+	MISC = 2,
+	BTH_OPCODE = 0x57,
+	BTH_DST_QP = 0x69,
+	SEND_ONLY = 0x04,
+	WRITE_ONLY = 0x0a,
+	UD_SEND_ONLY = 0x64
+};
 
 static struct pair p;
 
@@ -184,6 +191,37 @@ static void a_request_that_a_rule_drops_is_never_acknowledged(void **state)
 	}
 }
 
+/* The sender does not hear of it; the next datagram arrives. */
+static void a_datagram_that_a_rule_drops_is_lost(void **state)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct mlx5dv_flow_action_attr a[2] = {
+			{ .type = MLX5DV_FLOW_ACTION_COUNTERS_DEVX },
+			{ .type = MLX5DV_FLOW_ACTION_DROP },
+		};
+		struct counter c;
+		struct rule r;
+
+		pair_make(&p, &(struct pair_wish){ .type = IBV_QPT_UD, .sig_all = true });
+		c = counter();
+		a[0].obj = c.obj;
+		r = rule(types[i], UD_SEND_ONLY, a, 2);
+		pair_post_recv(&p, 1, 5, PAIR_BUF / 2, 200);
+		p.buf[0] = 1;
+		assert_int_equal(send_one(), IBV_WC_SUCCESS);
+		while (counted(&c) < 1)
+			assert_int_equal(ibv_poll_cq(p.cq[1], 1, &(struct ibv_wc){ 0 }), 0);
+		unrule(&r);
+		p.buf[0] = 2;
+		assert_int_equal(send_one(), IBV_WC_SUCCESS);
+		pair_expect(p.cq[1], IBV_WC_RECV, 5);
+		assert_int_equal(p.buf[PAIR_BUF / 2 + 40], 2);
+		assert_int_equal(counted(&c), 1);
+		assert_int_equal(mlx5dv_devx_obj_destroy(c.obj), 0);
+		drop(NULL);
+	}
+}
+
 /* As rdma-core's suite builds them: everything goes to a table of commands, whose entry drops. */
 static void a_table_of_commands_drops(void **state)
 {
@@ -270,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_rule_counts_what_it_matches_and_lets_it_pass),
 		cmocka_unit_test(a_request_that_a_rule_drops_is_never_acknowledged),
+		cmocka_unit_test(a_datagram_that_a_rule_drops_is_lost),
 		T(a_table_of_commands_drops),
 		T(what_such_tables_cannot_do_is_refused),
 	};

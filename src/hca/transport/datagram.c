@@ -15,6 +15,7 @@
 #include "hca/hca.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/network.h"
+#include "hca/transport/packet_filter.h"
 #include "hca/transport/path.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
@@ -129,7 +130,8 @@ static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	if (!links_are_made(member, n))
 		return false;
 	pkt->flags |= ROCE_PKT_MCAST;
-	if (!r->group_begun && a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET)
+	if (!r->group_begun && a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET &&
+	    packet_filter_pass(qp, pkt, NULL, true))
 		hca.network->send_group(qp, &s->av, pkt, list);
 	r->group_begun = true;
 	for (; r->group_next < n; r->group_next++) {
