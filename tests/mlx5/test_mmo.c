@@ -138,7 +138,7 @@ static void a_connectx_5_has_no_such_engine(void **state)
 		.qp_type = IBV_QPT_RC,
 		.send_cq = verbs_cq,
 		.recv_cq = verbs_cq,
-		.cap = { 4, 4, 1, 1 },
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = mmo.rig.pd,
 	};
