@@ -5,13 +5,12 @@
 #include <stdlib.h>
 
 #include "driver/poll.h"
+#include "hca/memory/mkey.h"
 #include "hca/memory/psv.h"
 #include "mlx5/cqe.h"
 #include "mlx5/cqe_owner.h"
 #include "mlx5/state.h"
 #include "util/explain.h"
-
-#define PCI_CONNECTX_6 0x101b /* newer adapters have higher ids */
 
 void mlx5_sig_caps(const struct hca_adapter *adapter, struct mlx5dv_sig_caps *out)
 {
@@ -22,7 +21,7 @@ void mlx5_sig_caps(const struct hca_adapter *adapter, struct mlx5dv_sig_caps *ou
 		.t10dif_bg = MLX5DV_SIG_T10DIF_BG_CAP_CRC | MLX5DV_SIG_T10DIF_BG_CAP_CSUM,
 		.crc_type = MLX5DV_SIG_CRC_TYPE_CAP_CRC32,
 	};
-	if (adapter->model->pci_device < PCI_CONNECTX_6)
+	if (!hca_model_has(adapter->model, HCA_HAS_NEW_SIGNATURES))
 		return;
 	out->block_size |= MLX5DV_BLOCK_SIZE_CAP_4048;
 	out->crc_type |= MLX5DV_SIG_CRC_TYPE_CAP_CRC32C | MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10;
@@ -146,6 +145,12 @@ static int get_domain(const struct mlx5dv_sig_block_domain *from, const struct h
 						     : get_dif(from->sig.dif, out);
 }
 
+static bool is_new(const struct hca_sig_domain *d)
+{
+	return d->kind == HCA_SIG_CRC32C || d->kind == HCA_SIG_CRC64 ||
+	       (d->kind && d->block == 4048);
+}
+
 static bool same_structure(const struct hca_sig_domain *a, const struct hca_sig_domain *b)
 {
 	return a->kind && a->block == b->block && (a->kind == b->kind || (is_dif(a) && is_dif(b)));
@@ -170,11 +175,19 @@ static uint8_t usual_copy(const struct hca_sig_domain *m, const struct hca_sig_d
 	return copy;
 }
 
+/* A thread that polls reads it. */
+static void set_conf(struct mlx5_sig *sig, const struct hca_sig_conf *conf)
+{
+	pthread_mutex_lock(&mlx5_state.lock);
+	sig->conf = *conf;
+	pthread_mutex_unlock(&mlx5_state.lock);
+}
+
 void mlx5_sig_begin(struct mlx5_sig *sig, bool reset)
 {
 	sig->is_set = false;
 	if (reset)
-		sig->conf = (struct hca_sig_conf){ 0 };
+		set_conf(sig, &(struct hca_sig_conf){ 0 });
 }
 
 int mlx5_sig_set(struct mlx5_mkey *mkey, const struct mlx5dv_sig_block_attr *attr)
@@ -201,6 +214,11 @@ int mlx5_sig_set(struct mlx5_mkey *mkey, const struct mlx5dv_sig_block_attr *att
 		err = get_domain(attr->wire, sig->wire, &conf.wire);
 	if (err)
 		return err;
+	if ((is_new(&conf.memory) || is_new(&conf.wire)) &&
+	    !hca_model_has(mkey->hca->pd->ctx->adapter->model, HCA_HAS_NEW_SIGNATURES))
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_wr_set_mkey_sig_block: an adapter of this model has "
+			       "neither CRC-32C nor CRC-64 nor blocks of 4048 bytes");
 	conf.check = attr->check_mask;
 	conf.copy = usual_copy(&conf.memory, &conf.wire);
 	if (attr->flags & MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK) {
@@ -210,7 +228,7 @@ int mlx5_sig_set(struct mlx5_mkey *mkey, const struct mlx5dv_sig_block_attr *att
 				       "same signatures and blocks in both domains");
 		conf.copy = attr->copy_mask;
 	}
-	sig->conf = conf;
+	set_conf(sig, &conf);
 	sig->is_set = true;
 	return 0;
 }

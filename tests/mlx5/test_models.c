@@ -77,6 +77,8 @@ static void capabilities_are_the_generations(void **state)
 		uint64_t types;
 
 		query_page(ctx, IFC_CAP_GENERAL, out, sizeof(out));
+		assert_int_equal(ifc_get(cap, cmd_hca_cap, sho), 1);
+		assert_int_equal(ifc_get(cap, cmd_hca_cap, sig_crc32c), rows[i].streams);
 		assert_int_equal(!!ifc_get(cap, cmd_hca_cap, log_max_dci_stream_channels),
 				 rows[i].streams);
 		assert_int_equal(ifc_get(cap, cmd_hca_cap, dp_ordering_ooo_all_rc),

@@ -43,7 +43,7 @@
 #define CONNECTX_4 0
 #define CONNECTX_5                                                                                 \
 	(HCA_HAS_NO_INLINE | HCA_HAS_TAG_MATCHING | HCA_HAS_EDITS | HCA_HAS_DC_ODP)
-#define CONNECTX_6    (CONNECTX_5 | HCA_HAS_DC_STREAMS)
+#define CONNECTX_6    (CONNECTX_5 | HCA_HAS_DC_STREAMS | HCA_HAS_NEW_SIGNATURES)
 #define CONNECTX_6_DX (CONNECTX_6 | HCA_HAS_GENEVE_OPTIONS | HCA_HAS_ASO)
 #define CONNECTX_7    (CONNECTX_6_DX | HCA_HAS_OUT_OF_ORDER)
 

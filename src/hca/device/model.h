@@ -31,6 +31,7 @@ enum hca_feature {
 	HCA_HAS_GENEVE_OPTIONS = 1 << 5, /* an option of Geneve that a program names */
 	HCA_HAS_ASO = 1 << 6, /* objects that rules update: meters, first hits, connections */
 	HCA_HAS_OUT_OF_ORDER = 1 << 7, /* packets are taken in any order (direct data placement) */
+	HCA_HAS_NEW_SIGNATURES = 1 << 8, /* CRC-32C and CRC-64 of memory keys, blocks of 4048 bytes */
 };
 
 /* Operations of the memory-to-memory engine (MMO). */

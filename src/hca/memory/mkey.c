@@ -34,6 +34,7 @@ struct hca_layout {
 	uint64_t round;  /* bytes of one */
 	uint64_t length;
 	struct transform_chain *chain; /* or NULL: the bytes of the pieces as they are */
+	uint64_t reach;                /* with a chain: bytes of memory that the key has */
 	struct piece piece[];
 };
 
@@ -105,6 +106,7 @@ static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count,
 		return NULL;
 	l->count = 0;
 	l->chain = NULL;
+	l->reach = 0;
 	l->rounds = interleaved ? rounds : 1;
 	l->round = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -268,6 +270,7 @@ static int renew(struct hca_mkey *m, struct hca_layout **new)
 	}
 	if (*new) {
 		(*new)->chain = chain;
+		(*new)->reach = m->length < (*new)->length ? m->length : (*new)->length;
 		set_layout(m, *new);
 		*new = NULL;
 	}
@@ -420,8 +423,7 @@ static bool check_rounds(const struct hca_layout *l, uint64_t offset, uint64_t e
 
 bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len, uint32_t access)
 {
-	const struct hca_mkey *m = mkey_of(e);
-	const struct hca_layout *l = layout_of(m);
+	const struct hca_layout *l = layout_of(mkey_of(e));
 	const struct piece *p;
 	uint64_t end;
 	bool write = access &
@@ -433,7 +435,7 @@ bool hca_mkey_check(const struct hca_mr_entry *e, uint64_t offset, uint64_t len,
 	/* Which bytes of memory a range on the wire touches is the transforms' to know: all are checked. */
 	if (l->chain) {
 		offset = 0;
-		len = m->length < l->length ? m->length : l->length;
+		len = l->reach;
 	}
 	if (len > l->length || offset > l->length - len)
 		return false;
