@@ -89,7 +89,8 @@ static uint32_t move_entries(struct hca_cq *hca, void *buf, uint32_t size, void 
 		uint8_t *to = (uint8_t *)buf + ((size_t)(i & (size - 1)) << cq->entry_shift);
 		bool moved = (int32_t)(hca->pi - i) > 0;
 
-		if (moved)
+		if (moved &&
+		    cq->format->ready(cq, i)) /* of one that stands for several: all of them */
 			memcpy(to, (uint8_t *)drv_cqe_at(cq, i) - cqe_offset,
 			       1u << cq->entry_shift);
 		set_owner(cq, to + cqe_offset, moved ? i & size : !(i & size));

@@ -92,6 +92,13 @@ static int entry_bytes(const struct mlx5dv_cq_init_attr *attr, uint32_t *size)
 	return 0;
 }
 
+static enum hca_mini_cqe mini_of(uint8_t format)
+{
+	return format == MLX5DV_CQE_RES_FORMAT_HASH   ? HCA_MINI_HASH
+	       : format == MLX5DV_CQE_RES_FORMAT_CSUM ? HCA_MINI_CSUM
+						      : HCA_MINI_CSUM_STRIDE;
+}
+
 int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
 		   const void *driver_attr, struct vb_cq **out)
 {
@@ -112,6 +119,8 @@ int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
 		return err;
 	}
 	mlx5_cq_fill_ex(cq, attr->wc_flags);
+	if (dv && dv->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE)
+		hca_cq_permit_mini(cq->base.vb.hca, mini_of(dv->cqe_comp_res_format));
 	/* Reading the clock takes time: only for CQs whose timestamps can be read. */
 	if (attr->wc_flags & WITH_STAMPS || dv)
 		mlx5_cq_stamp(cq);

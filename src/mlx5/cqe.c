@@ -154,11 +154,11 @@ static inline struct mlx5_cqe64 *begin(const struct hca_cq *cq, uint32_t pi,
 	return to;
 }
 
-static inline void finish(struct mlx5_cqe64 *to, uint32_t sop_qpn, uint8_t opcode, bool lap,
-			  const struct hca_cqe *c)
+static inline void finish(struct mlx5_cqe64 *to, uint32_t sop_qpn, uint8_t opcode, uint8_t format,
+			  bool lap, const struct hca_cqe *c)
 {
 	uint64_t word = (uint64_t)sop_qpn << 32 | (uint64_t)c->counter << 16 |
-			(uint8_t)(opcode << 4 | c->solicited << 1 | lap);
+			(uint8_t)(opcode << 4 | format | c->solicited << 1 | lap);
 
 	/* [M2] pairs with mlx5_cqe_ready(), or a program's own polling: the CQE before its owner */
 	__atomic_store_n((uint64_t *)to + 7, htobe64(word), __ATOMIC_RELEASE);
@@ -228,14 +228,14 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 
 	if (unlikely(c->status == HCA_SIG_ERR)) {
 		write_sig_error(to, c->sig);
-		finish(to, number, MLX5_CQE_SIG_ERR, pi & cq->size, c);
+		finish(to, number, MLX5_CQE_SIG_ERR, 0, pi & cq->size, c);
 		return;
 	}
 	if (c->status != HCA_SUCCESS) {
 		err->vendor_err_synd = (uint8_t)c->vendor;
 		((uint8_t *)to)[MLX5_CQE_MMO_SYNDROME] = c->vendor >> 8;
 		err->syndrome = drv_syndrome(c->status);
-		finish(to, number, opcode, pi & cq->size, c);
+		finish(to, number, opcode, 0, pi & cq->size, c);
 		return;
 	}
 	opcode = c->is_recv ? recv_opcodes[c->recv_kind] : MLX5_CQE_REQ;
@@ -252,7 +252,19 @@ static __attribute__((noinline)) void write_special(const struct hca_cq *cq, uin
 				opcode = write_tag(to, c);
 		}
 	}
-	finish(to, number, opcode, pi & cq->size, c);
+	finish(to, number, opcode, 0, pi & cq->size, c);
+}
+
+void mlx5_cqe_write_title(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c, uint32_t count)
+{
+	struct mlx5_cqe64 *to = begin(cq, pi, c);
+
+	to->timestamp = htobe64(timestamp_of(cq, c));
+	to->imm_inval_pkey = immediate(c);
+	write_frame(to, c);
+	to->byte_cnt = htobe32(count);
+	finish(to, c->frame.tag & MLX5_QPN_MASK, recv_opcodes[c->recv_kind], MLX5_CQE_COMPRESSED,
+	       pi & cq->size, c);
 }
 
 /* The common CQEs are written without a call, so that no registers are saved. */
@@ -271,8 +283,8 @@ void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *c)
 	if (c->is_recv) {
 		to->imm_inval_pkey = immediate(c);
 		write_source(to, c);
-		finish(to, c->qpn & MLX5_QPN_MASK, recv_opcodes[c->recv_kind], pi & cq->size, c);
+		finish(to, c->qpn & MLX5_QPN_MASK, recv_opcodes[c->recv_kind], 0, pi & cq->size, c);
 	} else {
-		finish(to, sop_qpn(c), MLX5_CQE_REQ, pi & cq->size, c);
+		finish(to, sop_qpn(c), MLX5_CQE_REQ, 0, pi & cq->size, c);
 	}
 }

@@ -12,7 +12,7 @@
 #define MLX5_CQE_RSS_HASH 12
 /* Byte of an error CQE with the MMO engine's own syndrome. */
 #define MLX5_CQE_MMO_SYNDROME 52
-#define MLX5_CQE_RSS_TYPE 16
+#define MLX5_CQE_RSS_TYPE     16
 
 /* A CQE of opcode MLX5_CQE_SIG_ERR: a wrong signature. */
 struct mlx5_sig_err_cqe {
@@ -44,6 +44,13 @@ enum {
 	MLX5_SIG_ERR_MEMORY = 1,
 };
 
+/* The CQE's format in op_own; a title stands for several (cqe_comp.h). */
+#define MLX5_CQE_FORMAT_MASK 0x0cu
+#define MLX5_CQE_COMPRESSED  0x0cu
+
 void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
+/* The same for a title that stands for `count` completions of frames (cqe_comp.h). */
+void mlx5_cqe_write_title(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe,
+			  uint32_t count);
 
 #endif

@@ -13,6 +13,7 @@
 #include "hca/memory/dm_op.h"
 #include "hca/raw/flow.h"
 #include "mlx5/devx_aso.h"
+#include "mlx5/cqe_comp.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_flow_types.h"
 #include "mlx5/devx_general.h"
@@ -163,6 +164,9 @@ static void fill_features(const struct page *p)
 	SET(num_vhca_ports, p->adapter->port_count);
 	SET(native_port_num, 1);
 	SET(stat_rate_support, 0x3ffc);
+	SET(cqe_compression, 1);
+	SET(cqe_compression_max_num, MLX5_COMP_MOST);
+	SET(mini_cqe_resp_stride_index, 1);
 	SET(dp_ordering_ooo_all_rc, has(p, HCA_HAS_OUT_OF_ORDER));
 	SET(dp_ordering_ooo_all_xrc, has(p, HCA_HAS_OUT_OF_ORDER));
 	SET(dp_ordering_ooo_all_dc, has(p, HCA_HAS_OUT_OF_ORDER));

@@ -33,8 +33,27 @@ static int check_cqc(struct devx_cmd *c, const void *cqc)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_SIZE,
 				   "log_cq_size %u is more than %llu entries", log,
 				   (unsigned long long)c->adapter->limits.max_cqe);
-	/* cqe_comp_en permits compressed CQEs; DPDK always sets it, and none is compressed. */
 	return 0;
+}
+
+/* Other formats are not in the capabilities; a queue with one of them has whole CQEs. */
+static enum hca_mini_cqe mini_of(const void *cqc)
+{
+	unsigned int format = ifc_get(cqc, cqc, mini_cqe_res_format) |
+			      ifc_get(cqc, cqc, mini_cqe_res_format_ext) << 2;
+
+	if (!ifc_get(cqc, cqc, cqe_comp_en) || ifc_get(cqc, cqc, cqe_comp_layout))
+		return HCA_MINI_NONE;
+	switch (format) {
+	case IFC_MINI_CQE_HASH:
+		return HCA_MINI_HASH;
+	case IFC_MINI_CQE_CSUM:
+		return HCA_MINI_CSUM;
+	case IFC_MINI_CQE_CSUM_STRIDE:
+		return HCA_MINI_CSUM_STRIDE;
+	default:
+		return HCA_MINI_NONE;
+	}
 }
 
 static int find_memory(struct devx_cmd *c, const void *cqc, struct hca_cq_init *init)
@@ -100,6 +119,7 @@ int devx_create_cq(struct devx_cmd *c)
 		return devx_refuse_errno(c, err, DEVX_WHY_MEMORY);
 	c->obj->cq = cq;
 	cq->timestamp_mask = MLX5_CLOCK_MASK;
+	hca_cq_permit_mini(cq, mini_of(cqc));
 	hca_cq_moderate(cq, ifc_get(cqc, cqc, cq_max_count), ifc_get(cqc, cqc, cq_period));
 	err = hca_doorbell_watch_cq(cq);
 	if (err)

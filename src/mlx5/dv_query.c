@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "mlx5/clock.h"
+#include "mlx5/cqe_comp.h"
 #include "mlx5/dv.h"
 #include "mlx5/dv_crypto.h"
 #include "mlx5/objects.h"
@@ -18,15 +19,12 @@
 
 /* Fields whose value is 0 or none. */
 #define ANSWERED_BY_ZERO                                                                           \
-	(MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_SWP |                            \
-	 MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS | MLX5DV_CONTEXT_MASK_DYN_BFREGS |                    \
-	 MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS)
+	(MLX5DV_CONTEXT_MASK_SWP | MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS |                           \
+	 MLX5DV_CONTEXT_MASK_DYN_BFREGS | MLX5DV_CONTEXT_MASK_FLOW_ACTION_FLAGS)
 
 /* Only members that comp_mask names are there: older programs have a shorter struct. */
 static void fill_zeros(struct mlx5dv_context *out, uint64_t wanted)
 {
-	if (wanted & MLX5DV_CONTEXT_MASK_CQE_COMPRESION)
-		out->cqe_comp_caps = (struct mlx5dv_cqe_comp_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_SWP)
 		out->sw_parsing_caps = (struct mlx5dv_sw_parsing_caps){ 0 };
 	if (wanted & MLX5DV_CONTEXT_MASK_TUNNEL_OFFLOADS)
@@ -118,6 +116,15 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	if (wanted & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS) {
 		out->num_lag_ports = ctx->vb->adapter->lag_count ? ctx->vb->adapter->lag_count : 1;
 		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
+	}
+	if (wanted & MLX5DV_CONTEXT_MASK_CQE_COMPRESION) {
+		out->cqe_comp_caps = (struct mlx5dv_cqe_comp_caps){
+			.max_num = MLX5_COMP_MOST,
+			.supported_format = MLX5DV_CQE_RES_FORMAT_HASH |
+					    MLX5DV_CQE_RES_FORMAT_CSUM |
+					    MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX,
+		};
+		filled |= MLX5DV_CONTEXT_MASK_CQE_COMPRESION;
 	}
 	if (wanted & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS &&
 	    hca_model_has(ctx->vb->adapter->model, HCA_HAS_OUT_OF_ORDER)) {

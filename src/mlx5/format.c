@@ -8,6 +8,7 @@
 #include "driver/record.h"
 #include "hca/queue/eq.h"
 #include "mlx5/cqe.h"
+#include "mlx5/cqe_comp.h"
 #include "mlx5/decode.h"
 #include "mlx5/eqe.h"
 #include "mlx5/ifc_val.h"
@@ -91,6 +92,7 @@ const struct hca_format mlx5_format = {
 	.rq_decode = drv_rq_decode,
 	.srq_next = drv_srq_next,
 	.cqe_write = mlx5_cqe_write,
+	.cqe_compress = mlx5_cqe_compress,
 	.cq_consumer = cq_consumer,
 	.eqe_write = mlx5_eqe_write,
 	.uar_rung = uar_rung,

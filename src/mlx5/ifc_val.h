@@ -44,6 +44,9 @@ enum {
 	IFC_ATOMIC_MASKED_FETCH_ADD = 1 << 3,
 };
 
+/* mini_cqe_res_format, with its extension above */
+enum { IFC_MINI_CQE_HASH = 0, IFC_MINI_CQE_CSUM = 1, IFC_MINI_CQE_CSUM_STRIDE = 3 };
+
 /* atomic_req_8B_endianness_mode */
 enum { IFC_ATOMIC_REPLY_BE = 0, IFC_ATOMIC_REPLY_HOST = 1 };
 

@@ -250,7 +250,7 @@ static void what_a_cq_cannot_be_is_refused(void **state)
 	}
 }
 
-static void a_cq_whose_entries_may_be_compressed_has_whole_ones(void **state)
+static void a_cq_may_have_compressed_entries_of_64_bytes(void **state)
 {
 	struct mlx5dv_cq_init_attr extra = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
 	struct ibv_cq_init_attr_ex attr = { .cqe = 3 };
@@ -263,6 +263,10 @@ static void a_cq_whose_entries_may_be_compressed_has_whole_ones(void **state)
 		assert_non_null(cq);
 		assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	}
+	extra.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
+	extra.cqe_size = 128;
+	assert_null(mlx5dv_create_cq(p.ctx, &attr, &extra));
+	assert_int_equal(errno, EOPNOTSUPP);
 }
 
 static void a_shared_ring_starts_as_one_chain(void **state)
@@ -388,7 +392,10 @@ static void a_query_answers_what_it_was_asked(void **state)
 	assert_int_equal(mlx5dv_query_device(p.ctx, &out), 0);
 	assert_int_equal(out.comp_mask, MLX5DV_CONTEXT_MASK_CQE_COMPRESION |
 						MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE);
-	assert_int_equal(out.cqe_comp_caps.max_num, 0);
+	assert_int_equal(out.cqe_comp_caps.max_num, 64);
+	assert_int_equal(out.cqe_comp_caps.supported_format,
+			 MLX5DV_CQE_RES_FORMAT_HASH | MLX5DV_CQE_RES_FORMAT_CSUM |
+				 MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX);
 }
 
 static struct ibv_qp *make_unordered(int side, enum ibv_qp_type type, uint32_t receives)
@@ -522,7 +529,7 @@ int main(void)
 		T(the_environment_may_ask_for_huge_pages),
 		T(the_environment_may_ask_for_wide_completions),
 		T(what_a_cq_cannot_be_is_refused),
-		T(a_cq_whose_entries_may_be_compressed_has_whole_ones),
+		T(a_cq_may_have_compressed_entries_of_64_bytes),
 		T(a_shared_ring_starts_as_one_chain),
 		T(several_objects_are_told_at_once),
 		T(unknown_types_change_nothing),

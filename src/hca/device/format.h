@@ -61,6 +61,12 @@ struct hca_format {
 	uint32_t (*srq_next)(const struct hca_rq_ring *rq, uint32_t index);
 	/* Writes the completion into the ring at free-running index `pi`, owner bit last. */
 	void (*cqe_write)(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
+	/*
+	 * Writes the first of `count` completions in a shorter form that stands for several, and returns
+	 * how many; 0: there is none for them. Called for queues that permit it (hca_cq.mini); or NULL.
+	 */
+	unsigned int (*cqe_compress)(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe,
+				     unsigned int count);
 	/* Consumer index of the completion queue as its doorbell record has it, modulo 2^24. */
 	uint32_t (*cq_consumer)(const struct hca_cq *cq);
 	/* Writes the event into the ring at free-running index `pi`, owner bit last. */

@@ -198,6 +198,13 @@ static void moderation_expired(struct cq_moderation *timer, uint64_t now_ns)
 	fabric_unlock(&cq->lock);
 }
 
+void hca_cq_permit_mini(struct hca_cq *cq, enum hca_mini_cqe mini)
+{
+	fabric_lock(&cq->lock);
+	cq->mini = cq->format->cqe_compress ? mini : HCA_MINI_NONE;
+	fabric_unlock(&cq->lock);
+}
+
 void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec)
 {
 	fabric_lock(&cq->lock);
@@ -351,10 +358,33 @@ void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe)
 	fabric_unlock(&cq->lock);
 }
 
+/* Lock held. Several as one, if the program and the format permit it; the number, or 0. */
+static unsigned int add_short(struct hca_cq *cq, const struct hca_cqe *cqe, unsigned int count)
+{
+	unsigned int n;
+
+	if (count < 2 || (!cq->room && !find_room(cq)))
+		return 0;
+	n = cq->format->cqe_compress(cq, cq->pi, cqe, count < cq->room ? count : cq->room);
+	cq->room -= n;
+	cq->pi += n;
+	/* They are of frames, which are never solicited. */
+	if (n && unlikely(cq->arm == HCA_ARM_NEXT))
+		event_wanted(cq);
+	return n;
+}
+
 void hca_cq_add_many(struct hca_cq *cq, const struct hca_cqe *cqe, unsigned int count)
 {
+	unsigned int n;
+
 	fabric_lock(&cq->lock);
-	for (unsigned int i = 0; i < count; i++)
+	for (unsigned int i = 0; i < count; i += n) {
+		n = unlikely(cq->mini) ? add_short(cq, &cqe[i], count - i) : 0;
+		if (n)
+			continue;
 		add_one(cq, &cqe[i]);
+		n = 1;
+	}
 	fabric_unlock(&cq->lock);
 }

@@ -25,6 +25,14 @@ enum hca_arm {
 	HCA_ARM_NEXT,
 };
 
+/* What a short completion says of a frame beside its length. */
+enum hca_mini_cqe {
+	HCA_MINI_NONE, /* completions are not shortened */
+	HCA_MINI_HASH,
+	HCA_MINI_CSUM,
+	HCA_MINI_CSUM_STRIDE,
+};
+
 struct hca_cq {
 	struct fabric_lock lock; /* guards all that the adapter writes; taken inside a QP's lock */
 	struct hca_ctx *ctx;
@@ -40,6 +48,7 @@ struct hca_cq {
 	enum hca_arm arm;
 	bool ignore_overrun;
 	bool failed;                     /* overrun: no more entries */
+	enum hca_mini_cqe mini;          /* the program takes completions in short form */
 	struct doorbell_source doorbell; /* watched: the arm word may change at any time */
 	struct hca_cq_alias *alias;      /* or NULL; guarded by hca.queue.watch_lock */
 	uint32_t arm_seen; /* the arm word that was acted upon last, in its byte order in memory */
@@ -99,6 +108,9 @@ VB_API void hca_cq_swap(struct hca_cq *cq, void *buf, uint32_t size,
  * last event.
  */
 VB_API void hca_cq_arm(struct hca_cq *cq, enum hca_arm arm, uint32_t consumer);
+
+/* The program takes completions in a short form from now on. */
+VB_API void hca_cq_permit_mini(struct hca_cq *cq, enum hca_mini_cqe mini);
 
 /* An event only every `count` entries, or `usec` after the first; at once if one is 0. */
 VB_API void hca_cq_moderate(struct hca_cq *cq, uint16_t count, uint16_t usec);
