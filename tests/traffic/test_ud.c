@@ -119,7 +119,7 @@ static void datagrams_go_up_to_the_largest_mtu_and_no_further(void)
 	check_filled(p.b->buf + GRH, mtu, 1);
 	post(p.a, &(struct work){ .id = 2,
 				  .op = IBV_WR_SEND,
-				  .len = 4097,
+				  .len = mtu + 1,
 				  .ah = ah,
 				  .qpn = b.qpn,
 				  .qkey = p.b->o.qkey });

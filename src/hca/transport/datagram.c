@@ -165,7 +165,8 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	struct roce_pkt pkt;
 	int err;
 
-	if (s->length > 4096) {
+	/* A datagram is one packet. Every port takes 256 bytes. */
+	if (s->length > 256 && s->length > hca_port_mtu_quick(a, qp->attr.port)) {
 		request_fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 		return RUN_STOP;
 	}
