@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Layout of the host directory's file. directory.c keeps the slots and counters, numbers.c the blocks
- * and LIDs, registry.c the records, claims.c the claims.
+ * and LIDs, registry.c the records, claims.c the claims, port_counts.c the counters of ports.
  *
  * All zero is a valid, empty directory. Fields that are read without the lock are atomic; where
  * several words belong together, an id or a sequence number beside them is cleared before they
@@ -17,7 +17,7 @@
 #include "fabric/id.h"
 
 #define DIR_MAGIC       0x79616c7065726276ull
-#define DIR_VERSION     4u
+#define DIR_VERSION     5u
 #define DIR_QPN_BLOCKS  (1u << 16)
 #define DIR_KEY_BLOCKS  (1u << 14)
 #define DIR_LIDS        1024u
@@ -26,6 +26,8 @@
 #define DIR_KEY_WORDS   4u
 #define DIR_KINDS       16u
 #define DIR_COUNTERS    32u
+#define DIR_PORTS       32u
+#define DIR_PORT_COUNTS 96u
 #define DIR_CLAIMS_BITS 15u
 #define DIR_CLAIMS      (1u << DIR_CLAIMS_BITS)
 
@@ -62,6 +64,12 @@ struct dir_claim {
 	uint8_t addr[16];
 };
 
+struct dir_port {
+	_Atomic uint32_t used; /* set last, never cleared */
+	char name[60];
+	_Atomic uint64_t count[DIR_PORT_COUNTS];
+};
+
 struct dir_file {
 	_Atomic uint64_t magic; /* written last */
 	uint32_t version;
@@ -75,6 +83,7 @@ struct dir_file {
 	_Alignas(4096) struct dir_slot slot[FABRIC_SLOTS];
 	_Alignas(4096) struct dir_lid lid[DIR_LIDS];
 	_Alignas(4096) _Atomic uint64_t counter[FABRIC_SLOTS][DIR_COUNTERS];
+	_Alignas(4096) struct dir_port port[DIR_PORTS];
 	_Alignas(4096) struct dir_record record[DIR_RECORDS];
 	_Alignas(4096) struct dir_claim claim[DIR_CLAIMS];
 	_Alignas(4096) _Atomic fabric_id_t block[DIR_QPN_BLOCKS];

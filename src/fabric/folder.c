@@ -141,6 +141,17 @@ bool folder_find(char path[PATH_MAX])
 	return found;
 }
 
+bool folder_file_find(char path[PATH_MAX])
+{
+	size_t len;
+
+	if (!folder_find(path))
+		return false;
+	len = strlen(path);
+	return snprintf(path + len, PATH_MAX - len, "/" FILE_PREFIX "%llu", netns_inode()) <
+	       (int)(PATH_MAX - len);
+}
+
 int folder_file_open(struct folder_file *file, int *fd)
 {
 	const char *chosen = getenv("VERBENA_DIR");

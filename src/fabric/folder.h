@@ -20,6 +20,8 @@ struct folder_file {
 int folder_file_open(struct folder_file *file, int *fd);
 /* The path of the folder that folder_file_open() would use, if it is there. Makes nothing. */
 bool folder_find(char path[PATH_MAX]);
+/* Likewise the path of the file. */
+bool folder_file_find(char path[PATH_MAX]);
 /*
  * Removes the file if it is still the one behind the fd, its notification FIFO, and the folder if it
  * is then empty.

@@ -74,8 +74,9 @@ static void handle(const siginfo_t *info, pid_t pid)
 		raise(SIGSTOP);
 }
 
-int child_wait(pid_t pid)
+int child_wait(pid_t pid, void (*tick)(void *arg), void *arg)
 {
+	const struct timespec period = { .tv_nsec = 50000000 };
 	siginfo_t info;
 	sigset_t set;
 	int status;
@@ -84,8 +85,12 @@ int child_wait(pid_t pid)
 	for (;;) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			break;
-		if (sigwaitinfo(&set, &info) >= 0 && info.si_signo != SIGCHLD)
-			handle(&info, pid);
+		if (sigtimedwait(&set, &info, tick ? &period : NULL) >= 0) {
+			if (info.si_signo != SIGCHLD)
+				handle(&info, pid);
+		} else if (tick) {
+			tick(arg);
+		}
 	}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -25,8 +25,11 @@ pid_t child_fork(const struct signals *s);
 /* In a child: die when the command is killed, so that no program outlives its run by accident. */
 void child_follow_parent(void);
 
-/* Passes signals on until the child is gone. Its exit status, 128 + n when signal n ended it. */
-int child_wait(pid_t pid);
+/*
+ * Passes signals on until the child is gone, and calls `tick`, if there is one, some times per second. The child's
+ * exit status, 128 + n when signal n ended it.
+ */
+int child_wait(pid_t pid, void (*tick)(void *arg), void *arg);
 
 /* Becomes the program. Returns only on failure: an exit status, after saying why. */
 int child_exec(char *const argv[]);

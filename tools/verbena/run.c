@@ -23,6 +23,7 @@
 #include "env.h"
 #include "facade.h"
 #include "hca/inspect/fault_script.h"
+#include "hw_counters.h"
 #include "place.h"
 #include "say.h"
 #include "util/explain.h"
@@ -239,7 +240,7 @@ static int fill_tree(struct run *run)
 		child_follow_parent();
 		exit(facade_fill(&run->tree, run->kind));
 	}
-	return child_wait(pid);
+	return child_wait(pid, NULL, NULL);
 }
 
 static int become_program(struct run *run)
@@ -257,15 +258,24 @@ static int become_program(struct run *run)
 	return child_exec(run->argv);
 }
 
+static void follow_counters(void *arg)
+{
+	hw_counters_follow(arg);
+}
+
 static int run_program(struct run *run)
 {
+	struct hw_counters *counters = hw_counters_open(&run->tree);
 	pid_t pid = child_fork(&run->signals);
+	int status;
 
 	if (pid < 0)
 		return say(EXIT_RUN_FAILED, "cannot start a process: %s", strerror(errno));
 	if (!pid)
 		_exit(become_program(run));
-	return child_wait(pid);
+	status = child_wait(pid, counters ? follow_counters : NULL, counters);
+	hw_counters_close(counters);
+	return status;
 }
 
 static int run_in_tree(struct run *run)

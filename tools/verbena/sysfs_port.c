@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hw_counters.h"
 #include "rate.h"
 #include "util/api.h"
 
@@ -164,33 +165,6 @@ static const char *const counters[] = {
 	"unicast_xmit_packets",
 };
 
-static const char *const hw_counters[] = {
-	"duplicate_request",
-	"implied_nak_seq_err",
-	"lifespan",
-	"local_ack_timeout_err",
-	"np_cnp_sent",
-	"np_ecn_marked_roce_packets",
-	"out_of_buffer",
-	"out_of_sequence",
-	"packet_seq_err",
-	"req_cqe_error",
-	"req_cqe_flush_error",
-	"req_remote_access_errors",
-	"req_remote_invalid_request",
-	"resp_cqe_error",
-	"resp_cqe_flush_error",
-	"resp_local_length_error",
-	"resp_remote_access_errors",
-	"rnr_nak_retry_err",
-	"rp_cnp_handled",
-	"rp_cnp_ignored",
-	"rx_atomic_requests",
-	"rx_icrc_encapsulated",
-	"rx_read_requests",
-	"rx_write_requests",
-};
-
 void sysfs_write_port(const struct tree_dir *dev, const struct adapter_fact *fact, int number)
 {
 	const struct port_fact *port = &fact->ports[number - 1];
@@ -201,5 +175,5 @@ void sysfs_write_port(const struct tree_dir *dev, const struct adapter_fact *fac
 	write_gids(&d, port);
 	write_pkeys(&d, port);
 	write_zeros(&d, "counters", counters, array_size(counters));
-	write_zeros(&d, "hw_counters", hw_counters, array_size(hw_counters));
+	hw_counters_write(&d, fact, number);
 }

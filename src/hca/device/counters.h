@@ -20,10 +20,19 @@ enum hca_count {
 	HCA_COUNT_OUT_OF_BUFFER,   /* no receive was posted */
 	HCA_COUNT_OUT_OF_SEQUENCE, /* packets behind a gap */
 	HCA_COUNT_DUPLICATE,
+	HCA_COUNT_RNR_SENT,
+	/* requests of the peer that were refused for good */
+	HCA_COUNT_REFUSED_INVALID,
+	HCA_COUNT_REFUSED_ACCESS,
 	/* NAKs of the peer, and timeouts */
 	HCA_COUNT_RNR_NAK,
 	HCA_COUNT_SEQ_NAK,
 	HCA_COUNT_ACK_TIMEOUT,
+	HCA_COUNT_READ_GAP, /* data of a read were missing */
+	/* congestion: marked packets, notifications sent and followed */
+	HCA_COUNT_ECN_MARKED,
+	HCA_COUNT_CNP_SENT,
+	HCA_COUNT_CNP_HANDLED,
 	/* completions with an error, by its status */
 	HCA_COUNT_REQ_STATUS,
 	HCA_COUNT_RESP_STATUS = HCA_COUNT_REQ_STATUS + 32,

@@ -13,6 +13,7 @@
 #include "hca/transport/drops.h"
 #include "hca/transport/probe.h"
 #include "hca/transport/progress.h"
+#include "hca/transport/qp_count.h"
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/request.h"
 #include "hca/transport/requester.h"
@@ -45,7 +46,7 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
 {
 	struct completer *c = &qp->comp;
 
-	hca_count(qp->pub.counters, HCA_COUNT_RNR_NAK);
+	qp_count(qp, HCA_COUNT_RNR_NAK);
 	if (qp->attr.rnr_retry != 7 && c->rnr_retries++ >= qp->attr.rnr_retry) {
 		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
 		return;
@@ -59,7 +60,7 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 {
 	switch (pkt->ack.syndrome) {
 	case ROCE_SYN_NAK_SEQ:
-		hca_count(qp->pub.counters, HCA_COUNT_SEQ_NAK);
+		qp_count(qp, HCA_COUNT_SEQ_NAK);
 		if (qp->comp.retries++ >= qp->attr.retry_cnt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
@@ -114,6 +115,7 @@ static void ask_again(struct qp *qp, uint32_t psn)
 	if (same)
 		return;
 	c->read_rerequested = true;
+	qp_count(qp, HCA_COUNT_READ_GAP);
 	cwnd_reduce(c);
 	request_rewind(qp);
 	probe_lost(qp);
@@ -332,7 +334,7 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	}
 	c->stale_at_timer = c->stale;
 	if (!c->progress && !c->rnr_until && !forgive(qp, now_ns)) {
-		hca_count(qp->pub.counters, HCA_COUNT_ACK_TIMEOUT);
+		qp_count(qp, HCA_COUNT_ACK_TIMEOUT);
 		if (c->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
 			requester_run(qp); /* other DC streams go on */

@@ -3,6 +3,7 @@
 
 #include "hca/device/counters.h"
 #include "hca/transport/answer.h"
+#include "hca/transport/qp_count.h"
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/syndrome.h"
@@ -23,9 +24,11 @@ void fault_handle(struct qp *qp, enum fault f, enum hca_status recv_status)
 	case FAULT_NONE:
 		return;
 	case FAULT_WAIT:
-		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
-		if (qp_is_reliable(qp))
+		qp_count(qp, HCA_COUNT_OUT_OF_BUFFER);
+		if (qp_is_reliable(qp)) {
+			qp_count(qp, HCA_COUNT_RNR_SENT);
 			fault_refuse_for_now(qp, ROCE_SYN_RNR | (qp->attr.min_rnr_timer & 0x1f));
+		}
 		return;
 	case FAULT_FETCH:
 		fault_refuse_for_now(qp, ROCE_SYN_NAK_REF);
@@ -38,6 +41,9 @@ void fault_handle(struct qp *qp, enum fault f, enum hca_status recv_status)
 		qp->resp.last_op = NO_MESSAGE;
 		return;
 	}
+	if (f == FAULT_ACCESS || f == FAULT_INVALID)
+		qp_count(qp,
+			 f == FAULT_ACCESS ? HCA_COUNT_REFUSED_ACCESS : HCA_COUNT_REFUSED_INVALID);
 	recv_complete_error(qp, recv_status,
 			    recv_status == HCA_LOC_LEN_ERR ? SYN_LENGTH : SYN_LOCAL_PROT);
 	/* The requester is owed no NAK for a key that cannot be invalidated (class J). */

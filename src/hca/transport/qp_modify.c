@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hca/device/port.h"
+#include "hca/device/port_counts.h"
 #include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/transport/answer.h"
@@ -267,6 +268,7 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 {
 	struct qp *qp = to_priv(pub);
 	enum hca_qp_state from, to;
+	_Atomic uint64_t *counts = NULL;
 	int err = hca_ctx_check(pub->ctx);
 
 	if (err)
@@ -274,6 +276,9 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 	if (unlikely(qp->stand_in))
 		return qp->stand_in->modify(qp, attr, mask);
 	mask = meant(pub->type, mask);
+	/* Before the lock: the first one takes that of the host directory. */
+	if ((mask & HCA_QPM_PORT) && attr->port)
+		counts = hca_port_counts(pub->ctx->adapter, attr->port);
 
 	epoch_enter();
 	fabric_lock(&pub->lock);
@@ -293,6 +298,8 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		take_values(&qp->attr, attr, mask);
 		if ((mask & HCA_QPM_AV) && attr->av.port && !qp->dci && !qp->dct)
 			qp->attr.port = attr->av.port;
+		if (counts)
+			qp->port_counts = counts;
 		enter(qp, from, to);
 	}
 	fabric_unlock(&pub->lock);

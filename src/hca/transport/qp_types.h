@@ -220,13 +220,14 @@ struct qp {
 	const struct carrier *carrier;
 	struct qp_wire *wire;
 	struct qp_local_capture
-		*capture;            /* what a capture has counted (local_capture.c), or NULL */
-	uint64_t dc_key;             /* DCT: its key; DCI: that of the target */
-	struct dci *dci;             /* of an initiator, or NULL (dci.c) */
-	struct dct *dct;             /* of a target, or NULL (dct.c) */
-	struct tag_sq *tag_sq;       /* the send queue that tag matching uses, or NULL (tag_sq.c) */
-	struct hca_comp_cntr **cntr; /* by enum hca_cntr_op; NULL: none is attached */
-	LIST_ENTRY(qp) all;          /* of qp_table.c, or the stand-ins of xrc_open.c */
+		*capture;      /* what a capture has counted (local_capture.c), or NULL */
+	uint64_t dc_key;       /* DCT: its key; DCI: that of the target */
+	struct dci *dci;       /* of an initiator, or NULL (dci.c) */
+	struct dct *dct;       /* of a target, or NULL (dct.c) */
+	struct tag_sq *tag_sq; /* the send queue that tag matching uses, or NULL (tag_sq.c) */
+	_Atomic uint64_t *port_counts; /* of its port (qp_count.h); NULL before INIT */
+	struct hca_comp_cntr **cntr;   /* by enum hca_cntr_op; NULL: none is attached */
+	LIST_ENTRY(qp) all;            /* of qp_table.c, or the stand-ins of xrc_open.c */
 	struct qp *blocked_next;
 	struct raw_qp *raw_qp;        /* raw packets (raw/raw.c) */
 	struct deflate_work *deflate; /* since the first such request (mmo.c), or NULL */

@@ -12,6 +12,7 @@
 #include "hca/queue/cq.h"
 #include "hca/queue/srq.h"
 #include "hca/transport/comp_cntr.h"
+#include "hca/transport/qp_count.h"
 #include "hca/transport/qp_types.h"
 
 /* Takes the next entry into resp.recv; false: none is posted. `srq` NULL: the QP's own queue. */
@@ -64,7 +65,7 @@ static inline void recv_complete(struct qp *qp, struct hca_cqe *cqe)
 	}
 	r->has_recv = false;
 	if (unlikely(cqe->status != HCA_SUCCESS))
-		hca_count(qp->pub.counters, HCA_COUNT_RESP_STATUS + cqe->status);
+		qp_count(qp, HCA_COUNT_RESP_STATUS + cqe->status);
 	if (unlikely(qp->cntr))
 		comp_cntr_add(qp, HCA_CNTR_RECV, cqe->status == HCA_SUCCESS, cqe->byte_len);
 	if (cq)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/transport/request.h"
+#include "hca/transport/qp_count.h"
 
 #include <stdlib.h>
 
@@ -24,7 +25,7 @@ void request_complete(struct qp *qp, const struct req_slot *slot, enum hca_statu
 	if (unlikely(qp->cntr))
 		comp_cntr_sent(qp, slot->op, status == HCA_SUCCESS, slot->length);
 	if (unlikely(status != HCA_SUCCESS))
-		hca_count(qp->pub.counters, HCA_COUNT_REQ_STATUS + status);
+		qp_count(qp, HCA_COUNT_REQ_STATUS + status);
 	else if (!slot->signaled)
 		return;
 	if (unlikely(qp->tag_sq)) {

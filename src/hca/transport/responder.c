@@ -5,6 +5,7 @@
  * fault_handle(). Reads and atomics are in resource.c, acknowledgements in answer.c.
  */
 #include "hca/transport/responder.h"
+#include "hca/transport/qp_count.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -385,13 +386,13 @@ static __attribute__((noinline)) void out_of_sequence(struct qp *qp, struct hca_
 	struct responder *r = &qp->resp;
 
 	if (psn_diff(pkt->psn, r->epsn) < 0) {
-		hca_count(qp->pub.counters, HCA_COUNT_DUPLICATE);
+		qp_count(qp, HCA_COUNT_DUPLICATE);
 		if (qp->remote)
 			drop_count(DROP_SEEN);
 		duplicate(qp, acks, pkt);
 		return;
 	}
-	hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_SEQUENCE);
+	qp_count(qp, HCA_COUNT_OUT_OF_SEQUENCE);
 	if (qp->pub.out_of_order && qp->remote && reorder_keep(qp, pkt, payload))
 		return;
 	/*
@@ -488,7 +489,7 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 
 	/* An entry that was too short for a datagram waits for the next one. */
 	if (!qp->resp.has_recv && !recv_take(qp, qp->pub.srq)) {
-		hca_count(qp->pub.counters, HCA_COUNT_OUT_OF_BUFFER);
+		qp_count(qp, HCA_COUNT_OUT_OF_BUFFER);
 		drop_count(DROP_NO_RECEIVE);
 		return;
 	}

@@ -14,6 +14,7 @@
 #include "hca/hca.h"
 #include "hca/transport/cwnd.h"
 #include "hca/transport/path.h"
+#include "hca/transport/qp_count.h"
 #include "hca/transport/timer.h"
 #include "hca/wire/qp_wire.h"
 #include "hca/wire/wire_path.h"
@@ -63,6 +64,8 @@ void congestion_marked(struct qp *qp, const struct roce_pkt *marked, const uint8
 	struct hca_list list = { .count = 1, .total = sizeof(nothing) };
 	uint64_t now = hca_now_ns();
 
+	if (marked->op != ROCE_OP_CNP)
+		qp_count(qp, HCA_COUNT_ECN_MARKED);
 	if (marked->op == ROCE_OP_CNP || (qp->wire && now - qp->wire->cnp_sent_ns < CNP_EVERY_NS))
 		return;
 	if (datagram ? !connect_back(qp, src, dst)
@@ -73,6 +76,7 @@ void congestion_marked(struct qp *qp, const struct roce_pkt *marked, const uint8
 		return;
 	qp->wire->cnp_sent_ns = now;
 	atomic_fetch_add_explicit(&hca.wire.congestion.cnps_sent, 1, memory_order_relaxed);
+	qp_count(qp, HCA_COUNT_CNP_SENT);
 }
 
 static void pause_datagrams(struct qp *qp, uint64_t now_ns)
@@ -96,6 +100,7 @@ void congestion_notified(struct qp *qp)
 	uint64_t now = hca_now_ns();
 
 	atomic_fetch_add_explicit(&hca.wire.congestion.cnps_received, 1, memory_order_relaxed);
+	qp_count(qp, HCA_COUNT_CNP_HANDLED);
 	if (!qp->wire)
 		return;
 	if (qp->pub.type == HCA_QP_UD) {
