@@ -14,10 +14,9 @@
 #define MLX5_TAG_OPS_MOST  32768u
 #define MLX5_TAG_RNDV_MOST 64u
 
-/* ConnectX-5 is the first that has it; its successors have higher device ids. */
 static inline bool mlx5_has_tags(const struct hca_model *model)
 {
-	return model->pci_device >= 0x1017;
+	return hca_model_has(model, HCA_HAS_TAG_MATCHING);
 }
 
 /* 0 or -errno; the queue's completion queue is known. */

@@ -107,14 +107,20 @@ static void direct_verbs_tell_the_same(void **state)
 		struct ibv_context *ctx = open_row(i);
 		struct mlx5dv_context dv = { .comp_mask = MLX5DV_CONTEXT_MASK_DC_ODP_CAPS |
 							  MLX5DV_CONTEXT_MASK_DCI_STREAMS |
-							  MLX5DV_CONTEXT_MASK_OOO_RECV_WRS };
+							  MLX5DV_CONTEXT_MASK_OOO_RECV_WRS |
+							  MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD };
+		struct ibv_device_attr_ex attr;
 
+		assert_int_equal(ibv_query_device_ex(ctx, NULL, &attr), 0);
+		assert_int_equal(!!attr.tm_caps.max_num_tags, rows[i].edits);
 		assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
 		assert_int_equal(!!dv.dc_odp_caps, rows[i].edits);
 		assert_int_equal(!!dv.dci_streams_caps.max_log_num_concurent, rows[i].streams);
 		assert_int_equal(!!(dv.comp_mask & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS),
 				 rows[i].any_order);
 		assert_int_equal(!!dv.ooo_recv_wrs_caps.max_rc, rows[i].any_order);
+		assert_int_equal(!!(dv.sig_caps.crc_type & MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10),
+				 rows[i].streams);
 		ibv_close_device(ctx);
 	}
 }
