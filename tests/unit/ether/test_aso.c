@@ -238,7 +238,7 @@ static void a_change_needs_its_conditions(void **state)
 	for (size_t i = 0; i < array_size(rows); i++) {
 		struct aso_change change = {
 			.condition = { { rows[i].op, 3, rows[i].value, UINT32_MAX },
-				       { ASO_ALWAYS } },
+				       { .op = ASO_ALWAYS } },
 			.data = { 0xff },
 			.mask = { 0xf0 },
 		};
