@@ -173,6 +173,13 @@ bool hca_srq_take_tagged(struct hca_srq *srq, enum hca_srq_message kind, uint64_
 	return e;
 }
 
+void hca_srq_uncount(struct hca_srq *srq)
+{
+	fabric_lock(&srq->lock);
+	tag_list_uncount(srq->tags);
+	fabric_unlock(&srq->lock);
+}
+
 /* Lock held. */
 static bool change_list(struct tag_list *list, const struct hca_tag_op *op,
 			const struct hca_sge *sge, struct hca_tm_info *info)

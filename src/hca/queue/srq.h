@@ -95,5 +95,7 @@ enum hca_srq_message {
  */
 bool hca_srq_take_tagged(struct hca_srq *srq, enum hca_srq_message kind, uint64_t tag,
 			 struct hca_recv *out, uint16_t *index, bool *taken);
+/* A tagged message that took a posted entry has failed. */
+void hca_srq_uncount(struct hca_srq *srq);
 
 #endif

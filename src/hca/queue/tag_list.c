@@ -30,6 +30,12 @@ void tag_list_sync(struct tag_list *list, uint16_t handled)
 	}
 }
 
+void tag_list_uncount(struct tag_list *list)
+{
+	list->unexpected--;
+	tag_list_sync(list, list->handled);
+}
+
 bool tag_list_append(struct tag_list *list, const struct hca_tag_op *op, const struct hca_sge *sge)
 {
 	struct tag_entry *e = &list->entry[list->next];

@@ -38,6 +38,8 @@ struct tag_list *tag_list_create(uint32_t size);
 
 /* The program knows of so many unexpected messages. */
 void tag_list_sync(struct tag_list *list, uint16_t handled);
+/* A message that was counted as unexpected failed: the program will never know of it. */
+void tag_list_uncount(struct tag_list *list);
 /* False: the entry in turn is in use, or there is no entry `next`. */
 bool tag_list_append(struct tag_list *list, const struct hca_tag_op *op, const struct hca_sge *sge);
 /* False: no such entry is in the list; a message may have taken it. */

@@ -36,6 +36,7 @@
 #include "hca/transport/qp_types.h"
 #include "hca/device/qpn.h"
 #include "hca/transport/raw_qp_ops.h"
+#include "hca/transport/recv.h"
 #include "hca/transport/reorder.h"
 #include "hca/transport/responder.h"
 #include "hca/transport/shaper.h"
@@ -170,6 +171,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	epoch_exit();
 	qp->dying = true;
 	pub->state = HCA_QPS_RESET;
+	recv_forget_tag(qp);
 	qp_grant_update(qp);
 	fabric_unlock(&pub->lock);
 

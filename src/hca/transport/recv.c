@@ -20,8 +20,15 @@ void recv_complete_error(struct qp *qp, enum hca_status status, uint8_t vendor)
 		cqe.status = HCA_SUCCESS;
 		cqe.tm = &info;
 	}
-	qp->resp.tag.what = 0;
+	recv_forget_tag(qp);
 	recv_complete(qp, &cqe);
+}
+
+void recv_forget_tag(struct qp *qp)
+{
+	if (unlikely(qp->resp.tag.what == HCA_TM_UNEXPECTED) && qp->resp.has_recv)
+		hca_srq_uncount(qp->pub.srq);
+	qp->resp.tag.what = 0;
 }
 
 uint32_t recv_pdn(const struct qp *qp, uint32_t srqn)

@@ -92,6 +92,8 @@ static inline bool recv_is_tagged(const struct responder *r)
 /* Completes the entry in resp.recv with an error, if a message had taken one. */
 void recv_complete_error(struct qp *qp, enum hca_status status, uint8_t vendor);
 void recv_flush(struct qp *qp);
+/* The message in progress ends without a completion that would tell of its tag. */
+void recv_forget_tag(struct qp *qp);
 /* The domain that keys of a request must belong to; `srqn` counts for XRC. */
 uint32_t recv_pdn(const struct qp *qp, uint32_t srqn);
 /* XRC: ends the message in progress if the queue was destroyed that the message has taken an entry of. */

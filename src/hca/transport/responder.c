@@ -601,6 +601,7 @@ void responder_reset(struct qp *qp)
 	struct hca_recv *recv = qp->resp.recv;
 	struct resp_resource *resource = qp->resp.resource;
 
+	recv_forget_tag(qp);
 	reorder_clear(&qp->resp);
 	qp->resp = (struct responder){ .recv = recv, .resource = resource, .last_op = NO_MESSAGE };
 	atomic_store_explicit(&qp->ack_due, false, memory_order_relaxed);

@@ -331,6 +331,31 @@ static void entries_that_do_not_exist_or_are_in_use_cannot_be_appended(void **st
 	end_destroy(e);
 }
 
+/* The program will not see a message that failed, so it cannot tell that it knows of it. */
+static void an_unexpected_message_that_fails_is_not_counted(void **state)
+{
+	struct end *e = alone();
+
+	end_post_recv(e, 8192, 64);
+	eager(e, FIRST_PSN, 2, 100); /* too long for the entry */
+	assert_int_equal(end_completion(e)->status, HCA_LOC_LEN_ERR);
+	assert_int_equal(e->srq->tags->unexpected, 0);
+	end_destroy(e);
+
+	e = alone();
+	end_post_recv(e, 8192, 4096);
+	header(message, KIND_EAGER, 3);
+	arrive(e, ROCE_PKT_SEND_FIRST, FIRST_PSN, 1024);
+	assert_int_equal(e->srq->tags->unexpected, 1);
+	append(e, 4, UINT64_MAX, BUFFER, 64);
+	assert_false(TAILQ_FIRST(&e->srq->tags->list)->active);
+	assert_int_equal(end_set_state(e, HCA_QPS_ERR), 0);
+	assert_int_equal(end_completion(e)->status, HCA_WR_FLUSH_ERR);
+	assert_int_equal(e->srq->tags->unexpected, 0);
+	assert_true(TAILQ_FIRST(&e->srq->tags->list)->active);
+	end_destroy(e);
+}
+
 /* ---- requests that change the list ---- */
 
 static void a_request_changes_the_list_of_its_receive_queue(void **state)
@@ -515,6 +540,7 @@ int main(void)
 		T(new_buffers_wait_until_unexpected_messages_are_known),
 		T(changes_complete_with_the_count_of_unexpected_messages),
 		T(entries_that_do_not_exist_or_are_in_use_cannot_be_appended),
+		T(an_unexpected_message_that_fails_is_not_counted),
 		T(a_request_changes_the_list_of_its_receive_queue),
 		T(a_rendezvous_is_read_and_the_sender_told),
 		T(a_rendezvous_longer_than_its_buffer_is_the_programs),
