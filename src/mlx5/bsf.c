@@ -44,9 +44,9 @@ uint32_t mlx5_block_bytes(uint8_t selector)
 
 uint8_t mlx5_block_selector(uint32_t bytes)
 {
-	for (uint8_t i = 1; i < array_size(block_sizes); i++)
+	for (size_t i = 1; i < array_size(block_sizes); i++)
 		if (block_sizes[i] == bytes)
-			return i;
+			return (uint8_t)i;
 	return 0;
 }
 
