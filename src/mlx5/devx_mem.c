@@ -189,6 +189,10 @@ int devx_umem_drop(struct devx_umem *umem)
 {
 	struct hca_table *table = umem->devx->tables[DEVX_UMEM];
 
+	if (umem->shared.is_alias) {
+		umem->shared.gone = true;
+		return 0;
+	}
 	if (umem->users)
 		return explain(EBUSY, "umem 0x%x: %u objects live in it", umem->pub.umem_id,
 			       umem->users);

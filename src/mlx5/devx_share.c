@@ -50,7 +50,9 @@ struct call {
 
 /* Where a umem is in the owner. */
 struct umem_place {
-	uint64_t va, size;
+	uint64_t va; /* 0: in memory that no other process can map */
+	uint64_t size;
+	uint64_t devx; /* address of its context's struct devx */
 	uint32_t number;
 };
 
@@ -77,12 +79,9 @@ static int umem_here(struct devx_umem *umem, enum op op, struct umem_place *plac
 {
 	if (op == OP_UMEM_DEREG)
 		return devx_umem_drop(umem);
-	if (!umem->pinned)
-		return explain(EOPNOTSUPP,
-			       "umem 0x%x is not in memory that other processes can map",
-			       umem->pub.umem_id);
 	*place = (struct umem_place){ .va = (uintptr_t)umem->pinned,
 				      .size = umem->size,
+				      .devx = (uintptr_t)umem->devx,
 				      .number = umem->pub.umem_id };
 	return 0;
 }
@@ -383,6 +382,16 @@ static int import_umem(struct mlx5_context *ctx, const void *data, struct devx_u
 	err = send_call(&umem->shared, &c, NULL, NULL, &place);
 	if (err)
 		return err;
+	if (umem->shared.owner == hca_rpc_self() && place.devx == (uintptr_t)ctx->devx) {
+		umem->pub.umem_id = place.number;
+		umem->shared.is_alias = true;
+		return 0;
+	}
+	if (!place.va)
+		return explain(EOPNOTSUPP,
+			       "mlx5dv_devx_umem_import: umem 0x%x is not in memory that can be "
+			       "mapped again",
+			       place.number);
 	if (umem->shared.owner == hca_rpc_self())
 		return devx_umem_import_own(umem, (void *)(uintptr_t)place.va, place.size,
 					    place.number);

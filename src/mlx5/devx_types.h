@@ -86,6 +86,7 @@ struct devx_shared {
 	uint32_t owner;            /* imported: the process that owns it, */
 	uint32_t id;               /* and its number there */
 	bool is_umem;
+	bool is_alias;    /* imported into its own context: a second handle */
 	bool keep_handle; /* an importer destroys it: the creator's handle stays */
 	bool gone;        /* destroyed; only the handle is left */
 };

@@ -220,6 +220,26 @@ static void an_imported_umem_is_the_same_memory(void **state)
 	rig_close(&other);
 }
 
+static void a_umem_has_the_same_number_in_its_own_context(void **state)
+{
+	struct rig_umem umem = rig_umem(&rig, 4096);
+	struct mlx5dv_devx_umem *same;
+	uint8_t data[BYTES];
+	struct rig_cq cq;
+
+	assert_int_equal(mlx5dv_devx_umem_export(umem.umem, data), 0);
+	same = mlx5dv_devx_umem_import(rig.ctx, data);
+	assert_non_null(same);
+	assert_int_equal(same->umem_id, umem.umem->umem_id);
+	create_cq_in_umem(&rig, same, 4, &cq);
+	assert_non_null(cq.obj);
+	assert_int_equal(mlx5dv_devx_umem_dereg(same), EBUSY);
+	mlx5dv_devx_umem_unimport(same);
+	assert_int_equal(mlx5dv_devx_umem_dereg(umem.umem), EBUSY);
+	assert_int_equal(mlx5dv_devx_obj_destroy(cq.obj), 0);
+	rig_umem_drop(&umem);
+}
+
 /* ---- two processes ---- */
 
 struct parcel {
@@ -372,6 +392,7 @@ int main(void)
 		T(an_importer_may_destroy_the_object),
 		T(what_is_no_export_of_the_context_is_refused),
 		T(an_imported_umem_is_the_same_memory),
+		T(a_umem_has_the_same_number_in_its_own_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
