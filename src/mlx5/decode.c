@@ -30,6 +30,7 @@ enum seg {
 	SEG_KEY = 1 << 2,   /* the control segment's last word is a key, not immediate data */
 	SEG_OTHER = 1 << 3, /* neither transport nor data segments follow */
 	SEG_FLUSH = 1 << 4, /* and no data */
+	SEG_WHOLE = 1 << 5, /* inline data stays in one piece */
 };
 
 /* The operation of each opcode, the QP types that have it, and its segments. */
@@ -44,6 +45,7 @@ static const struct {
 	[MLX5_OPCODE_RDMA_WRITE_IMM] = { HCA_OP_WRITE_IMM, SEG_RADDR, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_SEND] = { HCA_OP_SEND, 0, ANY },
 	[MLX5_OPCODE_TSO] = { HCA_OP_TSO, 0, ON(RAW) },
+	[MLX5_OPCODE_EMPW] = { HCA_OP_FRAMES, SEG_WHOLE, ON(RAW) },
 	[MLX5_OPCODE_SEND_IMM] = { HCA_OP_SEND_IMM, 0, RELIABLE | ON(UC) | ON(UD) },
 	[MLX5_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC, RELIABLE },
@@ -604,6 +606,19 @@ static __attribute__((cold, noinline)) void bad_segments(const struct hca_qp *qp
 	bad(qp, index, out, "too few 16-byte units for its segments:", ds, ds + 1);
 }
 
+/* Copies segments that wrap around the end of the ring; a WQE has at most 63 units. */
+static void join(struct cursor *c, uint8_t *to)
+{
+	size_t bytes = (size_t)c->left * MLX5_DS, room = (size_t)(c->end - c->seg);
+
+	_Static_assert(MLX5_DS_MASK * MLX5_DS <= HCA_SEND_ENTRY_MAX, "room for every WQE");
+	if (room > bytes)
+		room = bytes;
+	memcpy(to, c->seg, room);
+	memcpy(to + room, c->ring, bytes - room);
+	c->seg = to;
+}
+
 /* WQEs of other types than RC, and WQEs that wrap around. */
 static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t index, uint32_t ds,
 					       uint8_t segs, struct hca_send *out)
@@ -611,6 +626,10 @@ static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t
 	struct cursor c = behind_control(qp, index, ds);
 	bool straight = (index & (qp->sq.size - 1)) + mlx5_blocks(ds) <= qp->sq.size;
 
+	if (unlikely(segs & SEG_WHOLE) && !straight) {
+		join(&c, out->joined);
+		straight = true;
+	}
 	if (!(likely(straight) ? take_segments(qp, c, true, segs, out)
 			       : take_segments(qp, c, false, segs, out)))
 		bad_segments(qp, index, ds, out);

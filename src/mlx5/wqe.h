@@ -78,6 +78,8 @@ struct mlx5_mmo_wqe {
  * not use. FLUSH is control, transport, remote address and flush segment; ATOMIC WRITE is laid out like an RDMA
  * WRITE of 8 bytes.
  */
+/* Frames, one per data segment (enhanced multi-packet send). */
+#define MLX5_OPCODE_EMPW         0x29
 #define MLX5_OPCODE_ACCESS_ASO   0x2d
 #define MLX5_OPCODE_FLUSH        0x3c
 #define MLX5_OPCODE_ATOMIC_WRITE 0x3d

@@ -39,6 +39,7 @@ enum hca_op {
 	HCA_OP_SET_PSV, /* sets a signature context */
 	HCA_OP_GET_PSV, /* writes such contexts to the first element */
 	HCA_OP_ASO,     /* reads or changes an ASO object, of raw send queues */
+	HCA_OP_FRAMES,  /* each element is a frame of its own, of raw send queues */
 	HCA_OP_COUNT,
 };
 

@@ -298,6 +298,36 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 	return RUN_ON;
 }
 
+/* Each element is a frame; those before the one at tso_sent have been sent by earlier calls. */
+static enum run_result send_several(struct qp *qp, struct hca_send *s, const struct hca_list *list)
+{
+	uint64_t off = 0;
+
+	/* Empty elements are not in the list. */
+	for (int i = 0; i < list->count; off += list->seg[i++].len) {
+		struct ether_frame f = { .len = (uint32_t)list->seg[i].len,
+					 .wire_only = s->wire_only };
+		uint8_t *data;
+
+		if (list->seg[i].len < ETHER_HEADER || list->seg[i].len > ETHER_FRAME_MAX)
+			return refuse(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
+		if ((uint32_t)i < qp->raw_qp->tso_sent)
+			continue;
+		data = get_buffer(qp);
+		if (!data || !hca_mem_copy_out(list, off, data, f.len))
+			return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+		if (s->offload & HCA_OFFLOAD_VLAN)
+			insert_tag(data, &f.len, s->vlan_tci);
+		f.data = data;
+		fill_checksums(s, &f, data);
+		if (!send_frame(qp, &f))
+			return RUN_WAIT;
+		qp->raw_qp->tso_sent++;
+	}
+	finish(qp, s);
+	return RUN_ON;
+}
+
 static enum run_result access_aso(struct qp *qp, struct hca_send *s)
 {
 	enum hca_status status = aso_access_run(qp, s);
@@ -326,6 +356,9 @@ static enum run_result send_request(struct qp *qp, struct hca_send *s)
 			return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 		return send_segments(qp, s, &list);
 	}
+	if (s->op == HCA_OP_FRAMES)
+		return s->tso_header ? refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP)
+				     : send_several(qp, s, &list);
 	if (unlikely(s->length < ETHER_HEADER || s->length > ETHER_FRAME_MAX))
 		return refuse(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 	return send_one(qp, s, &list);

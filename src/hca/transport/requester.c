@@ -49,7 +49,8 @@ static const struct {
 	[HCA_QP_RC] = { OPS_READING, OPS_LOCAL | OP_BIT(TAG) },
 	[HCA_QP_UC] = { OPS_WRITING, OP_BIT(NOP) | OPS_WINDOW },
 	[HCA_QP_UD] = { 0, OPS_DATAGRAM | OP_BIT(NOP) },
-	[HCA_QP_RAW] = { 0, OP_BIT(SEND) | OP_BIT(TSO) | OP_BIT(NOP) | OP_BIT(MMO) | OP_BIT(ASO) },
+	[HCA_QP_RAW] = { 0, OP_BIT(SEND) | OP_BIT(TSO) | OP_BIT(FRAMES) | OP_BIT(NOP) |
+				    OP_BIT(MMO) | OP_BIT(ASO) },
 	[HCA_QP_XRC_SEND] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_DCI] = { OPS_READING, OPS_LOCAL },
 	[HCA_QP_DCR] = { 0, 0 },
@@ -224,7 +225,7 @@ static bool is_shaped(struct qp *qp)
 
 static bool is_outgoing(enum hca_op op)
 {
-	return op <= HCA_OP_WRITE_IMM || op == HCA_OP_TSO;
+	return op <= HCA_OP_WRITE_IMM || op == HCA_OP_TSO || op == HCA_OP_FRAMES;
 }
 
 /* After a run that resends requests, or in a state other than RTS. */
