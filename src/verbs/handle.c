@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "util/api.h"
 #include "util/explain.h"
 #include "verbs/state.h"
 
@@ -26,7 +27,10 @@ static const char *const names[] = {
 	[VB_KIND_FLOW_ACTION] = "flow action",
 	[VB_KIND_COUNTERS] = "counters object",
 	[VB_KIND_COMP_CNTR] = "completion counter",
+	[VB_KIND_DMAH] = "DMA handle",
 };
+
+_Static_assert(array_size(names) == VB_KINDS, "every kind has a name");
 
 static uint64_t key_of(enum vb_kind kind, uint32_t number)
 {

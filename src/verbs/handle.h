@@ -28,6 +28,7 @@ enum vb_kind {
 	VB_KIND_COUNTERS,
 	VB_KIND_COMP_CNTR,
 	VB_KIND_DMAH,
+	VB_KINDS,
 };
 
 struct vb_handle {

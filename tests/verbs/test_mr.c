@@ -395,6 +395,9 @@ static void a_region_keeps_its_dma_handle(void **state)
 	assert_non_null(mr);
 	assert_int_equal(ibv_dealloc_dmah(dmah), EBUSY);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
+	dmah->context = other;
+	assert_int_equal(ibv_dealloc_dmah(dmah), ENOENT);
+	dmah->context = f->context;
 	assert_int_equal(ibv_dealloc_dmah(dmah), 0);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	test_close(other);
