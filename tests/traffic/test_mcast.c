@@ -4,6 +4,8 @@
  */
 #include "rig.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define GRH 40u
@@ -343,6 +345,62 @@ static void a_member_that_has_receives_gets_every_multicast(void)
 	end_close(e);
 }
 
+static void sleeping_listener(int fd)
+{
+	union ibv_gid gid = group(22);
+	struct end *e = open_end();
+
+	check_ok(ibv_attach_mcast(e->qp, &gid, group_lid));
+	tell_mark(fd, 'j');
+	hear_mark(fd, 's');
+	raise(SIGSTOP);
+	hear_mark(fd, 'e');
+	check_ok(ibv_detach_mcast(e->qp, &gid, group_lid));
+	end_close(e);
+}
+
+/* Were the sender to wait for both each time, it would take minutes. */
+static void stopped_members_do_not_hold_up_every_multicast(void)
+{
+	enum { STOPPED = 2 };
+	struct peer peer[STOPPED];
+	union ibv_gid gid;
+	struct end *e;
+	struct ibv_ah *ah;
+	int status;
+
+	for (int i = 0; i < STOPPED; i++)
+		peer[i] = peer_start(sleeping_listener);
+	gid = group(22);
+	e = open_end();
+	ah = ah_to_group(e, &gid);
+	for (int i = 0; i < STOPPED; i++)
+		hear_mark(peer[i].fd, 'j');
+	send_to_group(e, ah, 1); /* makes the links */
+	for (int i = 0; i < STOPPED; i++) {
+		tell_mark(peer[i].fd, 's');
+		wait_for(waitpid(peer[i].pid, &status, WUNTRACED | WNOHANG) == peer[i].pid);
+		check(WIFSTOPPED(status));
+	}
+	for (int i = 0; i < MANY; i++) {
+		post(e, &(struct work){ .id = i,
+					.op = IBV_WR_SEND,
+					.flags = IBV_SEND_SIGNALED,
+					.len = MANY_BYTES,
+					.ah = ah,
+					.qpn = 0xffffff,
+					.qkey = e->o.qkey });
+		expect_ok(e->scq, i);
+	}
+	for (int i = 0; i < STOPPED; i++) {
+		check_ok(kill(peer[i].pid, SIGCONT));
+		tell_mark(peer[i].fd, 'e');
+		peer_join(&peer[i]);
+	}
+	check_ok(ibv_destroy_ah(ah));
+	end_close(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,6 +413,7 @@ int main(void)
 		TEST(a_wrong_q_key_is_not_received_by_the_group),
 		TEST(members_in_several_processes_receive_multicasts),
 		TEST(a_member_that_has_receives_gets_every_multicast),
+		TEST(stopped_members_do_not_hold_up_every_multicast),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #define HCA_PEER_TYPES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -65,6 +66,8 @@ struct hca_peer {
 	unsigned int
 		receive_only; /* turns that brought frames since this process last sent one; same lock */
 	struct qp *blocked; /* QPs that found the link full */
+	/* Multicasts have waited too long for room on the link; the next ones do not, until one finds room. */
+	atomic_bool group_stuck;
 };
 
 #endif

@@ -99,20 +99,28 @@ static bool links_are_made(const struct fabric_reg_entry *member, size_t count)
 
 /*
  * Without room on a member's link the sender waits, as it does with one receiver, but not for ever: a
- * process that is stopped loses datagrams, and the others of the group do not.
+ * process that is stopped loses datagrams, and the others of the group do not. What is known of the process
+ * serves all queue pairs, and every stopped process is known: else two of them would hold up each datagram.
  */
-static bool await_member(struct qp *qp, fabric_id_t member)
+static bool await_member(struct qp *qp, struct hca_peer *peer)
 {
 	struct requester *r = &qp->req;
 
-	if (r->group_stuck == member)
+	if (atomic_load_explicit(&peer->group_stuck, memory_order_relaxed))
 		return false;
 	if (r->group_tries++ >= GROUP_TRIES) {
-		r->group_stuck = member;
+		atomic_store_explicit(&peer->group_stuck, true, memory_order_relaxed);
 		return false;
 	}
 	timer_pause(qp, GROUP_RETRY_NS);
 	return true;
+}
+
+/* The datagram has left, or fails: the next one begins with the first member. */
+static void end_group(struct requester *r)
+{
+	r->group_begun = false;
+	r->group_next = r->group_tries = 0;
 }
 
 /* False: wait, for a link that is being made, or for room. */
@@ -144,16 +152,24 @@ static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 		pkt->dqpn = m->value;
 		peer = hca_peer_find(m->owner, &wait);
 		if (peer && send_to(qp, peer, pkt, grh, list) == -EAGAIN) {
-			if (await_member(qp, m->owner))
+			if (await_member(qp, peer))
 				return false;
-		} else if (unlikely(r->group_stuck == m->owner)) {
-			r->group_stuck = FABRIC_ID_NONE;
+		} else if (peer && unlikely(atomic_load_explicit(&peer->group_stuck,
+								 memory_order_relaxed))) {
+			atomic_store_explicit(&peer->group_stuck, false, memory_order_relaxed);
 		}
 		r->group_tries = 0;
 	}
-	r->group_begun = false;
-	r->group_next = r->group_tries = 0;
+	end_group(r);
 	return true;
+}
+
+static enum run_result fail(struct qp *qp, const struct hca_send *s, enum hca_status status,
+			    uint16_t vendor)
+{
+	end_group(&qp->req);
+	request_fail(qp, s, status, vendor);
+	return RUN_STOP;
 }
 
 enum run_result send_datagram(struct qp *qp, struct hca_send *s)
@@ -166,19 +182,13 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	int err;
 
 	/* A datagram is one packet. Every port takes 256 bytes. */
-	if (s->length > 256 && s->length > hca_port_mtu_quick(a, qp->attr.port)) {
-		request_fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
-		return RUN_STOP;
-	}
+	if (s->length > 256 && s->length > hca_port_mtu_quick(a, qp->attr.port))
+		return fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 	if (s->sge_count >= HCA_MAX_SGE ||
-	    !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list)) {
-		request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-		return RUN_STOP;
-	}
-	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET && !s->av.has_grh) {
-		request_fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
-		return RUN_STOP;
-	}
+	    !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list))
+		return fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
+	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET && !s->av.has_grh)
+		return fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 	fill_header(qp, s, &pkt, grh);
 	if (is_multicast(qp, s)) {
 		if (!send_group(qp, s, &pkt, grh, &list))
@@ -191,10 +201,8 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 			err = send_to(qp, peer, &pkt, grh, &list);
 			if (err == -EAGAIN)
 				return RUN_WAIT;
-			if (err == -EFAULT) {
-				request_fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-				return RUN_STOP;
-			}
+			if (err == -EFAULT)
+				return fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 			if (!peer)
 				qp->carrier->datagram_sent(qp);
 			break;

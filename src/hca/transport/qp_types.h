@@ -74,7 +74,6 @@ struct requester {
 	/* the datagram at `next`, to a group: it has begun; the member whose turn it is, and tries */
 	bool group_begun;
 	uint16_t group_next, group_tries;
-	fabric_id_t group_stuck; /* a member whose link had no room for too long */
 	/* The request at `next` has invalidated a memory window: readers of it have to finish. */
 	struct grace_period *grace;
 };
