@@ -84,7 +84,7 @@ test_rdma_and_devlink_see_the_adapters() {
 # Other generic families, and other users of netlink, are the kernel's as before.
 test_other_netlink_sockets_are_the_kernels() {
 	run -- python3 - <<-'PYTHON' || die "see above"
-		import os, socket, struct, sys
+		import fcntl, os, socket, struct, sys
 
 		def family(name):
 		    body = struct.pack("BBxxHH", 3, 1, 4 + len(name) + 1, 2) + name + b"\0"
@@ -97,8 +97,18 @@ test_other_netlink_sockets_are_the_kernels() {
 		kind, = struct.unpack_from("H", s.recv(8192), 4)
 		if kind != 16 or s.getsockopt(socket.SOL_SOCKET, 38) != 16:
 		    sys.exit("the kernel has not answered for nlctrl")
+		whole = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16)
+		whole.settimeout(20)
+		whole.send(struct.pack("IHHIIBBxx", 20, 16, 0x301, 78, 0, 3, 1))
+		if b"nlctrl\0" not in whole.recv(65536) or whole.getsockopt(socket.SOL_SOCKET, 38) != 16:
+		    sys.exit("a list of all families is not the kernel's")
+		whole.close()
 		port = s.getsockname()[0]
+		os.set_inheritable(s.fileno(), True)
+		flags = [fcntl.fcntl(s, f) for f in (fcntl.F_GETFL, fcntl.F_GETFD)]
 		s.sendmsg([family(b"devlink")])
+		if flags != [fcntl.fcntl(s, f) for f in (fcntl.F_GETFL, fcntl.F_GETFD)]:
+		    sys.exit("the descriptor has other flags")
 		length, kind, flags, seq, to = struct.unpack_from("IHHII", s.recv(8192))
 		if (kind, seq, to) != (16, 77, port) or s.getsockname()[0] != port:
 		    sys.exit(f"wrong answer for devlink: {kind} {seq} {to}, port {port}")
@@ -111,6 +121,31 @@ test_other_netlink_sockets_are_the_kernels() {
 		    again.send(b"text")
 		    if b.recv(10) != b"text":
 		        sys.exit("a send to a reused descriptor went astray")
+		# the next socket with the number is one by which processes write to each other
+		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
+		number = s.fileno()
+		s.close()
+		u = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2)
+		v = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2)
+		v.bind((0, 0))
+		if u.fileno() != number or u.sendto(b"text", v.getsockname()) != 4 or v.recv(10) != b"text":
+		    sys.exit("a datagram to another process went astray")
+	PYTHON
+}
+
+# A program that asks without reading is told so, as by the kernel, and is not blocked.
+test_a_full_netlink_socket_is_an_error() {
+	run -- python3 - <<-'PYTHON' || die "see above"
+		import errno, socket, struct
+
+		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
+		try:
+		    for round in range(100000):
+		        s.send(struct.pack("IHHII", 16, 5 << 10 | 1, 0x301, 1, 0))
+		    raise SystemExit("no end of room")
+		except OSError as e:
+		    if e.errno != errno.ENOBUFS:
+		        raise
 	PYTHON
 }
 
@@ -126,6 +161,10 @@ test_malformed_requests_do_no_harm() {
 		s.send(good)
 		if b"mlx5_0\0" not in s.recv(8192):
 		    raise SystemExit("no answer to a good request")
+		# without the bytes that would align it
+		s.send(struct.pack("IHHIIHHB", 21, 5 << 10 | 1, 1, 1, 0, 5, 99, 0))
+		if b"mlx" not in s.recv(8192):
+		    raise SystemExit("no answer to a request of odd length")
 		s.setblocking(False)
 		for round in range(500):
 		    bad = bytearray(good)

@@ -129,7 +129,9 @@ bool answer_known(const void *buf, size_t len)
 	bool known = false;
 	struct file f;
 
-	if (!NLMSG_OK(head, len) || map_file(&f))
+	/* A list of all families is the kernel's to give. */
+	if (!NLMSG_OK(head, len) || !find_attr(head, GENL_HDRLEN, CTRL_ATTR_FAMILY_NAME) ||
+	    map_file(&f))
 		return false;
 	while (!known && (r = next_record(&f, r)))
 		known = same_command(head, r) && attrs_agree(head, r);
@@ -149,7 +151,10 @@ static int reply(const struct request *q, struct nlmsghdr head, const void *payl
 	head.nlmsg_len = (uint32_t)(sizeof(head) + size);
 	head.nlmsg_seq = q->head->nlmsg_seq;
 	head.nlmsg_pid = q->to_port;
-	return syscall(SYS_sendmsg, q->from, &msg, 0) < 0 ? -errno : 0;
+	/* The reader is the thread that asks: with a full socket the kernel would block it for ever. */
+	if (syscall(SYS_sendmsg, q->from, &msg, MSG_DONTWAIT) >= 0)
+		return 0;
+	return errno == EAGAIN ? -ENOBUFS : -errno;
 }
 
 static int reply_status(const struct request *q, int err)
@@ -221,13 +226,21 @@ static int port_of(int fd, uint32_t *port)
 	return 0;
 }
 
-static int answer_all(struct request *q, const struct file *f, const void *buf, size_t len)
+static int answer_all(struct request *q, const struct file *f, const char *buf, size_t len)
 {
+	size_t step;
 	int err = 0;
 
-	for (q->head = buf; !err && NLMSG_OK(q->head, len); q->head = NLMSG_NEXT(q->head, len))
+	for (q->head = (const void *)buf; !err && NLMSG_OK(q->head, len);
+	     q->head = (const void *)buf) {
 		if (q->head->nlmsg_flags & NLM_F_REQUEST)
 			err = answer_request(q, f);
+		/* What aligns the last message need not be there. */
+		step = NLMSG_ALIGN(q->head->nlmsg_len);
+		step = step < len ? step : len;
+		buf += step;
+		len -= step;
+	}
 	return err;
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Does the file have an answer to the first request in `buf`? */
+/* Does the first request in `buf` name a generic family that the file knows? */
 bool answer_known(const void *buf, size_t len);
 
 /*

@@ -34,9 +34,14 @@ static uint64_t bit_of(int fd)
 	return (uint64_t)1 << (fd & 63);
 }
 
-static void mark(int fd)
+static void mark(int fd, bool ours)
 {
-	__atomic_or_fetch(&marks[fd / 64], bit_of(fd), __ATOMIC_RELAXED);
+	if (fd < 0 || fd >= FD_MAX)
+		return;
+	if (ours)
+		__atomic_or_fetch(&marks[fd / 64], bit_of(fd), __ATOMIC_RELAXED);
+	else
+		__atomic_and_fetch(&marks[fd / 64], ~bit_of(fd), __ATOMIC_RELAXED);
 }
 
 static bool marked(int fd)
@@ -55,15 +60,27 @@ static int option_of(int fd, int name)
 	return value;
 }
 
-/* Puts a socket of NETLINK_USERSOCK with the port of the generic socket `fd` in its place. */
+/* The protocol of a marked netlink socket; -1: sends are the kernel's. */
+static int protocol_of(int fd)
+{
+	int protocol, saved = errno;
+
+	if (!marked(fd))
+		return -1;
+	protocol = option_of(fd, SO_DOMAIN) == AF_NETLINK ? option_of(fd, SO_PROTOCOL) : -1;
+	errno = saved;
+	return protocol == NETLINK_GENERIC || protocol == NETLINK_USERSOCK ? protocol : -1;
+}
+
+/* Puts a socket of NETLINK_USERSOCK with port and flags of the generic socket `fd` in its place. */
 static int take_over(int fd)
 {
 	struct sockaddr_nl name = { .nl_family = AF_NETLINK };
 	socklen_t len = sizeof(name);
-	int err = 0;
+	int flags = fcntl(fd, F_GETFL), on_exec = fcntl(fd, F_GETFD), err = 0;
 	int ours;
 
-	if (getsockname(fd, (struct sockaddr *)&name, &len))
+	if (flags < 0 || on_exec < 0 || getsockname(fd, (struct sockaddr *)&name, &len))
 		return -errno;
 	ours = (int)syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
 	if (ours < 0)
@@ -71,7 +88,8 @@ static int take_over(int fd)
 	name.nl_groups = 0;
 	if (name.nl_pid && bind(ours, (struct sockaddr *)&name, sizeof(name)))
 		err = -errno;
-	else if (syscall(SYS_dup3, ours, fd, O_CLOEXEC) < 0)
+	else if (fcntl(ours, F_SETFL, flags) ||
+		 syscall(SYS_dup3, ours, fd, on_exec & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
 		err = -errno;
 	syscall(SYS_close, ours);
 	return err;
@@ -87,18 +105,14 @@ static bool asks_for_devlink(const void *buf, size_t len)
 /* True if the request has been answered here, with the result of the send in *ret. */
 static bool answered(int fd, const void *buf, size_t len, ssize_t *ret)
 {
-	int protocol, err = 0, saved = errno;
+	int protocol = protocol_of(fd), err = 0, saved = errno;
 
-	if (!marked(fd))
+	if (protocol < 0)
 		return false;
-	protocol = option_of(fd, SO_DOMAIN) == AF_NETLINK ? option_of(fd, SO_PROTOCOL) : -1;
-	errno = saved;
 	if (protocol == NETLINK_GENERIC) {
 		if (!asks_for_devlink(buf, len))
 			return false;
 		err = take_over(fd);
-	} else if (protocol != NETLINK_USERSOCK) {
-		return false;
 	}
 	if (!err)
 		err = answer_requests(fd, buf, len);
@@ -116,8 +130,7 @@ FACADE_API int socket(int domain, int type, int protocol)
 	if (ours && protocol == NETLINK_RDMA)
 		protocol = NETLINK_USERSOCK;
 	fd = NEXT(socket)(domain, type, protocol);
-	if (ours && fd >= 0 && fd < FD_MAX)
-		mark(fd);
+	mark(fd, ours);
 	return fd;
 }
 
@@ -158,7 +171,7 @@ FACADE_API ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	ssize_t ret;
 
-	if (marked(fd) && message_answered(fd, msg, &ret))
+	if (protocol_of(fd) >= 0 && message_answered(fd, msg, &ret))
 		return ret;
 	return NEXT(sendmsg)(fd, msg, flags);
 }
