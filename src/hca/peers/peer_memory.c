@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabric/epoch.h"
@@ -38,14 +39,18 @@ void hca_peer_memory_free(void *addr)
 int peer_memory_map(struct hca_peer *peer, uint64_t va, uint64_t length, void **out)
 {
 	uint64_t head = in_page(va);
+	struct stat st;
 	char *map;
+	int fd;
 
 	if (!peer->can_map)
 		return -EOPNOTSUPP;
-	if (!length || length > INT64_MAX - head || va > INT64_MAX - length)
+	/* The peer has chosen the range: behind the end of the file there would be signals. */
+	fd = fabric_link_peer_share_fd(peer->link);
+	if (fstat(fd, &st) || !length || length > (uint64_t)st.st_size ||
+	    va > (uint64_t)st.st_size - length)
 		return -EINVAL;
-	map = mmap(NULL, length + head, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   fabric_link_peer_share_fd(peer->link), (off_t)(va - head));
+	map = mmap(NULL, length + head, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(va - head));
 	if (map == MAP_FAILED)
 		return -ENOMEM;
 	*out = map + head;
