@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared receive queues in user memory: RMP (for QPs of one protection domain, and for RQs), XRC
- * SRQ, XRQ (which matches tags), and the older SRQ. The PRM has a list of page addresses for the last one; here it has a
- * umem, in the place where an XRC SRQ has it.
+ * SRQ, XRQ (which matches tags), and the older SRQ. The PRM has a list of page addresses for the
+ * last one; here it has a umem, in the place where an XRC SRQ has it.
  */
 #include "mlx5/devx_srq.h"
 

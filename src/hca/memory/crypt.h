@@ -11,8 +11,9 @@
 #include "hca/memory/transform.h"
 
 /*
- * `length`: bytes of the space below; `on_memory`: it is memory, not another stage. Takes a reference on the DEK. Accesses fail while the DEK is
- * destroyed or has another key tag. NULL: memory is short.
+ * `length`: bytes of the space below; `on_memory`: that space is memory, not another stage. Takes a
+ * reference on the DEK. Accesses fail when the DEK is destroyed or has another key tag. NULL: memory
+ * is short.
  */
 struct transform *crypt_create(const struct hca_crypto_conf *conf, struct hca_dek *dek,
 			       uint64_t length, bool on_memory);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Responder resources: the peer's reads, atomics, atomic writes and flushes, kept until newer ones take their place. Responses
- * leave in order, as fast as the carrier takes them; meanwhile the responder executes later requests.
- * Duplicates are answered from here: reads are executed again, the others never (IBTA volume 1, 9.7.5.1.2
- * and 9.7.5.2). Lock held, inside an epoch section.
+ * Responder resources: the peer's reads, atomics, atomic writes and flushes, kept until newer ones
+ * take their place. Responses leave in order, as fast as the carrier takes them; meanwhile the
+ * responder executes later requests. Duplicates are answered from here: reads are executed again,
+ * the others never (IBTA volume 1, 9.7.5.1.2 and 9.7.5.2). Lock held, inside an epoch section.
  */
 #include "hca/transport/resource.h"
 
