@@ -135,9 +135,14 @@ struct mlx5dv_var *mlx5dv_alloc_var(struct ibv_context *context, uint32_t flags)
 
 	if (!mlx5_dv_context(context, __func__))
 		return NULL;
+	if (flags & ~MLX5DV_VAR_ALLOC_FLAG_TLP)
+		return explain_null(EOPNOTSUPP, "mlx5dv_alloc_var: flags 0x%x; 0x%x is known",
+				    flags, MLX5DV_VAR_ALLOC_FLAG_TLP);
+	/* As the kernel answers where tlp_device_emulation_manager is 0. */
 	if (flags)
-		return explain_null(EOPNOTSUPP, "mlx5dv_alloc_var: flags 0x%x; none is known",
-				    flags);
+		return explain_null(EOPNOTSUPP,
+				    "mlx5dv_alloc_var: MLX5DV_VAR_ALLOC_FLAG_TLP is for adapters "
+				    "that manage the emulation of PCIe devices; this one does not");
 	err = make_var(context, &var);
 	if (err) {
 		errno = -err;

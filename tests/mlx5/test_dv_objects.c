@@ -122,7 +122,16 @@ static void doorbell_areas_of_virtio_are_mapped_through_the_context(void **state
 	munmap(map, a->length);
 	mlx5dv_free_var(a);
 	mlx5dv_free_var(b);
-	assert_null(mlx5dv_alloc_var(p.ctx, 1));
+}
+
+/* Emulation of PCIe devices is not for adapters that manage none. */
+static void only_areas_of_virtio_are_given(void **state)
+{
+	errno = 0;
+	assert_null(mlx5dv_alloc_var(p.ctx, MLX5DV_VAR_ALLOC_FLAG_TLP));
+	assert_int_equal(errno, EOPNOTSUPP);
+	errno = 0;
+	assert_null(mlx5dv_alloc_var(p.ctx, 2));
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
@@ -266,6 +275,7 @@ int main(void)
 		T(a_scheduling_tree_comes_down_from_its_leaves),
 		T(queue_pairs_are_scheduled_by_type_and_state),
 		T(doorbell_areas_of_virtio_are_mapped_through_the_context),
+		T(only_areas_of_virtio_are_given),
 		T(an_area_is_shared_by_whoever_imports_it),
 		T(a_reserved_number_is_no_queue_pairs),
 		T(requests_that_have_not_begun_can_be_cancelled),
