@@ -76,25 +76,29 @@ static void write_mini(struct mini *to, const struct hca_cqe *c, enum hca_mini_c
 	to->byte_cnt = htobe32(c->byte_len | (uint32_t)c->frame.strides << MLX5_STRIDES_SHIFT);
 }
 
+/* In entries of 128 bytes the array is where a CQE would be, in the second half. */
+static struct mini *array_at(const struct hca_cq *cq, uint32_t index)
+{
+	uint32_t at = index & (cq->size - 1);
+
+	return (void *)((uint8_t *)cq->buf + ((size_t)at + 1) * cq->entry_size -
+			sizeof(struct mini[ARRAY]));
+}
+
 unsigned int mlx5_cqe_compress(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe,
 			       unsigned int count)
 {
 	unsigned int n = 1;
 
-	if (cq->entry_size != sizeof(struct mlx5_cqe64) || !cqe->raw || cqe->frame.filler ||
-	    cqe->status != HCA_SUCCESS)
+	if (!cqe->raw || cqe->frame.filler || cqe->status != HCA_SUCCESS)
 		return 0;
 	while (n < count && n < MLX5_COMP_MOST && !ends_ring(cq, pi + n, &cqe[n]) &&
 	       fits(cqe, &cqe[n - 1], &cqe[n], cq->mini))
 		n++;
 	if (n < 2)
 		return 0;
-	for (unsigned int i = 0; i < n; i++) {
-		uint32_t at = (pi + array_of(i)) & (cq->size - 1);
-		struct mini *array = (void *)((uint8_t *)cq->buf + (size_t)at * cq->entry_size);
-
-		write_mini(&array[i % ARRAY], &cqe[i], cq->mini);
-	}
+	for (unsigned int i = 0; i < n; i++)
+		write_mini(&array_at(cq, pi + array_of(i))[i % ARRAY], &cqe[i], cq->mini);
 	mlx5_cqe_write_title(cq, pi, cqe, n);
 	return n;
 }

@@ -165,6 +165,7 @@ static void fill_features(const struct page *p)
 	SET(native_port_num, 1);
 	SET(stat_rate_support, 0x3ffc);
 	SET(cqe_compression, 1);
+	SET(cqe_compression_128b, 1);
 	SET(cqe_compression_max_num, MLX5_COMP_MOST);
 	SET(mini_cqe_resp_stride_index, 1);
 	SET(dp_ordering_ooo_all_rc, has(p, HCA_HAS_OUT_OF_ORDER));

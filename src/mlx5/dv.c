@@ -65,12 +65,6 @@ static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)
 	    attr->cqe_size != 128)
 		return explain(EINVAL, "mlx5dv_create_cq: cqe_size %u; expected 64 or 128",
 			       attr->cqe_size);
-	if (attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE &&
-	    attr->comp_mask & MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE && attr->cqe_size != 64)
-		return explain(EOPNOTSUPP,
-			       "mlx5dv_create_cq: CQEs of %u bytes are not compressed; "
-			       "those of 64 are",
-			       attr->cqe_size);
 	return 0;
 }
 

@@ -91,7 +91,7 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	filled |= wanted & ANSWERED_OF_DC;
 	out->version = 0;
 	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME |
-		     MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
+		     MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD | MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP;
 	if (ctx->ethernet)
 		out->flags |= MLX5DV_CONTEXT_FLAGS_MPW_ALLOWED | MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW;
 	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD) {

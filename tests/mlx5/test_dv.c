@@ -250,23 +250,21 @@ static void what_a_cq_cannot_be_is_refused(void **state)
 	}
 }
 
-static void a_cq_may_have_compressed_entries_of_64_bytes(void **state)
+static void a_cq_may_have_compressed_entries(void **state)
 {
 	struct mlx5dv_cq_init_attr extra = { .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE };
 	struct ibv_cq_init_attr_ex attr = { .cqe = 3 };
 	struct ibv_cq_ex *cq;
 
 	make();
-	for (int format = 1; format <= MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX; format <<= 1) {
-		extra.cqe_comp_res_format = (uint8_t)format;
-		cq = mlx5dv_create_cq(p.ctx, &attr, &extra);
-		assert_non_null(cq);
-		assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
-	}
 	extra.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
-	extra.cqe_size = 128;
-	assert_null(mlx5dv_create_cq(p.ctx, &attr, &extra));
-	assert_int_equal(errno, EOPNOTSUPP);
+	for (extra.cqe_size = 64; extra.cqe_size <= 128; extra.cqe_size *= 2)
+		for (int format = 1; format <= MLX5DV_CQE_RES_FORMAT_CSUM_STRIDX; format <<= 1) {
+			extra.cqe_comp_res_format = (uint8_t)format;
+			cq = mlx5dv_create_cq(p.ctx, &attr, &extra);
+			assert_non_null(cq);
+			assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+		}
 }
 
 static void a_shared_ring_starts_as_one_chain(void **state)
@@ -386,6 +384,7 @@ static void a_query_answers_what_it_was_asked(void **state)
 	assert_int_equal(mlx5dv_query_device(p.ctx, &out), 0);
 	assert_int_equal(out.comp_mask, 0);
 	assert_true(out.flags & MLX5DV_CONTEXT_FLAGS_CQE_V1);
+	assert_true(out.flags & MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP);
 	assert_int_equal(out.cqe_comp_caps.max_num, 0xeeeeeeee);
 	out.comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION | MLX5DV_CONTEXT_MASK_HCA_CORE_CLOCK |
 			MLX5DV_CONTEXT_MASK_CLOCK_INFO_UPDATE;
@@ -529,7 +528,7 @@ int main(void)
 		T(the_environment_may_ask_for_huge_pages),
 		T(the_environment_may_ask_for_wide_completions),
 		T(what_a_cq_cannot_be_is_refused),
-		T(a_cq_may_have_compressed_entries_of_64_bytes),
+		T(a_cq_may_have_compressed_entries),
 		T(a_shared_ring_starts_as_one_chain),
 		T(several_objects_are_told_at_once),
 		T(unknown_types_change_nothing),
