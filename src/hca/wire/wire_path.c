@@ -76,10 +76,11 @@ static bool has_one_peer(const struct qp *qp)
 static void remake(struct qp *qp, void *arg)
 {
 	(void)arg;
-	if (!hca_lag_is_on(qp->pub.ctx->adapter))
+	/* A guest has no context, and a queue pair that is dying may have lost it. */
+	if (qp->guest)
 		return;
 	fabric_lock(&qp->pub.lock);
-	if (!qp->dying && qp->remote && has_one_peer(qp))
+	if (!qp->dying && qp->remote && has_one_peer(qp) && hca_lag_is_on(qp->pub.ctx->adapter))
 		wire_path_connect(qp, &qp->attr.av);
 	fabric_unlock(&qp->pub.lock);
 }
