@@ -219,7 +219,8 @@ static const struct mlx5_err_cqe *next(void)
 	time_t until = time(NULL) + 60;
 
 	for (;;) {
-		uint8_t own = __atomic_load_n(at + 63, __ATOMIC_ACQUIRE);
+		/* The word with the owner, in one piece as the adapter stores it. */
+		uint8_t own = be64toh(__atomic_load_n((uint64_t *)(at + 56), __ATOMIC_ACQUIRE));
 
 		if (own >> 4 != MLX5_CQE_INVALID && (own & 1) == !!(d.ci & d.ring.cqe_cnt))
 			break;
