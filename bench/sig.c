@@ -12,101 +12,30 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <infiniband/mlx5dv.h>
-#include <infiniband/verbs.h>
-
-#include "bench.h"
-
-#define MUST(x)                                                                                    \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			die(#x);                                                                   \
-	} while (0)
-
-#define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+#include "loopback.h"
 
 enum { BLOCK = 512, MOST = 1 << 20, ROOM = MOST + MOST / 64, TOTAL = 1 << 30 };
 
 static struct {
-	struct ibv_context *ctx;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_qp_ex *ex;
-	struct mlx5dv_qp_ex *dv;
+	struct loopback loop;
 	struct ibv_mr *mr;
 	struct mlx5dv_mkey *mkey;
 	uint8_t *from, *to;
 	uint32_t blocks;
 } b;
 
-static void connect_to_itself(void)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .qp_access_flags = RIGHTS };
-
-	MUST(!ibv_modify_qp(b.qp, &attr,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
-				     .path_mtu = IBV_MTU_4096,
-				     .dest_qp_num = b.qp->qp_num,
-				     .ah_attr = { .is_global = 1, .port_num = 1 } };
-	MUST(!ibv_query_gid(b.ctx, 1, 0, &attr.ah_attr.grh.dgid));
-	MUST(!ibv_modify_qp(b.qp, &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14 };
-	MUST(!ibv_modify_qp(b.qp, &attr,
-			    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
-}
-
 static void open_adapter(void)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct mlx5dv_mkey_init_attr key = {
 		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 				MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 		.max_entries = 4,
 	};
-	struct ibv_pd *pd;
 
-	MUST(list && list[0]);
-	MUST(b.ctx = ibv_open_device(list[0]));
-	MUST(pd = key.pd = ibv_alloc_pd(b.ctx));
-	MUST(b.cq = ibv_create_cq(b.ctx, 16, NULL, NULL, 0));
-	MUST(b.mr = ibv_reg_mr(pd, b.from, 2 * ROOM, RIGHTS));
+	loopback_open(&b.loop, IBV_QP_EX_WITH_RDMA_WRITE, MLX5DV_QP_EX_WITH_MKEY_CONFIGURE);
+	key.pd = b.loop.pd;
+	MUST(b.mr = ibv_reg_mr(b.loop.pd, b.from, 2 * ROOM, LOOPBACK_RIGHTS));
 	MUST(b.mkey = mlx5dv_create_mkey(&key));
-	MUST(b.qp = mlx5dv_create_qp(
-		     b.ctx,
-		     &(struct ibv_qp_init_attr_ex){ .qp_type = IBV_QPT_RC,
-						    .send_cq = b.cq,
-						    .recv_cq = b.cq,
-						    .cap = { .max_send_wr = 16,
-							     .max_send_sge = 1,
-							     .max_inline_data = 256 },
-						    .comp_mask = IBV_QP_INIT_ATTR_PD |
-								 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-						    .pd = pd,
-						    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE },
-		     &(struct mlx5dv_qp_init_attr){
-			     .comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
-			     .send_ops_flags = MLX5DV_QP_EX_WITH_MKEY_CONFIGURE }));
-	b.ex = ibv_qp_to_qp_ex(b.qp);
-	b.dv = mlx5dv_qp_ex_from_ibv_qp_ex(b.ex);
-	connect_to_itself();
-}
-
-static void complete(void)
-{
-	struct ibv_wc wc;
-	int n;
-
-	MUST(!ibv_wr_complete(b.ex));
-	while ((n = ibv_poll_cq(b.cq, 1, &wc)) == 0)
-		;
-	MUST(n == 1 && wc.status == IBV_WC_SUCCESS);
 }
 
 static void configure(bool insert)
@@ -128,22 +57,22 @@ static void configure(bool insert)
 		attr.wire = &dif_domain;
 	else
 		attr.mem = &crc_domain;
-	ibv_wr_start(b.ex);
-	b.ex->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
-	mlx5dv_wr_mkey_configure(b.dv, b.mkey, 3, &conf);
-	mlx5dv_wr_set_mkey_access_flags(b.dv, IBV_ACCESS_LOCAL_WRITE);
-	mlx5dv_wr_set_mkey_layout_list(b.dv, 1, &sge);
-	mlx5dv_wr_set_mkey_sig_block(b.dv, &attr);
-	complete();
+	ibv_wr_start(b.loop.ex);
+	b.loop.ex->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+	mlx5dv_wr_mkey_configure(b.loop.dv, b.mkey, 3, &conf);
+	mlx5dv_wr_set_mkey_access_flags(b.loop.dv, IBV_ACCESS_LOCAL_WRITE);
+	mlx5dv_wr_set_mkey_layout_list(b.loop.dv, 1, &sge);
+	mlx5dv_wr_set_mkey_sig_block(b.loop.dv, &attr);
+	loopback_complete(&b.loop);
 }
 
 static void write_key(uint32_t bytes)
 {
-	ibv_wr_start(b.ex);
-	b.ex->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_rdma_write(b.ex, b.mr->rkey, (uintptr_t)b.to);
-	ibv_wr_set_sge(b.ex, b.mkey->lkey, 0, bytes);
-	complete();
+	ibv_wr_start(b.loop.ex);
+	b.loop.ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(b.loop.ex, b.mr->rkey, (uintptr_t)b.to);
+	ibv_wr_set_sge(b.loop.ex, b.mkey->lkey, 0, bytes);
+	loopback_complete(&b.loop);
 }
 
 static void insert_alone(void)
