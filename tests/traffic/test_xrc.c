@@ -262,6 +262,8 @@ static void keeper(int fd)
 	struct end *e;
 
 	o.bytes = 4 * PART;
+	if (rig_is_mlx5())
+		o.mr_access |= IBV_ACCESS_FLUSH_GLOBAL;
 	e = end_open(&o);
 	end_drop_qp(e);
 	srq = xrc_make_srq(e, xrcd);
@@ -444,6 +446,34 @@ static void reads_and_atomics_reach_the_memory_of_the_queues_process(void)
 	trio_close(&t);
 }
 
+static void flushes_and_atomic_writes_reach_the_memory_of_the_queues_process(void)
+{
+	struct trio t = trio_open();
+	uint64_t value = 0x1122334455667788;
+	struct ibv_qp_ex *ex;
+	struct end *e = t.e;
+
+	if (!rig_is_mlx5())
+		rig_skip("a ConnectX-3 has no ibv_wr_*()");
+	e->to.va = (e->to.va + 7) & ~7ull;
+	ex = ibv_qp_to_qp_ex(e->qp);
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ex->wr_id = 1;
+	ibv_wr_atomic_write(ex, e->to.rkey, e->to.va, &value);
+	ibv_wr_set_xrc_srqn(ex, t.at_keeper.srqn);
+	ex->wr_id = 2;
+	ibv_wr_flush(ex, e->to.rkey, e->to.va, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	ibv_wr_set_xrc_srqn(ex, t.at_keeper.srqn);
+	check_ok(ibv_wr_complete(ex));
+	expect_ok(e->scq, 1);
+	expect_ok(e->scq, 2);
+	xrc_send(e, t.at_keeper.srqn, IBV_WR_RDMA_READ, 3, 8);
+	expect_ok(e->scq, 3);
+	check(!memcmp(e->buf, &value, 8));
+	trio_close(&t);
+}
+
 static void a_bad_key_of_another_process_is_refused(void)
 {
 	struct trio t = trio_open();
@@ -483,6 +513,7 @@ int main(void)
 		TEST(messages_to_different_processes_are_posted_at_once),
 		TEST(a_sender_waits_for_receives_in_a_queue_of_another_process),
 		TEST(reads_and_atomics_reach_the_memory_of_the_queues_process),
+		TEST(flushes_and_atomic_writes_reach_the_memory_of_the_queues_process),
 		TEST(a_bad_key_of_another_process_is_refused),
 		TEST(a_queue_of_a_process_that_died_is_out_of_reach),
 	};

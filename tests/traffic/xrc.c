@@ -6,6 +6,10 @@
 
 #define FILE_NAME "/tmp/verbena-xrc-XXXXXX"
 
+#define OPS                                                                                        \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |              \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+
 static char file_name[64];
 static int file = -1;
 
@@ -71,6 +75,8 @@ struct end *xrc_open_half(enum ibv_qp_type type, struct ibv_xrcd *xrcd)
 
 	end_drop_qp(e);
 	e->o.type = type;
+	if (rig_is_mlx5())
+		e->o.qp_access |= IBV_ACCESS_FLUSH_GLOBAL;
 	if (type == IBV_QPT_XRC_RECV) {
 		e->qp = make_recv_qp(e, xrcd);
 	} else {
@@ -82,6 +88,11 @@ struct end *xrc_open_half(enum ibv_qp_type type, struct ibv_xrcd *xrcd)
 			.pd = e->pd,
 		};
 
+		/* A ConnectX-3 has no ibv_wr_*(). */
+		if (rig_is_mlx5()) {
+			attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+			attr.send_ops_flags = OPS;
+		}
 		e->qp = must(ibv_create_qp_ex(e->ctx, &attr));
 	}
 	return e;

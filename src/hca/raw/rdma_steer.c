@@ -117,12 +117,17 @@ static uint32_t put_headers(uint8_t *bytes, const struct qp *qp, const struct ro
 
 static bool pass(const struct qp *qp, const struct roce_pkt *pkt, const uint8_t *grh, bool out)
 {
-	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	unsigned int number = qp->attr.port ? qp->attr.port : 1;
-	struct ether_port *port = ether_port(a->index, number);
 	uint8_t bytes[HEAD];
 	struct ether_frame frame = { .data = bytes, .src_qpn = out ? qp->pub.qpn : 0 };
+	const struct hca_adapter *a;
+	struct ether_port *port;
 
+	/* A guest has no context: its packets meet the rules of the process that has the queue pair. */
+	if (qp->guest)
+		return true;
+	a = qp->pub.ctx->adapter;
+	port = ether_port(a->index, number);
 	/* Some packets exist on the fabric only. */
 	if (!port || a->ports[number - 1].link != HCA_LINK_ETHERNET || !roce_opcode_find(pkt->op))
 		return true;

@@ -43,8 +43,9 @@ void qp_grant_update(struct qp *qp)
 		    (qp->pub.state == HCA_QPS_RTR || qp->pub.state == HCA_QPS_RTS ||
 		     qp->pub.state == HCA_QPS_SQD || qp->pub.state == HCA_QPS_SQE);
 	uint64_t word = atomic_load_explicit(&grant->word, memory_order_relaxed);
+	const struct packet_filter *filter = packet_filter_get();
 
-	if (unlikely(comp_cntr_sees_peer(qp) || (packet_filter_get() && packet_filter_get()->rx)))
+	if (unlikely(comp_cntr_sees_peer(qp) || (filter && filter->rx)))
 		open = false;
 
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)

@@ -49,8 +49,9 @@ static struct xrc_guest *make(fabric_id_t from, uint32_t qpn, const struct hca_s
 	g->qp.attr = (struct hca_qp_attr){
 		.state = HCA_QPS_RTR,
 		.dest_qpn = qpn,
-		.access =
-			HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC,
+		/* What the queue pair does not permit is not passed on. */
+		.access = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |
+			  HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_FLUSH,
 		.max_dest_rd_atomic = RESP_RESOURCES,
 	};
 	g->qp.mtu = QP_LINK_MTU;
