@@ -5,7 +5,8 @@
  * Input: commands one after the other. Each is one byte that says which call (low half) and which
  * object (high half), one byte of output length in units of 16, two bytes of input length
  * (big-endian), and the mailbox. Memory, a doorbell page and a protection domain are there from the
- * start, under the numbers that seeds use; objects that are left go after each input.
+ * start; objects that are left go after each input. Numbers depend on the host: number 1 stands for the
+ * domain and for a queue that there is, and any below 256 for the object that a command is sent for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ enum {
 
 static struct vb_context *vb;
 static struct devx *devx;
+static struct hca_pd *domain;
 static uint8_t memory[1 << 16] __attribute__((aligned(4096)));
 static struct mlx5dv_devx_obj *objects[OBJECTS];
 
@@ -52,8 +54,8 @@ static const struct hca_adapter *find_adapter(void)
 
 static void set_up(void)
 {
+	struct mlx5dv_devx_umem *umem;
 	struct ibv_context *context;
-	struct hca_pd *pd;
 
 	vb = calloc(1, sizeof(*vb));
 	CHECK(vb);
@@ -62,13 +64,92 @@ static void set_up(void)
 	CHECK(!hca_ctx_init(&vb->hca, vb->adapter, &vb->async));
 	CHECK(!mlx5_context_init(vb));
 	devx = mlx5_ctx(vb)->devx;
+	devx->last[DEVX_UMEM] = 0; /* contexts begin at different numbers */
 	context = &vb->verbs.context;
 	context->cmd_fd = memfd_create("fuzz-context", MFD_CLOEXEC);
 	CHECK(context->cmd_fd >= 0);
-	CHECK(mlx5dv_devx_umem_reg(context, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE));
+	umem = mlx5dv_devx_umem_reg(context, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	CHECK(umem && umem->umem_id == 1);
 	CHECK(mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC));
 	CHECK(mlx5dv_devx_alloc_msi_vector(context));
-	CHECK(!hca_pd_create(&vb->hca, &pd));
+	CHECK(!hca_pd_create(&vb->hca, &domain));
+}
+
+#define NAME(op, at, kind)                                                                         \
+	{                                                                                          \
+		IFC_OP_##op, at, kind                                                              \
+	}
+#define PD(op, at)  NAME(op, at, DEVX_PD)
+#define CQ(op, at)  NAME(op, at, DEVX_CQ)
+#define SRQ(op, at) NAME(op, at, DEVX_SRQ)
+
+/* Where commands name the domain, a completion queue, or a shared receive queue. */
+static const struct {
+	uint16_t op, at;
+	enum devx_kind kind;
+} names[] = {
+	PD(CREATE_MKEY, ifc_byte(create_mkey_in, memory_key_mkey_entry) + ifc_byte(mkc, pd)),
+	PD(CREATE_QP, ifc_byte(create_qp_in, qpc) + ifc_byte(qpc, pd)),
+	CQ(CREATE_QP, ifc_byte(create_qp_in, qpc) + ifc_byte(qpc, cqn_snd)),
+	CQ(CREATE_QP, ifc_byte(create_qp_in, qpc) + ifc_byte(qpc, cqn_rcv)),
+	SRQ(CREATE_QP, ifc_byte(create_qp_in, qpc) + ifc_byte(qpc, srqn_rmpn_xrqn)),
+	PD(CREATE_DCT, ifc_byte(create_dct_in, dct_context_entry) + ifc_byte(dctc, pd)),
+	CQ(CREATE_DCT, ifc_byte(create_dct_in, dct_context_entry) + ifc_byte(dctc, cqn)),
+	SRQ(CREATE_DCT, ifc_byte(create_dct_in, dct_context_entry) + ifc_byte(dctc, srqn_xrqn)),
+	PD(CREATE_XRC_SRQ,
+	   ifc_byte(create_xrc_srq_in, xrc_srq_context_entry) + ifc_byte(xrc_srqc, pd)),
+	CQ(CREATE_XRC_SRQ,
+	   ifc_byte(create_xrc_srq_in, xrc_srq_context_entry) + ifc_byte(xrc_srqc, cqn)),
+	PD(CREATE_SRQ, ifc_byte(create_srq_in, srq_context_entry) + ifc_byte(srqc, pd)),
+	PD(CREATE_RMP, ifc_byte(create_rmp_in, ctx) + ifc_byte(rmpc, wq) + ifc_byte(wq, pd)),
+	PD(CREATE_XRQ,
+	   ifc_byte(create_xrq_in, xrq_context) + ifc_byte(xrqc, wq) + ifc_byte(wq, pd)),
+	CQ(CREATE_XRQ, ifc_byte(create_xrq_in, xrq_context) + ifc_byte(xrqc, cqn)),
+	CQ(CREATE_SQ, ifc_byte(create_sq_in, ctx) + ifc_byte(sqc, cqn)),
+	CQ(CREATE_RQ, ifc_byte(create_rq_in, ctx) + ifc_byte(rqc, cqn)),
+	PD(CREATE_TIS, ifc_byte(create_tis_in, ctx) + ifc_byte(tisc, pd)),
+	PD(CREATE_PSV, ifc_byte(create_psv_in, pd)),
+	PD(CREATE_GENERAL_OBJECT,
+	   ifc_len(general_obj_in_cmd_hdr) + ifc_byte(encryption_key_obj, pd)),
+};
+
+static bool is_of(const struct mlx5dv_devx_obj *obj, enum devx_kind kind)
+{
+	if (kind == DEVX_SRQ && (obj->kind == DEVX_RMP || obj->kind == DEVX_XRQ))
+		return true;
+	return obj->kind == kind;
+}
+
+static uint32_t number_of(enum devx_kind kind)
+{
+	if (kind == DEVX_PD)
+		return domain->pdn;
+	for (int i = 0; i < OBJECTS; i++)
+		if (objects[i] && is_of(objects[i], kind))
+			return objects[i]->number;
+	return 0;
+}
+
+static void put24(uint8_t *at, uint32_t value)
+{
+	at[0] = value >> 16;
+	at[1] = value >> 8;
+	at[2] = value;
+}
+
+static void put_numbers(uint8_t *in, size_t inlen, const struct mlx5dv_devx_obj *obj)
+{
+	static const uint8_t one[3] = { 0, 0, 1 };
+	uint8_t *own = in + ifc_byte(obj_in, number);
+
+	if (inlen < ifc_len(cmd_in))
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].op == (in[0] << 8 | in[1]) && inlen >= names[i].at + sizeof(one) &&
+		    !memcmp(in + names[i].at, one, sizeof(one)))
+			put24(in + names[i].at, number_of(names[i].kind));
+	if (obj && !own[0] && !own[1])
+		put24(own, obj->number);
 }
 
 static void create(enum devx_verb verb, int slot, const uint8_t *in, size_t inlen, uint8_t *out,
@@ -89,7 +170,7 @@ static void check_answer(int err, const uint8_t *out, size_t outlen)
 		CHECK(ifc_get(out, cmd_out, status) != IFC_STATUS_OK);
 }
 
-static void run(uint8_t how, const uint8_t *in, size_t inlen, size_t outlen)
+static void run(uint8_t how, uint8_t *in, size_t inlen, size_t outlen)
 {
 	static const uint8_t verbs[] = { [CALL_GENERAL] = DEVX_GENERAL_CMD,
 					 [CALL_QUERY] = DEVX_QUERY,
@@ -98,6 +179,7 @@ static void run(uint8_t how, const uint8_t *in, size_t inlen, size_t outlen)
 	int call = (how & 0xf) % CALLS, slot = how >> 4;
 
 	CHECK(out);
+	put_numbers(in, inlen, call == CALL_QUERY || call == CALL_MODIFY ? objects[slot] : NULL);
 	if (call == CALL_CREATE || call == CALL_CREATE_EQ) {
 		create(call == CALL_CREATE ? DEVX_CREATE : DEVX_CREATE_EQ, slot, in, inlen, out,
 		       outlen);
