@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Layout of the host directory's file. directory.c keeps the slots and counters, numbers.c the blocks
- * and LIDs, registry.c the records, claims.c the claims, port_counts.c the counters of ports.
+ * and LIDs, registry.c the records, claims.c the claims, port_counts.c the counters of ports, traffic.c
+ * the blocks of traffic.
  *
  * All zero is a valid, empty directory. Fields that are read without the lock are atomic; where
  * several words belong together, an id or a sequence number beside them is cleared before they
@@ -15,21 +16,24 @@
 #include <stdint.h>
 
 #include "fabric/id.h"
+#include "fabric/traffic_block.h"
 
-#define DIR_MAGIC       0x79616c7065726276ull
-#define DIR_VERSION     5u
-#define DIR_QPN_BLOCKS  (1u << 16)
-#define DIR_KEY_BLOCKS  (1u << 14)
-#define DIR_LIDS        1024u
-#define DIR_LID_KEY     60u /* bytes */
-#define DIR_RECORDS     16384u
-#define DIR_KEY_WORDS   4u
-#define DIR_KINDS       16u
-#define DIR_COUNTERS    32u
-#define DIR_PORTS       32u
-#define DIR_PORT_COUNTS 96u
-#define DIR_CLAIMS_BITS 15u
-#define DIR_CLAIMS      (1u << DIR_CLAIMS_BITS)
+#define DIR_MAGIC        0x79616c7065726276ull
+#define DIR_VERSION      6u
+#define DIR_QPN_BLOCKS   (1u << 16)
+#define DIR_KEY_BLOCKS   (1u << 14)
+#define DIR_LIDS         1024u
+#define DIR_LID_KEY      60u /* bytes */
+#define DIR_RECORDS      16384u
+#define DIR_KEY_WORDS    4u
+#define DIR_KINDS        16u
+#define DIR_COUNTERS     32u
+#define DIR_PORTS        32u
+#define DIR_PORT_TRAFFIC 96u /* the counts from here on are enum fabric_traffic_count */
+#define DIR_PORT_COUNTS  (DIR_PORT_TRAFFIC + FABRIC_TRAFFIC_OF_PORT)
+#define DIR_TRAFFIC      2048u
+#define DIR_CLAIMS_BITS  15u
+#define DIR_CLAIMS       (1u << DIR_CLAIMS_BITS)
 
 struct dir_slot {
 	_Atomic fabric_id_t id;      /* FABRIC_ID_NONE while free */
@@ -84,6 +88,7 @@ struct dir_file {
 	_Alignas(4096) struct dir_lid lid[DIR_LIDS];
 	_Alignas(4096) _Atomic uint64_t counter[FABRIC_SLOTS][DIR_COUNTERS];
 	_Alignas(4096) struct dir_port port[DIR_PORTS];
+	_Alignas(4096) struct fabric_traffic traffic[DIR_TRAFFIC];
 	_Alignas(4096) struct dir_record record[DIR_RECORDS];
 	_Alignas(4096) struct dir_claim claim[DIR_CLAIMS];
 	_Alignas(4096) _Atomic fabric_id_t block[DIR_QPN_BLOCKS];

@@ -16,8 +16,10 @@
 #include "fabric/directory.h"
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
+#include "fabric/traffic.h"
 
 _Static_assert(FABRIC_PORT_COUNTS == DIR_PORT_COUNTS, "a row has them all");
+_Static_assert(FABRIC_PORT_TRAFFIC == DIR_PORT_TRAFFIC, "in the same places");
 
 static struct dir_port *find(struct dir_file *dir, const char *name)
 {
@@ -64,6 +66,16 @@ _Atomic uint64_t *fabric_port_counts(const char *name)
 		fabric_directory_unlock();
 	}
 	return row ? row->count : NULL;
+}
+
+unsigned int fabric_port_row(const _Atomic uint64_t *counts)
+{
+	struct dir_file *dir = fabric_directory_file();
+
+	for (unsigned int i = 0; dir && i < DIR_PORTS; i++)
+		if (dir->port[i].count == counts)
+			return i + 1;
+	return 0;
 }
 
 /* ---- from outside ---- */
@@ -135,4 +147,7 @@ void fabric_counts_view_read(const struct fabric_counts_view *view, const char *
 
 	for (unsigned int i = 0; i < FABRIC_PORT_COUNTS; i++)
 		out[i] = row ? atomic_load_explicit(&row->count[i], memory_order_relaxed) : 0;
+	if (row)
+		fabric_traffic_sum(view->file, (unsigned int)(row - view->file->port) + 1,
+				   &out[FABRIC_PORT_TRAFFIC]);
 }

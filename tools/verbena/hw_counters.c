@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The command itself follows the counters, as it knows no adapter: the writer of the tree leaves it a list
- * (INDEX) of the ports, a line each: name of the row in the host directory, driver, folder in the tree. Files
+ * (INDEX) of the ports, a line each: name of the row in the host directory, driver or PORT, folder in the tree. Files
  * are overwritten in place, since a facade of mounts shows the file that was there at the start.
  */
 #include "hw_counters.h"
@@ -20,20 +20,21 @@
 #include "util/api.h"
 
 #define INDEX "hw_counters"
-#define MOST  16 /* ports that are followed */
+#define MOST  32 /* folders that are followed */
 
 #define REQ(status)  (HCA_COUNT_REQ_STATUS + HCA_##status)
 #define RESP(status) (HCA_COUNT_RESP_STATUS + HCA_##status)
 
-/* The sum of [from, to] of enum hca_count. */
+/* The sum of [from, to] of a row, in units of 1 << shift. */
 struct counter {
 	const char *name;
 	uint8_t from, to;
+	uint8_t shift;
 };
 
 #define ONE(name, count)                                                                           \
 	{                                                                                          \
-		name, count, count                                                                 \
+		name, count, count, 0                                                              \
 	}
 
 /*
@@ -49,11 +50,11 @@ static const struct counter mlx5[] = {
 	ONE("out_of_buffer", HCA_COUNT_OUT_OF_BUFFER),
 	ONE("out_of_sequence", HCA_COUNT_OUT_OF_SEQUENCE),
 	ONE("packet_seq_err", HCA_COUNT_SEQ_NAK),
-	{ "req_cqe_error", HCA_COUNT_REQ_STATUS, HCA_COUNT_RESP_STATUS - 1 },
+	{ "req_cqe_error", HCA_COUNT_REQ_STATUS, HCA_COUNT_RESP_STATUS - 1, 0 },
 	ONE("req_cqe_flush_error", REQ(WR_FLUSH_ERR)),
 	ONE("req_remote_access_errors", REQ(REM_ACCESS_ERR)),
 	ONE("req_remote_invalid_request", REQ(REM_INV_REQ_ERR)),
-	{ "resp_cqe_error", HCA_COUNT_RESP_STATUS, HCA_COUNTS - 1 },
+	{ "resp_cqe_error", HCA_COUNT_RESP_STATUS, HCA_COUNTS - 1, 0 },
 	ONE("resp_cqe_flush_error", RESP(WR_FLUSH_ERR)),
 	ONE("resp_local_length_error", RESP(LOC_LEN_ERR)),
 	ONE("resp_remote_access_errors", HCA_COUNT_REFUSED_ACCESS),
@@ -76,15 +77,37 @@ static const struct counter mlx4[] = {
 	ONE("sq_num_tree", REQ(RETRY_EXC_ERR)),      ONE("sq_num_wrfe", REQ(WR_FLUSH_ERR)),
 };
 
+#define TRAFFIC(count) (FABRIC_PORT_TRAFFIC + FABRIC_##count)
+
+/* Of counters/, those that traffic moves; data in units of 4 bytes. */
+static const struct counter port_counters[] = {
+	ONE("multicast_rcv_packets", TRAFFIC(RX_MULTICAST)),
+	ONE("multicast_xmit_packets", TRAFFIC(TX_MULTICAST)),
+	{ "port_rcv_data", TRAFFIC(RX_BYTES), TRAFFIC(RX_BYTES), 2 },
+	{ "port_rcv_packets", TRAFFIC(RX_UNICAST), TRAFFIC(RX_MULTICAST), 0 },
+	{ "port_xmit_data", TRAFFIC(TX_BYTES), TRAFFIC(TX_BYTES), 2 },
+	{ "port_xmit_packets", TRAFFIC(TX_UNICAST), TRAFFIC(TX_MULTICAST), 0 },
+	ONE("unicast_rcv_packets", TRAFFIC(RX_UNICAST)),
+	ONE("unicast_xmit_packets", TRAFFIC(TX_UNICAST)),
+};
+
+#define PORT "port"
+
 static const struct counter *table_of(const char *driver, size_t *count)
 {
 	bool first = !strncmp(driver, "mlx4", 4);
 
+	if (!strcmp(driver, PORT)) {
+		*count = array_size(port_counters);
+		return port_counters;
+	}
 	*count = first ? array_size(mlx4) : array_size(mlx5);
 	return first ? mlx4 : mlx5;
 }
 
-void hw_counters_write(const struct tree_dir *port, const struct adapter_fact *fact, int number)
+/* Writes a folder's files; `driver` or PORT says which. */
+static void write_folder(const struct tree_dir *port, const struct adapter_fact *fact, int number,
+			 const char *folder, const char *driver)
 {
 	char row[HCA_PORT_COUNTS_NAME], line[1024];
 	const struct counter *table;
@@ -92,20 +115,29 @@ void hw_counters_write(const struct tree_dir *port, const struct adapter_fact *f
 	size_t count;
 	int fd, n;
 
-	tree_dir_below(&d, port, "hw_counters");
-	table = table_of(fact->driver, &count);
+	tree_dir_below(&d, port, "%s", folder);
+	table = table_of(driver, &count);
 	for (size_t i = 0; i < count; i++)
 		tree_dir_file(&d, table[i].name, "0\n");
-	/* No counter: how long the kernel keeps what it has read, in ms. */
-	tree_dir_file(&d, "lifespan", "10\n");
 	hca_port_counts_name(fact->name, (unsigned int)number, row);
-	n = snprintf(line, sizeof(line), "%s %s %s\n", row, fact->driver, d.path);
+	n = snprintf(line, sizeof(line), "%s %s %s\n", row, driver, d.path);
 	fd = openat(port->tree->fd, INDEX, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return; /* the files stay as they are */
 	if (write(fd, line, (size_t)n) != n)
 		unlinkat(port->tree->fd, INDEX, 0);
 	close(fd);
+}
+
+void hw_counters_write(const struct tree_dir *port, const struct adapter_fact *fact, int number)
+{
+	struct tree_dir d;
+
+	write_folder(port, fact, number, "counters", PORT);
+	write_folder(port, fact, number, "hw_counters", fact->driver);
+	/* No counter: how long the kernel keeps what it has read, in ms. */
+	tree_dir_below(&d, port, "hw_counters");
+	tree_dir_file(&d, "lifespan", "10\n");
 }
 
 _Static_assert(HCA_PORT_COUNTS_NAME == 72, "a row's name fits its place");
@@ -192,7 +224,9 @@ static void follow_port(struct hw_counters *c, struct followed *f)
 
 		for (unsigned int k = f->table[i].from; k <= f->table[i].to; k++)
 			sum += now[k] + f->earlier[k];
-		if (sum == f->shown[i])
+		sum >>= f->table[i].shift;
+		/* Counts that move within the directory are missed for a moment. */
+		if (sum <= f->shown[i])
 			continue;
 		show(f, i, sum);
 		f->shown[i] = sum;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ports/<number>/hw_counters of the facade: the names that each driver has, and files that follow the
- * counters of the host directory while a program runs. All processes of the host add to a counter. Its value
- * is lost when the last of them has gone, but for runs that have seen it.
+ * ports/<number>/counters and hw_counters of the facade: names, of which the latter are the driver's, and files
+ * that follow the counters of the host directory while a program runs. All processes of the host add to a
+ * counter. Its value is lost when the last of them has gone, but for runs that have seen it.
  */
 #ifndef VERBENA_HW_COUNTERS_H
 #define VERBENA_HW_COUNTERS_H

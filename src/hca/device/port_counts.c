@@ -4,7 +4,7 @@
 #include "fabric/port_counts.h"
 #include "hca/device/counters.h"
 
-_Static_assert((int)HCA_COUNTS <= FABRIC_PORT_COUNTS, "a row has room for each");
+_Static_assert((int)HCA_COUNTS <= FABRIC_PORT_TRAFFIC, "a row has room for each");
 
 _Atomic uint64_t *hca_port_counts(const struct hca_adapter *adapter, unsigned int port)
 {

@@ -23,6 +23,7 @@
 #include "hca/transport/observer.h"
 #include "hca/transport/packet_filter.h"
 #include "hca/transport/qp_table.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/responder.h"
 #include "hca/raw/vswitch.h"
 #include "hca/queue/rx_seq.h"
@@ -140,6 +141,7 @@ static bool dispatch(struct hca_peer *peer, const char *record, uint32_t len)
 		return true;
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying && packet_filter_pass(qp, &pkt, grh, false))) {
+		qp_traffic_count(qp, &pkt, pkt.len, false);
 		observer = observer_get();
 		if (unlikely(observer) && observer->received)
 			observer->received(qp, &pkt, &list, grh);

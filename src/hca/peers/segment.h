@@ -56,6 +56,9 @@ _Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
 #define HCA_GRANT_DCT (1u << 31)
 /* It has resources for requests with an answer of their own. */
 #define HCA_GRANT_ANSWERS (1u << 30)
+/* The row of its port in the host directory (fabric_port_row()). */
+#define HCA_GRANT_ROW_SHIFT 24
+#define HCA_GRANT_ROW_MASK  0x3fu
 
 /*
  * A grant states what peers may do on behalf of a queue pair without asking its owner: its word

@@ -17,6 +17,7 @@
 #include "hca/transport/network.h"
 #include "hca/transport/packet_filter.h"
 #include "hca/transport/path.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
 #include "hca/transport/syndrome.h"
@@ -141,6 +142,8 @@ static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	if (!r->group_begun && a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET &&
 	    packet_filter_pass(qp, pkt, NULL, true))
 		hca.network->send_group(qp, &s->av, pkt, list);
+	if (!r->group_begun)
+		qp_traffic_to_group(qp, pkt);
 	r->group_begun = true;
 	for (; r->group_next < n; r->group_next++) {
 		const struct fabric_reg_entry *m = &member[r->group_next];

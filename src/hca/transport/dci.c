@@ -8,6 +8,7 @@
 
 #include "hca/hca.h"
 #include "hca/transport/egress.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/request.h"
 
 #define ERRORED_MOST 256u
@@ -78,6 +79,7 @@ void dci_aim(struct qp *qp, const struct hca_send *s)
 
 	qp->attr.av = s->av;
 	qp->attr.av.port = qp->attr.port;
+	qp_traffic_set_path(qp);
 	qp->attr.dest_qpn = s->dqpn;
 	qp->peer = NULL;
 	qp->remote = false;

@@ -27,6 +27,7 @@
 #include "hca/transport/network.h"
 #include "hca/transport/path.h"
 #include "hca/transport/qp_table.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/reorder.h"
 #include "hca/transport/responder.h"
@@ -129,6 +130,8 @@ static struct session *new_session(const struct qp *dct, fabric_id_t from, const
 	};
 	c->qp.attr = dct->attr;
 	c->qp.attr.dest_qpn = sqpn;
+	c->qp.port_counts = dct->port_counts;
+	qp_traffic_set_path(&c->qp);
 	c->qp.mtu = QP_LINK_MTU;
 	responder_reset(&c->qp);
 	/* On the list before it is used: a peer that leaves is dropped from every QP on it. */
@@ -224,6 +227,7 @@ static bool open_remote(struct session *c, const uint8_t *dst)
 		}
 	av->has_grh = true;
 	memcpy(av->dgid.raw, c->gid, sizeof(av->dgid.raw));
+	qp_traffic_set_path(&c->qp);
 	return !path_connect_remote(&c->qp, av);
 }
 

@@ -7,6 +7,7 @@
 
 #include "hca/transport/link_carrier.h"
 #include "hca/transport/packet_filter.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/qp_types.h"
 
 /* As struct carrier's send(): to a process of this host, or with `peer` NULL beyond it. */
@@ -15,11 +16,17 @@ static inline int send_packet(struct qp *qp, struct hca_peer *peer, struct roce_
 			      const struct roce_ref *refs)
 {
 	const struct carrier *carrier = peer ? &link_carrier : qp->carrier;
+	int err;
 
 	/* A packet that a rule drops counts as sent. */
 	if (unlikely(!packet_filter_pass(qp, pkt, NULL, true)))
 		return 0;
-	return likely(carrier) ? carrier->send(qp, peer, pkt, list, off, refs) : -ENOTCONN;
+	if (unlikely(!carrier))
+		return -ENOTCONN;
+	err = carrier->send(qp, peer, pkt, list, off, refs);
+	if (likely(!err))
+		qp_traffic_count(qp, pkt, pkt->len, true);
+	return err;
 }
 
 /* Puts on its way what was collected for another host. */

@@ -33,6 +33,7 @@
 #include "hca/transport/qp_fail.h"
 #include "hca/transport/qp_state.h"
 #include "hca/transport/qp_table.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/qp_types.h"
 #include "hca/device/qpn.h"
 #include "hca/transport/raw_qp_ops.h"
@@ -184,6 +185,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	epoch_wait(); /* from here on no session is opened */
 	dct_retire(qp);
 	hca.network->forget(qp);
+	qp_traffic_end(qp);
 	hca_counters_put(pub->counters);
 	hca_shaper_put(to_priv(pub)->shaper);
 	if (pub->type == HCA_QP_RAW)

@@ -2,6 +2,7 @@
 #include "hca/transport/qp_fail.h"
 
 #include "fabric/barrier.h"
+#include "fabric/port_counts.h"
 #include "hca/hca.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/transport/comp_cntr.h"
@@ -59,7 +60,8 @@ void qp_grant_update(struct qp *qp)
 	/* [GR1] The grant is closed before it changes. */
 	atomic_thread_fence(memory_order_release);
 	grant->pdn = qp->pub.pd->pdn;
-	grant->access = qp_access(qp) & ~(HCA_GRANT_DCT | HCA_GRANT_ANSWERS);
+	grant->access = qp_access(qp) & ((1u << HCA_GRANT_ROW_SHIFT) - 1);
+	grant->access |= fabric_port_row(qp->port_counts) << HCA_GRANT_ROW_SHIFT;
 	if (qp->attr.max_dest_rd_atomic || qp->dct)
 		grant->access |= HCA_GRANT_ANSWERS;
 	if (qp->dct) {

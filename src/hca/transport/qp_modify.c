@@ -13,6 +13,7 @@
 #include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/transport/answer.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/completer.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/network.h"
@@ -299,7 +300,9 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		if ((mask & HCA_QPM_AV) && attr->av.port && !qp->dci && !qp->dct)
 			qp->attr.port = attr->av.port;
 		if (counts)
-			qp->port_counts = counts;
+			qp_traffic_begin(qp, counts);
+		if (mask & (HCA_QPM_PORT | HCA_QPM_AV | HCA_QPM_PATH_MTU))
+			qp_traffic_set_path(qp);
 		enter(qp, from, to);
 	}
 	fabric_unlock(&pub->lock);

@@ -212,8 +212,11 @@ struct qp {
 	bool dying;
 	bool drained_told;
 	bool last_wqe_told;
-	struct hca_peer *peer;    /* connected to a process of this host */
-	uint32_t mtu;             /* payload bytes of a packet */
+	struct hca_peer *peer; /* connected to a process of this host */
+	uint32_t mtu;          /* payload bytes of a packet */
+	uint32_t one_packet;   /* shorter payloads are one packet of a path MTU (qp_traffic.h) */
+	uint32_t link_headers; /* bytes of headers below the BTH, and of the ICRC */
+	struct fabric_traffic *traffic; /* where it counts its packets, or NULL */
 	uint32_t read_bytes_most; /* bytes of read responses that the carrier takes at a time */
 	/* beyond this host: how packets leave, and what the carrier knows of the QP; or NULL */
 	const struct carrier *carrier;

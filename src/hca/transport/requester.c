@@ -24,6 +24,7 @@
 #include "hca/transport/mmo.h"
 #include "hca/transport/path.h"
 #include "hca/transport/qp_fail.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
@@ -145,6 +146,7 @@ static inline enum run_result run_connected(struct qp *qp, struct hca_send *s)
 		}
 		switch (direct_execute(qp, s)) {
 		case DIRECT_DONE:
+			qp_traffic_direct(qp, s);
 			request_finish_local(qp, s);
 			return RUN_ON;
 		case DIRECT_LOCAL_ERROR:

@@ -19,6 +19,7 @@
 #include "hca/wire/gsi.h"
 #include "hca/device/port.h"
 #include "hca/transport/grh.h"
+#include "hca/transport/qp_traffic.h"
 #include "hca/transport/qp_types.h"
 #include "hca/wire/qp_wire.h"
 #include "hca/wire/reuseport.h"
@@ -87,6 +88,7 @@ static inline __attribute__((always_inline)) void deliver(struct qp *qp, struct 
 	fabric_lock(&qp->pub.lock);
 	if (likely(!qp->dying && is_of_kind(qp, pkt->op) && is_from_peer(qp, &a) &&
 		   packet_filter_pass(qp, pkt, a.grh, false))) {
+		qp_traffic_count(qp, pkt, pkt->len, false);
 		if (unlikely(pkt->flags & ROCE_PKT_FECN))
 			congestion_marked(qp, pkt, a.src, a.dst);
 		if (unlikely(pkt->op == ROCE_OP_CNP))
