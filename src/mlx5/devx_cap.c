@@ -273,6 +273,10 @@ static int fill_general_2(const struct page *p)
 {
 	ifc_set(p->cap, cmd_hca_cap_2, log_min_stride_wqe_sz, 4);
 	ifc_set(p->cap, cmd_hca_cap_2, dp_ordering_force, has(p, HCA_HAS_OUT_OF_ORDER));
+	if (has(p, HCA_HAS_NO_RECORD)) {
+		ifc_set(p->cap, cmd_hca_cap_2, send_dbr_mode_no_dbr_ext, 1);
+		ifc_set(p->cap, cmd_hca_cap_2, log_max_send_dbr_less_qp_sq, 15);
+	}
 	if (has(p, HCA_HAS_ASO)) {
 		ifc_set(p->cap, cmd_hca_cap_2, log_conn_track_max_alloc, DEVX_ASO_LOG_RANGE);
 		ifc_set(p->cap, cmd_hca_cap_2, log_max_conn_track_offload, DEVX_ASO_LOG_COUNT);

@@ -7,6 +7,7 @@
 
 #include "hca/memory/mkey.h"
 #include "hca/queue/eq.h"
+#include "hca/queue/sq_register.h"
 #include "hca/raw/flow.h"
 #include "hca/raw/rss.h"
 #include "hca/transport/shaper.h"
@@ -132,6 +133,8 @@ static void drop(struct mlx5dv_devx_obj *obj)
 		hca_cq_put(obj->held_cq);
 	if (obj->held_pd)
 		hca_pd_put(obj->held_pd);
+	if (obj->sq_register)
+		hca_sq_register_destroy(obj->sq_register);
 	if (obj->user_eq)
 		devx_eq_release(obj->user_eq);
 	if (obj->counters)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver/record.h"
+#include "hca/queue/sq_register.h"
 #include "hca/transport/mcast.h"
 #include "hca/transport/qp_watch.h"
 #include "mlx5/devx_cmd.h"
@@ -195,11 +196,34 @@ static int hold(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init, s
 	return 0;
 }
 
+/* The doorbells of the send queue: a page, and a record or else a register of the page. */
+static int find_doorbell(struct devx_cmd *c, const void *qpc, struct hca_qp_init *init)
+{
+	unsigned int mode = ifc_get(qpc, qpc, send_dbr_mode);
+	bool may = hca_model_has(c->adapter->model, HCA_HAS_NO_RECORD);
+	struct hca_uar *uar;
+	int err = devx_uar_use(c, ifc_get(qpc, qpc, uar_page), &uar);
+
+	if (err || mode == IFC_DBR_VALID)
+		return err;
+	if (mode != IFC_DBR_NONE_EXT || !may)
+		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_FIELD,
+				   "send_dbr_mode %u; expected 0 (a record)%s", mode,
+				   may ? " or 1 (none)" : ": this model needs one");
+	err = hca_sq_register_create(uar, &c->obj->sq_register);
+	if (err)
+		return devx_refuse_errno(c, err, DEVX_WHY_UAR);
+	init->sq.db = &c->obj->sq_register->record;
+	return 0;
+}
+
 static int make(struct devx_cmd *c, const struct hca_qp_init *init)
 {
 	int err = hca_qp_create(init, &c->obj->qp);
 
-	if (!err && init->sq.db)
+	if (!err && c->obj->sq_register)
+		hca_sq_register_own(c->obj->sq_register, c->obj->qp->qpn);
+	else if (!err && init->sq.db)
 		drv_record_store(init->sq.db, 0); /* see devx_modify_qp() */
 	if (!err && init->sq.size)
 		err = hca_doorbell_watch_qp(c->obj->qp);
@@ -231,7 +255,7 @@ int devx_create_qp(struct devx_cmd *c)
 	if (!err)
 		err = find_memory(c, qpc, &init);
 	if (!err && init.sq.size)
-		err = devx_uar_use(c, ifc_get(qpc, qpc, uar_page), NULL);
+		err = find_doorbell(c, qpc, &init);
 	if (!err)
 		err = devx_keep(c, qpc, ifc_len(qpc));
 	if (!err)
@@ -258,9 +282,13 @@ int devx_modify_qp(struct devx_cmd *c)
 	struct hca_qp *qp = c->obj->qp;
 	int err = devx_qpc_modify(c, qp);
 
-	if (!err && c->row->op == IFC_OP_2RST_QP && qp->sq.db)
+	if (err || c->row->op != IFC_OP_2RST_QP)
+		return err;
+	if (c->obj->sq_register)
+		hca_sq_register_reset(c->obj->sq_register);
+	else if (qp->sq.db)
 		drv_record_store(qp->sq.db, 0);
-	return err;
+	return 0;
 }
 
 int devx_query_qp(struct devx_cmd *c)

@@ -139,6 +139,7 @@ struct mlx5dv_devx_obj {
 	uint8_t *image;
 	size_t image_len;
 	struct devx_user_eq *user_eq;
+	struct hca_sq_register *sq_register; /* of a QP without a send doorbell record, or NULL */
 	/* references of RQs and SQs */
 	struct hca_cq *held_cq;
 	struct hca_pd *held_pd;

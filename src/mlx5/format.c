@@ -40,9 +40,15 @@ static uint32_t *eq_register(const uint8_t *page, uint32_t offset)
 	return (uint32_t *)(page + offset);
 }
 
+static uint64_t *sq_register(const uint8_t *page)
+{
+	return (uint64_t *)(page + IFC_UAR_SQ);
+}
+
 static bool uar_rung(const uint8_t *page)
 {
 	return __atomic_load_n(cq_register(page), __ATOMIC_RELAXED) ||
+	       __atomic_load_n(sq_register(page), __ATOMIC_RELAXED) ||
 	       __atomic_load_n(eq_register(page, IFC_UAR_EQ_ARM), __ATOMIC_RELAXED) ||
 	       __atomic_load_n(eq_register(page, IFC_UAR_EQ_UPDATE), __ATOMIC_RELAXED);
 }
@@ -83,6 +89,27 @@ static bool uar_take_cq(uint8_t *page, uint32_t *cqn, uint32_t *word)
 	return true;
 }
 
+/*
+ * The word is the start of the last entry's control segment: its index, and its length in units of 16
+ * bytes. Programs may also give the index of the next entry, and no length.
+ */
+static void uar_take_sq(uint8_t *page, uint32_t qpn, volatile uint32_t *record)
+{
+	uint32_t index, qpn_ds;
+	uint64_t word;
+
+	if (likely(!__atomic_load_n(sq_register(page), __ATOMIC_RELAXED)))
+		return;
+	/* [M5] */
+	word = be64toh(__atomic_exchange_n(sq_register(page), 0, __ATOMIC_ACQUIRE));
+	index = word >> 40 & MLX5_INDEX_MASK;
+	qpn_ds = (uint32_t)word;
+	if (qpn_ds >> 8 != qpn)
+		return;
+	index += ((qpn_ds & MLX5_DS_MASK) * MLX5_DS + MLX5_BLOCK_SIZE - 1) / MLX5_BLOCK_SIZE;
+	drv_record_store(record, index & MLX5_INDEX_MASK);
+}
+
 const struct hca_format mlx5_format = {
 	.sq_index_mask = MLX5_INDEX_MASK,
 	.sq_ready = sq_ready,
@@ -98,4 +125,5 @@ const struct hca_format mlx5_format = {
 	.uar_rung = uar_rung,
 	.uar_take_cq = uar_take_cq,
 	.uar_take_eq = uar_take_eq,
+	.uar_take_sq = uar_take_sq,
 };

@@ -110,6 +110,8 @@ enum {
 };
 enum { IFC_PM_ARMED = 0, IFC_PM_REARM = 1, IFC_PM_MIGRATED = 3 };
 enum { IFC_RQ_REGULAR = 0, IFC_RQ_SRQ = 1, IFC_RQ_NONE = 3 }; /* rq_type */
+/* send_dbr_mode: a record, or none and doorbells of the program or of the adapter's own processors */
+enum { IFC_DBR_VALID = 0, IFC_DBR_NONE_EXT = 1, IFC_DBR_NONE_INT = 2 };
 enum {
 	IFC_MTU_256 = 1,
 	IFC_MTU_512 = 2,
@@ -330,10 +332,12 @@ enum {
 };
 
 /* Byte offsets in a UAR page beyond the public MLX5_CQ_DOORBELL: EQ consumer index with and
- * without arming, and the first BlueFlame register; and the size of one such register. */
+ * without arming, send queues without a doorbell record, and the first BlueFlame register; and the
+ * size of one such register. */
 enum {
 	IFC_UAR_EQ_ARM = 0x40,
 	IFC_UAR_EQ_UPDATE = 0x48,
+	IFC_UAR_SQ = 0x600,
 	IFC_UAR_BF = 0x800,
 	IFC_UAR_BF_SIZE = 0x100,
 };

@@ -153,15 +153,18 @@ void rig_cq_arm(struct rig_cq *cq)
 
 /* ---- queue pairs ---- */
 
-void rig_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn, struct rig_cq *cq,
-	    struct rig_qp *qp)
+static void make_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn,
+		    struct rig_cq *cq, uint8_t dbr_mode, struct rig_qp *qp)
 {
 	uint8_t out[ifc_len(create_qp_out)];
 	RIG_IN(in, ifc_len(create_qp_in), CREATE_QP);
 	uint8_t *qpc = ifc_ptr(in, create_qp_in, qpc);
 	size_t rq = srqn ? 0 : (size_t)16 << log_rq, sq = (size_t)64 << log_sq;
 
-	*qp = (struct rig_qp){ .rig = r, .sq_size = 1u << log_sq, .rq_size = 1u << log_rq };
+	*qp = (struct rig_qp){ .rig = r,
+			       .sq_size = 1u << log_sq,
+			       .rq_size = 1u << log_rq,
+			       .no_record = dbr_mode != IFC_DBR_VALID };
 	qp->umem = rig_umem(r, rq + sq + 64);
 	qp->rq = qp->umem.addr;
 	qp->sq = qp->rq + rq;
@@ -177,6 +180,7 @@ void rig_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn, stru
 	ifc_set(qpc, qpc, rq_type, srqn ? IFC_RQ_SRQ : IFC_RQ_REGULAR);
 	ifc_set(qpc, qpc, srqn_rmpn_xrqn, srqn);
 	ifc_set(qpc, qpc, user_index, 0x123456);
+	ifc_set(qpc, qpc, send_dbr_mode, dbr_mode);
 	ifc_set(qpc, qpc, dbr_umem_valid, 1);
 	ifc_set(qpc, qpc, dbr_umem_id, qp->umem.umem->umem_id);
 	ifc_set(qpc, qpc, dbr_addr, rq + sq);
@@ -185,6 +189,18 @@ void rig_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn, stru
 	qp->obj = mlx5dv_devx_obj_create(r->ctx, in, sizeof(in), out, sizeof(out));
 	assert_non_null(qp->obj);
 	qp->qpn = ifc_get(out, create_qp_out, qpn);
+}
+
+void rig_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn, struct rig_cq *cq,
+	    struct rig_qp *qp)
+{
+	make_qp(r, log_sq, log_rq, srqn, cq, IFC_DBR_VALID, qp);
+}
+
+void rig_qp_without_record(struct rig *r, uint32_t log_sq, uint32_t log_rq, struct rig_cq *cq,
+			   struct rig_qp *qp)
+{
+	make_qp(r, log_sq, log_rq, 0, cq, IFC_DBR_NONE_EXT, qp);
 }
 
 void rig_qp_drop(struct rig_qp *qp)
@@ -252,6 +268,11 @@ void rig_ring(struct rig_qp *qp)
 {
 	uint64_t first = *(uint64_t *)(qp->sq + 64 * (size_t)((qp->post - 1) & (qp->sq_size - 1)));
 
+	if (qp->no_record) {
+		__atomic_store_n((uint64_t *)((uint8_t *)qp->rig->uar->base_addr + IFC_UAR_SQ),
+				 first, __ATOMIC_RELEASE);
+		return;
+	}
 	__atomic_store_n(&qp->db[MLX5_SND_DBR], htobe32(qp->post & 0xffff), __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)qp->rig->uar->reg_addr, first, __ATOMIC_RELEASE);
 }

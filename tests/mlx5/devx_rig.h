@@ -64,11 +64,15 @@ struct rig_qp {
 	uint8_t *rq, *sq;
 	uint32_t qpn, sq_size, rq_size;
 	uint32_t post, head;
+	bool no_record; /* its own doorbells are words in the page's register */
 };
 
 /* Log of blocks and of receives; srqn 0: a receive ring of its own. */
 void rig_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn, struct rig_cq *cq,
 	    struct rig_qp *qp);
+/* The same with a receive ring of its own, and without a record of the send queue. */
+void rig_qp_without_record(struct rig *r, uint32_t log_sq, uint32_t log_rq, struct rig_cq *cq,
+			   struct rig_qp *qp);
 void rig_qp_drop(struct rig_qp *qp);
 void rig_connect(struct rig_qp *a, struct rig_qp *b);
 /* One state change with everything that the way up needs; the errno value, as the call has it. */

@@ -32,6 +32,7 @@ enum hca_feature {
 	HCA_HAS_ASO = 1 << 6, /* objects that rules update: meters, first hits, connections */
 	HCA_HAS_OUT_OF_ORDER = 1 << 7, /* packets are taken in any order (direct data placement) */
 	HCA_HAS_NEW_SIGNATURES = 1 << 8, /* CRC-32C and CRC-64 of memory keys, blocks of 4048 bytes */
+	HCA_HAS_NO_RECORD = 1 << 9,      /* send queues without a doorbell record */
 };
 
 /* Operations of the memory-to-memory engine (MMO). */

@@ -27,7 +27,7 @@
 
 #define HCA_UAR_SIZE 4096u
 
-/* An object whose words come through a page: an event queue. */
+/* An object whose words come through a page: an event queue, a send queue (sq_register.h). */
 struct uar_user {
 	/* Takes the object's words out of the page's registers; true when there were any. */
 	bool (*look)(struct uar_user *user);
@@ -47,6 +47,7 @@ struct hca_uar {
 	_Atomic bool shown_touched;
 	/* guarded by hca.queue.watch_lock */
 	bool watched;     /* in the list of watched pages */
+	bool has_sq;      /* among the users is a send queue */
 	bool catchable;   /* registered with userfaultfd */
 	bool closed;      /* write protected */
 	bool store_waits; /* closed, and a store waits in the kernel */
