@@ -4,11 +4,13 @@
 #include <byteswap.h>
 #include <endian.h>
 #include <isa-l/crc.h>
+#include <limits.h>
 #include <string.h>
 
 #include "util/api.h"
 #include "util/copy.h"
 #include "util/crc64.h"
+#include "util/vector.h"
 
 /*
  * The CRCs of 32 and 64 bits are inverted at the end, whatever they started from: memory of zeros
@@ -73,16 +75,14 @@ static void add_words(struct guard *g, const uint8_t *p, size_t len)
 	g->odd ^= len & 1;
 }
 
-/*
- * ISA-L's functions for AVX-512 return with the upper halves of registers in use, and then every SSE
- * instruction that follows waits: 50 ns a block.
- */
-static inline void leave_avx(void)
+/* ISA-L's function takes an int for the length. */
+static uint32_t crc32c(uint32_t crc, const uint8_t *p, size_t len)
 {
-#ifdef __x86_64__
-	if (likely(__builtin_cpu_supports("avx")))
-		__asm__ volatile("vzeroupper");
-#endif
+	for (size_t n; len; p += n, len -= n) {
+		n = len < INT_MAX ? len : INT_MAX;
+		crc = crc32_iscsi((unsigned char *)p, (int)n, crc); /* does not write to it */
+	}
+	return crc;
 }
 
 void guard_add(struct guard *g, const void *data, size_t len)
@@ -98,8 +98,7 @@ void guard_add(struct guard *g, const void *data, size_t len)
 		g->value = crc32_gzip_refl((uint32_t)g->value, data, len);
 		break;
 	case HCA_SIG_CRC32C:
-		/* ISA-L does not write to it. */
-		g->value = crc32_iscsi((unsigned char *)data, (int)len, (uint32_t)g->value);
+		g->value = crc32c((uint32_t)g->value, data, len);
 		break;
 	case HCA_SIG_CRC64:
 		g->value = crc64_xp10(g->value, data, len);
@@ -107,7 +106,7 @@ void guard_add(struct guard *g, const void *data, size_t len)
 	case HCA_SIG_NONE:
 		break;
 	}
-	leave_avx();
+	vector_clear_upper();
 }
 
 void guard_add_copy(struct guard *g, void *to, const void *data, size_t len)
@@ -115,7 +114,7 @@ void guard_add_copy(struct guard *g, void *to, const void *data, size_t len)
 	/* ISA-L does not write to the data. */
 	if (g->kind == HCA_SIG_DIF_CRC) {
 		g->value = crc16_t10dif_copy((uint16_t)g->value, to, (uint8_t *)data, len);
-		leave_avx();
+		vector_clear_upper();
 		return;
 	}
 	vb_copy(to, data, len);

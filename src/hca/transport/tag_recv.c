@@ -135,6 +135,9 @@ enum fault tag_recv_place(struct qp *qp, const struct roce_pkt *pkt, const struc
 	uint32_t skip = stripped ? TMH_BYTES : 0, len = pkt->len - skip;
 	struct hca_list to;
 
+	/* Shorter than at the first attempt, which took the receive entry. */
+	if (pkt->len < skip)
+		return FAULT_INVALID;
 	if (r->tag.reads)
 		return FAULT_NONE;
 	if (!hca_mem_resolve(r->recv->sge, r->recv->sge_count, r->recv_srq->pd->pdn,
