@@ -36,7 +36,7 @@ usage() {
 	                     or without those named as no-WORD
 	  install --prefix P install below P
 	  package            build a .deb into build-release/
-	  format | lint      clang-format; clang-tidy, cppcheck and the include check
+	  format | lint      clang-format; clang-tidy, cppcheck and the checks of tests/lint
 	EOF
 }
 
@@ -266,6 +266,7 @@ cmd_lint() {
 	check "structs are written by their owners only" python3 tests/lint/owners.py
 	check "barriers have their other side" python3 tests/lint/barriers.py
 	check "mutable globals are listed" python3 tests/lint/globals.py build
+	check "documentation names what there is" python3 tests/lint/docs_files.py
 	check cppcheck cppcheck --quiet --error-exitcode=1 --enable=warning,portability \
 		--inline-suppr --suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
 		--include="/usr/include/$(cc -print-multiarch)/sys/queue.h" \
