@@ -54,7 +54,7 @@ struct hca {
 	const struct network *network;                     /* transport/network.h */
 	const struct raw_qp_ops *raw_qp;                   /* transport/raw_qp_ops.h */
 	const struct wire_port_events *wire_events;        /* wire/wire_port.h */
-	const struct peer_listener *const *peer_listeners; /* peers/peer.h; NULL ends them */
+	const struct peer_listener *const *peer_listeners; /* peers/peer_types.h; NULL ends them */
 	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */
 	_Atomic(const struct packet_filter *)
 		packet_filter; /* transport/packet_filter.h; NULL: none */
