@@ -39,7 +39,7 @@ int mlx5dv_devx_obj_export(struct mlx5dv_devx_obj *obj, void *data);
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_import(struct ibv_context *context, void *data);
 void mlx5dv_devx_obj_unimport(struct mlx5dv_devx_obj *obj);
 
-/* The same on verbs objects. */
+/* Queries and changes of verbs objects. */
 
 int mlx5dv_devx_cq_query(struct ibv_cq *cq, const void *in, size_t inlen, void *out, size_t outlen);
 int mlx5dv_devx_cq_modify(struct ibv_cq *cq, const void *in, size_t inlen, void *out,

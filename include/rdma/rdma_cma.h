@@ -309,7 +309,7 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		     struct rdma_addrinfo **res);
 void rdma_freeaddrinfo(struct rdma_addrinfo *res);
 
-/* The same by event (ADDRINFO_RESOLVED), then the result. */
+/* Names to addresses by event (ADDRINFO_RESOLVED), then the result. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
 			  const struct rdma_addrinfo *hints);
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);

@@ -37,7 +37,7 @@ struct aso {
 VB_API struct aso *aso_create(enum aso_kind kind, uint32_t contexts);
 VB_API struct aso *aso_get(struct aso *aso);
 VB_API void aso_put(struct aso *aso);
-/* The same, once no thread can be using the object that it found without a reference. */
+/* Puts the reference once no thread can still use the object without one. */
 VB_API void aso_retire(struct aso *aso);
 /* Objects that rules can name in a bulk. */
 VB_API uint32_t aso_count(const struct aso *aso);

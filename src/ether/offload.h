@@ -14,7 +14,7 @@
 
 /* Verifies once, and stores the result in frame->check. */
 uint8_t ether_check(struct ether_frame *frame);
-/* The same bits for one level of headers. */
+/* The result, as bits, for one level of headers. */
 uint8_t ether_check_headers(const uint8_t *data, const struct ether_headers *h);
 
 /* Fills in the checksums of one level of headers; missing headers are skipped. */

@@ -18,8 +18,8 @@
 void ether_steer(struct ether_port *port, struct ether_frame *frame);
 
 /*
- * The same for several frames, which cost less together: rules are prefetched. stop(), if given, is
- * called before each frame, and ends the batch. Returns the number of frames done.
+ * Matches and delivers several frames, which cost less together: rules are prefetched. stop(), if
+ * given, is called before each frame, and ends the batch. Returns the number of frames done.
  */
 unsigned int ether_steer_many(struct ether_port *port, struct ether_frame *frames,
 			      unsigned int count, bool (*stop)(void));

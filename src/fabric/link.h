@@ -250,7 +250,7 @@ static inline void fabric_link_release(struct fabric_link *link)
 
 /* The link to the peer that is not DEAD, with a reference, or NULL. Any thread. */
 struct fabric_link *fabric_link_find(fabric_id_t peer);
-/* The same, or a new one; NULL when memory is short. */
+/* An existing link as above, or a new one; NULL when memory is short. */
 struct fabric_link *fabric_link_find_or_create(fabric_id_t peer);
 /* Makes a link active, unless it is already or DEAD. */
 void fabric_link_activate(struct fabric_link *link);

@@ -52,7 +52,7 @@ fabric_id_t fabric_key_owner(uint32_t number);
 
 #define FABRIC_LID_KEY_MAX 59
 
-/* The same key has the same LID (1 and up) in every process for the life of the directory. */
+/* A key's LID (1 and up), equal in every process for the life of the directory. */
 int fabric_lid_get(const char *key, uint16_t *lid);
 
 #endif

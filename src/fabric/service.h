@@ -48,7 +48,7 @@ void fabric_service_fini(void);
 int fabric_service_start(void);
 /* Makes the thread iterate. Any thread. */
 void fabric_service_wake(void);
-/* The same; false when the thread does not run. */
+/* Makes the thread iterate; false when it does not run. */
 bool fabric_service_wake_if_running(void);
 /* The eventfd that wakes the thread; peers get a copy. */
 int fabric_service_wake_fd(void);

@@ -49,7 +49,7 @@ enum {
 #define MLX5_CQE_COMPRESSED  0x0cu
 
 void mlx5_cqe_write(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe);
-/* The same for a title that stands for `count` completions of frames (cqe_comp.h). */
+/* Writes a title that stands for `count` completions of frames (cqe_comp.h). */
 void mlx5_cqe_write_title(struct hca_cq *cq, uint32_t pi, const struct hca_cqe *cqe,
 			  uint32_t count);
 

@@ -53,7 +53,7 @@ enum devx_why {
 /* Records status, syndrome and sentence; returns -EREMOTEIO. */
 int devx_refuse(struct devx_cmd *c, uint8_t status, enum devx_why why, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5), cold));
-/* The same, with a result that analyzers see. */
+/* devx_refuse() with a result that analyzers see. */
 #define devx_refuse(...) ((devx_refuse)(__VA_ARGS__), -EREMOTEIO)
 /* A refusal for the result of an adapter call, which has explained it. 0 stays 0. */
 int devx_refuse_errno(struct devx_cmd *c, int err, enum devx_why why);

@@ -10,7 +10,7 @@
 /* Runs a command whose lengths are the caller's. 0 or -errno. */
 int devx_exec(struct devx *devx, enum devx_verb verb, struct mlx5dv_devx_obj *obj, const void *in,
 	      size_t inlen, void *out, size_t outlen);
-/* The same with devx.lock held. */
+/* devx_exec() with devx.lock held. */
 int devx_exec_locked(struct devx *devx, enum devx_verb verb, struct mlx5dv_devx_obj *obj,
 		     const void *in, size_t inlen, void *out, size_t outlen);
 

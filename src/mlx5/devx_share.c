@@ -319,7 +319,7 @@ int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *pub, void *data)
 	return err;
 }
 
-/* Whom to call, from the exported form; checks what can be checked here. */
+/* The process to call, from the exported form; checks what can be checked here. */
 static int read_exported(const struct mlx5_context *ctx, const void *data, bool is_umem,
 			 struct devx_shared *out)
 {

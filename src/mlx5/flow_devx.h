@@ -10,7 +10,7 @@
 
 /* -EINVAL for an object of another kind. */
 int mlx5_flow_devx_dest(struct mlx5dv_devx_obj *obj, struct ether_dest **out);
-/* The same, or a flow table, on which the rule takes a reference. */
+/* A destination as above, or a flow table, on which the rule takes a reference. */
 int mlx5_flow_devx_step(struct mlx5dv_devx_obj *obj, struct flow_action *out);
 /* Takes a reference. */
 int mlx5_flow_devx_counter(struct mlx5dv_devx_obj *obj, uint32_t offset, struct flow_counter **out);

@@ -39,7 +39,7 @@ struct mlx5_state {
 	uint64_t var_used[MLX5_VAR_PAGES / 64];
 	struct mlx5_rate rates[MLX5_RATES];
 
-	/* What was exported (devx_export.h). devx.lock may be taken inside. */
+	/* Exported objects (devx_export.h). devx.lock may be taken inside. */
 	pthread_mutex_t export_lock;
 	struct forksafe export_forksafe;
 	LIST_HEAD(, devx_export) exports;

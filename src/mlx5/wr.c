@@ -210,7 +210,7 @@ static void open_key_change(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uin
 		return;
 	}
 	qp->sq.fence_next = MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE;
-	/* It has no data, even if setters follow. */
+	/* The request has no data, even if setters follow. */
 	mlx5_chain_close(qp);
 }
 

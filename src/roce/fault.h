@@ -97,7 +97,7 @@ struct roce_fired {
 	uint8_t op;
 	uint32_t qpn;
 	uint32_t psn;
-	/* The same in every run (pkt_id.h). */
+	/* The packet's identity, equal in every run (pkt_id.h). */
 	uint32_t connection; /* from 1; 0: too many connections */
 	uint32_t packet;
 	uint32_t times;

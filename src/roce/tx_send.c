@@ -76,7 +76,7 @@ enum {
 	CMSG_TTL = 1 << 2,
 };
 
-/* Those that the socket's defaults do not replace. `segment` is 0 for a single packet. */
+/* Control messages beyond the socket's defaults. `segment` is 0 for a single packet. */
 static inline unsigned int cmsg_needed(const struct roce_tx_socket *socket,
 				       const struct roce_route *route, uint16_t segment,
 				       uint32_t bytes)

@@ -72,7 +72,7 @@ COPY_AVX2 static VB_COPY_INLINE size_t copy_blocks(uint8_t *d, const uint8_t *s,
 	return i;
 }
 
-/* The same for what does not fit the second-level cache: fetches the lines to write in time. */
+/* copy_blocks() for lengths beyond the second-level cache: prefetches the lines to write. */
 COPY_AVX2 static size_t copy_blocks_ahead(uint8_t *d, const uint8_t *s, size_t n)
 {
 	size_t i = 0;

@@ -17,7 +17,7 @@
 /* Records the sentence; returns -err, so that a check can end in `return explain(...)`. */
 VB_API int explain(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same, but compilers and analyzers see the result: never 0 for a constant error. */
+/* explain() with a result that compilers and analyzers see: never 0 for a constant error. */
 #define explain(err, ...)                                                                          \
 	({                                                                                         \
 		const int explain_err_ = (err);                                                    \

@@ -48,8 +48,8 @@
 	}
 
 /*
- * The same for a call whose older version node is served by a refusal only. The current version is
- * defined elsewhere under its plain name; `node` is a string.
+ * A stub for the older version node of a call, which is served by a refusal only. The current
+ * version is defined elsewhere under its plain name; `node` is a string.
  */
 #define OLD_DEFINE(type, name, node, answer)                                                       \
 	VB_API type old_##name(void);                                                              \

@@ -4,7 +4,7 @@
 
 OURS and DEBIAN are inline.c compiled with our headers and with Debian's. On our libraries, with
 the two default adapters, both must print what inline.txt says, line by line; --write renews that
-file from OURS, for whoever has made one of its calls work. FOREIGN is inline.c compiled with our
+file from OURS, after one of its calls was made to work. FOREIGN is inline.c compiled with our
 headers and linked to Debian's libraries: everything it needs must be there."""
 import difflib
 import os

@@ -75,7 +75,7 @@ def main():
             if symbol not in wanted("libibverbs.so.1").get(node, []):
                 report.add(f"libibverbs.so.1: {symbol}@{node} is wanted by rdma-core's programs")
         if not load(build(scratch, "libibverbs.so.1", "IBVERBS_PRIVATE_12", ["verbs_init_cq"]), folder):
-            report.add("a program that wants a node that nobody has loads all the same")
+            report.add("a program that wants a node that does not exist loads all the same")
     return report.end(f"programs that want all symbols of one of {count} nodes load")
 
 

@@ -575,7 +575,7 @@ static void rules_with_one_value_differ_in_destinations_only(void **state)
 	assert_non_null(first);
 	refused(&p.to[1], &tagged, EEXIST);
 	refused(&p.to[1], &dropping, EEXIST);
-	/* The same once more is no second copy, and outlives the first. */
+	/* An equal flow of the same QP gets no second copy, and outlives the first. */
 	second = ibv_create_flow(p.to[0].qp, &r.attr);
 	assert_non_null(second);
 	assert_int_equal(raw_who_gets(&p, &packet), 0);

@@ -334,7 +334,7 @@ static void check_table(void)
 	if (wrong)
 		fprintf(stderr, "%s\n", wrong);
 	CHECK(!wrong);
-	/* A timer that nobody was told of would never run. */
+	/* A timer earlier than the deadline that was reported would never run in time. */
 	CHECK(!heap_first(&fuzz.table.timers) ||
 	      heap_first(&fuzz.table.timers)->key >= fuzz.deadline_ns);
 }

@@ -349,7 +349,7 @@ def addresses(build):
             for h in moving:
                 ip("-n", f"h{h}", "addr", "del", f"{address(at[h], version)}/{bits}", "dev", "eth0")
                 m.wait_for_line("event: GID table change", [h - 1])
-                # IPv6 as well without haste: the kernel looks whether somebody else has the address
+                # IPv6 takes a while: the kernel checks whether another host has the address
                 ip("-n", f"h{h}", "addr", "add", f"{address(to[h], version)}/{bits}", "dev", "eth0")
             if any(m.end()):
                 m.show()
@@ -389,7 +389,7 @@ def mtu(build):
 
 
 def killed(build):
-    """A process that dies takes nobody else's traffic with it; those that come after it work."""
+    """A process that dies does not disturb the traffic of others; processes that start later work."""
     make_hosts(2)
     m = Mesh(spread(2, 2), "-r", 1000000, "-T", 14, "-e")
     m.wait_for_round(2)
@@ -504,7 +504,7 @@ def full(build):
         m.close()
         text = pathlib.Path(report.name).read_text()
         if not re.search(r"dropped \d+: the socket was full", text):
-            fail(f"nothing was lost, or nobody says so:\n{text}")
+            fail(f"nothing was lost, or no counter says so:\n{text}")
 
 
 def steer(build):
@@ -539,7 +539,7 @@ def taken(build):
         fail("host 1 connected although its port is taken")
     m.kill()
     text = m.text(0)
-    # Once whether or not somebody asked for explanations, which have a process in front.
+    # Once, with and without explanations, which have a process in front.
     if "Address already in use" not in text or \
        not re.search(rf"^verbena: UDP port 4791 at 10.88.0.1 is taken by process {holder.pid} \(python3", text, re.M):
         print(text)

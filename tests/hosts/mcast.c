@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A member of a multicast group, or somebody who sends to it. Used by hosts.py.
+ * A member of a multicast group, or a sender to it. Used by hosts.py.
  *
  *	mcast GID-INDEX GROUP recv N	says "joined", and how many it has heard; ends well after N good datagrams
  *	mcast GID-INDEX GROUP send	sends numbered datagrams until it is killed

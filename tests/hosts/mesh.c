@@ -533,7 +533,7 @@ static void take(const struct ibv_wc *wc)
 	exit(3);
 }
 
-/* Who has nothing on its way is not told that the other end is gone: ask those who are late. */
+/* An end that sends nothing does not notice that the other is gone: ask peers that are late. */
 static unsigned int ask(const unsigned int received[])
 {
 	unsigned int asked = 0;
@@ -596,7 +596,7 @@ static void inspect(void)
 
 /* ---- another address ---- */
 
-/* Whoever had the old one, or waits for an answer from there, is told. */
+/* Ends that use the old address, or wait for an answer from it, get an error. */
 static void expect_silence(unsigned int peer)
 {
 	time_t end = now_s() + WAIT_S;

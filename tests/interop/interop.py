@@ -53,7 +53,7 @@ def run(name):
     shutil.rmtree(out, ignore_errors=True)
     host = HERE / ("cm.py" if parts and "cm" in parts else "matrix.py")
     script = ["--host-script", host] if parts else ["--no-rxe", "--guest-script", HERE / "vlan-guest.sh"]
-    # Nobody's configuration, and a fabric of its own.
+    # No configuration of the user, and a fabric of its own.
     env = dict(os.environ, VERBENA_ADAPTERS="", VERBENA_CONFIG="", XDG_CONFIG_HOME=str(out / "no-config"),
                VERBENA_DIR=str(BUILD / "tests" / f"dir.interop.{name}"), PYTHONDONTWRITEBYTECODE="1")
     began = time.monotonic()

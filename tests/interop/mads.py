@@ -37,7 +37,7 @@ class Packet:
 
     def transport(self):
         """What is the same in all messages: TOS, TTL; opcode, flags, P_Key, QP 1; Q_Key, QP 1; class and method. Not
-        AckReq, which rxe sets although nobody acknowledges a datagram."""
+        AckReq, which rxe sets although datagrams are not acknowledged."""
         return (self.tos, self.ttl, self.bth[:8].hex(), self.deth.hex(), self.mad[:8].hex())
 
     def masked(self):

@@ -5,8 +5,8 @@
  *
  * - 67 ms to acknowledge, eight times: a guest that gets no CPU for half a second counts as dead.
  *   Here an acknowledgement may take INTEROP_TIMEOUT (the code, as in ibv_qp_attr).
- * - Nobody tells the other end before leaving. An end that has all it waits for destroys its QP, and
- *   when its last acknowledgement was lost, the other end repeats its last message to nobody. Here a
+ * - The programs leave without telling the other end. An end that has all it waits for destroys its
+ *   QP, and when its last acknowledgement was lost, the other end repeats its last message in vain. Here a
  *   QP stays for INTEROP_LINGER ms and answers repetitions, as TCP does after a close.
  */
 #include <dlfcn.h>

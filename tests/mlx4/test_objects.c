@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is special about a ConnectX-3: capacities that it grants, what it does not have, and rings
+ * Properties of a ConnectX-3 alone: capacities that it grants, features that it lacks, and rings
  * whose completions outlive queues.
  */
 #include "rig.h"
@@ -218,7 +218,7 @@ static void a_destroyed_queue_pair_gives_shared_entries_back(void)
 	p = pair_open(&o);
 	for (int i = 0; i < 5; i++)
 		send_one(p.a, p.b, i);
-	/* five completions that nobody fetched hold an entry each; then they are gone */
+	/* five completions that were not polled hold an entry each; then they are gone */
 	end_drop_qp(p.b);
 	check_empty(p.b->rcq);
 	check_ok(ibv_query_srq(p.b->srq, &srq));

@@ -163,7 +163,7 @@ static void post_recv(struct crypto_rig *r, int side, const struct ibv_sge *sge)
 	assert_int_equal(ibv_post_recv(r->pair.qp[side], &wr, &bad), 0);
 }
 
-/* Who posts and who waits: side 0 has the key. */
+/* Side 0 has the key; `way` decides which side posts, and which waits. */
 struct ibv_wc crypto_rig_run(struct crypto_rig *r, enum crypto_way way, uint64_t offset,
 			     uint32_t len)
 {

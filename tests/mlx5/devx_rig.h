@@ -70,7 +70,7 @@ struct rig_qp {
 /* Log of blocks and of receives; srqn 0: a receive ring of its own. */
 void rig_qp(struct rig *r, uint32_t log_sq, uint32_t log_rq, uint32_t srqn, struct rig_cq *cq,
 	    struct rig_qp *qp);
-/* The same with a receive ring of its own, and without a record of the send queue. */
+/* A QP with a receive ring of its own, and without a doorbell record of the send queue. */
 void rig_qp_without_record(struct rig *r, uint32_t log_sq, uint32_t log_rq, struct rig_cq *cq,
 			   struct rig_qp *qp);
 void rig_qp_drop(struct rig_qp *qp);

@@ -30,7 +30,7 @@ struct pair {
 	struct ibv_ah *ah;
 };
 
-/* What is 0 has a default. */
+/* Members that are 0 have a default. */
 struct pair_wish {
 	enum ibv_qp_type type;
 	uint64_t ops; /* send_ops_flags; 0: not given */
@@ -66,7 +66,7 @@ void pair_post(struct pair *p, struct ibv_send_wr *wr);
 
 /* The next completion, which comes within seconds or the test fails. */
 struct ibv_wc pair_wait(struct ibv_cq *cq);
-/* The same, and it is good, of this opcode and request. */
+/* The next completion, which is a success of this opcode and request. */
 struct ibv_wc pair_expect(struct ibv_cq *cq, enum ibv_wc_opcode opcode, uint64_t wr_id);
 
 void pair_pattern(uint8_t *buf, size_t length, uint8_t seed);

@@ -173,7 +173,7 @@ static void every_combination_is_done_in_every_operation(void **state)
 		check_row(&rows[i]);
 }
 
-/* What was encrypted is decrypted before its signature is checked. */
+/* Encrypted data is decrypted before its signature is checked. */
 static void a_wrong_signature_is_told_behind_encryption(void **state)
 {
 	const struct row *row = &rows[4]; /* C */

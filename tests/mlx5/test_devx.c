@@ -592,7 +592,7 @@ static void subscribers_hear_of_the_last_receive(void **state)
 	rig_wait_readable(ch->fd);
 	assert_int_equal(mlx5dv_devx_get_event(ch, &event, sizeof(event)), sizeof(event));
 	assert_int_equal(event.cookie, 0x1a57);
-	/* It is not for those who wait for events of verbs objects. */
+	/* Readers of asynchronous events of verbs objects do not get it. */
 	assert_false(rig_is_readable(rig.ctx->async_fd));
 	mlx5dv_devx_destroy_event_channel(ch);
 	rig_qp_drop(&qp);

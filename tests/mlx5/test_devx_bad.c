@@ -2,7 +2,7 @@
 /*
  * Device commands that are wrong, systematically: every opcode that there is and every other one, by
  * every call, with mailboxes of every length, of zeros and of anything, for objects that exist, have
- * gone, or are somebody else's. What comes back is EINVAL (the mailbox is too short, or the command
+ * gone, or are of another context. The answer is EINVAL (the mailbox is too short, or the command
  * goes through another call), or EREMOTEIO with a status, and nothing else changes.
  */
 #include "devx_frames.h"

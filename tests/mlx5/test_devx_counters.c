@@ -128,7 +128,7 @@ static void errors_are_counted_by_kind_and_together(void **state)
 	struct two t;
 
 	make(&t);
-	/* a key that is nobody's */
+	/* a key that does not exist */
 	raddr = (void *)(t.qp[0].sq + 16);
 	mlx5dv_set_data_seg((void *)(t.qp[0].sq + 32), 64, rig.mr->lkey, (uintptr_t)rig.memory);
 	mlx5dv_set_ctrl_seg((void *)t.qp[0].sq, 0, MLX5_OPCODE_RDMA_WRITE, 0, t.qp[0].qpn,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What waits behind a descriptor of DEVX until somebody reads it: how much, and how often. */
+/* Messages that wait behind a descriptor of DEVX until they are read: how many, and how often. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -261,7 +261,7 @@ static void a_receive_queue_that_fails_tells_its_subscribers(void **state)
 	assert_int_equal(ifc_get(buf + 8, eqe, type), IFC_EVENT_WQ_CATAS);
 	assert_int_equal(ifc_get(data, eqe_qp_srq, type), IFC_EVENT_QUEUE_RQ);
 	assert_int_equal(ifc_get(data, eqe_qp_srq, number), queue.number);
-	/* It is not for those who wait for events of verbs objects. */
+	/* Readers of asynchronous events of verbs objects do not get it. */
 	assert_false(rig_is_readable(rig.ctx->async_fd));
 	reset_and_receive(&queue, IFC_WQ_RDY);
 	lead_nowhere(&way);

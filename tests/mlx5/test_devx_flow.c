@@ -166,7 +166,7 @@ static struct thing jump_entry(const struct thing *in_table, const struct thing 
 	return entry(in);
 }
 
-/* Frames are taken in by whoever polls, or by a thread of the library. */
+/* Frames are received by a thread that polls, or by a thread of the library. */
 static void wait_for(const struct thing *count, uint64_t packets)
 {
 	time_t end = time(NULL) + 20;
@@ -287,7 +287,7 @@ static void an_anchor_leads_back_to_later_rules_of_the_root(void **state)
 	a = jump_entry(&first, &g1, 0, PORT, &there);
 	frames_send(&rig, 3, PORT);
 	wait_for(&hits, 3);
-	/* Nothing can be put there, and it stays while somebody leads to it. */
+	/* Nothing can be put there, and the anchor stays while a rule leads to it. */
 	group_in(in, &there, 0, 0, true);
 	assert_int_equal(refused(in, sizeof(in)), IFC_STATUS_BAD_RES);
 	assert_int_equal(mlx5dv_destroy_steering_anchor(anchor), EBUSY);

@@ -417,7 +417,7 @@ static bool rests(void)
 	return switches() - before < ms / 5;
 }
 
-/* A doorbell is noticed after any rest, and nobody looks for one a thousand times a second. */
+/* A doorbell is noticed after any rest, and no thread looks for one a thousand times a second. */
 static void an_idle_process_rests(void **state)
 {
 	struct two t;

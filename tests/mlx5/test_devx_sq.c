@@ -416,7 +416,7 @@ static void scheduling_elements_form_a_tree(void **state)
 	assert_int_equal(ifc_get(sc, scheduling_context, bw_share), 7);
 	ifc_set(in, modify_scheduling_element_in, modify_bitmask, 0x80);
 	assert_int_equal(mlx5dv_devx_obj_modify(root, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
-	/* no parent, a leaf or nobody as parent, and another tree */
+	/* no parent, a leaf or a number without element as parent, and another tree */
 	assert_null(element(IFC_SCHED_NIC, IFC_SCHED_QUEUE_GROUP, 0, out));
 	assert_null(element(IFC_SCHED_NIC, IFC_SCHED_QUEUE_GROUP, id + 1, out));
 	assert_null(element(IFC_SCHED_NIC, IFC_SCHED_TSAR, id + 77, out));

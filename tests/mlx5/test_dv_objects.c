@@ -118,7 +118,7 @@ static void doorbell_areas_of_virtio_are_mapped_through_the_context(void **state
 	assert_int_not_equal(a->mmap_off, b->mmap_off);
 	map = mmap(NULL, a->length, PROT_READ | PROT_WRITE, MAP_SHARED, p.ctx->cmd_fd, a->mmap_off);
 	assert_ptr_not_equal(map, MAP_FAILED);
-	*map = 5; /* rings nobody, hurts nobody */
+	*map = 5; /* the doorbell of no queue: no effect */
 	munmap(map, a->length);
 	mlx5dv_free_var(a);
 	mlx5dv_free_var(b);
@@ -190,7 +190,7 @@ static void set_state(enum ibv_qp_state state)
 	assert_int_equal(ibv_modify_qp(p.qp[0], &attr, IBV_QP_STATE), 0);
 }
 
-/* What was cancelled completes, and does nothing. */
+/* A cancelled request completes, and does nothing. */
 static void requests_that_have_not_begun_can_be_cancelled(void **state)
 {
 	struct mlx5dv_qp_ex *dv = mlx5dv_qp_ex_from_ibv_qp_ex(ibv_qp_to_qp_ex(p.qp[0]));

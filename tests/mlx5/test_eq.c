@@ -435,7 +435,7 @@ static void bad_requests_are_refused(void **state)
 	refuse(in, sizeof(in), IFC_STATUS_BAD_PARAM);
 	ifc_set(eqc, eqc, log_eq_size, 4);
 	refuse(in, sizeof(in) - 1, 0);
-	/* The adapter's own vector never gets as far as the device; one that nobody has, does. */
+	/* The adapter's own vector never gets as far as the device; a vector that was not allocated does. */
 	ifc_set(eqc, eqc, intr, 0);
 	refuse(in, sizeof(in), 0);
 	ifc_set(eqc, eqc, intr, v->vector - 1);

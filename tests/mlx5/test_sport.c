@@ -122,7 +122,7 @@ static void only_connections_that_are_ready_to_send_have_a_port(void **state)
 	assert_int_equal(mlx5dv_modify_qp_udp_sport(p.qp[0], 50150), EOPNOTSUPP);
 }
 
-/* A socket of somebody else on a port of the address that the queue pair uses. */
+/* A foreign socket on a port of the address that the queue pair uses. */
 static int occupy(uint16_t *port)
 {
 	struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };

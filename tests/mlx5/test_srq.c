@@ -123,7 +123,7 @@ static void too_many_elements_are_refused(void **state)
 	assert_ptr_equal(bad, &wr);
 }
 
-/* Completions that nobody polled hold entries; they come back when their QP goes. */
+/* Completions that were not polled hold entries; they come back when their QP is destroyed. */
 static void a_dead_qp_gives_its_entries_back(void **state)
 {
 	struct ibv_srq_attr attr;

@@ -73,7 +73,7 @@ static void collectives(int count)
 	free(mine);
 }
 
-/* One-sided: everybody adds to a counter of rank 0 and puts a word into its row. */
+/* One-sided: each rank adds to a counter of rank 0 and puts a word into its row. */
 static void window(void)
 {
 	long one = 1, word = 100 + rank, *memory;

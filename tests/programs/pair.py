@@ -46,7 +46,7 @@ class Program:
         self.reader.start()
 
     def read(self):
-        with contextlib.suppress(OSError):  # nobody writes any more
+        with contextlib.suppress(OSError):  # no process writes any more
             while more := os.read(self.master, 65536):
                 self.output += more
 

@@ -75,7 +75,7 @@ class Matrix:
         self.group.pair(program, *self.options, *options, check=self.check(program, options))
 
     def run_infinitely(self, program):
-        """It prints a line every second until somebody ends it; two lines say that it goes on."""
+        """Prints a line every second until it is ended; two lines show that it goes on."""
         port = pair.free_port()
         argv = [program, "-p", str(port), *self.options, "--run_infinitely", "-D", "1"]
         with self.group.run() as start:
@@ -86,7 +86,7 @@ class Matrix:
 
 
 def options_of(matrix, what, kind):
-    """What everybody runs. All sizes only here and there: the programs gauge the processor's clock
+    """The usual runs. All sizes only here and there: the programs gauge the processor's clock
     for every line, a fifth of a second each. The transport is the same on both adapters, so one of
     them has all the options."""
     rc, ud = matrix.transport == "rc", matrix.transport == "ud"

@@ -23,7 +23,7 @@ fi
 
 ip link set lo up
 # Packets to an address of our own never leave by the interface; it has to have the address, and to
-# be up. Nobody else has it, so there is no need to wait until that is found out.
+# be up. No other host has it, so there is no need for duplicate address detection.
 ip link add wire0 type veth peer name wire1
 sysctl -q -w net.ipv6.conf.wire0.accept_dad=0 2>/dev/null ||
 	echo 0 >/proc/sys/net/ipv6/conf/wire0/accept_dad

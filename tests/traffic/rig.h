@@ -146,7 +146,7 @@ struct end {
 };
 
 struct end *end_open(const struct options *o); /* the queue pair is in RESET */
-/* The same in a domain that is there, and stays. */
+/* An end in a protection domain of the caller, which end_close() leaves. */
 struct end *end_open_in(const struct options *o, struct ibv_context *ctx, struct ibv_pd *pd);
 void end_close(struct end *e);   /* every destroy must say 0 */
 void end_drop_qp(struct end *e); /* the queue pair only */

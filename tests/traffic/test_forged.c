@@ -140,7 +140,7 @@ static void forge(struct forger *f, const struct victim *v)
 
 		memcpy(packet + i, &word, 4);
 	}
-	/* What is right gets further than what is not. */
+	/* Valid fields take the packet further than invalid ones. */
 	packet[0] = (uint8_t)(transports[any(f) % array_size(transports)] + any(f) % 24);
 	packet[1] = (uint8_t)(pad << 4 | (one_in(f, 16) ? any(f) & 0xf : 0));
 	put_be(packet + 2, one_in(f, 16) ? any(f) : 0xffff, 2);
@@ -306,7 +306,7 @@ static void forge_one_of_each(int fd)
 	send_small(&stranger, 0x04, rc.end->qp->qp_num, psn + 1);
 	send_small(&f, 0x24, rc.end->qp->qp_num, psn + 1); /* UC to RC */
 	send_small(&f, 0x04, ud.end->qp->qp_num, psn + 1); /* RC to UD */
-	send_small(&f, 0x04, 0xfffff0, psn + 1);           /* to nobody */
+	send_small(&f, 0x04, 0xfffff0, psn + 1);           /* no such QP */
 	put_be(datagram + 4, ud.end->qp->qp_num, 4);
 	put_be(datagram + 12, ud.end->o.qkey + 1, 4);
 	send_forged(&f, datagram, 28, true);

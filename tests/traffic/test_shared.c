@@ -204,7 +204,7 @@ static void middle_man(int fd)
 	guest_leave(&g);
 }
 
-/* Who is connected to the guest reaches the owner's memory through the guest's queue pair. */
+/* A process connected to the guest reaches the owner's memory through the guest's queue pair. */
 static void a_third_process_uses_the_owners_key_on_a_queue_pair_of_the_importer(void)
 {
 	struct peer guest = peer_start(middle_man), third = peer_start(third_party);

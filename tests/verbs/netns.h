@@ -13,7 +13,7 @@ void netns_enter(char **argv);
 
 /* Runs `ip ...`; the command has to succeed. */
 void netns_ip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same, but whether it worked is the answer. */
+/* Runs `ip ...`; true when the command succeeded. */
 bool netns_try_ip(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -97,7 +97,7 @@ static void close_estate(struct estate *e)
 		(field) = was_;                                                                    \
 	} while (0)
 #define REFUSED(handle, call, want) REFUSED_WITH(handle, NOTHING, call, want)
-/* The same of a call that returns a pointer. */
+/* REFUSED() for a call that returns a pointer. */
 #define NOT_MADE(handle, call, want)                                                               \
 	do {                                                                                       \
 		uint32_t was_ = (handle);                                                          \

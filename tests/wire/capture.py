@@ -55,7 +55,7 @@ def ud(folder):
 def faults_are_counted_and_listed(folder):
     capture = os.path.join(folder, "faults.pcapng")
     report = os.path.join(folder, "report")
-    # An acknowledgement that is lost at the very end finds nobody any more who would repeat it.
+    # An acknowledgement that is lost at the very end is not repeated: its sender has ended.
     script = "pass opcode=ACK; drop every=90; corrupt every=70 dir=in bit=400"
     run_pair(["--capture", capture, "--fault", script,
               "--stat=" + report], "ibv_rc_pingpong", "-d", "mlx5_0", "-g", "1", "-c", "-n", "50",

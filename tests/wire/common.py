@@ -10,7 +10,7 @@ WAIT_SECONDS = 60
 
 
 def listens(port):
-    """Whether somebody listens on the TCP port, as the kernel's tables say."""
+    """Whether a program listens on the TCP port, as the kernel's tables say."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with open(table, encoding="ascii") as lines:
             for line in list(lines)[1:]:

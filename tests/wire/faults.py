@@ -29,7 +29,7 @@ def fired(folder, script, seed):
 
 
 def one_seed_fires_the_same_faults(folder):
-    # An acknowledgement that is lost at the very end finds nobody any more who would repeat it.
+    # An acknowledgement that is lost at the very end is not repeated: its sender has ended.
     for script in ("pass opcode=ACK; drop p=4%", "pass opcode=ACK; corrupt p=4%", "dup p=8%", "reorder p=8%", "delay us=500 p=8%",
                    "rnr timer=1 p=8%; nak code=seq p=3%",
                    "drop every=31 opcode=SEND_ONLY; dup nth=9 dir=out opcode=SEND_ONLY; delay ms=1 p=2%"):

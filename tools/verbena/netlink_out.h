@@ -29,7 +29,7 @@ void netlink_u32(struct netlink_out *o, uint16_t attr, uint32_t value);
 void netlink_u64(struct netlink_out *o, uint16_t attr, uint64_t value);
 void netlink_text(struct netlink_out *o, uint16_t attr, const char *value);
 
-/* What is put between the two is nested in `attr`. */
+/* Attributes put between the two calls are nested in `attr`. */
 size_t netlink_nest(struct netlink_out *o, uint16_t attr);
 void netlink_nest_end(struct netlink_out *o, size_t nest);
 

@@ -14,7 +14,7 @@
 
 #define HCA_KEYTAG_LEN 8u
 
-/* What is encrypted, in terms of a key that has signatures, too. Numbers as BSFs have them. */
+/* The part that is encrypted, of a key that has signatures, too. Numbers as BSFs have them. */
 enum hca_crypto_order {
 	HCA_CRYPTO_WIRE_SIGNATURE,   /* the wire's data and signatures */
 	HCA_CRYPTO_MEMORY_SIGNATURE, /* the memory's data and signatures */

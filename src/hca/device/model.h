@@ -31,8 +31,9 @@ enum hca_feature {
 	HCA_HAS_GENEVE_OPTIONS = 1 << 5, /* an option of Geneve that a program names */
 	HCA_HAS_ASO = 1 << 6, /* objects that rules update: meters, first hits, connections */
 	HCA_HAS_OUT_OF_ORDER = 1 << 7, /* packets are taken in any order (direct data placement) */
-	HCA_HAS_NEW_SIGNATURES = 1 << 8, /* CRC-32C and CRC-64 of memory keys, blocks of 4048 bytes */
-	HCA_HAS_NO_RECORD = 1 << 9,      /* send queues without a doorbell record */
+	HCA_HAS_NEW_SIGNATURES = 1
+				 << 8, /* CRC-32C and CRC-64 of memory keys, blocks of 4048 bytes */
+	HCA_HAS_NO_RECORD = 1 << 9,    /* send queues without a doorbell record */
 };
 
 /* Operations of the memory-to-memory engine (MMO). */
@@ -43,7 +44,7 @@ enum hca_mmo_kind {
 	HCA_MMO_UNLZ4,
 };
 
-/* Those that a model has, and how it writes results. */
+/* Operations that a model has, and the layout of its results. */
 enum hca_mmo_can {
 	HCA_MMO_CAN_DMA = 1 << HCA_MMO_DMA,
 	HCA_MMO_CAN_DEFLATE = 1 << HCA_MMO_DEFLATE,

@@ -17,7 +17,7 @@ struct guard {
 
 void guard_start(struct guard *g, enum hca_sig_kind kind, bool ones);
 void guard_add(struct guard *g, const void *data, size_t len);
-/* The same with a copy of the data. */
+/* Adds the data, and copies it. */
 void guard_add_copy(struct guard *g, void *to, const void *data, size_t len);
 /* The guard of the data added so far: 16, 32 or 64 bits. */
 uint64_t guard_value(const struct guard *g);

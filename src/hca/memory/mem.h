@@ -58,7 +58,7 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 	return likely(e) ? e : hca_mem_find_shared(key, pdn, qpn, addr, len, access);
 }
 
-/* The same for an access to all that the key covers. */
+/* The entry for an access to the whole range of the key. */
 static inline const struct hca_mr_entry *hca_mem_find_whole(uint32_t key, uint32_t pdn,
 							    uint32_t qpn, uint32_t access)
 {

@@ -23,7 +23,7 @@ VB_API void hca_peer_memory_free(void *addr);
 VB_API int hca_peer_memory_map(fabric_id_t owner, uint64_t va, uint64_t length, void **out);
 VB_API void hca_peer_memory_unmap(void *addr, uint64_t length);
 
-/* The same for a peer that was found. Inside an epoch section. */
+/* hca_peer_memory_map() for a peer that was found. Inside an epoch section. */
 int peer_memory_map(struct hca_peer *peer, uint64_t va, uint64_t length, void **out);
 
 #endif

@@ -54,9 +54,9 @@ _Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
 
 #define HCA_QP_GRANTS (1u << 24)
 #define HCA_GRANT_DCT (1u << 31)
-/* It has resources for requests with an answer of their own. */
+/* The QP has resources for requests with an answer of their own. */
 #define HCA_GRANT_ANSWERS (1u << 30)
-/* The row of its port in the host directory (fabric_port_row()). */
+/* The row of the QP's port in the host directory (fabric_port_row()). */
 #define HCA_GRANT_ROW_SHIFT 24
 #define HCA_GRANT_ROW_MASK  0x3fu
 

@@ -368,7 +368,7 @@ static unsigned int add_short(struct hca_cq *cq, const struct hca_cqe *cqe, unsi
 	n = cq->format->cqe_compress(cq, cq->pi, cqe, count < cq->room ? count : cq->room);
 	cq->room -= n;
 	cq->pi += n;
-	/* They are of frames, which are never solicited. */
+	/* Completions of frames are never solicited. */
 	if (n && unlikely(cq->arm == HCA_ARM_NEXT))
 		event_wanted(cq);
 	return n;

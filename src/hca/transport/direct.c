@@ -104,7 +104,7 @@ static enum direct_result execute_word(const struct qp *qp, const struct hca_sen
 	if (s->op == HCA_OP_ATOMIC_WRITE) {
 		if (!hca_mem_copy_out(local, 0, &word, 8))
 			return DIRECT_LOCAL_ERROR;
-		/* Whoever sees the word sees all that was written before it (IBTA volume 1, A19). */
+		/* A reader that sees the word sees all earlier writes (IBTA volume 1, Annex A19). */
 		__atomic_store_n((uint64_t *)target, word, __ATOMIC_SEQ_CST);
 		return DIRECT_DONE;
 	}

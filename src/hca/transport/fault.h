@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wrong with a request of the peer, and what that does. Lock held, inside an epoch section. */
+/* Faults of the peer's requests, and their effects. Lock held, inside an epoch section. */
 #ifndef HCA_FAULT_H
 #define HCA_FAULT_H
 

@@ -20,7 +20,7 @@ static inline struct qp *qp_find(uint32_t qpn)
 void qp_for_each(void (*fn)(struct qp *qp, void *arg), void *arg);
 /* Gives the QP a number, by which it is found from then on. */
 int qp_enlist(struct qp *qp);
-/* It is not found any more; its number is kept until hca_qpn_release(). */
+/* The QP is not found any more; its number is kept until hca_qpn_release(). */
 void qp_unlist(struct qp *qp);
 /*
  * In and out of the list of all, for QPs that have no number of their own. No QP lock held. As after

@@ -23,7 +23,7 @@ int hca_shaper_create(struct hca_shaper *parent, uint32_t mbps, struct hca_shape
 void hca_shaper_set(struct hca_shaper *shaper, uint32_t mbps)
 {
 	atomic_store_explicit(&shaper->mbps, mbps, memory_order_relaxed);
-	/* What was sent at the old rate is not held against the new one. */
+	/* Requests sent at the old rate do not delay those at the new one. */
 	atomic_store_explicit(&shaper->busy_until_ns, 0, memory_order_relaxed);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC receive queue pairs of other processes, opened here (ibv_open_qp). What the library gets is a
- * stand-in with the number of the real one; changing, asking and closing it are questions to the
- * process that made it (rpc.h). The real one lives there until nobody has it open any more, or the
+ * XRC receive queue pairs of other processes, opened here (ibv_open_qp). The library gets a stand-in
+ * with the number of the real one; modifying, querying and closing it are calls to the process that
+ * made it (rpc.h). The real one lives there until the last process has closed it, or its own
  * process ends.
  */
 #ifndef HCA_XRC_OPEN_H

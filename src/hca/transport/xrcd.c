@@ -68,7 +68,7 @@ static int join_file(struct hca_xrcd *x, const struct hca_adapter *adapter, int 
 	if (!(oflags & O_CREAT) &&
 	    !fabric_reg_find(FABRIC_REG_XRCD, &x->key, sizeof(x->key), &entry, 1))
 		return explain(EAGAIN,
-			       "XRC domain: nobody has the file of descriptor %d open as a "
+			       "XRC domain: no process has the file of descriptor %d open as a "
 			       "domain, and oflags lack O_CREAT",
 			       fd);
 	err = fabric_reg_add(FABRIC_REG_XRCD, &x->key, sizeof(x->key), x->value, oflags & O_EXCL);

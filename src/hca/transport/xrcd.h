@@ -14,7 +14,7 @@
 struct hca_xrcd;
 
 /*
- * fd -1: a domain of its own, known to nobody else. Otherwise the file decides, and oflags are as
+ * fd -1: a private domain. Otherwise the file decides, and oflags are as
  * open() has them: without O_CREAT the domain must be open somewhere (-EAGAIN), with O_EXCL it must
  * not (-EINVAL). -EBADF: no such descriptor.
  */

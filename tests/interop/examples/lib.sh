@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the example guest scripts.
 
-listening() {	# listening PORT: wait up to 10 s until somebody listens on it
+listening() {	# listening PORT: wait up to 10 s until a program listens on it
 	local i hex
 	printf -v hex ':%04X 0' "$1"
 	for ((i = 0; i < 100; i++)); do

@@ -254,7 +254,7 @@ static inline const struct fabric_config *record_config(void)
 	return &config;
 }
 
-/* Role: joins, says its id, echoes until told to end. Nobody polls in it. */
+/* Role: joins, says its id, echoes until told to end. None of its threads polls. */
 static inline int role_echo(void)
 {
 	uint64_t word;

@@ -226,7 +226,7 @@ static void dead_processes_are_noticed_and_reaped(void **state)
 	assert_int_equal(fabric_mcast_members(1, group_a, NULL, 0), 1);
 	peer_kill(&peer);
 	assert_false(fabric_process_alive(peer.id));
-	/* Listed until somebody looks. */
+	/* Listed until the dead are reaped. */
 	assert_int_equal(fabric_process_find(peer.id, &p), 0);
 	assert_int_equal(fabric_directory_reap(), 1);
 	assert_int_equal(fabric_process_find(peer.id, &p), -ESRCH);

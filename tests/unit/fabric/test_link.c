@@ -384,7 +384,7 @@ static void a_peer_that_never_answers_times_out(void **state)
 	assert_int_equal(fabric_link_state(link), FABRIC_LINK_DEAD);
 	fabric_link_put(link);
 	kill(peer.pid, SIGCONT);
-	/* The answer to the first attempt comes to nobody; a new one works. */
+	/* The answer to the first attempt has no receiver; a new attempt works. */
 	link = fabric_link_get(peer.id);
 	until(fabric_link_state(link) == FABRIC_LINK_UP);
 	ping(link, 3, 3);

@@ -406,7 +406,7 @@ static void the_service_thread_takes_over_when_polling_stops(void **state)
 
 	for (int round = 0; round < 5; round++) {
 		before = fabric_counter_read(slot, FABRIC_COUNT_TAKEOVERS);
-		/* Who loses the core between two polls has stopped polling, too. */
+		/* A thread that loses its core between two polls counts as not polling, too. */
 		until((poll_a_while(), polling() == 1));
 		until(polling() == 0);
 		until(fabric_counter_read(slot, FABRIC_COUNT_TAKEOVERS) > before);

@@ -61,7 +61,7 @@ static void the_last_put_makes_memory_private_again(void **state)
 	assert_int_equal(count_maps(), maps);
 	assert_int_equal(file_blocks(), 0);
 	assert_filled(p, n, 2);
-	/* Nobody who still has the file can reach the memory. */
+	/* A process that still has the file cannot reach the memory. */
 	assert_int_equal(pwrite(share_fd(), &b, 1, (off_t)(uintptr_t)(p + 20 * PAGE)), 1);
 	assert_filled(p, n, 2);
 	assert_int_equal(fallocate(share_fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -147,7 +147,7 @@ static void any_sequence_of_ranges_agrees_with_counting(void **state)
 			live[i] = live[--used];
 		for (size_t k = 0; k < PAGES; k++)
 			assert_int_equal(share_covers(p + k * PAGE, PAGE), refs[k] != 0);
-		/* Someone writes now and then, or contents would prove little. */
+		/* Write now and then: unchanged contents would prove little. */
 		p[(size_t)rand_r(&seed) % PAGES * PAGE] ^= 0;
 	}
 	while (used) {

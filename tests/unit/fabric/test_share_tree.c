@@ -114,7 +114,7 @@ static void books_agree_with_a_plain_array(void **state)
 		share_tree_join(&tree, a, b);
 		for (at = a; at < b; at++)
 			refs[at] += up ? 1 : refs[at] ? -1 : 0;
-		/* The same count everywhere, and as few segments as possible. */
+		/* Counts are equal everywhere, and segments as few as possible. */
 		unsigned int runs = 0;
 
 		for (at = 0; at < SLOTS; at++) {

@@ -54,7 +54,7 @@ static int role_guest(void)
 	while (seen_pongs < CROWD)
 		usleep(200);
 	say(seen_broken);
-	/* Nobody goes before everyone has been answered. */
+	/* No process ends before all have been answered. */
 	must(hear(&ids[0]), "end");
 	for (int i = 0; i < CROWD; i++)
 		fabric_link_put(links[i]);
@@ -146,7 +146,7 @@ static void survivors_of_a_kill_storm_go_on(void **state)
 		usleep(next_random(&seed) % 20000);
 		peer_kill(victim);
 		*victim = peer_spawn_known("wild");
-		/* Nobody is locked out by the dead. */
+		/* A killed process leaves no lock behind. */
 		assert_int_equal(fabric_lid_get("storm", &lid), 0);
 	}
 	for (int i = 0; i < WILD; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tests of queue pair 1 share: messages of the connection manager, an agent with an inbox, and
- * the address of a port. No assertion: whoever includes it says what failed by check().
+ * Shared by tests of queue pair 1: messages of the connection manager, an agent with an inbox, and
+ * the address of a port. No assertion: tests report failures by their own check().
  */
 #ifndef TESTS_GSI_RIG_H
 #define TESTS_GSI_RIG_H

@@ -257,7 +257,7 @@ static void forgeries(int fd)
 	forge(mad, HCA_GSI_QKEY, 256, op);
 	check(hca_gsi_count(HCA_GSI_DROP_FORM) == 4);
 	check(hca_gsi_count(HCA_GSI_RECEIVED) == 0);
-	/* A service that nobody offers: who has an agent shall say so. */
+	/* A service that no process offers: a process with an agent answers. */
 	self.dgid.raw[15] ^= 0x55;
 	forge(mad, HCA_GSI_QKEY, 256, op);
 	take(HCA_CM_REQ);

@@ -616,7 +616,7 @@ static void malformed_key_changes_are_bad(void **state)
 	assert_bad();
 }
 
-/* The same entry without an offset is about an indirect key: its element is a piece of it. */
+/* A bind entry without an offset is about an indirect key: its element is a piece of the key. */
 static void an_indirect_key_has_its_pieces_in_the_entry(void **state)
 {
 	struct mlx5_bind_wqe *wqe = put_bind(0);

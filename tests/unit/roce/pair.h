@@ -166,7 +166,7 @@ static inline void pair_receive(struct pair *p, size_t want)
 	pair_receive_at(p, p->b, want);
 }
 
-/* What is there by now: on one host a packet is in the socket when the send returns. */
+/* Receives all packets: on one host a packet is in the socket when the send returns. */
 static inline void pair_drain(struct pair *p)
 {
 	while (roce_rx_poll(p->rx, p->b, 64, inbox_put, &p->in) > 0)

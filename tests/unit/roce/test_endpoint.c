@@ -115,7 +115,7 @@ static int segment_of(const struct roce_endpoint *ep)
 	return value;
 }
 
-/* The same for the default segment length: longer sends, or those with another one, must not be affected. */
+/* The default segment length must not affect longer sends, or sends with another one. */
 static void every_send_is_cut_at_packet_ends_whatever_the_socket_defaults(void **state)
 {
 	static const uint32_t lengths[] = { 8, 100, 52, 1000 };

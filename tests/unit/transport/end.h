@@ -82,7 +82,7 @@ struct end *end_alone(const struct end_options *options);
 
 /* A request of `len` bytes from the buffer's offset `at`; fields may be changed before end_ring(). */
 struct hca_send *end_post(struct end *end, enum hca_op op, uint32_t at, uint32_t len);
-/* The same with a target in the peer's buffer. */
+/* A request as above, with a target in the peer's buffer. */
 struct hca_send *end_post_to(struct end *end, enum hca_op op, uint32_t at, uint32_t len,
 			     const struct end *peer, uint32_t peer_at);
 /* Where a datagram or a DC request goes. */

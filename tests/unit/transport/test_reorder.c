@@ -111,7 +111,7 @@ static void a_gap_that_stays_is_refused_once(void **state)
 	assert_int_equal(s->pkt.ack.syndrome, ROCE_SYN_NAK_SEQ);
 	assert_int_equal(s->pkt.psn, FIRST_PSN);
 	assert_null(net_take());
-	/* What was kept need not come again. */
+	/* Packets that were kept need not come again. */
 	inject(e, ROCE_PKT_WRITE_ONLY, FIRST_PSN);
 	assert_int_equal(e->in->resp.epsn, FIRST_PSN + REORDER_SLOTS);
 	end_destroy(e);

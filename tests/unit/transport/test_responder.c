@@ -251,7 +251,7 @@ static void without_a_receive_a_send_is_refused_for_now(void **state)
 	e = end_alone(&o);
 	inject(e, ROCE_PKT_SEND_ONLY, FIRST_PSN);
 	expect_answer(ROCE_SYN_RNR | 17, FIRST_PSN);
-	/* What was on its way behind it is dropped without a word. */
+	/* Packets that were on their way behind it are dropped without a NAK. */
 	inject(e, ROCE_PKT_SEND_ONLY, FIRST_PSN + 1);
 	inject(e, ROCE_PKT_SEND_ONLY, FIRST_PSN + 2);
 	assert_null(net_take());

@@ -214,8 +214,8 @@ static void the_last_byte_shows_last(void **state)
 }
 
 /*
- * The same without luck: the destination's end lies in a page that cannot be written yet. At the
- * first store to it the handler looks at what is there, opens the page, and the copy goes on.
+ * The order of stores, deterministically: the destination's end lies in a page that cannot be
+ * written yet. At the first store to it the handler reads the page, opens it, and the copy goes on.
  */
 static struct {
 	uint8_t *page;

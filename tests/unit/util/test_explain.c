@@ -66,7 +66,7 @@ static void the_file_destination_gets_one_line_per_refusal(void **state)
 	clearerr(f);
 	for (lines = 0; fgets(line, sizeof(line), f); lines++)
 		;
-	/* The same refusal over and over is cut short, and says so. */
+	/* A refusal that repeats is cut short, and says so. */
 	assert_int_equal(lines, 8);
 	assert_non_null(strstr(line, "not shown"));
 	assert_string_equal(explain_last(), "entry 99 is empty");
