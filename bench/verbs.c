@@ -79,7 +79,7 @@ static int idle(unsigned int seconds)
 
 	MUST(!ibv_req_notify_cq(cq, 0));
 	MUST(!pthread_create(&thread, NULL, sleeper, channel));
-	/* What starting takes is not what sleeping takes. */
+	/* The CPU time of starting the thread does not count. */
 	sleep(1);
 	before = cpu();
 	sleep(seconds);

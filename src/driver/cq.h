@@ -34,7 +34,7 @@ struct drv_cq {
 };
 
 /*
- * What differs between the formats. A CQE is the end of a ring's entry; its last byte has the owner
+ * Properties of a driver's format. A CQE is the end of a ring's entry; its last byte has the owner
  * bit, which is that of the lap (index & size) when the adapter has written it.
  */
 struct drv_cq_format {

@@ -29,7 +29,7 @@ struct aso {
 	uint8_t bytes[][ASO_BYTES];
 };
 
-/* What a rule does with an object; a meter's argument is an enum aso_colour. */
+/* The argument of a rule for an object; a meter's is an enum aso_colour. */
 #define ASO_ARG_SET       1u /* a first hit: sets the flag */
 #define ASO_ARG_RESPONDER 1u /* a connection: packets of the responder */
 
@@ -46,7 +46,7 @@ VB_API uint32_t aso_count(const struct aso *aso);
 VB_API bool aso_access(struct aso *aso, uint32_t context, const struct aso_change *change,
 		       uint8_t before[ASO_BYTES]);
 
-/* A packet meets the object: what the rule's register gets. */
+/* Applies the object to a packet; returns the value for the rule's register. */
 uint32_t aso_hit(struct aso *aso, uint32_t object, uint8_t arg, struct ether_frame *frame);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "ether/frame.h"
 
-/* What the register gets. */
+/* Values for the rule's register. */
 enum aso_ct_result {
 	ASO_CT_VALID = 0,
 	ASO_CT_BAD_PACKET = 1 << 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the adapter hands to fabric_init(): sizes, and the functions that the fabric calls. They are
+ * Arguments of fabric_init(): sizes, and the adapter's functions that the fabric calls. They are
  * called on the service thread, except where it says otherwise; no lock of the fabric is held
  * meanwhile, except the link's receive lock during drain().
  */

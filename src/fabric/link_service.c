@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the service thread does for links: connects them, ends them when their time is over or when
+ * The service thread's work for links: connects them, ends them when their time is over or when
  * they were killed, and tells the adapter when there is room again.
  */
 #include "fabric/link_service.h"

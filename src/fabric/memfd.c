@@ -45,7 +45,7 @@ int fabric_memfd_check(int fd, uint64_t size)
 
 int fabric_memfd_map(int fd, uint64_t offset, uint64_t size, void **out)
 {
-	/* What cannot be touched is not filled in when it is mapped locked. */
+	/* Pages without access rights are not filled in when they are mapped locked. */
 	void *base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
 	int err;
 

@@ -165,7 +165,7 @@ static bool check_polling(struct fabric_page *page, uint64_t now_ns)
 	return true;
 }
 
-/* What a round leaves in the rings: nothing, records that drain() refuses for now, or more. */
+/* Contents of the rings after a round: nothing, records that drain() refuses for now, or more. */
 enum drained { DRAINED_ALL, DRAINED_STALLED, DRAINED_PART };
 
 static enum drained drain_round(bool polled)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows are made under the directory's lock, found and added to without it, and never freed: they go with
+ * Rows are made under the directory's lock, found and added to without it, and never freed: they end with
  * the directory, which the last process of the host takes away.
  */
 #include "fabric/port_counts.h"
@@ -80,7 +80,7 @@ unsigned int fabric_port_row(const _Atomic uint64_t *counts)
 
 /* ---- from outside ---- */
 
-/* The file of the directory of the moment; -1: there is none. */
+/* The file of the current directory; -1: there is none. */
 static int open_file(struct stat *st)
 {
 	char path[PATH_MAX];

@@ -22,13 +22,13 @@ _Atomic uint64_t *fabric_port_counts(const char *name);
 /* The number of the row, from 1 on; 0 for NULL. */
 unsigned int fabric_port_row(const _Atomic uint64_t *counts);
 
-/* The rows as a process sees them that is not in the directory. */
+/* The rows, for a process that is not listed in the directory. */
 struct fabric_counts_view {
 	struct dir_file *file; /* NULL: there is no directory */
 	unsigned long long inode;
 };
 
-/* Looks at the directory of the moment. True: it is another one than before, or the first. */
+/* Opens the current directory. True: it is another one than before, or the first. */
 VB_API bool fabric_counts_view_update(struct fabric_counts_view *view);
 /* Copies a row, with what queue pairs have counted in blocks of their own (traffic.h); zeros when there is none. */
 VB_API void fabric_counts_view_read(const struct fabric_counts_view *view, const char *name,

@@ -100,7 +100,7 @@ static struct service_watch *new_watch(void)
 	return &fabric.service.watches.data[fabric.service.watches.count - 1];
 }
 
-/* What epoll returns with an event: a watch that was replaced has another generation. */
+/* The data of an epoll event: a watch that was replaced has another generation. */
 static uint64_t event_id(const struct service_watch *watch, uint32_t generation)
 {
 	return (uint64_t)generation << 32 | (uint32_t)(watch - fabric.service.watches.data);

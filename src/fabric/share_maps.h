@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the kernel tells about this process: its mappings, which of its pages hold data, and its
+ * Facts that the kernel reports about this process: its mappings, which of its pages hold data, and its
  * threads.
  */
 #ifndef FABRIC_SHARE_MAPS_H

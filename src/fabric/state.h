@@ -185,7 +185,7 @@ struct fabric {
 
 extern struct fabric fabric;
 
-/* What the poll path finds while the fabric is down: nothing to poll, and no peer to tell. */
+/* State of the poll path while the fabric is down: nothing to poll, and no peer to notify. */
 extern const struct fabric_page fabric_no_page;
 extern const struct fabric_poll_set fabric_no_links;
 

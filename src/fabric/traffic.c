@@ -13,7 +13,7 @@
 
 #define PROBES 64u
 
-/* Of a row, by the count of a block; the other port receives what this one sends. */
+/* Indexes in the row of the peer's port, by counts of a block: it receives what this port sends. */
 static const uint8_t at_other[FABRIC_TRAFFIC_COUNTS] = {
 	[FABRIC_DIRECT_TX_BYTES] = FABRIC_RX_BYTES,
 	[FABRIC_DIRECT_TX_PACKETS] = FABRIC_RX_UNICAST,

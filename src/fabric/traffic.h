@@ -14,7 +14,7 @@ struct dir_file;
 struct fabric_traffic *fabric_traffic_claim(unsigned int row, uint32_t hint);
 /* Adds the counts to the rows and frees the block. */
 void fabric_traffic_release(struct fabric_traffic *t);
-/* The port that the owner carries requests out at from now on. */
+/* Sets the port of the peer at which the owner executes one-sided requests from now on. */
 void fabric_traffic_set_other(struct fabric_traffic *t, unsigned int row);
 /* Adds what all blocks have counted for the row. */
 void fabric_traffic_sum(const struct dir_file *dir, unsigned int row,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one queue pair has sent and received, in the host directory (traffic.h). The owner adds under the lock of
+ * Packets and bytes of one queue pair, in the host directory (traffic.h). The owner adds under the lock of
  * its queue pair, with plain loads and stores; all others only read.
  */
 #ifndef FABRIC_TRAFFIC_BLOCK_H

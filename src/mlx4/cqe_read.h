@@ -30,7 +30,7 @@ static inline uint8_t mlx4_cqe_opcode(const struct mlx4_cqe *cqe)
 	return cqe->owner_sr_opcode & MLX4_CQE_OPCODE_MASK;
 }
 
-/* What the completion of a request yields, beside the CQE itself. */
+/* The decoded result of a completed request, beside the CQE itself. */
 struct mlx4_completion {
 	uint64_t wr_id;
 	enum ibv_wc_status status;

@@ -10,7 +10,7 @@
 #define FORMAT_SHIFT   24
 #define PSV_MASK       0xffffffu
 
-/* Formats of CRCs: what, every block, and the start value 0 instead of all ones. */
+/* Formats of CRCs: the kind, a CRC of every block, and the start value 0 instead of all ones. */
 #define FORMAT_KIND   0xf0u
 #define FORMAT_CRC32  0x20u
 #define FORMAT_CRC32C 0x40u

@@ -108,7 +108,7 @@ static void write_frame(struct mlx5_cqe64 *to, const struct hca_cqe *c)
 				       (f->filler ? MLX5_STRIDE_FILLER : 0));
 }
 
-/* What the completion says of tag matching; returns the CQE's opcode. */
+/* Writes the fields of tag matching; returns the CQE's opcode. */
 static uint8_t write_tag(struct mlx5_cqe64 *to, const struct hca_cqe *c)
 {
 	const struct hca_tm_info *tm = c->tm;

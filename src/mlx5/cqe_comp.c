@@ -32,7 +32,7 @@ static uint32_t array_of(unsigned int i)
 
 /* ---- writing ---- */
 
-/* What the counter moves on by: strides that the frame takes, or one entry. */
+/* The counter's increment: strides that the frame takes, or one entry. */
 static uint16_t advance(const struct hca_cqe *c)
 {
 	return c->frame.strides ? c->frame.strides : 1;

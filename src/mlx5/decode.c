@@ -392,7 +392,7 @@ static bool take_bsf(const struct hca_qp *qp, const uint8_t *bsf, struct hca_umr
 	}
 }
 
-/* What happens to the bytes of the key between its memory and the wire. */
+/* Transforms of the key's bytes between its memory and the wire. */
 static bool take_bsfs(const struct hca_qp *qp, struct cursor *c, uint32_t words,
 		      struct hca_send *out)
 {

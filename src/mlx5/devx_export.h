@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What contexts of this process have exported: objects and umems, by a number that is unique in the process.
+ * Exports of contexts of this process: objects and umems, by a number that is unique in the process.
  * mlx5_state.export_lock is held; devx.lock may be taken inside.
  */
 #ifndef MLX5_DEVX_EXPORT_H

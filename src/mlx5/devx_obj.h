@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all DEVX objects have in common: numbers, and uses of each other. devx.lock is held.
+ * The common part of DEVX objects: numbers, and uses of each other. devx.lock is held.
  */
 #ifndef MLX5_DEVX_OBJ_H
 #define MLX5_DEVX_OBJ_H

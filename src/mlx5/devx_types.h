@@ -55,7 +55,7 @@ enum devx_kind {
 	DEVX_KINDS,
 };
 
-/* What a command does, which decides the call that takes it. */
+/* The kind of a command, which decides the call that takes it. */
 enum devx_verb {
 	DEVX_GENERAL_CMD, /* mlx5dv_devx_general_cmd() */
 	DEVX_CREATE,

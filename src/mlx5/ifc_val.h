@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the fields of ifc.h may hold, where that is more than a number: states, types, modes, event
+ * Values of the fields of ifc.h, where these are more than numbers: states, types, modes, event
  * codes, selection masks. No state, no lock.
  */
 #ifndef VB_MLX5_IFC_VAL_H

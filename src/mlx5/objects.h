@@ -79,14 +79,14 @@ struct mlx5_srq {
 	struct mlx5_context *ctx;
 };
 
-/* What the completion of a request yields, beside the CQE itself. */
+/* The decoded result of a completed request, beside the CQE itself. */
 struct mlx5_completion {
 	uint64_t wr_id;
 	enum ibv_wc_status status;
 	uint8_t request; /* mlx5_slot.request of a send */
 };
 
-/* What the driver keeps of a posted send, at the block where its WQE starts. */
+/* The driver's record of a posted send, at the block where its WQE starts. */
 struct mlx5_slot {
 	uint64_t wr_id;
 	uint32_t head;   /* requests posted before it */

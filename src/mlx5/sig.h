@@ -15,7 +15,7 @@ void mlx5_sig_destroy(struct mlx5_sig *sig);
 void mlx5_sig_begin(struct mlx5_sig *sig, bool reset);
 /* -EINVAL for what the adapter does not have, or a second setting in one request. */
 int mlx5_sig_set(struct mlx5_mkey *mkey, const struct mlx5dv_sig_block_attr *attr);
-/* What the context of a domain is set to. */
+/* The value that the context of a domain is set to. */
 uint64_t mlx5_sig_start(const struct hca_sig_domain *d);
 
 /*

@@ -44,7 +44,7 @@ static struct {
 	uint32_t added_ipv4[LENGTHS], added_ipv6[LENGTHS];
 	/* By packet length: x^(32 + 8 * (AFTER_ID + length)), the weight of the id's first byte; its inverse. */
 	uint32_t power[LENGTHS], inverse[LENGTHS];
-	/* What the high and the low byte of an id add to a flow's CRC. */
+	/* Contributions of the high and the low byte of an id to a flow's CRC. */
 	uint32_t id_high[256], id_low[256];
 	struct roce_crc_table table; /* without carry-less multiplication */
 } icrc_tables = { .once = PTHREAD_ONCE_INIT };

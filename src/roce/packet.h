@@ -95,7 +95,7 @@ enum roce_syndrome {
 
 /* FETH: placement types in bits 3:0, selectivity in bits 5:4; the rest is reserved (Annex A19). */
 enum roce_feth {
-	ROCE_FETH_GLOBAL = 1 << 0,     /* visible to all who access the memory */
+	ROCE_FETH_GLOBAL = 1 << 0,     /* visible to every processor and adapter */
 	ROCE_FETH_PERSISTENT = 1 << 1, /* kept when power fails */
 	ROCE_FETH_TYPES = 0xf,
 	ROCE_FETH_LEVEL_SHIFT = 4,

@@ -40,8 +40,8 @@ void roce_socket_set_interface(int fd, const struct roce_endpoint *ep, uint32_t 
 }
 
 /*
- * Older kernels bind a socket to an interface for privileged processes only; there the interface is a wish,
- * which IPv6 follows between routes of one metric.
+ * Older kernels bind a socket to an interface for privileged processes only; there the interface is a
+ * preference, which IPv6 follows among routes of equal metric.
  */
 void roce_socket_set_link(int fd, const struct roce_endpoint *ep, uint32_t ifindex)
 {

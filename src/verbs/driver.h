@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a driver library (libmlx5, libmlx4) gives to libibverbs: one constant struct under the name
+ * The interface of a driver library (libmlx5, libmlx4) to libibverbs: one constant struct under the name
  * verbena_driver in version node VERBENA_PRIVATE_0.
  */
 #ifndef VERBS_DRIVER_H

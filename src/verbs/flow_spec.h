@@ -7,7 +7,7 @@
 
 #include "verbs/flow_types.h"
 
-/* What the specs of a flow ask for. */
+/* The match and the actions that the specs of a flow ask for. */
 struct vb_flow_request {
 	struct flow_key mask, value;
 	bool has_tag, drop;

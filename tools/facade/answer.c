@@ -235,7 +235,7 @@ static int answer_all(struct request *q, const struct file *f, const char *buf, 
 	     q->head = (const void *)buf) {
 		if (q->head->nlmsg_flags & NLM_F_REQUEST)
 			err = answer_request(q, f);
-		/* What aligns the last message need not be there. */
+		/* The padding of the last message may be missing. */
 		step = NLMSG_ALIGN(q->head->nlmsg_len);
 		step = step < len ? step : len;
 		buf += step;

@@ -100,7 +100,7 @@ static const char *skip_nothing(const char *p)
 	return p;
 }
 
-/* What follows `prefix` in `path`, component by component; NULL when `path` is not below it. */
+/* The rest of `path` behind `prefix`, component by component; NULL when `path` is not below it. */
 static const char *match(const char *prefix, const char *path)
 {
 	while (*prefix) {

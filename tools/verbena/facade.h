@@ -17,7 +17,7 @@ enum facade_kind {
 /* Fills the tree from the adapters that the environment describes. An exit status. */
 int facade_fill(struct tree *t, enum facade_kind kind);
 
-/* What the preload library needs beside the adapters' files: its map. 0 or -errno. */
+/* Writes the map that the preload library needs beside the adapters' files. 0 or -errno. */
 int facade_preload_prepare(struct tree *t);
 
 /*

@@ -108,7 +108,7 @@ static int show(struct tree *t, const char *name, const char *from)
 		return err;
 	if (!mount(from, to, NULL, MS_BIND | MS_REC, NULL))
 		return 0;
-	/* What may not be bound (a file that went away, an odd file system) is left empty. */
+	/* A path that cannot be bound (a file that went away, an odd file system) is left empty. */
 	return errno == EPERM ? -EPERM : 0;
 }
 

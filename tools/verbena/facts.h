@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the commands know of the adapters. Nearly all of it is asked for through the public verbs
+ * Facts about the adapters, for the commands. Nearly all of them are asked for through the public verbs
  * library, so that it is what programs see; the rest (PCI slot, board, bound interface) comes from
  * the adapter library by name. A snapshot: addresses may change afterwards.
  */

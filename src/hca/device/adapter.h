@@ -41,7 +41,7 @@ struct hca_port_config {
 #define HCA_KEK_MAX        32u
 #define HCA_CREDENTIAL_LEN 40u
 
-/* What a crypto officer has stored in the adapter. */
+/* Secrets that a crypto officer has stored in the adapter. */
 struct hca_crypto_config {
 	uint8_t kek_len; /* 16 or 32; 0: keys are imported in plaintext */
 	bool has_credential;

@@ -244,7 +244,7 @@ static int set_lag(struct hca_adapter *a, const struct place *at, char *value)
 	return 0;
 }
 
-/* What can only be checked when all is read. */
+/* Checks that need the whole description. */
 static int check_all(const struct hca_config *cfg, const struct place *at)
 {
 	for (int i = 0; i < cfg->count; i++) {

@@ -21,7 +21,7 @@ enum hca_driver {
 	HCA_DRIVER_MLX4,
 };
 
-/* What some generations of mlx5 have, and others lack. */
+/* Features that only some generations of mlx5 have. */
 enum hca_feature {
 	HCA_HAS_NO_INLINE = 1 << 0,    /* frames need no header in their send queue entry */
 	HCA_HAS_TAG_MATCHING = 1 << 1, /* lists of tags in the adapter */

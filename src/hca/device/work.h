@@ -228,7 +228,7 @@ enum hca_status {
 	HCA_RNR_RETRY_EXC_ERR = 13,
 	HCA_REM_ABORT_ERR = 16,
 	HCA_GENERAL_ERR = 21,
-	HCA_SIG_ERR = 64, /* of no request: hca_cqe.sig tells of a wrong signature */
+	HCA_SIG_ERR = 64, /* belongs to no request: hca_cqe.sig describes a wrong signature */
 };
 
 /* The kind of a message, as its receive completion states it. */

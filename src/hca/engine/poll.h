@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What threads that poll completion queues call. */
+/* Calls of threads that poll completion queues. */
 #ifndef HCA_POLL_H
 #define HCA_POLL_H
 

@@ -17,7 +17,7 @@
  */
 struct transform *crypt_create(const struct hca_crypto_conf *conf, struct hca_dek *dek,
 			       uint64_t length, bool on_memory);
-/* Of a key that is to encrypt, but was never told how: all accesses fail. */
+/* The stage of a key that was made for encryption and never configured: all accesses fail. */
 struct transform *crypt_create_unset(void);
 
 #endif

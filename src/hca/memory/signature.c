@@ -33,7 +33,7 @@ struct signature {
 	struct side side[DOMAINS];
 	uint8_t check, copy;
 	bool same; /* the guards of both domains are always equal */
-	bool told; /* of an error, the only one until the key is configured again */
+	bool told; /* an error was reported: the only one until the key is configured again */
 	uint32_t key, pdn;
 	/* Where an ascending access goes on. */
 	bool to_wire;
@@ -259,7 +259,7 @@ static void leave_guard(const struct signature *s, const struct side *side)
 		atomic_store_explicit(&psv->value, guard_save(&side->guard), memory_order_relaxed);
 }
 
-/* Data that ends in no domain behind the end of a block; true: a block of memory is complete. */
+/* Accounts for data within one block of each domain; true: the block of memory is complete. */
 static inline bool pass(struct signature *s, uint64_t len)
 {
 	bool ended[DOMAINS];
@@ -451,7 +451,7 @@ static bool send_field(struct signature *s, const struct window *w, uint8_t *to,
 	return true;
 }
 
-/* What can be moved at once of `len` bytes on the wire. */
+/* The part of `len` bytes on the wire that can be moved at once. */
 static uint64_t next_piece(const struct signature *s, uint64_t len)
 {
 	uint64_t n = s->skip < 0 ? portion(s, len) : s->side[WIRE].field - (uint32_t)s->skip;

@@ -3,7 +3,7 @@
  * The transform of block signatures (transform.h). Towards the wire, signatures of memory are
  * checked and those of the wire are made; towards memory, the other way round. Domains may differ in
  * everything but the data: block sizes, kinds, or one of them has no signatures at all.
- * A wrong signature does not end a transfer: the first one of a key is told (signature_error.h).
+ * A wrong signature does not end a transfer: the first one of a key is reported (signature_error.h).
  */
 #ifndef HCA_SIGNATURE_H
 #define HCA_SIGNATURE_H

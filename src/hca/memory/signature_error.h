@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Wrong signatures: listed by the transform that finds one, until the queue pair on whose behalf the data
- * was moved, in this thread, takes it to tell its program.
+ * was moved, in this thread, takes the error and reports it to its program.
  */
 #ifndef HCA_SIGNATURE_ERROR_H
 #define HCA_SIGNATURE_ERROR_H

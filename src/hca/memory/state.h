@@ -20,7 +20,7 @@ struct hca_login;
 struct hca_secret;
 struct libcrypto;
 
-/* An error that a key's signatures had, until it is told (signature.h). */
+/* An error of a key's signatures, until it is reported (signature_error.h). */
 struct signature_error {
 	struct hca_sig_error error;
 	pthread_t thread; /* that moved the data */

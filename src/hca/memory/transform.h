@@ -51,7 +51,7 @@ static inline void *transform_map(const struct transform_space *below, uint64_t 
 }
 
 /*
- * What a kind of stage does. Offsets and lengths of read and write are of the upper space. Pieces of
+ * The operations of a kind of stage. Offsets and lengths of read and write are of the upper space. Pieces of
  * a message come in any size, normally ascending, but also once more (a packet is sent again) or
  * anywhere. A stage may keep state for the ascending case and recovers from any other by reading the
  * space below. The chain's lock is held.

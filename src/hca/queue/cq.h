@@ -25,7 +25,7 @@ enum hca_arm {
 	HCA_ARM_NEXT,
 };
 
-/* What a short completion says of a frame beside its length. */
+/* The field of a short completion beside the frame's length. */
 enum hca_mini_cqe {
 	HCA_MINI_NONE, /* completions are not shortened */
 	HCA_MINI_HASH,

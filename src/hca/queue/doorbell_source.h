@@ -14,7 +14,7 @@
 struct doorbell_source;
 struct hca_cq_alias;
 
-/* What a look at all watched queues has found. */
+/* The result of a look at all watched queues. */
 struct doorbell_look {
 	bool found;     /* requests were posted, or events asked for */
 	bool armed;     /* an event was asked for: the program is about to sleep */

@@ -3,7 +3,7 @@
  * The matching list of a tag matching receive queue: tagged buffers in the order in which they were posted. A
  * message takes the first whose tag it has, under the mask.
  *
- * Messages that match nothing are the program's. While it has not dealt with all of them, a buffer posted now
+ * Messages that match nothing are left to the program. While it has not dealt with all of them, a buffer posted now
  * might be theirs, so new buffers take part in matching only when the program has said that it knows of as many
  * unexpected messages as there were. Under the lock of the shared receive queue.
  */
@@ -26,7 +26,7 @@ struct tag_list {
 	uint32_t size; /* entries; a power of two */
 	uint16_t next; /* index of the entry that the next append fills; the program chooses it */
 	uint16_t unexpected; /* messages that matched nothing, modulo 2^16 */
-	uint16_t handled;    /* of these, what the program says it knows of */
+	uint16_t handled;    /* of these, the number that the program says it knows of */
 	TAILQ_HEAD(tag_queue, tag_entry) list;
 	struct tag_entry entry[];
 };

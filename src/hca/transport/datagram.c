@@ -24,7 +24,7 @@
 #include "hca/transport/timer.h"
 
 #define GROUP_MOST 64
-/* Room on a member's link is waited for so often, and so long each time. */
+/* Attempts to find room on a member's link, and the time between two. */
 #define GROUP_TRIES    500u
 #define GROUP_RETRY_NS 200000u
 

@@ -5,7 +5,7 @@
 
 #include "hca/transport/qp_types.h"
 
-/* What an initiator has besides; nothing for other types. 0 or -ENOMEM. */
+/* The additional state of an initiator; nothing for other types. 0 or -ENOMEM. */
 int dci_init(struct qp *qp, const struct hca_qp_init *init);
 void dci_fini(struct qp *qp);
 void dci_reset(struct qp *qp);
@@ -15,7 +15,7 @@ bool dci_is_aimed(const struct qp *qp, const struct hca_send *s);
 void dci_aim(struct qp *qp, const struct hca_send *s);
 /* Tells a target of this host about the session; false when there is no room yet. */
 bool dci_announce(struct qp *qp);
-/* What a packet on the wire says of the session. */
+/* Fields of the session in a packet on the wire. */
 void dci_fill(const struct qp *qp, struct roce_pkt *pkt);
 /* Differs from the last use of the QP, so that late answers do not match. */
 uint32_t dci_first_psn(void);

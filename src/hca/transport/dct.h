@@ -5,7 +5,7 @@
 
 #include "hca/transport/qp_types.h"
 
-/* What a target has besides; nothing for other types. 0 or -ENOMEM. */
+/* The additional state of a target; nothing for other types. 0 or -ENOMEM. */
 int dct_init(struct qp *qp, const struct hca_qp_init *init);
 void dct_fini(struct qp *qp);
 /*

@@ -132,7 +132,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (s->op == HCA_OP_ATOMIC_WRITE)
 		granted |= HCA_GRANT_ANSWERS;
 	if (unlikely(packet_filter_get()))
-		return DIRECT_NO; /* packets meet rules */
+		return DIRECT_NO; /* flow rules apply to packets */
 	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, granted, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.hello_sent && !qp->dci))

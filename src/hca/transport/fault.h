@@ -15,7 +15,7 @@ enum fault {
 	FAULT_FETCH,      /* payload by reference that cannot be fetched */
 };
 
-/* What the fault does to the message, the queue pair and the requester. */
+/* The effects of the fault on the message, the queue pair and the requester. */
 void fault_handle(struct qp *qp, enum fault f, enum hca_status recv_status);
 /*
  * Refuses the expected packet for now: it is to come again, and so are those behind it. What is under way

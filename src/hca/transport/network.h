@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What lies beyond this host, as the transport sees it: struct hca has one, the wire, unless a test
+ * The network beyond this host, as the transport sees it: struct hca has one, the wire, unless a test
  * hands in another. Calls return 0 or -errno, explained, and have the QP's lock held.
  */
 #ifndef HCA_NETWORK_H

@@ -23,7 +23,7 @@ struct observer {
 		     uint64_t off);
 	void (*received)(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *list,
 			 const uint8_t *grh);
-	/* What a fault script does to a request that the responder would accept. */
+	/* The action of a fault script on a request that the responder would accept. */
 	struct roce_verdict (*judge)(const struct qp *qp, const struct roce_pkt *pkt);
 	/* The QP starts anew, or its number was another's. */
 	void (*forget)(const struct qp *qp);

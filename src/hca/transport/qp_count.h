@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts what happens to a queue pair: in the set that a program attached, and among the counters of the
- * port. Not for what every message does.
+ * port. Not for events of every message.
  */
 #ifndef HCA_QP_COUNT_H
 #define HCA_QP_COUNT_H

@@ -17,10 +17,10 @@ struct hca_send;
 /* The QP uses the port from now on; `counts` of hca_port_counts(). */
 void qp_traffic_begin(struct qp *qp, _Atomic uint64_t *counts);
 void qp_traffic_end(struct qp *qp);
-/* The port, the address of the peer or the path MTU is another one. */
+/* The port, the address of the peer or the path MTU has changed. */
 void qp_traffic_set_path(struct qp *qp);
 
-/* A packet that is none of the usual: longer than the MTU, or a datagram, or of a QP without a block. */
+/* An unusual packet: longer than the MTU, or a datagram, or of a QP without a block. */
 void qp_traffic_unusual(struct qp *qp, const struct roce_pkt *pkt, uint32_t len, bool out);
 /* A datagram leaves for a group; its copies for the members on this host are not counted. */
 void qp_traffic_to_group(struct qp *qp, const struct roce_pkt *pkt);

@@ -275,7 +275,7 @@ static inline bool op_is_one_sided(unsigned int op)
 	return ((OP_BIT(WRITE) | OPS_READ) & ~OP_BIT(FLUSH)) >> op & 1;
 }
 
-/* What `got` is when the answer is there. */
+/* The value of `got` when the answer has arrived. */
 static inline uint32_t slot_awaits(const struct req_slot *slot)
 {
 	return unlikely(slot->op == HCA_OP_FLUSH) ? 1 : slot->length;
@@ -287,7 +287,7 @@ static inline struct qp *to_priv(struct hca_qp *qp)
 }
 
 /*
- * What the peer may do through the queue pair. Without responder resources there are no reads, atomics and
+ * Rights of the peer at the queue pair. Without responder resources there are no reads, atomics and
  * flushes, whatever else was granted.
  */
 static inline uint32_t qp_access(const struct qp *qp)

@@ -460,7 +460,7 @@ static bool unreliable(struct qp *qp, const struct roce_pkt *pkt)
  * A datagram that its receive has no room for is dropped, and the next one gets the receive (IBTA volume 1,
  * 9.9.6.3, class D). An entry of a shared queue cannot go back, and is completed with an error; the queue pair
  * goes on (class E). ConnectX adapters do so, too: SendWithTooSmallRecv of the tests in
- * github.com/google/rdma-unit-test, whose list of what mlx4 and mlx5 do otherwise does not have it.
+ * github.com/google/rdma-unit-test, whose list of deviations of mlx4 and mlx5 does not have it.
  */
 static void too_long(struct qp *qp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What became of the request at the head of a send queue. */
+/* The outcome of an attempt to run the request at the head of a send queue. */
 #ifndef HCA_RUN_RESULT_H
 #define HCA_RUN_RESULT_H
 

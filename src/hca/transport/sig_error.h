@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wrong signatures of the keys that a queue pair moves data for (memory/signature_error.h). The program is
- * told by a completion of its own, before that of the transfer. Lock held, inside the epoch section
+ * Wrong signatures of the keys that a queue pair moves data for (memory/signature_error.h). The program
+ * gets a completion for it, before that of the transfer. Lock held, inside the epoch section
  * in which the data was moved.
  */
 #ifndef HCA_SIG_ERROR_H

@@ -11,7 +11,7 @@
 /* True when the request was for a queue of another process: nothing else is to be done with it. */
 bool xrc_forward_request(struct qp *qp, struct hca_acks *acks, const struct roce_pkt *pkt,
 			 const struct hca_list *payload);
-/* What that process answered. */
+/* The answer of that process. */
 void xrc_forward_answer(struct qp *qp, const struct hca_peer *from, const struct roce_pkt *pkt,
 			const struct hca_list *payload);
 /* There is room, or a link: what could not be forwarded has to come again. */

@@ -49,7 +49,7 @@ static struct xrc_guest *make(fabric_id_t from, uint32_t qpn, const struct hca_s
 	g->qp.attr = (struct hca_qp_attr){
 		.state = HCA_QPS_RTR,
 		.dest_qpn = qpn,
-		/* What the queue pair does not permit is not passed on. */
+		/* Requests that the queue pair does not permit are not forwarded. */
 		.access = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |
 			  HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_FLUSH,
 		.max_dest_rd_atomic = RESP_RESOURCES,

@@ -8,7 +8,7 @@
 
 #include "hca/transport/qp_types.h"
 
-/* What other processes are told of an event of a QP that they have open. */
+/* The message to other processes about an event of a QP that they have open. */
 struct xrc_event {
 	uint32_t qpn;
 	uint32_t event;

@@ -215,7 +215,7 @@ static void the_last_byte_shows_last(void **state)
 
 /*
  * The order of stores, deterministically: the destination's end lies in a page that cannot be
- * written yet. At the first store to it the handler reads the page, opens it, and the copy goes on.
+ * written yet. At the first store to it the handler keeps the bytes in front, opens the page, and returns.
  */
 static struct {
 	uint8_t *page;
