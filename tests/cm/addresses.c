@@ -124,7 +124,7 @@ static uint64_t now_ms(void)
 
 /* ---- neighbours ---- */
 
-static void an_address_that_nobody_has_is_an_error_after_the_timeout(void **state)
+static void an_address_without_host_is_an_error_after_the_timeout(void **state)
 {
 	uint64_t start = now_ms();
 
@@ -350,7 +350,7 @@ static void native_addresses_connect_by_gid_and_service(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		test(an_address_that_nobody_has_is_an_error_after_the_timeout),
+		test(an_address_without_host_is_an_error_after_the_timeout),
 		test(a_synchronous_id_waits_for_the_timeout),
 		test(a_known_neighbour_resolves_at_once),
 		test(a_neighbour_that_answers_late_resolves_the_address),

@@ -299,7 +299,7 @@ static void an_idle_process_uses_hardly_any_processor(void)
 }
 
 /* A ring for each round trip: between two of them the adapter closes what it was told by. */
-static void a_queue_that_nobody_polls_can_go_after_a_ring(void)
+static void a_queue_that_is_not_polled_can_be_destroyed_after_a_ring(void)
 {
 	for (int i = 0; i < 10; i++) {
 		struct raw a, b;
@@ -389,7 +389,7 @@ int main(void)
 		TEST(arming_by_hand_gives_an_event),
 		TEST(arming_late_gives_the_event_at_once),
 		TEST(an_idle_process_uses_hardly_any_processor),
-		TEST(a_queue_that_nobody_polls_can_go_after_a_ring),
+		TEST(a_queue_that_is_not_polled_can_be_destroyed_after_a_ring),
 		TEST(one_thread_rings_while_another_polls),
 		TEST(a_fork_leaves_the_parents_rings_at_work),
 	};

@@ -286,7 +286,7 @@ static void connections_are_tracked_also_in_a_linked_domain(void **state)
 	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void arguments_that_do_not_fit_the_object_are_refused(void **state)
 {
 	struct mlx5dv_devx_obj *hits = object(IFC_OBJ_ASO_FIRST_HIT, NULL);
 	struct mlx5dv_devx_obj *meters = object(IFC_OBJ_ASO_FLOW_METER, NULL);
@@ -340,9 +340,11 @@ static void what_does_not_fit_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(meters_colour_packets),        T(a_meter_object_is_shared_by_its_rules),
-		T(a_first_hit_is_told_once),     T(connections_are_tracked_also_in_a_linked_domain),
-		T(what_does_not_fit_is_refused),
+		T(meters_colour_packets),
+		T(a_meter_object_is_shared_by_its_rules),
+		T(a_first_hit_is_told_once),
+		T(connections_are_tracked_also_in_a_linked_domain),
+		T(arguments_that_do_not_fit_the_object_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,7 +212,7 @@ static void requests_wrap_around(void **state)
 }
 
 /* Each needs a queue of its own, which is in error afterwards. */
-static void what_cannot_be_accessed_is_an_error(void **state)
+static void impossible_accesses_are_errors(void **state)
 {
 	struct mlx5dv_devx_obj *obj;
 	uint32_t id;
@@ -308,7 +308,7 @@ int main(void)
 		T(a_context_is_read_and_written),
 		T(bits_change_under_conditions),
 		T(requests_wrap_around),
-		cmocka_unit_test(what_cannot_be_accessed_is_an_error),
+		cmocka_unit_test(impossible_accesses_are_errors),
 		T(an_object_of_another_domain_is_protected),
 		cmocka_unit_test(objects_that_cannot_be_are_refused),
 		cmocka_unit_test(queries_and_modifications_reach_one_context),

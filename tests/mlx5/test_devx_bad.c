@@ -204,7 +204,7 @@ static void a_byte_less_than_is_right_is_too_short(void **state)
 	}
 }
 
-static void opcodes_that_nobody_knows_have_a_status_of_their_own(void **state)
+static void unknown_opcodes_have_a_status_of_their_own(void **state)
 {
 	for (unsigned int op = 0; op < 0x10000; op += op < 0x1000 ? 1 : 97) {
 		if (is_known(op))
@@ -309,7 +309,7 @@ int main(void)
 		T(mailboxes_without_room_for_a_head_are_refused),
 		T(mailboxes_of_zeros_of_any_length_end_in_an_answer),
 		T(a_byte_less_than_is_right_is_too_short),
-		T(opcodes_that_nobody_knows_have_a_status_of_their_own),
+		T(unknown_opcodes_have_a_status_of_their_own),
 		T(a_command_goes_through_its_own_call),
 		T(mailboxes_of_anything_end_in_an_answer),
 		T(an_op_mod_that_there_is_not_is_a_bad_parameter),

@@ -307,7 +307,7 @@ static void an_anchor_leads_back_to_later_rules_of_the_root(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void what_misses_goes_where_the_table_says(void **state)
+static void frames_that_miss_go_where_the_table_says(void **state)
 {
 	struct thing g2 = group(&second, 0, 0, false), hits = counter();
 	struct thing b = count_entry(&second, &g2, 0, 0, &hits);
@@ -679,7 +679,8 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(an_anchor_leads_back_to_later_rules_of_the_root,
 						begin, end),
-		cmocka_unit_test_setup_teardown(what_misses_goes_where_the_table_says, begin, end),
+		cmocka_unit_test_setup_teardown(frames_that_miss_go_where_the_table_says, begin,
+						end),
 		cmocka_unit_test_setup_teardown(an_entry_is_changed_field_by_field, begin, end),
 		cmocka_unit_test_setup_teardown(headers_change_on_the_way_to_a_queue, begin, end),
 		cmocka_unit_test_setup_teardown(queries_show_groups_and_entries_as_they_were_made,

@@ -383,7 +383,7 @@ static void a_cyclic_shared_queue_goes_round(void **state)
 
 /* ---- who needs whom; what it costs ---- */
 
-static void who_is_needed_cannot_go(void **state)
+static void objects_in_use_cannot_be_destroyed(void **state)
 {
 	struct two t;
 
@@ -459,7 +459,7 @@ static void take_away(struct rig_umem *u)
 		u->addr);
 }
 
-static void rings_that_are_unmapped_too_early_hurt_nobody(void **state)
+static void rings_that_are_unmapped_too_early_do_no_harm(void **state)
 {
 	struct two t;
 
@@ -571,9 +571,9 @@ int main(void)
 		cmocka_unit_test(a_query_shows_how_far_it_has_come),
 		cmocka_unit_test(a_linked_shared_queue_follows_its_links),
 		cmocka_unit_test(a_cyclic_shared_queue_goes_round),
-		cmocka_unit_test(who_is_needed_cannot_go),
+		cmocka_unit_test(objects_in_use_cannot_be_destroyed),
 		cmocka_unit_test(an_idle_process_rests),
-		cmocka_unit_test(rings_that_are_unmapped_too_early_hurt_nobody),
+		cmocka_unit_test(rings_that_are_unmapped_too_early_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

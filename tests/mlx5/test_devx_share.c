@@ -123,7 +123,7 @@ static void an_importer_may_destroy_the_object(void **state)
 	assert_int_equal(ibv_close_device(ctx), 0);
 }
 
-static void what_is_no_export_of_the_context_is_refused(void **state)
+static void data_that_is_no_export_of_the_context_is_refused(void **state)
 {
 	struct ibv_context *other = pair_open("mlx5_0"), *ctx = import_context();
 	uint8_t data[BYTES], umem_data[BYTES], zeros[BYTES] = { 0 };
@@ -390,7 +390,7 @@ int main(void)
 		T(an_imported_object_takes_commands),
 		T(an_object_that_its_creator_destroyed_is_gone_for_importers),
 		T(an_importer_may_destroy_the_object),
-		T(what_is_no_export_of_the_context_is_refused),
+		T(data_that_is_no_export_of_the_context_is_refused),
 		T(an_imported_umem_is_the_same_memory),
 		T(a_umem_has_the_same_number_in_its_own_context),
 	};

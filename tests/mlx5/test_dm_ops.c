@@ -228,7 +228,7 @@ static void an_operation_meets_remote_atomics(void **state)
 	unmap(at);
 }
 
-static void what_is_mapped_when_memory_goes_is_of_no_effect(void **state)
+static void a_mapping_of_freed_device_memory_has_no_effect(void **state)
 {
 	volatile uint8_t *at = map(TEST_SET);
 
@@ -360,7 +360,7 @@ int main(void)
 		T(registers_of_every_shape_are_found),
 		T(threads_that_add_lose_nothing),
 		T(an_operation_meets_remote_atomics),
-		T(what_is_mapped_when_memory_goes_is_of_no_effect),
+		T(a_mapping_of_freed_device_memory_has_no_effect),
 		T(mapping_again_and_again_needs_no_more_room),
 		T(handlers_may_change_while_bus_errors_are_passed_on),
 #endif

@@ -228,7 +228,7 @@ static void the_environment_may_ask_for_wide_completions(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-static void what_a_cq_cannot_be_is_refused(void **state)
+static void impossible_cq_attributes_are_refused(void **state)
 {
 	const struct mlx5dv_cq_init_attr wrong[] = {
 		{ .comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE, .cqe_size = 32 },
@@ -527,7 +527,7 @@ int main(void)
 		T(wide_completions_can_be_had),
 		T(the_environment_may_ask_for_huge_pages),
 		T(the_environment_may_ask_for_wide_completions),
-		T(what_a_cq_cannot_be_is_refused),
+		T(impossible_cq_attributes_are_refused),
 		T(a_cq_may_have_compressed_entries),
 		T(a_shared_ring_starts_as_one_chain),
 		T(several_objects_are_told_at_once),

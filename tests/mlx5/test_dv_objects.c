@@ -135,7 +135,7 @@ static void only_areas_of_virtio_are_given(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-static void an_area_is_shared_by_whoever_imports_it(void **state)
+static void an_area_is_shared_by_contexts_that_import_it(void **state)
 {
 	struct mlx5dv_var *var = mlx5dv_alloc_var(p.ctx, 0), *same;
 	struct mlx5dv_export_sizes sizes;
@@ -241,7 +241,7 @@ static void a_work_queues_ring_is_handed_out(void **state)
 	assert_int_equal(mlx5dv_init_obj(&obj, 1u << 20), EINVAL);
 }
 
-static void what_only_hardware_has_is_refused_in_so_many_words(void **state)
+static void features_of_hardware_alone_are_refused_with_a_reason(void **state)
 {
 	struct mlx5dv_alloc_dm_attr steering = { .type = MLX5DV_DM_TYPE_STEERING_SW_ICM };
 	struct mlx5dv_alloc_dm_attr plain = { .type = MLX5DV_DM_TYPE_MEMIC };
@@ -276,11 +276,11 @@ int main(void)
 		T(queue_pairs_are_scheduled_by_type_and_state),
 		T(doorbell_areas_of_virtio_are_mapped_through_the_context),
 		T(only_areas_of_virtio_are_given),
-		T(an_area_is_shared_by_whoever_imports_it),
+		T(an_area_is_shared_by_contexts_that_import_it),
 		T(a_reserved_number_is_no_queue_pairs),
 		T(requests_that_have_not_begun_can_be_cancelled),
 		T(a_work_queues_ring_is_handed_out),
-		T(what_only_hardware_has_is_refused_in_so_many_words),
+		T(features_of_hardware_alone_are_refused_with_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,7 +397,7 @@ static void events_of_verbs_objects_arrive_too(void **state)
 	drop(&q);
 }
 
-static void who_is_needed_cannot_go(void **state)
+static void objects_in_use_cannot_be_destroyed(void **state)
 {
 	struct rig_cq cq;
 	struct eq q;
@@ -528,7 +528,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_loses_events_and_says_so),
 		cmocka_unit_test(an_overrun_of_a_completion_queue_is_an_event),
 		cmocka_unit_test(events_of_verbs_objects_arrive_too),
-		cmocka_unit_test(who_is_needed_cannot_go),
+		cmocka_unit_test(objects_in_use_cannot_be_destroyed),
 		cmocka_unit_test(bad_requests_are_refused),
 		cmocka_unit_test(a_vector_is_freed_by_its_own_number_only),
 		cmocka_unit_test(a_device_is_had_by_its_place_on_the_bus),

@@ -261,7 +261,7 @@ static void a_piece_of_another_domain_is_refused(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-static void what_a_key_was_not_made_for_is_refused(void **state)
+static void impossible_configurations_of_a_key_are_refused(void **state)
 {
 	struct ibv_sge sge[16];
 	struct mlx5dv_mkey_init_attr attr = { .pd = p.pd, .max_entries = 4 };
@@ -345,7 +345,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_key_that_was_never_built_is_none, make, drop),
 		cmocka_unit_test_setup_teardown(an_invalidated_key_is_none, make, drop),
 		cmocka_unit_test_setup_teardown(a_piece_of_another_domain_is_refused, make, drop),
-		cmocka_unit_test_setup_teardown(what_a_key_was_not_made_for_is_refused, make, drop),
+		cmocka_unit_test_setup_teardown(impossible_configurations_of_a_key_are_refused,
+						make, drop),
 		cmocka_unit_test_setup_teardown(memory_is_copied_by_request, make, drop),
 		cmocka_unit_test_setup_teardown(raw_entries_are_posted_over_many_laps, make, drop),
 	};

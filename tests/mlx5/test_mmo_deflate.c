@@ -126,7 +126,7 @@ static void expand_zlibs(bool second)
 	}
 }
 
-static void what_zlib_has_compressed_is_expanded(void **state)
+static void data_compressed_by_zlib_is_expanded(void **state)
 {
 	expand_zlibs(false);
 }
@@ -242,7 +242,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(blocks_end_at_their_size, mmo_open_2, mmo_drop),
 		cmocka_unit_test_setup_teardown(output_that_does_not_fit_is_told, mmo_open_2,
 						mmo_drop),
-		cmocka_unit_test_setup_teardown(what_zlib_has_compressed_is_expanded, mmo_open_2,
+		cmocka_unit_test_setup_teardown(data_compressed_by_zlib_is_expanded, mmo_open_2,
 						mmo_drop),
 		cmocka_unit_test_setup_teardown(deflated_data_that_cannot_be_expanded_is_told,
 						mmo_open_2, mmo_drop),

@@ -268,7 +268,7 @@ static void a_table_of_commands_drops(void **state)
 	}
 }
 
-static void what_such_tables_cannot_do_is_refused(void **state)
+static void matchers_and_rules_that_rdma_tables_cannot_have_are_refused(void **state)
 {
 	struct match mask = { .size = 128 }, value = { .size = 128 };
 	struct mlx5dv_flow_matcher_attr attr;
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test(a_request_that_a_rule_drops_is_never_acknowledged),
 		cmocka_unit_test(a_datagram_that_a_rule_drops_is_lost),
 		T(a_table_of_commands_drops),
-		T(what_such_tables_cannot_do_is_refused),
+		T(matchers_and_rules_that_rdma_tables_cannot_have_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,7 +126,7 @@ static void a_queue_pair_that_goes_frees_its_leaf(void **state)
 	fell();
 }
 
-static void what_an_adapter_cannot_do_is_refused(void **state)
+static void a_queue_pair_in_reset_gets_no_scheduling_element(void **state)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
@@ -143,7 +143,7 @@ int main(void)
 		T(a_leafs_limit_is_kept),
 		T(a_nodes_limit_holds_for_what_is_below),
 		T(a_queue_pair_that_goes_frees_its_leaf),
-		T(what_an_adapter_cannot_do_is_refused),
+		T(a_queue_pair_in_reset_gets_no_scheduling_element),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,7 +324,7 @@ static void one_kind_becomes_another(void **state)
 	free(want);
 }
 
-static void what_does_not_fill_a_block_passes_without_signature(void **state)
+static void data_that_does_not_fill_a_block_passes_without_signature(void **state)
 {
 	pair_pattern(p.buf, 1024, 9);
 	configure(NULL, &dif_512, 1024);
@@ -496,7 +496,7 @@ static void refuse(const struct mlx5dv_sig_block_attr *attr)
 	assert_int_equal(ibv_wr_complete(ex), EINVAL);
 }
 
-static void what_the_adapter_does_not_have_is_refused(void **state)
+static void signatures_that_the_adapter_does_not_have_are_refused(void **state)
 {
 	struct mlx5dv_sig_t10dif bad_dif = dif;
 	struct mlx5dv_sig_crc bad_crc = crc32c;
@@ -641,7 +641,7 @@ int main(void)
 		TEST(signatures_are_checked_and_stripped_of_what_arrives),
 		TEST(signatures_are_inserted_into_memory),
 		TEST(one_kind_becomes_another),
-		TEST(what_does_not_fill_a_block_passes_without_signature),
+		TEST(data_that_does_not_fill_a_block_passes_without_signature),
 		TEST(the_key_reaches_as_far_as_the_wire_does),
 		TEST(a_wrong_signature_in_memory_is_told),
 		TEST(a_wrong_signature_on_the_wire_is_told),
@@ -649,7 +649,7 @@ int main(void)
 		TEST(after_an_error_the_key_serves_again_once_configured),
 		TEST(a_cq_polled_by_hand_has_errors_of_its_own_kind),
 		TEST(a_key_keeps_its_signatures_until_they_are_reset),
-		TEST(what_the_adapter_does_not_have_is_refused),
+		TEST(signatures_that_the_adapter_does_not_have_are_refused),
 		TEST(the_capabilities_say_so),
 		PIPELINE(a_response_follows_good_data),
 		PIPELINE(a_response_to_bad_data_can_be_cancelled),

@@ -75,7 +75,7 @@ static void both_ends_know_both_names(void **state)
 	rclose(listener);
 }
 
-static void nobody_listens_is_econnrefused(void **state)
+static void a_port_without_listener_is_econnrefused(void **state)
 {
 	struct sockaddr_in at;
 	int fd = rsocket(AF_INET, SOCK_STREAM, 0), error;
@@ -128,7 +128,7 @@ static void a_listener_without_requests_has_nothing_to_accept(void **state)
 	rclose(listener);
 }
 
-static void connections_that_nobody_accepted_end_with_the_listener(void **state)
+static void connections_that_were_not_accepted_end_with_the_listener(void **state)
 {
 	struct sockaddr_in at;
 	int listener = listener_open(&at), fds[5];
@@ -333,11 +333,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_on_other_descriptors_are_ebadf),
 		cmocka_unit_test(a_socket_without_a_connection_neither_sends_nor_receives),
 		cmocka_unit_test(both_ends_know_both_names),
-		cmocka_unit_test(nobody_listens_is_econnrefused),
+		cmocka_unit_test(a_port_without_listener_is_econnrefused),
 		cmocka_unit_test(connecting_without_blocking_is_reported_by_poll),
 		cmocka_unit_test(a_refusal_without_blocking_is_an_error_event),
 		cmocka_unit_test(a_listener_without_requests_has_nothing_to_accept),
-		cmocka_unit_test(connections_that_nobody_accepted_end_with_the_listener),
+		cmocka_unit_test(connections_that_were_not_accepted_end_with_the_listener),
 		cmocka_unit_test(requests_beyond_the_backlog_wait_until_there_is_room),
 		cmocka_unit_test(a_port_that_is_taken_is_eaddrinuse),
 		cmocka_unit_test(another_process_connects),

@@ -143,7 +143,7 @@ static void a_listener_without_an_address_takes_every_gid(void **state)
 	assert_int_equal(rclose(listener), 0);
 }
 
-static void a_service_that_nobody_offers_is_econnrefused(void **state)
+static void a_service_that_is_not_offered_is_econnrefused(void **state)
 {
 	int listener = rsocket(AF_IB, SOCK_STREAM, 0), fd = rsocket(AF_IB, SOCK_STREAM, 0);
 	char gid[INET6_ADDRSTRLEN];
@@ -167,7 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stream_connects_to_a_gid),
 		cmocka_unit_test(a_listener_without_an_address_takes_every_gid),
-		cmocka_unit_test(a_service_that_nobody_offers_is_econnrefused),
+		cmocka_unit_test(a_service_that_is_not_offered_is_econnrefused),
 		cmocka_unit_test(datagrams_have_no_native_addresses),
 	};
 

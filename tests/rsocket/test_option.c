@@ -52,7 +52,7 @@ static void defaults_are_those_of_rdma_core(void **state)
 	assert_int_equal(get(fd, IPPROTO_TCP, TCP_MAXSEG), 2048);
 }
 
-static void what_is_set_is_read_back(void **state)
+static void options_are_read_back_as_set(void **state)
 {
 	const int fd = *(int *)*state;
 
@@ -205,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		socket_test(defaults_are_those_of_rdma_core),
-		socket_test(what_is_set_is_read_back),
+		socket_test(options_are_read_back_as_set),
 		socket_test(keep_alive_has_a_period),
 		socket_test(lingering_is_on_by_default),
 		socket_test(unknown_options_and_short_values_are_refused),

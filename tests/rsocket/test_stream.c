@@ -10,7 +10,7 @@
 
 #include "ends.h"
 
-static void what_one_end_sends_the_other_receives(void **state)
+static void data_that_one_end_sends_the_other_receives(void **state)
 {
 	struct ends *e = *state;
 	char buf[16] = "";
@@ -310,7 +310,7 @@ static void shutting_down_wakes_a_thread_of_the_own_side(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		pair_test(what_one_end_sends_the_other_receives),
+		pair_test(data_that_one_end_sends_the_other_receives),
 		pair_test(a_long_stream_arrives_whole_and_in_order),
 		pair_test(both_directions_run_at_once),
 		cmocka_unit_test(small_buffers_and_queues_carry_the_same_stream),

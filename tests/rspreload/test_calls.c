@@ -32,7 +32,7 @@ static void a_socket_is_an_rsocket_and_looks_like_a_socket(void **state)
 	close(fd);
 }
 
-static void what_rsocket_refuses_is_the_kernels(void **state)
+static void a_socket_that_rsocket_refuses_is_the_kernels(void **state)
 {
 	int unix_socket = socket(AF_UNIX, SOCK_DGRAM, 0), tcp;
 
@@ -45,7 +45,7 @@ static void what_rsocket_refuses_is_the_kernels(void **state)
 	close(tcp);
 }
 
-static void what_the_configuration_leaves_out_is_the_kernels(void **state)
+static void a_socket_that_the_configuration_leaves_out_is_the_kernels(void **state)
 {
 	static const char text[] = "some-other-program * * *\n";
 	FILE *file = fmemopen((void *)text, sizeof(text) - 1, "r");
@@ -449,8 +449,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, all_closed)
 	const struct CMUnitTest tests[] = {
 		TEST(a_socket_is_an_rsocket_and_looks_like_a_socket),
-		TEST(what_rsocket_refuses_is_the_kernels),
-		TEST(what_the_configuration_leaves_out_is_the_kernels),
+		TEST(a_socket_that_rsocket_refuses_is_the_kernels),
+		TEST(a_socket_that_the_configuration_leaves_out_is_the_kernels),
 		TEST(every_way_to_send_and_to_receive_goes_through_the_rsocket),
 		TEST(sendfile_with_an_offset_moves_the_offset_only),
 		TEST(sendfile_without_an_offset_moves_the_file),

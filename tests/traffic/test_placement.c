@@ -155,7 +155,7 @@ static void a_flush_of_the_region_needs_no_range(void)
 	pair_close(&p);
 }
 
-static void what_the_peer_does_not_allow_is_refused(void)
+static void requests_that_the_peer_does_not_allow_are_refused(void)
 {
 	static const struct {
 		int without_qp, without_mr;
@@ -396,7 +396,7 @@ int main(void)
 		TEST(a_flush_completes_behind_what_it_flushes),
 		TEST(the_word_comes_after_the_data),
 		TEST(a_flush_of_the_region_needs_no_range),
-		TEST(what_the_peer_does_not_allow_is_refused),
+		TEST(requests_that_the_peer_does_not_allow_are_refused),
 		TEST(an_atomic_write_is_checked_as_a_write),
 		TEST(arguments_that_mean_nothing_are_refused_at_the_call),
 		TEST(a_queue_of_them_is_executed_in_order),

@@ -424,7 +424,7 @@ static void lists_have_ends(void)
 	pair_close(&p);
 }
 
-static void what_makes_no_tag_matching_queue_is_refused(void)
+static void attributes_that_make_no_tag_matching_queue_are_refused(void)
 {
 	struct options o = receiver();
 	struct end *e = end_open(&o), *plain;
@@ -541,7 +541,7 @@ int main(void)
 		TEST(a_rendezvous_longer_than_its_buffer_is_left_to_the_program),
 		TEST(a_buffer_can_be_removed_unless_a_message_has_taken_it),
 		TEST(lists_have_ends),
-		TEST(what_makes_no_tag_matching_queue_is_refused),
+		TEST(attributes_that_make_no_tag_matching_queue_are_refused),
 		TEST(a_failed_read_is_told),
 		TEST(another_process_matches),
 	};

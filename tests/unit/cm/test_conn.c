@@ -194,7 +194,7 @@ static void a_listener_that_takes_its_time_is_waited_for(void **state)
 	expect_event(p.a, CONN_EVENT_REP, 0);
 }
 
-static void a_reply_that_nobody_has_read_is_waited_for(void **state)
+static void a_reply_that_was_not_read_is_waited_for(void **state)
 {
 	struct pair p = replied();
 
@@ -398,7 +398,7 @@ int main(void)
 		TEST(times_of_the_request_are_kept),
 		TEST(timewait_ends_after_the_ack_timeout_at_both_ends),
 		TEST(a_listener_that_takes_its_time_is_waited_for),
-		TEST(a_reply_that_nobody_has_read_is_waited_for),
+		TEST(a_reply_that_was_not_read_is_waited_for),
 		TEST(an_mra_of_the_wrong_message_changes_nothing),
 		TEST(a_rejection_arrives_with_its_reason_and_data),
 		TEST(a_request_for_no_listener_is_rejected_with_the_given_reason),

@@ -375,7 +375,7 @@ static void segments_outside_of_the_windows_are_invalid(void **state)
 	aso_put(c.aso);
 }
 
-static void what_is_no_segment_is_a_bad_packet(void **state)
+static void a_frame_that_is_no_tcp_segment_is_a_bad_packet(void **state)
 {
 	struct ct c = ct_make();
 	struct pkt p = pkt_plain(1, 2);
@@ -420,7 +420,7 @@ int main(void)
 		cmocka_unit_test(a_change_needs_its_conditions),
 		cmocka_unit_test(a_connection_is_followed_from_its_handshake_to_its_end),
 		cmocka_unit_test(segments_outside_of_the_windows_are_invalid),
-		cmocka_unit_test(what_is_no_segment_is_a_bad_packet),
+		cmocka_unit_test(a_frame_that_is_no_tcp_segment_is_a_bad_packet),
 		cmocka_unit_test(segments_that_are_sent_again_are_counted),
 	};
 

@@ -71,7 +71,7 @@ static void a_process_that_just_exits_leaves_nothing(void **state)
 	assert_true(nothing_left());
 }
 
-static void what_a_killed_process_left_is_used_and_removed(void **state)
+static void the_directory_of_a_killed_process_is_used_and_removed(void **state)
 {
 	struct peer peer = peer_spawn_known("echo");
 
@@ -697,7 +697,7 @@ int main(int argc, char **argv)
 		DIR_TEST(a_second_init_is_refused),
 		DIR_TEST(the_last_one_out_removes_the_file),
 		cmocka_unit_test(a_process_that_just_exits_leaves_nothing),
-		cmocka_unit_test(what_a_killed_process_left_is_used_and_removed),
+		cmocka_unit_test(the_directory_of_a_killed_process_is_used_and_removed),
 		cmocka_unit_test(a_file_of_another_version_or_size_is_replaced),
 		cmocka_unit_test(a_file_whose_creator_died_early_is_completed),
 		cmocka_unit_test(files_and_folders_open_to_others_are_refused),

@@ -114,7 +114,7 @@ static int count_files(pid_t pid)
 	return count;
 }
 
-static void what_strangers_say_is_refused_and_forgotten(void **state)
+static void messages_of_foreign_processes_are_refused_and_forgotten(void **state)
 {
 	struct peer peer = peer_spawn_known("echo");
 	struct hello good = { .magic = 0x6c6e6b76,
@@ -379,7 +379,7 @@ static void without_membarrier_links_fence_and_work(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		HANDSHAKE_TEST(what_strangers_say_is_refused_and_forgotten),
+		HANDSHAKE_TEST(messages_of_foreign_processes_are_refused_and_forgotten),
 		HANDSHAKE_TEST(a_silent_connection_does_not_delay_other_handshakes),
 		HANDSHAKE_TEST(a_process_without_descriptors_waits_and_does_not_spin),
 		HANDSHAKE_TEST(random_bytes_in_the_ring_end_links_and_nothing_else),

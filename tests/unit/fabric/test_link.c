@@ -186,7 +186,7 @@ static int role_last_words(void)
 	_exit(0);
 }
 
-static void what_a_peer_sent_before_it_died_arrives(void **state)
+static void records_that_a_peer_sent_before_it_died_arrive(void **state)
 {
 	struct peer peer = peer_spawn_known("last-words");
 
@@ -534,7 +534,7 @@ int main(int argc, char **argv)
 		LINK_TEST(a_link_to_no_process_is_dead_at_once),
 		LINK_TEST(a_killed_peer_takes_its_link_down),
 		LINK_TEST(a_link_that_was_killed_can_be_made_again),
-		LINK_TEST(what_a_peer_sent_before_it_died_arrives),
+		LINK_TEST(records_that_a_peer_sent_before_it_died_arrive),
 		LINK_TEST(segment_and_share_memfd_of_the_peer_are_reachable),
 		LINK_TEST(simultaneous_connects_make_one_link),
 		LINK_TEST(a_corrupt_header_ends_the_link_and_is_counted),

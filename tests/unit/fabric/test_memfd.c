@@ -58,7 +58,7 @@ static void holes_stay_holes_in_a_program_that_locks_its_memory(void **state)
 	assert_int_equal(WEXITSTATUS(status), HOLES_KEPT);
 }
 
-static void what_cannot_be_mapped_is_an_error(void **state)
+static void a_range_that_cannot_be_mapped_is_an_error(void **state)
 {
 	void *base = state;
 	int fd;
@@ -74,7 +74,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(holes_stay_holes_in_a_program_that_locks_its_memory),
-		cmocka_unit_test(what_cannot_be_mapped_is_an_error),
+		cmocka_unit_test(a_range_that_cannot_be_mapped_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void the_last_put_makes_memory_private_again(void **state)
 	munmap(p, n);
 }
 
-static void what_a_stranger_left_in_the_file_does_not_show(void **state)
+static void foreign_bytes_in_the_file_do_not_show(void **state)
 {
 	uint8_t *p = map_anon(4 * PAGE), b = 66;
 
@@ -653,7 +653,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sharing_keeps_contents_and_connects_memory_with_the_file),
 		cmocka_unit_test(the_last_put_makes_memory_private_again),
-		cmocka_unit_test(what_a_stranger_left_in_the_file_does_not_show),
+		cmocka_unit_test(foreign_bytes_in_the_file_do_not_show),
 		cmocka_unit_test(ranges_nest_overlap_and_touch),
 		cmocka_unit_test(any_sequence_of_ranges_agrees_with_counting),
 		cmocka_unit_test(ten_thousand_cycles_leave_nothing),

@@ -148,7 +148,7 @@ static void huge_and_executable_and_kernel_pages_are_refused(void **state)
 	}
 }
 
-static void what_is_not_mapped_is_a_fault(void **state)
+static void a_range_that_is_not_mapped_is_a_fault(void **state)
 {
 	uint8_t *p = map_anon(4 * PAGE);
 
@@ -222,7 +222,7 @@ int main(void)
 		cmocka_unit_test(the_main_threads_control_block_is_refused),
 		cmocka_unit_test(files_and_shared_mappings_are_refused),
 		cmocka_unit_test(huge_and_executable_and_kernel_pages_are_refused),
-		cmocka_unit_test(what_is_not_mapped_is_a_fault),
+		cmocka_unit_test(a_range_that_is_not_mapped_is_a_fault),
 		cmocka_unit_test(nothing_is_shared_when_the_user_says_so),
 		cmocka_unit_test(losing_the_descriptor_is_no_disaster),
 	};

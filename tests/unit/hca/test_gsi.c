@@ -263,7 +263,7 @@ static void forgeries(int fd)
 	take(HCA_CM_REQ);
 }
 
-static void what_is_wrong_is_dropped_and_counted(void **state)
+static void wrong_mads_are_dropped_and_counted(void **state)
 {
 	run(forgeries);
 }
@@ -509,7 +509,7 @@ int main(void)
 		cmocka_unit_test(a_mad_arrives_with_the_way_back),
 		cmocka_unit_test(an_infiniband_port_is_reached_by_lid_alone),
 		cmocka_unit_test(invalid_rules_are_refused),
-		cmocka_unit_test(what_is_wrong_is_dropped_and_counted),
+		cmocka_unit_test(wrong_mads_are_dropped_and_counted),
 		cmocka_unit_test(a_flood_fills_no_more_than_its_share_of_memory),
 		cmocka_unit_test(requests_go_to_who_listens_and_answers_to_who_asked),
 		cmocka_unit_test(the_same_over_sockets_that_processes_share),

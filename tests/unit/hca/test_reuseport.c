@@ -116,7 +116,7 @@ static uint64_t ask(struct peer *peer)
 	return peer_hear(peer);
 }
 
-static void everybody_gets_his_own(struct peer *peer, uint32_t qpn)
+static void each_process_gets_its_own_packets(struct peer *peer, uint32_t qpn)
 {
 	uint64_t mine = 0, his = 0;
 
@@ -161,9 +161,9 @@ static void a_second_one_brings_a_program(void **state)
 	uint32_t qpn;
 	struct peer peer = neighbour(&qpn);
 
-	everybody_gets_his_own(&peer, qpn);
+	each_process_gets_its_own_packets(&peer, qpn);
 	turn();
-	everybody_gets_his_own(&peer, qpn);
+	each_process_gets_its_own_packets(&peer, qpn);
 	assert_true(had_program());
 	assert_int_equal(peer_end(&peer), 0);
 }
@@ -181,12 +181,12 @@ static void a_crowd_that_comes_at_once_finds_its_indexes(void **state)
 		qpn[i] = (uint32_t)peer_hear(&peer[i]);
 	take();
 	for (int i = 0; i < CROWD; i++)
-		everybody_gets_his_own(&peer[i], qpn[i]);
+		each_process_gets_its_own_packets(&peer[i], qpn[i]);
 	for (int i = 0; i < CROWD; i++)
 		assert_int_equal(peer_end(&peer[i]), 0);
 }
 
-static void who_is_left_alone_takes_it_away(void **state)
+static void the_last_process_detaches_the_program(void **state)
 {
 	uint32_t qpn;
 	struct peer peer = neighbour(&qpn);
@@ -202,7 +202,7 @@ static void who_is_left_alone_takes_it_away(void **state)
 	assert_false(had_program());
 }
 
-static void who_came_second_is_found_when_it_was_left_alone(void **state)
+static void a_process_that_was_second_and_then_alone_is_found(void **state)
 {
 	uint32_t qpn;
 	struct peer peer;
@@ -218,11 +218,11 @@ static void who_came_second_is_found_when_it_was_left_alone(void **state)
 	assert_int_equal(self.reuseport.index, 0);
 	assert_false(had_program());
 	peer = neighbour(&qpn);
-	everybody_gets_his_own(&peer, qpn);
+	each_process_gets_its_own_packets(&peer, qpn);
 	assert_int_equal(peer_end(&peer), 0);
 }
 
-static void who_comes_while_another_takes_it_away_has_one(void **state)
+static void a_process_that_comes_during_a_detach_has_a_program(void **state)
 {
 	for (int i = 0; i < 6; i++) {
 		struct peer peer = peer_spawn("neighbour");
@@ -242,7 +242,7 @@ static void who_comes_while_another_takes_it_away_has_one(void **state)
 		}
 		fcntl(peer.from, F_SETFL, 0);
 		take();
-		everybody_gets_his_own(&peer, qpn);
+		each_process_gets_its_own_packets(&peer, qpn);
 		assert_int_equal(peer_end(&peer), 0);
 	}
 }
@@ -255,9 +255,9 @@ int main(int argc, char **argv)
 		STEER_TEST(a_process_alone_has_no_program),
 		STEER_TEST(a_second_one_brings_a_program),
 		STEER_TEST(a_crowd_that_comes_at_once_finds_its_indexes),
-		STEER_TEST(who_is_left_alone_takes_it_away),
-		STEER_TEST(who_came_second_is_found_when_it_was_left_alone),
-		STEER_TEST(who_comes_while_another_takes_it_away_has_one),
+		STEER_TEST(the_last_process_detaches_the_program),
+		STEER_TEST(a_process_that_was_second_and_then_alone_is_found),
+		STEER_TEST(a_process_that_comes_during_a_detach_has_a_program),
 	};
 
 	peer_main(argc);

@@ -237,7 +237,7 @@ static void try_sending(struct rig *r, unsigned int seed)
 	assert_false(r->failed);
 }
 
-static void what_is_sent_has_the_signatures_of_the_wire(void **state)
+static void data_that_is_sent_has_the_signatures_of_the_wire(void **state)
 {
 	for_all(try_sending);
 }
@@ -251,7 +251,7 @@ static void try_receiving(struct rig *r, unsigned int seed)
 	assert_false(r->failed);
 }
 
-static void what_is_received_has_the_signatures_of_memory(void **state)
+static void data_that_is_received_has_the_signatures_of_memory(void **state)
 {
 	for_all(try_receiving);
 }
@@ -514,8 +514,8 @@ static void memory_that_is_gone_fails_the_access_and_only_that(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_is_sent_has_the_signatures_of_the_wire, setup),
-		cmocka_unit_test_setup(what_is_received_has_the_signatures_of_memory, setup),
+		cmocka_unit_test_setup(data_that_is_sent_has_the_signatures_of_the_wire, setup),
+		cmocka_unit_test_setup(data_that_is_received_has_the_signatures_of_memory, setup),
 		cmocka_unit_test_setup(reads_may_begin_anywhere, setup),
 		cmocka_unit_test_setup(a_part_of_a_block_has_no_signature, setup),
 		cmocka_unit_test_setup(a_wrong_guard_in_memory_is_found_when_it_is_sent, setup),

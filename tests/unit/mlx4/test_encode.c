@@ -335,7 +335,7 @@ static void assert_refused(struct fixture *f, struct ibv_send_wr *wr, int err, c
 	assert_non_null(strstr(explain_last(), word));
 }
 
-static void what_cannot_be_written_is_refused(void **state)
+static void requests_that_cannot_be_written_are_refused(void **state)
 {
 	struct fixture *f = make(HCA_QP_RC, 7), *ud = make(HCA_QP_UD, 7);
 	struct ibv_sge sge[8] = { { (uintptr_t)f->data, 60, 0 }, { (uintptr_t)f->data, 60, 0 } };
@@ -369,7 +369,7 @@ static void what_cannot_be_written_is_refused(void **state)
 }
 
 /* libmlx4 writes an entry for them, and the adapter completes it with an error. */
-static void what_the_adapter_refuses_is_written(void **state)
+static void requests_that_the_adapter_refuses_are_written(void **state)
 {
 	static const enum ibv_wr_opcode for_connections[] = {
 		IBV_WR_RDMA_WRITE,
@@ -455,8 +455,8 @@ int main(void)
 		cmocka_unit_test(elements_of_length_zero_are_nothing),
 		cmocka_unit_test(an_element_may_have_two_gibibytes),
 		cmocka_unit_test(the_most_elements_fit),
-		cmocka_unit_test(what_cannot_be_written_is_refused),
-		cmocka_unit_test(what_the_adapter_refuses_is_written),
+		cmocka_unit_test(requests_that_cannot_be_written_are_refused),
+		cmocka_unit_test(requests_that_the_adapter_refuses_are_written),
 		cmocka_unit_test(a_frame_may_come_back_when_its_destination_is_told),
 		cmocka_unit_test(free_slots_are_stamped),
 	};

@@ -83,7 +83,7 @@ static void a_shared_receive_queue_leaves_no_ring_of_its_own(void **state)
 	assert_int_equal(g.bytes, 4096);
 }
 
-static void what_does_not_fit_is_refused_with_the_limit(void **state)
+static void capacities_that_do_not_fit_are_refused_with_the_limit(void **state)
 {
 	static const struct {
 		enum ibv_qp_type type;
@@ -147,7 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_are_as_libmlx4_makes_them),
 		cmocka_unit_test(a_shared_receive_queue_leaves_no_ring_of_its_own),
-		cmocka_unit_test(what_does_not_fit_is_refused_with_the_limit),
+		cmocka_unit_test(capacities_that_do_not_fit_are_refused_with_the_limit),
 		cmocka_unit_test(a_lower_limit_of_inline_data_holds),
 		cmocka_unit_test(inline_receive_makes_receive_entries_longer),
 		cmocka_unit_test(shared_entries_have_a_link_before_their_list),

@@ -68,7 +68,7 @@ static void send_queues_are_as_long_as_the_real_ones(void **state)
 	}
 }
 
-static void what_does_not_fit_into_an_entry_is_refused(void **state)
+static void capacities_that_do_not_fit_an_entry_are_refused(void **state)
 {
 	const struct wish rows[] = {
 		{ IBV_QPT_RC, 0, 1, 1, 829 },
@@ -171,7 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(send_queues_are_as_long_as_the_real_ones),
-		cmocka_unit_test(what_does_not_fit_into_an_entry_is_refused),
+		cmocka_unit_test(capacities_that_do_not_fit_an_entry_are_refused),
 		cmocka_unit_test(a_configured_inline_limit_holds),
 		cmocka_unit_test(receive_entries_are_powers_of_two),
 		cmocka_unit_test(receive_queues_beyond_the_limits_are_refused),

@@ -357,7 +357,7 @@ static void rnr_and_nak_are_for_the_responder_only(void **state)
 	roce_fault_destroy(f);
 }
 
-static void what_fired_is_counted_and_listed(void **state)
+static void faults_that_fired_are_counted_and_listed(void **state)
 {
 	struct roce_fault *f = load("drop psn=3 ;\n dup every=2 # half of them", 1);
 	struct roce_fired list[2000];
@@ -475,7 +475,7 @@ int main(void)
 		cmocka_unit_test(pass_spares_a_packet_from_later_rules),
 		cmocka_unit_test(verdicts_carry_the_parameters_of_their_rule),
 		cmocka_unit_test(rnr_and_nak_are_for_the_responder_only),
-		cmocka_unit_test(what_fired_is_counted_and_listed),
+		cmocka_unit_test(faults_that_fired_are_counted_and_listed),
 		cmocka_unit_test(errors_are_explained_with_their_position),
 		cmocka_unit_test(more_rules_than_there_is_room_for_are_refused),
 	};

@@ -290,7 +290,7 @@ static void segments_that_are_refused_once_they_are_set_leave_one_by_one(void **
 	sender_fini(&s);
 }
 
-static void what_is_too_long_is_lost_and_the_rest_arrives(void **state)
+static void packets_that_are_too_long_are_lost_and_the_others_arrive(void **state)
 {
 	for (size_t v = 0; v < array_size(hosts); v++) {
 		struct sender s;
@@ -323,7 +323,7 @@ static void what_is_too_long_is_lost_and_the_rest_arrives(void **state)
 
 /* ---- faults ---- */
 
-static void what_faults_let_through_has_a_right_icrc(void **state)
+static void packets_that_faults_let_through_have_a_right_icrc(void **state)
 {
 	static const char script[] = "drop p=0.1 dir=out again=yes; dup p=0.1 dir=out again=yes; "
 				     "reorder p=0.1 dir=out again=yes; "
@@ -370,8 +370,8 @@ int main(void)
 		cmocka_unit_test(sockets_are_opened_while_others_are_in_use),
 		cmocka_unit_test(segments_that_are_refused_leave_one_by_one),
 		cmocka_unit_test(segments_that_are_refused_once_they_are_set_leave_one_by_one),
-		cmocka_unit_test(what_is_too_long_is_lost_and_the_rest_arrives),
-		cmocka_unit_test(what_faults_let_through_has_a_right_icrc),
+		cmocka_unit_test(packets_that_are_too_long_are_lost_and_the_others_arrive),
+		cmocka_unit_test(packets_that_faults_let_through_have_a_right_icrc),
 	};
 
 	if (!make_hosts() || net_shell("ip link set va gso_max_segs 1")) {

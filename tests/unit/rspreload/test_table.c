@@ -29,7 +29,7 @@ static void put(struct rsp_table *table, int number, enum rsp_kind kind, int rs)
 	rsp_table_set(table, number, kind, rs);
 }
 
-static void a_number_nobody_set_is_the_kernels(void **state)
+static void a_number_that_was_not_set_is_the_kernels(void **state)
 {
 	static const int numbers[] = { -1, 0, 5, 1023, 1024, RSP_MAX_NUMBER - 1, RSP_MAX_NUMBER };
 	int rs;
@@ -102,7 +102,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_number_nobody_set_is_the_kernels),
+		TEST(a_number_that_was_not_set_is_the_kernels),
 		TEST(a_number_finds_its_rsocket),
 		TEST(the_last_of_several_numbers_gives_the_rsocket_back),
 		TEST(other_kinds_have_no_rsocket_to_give_back),

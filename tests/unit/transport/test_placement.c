@@ -178,7 +178,7 @@ static void a_flush_needs_rights_of_queue_pair_and_region(void **state)
 	expect_nak(e, ROCE_SYN_NAK_ACCESS);
 }
 
-static void what_waits_for_room_is_answered_in_order(void **state)
+static void requests_that_wait_for_room_are_answered_in_order(void **state)
 {
 	struct end *e = end_alone(&END_DEFAULTS);
 	struct roce_pkt p = end_request(e, ROCE_PKT_ATOMIC_WRITE, FIRST_PSN);
@@ -320,7 +320,7 @@ static void an_answer_with_data_or_of_an_atomic_is_a_bad_response(void **state)
 	}
 }
 
-static void they_count_among_the_reads_that_may_be_out(void **state)
+static void flushes_and_atomic_writes_count_among_outstanding_reads(void **state)
 {
 	struct end_options o = END_DEFAULTS;
 	struct end *e;
@@ -398,13 +398,13 @@ int main(void)
 		cmocka_unit_test(a_flush_is_answered_as_often_as_asked),
 		cmocka_unit_test(a_flush_needs_a_type_and_a_level_that_exist),
 		cmocka_unit_test(a_flush_needs_rights_of_queue_pair_and_region),
-		cmocka_unit_test(what_waits_for_room_is_answered_in_order),
+		cmocka_unit_test(requests_that_wait_for_room_are_answered_in_order),
 		cmocka_unit_test(more_at_once_than_were_promised_are_refused),
 		cmocka_unit_test(requests_are_packets_as_the_annex_has_them),
 		cmocka_unit_test(an_atomic_write_of_another_length_is_a_local_length_error),
 		cmocka_unit_test(an_acknowledgement_is_no_answer),
 		cmocka_unit_test(an_answer_with_data_or_of_an_atomic_is_a_bad_response),
-		cmocka_unit_test(they_count_among_the_reads_that_may_be_out),
+		cmocka_unit_test(flushes_and_atomic_writes_count_among_outstanding_reads),
 		cmocka_unit_test(a_fence_waits_for_them),
 		cmocka_unit_test(loss_and_duplicates_change_nothing),
 	};

@@ -488,7 +488,7 @@ static void more_reads_at_once_than_were_promised_are_refused(void **state)
 	end_destroy(e);
 }
 
-static void what_follows_a_read_is_not_acknowledged_before_its_answer(void **state)
+static void requests_behind_a_read_are_not_acknowledged_before_its_answer(void **state)
 {
 	struct end *e = end_alone(&END_DEFAULTS);
 
@@ -568,7 +568,7 @@ int main(void)
 		cmocka_unit_test(an_atomic_is_done_once_and_answered_as_often_as_asked),
 		cmocka_unit_test(an_atomic_must_be_aligned),
 		cmocka_unit_test(more_reads_at_once_than_were_promised_are_refused),
-		cmocka_unit_test(what_follows_a_read_is_not_acknowledged_before_its_answer),
+		cmocka_unit_test(requests_behind_a_read_are_not_acknowledged_before_its_answer),
 		cmocka_unit_test(a_gap_ends_a_message_of_uc_and_the_next_one_is_delivered),
 		cmocka_unit_test(uc_drops_what_rc_would_refuse),
 	};
