@@ -25,8 +25,6 @@ static struct options options(void)
 	struct options o = options_of(IBV_QPT_RC);
 
 	o.bytes = 1 << 20;
-	o.timeout = 15;
-	o.retry_cnt = 7;
 	return o;
 }
 
