@@ -56,12 +56,12 @@ int devx_create_dek(struct devx_cmd *c)
 				   "a DEK of purpose %u and size %u; purpose %u (AES-XTS) with "
 				   "size 0 or 1 is offered",
 				   purpose, size, IFC_DEK_PURPOSE_AES_XTS);
-	memcpy(attr.opaque, ifc_cptr(in, encryption_key_obj, opaque), sizeof(attr.opaque));
-	memcpy(attr.key, ifc_cptr(in, encryption_key_obj, key), sizeof(attr.key));
 	pd = devx_hold_pd(c, pdn);
 	if (!pd)
 		return devx_refuse(c, IFC_STATUS_BAD_RES, DEVX_WHY_PD,
 				   "protection domain 0x%x does not exist", pdn);
+	memcpy(attr.opaque, ifc_cptr(in, encryption_key_obj, opaque), sizeof(attr.opaque));
+	memcpy(attr.key, ifc_cptr(in, encryption_key_obj, key), sizeof(attr.key));
 	err = devx_refuse_errno(c, hca_dek_create(pd, &attr, &c->obj->dek), DEVX_WHY_OBJECT);
 	hca_pd_put(pd);
 	explicit_bzero(&attr, sizeof(attr));

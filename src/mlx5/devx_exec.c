@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Execution of a command. Mailboxes are copied and checked for length before the command's function runs.
+ * Execution of a command. Mailboxes are copied and checked for length before the command's function runs. The
+ * copy is wiped at the end, since it may hold a key.
  */
 #include "mlx5/devx_exec.h"
 
@@ -112,6 +113,7 @@ int devx_exec_locked(struct devx *devx, enum devx_verb verb, struct mlx5dv_devx_
 		memcpy(out, c.out, outlen);
 	else if (err == -EREMOTEIO)
 		ifc_answer(out, outlen, c.status, c.syndrome);
+	explicit_bzero(box, inlen);
 	free(box);
 	return err;
 }

@@ -93,6 +93,7 @@ static void put_locked(struct hca_dek *dek)
 	if (--dek->refs)
 		return;
 	xts_key_destroy(dek->xts);
+	explicit_bzero(dek, sizeof(*dek)); /* it has the key tag */
 	free(dek);
 }
 

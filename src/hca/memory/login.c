@@ -25,7 +25,7 @@ static struct hca_secret *find_stored(const struct hca_adapter *a, enum hca_secr
 	return NULL;
 }
 
-/* A copy of a secret; false when there is none of this number. The lock is held. */
+/* A copy of a secret, which the caller wipes; false when there is none of this number. The lock is held. */
 static bool find_secret(const struct hca_adapter *a, enum hca_secret_kind kind, uint32_t number,
 			struct bytes *out)
 {
@@ -57,6 +57,16 @@ static struct hca_login *find_login(const struct hca_ctx *ctx)
 
 /* ---- logins ---- */
 
+/* Takes the same time wherever the first difference is. */
+static bool is_equal(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	uint8_t difference = 0;
+
+	for (size_t i = 0; i < len; i++)
+		difference |= a[i] ^ b[i];
+	return !difference;
+}
+
 static int check_credential(const struct hca_ctx *ctx, uint32_t kek, uint32_t credential,
 			    const uint8_t *wrapped)
 {
@@ -69,18 +79,21 @@ static int check_credential(const struct hca_ctx *ctx, uint32_t kek, uint32_t cr
 	found = find_secret(ctx->adapter, HCA_SECRET_KEK, kek, &by) &&
 		find_secret(ctx->adapter, HCA_SECRET_CREDENTIAL, credential, &expected);
 	pthread_mutex_unlock(&hca.memory.crypto.lock);
-	if (!found)
+	if (!found) {
+		explicit_bzero(&by, sizeof(by));
 		return explain(EINVAL,
 			       "a login with import KEK %u and credential %u; %s has none "
 			       "of this number",
 			       kek, credential, ctx->adapter->name);
+	}
 	err = key_unwrap(by.at, by.len, wrapped, sizeof(given) + KEY_WRAP_EXTRA, given);
-	if (err)
-		return err;
-	return memcmp(given, expected.at, sizeof(given))
-		       ? explain(EINVAL, "a login with another credential than number %u of %s",
-				 credential, ctx->adapter->name)
-		       : 0;
+	if (!err && !is_equal(given, expected.at, sizeof(given)))
+		err = explain(EINVAL, "a login with another credential than number %u of %s",
+			      credential, ctx->adapter->name);
+	explicit_bzero(given, sizeof(given));
+	explicit_bzero(&by, sizeof(by));
+	explicit_bzero(&expected, sizeof(expected));
+	return err;
 }
 
 int hca_login_create(const struct hca_ctx *ctx, uint32_t kek, uint32_t credential,
@@ -147,7 +160,7 @@ void hca_login_forget(const struct hca_ctx *ctx)
 	pthread_mutex_unlock(&hca.memory.crypto.lock);
 }
 
-/* The KEK of the context's login. */
+/* The KEK of the context's login, for the caller to wipe. */
 static int find_kek(const struct hca_ctx *ctx, struct bytes *out)
 {
 	const struct hca_login *l;
@@ -167,8 +180,10 @@ static int find_kek(const struct hca_ctx *ctx, struct bytes *out)
 int hca_login_check(const struct hca_ctx *ctx)
 {
 	struct bytes kek;
+	int err = find_kek(ctx, &kek);
 
-	return find_kek(ctx, &kek);
+	explicit_bzero(&kek, sizeof(kek));
+	return err;
 }
 
 int hca_login_unwrap(const struct hca_ctx *ctx, const uint8_t *in, size_t len, uint8_t *out)
@@ -176,7 +191,10 @@ int hca_login_unwrap(const struct hca_ctx *ctx, const uint8_t *in, size_t len, u
 	struct bytes kek;
 	int err = find_kek(ctx, &kek);
 
-	return err ? err : key_unwrap(kek.at, kek.len, in, len, out);
+	if (!err)
+		err = key_unwrap(kek.at, kek.len, in, len, out);
+	explicit_bzero(&kek, sizeof(kek));
+	return err;
 }
 
 /* ---- import KEKs and credentials ---- */
