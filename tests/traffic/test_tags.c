@@ -373,6 +373,25 @@ static void a_rendezvous_longer_than_its_buffer_is_left_to_the_program(void)
 	pair_close(&p);
 }
 
+/* Only bytes that a message touches have to be in a region. */
+static void a_buffer_may_be_longer_than_its_region(void)
+{
+	struct pair p = open_tagged();
+	const uint32_t most = p.b->o.bytes, most_tag = most - (TAGS - 1) * PIECE;
+
+	/* The last PIECE bytes of the region, and as much behind it. */
+	post_recv(p.b, 9, most - PIECE, 2 * PIECE);
+	send_eager(p.a, 1, 100, 1);
+	expect(p.b, 9, IBV_WC_TM_RECV, 0);
+	check(!memcmp(p.b->buf + most - PIECE, p.a->buf + OUT, 116));
+	sync_list(p.b, 1);
+	add(p.b, 2, TAGS - 1, most_tag + PIECE, 0, 0);
+	send_eager(p.a, 2, 200, 2);
+	expect(p.b, TAGS - 1, IBV_WC_TM_RECV, BOTH);
+	check_filled(tagged(p.b, TAGS - 1), 200, 2);
+	pair_close(&p);
+}
+
 static void a_buffer_can_be_removed_unless_a_message_has_taken_it(void)
 {
 	struct pair p = open_tagged();
@@ -539,6 +558,7 @@ int main(void)
 		TEST(a_rendezvous_is_done_by_the_adapter),
 		TEST(many_rendezvous_at_once),
 		TEST(a_rendezvous_longer_than_its_buffer_is_left_to_the_program),
+		TEST(a_buffer_may_be_longer_than_its_region),
 		TEST(a_buffer_can_be_removed_unless_a_message_has_taken_it),
 		TEST(lists_have_ends),
 		TEST(attributes_that_make_no_tag_matching_queue_are_refused),

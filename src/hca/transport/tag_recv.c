@@ -140,8 +140,8 @@ enum fault tag_recv_place(struct qp *qp, const struct roce_pkt *pkt, const struc
 		return FAULT_INVALID;
 	if (r->tag.reads)
 		return FAULT_NONE;
-	if (!hca_mem_resolve(r->recv->sge, r->recv->sge_count, r->recv_srq->pd->pdn,
-			     HCA_ACCESS_LOCAL_WRITE, &to)) {
+	if (!hca_mem_resolve_first(r->recv->sge, r->recv->sge_count, r->recv_srq->pd->pdn,
+				   HCA_ACCESS_LOCAL_WRITE, r->offset + len, &to)) {
 		*status = HCA_LOC_PROT_ERR;
 		return FAULT_LOCAL;
 	}
