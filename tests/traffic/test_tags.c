@@ -392,6 +392,35 @@ static void a_buffer_may_be_longer_than_its_region(void)
 	pair_close(&p);
 }
 
+/* Buffers are the queue's, and so is their domain; a queue pair may be of another one. */
+static void buffers_are_of_the_queues_domain(void)
+{
+	struct pair p = open_tagged();
+	struct ibv_pd *pd = p.b->pd, *other = must(ibv_alloc_pd(p.b->ctx));
+	struct end *twin;
+
+	end_drop_qp(p.b);
+	p.b->pd = other;
+	twin = end_twin(p.b);
+	p.b->pd = pd;
+	end_reset(p.a);
+	ends_connect(p.a, twin);
+	add(p.b, 1, 0, 256, 0, 0);
+	send_eager(p.a, 1, 100, 1);
+	expect(p.b, 0, IBV_WC_TM_RECV, BOTH);
+	check_filled(tagged(p.b, 0), 100, 1);
+	add(p.b, 2, 1, 8000, 0, 0);
+	post_recv(p.a, 3, 512 << 10, 64);
+	send_rndv(p.a, 2, 8000);
+	expect(p.b, 1, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+	expect(p.b, 1, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+	check_filled(tagged(p.b, 1), 8000, 2);
+	expect_ok(p.a->rcq, 3);
+	twin_close(twin);
+	check_ok(ibv_dealloc_pd(other));
+	pair_close(&p);
+}
+
 static void a_buffer_can_be_removed_unless_a_message_has_taken_it(void)
 {
 	struct pair p = open_tagged();
@@ -559,6 +588,7 @@ int main(void)
 		TEST(many_rendezvous_at_once),
 		TEST(a_rendezvous_longer_than_its_buffer_is_left_to_the_program),
 		TEST(a_buffer_may_be_longer_than_its_region),
+		TEST(buffers_are_of_the_queues_domain),
 		TEST(a_buffer_can_be_removed_unless_a_message_has_taken_it),
 		TEST(lists_have_ends),
 		TEST(attributes_that_make_no_tag_matching_queue_are_refused),

@@ -161,6 +161,12 @@ static bool take_data(struct qp *qp, struct req_slot *slot, const struct roce_pk
 	return good;
 }
 
+/* The domain of local keys: data of a rendezvous goes to a buffer of the receive queue (tag_sq.c). */
+static uint32_t local_pdn(const struct qp *qp)
+{
+	return unlikely(qp->tag_sq) ? qp->pub.srq->pd->pdn : qp->pub.pd->pdn;
+}
+
 /* An answer with data, or to a request that has an answer of its own, for the oldest request. */
 static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload)
 {
@@ -186,7 +192,7 @@ static void returned(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	c->read_rerequested = false;
 	if (op_returns_data(slot->op)) {
 		qp->pub.format->sq_decode(&qp->pub, slot->index, &s);
-		if (!hca_mem_resolve(s.sge, s.sge_count, qp->pub.pd->pdn, HCA_ACCESS_LOCAL_WRITE,
+		if (!hca_mem_resolve(s.sge, s.sge_count, local_pdn(qp), HCA_ACCESS_LOCAL_WRITE,
 				     &list)) {
 			fail_head(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 			return;
