@@ -404,6 +404,62 @@ static void a_wrong_signature_of_a_peers_access_is_told(void **state)
 	assert_int_equal(err.err.sig.expected_value ^ err.err.sig.actual_value, 1);
 }
 
+/* Two queue pairs for datagrams, with completion queues of their own. */
+static struct pair make_datagrams(void)
+{
+	struct pair u = p;
+
+	for (int side = 0; side < 2; side++) {
+		struct ibv_qp_init_attr attr = {
+			.qp_type = IBV_QPT_UD,
+			.cap = { .max_send_wr = 4,
+				 .max_recv_wr = 4,
+				 .max_send_sge = 1,
+				 .max_recv_sge = 1 },
+		};
+
+		u.cq[side] = ibv_create_cq(p.ctx, 8, NULL, NULL, 0);
+		assert_non_null(u.cq[side]);
+		attr.send_cq = attr.recv_cq = u.cq[side];
+		u.qp[side] = ibv_create_qp(p.pd, &attr);
+		assert_non_null(u.qp[side]);
+	}
+	pair_connect(&u);
+	return u;
+}
+
+static void errors_of_datagrams_are_reported_to_their_queue_pair(void **state)
+{
+	struct pair u = make_datagrams();
+	struct ibv_sge sge = { .length = 512, .lkey = mkey->lkey };
+	struct ibv_send_wr wr = { .wr_id = 7,
+				  .opcode = IBV_WR_SEND,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED };
+	struct mlx5dv_mkey_err err = { 0 };
+
+	make_dif(p.buf, 512, 1, 18);
+	p.buf[99] ^= 1;
+	configure(&dif_512, NULL, 520);
+	pair_post_recv(&u, 1, 8, HALF, 40 + 512);
+	pair_fill_wr(&u, &wr, 0);
+	pair_post(&u, &wr);
+	pair_expect(u.cq[0], IBV_WC_SEND, 7);
+	pair_expect(u.cq[1], IBV_WC_RECV, 8);
+	assert_int_equal(mlx5dv_mkey_check(mkey, &err), 0);
+	assert_int_equal(err.err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	/* The next queue pair of this thread hears nothing of it. */
+	p.buf[99] ^= 1;
+	configure(&dif_512, NULL, 520);
+	move(IBV_WR_RDMA_WRITE, 512);
+	expect_no_error();
+	for (int side = 0; side < 2; side++) {
+		assert_int_equal(ibv_destroy_qp(u.qp[side]), 0);
+		assert_int_equal(ibv_destroy_cq(u.cq[side]), 0);
+	}
+}
+
 static void after_an_error_the_key_serves_again_once_configured(void **state)
 {
 	make_dif(p.buf, 512, 2, 13);
@@ -646,6 +702,7 @@ int main(void)
 		TEST(a_wrong_signature_in_memory_is_told),
 		TEST(a_wrong_signature_on_the_wire_is_told),
 		TEST(a_wrong_signature_of_a_peers_access_is_told),
+		TEST(errors_of_datagrams_are_reported_to_their_queue_pair),
 		TEST(after_an_error_the_key_serves_again_once_configured),
 		TEST(a_cq_polled_by_hand_has_errors_of_its_own_kind),
 		TEST(a_key_keeps_its_signatures_until_they_are_reset),

@@ -21,6 +21,7 @@
 #include "hca/raw/vswitch.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
 #include "util/explain.h"
@@ -244,6 +245,16 @@ static bool send_frame(struct qp *qp, struct ether_frame *f)
 	return true;
 }
 
+/* Errors are reported before the frame is sent: this thread may receive it, too. */
+static bool copy_out(struct qp *qp, const struct hca_list *list, uint64_t off, uint8_t *to,
+		     uint64_t len)
+{
+	bool done = hca_mem_copy_out(list, off, to, len);
+
+	sig_error_of_request(qp);
+	return done;
+}
+
 static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct hca_list *list)
 {
 	struct ether_frame f = { .len = (uint32_t)s->length, .wire_only = s->wire_only };
@@ -253,7 +264,7 @@ static enum run_result send_one(struct qp *qp, struct hca_send *s, const struct 
 		f.data = (const uint8_t *)list->seg[0].ptr;
 	} else {
 		data = get_buffer(qp);
-		if (!data || !hca_mem_copy_out(list, 0, data, s->length))
+		if (!data || !copy_out(qp, list, 0, data, s->length))
 			return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		if (s->offload & HCA_OFFLOAD_VLAN)
 			insert_tag(data, &f.len, s->vlan_tci);
@@ -281,8 +292,8 @@ static enum run_result send_segments(struct qp *qp, struct hca_send *s, const st
 					 .len = s->tso_header + n,
 					 .wire_only = s->wire_only };
 
-		if (!hca_mem_copy_out(list, 0, data, s->tso_header) ||
-		    !hca_mem_copy_out(list, s->tso_header + off, data + s->tso_header, n))
+		if (!copy_out(qp, list, 0, data, s->tso_header) ||
+		    !copy_out(qp, list, s->tso_header + off, data + s->tso_header, n))
 			return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		if (s->offload & HCA_OFFLOAD_VLAN)
 			insert_tag(data, &f.len, s->vlan_tci);
@@ -314,7 +325,7 @@ static enum run_result send_several(struct qp *qp, struct hca_send *s, const str
 		if ((uint32_t)i < qp->raw_qp->tso_sent)
 			continue;
 		data = get_buffer(qp);
-		if (!data || !hca_mem_copy_out(list, off, data, f.len))
+		if (!data || !copy_out(qp, list, off, data, f.len))
 			return refuse(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		if (s->offload & HCA_OFFLOAD_VLAN)
 			insert_tag(data, &f.len, s->vlan_tci);
@@ -332,6 +343,7 @@ static enum run_result access_aso(struct qp *qp, struct hca_send *s)
 {
 	enum hca_status status = aso_access_run(qp, s);
 
+	sig_error_of_request(qp);
 	if (status)
 		return refuse(qp, s, status,
 			      status == HCA_LOC_PROT_ERR ? SYN_LOCAL_PROT : SYN_QP_OP);

@@ -19,6 +19,7 @@
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
 #include "hca/queue/srq.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "util/explain.h"
 
@@ -393,6 +394,7 @@ void hca_wq_receive(struct hca_wq *wq, struct ether_frame *frame, uint8_t self_l
 		receive_strides(wq, frame, &p);
 	else
 		receive_plain(wq, frame, &p);
+	sig_error_of_frame(wq->cq, wq->wqn, wq->user_index);
 	if (unlikely(!posted(wq)) && wq->state == HCA_WQS_RDY)
 		mark_empty(wq);
 }

@@ -20,6 +20,7 @@
 #include "hca/transport/qp_traffic.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
 
@@ -74,17 +75,21 @@ static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, c
 {
 	struct hca_list with;
 	struct roce_pkt out = *pkt;
+	int err;
 
 	/* To another host the GRH is the packet's own IP header. */
 	if (!peer || !(pkt->flags & ROCE_PKT_GRH)) {
 		out.flags &= ~ROCE_PKT_GRH;
-		return send_packet(qp, peer, &out, list, 0, NULL);
+		err = send_packet(qp, peer, &out, list, 0, NULL);
+	} else {
+		with.seg[0] = (struct hca_seg){ .ptr = (char *)grh, .len = HCA_GRH_BYTES };
+		memcpy(&with.seg[1], list->seg, list->count * sizeof(list->seg[0]));
+		with.count = list->count + 1;
+		out.len += HCA_GRH_BYTES;
+		err = send_packet(qp, peer, &out, &with, 0, NULL);
 	}
-	with.seg[0] = (struct hca_seg){ .ptr = (char *)grh, .len = HCA_GRH_BYTES };
-	memcpy(&with.seg[1], list->seg, list->count * sizeof(list->seg[0]));
-	with.count = list->count + 1;
-	out.len += HCA_GRH_BYTES;
-	return send_packet(qp, peer, &out, &with, 0, NULL);
+	sig_error_of_request(qp);
+	return err;
 }
 
 /* The first datagram to a group makes the links to its members, and waits for them. */
@@ -142,6 +147,7 @@ static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 	if (!r->group_begun && a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET &&
 	    packet_filter_pass(qp, pkt, NULL, true))
 		hca.network->send_group(qp, &s->av, pkt, list);
+	sig_error_of_request(qp);
 	if (!r->group_begun)
 		qp_traffic_to_group(qp, pkt);
 	r->group_begun = true;

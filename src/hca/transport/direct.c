@@ -120,6 +120,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	struct hca_peer *peer = qp->peer;
 	const struct hca_mr_entry *e;
 	struct hca_list local, remote;
+	enum direct_result result;
 	char *base;
 	bool done;
 
@@ -157,8 +158,11 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		remote.seg[0].kind = HCA_SEG_REMOTE;
 		remote.seg[0].pid = peer->pid;
 	}
-	if (atomic)
-		return execute_word(qp, s, &local, remote.seg[0].ptr);
+	if (atomic) {
+		result = execute_word(qp, s, &local, remote.seg[0].ptr);
+		sig_error_of_request(qp);
+		return result;
+	}
 	if (s->op == HCA_OP_WRITE) {
 		if (likely(local.count == 1 && local.seg[0].kind == HCA_SEG_PLAIN &&
 			   remote.seg[0].kind == HCA_SEG_PLAIN)) {

@@ -9,6 +9,7 @@
 #include "hca/peers/grace.h"
 #include "hca/transport/request.h"
 #include "hca/transport/request_fail.h"
+#include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/window.h"
 
@@ -18,8 +19,9 @@ static bool ends_window(const struct hca_send *s)
 	return s->op == HCA_OP_LOCAL_INV || (s->op == HCA_OP_BIND_MW && !s->bind.type2);
 }
 
-static int get_psvs(const struct hca_send *s, uint32_t pdn)
+static int get_psvs(struct qp *qp, const struct hca_send *s)
 {
+	const uint32_t pdn = qp->pub.pd->pdn;
 	uint8_t out[HCA_PSV_MOST * HCA_PSV_BYTES];
 	uint64_t bytes = (uint64_t)s->psv.count * HCA_PSV_BYTES;
 	struct hca_list list;
@@ -29,8 +31,9 @@ static int get_psvs(const struct hca_send *s, uint32_t pdn)
 		return err;
 	if (!hca_mem_resolve(s->sge, s->sge_count, pdn, HCA_ACCESS_LOCAL_WRITE, &list) ||
 	    list.total < bytes || !hca_mem_copy_in(&list, 0, out, bytes))
-		return -EFAULT;
-	return 0;
+		err = -EFAULT;
+	sig_error_of_request(qp);
+	return err;
 }
 
 /*
@@ -59,7 +62,7 @@ enum run_result local_op_run(struct qp *qp, struct hca_send *s)
 	} else if (s->op == HCA_OP_SET_PSV) {
 		err = hca_psv_set(&s->psv, qp->pub.pd->pdn);
 	} else if (s->op == HCA_OP_GET_PSV) {
-		err = get_psvs(s, qp->pub.pd->pdn);
+		err = get_psvs(qp, s);
 	}
 	if (!err && ends_window(s))
 		err = grace_begin(user, &qp->req.grace);

@@ -196,20 +196,22 @@ enum run_result mmo_run(struct qp *qp, struct hca_send *s)
 	};
 	struct job j = { .qp = qp, .how = &s->mmo };
 	enum codec_result result = CODEC_FAILED;
+	bool ok;
 
 	if (!window_is_empty(&qp->window))
 		return RUN_WAIT;
 	s->length = 0;
 	if (is_too_long(s))
 		return fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
-	if (!resolve(&j, s) ||
-	    !(s->mmo.kind == HCA_MMO_DMA ? copy(&j, &result) : convert(&j, &result)))
+	ok = resolve(&j, s) &&
+	     (s->mmo.kind == HCA_MMO_DMA ? copy(&j, &result) : convert(&j, &result));
+	if (ok && result != CODEC_FAILED)
+		ok = write_results(&j, syndromes[result]);
+	sig_error_of_request(qp);
+	if (!ok)
 		return fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	if (result == CODEC_FAILED)
 		return fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
-	if (!write_results(&j, syndromes[result]))
-		return fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
-	sig_error_of_request(qp);
 	if (result == CODEC_DONE) {
 		s->length = j.made;
 		request_finish_local(qp, s);

@@ -473,6 +473,7 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		     const uint8_t *grh)
 {
 	struct hca_list list;
+	bool placed;
 	struct hca_cqe cqe = {
 		.recv_kind =
 			has_imm(pkt->op & ROCE_PKT_OPCODE_MASK) ? HCA_RECV_SEND_IMM : HCA_RECV_SEND,
@@ -508,12 +509,13 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 	}
 	if (grh)
 		hca_mem_copy_in(&list, 0, grh, HCA_GRH_BYTES);
-	if (!hca_mem_copy(&list, HCA_GRH_BYTES, payload, 0, pkt->len)) {
+	placed = hca_mem_copy(&list, HCA_GRH_BYTES, payload, 0, pkt->len);
+	sig_error_of_peer(qp);
+	if (!placed) {
 		recv_complete_error(qp, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 		qp_fail(qp);
 		return;
 	}
-	sig_error_of_peer(qp);
 	recv_complete(qp, &cqe);
 }
 

@@ -26,24 +26,38 @@ static struct hca_cq *cq_of(const struct qp *qp, bool request)
 	return qp->pub.recv_cq;
 }
 
+static void tell(struct hca_cq *cq, const struct hca_sig_error *error, bool request, uint32_t qpn,
+		 uint32_t user_index)
+{
+	struct hca_cqe cqe = {
+		.status = HCA_SIG_ERR,
+		.is_recv = !request,
+		.op = HCA_OP_NOP,
+		.qpn = qpn,
+		.user_index = user_index,
+		.sig = error,
+	};
+
+	if (cq)
+		hca_cq_add(cq, &cqe);
+}
+
 void sig_error_tell(struct qp *qp, bool request)
 {
 	struct hca_cq *cq = cq_of(qp, request);
 	struct hca_sig_error error;
 
 	while (signature_error_take(&error)) {
-		struct hca_cqe cqe = {
-			.status = HCA_SIG_ERR,
-			.is_recv = !request,
-			.op = HCA_OP_NOP,
-			.qpn = qp->pub.qpn,
-			.user_index = qp->pub.user_index,
-			.sig = &error,
-		};
-
-		if (cq)
-			hca_cq_add(cq, &cqe);
+		tell(cq, &error, request, qp->pub.qpn, qp->pub.user_index);
 		if (request && qp->pub.stop_on_sig_error && qp->pub.state == HCA_QPS_RTS)
 			stop(qp);
 	}
+}
+
+void sig_error_tell_queue(struct hca_cq *cq, uint32_t number, uint32_t user_index)
+{
+	struct hca_sig_error error;
+
+	while (signature_error_take(&error))
+		tell(cq, &error, false, number, user_index);
 }

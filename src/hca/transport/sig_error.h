@@ -12,8 +12,14 @@
 
 /* `request`: of the queue pair itself, which then may have to stop. */
 void sig_error_tell(struct qp *qp, bool request);
+/* The same for frames that came to a receive queue. */
+void sig_error_tell_queue(struct hca_cq *cq, uint32_t number, uint32_t user_index);
 
-/* To be called after every movement of data for a request of this queue pair, or of its peer. */
+/*
+ * Calls after every movement of data, successful or not: for a request of this queue pair, of its peer, or
+ * for a receive queue. An error that stays in the list is reported by the next queue pair that this thread
+ * works for.
+ */
 static inline void sig_error_of_request(struct qp *qp)
 {
 	if (signature_has_errors())
@@ -24,6 +30,12 @@ static inline void sig_error_of_peer(struct qp *qp)
 {
 	if (signature_has_errors())
 		sig_error_tell(qp, false);
+}
+
+static inline void sig_error_of_frame(struct hca_cq *cq, uint32_t number, uint32_t user_index)
+{
+	if (signature_has_errors())
+		sig_error_tell_queue(cq, number, user_index);
 }
 
 #endif
