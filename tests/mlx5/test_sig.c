@@ -346,6 +346,62 @@ static void the_key_reaches_as_far_as_the_wire_does(void **state)
 	assert_int_equal(pair_wait(p.cq[0]).status, IBV_WC_LOC_PROT_ERR);
 }
 
+#define USERS 4u
+
+/* Users of one key at the same time, each in blocks of its own; over a wire their packets alternate. */
+static void use_at_once(enum ibv_wr_opcode opcode, struct pair *user)
+{
+	for (uint32_t i = 0; i < USERS; i++) {
+		struct ibv_sge sge = pair_sge(&p, HALF + (size_t)i * 520 * COUNT, 520 * COUNT);
+		struct ibv_send_wr wr = { .wr_id = i,
+					  .opcode = opcode,
+					  .sg_list = &sge,
+					  .num_sge = 1,
+					  .send_flags = IBV_SEND_SIGNALED,
+					  .wr.rdma = { .remote_addr = (uint64_t)i * 520 * COUNT,
+						       .rkey = mkey->rkey } },
+				   *bad;
+
+		assert_int_equal(ibv_post_send(user[i].qp[1], &wr, &bad), 0);
+	}
+	for (uint32_t i = 0; i < USERS; i++)
+		assert_int_equal(pair_wait(p.cq[1]).status, IBV_WC_SUCCESS);
+}
+
+static void several_queue_pairs_use_a_key_at_once(void **state)
+{
+	const uint32_t blocks = USERS * COUNT;
+	uint8_t *want = malloc(520 * blocks);
+	struct pair user[USERS];
+	struct mlx5dv_mkey_err err;
+
+	assert_non_null(want);
+	for (uint32_t i = 0; i < USERS; i++) {
+		user[i] = p;
+		for (int side = 0; side < 2; side++)
+			user[i].qp[side] = make_qp(side, 0);
+		pair_connect(&user[i]);
+	}
+	make_dif(want, 512, blocks, 19);
+	configure(NULL, &dif_512, 512 * blocks);
+	memcpy(p.buf + HALF, want, 520 * blocks);
+	use_at_once(IBV_WR_RDMA_WRITE, user);
+	assert_true(pair_is_pattern(p.buf, 512 * blocks, 19));
+	memset(p.buf + HALF, 0, 520 * blocks);
+	use_at_once(IBV_WR_RDMA_READ, user);
+	assert_memory_equal(p.buf + HALF, want, 520 * blocks);
+	expect_no_error();
+	p.buf[HALF + 520 * (COUNT + 7) + 512] ^= 1;
+	use_at_once(IBV_WR_RDMA_WRITE, user);
+	err = check();
+	assert_int_equal(err.err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	assert_int_equal(err.err.sig.offset, 520 * (COUNT + 7));
+	for (uint32_t i = 0; i < USERS; i++)
+		for (int side = 0; side < 2; side++)
+			assert_int_equal(ibv_destroy_qp(user[i].qp[side]), 0);
+	free(want);
+}
+
 /* ---- errors ---- */
 
 static void a_wrong_signature_in_memory_is_told(void **state)
@@ -699,6 +755,7 @@ int main(void)
 		TEST(one_kind_becomes_another),
 		TEST(data_that_does_not_fill_a_block_passes_without_signature),
 		TEST(the_key_reaches_as_far_as_the_wire_does),
+		TEST(several_queue_pairs_use_a_key_at_once),
 		TEST(a_wrong_signature_in_memory_is_told),
 		TEST(a_wrong_signature_on_the_wire_is_told),
 		TEST(a_wrong_signature_of_a_peers_access_is_told),
