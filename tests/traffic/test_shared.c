@@ -38,6 +38,62 @@ static void queue_pairs_of_an_importer_accept_the_owners_remote_keys(void)
 	estate_close(&s);
 }
 
+static void flush(struct end *e, const struct offer *o, size_t len, uint8_t level)
+{
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(e->qp);
+
+	ibv_wr_start(ex);
+	ex->wr_id = level;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_flush(ex, o->key, o->va, len, IBV_FLUSH_GLOBAL, level);
+	check_ok(ibv_wr_complete(ex));
+	expect_ok(e->scq, level);
+}
+
+static void flusher(int fd)
+{
+	struct options o = options_of(IBV_QPT_RC);
+	struct guest g = { 0 };
+	struct offer flushable;
+
+	guest_import(&g, fd);
+	hear(fd, &flushable, sizeof(flushable));
+	o.send_ops = IBV_QP_EX_WITH_FLUSH;
+	o.qp_access |= IBV_ACCESS_FLUSH_GLOBAL;
+	g.a = end_open_in(&o, g.ctx, g.pd);
+	g.b = end_open_in(&o, g.ctx, g.pd);
+	ends_connect(g.a, g.b);
+	flush(g.a, &flushable, 1000, IBV_FLUSH_RANGE);
+	flush(g.a, &flushable, 0, IBV_FLUSH_MR);
+	tell_mark(fd, 'd');
+	hear_mark(fd, 'e');
+	guest_leave(&g);
+}
+
+static void queue_pairs_of_an_importer_flush_the_owners_memory(void)
+{
+	struct estate s;
+	struct offer flushable;
+	struct ibv_mr *mr;
+	struct peer p;
+
+	if (!rig_is_mlx5())
+		rig_skip("a ConnectX-3 has no ibv_wr_*()");
+	p = peer_start(flusher);
+	s = estate_open();
+	mr = must(ibv_reg_mr(s.pd, s.buf, ESTATE_BYTES,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_FLUSH_GLOBAL));
+	flushable = (struct offer){ .key = mr->rkey, .va = (uintptr_t)s.buf };
+	estate_offer(&s, p.fd);
+	tell(p.fd, &flushable, sizeof(flushable));
+	hear_mark(p.fd, 'd');
+	tell_mark(p.fd, 'e');
+	peer_join(&p);
+	check_ok(ibv_dereg_mr(mr));
+	estate_close(&s);
+}
+
 #define COUNTS 300
 
 static void counter(int fd)
@@ -370,6 +426,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(queue_pairs_of_an_importer_accept_the_owners_remote_keys),
+		TEST(queue_pairs_of_an_importer_flush_the_owners_memory),
 		TEST(atomics_of_importers_and_owner_on_the_owners_memory_add_up),
 		TEST(two_processes_work_in_each_others_memory_at_once),
 		TEST(the_owners_local_keys_name_the_owners_memory),

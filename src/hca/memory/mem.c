@@ -58,6 +58,16 @@ const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint3
 	return e;
 }
 
+const struct hca_mr_entry *hca_mem_find_whole(uint32_t key, uint32_t pdn, uint32_t qpn,
+					      uint32_t access)
+{
+	const struct hca_peer *owner = owner_of(key);
+	const struct hca_segment *seg = owner ? owner->segment : hca.peers.segment;
+	const struct hca_mr_entry *e = &seg->mr[key >> 8];
+
+	return hca_mem_find_here(key, pdn, qpn, e->iova, e->length, access);
+}
+
 static bool is_here(const struct hca_mr_entry *e)
 {
 	const struct hca_mr_entry *first = hca.peers.segment->mr;

@@ -59,13 +59,8 @@ static inline const struct hca_mr_entry *hca_mem_find_here(uint32_t key, uint32_
 }
 
 /* The entry for an access to the whole range of the key. */
-static inline const struct hca_mr_entry *hca_mem_find_whole(uint32_t key, uint32_t pdn,
-							    uint32_t qpn, uint32_t access)
-{
-	const struct hca_mr_entry *e = &hca.peers.segment->mr[key >> 8];
-
-	return hca_mem_find(hca.peers.segment, key, pdn, qpn, e->iova, e->length, access);
-}
+const struct hca_mr_entry *hca_mem_find_whole(uint32_t key, uint32_t pdn, uint32_t qpn,
+					      uint32_t access);
 
 /* An element that is inline data, or lies in a plain region of ours. False: neither, or empty. */
 static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn, uint32_t access,
