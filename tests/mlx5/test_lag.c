@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -90,6 +91,60 @@ static void queue_pairs_take_turns_and_can_be_moved(void **state)
 	pair_to_reset(p.qp[0]);
 	assert_int_equal(mlx5dv_query_qp_lag_port(p.qp[0], &first, &active), EOPNOTSUPP);
 	assert_int_equal(mlx5dv_modify_qp_lag_port(p.qp[0], 1), EOPNOTSUPP);
+}
+
+/* In INIT, of a type; the QPs of XRC have a domain in place of queues. */
+static struct ibv_qp *make_qp(enum ibv_qp_type type, struct ibv_xrcd *xrcd)
+{
+	struct ibv_qp_init_attr_ex init = { .qp_type = type,
+					    .send_cq = p.cq[0],
+					    .recv_cq = p.cq[0],
+					    .cap = { 16, 16, 1, 1, 0 },
+					    .comp_mask = IBV_QP_INIT_ATTR_PD,
+					    .pd = p.pd };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	struct ibv_qp *qp;
+
+	if (type == IBV_QPT_XRC_RECV) {
+		init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+		init.xrcd = xrcd;
+	}
+	qp = ibv_create_qp_ex(p.ctx, &init);
+	assert_non_null(qp);
+	mask |= type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
+	return qp;
+}
+
+static void affinities_are_for_senders_and_change_in_rts(void **state)
+{
+	struct ibv_xrcd_init_attr init = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							IBV_XRCD_INIT_ATTR_OFLAGS,
+					   .fd = -1,
+					   .oflags = O_CREAT };
+	static const struct {
+		enum ibv_qp_type type;
+		int query;
+	} rows[] = {
+		{ IBV_QPT_RC, 0 },
+		{ IBV_QPT_UC, 0 },
+		{ IBV_QPT_UD, 0 },
+		{ IBV_QPT_XRC_SEND, 0 },
+		{ IBV_QPT_XRC_RECV, EOPNOTSUPP },
+	};
+	struct ibv_xrcd *xrcd = ibv_open_xrcd(p.ctx, &init);
+
+	assert_non_null(xrcd);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct ibv_qp *qp = make_qp(rows[i].type, xrcd);
+		uint8_t port, active;
+
+		assert_int_equal(mlx5dv_query_qp_lag_port(qp, &port, &active), rows[i].query);
+		assert_int_equal(mlx5dv_modify_qp_lag_port(qp, 1), EOPNOTSUPP);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
+	assert_int_equal(ibv_close_xrcd(xrcd), 0);
 }
 
 static unsigned int query_lag(unsigned int *first, unsigned int *second)
@@ -377,6 +432,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		T(the_device_tells_of_its_links),
 		T(queue_pairs_take_turns_and_can_be_moved),
+		T(affinities_are_for_senders_and_change_in_rts),
 		T(the_other_link_takes_over_while_one_is_down),
 		T(commands_map_affinities_to_links),
 		T(contexts_have_an_affinity),
