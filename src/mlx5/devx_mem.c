@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "hca/memory/buf.h"
+#include "hca/memory/udmabuf.h"
 #include "hca/peers/peer_memory.h"
 #include "mlx5/devx_cmd.h"
 #include "mlx5/devx_export.h"
@@ -48,13 +49,17 @@ static bool pages_fit(uintptr_t addr, size_t size, uint64_t bitmap)
 static int map_dmabuf(struct devx_umem *umem, const struct mlx5dv_devx_umem_in *in)
 {
 	uint64_t start = (uintptr_t)in->addr, page = sysconf(_SC_PAGESIZE), head = start % page;
-	int prot = PROT_READ | (in->access & IBV_ACCESS_LOCAL_WRITE ? PROT_WRITE : 0);
+	int err;
 
 	if (in->dmabuf_fd < 0)
 		return explain(EBADF, "umem: dmabuf_fd is %d", in->dmabuf_fd);
+	err = hca_dmabuf_check(in->dmabuf_fd, start, in->size, "umem");
+	if (err)
+		return err;
 	umem->map_len = in->size + head;
-	umem->map =
-		mmap(NULL, umem->map_len, prot, MAP_SHARED, in->dmabuf_fd, (off_t)(start - head));
+	/* Also without IBV_ACCESS_LOCAL_WRITE: a ring that the adapter writes to would end the process. */
+	umem->map = mmap(NULL, umem->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, in->dmabuf_fd,
+			 (off_t)(start - head));
 	if (umem->map == MAP_FAILED) {
 		umem->map = NULL;
 		return explain(errno, "umem: descriptor %d cannot be mapped", in->dmabuf_fd);

@@ -1,66 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Regions on dmabufs. The adapter uses the process's own mapping of the memory, so the exporter must
- * allow one, as udmabuf does. A memory file that cannot shrink is taken as the udmabuf that could be made of it,
- * for hosts without that driver.
+ * allow one, as udmabuf does.
  */
 #include "verbs/dmabuf.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "hca/memory/udmabuf.h"
 #include "util/explain.h"
 #include "verbs/mr.h"
 #include "verbs/result.h"
 
-#ifndef DMA_BUF_MAGIC
-#define DMA_BUF_MAGIC 0x444d4142
-#endif
-
-/* 0 for a dmabuf, or a memory file that udmabuf would take. */
-static int check_file(int fd)
-{
-	struct statfs fs;
-	int seals;
-
-	if (fstatfs(fd, &fs))
-		return explain(errno, "ibv_reg_dmabuf_mr: descriptor %d is not open", fd);
-	if (fs.f_type == DMA_BUF_MAGIC)
-		return 0;
-	seals = fcntl(fd, F_GET_SEALS);
-	if (seals < 0)
-		return explain(EOPNOTSUPP, "ibv_reg_dmabuf_mr: descriptor %d is no dmabuf", fd);
-	if (!(seals & F_SEAL_SHRINK) || seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
-		return explain(EOPNOTSUPP,
-			       "ibv_reg_dmabuf_mr: descriptor %d is a memory file with seals 0x%x; "
-			       "F_SEAL_SHRINK is needed, and no seal against writing",
-			       fd, (unsigned int)seals);
-	return 0;
-}
-
-/* The size of a dmabuf or memory file is where it ends. */
-static int check_end(int fd, uint64_t end)
-{
-	off_t size = lseek(fd, 0, SEEK_END);
-
-	if (size >= 0 && end > (uint64_t)size)
-		return explain(EINVAL,
-			       "ibv_reg_dmabuf_mr: the region ends at 0x%llx, the dmabuf at 0x%llx",
-			       (unsigned long long)end, (unsigned long long)size);
-	return 0;
-}
-
 static int check(uint64_t offset, size_t length, uint64_t iova, int fd)
 {
 	const uint64_t page = sysconf(_SC_PAGESIZE);
-	int err = check_file(fd);
 
-	if (err)
-		return err;
 	if (!length || length > UINT64_MAX - page || offset > UINT64_MAX - page - length)
 		return explain(
 			EINVAL,
@@ -71,7 +28,7 @@ static int check(uint64_t offset, size_t length, uint64_t iova, int fd)
 			       "ibv_reg_dmabuf_mr: offset 0x%llx and iova 0x%llx have different "
 			       "page offsets",
 			       (unsigned long long)offset, (unsigned long long)iova);
-	return check_end(fd, offset + length);
+	return hca_dmabuf_check(fd, offset, length, "ibv_reg_dmabuf_mr");
 }
 
 /* The library's mapping, for the life of the region. */

@@ -253,6 +253,61 @@ static void umems_are_checked(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
+static struct mlx5dv_devx_umem *reg_dmabuf(int fd, size_t size)
+{
+	struct mlx5dv_devx_umem_in in = { .addr = (void *)4096, /* in the dmabuf */
+					  .size = size,
+					  .pgsz_bitmap = 4096,
+					  .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+					  .dmabuf_fd = fd };
+
+	errno = 0;
+	return mlx5dv_devx_umem_reg_ex(rig.ctx, &in);
+}
+
+/* A memory file that cannot shrink is as good as a dmabuf. */
+static void a_ring_may_be_in_a_dmabuf(void **state)
+{
+	int fd = memfd_create("dmabuf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	RIG_IN(in, ifc_len(create_cq_in), CREATE_CQ);
+	uint8_t *cqc = ifc_ptr(in, create_cq_in, cq_context);
+	struct rig_cq cq = { .rig = &rig, .size = 16 };
+	struct rig_qp qp;
+
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_null(reg_dmabuf(fd, 4096));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_null(reg_dmabuf(fd, 4097));
+	assert_int_equal(errno, EINVAL);
+	assert_null(reg_dmabuf(-1, 4096));
+	assert_int_equal(errno, EBADF);
+	cq.umem.umem = reg_dmabuf(fd, 4096);
+	assert_non_null(cq.umem.umem);
+	cq.umem.size = 4096;
+	cq.umem.addr = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 4096);
+	close(fd);
+	assert_ptr_not_equal(cq.umem.addr, MAP_FAILED);
+	memset(cq.umem.addr, MLX5_CQE_INVALID << 4, 16 * 64);
+	cq.db = (void *)(cq.umem.addr + 1024);
+	ifc_set(cqc, cqc, log_cq_size, 4);
+	ifc_set(cqc, cqc, uar_page, rig.uar->page_id);
+	ifc_set(cqc, cqc, c_eqn, rig.eqn);
+	ifc_set(cqc, cqc, dbr_umem_valid, 1);
+	ifc_set(cqc, cqc, dbr_umem_id, cq.umem.umem->umem_id);
+	ifc_set(cqc, cqc, dbr_addr, 1024);
+	ifc_set(in, create_cq_in, cq_umem_valid, 1);
+	ifc_set(in, create_cq_in, cq_umem_id, cq.umem.umem->umem_id);
+	cq.obj = create(in, sizeof(in), &cq.cqn);
+	rig_qp(&rig, 4, 4, 0, &cq, &qp);
+	rig_connect(&qp, &qp);
+	rig_send(&qp, MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+	assert_int_equal(rig_cq_wait(&cq)->op_own >> 4, MLX5_CQE_REQ);
+	rig_cq_take(&cq);
+	rig_qp_drop(&qp);
+	rig_cq_drop(&cq);
+}
+
 static void a_memory_key_is_as_good_as_a_region(void **state)
 {
 	RIG_IN(in, ifc_len(create_mkey_in), CREATE_MKEY);
@@ -714,6 +769,7 @@ int main(void)
 		cmocka_unit_test(ports_are_told_of),
 		cmocka_unit_test(registers_can_be_read),
 		cmocka_unit_test(umems_are_checked),
+		cmocka_unit_test(a_ring_may_be_in_a_dmabuf),
 		cmocka_unit_test(a_memory_key_is_as_good_as_a_region),
 		cmocka_unit_test(completion_queues_are_checked),
 		cmocka_unit_test(queue_pairs_are_checked),

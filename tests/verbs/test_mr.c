@@ -298,8 +298,11 @@ static void a_memory_file_that_cannot_shrink_is_a_dmabuf(void **state)
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
 	assert_refused(ibv_reg_dmabuf_mr(f->pd, PAGE, 2 * PAGE + 1, 0, fd, 0), EINVAL);
 	assert_refused(ibv_reg_dmabuf_mr(f->pd, PAGE, PAGE, 1, fd, 0), EINVAL);
+	assert_int_equal(lseek(fd, 8, SEEK_SET), 8);
 	mr = ibv_reg_dmabuf_mr(f->pd, PAGE + 8, 2 * PAGE - 8, 8, fd, IBV_ACCESS_LOCAL_WRITE);
 	assert_non_null(mr);
+	/* the position is the program's */
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 8);
 	close(fd);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
