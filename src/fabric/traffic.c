@@ -90,6 +90,16 @@ void fabric_traffic_set_other(struct fabric_traffic *t, unsigned int row)
 	atomic_store_explicit(&t->other, row, memory_order_relaxed);
 }
 
+void fabric_traffic_add_direct(unsigned int row, unsigned int other, unsigned int what, uint64_t n)
+{
+	struct dir_file *dir = fabric_directory_file();
+
+	if (!dir)
+		return;
+	add_to_row(dir, row, at_port[what], n);
+	add_to_row(dir, other, at_other[what], n);
+}
+
 void fabric_traffic_sum(const struct dir_file *dir, unsigned int row,
 			uint64_t out[FABRIC_TRAFFIC_OF_PORT])
 {

@@ -16,6 +16,8 @@ struct fabric_traffic *fabric_traffic_claim(unsigned int row, uint32_t hint);
 void fabric_traffic_release(struct fabric_traffic *t);
 /* Sets the port of the peer at which the owner executes one-sided requests from now on. */
 void fabric_traffic_set_other(struct fabric_traffic *t, unsigned int row);
+/* What a queue pair without a block has carried out at the port `other`: one of FABRIC_DIRECT_. */
+void fabric_traffic_add_direct(unsigned int row, unsigned int other, unsigned int what, uint64_t n);
 /* Adds what all blocks have counted for the row. */
 void fabric_traffic_sum(const struct dir_file *dir, unsigned int row,
 			uint64_t out[FABRIC_TRAFFIC_OF_PORT]);

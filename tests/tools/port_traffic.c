@@ -141,6 +141,32 @@ static void reads_writes_and_atomics_count_with_their_answers(void)
 	pair_close(&p);
 }
 
+/* More queue pairs than the directory has blocks to count in. */
+static void queue_pairs_beyond_the_blocks_count_as_well(void)
+{
+	enum { MANY = 2048 };
+	struct options o = options_of(IBV_QPT_RC);
+	static struct ibv_qp *qps[MANY];
+	struct end *e = end_open(&o);
+
+	for (int i = 0; i < MANY; i++) {
+		struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC,
+						 .send_cq = e->scq,
+						 .recv_cq = e->rcq,
+						 .cap = { 1, 1, 1, 1, 0 } };
+		struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+		qps[i] = must(ibv_create_qp(e->pd, &init));
+		check_ok(ibv_modify_qp(qps[i], &attr,
+				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					       IBV_QP_ACCESS_FLAGS));
+	}
+	reads_writes_and_atomics_count_with_their_answers();
+	for (int i = 0; i < MANY; i++)
+		check_ok(ibv_destroy_qp(qps[i]));
+	end_close(e);
+}
+
 static void a_datagram_to_a_group_counts_as_multicast(void)
 {
 	union ibv_gid gid = { .raw = { 0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [12] = 0xef } };
@@ -188,6 +214,7 @@ int main(void)
 {
 	a_message_counts_as_the_packets_of_its_mtu();
 	reads_writes_and_atomics_count_with_their_answers();
+	queue_pairs_beyond_the_blocks_count_as_well();
 	a_datagram_to_a_group_counts_as_multicast();
 	return 0;
 }

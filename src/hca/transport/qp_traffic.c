@@ -131,16 +131,33 @@ void qp_traffic_unusual(struct qp *qp, const struct roce_pkt *pkt, uint32_t len,
 	add(qp, out ? FABRIC_TX_UNICAST : FABRIC_RX_UNICAST, packets);
 }
 
-static void direct_long(struct qp *qp, const struct hca_send *s, unsigned int what, bool out)
+/* Without a block, as add(). */
+static void add_direct(struct qp *qp, unsigned int other, unsigned int what, uint64_t n)
 {
-	bool data = out == (s->op == HCA_OP_WRITE);
-	uint8_t op = s->op == HCA_OP_WRITE
-			     ? (out ? ROCE_PKT_WRITE_ONLY : ROCE_PKT_ACK)
-			     : (out ? ROCE_PKT_READ_REQUEST : ROCE_PKT_READ_RESP_ONLY);
+	if (likely(qp->traffic))
+		fabric_traffic_add(qp->traffic, what, n);
+	else
+		fabric_traffic_add_direct(fabric_port_row(qp->port_counts), other, what, n);
+}
+
+/* The packets of a request (`out`), or of its answer. */
+static void direct_any(struct qp *qp, const struct hca_send *s, unsigned int other, bool out)
+{
+	static const uint8_t ops[HCA_OP_COUNT][2] = {
+		[HCA_OP_WRITE] = { ROCE_PKT_WRITE_ONLY, ROCE_PKT_ACK },
+		[HCA_OP_READ] = { ROCE_PKT_READ_REQUEST, ROCE_PKT_READ_RESP_ONLY },
+		[HCA_OP_CMP_SWAP] = { ROCE_PKT_CMP_SWAP, ROCE_PKT_ATOMIC_ACK },
+		[HCA_OP_FETCH_ADD] = { ROCE_PKT_FETCH_ADD, ROCE_PKT_ATOMIC_ACK },
+		[HCA_OP_ATOMIC_WRITE] = { ROCE_PKT_ATOMIC_WRITE, ROCE_PKT_ATOMIC_ACK },
+	};
+	const unsigned int what = out ? FABRIC_DIRECT_TX_BYTES : FABRIC_DIRECT_RX_BYTES;
+	bool data = s->op == HCA_OP_READ
+			    ? !out
+			    : out && (s->op == HCA_OP_WRITE || s->op == HCA_OP_ATOMIC_WRITE);
 	uint32_t len = data ? s->length : 0, packets = packets_of(qp, len);
 
-	fabric_traffic_add(qp->traffic, what, bytes_of(qp, op, len, packets));
-	fabric_traffic_add(qp->traffic, what + 1, packets);
+	add_direct(qp, other, what, bytes_of(qp, ops[s->op][!out], len, packets));
+	add_direct(qp, other, what + 1, packets);
 }
 
 void qp_traffic_direct(struct qp *qp, const struct hca_send *s)
@@ -158,14 +175,13 @@ void qp_traffic_direct(struct qp *qp, const struct hca_send *s)
 	uint32_t len = ((uint32_t)s->length + 3) & ~3u;
 	struct fabric_traffic *t = qp->traffic;
 
-	if (unlikely(!t))
-		return;
-	if (unlikely(atomic_load_explicit(&t->other, memory_order_relaxed) != other))
+	if (likely(t) && unlikely(atomic_load_explicit(&t->other, memory_order_relaxed) != other))
 		fabric_traffic_set_other(t, other);
+	/* One that is longer than the MTU, or of a QP without a block. */
 	if (unlikely(s->length >= qp->one_packet)) {
-		direct_long(qp, s, FABRIC_DIRECT_TX_BYTES, true);
+		direct_any(qp, s, other, true);
 		if (qp->pub.type != HCA_QP_UC)
-			direct_long(qp, s, FABRIC_DIRECT_RX_BYTES, false);
+			direct_any(qp, s, other, false);
 		return;
 	}
 	fabric_traffic_add(t, FABRIC_DIRECT_TX_BYTES,
