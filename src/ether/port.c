@@ -103,6 +103,12 @@ void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct et
 	ether_state.transmit = transmit;
 }
 
+void ether_port_set_receive(void (*begin)(struct ether_frame *frame), void (*end)(void))
+{
+	ether_state.receive_begin = begin;
+	ether_state.receive_end = end;
+}
+
 /* An address that does not fit is not published; removing it finds nothing either. */
 static void change_claim(struct ether_port *port, uint64_t number, int delta)
 {

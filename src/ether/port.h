@@ -36,6 +36,9 @@ void ether_port_place(struct ether_port *port, struct ether_rx_filter *filter);
 /* How the engine sends a frame out of a port; the switch (src/hca/raw/vswitch.c) sets it. */
 void ether_port_set_transmit(void (*transmit)(struct ether_port *port, struct ether_frame *frame));
 
+/* What the engine calls around frames that a rule sends back to the port that they leave by. */
+void ether_port_set_receive(void (*begin)(struct ether_frame *frame), void (*end)(void));
+
 /*
  * Counts rules of root tables for packets of queue pairs, which leave (`out`) or arrive. changed() is
  * called without a lock when there is a first one or none any more.

@@ -20,6 +20,9 @@ struct ether_state {
 	struct ether_rx_filter local_filters[ETHER_ADAPTERS][ETHER_PORTS];
 	/* Set by the switch; NULL: frames that leave are dropped. */
 	void (*transmit)(struct ether_port *port, struct ether_frame *frame);
+	/* Set by the switch, too: around the receiving of frames that leave by a port and come back to it. */
+	void (*receive_begin)(struct ether_frame *frame);
+	void (*receive_end)(void);
 	/* Rules of root tables for packets of queue pairs: that arrive, that leave. */
 	atomic_uint rdma_rules[2];
 	void (*rdma_changed)(void); /* set once */

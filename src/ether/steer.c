@@ -81,6 +81,17 @@ static struct flow_table *root_of(struct flow_port *engine, enum flow_domain dom
 	return root;
 }
 
+/* An outgoing packet that a rule of the FDB sends to the function which it is from. */
+static void come_back(struct flow_run *run, struct flow_table *root)
+{
+	if (!ether_state.receive_begin)
+		return;
+	run->out = NULL;
+	ether_state.receive_begin(&run->frame);
+	run_table(run, root);
+	ether_state.receive_end();
+}
+
 /* The packet has passed the last rule of a domain. */
 static void leave(struct flow_run *run, bool uplink)
 {
@@ -94,15 +105,17 @@ static void leave(struct flow_run *run, bool uplink)
 	if (run->domain == FLOW_TX) {
 		run->domain = FLOW_FDB;
 		next = root_of(engine, FLOW_FDB);
-	} else if (run->domain == FLOW_FDB && !uplink && !run->out) {
+	} else if (run->domain == FLOW_FDB && !uplink) {
 		run->domain = FLOW_RX;
 		next = root_of(engine, FLOW_RX);
 		if (!next)
 			return;
-	} else if (run->domain != FLOW_FDB || !uplink) {
+	} else if (run->domain != FLOW_FDB) {
 		return;
 	}
-	if (next) {
+	if (next && run->domain == FLOW_RX && run->out) {
+		come_back(run, next);
+	} else if (next) {
 		run_table(run, next);
 	} else if (run->out && !run->out->is_sent) {
 		/* The bytes may be those of the run that this one is a copy of, which are freed earlier. */

@@ -503,6 +503,38 @@ static void fdb_rules_deliver_and_drop(void **state)
 	raw_pair_fini(&p);
 }
 
+static void a_frame_that_is_sent_to_its_own_function_comes_back(void **state)
+{
+	struct pkt two = pkt_plain(1, 2), three = pkt_plain(1, 3);
+	struct mlx5dv_dr_action *own, *drop;
+	struct mlx5dv_dr_rule *back, *lost;
+	struct raw_pair p;
+	struct dr d, tx;
+
+	raw_pair_init(&p, "mlx5_0", "mlx5_0");
+	dr_init(&d, p.from.context, MLX5DV_DR_DOMAIN_TYPE_FDB);
+	own = mlx5dv_dr_action_create_dest_vport(d.domain, 0);
+	drop = mlx5dv_dr_action_create_drop();
+	assert_true(own && drop);
+	back = dr_rule(&d, 2, own, NULL);
+	lost = dr_rule(&d, 3, drop, NULL);
+	assert_true(back && lost);
+	raw_send(&p, &three);
+	assert_int_equal(raw_who_gets(&p, &two), RAW_REST);
+	assert_int_equal(p.to[RAW_REST].len, two.len);
+	assert_memory_equal(p.to[RAW_REST].frame, two.b, two.len);
+	/* also behind a table for frames that leave */
+	dr_init(&tx, p.from.context, MLX5DV_DR_DOMAIN_TYPE_NIC_TX);
+	assert_int_equal(raw_who_gets(&p, &two), RAW_REST);
+	dr_fini(&tx);
+	assert_int_equal(mlx5dv_dr_rule_destroy(back), 0);
+	assert_int_equal(mlx5dv_dr_rule_destroy(lost), 0);
+	assert_int_equal(mlx5dv_dr_action_destroy(own), 0);
+	assert_int_equal(mlx5dv_dr_action_destroy(drop), 0);
+	dr_fini(&d);
+	raw_pair_fini(&p);
+}
+
 static void direct_rules_refuse_invalid_arguments(void **state)
 {
 	struct match odd = match_of(UDP_DPORT, 2);
@@ -711,6 +743,7 @@ int main(void)
 		cmocka_unit_test(a_destination_array_changes_each_copy_separately),
 		cmocka_unit_test(vlan_tags_are_pushed_and_popped),
 		cmocka_unit_test(fdb_rules_deliver_and_drop),
+		cmocka_unit_test(a_frame_that_is_sent_to_its_own_function_comes_back),
 		cmocka_unit_test(direct_rules_refuse_invalid_arguments),
 		cmocka_unit_test(actions_must_be_in_the_order_of_the_device),
 		cmocka_unit_test(an_ip_version_may_be_its_own_mask),

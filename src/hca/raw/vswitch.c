@@ -138,6 +138,13 @@ static void transmit(struct ether_port *port, struct ether_frame *frame)
 	frame->tx = sender;
 }
 
+/* Links that the sender has locked are unlocked first: receivers may send on. */
+static void receive_begin(struct ether_frame *frame)
+{
+	vswitch_flush(frame->tx);
+	wq_rx_begin();
+}
+
 /* Starts links to all present members; later members start theirs to this process. */
 static void connect_members(const char *name)
 {
@@ -187,6 +194,7 @@ int vswitch_join(const struct hca_adapter *a)
 	pthread_mutex_lock(&hca.raw.join_lock);
 	if (!state->joined[a->index]) {
 		ether_port_set_transmit(transmit);
+		ether_port_set_receive(receive_begin, wq_rx_end);
 		state->adapters[a->index] = a;
 		for (int i = 0; i < a->port_count && !err; i++)
 			if (a->ports[i].link == HCA_LINK_ETHERNET)
@@ -284,8 +292,7 @@ static void steer_here(uint32_t slot, const struct ether_frame *frame)
 	struct ether_port *port = ether_port(slot / ETHER_PORTS, slot % ETHER_PORTS + 1);
 	struct ether_frame copy = *frame;
 
-	vswitch_flush(frame->tx);
-	wq_rx_begin();
+	receive_begin(&copy);
 	ether_steer(port, &copy);
 	wq_rx_end();
 }
