@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pyverbs_suite.py BUILD ADAPTER [cm|lag]: Debian's own tests of pyverbs, unmodified; with `cm`, those of
 rdmacm, whose addresses are of the interface that sysfs shows below the adapter; with `lag`, those of bonded
-links.
+links. The switch of an mlx5 adapter is in switchdev mode, which tests of the FDB domain ask devlink for.
 
 None may fail but those that are wrong, and one that is left out has to say why: pyverbs-skips.txt lists the reasons that
 count, each with the line of docs/support.md that admits to it, or with what the machine lacks."""
@@ -99,6 +99,8 @@ def main():
         modules, for_mlx5, (least, least_for_mlx5) = CM_MODULES, MLX5_CM_MODULES, CM_LEAST
         Place(build, hosts=False)
         os.environ["VERBENA_ADAPTERS"] = f"{adapter},link=ethernet,interface=va"
+    if not sys.argv[3:] and adapter.startswith("mlx5"):
+        os.environ["VERBENA_ADAPTERS"] = f"{adapter},eswitch=switchdev"
     if sys.argv[3:] == ["lag"]:
         modules, for_mlx5, least, least_for_mlx5 = LAG_MODULES, set(), LAG_LEAST, 0
         os.environ["VERBENA_ADAPTERS"] = f"{adapter},lag=lo lo"

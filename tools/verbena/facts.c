@@ -116,6 +116,7 @@ static void take_model(const struct hca_adapter *hca, struct adapter_fact *fact)
 	fact->board_id = hca->model->board_id;
 	fact->driver = hca->model->driver == HCA_DRIVER_MLX5 ? "mlx5_core" : "mlx4_core";
 	fact->pci_device = hca->model->pci_device;
+	fact->switchdev = hca->switchdev;
 	snprintf(fact->pci_slot, sizeof(fact->pci_slot), "%s", hca->pci_slot);
 }
 

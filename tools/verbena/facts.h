@@ -9,6 +9,7 @@
 
 #include <infiniband/verbs.h>
 #include <net/if.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gid_fact {
@@ -33,6 +34,7 @@ struct adapter_fact {
 	const char *model, *hca_type, *board_id, *driver;
 	char pci_slot[16];
 	uint16_t pci_device;
+	bool switchdev; /* mode of the adapter's switch */
 	struct ibv_device_attr attr;
 	int port_count;
 	struct port_fact *ports; /* [0] is port 1 */

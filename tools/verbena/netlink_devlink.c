@@ -91,7 +91,8 @@ static void put_port(struct netlink_out *o, const struct adapter_fact *fact, int
 static void put_switch(struct netlink_out *o, const struct adapter_fact *fact)
 {
 	begin(o, fact, DEVLINK_CMD_ESWITCH_GET, DEVLINK_CMD_ESWITCH_GET);
-	netlink_u16(o, DEVLINK_ATTR_ESWITCH_MODE, DEVLINK_ESWITCH_MODE_LEGACY);
+	netlink_u16(o, DEVLINK_ATTR_ESWITCH_MODE,
+		    fact->switchdev ? DEVLINK_ESWITCH_MODE_SWITCHDEV : DEVLINK_ESWITCH_MODE_LEGACY);
 	netlink_u8(o, DEVLINK_ATTR_ESWITCH_INLINE_MODE, DEVLINK_ESWITCH_INLINE_MODE_NONE);
 	netlink_u8(o, DEVLINK_ATTR_ESWITCH_ENCAP_MODE, DEVLINK_ESWITCH_ENCAP_MODE_BASIC);
 	netlink_end(o);

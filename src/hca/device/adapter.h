@@ -60,6 +60,7 @@ struct hca_adapter {
 	struct hca_port_config ports[HCA_PORTS_MAX]; /* [0] is port 1 */
 	uint8_t lag_count; /* links that are bonded behind port 1; 0: none */
 	char lag_interfaces[HCA_LAG_LINKS][16];
+	bool switchdev; /* mode of the adapter's switch, as devlink shows it; false: legacy */
 	struct hca_crypto_config crypto;
 };
 

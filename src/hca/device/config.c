@@ -153,7 +153,7 @@ static int set_port_key(struct hca_port_config *port, const struct place *at, co
 		return parse_gids(port, at, value);
 	return bad(at,
 		   "unknown key '%s'; there are model, ports, link, interface, switch, gids, guid, "
-		   "lag, "
+		   "lag, eswitch, "
 		   "crypto_kek, crypto_credential and limits such as max_qp",
 		   key);
 }
@@ -244,6 +244,14 @@ static int set_lag(struct hca_adapter *a, const struct place *at, char *value)
 	return 0;
 }
 
+static int set_eswitch(struct hca_adapter *a, const struct place *at, const char *value)
+{
+	a->switchdev = !strcmp(value, "switchdev");
+	if (!a->switchdev && strcmp(value, "legacy"))
+		return bad(at, "eswitch is 'legacy' or 'switchdev', not '%s'", value);
+	return 0;
+}
+
 /* Checks that need the whole description. */
 static int check_all(const struct hca_config *cfg, const struct place *at)
 {
@@ -255,6 +263,12 @@ static int check_all(const struct hca_config *cfg, const struct place *at)
 			return bad(at,
 				   "%s: lag is for adapters of the mlx5 family with one "
 				   "Ethernet port",
+				   a->name);
+		if (a->switchdev &&
+		    (a->ports[0].link != HCA_LINK_ETHERNET || a->model->driver != HCA_DRIVER_MLX5))
+			return bad(at,
+				   "%s: eswitch is for adapters of the mlx5 family with "
+				   "Ethernet ports",
 				   a->name);
 		if (!a->crypto.kek_len != !a->crypto.has_credential)
 			return bad(at,
@@ -289,6 +303,8 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 	}
 	if (!strcmp(key, "lag"))
 		return set_lag(a, at, value);
+	if (!strcmp(key, "eswitch"))
+		return set_eswitch(a, at, value);
 	if (!strcmp(key, "crypto_kek") || !strcmp(key, "crypto_credential"))
 		return set_crypto(a, at, key, value);
 	if (hca_limit_find(&a->limits, key))
