@@ -7,6 +7,9 @@
 
 #include <endian.h>
 #include <infiniband/mlx5dv.h>
+#include <sys/wait.h>
+
+#include "own_process.h"
 
 #define INSERT_VLAN 0x8000u
 #define EMPW        0x29u /* enhanced multi-packet send */
@@ -104,6 +107,99 @@ static void an_entry_may_hold_several_frames(void **state)
 	end_close(&to);
 }
 
+/* The op_own of an entry that has come, which nobody has polled yet. */
+static uint8_t wait_for_entry(const struct mlx5dv_cq *cq, uint32_t index)
+{
+	const uint8_t *entry = (uint8_t *)cq->buf + (index & (cq->cqe_cnt - 1)) * cq->cqe_size;
+	const uint8_t *at = entry + cq->cqe_size - 1;
+	time_t deadline = end_deadline();
+	uint8_t op_own;
+
+	for (;;) {
+		op_own = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+		if (op_own >> 4 != MLX5_CQE_INVALID && (op_own & 1) == !!(index & cq->cqe_cnt))
+			return op_own;
+		assert_true(time(NULL) < deadline);
+	}
+}
+
+/* Another process, whose frames arrive together: sends four for each byte of its input. */
+static _Noreturn void be_sender(const char *device)
+{
+	static struct frame f;
+	struct end from;
+	struct ring r;
+	uint8_t *data;
+	char byte;
+
+	end_sender(&from, device, 0);
+	ring_open(&r, &from);
+	data = from.memory + END_DEPTH * END_BUFFER;
+	frame_ip(&f, "10.0.0.1", "10.0.0.2", FRAME_UDP, 1, 2, 150);
+	memcpy(data, f.data, f.len);
+	while (read(STDIN_FILENO, &byte, 1) == 1) {
+		ring_post_four(&r, &from, data, f.len);
+		end_poll(from.cq);
+	}
+	end_close(&from);
+	exit(0);
+}
+
+/* Frames that come together share an entry in the ring, and are told one by one by ibv_poll_cq(). */
+static void completions_of_frames_are_compressed_if_the_cq_permits(uint8_t cqe_size)
+{
+	struct mlx5dv_cq_init_attr extra = {
+		.comp_mask =
+			MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE | MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+		.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH,
+		.cqe_size = cqe_size,
+	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 15 };
+	struct mlx5dv_cq cq = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .out = &cq } };
+	int sender, status, first_len = 0;
+	static struct frame got;
+	uint32_t titles = 0;
+	struct end to;
+	pid_t pid;
+
+	end_open(&to, "mlx5_1");
+	assert_int_equal(ibv_destroy_cq(to.cq), 0);
+	to.cq = ibv_cq_ex_to_cq(mlx5dv_create_cq(to.context, &attr, &extra));
+	assert_non_null(to.cq);
+	obj.cq.in = to.cq;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	end_create_qp(&to, 0, 0);
+	end_post_all(&to);
+	to.flow = end_rule(to.qp, ends_mac);
+	pid = own_process("/proc/self/exe", "mlx5_0", STDIN_FILENO, &sender);
+	for (uint32_t i = 0; i < 4 * 100; i += 4) {
+		assert_int_equal(write(sender, "", 1), 1);
+		titles += (wait_for_entry(&cq, i) >> 2 & 3) == 3;
+		for (int k = 0; k < 4; k++) {
+			end_receive(&to, &got);
+			if (!first_len)
+				first_len = (int)got.len;
+			assert_int_equal(got.len, first_len - k);
+		}
+	}
+	assert_true(titles);
+	close(sender);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	end_close(&to);
+}
+
+static void completions_of_frames_share_an_entry_of_64_bytes(void **state)
+{
+	completions_of_frames_are_compressed_if_the_cq_permits(64);
+}
+
+static void completions_of_frames_share_an_entry_of_128_bytes(void **state)
+{
+	completions_of_frames_are_compressed_if_the_cq_permits(128);
+}
+
 static void a_vlan_tag_is_inserted_behind_the_addresses(void **state)
 {
 	static struct frame f, got;
@@ -142,12 +238,16 @@ static void a_vlan_tag_is_inserted_behind_the_addresses(void **state)
 	end_close(&to);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_vlan_tag_is_inserted_behind_the_addresses),
 		cmocka_unit_test(an_entry_may_hold_several_frames),
+		cmocka_unit_test(completions_of_frames_share_an_entry_of_64_bytes),
+		cmocka_unit_test(completions_of_frames_share_an_entry_of_128_bytes),
 	};
 
+	if (argc > 1)
+		be_sender(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
