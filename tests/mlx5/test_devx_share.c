@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -243,7 +244,7 @@ static void a_umem_has_the_same_number_in_its_own_context(void **state)
 /* ---- two processes ---- */
 
 struct parcel {
-	uint8_t cq[BYTES], umem[BYTES];
+	uint8_t cq[BYTES], umem[BYTES], qp[BYTES], key[BYTES];
 	uint32_t cqn;
 };
 
@@ -368,6 +369,90 @@ static void share_with_child(bool destroy)
 	rig_close(&mine);
 }
 
+/* Objects whose end the whole host has to see: a queue pair that is connected, and a memory key. */
+static _Noreturn void be_owner(int sock)
+{
+	RIG_IN(in, ifc_len(create_mkey_in), CREATE_MKEY);
+	uint8_t *mkc = ifc_ptr(in, create_mkey_in, memory_key_mkey_entry), out[0x10];
+	struct mlx5dv_devx_obj *key;
+	struct parcel p = { 0 };
+	struct rig_umem umem;
+	struct rig_cq cq;
+	struct rig_qp qp;
+	struct rig mine;
+
+	rig_open(&mine);
+	umem = rig_umem(&mine, 4096);
+	rig_cq(&mine, 5, mine.eqn, &cq);
+	rig_qp(&mine, 4, 4, 0, &cq, &qp);
+	rig_connect(&qp, &qp);
+	ifc_set(mkc, mkc, access_mode_1_0, IFC_MKC_MTT);
+	ifc_set(mkc, mkc, lr, 1);
+	ifc_set(mkc, mkc, pd, mine.pdn);
+	ifc_set(mkc, mkc, qpn, 0xffffff);
+	ifc_set(mkc, mkc, len, 4096);
+	ifc_set(in, create_mkey_in, mkey_umem_valid, 1);
+	ifc_set(in, create_mkey_in, mkey_umem_id, umem.umem->umem_id);
+	key = mlx5dv_devx_obj_create(mine.ctx, in, sizeof(in), out, sizeof(out));
+	MUST(key);
+	p.cqn = cq.cqn;
+	MUST(!mlx5dv_devx_obj_export(cq.obj, p.cq) && !mlx5dv_devx_obj_export(qp.obj, p.qp));
+	MUST(!mlx5dv_devx_obj_export(key, p.key) && !mlx5dv_devx_umem_export(umem.umem, p.umem));
+	send_parcel(sock, mine.ctx->cmd_fd, &p);
+	for (;;)
+		pause();
+}
+
+static void what_a_killed_process_exported_is_gone_and_its_memory_stays(void **state)
+{
+	struct mlx5dv_devx_obj *obj, *qp, *key;
+	struct mlx5dv_devx_umem *umem;
+	struct ibv_context *ctx;
+	uint8_t log_size;
+	struct parcel p;
+	struct rig_cq cq;
+	struct rig mine;
+	int sock[2], fd;
+	pid_t owner;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock), 0);
+	owner = fork();
+	if (!owner)
+		be_owner(sock[1]);
+	close(sock[1]);
+	fd = take_parcel(sock[0], &p);
+	assert_true(fd >= 0);
+	ctx = ibv_import_device(fd);
+	assert_non_null(ctx);
+	rig_open_context(&mine, ctx);
+	mine.memory[0] = 0x77;
+	obj = mlx5dv_devx_obj_import(ctx, p.cq);
+	qp = mlx5dv_devx_obj_import(ctx, p.qp);
+	key = mlx5dv_devx_obj_import(ctx, p.key);
+	umem = mlx5dv_devx_umem_import(ctx, p.umem);
+	assert_true(obj && qp && key && umem);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), EBUSY);
+	assert_int_equal(mlx5dv_devx_obj_destroy(qp), 0);
+	assert_int_equal(mlx5dv_devx_obj_destroy(key), 0);
+	assert_int_equal(query_cq(obj, p.cqn, &log_size), 0);
+
+	assert_int_equal(kill(owner, SIGKILL), 0);
+	assert_int_equal(waitpid(owner, NULL, 0), owner);
+	close(sock[0]);
+	assert_int_equal(query_cq(obj, p.cqn, &log_size), EIO);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), EIO);
+	errno = 0;
+	assert_null(mlx5dv_devx_obj_import(ctx, p.cq));
+	assert_int_equal(errno, EIO);
+	mlx5dv_devx_obj_unimport(obj);
+	create_cq_in_umem(&mine, umem, 4, &cq);
+	assert_non_null(cq.obj);
+	make_completion(&mine, &cq);
+	assert_int_equal(mlx5dv_devx_obj_destroy(cq.obj), 0);
+	mlx5dv_devx_umem_unimport(umem);
+	rig_close(&mine);
+}
+
 static void another_process_uses_object_and_umem(void **state)
 {
 	share_with_child(false);
@@ -386,6 +471,7 @@ int main(void)
 		/* before this process has opened a device */
 		cmocka_unit_test(another_process_uses_object_and_umem),
 		cmocka_unit_test(another_process_destroys_object_and_umem),
+		cmocka_unit_test(what_a_killed_process_exported_is_gone_and_its_memory_stays),
 		T(sizes_of_exports_are_told),
 		T(an_imported_object_takes_commands),
 		T(an_object_that_its_creator_destroyed_is_gone_for_importers),
