@@ -343,7 +343,7 @@ static int fill_ethernet(const struct page *p)
 		return -ENODEV;
 	ifc_set(p->cap, eth_cap, csum_cap, 1);
 	ifc_set(p->cap, eth_cap, vlan_cap, 1);
-	ifc_set(p->cap, eth_cap, enhanced_multi_pkt_send_wqe, 1);
+	ifc_set(p->cap, eth_cap, enhanced_multi_pkt_send_wqe, has(p, HCA_HAS_FRAMES));
 	ifc_set(p->cap, eth_cap, max_lso_cap, 18);
 	ifc_set(p->cap, eth_cap, wqe_inline_mode,
 		has(p, HCA_HAS_NO_INLINE) ? IFC_INLINE_MODE_CAP_NONE : IFC_INLINE_MODE_CAP_L2);

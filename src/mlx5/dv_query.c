@@ -92,7 +92,7 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 	out->version = 0;
 	out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1 | MLX5DV_CONTEXT_FLAGS_BLUEFLAME |
 		     MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD | MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP;
-	if (ctx->ethernet)
+	if (ctx->ethernet && hca_model_has(ctx->vb->adapter->model, HCA_HAS_FRAMES))
 		out->flags |= MLX5DV_CONTEXT_FLAGS_MPW_ALLOWED | MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW;
 	if (wanted & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD) {
 		mlx5_sig_caps(ctx->vb->adapter, &out->sig_caps);

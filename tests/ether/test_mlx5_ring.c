@@ -107,6 +107,21 @@ static void an_entry_may_hold_several_frames(void **state)
 	end_close(&to);
 }
 
+static void a_connectx_4_has_one_frame_in_an_entry(void **state)
+{
+	struct mlx5dv_context out = { 0 };
+	struct end from;
+	struct ring r;
+
+	end_sender(&from, "mlx5_3", 0);
+	assert_int_equal(mlx5dv_query_device(from.context, &out), 0);
+	assert_false(out.flags & MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW);
+	ring_open(&r, &from);
+	ring_post_four(&r, &from, from.memory, 150);
+	assert_int_equal(end_poll(from.cq).status, IBV_WC_LOC_QP_OP_ERR);
+	end_close(&from);
+}
+
 /* The op_own of an entry that has come, which nobody has polled yet. */
 static uint8_t wait_for_entry(const struct mlx5dv_cq *cq, uint32_t index)
 {
@@ -243,6 +258,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_vlan_tag_is_inserted_behind_the_addresses),
 		cmocka_unit_test(an_entry_may_hold_several_frames),
+		cmocka_unit_test(a_connectx_4_has_one_frame_in_an_entry),
 		cmocka_unit_test(completions_of_frames_share_an_entry_of_64_bytes),
 		cmocka_unit_test(completions_of_frames_share_an_entry_of_128_bytes),
 	};

@@ -97,6 +97,7 @@ static void capabilities_are_the_generations(void **state)
 		query_page(ctx, IFC_CAP_ETHERNET, out, sizeof(out));
 		assert_int_equal(ifc_get(cap, eth_cap, wqe_inline_mode),
 				 rows[i].edits ? IFC_INLINE_MODE_CAP_NONE : IFC_INLINE_MODE_CAP_L2);
+		assert_int_equal(ifc_get(cap, eth_cap, enhanced_multi_pkt_send_wqe), rows[i].edits);
 		ibv_close_device(ctx);
 	}
 }
@@ -115,6 +116,7 @@ static void direct_verbs_tell_the_same(void **state)
 		assert_int_equal(!!attr.tm_caps.max_num_tags, rows[i].edits);
 		assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
 		assert_int_equal(!!dv.dc_odp_caps, rows[i].edits);
+		assert_int_equal(!!(dv.flags & MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW), rows[i].edits);
 		assert_int_equal(!!dv.dci_streams_caps.max_log_num_concurent, rows[i].streams);
 		assert_int_equal(!!(dv.comp_mask & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS),
 				 rows[i].any_order);

@@ -34,6 +34,7 @@ enum hca_feature {
 	HCA_HAS_NEW_SIGNATURES = 1
 				 << 8, /* CRC-32C and CRC-64 of memory keys, blocks of 4048 bytes */
 	HCA_HAS_NO_RECORD = 1 << 9,    /* send queues without a doorbell record */
+	HCA_HAS_FRAMES = 1 << 10,      /* several frames in a send queue entry (enhanced MPW) */
 };
 
 /* Operations of the memory-to-memory engine (MMO). */

@@ -14,6 +14,7 @@
 #include "ether/port.h"
 #include "ether/steer.h"
 #include "fabric/directory.h"
+#include "hca/device/model.h"
 #include "hca/hca.h"
 #include "hca/memory/mem.h"
 #include "hca/raw/rss.h"
@@ -368,9 +369,11 @@ static enum run_result send_request(struct qp *qp, struct hca_send *s)
 			return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
 		return send_segments(qp, s, &list);
 	}
-	if (s->op == HCA_OP_FRAMES)
-		return s->tso_header ? refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP)
-				     : send_several(qp, s, &list);
+	if (s->op == HCA_OP_FRAMES) {
+		if (s->tso_header || !hca_model_has(qp->pub.ctx->adapter->model, HCA_HAS_FRAMES))
+			return refuse(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+		return send_several(qp, s, &list);
+	}
 	if (unlikely(s->length < ETHER_HEADER || s->length > ETHER_FRAME_MAX))
 		return refuse(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 	return send_one(qp, s, &list);
