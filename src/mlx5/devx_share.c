@@ -200,7 +200,9 @@ static int call_with_mailboxes(fabric_id_t owner, struct call *c, const void *in
 	/* A refusal has its status in the output. */
 	if (out && (!err || err == -EREMOTEIO))
 		memcpy(out, box + c->inlen, c->outlen);
-	hca_peer_memory_free(box);
+	/* An owner that was stopped carries the call out when it goes on: the memory stays its own. */
+	if (err != -ETIMEDOUT)
+		hca_peer_memory_free(box);
 	return err;
 }
 

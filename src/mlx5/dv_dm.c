@@ -10,6 +10,7 @@
 
 #include "hca/memory/dm.h"
 #include "hca/memory/dm_op.h"
+#include "hca/peers/rpc.h"
 #include "mlx5/devx_share.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
@@ -50,9 +51,15 @@ void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op)
 
 /* ---- VAR ---- */
 
-/* In the file behind cmd_fd, whose start has other uses. */
+/*
+ * In the file behind cmd_fd, whose start has other uses. Processes that share a context share the file: each has
+ * pages of its own, by its slot, before those of doorbell pages (hca/queue/uar.c).
+ */
 #define FIRST_PAGE 0x10000u
 #define PAGES      MLX5_VAR_PAGES
+#define END_PAGE   (FIRST_PAGE + FABRIC_SLOTS * PAGES)
+
+_Static_assert(END_PAGE <= 1u << 24, "doorbell pages begin there");
 
 struct var {
 	struct mlx5dv_var pub;
@@ -103,6 +110,7 @@ static int extend_file(int fd, off_t end)
 
 static int make_var(struct ibv_context *context, struct var **out)
 {
+	uint32_t first = FIRST_PAGE + fabric_id_slot(hca_rpc_self()) * PAGES;
 	struct var *var = calloc(1, sizeof(*var));
 	int err;
 
@@ -112,9 +120,9 @@ static int make_var(struct ibv_context *context, struct var **out)
 	if (err)
 		goto free_var;
 	var->pub = (struct mlx5dv_var){
-		.page_id = FIRST_PAGE + var->page,
+		.page_id = first + var->page,
 		.length = MLX5_PAGE_SIZE,
-		.mmap_off = (off_t)(FIRST_PAGE + var->page) * MLX5_PAGE_SIZE,
+		.mmap_off = (off_t)(first + var->page) * MLX5_PAGE_SIZE,
 	};
 	err = extend_file(context->cmd_fd, var->pub.mmap_off + MLX5_PAGE_SIZE);
 	if (err)
@@ -178,7 +186,7 @@ struct mlx5dv_var *mlx5dv_var_import(struct ibv_context *context, void *data)
 	if (!mlx5_dv_context(context, __func__))
 		return NULL;
 	memcpy(&exported, data, sizeof(exported));
-	if (exported.page_id < FIRST_PAGE || exported.page_id >= FIRST_PAGE + PAGES ||
+	if (exported.page_id < FIRST_PAGE || exported.page_id >= END_PAGE ||
 	    exported.mmap_off != (uint64_t)exported.page_id * MLX5_PAGE_SIZE)
 		return explain_null(EINVAL, "mlx5dv_var_import: page 0x%x is not of a VAR",
 				    exported.page_id);

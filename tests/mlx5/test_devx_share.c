@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -245,7 +246,7 @@ static void a_umem_has_the_same_number_in_its_own_context(void **state)
 
 struct parcel {
 	uint8_t cq[BYTES], umem[BYTES], qp[BYTES], key[BYTES];
-	uint32_t cqn;
+	uint32_t cqn, var_page;
 };
 
 static void send_parcel(int sock, int fd, const struct parcel *p)
@@ -375,12 +376,14 @@ static _Noreturn void be_owner(int sock)
 	RIG_IN(in, ifc_len(create_mkey_in), CREATE_MKEY);
 	uint8_t *mkc = ifc_ptr(in, create_mkey_in, memory_key_mkey_entry), out[0x10];
 	struct mlx5dv_devx_obj *key;
+	struct mlx5dv_var *var;
 	struct parcel p = { 0 };
 	struct rig_umem umem;
 	struct rig_cq cq;
 	struct rig_qp qp;
 	struct rig mine;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no process behind */
 	rig_open(&mine);
 	umem = rig_umem(&mine, 4096);
 	rig_cq(&mine, 5, mine.eqn, &cq);
@@ -395,6 +398,9 @@ static _Noreturn void be_owner(int sock)
 	ifc_set(in, create_mkey_in, mkey_umem_id, umem.umem->umem_id);
 	key = mlx5dv_devx_obj_create(mine.ctx, in, sizeof(in), out, sizeof(out));
 	MUST(key);
+	var = mlx5dv_alloc_var(mine.ctx, 0);
+	MUST(var);
+	p.var_page = var->page_id;
 	p.cqn = cq.cqn;
 	MUST(!mlx5dv_devx_obj_export(cq.obj, p.cq) && !mlx5dv_devx_obj_export(qp.obj, p.qp));
 	MUST(!mlx5dv_devx_obj_export(key, p.key) && !mlx5dv_devx_umem_export(umem.umem, p.umem));
@@ -408,6 +414,7 @@ static void what_a_killed_process_exported_is_gone_and_its_memory_stays(void **s
 	struct mlx5dv_devx_obj *obj, *qp, *key;
 	struct mlx5dv_devx_umem *umem;
 	struct ibv_context *ctx;
+	struct mlx5dv_var *var;
 	uint8_t log_size;
 	struct parcel p;
 	struct rig_cq cq;
@@ -431,6 +438,11 @@ static void what_a_killed_process_exported_is_gone_and_its_memory_stays(void **s
 	key = mlx5dv_devx_obj_import(ctx, p.key);
 	umem = mlx5dv_devx_umem_import(ctx, p.umem);
 	assert_true(obj && qp && key && umem);
+	/* Doorbell areas of both are in the one file of the context. */
+	var = mlx5dv_alloc_var(ctx, 0);
+	assert_non_null(var);
+	assert_int_not_equal(var->page_id, p.var_page);
+	mlx5dv_free_var(var);
 	assert_int_equal(mlx5dv_devx_obj_destroy(obj), EBUSY);
 	assert_int_equal(mlx5dv_devx_obj_destroy(qp), 0);
 	assert_int_equal(mlx5dv_devx_obj_destroy(key), 0);
@@ -463,10 +475,62 @@ static void another_process_destroys_object_and_umem(void **state)
 	share_with_child(true);
 }
 
+/* The owner carries out a call that its caller has given up, and writes to no memory but the call's. */
+static void a_call_that_was_given_up_leaves_memory_alone(void **state)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	static uint8_t pattern[4096], now[4096];
+	struct mlx5dv_devx_obj *obj;
+	struct ibv_context *ctx;
+	int sock[2], fd, status;
+	struct ibv_dm *dm[8];
+	uint8_t log_size;
+	struct parcel p;
+	pid_t owner;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock), 0);
+	owner = fork();
+	if (!owner)
+		be_owner(sock[1]);
+	close(sock[1]);
+	fd = take_parcel(sock[0], &p);
+	ctx = fd < 0 ? NULL : ibv_import_device(fd);
+	assert_non_null(ctx);
+	obj = mlx5dv_devx_obj_import(ctx, p.cq);
+	assert_non_null(obj);
+	assert_int_equal(query_cq(obj, p.cqn, &log_size), 0);
+	assert_int_equal(kill(owner, SIGSTOP), 0);
+	assert_int_equal(waitpid(owner, &status, WUNTRACED), owner);
+	assert_int_equal(query_cq(obj, p.cqn, &log_size), ETIMEDOUT);
+	memset(pattern, 0xa5, sizeof(pattern));
+	for (int i = 0; i < 8; i++) {
+		dm[i] = ibv_alloc_dm(ctx, &attr);
+		assert_non_null(dm[i]);
+		assert_int_equal(ibv_memcpy_to_dm(dm[i], 0, pattern, sizeof(pattern)), 0);
+	}
+	assert_int_equal(kill(owner, SIGCONT), 0);
+	/* Calls are carried out in their order. */
+	assert_int_equal(query_cq(obj, p.cqn, &log_size), 0);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(ibv_memcpy_from_dm(now, dm[i], 0, sizeof(now)), 0);
+		assert_memory_equal(now, pattern, sizeof(now));
+		assert_int_equal(ibv_free_dm(dm[i]), 0);
+	}
+	mlx5dv_devx_obj_unimport(obj);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	kill(owner, SIGKILL);
+	waitpid(owner, NULL, 0);
+	close(sock[0]);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
 
-int main(void)
+int main(int argc, char **argv)
 {
+	/* Takes as long as a call waits for its answer. */
+	const struct CMUnitTest slow[] = {
+		cmocka_unit_test(a_call_that_was_given_up_leaves_memory_alone),
+	};
 	const struct CMUnitTest tests[] = {
 		/* before this process has opened a device */
 		cmocka_unit_test(another_process_uses_object_and_umem),
@@ -481,5 +545,7 @@ int main(void)
 		T(a_umem_has_the_same_number_in_its_own_context),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "stopped"))
+		return cmocka_run_group_tests(slow, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
