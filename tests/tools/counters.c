@@ -236,10 +236,33 @@ static void meet(const struct fault *f)
 	pair_close(&p);
 }
 
+/* Ports that do not exist are refused, and leave the counters of those that do alone. First of all. */
+static void name_missing_ports(void)
+{
+	struct ibv_context *context = rig_context();
+	struct ibv_pd *pd = must(ibv_alloc_pd(context));
+	struct ibv_cq *cq = must(ibv_create_cq(context, 1, NULL, NULL, 0));
+	struct ibv_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = must(ibv_create_qp(pd, &init));
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
+
+	for (int port = 2; port <= UINT8_MAX; port++) {
+		attr.port_num = (uint8_t)port;
+		check_equal(ibv_modify_qp(qp, &attr,
+					  IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+						  IBV_QP_ACCESS_FLAGS),
+			    EINVAL);
+	}
+	check_ok(ibv_destroy_qp(qp));
+	check_ok(ibv_destroy_cq(cq));
+	check_ok(ibv_dealloc_pd(pd));
+}
+
 int main(int argc, char **argv)
 {
 	bool losses = argc == 2 && !strcmp(argv[1], "losses");
 
+	name_missing_ports();
 	for (size_t i = 0; i < array_size(faults); i++)
 		if (faults[i].loss == losses)
 			meet(&faults[i]);

@@ -10,6 +10,9 @@ _Atomic uint64_t *hca_port_counts(const struct hca_adapter *adapter, unsigned in
 {
 	char name[HCA_PORT_COUNTS_NAME];
 
+	/* Rows are never freed: a number that a program made up must not take one. */
+	if (!port || port > HCA_PORTS_MAX || (int)port > adapter->port_count)
+		return NULL;
 	hca_port_counts_name(adapter->name, port, name);
 	return fabric_port_counts(name);
 }

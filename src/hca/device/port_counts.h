@@ -18,7 +18,7 @@ static inline void hca_port_counts_name(const char *adapter, unsigned int port,
 	snprintf(out, HCA_PORT_COUNTS_NAME, "%s/%u", adapter, port);
 }
 
-/* By enum hca_count; NULL: the port is not counted. */
+/* By enum hca_count; NULL: the port is not counted, or does not exist. */
 _Atomic uint64_t *hca_port_counts(const struct hca_adapter *adapter, unsigned int port);
 
 #endif
