@@ -4,8 +4,11 @@
  */
 #include "rig.h"
 
+#include <dirent.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GRH 40u
@@ -345,6 +348,115 @@ static void a_member_that_has_receives_gets_every_multicast(void)
 	end_close(e);
 }
 
+/* Polls nothing before it is told to, and then takes all. */
+static void late_listener(int fd)
+{
+	struct options o = options_of(IBV_QPT_UD);
+	union ibv_gid gid = group(23);
+	struct end *e;
+
+	o.recv_wr = MANY;
+	o.cqe = MANY;
+	e = end_open(&o);
+	end_connect(e, NULL);
+	for (int i = 0; i < MANY; i++)
+		post_recv(e, i, 4096, 2048);
+	check_ok(ibv_attach_mcast(e->qp, &gid, group_lid));
+	tell_mark(fd, 'j');
+	hear_mark(fd, 'p');
+	for (int i = 0; i < MANY; i++)
+		expect_ok(e->rcq, i);
+	check_ok(ibv_detach_mcast(e->qp, &gid, group_lid));
+	end_close(e);
+	tell_mark(fd, 'g');
+}
+
+/* Calls fn for each thread of the process but the first. */
+static void other_threads(pid_t pid, void (*fn)(pid_t tid))
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = must(opendir(path));
+	while ((entry = readdir(dir)))
+		if (atoi(entry->d_name) && atoi(entry->d_name) != pid)
+			fn(atoi(entry->d_name));
+	closedir(dir);
+}
+
+static void hold_thread(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		rig_skip("threads of a child cannot be held");
+	check_ok(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
+	check_equal(waitpid(tid, NULL, __WALL), tid);
+}
+
+static void free_thread(pid_t tid)
+{
+	check_ok(ptrace(PTRACE_DETACH, tid, NULL, NULL));
+}
+
+static void post_to_group(struct end *e, struct ibv_ah *ah, int id)
+{
+	post(e, &(struct work){ .id = id,
+				.op = IBV_WR_SEND,
+				.flags = IBV_SEND_SIGNALED,
+				.len = MANY_BYTES,
+				.ah = ah,
+				.qpn = 0xffffff,
+				.qkey = e->o.qkey });
+}
+
+static bool completes_soon(struct end *e)
+{
+	time_t until = time(NULL) + 2;
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(e->scq, 1, &wc)) && time(NULL) < until)
+		;
+	if (n)
+		check_equal(wc.status, IBV_WC_SUCCESS);
+	return n;
+}
+
+/* Its service thread does not run; the process is not stopped, and may only wait for a processor. */
+static void a_member_that_is_late_is_waited_for(void)
+{
+	struct peer peer = peer_start(late_listener);
+	union ibv_gid gid = group(23);
+	struct end *e = open_end();
+	struct ibv_ah *ah = ah_to_group(e, &gid);
+	int sent = 1;
+
+	if (rig_on_wire())
+		rig_skip("the network may lose datagrams");
+	hear_mark(peer.fd, 'j');
+	post_to_group(e, ah, 0); /* makes the link */
+	expect_ok(e->scq, 0);
+	other_threads(peer.pid, hold_thread);
+	for (; sent < MANY; sent++) {
+		post_to_group(e, ah, sent);
+		if (!completes_soon(e))
+			break;
+	}
+	check(sent < MANY);
+	other_threads(peer.pid, free_thread);
+	tell_mark(peer.fd, 'p');
+	expect_ok(e->scq, sent);
+	while (++sent < MANY) {
+		post_to_group(e, ah, sent);
+		expect_ok(e->scq, sent);
+	}
+	hear_mark(peer.fd, 'g');
+	peer_join(&peer);
+	check_ok(ibv_destroy_ah(ah));
+	end_close(e);
+}
+
 static void sleeping_listener(int fd)
 {
 	union ibv_gid gid = group(22);
@@ -413,6 +525,7 @@ int main(void)
 		TEST(a_wrong_q_key_is_not_received_by_the_group),
 		TEST(members_in_several_processes_receive_multicasts),
 		TEST(a_member_that_has_receives_gets_every_multicast),
+		TEST(a_member_that_is_late_is_waited_for),
 		TEST(stopped_members_do_not_hold_up_every_multicast),
 	};
 

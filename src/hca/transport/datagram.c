@@ -25,9 +25,14 @@
 #include "hca/transport/timer.h"
 
 #define GROUP_MOST 64
-/* Attempts to find room on a member's link, and the time between two. */
-#define GROUP_TRIES    500u
+/*
+ * The wait for room on a member's link. It is longer if the process is not stopped, as that may wait
+ * for a processor; then pauses between attempts are longer, too.
+ */
+#define GROUP_WAIT_NS  100000000u
+#define GROUP_LATE_NS  60000000000ull
 #define GROUP_RETRY_NS 200000u
+#define GROUP_PAUSE_NS 5000000u
 
 static bool is_multicast(const struct qp *qp, const struct hca_send *s)
 {
@@ -111,14 +116,18 @@ static bool links_are_made(const struct fabric_reg_entry *member, size_t count)
 static bool await_member(struct qp *qp, struct hca_peer *peer)
 {
 	struct requester *r = &qp->req;
+	uint64_t now = hca_now_ns(), waited;
 
 	if (atomic_load_explicit(&peer->group_stuck, memory_order_relaxed))
 		return false;
-	if (r->group_tries++ >= GROUP_TRIES) {
+	if (!r->group_since_ns)
+		r->group_since_ns = now;
+	waited = now - r->group_since_ns;
+	if (waited >= GROUP_LATE_NS || (waited >= GROUP_WAIT_NS && hca_peer_is_halted(peer))) {
 		atomic_store_explicit(&peer->group_stuck, true, memory_order_relaxed);
 		return false;
 	}
-	timer_pause(qp, GROUP_RETRY_NS);
+	timer_pause(qp, waited < GROUP_WAIT_NS ? GROUP_RETRY_NS : GROUP_PAUSE_NS);
 	return true;
 }
 
@@ -126,7 +135,8 @@ static bool await_member(struct qp *qp, struct hca_peer *peer)
 static void end_group(struct requester *r)
 {
 	r->group_begun = false;
-	r->group_next = r->group_tries = 0;
+	r->group_next = 0;
+	r->group_since_ns = 0;
 }
 
 /* False: wait, for a link that is being made, or for room. */
@@ -167,7 +177,7 @@ static bool send_group(struct qp *qp, const struct hca_send *s, struct roce_pkt 
 								 memory_order_relaxed))) {
 			atomic_store_explicit(&peer->group_stuck, false, memory_order_relaxed);
 		}
-		r->group_tries = 0;
+		r->group_since_ns = 0;
 	}
 	end_group(r);
 	return true;

@@ -71,9 +71,10 @@ struct requester {
 	bool awaits_path;    /* the request at `next` waits for a link that is being made */
 	uint32_t resend_end; /* while resending: behind the last request that was sent before */
 	uint32_t first_psn;  /* when the QP went to RTS */
-	/* the datagram at `next`, to a group: it has begun; the member whose turn it is, and tries */
+	/* the datagram at `next`, to a group: it has begun; the member whose turn it is */
 	bool group_begun;
-	uint16_t group_next, group_tries;
+	uint16_t group_next;
+	uint64_t group_since_ns; /* since when that member's link has had no room; 0: it has */
 	/* The request at `next` has invalidated a memory window: readers of it have to finish. */
 	struct grace_period *grace;
 };
