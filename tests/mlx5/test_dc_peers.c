@@ -187,10 +187,10 @@ static uint8_t *at_block(uint32_t block)
 	return (uint8_t *)d.sq.sq.buf + (block & (d.sq.sq.wqe_cnt - 1)) * (size_t)d.sq.sq.stride;
 }
 
-/* Two blocks: control, address and remote address; then the operand of an atomic, and data. */
+/* Two blocks: control and address; remote address, but for a SEND, the operand of an atomic, and data. */
 static void post(uint8_t opcode, const struct target *t)
 {
-	bool adds = opcode == MLX5_OPCODE_ATOMIC_FA;
+	bool adds = opcode == MLX5_OPCODE_ATOMIC_FA, sends = opcode == MLX5_OPCODE_SEND;
 	uint8_t *first = at_block(d.post), *second = at_block(d.post + 1);
 	struct mlx5_wqe_raddr_seg raddr = { .raddr = htobe64(t->at.addr),
 					    .rkey = htobe32(t->at.rkey) };
@@ -200,12 +200,16 @@ static void post(uint8_t opcode, const struct target *t)
 	av.key.dc_key = htobe64(KEY);
 	av.dqp_dct = htobe32(t->at.qpn | MLX5_EXTENDED_UD_AV);
 	mlx5dv_set_ctrl_seg((void *)first, d.post, opcode, 0, d.qp->qp_num, MLX5_WQE_CTRL_CQ_UPDATE,
-			    adds ? 7 : 6, 0, 0);
+			    adds ? 7 : 6 - sends, 0, 0);
 	memcpy(first + 16, &av, sizeof(av));
-	memcpy(second, &raddr, sizeof(raddr));
+	if (!sends)
+		memcpy(second, &raddr, sizeof(raddr));
 	if (adds)
 		memcpy(second + 16, &operand, sizeof(operand));
-	mlx5dv_set_data_seg((void *)(second + (adds ? 32 : 16)), 8, d.mr->lkey, (uintptr_t)d.buf);
+	mlx5dv_set_data_seg((void *)(second + (adds    ? 32
+					       : sends ? 0
+						       : 16)),
+			    8, d.mr->lkey, (uintptr_t)d.buf);
 	d.post += 2;
 	__atomic_store_n(&d.sq.dbrec[MLX5_SND_DBR], htobe32(d.post), __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)d.sq.bf.reg, *(uint64_t *)first, __ATOMIC_RELEASE);
@@ -313,12 +317,41 @@ static void an_atomic_at_a_process_that_died_fails(void **state)
 	failures(MLX5_OPCODE_ATOMIC_FA);
 }
 
+/* The target has no receives, so that SENDs are repeated for ever. */
+static void operations_that_are_cancelled_are_flushed(void **state)
+{
+	struct target t = target_start();
+	const struct mlx5_err_cqe *e;
+
+	begin();
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 5; i++)
+			post(MLX5_OPCODE_SEND, &t);
+		if (round & 1)
+			usleep(1000 * round); /* some are under way */
+		move(d.qp, IBV_QPS_ERR, 0);
+		post(MLX5_OPCODE_SEND, &t); /* after the cancellation */
+		for (uint16_t i = 0; i < 6; i++) {
+			e = next();
+			assert_int_equal(e->op_own >> 4, MLX5_CQE_REQ_ERR);
+			assert_int_equal(e->syndrome, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+			assert_int_equal(be16toh(e->wqe_counter), 2 * i);
+		}
+		reset();
+	}
+	post(MLX5_OPCODE_RDMA_WRITE, &t);
+	expect_done(0);
+	target_kill(&t);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_to_a_process_that_died_fails),
 		cmocka_unit_test(a_read_from_a_process_that_died_fails),
 		cmocka_unit_test(an_atomic_at_a_process_that_died_fails),
+		cmocka_unit_test(operations_that_are_cancelled_are_flushed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
