@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Commands on objects that verbs made. Each call makes a stand-in object, so that the functions for
- * DEVX objects can be used.
+ * Commands on objects that verbs made, which the kernel finds by their handles. Each call makes a
+ * stand-in object, so that the functions for DEVX objects can be used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "mlx5/dv.h"
 #include "mlx5/qp.h"
 #include "mlx5/wq.h"
+#include "verbs/object_check.h"
 
 #define IMAGE 256u /* longer than any context without a list */
 
@@ -52,7 +53,10 @@ static int exec(struct ibv_context *context, enum devx_verb verb, enum devx_kind
 int mlx5dv_devx_cq_query(struct ibv_cq *cq, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_cq *hca = to_cq(cq)->hca;
+	int err = vb_check_cq(cq, ENOENT, __func__);
 
+	if (err)
+		return -err;
 	return -exec(cq->context, DEVX_QUERY, DEVX_CQ, hca->cqn, hca, in, inlen, out, outlen,
 		     __func__);
 }
@@ -60,7 +64,10 @@ int mlx5dv_devx_cq_query(struct ibv_cq *cq, const void *in, size_t inlen, void *
 int mlx5dv_devx_cq_modify(struct ibv_cq *cq, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_cq *hca = to_cq(cq)->hca;
+	int err = vb_check_cq(cq, ENOENT, __func__);
 
+	if (err)
+		return -err;
 	return -exec(cq->context, DEVX_MODIFY, DEVX_CQ, hca->cqn, hca, in, inlen, out, outlen,
 		     __func__);
 }
@@ -81,7 +88,10 @@ static int query_tis(struct ibv_qp *qp, const void *in, size_t inlen, void *out,
 int mlx5dv_devx_qp_query(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_qp *hca = to_qp(qp)->hca;
+	int err = vb_check_qp(qp, ENOENT, __func__);
 
+	if (err)
+		return -err;
 	if (hca->type == HCA_QP_RAW && inlen >= ifc_len(query_tis_in) &&
 	    ifc_get(in, cmd_in, opcode) == IFC_OP_QUERY_TIS)
 		return query_tis(qp, in, inlen, out, outlen);
@@ -93,9 +103,11 @@ int mlx5dv_devx_qp_query(struct ibv_qp *qp, const void *in, size_t inlen, void *
 int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct hca_qp *hca = to_qp(qp)->hca;
-	int err = exec(qp->context, DEVX_MODIFY, DEVX_QP, hca->qpn, hca, in, inlen, out, outlen,
-		       __func__);
+	int err = vb_check_qp(qp, ENOENT, __func__);
 
+	if (!err)
+		err = exec(qp->context, DEVX_MODIFY, DEVX_QP, hca->qpn, hca, in, inlen, out, outlen,
+			   __func__);
 	if (err)
 		return -err;
 	qp->state = (enum ibv_qp_state)hca->state;
@@ -115,7 +127,10 @@ int mlx5dv_devx_srq_query(struct ibv_srq *srq, const void *in, size_t inlen, voi
 			  size_t outlen)
 {
 	struct hca_srq *hca = to_srq(srq)->hca;
+	int err = vb_check_srq(srq, ENOENT, __func__);
 
+	if (err)
+		return -err;
 	return -exec(srq->context, DEVX_QUERY, srq_kind(hca), hca->srqn, hca, in, inlen, out,
 		     outlen, __func__);
 }
@@ -124,7 +139,10 @@ int mlx5dv_devx_srq_modify(struct ibv_srq *srq, const void *in, size_t inlen, vo
 			   size_t outlen)
 {
 	struct hca_srq *hca = to_srq(srq)->hca;
+	int err = vb_check_srq(srq, ENOENT, __func__);
 
+	if (err)
+		return -err;
 	return -exec(srq->context, DEVX_MODIFY, srq_kind(hca), hca->srqn, hca, in, inlen, out,
 		     outlen, __func__);
 }
@@ -160,10 +178,13 @@ static int exec_wq(struct ibv_wq *wq, enum devx_verb verb, const void *in, size_
 		.kind = DEVX_RQ,
 		.number = hca->wqn,
 		.wq = hca,
-		.image = wq_image(hca),
 		.image_len = ifc_len(rqc),
 	};
+	int err = vb_check_wq(wq, ENOENT, call);
 
+	if (err)
+		return err;
+	stand_in.image = wq_image(hca);
 	return exec_image(wq->context, verb, &stand_in, in, inlen, out, outlen, call);
 }
 
@@ -195,7 +216,10 @@ static int exec_table(struct ibv_rwq_ind_table *table, enum devx_verb verb, cons
 		.ind_table = hca,
 		.image_len = ifc_len(rqtc) + count * 4ull,
 	};
+	int err = vb_check_ind_table(table, ENOENT, call);
 
+	if (err)
+		return err;
 	stand_in.image = calloc(1, stand_in.image_len);
 	if (stand_in.image) {
 		ifc_set(stand_in.image, rqtc, rqt_max_size, count);

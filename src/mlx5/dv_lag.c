@@ -6,6 +6,7 @@
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
 #include "util/explain.h"
+#include "verbs/object_check.h"
 
 /* A queue pair that sends, of a type whose affinity rdma-core asks for, or changes. */
 static bool has_affinity(const struct ibv_qp *qp, const struct hca_qp *hca, bool change)
@@ -28,9 +29,15 @@ static bool has_affinity(const struct ibv_qp *qp, const struct hca_qp *hca, bool
 static struct hca_qp *find(struct ibv_qp *qp, const char *call, bool change)
 {
 	struct hca_qp *hca;
+	int err;
 
 	if (!mlx5_dv_context(qp->context, call))
 		return NULL;
+	err = vb_check_qp(qp, ENOENT, call);
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
 	hca = to_mqp(qp)->base.vb.hca;
 	if (hca && has_affinity(qp, hca, change))
 		return hca;

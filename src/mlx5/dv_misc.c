@@ -12,6 +12,7 @@
 #include "mlx5/objects.h"
 #include "mlx5/state.h"
 #include "util/explain.h"
+#include "verbs/object_check.h"
 
 /* Without an embedded switch no flag is set. */
 int _mlx5dv_query_port(struct ibv_context *context, uint32_t port, struct mlx5dv_port *info,
@@ -41,8 +42,13 @@ int mlx5dv_get_data_direct_sysfs_path(struct ibv_context *context, char *buf, si
 
 int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)
 {
+	int err;
+
 	if (!mlx5_dv_context(qp->context, __func__))
 		return errno;
+	err = vb_check_qp(qp, ENOENT, __func__);
+	if (err)
+		return errno = -err;
 	if (!to_mqp(qp)->base.vb.hca)
 		return errno = EOPNOTSUPP;
 	return errno = -hca_qp_set_udp_sport(to_mqp(qp)->base.vb.hca, port);
@@ -51,8 +57,13 @@ int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t port)
 /* A hint for congestion control, which has no use for it. */
 int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qpn)
 {
+	int err;
+
 	if (!mlx5_dv_context(ah->context, __func__))
 		return errno;
+	err = vb_check_ah(ah, ENOENT, __func__);
+	if (err)
+		return errno = -err;
 	if (!to_ah(ah)->av.has_grh)
 		return errno = -explain(EOPNOTSUPP, "mlx5dv_map_ah_to_qp: the address has no GRH");
 	if (qpn > MLX5_QPN_MASK)

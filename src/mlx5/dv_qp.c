@@ -10,6 +10,7 @@
 #include "mlx5/objects.h"
 #include "mlx5/qp.h"
 #include "util/explain.h"
+#include "verbs/object_check.h"
 #include "verbs/qp.h"
 
 #define KNOWN                                                                                      \
@@ -192,7 +193,12 @@ struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 
 int mlx5dv_dci_stream_id_reset(struct ibv_qp *qp, uint16_t stream_id)
 {
+	int err;
+
 	if (!mlx5_dv_context(qp->context, __func__))
 		return errno;
+	err = vb_check_qp(qp, ENOENT, __func__);
+	if (err)
+		return errno = -err;
 	return errno = -hca_dci_reset_stream(to_mqp(qp)->base.vb.hca, stream_id);
 }

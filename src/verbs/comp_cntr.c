@@ -24,8 +24,9 @@ static struct hca_comp_cntr *hca_of(struct ibv_comp_cntr *cntr)
 
 static int check_handle(struct ibv_comp_cntr *cntr, const char *call)
 {
-	return vb_handle_check(cntr->context, VB_KIND_COMP_CNTR, cntr->handle,
-			       &container_of(cntr, struct vb_comp_cntr, cntr)->own, ENOENT, call);
+	return verbena_handle_check(cntr->context, VB_KIND_COMP_CNTR, cntr->handle,
+				    &container_of(cntr, struct vb_comp_cntr, cntr)->own, ENOENT,
+				    call);
 }
 
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,

@@ -82,8 +82,8 @@ static int check_handle(struct ibv_dmah *dmah, const char *call)
 {
 	const struct vb_handle *own = &to_dmah(dmah)->own;
 
-	return vb_handle_check(dmah->context, VB_KIND_DMAH, vb_handle_number(own), own, ENOENT,
-			       call);
+	return verbena_handle_check(dmah->context, VB_KIND_DMAH, vb_handle_number(own), own, ENOENT,
+				    call);
 }
 
 int ibv_dealloc_dmah(struct ibv_dmah *public)

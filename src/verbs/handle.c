@@ -64,8 +64,8 @@ static bool is_of(const struct vb_handle *own, struct ibv_context *context)
 	return &own->ctx->verbs.context == context || own->ctx->root == to_context(context)->root;
 }
 
-int vb_handle_check(struct ibv_context *context, enum vb_kind kind, uint32_t number,
-		    const struct vb_handle *own, int code, const char *call)
+int verbena_handle_check(struct ibv_context *context, enum vb_kind kind, uint32_t number,
+			 const struct vb_handle *own, int code, const char *call)
 {
 	const struct hash_link *link;
 	bool found;

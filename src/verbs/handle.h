@@ -55,7 +55,7 @@ static inline uint32_t vb_handle_number(const struct vb_handle *own)
  * The kernel answers ENOENT where an object is destroyed, and to commands that are ioctls; to older
  * commands, which are writes, EINVAL (up to Linux 6.14; ENOENT since).
  */
-int vb_handle_check(struct ibv_context *context, enum vb_kind kind, uint32_t number,
-		    const struct vb_handle *own, int code, const char *call);
+VB_API int verbena_handle_check(struct ibv_context *context, enum vb_kind kind, uint32_t number,
+				const struct vb_handle *own, int code, const char *call);
 
 #endif

@@ -736,10 +736,61 @@ static void work_queues_of_verbs_take_commands(void **state)
 	rqt = ifc_ptr(out, query_rqt_out, rqt_context);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(ifc_get_at(rqt, rqtc, rq_num, i), swapped[i]->wq_num);
+	/* by handles that name nothing */
+	table->ind_tbl_handle ^= 0x100000;
+	assert_int_equal(mlx5dv_devx_ind_tbl_query(table, list, sizeof(list), out, sizeof(out)),
+			 ENOENT);
+	assert_int_equal(mlx5dv_devx_ind_tbl_modify(table, in, sizeof(in), out, sizeof(out)),
+			 ENOENT);
+	table->ind_tbl_handle ^= 0x100000;
+	wq[0]->handle ^= 0x100000;
+	assert_int_equal(mlx5dv_devx_wq_query(wq[0], query, sizeof(query), out, sizeof(out)),
+			 ENOENT);
+	assert_int_equal(mlx5dv_devx_wq_modify(wq[0], ready, sizeof(ready), out, sizeof(out)),
+			 ENOENT);
+	wq[0]->handle ^= 0x100000;
 	assert_int_equal(ibv_destroy_rwq_ind_table(table), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(ibv_destroy_wq(wq[i]), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* Command and answer of no meaning: the object is looked up first. */
+#define NO_OBJECT(call, obj, command)                                                              \
+	assert_int_equal(call((obj), (command), sizeof(command), out, sizeof(out)), ENOENT)
+
+/* As with calls of verbs, the kernel finds the object by its handle. */
+static void commands_on_a_handle_that_names_nothing_are_refused(void **state)
+{
+	struct pair_wish wish = { .type = IBV_QPT_RC, .unconnected = true };
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(rig.pd, &srq_attr);
+	RIG_IN(qp, ifc_len(query_qp_in), QUERY_QP);
+	RIG_IN(reset, ifc_len(modify_qp_in), 2RST_QP);
+	RIG_IN(cq, ifc_len(query_cq_in), QUERY_CQ);
+	uint8_t out[512], port, active;
+	struct pair p;
+
+	assert_non_null(srq);
+	pair_make(&p, &wish);
+	p.qp[0]->handle ^= 0x100000;
+	NO_OBJECT(mlx5dv_devx_qp_query, p.qp[0], qp);
+	NO_OBJECT(mlx5dv_devx_qp_modify, p.qp[0], reset);
+	assert_int_equal(mlx5dv_modify_qp_udp_sport(p.qp[0], 0xc123), ENOENT);
+	assert_int_equal(mlx5dv_dci_stream_id_reset(p.qp[0], 1), ENOENT);
+	assert_int_equal(mlx5dv_query_qp_lag_port(p.qp[0], &port, &active), ENOENT);
+	assert_int_equal(mlx5dv_modify_qp_lag_port(p.qp[0], 1), ENOENT);
+	p.qp[0]->handle ^= 0x100000;
+	p.cq[0]->handle ^= 0x100000;
+	NO_OBJECT(mlx5dv_devx_cq_query, p.cq[0], cq);
+	NO_OBJECT(mlx5dv_devx_cq_modify, p.cq[0], cq);
+	p.cq[0]->handle ^= 0x100000;
+	srq->handle ^= 0x100000;
+	NO_OBJECT(mlx5dv_devx_srq_query, srq, cq);
+	NO_OBJECT(mlx5dv_devx_srq_modify, srq, cq);
+	srq->handle ^= 0x100000;
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	pair_drop(&p);
 }
 
 /* A context takes along what the program left behind. */
@@ -781,6 +832,7 @@ int main(void)
 		cmocka_unit_test(subscribers_hear_of_the_last_receive),
 		cmocka_unit_test(verbs_objects_take_commands),
 		cmocka_unit_test(work_queues_of_verbs_take_commands),
+		cmocka_unit_test(commands_on_a_handle_that_names_nothing_are_refused),
 		cmocka_unit_test(closing_leaves_nothing),
 	};
 

@@ -261,6 +261,9 @@ static void features_of_hardware_alone_are_refused_with_a_reason(void **state)
 	assert_int_equal(mlx5dv_get_data_direct_sysfs_path(p.ctx, path, sizeof(path)), ENODEV);
 	assert_int_equal(mlx5dv_map_ah_to_qp(p.ah, p.qp[1]->qp_num), 0);
 	assert_int_equal(mlx5dv_map_ah_to_qp(p.ah, 1u << 24), EINVAL);
+	p.ah->handle ^= 0x100000;
+	assert_int_equal(mlx5dv_map_ah_to_qp(p.ah, p.qp[1]->qp_num), ENOENT);
+	p.ah->handle ^= 0x100000;
 	memset(&port, 0xff, sizeof(port));
 	assert_int_equal(mlx5dv_query_port(p.ctx, 1, &port), 0);
 	assert_int_equal(port.flags, 0);
