@@ -486,23 +486,16 @@ bool hca_port_gid_quick(const struct hca_adapter *a, unsigned int port, unsigned
 	return found;
 }
 
-uint32_t hca_port_mtu_quick(const struct hca_adapter *a, unsigned int port)
+uint32_t hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6])
 {
+	const struct host_interface *base = &hca.device.port.table[a->index][port - 1].base;
 	uint32_t mtu;
 
-	if (a->ports[port - 1].link != HCA_LINK_ETHERNET)
-		return 4096;
 	pthread_mutex_lock(&hca.device.port.lock);
-	mtu = hca.device.port.table[a->index][port - 1].base.mtu;
+	memcpy(mac, base->mac, 6);
+	mtu = base->mtu;
 	pthread_mutex_unlock(&hca.device.port.lock);
 	return mtu ? 128u << mtu_code(mtu) : 4096; /* 0: not read yet */
-}
-
-void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6])
-{
-	pthread_mutex_lock(&hca.device.port.lock);
-	memcpy(mac, hca.device.port.table[a->index][port - 1].base.mac, 6);
-	pthread_mutex_unlock(&hca.device.port.lock);
 }
 
 bool hca_port_link_address(const struct hca_adapter *a, unsigned int port, uint32_t ifindex,

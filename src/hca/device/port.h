@@ -77,10 +77,11 @@ void hca_port_wake_on_change(void);
 bool hca_gid_is_local(const struct hca_gid *gid);
 /* The hardware address of the port that has the GID, as last seen; false when none has. */
 VB_API bool hca_gid_mac_quick(const struct hca_gid *gid, uint8_t mac[6]);
-/* The largest payload of a packet, in bytes: the active MTU as last seen. */
-uint32_t hca_port_mtu_quick(const struct hca_adapter *a, unsigned int port);
-/* The hardware address of the port as last seen. */
-void hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6]);
+/*
+ * The hardware address of an Ethernet port as last seen. Returns the largest payload of a packet, in bytes:
+ * the active MTU.
+ */
+uint32_t hca_port_mac_quick(const struct hca_adapter *a, unsigned int port, uint8_t mac[6]);
 
 /*
  * The hardware address of an interface with a GID in the port's table, as last seen; false when no

@@ -43,10 +43,13 @@ static bool is_multicast(const struct qp *qp, const struct hca_send *s)
 		(s->av.dgid.raw[10] == 0xff && (s->av.dgid.raw[12] & 0xf0) == 0xe0));
 }
 
-static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt, uint8_t *grh)
+/* Returns the most bytes that the port takes. */
+static uint32_t fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
+			    uint8_t *grh)
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	unsigned int port = qp->attr.port;
+	uint32_t most = 4096;
 	struct hca_gid_entry src;
 	uint16_t sm;
 
@@ -68,11 +71,12 @@ static void fill_header(struct qp *qp, const struct hca_send *s, struct roce_pkt
 	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
 		hca_lid_get(a, port, &pkt->ud.slid, &sm);
 	else
-		hca_port_mac_quick(a, port, pkt->ud.smac);
+		most = hca_port_mac_quick(a, port, pkt->ud.smac);
 	if (s->av.has_grh && hca_port_gid_quick(a, port, s->av.sgid_index, &src)) {
 		pkt->flags |= ROCE_PKT_GRH;
 		pkt->ud.roce_kind = hca_grh_build(&s->av, &src, s->length, grh);
 	}
+	return most;
 }
 
 static int send_to(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt, const uint8_t *grh,
@@ -200,15 +204,14 @@ enum run_result send_datagram(struct qp *qp, struct hca_send *s)
 	struct roce_pkt pkt;
 	int err;
 
-	/* A datagram is one packet. Every port takes 256 bytes. */
-	if (s->length > 256 && s->length > hca_port_mtu_quick(a, qp->attr.port))
+	/* A datagram is one packet. */
+	if (s->length > fill_header(qp, s, &pkt, grh))
 		return fail(qp, s, HCA_LOC_LEN_ERR, SYN_LENGTH);
 	if (s->sge_count >= HCA_MAX_SGE ||
 	    !hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn, 0, &list))
 		return fail(qp, s, HCA_LOC_PROT_ERR, SYN_LOCAL_PROT);
 	if (a->ports[qp->attr.port - 1].link == HCA_LINK_ETHERNET && !s->av.has_grh)
 		return fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
-	fill_header(qp, s, &pkt, grh);
 	if (is_multicast(qp, s)) {
 		if (!send_group(qp, s, &pkt, grh, &list))
 			return RUN_WAIT;
