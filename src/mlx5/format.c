@@ -45,14 +45,6 @@ static uint64_t *sq_register(const uint8_t *page)
 	return (uint64_t *)(page + IFC_UAR_SQ);
 }
 
-static bool uar_rung(const uint8_t *page)
-{
-	return __atomic_load_n(cq_register(page), __ATOMIC_RELAXED) ||
-	       __atomic_load_n(sq_register(page), __ATOMIC_RELAXED) ||
-	       __atomic_load_n(eq_register(page, IFC_UAR_EQ_ARM), __ATOMIC_RELAXED) ||
-	       __atomic_load_n(eq_register(page, IFC_UAR_EQ_UPDATE), __ATOMIC_RELAXED);
-}
-
 /* Takes the register's word when it names the queue; a store meanwhile is seen the next time. */
 static bool take_eq(uint8_t *page, uint32_t offset, uint32_t eqn, uint32_t *consumer)
 {
@@ -122,7 +114,6 @@ const struct hca_format mlx5_format = {
 	.cqe_compress = mlx5_cqe_compress,
 	.cq_consumer = cq_consumer,
 	.eqe_write = mlx5_eqe_write,
-	.uar_rung = uar_rung,
 	.uar_take_cq = uar_take_cq,
 	.uar_take_eq = uar_take_eq,
 	.uar_take_sq = uar_take_sq,

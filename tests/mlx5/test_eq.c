@@ -2,6 +2,8 @@
 /* Event queues that a program owns: entries, laps, arming, overrun, and the order of their end. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "devx_rig.h"
@@ -15,23 +17,29 @@ struct eq {
 
 static struct rig rig;
 
-static void make(struct eq *q, unsigned int log_size, uint64_t events)
+/* Its doorbells are in r's page. */
+static void make_on(struct rig *r, struct eq *q, unsigned int log_size, uint64_t events)
 {
 	uint8_t out[ifc_len(create_eq_out)];
 	RIG_IN(in, ifc_len(create_eq_in), CREATE_EQ);
 	uint8_t *eqc = ifc_ptr(in, create_eq_in, eq_context_entry);
 
-	*q = (struct eq){ .rig = &rig, .size = 1u << log_size };
+	*q = (struct eq){ .rig = r, .size = 1u << log_size };
 	q->vector = mlx5dv_devx_alloc_msi_vector(rig.ctx);
 	assert_non_null(q->vector);
 	ifc_set(eqc, eqc, log_eq_size, log_size);
-	ifc_set(eqc, eqc, uar_page, rig.uar->page_id);
+	ifc_set(eqc, eqc, uar_page, r->uar->page_id);
 	ifc_set(eqc, eqc, intr, q->vector->vector);
 	ifc_set(in, create_eq_in, event_bitmask, events);
 	q->eq = mlx5dv_devx_create_eq(rig.ctx, in, sizeof(in), out, sizeof(out));
 	assert_non_null(q->eq);
 	assert_non_null(q->eq->vaddr);
 	q->eqn = ifc_get(out, create_eq_out, eq_number);
+}
+
+static void make(struct eq *q, unsigned int log_size, uint64_t events)
+{
+	make_on(&rig, q, log_size, events);
 }
 
 static void drop(struct eq *q)
@@ -42,7 +50,7 @@ static void drop(struct eq *q)
 
 static void tell(struct eq *q, uint32_t offset)
 {
-	uint8_t *uar = rig.uar->base_addr;
+	uint8_t *uar = q->rig->uar->base_addr;
 
 	__atomic_store_n((uint32_t *)(uar + offset), htobe32(q->eqn << 24 | (q->ci & 0xffffff)),
 			 __ATOMIC_RELEASE);
@@ -293,6 +301,135 @@ static void a_full_ring_that_shares_a_page_keeps_events_back(void **state)
 	drop(&other);
 }
 
+/* ---- doorbell pages that are rung at once ---- */
+
+#define PAGES  4u
+#define ROUNDS 3000u
+
+/* An event queue with a page of its own, and a completion queue and a queue pair with another one. */
+struct ringer {
+	struct rig eq_rig, cq_rig;
+	struct eq q;
+	struct rig_cq cq;
+	struct rig_qp qp;
+	pthread_t thread;
+};
+
+static void ringer_make(struct ringer *r, struct ringer *eq_of)
+{
+	r->eq_rig = r->cq_rig = rig;
+	r->eq_rig.uar = mlx5dv_devx_alloc_uar(rig.ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	r->cq_rig.uar = mlx5dv_devx_alloc_uar(rig.ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	assert_non_null(r->eq_rig.uar);
+	assert_non_null(r->cq_rig.uar);
+	if (r == eq_of)
+		make_on(&r->eq_rig, &r->q, 6, 0);
+	rig_cq(&r->cq_rig, 4, eq_of->q.eqn, &r->cq);
+	rig_qp(&r->cq_rig, 4, 4, 0, &r->cq, &r->qp);
+	rig_connect(&r->qp, &r->qp);
+}
+
+static void ringer_drop(struct ringer *r, struct ringer *eq_of)
+{
+	rig_qp_drop(&r->qp);
+	rig_cq_drop(&r->cq);
+	if (r == eq_of)
+		drop(&r->q);
+	mlx5dv_devx_free_uar(r->cq_rig.uar);
+	mlx5dv_devx_free_uar(r->eq_rig.uar);
+}
+
+static void wait_event(struct eq *q)
+{
+	while (!is_mine(q)) {
+		tell(q, IFC_UAR_EQ_ARM);
+		rig_wait_readable(q->vector->fd);
+		clear(q->vector->fd);
+	}
+}
+
+static void *ring_for_events(void *arg)
+{
+	struct ringer *r = arg;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		rig_cq_arm(&r->cq);
+		rig_send(&r->qp, MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+		wait_event(&r->q);
+		take_completion_event(&r->q, r->cq.cqn);
+		rig_cq_wait(&r->cq);
+		rig_cq_take(&r->cq);
+	}
+	return NULL;
+}
+
+/*
+ * Words are in the registers of several pages while the adapter closes them. Each word counts, and the
+ * adapter never waits for a page to open.
+ */
+static void pages_that_are_rung_at_once_are_all_heard(void **state)
+{
+	struct ringer r[PAGES / 2];
+
+	for (unsigned int i = 0; i < PAGES / 2; i++)
+		ringer_make(&r[i], &r[i]);
+	for (unsigned int i = 0; i < PAGES / 2; i++)
+		assert_int_equal(pthread_create(&r[i].thread, NULL, ring_for_events, &r[i]), 0);
+	for (unsigned int i = 0; i < PAGES / 2; i++)
+		assert_int_equal(pthread_join(r[i].thread, NULL), 0);
+	for (unsigned int i = 0; i < PAGES / 2; i++)
+		ringer_drop(&r[i], &r[i]);
+}
+
+/* Two completion queues, each with a page, report to one event queue. */
+static void completion_queues_of_one_event_queue_ring_at_once(void **state)
+{
+	struct ringer r[2];
+	struct eq *q = &r[0].q;
+
+	for (int i = 0; i < 2; i++)
+		ringer_make(&r[i], &r[0]);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		uint32_t got = 0;
+
+		for (int k = 0; k < 2; k++) {
+			rig_cq_arm(&r[k].cq);
+			rig_send(&r[k].qp, MLX5_OPCODE_RDMA_WRITE, 0, 64, 4096);
+		}
+		for (int k = 0; k < 2; k++) {
+			wait_event(q);
+			got += ifc_get(ifc_cptr(entry(q), eqe, data), eqe_comp, cqn);
+			q->ci++;
+		}
+		assert_int_equal(got, r[0].cq.cqn + r[1].cq.cqn);
+		for (int k = 0; k < 2; k++) {
+			rig_cq_wait(&r[k].cq);
+			rig_cq_take(&r[k].cq);
+		}
+	}
+	for (int i = 2; i--;)
+		ringer_drop(&r[i], &r[0]);
+}
+
+/* As with registers of hardware: they are not inherited. */
+static void the_child_of_a_fork_does_not_ring_its_parents_page(void **state)
+{
+	volatile uint32_t *unused = (uint32_t *)((uint8_t *)rig.uar->base_addr + 0x900);
+	int status;
+	pid_t pid;
+
+	*unused = 1;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		*unused = 2;
+		_exit(*unused == 2 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(*unused, 1);
+}
+
 static uint8_t query_status(const struct eq *q, uint32_t *producer)
 {
 	uint8_t out[ifc_len(query_eq_out)], *eqc = ifc_ptr(out, query_eq_out, eq_context_entry);
@@ -525,6 +662,9 @@ int main(void)
 		cmocka_unit_test(a_queue_that_is_not_armed_raises_no_interrupt),
 		cmocka_unit_test(queues_that_share_a_page_are_both_heard),
 		cmocka_unit_test(a_full_ring_that_shares_a_page_keeps_events_back),
+		cmocka_unit_test(pages_that_are_rung_at_once_are_all_heard),
+		cmocka_unit_test(completion_queues_of_one_event_queue_ring_at_once),
+		cmocka_unit_test(the_child_of_a_fork_does_not_ring_its_parents_page),
 		cmocka_unit_test(a_full_ring_loses_events_and_says_so),
 		cmocka_unit_test(an_overrun_of_a_completion_queue_is_an_event),
 		cmocka_unit_test(events_of_verbs_objects_arrive_too),

@@ -72,14 +72,12 @@ struct hca_format {
 	/* Writes the event into the ring at free-running index `pi`, owner bit last. */
 	void (*eqe_write)(struct hca_eq *eq, uint32_t pi, const struct hca_eqe *eqe);
 	/*
-	 * Doorbell pages (uar.h): whether any register holds a word. Taking empties a register: that
-	 * of CQs yields the number of a CQ and the arm word stored for it, those of EQs the consumer
-	 * index that was stored for queue `eqn`, and whether that arms it. False: no word. That of send
-	 * queues without a doorbell record yields a producer index, which goes to `record` in a record's
-	 * form if the word is for `qpn`.
+	 * Doorbell pages (uar.h). Taking a word empties its register: that of CQs yields the number of a
+	 * CQ and the arm word stored for it, those of EQs the consumer index that was stored for queue
+	 * `eqn`, and whether that arms it. False: no word. That of send queues without a doorbell record
+	 * yields a producer index, which goes to `record` in a record's form if the word is for `qpn`.
 	 * NULL: programs need not store to a page, so that the rings themselves have to be watched.
 	 */
-	bool (*uar_rung)(const uint8_t *page);
 	bool (*uar_take_cq)(uint8_t *page, uint32_t *cqn, uint32_t *word);
 	bool (*uar_take_eq)(uint8_t *page, uint32_t eqn, uint32_t *consumer, bool *arm);
 	void (*uar_take_sq)(uint8_t *page, uint32_t qpn, volatile uint32_t *record);

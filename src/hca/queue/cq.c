@@ -292,7 +292,7 @@ int hca_doorbell_watch_cq(struct hca_cq *cq)
 		__atomic_store_n(&cq->arm_seen, arm_word(cq), __ATOMIC_RELAXED);
 		fabric_unlock(&cq->lock);
 	}
-	return doorbell_watch_add(&cq->doorbell, &ops, cq->cqn, !cq->format->uar_rung);
+	return doorbell_watch_add(&cq->doorbell, &ops, cq->cqn, !cq->format->uar_take_cq);
 }
 
 int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out)

@@ -99,7 +99,7 @@ static bool take_from(struct hca_eq *eq, uint8_t *page)
 /* Lock held. Takes all words for the queue out of its page. True when there were any. */
 static bool take_words(struct hca_eq *eq)
 {
-	bool found = eq->uar && take_from(eq, eq->uar->page);
+	bool found = eq->uar && eq->uar->regs && take_from(eq, eq->uar->regs);
 	uint8_t *shown = eq->uar ? uar_shown(eq->uar) : NULL;
 
 	if (unlikely(shown))
@@ -172,7 +172,7 @@ static void page_gone(struct uar_user *user)
 	fabric_unlock(&eq->lock);
 }
 
-/* Takes the words for the queue: a register that is not emptied would keep its page open. */
+/* Takes the words for the queue: they are not for the next one of this number. */
 static void leave_page(struct hca_eq *eq)
 {
 	pthread_mutex_lock(&hca.queue.watch_lock);

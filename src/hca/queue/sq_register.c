@@ -14,7 +14,8 @@ static void take(struct hca_sq_register *reg)
 	const struct hca_format *format = reg->uar->format;
 	uint8_t *shown = uar_shown(reg->uar);
 
-	format->uar_take_sq(reg->uar->page, reg->qpn, &reg->record);
+	if (reg->uar->regs)
+		format->uar_take_sq(reg->uar->regs, reg->qpn, &reg->record);
 	if (unlikely(shown))
 		format->uar_take_sq(shown, reg->qpn, &reg->record);
 }
@@ -80,7 +81,7 @@ void hca_sq_register_destroy(struct hca_sq_register *reg)
 {
 	pthread_mutex_lock(&hca.queue.watch_lock);
 	if (reg->uar) {
-		take(reg); /* a register that is not emptied would keep its page open */
+		take(reg); /* the page may serve another queue */
 		reg->uar->has_sq = false;
 		uar_remove_user(&reg->user);
 	}

@@ -53,6 +53,7 @@ struct doorbell_watch_state {
 	}
 
 struct uar_state {
+	LIST_HEAD(, hca_uar) all;
 	LIST_HEAD(, hca_uar) pages; /* those that are watched */
 	uint32_t last_id;           /* of any page */
 };

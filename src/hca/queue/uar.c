@@ -2,7 +2,7 @@
 /*
  * Doorbell pages: uar.h has the states. No store to a closed page is missed: it waits in the kernel
  * until the service thread has read of it and opened the page. A store that came before the page was
- * closed is found in the register afterwards ([U1]).
+ * closed is found in the register by the look that follows ([U1]), through the adapter's own mapping.
  */
 #include "hca/queue/uar.h"
 
@@ -38,7 +38,8 @@ bool uar_store_faulted(uintptr_t address)
 	LIST_FOREACH(u, &hca.queue.uar.pages, entry)
 		if (address - (uintptr_t)u->page < HCA_UAR_SIZE) {
 			u->store_waits = true;
-			u->awaited = (uint64_t *)(address & ~7ul);
+			u->awaited =
+				(uint64_t *)(u->regs + ((address - (uintptr_t)u->page) & ~7ul));
 			u->awaited_old = __atomic_load_n(u->awaited, __ATOMIC_RELAXED);
 			return true;
 		}
@@ -98,12 +99,7 @@ bool uar_close_all(void)
 	LIST_FOREACH(u, &hca.queue.uar.pages, entry)
 		if (!close_page(u))
 			return false;
-	/* [U1] pairs with the kernel's change of the protection: stores before it are seen below */
-	LIST_FOREACH(u, &hca.queue.uar.pages, entry)
-		if (u->format->uar_rung(u->page)) {
-			open_page(u);
-			return false;
-		}
+	/* [U1] pairs with the kernel's change of the protection: the caller's look sees stores before it */
 	return true;
 }
 
@@ -119,9 +115,11 @@ bool uar_look(void (*ring_cq)(uint32_t cqn, uint32_t word))
 	LIST_FOREACH(u, &hca.queue.uar.pages, entry) {
 		uint8_t *shown = uar_shown(u);
 
-		/* The registers of a closed page are empty, and cannot be written to empty them. */
-		if ((!u->closed && u->format->uar_take_cq(u->page, &cqn, &word)) ||
-		    (shown && u->format->uar_take_cq(shown, &cqn, &word))) {
+		if (u->format->uar_take_cq(u->regs, &cqn, &word)) {
+			ring_cq(cqn, word);
+			found = true;
+		}
+		if (unlikely(shown) && u->format->uar_take_cq(shown, &cqn, &word)) {
 			ring_cq(cqn, word);
 			found = true;
 		}
@@ -219,6 +217,35 @@ int hca_uar_show(struct hca_uar *uar, int fd, off_t *out)
 
 /* ---- life ---- */
 
+/* A page that is shared with no other process, so that it can be mapped twice. */
+static int map(struct hca_uar *uar, void *where, int flags)
+{
+	uint8_t *page = mmap(where, HCA_UAR_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS | flags, -1, 0);
+	uint8_t *regs;
+
+	if (page == MAP_FAILED)
+		return -ENOMEM;
+	/* An old size of 0: a second mapping of the same page. */
+	regs = mremap(page, 0, HCA_UAR_SIZE, MREMAP_MAYMOVE);
+	if (regs == MAP_FAILED)
+		goto unmap_page;
+	/* The child of a fork has pages of its own (uar_forked()). */
+	if (madvise(page, HCA_UAR_SIZE, MADV_DONTFORK) ||
+	    madvise(regs, HCA_UAR_SIZE, MADV_DONTFORK))
+		goto unmap_regs;
+	/* Only a page that is there can be protected. */
+	*(volatile uint64_t *)page = 0;
+	uar->page = page;
+	uar->regs = regs;
+	return 0;
+unmap_regs:
+	munmap(regs, HCA_UAR_SIZE);
+unmap_page:
+	munmap(page, HCA_UAR_SIZE);
+	return -ENOMEM;
+}
+
 int hca_uar_create(const struct hca_format *format, struct hca_uar **out)
 {
 	struct hca_uar *uar = calloc(1, sizeof(*uar));
@@ -226,20 +253,17 @@ int hca_uar_create(const struct hca_format *format, struct hca_uar **out)
 
 	if (!uar)
 		return -ENOMEM;
-	uar->page = mmap(NULL, HCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-	if (uar->page == MAP_FAILED) {
+	if (map(uar, NULL, 0)) {
 		free(uar);
 		return -ENOMEM;
 	}
-	/* Only a page that is there can be protected. */
-	*(volatile uint64_t *)uar->page = 0;
 	uar->format = format;
 	LIST_INIT(&uar->users);
 	pthread_mutex_lock(&hca.queue.watch_lock);
 	/* 24 bits, and 0 is none. An id is used again after 16 million others. */
 	*last = *last >= 0xffffff ? 1 : *last + 1;
 	uar->id = *last;
+	LIST_INSERT_HEAD(&hca.queue.uar.all, uar, all_entry);
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	*out = uar;
 	return 0;
@@ -247,7 +271,7 @@ int hca_uar_create(const struct hca_format *format, struct hca_uar **out)
 
 void uar_enlist(struct hca_uar *uar)
 {
-	if (uar->watched)
+	if (uar->watched || !uar->regs)
 		return;
 	uar->catchable = uffd_register_stores(uar->page, HCA_UAR_SIZE);
 	uar->watched = true;
@@ -259,6 +283,7 @@ void hca_uar_destroy(struct hca_uar *uar)
 	struct uar_user *user;
 
 	pthread_mutex_lock(&hca.queue.watch_lock);
+	LIST_REMOVE(uar, all_entry);
 	if (uar->watched)
 		LIST_REMOVE(uar, entry);
 	while ((user = LIST_FIRST(&uar->users))) {
@@ -267,7 +292,10 @@ void hca_uar_destroy(struct hca_uar *uar)
 	}
 	open_page(uar);
 	pthread_mutex_unlock(&hca.queue.watch_lock);
-	munmap(uar->page, HCA_UAR_SIZE);
+	if (uar->regs) {
+		munmap(uar->page, HCA_UAR_SIZE);
+		munmap(uar->regs, HCA_UAR_SIZE);
+	}
 	if (uar->shown)
 		munmap(uar->shown, HCA_UAR_SIZE);
 	free(uar);
@@ -277,7 +305,11 @@ void uar_forked(void)
 {
 	struct hca_uar *u;
 
-	LIST_FOREACH(u, &hca.queue.uar.pages, entry)
+	LIST_FOREACH(u, &hca.queue.uar.all, all_entry) {
 		u->watched = u->closed = u->catchable = u->store_waits = false;
+		u->awaited = NULL;
+		if (map(u, u->page, MAP_FIXED_NOREPLACE))
+			u->page = u->regs = NULL;
+	}
 	LIST_INIT(&hca.queue.uar.pages);
 }

@@ -5,8 +5,11 @@
  *
  * A page is open or closed. Closed means write protected through userfaultfd (uffd.h): the first
  * store faults, its thread waits in the kernel, and the service thread is woken. doorbell_watch.c
- * decides when pages are closed and opened, and reads the registers of open ones. Where the kernel
- * permits no userfaultfd, pages are never closed.
+ * decides when pages are closed and opened, and reads the registers. Where the kernel permits no
+ * userfaultfd, or cannot protect shared memory (before Linux 5.19), pages are never closed.
+ *
+ * The adapter reads and empties the registers through a mapping of its own, which is never protected:
+ * a thread of the adapter that stored to a closed page would wait for itself.
  *
  * A program may also map a page from the context's file, even in another process. A store there is
  * no fault of this mapping, so the file has a second page with registers of its own (the shown
@@ -37,7 +40,8 @@ struct uar_user {
 };
 
 struct hca_uar {
-	uint8_t *page;
+	/* The page's address for the program and for the adapter; NULL in a forked child without memory. */
+	uint8_t *page, *regs;
 	/* Event queues that use this page, and how often a word for one of them was taken. */
 	atomic_uint eqs, rings;
 	uint32_t id; /* from 1 */
@@ -51,10 +55,11 @@ struct hca_uar {
 	bool catchable;   /* registered with userfaultfd */
 	bool closed;      /* write protected */
 	bool store_waits; /* closed, and a store waits in the kernel */
-	/* The word to which the store was going when the page was opened, or NULL; its old value. */
+	/* In regs, the word to which the store went when the page was opened, or NULL; its old value. */
 	uint64_t *awaited, awaited_old, opened_ns;
 	LIST_HEAD(, uar_user) users;
-	LIST_ENTRY(hca_uar) entry;
+	LIST_ENTRY(hca_uar) entry;     /* of the watched ones */
+	LIST_ENTRY(hca_uar) all_entry; /* of all */
 };
 
 VB_API int hca_uar_create(const struct hca_format *format, struct hca_uar **out);
@@ -85,7 +90,10 @@ bool uar_look(void (*ring_cq)(uint32_t cqn, uint32_t word));
 
 /* A store has faulted at this address. False: it is in no page. */
 bool uar_store_faulted(uintptr_t address);
-/* Closes all pages. False: some stay open, since one cannot be closed or a word is in a register. */
+/*
+ * Closes all pages. False: some stay open, since one cannot be closed. Words that were stored before
+ * are in the registers.
+ */
 bool uar_close_all(void);
 /* Opens the pages at which stores wait. */
 void uar_open_faulted(void);
@@ -95,7 +103,7 @@ bool uar_has_untouched(void);
 /* Checks all shown pages. True: a program has touched one. */
 bool uar_check_shown(void);
 
-/* In a forked child: its pages are copies that are not caught, and none is watched. */
+/* In a forked child: it gets pages of its own, which are empty and not caught, and none is watched. */
 void uar_forked(void);
 
 #endif

@@ -56,5 +56,5 @@ int hca_doorbell_watch_qp(struct hca_qp *qp)
 {
 	static const struct doorbell_source_ops ops = { .look = look };
 
-	return doorbell_watch_add(&to_priv(qp)->doorbell, &ops, qp->qpn, !qp->format->uar_rung);
+	return doorbell_watch_add(&to_priv(qp)->doorbell, &ops, qp->qpn, !qp->format->uar_take_cq);
 }
