@@ -103,6 +103,41 @@ static void the_grh_says_how_many_hops_are_left(void)
 	pair_close(&p);
 }
 
+/* The length that the GRH, or the IP header in its place, says. */
+static uint32_t grh_length(const struct end *e, bool ipv4)
+{
+	const uint8_t *h = (const uint8_t *)e->buf;
+
+	return ipv4 ? h[22] << 8 | h[23] : h[4] << 8 | h[5];
+}
+
+static void the_grh_counts_padding_and_immediate_data(void)
+{
+	struct pair p = open_pair();
+	struct address b = end_address(p.b);
+	struct ibv_ah *ah = ah_to(p.a, &b, true);
+	bool ipv4 = rig_is_ethernet() && b.gid.raw[10] == 0xff && b.gid.raw[11] == 0xff;
+	/* IP 20 (v4 only), UDP 8 (Ethernet only), BTH 12, DETH 8, ICRC 4 */
+	uint32_t headers = (ipv4 ? 20 : 0) + (rig_is_ethernet() ? 8 : 0) + 24;
+
+	for (uint32_t len = 14; len <= 16; len++)
+		for (int imm = 0; imm < 2; imm++) {
+			post_recv(p.b, len, 0, GRH + len);
+			post(p.a, &(struct work){ .id = len,
+						  .op = imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+						  .flags = IBV_SEND_SIGNALED,
+						  .len = len,
+						  .ah = ah,
+						  .qpn = p.b->qp->qp_num,
+						  .qkey = p.b->o.qkey });
+			expect_ok(p.a->scq, len);
+			take(p.b, 0, len, len);
+			check_equal(grh_length(p.b, ipv4), headers + 16 + 4 * imm);
+		}
+	check_ok(ibv_destroy_ah(ah));
+	pair_close(&p);
+}
+
 static void datagrams_go_up_to_the_largest_mtu_and_no_further(void)
 {
 	struct pair p = open_pair();
@@ -643,6 +678,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_datagram_arrives_behind_the_grh_area),
 		TEST(the_grh_says_how_many_hops_are_left),
+		TEST(the_grh_counts_padding_and_immediate_data),
 		TEST(datagrams_go_up_to_the_largest_mtu_and_no_further),
 		TEST(immediate_data_and_inline_and_pieces_work_on_datagrams),
 		TEST(a_datagram_without_an_address_is_refused),

@@ -23,6 +23,7 @@
 #include "hca/transport/sig_error.h"
 #include "hca/transport/syndrome.h"
 #include "hca/transport/timer.h"
+#include "roce/header.h"
 
 #define GROUP_MOST 64
 /*
@@ -49,6 +50,7 @@ static uint32_t fill_header(struct qp *qp, const struct hca_send *s, struct roce
 {
 	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	unsigned int port = qp->attr.port;
+	const uint32_t imm = s->op == HCA_OP_SEND_IMM ? ROCE_IMMDT_BYTES : 0;
 	uint32_t most = 4096;
 	struct hca_gid_entry src;
 	uint16_t sm;
@@ -74,7 +76,7 @@ static uint32_t fill_header(struct qp *qp, const struct hca_send *s, struct roce
 		most = hca_port_mac_quick(a, port, pkt->ud.smac);
 	if (s->av.has_grh && hca_port_gid_quick(a, port, s->av.sgid_index, &src)) {
 		pkt->flags |= ROCE_PKT_GRH;
-		pkt->ud.roce_kind = hca_grh_build(&s->av, &src, s->length, grh);
+		pkt->ud.roce_kind = hca_grh_build(&s->av, &src, s->length + imm, grh);
 	}
 	return most;
 }

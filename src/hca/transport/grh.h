@@ -11,7 +11,10 @@
 
 #define HCA_GRH_BYTES 40
 
-/* Returns the kind of header, as struct hca_cqe.roce_kind has it. */
+/*
+ * For `payload` bytes behind BTH and DETH: the data, and immediate data. Returns the kind of header, as
+ * struct hca_cqe.roce_kind has it.
+ */
 uint8_t hca_grh_build(const struct hca_av *av, const struct hca_gid_entry *src, uint32_t payload,
 		      uint8_t grh[HCA_GRH_BYTES]);
 
