@@ -260,3 +260,11 @@ int fabric_lid_get(const char *key, uint16_t *lid)
 	*lid = (uint16_t)(at + 1);
 	return 0;
 }
+
+bool fabric_lid_is_taken(uint16_t lid)
+{
+	const struct dir_file *dir = fabric_directory_file();
+
+	return dir && lid && lid <= DIR_LIDS &&
+	       atomic_load_explicit(&dir->lid[lid - 1].used, memory_order_relaxed);
+}

@@ -6,6 +6,7 @@
 #ifndef FABRIC_NUMBERS_H
 #define FABRIC_NUMBERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,5 +55,7 @@ fabric_id_t fabric_key_owner(uint32_t number);
 
 /* A key's LID (1 and up), equal in every process for the life of the directory. */
 int fabric_lid_get(const char *key, uint16_t *lid);
+/* A process has asked for this LID. */
+bool fabric_lid_is_taken(uint16_t lid);
 
 #endif

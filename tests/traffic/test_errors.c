@@ -550,6 +550,49 @@ static void a_peer_that_was_destroyed_exceeds_the_retries(void)
 	pair_close(&p);
 }
 
+/* Requests are lost, and so are answers. */
+static void a_lid_that_no_port_has_exceeds_the_retries(void)
+{
+	struct options o = hasty();
+
+	if (rig_is_ethernet())
+		rig_skip("LIDs are of InfiniBand");
+	for (int lost = 0; lost < 2; lost++) {
+		struct end *a = end_open(&o), *b = end_open(&o);
+		struct address to_a = end_address(a), to_b = end_address(b);
+
+		if (lost)
+			to_a.lid = 0xbfff;
+		else
+			to_b.lid = 0xbfff;
+		end_connect(b, &to_a);
+		end_connect(a, &to_b);
+		post_recv(b, 9, 0, 64);
+		expect_silence(a);
+		if (!lost)
+			check_empty(b->rcq);
+		end_close(a);
+		end_close(b);
+
+		/* The same for one-sided work. */
+		a = end_open(&o);
+		b = end_open(&o);
+		to_b.qpn = b->qp->qp_num;
+		to_a.qpn = a->qp->qp_num;
+		end_connect(b, &to_a);
+		end_connect(a, &to_b);
+		post(a, &(struct work){ .id = 1,
+					.op = IBV_WR_RDMA_WRITE,
+					.flags = IBV_SEND_SIGNALED,
+					.len = 8,
+					.raddr = (uintptr_t)b->buf,
+					.rkey = b->mr->rkey });
+		expect_wc(a->scq, 1, IBV_WC_RETRY_EXC_ERR);
+		end_close(a);
+		end_close(b);
+	}
+}
+
 static void a_peer_connected_to_another_queue_pair_exceeds_the_retries(void)
 {
 	struct options o = hasty();
@@ -757,6 +800,7 @@ int main(void)
 		TEST(remote_access_is_refused_between_processes),
 		TEST(a_peer_that_is_not_ready_exceeds_the_retries),
 		TEST(a_peer_that_was_destroyed_exceeds_the_retries),
+		TEST(a_lid_that_no_port_has_exceeds_the_retries),
 		TEST(a_peer_connected_to_another_queue_pair_exceeds_the_retries),
 		TEST(packet_numbers_that_do_not_agree_exceed_the_retries),
 		TEST(a_queue_pair_in_error_flushes_in_order),

@@ -139,6 +139,35 @@ static void a_missing_peer_is_no_error_on_uc(void)
 	pair_close(&p);
 }
 
+static void a_message_to_a_lid_that_no_port_has_is_lost(void)
+{
+	struct options o = options_of(IBV_QPT_UC);
+	struct end *a, *b;
+	struct address to_b;
+
+	if (rig_is_ethernet())
+		rig_skip("LIDs are of InfiniBand");
+	a = end_open(&o);
+	b = end_open(&o);
+	to_b = end_address(b);
+	to_b.lid = 0xbfff;
+	end_connect(b, &(struct address[]){ end_address(a) }[0]);
+	end_connect(a, &to_b);
+	post_recv(b, 1, 0, 64);
+	send_one(a, 1, 32);
+	post(a, &(struct work){ .id = 2,
+				.op = IBV_WR_RDMA_WRITE,
+				.flags = IBV_SEND_SIGNALED,
+				.len = 8,
+				.raddr = (uintptr_t)b->buf + 4096,
+				.rkey = b->mr->rkey });
+	expect_ok(a->scq, 2);
+	check_empty(b->rcq);
+	check(is_all(b->buf + 4096, 8, 0));
+	end_close(a);
+	end_close(b);
+}
+
 /* Reads and atomics need an answer: not on this type. */
 static void reads_and_atomics_are_refused(void)
 {
@@ -232,6 +261,7 @@ int main(void)
 		TEST(a_message_without_a_receive_is_dropped),
 		TEST(a_write_without_a_right_is_dropped),
 		TEST(a_missing_peer_is_no_error_on_uc),
+		TEST(a_message_to_a_lid_that_no_port_has_is_lost),
 		TEST(reads_and_atomics_are_refused),
 		TEST(a_stream_to_another_process_keeps_its_order),
 	};

@@ -138,6 +138,29 @@ static void the_grh_counts_padding_and_immediate_data(void)
 	pair_close(&p);
 }
 
+/* The datagram behind it arrives, so the first one is not late. */
+static void a_datagram_to_a_lid_that_no_port_has_is_lost(void)
+{
+	struct pair p = open_pair();
+	struct address b = end_address(p.b), nobody = b;
+	struct ibv_ah *ah, *good;
+
+	if (rig_is_ethernet())
+		rig_skip("LIDs are of InfiniBand");
+	nobody.lid = 0xbfff;
+	ah = ah_to(p.a, &nobody, false);
+	good = ah_to(p.a, &b, false);
+	post_recv(p.b, 1, 0, GRH + 16);
+	post_recv(p.b, 2, 0, GRH + 16);
+	send_to(&p, ah, 8, p.b->o.qkey, 1);
+	send_to(&p, good, 16, p.b->o.qkey, 2);
+	take(p.b, 0, 16, 1);
+	check_empty(p.b->rcq);
+	check_ok(ibv_destroy_ah(ah));
+	check_ok(ibv_destroy_ah(good));
+	pair_close(&p);
+}
+
 static void datagrams_go_up_to_the_largest_mtu_and_no_further(void)
 {
 	struct pair p = open_pair();
@@ -679,6 +702,7 @@ int main(void)
 		TEST(a_datagram_arrives_behind_the_grh_area),
 		TEST(the_grh_says_how_many_hops_are_left),
 		TEST(the_grh_counts_padding_and_immediate_data),
+		TEST(a_datagram_to_a_lid_that_no_port_has_is_lost),
 		TEST(datagrams_go_up_to_the_largest_mtu_and_no_further),
 		TEST(immediate_data_and_inline_and_pieces_work_on_datagrams),
 		TEST(a_datagram_without_an_address_is_refused),

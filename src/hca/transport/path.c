@@ -28,13 +28,17 @@ bool path_gid_is_local(struct qp *qp, const struct hca_gid *gid)
 	return true;
 }
 
-static bool is_local(struct qp *qp, const struct hca_av *av)
+static bool is_infiniband(const struct qp *qp)
 {
-	const struct hca_adapter *a = qp->pub.ctx->adapter;
 	unsigned int port = qp->attr.port ? qp->attr.port : 1;
 
+	return qp->pub.ctx->adapter->ports[port - 1].link == HCA_LINK_INFINIBAND;
+}
+
+static bool is_local(struct qp *qp, const struct hca_av *av)
+{
 	/* InfiniBand ports have no wire: every LID and GID that exists is on this host. */
-	if (a->ports[port - 1].link == HCA_LINK_INFINIBAND)
+	if (is_infiniband(qp))
 		return true;
 	return !hca.network->is_forced() && path_gid_is_local(qp, &av->dgid);
 }
@@ -63,6 +67,16 @@ int path_connect_remote(struct qp *qp, const struct hca_av *av)
 	return 0;
 }
 
+bool path_exists(const struct qp *qp)
+{
+	const struct hca_av *av = &qp->attr.av;
+
+	/* Without an address of its own, answers go to the process that the request came from. */
+	if (qp->pub.type == HCA_QP_DCR || qp->guest || !is_infiniband(qp))
+		return true;
+	return av->dlid ? fabric_lid_is_taken(av->dlid) : av->has_grh;
+}
+
 enum path_state path_find(struct qp *qp)
 {
 	struct hca_peer *peer = NULL;
@@ -73,6 +87,8 @@ enum path_state path_find(struct qp *qp)
 	qp->peer = NULL;
 	if (!is_local(qp, &qp->attr.av))
 		return path_connect_remote(qp, &qp->attr.av) ? PATH_NONE : PATH_READY;
+	if (!path_exists(qp))
+		return PATH_NONE;
 	state = find(qp->attr.dest_qpn, &peer);
 	if (state == PATH_READY)
 		qp_set_peer(qp, peer);

@@ -20,6 +20,9 @@ static inline enum path_state path_connected(struct qp *qp)
 	return path_find(qp);
 }
 
+/* False: no port has the LID that a connected queue pair sends to. With a GRH, LID 0 is any port. */
+bool path_exists(const struct qp *qp);
+
 /* `*out` is NULL for a destination beyond this host. */
 enum path_state path_datagram(struct qp *qp, const struct hca_av *av, uint32_t dqpn,
 			      struct hca_peer **out);

@@ -8,6 +8,7 @@
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/packet_filter.h"
+#include "hca/transport/path.h"
 #include "hca/transport/raw_qp_ops.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/rq.h"
@@ -48,7 +49,9 @@ void qp_grant_update(struct qp *qp)
 
 	if (unlikely(comp_cntr_sees_peer(qp) || (filter && filter->rx)))
 		open = false;
-
+	/* A requester that gets no answers must not succeed without them. */
+	if (open && qp->pub.type == HCA_QP_RC && !path_exists(qp))
+		open = false;
 	if (qp->pub.type == HCA_QP_DCR || qp->guest)
 		return; /* the grant belongs to the DCT, or to another process */
 	atomic_store_explicit(&grant->word, (word & ~1ull) + 2, memory_order_release);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/device/lid.h"
 #include "hca/memory/mkey.h"
 #include "hca/memory/mw.h"
 #include "hca/transport/answer.h"
@@ -469,6 +470,18 @@ static void too_long(struct qp *qp)
 		recv_complete_error(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
 }
 
+/* On InfiniBand the LID decides which port gets a datagram. Without one the GRH does. */
+static bool is_for_port(const struct qp *qp, const struct roce_pkt *pkt)
+{
+	const struct hca_adapter *a = qp->pub.ctx->adapter;
+	uint16_t lid, sm;
+
+	if (a->ports[qp->attr.port - 1].link != HCA_LINK_INFINIBAND || !pkt->ud.dlid ||
+	    pkt->flags & ROCE_PKT_MCAST)
+		return true;
+	return !hca_lid_get(a, qp->attr.port, &lid, &sm) && lid == pkt->ud.dlid;
+}
+
 static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca_list *payload,
 		     const uint8_t *grh)
 {
@@ -562,7 +575,7 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 		return;
 	}
 	if (unlikely(qp->pub.type == HCA_QP_UD)) {
-		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey)
+		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey && is_for_port(qp, pkt))
 			datagram(qp, pkt, payload, grh);
 		else if (!from)
 			drop_count(DROP_QKEY);
@@ -570,11 +583,13 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 	}
 	if (unlikely(pkt->sqpn != qp->attr.dest_qpn))
 		return;
-	/* Answers take the path by which requests come. */
-	if (from)
-		qp_set_peer(qp, from);
-	else if (unlikely(!qp->remote) && path_connected(qp) != PATH_READY)
+	/* Answers take the path by which requests come, if they have the address of a port. */
+	if (from) {
+		if (unlikely(qp->peer != from || qp->remote) && path_exists(qp))
+			qp_set_peer(qp, from);
+	} else if (unlikely(!qp->remote) && path_connected(qp) != PATH_READY) {
 		return;
+	}
 	if (unlikely(!qp->resp.established))
 		establish(qp);
 	if (unlikely(pkt->op == ROCE_PKT_HELLO)) {
