@@ -171,11 +171,12 @@ static inline bool mlx5_cqe_checksums_ok(const struct mlx5_cqe64 *cqe)
 	       (cqe->l4_hdr_type_etc >> 2 & 3) == MLX5_CQE_L3_HDR_TYPE_IPV4;
 }
 
-/* On Ethernet the service level is the priority of the VLAN tag. */
-static inline uint8_t mlx5_cqe_sl(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe)
+/*
+ * On Ethernet the bits of the service level are the kind of a datagram's network header: 0 for a GRH,
+ * 1 for IPv6, 2 for IPv4. libmlx5 returns them on every port, and UCX finds the header by them.
+ */
+static inline uint8_t mlx5_cqe_sl(const struct mlx5_cqe64 *cqe)
 {
-	if (cq->ctx->ethernet)
-		return be16toh(cqe->vlan_info) >> 13;
 	return (be32toh(cqe->flags_rqpn) >> 24) & 0xf;
 }
 

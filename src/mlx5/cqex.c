@@ -126,7 +126,7 @@ static uint32_t read_slid(struct ibv_cq_ex *ex)
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	return mlx5_cqe_sl(to_mcq_ex(ex), cqe_of(ex));
+	return mlx5_cqe_sl(cqe_of(ex));
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)

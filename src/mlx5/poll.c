@@ -24,8 +24,7 @@ static inline void fill_send(const struct mlx5_cqe64 *cqe, uint8_t request, stru
 	}
 }
 
-static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *cqe,
-			     struct ibv_wc *wc)
+static inline void fill_recv(const struct mlx5_cqe64 *cqe, struct ibv_wc *wc)
 {
 	uint32_t source = be32toh(cqe->flags_rqpn);
 	uint32_t key = be32toh(cqe->imm_inval_pkey);
@@ -61,7 +60,7 @@ static inline void fill_recv(const struct mlx5_cq *cq, const struct mlx5_cqe64 *
 		wc->wc_flags |= IBV_WC_IP_CSUM_OK;
 	wc->src_qp = source & MLX5_QPN_MASK;
 	wc->slid = be16toh(cqe->slid);
-	wc->sl = mlx5_cqe_sl(cq, cqe);
+	wc->sl = mlx5_cqe_sl(cqe);
 	wc->dlid_path_bits = cqe->ml_path & 0x7f;
 }
 
@@ -83,7 +82,7 @@ static inline bool fill(struct drv_cq *base, const void *entry, struct ibv_wc *w
 		if (cqe->op_own >> 4 == MLX5_CQE_REQ)
 			fill_send(cqe, completion.request, wc);
 		else
-			fill_recv(cq, cqe, wc);
+			fill_recv(cqe, wc);
 		return true;
 	}
 	wc->vendor_err = ((const struct mlx5_err_cqe *)cqe)->vendor_err_synd;

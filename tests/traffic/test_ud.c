@@ -138,6 +138,30 @@ static void the_grh_counts_padding_and_immediate_data(void)
 	pair_close(&p);
 }
 
+/* As libmlx5 returns it: on Ethernet the bits say what kind of header the datagram has. */
+static void the_service_level_is_what_the_driver_returns(void)
+{
+	struct pair p = open_pair();
+	struct address b = end_address(p.b);
+	bool ipv4 = b.gid.raw[10] == 0xff && b.gid.raw[11] == 0xff;
+	struct ibv_ah_attr attr;
+	struct ibv_ah *ah;
+	struct ibv_wc wc;
+
+	address_to_ah_attr(&b, &attr);
+	attr.sl = 3;
+	ah = must(ibv_create_ah(p.a->pd, &attr));
+	post_recv(p.b, 1, 0, GRH + 16);
+	send_to(&p, ah, 16, p.b->o.qkey, 1);
+	wc = take(p.b, 0, 16, 1);
+	if (rig_is_ethernet() && rig_is_mlx5())
+		check_equal(wc.sl, ipv4 ? 2 : 1);
+	else
+		check_equal(wc.sl, 3);
+	check_ok(ibv_destroy_ah(ah));
+	pair_close(&p);
+}
+
 /* The datagram behind it arrives, so the first one is not late. */
 static void a_datagram_to_a_lid_that_no_port_has_is_lost(void)
 {
@@ -702,6 +726,7 @@ int main(void)
 		TEST(a_datagram_arrives_behind_the_grh_area),
 		TEST(the_grh_says_how_many_hops_are_left),
 		TEST(the_grh_counts_padding_and_immediate_data),
+		TEST(the_service_level_is_what_the_driver_returns),
 		TEST(a_datagram_to_a_lid_that_no_port_has_is_lost),
 		TEST(datagrams_go_up_to_the_largest_mtu_and_no_further),
 		TEST(immediate_data_and_inline_and_pieces_work_on_datagrams),
