@@ -130,7 +130,9 @@ int mlx5_create_cq(struct vb_context *ctx, struct ibv_cq_init_attr_ex *attr,
 
 void mlx5_cq_map_alias(struct mlx5_cq *cq)
 {
-	if (hca_cq_alias_create(cq->base.vb.hca, &cq->alias))
+	/* A program that allocates the ring itself may know it by its own address only. */
+	if (cq->base.ring.buf.origin != VB_BUF_PAGES ||
+	    hca_cq_alias_create(cq->base.vb.hca, &cq->alias))
 		cq->alias = NULL;
 }
 

@@ -516,6 +516,76 @@ static void a_program_may_allocate_the_rings(void **state)
 	assert_int_not_equal(mlx5dv_set_context_attr(p.ctx, 77, &own), 0);
 }
 
+/* Rings and records of one completion queue after the other. */
+struct arena {
+	uint8_t *memory;
+	size_t used;
+	int freed;
+};
+
+#define ARENA_SIZE (1u << 20)
+
+static void *arena_alloc(struct ibv_pd *pd, void *context, size_t size, size_t align, uint64_t type)
+{
+	struct arena *a = context;
+	void *at;
+
+	a->used = (a->used + align - 1) & ~(align - 1);
+	at = a->memory + a->used;
+	a->used += size;
+	return a->used <= ARENA_SIZE ? at : NULL;
+}
+
+static void arena_free(struct ibv_pd *pd, void *context, void *ptr, uint64_t type)
+{
+	((struct arena *)context)->freed++;
+}
+
+static bool is_in(const struct arena *a, const volatile void *at)
+{
+	return (size_t)((const volatile uint8_t *)at - a->memory) < a->used;
+}
+
+static void check_place(struct ibv_cq *cq, const struct arena *a)
+{
+	struct mlx5dv_cq out = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .in = cq, .out = &out } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	assert_true(is_in(a, out.buf));
+	assert_true(is_in(a, out.dbrec));
+}
+
+static void a_completion_queue_is_in_the_memory_of_the_programs_allocator(void **state)
+{
+	struct arena a = { .memory = aligned_alloc(4096, ARENA_SIZE) };
+	struct ibv_parent_domain_init_attr parent = {
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = arena_alloc,
+		.free = arena_free,
+		.pd_context = &a,
+	};
+	struct ibv_cq_init_attr_ex attr = { .cqe = 100, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD };
+	struct ibv_cq *cq;
+
+	assert_non_null(a.memory);
+	make();
+	parent.pd = p.pd;
+	attr.parent_domain = ibv_alloc_parent_domain(p.ctx, &parent);
+	assert_non_null(attr.parent_domain);
+	cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(p.ctx, &attr));
+	assert_non_null(cq);
+	check_place(cq, &a);
+	assert_int_equal(ibv_resize_cq(cq, 1000), 0);
+	assert_int_equal(a.freed, 1);
+	check_place(cq, &a);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(a.freed, 3);
+	assert_int_equal(ibv_dealloc_pd(attr.parent_domain), 0);
+	free(a.memory);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, drop)
 
 int main(void)
@@ -538,6 +608,7 @@ int main(void)
 		T(a_queue_pair_may_take_packets_out_of_order),
 		T(the_clock_can_be_turned_into_wall_time),
 		T(a_program_may_allocate_the_rings),
+		T(a_completion_queue_is_in_the_memory_of_the_programs_allocator),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
