@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """ucx.py BUILD TRANSPORT [wire]: Debian's ucx_perftest over transports that write rings and ring
-doorbells themselves, between two processes; with `wire`, between two hosts, which are network
-namespaces joined by a cable. TRANSPORT.tags: the adapter matches tags, through an XRQ; UCX does that on
-InfiniBand ports only, on others an assertion of its own fails."""
+doorbells themselves (_x) or use verbs (_v), between two processes; with `wire`, between two hosts, which
+are network namespaces joined by a cable. TRANSPORT.tags: the adapter matches tags, through an XRQ; UCX does
+that on InfiniBand ports only, on others an assertion of its own fails."""
 import os
 import re
 import sys
@@ -22,6 +22,10 @@ TESTS = {
              "-t am_lat -s 8 -d mlx5_0:1 -x dc_mlx5", "-t put_lat -s 8 -d mlx5_0:1 -x dc_mlx5"],
 }
 TESTS["rc_x.tags"] = ["-t tag_lat -s 8", "-t tag_lat -s 4096", "-t tag_bw -s 20000", "-t tag_bw -s 1000000"]
+# By verbs alone.
+TESTS["rc_v"] = ["-t ucp_put_lat -s 8", "-t tag_bw -s 1000000", "-t ucp_am_lat -s 3000",
+                 "-t am_lat -s 8 -d mlx5_0:1 -x rc_verbs"]
+TESTS["ud_v"] = ["-t tag_lat -s 1000", "-t ucp_am_bw -s 20000", "-t am_lat -s 8 -d mlx5_0:1 -x ud_verbs"]
 ROUNDS = "100"
 
 
