@@ -25,22 +25,13 @@
 
 /* ---- the cells of threads ---- */
 
-/* Allocated by the first thread that needs it, and never freed. */
+/* A section cannot begin without a cell, and has no way to fail: its memory is not allocated. */
+static struct epoch_area offline_cells;
+
 static struct epoch_area *private_area(void)
 {
-	struct epoch_area *none = NULL, *area = atomic_load(&fabric.epoch.private);
-
-	if (area)
-		return area;
-	area = aligned_alloc(_Alignof(struct epoch_area), sizeof(*area));
-	/* A section cannot begin without a cell, and has no way to fail. */
-	if (!area)
-		abort();
-	memset(area, 0, sizeof(*area));
-	if (atomic_compare_exchange_strong(&fabric.epoch.private, &none, area))
-		return area;
-	free(area);
-	return none;
+	atomic_store(&fabric.epoch.private, &offline_cells);
+	return &offline_cells;
 }
 
 /* After `area` has changed. */

@@ -194,9 +194,10 @@ int fabric_init(const struct fabric_config *config)
 {
 	int err = -EALREADY;
 
-	fabric_fork_watch();
 	pthread_mutex_lock(&fabric.init_lock);
 	if (!fabric_is_up())
+		err = fabric_fork_watch();
+	if (!err)
 		err = start(config);
 	if (!err)
 		atomic_store_explicit(&fabric.up, true, memory_order_release);

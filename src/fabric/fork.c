@@ -73,12 +73,11 @@ static void child(void)
 		fabric.config.forked();
 }
 
-static void register_handlers(void)
+int fabric_fork_watch(void)
 {
-	pthread_atfork(prepare, parent, child);
-}
+	int err = fabric.fork_watched ? 0 : pthread_atfork(prepare, parent, child);
 
-void fabric_fork_watch(void)
-{
-	pthread_once(&fabric.fork_once, register_handlers);
+	if (!err)
+		fabric.fork_watched = true;
+	return -err;
 }

@@ -6,7 +6,7 @@
 #ifndef FABRIC_FORK_H
 #define FABRIC_FORK_H
 
-/* Registers the fork handlers, once. */
-void fabric_fork_watch(void);
+/* Registers the fork handlers, once. 0 or -ENOMEM. fabric.init_lock held. */
+int fabric_fork_watch(void);
 
 #endif

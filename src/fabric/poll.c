@@ -100,10 +100,13 @@ void fabric_poll_leave(void)
 	/* [P1] */
 	set = atomic_load_explicit(&fabric.poll.set, memory_order_acquire);
 	for (uint32_t i = 0; i < set->count; i++) {
-		if (!fabric_link_has_record(set->link[i]))
+		struct fabric_link *link =
+			atomic_load_explicit(&set->link[i], memory_order_relaxed);
+
+		if (!fabric_link_has_record(link))
 			continue;
-		drain_locked(set->link[i]);
-		more |= fabric_link_has_record(set->link[i]);
+		drain_locked(link);
+		more |= fabric_link_has_record(link);
 	}
 	epoch_exit();
 	/* Peers do not kick for records that they published before. */

@@ -66,17 +66,19 @@ void fabric_poll_drain(struct fabric_link *link);
 
 static inline void fabric_poll_each(bool paused_too)
 {
-	struct fabric_link *const *at, *const *end;
-	struct fabric_poll_set *set;
+	const struct fabric_poll_set *set;
 
 	epoch_enter();
 	/* [P1] pairs with replace_set(): the set's contents before the pointer */
 	set = atomic_load_explicit(&fabric.poll.set, memory_order_acquire);
-	for (at = set->link, end = at + set->count; at < end; at++) {
-		if (!paused_too && fabric_link_is_paused(*at))
+	for (uint32_t i = 0, count = set->count; i < count; i++) {
+		struct fabric_link *link =
+			atomic_load_explicit(&set->link[i], memory_order_relaxed);
+
+		if (!paused_too && fabric_link_is_paused(link))
 			continue;
-		if (unlikely(fabric_link_has_record(*at)))
-			fabric_poll_drain(*at);
+		if (unlikely(fabric_link_has_record(link)))
+			fabric_poll_drain(link);
 	}
 	epoch_exit();
 }

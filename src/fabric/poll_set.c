@@ -27,52 +27,82 @@ static void replace_set(struct fabric_poll_set *set)
 		epoch_retire(&old->epoch, free_set);
 }
 
-static struct fabric_poll_set *copy_set(uint32_t room)
+static struct fabric_link *at(const struct fabric_poll_set *set, uint32_t i)
 {
-	struct fabric_poll_set *old = atomic_load_explicit(&fabric.poll.set, memory_order_relaxed);
-	struct fabric_poll_set *set = malloc(sizeof(*set) + room * sizeof(struct fabric_link *));
+	return atomic_load_explicit(&set->link[i], memory_order_relaxed);
+}
+
+static void push(struct fabric_poll_set *set, struct fabric_link *link)
+{
+	atomic_init(&set->link[set->count++], link);
+}
+
+static bool contains(const struct fabric_poll_set *set, const struct fabric_link *link)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (at(set, i) == link)
+			return true;
+	return false;
+}
+
+/* Each link once, without `except`, and room for one more. */
+static struct fabric_poll_set *copy_set(const struct fabric_poll_set *old,
+					const struct fabric_link *except)
+{
+	struct fabric_poll_set *set =
+		malloc(sizeof(*set) + (old->count + 1) * sizeof(set->link[0]));
 
 	if (!set)
 		return NULL;
 	set->count = 0;
-	for (uint32_t i = 0; i < old->count && i < room; i++)
-		set->link[set->count++] = old->link[i];
+	set->doubled = false;
+	for (uint32_t i = 0; i < old->count; i++)
+		if (at(old, i) != except && !(old->doubled && contains(set, at(old, i))))
+			push(set, at(old, i));
 	return set;
 }
 
 int fabric_poll_set_add(struct fabric_link *link)
 {
-	struct fabric_poll_set *old = atomic_load_explicit(&fabric.poll.set, memory_order_relaxed);
-	struct fabric_poll_set *set = copy_set(old->count + 1);
+	struct fabric_poll_set *set =
+		copy_set(atomic_load_explicit(&fabric.poll.set, memory_order_relaxed), NULL);
 
 	if (!set)
 		return -ENOMEM;
-	set->link[set->count++] = link;
+	push(set, link);
 	replace_set(set);
 	return 0;
+}
+
+/* Without memory for another set: the link's place is taken by another one, which is polled twice. */
+static void overwrite(struct fabric_poll_set *set, const struct fabric_link *link,
+		      struct fabric_link *other)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (at(set, i) == link)
+			atomic_store_explicit(&set->link[i], other, memory_order_relaxed);
+	set->doubled = true;
 }
 
 void fabric_poll_set_remove(struct fabric_link *link)
 {
 	struct fabric_poll_set *old = atomic_load_explicit(&fabric.poll.set, memory_order_relaxed);
+	struct fabric_link *other = NULL;
 	struct fabric_poll_set *set;
-	uint32_t at;
 
-	for (at = 0; at < old->count && old->link[at] != link; at++)
-		;
-	if (at == old->count)
+	if (!contains(old, link))
 		return;
-	if (old->count == 1) {
+	for (uint32_t i = 0; i < old->count && !other; i++)
+		other = at(old, i) != link ? at(old, i) : NULL;
+	if (!other) {
 		replace_set(no_links());
 		return;
 	}
-	set = copy_set(old->count);
-	/* The link is about to be freed, and polling threads cannot be told in any other way. */
-	if (!set)
-		abort();
-	set->link[at] = old->link[old->count - 1];
-	set->count--;
-	replace_set(set);
+	set = copy_set(old, link);
+	if (set)
+		replace_set(set);
+	else
+		overwrite(old, link, other);
 }
 
 void fabric_poll_set_clear(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The set of links that polling threads look at. Only the service thread changes it: each change
- * makes a new set, and the old one is freed when no polling thread can still use it.
+ * makes a new set, and the old one is freed when no polling thread can still use it. A link is removed
+ * without memory as well.
  */
 #ifndef FABRIC_POLL_SET_H
 #define FABRIC_POLL_SET_H

@@ -42,19 +42,24 @@ void share_state_reset(struct share_state *state)
 	share_threads_init(&state->threads);
 }
 
-static void state_create(void)
+static struct share_state *state_create(void)
 {
 	size_t bytes = ((sizeof(struct share_state) + 4095) & ~(size_t)4095) + 2 * TREE_BYTES;
 	struct share_state *state = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct share_state *first = NULL;
 
 	if (state == MAP_FAILED)
-		return;
+		return NULL;
 	pthread_mutex_init(&state->lock, NULL);
 	state->page = (size_t)sysconf(_SC_PAGESIZE);
 	share_state_reset(state);
 	share_tree_init(&state->allocs, (char *)state + bytes - TREE_BYTES, TREE_BYTES);
-	atomic_store_explicit(&fabric.share, state, memory_order_release);
+	/* Of two threads, the first one's stays. */
+	if (atomic_compare_exchange_strong(&fabric.share, &first, state))
+		return state;
+	munmap(state, bytes);
+	return first;
 }
 
 struct share_state *share_state_if_any(void)
@@ -68,8 +73,9 @@ struct share_state *share_lock(void)
 	sigset_t all, before;
 	int cancel;
 
-	pthread_once(&fabric.share_once, state_create);
 	state = share_state_if_any();
+	if (!state)
+		state = state_create();
 	if (!state)
 		return NULL;
 	sigfillset(&all);

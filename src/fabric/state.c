@@ -9,7 +9,6 @@ struct fabric fabric = {
 		  .set = (struct fabric_poll_set *)&fabric_no_links },
 	.epoch = { .generation = 3, .key_once = PTHREAD_ONCE_INIT },
 	.init_lock = PTHREAD_MUTEX_INITIALIZER,
-	.fork_once = PTHREAD_ONCE_INIT,
 	.directory = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
 	.segment = { .fd = -1 },
 	.links = { .lock = PTHREAD_MUTEX_INITIALIZER },
@@ -23,5 +22,4 @@ struct fabric fabric = {
 		     .work = STAILQ_HEAD_INITIALIZER(fabric.service.work),
 		     .in_callback = SIZE_MAX,
 		     .armed_ns = UINT64_MAX },
-	.share_once = PTHREAD_ONCE_INIT,
 };

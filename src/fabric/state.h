@@ -44,11 +44,12 @@ struct epoch_section {
 	uint64_t section;
 };
 
-/* poll_set.c: the links that polling threads look at; never changed, only replaced */
+/* poll_set.c: the links that polling threads look at; replaced rather than changed */
 struct fabric_poll_set {
 	struct epoch_node epoch;
 	uint32_t count;
-	struct fabric_link *link[];
+	bool doubled; /* a link is there more than once */
+	_Atomic(struct fabric_link *) link[];
 };
 
 /* poll.h: read and written on each poll */
@@ -169,7 +170,7 @@ struct fabric {
 
 	/* fabric.c */
 	pthread_mutex_t init_lock;
-	pthread_once_t fork_once;
+	bool fork_watched; /* fork.c; under init_lock */
 	_Atomic bool up;
 
 	struct fabric_directory directory;
@@ -180,7 +181,6 @@ struct fabric {
 
 	/* share_state.c */
 	_Atomic(struct share_state *) share;
-	pthread_once_t share_once;
 };
 
 extern struct fabric fabric;

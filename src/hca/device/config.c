@@ -357,6 +357,11 @@ static int parse_line(struct hca_config *cfg, const struct place *at, char *line
 	return add_adapter(cfg, at, trim(line + 1), current);
 }
 
+static int no_memory(const char *where)
+{
+	return explain(ENOMEM, "%s: no memory to read it", where);
+}
+
 int hca_config_parse(const char *text, const char *where, struct hca_config *cfg)
 {
 	struct hca_adapter *current = NULL;
@@ -365,7 +370,7 @@ int hca_config_parse(const char *text, const char *where, struct hca_config *cfg
 	int err = 0;
 
 	if (!copy)
-		return -ENOMEM;
+		return no_memory(where);
 	cfg->count = 0;
 	while (!err && (line = strsep(&rest, "\n"))) {
 		at.line++;
@@ -387,7 +392,7 @@ int hca_config_parse_list(const char *list, const char *where, struct hca_config
 	int err = 0;
 
 	if (!copy)
-		return -ENOMEM;
+		return no_memory(where);
 	cfg->count = 0;
 	while (!err && (spec = strsep(&rest, ";"))) {
 		struct hca_adapter *a;
@@ -417,7 +422,7 @@ static int read_file(const char *path, char **out)
 	text = malloc(CONFIG_FILE_MAX + 1);
 	if (!text) {
 		fclose(f);
-		return -ENOMEM;
+		return no_memory(path);
 	}
 	n = fread(text, 1, CONFIG_FILE_MAX + 1, f);
 	fclose(f);

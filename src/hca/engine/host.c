@@ -98,7 +98,7 @@ int hca_host_join(void)
 	pthread_mutex_lock(&hca.engine.join_lock);
 	if (!fabric_is_up()) {
 		peer_begin();
-		err = inspect_check();
+		err = inspect_set_up();
 		if (err)
 			goto unlock;
 		report_init();

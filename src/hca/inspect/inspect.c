@@ -84,7 +84,7 @@ static uint64_t get_seed(void)
 static int set_up_faults(void)
 {
 	const char *script = get_variable("VERBENA_FAULT");
-	int err = roce_fault_create(&hca.inspect.wire.fault);
+	int err = hca.inspect.wire.fault ? 0 : roce_fault_create(&hca.inspect.wire.fault);
 
 	if (err || !script)
 		return err;
@@ -95,38 +95,29 @@ static int set_up_faults(void)
 static int set_up_capture(void)
 {
 	const char *file = get_variable("VERBENA_CAPTURE");
-	int err = roce_capture_create(&hca.inspect.wire.capture);
+	int err = hca.inspect.wire.capture ? 0 : roce_capture_create(&hca.inspect.wire.capture);
 
 	return err || !file ? err : roce_capture_start(hca.inspect.wire.capture, file);
 }
 
-static void set_up(void)
+int inspect_set_up(void)
 {
 	struct inspect_state *state = &hca.inspect;
+	int err;
 
+	if (atomic_load_explicit(&state->is_set_up, memory_order_relaxed))
+		return 0;
 	state->wire.comment = pkt_comment_wire;
-	state->setup_error = set_up_faults();
-	if (!state->setup_error)
-		state->setup_error = set_up_capture();
+	err = set_up_faults();
+	if (!err)
+		err = set_up_capture();
+	if (err)
+		return err;
 	publish();
 	wire_set_inspect(&state->wire,
 			 get_variable("VERBENA_FAULT") || get_variable("VERBENA_CAPTURE"));
 	atomic_store(&state->is_set_up, true);
-}
-
-const struct roce_inspect *inspect_get(void)
-{
-	struct inspect_state *state = &hca.inspect;
-
-	if (unlikely(!atomic_load_explicit(&state->is_set_up, memory_order_acquire)))
-		pthread_once(&state->once, set_up);
-	return &state->wire;
-}
-
-int inspect_check(void)
-{
-	inspect_get();
-	return hca.inspect.setup_error;
+	return 0;
 }
 
 /* ---- settings of the running process ---- */

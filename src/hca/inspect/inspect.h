@@ -9,16 +9,16 @@
 #include "hca/hca.h"
 #include "roce/inspect.h"
 
-/* For endpoints. The first call sets it up from the environment. */
-const struct roce_inspect *inspect_get(void);
-
-/* -errno when the environment's capture or faults cannot be set up: then no context is opened. */
-int inspect_check(void);
+/*
+ * Sets both up from the environment, unless that is done. -errno when it cannot be: then no context is
+ * opened, and the next call tries again. hca.engine.join_lock held.
+ */
+int inspect_set_up(void);
 
 /*
  * Changes the running process: "capture" with a file, "fault" with a script. "" ends an earlier
  * setting, and otherwise leaves the environment's in force. A mistake is reported (explain_note()).
- * hca.inspect.set_lock held, and inspect_check() has returned 0.
+ * hca.inspect.set_lock held, and inspect_set_up() has returned 0.
  */
 void inspect_set(const char *key, const char *value);
 

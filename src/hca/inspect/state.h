@@ -16,10 +16,7 @@ struct control_state {
 };
 
 struct inspect_state {
-	/* inspect.c: set up once */
-	pthread_once_t once;
-	_Atomic bool is_set_up;
-	int setup_error; /* -errno: the environment asks for something impossible */
+	_Atomic bool is_set_up; /* inspect.c */
 	struct roce_inspect
 		wire; /* for endpoints; capture and fault exist even while they are off */
 	/* Faults were used at least once; some packets may still be delayed after the last one. */
@@ -33,8 +30,7 @@ struct inspect_state {
 
 #define INSPECT_STATE_INIT                                                                         \
 	{                                                                                          \
-		.once = PTHREAD_ONCE_INIT, .set_lock = PTHREAD_MUTEX_INITIALIZER,                  \
-		.control.fd = -1,                                                                  \
+		.set_lock = PTHREAD_MUTEX_INITIALIZER, .control.fd = -1,                           \
 	}
 
 #endif

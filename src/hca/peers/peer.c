@@ -289,7 +289,9 @@ void peer_link_down(struct fabric_link *link)
 
 	notify_gone(id);
 	if (!peer) {
-		set_unreachable(id);
+		/* A link that was up lacked memory here, and may be made again at once. */
+		if (!fabric_link_segment(link))
+			set_unreachable(id);
 		pthread_mutex_lock(&hca.peers.peer.lock);
 		pthread_cond_broadcast(&hca.peers.peer.changed);
 		pthread_mutex_unlock(&hca.peers.peer.lock);
