@@ -64,12 +64,15 @@ static void reset_peers(void)
 	hca.peers.rpc.replied = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 }
 
-/* Queue pairs of the parent are not found any more. */
+/* Queue pairs of the parent are not found any more. They count until the child destroys them. */
 static void reset_transport(void)
 {
+	size_t users = hca.transport.timers.users;
+
 	hca_table_fini(&hca.transport.qps.table);
 	heap_fini(&hca.transport.timers.heap); /* which tells the nodes that they are in none */
 	hca.transport = (struct transport_state)TRANSPORT_STATE_INIT;
+	hca.transport.timers.users = users;
 }
 
 /* Keeps the numbers of indirection tables, and which adapter a port's index stands for. */

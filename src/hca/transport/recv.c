@@ -59,6 +59,8 @@ void recv_check_srq(struct qp *qp)
 
 void recv_flush(struct qp *qp)
 {
+	struct hca_recv *own = qp->resp.recv, spare;
+
 	if (qp->pub.type == HCA_QP_RAW) {
 		hca.raw_qp->flush_recv(qp);
 		return;
@@ -66,8 +68,12 @@ void recv_flush(struct qp *qp)
 	recv_complete_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	if (qp->pub.srq || !qp->pub.rq.size)
 		return;
+	/* Also without memory, entries that were accepted complete. */
+	if (!own)
+		qp->resp.recv = &spare;
 	while (recv_take(qp, NULL)) {
 		qp->resp.has_recv = true;
 		recv_complete_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	}
+	qp->resp.recv = own;
 }

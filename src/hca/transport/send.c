@@ -370,6 +370,14 @@ static enum run_result local_error(struct qp *qp, const struct hca_send *s)
 	return RUN_STOP;
 }
 
+/* Nothing would wake a request that waits for memory, and none is before it: there is no window yet. */
+static __attribute__((cold, noinline)) enum run_result no_window(struct qp *qp,
+								 const struct hca_send *s)
+{
+	request_fail(qp, s, HCA_LOC_QP_OP_ERR, SYN_QP_OP);
+	return RUN_STOP;
+}
+
 /* Sends the request as one packet: an atomic, a flush, all of the data, or references to it. */
 static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roce_pkt *pkt,
 			     const struct hca_list *list, const struct roce_ref *refs,
@@ -439,7 +447,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 			return RUN_WAIT;
 		slot = enter_window(qp, s, read, packets_of(qp, s, whole));
 		if (unlikely(!slot))
-			return RUN_WAIT;
+			return no_window(qp, s);
 	}
 	if (unlikely(!reachable)) {
 		leave_request(qp, s, slot); /* lost; the timer will expire */
