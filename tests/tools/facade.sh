@@ -29,6 +29,17 @@ test_ls_cat_and_python_see_the_adapters() {
 	has "$out" port_xmit_data:0
 }
 
+# Of an InfiniBand port, too: it stands for the IPoIB one.
+test_a_bound_interface_is_below_the_pci_function_of_either_link() {
+	local link
+	for link in infiniband ethernet; do
+		status 0 run --adapter "mlx4_0,link=$link,interface=lo" -- ls $class/mlx4_0/device/net
+		is "$out" lo "interfaces of a port with link=$link"
+	done
+	status 0 run -- ls $class/mlx4_0/device
+	[[ $'\n'$out$'\n' != *$'\nnet\n'* ]] || die "an InfiniBand port has an interface that nobody gave it"
+}
+
 # What iproute2 asks by netlink agrees with the API.
 test_rdma_and_devlink_see_the_adapters() {
 	command -v rdma >/dev/null && command -v devlink >/dev/null || skip "rdma and devlink are not installed"

@@ -6,6 +6,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static int take_pkeys(struct ibv_context *ctx, unsigned int number, struct port_
 static int take_port(struct ibv_context *ctx, const struct hca_adapter *hca, unsigned int number,
 		     struct port_fact *port)
 {
+	const struct hca_port_config *config = &hca->ports[number - 1];
 	struct hca_port_attr inner;
 	int err = ibv_query_port(ctx, number, &port->attr);
 
@@ -73,9 +75,14 @@ static int take_port(struct ibv_context *ctx, const struct hca_adapter *hca, uns
 		err = take_gids(ctx, number, port);
 	if (!err)
 		err = take_pkeys(ctx, number, port);
-	if (!err && !hca_port_query(hca, number, &inner) && inner.ifindex)
+	if (err || hca_port_query(hca, number, &inner))
+		return err;
+	if (inner.ifindex)
 		snprintf(port->interface, sizeof(port->interface), "%s", inner.interface);
-	return err;
+	/* An InfiniBand port has no use for the interface that stands for its IPoIB one. */
+	else if (inner.link == HCA_LINK_INFINIBAND && if_nametoindex(config->interface))
+		snprintf(port->interface, sizeof(port->interface), "%s", config->interface);
+	return 0;
 }
 
 static int take_ports(struct ibv_context *ctx, const struct hca_adapter *hca,

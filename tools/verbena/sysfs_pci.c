@@ -163,7 +163,7 @@ static bool interface_is_new(const struct adapter_fact *fact, int number)
 	for (i = 0; i < number - 1; i++)
 		if (!strcmp(fact->ports[i].interface, name))
 			return false;
-	return *name && fact->ports[number - 1].attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	return *name != 0;
 }
 
 void sysfs_write_pci(struct tree *t, const struct adapter_fact *fact)
