@@ -73,8 +73,10 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 	mr->mr.length = range->length;
 	mr->mr.handle = mr->hca->index;
 	mr->mr.lkey = mr->mr.rkey = mr->hca->key;
-	mr->pd = pd;
-	vb_parent_get(pd);
+	if (kind != VB_MR_NULL) {
+		mr->pd = pd;
+		vb_parent_get(pd);
+	}
 	verbena_handle_add(&mr->own, ctx, VB_KIND_MR, mr->hca->index);
 	vb_context_get(ctx);
 	*out = mr;
@@ -157,7 +159,7 @@ struct ibv_mr *vb_alloc_null_mr(struct ibv_pd *pd)
 	err = vb_mr_make(to_pd(pd), &all, 0, false, VB_MR_NULL, &mr);
 	if (err)
 		return vb_null(err);
-	mr->mr.rkey = 0; /* for local use only */
+	mr->mr.rkey = 0; /* libmlx5 sets the local key only, which peers may use as well */
 	return &mr->mr;
 }
 
@@ -244,7 +246,8 @@ static void free_handle(struct vb_mr *mr)
 	struct vb_context *ctx = mr->own.ctx;
 
 	vb_handle_remove(&mr->own);
-	vb_parent_put(mr->pd);
+	if (mr->pd)
+		vb_parent_put(mr->pd);
 	vb_dmah_put(mr->dmah);
 	free(mr);
 	vb_context_put(ctx);

@@ -56,7 +56,7 @@ struct vb_mr {
 	struct ibv_mr mr;
 	struct vb_handle own;
 	struct hca_mr *hca;
-	struct vb_pd *pd;
+	struct vb_pd *pd;     /* NULL of a null region */
 	struct vb_dmah *dmah; /* registered with it, or NULL */
 };
 

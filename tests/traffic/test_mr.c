@@ -433,6 +433,30 @@ static void a_null_region_reads_as_zeros_and_ignores_writes(void)
 	pair_close(&p);
 }
 
+static void peers_read_zeros_from_a_null_region_and_write_into_nothing(void)
+{
+	struct pair p = pair_open(NULL);
+	struct ibv_mr *null = ibv_alloc_null_mr(p.b->pd);
+
+	if (!null)
+		rig_skip("no null region");
+	write_to(p.a, 1, null->lkey, p.b->buf, 5000);
+	expect_ok(p.a->scq, 1);
+	memset(p.a->buf, 0xee, 5000);
+	post(p.a, &(struct work){ .id = 2,
+				  .op = IBV_WR_RDMA_READ,
+				  .flags = IBV_SEND_SIGNALED,
+				  .len = 5000,
+				  .raddr = 1000,
+				  .rkey = null->lkey });
+	expect_ok(p.a->scq, 2);
+	check(is_all(p.a->buf, 5000, 0));
+	check_ok(ibv_dereg_mr(null));
+	write_to(p.a, 3, null->lkey, p.b->buf, 8);
+	expect_wc(p.a->scq, 3, IBV_WC_REM_ACCESS_ERR);
+	pair_close(&p);
+}
+
 static bool has_odp(uint32_t cap)
 {
 	struct ibv_device_attr_ex attr = rig_attr_ex();
@@ -700,6 +724,7 @@ int main(void)
 		TEST(a_region_may_change_its_domain),
 		TEST(a_change_that_fails_changes_nothing),
 		TEST(a_null_region_reads_as_zeros_and_ignores_writes),
+		TEST(peers_read_zeros_from_a_null_region_and_write_into_nothing),
 		TEST(on_demand_regions_follow_the_page_tables),
 		TEST(an_implicit_region_covers_the_whole_address_space),
 		TEST(on_demand_regions_end_where_nothing_is_mapped),

@@ -249,6 +249,23 @@ static void a_null_region_has_a_local_key_and_cannot_be_changed(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
+/* libmlx5 makes it without the kernel. */
+static void a_null_region_does_not_keep_its_domain(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(f->context);
+	struct ibv_mr *mr = ibv_alloc_null_mr(pd), *other;
+
+	assert_non_null(mr);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	/* the number of the domain may have another owner now */
+	other = ibv_reg_mr(f->pd, f->memory, PAGE, 0);
+	assert_non_null(other);
+	assert_int_not_equal(other->lkey, mr->lkey);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dereg_mr(other), 0);
+}
+
 static void a_registration_by_attributes_wants_one_kind_of_memory(void **state)
 {
 	struct fixture *f = *state;
@@ -527,6 +544,7 @@ int main(void)
 		TEST(a_refused_reregistration_leaves_the_region_unchanged),
 		TEST(a_change_keeps_the_key_and_moves_the_domain),
 		TEST(a_null_region_has_a_local_key_and_cannot_be_changed),
+		TEST(a_null_region_does_not_keep_its_domain),
 		TEST(a_registration_by_attributes_wants_one_kind_of_memory),
 		TEST(a_descriptor_that_is_no_dmabuf_is_refused),
 		TEST(a_memory_file_that_cannot_shrink_is_a_dmabuf),

@@ -141,7 +141,7 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 	err = hca_key_get(&mr->index, &mr->key);
 	if (err)
 		goto free_mr;
-	mr->pd = pd;
+	mr->ctx = pd->ctx;
 	mr->addr = addr;
 	mr->length = length;
 	mr->iova = iova;
@@ -161,7 +161,10 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 	err = hca_table_set(&hca.memory.mr.table, mr->index, mr);
 	if (err)
 		goto put_number;
-	hca_pd_get(pd);
+	if (!mr->null) {
+		mr->pd = pd;
+		hca_pd_get(pd);
+	}
 	hca_key_publish(mr->index, &entry, mr->key);
 	*out = mr;
 	return 0;
@@ -210,7 +213,10 @@ int hca_mr_create_owned(struct hca_pd *pd, void *addr, uint64_t length, uint64_t
 
 int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out)
 {
-	return create(pd, NULL, UINT64_MAX, 0, HCA_ACCESS_LOCAL_WRITE, HCA_MR_NULL, false, out);
+	const uint32_t access =
+		HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ;
+
+	return create(pd, NULL, UINT64_MAX, 0, access, HCA_MR_NULL, false, out);
 }
 
 /* Bits as enum ibv_rereg_mr_flags has them. */
@@ -327,8 +333,9 @@ int hca_mr_destroy(struct hca_mr *mr)
 	if (mr->shared)
 		share_range_put(mr->addr, mr->length);
 	hca_key_put(mr->index);
-	hca_ctx_drop(mr->pd->ctx, HCA_KIND_MR);
-	hca_pd_put(mr->pd);
+	hca_ctx_drop(mr->ctx, HCA_KIND_MR);
+	if (mr->pd)
+		hca_pd_put(mr->pd);
 	if (mr->on_gone)
 		mr->on_gone(mr->on_gone_arg);
 	hca_mr_unref(mr);
@@ -351,7 +358,7 @@ struct hca_mr *hca_mr_of_key(const struct hca_ctx *ctx, uint32_t key)
 {
 	struct hca_mr *mr = hca_table_find(&hca.memory.mr.table, key >> 8);
 
-	return mr && mr->key == key && mr->pd->ctx->uid == ctx->uid ? mr : NULL;
+	return mr && mr->key == key && mr->ctx->uid == ctx->uid ? mr : NULL;
 }
 
 static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
@@ -360,7 +367,7 @@ static struct hca_mr *get_here(const struct hca_ctx *ctx, uint32_t index)
 
 	pthread_mutex_lock(&hca.memory.mr.lock);
 	mr = hca_table_find(&hca.memory.mr.table, index);
-	if (mr && (mr->gone || mr->pd->ctx->uid != ctx->uid || !hca_ctx_is_here(mr->pd->ctx)))
+	if (mr && (mr->gone || mr->ctx->uid != ctx->uid || !hca_ctx_is_here(mr->ctx)))
 		mr = NULL;
 	if (mr)
 		mr->refs++;

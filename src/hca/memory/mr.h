@@ -12,7 +12,8 @@
 #include "hca/memory/pd.h"
 
 struct hca_mr {
-	struct hca_pd *pd;
+	struct hca_ctx *ctx;
+	struct hca_pd *pd; /* NULL: without memory, and then it may outlive its domain */
 	uint32_t index;
 	uint32_t key; /* lkey and rkey alike */
 	uint32_t access;
@@ -41,6 +42,10 @@ VB_API int hca_mr_create(struct hca_pd *pd, void *addr, uint64_t length, uint64_
 /* Memory that the adapter itself owns and that is shared already (device memory, ibv_alloc_buf). */
 VB_API int hca_mr_create_owned(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 			       uint32_t access, struct hca_mr **out);
+/*
+ * Reads as zeros and ignores writes, of peers too. It is no object of the kernel on a real adapter: the domain
+ * may be destroyed first.
+ */
 VB_API int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out);
 /* Changes by flags as enum ibv_rereg_mr_flags has them. The region is unchanged on failure. */
 VB_API int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr,

@@ -95,7 +95,7 @@ static int check_bind(const struct hca_mw *mw, const struct hca_bind *b, struct 
 		return -EINVAL;
 	if (!b->len)
 		return 0;
-	if (!mr || mr->key != b->mr_key || mr->pd->pdn != pdn)
+	if (!mr || mr->key != b->mr_key || !mr->pd || mr->pd->pdn != pdn)
 		return -EINVAL;
 	region = hca_key_entry(mr->index);
 	if (!(mr->access & HCA_ACCESS_MW_BIND) || b->addr < region->iova ||
