@@ -24,11 +24,9 @@
 
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
+#include "fabric/litter.h"
 #include "fabric/state.h"
 #include "util/explain.h"
-
-#define LOCK_CHANGES    ((off_t)1 << 40)
-#define LOCK_SLOT(slot) (LOCK_CHANGES + 1 + (off_t)(slot))
 
 #define JOIN_ATTEMPTS    1000
 #define EXIT_ATTEMPTS    200
@@ -83,7 +81,7 @@ int fabric_directory_lock(void)
 		pthread_mutex_unlock(&fabric.directory.lock);
 		return -ENOTCONN;
 	}
-	err = ofd_lock(fabric.directory.fd, F_OFD_SETLKW, F_WRLCK, LOCK_CHANGES);
+	err = ofd_lock(fabric.directory.fd, F_OFD_SETLKW, F_WRLCK, DIR_LOCK_CHANGES);
 	if (err) {
 		pthread_mutex_unlock(&fabric.directory.lock);
 		return explain(-err, "the host directory %s/%s cannot be locked: %s",
@@ -95,7 +93,7 @@ int fabric_directory_lock(void)
 
 void fabric_directory_unlock(void)
 {
-	ofd_lock(fabric.directory.fd, F_OFD_SETLK, F_UNLCK, LOCK_CHANGES);
+	ofd_lock(fabric.directory.fd, F_OFD_SETLK, F_UNLCK, DIR_LOCK_CHANGES);
 	pthread_mutex_unlock(&fabric.directory.lock);
 }
 
@@ -119,7 +117,7 @@ static bool slot_is_dead(struct dir_file *file, int fd, uint32_t slot)
 {
 	fabric_id_t id = atomic_load_explicit(&file->slot[slot].id, memory_order_relaxed);
 
-	return id && id != fabric_self() && !ofd_is_locked(fd, LOCK_SLOT(slot));
+	return id && id != fabric_self() && !ofd_is_locked(fd, DIR_LOCK_SLOT(slot));
 }
 
 static bool is_listed(struct dir_file *file, uint32_t slot)
@@ -224,7 +222,8 @@ static fabric_id_t claim_free_slot(struct dir_file *file, int fd, const uint8_t 
 		fabric_id_t id;
 
 		/* A process that is about to exit may still hold the byte of a free slot. */
-		if (is_listed(file, slot) || ofd_lock(fd, F_OFD_SETLK, F_WRLCK, LOCK_SLOT(slot)))
+		if (is_listed(file, slot) ||
+		    ofd_lock(fd, F_OFD_SETLK, F_WRLCK, DIR_LOCK_SLOT(slot)))
 			continue;
 		id = next_id(&file->slot[slot], slot);
 		/* [D4] pairs with read_slot(): the old id is gone before the new contents */
@@ -308,9 +307,12 @@ static int check_file(int fd, const struct folder_file *place)
 		return -errno;
 	head.version = DIR_VERSION;
 	head.size = sizeof(struct dir_file);
-	if (posix_fallocate(fd, 0, head.size))
-		return explain(ENOSPC, "%s has no room for the host directory's %u KiB",
-			       place->folder, head.size >> 10);
+	if (posix_fallocate(fd, 0, head.size)) {
+		explain(ENOSPC, "%s has no room for the host directory's %u KiB", place->folder,
+			head.size >> 10);
+		folder_file_unlink(place, fd);
+		return -ENOSPC;
+	}
 	if (pwrite(fd, &head, sizeof(head), 0) != sizeof(head) || choose_first_block(fd))
 		return -EIO;
 	head.magic = DIR_MAGIC;
@@ -321,11 +323,12 @@ static int open_locked(struct folder_file *place, int *out)
 {
 	int fd = -1, err;
 
+	place->no_room = 0;
 	for (int i = 0; i < JOIN_ATTEMPTS; i++) {
 		err = folder_file_open(place, &fd);
 		if (err)
 			return err;
-		err = ofd_lock(fd, F_OFD_SETLKW, F_WRLCK, LOCK_CHANGES);
+		err = ofd_lock(fd, F_OFD_SETLKW, F_WRLCK, DIR_LOCK_CHANGES);
 		if (!err)
 			err = check_file(fd, place);
 		if (!err) {
@@ -333,14 +336,27 @@ static int open_locked(struct folder_file *place, int *out)
 			return 0;
 		}
 		close(fd);
-		if (err == -ENOSPC)
+		if (err == -ENOSPC && place->base == FOLDER_CHOSEN)
 			return err;
-		if (err != -ESTALE)
+		if (err == -ENOSPC)
+			place->no_room |= 1u << place->base;
+		else if (err != -ESTALE)
 			return explain(-err, "the host directory %s/%s cannot be used: %s",
 				       place->folder, place->name, strerror(-err));
 	}
 	return explain(EAGAIN, "the host directory %s/%s was removed %d times while we opened it",
 		       place->folder, place->name, JOIN_ATTEMPTS);
+}
+
+/* Without the mapping: whether another process has the byte of a slot. The lock is held. */
+static bool has_processes(int fd)
+{
+	struct flock slots = { .l_type = F_WRLCK,
+			       .l_whence = SEEK_SET,
+			       .l_start = DIR_LOCK_SLOT(0),
+			       .l_len = FABRIC_SLOTS };
+
+	return fcntl(fd, F_OFD_GETLK, &slots) || slots.l_type != F_UNLCK;
 }
 
 int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
@@ -370,10 +386,15 @@ int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 	/* [D2] */
 	atomic_store_explicit(&fabric.directory.file, file, memory_order_release);
 	fabric_directory_unlock();
+	if (fabric.directory.place.base != FOLDER_CHOSEN)
+		litter_remove();
 	return 0;
 unmap:
 	munmap(file, sizeof(*file));
 close_file:
+	/* Perhaps it was made just now, for this process. */
+	if (!has_processes(fd))
+		folder_file_unlink(&fabric.directory.place, fd);
 	close(fd);
 unlock:
 	pthread_mutex_unlock(&fabric.directory.lock);
@@ -422,7 +443,7 @@ void fabric_directory_exit(void)
 			pthread_mutex_unlock(&fabric.directory.lock);
 			return;
 		}
-		if (!ofd_lock(fabric.directory.fd, F_OFD_SETLK, F_WRLCK, LOCK_CHANGES)) {
+		if (!ofd_lock(fabric.directory.fd, F_OFD_SETLK, F_WRLCK, DIR_LOCK_CHANGES)) {
 			leave_slot();
 			fabric_directory_unlock();
 			return;
@@ -542,7 +563,7 @@ bool fabric_process_alive(fabric_id_t id)
 	if (!file || !dir_is_listed(file, id))
 		return false;
 	return id == fabric_self() ||
-	       ofd_is_locked(fabric.directory.fd, LOCK_SLOT(fabric_id_slot(id)));
+	       ofd_is_locked(fabric.directory.fd, DIR_LOCK_SLOT(fabric_id_slot(id)));
 }
 
 /* ---- counters ---- */

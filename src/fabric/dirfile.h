@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "fabric/id.h"
 #include "fabric/traffic_block.h"
@@ -34,6 +35,10 @@
 #define DIR_TRAFFIC      2048u
 #define DIR_CLAIMS_BITS  15u
 #define DIR_CLAIMS       (1u << DIR_CLAIMS_BITS)
+
+/* Bytes of the file that are locked, far beyond its end: one for changes, and one per slot (directory.c). */
+#define DIR_LOCK_CHANGES    ((off_t)1 << 40)
+#define DIR_LOCK_SLOT(slot) (DIR_LOCK_CHANGES + 1 + (off_t)(slot))
 
 struct dir_slot {
 	_Atomic fabric_id_t id;      /* FABRIC_ID_NONE while free */

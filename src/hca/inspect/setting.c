@@ -126,7 +126,7 @@ static int change(const char *folder, const char *key, setting_edit *edit, const
 
 int setting_change(const char *key, setting_edit *edit, const void *arg)
 {
-	struct folder_file file;
+	struct folder_file file = { 0 };
 	int fd, lock = -1, err;
 
 	err = folder_file_open(&file, &fd);
