@@ -11,17 +11,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "fabric/dir_memory.h"
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
 #include "fabric/litter.h"
@@ -257,97 +256,6 @@ static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabri
 
 /* ---- joining and leaving ---- */
 
-/*
- * A host that lost all its processes starts a new directory. Peers that still hold its old connections take a
- * request with an old queue pair number for a stale connection and reject it, so the first block is random.
- */
-static int choose_first_block(int fd)
-{
-	uint32_t block;
-
-	if (getrandom(&block, sizeof(block), 0) != sizeof(block))
-		return -EIO;
-	block %= DIR_QPN_BLOCKS;
-	return pwrite(fd, &block, sizeof(block), offsetof(struct dir_file, next_block)) ==
-			       sizeof(block)
-		       ? 0
-		       : -EIO;
-}
-
-/*
- * The file is locked. 0 when it is a host directory of our version, initialised if it was empty;
- * -ESTALE when it has to be opened again because it was removed, by another process or by this one.
- */
-static int check_file(int fd, const struct folder_file *place)
-{
-	struct {
-		uint64_t magic;
-		uint32_t version, size;
-	} head = { 0 };
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (!st.st_nlink)
-		return -ESTALE;
-	if (st.st_size && pread(fd, &head, sizeof(head), 0) < 0)
-		return -errno;
-	if (head.magic == DIR_MAGIC && head.version == DIR_VERSION &&
-	    head.size == sizeof(struct dir_file) && st.st_size == (off_t)head.size)
-		return 0;
-	if (head.magic) {
-		explain_note("the host directory %s/%s is of another version of Verbena; starting "
-			     "a new one",
-			     place->folder, place->name);
-		folder_file_unlink(place, fd);
-		return -ESTALE;
-	}
-	/* New, or its creator died before it wrote the magic: no process uses it yet. */
-	if (ftruncate(fd, 0))
-		return -errno;
-	head.version = DIR_VERSION;
-	head.size = sizeof(struct dir_file);
-	if (posix_fallocate(fd, 0, head.size)) {
-		explain(ENOSPC, "%s has no room for the host directory's %u KiB", place->folder,
-			head.size >> 10);
-		folder_file_unlink(place, fd);
-		return -ENOSPC;
-	}
-	if (pwrite(fd, &head, sizeof(head), 0) != sizeof(head) || choose_first_block(fd))
-		return -EIO;
-	head.magic = DIR_MAGIC;
-	return pwrite(fd, &head.magic, sizeof(head.magic), 0) == sizeof(head.magic) ? 0 : -EIO;
-}
-
-static int open_locked(struct folder_file *place, int *out)
-{
-	int fd = -1, err;
-
-	place->no_room = 0;
-	for (int i = 0; i < JOIN_ATTEMPTS; i++) {
-		err = folder_file_open(place, &fd);
-		if (err)
-			return err;
-		err = ofd_lock(fd, F_OFD_SETLKW, F_WRLCK, DIR_LOCK_CHANGES);
-		if (!err)
-			err = check_file(fd, place);
-		if (!err) {
-			*out = fd;
-			return 0;
-		}
-		close(fd);
-		if (err == -ENOSPC && place->base == FOLDER_CHOSEN)
-			return err;
-		if (err == -ENOSPC)
-			place->no_room |= 1u << place->base;
-		else if (err != -ESTALE)
-			return explain(-err, "the host directory %s/%s cannot be used: %s",
-				       place->folder, place->name, strerror(-err));
-	}
-	return explain(EAGAIN, "the host directory %s/%s was removed %d times while we opened it",
-		       place->folder, place->name, JOIN_ATTEMPTS);
-}
-
 /* Without the mapping: whether another process has the byte of a slot. The lock is held. */
 static bool has_processes(int fd)
 {
@@ -359,9 +267,109 @@ static bool has_processes(int fd)
 	return fcntl(fd, F_OFD_GETLK, &slots) || slots.l_type != F_UNLCK;
 }
 
+/*
+ * A host that lost all its processes starts a new directory. Peers that still hold its old connections take a
+ * request with an old queue pair number for a stale connection and reject it, so the first block is random.
+ */
+static int choose_first_block(struct dir_file *file)
+{
+	uint32_t block;
+
+	if (getrandom(&block, sizeof(block), 0) != sizeof(block))
+		return explain(EIO, "the kernel gives no random bytes");
+	atomic_store_explicit(&file->next_block, block % DIR_QPN_BLOCKS, memory_order_relaxed);
+	return 0;
+}
+
+/* The file is new, or its creator died before it wrote the magic: no process uses it yet. */
+static int complete_file(int fd, const struct folder_file *place, struct dir_file **out)
+{
+	struct dir_file *file = NULL;
+	int err;
+
+	if (has_processes(fd))
+		return explain(
+			EXDEV,
+			"the host directory %s/%s is in System V memory of another IPC namespace",
+			place->folder, place->name);
+	err = dir_memory_create(fd, place->folder, &file);
+	if (err)
+		return err;
+	file->version = DIR_VERSION;
+	file->size = sizeof(*file);
+	err = choose_first_block(file);
+	if (err) {
+		dir_memory_unmap(file);
+		return err;
+	}
+	atomic_store_explicit(&file->magic, DIR_MAGIC, memory_order_release);
+	*out = file;
+	return 0;
+}
+
+/*
+ * The file is locked. 0 when it is a host directory of our version, completed if it was empty; -ESTALE when it
+ * has to be opened again because it was removed, by another process or by this one.
+ */
+static int map_locked(int fd, const struct folder_file *place, struct dir_file **out)
+{
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!st.st_nlink)
+		return -ESTALE;
+	err = dir_memory_map(fd, place->folder, false, out);
+	if (err == -ENODATA)
+		err = complete_file(fd, place, out);
+	if (err == -EPROTO) {
+		explain_note("the host directory %s/%s is of another version of Verbena; starting "
+			     "a new one",
+			     place->folder, place->name);
+		folder_file_unlink(place, fd);
+		return -ESTALE;
+	}
+	/* Perhaps it was made just now, for this process. */
+	if (err && !has_processes(fd))
+		folder_file_unlink(place, fd);
+	return err;
+}
+
+static int open_locked(struct folder_file *place, int *out, struct dir_file **file)
+{
+	int fd = -1, err;
+
+	place->no_room = 0;
+	for (int i = 0; i < JOIN_ATTEMPTS; i++) {
+		err = folder_file_open(place, &fd);
+		if (err)
+			return err;
+		err = ofd_lock(fd, F_OFD_SETLKW, F_WRLCK, DIR_LOCK_CHANGES);
+		if (!err)
+			err = map_locked(fd, place, file);
+		if (!err) {
+			*out = fd;
+			return 0;
+		}
+		close(fd);
+		/* These were explained where they were decided. */
+		if (err == -EFBIG || err == -EXDEV ||
+		    (err == -ENOSPC && place->base == FOLDER_CHOSEN))
+			return err;
+		if (err == -ENOSPC)
+			place->no_room |= 1u << place->base;
+		else if (err != -ESTALE)
+			return explain(-err, "the host directory %s/%s cannot be used: %s",
+				       place->folder, place->name, strerror(-err));
+	}
+	return explain(EAGAIN, "the host directory %s/%s was removed %d times while we opened it",
+		       place->folder, place->name, JOIN_ATTEMPTS);
+}
+
 int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 {
-	struct dir_file *file;
+	struct dir_file *file = NULL;
 	fabric_id_t self;
 	int fd = -1, err;
 
@@ -370,14 +378,9 @@ int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 		err = -EALREADY;
 		goto unlock;
 	}
-	err = open_locked(&fabric.directory.place, &fd);
+	err = open_locked(&fabric.directory.place, &fd, &file);
 	if (err)
 		goto unlock;
-	file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (file == MAP_FAILED) {
-		err = -errno;
-		goto close_file;
-	}
 	err = claim_slot(file, fd, token, &self);
 	if (err)
 		goto unmap;
@@ -390,9 +393,7 @@ int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 		litter_remove();
 	return 0;
 unmap:
-	munmap(file, sizeof(*file));
-close_file:
-	/* Perhaps it was made just now, for this process. */
+	dir_memory_unmap(file);
 	if (!has_processes(fd))
 		folder_file_unlink(&fabric.directory.place, fd);
 	close(fd);
@@ -421,7 +422,7 @@ void fabric_directory_leave(void)
 		return;
 	leave_slot();
 	file = atomic_exchange(&fabric.directory.file, NULL);
-	munmap(file, sizeof(*file));
+	dir_memory_unmap(file);
 	/* Drops both locks. */
 	close(fabric.directory.fd);
 	fabric.directory.fd = -1;
@@ -492,7 +493,7 @@ void fabric_directory_forked(void)
 	struct dir_file *file = atomic_exchange(&fabric.directory.file, NULL);
 
 	if (file)
-		munmap(file, sizeof(*file));
+		dir_memory_unmap(file);
 	if (fabric.directory.fd >= 0)
 		close(fabric.directory.fd);
 	fabric.directory.fd = -1;

@@ -20,7 +20,7 @@
 #include "fabric/traffic_block.h"
 
 #define DIR_MAGIC        0x79616c7065726276ull
-#define DIR_VERSION      6u
+#define DIR_VERSION      7u
 #define DIR_QPN_BLOCKS   (1u << 16)
 #define DIR_KEY_BLOCKS   (1u << 14)
 #define DIR_LIDS         1024u
@@ -83,6 +83,7 @@ struct dir_file {
 	_Atomic uint64_t magic; /* written last */
 	uint32_t version;
 	uint32_t size;
+	uint64_t nonce; /* dir_memory.c */
 	_Alignas(64) _Atomic uint32_t next_block;
 	_Alignas(64) _Atomic uint32_t next_key_block;
 	_Alignas(64) _Atomic uint32_t records; /* records from this index on are not in use */

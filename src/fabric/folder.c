@@ -409,7 +409,8 @@ int folder_file_open(struct folder_file *file, int *fd)
 void folder_file_unlink(const struct folder_file *file, int fd)
 {
 	struct stat ours, theirs;
-	char fifo[sizeof(file->name)];
+	char other[sizeof(file->name) + sizeof(FOLDER_MEMORY)];
+	const char *number = file->name + sizeof(FOLDER_FILE) - 1;
 	int folder;
 
 	folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -417,9 +418,10 @@ void folder_file_unlink(const struct folder_file *file, int fd)
 		return;
 	if (!fstat(fd, &ours) && !fstatat(folder, file->name, &theirs, AT_SYMLINK_NOFOLLOW) &&
 	    ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev) {
-		snprintf(fifo, sizeof(fifo), FOLDER_FIFO "%s",
-			 file->name + sizeof(FOLDER_FILE) - 1);
-		unlinkat(folder, fifo, 0);
+		snprintf(other, sizeof(other), FOLDER_FIFO "%s", number);
+		unlinkat(folder, other, 0);
+		snprintf(other, sizeof(other), FOLDER_MEMORY "%s", number);
+		unlinkat(folder, other, 0);
 		unlinkat(folder, file->name, 0);
 	}
 	close(folder);

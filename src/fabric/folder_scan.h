@@ -15,6 +15,7 @@
 #define FOLDER_FILE      "host-"   /* + number of the network namespace */
 #define FOLDER_FIFO      "notify-" /* likewise */
 #define FOLDER_SETTINGS  "settings"
+#define FOLDER_MEMORY    "memory-" /* likewise: dir_memory.h */
 #define FOLDER_PATH_ROOM 64 /* bytes that PATH_MAX keeps for the name of a file in the folder */
 
 struct folder_spot {

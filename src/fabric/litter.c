@@ -34,7 +34,7 @@ static bool lock_dead(int fd)
 /* True when the file is gone, or was none. */
 static bool remove_file(int folder, const char *name)
 {
-	char fifo[NAME_MAX + 1];
+	char other[NAME_MAX + 1];
 	struct stat opened, named;
 	bool dead;
 	int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -44,8 +44,10 @@ static bool remove_file(int folder, const char *name)
 	dead = !fstat(fd, &opened) && S_ISREG(opened.st_mode) && lock_dead(fd) &&
 	       !fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) && opened.st_ino == named.st_ino;
 	if (dead) {
-		snprintf(fifo, sizeof(fifo), FOLDER_FIFO "%s", name + strlen(FOLDER_FILE));
-		unlinkat(folder, fifo, 0);
+		snprintf(other, sizeof(other), FOLDER_FIFO "%s", name + strlen(FOLDER_FILE));
+		unlinkat(folder, other, 0);
+		snprintf(other, sizeof(other), FOLDER_MEMORY "%s", name + strlen(FOLDER_FILE));
+		unlinkat(folder, other, 0);
 		unlinkat(folder, name, 0);
 	}
 	close(fd);

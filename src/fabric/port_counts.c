@@ -9,10 +9,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/dir_memory.h"
 #include "fabric/directory.h"
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
@@ -80,16 +80,16 @@ unsigned int fabric_port_row(const _Atomic uint64_t *counts)
 
 /* ---- from outside ---- */
 
-/* The file of the current directory; -1: there is none. */
-static int open_file(struct stat *st)
+/* The file of the current directory, which is in `folder`; -1: there is none. */
+static int open_file(char folder[PATH_MAX], struct stat *st)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	if (!folder_file_find(path))
+	if (!folder_find(folder) || !folder_file_find(path))
 		return -1;
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && (fstat(fd, st) || st->st_size != (off_t)sizeof(struct dir_file))) {
+	if (fd >= 0 && fstat(fd, st)) {
 		close(fd);
 		fd = -1;
 	}
@@ -99,7 +99,8 @@ static int open_file(struct stat *st)
 bool fabric_counts_view_is_current(const struct fabric_counts_view *view)
 {
 	struct stat st = { 0 };
-	int fd = open_file(&st);
+	char folder[PATH_MAX];
+	int fd = open_file(folder, &st);
 
 	if (fd < 0)
 		return !view->file;
@@ -107,36 +108,26 @@ bool fabric_counts_view_is_current(const struct fabric_counts_view *view)
 	return view->file && view->inode == st.st_ino;
 }
 
-static bool is_ours(const struct dir_file *file)
-{
-	return atomic_load_explicit(&file->magic, memory_order_acquire) == DIR_MAGIC &&
-	       file->version == DIR_VERSION;
-}
-
 bool fabric_counts_view_update(struct fabric_counts_view *view)
 {
 	struct dir_file *file;
+	char folder[PATH_MAX];
 	struct stat st;
 	int fd;
 
 	if (fabric_counts_view_is_current(view))
 		return false;
 	if (view->file)
-		munmap(view->file, sizeof(*view->file));
+		dir_memory_unmap(view->file);
 	*view = (struct fabric_counts_view){ 0 };
-	fd = open_file(&st);
+	fd = open_file(folder, &st);
 	if (fd < 0)
 		return true;
-	file = mmap(NULL, sizeof(*file), PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
-	if (file == MAP_FAILED)
-		return true;
-	if (is_ours(file)) {
+	if (!dir_memory_map(fd, folder, true, &file)) {
 		view->file = file;
 		view->inode = st.st_ino;
-	} else {
-		munmap(file, sizeof(*file));
 	}
+	close(fd);
 	return true;
 }
 

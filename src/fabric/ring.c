@@ -34,13 +34,6 @@ int fabric_ring_memfd(uint32_t size, unsigned int rings, int *fd)
 	return fabric_memfd_create("verbena-rings", (uint64_t)rings * (CTL_BYTES + size), fd);
 }
 
-static int map_at(uint8_t *at, size_t bytes, int fd, off_t offset)
-{
-	void *got = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
-
-	return got == MAP_FAILED ? -errno : 0;
-}
-
 int fabric_ring_map(int fd, uint32_t size, unsigned int rings, struct fabric_ring_pair *out)
 {
 	size_t controls = (size_t)rings * CTL_BYTES;
@@ -55,16 +48,16 @@ int fabric_ring_map(int fd, uint32_t size, unsigned int rings, struct fabric_rin
 	if (at == MAP_FAILED)
 		return -errno;
 	pair.base = at;
-	err = map_at(at, controls, fd, 0);
+	err = fabric_memfd_map_at(fd, 0, controls, at);
 	for (unsigned int i = 0; i < rings; i++) {
-		off_t offset = (off_t)(controls + (size_t)i * size);
+		uint64_t offset = controls + (uint64_t)i * size;
 
 		pair.ctl[i] = (struct fabric_ring_ctl *)(void *)(at + (size_t)i * CTL_BYTES);
 		pair.data[i] = at + controls + (size_t)i * 2 * size;
 		if (!err)
-			err = map_at(pair.data[i], size, fd, offset);
+			err = fabric_memfd_map_at(fd, offset, size, pair.data[i]);
 		if (!err)
-			err = map_at(pair.data[i] + size, size, fd, offset);
+			err = fabric_memfd_map_at(fd, offset, size, pair.data[i] + size);
 	}
 	if (err) {
 		munmap(at, bytes);

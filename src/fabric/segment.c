@@ -116,9 +116,7 @@ void fabric_segment_forked(void)
 {
 	if (fabric.segment.fd < 0)
 		return;
-	if (mmap(fabric.segment.base, fabric.segment.size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fabric.segment.fd, 0) == MAP_FAILED)
-		munmap(fabric.segment.base, fabric.segment.size);
+	fabric_memfd_make_private(fabric.segment.fd, fabric.segment.base, fabric.segment.size);
 	close(fabric.segment.fd);
 	fabric.segment.base = NULL;
 	fabric.segment.size = 0;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "fabric/share_threads.h"
 #include "fabric/state.h"
 #include "util/explain.h"
+#include "util/file_limit.h"
 
 #define MEMFD_NAME "verbena-share"
 /* Address space for a tree, not memory: room for as many segments as there could be mappings. */
@@ -114,19 +114,17 @@ static uint64_t read_max_maps(void)
 
 static int memfd_create_sealed(void)
 {
-	struct rlimit limit;
 	int fd, err;
 
-	/* Extending a file beyond this limit raises SIGXFSZ. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < SHARE_SPACE)
-		return -EOPNOTSUPP;
 	fd = memfd_create(MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : -EOPNOTSUPP;
-	if (!ftruncate(fd, (off_t)SHARE_SPACE) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	/* Not under a limit of file sizes: peers then copy the program's memory (-EFBIG). */
+	err = file_resize(fd, (off_t)SHARE_SPACE);
+	if (!err && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		err = -errno;
+	if (!err)
 		return fd;
-	err = -errno;
 	close(fd);
 	return err;
 }
@@ -150,7 +148,8 @@ int share_state_up(struct share_state *state)
 	state->up = true;
 	state->off = fd < 0 || fstat(fd, &st);
 	if (state->off) {
-		explain_note("no memory is shared with other processes: memfd_create: %s",
+		explain_note("no memory is shared with other processes%s: %s",
+			     fd == -EFBIG ? " because of the limit of file sizes (ulimit -f)" : "",
 			     strerror(fd < 0 ? -fd : errno));
 		if (fd >= 0)
 			close(fd);

@@ -16,6 +16,7 @@
 #include "mlx5/objects.h"
 #include "mlx5/state.h"
 #include "util/explain.h"
+#include "util/file_limit.h"
 
 struct ibv_dm *mlx5dv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr,
 			       struct mlx5dv_alloc_dm_attr *extra)
@@ -100,12 +101,18 @@ static void free_page(uint32_t page)
 static int extend_file(int fd, off_t end)
 {
 	struct stat st;
+	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (st.st_size < end && ftruncate(fd, end))
-		return -errno;
-	return 0;
+	err = st.st_size < end ? file_resize(fd, end) : 0;
+	if (err == -EFBIG)
+		return explain(
+			EFBIG,
+			"mlx5dv_alloc_var: the limit of file sizes (ulimit -f) does not allow "
+			"a mapping at offset 0x%llx",
+			(unsigned long long)end);
+	return err;
 }
 
 static int make_var(struct ibv_context *context, struct var **out)

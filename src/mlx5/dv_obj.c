@@ -35,7 +35,7 @@ static void fill_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->rq.stride = qp->base.rq.max_post ? 1u << qp->base.rq.shift : 0;
 	out->bf.reg = qp->ctx->uar_page + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
-	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET) {
+	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET && qp->ctx->uar->shown_at) {
 		out->uar_mmap_offset =
 			qp->ctx->uar->shown_at; /* set by hca_uar_show() in watch_qp() */
 		out->comp_mask |= MLX5DV_QP_MASK_UAR_MMAP_OFFSET;
@@ -161,6 +161,8 @@ static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 
 	if (!err && out->comp_mask & MLX5DV_QP_MASK_UAR_MMAP_OFFSET)
 		err = hca_uar_show(qp->ctx->uar, ibqp->context->cmd_fd, &offset);
+	if (err == -EFBIG) /* no offset is given then */
+		err = 0;
 	if (!err)
 		hca_doorbell_watch_uar(qp->ctx->uar);
 	return err;

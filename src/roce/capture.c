@@ -29,6 +29,7 @@
 #include "roce/ip_header.h"
 #include "util/api.h"
 #include "util/explain.h"
+#include "util/file_limit.h"
 
 enum {
 	LINK_ETHERNET = 1,
@@ -223,28 +224,13 @@ static void put_block(struct roce_capture *cap, const struct roce_frame *f, cons
 
 /* ---- the file ---- */
 
-static int write_all(int fd, const uint8_t *data, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		data += n;
-		len -= n;
-	}
-	return 0;
-}
-
 static void flush(struct roce_capture *cap)
 {
 	int err;
 
 	if (!cap->used)
 		return;
-	err = write_all(cap->fd, cap->buf, cap->used);
+	err = file_append(cap->fd, cap->buf, cap->used);
 	cap->used = 0;
 	if (err) {
 		cap->lost += cap->buffered;
@@ -277,13 +263,13 @@ static int check_head(int fd, const char *path)
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
-		return write_all(fd, want, len);
+		return file_append(fd, want, len);
 	if (flock(fd, LOCK_EX))
 		return -errno;
 	if (fstat(fd, &st))
 		err = -errno;
 	else if (!st.st_size)
-		err = write_all(fd, want, len);
+		err = file_append(fd, want, len);
 	else if (pread(fd, have, len, 0) != (ssize_t)len || memcmp(have, want, len))
 		err = explain(EINVAL,
 			      "%s exists and is not a capture of this version of Verbena, so "

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/file_limit.h"
+
 #define SENTENCE_MAX 512
 
 /* A sentence is known by its format; it is shown this many times, so that others can be found. */
@@ -72,8 +74,7 @@ static void write_line(const char *kind, const char *tail)
 		     before == SHOWN_MAX - 1 ? " (more of this kind are not shown)" : "");
 	if (n >= (int)sizeof(line))
 		n = sizeof(line) - 1;
-	if (write(output.fd, line, n) < 0)
-		return;
+	file_append(output.fd, line, (size_t)n);
 }
 
 static void write_refusal(int err, const char *kind)

@@ -11,7 +11,9 @@
  */
 #include "verbs/root.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,31 +23,61 @@
 
 #include "hca/peers/ctx_share.h"
 #include "util/explain.h"
+#include "util/file_limit.h"
 #include "verbs/state.h"
 
 #define MARK        "verbena context"
 #define INFO_MAX    (sizeof(MARK) + HCA_NAME_MAX + 32)
 #define NAME_WIDTH  "63"
 #define INFO_OFFSET 4096
+#define NAME_PREFIX "/memfd:"
 
 _Static_assert(HCA_NAME_MAX == 64, "a name fits its place");
+
+/* Where the limit of file sizes allows no bytes in a file, its name has the line. */
+static int make_empty_cmd_fd(int old, const char *text)
+{
+	int fd = memfd_create(text, MFD_CLOEXEC | MFD_ALLOW_SEALING), err = errno;
+
+	close(old);
+	return fd < 0 ? -err : fd;
+}
 
 static int make_cmd_fd(const struct vb_context *ctx)
 {
 	char text[INFO_MAX];
 	int len = snprintf(text, sizeof(text), MARK " %s %016llx %08x\n", ctx->adapter->name,
 			   (unsigned long long)ctx->hca.uid, (unsigned int)ctx->hca.creator);
-	int fd = memfd_create("verbena-cmd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create("verbena-cmd", MFD_CLOEXEC | MFD_ALLOW_SEALING), err;
 
 	if (fd < 0)
 		return -errno;
+	err = file_write_at(fd, text, (size_t)len, INFO_OFFSET);
+	if (!err)
+		err = file_resize(fd, 2l * INFO_OFFSET);
+	if (err == -EFBIG)
+		return make_empty_cmd_fd(fd, text);
 	/* Sealed, so that pages of it can be exported as dmabufs (hca/memory/udmabuf.h). */
-	if (pwrite(fd, text, len, INFO_OFFSET) != len || ftruncate(fd, 2l * INFO_OFFSET) ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
+	if (err || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK)) {
 		close(fd);
 		return -ENOSPC;
 	}
 	return fd;
+}
+
+/* The line in the name of a file that is empty, as make_empty_cmd_fd() has made it. */
+static ssize_t read_name(int fd, char *text, size_t size)
+{
+	char link[64], name[NAME_MAX + 1];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, name, sizeof(name) - 1);
+	if (len <= (ssize_t)strlen(NAME_PREFIX) ||
+	    strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
+		return -1;
+	name[len] = 0;
+	return snprintf(text, size, "%s", name + strlen(NAME_PREFIX));
 }
 
 int vb_root_read_info(int fd, struct vb_root_info *info)
@@ -56,6 +88,8 @@ int vb_root_read_info(int fd, struct vb_root_info *info)
 	ssize_t len = pread(fd, text, sizeof(text) - 1, INFO_OFFSET);
 	struct stat st;
 
+	if (!len)
+		len = read_name(fd, text, sizeof(text));
 	/* As the real library has it, where contexts are character devices. */
 	if (!fstat(fd, &st) && S_ISCHR(st.st_mode))
 		return explain(ENODEV, "ibv_import_device: descriptor %d is that of another device",

@@ -13,17 +13,17 @@
 #include <unistd.h>
 
 #include "overlay.h"
+#include "util/file_limit.h"
 
 static int add_rule(struct tree *t, char kind, const char *name)
 {
 	char line[PATH_MAX + 4];
-	int fd, err = 0, n = snprintf(line, sizeof(line), "%c/%s\n", kind, name);
+	int fd, err, n = snprintf(line, sizeof(line), "%c/%s\n", kind, name);
 
 	fd = openat(t->fd, "map", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	if (write(fd, line, n) != n)
-		err = -EIO;
+	err = file_append(fd, line, (size_t)n);
 	close(fd);
 	return err;
 }

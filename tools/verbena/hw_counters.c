@@ -18,6 +18,7 @@
 #include "hca/device/port_counts.h"
 #include "hca/device/work.h"
 #include "util/api.h"
+#include "util/file_limit.h"
 
 #define INDEX "hw_counters"
 #define MOST  32 /* folders that are followed */
@@ -124,7 +125,7 @@ static void write_folder(const struct tree_dir *port, const struct adapter_fact 
 	fd = openat(port->tree->fd, INDEX, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return; /* the files stay as they are */
-	if (write(fd, line, (size_t)n) != n)
+	if (file_append(fd, line, (size_t)n))
 		unlinkat(port->tree->fd, INDEX, 0);
 	close(fd);
 }
@@ -208,10 +209,10 @@ static void show(const struct followed *f, size_t i, uint64_t value)
 	fchmodat(f->dir, name, 0444, 0);
 
 	/* A counter never gets shorter. A file that cannot be written stays as it is. */
-	if (fd >= 0 && pwrite(fd, text, (size_t)n, 0) < 0)
-		n = 0;
-	if (fd >= 0)
+	if (fd >= 0) {
+		file_write_at(fd, text, (size_t)n, 0);
 		close(fd);
+	}
 }
 
 static void follow_port(struct hw_counters *c, struct followed *f)

@@ -3,6 +3,7 @@
  * Writing into a run's tree. Directories on the way to a file come into being with it.
  */
 #include "tree.h"
+#include "util/file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,7 @@ static int open_new(int dirfd, const char *path)
 void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *bytes, size_t len)
 {
 	char path[PATH_MAX];
-	int fd;
+	int fd, err;
 
 	name_in(d, name, path);
 	fd = open_new(d->tree->fd, path);
@@ -102,8 +103,9 @@ void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *byte
 		fail(d->tree, -errno);
 		return;
 	}
-	if (write(fd, bytes, len) != (ssize_t)len)
-		fail(d->tree, -EIO);
+	err = file_append(fd, bytes, len);
+	if (err)
+		fail(d->tree, err);
 	close(fd);
 }
 

@@ -3,6 +3,7 @@
 #include "hca/inspect/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "roce/drop.h"
 #include "roce/fault_parse.h"
 #include "roce/opcode.h"
+#include "util/file_limit.h"
 
 #define FIRED_MAX 1024 /* faults that are listed one by one */
 
@@ -132,7 +134,8 @@ __attribute__((destructor)) static void report_at_end(void)
 	const char *path = hca.inspect.report_path;
 	char *text = NULL;
 	size_t len = 0;
-	FILE *memory, *file = stderr;
+	FILE *memory;
+	int fd = STDERR_FILENO;
 
 	if (!path[0] || !wire_endpoint(0))
 		return;
@@ -143,15 +146,12 @@ __attribute__((destructor)) static void report_at_end(void)
 	if (fclose(memory))
 		goto free_text;
 	if (strcmp(path, "1"))
-		file = fopen(path, "ae");
-	if (!file)
+		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	if (fd < 0)
 		goto free_text;
-	setvbuf(file, NULL, _IOFBF, len + 1);
-	fwrite(text, 1, len, file);
-	if (file != stderr)
-		fclose(file);
-	else
-		fflush(file);
+	file_append(fd, text, len);
+	if (fd != STDERR_FILENO)
+		close(fd);
 free_text:
 	free(text);
 }

@@ -21,6 +21,7 @@
 #include "fabric/directory.h"
 #include "fabric/folder.h"
 #include "util/explain.h"
+#include "util/file_limit.h"
 
 #define FILE_NAME "settings"
 
@@ -73,7 +74,7 @@ static int write_file(const char *folder, const char *text)
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return explain(errno, "%s cannot be written: %s", temp, strerror(errno));
-	if (write(fd, text, len) != (ssize_t)len)
+	if (file_append(fd, text, len))
 		err = explain(EIO, "%s cannot be written", temp);
 	close(fd);
 	if (!err && rename(temp, path))

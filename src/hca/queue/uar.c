@@ -15,6 +15,8 @@
 #include "fabric/directory.h"
 #include "hca/hca.h"
 #include "hca/queue/uffd.h"
+#include "util/explain.h"
+#include "util/file_limit.h"
 
 /* A store that does not change its word cannot be seen: it counts as done after this time. */
 #define STORE_NS 1000000u
@@ -186,12 +188,18 @@ static int show(struct hca_uar *uar, int fd)
 	off_t at = offset_of(uar);
 	struct stat st;
 	uint8_t *page;
+	int err;
 
 	if (fstat(fd, &st))
 		return -errno;
 	/* Holes of a file take no memory. */
-	if (st.st_size < at + (off_t)HCA_UAR_SIZE && ftruncate(fd, at + HCA_UAR_SIZE))
-		return -errno;
+	err = st.st_size < at + (off_t)HCA_UAR_SIZE ? file_resize(fd, at + HCA_UAR_SIZE) : 0;
+	if (err == -EFBIG)
+		return explain(EFBIG,
+			       "a doorbell page cannot be mapped by its offset: the limit of "
+			       "file sizes (ulimit -f) does not allow it");
+	if (err)
+		return err;
 	page = mmap(NULL, HCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
 	if (page == MAP_FAILED)
 		return -errno;
