@@ -235,6 +235,23 @@ static fabric_id_t claim_free_slot(struct dir_file *file, int fd, const uint8_t 
 	return FABRIC_ID_NONE;
 }
 
+/*
+ * Numbers of queue pairs and keys are to be unknown to other users, and a host that lost all its processes must
+ * not begin with the old ones: its peers take a request with such a number for a stale connection. So each process
+ * begins somewhere else. Its further blocks follow the first, so that few ranges have to be told apart.
+ */
+static int choose_first_blocks(struct dir_file *file)
+{
+	uint32_t block[2];
+
+	if (getrandom(block, sizeof(block), 0) != sizeof(block))
+		return explain(EIO, "the kernel gives no random bytes");
+	atomic_store_explicit(&file->next_block, block[0] % DIR_QPN_BLOCKS, memory_order_relaxed);
+	atomic_store_explicit(&file->next_key_block, block[1] % DIR_KEY_BLOCKS,
+			      memory_order_relaxed);
+	return 0;
+}
+
 static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
 {
 	unsigned int reaped = reap_slots(file, fd, REAP_LIMIT);
@@ -267,20 +284,6 @@ static bool has_processes(int fd)
 	return fcntl(fd, F_OFD_GETLK, &slots) || slots.l_type != F_UNLCK;
 }
 
-/*
- * A host that lost all its processes starts a new directory. Peers that still hold its old connections take a
- * request with an old queue pair number for a stale connection and reject it, so the first block is random.
- */
-static int choose_first_block(struct dir_file *file)
-{
-	uint32_t block;
-
-	if (getrandom(&block, sizeof(block), 0) != sizeof(block))
-		return explain(EIO, "the kernel gives no random bytes");
-	atomic_store_explicit(&file->next_block, block % DIR_QPN_BLOCKS, memory_order_relaxed);
-	return 0;
-}
-
 /* The file is new, or its creator died before it wrote the magic: no process uses it yet. */
 static int complete_file(int fd, const struct folder_file *place, struct dir_file **out)
 {
@@ -297,11 +300,6 @@ static int complete_file(int fd, const struct folder_file *place, struct dir_fil
 		return err;
 	file->version = DIR_VERSION;
 	file->size = sizeof(*file);
-	err = choose_first_block(file);
-	if (err) {
-		dir_memory_unmap(file);
-		return err;
-	}
 	atomic_store_explicit(&file->magic, DIR_MAGIC, memory_order_release);
 	*out = file;
 	return 0;
@@ -381,7 +379,9 @@ int fabric_directory_join(const uint8_t token[FABRIC_TOKEN_BYTES])
 	err = open_locked(&fabric.directory.place, &fd, &file);
 	if (err)
 		goto unlock;
-	err = claim_slot(file, fd, token, &self);
+	err = choose_first_blocks(file);
+	if (!err)
+		err = claim_slot(file, fd, token, &self);
 	if (err)
 		goto unmap;
 	fabric.directory.fd = fd;

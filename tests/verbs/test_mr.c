@@ -528,6 +528,51 @@ static void windows_are_of_two_types(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_mlx5, close_it)
 
+/* What a stranger would have to guess: in each run and for each region other bits. */
+static void keys_are_not_foreseeable(void **state)
+{
+	struct fixture *f = *state;
+	struct ibv_mr *mr[16];
+	unsigned int same = 0;
+
+	for (int i = 0; i < 16; i++) {
+		mr[i] = ibv_reg_mr(f->pd, f->memory, PAGE, IBV_ACCESS_LOCAL_WRITE);
+		assert_non_null(mr[i]);
+		same += (mr[i]->rkey & 0xff) == (mr[0]->rkey & 0xff);
+	}
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(ibv_dereg_mr(mr[i]), 0);
+	/* Each but the first has one chance of 256. */
+	assert_true(same < 8);
+}
+
+static int first_key(void *arg)
+{
+	struct ibv_context *context = test_open("mlx5_0");
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, arg, PAGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
+	uint32_t key = mr ? mr->rkey : 0;
+
+	memcpy((char *)arg + 8, &key, sizeof(key));
+	return mr ? 0 : 1;
+}
+
+static void processes_begin_with_other_keys(void **state)
+{
+	char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint32_t key[3];
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(test_in_child(first_key, shared), 0);
+		memcpy(&key[i], shared + 8, sizeof(key[i]));
+	}
+	/* One of 2^32 would be the same, and one of 2^24 the next. */
+	assert_int_not_equal(key[0] >> 8, key[1] >> 8);
+	assert_int_not_equal((key[0] >> 8) + 1, key[1] >> 8);
+	assert_int_not_equal(key[1] >> 8, key[2] >> 8);
+	munmap(shared, PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -537,6 +582,8 @@ int main(void)
 		TEST(a_region_of_zero_bytes_must_not_start_on_a_page_boundary),
 		TEST(an_iova_must_have_the_page_offset_of_the_address),
 		TEST(a_key_is_not_used_again_at_once),
+		TEST(keys_are_not_foreseeable),
+		TEST(processes_begin_with_other_keys),
 		TEST(the_implicit_region_is_the_whole_address_space),
 		TEST(a_model_without_on_demand_paging_refuses_it),
 		TEST(flushes_are_for_models_that_have_them),

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "fabric/numbers.h"
 #include "hca/hca.h"
@@ -36,15 +38,34 @@ static int add_qpn(uint32_t qpn)
 	return 0;
 }
 
+/*
+ * Lock held. In random order: the number of one queue pair does not tell those of others. Without random bytes they
+ * count up.
+ */
+static void add_block(uint32_t first, uint32_t count)
+{
+	uint32_t order[FABRIC_QPN_BLOCK], random[FABRIC_QPN_BLOCK];
+
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		memset(random, 0, sizeof(random));
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = random[i] % (i + 1);
+
+		order[i] = order[at];
+		order[at] = first + i;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (add_qpn(order[i]))
+			break;
+}
+
 /* Lock held. A number that was in use waits behind all others, so that late packets find no QP. */
 static int get_qpn(uint32_t *qpn)
 {
 	uint32_t first, n;
 
 	if (hca.device.qpns.count < 64 && !fabric_qpn_block_get(&first, &n))
-		for (uint32_t i = 0; i < n; i++)
-			if (add_qpn(first + i))
-				break;
+		add_block(first, n);
 	if (!hca.device.qpns.count)
 		return explain(ENOMEM, "all queue pair numbers of the host are taken");
 	*qpn = hca.device.qpns.free[hca.device.qpns.head];

@@ -24,7 +24,7 @@ int hca_number_get(struct hca_numbers *n, uint32_t *out)
 	}
 	if (!fresh_left)
 		return -ENOSPC;
-	*out = n->first + n->fresh++;
+	*out = n->first + (n->start + n->fresh++) % (n->limit - n->first);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers for objects: the lowest free one first, but a number that was given back waits behind
+ * Numbers for objects, in ascending order, but a number that was given back waits behind
  * all others that are free, so that a stale number does not soon name a new object. Callers lock.
  */
 #ifndef HCA_TABLE_H
@@ -16,7 +16,8 @@
 struct hca_numbers {
 	uint32_t first;  /* lowest number */
 	uint32_t limit;  /* one past the highest */
-	uint32_t fresh;  /* numbers from first + fresh on were never used */
+	uint32_t fresh;  /* so many were used at least once */
+	uint32_t start;  /* the first of these, less `first`: they count up from it, and around */
 	uint32_t *queue; /* given back, oldest first */
 	uint32_t size, head, count;
 };

@@ -39,6 +39,7 @@ static void reset_device(void)
 static void reset_memory(void)
 {
 	hca_numbers_fini(&hca.memory.key.numbers);
+	hca.memory.key.secret = 0;
 	hca.memory.copy_server.started = false;
 }
 

@@ -2,18 +2,28 @@
 #include "hca/memory/key.h"
 
 #include <errno.h>
+#include <sys/random.h>
 
 #include "fabric/directory.h"
 #include "fabric/numbers.h"
 #include "hca/device/table.h"
+#include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/peers/grace.h"
 #include "util/explain.h"
+#include "util/mix.h"
 
 /*
  * Keys below 0x500 are never given out: in mlx5 entries 0x100 ends lists, and 0x400 announces
  * interleaved entries.
  */
+
+static uint64_t random_word(void)
+{
+	uint64_t word;
+
+	return getrandom(&word, sizeof(word), 0) == sizeof(word) ? word : hca_now_ns();
+}
 
 /*
  * Lock held. A new block replaces the range of unused numbers, which is empty by now. Without a
@@ -28,6 +38,18 @@ static void refill(struct hca_numbers *numbers)
 	numbers->first = first;
 	numbers->limit = first + count;
 	numbers->fresh = 0;
+	if (!hca.memory.key.secret)
+		hca.memory.key.secret = random_word();
+	numbers->start = (uint32_t)(mix64(hca.memory.key.secret ^ first) % count);
+}
+
+/*
+ * The lower 8 bits of a key. They count up each time the number is used, so that an old key names nothing; where
+ * they begin is another secret for each number.
+ */
+static uint32_t variant(uint32_t index, uint32_t generation)
+{
+	return (generation + (uint32_t)(mix64(hca.memory.key.secret + index) >> 32)) & 0xff;
 }
 
 int hca_key_get(uint32_t *index, uint32_t *key)
@@ -45,7 +67,7 @@ int hca_key_get(uint32_t *index, uint32_t *key)
 	if (!err) {
 		e = hca_key_entry(*index);
 		e->generation++;
-		*key = *index << 8 | (e->generation & 0xff);
+		*key = *index << 8 | variant(*index, e->generation);
 	}
 	pthread_mutex_unlock(&hca.memory.key.lock);
 	return err;

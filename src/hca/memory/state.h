@@ -33,6 +33,7 @@ struct memory_state {
 	struct {
 		pthread_mutex_t lock;
 		struct hca_numbers numbers; /* of the blocks that the host directory gave us */
+		uint64_t secret; /* of the order of numbers and the variants of keys; 0: none yet */
 	} key;
 
 	struct {

@@ -16,6 +16,10 @@
 #include "hca/wire/gsi_ports.h"
 #include "util/explain.h"
 
+/* Bits of an id above the slot. */
+#define ID_BITS (32 - FABRIC_SLOT_BITS)
+#define ID_MASK ((1u << ID_BITS) - 1)
+
 struct service {
 	uint64_t id;
 	uint8_t addr[16];
@@ -43,6 +47,7 @@ static uint32_t next_id(void)
 	uint32_t serial =
 		atomic_fetch_add_explicit(&hca.wire.gsi.last_serial, 1, memory_order_relaxed) + 1;
 
+	serial = scramble(&hca.wire.gsi.ids, serial & ID_MASK, ID_BITS);
 	return serial << FABRIC_SLOT_BITS | fabric_id_slot(fabric_self());
 }
 
@@ -58,7 +63,11 @@ uint32_t hca_gsi_comm_id(void)
 
 uint64_t hca_gsi_tid(void)
 {
-	return (uint64_t)hca_gsi_comm_id() << 32 | next_id();
+	uint32_t random;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		random = next_id();
+	return (uint64_t)hca_gsi_comm_id() << 32 | random;
 }
 
 static fabric_id_t find_service(uint64_t id, const uint8_t addr[16])
@@ -146,7 +155,8 @@ fabric_id_t gsi_agent_of(uint8_t mgmt_class)
 
 /*
  * Peers may still answer messages of a process that had this slot before, or take a new message with the same id
- * for a repetition: the first id is random.
+ * for a repetition: the first id is random. So is their order: whoever can guess both ids of a connection, and its
+ * queue pair number, can end it by a forged message.
  */
 void gsi_seed_ids(void)
 {
@@ -156,6 +166,7 @@ void gsi_seed_ids(void)
 		return;
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		atomic_store_explicit(&hca.wire.gsi.last_serial, seed, memory_order_relaxed);
+	scramble_init(&hca.wire.gsi.ids);
 }
 
 static struct service service_of(uint64_t id, const uint8_t addr[16])

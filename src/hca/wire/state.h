@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "hca/device/adapter.h"
+#include "util/scramble.h"
 
 #define WIRE_REFUSALS     8
 #define WIRE_GSI_COUNTERS 7 /* HCA_GSI_COUNTERS */
@@ -76,6 +77,7 @@ struct wire_state {
 		atomic_uint waiting;   /* MADs for the service thread */
 		uint32_t changes_seen; /* of device.changes; service thread */
 		atomic_uint last_serial;
+		struct scramble ids; /* from serial numbers to ids */
 		_Atomic uint64_t counters[WIRE_GSI_COUNTERS];
 	} gsi;
 	struct {

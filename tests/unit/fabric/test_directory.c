@@ -406,6 +406,7 @@ static void memory_keys_have_numbers_of_their_own(void **state)
 	uint32_t first, count, qpn;
 
 	atomic_store(&fabric_directory_file()->next_block, 100);
+	atomic_store(&fabric_directory_file()->next_key_block, 0);
 	assert_int_equal(fabric_qpn_block_get(&qpn, &count), 0);
 	assert_int_equal(fabric_key_owner(5), FABRIC_ID_NONE);
 	assert_int_equal(fabric_key_block_get(&first, &count), 0);

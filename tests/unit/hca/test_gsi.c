@@ -132,11 +132,17 @@ static void run(void (*fn)(int fd))
 static void to_self(enum hca_link link)
 {
 	struct hca_gsi_mad m;
+	uint64_t tid;
 	uint32_t id;
 
 	join(link);
 	id = hca_gsi_comm_id();
 	check(id && id != hca_gsi_comm_id());
+	/* A stranger who has seen one does not know the next: one chance of 2^21. */
+	id = hca_gsi_comm_id();
+	check(hca_gsi_comm_id() != id + (1u << FABRIC_SLOT_BITS));
+	tid = hca_gsi_tid();
+	check((uint32_t)hca_gsi_tid() != (uint32_t)tid + (1u << FABRIC_SLOT_BITS));
 	check(!hca_gsi_service_add(SERVICE, NULL));
 	send_cm(HCA_CM_REQ, id, 0, SERVICE);
 	m = take(HCA_CM_REQ);

@@ -23,6 +23,19 @@ static void numbers_start_at_the_first_and_end_at_the_limit(void **state)
 	free(n.queue);
 }
 
+static void numbers_may_start_anywhere_and_go_around(void **state)
+{
+	struct hca_numbers n = { .first = 5, .limit = 8, .start = 2 };
+	const uint32_t want[] = { 7, 5, 6 };
+	uint32_t got;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(hca_number_get(&n, &got), 0);
+		assert_int_equal(got, want[i]);
+	}
+	assert_int_equal(hca_number_get(&n, &got), -ENOSPC);
+}
+
 static void a_number_given_back_waits_behind_fresh_ones(void **state)
 {
 	struct hca_numbers n = { .first = 1, .limit = 1 << 20 };
@@ -88,6 +101,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_start_at_the_first_and_end_at_the_limit),
+		cmocka_unit_test(numbers_may_start_anywhere_and_go_around),
 		cmocka_unit_test(a_number_given_back_waits_behind_fresh_ones),
 		cmocka_unit_test(numbers_are_never_out_twice),
 		cmocka_unit_test(the_table_finds_what_was_set_and_nothing_else),
