@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * /proc/net/udp gives inode and user of the socket; a process of /proc has a descriptor with that inode.
- * Called only after bind() failed.
+ * Called only after bind() failed, and for packets from an unknown port of this host.
  */
 #include "roce/port_owner.h"
 
@@ -128,16 +128,32 @@ static void process_name(long pid, char *name, size_t size)
 		fclose(f);
 }
 
-void roce_port_owner(const struct roce_addr *addr, uint16_t port, char *text, size_t size)
+static struct owner find_owner(const struct roce_addr *addr, uint16_t port)
 {
 	struct owner h = { .found = false };
-	char name[64];
-	long pid = 0;
 
 	if (roce_addr_is_ipv4(addr))
 		find_socket("/proc/net/udp", true, addr, port, &h);
 	if (!h.found)
 		find_socket("/proc/net/udp6", false, addr, port, &h);
+	return h;
+}
+
+bool roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid)
+{
+	struct owner h = find_owner(addr, port);
+
+	if (h.found)
+		*uid = h.uid;
+	return h.found;
+}
+
+void roce_port_owner(const struct roce_addr *addr, uint16_t port, char *text, size_t size)
+{
+	struct owner h = find_owner(addr, port);
+	char name[64];
+	long pid = 0;
+
 	if (!h.found)
 		snprintf(text, size, "a socket that /proc/net/udp does not show");
 	else if (!h.inode)

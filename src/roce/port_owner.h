@@ -2,6 +2,7 @@
 #ifndef ROCE_PORT_OWNER_H
 #define ROCE_PORT_OWNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,5 +10,8 @@
 
 /* Describes the process that has UDP port `port` at `addr`, for messages. Best effort; never empty. */
 void roce_port_owner(const struct roce_addr *addr, uint16_t port, char *text, size_t size);
+
+/* The user that has UDP port `port` at `addr`, or at the wildcard address; false: no socket has it. */
+bool roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid);
 
 #endif

@@ -371,6 +371,143 @@ static void packets_of_another_path_mtu_are_refused(void)
 	close(f.fd);
 }
 
+/* ---- other users of the host ---- */
+
+#define OTHER_USER 65534
+
+/* What another user would have to guess. */
+struct secret {
+	struct sockaddr_in6 self, to;
+	uint32_t qpn, psn, rkey;
+	uint64_t va;
+	unsigned int count;
+};
+
+static void bind_forger(struct forger *f)
+{
+	socklen_t len = sizeof(f->self);
+
+	f->fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	check(f->fd >= 0);
+	f->self.sin6_port = 0;
+	check_ok(bind(f->fd, (struct sockaddr *)&f->self, sizeof(f->self)));
+	check_ok(getsockname(f->fd, (struct sockaddr *)&f->self, &len));
+}
+
+static void send_write(struct forger *f, const struct secret *s, uint32_t psn)
+{
+	uint8_t packet[LONGER + 16] = { 0x0a, 0, 0xff, 0xff };
+
+	put_be(packet + 4, s->qpn, 4);
+	put_be(packet + 8, (psn & 0xffffff) | 1u << 31, 4);
+	put_be(packet + 12, s->va, 8);
+	put_be(packet + 20, s->rkey, 4);
+	put_be(packet + 24, 8, 4);
+	memset(packet + 28, 0x33, 8);
+	send_forged(f, packet, 36, true);
+}
+
+/* A user who knows everything writes into the region, with all numbers from s.psn on. */
+static void other_user(int fd)
+{
+	struct forger f = { .seed = 1 };
+	struct secret s;
+
+	if (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) ||
+	    setresuid(OTHER_USER, OTHER_USER, OTHER_USER)) {
+		tell_mark(fd, 's');
+		return;
+	}
+	tell_mark(fd, 'u');
+	hear(fd, &s, sizeof(s));
+	f.self = s.self;
+	f.to = s.to;
+	bind_forger(&f);
+	for (unsigned int i = 0; i < s.count; i++)
+		send_write(&f, &s, s.psn + i);
+	tell_mark(fd, 'd');
+	close(f.fd);
+}
+
+static struct peer start_other_user(void)
+{
+	struct peer other = peer_start(other_user);
+	char mark;
+
+	hear(other.fd, &mark, 1);
+	if (mark == 's')
+		rig_skip("no process may become another user here");
+	return other;
+}
+
+/* The target of p->a, whose next number is `psn`. */
+static struct secret secret_of(const struct end *target, uint32_t psn, unsigned int count)
+{
+	struct address to = end_address(target);
+	struct forger f = { .seed = 1 };
+	struct secret s = {
+		.qpn = to.qpn, .psn = psn, .rkey = to.rkey, .va = to.va, .count = count
+	};
+
+	open_forger(&f);
+	close(f.fd);
+	s.self = f.self;
+	s.to = f.to;
+	return s;
+}
+
+#define PINGS 4u
+
+static void another_user_cannot_write_into_a_connection_in_use(void)
+{
+	struct peer other = start_other_user();
+	struct pair p = pair_open(NULL);
+	struct secret s;
+
+	for (unsigned int i = 0; i < PINGS; i++)
+		ping(&p, i);
+	s = secret_of(p.b, p.a->o.psn, 1000);
+	memset(p.b->buf, 0x5a, 64);
+	tell(other.fd, &s, sizeof(s));
+	hear_mark(other.fd, 'd');
+	peer_join(&other);
+	for (unsigned int i = 0; i < PINGS; i++) {
+		/* Behind what was forged in the socket's queue, and with numbers that were. */
+		post(p.a, &(struct work){ .id = i,
+					  .op = IBV_WR_RDMA_READ,
+					  .flags = IBV_SEND_SIGNALED,
+					  .off = 4096,
+					  .len = 64,
+					  .raddr = p.a->to.va,
+					  .rkey = p.a->to.rkey });
+		expect_ok(p.a->scq, i);
+		check(is_all(p.a->buf + 4096, 64, 0x5a));
+	}
+	check(is_all(p.b->buf, 64, 0x5a));
+	pair_close(&p);
+}
+
+/* Nothing has come yet, and the other user knows everything. */
+static void another_user_cannot_be_the_first_to_write(void)
+{
+	struct peer other = start_other_user();
+	struct pair p = pair_open(NULL), q = pair_open(NULL);
+	struct secret s = secret_of(p.b, p.a->o.psn, 1);
+
+	ping(&q, 0); /* the socket is open */
+	memset(p.b->buf, 0x5a, 64);
+	tell(other.fd, &s, sizeof(s));
+	hear_mark(other.fd, 'd');
+	peer_join(&other);
+	for (unsigned int i = 0; i < PINGS; i++)
+		ping(&q, i);
+	check(is_all(p.b->buf, 64, 0x5a));
+	/* The peer itself is let in. */
+	ping(&p, 0);
+	pair_close(&p);
+	pair_close(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +517,8 @@ int main(void)
 		TEST(forged_requests_change_no_other_memory),
 		TEST(forged_requests_to_unreliable_connections_change_no_memory),
 		TEST(forged_datagrams_change_no_memory),
+		TEST(another_user_cannot_write_into_a_connection_in_use),
+		TEST(another_user_cannot_be_the_first_to_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ const char *drop_reason_name(enum drop_reason why)
 		[DROP_TOO_LONG] = "longer than the receive",
 		[DROP_UNASKED] = "an answer to nothing that is open",
 		[DROP_SEEN] = "requests that came before",
+		[DROP_GUESS] = "after too many wrong packet numbers",
 	};
 
 	return names[why];

@@ -16,6 +16,7 @@ enum drop_reason {
 	DROP_TOO_LONG,   /* a datagram */
 	DROP_UNASKED,    /* an answer to nothing that is open */
 	DROP_SEEN,       /* a duplicate request; it may be answered again */
+	DROP_GUESS,      /* from an unknown port, after too many packet numbers that were wrong */
 	DROP_REASONS,
 };
 

@@ -194,6 +194,18 @@ struct stand_in_ops {
 	int (*destroy)(struct qp *qp);
 };
 
+/* Where the peer's packets come from, on the wire (hca/wire/wire_source.c). Under the QP's lock. */
+enum qp_place { QP_PLACE_UNKNOWN, QP_PLACE_HERE, QP_PLACE_ELSEWHERE };
+
+struct qp_source {
+	uint16_t other_port; /* of packets before those from peer_sport; 0: none */
+	uint8_t place;       /* enum qp_place: whether the peer is on this host */
+	bool has_uid;
+	uint32_t uid;   /* with has_uid: it is, and packets of other users are dropped */
+	uint32_t wrong; /* packets with wrong numbers since wrong_since_ns */
+	uint64_t wrong_since_ns;
+};
+
 struct qp {
 	struct hca_qp pub; /* first */
 	struct hca_qp_attr attr;
@@ -213,6 +225,7 @@ struct qp {
 	bool dying;
 	bool drained_told;
 	bool last_wqe_told;
+	uint16_t peer_sport; /* wire: UDP source port of the peer's last packet; 0: none has come */
 	struct hca_peer *peer; /* connected to a process of this host */
 	uint32_t mtu;          /* payload bytes of a packet */
 	uint32_t one_packet;   /* shorter payloads are one packet of a path MTU (qp_traffic.h) */
@@ -248,6 +261,7 @@ struct qp {
 	bool local_gid_valid;
 	bool orphan; /* only other processes have it open; under the lock of xrc_openers.c, as is the next */
 	bool closed; /* cannot be opened any more */
+	struct qp_source source;
 };
 
 #define OP_BIT(name) (1u << HCA_OP_##name)

@@ -611,6 +611,8 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 void responder_start(struct qp *qp, uint32_t psn)
 {
 	qp->resp.epsn = psn;
+	qp->peer_sport = 0;
+	qp->source = (struct qp_source){ 0 };
 }
 
 void responder_reset(struct qp *qp)

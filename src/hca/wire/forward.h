@@ -15,6 +15,7 @@ struct forward {
 	struct roce_pkt pkt;
 	uint8_t grh[HCA_GRH_BYTES];
 	uint8_t src[16], dst[16];
+	uint16_t sport; /* UDP source port; 0: of a process of the fabric */
 };
 
 /*

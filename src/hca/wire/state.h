@@ -83,6 +83,8 @@ struct wire_state {
 	struct {
 		_Atomic uint64_t cnps_sent, cnps_received;
 	} congestion;
+	_Atomic uint64_t port_user[64]; /* by port: users that were found (wire_source.c) */
+	_Atomic uint64_t port_looks;    /* how often users were looked up (wire_source.c) */
 };
 
 #define WIRE_STATE_INIT                                                                            \

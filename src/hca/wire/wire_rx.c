@@ -24,6 +24,7 @@
 #include "hca/wire/qp_wire.h"
 #include "hca/wire/reuseport.h"
 #include "hca/wire/wire_port.h"
+#include "hca/wire/wire_source.h"
 #include "hca/wire/wire_tx.h"
 
 static bool is_answer(uint8_t op)
@@ -38,10 +39,11 @@ struct arrival {
 	const uint8_t *data;
 	const uint8_t *src, *dst; /* GIDs */
 	const uint8_t *grh;       /* of a datagram */
+	uint16_t sport;
 };
 
 /* A connected QP accepts packets of its peer only. Packets other than datagrams do not name their QP. */
-static bool is_from_peer(const struct qp *qp, const struct arrival *a)
+static bool is_from_peer(struct qp *qp, const struct arrival *a)
 {
 	if (unlikely(qp->pub.type == HCA_QP_UD || qp->pub.type == HCA_QP_DCR))
 		return true;
@@ -49,6 +51,8 @@ static bool is_from_peer(const struct qp *qp, const struct arrival *a)
 		drop_count(DROP_STRANGER);
 		return false;
 	}
+	if (unlikely(a->sport != qp->peer_sport) && !wire_source_accept(qp, a->sport, a->pkt))
+		return false;
 	a->pkt->sqpn = qp->attr.dest_qpn;
 	return true;
 }
@@ -137,6 +141,7 @@ static void forward_packet(const struct arrival *a)
 		memcpy(f.grh, a->grh, sizeof(f.grh));
 	memcpy(f.src, a->src, sizeof(f.src));
 	memcpy(f.dst, a->dst, sizeof(f.dst));
+	f.sport = a->sport;
 	if (f.pkt.dqpn == HCA_GSI_QPN) {
 		f.pkt.flags |= ROCE_PKT_GRH;
 		gsi_packet(&f, a->data, false);
@@ -170,6 +175,7 @@ void wire_rx_packet(void *arg, struct roce_pkt *pkt, const struct roce_payload *
 		.data = payload->data,
 		.src = meta->src.gid,
 		.dst = meta->dst.gid,
+		.sport = meta->sport,
 	};
 	struct qp *qp;
 
@@ -212,6 +218,7 @@ void wire_rx_forwarded(const void *body, uint32_t len)
 		.src = f.src,
 		.dst = f.dst,
 		.grh = f.grh,
+		.sport = f.sport,
 	};
 	if (f.pkt.dqpn == HCA_GSI_QPN) {
 		gsi_packet(&f, a.data, true);
