@@ -236,9 +236,10 @@ static fabric_id_t claim_free_slot(struct dir_file *file, int fd, const uint8_t 
 }
 
 /*
- * Numbers of queue pairs and keys are to be unknown to other users, and a host that lost all its processes must
- * not begin with the old ones: its peers take a request with such a number for a stale connection. So each process
- * begins somewhere else. Its further blocks follow the first, so that few ranges have to be told apart.
+ * Numbers of queue pairs and keys are to be unknown to other users, and a host that lost all its
+ * processes must not begin with the old ones: its peers take a request with such a number for a
+ * stale connection. So each process begins somewhere else. Its further blocks follow the first, so
+ * that few ranges have to be told apart.
  */
 static int choose_first_blocks(struct dir_file *file)
 {
@@ -306,8 +307,8 @@ static int complete_file(int fd, const struct folder_file *place, struct dir_fil
 }
 
 /*
- * The file is locked. 0 when it is a host directory of our version, completed if it was empty; -ESTALE when it
- * has to be opened again because it was removed, by another process or by this one.
+ * The file is locked. 0 when it is a host directory of our version, completed if it was empty;
+ * -ESTALE when it has to be opened again because it was removed, by another process or by this one.
  */
 static int map_locked(int fd, const struct folder_file *place, struct dir_file **out)
 {

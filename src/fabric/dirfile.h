@@ -36,7 +36,10 @@
 #define DIR_CLAIMS_BITS  15u
 #define DIR_CLAIMS       (1u << DIR_CLAIMS_BITS)
 
-/* Bytes of the file that are locked, far beyond its end: one for changes, and one per slot (directory.c). */
+/*
+ * Bytes of the file that are locked, far beyond its end: one for changes, and one per slot
+ * (directory.c).
+ */
 #define DIR_LOCK_CHANGES    ((off_t)1 << 40)
 #define DIR_LOCK_SLOT(slot) (DIR_LOCK_CHANGES + 1 + (off_t)(slot))
 

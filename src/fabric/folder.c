@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds, creates and removes the folder and the file of the host directory. Called by directory.c
- * and, for FIFOs, by the adapter. No lock: a process unlinks the file with the lock on it held, and a
- * process that has opened it checks again once it has the lock.
+ * and, for FIFOs, by the adapter. No lock: a process unlinks the file with the lock on it held, and
+ * a process that has opened it checks again once it has the lock.
  *
- * All processes of a user in a network namespace must find the same file, though any user may make folders of
- * any name in /dev/shm and /tmp, and a place may be full for one process and have room for the next. So the
- * folder is not known by its name or place, but by being safe (folder_scan.h) and having the file in it. At any
- * time one folder at most has it: see create().
+ * All processes of a user in a network namespace must find the same file, though any user may make
+ * folders of any name in /dev/shm and /tmp, and a place may be full for one process and have room
+ * for the next. So the folder is not known by its name or place, but by being safe (folder_scan.h)
+ * and having the file in it. At any time one folder at most has it: see create().
  */
 #include "fabric/folder.h"
 
@@ -212,7 +212,10 @@ struct claim {
 	bool lost;
 };
 
-/* Removes another folder that no process has put a file into. One that has something in it is used instead. */
+/*
+ * Removes another folder that no process has put a file into. One that has something in it is used
+ * instead.
+ */
 static bool remove_other(const struct folder_spot *spot, void *arg)
 {
 	struct claim *c = arg;
@@ -226,7 +229,10 @@ static bool remove_other(const struct folder_spot *spot, void *arg)
 	return !c->lost;
 }
 
-/* The folder that this process makes: of the usual name, or with a random number where that one is taken. */
+/*
+ * The folder that this process makes: of the usual name, or with a random number where that one is
+ * taken.
+ */
 static int make_folder(int base_fd, const char *path, const char *usual, char name[NAME_MAX + 1])
 {
 	uint32_t number;
@@ -249,10 +255,11 @@ static int make_folder(int base_fd, const char *path, const char *usual, char na
 }
 
 /*
- * Makes a folder and the file in it, when there was none. Other processes may do so at the same moment, in
- * another folder if names are taken from them or a place has no room. Each removes the folders of the others
- * before it creates its file. A folder with a file in it cannot be removed, and in one that was removed no file
- * can be created; so one process wins, or none and all try again (-EAGAIN).
+ * Makes a folder and the file in it, when there was none. Other processes may do so at the same
+ * moment, in another folder if names are taken from them or a place has no room. Each removes the
+ * folders of the others before it creates its file. A folder with a file in it cannot be removed,
+ * and in one that was removed no file can be created; so one process wins, or none and all try
+ * again (-EAGAIN).
  */
 static int create(struct folder_file *file, unsigned long long netns, int base, int *out)
 {

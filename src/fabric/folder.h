@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The folder of the host directory's file: $VERBENA_DIR, or a folder of our own in /dev/shm,
- * $XDG_RUNTIME_DIR or /tmp. Folder and file must belong to the user and be closed to others; otherwise
- * they are refused ($VERBENA_DIR) or passed over, never repaired.
+ * $XDG_RUNTIME_DIR or /tmp. Folder and file must belong to the user and be closed to others;
+ * otherwise they are refused ($VERBENA_DIR) or passed over, never repaired.
  */
 #ifndef FABRIC_FOLDER_H
 #define FABRIC_FOLDER_H
@@ -22,8 +22,9 @@ struct folder_file {
 };
 
 /*
- * Finds or makes folder and file; the fd is open for reading and writing. A file that turns out to have no room
- * is unlinked, file->no_room gets the bit 1 << file->base, and the next call tries the next place.
+ * Finds or makes folder and file; the fd is open for reading and writing. A file that turns out to
+ * have no room is unlinked, file->no_room gets the bit 1 << file->base, and the next call tries the
+ * next place.
  */
 int folder_file_open(struct folder_file *file, int *fd);
 /* The path of the folder that folder_file_open() would use, if it is there. Makes nothing. */

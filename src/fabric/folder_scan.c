@@ -50,7 +50,10 @@ bool folder_base_open(int base, int *out, char path[PATH_MAX])
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	/* Where all users may write, only the sticky bit keeps them from removing what is not theirs. */
+	/*
+	 * Where all users may write, only the sticky bit keeps them from removing what is not
+	 * theirs.
+	 */
 	if (fstat(fd, &st) || (st.st_uid && st.st_uid != geteuid()) ||
 	    ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))) {
 		close(fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Folders of this user in the places where host directories may be: /dev/shm, XDG_RUNTIME_DIR and /tmp. Any
- * user may make folders of any name in two of them. A folder counts only if it is a folder and not a link to
- * one, belongs to this user, and is closed to others; all others are passed over.
+ * Folders of this user in the places where host directories may be: /dev/shm, XDG_RUNTIME_DIR and
+ * /tmp. Any user may make folders of any name in two of them. A folder counts only if it is a
+ * folder and not a link to one, belongs to this user, and is closed to others; all others are
+ * passed over.
  */
 #ifndef FABRIC_FOLDER_SCAN_H
 #define FABRIC_FOLDER_SCAN_H
@@ -25,19 +26,25 @@ struct folder_spot {
 	char name[NAME_MAX + 1]; /* of the folder */
 };
 
-/* The number of this process's network namespace; without /proc, all processes are taken to be in one. */
+/*
+ * The number of this process's network namespace; without /proc, all processes are taken to be in
+ * one.
+ */
 unsigned long long folder_netns(void);
 /* "verbena-UID-NUMBER" */
 void folder_name(unsigned long long netns, char name[NAME_MAX + 1]);
 
-/* The path of a place; false when there is none, or when other users could remove folders of ours from it. */
+/*
+ * The path of a place; false when there is none, or when other users could remove folders of ours
+ * from it.
+ */
 bool folder_base_open(int base, int *fd, char path[PATH_MAX]);
 /* Opens a folder of the place if it is safe: a descriptor, or -errno; -EPERM: passed over. */
 int folder_open_safe(int base_fd, const char *name);
 
 /*
- * Calls fn for each safe folder whose name begins with `prefix`, until fn returns false. Folders that are made
- * meanwhile may be missed; those that were there before are not.
+ * Calls fn for each safe folder whose name begins with `prefix`, until fn returns false. Folders
+ * that are made meanwhile may be missed; those that were there before are not.
  */
 void folder_scan(const char *prefix, bool (*fn)(const struct folder_spot *spot, void *arg),
 		 void *arg);

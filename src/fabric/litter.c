@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Called by a process that has joined, without locks. A file is unlinked with the lock for changes on it held
- * and no lock on any slot: a process that has opened it meanwhile finds, once it has the lock, that the file has
- * no name any more, and looks for another one (directory.c). An empty folder may be one that a process has just
- * made; that process makes it again (folder.c).
+ * Called by a process that has joined, without locks. A file is unlinked with the lock for changes
+ * on it held and no lock on any slot: a process that has opened it meanwhile finds, once it has the
+ * lock, that the file has no name any more, and looks for another one (directory.c). An empty
+ * folder may be one that a process has just made; that process makes it again (folder.c).
  */
 #include "fabric/litter.h"
 

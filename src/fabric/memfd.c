@@ -17,7 +17,9 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* The id of the System V memory that the descriptor stands for; -1: it is an ordinary memory file. */
+/*
+ * The id of the System V memory that the descriptor stands for; -1: it is an ordinary memory file.
+ */
 static int sysv_id(int fd)
 {
 	struct stat st;
@@ -86,7 +88,10 @@ int fabric_memfd_check(int fd, uint64_t size)
 	return 0;
 }
 
-/* A peer that has the descriptor, too, may change its position: the id is read once, and its size checked. */
+/*
+ * A peer that has the descriptor, too, may change its position: the id is read once, and its size
+ * checked.
+ */
 static int map_sysv(int id, uint64_t offset, uint64_t size, void **out)
 {
 	void *at;

@@ -3,9 +3,10 @@
  * Memory files whose size is sealed: once mapped, no peer can shrink one under us and make us
  * fault.
  *
- * Where the limit of file sizes (ulimit -f) does not allow one, the descriptor stands for System V memory
- * instead (sysv.h): a memory file of 0 bytes, whose position is the id of that memory, plus 1. The functions here
- * take both kinds. Memory that was created must be mapped by its creator, or it stays after the process.
+ * Where the limit of file sizes (ulimit -f) does not allow one, the descriptor stands for System V
+ * memory instead (sysv.h): a memory file of 0 bytes, whose position is the id of that memory, plus
+ * 1. The functions here take both kinds. Memory that was created must be mapped by its creator, or
+ * it stays after the process.
  */
 #ifndef FABRIC_MEMFD_H
 #define FABRIC_MEMFD_H
@@ -20,11 +21,13 @@ int fabric_memfd_check(int fd, uint64_t size);
  * has locked its future mappings (mlockall) would otherwise get memory for all of it, at once.
  */
 int fabric_memfd_map(int fd, uint64_t offset, uint64_t size, void **out);
-/* Maps part of a file, read-write and shared, at a fixed address, in place of what is mapped there. */
+/*
+ * Maps part of a file, read-write and shared, at a fixed address, in place of what is mapped there.
+ */
 int fabric_memfd_map_at(int fd, uint64_t offset, uint64_t size, void *at);
 /*
- * In the child of a fork: puts a private copy in place of a mapping of the whole file, or nothing when there is
- * no memory for it.
+ * In the child of a fork: puts a private copy in place of a mapping of the whole file, or nothing
+ * when there is no memory for it.
  */
 void fabric_memfd_make_private(int fd, void *base, uint64_t size);
 

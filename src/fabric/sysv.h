@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System V shared memory: the only shared memory for which the limit of file sizes (RLIMIT_FSIZE) does not count.
- * memfd.c and dir_memory.c use it where that limit is too small. A piece of memory is known by its id, to
- * processes in the same IPC namespace. It is marked as to be destroyed when it is first attached, so it goes with
- * the last process that has it attached, however that ends.
+ * System V shared memory: the only shared memory for which the limit of file sizes (RLIMIT_FSIZE)
+ * does not count. memfd.c and dir_memory.c use it where that limit is too small. A piece of memory
+ * is known by its id, to processes in the same IPC namespace. It is marked as to be destroyed when
+ * it is first attached, so it goes with the last process that has it attached, however that ends.
  */
 #ifndef FABRIC_SYSV_H
 #define FABRIC_SYSV_H

@@ -11,7 +11,9 @@
 /* Describes the process that has UDP port `port` at `addr`, for messages. Best effort; never empty. */
 void roce_port_owner(const struct roce_addr *addr, uint16_t port, char *text, size_t size);
 
-/* The user that has UDP port `port` at `addr`, or at the wildcard address; false: no socket has it. */
+/*
+ * The user that has UDP port `port` at `addr`, or at the wildcard address; false: no socket has it.
+ */
 bool roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel sends SIGXFSZ to the calling thread. It is blocked around the call, and taken away if the call has
- * caused it. Asking for the limit first would not do: another process may change it meanwhile (prlimit).
+ * The kernel sends SIGXFSZ to the calling thread. It is blocked around the call, and taken away if
+ * the call has caused it. Asking for the limit first would not do: another process may change it
+ * meanwhile (prlimit).
  */
 #include "util/file_limit.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * File operations that fail with -EFBIG at the limit of file sizes (RLIMIT_FSIZE, "ulimit -f"), where the kernel
- * would also send SIGXFSZ, which ends a program that does not expect it. Memory files have the limit, too.
+ * File operations that fail with -EFBIG at the limit of file sizes (RLIMIT_FSIZE, "ulimit -f"),
+ * where the kernel would also send SIGXFSZ, which ends a program that does not expect it. Memory
+ * files have the limit, too.
  */
 #ifndef UTIL_FILE_LIMIT_H
 #define UTIL_FILE_LIMIT_H

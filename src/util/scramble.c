@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A Feistel network of four rounds over an even number of bits. Where `bits` is odd, results that are too large are
- * scrambled again: about one more time.
+ * A Feistel network of four rounds over an even number of bits. Where `bits` is odd, results that
+ * are too large are scrambled again: about one more time.
  */
 #include "util/scramble.h"
 

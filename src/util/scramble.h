@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers that count up, made hard to guess: a permutation of all numbers of some bits, chosen by a random key. Who
- * knows some of them cannot tell the next, short of an attack on a small cipher; nobody else knows any.
+ * Numbers that count up, made hard to guess: a permutation of all numbers of some bits, chosen by a
+ * random key. Who knows some of them cannot tell the next, short of an attack on a small cipher;
+ * nobody else knows any.
  */
 #ifndef UTIL_SCRAMBLE_H
 #define UTIL_SCRAMBLE_H

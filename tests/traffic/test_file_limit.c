@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes under a limit of file sizes (ulimit -f). Memory files have it, too, and a larger one raises SIGXFSZ;
- * everything works nevertheless, whatever the limit, between processes with and without one.
+ * Processes under a limit of file sizes (ulimit -f). Memory files have it, too, and a larger one
+ * raises SIGXFSZ; everything works nevertheless, whatever the limit, between processes with and
+ * without one.
  */
 #include "rig.h"
 
@@ -175,7 +176,7 @@ static void a_gibibyte_is_enough(void)
 	meet(1 << 30);
 }
 
-static void without_a_limit_peers_may_have_one(void)
+static void peers_may_have_a_limit_that_this_process_lacks(void)
 {
 	meet(RLIM_INFINITY);
 }
@@ -324,7 +325,7 @@ int main(void)
 		TEST(one_mebibyte_is_enough),
 		TEST(sixty_four_mebibytes_are_enough),
 		TEST(a_gibibyte_is_enough),
-		TEST(without_a_limit_peers_may_have_one),
+		TEST(peers_may_have_a_limit_that_this_process_lacks),
 		TEST(a_soft_limit_below_the_hard_one_is_kept),
 		TEST(no_signal_is_sent_and_the_program_still_gets_its_own),
 		TEST(memory_goes_with_processes_that_are_killed),

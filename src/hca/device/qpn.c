@@ -39,8 +39,8 @@ static int add_qpn(uint32_t qpn)
 }
 
 /*
- * Lock held. In random order: the number of one queue pair does not tell those of others. Without random bytes they
- * count up.
+ * Lock held. In random order: the number of one queue pair does not tell those of others. Without
+ * random bytes they count up.
  */
 static void add_block(uint32_t first, uint32_t count)
 {

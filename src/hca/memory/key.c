@@ -44,8 +44,8 @@ static void refill(struct hca_numbers *numbers)
 }
 
 /*
- * The lower 8 bits of a key. They count up each time the number is used, so that an old key names nothing; where
- * they begin is another secret for each number.
+ * The lower 8 bits of a key. They count up each time the number is used, so that an old key names
+ * nothing; where they begin is another secret for each number.
  */
 static uint32_t variant(uint32_t index, uint32_t generation)
 {

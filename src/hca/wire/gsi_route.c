@@ -154,9 +154,9 @@ fabric_id_t gsi_agent_of(uint8_t mgmt_class)
 }
 
 /*
- * Peers may still answer messages of a process that had this slot before, or take a new message with the same id
- * for a repetition: the first id is random. So is their order: whoever can guess both ids of a connection, and its
- * queue pair number, can end it by a forged message.
+ * Peers may still answer messages of a process that had this slot before, or take a new message
+ * with the same id for a repetition: the first id is random. So is their order: whoever can guess
+ * both ids of a connection, and its queue pair number, can end it by a forged message.
  */
 void gsi_seed_ids(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel is asked for the owner of a port, which takes up to a millisecond: once for each port in KNOWN_NS, and
- * at most LOOKS_MAX times in that time, whatever other users send.
+ * The kernel is asked for the owner of a port, which takes up to a millisecond: once for each port
+ * in KNOWN_NS, and at most LOOKS_MAX times in that time, whatever other users send.
  */
 #include "hca/wire/wire_source.h"
 
@@ -75,7 +75,10 @@ static uint64_t known_key(const struct roce_addr *addr, uint16_t port, uint64_t 
 	       (mix64(words[0] ^ mix64(words[1] ^ now_ns / KNOWN_NS)) & 0xffff);
 }
 
-/* The count of look-ups in the current KNOWN_NS is in the lower 16 bits, the number of that time above. */
+/*
+ * The count of look-ups in the current KNOWN_NS is in the lower 16 bits, the number of that time
+ * above.
+ */
 static bool may_look(uint64_t now_ns)
 {
 	uint64_t old = atomic_load_explicit(&hca.wire.port_looks, memory_order_relaxed);
@@ -131,9 +134,9 @@ static bool is_expected(const struct qp *qp, const struct roce_pkt *pkt)
 }
 
 /*
- * A packet with a wrong number from an unknown port may be the peer's, and is handled as usual. But somebody who tries
- * all numbers would find the right one in seconds: after some wrong ones, all packets from unknown ports are
- * dropped until the end of the period. The peer sends again.
+ * A packet with a wrong number from an unknown port may be the peer's, and is handled as usual. But
+ * somebody who tries all numbers would find the right one in seconds: after some wrong ones, all
+ * packets from unknown ports are dropped until the end of the period. The peer sends again.
  */
 static bool may_guess(struct qp_source *s, bool is_right, uint64_t now_ns)
 {

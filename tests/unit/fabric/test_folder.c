@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The folder of the host directory, without VERBENA_DIR: in a mount namespace with a /dev/shm of its own. What
- * another user does there is done by this one, with another owner, or in another way that is as wrong.
+ * The folder of the host directory, without VERBENA_DIR: in a mount namespace with a /dev/shm of
+ * its own. What another user does there is done by this one, with another owner, or in another way
+ * that is as wrong.
  */
 #include "fabric/peer.h"
 
@@ -108,7 +109,7 @@ static void a_folder_of_another_user_is_passed_over(void **state)
 	passed_over();
 }
 
-static void what_is_no_closed_folder_is_passed_over(void **state)
+static void a_link_a_file_or_an_open_folder_is_passed_over(void **state)
 {
 	char target[400];
 	int fd;
@@ -276,7 +277,7 @@ static void processes_that_start_at_once_meet_when_there_is_no_room(void **state
 	assert_int_equal(entries(SHM, ""), 0);
 }
 
-static void without_a_runtime_directory_tmp_is_the_next_place(void **state)
+static void tmp_is_the_next_place_without_a_runtime_directory(void **state)
 {
 	remount(SHM, "64k");
 	setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
@@ -289,7 +290,7 @@ static void without_a_runtime_directory_tmp_is_the_next_place(void **state)
 	assert_int_equal(umount("/tmp"), 0);
 }
 
-static void without_room_anywhere_it_is_an_error_and_nothing_is_left(void **state)
+static void no_room_anywhere_is_an_error_and_leaves_nothing(void **state)
 {
 	remount(SHM, "64k");
 	setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
@@ -472,7 +473,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		EACH(the_usual_folder_is_used_and_removed),
 		EACH(a_folder_of_another_user_is_passed_over),
-		EACH(what_is_no_closed_folder_is_passed_over),
+		EACH(a_link_a_file_or_an_open_folder_is_passed_over),
 		EACH(a_file_in_the_folder_that_is_not_safe_is_passed_over),
 		EACH(a_taken_name_that_becomes_free_does_not_part_processes),
 		EACH(a_folder_whose_maker_died_is_replaced),
@@ -481,8 +482,8 @@ int main(int argc, char **argv)
 		EACH(processes_meet_while_the_name_comes_and_goes),
 		EACH(a_full_place_is_left_empty_for_the_next_one),
 		EACH(processes_that_start_at_once_meet_when_there_is_no_room),
-		EACH(without_a_runtime_directory_tmp_is_the_next_place),
-		EACH(without_room_anywhere_it_is_an_error_and_nothing_is_left),
+		EACH(tmp_is_the_next_place_without_a_runtime_directory),
+		EACH(no_room_anywhere_is_an_error_and_leaves_nothing),
 		EACH(folders_of_the_dead_are_removed_by_the_next_process),
 		EACH(litter_in_every_place_is_removed),
 		EACH(empty_folders_go_settings_and_folders_of_others_stay),

@@ -157,7 +157,7 @@ static void memory_under_a_limit_of_file_sizes_is_mapped_like_any_other(void **s
 	assert_int_equal(status_of(map_under_limit), HOLES_KEPT);
 }
 
-static void without_system_v_memory_a_limit_is_explained(void **state)
+static void a_limit_without_system_v_memory_is_explained(void **state)
 {
 	int status = status_of(no_memory_at_all);
 
@@ -187,7 +187,7 @@ int main(void)
 		cmocka_unit_test(holes_stay_holes_in_a_program_that_locks_its_memory),
 		cmocka_unit_test(a_range_that_cannot_be_mapped_is_an_error),
 		cmocka_unit_test(memory_under_a_limit_of_file_sizes_is_mapped_like_any_other),
-		cmocka_unit_test(without_system_v_memory_a_limit_is_explained),
+		cmocka_unit_test(a_limit_without_system_v_memory_is_explained),
 		cmocka_unit_test(a_peer_cannot_pass_off_other_memory),
 	};
 

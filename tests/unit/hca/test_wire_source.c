@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which source ports a connected queue pair takes packets from, and how many wrong packet numbers. */
+/*
+ * Which source ports a connected queue pair takes packets from, and how many wrong packet numbers.
+ */
 #include "cmocka_all.h"
 
 #include <string.h>
