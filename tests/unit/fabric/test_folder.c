@@ -277,17 +277,18 @@ static void processes_that_start_at_once_meet_when_there_is_no_room(void **state
 	assert_int_equal(entries(SHM, ""), 0);
 }
 
+/* The real /tmp, which may hold what a newcomer needs: this program, say. */
 static void tmp_is_the_next_place_without_a_runtime_directory(void **state)
 {
+	const char *name = strrchr(usual, '/') + 1;
+
 	remount(SHM, "64k");
 	setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
-	mount_small("/tmp", "64m");
 	joins();
 	assert_true(is_below(fabric_folder(), "/tmp"));
 	finds_a_newcomer();
 	fabric_fini();
-	assert_int_equal(entries("/tmp", ""), 0);
-	assert_int_equal(umount("/tmp"), 0);
+	assert_int_equal(entries("/tmp", name), 0);
 }
 
 static void no_room_anywhere_is_an_error_and_leaves_nothing(void **state)
