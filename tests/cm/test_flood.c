@@ -168,6 +168,15 @@ static unsigned int answer_forged(struct rdma_event_channel *channel)
 	return count;
 }
 
+/* Another process that shares the port may have received the messages, and forward them later. */
+static void check_some_came(struct rdma_event_channel *channel, unsigned int forged)
+{
+	if (forged)
+		return;
+	check(is_readable(channel->fd, WAIT_MS));
+	check(answer_forged(channel));
+}
+
 static void forged_messages_disturb_no_connection(void)
 {
 	struct peer a = peer_start(attacker);
@@ -194,7 +203,7 @@ static void forged_messages_disturb_no_connection(void)
 	send_one(&p, buf, from, to);
 	check_quiet(p.channel);
 	check_quiet(p.listen_channel);
-	check(forged);
+	check_some_came(flooded, forged);
 	q = pair_connected();
 	answer_forged(flooded);
 	check_ok(rdma_destroy_id(target));
@@ -223,7 +232,7 @@ static void be_flooded(struct peer *a)
 	while (!is_readable(a->fd, 0))
 		forged += answer_forged(flooded);
 	peer_join(a);
-	check(forged);
+	check_some_came(flooded, forged);
 	check_ok(rdma_destroy_id(target));
 	rdma_destroy_event_channel(flooded);
 }
