@@ -42,12 +42,12 @@ static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 	qp_fail_send(qp);
 }
 
-static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt)
+static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt, bool counts)
 {
 	struct completer *c = &qp->comp;
 
 	qp_count(qp, HCA_COUNT_RNR_NAK);
-	if (qp->attr.rnr_retry != 7 && c->rnr_retries++ >= qp->attr.rnr_retry) {
+	if (counts && qp->attr.rnr_retry != 7 && c->rnr_retries++ >= qp->attr.rnr_retry) {
 		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
 		return;
 	}
@@ -85,23 +85,6 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 	}
 }
 
-/* A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. */
-static void refused(struct qp *qp, const struct roce_pkt *pkt)
-{
-	bool rnr = (pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR;
-
-	/* The packet was accepted since: the NAK is late, or a duplicate. */
-	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->comp.una) < 0)
-		return;
-	request_retire(qp, psn_add(pkt->psn, PSN_MASK));
-	if (!window_head(&qp->window))
-		return;
-	if (rnr)
-		receiver_not_ready(qp, pkt);
-	else
-		negative(qp, pkt);
-}
-
 /*
  * Data is missing in front of `psn`: request the rest again (IBTA volume 1, 9.7.5.2.8). Once per response:
  * packets with rising PSNs are more of the same one.
@@ -121,12 +104,41 @@ static void ask_again(struct qp *qp, uint32_t psn)
 	probe_lost(qp);
 }
 
+/* The answer to the oldest request was lost: the peer has answered, or refused, one behind it. */
+static bool is_passed(const struct req_slot *slot, uint32_t psn)
+{
+	return op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0;
+}
+
+/*
+ * A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. If the answer to one of these
+ * was lost, it is requested again, and the refusal is not its own.
+ */
+static void refused(struct qp *qp, const struct roce_pkt *pkt)
+{
+	bool rnr = (pkt->ack.syndrome & ROCE_SYN_KIND) == ROCE_SYN_RNR;
+	const struct req_slot *slot;
+
+	/* The packet was accepted since: the NAK is late, or a duplicate. */
+	if ((rnr || pkt->ack.syndrome == ROCE_SYN_NAK_SEQ) && psn_diff(pkt->psn, qp->comp.una) < 0)
+		return;
+	slot = request_retire(qp, psn_add(pkt->psn, PSN_MASK));
+	if (!slot)
+		return;
+	if (rnr)
+		receiver_not_ready(qp, pkt, !is_passed(slot, pkt->psn));
+	else if (pkt->ack.syndrome != ROCE_SYN_NAK_SEQ && is_passed(slot, pkt->psn))
+		ask_again(qp, pkt->psn);
+	else
+		negative(qp, pkt);
+}
+
 /* An acknowledgement of a request behind a read says that the read's data was lost. */
 static inline void acknowledged(struct qp *qp, uint32_t psn)
 {
 	const struct req_slot *slot = request_retire(qp, psn);
 
-	if (unlikely(slot) && op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0)
+	if (unlikely(slot) && is_passed(slot, psn))
 		ask_again(qp, psn);
 }
 

@@ -91,6 +91,67 @@ static void an_acknowledgement_of_what_follows_says_that_the_data_was_lost(void 
 	end_destroy(e);
 }
 
+static void refuse(struct end *e, uint8_t syndrome, uint32_t psn)
+{
+	const struct roce_pkt p = {
+		.op = ROCE_TR_RC | ROCE_PKT_ACK,
+		.dqpn = e->qp->qpn,
+		.psn = psn,
+		.ack = { .syndrome = syndrome },
+	};
+
+	net_inject(e->qp, &p, data);
+}
+
+static void a_refusal_of_what_follows_is_not_the_refusal_of_a_read_whose_data_was_lost(void **state)
+{
+	static const uint8_t syndromes[] = { ROCE_SYN_NAK_INVALID, ROCE_SYN_NAK_ACCESS,
+					     ROCE_SYN_NAK_OP };
+
+	for (unsigned int i = 0; i < array_size(syndromes); i++) {
+		struct end *e = end_alone(&END_DEFAULTS);
+
+		end_post(e, HCA_OP_FETCH_ADD, 0, 8);
+		end_post(e, HCA_OP_WRITE, 64, 8);
+		end_ring(e);
+		skip_sent();
+		refuse(e, syndromes[i], 101);
+		assert_null(end_completion(e));
+		assert_int_equal(net_take()->pkt.op & ROCE_PKT_OPCODE_MASK, ROCE_PKT_FETCH_ADD);
+		respond(e, ROCE_PKT_ATOMIC_ACK, 100, 0);
+		assert_int_equal(end_completion(e)->status, HCA_SUCCESS);
+		refuse(e, syndromes[i], 101);
+		assert_int_equal(end_completion(e)->op, HCA_OP_WRITE);
+		end_destroy(e);
+	}
+}
+
+static void a_receiver_that_is_not_ready_fails_the_send_and_no_atomic_before_it(void **state)
+{
+	struct end_options o = END_DEFAULTS;
+	const struct hca_cqe *c;
+	struct end *e;
+
+	o.rnr_retry = 0;
+	e = end_alone(&o);
+	end_post(e, HCA_OP_FETCH_ADD, 0, 8);
+	end_post(e, HCA_OP_SEND, 64, 8);
+	end_ring(e);
+	skip_sent();
+	refuse(e, ROCE_SYN_RNR | 1, 101);
+	assert_null(end_completion(e));
+	/* after the delay that the peer demands */
+	assert_int_equal(net_await_packet(1000000000)->pkt.op & ROCE_PKT_OPCODE_MASK,
+			 ROCE_PKT_FETCH_ADD);
+	respond(e, ROCE_PKT_ATOMIC_ACK, 100, 0);
+	refuse(e, ROCE_SYN_RNR | 1, 101);
+	assert_int_equal(end_completion(e)->status, HCA_SUCCESS);
+	c = end_completion(e);
+	assert_int_equal(c->op, HCA_OP_SEND);
+	assert_int_equal(c->status, HCA_RNR_RETRY_EXC_ERR);
+	end_destroy(e);
+}
+
 static void data_of_a_wrong_length_is_a_bad_response(void **state)
 {
 	static const uint32_t lengths[] = { 0, 7, 9, 1024 };
@@ -340,6 +401,10 @@ int main(void)
 		cmocka_unit_test(a_read_is_complete_with_its_last_byte),
 		cmocka_unit_test(a_gap_in_the_data_has_the_rest_asked_for_again_once),
 		cmocka_unit_test(an_acknowledgement_of_what_follows_says_that_the_data_was_lost),
+		cmocka_unit_test(
+			a_refusal_of_what_follows_is_not_the_refusal_of_a_read_whose_data_was_lost),
+		cmocka_unit_test(
+			a_receiver_that_is_not_ready_fails_the_send_and_no_atomic_before_it),
 		cmocka_unit_test(data_of_a_wrong_length_is_a_bad_response),
 		cmocka_unit_test(an_atomic_answer_to_a_read_is_a_bad_response),
 		cmocka_unit_test(an_atomic_returns_the_value_before),
