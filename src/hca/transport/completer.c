@@ -169,7 +169,9 @@ static bool take_data(struct qp *qp, struct req_slot *slot, const struct roce_pk
 	       (pkt->len == qp->mtu || slot->got + pkt->len == slot->length) &&
 	       hca_mem_copy(list, slot->got, payload, 0, pkt->len);
 	slot->got += pkt->len;
-	*answered = slot->got == slot->length || !(slot->got % send_read_piece(qp));
+	/* A read of nothing is counted when it leaves the window: the answer may have been lost. */
+	*answered =
+		slot->length && (slot->got == slot->length || !(slot->got % send_read_piece(qp)));
 	return good;
 }
 

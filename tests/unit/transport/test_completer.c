@@ -91,6 +91,32 @@ static void an_acknowledgement_of_what_follows_says_that_the_data_was_lost(void 
 	end_destroy(e);
 }
 
+static void a_read_of_nothing_whose_answer_was_lost_lets_later_reads_go(void **state)
+{
+	struct end_options o = END_DEFAULTS;
+
+	o.rd_atomic = 1;
+	for (int lost = 0; lost < 2; lost++) {
+		struct end *e = end_alone(&o);
+
+		end_post(e, HCA_OP_READ, 0, 0);
+		end_post(e, HCA_OP_WRITE, 64, 8);
+		end_ring(e);
+		if (!lost)
+			respond(e, ROCE_PKT_READ_RESP_ONLY, 100, 0);
+		respond(e, ROCE_PKT_ACK, 101, 0);
+		assert_int_equal(end_completion(e)->op, HCA_OP_READ);
+		assert_int_equal(end_completion(e)->op, HCA_OP_WRITE);
+		skip_sent();
+		end_post(e, HCA_OP_READ, 0, 8);
+		end_post(e, HCA_OP_FETCH_ADD, 0, 8);
+		end_ring(e);
+		assert_int_equal(net_take()->pkt.psn, 102);
+		assert_null(net_take()); /* no more than one */
+		end_destroy(e);
+	}
+}
+
 static void refuse(struct end *e, uint8_t syndrome, uint32_t psn)
 {
 	const struct roce_pkt p = {
@@ -401,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_read_is_complete_with_its_last_byte),
 		cmocka_unit_test(a_gap_in_the_data_has_the_rest_asked_for_again_once),
 		cmocka_unit_test(an_acknowledgement_of_what_follows_says_that_the_data_was_lost),
+		cmocka_unit_test(a_read_of_nothing_whose_answer_was_lost_lets_later_reads_go),
 		cmocka_unit_test(
 			a_refusal_of_what_follows_is_not_the_refusal_of_a_read_whose_data_was_lost),
 		cmocka_unit_test(
