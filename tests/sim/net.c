@@ -22,8 +22,10 @@
 #include "roce/encode.h"
 #include "roce/fault.h"
 #include "roce/icrc.h"
+#include "roce/opcode.h"
 #include "util/heap.h"
 
+#include "sim/end.h"
 #include "sim/mutation.h"
 #include "sim/sim.h"
 #include "sim/trace.h"
@@ -218,7 +220,8 @@ static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 	trace_mix(net_elapsed_ns() << 16 ^ (uint64_t)pkt->op << 8 ^ src->index);
 	trace_mix((uint64_t)pkt->psn << 20 ^ pkt->len);
 	if (trace.packets)
-		trace_line("  host %u: op 0x%02x psn 0x%06x, %u bytes", src->index, pkt->op,
+		trace_line("  %s sends %s, psn 0x%06x, %u bytes",
+			   end_name(&sim.end[qp->pub.user_index]), roce_opcode_find(pkt->op)->name,
 			   pkt->psn, pkt->len);
 	if (!dst) {
 		free(f);

@@ -104,15 +104,16 @@ static void ask_again(struct qp *qp, uint32_t psn)
 	probe_lost(qp);
 }
 
-/* The answer to the oldest request was lost: the peer has answered, or refused, one behind it. */
+/* The peer has answered, or refused, a request behind this one. */
 static bool is_passed(const struct req_slot *slot, uint32_t psn)
 {
-	return op_is_read(slot->op) && psn_diff(psn, slot->last_psn) > 0;
+	return psn_diff(psn, slot->last_psn) > 0;
 }
 
 /*
- * A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. If the answer to one of these
- * was lost, it is requested again, and the refusal is not its own.
+ * A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. The oldest request may be one
+ * of these, when its answer was lost, or while it is being sent again: then the refusal is not its own, and comes
+ * again when the refused request does.
  */
 static void refused(struct qp *qp, const struct roce_pkt *pkt)
 {
@@ -127,10 +128,10 @@ static void refused(struct qp *qp, const struct roce_pkt *pkt)
 		return;
 	if (rnr)
 		receiver_not_ready(qp, pkt, !is_passed(slot, pkt->psn));
-	else if (pkt->ack.syndrome != ROCE_SYN_NAK_SEQ && is_passed(slot, pkt->psn))
-		ask_again(qp, pkt->psn);
-	else
+	else if (pkt->ack.syndrome == ROCE_SYN_NAK_SEQ || !is_passed(slot, pkt->psn))
 		negative(qp, pkt);
+	else if (op_is_read(slot->op))
+		ask_again(qp, pkt->psn);
 }
 
 /* An acknowledgement of a request behind a read says that the read's data was lost. */
@@ -138,7 +139,7 @@ static inline void acknowledged(struct qp *qp, uint32_t psn)
 {
 	const struct req_slot *slot = request_retire(qp, psn);
 
-	if (unlikely(slot) && is_passed(slot, psn))
+	if (unlikely(slot) && op_is_read(slot->op) && is_passed(slot, psn))
 		ask_again(qp, psn);
 }
 

@@ -178,6 +178,37 @@ static void a_receiver_that_is_not_ready_fails_the_send_and_no_atomic_before_it(
 	end_destroy(e);
 }
 
+static void a_refusal_is_not_of_a_request_that_is_being_sent_again_before_it(void **state)
+{
+	static const uint8_t syndromes[] = { ROCE_SYN_RNR | 1, ROCE_SYN_NAK_ACCESS };
+	static const enum hca_status statuses[] = { HCA_RNR_RETRY_EXC_ERR, HCA_REM_ACCESS_ERR };
+	struct end_options o = END_DEFAULTS;
+
+	o.rnr_retry = 0;
+	for (unsigned int i = 0; i < array_size(syndromes); i++) {
+		struct end *e = end_alone(&o);
+		const struct hca_cqe *c;
+
+		end_post(e, HCA_OP_WRITE, 0, 2500);
+		end_post(e, HCA_OP_SEND, 64, 8);
+		end_ring(e);
+		net.full = true; /* so that it stays in the middle */
+		refuse(e, ROCE_SYN_NAK_SEQ, 101);
+		refuse(e, syndromes[i], 103);
+		skip_sent();
+		net_room();
+		assert_int_equal(net_await_packet(1000000000)->pkt.psn, 103);
+		refuse(e, syndromes[i], 103);
+		c = end_completion(e);
+		assert_int_equal(c->op, HCA_OP_WRITE);
+		assert_int_equal(c->status, HCA_SUCCESS);
+		c = end_completion(e);
+		assert_int_equal(c->op, HCA_OP_SEND);
+		assert_int_equal(c->status, statuses[i]);
+		end_destroy(e);
+	}
+}
+
 static void data_of_a_wrong_length_is_a_bad_response(void **state)
 {
 	static const uint32_t lengths[] = { 0, 7, 9, 1024 };
@@ -432,6 +463,7 @@ int main(void)
 			a_refusal_of_what_follows_is_not_the_refusal_of_a_read_whose_data_was_lost),
 		cmocka_unit_test(
 			a_receiver_that_is_not_ready_fails_the_send_and_no_atomic_before_it),
+		cmocka_unit_test(a_refusal_is_not_of_a_request_that_is_being_sent_again_before_it),
 		cmocka_unit_test(data_of_a_wrong_length_is_a_bad_response),
 		cmocka_unit_test(an_atomic_answer_to_a_read_is_a_bad_response),
 		cmocka_unit_test(an_atomic_returns_the_value_before),
