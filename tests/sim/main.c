@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The simulator: runs seeds until one breaks a promise. docs/reliability.md says how it is used. */
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static struct {
 	uint64_t packets;     /* no further seed after so many; 0: all seeds */
 	unsigned int hosts;
 	const char *keep, *mutation;
-	bool shrink, progress, twice;
+	bool shrink, progress, twice, hashes;
 	unsigned int ops; /* of the seed that runs */
 	char self[4096];
 } options = { .first = 1, .last = 100, .shrink = true };
@@ -134,7 +135,7 @@ static void run_all(void)
 			printf("seed %llu: a second run differs\n", (unsigned long long)seed);
 			_exit(1);
 		}
-		if (options.first == options.last)
+		if (options.hashes || options.first == options.last)
 			printf("seed %llu: trace %016llx\n", (unsigned long long)seed,
 			       (unsigned long long)hash);
 		if (options.progress && seconds() - told >= 10) {
@@ -149,7 +150,8 @@ static void run_all(void)
 
 static void usage(void)
 {
-	fputs("sim [--seed N | --seeds A-B] [--packets N] [--hosts N] [--twice] [--progress]\n"
+	fputs("sim [--seed N | --seeds A-B] [--packets N] [--hosts N] [--twice] [--hashes] "
+	      "[--progress]\n"
 	      "    [--keep LIST] [--trace] [--packet-trace] [--mutate NAME] [--no-shrink]\n"
 	      "mutations:\n",
 	      stdout);
@@ -162,6 +164,8 @@ enum {
 	OPT_PACKETS,
 	OPT_HOSTS,
 	OPT_TWICE,
+	OPT_HASHES,
+	OPT_HELP,
 	OPT_PROGRESS,
 	OPT_KEEP,
 	OPT_TRACE,
@@ -190,6 +194,11 @@ static bool take_option(int option)
 		return true;
 	case OPT_TWICE:
 		return options.twice = true;
+	case OPT_HASHES:
+		return options.hashes = true;
+	case OPT_HELP:
+		usage();
+		exit(0);
 	case OPT_PROGRESS:
 		return options.progress = true;
 	case OPT_KEEP:
@@ -221,6 +230,8 @@ int main(int argc, char **argv)
 		{ "packets", required_argument, NULL, OPT_PACKETS },
 		{ "hosts", required_argument, NULL, OPT_HOSTS },
 		{ "twice", no_argument, NULL, OPT_TWICE },
+		{ "hashes", no_argument, NULL, OPT_HASHES },
+		{ "help", no_argument, NULL, OPT_HELP },
 		{ "progress", no_argument, NULL, OPT_PROGRESS },
 		{ "keep", required_argument, NULL, OPT_KEEP },
 		{ "trace", no_argument, NULL, OPT_TRACE },
@@ -238,6 +249,9 @@ int main(int argc, char **argv)
 			usage();
 			return 2;
 		}
+	/* Memory of one seed is that of the next: no pages come and go. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	for (unsigned int i = 0; i < 4; i++)
 		signal((int[]){ SIGSEGV, SIGBUS, SIGABRT, SIGFPE }[i], crashed);
 	host_group_begin();

@@ -50,6 +50,11 @@ bool mutation_choose(const char *name)
 	return false;
 }
 
+void mutation_reset(void)
+{
+	state.to = NULL;
+}
+
 void mutation_list(void)
 {
 	for (unsigned int i = 1; i < sizeof(names) / sizeof(names[0]); i++)

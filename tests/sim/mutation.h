@@ -15,6 +15,8 @@ struct roce_pkt;
 
 /* By name; false: there is none of that name. */
 bool mutation_choose(const char *name);
+/* A simulation begins. */
+void mutation_reset(void);
 /* All names, each on a line. */
 void mutation_list(void);
 

@@ -458,6 +458,7 @@ void net_reset(void)
 		heap_remove(&link.flying, &f->node);
 		free(f);
 	}
+	mutation_reset();
 	link.last_arrival_ns = 0;
 	link.rng = rng_fork(sim.seed, 3);
 	net.now_ns = BEGIN_NS;

@@ -125,6 +125,18 @@ static bool all_are_stuck(void)
 	return true;
 }
 
+/* A request without a signal that is not flushed had succeeded before. */
+static void take_silent(struct end *end)
+{
+	for (; end->done != end->posted; end->done++) {
+		struct work *w = end->slot[end->done % end->slots].work;
+
+		SIM_CHECK(!w->signaled && !end->flushing, "%s: not flushed", work_name(w));
+		end->send_cq->reserved--;
+		work_complete(w, HCA_SUCCESS);
+	}
+}
+
 static void end_stuck(void)
 {
 	for (unsigned int i = 0; i < sim.shape.ends; i++) {
@@ -138,8 +150,7 @@ static void end_stuck(void)
 		work_end_failed(end);
 		SIM_CHECK(!end_set_state(end, HCA_QPS_ERR), "%s: not in ERR", end_name(end));
 		completion_poll_all();
-		SIM_CHECK(end->done == end->posted, "%s: not flushed",
-			  work_name(end->slot[end->done % end->slots].work));
+		take_silent(end);
 	}
 }
 

@@ -88,7 +88,7 @@ static struct end *add_end(enum hca_qp_type type, struct host *host, struct rng 
 	end->timeout = (uint8_t)rng_between(rng, 9, 12);
 	end->retry_cnt = sim.shape.harsh ? (uint8_t)rng_between(rng, 0, 7) : 7;
 	end->rnr_retry = rng_percent(rng, 70) ? 7 : (uint8_t)rng_between(rng, 0, 6);
-	end->min_rnr_timer = (uint8_t)rng_between(rng, 1, 12);
+	end->min_rnr_timer = (uint8_t)rng_between(rng, 5, 14);
 	end->psn = (uint32_t)rng_next(rng) & 0xffffff;
 	if (rng_percent(rng, 20))
 		end->psn = 0xffffff - rng_below(rng, 50);
