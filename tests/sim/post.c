@@ -266,6 +266,8 @@ static bool aim_at_new(struct draft *d, uint32_t align)
 static bool draft_send(struct draft *d)
 {
 	d->w->length = draw_length(d, d->w->end->message_most);
+	if (d->bad && rng_percent(d->rng, 30))
+		d->w->length = d->w->end->message_most + rng_between(d->rng, 1, 200);
 	if (d->w->op == HCA_OP_SEND_INV) {
 		if (d->to->window.state != MW_BOUND)
 			return false;
@@ -501,6 +503,34 @@ static bool draft_op(struct draft *d)
 	}
 }
 
+/* A message that its receive has no room for. */
+static void expect_fit(struct draft *d)
+{
+	uint32_t header = d->w->end->type == HCA_QP_UD ? 40 : 0;
+
+	if (d->w->length + header <= d->w->rq->stride)
+		return;
+	d->w->too_long = true;
+	expect_refusal(d, STATUS_BIT(REM_INV_REQ_ERR));
+}
+
+/* Keys of the transport: datagrams are dropped, DC requests are not answered. */
+static void spoil_address(struct draft *d)
+{
+	switch (d->w->end->type) {
+	case HCA_QP_UD:
+		d->s->qkey ^= 1;
+		d->w->never_runs = true;
+		break;
+	case HCA_QP_DCI:
+		d->s->dc_key ^= 1;
+		expect_refusal(d, STATUS_BIT(RETRY_EXC_ERR));
+		break;
+	default:
+		break;
+	}
+}
+
 static void address(struct draft *d)
 {
 	struct work *w = d->w;
@@ -518,6 +548,10 @@ static void address(struct draft *d)
 	} else {
 		w->rq = is_message(w->op) ? d->to->rq : NULL;
 	}
+	if (is_message(w->op) && w->op != HCA_OP_WRITE_IMM)
+		expect_fit(d);
+	if (d->bad && !w->must_fail && !w->never_runs && w->op != HCA_OP_NOP)
+		spoil_address(d);
 }
 
 static void expect_message(struct work *w)
@@ -531,7 +565,7 @@ static void expect_message(struct work *w)
 		  : w->op == HCA_OP_SEND_INV ? HCA_RECV_SEND_INV
 					     : HCA_RECV_WRITE_IMM;
 	w->lacks_receive = rq->posted - rq->consumed <= rq->owed;
-	rq->scarce |= w->lacks_receive && rq->shared;
+	rq->scarce |= w->lacks_receive && (rq->shared || to->type == HCA_QP_UD);
 	rq->owed++;
 	if (to->inbox_count == to->inbox_room) {
 		to->inbox_room = to->inbox_room ? 2 * to->inbox_room : 32;

@@ -107,7 +107,7 @@ struct rq {
 	uint32_t first_free, last_free;
 	uint32_t consumed;
 	uint32_t owed; /* messages posted to it and not received */
-	bool scarce;   /* shared: some message found no receive in this round */
+	bool scarce;   /* of several senders: some message had no receive in this round */
 	bool loose;    /* a message may have ended in the middle: bytes of buffers may differ */
 	unsigned int orphans; /* entries that a reset may have taken without a completion */
 };
@@ -209,6 +209,7 @@ struct sim {
 	struct work **work;
 	unsigned int works, work_room;
 	unsigned int op;                               /* that runs */
+	bool settled;                                  /* everything has arrived */
 	uint64_t done[HCA_OP_COUNT], received, errors; /* completions, for the report */
 };
 

@@ -44,7 +44,7 @@ static bool has_run(const struct work *w)
 {
 	if (w->state != WORK_DONE || w->status != HCA_SUCCESS || w->never_runs)
 		return false;
-	return end_is_reliable(w->end);
+	return end_is_reliable(w->end) || (sim.settled && work_is_certain(w));
 }
 
 unsigned int slice_first_writer(const struct slice *s, unsigned int from, bool *base)

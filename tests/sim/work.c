@@ -342,6 +342,12 @@ void work_discard_receives(struct rq *rq)
 
 /* ---- the end of a round ---- */
 
+bool work_is_certain(const struct work *w)
+{
+	return sim.shape.lossless && !sim.shape.stormy && !w->never_runs &&
+	       !work_may_lack_receive(w);
+}
+
 int work_evidence(const struct work *w)
 {
 	static uint8_t content[MESSAGE_MOST];

@@ -69,6 +69,8 @@ void work_discard_receives(struct rq *rq);
 bool work_may_lack_receive(const struct work *w);
 /* The end has failed, or its state was changed to an error. */
 void work_end_failed(struct end *end);
+/* Nothing can have kept it from arriving, even on an unreliable queue pair. */
+bool work_is_certain(const struct work *w);
 /* The last checks of a round: 1: it was carried out, -1: it was not, 0: nobody can say. */
 int work_evidence(const struct work *w);
 
