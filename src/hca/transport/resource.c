@@ -228,6 +228,8 @@ static void fail_read(struct qp *qp, uint32_t psn)
 	if (qp->pub.state == HCA_QPS_ERR)
 		return;
 	qp->resp.epsn = psn;
+	/* The receive of a message behind the read has nothing to do with it. */
+	recv_complete_error(qp, HCA_WR_FLUSH_ERR, SYN_FLUSH);
 	fault_handle(qp, FAULT_ACCESS, HCA_LOC_ACCESS_ERR);
 }
 

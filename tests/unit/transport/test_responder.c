@@ -504,6 +504,31 @@ static void requests_behind_a_read_are_not_acknowledged_before_its_answer(void *
 
 /* ---- unreliable connections ---- */
 
+static void a_read_that_fails_late_flushes_the_receive_of_a_message_behind_it(void **state)
+{
+	struct end *e = end_in(HCA_QPS_RTS);
+	struct roce_pkt read = end_request(e, ROCE_TR_RC | ROCE_PKT_READ_REQUEST, FIRST_PSN);
+	const struct hca_cqe *c;
+	struct hca_mr *mr;
+
+	assert_int_equal(
+		hca_mr_create(e->pd, e->mem, 4096, (uintptr_t)e->mem, HCA_ACCESS_REMOTE_READ, &mr),
+		0);
+	read.rdma.rkey = mr->key;
+	net.full = true;
+	net_inject(e->qp, &read, data);
+	inject(e, ROCE_TR_RC | ROCE_PKT_SEND_FIRST, FIRST_PSN + 1);
+	assert_int_equal(hca_mr_destroy(mr), 0);
+	net_room();
+	expect_answer(ROCE_SYN_NAK_ACCESS, FIRST_PSN);
+	for (int i = 0; i < 4; i++) {
+		c = end_completion(e);
+		assert_int_equal(c->status, HCA_WR_FLUSH_ERR);
+		assert_int_equal(c->counter, i);
+	}
+	end_destroy(e);
+}
+
 static void a_gap_ends_a_message_of_uc_and_the_next_one_is_delivered(void **state)
 {
 	struct end_options o = END_DEFAULTS;
@@ -569,6 +594,7 @@ int main(void)
 		cmocka_unit_test(an_atomic_must_be_aligned),
 		cmocka_unit_test(more_reads_at_once_than_were_promised_are_refused),
 		cmocka_unit_test(requests_behind_a_read_are_not_acknowledged_before_its_answer),
+		cmocka_unit_test(a_read_that_fails_late_flushes_the_receive_of_a_message_behind_it),
 		cmocka_unit_test(a_gap_ends_a_message_of_uc_and_the_next_one_is_delivered),
 		cmocka_unit_test(uc_drops_what_rc_would_refuse),
 	};
