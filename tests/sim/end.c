@@ -251,7 +251,8 @@ void end_open(struct end *end)
 	if (end->type != HCA_QP_DCT)
 		advance(end, &attr, HCA_QPS_RTS, rts_mask(end->type));
 	end->trouble = sim.shape.harsh;
-	end->failed = end->fail_ok = end->drained = end->flushing = false;
+	end->failed = end->drained = end->flushing = false;
+	end->fail_ok = sim.shape.starved;
 	end->swap = NULL;
 	end->life++;
 }

@@ -25,6 +25,7 @@
 #include "roce/opcode.h"
 #include "util/heap.h"
 
+#include "sim/alloc.h"
 #include "sim/end.h"
 #include "sim/mutation.h"
 #include "sim/sim.h"
@@ -198,7 +199,7 @@ static void leave(struct in_flight *f, const struct roce_pkt *pkt)
 
 /* ---- the carrier ---- */
 
-static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+static int transmit(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 		    const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
 {
 	struct host *src = host_of(qp), *dst = host_of_gid(qp->attr.av.dgid.raw);
@@ -233,6 +234,15 @@ static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 	f->len += sizeof(icrc);
 	leave(f, pkt);
 	return 0;
+}
+
+static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
+		    const struct hca_list *list, uint64_t off, const struct roce_ref *refs)
+{
+	int paused = alloc_pause(), err = transmit(qp, peer, pkt, list, off, refs);
+
+	alloc_resume(paused);
+	return err;
 }
 
 static void nothing(struct qp *qp)
@@ -335,6 +345,7 @@ static void hand_over(struct qp *qp, struct roce_pkt *pkt, const void *payload)
 	struct hca_list list = { .count = 1, .total = pkt->len };
 
 	list.seg[0] = (struct hca_seg){ .ptr = (char *)payload, .len = pkt->len };
+	alloc_enter();
 	fabric_lock(&qp->pub.lock);
 	if (qp->pub.type != HCA_QP_UD && qp->pub.type != HCA_QP_DCR)
 		pkt->sqpn = qp->attr.dest_qpn;
@@ -343,6 +354,7 @@ static void hand_over(struct qp *qp, struct roce_pkt *pkt, const void *payload)
 	else
 		responder_packet(qp, NULL, &link.acks, pkt, &list, NULL);
 	fabric_unlock(&qp->pub.lock);
+	alloc_leave();
 	mutation_delivered(qp, pkt, payload);
 }
 
@@ -368,8 +380,11 @@ static void deliver(const struct in_flight *f)
 	/* Numbers are unique in this process; a host answers to its own only. */
 	if (!qp || host_of(qp) != f->dst)
 		return;
-	if (qp->dct)
+	if (qp->dct) {
+		alloc_enter();
 		qp = dct_remote_session(qp, f->src->addr.gid, f->dst->addr.gid, &pkt);
+		alloc_leave();
+	}
 	if (qp)
 		hand_over(qp, &pkt, payload.data);
 	if (qp && v.action == ROCE_FAULT_DUP) {
@@ -418,7 +433,9 @@ static void take_packets(void)
 			deliver(f);
 		free(f);
 	}
+	alloc_enter();
 	acks_send(&link.acks);
+	alloc_leave();
 	link.acks = (struct hca_acks){ .count = 0 };
 	epoch_exit();
 }
@@ -432,10 +449,13 @@ bool net_step(uint64_t until_ns)
 		return false;
 	if (at > net.now_ns)
 		net.now_ns = at;
-	if (packet <= timer)
+	if (packet <= timer) {
 		take_packets();
-	else
-		timer_run(net.now_ns, completer_timeout);
+		return true;
+	}
+	alloc_enter();
+	timer_run(net.now_ns, completer_timeout);
+	alloc_leave();
 	return true;
 }
 
@@ -461,6 +481,7 @@ void net_reset(void)
 	mutation_reset();
 	link.last_arrival_ns = 0;
 	link.rng = rng_fork(sim.seed, 3);
+	alloc_begin(sim.seed, sim.shape.starved ? 10 : 0);
 	net.now_ns = BEGIN_NS;
 }
 

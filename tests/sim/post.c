@@ -7,6 +7,7 @@
 #include "hca/transport/sq.h"
 #include "roce/packet.h"
 
+#include "sim/alloc.h"
 #include "sim/end.h"
 #include "sim/host.h"
 #include "sim/trace.h"
@@ -602,9 +603,11 @@ static bool can_post(const struct end *end, uint32_t spare)
 
 void post_ring(struct end *end)
 {
+	alloc_enter();
 	fabric_lock(&end->hca->lock);
 	hca_sq_doorbell(end->hca, end->posted);
 	fabric_unlock(&end->hca->lock);
+	alloc_leave();
 }
 
 static void publish(struct draft *d)

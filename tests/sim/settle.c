@@ -79,8 +79,11 @@ static bool is_idle(void)
 	return !net_has_packets();
 }
 
-/* Lets everything go on that could: doorbells, receives, queues that were stopped. */
-static void push(struct rng *rng)
+/*
+ * Lets everything go on that could: receives, queues that were stopped, and doorbells, but only the first time: a
+ * request must not depend on later ones.
+ */
+static void push(struct rng *rng, bool first)
 {
 	for (unsigned int i = 0; i < sim.shape.ends; i++) {
 		struct end *end = &sim.end[i];
@@ -93,7 +96,8 @@ static void push(struct rng *rng)
 		}
 		if (!end_sends(end) || end->done == end->posted || end->hca->state < HCA_QPS_RTS)
 			continue;
-		if (end->slot[(end->posted - 1) % end->slots].signaled || !post_nop(end))
+		if ((end->slot[(end->posted - 1) % end->slots].signaled || !post_nop(end)) &&
+		    first)
 			post_ring(end);
 	}
 	for (unsigned int i = 0; i < sim.shape.rqs; i++) {
@@ -159,12 +163,12 @@ static void finish_all(void)
 	struct rng rng = rng_fork(sim.seed, net_elapsed_ns());
 	uint64_t until = net.now_ns + PATIENCE_NS, step = 20000;
 
-	push(&rng);
+	push(&rng, true);
 	while (net.now_ns < until) {
 		completion_poll_all();
 		if (is_idle() || (step > 5000000 && all_are_stuck()))
 			break;
-		push(&rng);
+		push(&rng, false);
 		net_pass(step);
 		if (step < 200000000)
 			step += step / 2;
@@ -353,7 +357,7 @@ static void revive_ends(void)
 		else if (end->peer && !end_is_open(end->peer))
 			end_reconnect(end);
 		end->trouble = sim.shape.harsh;
-		end->fail_ok = false;
+		end->fail_ok = sim.shape.starved;
 		end_renew_window(end);
 	}
 }

@@ -42,6 +42,10 @@ static void make_faults(struct shape *s, struct rng *rng)
 	s->delay_ns = rng_between(rng, 300, 5000);
 	s->jitter_ns = rng_percent(rng, 50) ? rng_between(rng, 1, 3000) : 0;
 	s->stormy = rng_percent(rng, 50);
+	s->starved = rng_percent(rng, 10);
+	if (s->starved)
+		s->harsh = s->rnr = true;
+	s->lossless &= !s->starved;
 }
 
 static struct cq *cq_of(const struct host *host, struct rng *rng, unsigned int per_host)

@@ -189,6 +189,7 @@ struct shape {
 	unsigned int hosts, ends, rqs, cqs, rounds, ops;
 	bool stormy;   /* state changes, deregistrations, flaps and hosts that vanish */
 	bool harsh;    /* so many losses that retries may run out */
+	bool starved;  /* allocations fail */
 	bool rnr;      /* the faults have RNR NAKs */
 	bool lossless; /* no faults at all */
 	uint64_t delay_ns, jitter_ns;

@@ -268,6 +268,9 @@ static bool may_be(const struct work *w, enum hca_status status)
 	case HCA_RNR_RETRY_EXC_ERR:
 		return !end->flushing && end_is_reliable(end) && end->rnr_retry < 7 &&
 		       (sim.shape.rnr || work_may_lack_receive(w));
+	case HCA_MW_BIND_ERR:
+	case HCA_REM_OP_ERR: /* the peer has no memory for the answer */
+		return !end->flushing && sim.shape.starved;
 	case HCA_REM_ACCESS_ERR:
 		if (window_is_over(w))
 			return true;
