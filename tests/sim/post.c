@@ -679,7 +679,8 @@ void post_spare_gone(struct host *host)
 	for (unsigned int i = 0; i < sim.works; i++) {
 		struct work *w = sim.work[i];
 
-		if (w->state != WORK_POSTED)
+		/* Packets of requests that were discarded, or have failed, may be under way. */
+		if (w->state == WORK_DONE && w->status == HCA_SUCCESS)
 			continue;
 		if (w->uses_spare_here && w->end->host == host)
 			w->expect |= STATUS_BIT(LOC_PROT_ERR);
