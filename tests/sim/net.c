@@ -192,7 +192,10 @@ static void leave(struct in_flight *f, const struct roce_pkt *pkt)
 	}
 	if (v.action == ROCE_FAULT_DUP) {
 		net.duplicated++;
-		fly(copy_of(f), 0);
+		fly(copy_of(f),
+		    rng_percent(&link.rng, 50)
+			    ? 1 + rng_below(&link.rng, (uint32_t)sim.shape.delay_ns * 40)
+			    : 0);
 	}
 	fly(f, lateness(&v));
 }

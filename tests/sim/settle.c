@@ -96,8 +96,7 @@ static void push(struct rng *rng, bool first)
 		}
 		if (!end_sends(end) || end->done == end->posted || end->hca->state < HCA_QPS_RTS)
 			continue;
-		if ((end->slot[(end->posted - 1) % end->slots].signaled || !post_nop(end)) &&
-		    first)
+		if ((end->slot[(end->posted - 1) % end->slots].signaled || !post_nop(end)) && first)
 			post_ring(end);
 	}
 	for (unsigned int i = 0; i < sim.shape.rqs; i++) {
@@ -120,12 +119,22 @@ static bool may_be_stuck(const struct end *end)
 	return false;
 }
 
+/* The last request has no signal, and there is no room for the completion of another behind it. */
+static bool lacks_signal(const struct end *end)
+{
+	return !end->slot[(end->posted - 1) % end->slots].signaled &&
+	       end->send_cq->reserved >= end->send_cq->size;
+}
+
 static bool all_are_stuck(void)
 {
-	for (unsigned int i = 0; i < sim.shape.ends; i++)
-		if (sim.end[i].hca && sim.end[i].done != sim.end[i].posted &&
-		    !may_be_stuck(&sim.end[i]))
+	for (unsigned int i = 0; i < sim.shape.ends; i++) {
+		const struct end *end = &sim.end[i];
+
+		if (end->hca && end->done != end->posted && !may_be_stuck(end) &&
+		    !lacks_signal(end))
 			return false;
+	}
 	return true;
 }
 
@@ -141,39 +150,56 @@ static void take_silent(struct end *end)
 	}
 }
 
-static void end_stuck(void)
+/* Ends requests that wait for a receive. True: others may go on, as there is room for completions now. */
+static bool end_stuck(void)
 {
+	bool some = false;
+
 	for (unsigned int i = 0; i < sim.shape.ends; i++) {
 		struct end *end = &sim.end[i];
 
-		if (!end->hca || end->done == end->posted)
+		if (!end->hca || end->done == end->posted || !may_be_stuck(end))
 			continue;
-		SIM_CHECK(may_be_stuck(end), "%s: not complete after %u s, in state %d",
-			  work_name(end->slot[end->done % end->slots].work),
-			  (unsigned int)(PATIENCE_NS / 1000000000u), end->hca->state);
 		work_end_failed(end);
 		SIM_CHECK(!end_set_state(end, HCA_QPS_ERR), "%s: not in ERR", end_name(end));
 		completion_poll_all();
 		take_silent(end);
+		some = true;
+	}
+	return some;
+}
+
+static void wait_all(struct rng *rng)
+{
+	uint64_t until = net.now_ns + PATIENCE_NS, step = 20000;
+
+	while (net.now_ns < until) {
+		completion_poll_all();
+		if (is_idle() || (step > 5000000 && all_are_stuck()))
+			break;
+		push(rng, false);
+		net_pass(step);
+		if (step < 200000000)
+			step += step / 2;
 	}
 }
 
 static void finish_all(void)
 {
 	struct rng rng = rng_fork(sim.seed, net_elapsed_ns());
-	uint64_t until = net.now_ns + PATIENCE_NS, step = 20000;
 
 	push(&rng, true);
-	while (net.now_ns < until) {
-		completion_poll_all();
-		if (is_idle() || (step > 5000000 && all_are_stuck()))
-			break;
-		push(&rng, false);
-		net_pass(step);
-		if (step < 200000000)
-			step += step / 2;
+	do
+		wait_all(&rng);
+	while (end_stuck());
+	for (unsigned int i = 0; i < sim.shape.ends; i++) {
+		const struct end *end = &sim.end[i];
+
+		SIM_CHECK(!end->hca || end->done == end->posted,
+			  "%s: not complete after %u s, in state %d",
+			  work_name(end->slot[end->done % end->slots].work),
+			  (unsigned int)(PATIENCE_NS / 1000000000u), end->hca->state);
 	}
-	end_stuck();
 	while (net_has_packets())
 		net_pass(1000000);
 	completion_poll_all();
