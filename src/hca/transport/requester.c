@@ -202,13 +202,19 @@ static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct
 	return qp->pub.type == HCA_QP_UD ? send_datagram(qp, s) : hca.raw_qp->send(qp, s);
 }
 
+/* Whether reads or atomics are in the window, besides the request itself, which is there when it has begun. */
+static bool reads_before(const struct qp *qp, const struct hca_send *s)
+{
+	return qp->window.reads > (qp->req.partial && op_is_read(s->op));
+}
+
 static inline enum run_result run_one(struct qp *qp, struct hca_send *s)
 {
 	enum run_result done;
 
 	if (unlikely(s->bad || !(ops[qp->pub.type].connected >> s->op & 1)))
 		return run_other(qp, s);
-	if (unlikely(s->fence && qp->window.reads))
+	if (unlikely(s->fence && reads_before(qp, s)))
 		return RUN_WAIT;
 	if (unlikely(qp->dci) && !dci_is_aimed(qp, s) && !aim(qp, s, &done))
 		return done;

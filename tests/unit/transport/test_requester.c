@@ -367,6 +367,25 @@ static void flushed_requests_complete_in_the_order_of_the_queue(void **state)
 	end_destroy(e);
 }
 
+static void a_fence_does_not_wait_for_its_own_read(void **state)
+{
+	struct end *e = end_alone(&END_DEFAULTS);
+	const struct roce_pkt ack = { .op = ROCE_TR_RC | ROCE_PKT_ACK,
+				      .dqpn = e->qp->qpn,
+				      .psn = 100,
+				      .ack = { .syndrome = ROCE_SYN_ACK } };
+
+	end_post(e, HCA_OP_WRITE, 0, 8);
+	/* more than the congestion window takes while the write is not acknowledged */
+	end_post(e, HCA_OP_READ, 4096, QP_CWND_FIRST * 1024 + 1)->fence = true;
+	end_ring(e);
+	assert_int_equal(net_take()->pkt.psn, 100);
+	assert_null(net_take());
+	net_inject(e->qp, &ack, NULL);
+	assert_int_equal(net_take()->pkt.psn, 101);
+	end_destroy(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +406,7 @@ int main(void)
 		cmocka_unit_test(a_queue_pair_that_is_reset_while_it_waits_for_room_waits_once),
 		cmocka_unit_test(a_fenced_request_waits_for_reads_before_it),
 		cmocka_unit_test(flushed_requests_complete_in_the_order_of_the_queue),
+		cmocka_unit_test(a_fence_does_not_wait_for_its_own_read),
 	};
 
 	return cmocka_run_group_tests(tests, end_group_begin, end_group_end);
