@@ -383,6 +383,10 @@ static void deliver(const struct in_flight *f)
 	/* Numbers are unique in this process; a host answers to its own only. */
 	if (!qp || host_of(qp) != f->dst)
 		return;
+	if (trace.packets)
+		trace_line("  %s gets %s, psn 0x%06x, %u bytes, syndrome 0x%02x",
+			   end_name(&sim.end[qp->pub.user_index]), roce_opcode_find(pkt.op)->name,
+			   pkt.psn, pkt.len, is_answer(pkt.op) ? pkt.ack.syndrome : 0);
 	if (qp->dct) {
 		alloc_enter();
 		qp = dct_remote_session(qp, f->src->addr.gid, f->dst->addr.gid, &pkt);
