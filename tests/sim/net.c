@@ -47,7 +47,7 @@ struct net net;
 
 static struct {
 	struct heap flying;
-	uint64_t last_arrival_ns, number;
+	uint64_t last_arrival_ns;
 	struct rng rng;
 	struct hca_acks acks; /* of packets that arrived at this time */
 } link;

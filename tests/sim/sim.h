@@ -3,8 +3,8 @@
  * The simulation: hosts on a network in memory, their objects, and what the reference model knows of each. A
  * host is a context of its own with an address of its own; all of them live in this process and this thread, and
  * reach each other by packets only. One noun per file: net (packets and time), ring (the ring format), host, end
- * (queue pairs), program (operations from a seed), post, work (the model of one request), completion, settle
- * (the end of a round), run, shrink.
+ * (queue pairs), shape and program (what a seed decides), post, draft and spoil (requests), work and slice (the
+ * model of requests and of memory), completion, settle (the end of a round), trace, mutation, alloc, shrink.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
