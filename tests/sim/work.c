@@ -232,13 +232,16 @@ static void check_effect(struct work *w, bool succeeded)
 
 /* ---- status ---- */
 
+/* A peer in the error state does not answer; its own reason may be in a queue that was not polled yet. */
+static bool is_silent(const struct end *to)
+{
+	return to->host->trouble || to->trouble || to->failed || to->fail_ok ||
+	       (to->hca && to->hca->state == HCA_QPS_ERR);
+}
+
 static bool is_out_of_reach(const struct work *w)
 {
-	const struct end *end = w->end;
-
-	return end->trouble || end->host->trouble ||
-	       (w->to &&
-		(w->to->host->trouble || w->to->trouble || w->to->failed || w->to->fail_ok));
+	return w->end->trouble || w->end->host->trouble || (w->to && is_silent(w->to));
 }
 
 static bool window_is_over(const struct work *w)
