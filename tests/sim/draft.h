@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A request while it is put together: its memory on both sides, and what the model has to know of it. */
+/*
+ * A request while it is put together: its memory on both sides, and what the model has to know of
+ * it.
+ */
 #ifndef TESTS_SIM_DRAFT_H
 #define TESTS_SIM_DRAFT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Known defects, put in by the test's own side of packets, memory and completions: proof that the model notices
- * each of them. The adapter itself is not changed.
+ * Known defects, put in by the test's own side of packets, memory and completions: proof that the
+ * model notices each of them. The adapter itself is not changed.
  */
 #ifndef TESTS_SIM_MUTATION_H
 #define TESTS_SIM_MUTATION_H

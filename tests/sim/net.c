@@ -421,7 +421,10 @@ bool net_has_packets(void)
 	return next_packet() != UINT64_MAX;
 }
 
-/* Packets that arrive within a microsecond are one batch, with one acknowledgement for all of a queue pair. */
+/*
+ * Packets that arrive within a microsecond are one batch, with one acknowledgement for all of a
+ * queue pair.
+ */
 static void take_packets(void)
 {
 	uint64_t until = net.now_ns + 1000;

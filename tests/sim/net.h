@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network and the clock of the simulation: packets between hosts, encoded with their ICRC, in virtual time.
- * Faults are those of verbena-fault(7): each host has a script, which judges its packets on their way out and
- * in; beside it links may be down, and hosts may be gone.
+ * The network and the clock of the simulation: packets between hosts, encoded with their ICRC, in
+ * virtual time. Faults are those of verbena-fault(7): each host has a script, which judges its
+ * packets on their way out and in; beside it links may be down, and hosts may be gone.
  */
 #ifndef TESTS_SIM_NET_H
 #define TESTS_SIM_NET_H

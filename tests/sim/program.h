@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program of a simulation: operations from the seed. Each has a random number of its own, from which all of
- * its details come, so that leaving out one does not change the others.
+ * The program of a simulation: operations from the seed. Each has a random number of its own, from
+ * which all of its details come, so that leaving out one does not change the others.
  */
 #ifndef TESTS_SIM_PROGRAM_H
 #define TESTS_SIM_PROGRAM_H

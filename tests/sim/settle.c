@@ -44,8 +44,8 @@ static bool is_target(const struct rq *rq)
 }
 
 /*
- * Entries of a shared queue that a message had taken when its queue pair was reset never complete. Those that a
- * session of a DC target holds complete when the initiator begins the next session.
+ * Entries of a shared queue that a message had taken when its queue pair was reset never complete.
+ * Those that a session of a DC target holds complete when the initiator begins the next session.
  */
 static void reclaim(struct rq *rq)
 {
@@ -80,8 +80,8 @@ static bool is_idle(void)
 }
 
 /*
- * Lets everything go on that could: receives, queues that were stopped, and doorbells, but only the first time: a
- * request must not depend on later ones.
+ * Lets everything go on that could: receives, queues that were stopped, and doorbells, but only the
+ * first time: a request must not depend on later ones.
  */
 static void push(struct rng *rng, bool first)
 {
@@ -150,7 +150,10 @@ static void take_silent(struct end *end)
 	}
 }
 
-/* Ends requests that wait for a receive. True: others may go on, as there is room for completions now. */
+/*
+ * Ends requests that wait for a receive. True: others may go on, as there is room for completions
+ * now.
+ */
 static bool end_stuck(void)
 {
 	bool some = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The beginning and the end of rounds. At the end everything that was posted completes, the network is empty, and
- * every byte of every host is held against the model.
+ * The beginning and the end of rounds. At the end everything that was posted completes, the network
+ * is empty, and every byte of every host is held against the model.
  */
 #ifndef TESTS_SIM_SETTLE_H
 #define TESTS_SIM_SETTLE_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Delta debugging (Zeller's ddmin) over the operations; each attempt is a process of its own, so that a crash is a
- * failure like any other. */
+/*
+ * Delta debugging (Zeller's ddmin) over the operations; each attempt is a process of its own, so
+ * that a crash is a failure like any other.
+ */
 #include "sim/shrink.h"
 
 #include <errno.h>

@@ -7,7 +7,9 @@
 
 struct program;
 
-/* Options that a run of the same simulation needs, besides those that say which operations it has. */
+/*
+ * Options that a run of the same simulation needs, besides those that say which operations it has.
+ */
 struct shrink_options {
 	const char *self;
 	uint64_t seed;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The simulation: hosts on a network in memory, their objects, and what the reference model knows of each. A
- * host is a context of its own with an address of its own; all of them live in this process and this thread, and
- * reach each other by packets only. One noun per file: net (packets and time), ring (the ring format), host, end
- * (queue pairs), shape and program (what a seed decides), post, draft and spoil (requests), work and slice (the
- * model of requests and of memory), completion, settle (the end of a round), trace, mutation, alloc, shrink.
+ * The simulation: hosts on a network in memory, their objects, and what the reference model knows
+ * of each. A host is a context of its own with an address of its own; all of them live in this
+ * process and this thread, and reach each other by packets only. One noun per file: net (packets
+ * and time), ring (the ring format), host, end (queue pairs), shape and program (what a seed
+ * decides), post, draft and spoil (requests), work and slice (the model of requests and of memory),
+ * completion, settle (the end of a round), trace, mutation, alloc, shrink.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -29,7 +30,9 @@ struct roce_fault;
 #define COUNTERS     4u  /* words of a host that FETCH_ADD changes */
 #define ADDS_MOST    32u /* FETCH_ADDs of a counter in a round: each has a bit of its own */
 
-/* Entries of a completion queue that random requests and receives leave, so that a round can end. */
+/*
+ * Entries of a completion queue that random requests and receives leave, so that a round can end.
+ */
 #define CQ_SPARE_SEND 2u
 #define CQ_SPARE_RECV 6u
 
@@ -103,7 +106,10 @@ struct rq {
 	uint32_t size, off, stride;
 	struct recv *slot;
 	uint32_t posted, taken; /* `taken`: of a queue pair's own, completed in this order */
-	/* shared: slots that are free, in the order in which they will be posted; the last one stays free */
+	/*
+	 * shared: slots that are free, in the order in which they will be posted; the last one
+	 * stays free
+	 */
 	uint32_t first_free, last_free;
 	uint32_t consumed;
 	uint32_t owed; /* messages posted to it and not received */
@@ -157,7 +163,7 @@ struct end {
 	bool trouble;     /* the peer may be out of reach: RETRY_EXC_ERR */
 	bool fail_ok;     /* the queue pair may fail without a request of its own that fails */
 	bool failed;      /* the state was changed to an error, or one was seen */
-	bool unexplained; /* a receive was flushed; the reason may be in a queue that was not polled */
+	bool unexplained; /* a receive was flushed; the reason may not be polled yet */
 	bool flushing;    /* a request has failed: all later ones are flushed */
 	bool drained;     /* in SQD by the program */
 	/* messages that are on their way here, in the order of posting */

@@ -39,7 +39,9 @@ void slice_add_writer(struct slice *s, struct work *w)
 	s->writer[s->writers++] = w;
 }
 
-/* Success of an unreliable request says nothing about the other end, unless nothing can get lost. */
+/*
+ * Success of an unreliable request says nothing about the other end, unless nothing can get lost.
+ */
 static bool has_run(const struct work *w)
 {
 	if (w->state != WORK_DONE || w->status != HCA_SUCCESS || w->never_runs)

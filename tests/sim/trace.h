@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The trace of a run: a hash over everything that happens (operations, packets, completions, each with its time
- * and by names of the simulation, never by keys, addresses or numbers that the adapter chose), and the lines
- * themselves when they are wanted. Equal hashes mean equal runs.
+ * The trace of a run: a hash over everything that happens (operations, packets, completions, each
+ * with its time and by names of the simulation, never by keys, addresses or numbers that the
+ * adapter chose), and the lines themselves when they are wanted. Equal hashes mean equal runs.
  */
 #ifndef TESTS_SIM_TRACE_H
 #define TESTS_SIM_TRACE_H

@@ -110,7 +110,9 @@ const uint8_t *work_gather(const struct work *w, uint8_t *out)
 	return out;
 }
 
-/* The bytes that the request has brought are accepted: whoever changes them later has no right to. */
+/*
+ * The bytes that the request has brought are accepted: whoever changes them later has no right to.
+ */
 static void accept_local(const struct work *w)
 {
 	for (unsigned int i = 0; i < w->locals; i++)
@@ -155,7 +157,10 @@ static uint64_t local_word(const struct work *w)
 	return value;
 }
 
-/* The bits of earlier additions by the same queue pair are there, its own is not, nor any that nobody adds. */
+/*
+ * The bits of earlier additions by the same queue pair are there, its own is not, nor any that
+ * nobody adds.
+ */
 static void check_add(struct work *w, bool succeeded)
 {
 	struct host *host = w->to->host;
@@ -232,7 +237,10 @@ static void check_effect(struct work *w, bool succeeded)
 
 /* ---- status ---- */
 
-/* A peer in the error state does not answer; its own reason may be in a queue that was not polled yet. */
+/*
+ * A peer in the error state does not answer; its own reason may be in a queue that was not polled
+ * yet.
+ */
 static bool is_silent(const struct end *to)
 {
 	return to->host->trouble || to->trouble || to->failed || to->fail_ok ||
@@ -272,7 +280,8 @@ static bool may_be(const struct work *w, enum hca_status status)
 		return !end->flushing && end_is_reliable(end) && end->rnr_retry < 7 &&
 		       (sim.shape.rnr || work_may_lack_receive(w));
 	case HCA_MW_BIND_ERR:
-	case HCA_REM_OP_ERR: /* the peer has no memory for the answer */
+	case HCA_LOC_QP_OP_ERR: /* no memory for the window */
+	case HCA_REM_OP_ERR:    /* the peer has none for the answer */
 		return !end->flushing && sim.shape.starved;
 	case HCA_REM_ACCESS_ERR:
 		if (window_is_over(w))

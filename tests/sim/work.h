@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The model of a request: what it may do to memory, how it may complete, the message that it brings. Requests live
- * until the end of their round.
+ * The model of a request: what it may do to memory, how it may complete, the message that it
+ * brings. Requests live until the end of their round.
  *
- * Memory is checked against sets: a byte of a target is that of the last request that has certainly been carried
- * out, or of a later one that may have been. Everything else is as it was.
+ * Memory is checked against sets: a byte of a target is that of the last request that has certainly
+ * been carried out, or of a later one that may have been. Everything else is as it was.
  */
 #ifndef TESTS_SIM_WORK_H
 #define TESTS_SIM_WORK_H

@@ -111,9 +111,9 @@ static bool is_passed(const struct req_slot *slot, uint32_t psn)
 }
 
 /*
- * A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. The oldest request may be one
- * of these, when its answer was lost, or while it is being sent again: then the refusal is not its own, and comes
- * again when the refused request does.
+ * A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. The oldest
+ * request may be one of these, when its answer was lost, or while it is being sent again: then the
+ * refusal is not its own, and comes again when the refused request does.
  */
 static void refused(struct qp *qp, const struct roce_pkt *pkt)
 {

@@ -202,7 +202,7 @@ static __attribute__((noinline)) enum run_result run_other(struct qp *qp, struct
 	return qp->pub.type == HCA_QP_UD ? send_datagram(qp, s) : hca.raw_qp->send(qp, s);
 }
 
-/* Whether reads or atomics are in the window, besides the request itself, which is there when it has begun. */
+/* Whether reads or atomics are in the window; the request itself is there when it has begun. */
 static bool reads_before(const struct qp *qp, const struct hca_send *s)
 {
 	return qp->window.reads > (qp->req.partial && op_is_read(s->op));

@@ -63,7 +63,7 @@ static inline struct req_slot *window_pop(struct window *w)
 	struct req_slot *slot = window_at(w, w->head++);
 
 	w->reads -= op_is_read(slot->op);
-	/* A read of nothing was answered, itself or by the acknowledgement of a later request. */
+	/* A read of nothing was answered, itself or by the acknowledgement of a later one. */
 	if (unlikely(slot->op == HCA_OP_READ && !slot->length && w->reads_out))
 		w->reads_out--;
 	return slot;
