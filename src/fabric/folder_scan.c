@@ -23,7 +23,7 @@ void folder_name(unsigned long long netns, char name[NAME_MAX + 1])
 	snprintf(name, NAME_MAX + 1, "verbena-%u-%llu", (unsigned int)geteuid(), netns);
 }
 
-/* The same in every process of the user, as far as their environments agree. */
+/* Processes of a user get the same path, as far as their environments agree. */
 static bool base_path(int base, char path[PATH_MAX])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");

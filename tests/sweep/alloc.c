@@ -45,7 +45,7 @@ static int run(long n, bool all)
 		return 0; /* there was no such allocation this time */
 	problems += scenario_run(second, true);
 	if (!n) {
-		/* Those that the service thread has not freed yet are no leak of the others. */
+		/* Objects that the service thread has not freed yet are no leak. */
 		usleep(200000);
 		shared->live = alloc_hook_live();
 	} else if (!settles_at(shared->live)) {

@@ -574,7 +574,7 @@ static void a_lid_that_no_port_has_exceeds_the_retries(void)
 		end_close(a);
 		end_close(b);
 
-		/* The same for one-sided work. */
+		/* One-sided work fails likewise. */
 		a = end_open(&o);
 		b = end_open(&o);
 		to_b.qpn = b->qp->qp_num;

@@ -12,7 +12,7 @@
 
 /* `request`: of the queue pair itself, which then may have to stop. */
 void sig_error_tell(struct qp *qp, bool request);
-/* The same for frames that came to a receive queue. */
+/* Reports errors of frames that came to a receive queue. */
 void sig_error_tell_queue(struct hca_cq *cq, uint32_t number, uint32_t user_index);
 
 /*
