@@ -437,10 +437,12 @@ static void peers_read_zeros_from_a_null_region_and_write_into_nothing(void)
 {
 	struct pair p = pair_open(NULL);
 	struct ibv_mr *null = ibv_alloc_null_mr(p.b->pd);
+	uint32_t key;
 
 	if (!null)
 		rig_skip("no null region");
-	write_to(p.a, 1, null->lkey, p.b->buf, 5000);
+	key = null->lkey;
+	write_to(p.a, 1, key, p.b->buf, 5000);
 	expect_ok(p.a->scq, 1);
 	memset(p.a->buf, 0xee, 5000);
 	post(p.a, &(struct work){ .id = 2,
@@ -448,11 +450,11 @@ static void peers_read_zeros_from_a_null_region_and_write_into_nothing(void)
 				  .flags = IBV_SEND_SIGNALED,
 				  .len = 5000,
 				  .raddr = 1000,
-				  .rkey = null->lkey });
+				  .rkey = key });
 	expect_ok(p.a->scq, 2);
 	check(is_all(p.a->buf, 5000, 0));
 	check_ok(ibv_dereg_mr(null));
-	write_to(p.a, 3, null->lkey, p.b->buf, 8);
+	write_to(p.a, 3, key, p.b->buf, 8);
 	expect_wc(p.a->scq, 3, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&p);
 }
