@@ -158,17 +158,20 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 		.length = length,
 		.va = (uintptr_t)addr,
 	};
-	err = hca_table_set(&hca.memory.mr.table, mr->index, mr);
-	if (err)
-		goto put_number;
 	if (!mr->null) {
 		mr->pd = pd;
 		hca_pd_get(pd);
 	}
+	/* From here on, processes that share the context may destroy it. */
+	err = hca_table_set(&hca.memory.mr.table, mr->index, mr);
+	if (err)
+		goto put_pd;
 	hca_key_publish(mr->index, &entry, mr->key);
 	*out = mr;
 	return 0;
-put_number:
+put_pd:
+	if (mr->pd)
+		hca_pd_put(mr->pd);
 	hca_key_put(mr->index);
 free_mr:
 	free(mr);

@@ -417,7 +417,8 @@ uint64_t doorbell_watch_before_sleep(uint64_t now_ns)
 		return now_ns + LOOK_MIN_NS;
 	/* A page whose store is still to come stays open for a moment. */
 	if (!w->closed && !w->just_opened && !look(&l) && !w->store_pending &&
-	    !try_close(now_ns, &l) && !w->without_page && w->polls == w->polls_seen)
+	    !try_close(now_ns, &l) && !w->without_page && uar_all_catchable() &&
+	    w->polls == w->polls_seen)
 		look_at(now_ns + look_min_ns());
 	w->just_opened = false;
 	pthread_mutex_unlock(&hca.queue.watch_lock);

@@ -95,6 +95,8 @@ bool uar_store_faulted(uintptr_t address);
  * are in the registers.
  */
 bool uar_close_all(void);
+/* Stores to every page can be caught: where userfaultfd is forbidden, pages never close. */
+bool uar_all_catchable(void);
 /* Opens the pages at which stores wait. */
 void uar_open_faulted(void);
 
