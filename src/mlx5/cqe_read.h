@@ -144,8 +144,10 @@ static inline enum ibv_wc_opcode mlx5_send_wc_opcode(const struct mlx5_cqe64 *cq
 	case MLX5_OPCODE_RDMA_READ:
 		return IBV_WC_RDMA_READ;
 	case MLX5_OPCODE_ATOMIC_CS:
+	case MLX5_OPCODE_ATOMIC_MASKED_CS:
 		return IBV_WC_COMP_SWAP;
 	case MLX5_OPCODE_ATOMIC_FA:
+	case MLX5_OPCODE_ATOMIC_MASKED_FA:
 		return IBV_WC_FETCH_ADD;
 	case MLX5_OPCODE_TSO:
 		return IBV_WC_TSO;

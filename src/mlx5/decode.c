@@ -28,9 +28,10 @@ enum seg {
 	SEG_RADDR = 1 << 0,
 	SEG_ATOMIC = 1 << 1,
 	SEG_KEY = 1 << 2,   /* the control segment's last word is a key, not immediate data */
-	SEG_OTHER = 1 << 3, /* neither transport nor data segments follow */
+	SEG_OTHER = 1 << 3, /* the segments are those of the operation: take_other() */
 	SEG_FLUSH = 1 << 4, /* and no data */
 	SEG_WHOLE = 1 << 5, /* inline data stays in one piece */
+	SEG_MASKED = 1 << 6,
 };
 
 /* The operation of each opcode, the QP types that have it, and its segments. */
@@ -50,6 +51,8 @@ static const struct {
 	[MLX5_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC, RELIABLE },
 	[MLX5_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC, RELIABLE },
+	[MLX5_OPCODE_ATOMIC_MASKED_CS] = { HCA_OP_MASKED_CMP_SWAP, SEG_OTHER, RELIABLE },
+	[MLX5_OPCODE_ATOMIC_MASKED_FA] = { HCA_OP_MASKED_FETCH_ADD, SEG_OTHER, RELIABLE },
 	[MLX5_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_KEY | SEG_OTHER, RELIABLE | ON(UC) },
 	[MLX5_OPCODE_MMO] = { HCA_OP_MMO, SEG_KEY | SEG_OTHER, RELIABLE | ON(RAW) },
 	[MLX5_OPCODE_SET_PSV] = { HCA_OP_SET_PSV, SEG_OTHER, RELIABLE },
@@ -194,6 +197,37 @@ ALWAYS_INLINE bool take_flush(struct cursor *c, bool straight, struct hca_send *
 	return true;
 }
 
+/*
+ * One unit; a compare and swap of 8 bytes has its masks in another, which may be at the ring's
+ * beginning.
+ */
+static __attribute__((noinline)) bool take_masked(struct cursor *c, bool straight,
+						  struct hca_atomic *out)
+{
+	const __be64 *eight = take(c, straight, MLX5_DS);
+	const __be32 *four = (const void *)eight;
+
+	if (!eight)
+		return false;
+	if (out->size == 4) {
+		out->swap = drv_load32(&four[0]);
+		out->compare = drv_load32(&four[1]);
+		out->swap_mask = drv_load32(&four[2]);
+		out->compare_mask = drv_load32(&four[3]);
+		return true;
+	}
+	out->swap = drv_load64(&eight[0]);
+	out->compare = drv_load64(&eight[1]);
+	if (out->add)
+		return true;
+	eight = take(c, straight, MLX5_DS);
+	if (!eight)
+		return false;
+	out->swap_mask = drv_load64(&eight[0]);
+	out->compare_mask = drv_load64(&eight[1]);
+	return true;
+}
+
 ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
 				  struct hca_send *out)
 {
@@ -204,8 +238,10 @@ ALWAYS_INLINE bool take_operation(struct cursor *c, bool straight, uint8_t segs,
 		return false;
 	out->raddr = drv_load64(&raddr->raddr);
 	out->rkey = drv_load32(&raddr->rkey);
-	if (likely(!(segs & (SEG_ATOMIC | SEG_FLUSH))))
+	if (likely(!(segs & (SEG_ATOMIC | SEG_FLUSH | SEG_MASKED))))
 		return true;
+	if (segs & SEG_MASKED)
+		return take_masked(c, straight, &out->masked);
 	if (segs & SEG_FLUSH)
 		return take_flush(c, straight, out);
 	atomic = take(c, straight, sizeof(*atomic));
@@ -635,7 +671,25 @@ static __attribute__((noinline)) void take_any(const struct hca_qp *qp, uint32_t
 		bad_segments(qp, index, ds, out);
 }
 
-/* Operations other than messages, RDMA and atomics. */
+/* A masked atomic, whose modifier is the size of its operands. */
+static void take_extended(const struct hca_qp *qp, uint32_t index, uint32_t ds, uint32_t op_word,
+			  struct hca_send *out)
+{
+	uint32_t modifier = op_word >> 24;
+
+	if (modifier != MLX5_ATOMIC_OPMOD_4 && modifier != MLX5_ATOMIC_OPMOD_8) {
+		bad(qp, index, out, "modifier (operand size) of a masked atomic", modifier,
+		    MLX5_ATOMIC_OPMOD_8);
+		return;
+	}
+	out->masked = (struct hca_atomic){
+		.add = out->op == HCA_OP_MASKED_FETCH_ADD,
+		.size = modifier == MLX5_ATOMIC_OPMOD_4 ? 4 : 8,
+	};
+	take_any(qp, index, ds, SEG_RADDR | SEG_MASKED, out);
+}
+
+/* Operations other than messages, RDMA and unmasked atomics. */
 static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32_t index,
 						 uint32_t ds, uint32_t op_word,
 						 struct hca_send *out)
@@ -651,6 +705,8 @@ static __attribute__((noinline)) void take_other(const struct hca_qp *qp, uint32
 	else if (opcode == MLX5_OPCODE_MMO && !take_mmo(c, out))
 		bad(qp, index, out, "length of a memory-to-memory operation", ds,
 		    sizeof(struct mlx5_mmo_wqe) / MLX5_DS);
+	if (opcode == MLX5_OPCODE_ATOMIC_MASKED_CS || opcode == MLX5_OPCODE_ATOMIC_MASKED_FA)
+		take_extended(qp, index, ds, op_word, out);
 	if (opcode == MLX5_OPCODE_SET_PSV && !take_set_psv(c, out))
 		bad(qp, index, out, "setting of a signature context of length", ds, 2);
 	if (opcode == MLX5_OPCODE_GET_PSV && !take_get_psv(c, out))

@@ -313,9 +313,11 @@ static int fill_odp(const struct page *p)
 
 static int fill_atomic(const struct page *p)
 {
-	ifc_set(p->cap, atomic_caps, atomic_operations, IFC_ATOMIC_CMP_SWAP | IFC_ATOMIC_FETCH_ADD);
-	ifc_set(p->cap, atomic_caps, atomic_size_qp, 8);
-	ifc_set(p->cap, atomic_caps, atomic_size_dc, 8);
+	ifc_set(p->cap, atomic_caps, atomic_operations,
+		IFC_ATOMIC_CMP_SWAP | IFC_ATOMIC_FETCH_ADD | IFC_ATOMIC_MASKED_CMP_SWAP |
+			IFC_ATOMIC_MASKED_FETCH_ADD);
+	ifc_set(p->cap, atomic_caps, atomic_size_qp, 4 | 8);
+	ifc_set(p->cap, atomic_caps, atomic_size_dc, 4 | 8);
 	ifc_set(p->cap, atomic_caps, supported_atomic_req_8B_endianness_mode_1, 1);
 	ifc_set(p->cap, atomic_caps, atomic_req_8B_endianness_mode,
 		p->current && atomic_load(&p->ctx->atomic_reply_be) ? IFC_ATOMIC_REPLY_BE

@@ -11,6 +11,8 @@ static inline void fill_send(const struct mlx5_cqe64 *cqe, uint8_t request, stru
 	wc->opcode = mlx5_send_wc_opcode(cqe, request);
 	switch (opcode) {
 	case MLX5_OPCODE_RDMA_READ:
+	case MLX5_OPCODE_ATOMIC_MASKED_CS:
+	case MLX5_OPCODE_ATOMIC_MASKED_FA:
 		wc->byte_len = be32toh(cqe->byte_cnt);
 		break;
 	case MLX5_OPCODE_ATOMIC_CS:

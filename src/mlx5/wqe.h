@@ -84,6 +84,14 @@ struct mlx5_mmo_wqe {
 #define MLX5_OPCODE_FLUSH        0x3c
 #define MLX5_OPCODE_ATOMIC_WRITE 0x3d
 
+/*
+ * Modifiers of masked atomics: operands of 4 and of 8 bytes, which precede the data segment. 4
+ * bytes: swap, compare, swap mask, compare mask, or what to add, the uppermost bits of the fields
+ * and 8 reserved bytes. 8 bytes: the same without reserved ones.
+ */
+#define MLX5_ATOMIC_OPMOD_4 8
+#define MLX5_ATOMIC_OPMOD_8 9
+
 /* Modifiers of ACCESS_ASO. */
 #define MLX5_ASO_OPMOD_CT        1
 #define MLX5_ASO_OPMOD_METER     2

@@ -64,7 +64,8 @@
 		REQUEST(tr, SEND_LAST_INV, (x) | IETH, ROCE_LAST, SOME),                           \
 		REQUEST(tr, SEND_ONLY_INV, (x) | IETH, ONLY, ANY),                                 \
 		REQUEST(tr, FLUSH, (x) | ROCE_HDR_FETH | RETH, ONLY, NONE),                        \
-		REQUEST(tr, ATOMIC_WRITE, (x) | RETH, ONLY, WORD)
+		REQUEST(tr, ATOMIC_WRITE, (x) | RETH, ONLY, WORD),                                 \
+		REQUEST(tr, MASKED_ATOMIC, (x) | RETH, ONLY, ARGS)
 
 _Static_assert(LENGTH(ROCE_HDR_DCETH | ATOMIC) == ROCE_MAX_HEADER,
 	       "ROCE_MAX_HEADER is the longest");
@@ -91,6 +92,7 @@ const struct roce_payload_range roce_payload_ranges[] = {
 	[ROCE_PAYLOAD_ANY] = { 0, ROCE_MAX_PAYLOAD, false },
 	[ROCE_PAYLOAD_CNP] = { ROCE_CNP_BYTES, ROCE_CNP_BYTES, false },
 	[ROCE_PAYLOAD_WORD] = { 8, 8, false },
+	[ROCE_PAYLOAD_ARGS] = { ROCE_MASKED_ADD_BYTES, ROCE_MASKED_SWAP_BYTES, false },
 };
 
 /* Ignores case, and treats a blank as an underscore. */

@@ -5,8 +5,8 @@
  * Read-only.
  *
  * It has RC, UC, UD, XRC, DC and CNP, with FLUSH and ATOMIC WRITE (Annex A19). DC packets are the reliable
- * opcodes with a private header (header.h). RD is missing, since no ConnectX sends it; its opcodes are
- * unknown.
+ * opcodes with a private header (header.h), and masked atomics have a code that is reserved. RD is missing,
+ * since no ConnectX sends it; its opcodes are unknown.
  */
 #ifndef ROCE_OPCODE_H
 #define ROCE_OPCODE_H
@@ -32,6 +32,7 @@ enum roce_payload_rule {
 	ROCE_PAYLOAD_ANY,  /* 0 to path MTU */
 	ROCE_PAYLOAD_CNP,  /* 16 reserved bytes */
 	ROCE_PAYLOAD_WORD, /* the 8 bytes of an atomic write */
+	ROCE_PAYLOAD_ARGS, /* of a masked atomic: two or four numbers of 8 bytes */
 };
 
 struct roce_opcode_info {

@@ -45,6 +45,12 @@ enum roce_opcode {
 	ROCE_PKT_ATOMIC_ACK = 0x12,
 	ROCE_PKT_CMP_SWAP = 0x13,
 	ROCE_PKT_FETCH_ADD = 0x14,
+	/*
+	 * Masked atomics, private: the code is reserved. The RETH's length is that of the
+	 * operands, 4 or 8. The payload is numbers of 8 bytes in network order: swap, compare and
+	 * their masks, or what to add and the uppermost bits of the fields.
+	 */
+	ROCE_PKT_MASKED_ATOMIC = 0x15,
 	ROCE_PKT_SEND_LAST_INV = 0x16,
 	ROCE_PKT_SEND_ONLY_INV = 0x17,
 	/* Annex A19, memory placement extensions */
@@ -158,6 +164,9 @@ struct roce_pkt {
 
 _Static_assert(offsetof(struct roce_pkt, dc) == ROCE_PKT_RECORD,
 	       "a record's header fits its first cache line");
+
+/* Bytes of the payload of a masked atomic, which tell the two operations apart. */
+enum { ROCE_MASKED_ADD_BYTES = 16, ROCE_MASKED_SWAP_BYTES = 32 };
 
 struct roce_ref {
 	uint64_t addr; /* in the key's address space */

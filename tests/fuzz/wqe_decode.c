@@ -49,6 +49,8 @@ static void check_send(const struct hca_send *s, const struct hca_sq_ring *sq)
 		return;
 	CHECK(s->sge_count >= 0 && s->sge_count <= HCA_MAX_SGE);
 	CHECK(s->op < HCA_OP_COUNT);
+	if (s->op == HCA_OP_MASKED_CMP_SWAP || s->op == HCA_OP_MASKED_FETCH_ADD)
+		CHECK(s->masked.size == 4 || s->masked.size == 8);
 	for (int i = 0; i < s->sge_count; i++) {
 		const uint8_t *at = (const uint8_t *)(uintptr_t)s->sge[i].addr;
 

@@ -352,6 +352,48 @@ static void atomic_writes_and_flushes_reach_every_target(void **state)
 	}
 }
 
+/* An entry of a masked addition of 4 bytes, which no verb has. */
+struct masked_add {
+	struct mlx5_wqe_ctrl_seg ctrl;
+	struct mlx5_wqe_av av;
+	struct mlx5_wqe_raddr_seg remote;
+	__be32 add, boundaries, reserved[2];
+	struct mlx5_wqe_data_seg data;
+};
+
+static void masked_atomics_reach_every_target(void **state)
+{
+	struct mlx5dv_qp ring = { .comp_mask = 0 };
+	struct mlx5dv_ah ah = { .comp_mask = 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = d.dci, .out = &ring },
+				  .ah = { .in = d.ah, .out = &ah } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_AH), 0);
+	for (uint16_t i = 0; i < 12; i++) {
+		uint32_t *counter = (uint32_t *)(void *)part(i % TARGETS) + 1;
+		struct masked_add *e =
+			(void *)((char *)ring.sq.buf + (size_t)2 * i * ring.sq.stride);
+
+		mlx5dv_set_ctrl_seg(&e->ctrl, 2 * i, MLX5_OPCODE_ATOMIC_MASKED_FA, 8, d.dci->qp_num,
+				    MLX5_WQE_CTRL_CQ_UPDATE, sizeof(*e) / 16, 0, 0);
+		e->av = *ah.av;
+		e->av.key.dc_key = htobe64(KEY + i % TARGETS);
+		e->av.dqp_dct = htobe32(d.dct[i % TARGETS]->qp_num | MLX5_EXTENDED_UD_AV);
+		e->remote.raddr = htobe64((uintptr_t)counter);
+		e->remote.rkey = htobe32(d.mr->rkey);
+		e->add = htobe32(0x00010001);
+		e->boundaries = htobe32(0x8000);
+		mlx5dv_set_data_seg(&e->data, 4, d.mr->lkey, (uintptr_t)d.buf);
+		*counter = 0x0001ffff + i;
+		__atomic_store_n(&ring.dbrec[MLX5_SND_DBR], htobe32(2u * i + 2), __ATOMIC_RELEASE);
+		__atomic_store_n((uint64_t *)ring.bf.reg, *(uint64_t *)(void *)e, __ATOMIC_RELEASE);
+		assert_int_equal(pair_wait(d.cq).status, IBV_WC_SUCCESS);
+		/* No carry comes out of the lower half. */
+		assert_int_equal(*counter, (i ? 0x00030000 : 0x00020000) + i);
+		assert_int_equal(be32toh(*(uint32_t *)(void *)d.buf), 0x0001ffff + i);
+	}
+}
+
 static enum ibv_wc_status status_of(uint64_t wr_id)
 {
 	struct ibv_wc wc = pair_wait(d.cq);
@@ -532,6 +574,7 @@ int main(void)
 						drop),
 		cmocka_unit_test_setup_teardown(atomic_writes_and_flushes_reach_every_target, make,
 						drop),
+		cmocka_unit_test_setup_teardown(masked_atomics_reach_every_target, make, drop),
 		cmocka_unit_test_setup_teardown(an_initiator_with_the_wrong_key_is_not_heard,
 						make_hasty, drop),
 		cmocka_unit_test_setup_teardown(a_refused_access_leaves_the_target_working, make,

@@ -127,7 +127,9 @@ static void capabilities_are_those_of_the_adapter(void **state)
 	assert_int_equal(ifc_get(cap, cmd_hca_cap, roce), 1);
 	ifc_set(in, cmd_in, op_mod, IFC_CAP_OP_MOD(IFC_CAP_ATOMIC, true));
 	assert_int_equal(general(in, sizeof(in), current, sizeof(current)), 0);
-	assert_int_equal(ifc_get(cap, atomic_caps, atomic_size_qp), 8);
+	assert_int_equal(ifc_get(cap, atomic_caps, atomic_operations), 0xf); /* masked ones too */
+	assert_int_equal(ifc_get(cap, atomic_caps, atomic_size_qp), 4 | 8);
+	assert_int_equal(ifc_get(cap, atomic_caps, atomic_size_dc), 4 | 8);
 	ifc_set(in, cmd_in, op_mod, IFC_CAP_OP_MOD(IFC_CAP_ROCE, true));
 	assert_int_equal(general(in, sizeof(in), current, sizeof(current)), 0);
 	assert_int_equal(ifc_get(cap, roce_cap, r_roce_dest_udp_port), 4791);

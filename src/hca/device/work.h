@@ -36,6 +36,8 @@ enum hca_op {
 	HCA_OP_TAG, /* changes the list of a tag matching receive queue */
 	HCA_OP_FLUSH,
 	HCA_OP_ATOMIC_WRITE,
+	HCA_OP_MASKED_CMP_SWAP,
+	HCA_OP_MASKED_FETCH_ADD,
 	HCA_OP_SET_PSV, /* sets a signature context */
 	HCA_OP_GET_PSV, /* writes such contexts to the first element */
 	HCA_OP_ASO,     /* reads or changes an ASO object, of raw send queues */
@@ -50,6 +52,19 @@ struct hca_sge {
 	uint64_t addr;
 	uint32_t len;
 	uint32_t key;
+};
+
+/*
+ * An atomic operation with masks. Compare and swap: the bits of compare_mask are compared, those
+ * of swap_mask replaced. Fetch and add: the number is divided into fields, and no carry leaves a
+ * field. Of 4-byte operands the low halves count.
+ */
+struct hca_atomic {
+	bool add;
+	uint8_t size;     /* 4 or 8 bytes */
+	uint64_t swap;    /* or what to add */
+	uint64_t compare; /* or the uppermost bits of the fields */
+	uint64_t swap_mask, compare_mask;
 };
 
 /* Where a datagram goes, or a connected queue pair's path. */
@@ -176,6 +191,7 @@ struct hca_send {
 	uint32_t xrc_srqn;
 	uint64_t compare; /* compare value, or what to add */
 	uint64_t swap;
+	struct hca_atomic masked; /* of a masked atomic, which uses neither of them */
 	uint32_t
 		feth; /* FLUSH, whose range is `length` at raddr: enum roce_feth of roce/packet.h */
 	/* datagrams */

@@ -147,17 +147,18 @@ bool copy_client_copy(const struct hca_seg *there, uint64_t off, void *here, uin
 	return true;
 }
 
-bool copy_client_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
-			uint64_t *old)
+bool copy_client_atomic(const struct hca_seg *there, const struct hca_atomic *a, uint64_t *old)
 {
 	struct copy_request o = {
-		.op = add ? COPY_FETCH_ADD : COPY_CMP_SWAP,
+		.op = a->add ? COPY_FETCH_ADD : COPY_CMP_SWAP,
 		.key = there->key,
 		.pdn = there->pdn,
-		.len = 8,
+		.len = a->size,
 		.addr = there->base,
-		.compare = compare,
-		.swap = swap,
+		.compare = a->compare,
+		.swap = a->swap,
+		.compare_mask = a->compare_mask,
+		.swap_mask = a->swap_mask,
 	};
 
 	if (!call((struct hca_peer *)(void *)there->ptr, &o, NULL))

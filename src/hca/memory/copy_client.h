@@ -11,6 +11,7 @@
 
 #include "hca/memory/seg.h"
 
+struct hca_atomic;
 struct hca_peer;
 
 /* [addr, addr + len) of a peer's entry as a piece; valid inside the epoch section. */
@@ -20,7 +21,6 @@ void copy_client_seg(struct hca_peer *peer, const struct hca_mr_entry *e, uint32
 /* Inside an epoch section. False when the owner is dead or stopped, or the key is not valid any more. */
 bool copy_client_copy(const struct hca_seg *there, uint64_t off, void *here, uint64_t len,
 		      bool write);
-bool copy_client_atomic(const struct hca_seg *there, bool add, uint64_t compare, uint64_t swap,
-			uint64_t *old);
+bool copy_client_atomic(const struct hca_seg *there, const struct hca_atomic *a, uint64_t *old);
 
 #endif

@@ -21,12 +21,13 @@ static int carry_out(struct copy_request *o, uint8_t *data)
 {
 	const struct hca_segment *seg = hca.peers.segment;
 	const struct hca_mr_entry *e;
+	struct hca_atomic atomic;
 	struct hca_list list;
 	uint64_t old = 0;
 	bool done;
 
 	if (o->len > COPY_SERVER_BYTES || o->op > COPY_FETCH_ADD ||
-	    (o->op >= COPY_CMP_SWAP && (o->len != 8 || o->addr & 7)))
+	    (o->op >= COPY_CMP_SWAP && ((o->len != 4 && o->len != 8) || o->addr & (o->len - 1))))
 		return -EINVAL;
 	e = hca_mem_find(seg, o->key, o->pdn, seg->mr[o->key >> 8].qpn, o->addr, o->len, 0);
 	if (!e || e->flags & HCA_MR_INDIRECT)
@@ -40,8 +41,15 @@ static int carry_out(struct copy_request *o, uint8_t *data)
 		done = hca_mem_copy_in(&list, 0, data, o->len);
 		break;
 	default:
-		done = hca_mem_atomic(&list.seg[0], o->op == COPY_FETCH_ADD, o->compare, o->swap,
-				      &old);
+		atomic = (struct hca_atomic){
+			.add = o->op == COPY_FETCH_ADD,
+			.size = (uint8_t)o->len,
+			.swap = o->swap,
+			.compare = o->compare,
+			.swap_mask = o->swap_mask,
+			.compare_mask = o->compare_mask,
+		};
+		done = hca_mem_atomic(&list.seg[0], &atomic, &old);
 		break;
 	}
 	o->swap = old;

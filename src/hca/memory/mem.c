@@ -10,6 +10,7 @@
 #include "fabric/numbers.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
+#include "hca/memory/atomic.h"
 #include "hca/memory/copy_client.h"
 #include "hca/memory/key.h"
 #include "hca/memory/mkey.h"
@@ -530,54 +531,44 @@ enum hca_mem_result hca_mem_scatter(const struct hca_sge *sge, int count, uint32
 	return likely(gather(from, 0, &to, off, len)) ? HCA_MEM_DONE : HCA_MEM_GONE;
 }
 
-bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out)
+bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, uint32_t size, struct hca_seg *out)
 {
 	struct hca_seg whole;
 
 	if (!is_here(e)) {
-		seg_there(e, addr, 8, true, out);
+		seg_there(e, addr, size, true, out);
 		return out->kind == HCA_SEG_PLAIN || out->kind == HCA_SEG_SERVED;
 	}
-	hca_mem_seg(e, addr, 8, out);
+	hca_mem_seg(e, addr, size, out);
 	if (!(e->flags & HCA_MR_INDIRECT))
 		return !(e->flags & HCA_MR_NULL);
 	whole = *out;
 	/* Atomic operations on transformed bytes have no meaning. */
-	return whole.kind == HCA_SEG_INDIRECT && hca_mkey_at(&whole, 0, out) && out->len >= 8 &&
+	return whole.kind == HCA_SEG_INDIRECT && hca_mkey_at(&whole, 0, out) && out->len >= size &&
 	       out->kind == HCA_SEG_PLAIN;
 }
 
-bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
-		    uint64_t *old)
+bool hca_mem_atomic(const struct hca_seg *seg, const struct hca_atomic *a, uint64_t *old)
 {
-	uint64_t *target = (uint64_t *)(void *)seg->ptr, probe = compare;
+	uint64_t probe;
 
 	if (seg->kind == HCA_SEG_SERVED)
-		return copy_client_atomic(seg, add, compare, swap, old);
+		return copy_client_atomic(seg, a, old);
 	/* Pages that may be missing are read through the kernel before they are touched. */
-	if (seg->kind == HCA_SEG_CAREFUL && !copy_kernel(seg, 0, &probe, 8, false))
+	if (seg->kind == HCA_SEG_CAREFUL && !copy_kernel(seg, 0, &probe, a->size, false))
 		return false;
-	if ((seg->kind != HCA_SEG_PLAIN && seg->kind != HCA_SEG_CAREFUL) || (uintptr_t)target & 7)
+	if ((seg->kind != HCA_SEG_PLAIN && seg->kind != HCA_SEG_CAREFUL) ||
+	    (uintptr_t)seg->ptr & (a->size - 1))
 		return false;
-	if (add) {
-		*old = __atomic_fetch_add(target, swap, __ATOMIC_SEQ_CST);
-		return true;
-	}
-	__atomic_compare_exchange_n(target, &compare, swap, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	*old = compare;
+	*old = hca_atomic_run(a, seg->ptr);
 	return true;
 }
 
-/* Compare and swap until the value expected is the value there: the one way that every kind of piece has. */
+/* A swap that compares nothing: the one way that every kind of piece has. */
 bool hca_mem_store(const struct hca_seg *seg, uint64_t value)
 {
-	uint64_t expected = 0, old;
+	const struct hca_atomic swap = { .size = 8, .swap = value, .swap_mask = UINT64_MAX };
+	uint64_t old;
 
-	while (hca_mem_atomic(seg, false, expected, value, &old)) {
-		if (old == expected)
-			return true;
-		expected = old;
-	}
-	return false;
+	return hca_mem_atomic(seg, &swap, &old);
 }

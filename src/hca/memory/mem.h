@@ -149,11 +149,14 @@ enum hca_mem_result {
 enum hca_mem_result hca_mem_scatter(const struct hca_sge *sge, int count, uint32_t pdn,
 				    uint64_t off, const struct hca_list *from, uint64_t len);
 
-/* The 8 bytes at an address of an entry as a piece for an atomic operation; false: there is none. */
-bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, struct hca_seg *out);
+/*
+ * The 4 or 8 bytes at an address of an entry as a piece for an atomic operation; false: there is
+ * none.
+ */
+bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, uint32_t size,
+		    struct hca_seg *out);
 /* False when it turned out to be missing, and then nothing was done. */
-bool hca_mem_atomic(const struct hca_seg *seg, bool add, uint64_t compare, uint64_t swap,
-		    uint64_t *old);
+bool hca_mem_atomic(const struct hca_seg *seg, const struct hca_atomic *a, uint64_t *old);
 /* Writes the 8 bytes of a target as one; false as above. */
 bool hca_mem_store(const struct hca_seg *seg, uint64_t value);
 

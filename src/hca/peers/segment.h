@@ -93,7 +93,8 @@ struct copy_request {
 	uint32_t pdn;
 	uint32_t len;
 	uint64_t addr;
-	uint64_t compare, swap; /* atomics; the old value comes back in `swap` */
+	/* atomics, as struct hca_atomic has them; the old value comes back in `swap` */
+	uint64_t compare, swap, compare_mask, swap_mask;
 };
 
 /* A slot belongs to the process whose id is in `client`; that of a dead process is free. */

@@ -161,9 +161,10 @@ static bool take_data(struct qp *qp, struct req_slot *slot, const struct roce_pk
 	bool good;
 
 	if ((pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ATOMIC_ACK) {
-		old = qp_atomic_reply(qp, pkt->ack.orig);
-		good = slot->op != HCA_OP_READ && hca_mem_copy_in(list, 0, &old, 8);
-		slot->got = 8;
+		old = qp_atomic_reply(qp, pkt->ack.orig, slot->length);
+		good = slot->op != HCA_OP_READ && list->total >= slot->length &&
+		       hca_mem_copy_in(list, 0, &old, slot->length);
+		slot->got = slot->length;
 		return good;
 	}
 	good = slot->op == HCA_OP_READ && slot->got + (uint64_t)pkt->len <= slot->length &&

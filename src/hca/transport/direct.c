@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "hca/memory/atomic.h"
 #include "hca/peers/peer_map.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/observer.h"
@@ -81,25 +82,22 @@ bool direct_hurry(struct qp *qp)
 	return !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
-static uint64_t do_atomic(const struct hca_send *s, void *target)
+static struct hca_atomic atomic_of(const struct hca_send *s)
 {
-	uint64_t old;
-
-	if (s->op == HCA_OP_FETCH_ADD)
-		return __atomic_fetch_add((uint64_t *)target, s->compare, __ATOMIC_SEQ_CST);
-	old = s->compare;
-	__atomic_compare_exchange_n((uint64_t *)target, &old, s->swap, false, __ATOMIC_SEQ_CST,
-				    __ATOMIC_SEQ_CST);
-	return old;
+	if (op_is_masked(s->op))
+		return s->masked;
+	return s->op == HCA_OP_FETCH_ADD ? hca_atomic_plain(true, 0, s->compare)
+					 : hca_atomic_plain(false, s->compare, s->swap);
 }
 
-/* An atomic or an atomic write on mapped memory. */
+/* An atomic or an atomic write on mapped memory; its length, 4 or 8, was checked. */
 static enum direct_result execute_word(const struct qp *qp, const struct hca_send *s,
 				       const struct hca_list *local, void *target)
 {
+	struct hca_atomic atomic;
 	uint64_t word;
 
-	if ((uintptr_t)target & 7)
+	if ((uintptr_t)target & (s->length - 1))
 		return DIRECT_NO;
 	if (s->op == HCA_OP_ATOMIC_WRITE) {
 		if (!hca_mem_copy_out(local, 0, &word, 8))
@@ -108,14 +106,15 @@ static enum direct_result execute_word(const struct qp *qp, const struct hca_sen
 		__atomic_store_n((uint64_t *)target, word, __ATOMIC_SEQ_CST);
 		return DIRECT_DONE;
 	}
-	word = qp_atomic_reply(qp, do_atomic(s, target));
-	return hca_mem_copy_in(local, 0, &word, 8) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
+	atomic = atomic_of(s);
+	word = qp_atomic_reply(qp, hca_atomic_run(&atomic, target), atomic.size);
+	return hca_mem_copy_in(local, 0, &word, atomic.size) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
 }
 
 enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 {
-	bool atomic = op_is_atomic(s->op) || s->op == HCA_OP_ATOMIC_WRITE;
-	uint64_t length = atomic ? 8 : s->length;
+	bool atomic = op_is_atomic(s->op) || op_is_masked(s->op) || s->op == HCA_OP_ATOMIC_WRITE;
+	uint64_t length = s->length;
 	uint32_t access = remote_access(s->op), granted = access, pdn;
 	struct hca_peer *peer = qp->peer;
 	const struct hca_mr_entry *e;
@@ -143,7 +142,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);
 	if (unlikely(!e || (e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))))
 		return DIRECT_NO;
-	if (atomic && (s->raddr & 7))
+	if (atomic && (s->raddr & (length - 1)))
 		return DIRECT_NO;
 	remote.count = 1;
 	remote.seg[0].len = length;

@@ -149,6 +149,8 @@ static void direct_any(struct qp *qp, const struct hca_send *s, unsigned int oth
 		[HCA_OP_CMP_SWAP] = { ROCE_PKT_CMP_SWAP, ROCE_PKT_ATOMIC_ACK },
 		[HCA_OP_FETCH_ADD] = { ROCE_PKT_FETCH_ADD, ROCE_PKT_ATOMIC_ACK },
 		[HCA_OP_ATOMIC_WRITE] = { ROCE_PKT_ATOMIC_WRITE, ROCE_PKT_ATOMIC_ACK },
+		[HCA_OP_MASKED_CMP_SWAP] = { ROCE_PKT_MASKED_ATOMIC, ROCE_PKT_ATOMIC_ACK },
+		[HCA_OP_MASKED_FETCH_ADD] = { ROCE_PKT_MASKED_ATOMIC, ROCE_PKT_ATOMIC_ACK },
 	};
 	const unsigned int what = out ? FABRIC_DIRECT_TX_BYTES : FABRIC_DIRECT_RX_BYTES;
 	bool data = s->op == HCA_OP_READ
@@ -169,6 +171,8 @@ void qp_traffic_direct(struct qp *qp, const struct hca_send *s)
 		[HCA_OP_CMP_SWAP] = { 12 + 28, 12 + 4 + 8 },
 		[HCA_OP_FETCH_ADD] = { 12 + 28, 12 + 4 + 8 },
 		[HCA_OP_ATOMIC_WRITE] = { 12 + 16 + 8, 12 + 4 + 8 },
+		[HCA_OP_MASKED_CMP_SWAP] = { 12 + 16 + 32, 12 + 4 + 8 },
+		[HCA_OP_MASKED_FETCH_ADD] = { 12 + 16 + 16, 12 + 4 + 8 },
 	};
 	const struct hca_qp_grant *grant = &qp->peer->segment->grant[qp->attr.dest_qpn];
 	unsigned int other = grant->access >> HCA_GRANT_ROW_SHIFT & HCA_GRANT_ROW_MASK;

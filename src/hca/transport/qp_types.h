@@ -266,23 +266,30 @@ struct qp {
 
 #define OP_BIT(name) (1u << HCA_OP_##name)
 /* Operations with an answer of their own, for which the responder needs a resource (IBTA volume 1, A19 too). */
-#define OPS_READ                                                                                   \
-	(OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD) | OP_BIT(FLUSH) | OP_BIT(ATOMIC_WRITE))
+#define OPS_MASKED (OP_BIT(MASKED_CMP_SWAP) | OP_BIT(MASKED_FETCH_ADD))
+#define OPS_RETURN (OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD) | OPS_MASKED)
+#define OPS_READ   (OPS_RETURN | OP_BIT(FLUSH) | OP_BIT(ATOMIC_WRITE))
 
 static inline bool op_is_read(unsigned int op)
 {
 	return OPS_READ >> op & 1;
 }
 
+/* Those of the specification; masked ones have operands and packets of their own. */
 static inline bool op_is_atomic(unsigned int op)
 {
 	return (OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD)) >> op & 1;
 }
 
+static inline bool op_is_masked(unsigned int op)
+{
+	return OPS_MASKED >> op & 1;
+}
+
 /* The answer brings data, which needs a place. */
 static inline bool op_returns_data(unsigned int op)
 {
-	return (OP_BIT(READ) | OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD)) >> op & 1;
+	return OPS_RETURN >> op & 1;
 }
 
 static inline bool op_is_one_sided(unsigned int op)
@@ -327,16 +334,21 @@ static inline bool qp_pkt_takes_resource(const struct roce_pkt *pkt)
 {
 	const uint32_t ops = 1u << ROCE_PKT_READ_REQUEST | 1u << ROCE_PKT_CMP_SWAP |
 			     1u << ROCE_PKT_FETCH_ADD | 1u << ROCE_PKT_FLUSH |
-			     1u << ROCE_PKT_ATOMIC_WRITE;
+			     1u << ROCE_PKT_ATOMIC_WRITE | 1u << ROCE_PKT_MASKED_ATOMIC;
 
 	return ops >> (pkt->op & ROCE_PKT_OPCODE_MASK) & 1;
 }
 
-/* The value before an atomic as the requester stores it: in the byte order of its context. */
-static inline uint64_t qp_atomic_reply(const struct qp *qp, uint64_t value)
+/*
+ * The value before an atomic as the requester stores it: 8 bytes in the byte order of its context,
+ * 4 bytes in network order always, in the first half of the result.
+ */
+static inline uint64_t qp_atomic_reply(const struct qp *qp, uint64_t value, uint32_t size)
 {
 	const struct hca_ctx *ctx = qp->pub.ctx;
 
+	if (unlikely(size == 4))
+		return htobe64(value << 32);
 	return unlikely(atomic_load_explicit(&ctx->atomic_reply_be, memory_order_relaxed))
 		       ? htobe64(value)
 		       : value;

@@ -109,12 +109,14 @@ static bool has_inline(const struct hca_send *s)
 
 /*
  * Longer than a message may be; a FLUSH has no data, and its range is as long as a RETH can say. An atomic has
- * eight bytes (IBTA volume 1, 9.4.5).
+ * eight bytes (IBTA volume 1, 9.4.5), a masked one as many as its operands.
  */
 static bool length_is_bad(const struct hca_send *s)
 {
 	if (s->op == HCA_OP_ATOMIC_WRITE || op_is_atomic(s->op))
 		return s->length != 8;
+	if (op_is_masked(s->op))
+		return s->length != s->masked.size;
 	return s->length > (s->op == HCA_OP_FLUSH ? UINT32_MAX : HCA_MAX_MESSAGE);
 }
 

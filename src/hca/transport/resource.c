@@ -7,9 +7,11 @@
  */
 #include "hca/transport/resource.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "hca/memory/atomic.h"
 #include "hca/memory/mem.h"
 #include "hca/memory/persist.h"
 #include "hca/transport/answer.h"
@@ -119,37 +121,78 @@ enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt)
 	return FAULT_NONE;
 }
 
-static enum fault find_target(const struct qp *qp, const struct roce_pkt *pkt, struct hca_seg *out)
+/* The `size` bytes at an address, for an atomic or, with the right to write, an atomic write. */
+static enum fault find_target(const struct qp *qp, uint64_t va, uint32_t rkey, uint32_t srqn,
+			      uint32_t size, uint32_t access, struct hca_seg *out)
 {
 	const struct hca_mr_entry *e;
 
-	if (pkt->atomic.va & 7 || !(qp_access(qp) & HCA_ACCESS_REMOTE_ATOMIC))
+	if (va & (size - 1) || !(qp_access(qp) & access))
 		return FAULT_INVALID;
-	e = hca_mem_find_here(pkt->atomic.rkey, recv_pdn(qp, pkt->atomic.srqn), qp->pub.qpn,
-			      pkt->atomic.va, 8, HCA_ACCESS_REMOTE_ATOMIC);
-	if (!e || !hca_mem_target(e, pkt->atomic.va, out))
+	e = hca_mem_find_here(rkey, recv_pdn(qp, srqn), qp->pub.qpn, va, size, access);
+	if (!e || !hca_mem_target(e, va, size, out))
 		return FAULT_ACCESS;
 	/* With an iova the address in memory may be misaligned although the requested one is not. */
-	return out->kind != HCA_SEG_SERVED && (uintptr_t)out->ptr & 7 ? FAULT_INVALID : FAULT_NONE;
+	return out->kind != HCA_SEG_SERVED && (uintptr_t)out->ptr & (size - 1) ? FAULT_INVALID
+									       : FAULT_NONE;
 }
 
-enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
+static enum fault execute_atomic(struct qp *qp, const struct roce_pkt *pkt,
+				 const struct hca_atomic *a, const struct hca_seg *target)
 {
-	bool adds = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD;
-	struct hca_seg target;
+	enum fault f = make_room(qp);
 	uint64_t old;
-	enum fault f = find_target(qp, pkt, &target);
 
 	if (f)
 		return f;
-	f = make_room(qp);
-	if (f)
-		return f;
-	if (!hca_mem_atomic(&target, adds, pkt->atomic.compare, pkt->atomic.swap, &old))
+	if (!hca_mem_atomic(target, a, &old))
 		return FAULT_ACCESS;
 	add(qp, pkt, 1)->orig = old;
 	resource_continue(qp);
 	return FAULT_NONE;
+}
+
+enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
+{
+	bool add = (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_FETCH_ADD;
+	struct hca_atomic a = hca_atomic_plain(add, pkt->atomic.compare, pkt->atomic.swap);
+	struct hca_seg target;
+	enum fault f = find_target(qp, pkt->atomic.va, pkt->atomic.rkey, pkt->atomic.srqn, a.size,
+				   HCA_ACCESS_REMOTE_ATOMIC, &target);
+
+	return f ? f : execute_atomic(qp, pkt, &a, &target);
+}
+
+/*
+ * The operands are the payload (roce/packet.h); right, resource and answer are those of an atomic.
+ */
+enum fault resource_masked_atomic(struct qp *qp, const struct roce_pkt *pkt,
+				  const struct hca_list *payload)
+{
+	bool add = pkt->len == ROCE_MASKED_ADD_BYTES;
+	uint64_t words[4] = { 0 };
+	struct hca_atomic a;
+	struct hca_seg target;
+	enum fault f;
+
+	if ((pkt->rdma.dma_len != 4 && pkt->rdma.dma_len != 8) ||
+	    (!add && pkt->len != ROCE_MASKED_SWAP_BYTES))
+		return FAULT_INVALID;
+	f = find_target(qp, pkt->rdma.va, pkt->rdma.rkey, pkt->rdma.srqn, pkt->rdma.dma_len,
+			HCA_ACCESS_REMOTE_ATOMIC, &target);
+	if (f)
+		return f;
+	if (!hca_mem_copy_out(payload, 0, words, pkt->len))
+		return FAULT_LOCAL;
+	a = (struct hca_atomic){
+		.add = add,
+		.size = (uint8_t)pkt->rdma.dma_len,
+		.swap = be64toh(words[0]),
+		.compare = be64toh(words[1]),
+		.swap_mask = be64toh(words[2]),
+		.compare_mask = be64toh(words[3]),
+	};
+	return execute_atomic(qp, pkt, &a, &target);
 }
 
 /*
@@ -159,20 +202,16 @@ enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt)
 enum fault resource_atomic_write(struct qp *qp, const struct roce_pkt *pkt,
 				 const struct hca_list *payload)
 {
-	const struct hca_mr_entry *e;
 	struct hca_seg target;
 	uint64_t value;
 	enum fault f;
 
-	if (pkt->rdma.va & 7 || pkt->rdma.dma_len != 8 || pkt->len != 8 ||
-	    !(qp_access(qp) & HCA_ACCESS_REMOTE_WRITE))
+	if (pkt->rdma.dma_len != 8 || pkt->len != 8)
 		return FAULT_INVALID;
-	e = hca_mem_find_here(pkt->rdma.rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn,
-			      pkt->rdma.va, 8, HCA_ACCESS_REMOTE_WRITE);
-	if (!e || !hca_mem_target(e, pkt->rdma.va, &target))
-		return FAULT_ACCESS;
-	if (target.kind != HCA_SEG_SERVED && (uintptr_t)target.ptr & 7)
-		return FAULT_INVALID;
+	f = find_target(qp, pkt->rdma.va, pkt->rdma.rkey, pkt->rdma.srqn, 8,
+			HCA_ACCESS_REMOTE_WRITE, &target);
+	if (f)
+		return f;
 	f = make_room(qp);
 	if (f)
 		return f;
@@ -282,7 +321,8 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 static int send_result(struct qp *qp, const struct resp_resource *res)
 {
 	uint8_t op = res->op & ROCE_PKT_OPCODE_MASK;
-	bool atomic = op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD;
+	bool atomic =
+		op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_MASKED_ATOMIC;
 	struct roce_pkt pkt = {
 		.op = (res->op & ROCE_PKT_TRANSPORT_MASK) |
 		      (atomic ? ROCE_PKT_ATOMIC_ACK : ROCE_PKT_READ_RESP_ONLY),

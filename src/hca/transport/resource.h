@@ -8,6 +8,8 @@
 /* A request with the expected PSN: the answer goes out as soon as there is room. */
 enum fault resource_read(struct qp *qp, const struct roce_pkt *pkt);
 enum fault resource_atomic(struct qp *qp, const struct roce_pkt *pkt);
+enum fault resource_masked_atomic(struct qp *qp, const struct roce_pkt *pkt,
+				  const struct hca_list *payload);
 enum fault resource_atomic_write(struct qp *qp, const struct roce_pkt *pkt,
 				 const struct hca_list *payload);
 enum fault resource_flush(struct qp *qp, const struct roce_pkt *pkt);

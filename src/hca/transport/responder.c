@@ -230,6 +230,8 @@ static enum fault do_answered(struct qp *qp, const struct roce_pkt *pkt,
 	case ROCE_PKT_CMP_SWAP:
 	case ROCE_PKT_FETCH_ADD:
 		return resource_atomic(qp, pkt);
+	case ROCE_PKT_MASKED_ATOMIC:
+		return resource_masked_atomic(qp, pkt, payload);
 	case ROCE_PKT_ATOMIC_WRITE:
 		return resource_atomic_write(qp, pkt, payload);
 	case ROCE_PKT_FLUSH:
@@ -293,7 +295,8 @@ static void count_request(struct qp *qp, uint8_t op)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_WRITE);
 	else if (op == ROCE_PKT_READ_REQUEST)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_READ);
-	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD || op == ROCE_PKT_ATOMIC_WRITE)
+	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD ||
+		 op == ROCE_PKT_ATOMIC_WRITE || op == ROCE_PKT_MASKED_ATOMIC)
 		hca_count(qp->pub.counters, HCA_COUNT_RX_ATOMIC);
 }
 

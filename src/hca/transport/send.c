@@ -86,6 +86,8 @@ static inline uint8_t opcode(const struct qp *qp, enum hca_op op, int part)
 		[HCA_OP_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_FETCH_ADD },
 		[HCA_OP_FLUSH] = { [PART_ONLY] = ROCE_PKT_FLUSH },
 		[HCA_OP_ATOMIC_WRITE] = { [PART_ONLY] = ROCE_PKT_ATOMIC_WRITE },
+		[HCA_OP_MASKED_CMP_SWAP] = { [PART_ONLY] = ROCE_PKT_MASKED_ATOMIC },
+		[HCA_OP_MASKED_FETCH_ADD] = { [PART_ONLY] = ROCE_PKT_MASKED_ATOMIC },
 	};
 
 	return transport[qp->pub.type] | table[op][part];
@@ -387,6 +389,8 @@ static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roc
 
 	pkt->psn = psn;
 	pkt->len = op_is_atomic(s->op) || s->op == HCA_OP_FLUSH ? 0 : s->length;
+	if (unlikely(op_is_masked(s->op)))
+		pkt->len = (uint32_t)list->total;
 	if (unlikely(ref_count)) {
 		pkt->flags = ROCE_PKT_BY_REF;
 		pkt->refs = ref_count;
@@ -397,6 +401,23 @@ static inline int send_whole(struct qp *qp, const struct hca_send *s, struct roc
 	note_sent(qp, psn);
 	window_read_sent(&qp->window, op_is_read(s->op));
 	return 0;
+}
+
+/* The payload of a masked atomic's packet, in `words`. */
+static __attribute__((noinline)) void list_operands(const struct hca_atomic *a, uint64_t words[4],
+						    struct hca_list *out)
+{
+	words[0] = htobe64(a->swap);
+	words[1] = htobe64(a->compare);
+	words[2] = htobe64(a->swap_mask);
+	words[3] = htobe64(a->compare_mask);
+	out->count = 1;
+	out->total = a->add ? ROCE_MASKED_ADD_BYTES : ROCE_MASKED_SWAP_BYTES;
+	out->seg[0] = (struct hca_seg){
+		.ptr = (char *)words,
+		.len = out->total,
+		.kind = HCA_SEG_PLAIN,
+	};
 }
 
 /* There was no room, or the memory was deregistered. */
@@ -419,6 +440,7 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 	struct requester *r = &qp->req;
 	struct hca_list list;
 	struct roce_pkt pkt;
+	uint64_t operands[4];
 	const bool read = op_is_read(s->op);
 	const struct req_slot *slot;
 	uint16_t ref_count = 0;
@@ -459,6 +481,8 @@ enum run_result send_connected(struct qp *qp, struct hca_send *s, bool reachable
 		return RUN_ON;
 	}
 	fill_packet(qp, s, &pkt);
+	if (unlikely(op_is_masked(s->op)))
+		list_operands(&s->masked, operands, &list);
 	if (likely(whole))
 		err = send_whole(qp, s, &pkt, &list, refs, ref_count, slot->first_psn);
 	else if (s->op == HCA_OP_READ)

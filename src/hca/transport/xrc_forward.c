@@ -23,7 +23,7 @@ static uint32_t access_of(const struct roce_pkt *pkt)
 {
 	uint8_t op = pkt->op & ROCE_PKT_OPCODE_MASK;
 
-	if (xrc_op_is_atomic(op))
+	if (xrc_op_is_atomic(op) || op == ROCE_PKT_MASKED_ATOMIC)
 		return HCA_ACCESS_REMOTE_ATOMIC;
 	if (op == ROCE_PKT_READ_REQUEST)
 		return HCA_ACCESS_REMOTE_READ;

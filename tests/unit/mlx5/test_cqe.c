@@ -64,10 +64,19 @@ static void each_operation_has_its_opcode(void **state)
 		enum hca_op op;
 		uint8_t opcode;
 	} ops[] = {
-		{ HCA_OP_SEND, 0x0a },     { HCA_OP_SEND_IMM, 0x0b },  { HCA_OP_SEND_INV, 0x01 },
-		{ HCA_OP_WRITE, 0x08 },    { HCA_OP_WRITE_IMM, 0x09 }, { HCA_OP_READ, 0x10 },
-		{ HCA_OP_CMP_SWAP, 0x11 }, { HCA_OP_FETCH_ADD, 0x12 }, { HCA_OP_LOCAL_INV, 0x25 },
-		{ HCA_OP_BIND_MW, 0x25 },  { HCA_OP_NOP, 0x00 },
+		{ HCA_OP_SEND, 0x0a },
+		{ HCA_OP_SEND_IMM, 0x0b },
+		{ HCA_OP_SEND_INV, 0x01 },
+		{ HCA_OP_WRITE, 0x08 },
+		{ HCA_OP_WRITE_IMM, 0x09 },
+		{ HCA_OP_READ, 0x10 },
+		{ HCA_OP_CMP_SWAP, 0x11 },
+		{ HCA_OP_FETCH_ADD, 0x12 },
+		{ HCA_OP_LOCAL_INV, 0x25 },
+		{ HCA_OP_BIND_MW, 0x25 },
+		{ HCA_OP_NOP, 0x00 },
+		{ HCA_OP_MASKED_CMP_SWAP, 0x14 },
+		{ HCA_OP_MASKED_FETCH_ADD, 0x15 },
 	};
 
 	for (size_t i = 0; i < array_size(ops); i++) {

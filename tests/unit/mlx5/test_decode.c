@@ -165,6 +165,87 @@ static void atomics_have_their_operands(void **state)
 	assert_int_equal(out.compare, 33);
 }
 
+static void put_masked(uint32_t index, uint8_t opcode, uint8_t modifier, uint8_t ds)
+{
+	mlx5dv_set_ctrl_seg(unit(index, 0), index, opcode, modifier, QPN, 0, ds, 0, 0);
+	put_raddr(index, ds == 8 ? 4 : 1, 0x8000, 9);
+	mlx5dv_set_data_seg(unit(index, ds - 1), modifier == MLX5_ATOMIC_OPMOD_4 ? 4 : 8, 5,
+			    0x5000);
+}
+
+static void masked_atomics_of_four_bytes(void **state)
+{
+	uint32_t *four = unit(1, 2);
+
+	put_masked(1, MLX5_OPCODE_ATOMIC_MASKED_CS, MLX5_ATOMIC_OPMOD_4, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		four[i] = htobe32(0xa0000000 + i);
+	decode(1);
+	assert_false(out.bad);
+	assert_int_equal(out.op, HCA_OP_MASKED_CMP_SWAP);
+	assert_int_equal(out.masked.size, 4);
+	assert_false(out.masked.add);
+	assert_int_equal(out.masked.swap, 0xa0000000);
+	assert_int_equal(out.masked.compare, 0xa0000001);
+	assert_int_equal(out.masked.swap_mask, 0xa0000002);
+	assert_int_equal(out.masked.compare_mask, 0xa0000003);
+	assert_int_equal(out.raddr, 0x8000);
+	assert_int_equal(out.length, 4);
+}
+
+/* Of RC at the end of the ring, and of a DC initiator, whose address precedes the operation. */
+static void masked_atomics_of_eight_bytes(void **state)
+{
+	for (int dc = 0; dc < 2; dc++) {
+		uint32_t index = BLOCKS - 1, first = dc ? 5 : 2;
+		uint64_t *masks = unit(index, first + 1), *values = unit(index, first);
+		struct mlx5_wqe_av *av = unit(index, 1);
+
+		qp.type = dc ? HCA_QP_DCI : HCA_QP_RC;
+		if (dc) {
+			memset(av, 0, sizeof(*av));
+			av->dqp_dct = htobe32(0x77 | MLX5_EXTENDED_UD_AV);
+			av->key.dc_key = htobe64(0x1234);
+		}
+		put_masked(index, MLX5_OPCODE_ATOMIC_MASKED_CS, MLX5_ATOMIC_OPMOD_8, first + 3);
+		values[0] = htobe64(0xa000000000000000);
+		values[1] = htobe64(1);
+		masks[0] = htobe64(2);
+		masks[1] = htobe64(3);
+		decode(index);
+		assert_false(out.bad);
+		assert_int_equal(out.masked.size, 8);
+		assert_int_equal(out.masked.swap, 0xa000000000000000);
+		assert_int_equal(out.masked.compare, 1);
+		assert_int_equal(out.masked.swap_mask, 2);
+		assert_int_equal(out.masked.compare_mask, 3);
+		assert_int_equal(out.raddr, 0x8000);
+		assert_int_equal(out.length, 8);
+		if (dc)
+			assert_int_equal(out.dc_key, 0x1234);
+	}
+}
+
+static void a_masked_addition_has_boundaries(void **state)
+{
+	uint64_t *eight = unit(2, 2);
+
+	put_masked(2, MLX5_OPCODE_ATOMIC_MASKED_FA, MLX5_ATOMIC_OPMOD_8, 4);
+	eight[0] = htobe64(7);
+	eight[1] = htobe64(1ull << 63);
+	decode(2);
+	assert_false(out.bad);
+	assert_int_equal(out.op, HCA_OP_MASKED_FETCH_ADD);
+	assert_int_equal(out.masked.size, 8);
+	assert_true(out.masked.add);
+	assert_int_equal(out.masked.swap, 7);
+	assert_int_equal(out.masked.compare, 1ull << 63);
+	assert_int_equal(out.length, 8);
+	put_masked(2, MLX5_OPCODE_ATOMIC_MASKED_FA, 0, 4); /* not one of the sizes */
+	decode(2);
+	assert_bad();
+}
+
 static void a_flush_has_a_range_and_no_data(void **state)
 {
 	struct mlx5_wqe_flush_seg *seg = unit(1, 2);
@@ -799,6 +880,9 @@ int main(void)
 		T(entries_of_another_qp_are_bad),
 		T(an_entry_without_length_is_bad),
 		T(an_entry_longer_than_the_ring_is_bad),
+		T(masked_atomics_of_four_bytes),
+		T(masked_atomics_of_eight_bytes),
+		T(a_masked_addition_has_boundaries),
 		T(a_flush_has_a_range_and_no_data),
 		T(an_atomic_write_has_its_data_inline),
 		T(changes_of_tag_lists),

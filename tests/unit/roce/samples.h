@@ -28,6 +28,9 @@ static inline uint32_t sample_length(uint8_t op, uint32_t wish)
 		return ROCE_CNP_BYTES;
 	case ROCE_PAYLOAD_WORD:
 		return 8;
+	case ROCE_PAYLOAD_ARGS:
+		return wish < ROCE_MASKED_SWAP_BYTES ? ROCE_MASKED_ADD_BYTES
+						     : ROCE_MASKED_SWAP_BYTES;
 	case ROCE_PAYLOAD_FULL:
 		while (full < wish && full < 4096)
 			full *= 2;

@@ -383,7 +383,7 @@ static void bad_packets_are_dropped_and_counted_by_reason(void **state)
 	bytes[1] ^= 1;
 	send_raw(&p, bytes, len);
 	bytes[1] ^= 1;
-	bytes[0] = 0x15;
+	bytes[0] = 0x18;
 	send_raw(&p, bytes, len);
 	bytes[0] = ROCE_PKT_CMP_SWAP;
 	send_raw(&p, bytes, 16);

@@ -415,7 +415,7 @@ static void errors_are_explained_with_their_position(void **state)
 		{ "drop psn=5-", "character 6:", "100-199" },
 		{ "drop psn=-5", "character 6:", "packet number" },
 		{ "drop opcode=SEND", "character 6:", "no opcode" },
-		{ "drop opcode=0x15", "character 6:", "no opcode" },
+		{ "drop opcode=0x18", "character 6:", "no opcode" },
 		{ "drop dir=up", "character 6:", "in or out" },
 		{ "drop peer=there", "character 6:", "no IP address" },
 		{ "drop us=3", "character 6:", "does not apply to" },

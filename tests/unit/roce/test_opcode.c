@@ -18,7 +18,8 @@ static const struct {
 	{ 0x17, 4 },  { 0x24, 0 },  { 0x26, 16 }, { 0x2b, 20 }, { 0x64, 8 },  { 0x65, 12 },
 	{ 0xa0, 4 },  { 0xa3, 8 },  { 0xa6, 20 }, { 0xab, 24 }, { 0xac, 20 }, { 0xb0, 4 },
 	{ 0xb1, 4 },  { 0xb2, 12 }, { 0xb3, 32 }, { 0xb4, 32 }, { 0xb6, 8 },  { 0x81, 0 },
-	{ 0xe0, 20 }, { 0xeb, 40 }, { 0xf1, 4 },  { 0xf3, 48 }, { 0xf7, 24 },
+	{ 0xe0, 20 }, { 0xeb, 40 }, { 0xf1, 4 },  { 0xf3, 48 }, { 0xf7, 24 }, { 0x15, 16 },
+	{ 0xb5, 20 }, { 0xf5, 36 },
 };
 
 static void headers_have_the_lengths_of_the_specification(void **state)
@@ -38,15 +39,15 @@ static void exactly_the_opcodes_of_rc_uc_ud_xrc_dc_and_cnp_are_known(void **stat
 	for (unsigned int op = 0; op < 256; op++)
 		if (roce_opcode_find(op))
 			count[op >> 5]++;
-	assert_int_equal(count[0], 25); /* RC: 0x00 to 0x17 without 0x15; 0x1c and 0x1d */
+	assert_int_equal(count[0], 26); /* RC: 0x00 to 0x17; 0x1c and 0x1d */
 	assert_int_equal(count[1], 12); /* UC: sends and writes */
 	assert_int_equal(count[2], 0);  /* RD */
 	assert_int_equal(count[3], 2);  /* UD */
 	assert_int_equal(count[4], 1);  /* CNP */
-	assert_int_equal(count[5], 25); /* XRC */
+	assert_int_equal(count[5], 26); /* XRC */
 	assert_int_equal(count[6], 0);
-	assert_int_equal(count[7], 25); /* DC */
-	assert_null(roce_opcode_find(0x15));
+	assert_int_equal(count[7], 26); /* DC */
+	assert_null(roce_opcode_find(0x18));
 }
 
 static void codes_of_the_fabric_are_no_opcodes(void **state)

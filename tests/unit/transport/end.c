@@ -400,6 +400,8 @@ struct roce_pkt end_request(const struct end *end, uint8_t op, uint32_t psn)
 	if (info->payload == ROCE_PAYLOAD_NONE)
 		return p;
 	p.len = info->payload == ROCE_PAYLOAD_FULL ? 1024 : 8;
+	if (info->payload == ROCE_PAYLOAD_ARGS)
+		p.len = ROCE_MASKED_ADD_BYTES;
 	p.rdma.va += 4096;
 	p.rdma.dma_len = info->payload == ROCE_PAYLOAD_FULL ? 4096 : 8;
 	return p;

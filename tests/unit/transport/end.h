@@ -92,7 +92,8 @@ void end_post_recv(struct end *end, uint32_t at, uint32_t len);
 
 /*
  * A packet for net_inject() that is right for its opcode and the end: requests are for the buffer's first 8 bytes
- * if they read, and for those at 4096 if they write; messages of one packet have 8 bytes.
+ * if they read, and for those at 4096 if they write; messages of one packet have 8 bytes. A masked
+ * atomic adds.
  */
 struct roce_pkt end_request(const struct end *end, uint8_t op, uint32_t psn);
 

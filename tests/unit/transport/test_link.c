@@ -13,11 +13,14 @@
 #define REQUESTS 40
 #define SLICE    5000u /* each request has a slice of both buffers for itself */
 
+#define FIELDS_ADD 0x00000003c0000001ull
+
 struct workload {
 	struct end *ends[2];
 	unsigned int seed;
 	uint64_t added[2]; /* to the peer's counter, at its END_BYTES - 8 */
 	unsigned int sends[2];
+	uint32_t masked[2]; /* additions of FIELDS_ADD */
 };
 
 static void fill(uint8_t *to, uint32_t len, unsigned int *seed)
@@ -33,7 +36,7 @@ static void post(struct workload *w, int side, unsigned int i)
 	uint32_t at = i * SLICE, len = rand_r(&w->seed) % SLICE;
 	struct hca_send *s;
 
-	switch (rand_r(&w->seed) % 6) {
+	switch (rand_r(&w->seed) % 7) {
 	case 0:
 		fill(me->mem + at, len, &w->seed);
 		end_post(me, HCA_OP_SEND, at, len);
@@ -56,6 +59,13 @@ static void post(struct workload *w, int side, unsigned int i)
 		s->sge_count = 0;
 		s->feth = ROCE_FETH_GLOBAL;
 		s->length = len;
+		break;
+	case 5: /* adds to both halves, of which the lower one overflows */
+		s = end_post_to(me, HCA_OP_MASKED_FETCH_ADD, at, 8, peer, END_BYTES - 16);
+		s->masked = (struct hca_atomic){
+			.add = true, .size = 8, .swap = FIELDS_ADD, .compare = 1ull << 31
+		};
+		w->masked[side]++;
 		break;
 	default:
 		s = end_post_to(me, HCA_OP_FETCH_ADD, at, 8, peer, END_BYTES - 8);
@@ -107,6 +117,11 @@ static void run(const struct net_faults *faults, const struct end_options *optio
 	}
 	assert_null(end_completion(w.ends[0]));
 	assert_int_equal(w.ends[1]->completed, w.sends[0]); /* each message once */
+	memcpy(&counter, w.ends[1]->mem + END_BYTES - 16, 8);
+	if (counter >> 32 != (uint32_t)(FIELDS_ADD >> 32) * w.masked[0] ||
+	    (uint32_t)counter != (uint32_t)FIELDS_ADD * w.masked[0])
+		fail_msg("seed %u: %u masked atomics have made 0x%lx", (unsigned int)faults->seed,
+			 w.masked[0], (unsigned long)counter);
 	memcpy(&counter, w.ends[1]->mem + END_BYTES - 8, 8);
 	if (counter != w.added[0])
 		fail_msg("seed %u: atomics have added %lu instead of %lu",

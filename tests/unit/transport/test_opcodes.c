@@ -197,6 +197,8 @@ static void expect_done(const struct arrival *a)
 		EXPECT(a, !memcmp(a->end->mem + 8192 + grh, data, 8));
 	if (op == ROCE_PKT_FETCH_ADD)
 		EXPECT(a, a->end->mem[0] == 1);
+	if (op == ROCE_PKT_MASKED_ATOMIC)
+		EXPECT(a, a->end->mem[4096 + 7] == data[0]);
 }
 
 /* IBTA volume 1, 9.8.2.2: a packet that continues nothing is dropped, and there are no answers. */
@@ -269,7 +271,8 @@ static void check_reliable(const struct arrival *a)
 	EXPECT(a, answer->pkt.psn == FIRST_PSN);
 	if (op == ROCE_PKT_READ_REQUEST || op == ROCE_PKT_FLUSH || op == ROCE_PKT_ATOMIC_WRITE)
 		returned = ROCE_PKT_READ_RESP_ONLY;
-	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD)
+	else if (op == ROCE_PKT_CMP_SWAP || op == ROCE_PKT_FETCH_ADD ||
+		 op == ROCE_PKT_MASKED_ATOMIC)
 		returned = ROCE_PKT_ATOMIC_ACK;
 	EXPECT(a, (answer->pkt.op & ROCE_PKT_OPCODE_MASK) == returned);
 	if (info->part & ROCE_FIRST) {

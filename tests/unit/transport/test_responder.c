@@ -50,6 +50,7 @@ static bool may_begin(uint8_t op)
 	case ROCE_PKT_READ_REQUEST:
 	case ROCE_PKT_CMP_SWAP:
 	case ROCE_PKT_FETCH_ADD:
+	case ROCE_PKT_MASKED_ATOMIC:
 	case ROCE_PKT_FLUSH:
 	case ROCE_PKT_ATOMIC_WRITE:
 		return true;
