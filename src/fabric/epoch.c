@@ -10,10 +10,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "fabric/barrier.h"
 #include "fabric/clock.h"
+#include "fabric/epoch_cells.h"
 #include "fabric/lock.h"
 #include "fabric/service.h"
 
@@ -52,8 +53,11 @@ static void detach(struct epoch_thread *self)
 		/* A thread that was cancelled inside of a section does not leave it by itself. */
 		if (self->section & 1)
 			atomic_store(&self->cell->section, self->section + 1);
-		/* [E3] pairs with take_cell(): the last section before the cell's next thread */
-		atomic_store_explicit(&self->cell->taken, 0, memory_order_release);
+		if (self->private)
+			epoch_cells_put(&fabric.epoch.private_cells, private_area(), self->cell);
+		else
+			epoch_cells_put(&fabric.epoch.area_cells, atomic_load(&fabric.epoch.area),
+					self->cell);
 	}
 	*self = (struct epoch_thread){ .depth = self->depth };
 }
@@ -68,29 +72,15 @@ static void make_key(void)
 	fabric.epoch.key_is_valid = !pthread_key_create(&fabric.epoch.key, thread_exits);
 }
 
-static bool take_cell(struct epoch_area *area, uint32_t index)
+static struct epoch_cell *find_cell(struct epoch_cells *cells, struct epoch_area *area)
 {
-	struct epoch_cell *cell = &area->cell[index];
-	uint32_t high = atomic_load(&area->high);
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	struct epoch_cell *cell;
 
-	/* [E3] */
-	if (atomic_load_explicit(&cell->taken, memory_order_relaxed) ||
-	    atomic_exchange_explicit(&cell->taken, 1, memory_order_acquire))
-		return false;
-	while (high <= index && !atomic_compare_exchange_weak(&area->high, &high, index + 1))
-		;
-	return true;
-}
-
-static struct epoch_cell *find_cell(struct epoch_area *area)
-{
-	for (;;) {
-		for (uint32_t i = 0; i < EPOCH_CELLS; i++)
-			if (take_cell(area, i))
-				return &area->cell[i];
-		/* More threads than cells: wait for one to end. */
-		sched_yield();
-	}
+	/* More threads than cells: wait for one to end. */
+	while (!(cell = epoch_cells_take(cells, area)))
+		nanosleep(&nap, NULL);
+	return cell;
 }
 
 static void attach(struct epoch_thread *self, uint32_t generation)
@@ -101,9 +91,10 @@ static void attach(struct epoch_thread *self, uint32_t generation)
 	area = atomic_load_explicit(&fabric.epoch.area, memory_order_relaxed);
 	self->generation = generation & ~FENCES;
 	self->private = !area;
-	self->cell = find_cell(area ? area : private_area());
-	/* Even, whatever a peer may have written there. */
-	self->section = atomic_load(&self->cell->section) & ~1ull;
+	self->cell = area ? find_cell(&fabric.epoch.area_cells, area)
+			  : find_cell(&fabric.epoch.private_cells, private_area());
+	/* Sections of a cell are numbered through, whichever threads have it. */
+	self->section = atomic_load(&self->cell->section);
 	pthread_once(&fabric.epoch.key_once, make_key);
 	if (fabric.epoch.key_is_valid)
 		pthread_setspecific(fabric.epoch.key, self);
@@ -283,6 +274,7 @@ bool epoch_reclaim(void)
 
 void epoch_init(void)
 {
+	epoch_cells_reset(&fabric.epoch.area_cells);
 	atomic_store(&fabric.epoch.area, fabric_segment_epochs(fabric.segment.base));
 	new_generation(!barrier_has_global() || !barrier_has_private());
 }
@@ -311,8 +303,12 @@ void epoch_forked(void)
 	fabric_thread.epoch = (struct epoch_thread){ 0 };
 	atomic_store(&fabric.epoch.area, NULL);
 	new_generation(true);
+	epoch_cells_reset(&fabric.epoch.area_cells);
+	epoch_cells_reset(&fabric.epoch.private_cells);
 	/* Sections of the parent's other threads do not end here. */
+	for (uint32_t i = 0; private && i < epoch_area_cells(private); i++)
+		atomic_store_explicit(&private->cell[i].section, 0, memory_order_relaxed);
 	if (private)
-		memset(private, 0, sizeof(*private));
+		atomic_store(&private->high, 0);
 	fabric.epoch.sections.count = 0;
 }

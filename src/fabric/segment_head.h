@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The first pages of every process segment, which the fabric keeps. Linked peers read and write
- * them, too: no process trusts what it reads from the segment of another.
+ * The first pages of every process segment, which the fabric keeps. Linked peers read them; no
+ * process trusts what it reads from the segment of another.
  */
 #ifndef FABRIC_SEGMENT_HEAD_H
 #define FABRIC_SEGMENT_HEAD_H
@@ -9,13 +9,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define EPOCH_CELLS 1024u
+/* Threads of a process that may use the fabric at once. The segment is sparse: a cell takes memory
+ * only when a thread has used it. */
+#define EPOCH_CELLS 65536u
 
 /* One per thread; see epoch.h. */
 struct epoch_cell {
 	/* Odd inside a section. The cell's thread writes it, threads that wait for it read it. */
 	_Alignas(64) _Atomic uint64_t section;
-	_Atomic uint32_t taken; /* used by the owner process only */
 };
 
 struct epoch_area {
@@ -36,7 +37,7 @@ struct fabric_segment_head {
 	_Alignas(4096) struct epoch_area epochs;
 };
 
-#define FABRIC_SEGMENT_RESERVED (72u << 10)
+#define FABRIC_SEGMENT_RESERVED (4104u << 10)
 
 _Static_assert(sizeof(struct fabric_segment_head) <= FABRIC_SEGMENT_RESERVED, "it fits");
 

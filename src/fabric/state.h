@@ -5,7 +5,8 @@
  *
  * Locks, outermost first: service.awake, the locks of the adapter (config.before_fork), init_lock,
  * links.lock, service.lock, service.timer_lock, directory.lock, epoch.reclaim_lock,
- * links.allocated_lock, epoch.retired_lock.
+ * links.allocated_lock, epoch.retired_lock. Locks of struct epoch_cells are innermost; the child of a
+ * fork makes them anew.
  */
 #ifndef FABRIC_STATE_H
 #define FABRIC_STATE_H
@@ -36,6 +37,15 @@ struct share_state;
 struct epoch_node {
 	struct epoch_node *next;
 	void (*free)(struct epoch_node *node);
+};
+
+#define EPOCH_CELL_WORDS (EPOCH_CELLS / 64)
+
+/* epoch_cells.c: cells of an area that have a thread, a bit each, and words without a free one */
+struct epoch_cells {
+	struct fabric_lock lock;
+	uint64_t full[EPOCH_CELL_WORDS / 64];
+	uint64_t taken[EPOCH_CELL_WORDS];
 };
 
 /* epoch.c: a section that was open at one moment */
@@ -93,6 +103,8 @@ struct fabric_epoch {
 	struct fabric_lock reclaim_lock;
 	struct epoch_node *waiting;
 	ARRAY_OF(struct epoch_section) sections;
+
+	struct epoch_cells area_cells, private_cells;
 };
 
 /* barrier.c */

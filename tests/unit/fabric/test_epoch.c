@@ -4,6 +4,7 @@
 #include "fabric/epoch.h"
 #include "fabric/peer.h"
 #include "util/api.h"
+#include "util/futex.h"
 
 struct object {
 	struct epoch_node epoch;
@@ -144,13 +145,103 @@ static void *enter_and_exit(void *arg)
 
 static void cells_of_threads_that_ended_are_used_again(void **state)
 {
-	for (unsigned int i = 0; i < 2 * EPOCH_CELLS; i++) {
+	for (unsigned int i = 0; i < 2000; i++) {
 		pthread_t thread;
 
 		assert_int_equal(pthread_create(&thread, NULL, enter_and_exit, NULL), 0);
 		pthread_join(thread, NULL);
 	}
 	assert_true(epoch_area_cells(atomic_load(&fabric.epoch.private)) < 8);
+}
+
+/* ---- many threads ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CROWD 500u
+#else
+#define CROWD 10000u
+#endif
+#define CROWD_STACK (64u << 10)
+
+struct crowd {
+	_Atomic uint32_t inside, outside;
+	_Atomic uint32_t go; /* a futex: 0, 1: leave the section, 2: end */
+};
+
+static void wait_for_go(struct crowd *crowd, uint32_t go)
+{
+	uint32_t now;
+
+	while ((now = atomic_load(&crowd->go)) < go)
+		futex_wait(&crowd->go, now, NULL);
+}
+
+static void *stay_inside(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	epoch_enter();
+	atomic_fetch_add(&crowd->inside, 1);
+	wait_for_go(crowd, 1);
+	epoch_exit();
+	/* Each thread has a cell of its own: no other one has opened a section in it. */
+	if (!(atomic_load(&fabric_thread.epoch.cell->section) & 1))
+		atomic_fetch_add(&crowd->outside, 1);
+	wait_for_go(crowd, 2);
+	return NULL;
+}
+
+static uint32_t open_sections(const struct epoch_area *area)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < epoch_area_cells(area); i++)
+		n += atomic_load(&area->cell[i].section) & 1;
+	return n;
+}
+
+static void tell(struct crowd *crowd, uint32_t go)
+{
+	atomic_store(&crowd->go, go);
+	futex_wake_all(&crowd->go);
+}
+
+static void ten_thousand_threads_have_sections_at_once(void **state)
+{
+	static pthread_t thread[CROWD];
+	const struct fabric_config config = { 0 };
+	struct object object = { 0 };
+	struct crowd crowd = { 0 };
+	struct epoch_area *area;
+	pthread_attr_t attr;
+	uint32_t count;
+
+	assert_int_equal(fabric_init(&config), 0);
+	area = atomic_load(&fabric.epoch.area);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, CROWD_STACK);
+	for (count = 0; count < CROWD; count++)
+		if (pthread_create(&thread[count], &attr, stay_inside, &crowd))
+			break;
+	pthread_attr_destroy(&attr);
+	until(atomic_load(&crowd.inside) == count);
+	assert_int_equal(open_sections(area), count);
+	epoch_retire(&object.epoch, free_object);
+	epoch_reclaim();
+	assert_false(atomic_load(&object.freed));
+	tell(&crowd, 1);
+	until(atomic_load(&crowd.outside) == count);
+	until((epoch_reclaim(), atomic_load(&object.freed)));
+	tell(&crowd, 2);
+	for (uint32_t i = 0; i < count; i++)
+		pthread_join(thread[i], NULL);
+	/* Grace periods are as short as before. */
+	assert_true(epoch_area_cells(area) < 8);
+	fabric_fini();
+	if (count < CROWD) {
+		print_message("the system allows %u threads only\n", count);
+		skip();
+	}
 }
 
 static void *end_inside(void *arg)
@@ -175,7 +266,7 @@ static bool is_marked_in(const struct epoch_area *area)
 {
 	for (uint32_t i = 0; i < epoch_area_cells(area); i++)
 		if (atomic_load(&area->cell[i].section) & 1)
-			return atomic_load(&area->cell[i].taken);
+			return true;
 	return false;
 }
 
@@ -246,6 +337,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(freeing_an_object_may_retire_another),
 		cmocka_unit_test(waiting_takes_until_the_last_section_is_over),
 		cmocka_unit_test(cells_of_threads_that_ended_are_used_again),
+		cmocka_unit_test(ten_thousand_threads_have_sections_at_once),
 		cmocka_unit_test(a_thread_that_ends_inside_a_section_leaves_it),
 		cmocka_unit_test(sections_are_marked_in_the_segment_while_there_is_one),
 		cmocka_unit_test(a_section_that_began_before_the_fabric_was_up_counts),
