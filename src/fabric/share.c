@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "fabric/clock.h"
+#include "fabric/share_arena.h"
 #include "fabric/share_book.h"
 #include "fabric/share_fork.h"
 #include "fabric/share_maps.h"
@@ -40,7 +41,8 @@ static int check_mapping(struct share_state *state, const struct share_vma *vma,
 		return share_book_covers(state, part) ? 0 : -EOPNOTSUPP;
 	if (!(vma->prot & (PROT_READ | PROT_WRITE)))
 		return -EFAULT;
-	if (!vma->plain || (vma->prot & PROT_EXEC) || share_threads_live_in(state, vma, part))
+	if (!vma->plain || (vma->prot & PROT_EXEC) || share_arena_begins_in(state, part) ||
+	    share_threads_live_in(state, vma, part))
 		return -EOPNOTSUPP;
 	(*missing)++;
 	return 0;

@@ -168,6 +168,83 @@ static int many_contexts(int seed)
 	return 0;
 }
 
+#define CHUNKS 16
+
+/* A thread with an arena of malloc, in which it registers memory, and chunks for children to free. */
+struct user_of_heap {
+	pthread_t thread;
+	struct ibv_pd *pd;
+	void *chunk[CHUNKS];
+	atomic_bool ready, stop;
+};
+
+static void *use_heap(void *arg)
+{
+	struct user_of_heap *u = arg;
+	void *buf = malloc(3000), *p[32] = { 0 }, *apart[CHUNKS];
+	struct ibv_mr *mr = ibv_reg_mr(u->pd, buf, 3000, IBV_ACCESS_LOCAL_WRITE);
+	unsigned int seed = 1;
+
+	/* Too large for the caches of threads. */
+	for (int i = 0; i < CHUNKS; i++) {
+		u->chunk[i] = malloc(1200);
+		apart[i] = malloc(32);
+	}
+	atomic_store(&u->ready, true);
+	while (!atomic_load(&u->stop)) {
+		int i = rand_r(&seed) % 32;
+
+		free(p[i]);
+		p[i] = malloc(1100 + rand_r(&seed) % 1000);
+	}
+	for (int i = 0; i < 32; i++)
+		free(p[i]);
+	for (int i = 0; i < CHUNKS; i++) {
+		free(u->chunk[i]);
+		free(apart[i]);
+	}
+	if (mr)
+		ibv_dereg_mr(mr);
+	free(buf);
+	return mr;
+}
+
+static int free_chunks(void *arg)
+{
+	struct user_of_heap *users = arg;
+
+	alarm(60);
+	for (int i = 0; i < 2 * CHUNKS; i++)
+		free(users[i % 2].chunk[i / 2]);
+	return 0;
+}
+
+static void the_heap_of_threads_that_registered_memory_is_whole_in_a_child(void **state)
+{
+	struct ibv_context *context = test_open("mlx5_0");
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct user_of_heap users[2] = { 0 };
+	void *result;
+
+	if (*VB_SANITIZE)
+		skip(); /* another allocator */
+	for (int i = 0; i < 2; i++) {
+		users[i].pd = pd;
+		assert_int_equal(pthread_create(&users[i].thread, NULL, use_heap, &users[i]), 0);
+		while (!atomic_load(&users[i].ready))
+			usleep(100);
+	}
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(test_in_child(free_chunks, users), 0);
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&users[i].stop, true);
+		assert_int_equal(pthread_join(users[i].thread, &result), 0);
+		assert_non_null(result);
+	}
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	test_close(context);
+}
+
 static void several_processes_hold_several_contexts_each(void **state)
 {
 	pid_t pids[PROCESSES];
@@ -241,6 +318,7 @@ int main(void)
 		cmocka_unit_test(a_child_may_query_and_close_what_it_inherited),
 		cmocka_unit_test(children_of_children_work_as_well),
 		cmocka_unit_test(fork_amid_calls_of_other_threads_leaves_a_usable_child),
+		cmocka_unit_test(the_heap_of_threads_that_registered_memory_is_whole_in_a_child),
 		cmocka_unit_test(several_processes_hold_several_contexts_each),
 		cmocka_unit_test(every_process_sees_the_same_adapters),
 	};

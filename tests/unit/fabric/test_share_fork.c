@@ -177,6 +177,45 @@ static void heap_neighbours_are_apart_in_the_child(void **state)
 	turns_close();
 }
 
+/* ---- arenas of malloc ---- */
+
+#define ARENA_BYTES ((uintptr_t)64 << 20)
+
+static void *first_malloc(void *arg)
+{
+	/* The thread keeps its arena until the test is over. */
+	*(void **)arg = malloc(3000);
+	pass(to_parent);
+	take(to_child);
+	free(*(void **)arg);
+	return NULL;
+}
+
+/*
+ * fork() resets the arenas in the child before handlers run: a lock that a thread of the parent holds, or
+ * waits for, would be reset there, too.
+ */
+static void the_control_block_of_an_arena_is_never_shared(void **state)
+{
+	pthread_t thread;
+	char *p;
+
+	if (*VB_SANITIZE)
+		skip(); /* another allocator */
+	need_userfaultfd();
+	turns_open();
+	assert_int_equal(pthread_create(&thread, NULL, first_malloc, &p), 0);
+	take(to_parent);
+	assert_true((uintptr_t)p % ARENA_BYTES < PAGE);
+	assert_int_equal(share_range_get(p, 3000), -EOPNOTSUPP);
+	/* Later pages of the arena have none. */
+	assert_int_equal(share_range_get(p + PAGE, 100), 0);
+	share_range_put(p + PAGE, 100);
+	pass(to_child);
+	pthread_join(thread, NULL);
+	turns_close();
+}
+
 static void children_of_children_are_apart_too(void **state)
 {
 	uint8_t *p = map_anon(PAGE);
@@ -361,6 +400,7 @@ int main(void)
 		cmocka_unit_test(child_and_parent_do_not_see_each_other),
 		cmocka_unit_test(a_child_shares_nothing_until_it_asks_to),
 		cmocka_unit_test(heap_neighbours_are_apart_in_the_child),
+		cmocka_unit_test(the_control_block_of_an_arena_is_never_shared),
 		cmocka_unit_test(children_of_children_are_apart_too),
 		cmocka_unit_test(forks_amid_sharing_threads_work),
 		cmocka_unit_test(memory_kept_from_children_is_not_the_parents_in_the_child),
