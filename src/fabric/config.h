@@ -15,6 +15,8 @@ struct fabric_link;
 struct fabric_config {
 	/* Bytes of the process segment, its head (segment_head.h) included; sparse. 0: the head. */
 	uint64_t segment_size;
+	/* Bytes of the memory that linked peers write (mailbox.h); sparse. 0: none. */
+	uint64_t mailbox_size;
 	/* Bytes of one ring, a power of two from 4 KiB to 64 MiB. 0: VERBENA_RING, or 256 KiB. */
 	uint32_t ring_size;
 	/* How long a link may stay CONNECTING. 0: 20 s. */

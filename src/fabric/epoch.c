@@ -275,7 +275,8 @@ bool epoch_reclaim(void)
 void epoch_init(void)
 {
 	epoch_cells_reset(&fabric.epoch.area_cells);
-	atomic_store(&fabric.epoch.area, fabric_segment_epochs(fabric.segment.base));
+	atomic_store(&fabric.epoch.area,
+		     &((struct fabric_segment_head *)fabric.segment.base)->epochs);
 	new_generation(!barrier_has_global() || !barrier_has_private());
 }
 

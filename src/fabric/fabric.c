@@ -17,6 +17,7 @@
 #include "fabric/handshake.h"
 #include "fabric/link.h"
 #include "fabric/link_service.h"
+#include "fabric/mailbox.h"
 #include "fabric/poll.h"
 #include "fabric/ring.h"
 #include "fabric/segment.h"
@@ -166,9 +167,12 @@ static int start(const struct fabric_config *config)
 	err = fabric_segment_create(fabric.config.segment_size);
 	if (err)
 		return err;
-	err = fabric_service_init(iterate, fabric_links_shutdown);
+	err = fabric_mailbox_create(fabric.config.mailbox_size);
 	if (err)
 		goto destroy_segment;
+	err = fabric_service_init(iterate, fabric_links_shutdown);
+	if (err)
+		goto destroy_mailbox;
 	err = handshake_listen(token);
 	if (err)
 		goto fini_service;
@@ -185,6 +189,8 @@ unlisten:
 	handshake_unlisten();
 fini_service:
 	fabric_service_fini();
+destroy_mailbox:
+	fabric_mailbox_destroy();
 destroy_segment:
 	fabric_segment_destroy();
 	return err;
@@ -215,6 +221,7 @@ void fabric_fini(void)
 		fabric_poll_fini();
 		epoch_fini();
 		fabric_directory_leave();
+		fabric_mailbox_destroy();
 		fabric_segment_destroy();
 	}
 	pthread_mutex_unlock(&fabric.init_lock);

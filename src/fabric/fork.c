@@ -13,6 +13,7 @@
 #include "fabric/epoch.h"
 #include "fabric/handshake.h"
 #include "fabric/link.h"
+#include "fabric/mailbox.h"
 #include "fabric/poll.h"
 #include "fabric/segment.h"
 #include "fabric/service.h"
@@ -65,6 +66,7 @@ static void child(void)
 	handshake_forked();
 	fabric_service_forked();
 	fabric_links_forked();
+	fabric_mailbox_forked();
 	fabric_segment_forked();
 	/* Unlocked first: the reset of the adapter's state includes its locks. */
 	if (fabric.config.after_fork)

@@ -5,8 +5,9 @@
  *
  *	connects			accepts
  *	HELLO + rings, segment,
- *	  eventfd, share memfd	->
- *				<-	WELCOME + segment, eventfd, share memfd
+ *	  eventfd, mailbox,
+ *	  share memfd		->
+ *				<-	WELCOME + segment, eventfd, mailbox, share memfd
  *				<-	or YIELD: wait, we are connecting to you
  *				<-	or REFUSE
  *
@@ -34,6 +35,7 @@
 #include "fabric/handshake_msg.h"
 #include "fabric/link.h"
 #include "fabric/link_cold.h"
+#include "fabric/mailbox.h"
 #include "fabric/segment.h"
 #include "fabric/service.h"
 #include "fabric/state.h"
@@ -44,8 +46,10 @@
 
 /* The contents of a HELLO or WELCOME, checked and mapped. */
 struct offer {
-	void *segment;
+	const void *segment;
 	uint64_t segment_size;
+	void *mailbox;
+	uint64_t mailbox_size;
 	struct fabric_ring_pair rings; /* HELLO only */
 	int wake_fd, share_fd;
 	bool barrier;
@@ -71,6 +75,10 @@ static size_t own_fds(struct handshake_msg *m, int *fds)
 	fds[count++] = fabric_service_wake_fd();
 	m->segment_size = fabric_segment_size();
 	m->flags = barrier_has_global() ? FLAG_BARRIER : 0;
+	if (fabric_mailbox_fd() >= 0) {
+		fds[count++] = fabric_mailbox_fd();
+		m->flags |= FLAG_MAILBOX;
+	}
 	if (share >= 0) {
 		fds[count++] = share;
 		m->flags |= FLAG_SHARE;
@@ -105,9 +113,15 @@ static int check_wake(int fd)
 static void offer_drop(struct offer *offer)
 {
 	fabric_segment_unmap(offer->segment, offer->segment_size);
+	fabric_mailbox_unmap(offer->mailbox, offer->mailbox_size);
 	fabric_ring_unmap(&offer->rings);
 	handshake_close_fds(&offer->wake_fd, 1);
 	handshake_close_fds(&offer->share_fd, 1);
+}
+
+static size_t count_fds(const struct handshake_msg *m)
+{
+	return 2u + !!(m->flags & FLAG_MAILBOX) + !!(m->flags & FLAG_SHARE);
 }
 
 /* Takes over the descriptors that it uses; the caller closes the rest. */
@@ -116,7 +130,7 @@ static int offer_take(struct offer *offer, const struct handshake_msg *m, int *f
 	int err;
 
 	*offer = (struct offer){ .wake_fd = -1, .share_fd = -1 };
-	if (count != (m->flags & FLAG_SHARE ? 3u : 2u))
+	if (count != count_fds(m))
 		return -EPROTO;
 	err = check_wake(fds[1]);
 	if (!err)
@@ -124,12 +138,20 @@ static int offer_take(struct offer *offer, const struct handshake_msg *m, int *f
 	if (err)
 		return err;
 	offer->segment_size = m->segment_size;
+	if (m->flags & FLAG_MAILBOX) {
+		err = fabric_mailbox_map(fds[2], &offer->mailbox);
+		if (err) {
+			fabric_segment_unmap(offer->segment, offer->segment_size);
+			return err;
+		}
+		offer->mailbox_size = fabric_mailbox_size();
+	}
 	offer->barrier = m->flags & FLAG_BARRIER;
 	offer->wake_fd = fds[1];
 	fds[1] = -1;
-	if (count == 3) {
-		offer->share_fd = fds[2];
-		fds[2] = -1;
+	if (m->flags & FLAG_SHARE) {
+		offer->share_fd = fds[count - 1];
+		fds[count - 1] = -1;
 	}
 	return 0;
 }
@@ -140,6 +162,8 @@ static void offer_apply(const struct offer *offer, struct fabric_link *link)
 
 	cold->segment = offer->segment;
 	cold->segment_size = offer->segment_size;
+	cold->mailbox = offer->mailbox;
+	cold->mailbox_size = offer->mailbox_size;
 	cold->peer_barrier = offer->barrier;
 	cold->wake_fd = offer->wake_fd;
 	cold->share_fd = offer->share_fd;
@@ -158,7 +182,7 @@ static void drop_socket(struct fabric_link *link)
 
 static void take_answer(struct fabric_link *link)
 {
-	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
+	int fds[HELLO_FDS] = { -1, -1, -1, -1, -1 };
 	struct offer offer;
 	struct handshake_msg m;
 	size_t count;
@@ -387,7 +411,7 @@ static int link_by_hello(int sock, const struct handshake_msg *m, const struct o
 
 static void take_hello(struct handshake_inbound *in)
 {
-	int fds[HELLO_FDS] = { -1, -1, -1, -1 };
+	int fds[HELLO_FDS] = { -1, -1, -1, -1, -1 };
 	struct fabric_process process;
 	struct offer offer;
 	struct handshake_msg m;

@@ -2,6 +2,7 @@
 #include "fabric/handshake_msg.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "fabric/directory.h"
 
 #define HELLO_MAGIC   0x6c6e6b76u
-#define HELLO_VERSION 1u
+#define HELLO_VERSION 2u
 
 int handshake_send(int sock, struct handshake_msg *m, const int *fds, size_t count)
 {
@@ -46,21 +47,33 @@ void handshake_close_fds(int *fds, size_t count)
 	}
 }
 
-static size_t take_fds(struct msghdr *msg, int *fds)
+/*
+ * False: there were more than HELLO_FDS. The buffer may have room for one more, as the kernel rounds its
+ * length up.
+ */
+static bool take_fds(struct msghdr *msg, int *fds, size_t *count)
 {
 	struct cmsghdr *c;
-	size_t count = 0;
+	bool fit = true;
 
 	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t here = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
-		/* The buffer has room for HELLO_FDS and no more. */
-		memcpy(fds + count, CMSG_DATA(c), here * sizeof(int));
-		count += here;
+		for (size_t i = 0; i < here; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (*count < HELLO_FDS) {
+				fds[(*count)++] = fd;
+			} else {
+				close(fd);
+				fit = false;
+			}
+		}
 	}
-	return count;
+	return fit;
 }
 
 int handshake_receive(int sock, struct handshake_msg *m, int fds[HELLO_FDS], size_t *count)
@@ -83,9 +96,9 @@ int handshake_receive(int sock, struct handshake_msg *m, int fds[HELLO_FDS], siz
 		return errno == EINTR ? -EAGAIN : -errno;
 	if (!n)
 		return -EPIPE;
-	*count = take_fds(&msg, fds);
-	if (n != sizeof(*m) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    m->magic != HELLO_MAGIC || m->version != HELLO_VERSION) {
+	if (!take_fds(&msg, fds, count) || n != sizeof(*m) ||
+	    (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || m->magic != HELLO_MAGIC ||
+	    m->version != HELLO_VERSION) {
 		handshake_close_fds(fds, *count);
 		*count = 0;
 		return -EPROTO;

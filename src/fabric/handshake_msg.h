@@ -10,11 +10,11 @@
 
 #include "fabric/id.h"
 
-#define HELLO_FDS 4
+#define HELLO_FDS 5
 
 enum handshake_kind { HELLO = 1, WELCOME, YIELD, REFUSE };
 
-enum { FLAG_SHARE = 1, FLAG_BARRIER = 2 };
+enum { FLAG_SHARE = 1, FLAG_BARRIER = 2, FLAG_MAILBOX = 4 };
 
 /* Both ends are one machine, so host byte order. */
 struct handshake_msg {

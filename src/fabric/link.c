@@ -18,6 +18,7 @@
 #include "fabric/directory.h"
 #include "fabric/epoch.h"
 #include "fabric/link_cold.h"
+#include "fabric/mailbox.h"
 #include "fabric/poll_set.h"
 #include "fabric/segment.h"
 #include "fabric/service.h"
@@ -41,10 +42,14 @@ static void release_peer(struct fabric_link *link)
 	struct fabric_link_cold *cold = link->cold;
 
 	fabric_ring_unmap(&cold->rings);
-	if (!cold->self)
+	if (!cold->self) {
 		fabric_segment_unmap(cold->segment, cold->segment_size);
+		fabric_mailbox_unmap(cold->mailbox, cold->mailbox_size);
+	}
 	cold->segment = NULL;
 	cold->segment_size = 0;
+	cold->mailbox = NULL;
+	cold->mailbox_size = 0;
 	close_fd(&cold->sock);
 	close_fd(&cold->wake_fd);
 	close_fd(&cold->share_fd);
@@ -208,7 +213,7 @@ unlock:
 
 /* ---- what a link knows of its peer ---- */
 
-void *fabric_link_segment(const struct fabric_link *link)
+const void *fabric_link_segment(const struct fabric_link *link)
 {
 	return link->cold->segment;
 }
@@ -216,6 +221,11 @@ void *fabric_link_segment(const struct fabric_link *link)
 uint64_t fabric_link_segment_size(const struct fabric_link *link)
 {
 	return link->cold->segment_size;
+}
+
+void *fabric_link_mailbox(const struct fabric_link *link)
+{
+	return link->cold->mailbox;
 }
 
 int fabric_link_peer_share_fd(const struct fabric_link *link)

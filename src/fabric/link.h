@@ -39,7 +39,7 @@ struct fabric_link {
 	/* the sender */
 	_Alignas(64) struct fabric_lock tx_lock;
 	bool fence; /* no membarrier between us and the peer: publish has to fence */
-	struct fabric_page *peer_page;
+	const struct fabric_page *peer_page;
 	struct fabric_tx tx;
 
 	/* the receiver */
@@ -77,8 +77,10 @@ static inline fabric_id_t fabric_link_peer(const struct fabric_link *link)
 }
 
 /* From UP on, and until the last put: */
-void *fabric_link_segment(const struct fabric_link *link);
+const void *fabric_link_segment(const struct fabric_link *link);
 uint64_t fabric_link_segment_size(const struct fabric_link *link);
+/* NULL when the peer has none; otherwise of the size of our own. */
+void *fabric_link_mailbox(const struct fabric_link *link);
 /* -1 when the peer shares nothing. The link keeps it open. */
 int fabric_link_peer_share_fd(const struct fabric_link *link);
 /* As the kernel says in our pid namespace; 0 when it is not visible there. */

@@ -25,8 +25,10 @@ struct fabric_link_cold {
 	int share_fd;
 	pid_t pid;
 	bool self;
-	void *segment;
+	const void *segment;
 	uint64_t segment_size;
+	void *mailbox;
+	uint64_t mailbox_size;
 	struct fabric_ring_pair rings;
 	unsigned int tx_ring; /* 0 for the side that connected, 1 for the side that accepted */
 	bool peer_barrier;    /* barrier_has_global() of the peer */

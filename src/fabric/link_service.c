@@ -13,6 +13,7 @@
 #include "fabric/handshake.h"
 #include "fabric/link.h"
 #include "fabric/link_cold.h"
+#include "fabric/mailbox.h"
 #include "fabric/segment.h"
 #include "fabric/state.h"
 #include "util/explain.h"
@@ -36,6 +37,8 @@ static int connect_self(struct fabric_link *link)
 	cold->share_fd = share < 0 ? -1 : fcntl(share, F_DUPFD_CLOEXEC, 3);
 	cold->segment = fabric_segment_self();
 	cold->segment_size = fabric_segment_size();
+	cold->mailbox = fabric_mailbox_self();
+	cold->mailbox_size = fabric_mailbox_size();
 	cold->pid = getpid();
 	cold->peer_barrier = barrier_has_global();
 	fabric_link_up(link);

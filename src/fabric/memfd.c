@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,6 +17,11 @@
 #include "util/file_limit.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Newer than the headers of some distributions. */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x10
+#endif
 
 /*
  * The id of the System V memory that the descriptor stands for; -1: it is an ordinary memory file.
@@ -49,7 +55,7 @@ static int explain_limit(const char *name, uint64_t size, int err)
 		name, (unsigned long long)size, strerror(-err));
 }
 
-int fabric_memfd_create(const char *name, uint64_t size, int *out)
+static int create(const char *name, uint64_t size, int seals, int *out)
 {
 	int fd, err;
 
@@ -57,7 +63,7 @@ int fabric_memfd_create(const char *name, uint64_t size, int *out)
 	if (fd < 0)
 		return explain(errno, "no memory file \"%s\": %s", name, strerror(errno));
 	err = file_resize(fd, (off_t)size);
-	if (!err && fcntl(fd, F_ADD_SEALS, SEALS))
+	if (!err && fcntl(fd, F_ADD_SEALS, seals))
 		err = -errno;
 	if (err == -EFBIG) {
 		err = stand_for_sysv(fd, size);
@@ -73,6 +79,45 @@ int fabric_memfd_create(const char *name, uint64_t size, int *out)
 	}
 	*out = fd;
 	return 0;
+}
+
+int fabric_memfd_create(const char *name, uint64_t size, int *out)
+{
+	return create(name, size, SEALS, out);
+}
+
+/* Linux before 5.1 does not know the seal against writes: peers map the memory read-only all the same. */
+static int seal_owned(int fd)
+{
+	if (sysv_id(fd) >= 0)
+		return 0; /* System V memory has no seals */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) && errno != EINVAL)
+		return -errno;
+	return fcntl(fd, F_ADD_SEALS, SEALS) ? -errno : 0;
+}
+
+int fabric_memfd_create_owned(const char *name, uint64_t size, int *out, void **base)
+{
+	void *map = NULL;
+	int fd, err;
+
+	err = create(name, size, SEALS & ~F_SEAL_SEAL, &fd);
+	if (err)
+		return err;
+	err = fabric_memfd_map(fd, 0, size, &map);
+	if (err)
+		goto close_fd;
+	err = seal_owned(fd);
+	if (err)
+		goto unmap;
+	*out = fd;
+	*base = map;
+	return 0;
+unmap:
+	munmap(map, size);
+close_fd:
+	close(fd);
+	return err;
 }
 
 int fabric_memfd_check(int fd, uint64_t size)
@@ -92,13 +137,13 @@ int fabric_memfd_check(int fd, uint64_t size)
  * A peer that has the descriptor, too, may change its position: the id is read once, and its size
  * checked.
  */
-static int map_sysv(int id, uint64_t offset, uint64_t size, void **out)
+static int map_sysv(int id, uint64_t offset, uint64_t size, bool read_only, void **out)
 {
 	void *at;
 	int err;
 
 	if (!offset && sysv_has_size(id, size))
-		return sysv_attach(id, false, out);
+		return sysv_attach(id, read_only, out);
 	at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -errno;
@@ -111,24 +156,34 @@ static int map_sysv(int id, uint64_t offset, uint64_t size, void **out)
 	return 0;
 }
 
-int fabric_memfd_map(int fd, uint64_t offset, uint64_t size, void **out)
+static int map_as(int fd, uint64_t offset, uint64_t size, int prot, void **out)
 {
 	int err, id = sysv_id(fd);
 	void *base;
 
 	if (id >= 0)
-		return map_sysv(id, offset, size, out);
+		return map_sysv(id, offset, size, !(prot & PROT_WRITE), out);
 	/* Pages without access rights are not filled in when they are mapped locked. */
 	base = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
 	if (base == MAP_FAILED)
 		return -errno;
-	if (munlock(base, size) || mprotect(base, size, PROT_READ | PROT_WRITE)) {
+	if (munlock(base, size) || mprotect(base, size, prot)) {
 		err = -errno;
 		munmap(base, size);
 		return err;
 	}
 	*out = base;
 	return 0;
+}
+
+int fabric_memfd_map(int fd, uint64_t offset, uint64_t size, void **out)
+{
+	return map_as(fd, offset, size, PROT_READ | PROT_WRITE, out);
+}
+
+int fabric_memfd_map_read(int fd, uint64_t size, void **out)
+{
+	return map_as(fd, 0, size, PROT_READ, out);
 }
 
 int fabric_memfd_map_at(int fd, uint64_t offset, uint64_t size, void *at)

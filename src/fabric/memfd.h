@@ -14,6 +14,11 @@
 #include <stdint.h>
 
 int fabric_memfd_create(const char *name, uint64_t size, int *fd);
+/*
+ * One that only this process writes: mapped here, read-write, and then sealed against other writes
+ * and writable mappings, of any process that gets the fd. System V memory has no such seal.
+ */
+int fabric_memfd_create_owned(const char *name, uint64_t size, int *fd, void **out);
 /* -EPROTO unless the fd is a memfd of exactly that size, sealed so. */
 int fabric_memfd_check(int fd, uint64_t size);
 /*
@@ -21,6 +26,8 @@ int fabric_memfd_check(int fd, uint64_t size);
  * has locked its future mappings (mlockall) would otherwise get memory for all of it, at once.
  */
 int fabric_memfd_map(int fd, uint64_t offset, uint64_t size, void **out);
+/* All of a file, read-only. */
+int fabric_memfd_map_read(int fd, uint64_t size, void **out);
 /*
  * Maps part of a file, read-write and shared, at a fixed address, in place of what is mapped there.
  */

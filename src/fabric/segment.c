@@ -34,14 +34,10 @@ int fabric_segment_fd(void)
 	return fabric.segment.fd;
 }
 
-static int map(int fd, uint64_t size, void **out)
+static int no_room(int err, uint64_t size)
 {
-	int err = fabric_memfd_map(fd, 0, size, out);
-
-	if (err)
-		return explain(ENOMEM, "a segment of %llu MiB does not fit the address space: %s",
-			       (unsigned long long)(size >> 20), strerror(-err));
-	return 0;
+	return explain(ENOMEM, "a segment of %llu MiB does not fit the address space: %s",
+		       (unsigned long long)(size >> 20), strerror(-err));
 }
 
 int fabric_segment_create(uint64_t size)
@@ -53,14 +49,9 @@ int fabric_segment_create(uint64_t size)
 	size = (size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 	if (size < FABRIC_SEGMENT_RESERVED)
 		size = FABRIC_SEGMENT_RESERVED;
-	err = fabric_memfd_create("verbena-segment", size, &fd);
+	err = fabric_memfd_create_owned("verbena-segment", size, &fd, &base);
 	if (err)
-		return err;
-	err = map(fd, size, &base);
-	if (err) {
-		close(fd);
-		return err;
-	}
+		return err == -ENOMEM ? no_room(err, size) : err;
 	page = base;
 	assert(page);
 	page->magic = SEGMENT_MAGIC;
@@ -82,22 +73,22 @@ void fabric_segment_destroy(void)
 	fabric.segment.fd = -1;
 }
 
-int fabric_segment_map(int fd, uint64_t size, void **out)
+int fabric_segment_map(int fd, uint64_t size, const void **out)
 {
-	const struct fabric_page *page;
+	struct fabric_page head;
 	void *base = NULL;
 	int err;
 
 	if (size < FABRIC_SEGMENT_RESERVED || size % PAGE_BYTES)
 		return -EPROTO;
 	err = fabric_memfd_check(fd, size);
-	if (!err)
-		err = map(fd, size, &base);
 	if (err)
 		return err;
-	page = base;
-	assert(page);
-	if (page->magic != SEGMENT_MAGIC || page->version != SEGMENT_VERSION) {
+	err = fabric_memfd_map_read(fd, size, &base);
+	if (err)
+		return no_room(err, size);
+	memcpy(&head, base, sizeof(head));
+	if (head.magic != SEGMENT_MAGIC || head.version != SEGMENT_VERSION) {
 		munmap(base, size);
 		return -EPROTO;
 	}
@@ -105,10 +96,10 @@ int fabric_segment_map(int fd, uint64_t size, void **out)
 	return 0;
 }
 
-void fabric_segment_unmap(void *segment, uint64_t size)
+void fabric_segment_unmap(const void *segment, uint64_t size)
 {
 	if (segment)
-		munmap(segment, size);
+		munmap((void *)segment, size);
 }
 
 /* The program may keep pointers into the segment, so the addresses stay valid in the child. */

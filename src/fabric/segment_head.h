@@ -42,9 +42,9 @@ struct fabric_segment_head {
 _Static_assert(sizeof(struct fabric_segment_head) <= FABRIC_SEGMENT_RESERVED, "it fits");
 
 /* The epoch sections of a segment's owner. */
-static inline struct epoch_area *fabric_segment_epochs(void *segment)
+static inline const struct epoch_area *fabric_segment_epochs(const void *segment)
 {
-	return &((struct fabric_segment_head *)segment)->epochs;
+	return &((const struct fabric_segment_head *)segment)->epochs;
 }
 
 #endif

@@ -11,6 +11,7 @@ struct fabric fabric = {
 	.init_lock = PTHREAD_MUTEX_INITIALIZER,
 	.directory = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
 	.segment = { .fd = -1 },
+	.mailbox = { .fd = -1 },
 	.links = { .lock = PTHREAD_MUTEX_INITIALIZER },
 	.handshake = { .listener = -1 },
 	.service = { .awake = PTHREAD_MUTEX_INITIALIZER,

@@ -128,6 +128,13 @@ struct fabric_segment {
 	int fd;
 };
 
+/* mailbox.c */
+struct fabric_mailbox {
+	void *base;
+	uint64_t size;
+	int fd;
+};
+
 /* link.c and link_service.c */
 struct fabric_links {
 	pthread_mutex_t lock; /* of by_slot; for look-ups only */
@@ -187,6 +194,7 @@ struct fabric {
 
 	struct fabric_directory directory;
 	struct fabric_segment segment;
+	struct fabric_mailbox mailbox;
 	struct fabric_links links;
 	struct fabric_handshake handshake;
 	struct fabric_service service;

@@ -50,21 +50,19 @@ static bool resolve_refs(struct hca_peer *peer, const struct roce_pkt *pkt, cons
 	list->total = 0;
 	for (unsigned int i = 0; i < pkt->refs; i++) {
 		struct hca_seg *seg = &list->seg[list->count++];
-		const struct hca_mr_entry *e;
+		struct hca_mr_entry e;
 		char *base;
 
 		memcpy(&ref, body + i * sizeof(ref), sizeof(ref));
-		e = &peer->segment->mr[ref.key >> 8];
-		if (atomic_load_explicit(&e->key, memory_order_acquire) != ref.key ||
-		    e->flags & HCA_MR_INDIRECT || ref.len > e->length || ref.addr < e->iova ||
-		    ref.addr - e->iova > e->length - ref.len)
+		if (!hca_entry_snapshot(&peer->segment->mr[ref.key >> 8], ref.key, &e) ||
+		    e.flags & HCA_MR_INDIRECT || !hca_entry_reaches(&e, ref.addr, ref.len))
 			return false;
 		*seg = (struct hca_seg){ .len = ref.len, .kind = HCA_SEG_PLAIN };
-		base = hca_peer_map(peer, e, ref.key);
+		base = hca_peer_map(peer, &e, ref.key);
 		if (base) {
-			seg->ptr = base + (ref.addr - e->iova);
+			seg->ptr = base + (ref.addr - e.iova);
 		} else if (peer->can_vm) {
-			seg->ptr = (char *)(uintptr_t)(e->va + (ref.addr - e->iova));
+			seg->ptr = (char *)(uintptr_t)(e.va + (ref.addr - e.iova));
 			seg->kind = HCA_SEG_REMOTE;
 			seg->pid = peer->pid;
 		} else {

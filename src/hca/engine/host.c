@@ -68,6 +68,7 @@ static void after_fork(void)
 
 static const struct fabric_config config = {
 	.segment_size = sizeof(struct hca_segment),
+	.mailbox_size = sizeof(struct copy_area),
 	.share_fd = share_fd,
 	.drain = drain_link,
 	.link_up = peer_link_up,

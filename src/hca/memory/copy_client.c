@@ -26,7 +26,7 @@ static bool is_free(const struct copy_slot *p, uint32_t client)
 
 static struct copy_slot *claim(struct hca_peer *peer, uint64_t until_ns)
 {
-	struct copy_area *area = &peer->segment->copies;
+	struct copy_area *area = peer->mailbox;
 
 	do {
 		for (unsigned int i = 0; i < COPY_SERVER_SLOTS; i++) {
@@ -62,6 +62,12 @@ static bool should_give_up(const struct hca_peer *peer, uint64_t since_ns)
 	return waited > HALTED_NS && hca_peer_is_halted(peer);
 }
 
+static void ring(struct hca_peer *peer)
+{
+	atomic_fetch_add(&peer->mailbox->doorbell, 1);
+	futex_wake_all(&peer->mailbox->doorbell);
+}
+
 static bool wait_done(struct hca_peer *peer, struct copy_slot *p, uint64_t since_ns)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
@@ -76,6 +82,9 @@ static bool wait_done(struct hca_peer *peer, struct copy_slot *p, uint64_t since
 			futex_wait(&p->state, state, &nap);
 		if (!is_done(p) && should_give_up(peer, since_ns))
 			return is_done(p);
+		/* Another client, one gone wild, may have undone the doorbell. */
+		if (state == COPY_POSTED)
+			ring(peer);
 	}
 	return true;
 }
@@ -99,8 +108,7 @@ static bool call(struct hca_peer *peer, struct copy_request *o, void *here)
 		vb_copy(p->data, here, o->len);
 	/* [SV1] */
 	atomic_store_explicit(&p->state, COPY_POSTED, memory_order_release);
-	atomic_fetch_add(&peer->segment->copies.doorbell, 1);
-	futex_wake_all(&peer->segment->copies.doorbell);
+	ring(peer);
 	done = wait_done(peer, p, since);
 	if (done) {
 		done = !p->result;

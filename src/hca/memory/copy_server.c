@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "fabric/mailbox.h"
 #include "fabric/service.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
@@ -110,7 +111,7 @@ static void start(void *arg)
 		pthread_attr_init(&attr);
 		pthread_attr_setstacksize(&attr, STACK_SIZE);
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		err = pthread_create(&thread, &attr, server_main, &hca.peers.segment->copies);
+		err = pthread_create(&thread, &attr, server_main, fabric_mailbox_self());
 		pthread_attr_destroy(&attr);
 		hca.memory.copy_server.started = !err;
 	}

@@ -19,7 +19,7 @@
 #include "hca/peers/peer_map.h"
 #include "util/copy.h"
 
-#define MOVE_TRIES 16u
+#define MOVE_TRIES  16u
 
 bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
 			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access)
@@ -47,16 +47,16 @@ static struct hca_peer *owner_of(uint32_t key)
 const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
 					       uint64_t addr, uint64_t len, uint32_t access)
 {
-	const struct hca_mr_entry *e, *domain = hca_key_entry(pdn);
 	struct hca_peer *peer = owner_of(key);
+	struct hca_mr_entry e;
 
-	if (!peer || pdn >= HCA_MR_ENTRIES)
+	if (!peer || pdn >= HCA_MR_ENTRIES ||
+	    !hca_mem_find_there(peer->segment, key, pdn, qpn, addr, len, access, &e))
 		return NULL;
-	e = hca_mem_find(peer->segment, key, pdn, qpn, addr, len, access);
 	/* Numbers of domains are used again; identities of contexts are not. */
-	if (!e || e->context != domain->context || e->flags & HCA_MR_INDIRECT)
+	if (e.context != hca_key_entry(pdn)->context || e.flags & HCA_MR_INDIRECT)
 		return NULL;
-	return e;
+	return &peer->segment->mr[key >> 8];
 }
 
 const struct hca_mr_entry *hca_mem_find_whole(uint32_t key, uint32_t pdn, uint32_t qpn,
@@ -76,33 +76,38 @@ static bool is_here(const struct hca_mr_entry *e)
 	return e >= first && e < first + HCA_MR_ENTRIES;
 }
 
-/* The entry may be invalidated meanwhile: then the piece fails when it is copied. */
-static void seg_there(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, bool atomic,
+/*
+ * The entry may have changed since it was found, or its owner may write nonsense: the copy is checked
+ * again. A piece of an entry that is not valid any more fails when it is copied.
+ */
+static void seg_there(const struct hca_mr_entry *entry, uint64_t addr, uint64_t len, bool atomic,
 		      struct hca_seg *out)
 {
-	uint32_t key = atomic_load_explicit(&e->key, memory_order_acquire);
+	uint32_t key = atomic_load_explicit(&entry->key, memory_order_acquire);
 	struct hca_peer *peer = key ? owner_of(key) : NULL;
+	struct hca_mr_entry e;
 	char *base;
 
 	*out = (struct hca_seg){ .len = len, .kind = HCA_SEG_REMOTE };
-	if (!peer)
+	if (!peer || entry != &peer->segment->mr[key >> 8] || !hca_entry_snapshot(entry, key, &e) ||
+	    !hca_entry_reaches(&e, addr, len))
 		return;
-	if (e->flags & HCA_MR_NULL) {
+	if (e.flags & HCA_MR_NULL) {
 		out->kind = HCA_SEG_NULL;
 		return;
 	}
-	base = hca_peer_map(peer, e, key);
+	base = hca_peer_map(peer, &e, key);
 	if (base) {
 		out->kind = HCA_SEG_PLAIN;
-		out->ptr = base + (addr - e->iova);
+		out->ptr = base + (addr - e.iova);
 		return;
 	}
 	/* The kernel copies, but does no atomics. */
 	if (!peer->can_vm || atomic) {
-		copy_client_seg(peer, e, key, addr, len, out);
+		copy_client_seg(peer, &e, key, addr, len, out);
 		return;
 	}
-	out->ptr = (char *)(uintptr_t)(e->va + (addr - e->iova));
+	out->ptr = (char *)(uintptr_t)(e.va + (addr - e.iova));
 	out->pid = peer->pid;
 }
 

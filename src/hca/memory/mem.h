@@ -40,7 +40,18 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 	return e;
 }
 
-/* The part of hca_mem_find_here() for keys of other processes. */
+/* Copies the entry of another process for an access; false as above. Indirect keys are not looked into. */
+static inline bool hca_mem_find_there(const struct hca_segment *seg, uint32_t key, uint32_t pdn,
+				      uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access,
+				      struct hca_mr_entry *out)
+{
+	return likely(hca_entry_snapshot(&seg->mr[key >> 8], key, out)) &&
+	       likely(out->pdn == pdn && (out->access & access) == access) &&
+	       likely(hca_entry_reaches(out, addr, len)) &&
+	       (likely(!(out->flags & HCA_MR_WINDOW2)) || out->qpn == qpn);
+}
+
+/* The part of hca_mem_find_here() for keys of other processes: the entry may change at any time. */
 const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint32_t qpn,
 					       uint64_t addr, uint64_t len, uint32_t access);
 

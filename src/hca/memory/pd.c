@@ -173,8 +173,12 @@ int hca_pd_destroy(struct hca_pd *pd)
 
 	pthread_mutex_lock(&hca.memory.pd.lock);
 	err = destroy(pd);
-	if (!err)
-		last = unref(pd);
+	pthread_mutex_unlock(&hca.memory.pd.lock);
+	if (err)
+		return err;
+	hca_row_wait_hidden(pd->ctx, pd->pdn, HCA_MR_DOMAIN);
+	pthread_mutex_lock(&hca.memory.pd.lock);
+	last = unref(pd);
 	pthread_mutex_unlock(&hca.memory.pd.lock);
 	if (last)
 		free_pd(pd);

@@ -25,7 +25,7 @@ VB_API void hca_ctx_unshare(struct hca_ctx *ctx);
 
 /* Makes a row of this process, with no users, visible to the others. */
 void hca_row_show(struct hca_mr_entry *row, const struct hca_ctx *ctx, uint32_t kind);
-/* False once some process has hidden the row. */
+/* False once this process has hidden the row, by itself or because another one asked. */
 bool hca_row_is_shown(const struct hca_mr_entry *row, uint32_t kind);
 void hca_row_hide(struct hca_mr_entry *row);
 
@@ -37,7 +37,9 @@ struct hca_row_others {
 };
 
 struct hca_row_others hca_row_query(const struct hca_ctx *ctx, uint32_t number, uint32_t kind);
-/* Hides the rows of all other processes. */
+/* Has all other processes hide their rows, with any lock held. */
 void hca_row_hide_others(const struct hca_ctx *ctx, uint32_t number, uint32_t kind);
+/* Waits until they have, but for processes that are stopped. No lock of a handler is held. */
+void hca_row_wait_hidden(const struct hca_ctx *ctx, uint32_t number, uint32_t kind);
 
 #endif

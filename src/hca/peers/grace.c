@@ -123,7 +123,7 @@ bool grace_has_passed(const struct grace_period *grace)
 {
 	for (size_t i = 0; i < grace->count; i++) {
 		const struct open_section *open = &grace->section[i];
-		void *segment = hca.peers.segment;
+		const void *segment = hca.peers.segment;
 		struct hca_peer *peer = NULL;
 
 		if (open->id != fabric_self()) {

@@ -19,6 +19,7 @@
 
 #include "fabric/directory.h"
 #include "fabric/link.h"
+#include "fabric/segment.h"
 #include "fabric/share_view.h"
 #include "hca/hca.h"
 #include "fabric/epoch.h"
@@ -221,7 +222,10 @@ static bool try_vm(const struct hca_peer *peer)
 
 void peer_link_up(struct fabric_link *link)
 {
-	struct hca_peer *peer = calloc(1, sizeof(*peer));
+	/* A segment of another size would make us read behind its end. */
+	bool whole = fabric_link_segment_size(link) == fabric_segment_size() &&
+		     fabric_link_mailbox(link);
+	struct hca_peer *peer = whole ? calloc(1, sizeof(*peer)) : NULL;
 
 	if (!peer) {
 		fabric_link_kill(link);
@@ -230,11 +234,14 @@ void peer_link_up(struct fabric_link *link)
 	peer->link = fabric_link_hold(link);
 	peer->id = fabric_link_peer(link);
 	peer->segment = fabric_link_segment(link);
+	peer->mailbox = fabric_link_mailbox(link);
 	peer->is_self = fabric_link_is_self(link);
 	peer->pid = fabric_link_peer_pid(link);
 	pthread_mutex_init(&peer->map_lock, NULL);
 	if (!peer->is_self && fabric_link_peer_share_fd(link) >= 0)
-		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link));
+		/* A peer that hands us our own memfd would have us use its numbers as our addresses. */
+		peer->can_map = !share_view_init(&peer->view, fabric_link_peer_share_fd(link)) &&
+				!peer->view.self;
 	peer->can_vm = !peer->is_self && try_vm(peer);
 	link->user = peer;
 	pthread_mutex_lock(&hca.peers.peer.lock);

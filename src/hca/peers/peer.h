@@ -39,7 +39,7 @@ void hca_peer_kill(struct hca_peer *peer);
 bool hca_peer_is_late(const struct hca_peer *peer);
 /* Stopped by a signal or a debugger, or dead. */
 bool hca_peer_is_halted(const struct hca_peer *peer);
-static inline struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
+static inline const struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 {
 	return peer->segment;
 }

@@ -51,7 +51,8 @@ struct hca_mapping {
 
 struct hca_peer {
 	struct fabric_link *link;
-	struct hca_segment *segment;
+	const struct hca_segment *segment; /* its owner may write at any time */
+	struct copy_area *mailbox;
 	fabric_id_t id;
 	struct share_view view; /* of the peer's share memfd */
 	bool can_map;           /* the share memfd is open here */

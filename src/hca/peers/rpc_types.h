@@ -16,6 +16,7 @@ enum hca_rpc_verb {
 	HCA_RPC_XRC_CLOSE,
 	HCA_RPC_XRC_EVENT,
 	HCA_RPC_SERVE_COPIES,
+	HCA_RPC_ROW_HIDE,
 	HCA_RPC_DEVX, /* libmlx5 */
 	HCA_RPC_VERBS,
 };

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The layout of the segment that a process shares with its peers (fabric/segment.h). Types only.
- * The process's own segment is hca.peers.segment, from the moment it has joined the host's fabric;
- * that of a peer is hca_peer.segment.
+ * The layout of the segment that a process shows its peers (fabric/segment.h), and of the mailbox that
+ * they write (fabric/mailbox.h). Types only. The process's own segment is hca.peers.segment, from the
+ * moment it has joined the host's fabric; that of a peer is hca_peer.segment, which its owner may
+ * change at any time: hca_entry_snapshot() first, then check, then use.
  */
 #ifndef HCA_SEGMENT_H
 #define HCA_SEGMENT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ether/port_types.h"
@@ -49,6 +51,34 @@ struct hca_mr_entry {
 };
 
 _Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
+
+/*
+ * Copies an entry of another process, whose owner may write to it meanwhile: no member is read
+ * again. False: the key is not (or no longer) the entry's.
+ */
+static inline bool hca_entry_snapshot(const struct hca_mr_entry *from, uint32_t key,
+				      struct hca_mr_entry *to)
+{
+	/* [MR1] */
+	if (!key || atomic_load_explicit(&from->key, memory_order_acquire) != key)
+		return false;
+	atomic_store_explicit(&to->key, key, memory_order_relaxed);
+	to->pdn = __atomic_load_n(&from->pdn, __ATOMIC_RELAXED);
+	to->access = __atomic_load_n(&from->access, __ATOMIC_RELAXED);
+	to->flags = __atomic_load_n(&from->flags, __ATOMIC_RELAXED);
+	to->iova = __atomic_load_n(&from->iova, __ATOMIC_RELAXED);
+	to->length = __atomic_load_n(&from->length, __ATOMIC_RELAXED);
+	to->va = __atomic_load_n(&from->va, __ATOMIC_RELAXED);
+	to->qpn = __atomic_load_n(&from->qpn, __ATOMIC_RELAXED);
+	to->context = __atomic_load_n(&from->context, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Whether [addr, addr + len) is within the entry. */
+static inline bool hca_entry_reaches(const struct hca_mr_entry *e, uint64_t addr, uint64_t len)
+{
+	return len <= e->length && addr >= e->iova && addr - e->iova <= e->length - len;
+}
 
 /* ---- queue pairs ---- */
 
@@ -106,6 +136,7 @@ struct copy_slot {
 	_Alignas(4096) uint8_t data[COPY_SERVER_BYTES];
 };
 
+/* The mailbox. */
 struct copy_area {
 	_Alignas(64) _Atomic uint32_t doorbell; /* a futex that moves with every request */
 	struct copy_slot slot[COPY_SERVER_SLOTS];
@@ -121,7 +152,6 @@ struct hca_segment {
 		ether[HCA_ETHER_SLOTS]; /* frames that each port asks the switch for */
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_qp_grant grant[HCA_QP_GRANTS];
-	_Alignas(4096) struct copy_area copies;
 };
 
 #endif

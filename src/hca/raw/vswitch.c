@@ -363,7 +363,7 @@ static bool find_receivers(struct vswitch_members *members, uint32_t from,
 	*count = 0;
 	for (uint32_t i = 0; i < members->count && *count < RECEIVERS_MAX; i++) {
 		struct member *m = &members->member[i];
-		struct hca_segment *segment = hca.peers.segment;
+		const struct hca_segment *segment = hca.peers.segment;
 		struct hca_peer *peer = NULL;
 
 		if (frame->wire_only && m->slot == from)

@@ -117,7 +117,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	uint64_t length = s->length;
 	uint32_t access = remote_access(s->op), granted = access, pdn;
 	struct hca_peer *peer = qp->peer;
-	const struct hca_mr_entry *e;
+	struct hca_mr_entry e;
 	struct hca_list local, remote;
 	enum direct_result result;
 	char *base;
@@ -139,21 +139,23 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		send_hello(qp);
 	if (!length)
 		return DIRECT_DONE;
-	e = hca_mem_find(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr, length, access);
-	if (unlikely(!e || (e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))))
+	if (unlikely(!hca_mem_find_there(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr,
+					 length, access, &e)))
+		return DIRECT_NO;
+	if (unlikely(e.flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT)))
 		return DIRECT_NO;
 	if (atomic && (s->raddr & (length - 1)))
 		return DIRECT_NO;
 	remote.count = 1;
 	remote.seg[0].len = length;
 	remote.seg[0].kind = HCA_SEG_PLAIN;
-	base = hca_peer_map(peer, e, s->rkey);
+	base = hca_peer_map(peer, &e, s->rkey);
 	if (likely(base)) {
-		remote.seg[0].ptr = base + (s->raddr - e->iova);
+		remote.seg[0].ptr = base + (s->raddr - e.iova);
 	} else {
 		if (!peer->can_vm || atomic)
 			return DIRECT_NO;
-		remote.seg[0].ptr = (char *)(uintptr_t)(e->va + (s->raddr - e->iova));
+		remote.seg[0].ptr = (char *)(uintptr_t)(e.va + (s->raddr - e.iova));
 		remote.seg[0].kind = HCA_SEG_REMOTE;
 		remote.seg[0].pid = peer->pid;
 	}
