@@ -141,6 +141,7 @@ static int add_locked(const struct fabric_claim *claim, const struct fabric_clai
 int fabric_claim_add(const struct fabric_claim *claim, const struct fabric_claim_check *check,
 		     uint32_t *handle)
 {
+	unsigned int tries = FABRIC_REAP_TRIES;
 	fabric_id_t refuser;
 	int err;
 
@@ -155,7 +156,7 @@ int fabric_claim_add(const struct fabric_claim *claim, const struct fabric_claim
 			return err;
 		err = add_locked(claim, check, &refuser, handle);
 		fabric_directory_unlock();
-	} while (err && reap(refuser));
+	} while (err && --tries && reap(refuser));
 	return err;
 }
 
@@ -169,6 +170,7 @@ static struct dir_claim *own_claim(uint32_t handle)
 
 int fabric_claim_set_flags(uint32_t handle, uint32_t flags, const struct fabric_claim_check *check)
 {
+	unsigned int tries = FABRIC_REAP_TRIES;
 	struct dir_claim *claim;
 	fabric_id_t refuser;
 	uint32_t place;
@@ -188,7 +190,7 @@ int fabric_claim_set_flags(uint32_t handle, uint32_t flags, const struct fabric_
 		if (!err)
 			claim->flags = flags;
 		fabric_directory_unlock();
-	} while (err && reap(refuser));
+	} while (err && --tries && reap(refuser));
 	return err;
 }
 

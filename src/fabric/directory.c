@@ -20,13 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabric/clock.h"
 #include "fabric/dir_memory.h"
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
 #include "fabric/litter.h"
 #include "fabric/state.h"
+#include "fabric/thread.h"
 #include "util/explain.h"
 
+#define REAP_TIMEOUT_NS  50000000ull /* the service thread waits no longer for the lock */
+#define LOCK_NAP_MIN_NS  20000
+#define LOCK_NAP_MAX_NS  1000000
 #define JOIN_ATTEMPTS    1000
 #define EXIT_ATTEMPTS    200
 #define REAP_LIMIT       64u /* slots that a process looks at when it joins or leaves */
@@ -71,7 +76,27 @@ static bool ofd_is_locked(int fd, off_t byte)
 	return fcntl(fd, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
 }
 
-int fabric_directory_lock(void)
+/* F_OFD_SETLKW has no limit, and the process that has the lock may be stopped. */
+static int lock_changes(int fd, uint64_t timeout_ns)
+{
+	struct timespec nap = { .tv_nsec = LOCK_NAP_MIN_NS };
+	uint64_t until_ns = 0;
+	int err;
+
+	while ((err = ofd_lock(fd, F_OFD_SETLK, F_WRLCK, DIR_LOCK_CHANGES)) == -EAGAIN ||
+	       err == -EACCES) {
+		if (!until_ns)
+			until_ns = fabric_now_ns() + timeout_ns;
+		else if (fabric_now_ns() > until_ns)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+		if (nap.tv_nsec < LOCK_NAP_MAX_NS)
+			nap.tv_nsec *= 2;
+	}
+	return err;
+}
+
+static int lock_within(uint64_t timeout_ns)
 {
 	int err;
 
@@ -80,7 +105,7 @@ int fabric_directory_lock(void)
 		pthread_mutex_unlock(&fabric.directory.lock);
 		return -ENOTCONN;
 	}
-	err = ofd_lock(fabric.directory.fd, F_OFD_SETLKW, F_WRLCK, DIR_LOCK_CHANGES);
+	err = lock_changes(fabric.directory.fd, timeout_ns);
 	if (err) {
 		pthread_mutex_unlock(&fabric.directory.lock);
 		return explain(-err, "the host directory %s/%s cannot be locked: %s",
@@ -88,6 +113,11 @@ int fabric_directory_lock(void)
 			       strerror(-err));
 	}
 	return 0;
+}
+
+int fabric_directory_lock(void)
+{
+	return lock_within(fabric.directory.lock_timeout_ns);
 }
 
 void fabric_directory_unlock(void)
@@ -344,7 +374,7 @@ static int open_locked(struct folder_file *place, int *out, struct dir_file **fi
 		err = folder_file_open(place, &fd);
 		if (err)
 			return err;
-		err = ofd_lock(fd, F_OFD_SETLKW, F_WRLCK, DIR_LOCK_CHANGES);
+		err = lock_changes(fd, fabric.directory.lock_timeout_ns);
 		if (!err)
 			err = map_locked(fd, place, file);
 		if (!err) {
@@ -473,7 +503,9 @@ bool fabric_process_reap(fabric_id_t id)
 
 	if (!file || !dir_is_listed(file, id))
 		return true;
-	if (fabric_process_alive(id) || fabric_directory_lock())
+	if (fabric_process_alive(id) ||
+	    lock_within(fabric_thread.is_service ? REAP_TIMEOUT_NS
+						 : fabric.directory.lock_timeout_ns))
 		return false;
 	/* The slot may have been taken by another process meanwhile. */
 	gone = !dir_is_listed(file, id);

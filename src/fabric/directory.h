@@ -20,6 +20,8 @@
 #include "fabric/id.h"
 
 #define FABRIC_TOKEN_BYTES 16
+/* Dead processes that are removed for one entry, before its caller gives up. */
+#define FABRIC_REAP_TRIES 1000u
 
 /* The contents of a slot. */
 struct fabric_process {
@@ -87,7 +89,10 @@ void fabric_directory_forked(void);
 
 /* The mapped file (dirfile.h), NULL when this process is in no directory. */
 struct dir_file *fabric_directory_file(void);
-/* Between them only this thread, of all threads of all processes, changes the directory. */
+/*
+ * Between them only this thread, of all threads of all processes, changes the directory. -ETIMEDOUT
+ * when another process has the lock for 30 s: it is stopped, or means ill.
+ */
 int fabric_directory_lock(void);
 void fabric_directory_unlock(void);
 

@@ -121,6 +121,7 @@ static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const str
 int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint64_t value,
 		   bool exclusive)
 {
+	unsigned int tries = FABRIC_REAP_TRIES;
 	struct reg_key wanted;
 	fabric_id_t refuser;
 	int err;
@@ -140,7 +141,7 @@ int fabric_reg_add(enum fabric_reg_kind kind, const void *key, size_t len, uint6
 				 &refuser);
 		fabric_directory_unlock();
 		/* A process that died is taken from the directory. */
-	} while (refuser && fabric_process_reap(refuser));
+	} while (refuser && --tries && fabric_process_reap(refuser));
 	return err;
 }
 

@@ -114,7 +114,8 @@ struct fabric_barrier {
 
 /* directory.c */
 struct fabric_directory {
-	pthread_mutex_t lock; /* outside of the OFD lock, which does not exclude threads */
+	pthread_mutex_t lock;     /* outside of the OFD lock, which does not exclude threads */
+	uint64_t lock_timeout_ns; /* a constant, except in tests */
 	int fd;
 	struct folder_file place;
 	_Atomic(struct dir_file *) file;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric/peer.h"
 
+#include <fcntl.h>
 #include <sys/file.h>
 
 #include "fabric/directory.h"
@@ -9,6 +10,7 @@
 #include "fabric/numbers.h"
 #include "fabric/poll.h"
 #include "fabric/registry.h"
+#include "fabric/state.h"
 
 static const uint8_t group_a[16] = { 0xff, 0x0e, 1 }, group_b[16] = { 0xff, 0x0e, 2 };
 
@@ -691,6 +693,25 @@ static void without_a_fabric_everything_says_so(void **state)
 
 #define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, up_quietly, down)
 
+/* A process that is stopped while it changes the directory, or one that never lets go. */
+static void a_lock_that_is_never_released_is_an_error(void **state)
+{
+	struct flock all = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1ll << 40, .l_len = 1
+	};
+	uint64_t before = fabric.directory.lock_timeout_ns;
+	int fd = open(file_path(), O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &all), 0);
+	fabric.directory.lock_timeout_ns = 20000000;
+	assert_int_equal(fabric_mcast_join(1, group_a, 7), -ETIMEDOUT);
+	close(fd);
+	fabric.directory.lock_timeout_ns = before;
+	assert_int_equal(fabric_mcast_join(1, group_a, 7), 0);
+	assert_int_equal(fabric_mcast_leave(1, group_a, 7), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -726,6 +747,7 @@ int main(int argc, char **argv)
 		DIR_TEST(the_registry_refuses_what_does_not_fit),
 		DIR_TEST(a_reader_without_lock_sees_whole_entries_only),
 		DIR_TEST(counters_are_per_process),
+		DIR_TEST(a_lock_that_is_never_released_is_an_error),
 		cmocka_unit_test(without_a_fabric_everything_says_so),
 	};
 
