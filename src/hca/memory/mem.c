@@ -19,7 +19,7 @@
 #include "hca/peers/peer_map.h"
 #include "util/copy.h"
 
-#define MOVE_TRIES  16u
+#define MOVE_TRIES 16u
 
 bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
 			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access)
