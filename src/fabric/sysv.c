@@ -31,7 +31,7 @@ static int get_size(int id, uint64_t *size)
 
 bool sysv_has_size(int id, uint64_t size)
 {
-	uint64_t has;
+	uint64_t has = 0;
 
 	return !get_size(id, &has) && has == size;
 }
@@ -50,7 +50,7 @@ int sysv_attach(int id, bool read_only, void **out)
 
 int sysv_map_at(int id, uint64_t offset, uint64_t size, void *at)
 {
-	uint64_t has;
+	uint64_t has = 0;
 	void *base = NULL, *got;
 	int err = get_size(id, &has);
 
