@@ -99,7 +99,7 @@ static int seal_owned(int fd)
 int fabric_memfd_create_owned(const char *name, uint64_t size, int *out, void **base)
 {
 	void *map = NULL;
-	int fd, err;
+	int fd = -1, err;
 
 	err = create(name, size, SEALS & ~F_SEAL_SEAL, &fd);
 	if (err)
