@@ -275,7 +275,7 @@ static inline bool op_is_read(unsigned int op)
 	return OPS_READ >> op & 1;
 }
 
-/* Those of the specification; masked ones have operands and packets of their own. */
+/* Atomics of the specification; masked ones have operands and packets of their own. */
 static inline bool op_is_atomic(unsigned int op)
 {
 	return (OP_BIT(CMP_SWAP) | OP_BIT(FETCH_ADD)) >> op & 1;
