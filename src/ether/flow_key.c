@@ -14,6 +14,8 @@
 #define PORT_ROCE 4791
 #define IP_ICMP   1
 
+#define BTH 12u
+
 #define BYTE(field) ((unsigned int)(field) >> 11)
 
 static void put16(uint8_t *at, uint16_t value)
@@ -69,6 +71,14 @@ static void fill_l3(struct flow_key *key, uint8_t *part, const uint8_t *data,
 	memcpy(key->bytes + (inner ? 0x62 : 0x5e), ip + 2, 2);
 }
 
+/* The base transport header of InfiniBand and RoCE. */
+static void fill_bth(struct flow_key *key, const uint8_t *bth)
+{
+	key->bytes[BYTE(FLOW_bth_opcode)] = bth[0];
+	key->bytes[FLOW_KEY_MISC] |= bth[8] >> 7 << 6;
+	memcpy(key->bytes + BYTE(FLOW_bth_dst_qp), bth + 5, 3);
+}
+
 static void fill_l4(struct flow_key *key, uint8_t *part, const uint8_t *data,
 		    const struct ether_headers *h, bool inner)
 {
@@ -84,13 +94,8 @@ static void fill_l4(struct flow_key *key, uint8_t *part, const uint8_t *data,
 		break;
 	case ETHER_L4_UDP:
 		memcpy(part + 28, l4, 4);
-		/* The base transport header of RoCE v2 */
-		if ((l4[2] << 8 | l4[3]) == PORT_ROCE &&
-		    h->l3_off + h->l3_len >= h->data_off + 12) {
-			key->bytes[BYTE(FLOW_bth_opcode)] = l4[8];
-			key->bytes[FLOW_KEY_MISC] |= l4[16] >> 7 << 6;
-			memcpy(key->bytes + BYTE(FLOW_bth_dst_qp), l4 + 13, 3);
-		}
+		if ((l4[2] << 8 | l4[3]) == PORT_ROCE && h->l3_off + h->l3_len >= h->data_off + BTH)
+			fill_bth(key, l4 + 8);
 		break;
 	case ETHER_L4_ESP:
 		memcpy(key->bytes + BYTE(inner ? FLOW_inner_esp_spi : FLOW_outer_esp_spi), l4, 4);
@@ -241,6 +246,8 @@ void flow_key_fill_parts(struct flow_key *key, struct ether_frame *frame, unsign
 	fill_layer(key, frame->data, &p->outer, false);
 	if (likely(parts == 1))
 		return;
+	if (unlikely(frame->is_bth) && frame->len >= BTH)
+		fill_bth(key, frame->data);
 	if (unlikely(parts & FLOW_KEY_CHECKS))
 		fill_checks(key, frame);
 	put16(b + BYTE(FLOW_source_port), frame->src_vport);

@@ -29,7 +29,7 @@ enum flow_domain {
 	/* Packets of queue pairs, by their headers: rules drop or count them, and change nothing. */
 	FLOW_RDMA_RX,
 	FLOW_RDMA_TX,
-	/* Packets of a port's vport: before FLOW_RDMA_RX, and behind FLOW_RDMA_TX. */
+	/* Packets of a port's vport: behind FLOW_RDMA_RX, and before FLOW_RDMA_TX. */
 	FLOW_RDMA_TRANSPORT_RX,
 	FLOW_RDMA_TRANSPORT_TX,
 	FLOW_DOMAINS,

@@ -53,6 +53,7 @@ struct ether_frame {
 	uint32_t len;
 	bool parsed_valid; /* see ether_frame_parse() */
 	uint8_t check;     /* enum ether_check */
+	bool is_bth;       /* no frame, but the BTH of a packet of an InfiniBand link */
 	bool has_vlan;     /* a tag was stripped: vlan_tci */
 	uint16_t vlan_tci;
 	uint32_t tag;        /* set by a flow rule, 24 bits; or ETHER_TAG_NONE */

@@ -476,8 +476,8 @@ bool ether_steer_out(struct ether_port *port, struct ether_frame *frame)
 bool ether_steer_rdma(struct ether_port *port, struct ether_frame *frame, bool leaves)
 {
 	static const enum flow_domain domains[2][2] = {
-		{ FLOW_RDMA_TRANSPORT_RX, FLOW_RDMA_RX },
-		{ FLOW_RDMA_TX, FLOW_RDMA_TRANSPORT_TX },
+		{ FLOW_RDMA_RX, FLOW_RDMA_TRANSPORT_RX },
+		{ FLOW_RDMA_TRANSPORT_TX, FLOW_RDMA_TX },
 	};
 	struct flow_port *engine = __atomic_load_n(&port->engine, __ATOMIC_ACQUIRE); /* [F1] */
 	struct flow_out out = { .is_sent = true };

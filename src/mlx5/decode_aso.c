@@ -8,6 +8,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "driver/recv_wqe.h"
 #include "mlx5/ifc.h"
 #include "mlx5/wqe.h"
 
@@ -84,7 +85,7 @@ static bool take_data(const uint8_t *seg, bool has_data, struct aso_change *chan
 bool mlx5_decode_aso(const struct hca_qp *qp, uint32_t index, uint32_t ds, uint8_t opmod,
 		     struct hca_send *out)
 {
-	uint8_t seg[(WHOLE_UNITS - 1) * MLX5_DS];
+	_Alignas(8) uint8_t seg[(WHOLE_UNITS - 1) * MLX5_DS];
 	uint64_t va;
 
 	if ((ds != READ_ONLY_UNITS && ds != WHOLE_UNITS) || !kind_of(opmod, &out->aso.kind))
@@ -97,7 +98,8 @@ bool mlx5_decode_aso(const struct hca_qp *qp, uint32_t index, uint32_t ds, uint8
 	if (va & 1) { /* the context is written there as it was before */
 		out->sge[0] = (struct hca_sge){ .addr = va & ~1ull,
 						.len = ASO_BYTES,
-						.key = ifc_get(seg, aso_ctrl_seg, l_key) };
+						.key = drv_load_key(
+							seg + ifc_byte(aso_ctrl_seg, l_key)) };
 		out->sge_count = 1;
 	}
 	return take_data(seg, ds == WHOLE_UNITS, &out->aso.change);

@@ -15,10 +15,12 @@
 #include "mlx5/devx_aso.h"
 #include "mlx5/cqe_comp.h"
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_control.h"
 #include "mlx5/devx_flow_types.h"
 #include "mlx5/devx_general.h"
 #include "mlx5/devx_geneve.h"
 #include "mlx5/dv.h"
+#include "mlx5/privilege.h"
 #include "mlx5/sig.h"
 #include "mlx5/tag.h"
 #include "mlx5/wqe.h"
@@ -108,8 +110,11 @@ static void fill_limits(const struct page *p)
 	}
 	SET(log_max_wq_sz, 15);
 	SET(log_max_stride_sz_rq, 9);
-	/* Of striding receive queues, which take frames. */
-	SET(ext_stride_num_range, p->adapter->ports[0].link == HCA_LINK_ETHERNET);
+	/*
+	 * RQs can have as few strides as this bit tells of (mlx5dv's striding_rq_caps says so), but UCX takes it for
+	 * XRQs with strides, a packet each, which are not offered.
+	 */
+	SET(ext_stride_num_range, 0);
 	SET(log_min_stride_sz_rq, 4);
 	SET(log_max_stride_sz_sq, 6);
 	SET(log_min_stride_sz_sq, 6);
@@ -118,7 +123,8 @@ static void fill_limits(const struct page *p)
 static void fill_features(const struct page *p)
 {
 	SET(hca_cap_2, 1);
-	SET(vhca_id, p->adapter->index + 1);
+	SET(vhca_id, DEVX_VHCA_ID(p->adapter));
+	SET(uctx_cap, mlx5_privileges_offered(p->adapter));
 	SET(event_cap, 1);
 	SET(relaxed_ordering_write, 1);
 	SET(relaxed_ordering_read, 1);
@@ -172,7 +178,7 @@ static void fill_features(const struct page *p)
 	SET(dp_ordering_ooo_all_xrc, has(p, HCA_HAS_OUT_OF_ORDER));
 	SET(dp_ordering_ooo_all_dc, has(p, HCA_HAS_OUT_OF_ORDER));
 	SET(dp_ordering_ooo_all_ud, has(p, HCA_HAS_OUT_OF_ORDER)); /* datagrams have no order */
-	SET(general_obj_types, devx_general_types(p->adapter));
+	SET(general_obj_types, devx_general_types(p->adapter, 0));
 	if (has(p, HCA_HAS_GENEVE_OPTIONS)) {
 		SET(max_geneve_tlv_options, DEVX_GENEVE_OPTIONS);
 		SET(max_geneve_tlv_option_data_len, DEVX_GENEVE_DATA_MOST);
@@ -249,12 +255,12 @@ static int fill_general(const struct page *p)
 	SET(pkey_table_size, 0); /* 128, the smallest value */
 	SET(device_frequency_khz, p->adapter->model->core_clock_khz);
 	SET(device_frequency_mhz, p->adapter->model->core_clock_khz / 1000);
-	SET(roce, p->ethernet);
+	SET(roce, p->ethernet && !p->adapter->roce_off);
 	SET(qos, p->ethernet);
 	SET(rts2rts_qp_udp_sport, p->ethernet);
 	SET(eth_net_offloads, p->ethernet);
-	SET(nic_flow_table, p->ethernet);
-	SET(adv_rdma, p->ethernet);
+	SET(nic_flow_table, 1);
+	SET(adv_rdma, 1);
 	SET(crypto, p->adapter->model->crypto != HCA_CRYPTO_NONE);
 	SET(aes_xts, p->adapter->model->crypto != HCA_CRYPTO_NONE);
 	SET(aes_xts_single_block_le_tweak, p->adapter->model->crypto == HCA_CRYPTO_SINGLE_LE);
@@ -272,6 +278,8 @@ static int fill_general(const struct page *p)
 static int fill_general_2(const struct page *p)
 {
 	ifc_set(p->cap, cmd_hca_cap_2, log_min_stride_wqe_sz, 4);
+	ifc_set(p->cap, cmd_hca_cap_2, general_obj_types_127_64,
+		devx_general_types(p->adapter, 64));
 	ifc_set(p->cap, cmd_hca_cap_2, dp_ordering_force, has(p, HCA_HAS_OUT_OF_ORDER));
 	if (has(p, HCA_HAS_NO_RECORD)) {
 		ifc_set(p->cap, cmd_hca_cap_2, send_dbr_mode_no_dbr_ext, 1);
@@ -286,28 +294,34 @@ static int fill_general_2(const struct page *p)
 
 /* ---- the other pages ---- */
 
-static void fill_odp_scheme(uint8_t *scheme)
+static void fill_odp_scheme(const struct page *p, uint8_t *scheme)
 {
-	uint8_t *rc = ifc_ptr(scheme, odp_scheme_cap, rc_odp_caps);
-	uint8_t *xrc = ifc_ptr(scheme, odp_scheme_cap, xrc_odp_caps);
+	uint8_t *const of[] = {
+		ifc_ptr(scheme, odp_scheme_cap, rc_odp_caps),
+		ifc_ptr(scheme, odp_scheme_cap, xrc_odp_caps),
+		ifc_ptr(scheme, odp_scheme_cap, dc_odp_caps),
+	};
 	uint8_t *ud = ifc_ptr(scheme, odp_scheme_cap, ud_odp_caps);
 
-	for (int i = 0; i < 2; i++) {
-		uint8_t *t = i ? xrc : rc;
-
-		ifc_set(t, odp_per_transport_service_cap, send, 1);
-		ifc_set(t, odp_per_transport_service_cap, receive, 1);
-		ifc_set(t, odp_per_transport_service_cap, write, 1);
-		ifc_set(t, odp_per_transport_service_cap, read, 1);
-		ifc_set(t, odp_per_transport_service_cap, atomic, 1);
-		ifc_set(t, odp_per_transport_service_cap, srq_receive, 1);
+	for (size_t i = 0; i < (has(p, HCA_HAS_DC_ODP) ? 3 : 2); i++) {
+		ifc_set(of[i], odp_per_transport_service_cap, send, 1);
+		ifc_set(of[i], odp_per_transport_service_cap, receive, 1);
+		ifc_set(of[i], odp_per_transport_service_cap, write, 1);
+		ifc_set(of[i], odp_per_transport_service_cap, read, 1);
+		ifc_set(of[i], odp_per_transport_service_cap, atomic, 1);
+		ifc_set(of[i], odp_per_transport_service_cap, srq_receive, 1);
 	}
 	ifc_set(ud, odp_per_transport_service_cap, send, 1);
 }
 
+/* Pages are faulted in by the copy itself, so both schemes can do the same. */
 static int fill_odp(const struct page *p)
 {
-	fill_odp_scheme(ifc_ptr(p->cap, odp_cap, transport_page_fault_scheme_cap));
+	fill_odp_scheme(p, ifc_ptr(p->cap, odp_cap, transport_page_fault_scheme_cap));
+	if (!has(p, HCA_HAS_MEMORY_FAULTS))
+		return 0;
+	fill_odp_scheme(p, ifc_ptr(p->cap, odp_cap, memory_page_fault_scheme_cap));
+	ifc_set(p->cap, odp_cap, mem_page_fault, 1);
 	return 0;
 }
 
@@ -327,7 +341,7 @@ static int fill_atomic(const struct page *p)
 
 static int fill_roce(const struct page *p)
 {
-	if (!p->ethernet)
+	if (!p->ethernet || p->adapter->roce_off)
 		return -ENODEV;
 	ifc_set(p->cap, roce_cap, l3_type, 3); /* IPv4 and IPv6 */
 	ifc_set(p->cap, roce_cap, roce_version, 1 << IFC_ROCE_V1 | 1 << IFC_ROCE_V2);
@@ -456,10 +470,9 @@ static void fill_rdma_table(uint8_t *table)
 	fill_table_sizes(table);
 }
 
-static int fill_nic_flow(const struct page *p)
+/* Tables of frames, of Ethernet ports. */
+static void fill_frame_tables(const struct page *p)
 {
-	if (!p->ethernet)
-		return -ENODEV;
 	if (has(p, HCA_HAS_EDITS)) {
 		ifc_set(p->cap, flow_table_nic_cap, encap_general_header, 1);
 		ifc_set(p->cap, flow_table_nic_cap, log_max_packet_reformat_context, 16);
@@ -469,6 +482,12 @@ static int fill_nic_flow(const struct page *p)
 			true);
 	fill_flow_table(p, ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_transmit),
 			false);
+}
+
+static int fill_nic_flow(const struct page *p)
+{
+	if (p->ethernet)
+		fill_frame_tables(p);
 	fill_rdma_table(
 		ifc_ptr(p->cap, flow_table_nic_cap, flow_table_properties_nic_receive_rdma));
 	fill_rdma_table(
@@ -478,8 +497,6 @@ static int fill_nic_flow(const struct page *p)
 
 static int fill_adv_rdma(const struct page *p)
 {
-	if (!p->ethernet)
-		return -ENODEV;
 	fill_rdma_table(ifc_ptr(p->cap, adv_rdma_cap, rdma_transport_rx_flow_table_properties));
 	fill_rdma_table(ifc_ptr(p->cap, adv_rdma_cap, rdma_transport_tx_flow_table_properties));
 	return 0;
@@ -566,7 +583,7 @@ int devx_query_hca_cap(struct devx_cmd *c)
 				   "there is no other function");
 	if (fill[number](&p))
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_OP_MOD,
-				   "page 0x%x is for Ethernet ports only", number);
+				   "page 0x%x is for Ethernet ports (and RoCE) only", number);
 	return 0;
 }
 

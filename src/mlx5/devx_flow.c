@@ -161,7 +161,8 @@ int devx_create_flow_table(struct devx_cmd *c)
 	if (!err)
 		err = check_table(c, ftc);
 	if (!err)
-		err = devx_refuse_errno(c, hca_flow_port(c->adapter, 1, &port), DEVX_WHY_PORT);
+		err = devx_refuse_errno(c, hca_flow_port(c->adapter, 1, domain, &port),
+					DEVX_WHY_PORT);
 	if (err)
 		return err;
 	t = c->obj->flow_table = calloc(1, sizeof(*t));

@@ -5,6 +5,7 @@
 
 #include "mlx5/devx_aso.h"
 #include "mlx5/devx_cmd.h"
+#include "mlx5/devx_control.h"
 #include "mlx5/devx_crypto.h"
 #include "mlx5/devx_geneve.h"
 #include "mlx5/devx_obj.h"
@@ -53,6 +54,10 @@ static const struct type types[] = {
 	  devx_aso_destroy },
 	{ IFC_OBJ_ASO_CT, has_aso, devx_aso_create, devx_aso_query, devx_aso_modify,
 	  devx_aso_destroy },
+	{ .type = IFC_OBJ_RDMA_CTRL,
+	  .is_offered = devx_has_control,
+	  .create = devx_control_create,
+	  .modify = devx_control_modify },
 };
 
 static const struct type *find(const struct hca_adapter *adapter, unsigned int type)
@@ -63,12 +68,12 @@ static const struct type *find(const struct hca_adapter *adapter, unsigned int t
 	return NULL;
 }
 
-uint64_t devx_general_types(const struct hca_adapter *adapter)
+uint64_t devx_general_types(const struct hca_adapter *adapter, unsigned int first)
 {
 	uint64_t mask = 0;
 
 	for (unsigned int type = 0; type < 64; type++)
-		if (find(adapter, type))
+		if (find(adapter, first + type))
 			mask |= 1ull << type;
 	return mask;
 }
@@ -96,8 +101,9 @@ int devx_create_general(struct devx_cmd *c)
 
 	if (!type)
 		return devx_refuse(c, IFC_STATUS_BAD_PARAM, DEVX_WHY_TYPE,
-				   "objects of type 0x%x; general_obj_types has 0x%llx", number,
-				   (unsigned long long)devx_general_types(c->adapter));
+				   "objects of type 0x%x; general_obj_types has 0x%llx and 0x%llx",
+				   number, (unsigned long long)devx_general_types(c->adapter, 0),
+				   (unsigned long long)devx_general_types(c->adapter, 64));
 	c->obj->type = number;
 	err = type->create ? type->create(c) : create_plain(c);
 	if (!err)

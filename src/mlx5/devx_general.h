@@ -8,8 +8,8 @@
 
 #include "mlx5/devx_types.h"
 
-/* The bits of general_obj_types. */
-uint64_t devx_general_types(const struct hca_adapter *adapter);
+/* The bits of general_obj_types for types from `first` on: 0, or 64 for general_obj_types_127_64. */
+uint64_t devx_general_types(const struct hca_adapter *adapter, unsigned int first);
 /* Releases what an object of this type has in the adapter; obj->hca is set. */
 int devx_general_destroy(struct mlx5dv_devx_obj *obj);
 

@@ -15,7 +15,7 @@ static struct ether_port *port_of(const struct hca_adapter *adapter)
 {
 	struct ether_port *port;
 
-	return hca_flow_port(adapter, 1, &port) ? NULL : port;
+	return hca_flow_port(adapter, 1, FLOW_RX, &port) ? NULL : port;
 }
 
 int devx_geneve_create(struct devx_cmd *c)

@@ -42,7 +42,7 @@ struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_context *context,
 				       "mlx5dv_dr_domain_create: type %d; there are NIC_RX "
 				       "(0), NIC_TX (1) and FDB (2)",
 				       (int)type));
-	err = hca_flow_port(to_context(context)->adapter, 1, &port);
+	err = hca_flow_port(to_context(context)->adapter, 1, FLOW_RX, &port);
 	if (err)
 		return dr_null(err);
 	d = calloc(1, sizeof(*d));

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "mlx5/objects.h"
+#include "mlx5/privilege.h"
 #include "util/explain.h"
 #include "verbs/cq.h"
 
@@ -25,17 +26,32 @@ bool mlx5dv_is_supported(struct ibv_device *device)
 
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
 {
+	struct ibv_context *context;
+	uint32_t privileges = 0;
+	int err;
+
 	if (!mlx5dv_is_supported(device))
 		return explain_null(EOPNOTSUPP,
 				    "mlx5dv_open_device: not a ConnectX-4 or later device");
-	if (attr && attr->comp_mask)
-		return explain_null(EOPNOTSUPP, "mlx5dv_open_device: comp_mask 0x%llx; 0 is known",
-				    (unsigned long long)attr->comp_mask);
+	if (attr && attr->comp_mask & ~(uint64_t)MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY)
+		return explain_null(EINVAL, "mlx5dv_open_device: comp_mask 0x%llx; 0x%x is known",
+				    (unsigned long long)attr->comp_mask,
+				    MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY);
 	/* Device commands work in every context. */
 	if (attr && attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX)
 		return explain_null(EINVAL, "mlx5dv_open_device: flags 0x%x are unknown",
 				    attr->flags);
-	return ibv_open_device(device);
+	if (attr && attr->comp_mask & MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY) {
+		err = mlx5_privileges_of(to_device(device)->adapter, attr->fds, &privileges);
+		if (err) {
+			errno = -err;
+			return NULL;
+		}
+	}
+	context = ibv_open_device(device);
+	if (context)
+		mlx5_ctx_of(context)->privileges = privileges;
+	return context;
 }
 
 static int check_cq_attr(const struct mlx5dv_cq_init_attr *attr)

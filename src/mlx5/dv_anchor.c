@@ -53,7 +53,8 @@ static int make(struct mlx5_context *ctx, const struct mlx5dv_steering_anchor_at
 {
 	struct devx_flow_table *t = calloc(1, sizeof(*t));
 	struct ether_port *port;
-	int err = t ? hca_flow_port(ctx->vb->adapter, 1, &port) : -ENOMEM;
+	int err = t ? hca_flow_port(ctx->vb->adapter, 1, tables[attr->ft_type].domain, &port)
+		    : -ENOMEM;
 
 	if (!err)
 		err = flow_table_root(port, tables[attr->ft_type].domain, &t->engine);

@@ -11,6 +11,7 @@
 #include "hca/memory/dm.h"
 #include "hca/memory/dm_op.h"
 #include "hca/peers/rpc.h"
+#include "hca/queue/uar.h"
 #include "mlx5/devx_share.h"
 #include "mlx5/dv.h"
 #include "mlx5/objects.h"
@@ -60,7 +61,7 @@ void *mlx5dv_dm_map_op_addr(struct ibv_dm *dm, uint8_t op)
 #define PAGES      MLX5_VAR_PAGES
 #define END_PAGE   (FIRST_PAGE + FABRIC_SLOTS * PAGES)
 
-_Static_assert(END_PAGE <= 1u << 24, "doorbell pages begin there");
+_Static_assert(END_PAGE <= HCA_UAR_FIRST_SLOT << 24, "doorbell pages begin there");
 
 struct var {
 	struct mlx5dv_var pub;

@@ -13,6 +13,7 @@
 #include "mlx5/dv.h"
 #include "mlx5/flow_devx.h"
 #include "mlx5/flow_match.h"
+#include "mlx5/privilege.h"
 #include "util/explain.h"
 #include "verbs/objects.h"
 
@@ -62,7 +63,21 @@ static bool is_of_transport(const struct mlx5dv_flow_matcher_attr *attr)
 		attr->ft_type == MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX);
 }
 
-static int check_matcher(const struct mlx5dv_flow_matcher_attr *attr)
+/* As the kernel has it: tables of a vport belong to other functions' manager when the switch is in switchdev mode. */
+static int check_privilege(const struct mlx5_context *ctx)
+{
+	bool others = ctx->vb->adapter->switchdev;
+
+	if (ctx->privileges & (others ? MLX5_MAY_CONTROL_OTHERS : MLX5_MAY_CONTROL))
+		return 0;
+	return explain(EOPNOTSUPP,
+		       "mlx5dv_create_flow_matcher: tables of the RDMA transport are for contexts "
+		       "opened with a descriptor of /dev/infiniband/mlx5_perm_ctrl_%s",
+		       others ? "other_vhca" : "local");
+}
+
+static int check_matcher(const struct mlx5_context *ctx,
+			 const struct mlx5dv_flow_matcher_attr *attr)
 {
 	if (attr->comp_mask &
 	    ~(uint64_t)(MLX5DV_FLOW_MATCHER_MASK_FT_TYPE | MLX5DV_FLOW_MATCHER_MASK_IB_PORT))
@@ -89,7 +104,7 @@ static int check_matcher(const struct mlx5dv_flow_matcher_attr *attr)
 	if (attr->priority >= MLX5_FLOW_PRIORITIES)
 		return explain(ENOSPC, "mlx5dv_create_flow_matcher: priority %u; 0 to %u exist",
 			       attr->priority, MLX5_FLOW_PRIORITIES - 1);
-	return 0;
+	return is_of_transport(attr) ? check_privilege(ctx) : 0;
 }
 
 static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_matcher_attr *attr)
@@ -104,7 +119,8 @@ static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_
 	if (attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE)
 		err = domain_of(attr->ft_type, &m->domain);
 	if (!err)
-		err = hca_flow_port(ctx->adapter, is_of_transport(attr) ? attr->ib_port : 1, &port);
+		err = hca_flow_port(ctx->adapter, is_of_transport(attr) ? attr->ib_port : 1,
+				    m->domain, &port);
 	if (!err)
 		err = mlx5_match_read(attr->match_mask, MLX5_MATCH_BYTES,
 				      attr->match_criteria_enable, &m->mask);
@@ -119,12 +135,13 @@ static int make_matcher(struct mlx5dv_flow_matcher *m, const struct mlx5dv_flow_
 struct mlx5dv_flow_matcher *mlx5dv_create_flow_matcher(struct ibv_context *context,
 						       struct mlx5dv_flow_matcher_attr *attr)
 {
+	const struct mlx5_context *ctx = mlx5_dv_context(context, "mlx5dv_create_flow_matcher");
 	struct mlx5dv_flow_matcher *m;
 	int err;
 
-	if (!mlx5_dv_context(context, "mlx5dv_create_flow_matcher"))
+	if (!ctx)
 		return NULL;
-	err = check_matcher(attr);
+	err = check_matcher(ctx, attr);
 	if (err)
 		return null(err);
 	m = aligned_alloc(_Alignof(struct mlx5dv_flow_matcher), sizeof(*m));

@@ -64,6 +64,7 @@ enum ifc_obj_type {
 	IFC_OBJ_RTC = 0x41,
 	IFC_OBJ_STE = 0x42,
 	IFC_OBJ_MODIFY_HEADER_PATTERN = 0x43,
+	IFC_OBJ_RDMA_CTRL = 0x53,
 	/* Not created this way, but named this way, when another function is given access. */
 	IFC_OBJ_MKEY = 0xff01,
 	IFC_OBJ_QP = 0xff02,

@@ -40,7 +40,8 @@ struct mlx5_reserved_qpn {
 struct mlx5_context {
 	struct vb_context *vb;
 	bool ethernet;
-	uint8_t min_inline; /* bytes of a frame that must lie in its WQE */
+	uint8_t min_inline;  /* bytes of a frame that must lie in its WQE */
+	uint32_t privileges; /* enum mlx5_privilege; constant once the device is open */
 	struct hca_uar *uar;
 	uint8_t *uar_page;
 	struct devx *devx; /* mlx5/devx_types.h */

@@ -168,8 +168,10 @@ static void init_queues(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *at
 	rq->max_post = geo->rq_size;
 	rq->limits = mlx5_recv_limits(geo->rq_max_sge);
 	rq->shift = geo->rq_shift;
-	sq->buf = rq->buf + geo->sq_offset;
-	sq->end = sq->buf + (size_t)geo->blocks * MLX5_BLOCK_SIZE;
+	if (rq->buf) { /* a queue pair may have neither queue */
+		sq->buf = rq->buf + geo->sq_offset;
+		sq->end = sq->buf + (size_t)geo->blocks * MLX5_BLOCK_SIZE;
+	}
 	sq->mask = geo->blocks - 1;
 	sq->max_post = geo->max_post;
 	sq->max_inline = geo->max_inline;

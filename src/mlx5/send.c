@@ -59,7 +59,7 @@ static __attribute__((cold, noinline)) int refuse_state(const struct mlx5_qp *qp
 			"QP 0x%06x is a DC initiator: its requests have targets, which only "
 			"ibv_wr_start() and mlx5dv_wr_set_dc_addr() can name",
 			qp->base.qpn);
-	return -explain(ENOMEM, "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
+	return -explain(EINVAL, "QP 0x%06x is in state %d: sends may be posted from RTS (%d) on",
 			qp->base.qpn, qp->base.vb.hca->state, HCA_QPS_RTS);
 }
 

@@ -200,7 +200,7 @@ static int add_rule(struct vb_flow *flow, const struct vb_context *ctx, struct e
 	struct ether_port *port;
 	struct flow_table *root;
 	unsigned int count, flags = 0;
-	int err = hca_flow_port(ctx->adapter, attr->port ? attr->port : 1, &port);
+	int err = hca_flow_port(ctx->adapter, attr->port ? attr->port : 1, FLOW_RX, &port);
 
 	if (err)
 		return err;

@@ -258,6 +258,29 @@ static void shapes_that_are_not_offered_are_refused(void **state)
 	rig_umem_drop(&x.umem);
 }
 
+/* UCX makes an XRQ with strides where a device has a few of them, without looking for more. */
+static void strides_are_neither_offered_nor_told_of(void **state)
+{
+	static uint8_t out[ifc_len(query_hca_cap_out)];
+	RIG_IN(query, ifc_len(query_hca_cap_in), QUERY_HCA_CAP);
+	uint8_t in[ifc_len(create_xrq_in)] = { 0 };
+	struct xrq x = { .umem = rig_umem(&rig, RECORD + 64) };
+
+	ifc_set(query, cmd_in, op_mod, IFC_CAP_OP_MOD(IFC_CAP_GENERAL, true));
+	assert_int_equal(mlx5dv_devx_general_cmd(rig.ctx, query, sizeof(query), out, sizeof(out)),
+			 0);
+	assert_int_equal(ifc_get(ifc_cptr(out, query_hca_cap_out, capability), cmd_hca_cap,
+				 ext_stride_num_range),
+			 0);
+	rig_cq(&rig, 6, rig.eqn, &x.cq);
+	for (unsigned int type = 2; type < 4; type++) {
+		fill_command(&x, in, type);
+		expect_refused(in);
+	}
+	rig_cq_drop(&x.cq);
+	rig_umem_drop(&x.umem);
+}
+
 static void commands_that_change_an_xrq(void **state)
 {
 	uint8_t in[0x40] = { 0 }, out[16];
@@ -293,6 +316,7 @@ int main(void)
 		cmocka_unit_test(changes_and_messages_complete_as_cqes),
 		cmocka_unit_test(a_change_that_means_nothing_fails_the_queue_pair),
 		cmocka_unit_test(shapes_that_are_not_offered_are_refused),
+		cmocka_unit_test(strides_are_neither_offered_nor_told_of),
 		cmocka_unit_test(commands_that_change_an_xrq),
 	};
 

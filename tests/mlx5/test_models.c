@@ -92,6 +92,20 @@ static void capabilities_are_the_generations(void **state)
 		rx = ifc_cptr(cap, flow_table_nic_cap, flow_table_properties_nic_receive);
 		assert_int_equal(ifc_get(rx, flow_table_prop_layout, ft_support), 1);
 		assert_int_equal(ifc_get(rx, flow_table_prop_layout, reformat), rows[i].edits);
+		query_page(ctx, IFC_CAP_ODP, out, sizeof(out));
+		assert_int_equal(ifc_get(cap, odp_cap, mem_page_fault), rows[i].any_order);
+		for (size_t k = 0; k < 2; k++) {
+			const uint8_t *scheme =
+				k ? ifc_cptr(cap, odp_cap, memory_page_fault_scheme_cap)
+				  : ifc_cptr(cap, odp_cap, transport_page_fault_scheme_cap);
+			const uint8_t *rc = ifc_cptr(scheme, odp_scheme_cap, rc_odp_caps),
+				      *dc = ifc_cptr(scheme, odp_scheme_cap, dc_odp_caps);
+
+			assert_int_equal(ifc_get(rc, odp_per_transport_service_cap, read),
+					 !k || rows[i].any_order);
+			assert_int_equal(ifc_get(dc, odp_per_transport_service_cap, read),
+					 rows[i].edits && (!k || rows[i].any_order));
+		}
 		query_page(ctx, IFC_CAP_DEVICE_MEMORY, out, sizeof(out));
 		assert_int_equal(ifc_get(cap, device_mem_cap, memic), rows[i].edits);
 		query_page(ctx, IFC_CAP_ETHERNET, out, sizeof(out));

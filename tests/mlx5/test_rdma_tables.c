@@ -3,6 +3,8 @@
 #include "pair.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "mlx5/ifc.h"
 #include "mlx5/ifc_cmd.h"
@@ -17,7 +19,10 @@ enum {
 	UD_SEND_ONLY = 0x64
 };
 
+#define DEV "/dev/infiniband/"
+
 static struct pair p;
+static struct ibv_context *control; /* privileged: its rules are on tables of the transport, too */
 
 struct match {
 	size_t size;
@@ -34,13 +39,46 @@ struct counter {
 	uint32_t number;
 };
 
+static struct ibv_context *open_with(int *fds, uint32_t count)
+{
+	struct ibv_fd_arr arr = { .arr = fds, .count = count };
+	struct mlx5dv_context_attr attr = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX,
+					    .comp_mask = MLX5DV_CONTEXT_ATTR_MASK_FD_ARRAY,
+					    .fds = &arr };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx = mlx5dv_open_device(list[0], &attr);
+	int saved = errno;
+
+	ibv_free_device_list(list);
+	errno = saved;
+	return ctx;
+}
+
+static int open_control(void **state)
+{
+	int fds[] = { open(DEV "mlx5_perm_ctrl_local", O_RDONLY),
+		      open(DEV "mlx5_perm_ctrl_other_vhca", O_RDONLY) };
+
+	assert_true(fds[0] >= 0 && fds[1] >= 0);
+	control = open_with(fds, 2);
+	assert_non_null(control);
+	close(fds[0]);
+	close(fds[1]);
+	return 0;
+}
+
+static int close_control(void **state)
+{
+	return ibv_close_device(control);
+}
+
 static struct counter counter(void)
 {
 	uint8_t in[16] = { 0 }, out[16] = { 0 };
 	struct counter c;
 
 	ifc_set(in, cmd_in, opcode, IFC_OP_ALLOC_FLOW_COUNTER);
-	c.obj = mlx5dv_devx_obj_create(p.ctx, in, sizeof(in), out, sizeof(out));
+	c.obj = mlx5dv_devx_obj_create(control, in, sizeof(in), out, sizeof(out));
 	assert_non_null(c.obj);
 	c.number = ifc_get(out, obj_out, number);
 	return c;
@@ -87,7 +125,7 @@ static struct rule rule(enum mlx5dv_flow_table_type type, uint8_t opcode,
 		mask.bytes[BTH_DST_QP + i] = 0xff;
 		value.bytes[BTH_DST_QP + i] = qpn >> 8 * (2 - i);
 	}
-	r.matcher = mlx5dv_create_flow_matcher(p.ctx, &attr);
+	r.matcher = mlx5dv_create_flow_matcher(control, &attr);
 	assert_non_null(r.matcher);
 	r.flow = mlx5dv_create_flow(r.matcher, (void *)&value, count, actions);
 	assert_non_null(r.flow);
@@ -241,20 +279,20 @@ static void a_table_of_commands_drops(void **state)
 		ifc_set(in, flow_cmd_in, table_type, numbers[i]);
 		ifc_set(ifc_ptr(in, create_flow_table_in, flow_table_context), flow_table_context,
 			level, 200);
-		table = mlx5dv_devx_obj_create(p.ctx, in, sizeof(in), out, sizeof(out));
+		table = mlx5dv_devx_obj_create(control, in, sizeof(in), out, sizeof(out));
 		assert_non_null(table);
 		id = ifc_get(out, create_flow_table_out, table_id);
 		ifc_set(group, cmd_in, opcode, IFC_OP_CREATE_FLOW_GROUP);
 		ifc_set(group, flow_cmd_in, table_type, numbers[i]);
 		ifc_set(group, flow_cmd_in, table_id, id);
-		g = mlx5dv_devx_obj_create(p.ctx, group, sizeof(group), out, sizeof(out));
+		g = mlx5dv_devx_obj_create(control, group, sizeof(group), out, sizeof(out));
 		assert_non_null(g);
 		ifc_set(fte, cmd_in, opcode, IFC_OP_SET_FLOW_TABLE_ENTRY);
 		ifc_set(fte, flow_cmd_in, table_type, numbers[i]);
 		ifc_set(fte, flow_cmd_in, table_id, id);
 		ifc_set(fc, flow_context, group_id, ifc_get(out, create_flow_group_out, group_id));
 		ifc_set(fc, flow_context, action, IFC_FLOW_DROP);
-		entry = mlx5dv_devx_obj_create(p.ctx, fte, sizeof(fte), out, sizeof(out));
+		entry = mlx5dv_devx_obj_create(control, fte, sizeof(fte), out, sizeof(out));
 		assert_non_null(entry);
 		a.obj = table;
 		r = rule(types[i], SEND_ONLY, &a, 1);
@@ -280,25 +318,162 @@ static void matchers_and_rules_that_rdma_tables_cannot_have_are_refused(void **s
 	for (size_t i = 2; i < 4; i++) {
 		attr = attr_of(types[i], &mask);
 		attr.comp_mask = MLX5DV_FLOW_MATCHER_MASK_FT_TYPE;
-		assert_null(mlx5dv_create_flow_matcher(p.ctx, &attr));
+		assert_null(mlx5dv_create_flow_matcher(control, &attr));
 		assert_int_equal(errno, EINVAL);
 		attr = attr_of(types[i], &mask);
 		attr.ib_port = 9;
-		assert_null(mlx5dv_create_flow_matcher(p.ctx, &attr));
+		assert_null(mlx5dv_create_flow_matcher(control, &attr));
 		assert_int_equal(errno, EINVAL);
 	}
 	attr = attr_of(MLX5DV_FLOW_TABLE_TYPE_RDMA_RX, &mask);
 	attr.comp_mask |= MLX5DV_FLOW_MATCHER_MASK_IB_PORT;
-	assert_null(mlx5dv_create_flow_matcher(p.ctx, &attr));
+	assert_null(mlx5dv_create_flow_matcher(control, &attr));
 	assert_int_equal(errno, EINVAL);
 	attr = attr_of(MLX5DV_FLOW_TABLE_TYPE_RDMA_RX, &mask);
-	m = mlx5dv_create_flow_matcher(p.ctx, &attr);
+	m = mlx5dv_create_flow_matcher(control, &attr);
 	assert_non_null(m);
 	assert_null(mlx5dv_create_flow(m, (void *)&value, 2, tag));
 	assert_int_equal(errno, EINVAL);
 	assert_null(mlx5dv_create_flow(m, (void *)&value, 0, tag));
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(mlx5dv_destroy_flow_matcher(m), 0);
+}
+
+/* The tables of the transport lie nearer to the queue pairs: behind RDMA_RX, and before RDMA_TX. */
+static void tables_of_the_transport_come_last_in_and_first_out(void **state)
+{
+	static const enum mlx5dv_flow_table_type order[2][2] = {
+		{ MLX5DV_FLOW_TABLE_TYPE_RDMA_RX, MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX },
+		{ MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX, MLX5DV_FLOW_TABLE_TYPE_RDMA_TX },
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct mlx5dv_flow_action_attr drops = { .type = MLX5DV_FLOW_ACTION_DROP };
+		struct mlx5dv_flow_action_attr counts[2] = {
+			{ .type = MLX5DV_FLOW_ACTION_COUNTERS_DEVX },
+			{ .type = MLX5DV_FLOW_ACTION_DEFAULT_MISS },
+		};
+		struct counter c = counter();
+		struct rule first, second;
+
+		make(NULL);
+		counts[0].obj = c.obj;
+		second = rule(order[i][1], WRITE_ONLY, counts, 2);
+		assert_int_equal(write_one(PAIR_BUF / 2), IBV_WC_SUCCESS);
+		assert_int_equal(counted(&c), 1);
+		first = rule(order[i][0], WRITE_ONLY, &drops, 1);
+		assert_int_equal(write_one(PAIR_BUF / 2), IBV_WC_RETRY_EXC_ERR);
+		assert_int_equal(counted(&c), 1);
+		unrule(&first);
+		unrule(&second);
+		assert_int_equal(mlx5dv_devx_obj_destroy(c.obj), 0);
+		drop(NULL);
+	}
+}
+
+/* ---- privileges ---- */
+
+static struct mlx5dv_devx_obj *declare_control(struct ibv_context *ctx, unsigned int function,
+					       uint8_t *status)
+{
+	uint8_t in[IFC_LEN_general_obj_in_cmd_hdr + IFC_LEN_rdma_ctrl] = { 0 }, out[16] = { 0 };
+	struct mlx5dv_devx_obj *obj;
+
+	ifc_set(in, cmd_in, opcode, IFC_OP_CREATE_GENERAL_OBJECT);
+	ifc_set(in, general_obj_in_cmd_hdr, obj_type, IFC_OBJ_RDMA_CTRL);
+	ifc_set(in + IFC_LEN_general_obj_in_cmd_hdr, rdma_ctrl, other_vhca_id, function);
+	obj = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	*status = ifc_get(out, cmd_out, status);
+	return obj;
+}
+
+static void query(struct ibv_context *ctx, unsigned int page, uint8_t *out, size_t size)
+{
+	uint8_t in[IFC_LEN_query_hca_cap_in] = { 0 };
+
+	ifc_set(in, cmd_in, opcode, IFC_OP_QUERY_HCA_CAP);
+	ifc_set(in, cmd_in, op_mod, IFC_CAP_OP_MOD(page, true));
+	assert_int_equal(mlx5dv_devx_general_cmd(ctx, in, sizeof(in), out, size), 0);
+}
+
+/* Of an InfiniBand port, too, which has no others. */
+static void capabilities_tell_of_the_tables(void **state)
+{
+	static uint8_t out[IFC_LEN_query_hca_cap_out];
+	const uint8_t *cap = ifc_cptr(out, query_hca_cap_out, capability);
+	struct ibv_port_attr port;
+	const uint8_t *table;
+
+	assert_int_equal(ibv_query_port(p.ctx, 1, &port), 0);
+	query(p.ctx, IFC_CAP_NIC_FLOW_TABLE, out, sizeof(out));
+	table = ifc_cptr(cap, flow_table_nic_cap, flow_table_properties_nic_receive_rdma);
+	assert_int_equal(ifc_get(table, flow_table_prop_layout, ft_support), 1);
+	table = ifc_cptr(cap, flow_table_nic_cap, flow_table_properties_nic_receive);
+	assert_int_equal(ifc_get(table, flow_table_prop_layout, ft_support),
+			 port.link_layer == IBV_LINK_LAYER_ETHERNET);
+	query(p.ctx, IFC_CAP_ADV_RDMA, out, sizeof(out));
+	table = ifc_cptr(cap, adv_rdma_cap, rdma_transport_rx_flow_table_properties);
+	assert_int_equal(ifc_get(table, flow_table_prop_layout, ft_support), 1);
+}
+
+static void a_descriptor_of_the_device_gives_its_privilege(void **state)
+{
+	static uint8_t out[IFC_LEN_query_hca_cap_out];
+	const uint8_t *cap = ifc_cptr(out, query_hca_cap_out, capability);
+	struct match mask = { .size = 128 };
+	struct mlx5dv_flow_matcher_attr attr =
+		attr_of(MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX, &mask);
+	unsigned int function;
+	struct mlx5dv_devx_obj *obj;
+	uint8_t status;
+
+	query(p.ctx, IFC_CAP_GENERAL, out, sizeof(out));
+	assert_int_equal(ifc_get(cap, cmd_hca_cap, uctx_cap), 1 << 3 | 1 << 4);
+	function = ifc_get(cap, cmd_hca_cap, vhca_id);
+	query(p.ctx, IFC_CAP_GENERAL_2, out, sizeof(out));
+	assert_true(ifc_get(cap, cmd_hca_cap_2, general_obj_types_127_64) >>
+			    (IFC_OBJ_RDMA_CTRL - 64) &
+		    1);
+	/* an ordinary context has none */
+	assert_null(mlx5dv_create_flow_matcher(p.ctx, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(declare_control(p.ctx, function, &status));
+	assert_int_equal(errno, EREMOTEIO);
+	assert_int_equal(status, IFC_STATUS_BAD_OP);
+	/* with it, the own function only, as there is no other */
+	assert_null(declare_control(control, function + 1, &status));
+	assert_int_equal(status, IFC_STATUS_BAD_PARAM);
+	obj = declare_control(control, function, &status);
+	assert_non_null(obj);
+	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+}
+
+static void other_descriptors_give_no_context(void **state)
+{
+	int other = open(DEV "mlx5_perm_ctrl_other_vhca", O_RDONLY);
+	int fds[] = { other, open("/dev/null", O_RDONLY) }, closed = 1000;
+	struct match mask = { .size = 128 };
+	struct mlx5dv_flow_matcher_attr attr =
+		attr_of(MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX, &mask);
+	struct ibv_context *ctx;
+
+	assert_null(open_with(fds, 2));
+	assert_int_equal(errno, EINVAL);
+	assert_null(open_with(&closed, 1));
+	assert_int_equal(errno, EBADF);
+	assert_null(open_with(NULL, 1));
+	assert_int_equal(errno, EFAULT);
+	/* the other privilege is for switches in switchdev mode */
+	ctx = open_with(fds, 1);
+	assert_non_null(ctx);
+	assert_null(mlx5dv_create_flow_matcher(ctx, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	ctx = open_with(NULL, 0);
+	assert_non_null(ctx);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 #define T(test) cmocka_unit_test_setup_teardown(test, make, drop)
@@ -311,7 +486,11 @@ int main(void)
 		cmocka_unit_test(a_datagram_that_a_rule_drops_is_lost),
 		T(a_table_of_commands_drops),
 		T(matchers_and_rules_that_rdma_tables_cannot_have_are_refused),
+		cmocka_unit_test(tables_of_the_transport_come_last_in_and_first_out),
+		T(capabilities_tell_of_the_tables),
+		T(a_descriptor_of_the_device_gives_its_privilege),
+		T(other_descriptors_give_no_context),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, open_control, close_control);
 }

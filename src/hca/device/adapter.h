@@ -61,6 +61,7 @@ struct hca_adapter {
 	uint8_t lag_count; /* links that are bonded behind port 1; 0: none */
 	char lag_interfaces[HCA_LAG_LINKS][16];
 	bool switchdev; /* mode of the adapter's switch, as devlink shows it; false: legacy */
+	bool roce_off;  /* Ethernet ports are for raw frames only: they have no GIDs */
 	struct hca_crypto_config crypto;
 };
 

@@ -153,7 +153,7 @@ static int set_port_key(struct hca_port_config *port, const struct place *at, co
 		return parse_gids(port, at, value);
 	return bad(at,
 		   "unknown key '%s'; there are model, ports, link, interface, switch, gids, guid, "
-		   "lag, eswitch, "
+		   "lag, eswitch, roce, "
 		   "crypto_kek, crypto_credential and limits such as max_qp",
 		   key);
 }
@@ -252,11 +252,25 @@ static int set_eswitch(struct hca_adapter *a, const struct place *at, const char
 	return 0;
 }
 
-/* Checks that need the whole description. */
-static int check_all(const struct hca_config *cfg, const struct place *at)
+static int set_roce(struct hca_adapter *a, const struct place *at, const char *value)
+{
+	a->roce_off = !strcmp(value, "disabled");
+	if (!a->roce_off && strcmp(value, "enabled"))
+		return bad(at, "roce is 'enabled' or 'disabled', not '%s'", value);
+	return 0;
+}
+
+/* Only an mlx5 adapter with Ethernet ports has the switches that devlink shows. */
+static bool has_devlink(const struct hca_adapter *a)
+{
+	return a->ports[0].link == HCA_LINK_ETHERNET && a->model->driver == HCA_DRIVER_MLX5;
+}
+
+/* What needs the whole description. */
+static int finish_all(struct hca_config *cfg, const struct place *at)
 {
 	for (int i = 0; i < cfg->count; i++) {
-		const struct hca_adapter *a = &cfg->adapters[i];
+		struct hca_adapter *a = &cfg->adapters[i];
 
 		if (a->lag_count && (a->port_count != 1 || a->ports[0].link != HCA_LINK_ETHERNET ||
 				     a->model->driver != HCA_DRIVER_MLX5))
@@ -264,12 +278,13 @@ static int check_all(const struct hca_config *cfg, const struct place *at)
 				   "%s: lag is for adapters of the mlx5 family with one "
 				   "Ethernet port",
 				   a->name);
-		if (a->switchdev &&
-		    (a->ports[0].link != HCA_LINK_ETHERNET || a->model->driver != HCA_DRIVER_MLX5))
+		if ((a->switchdev || a->roce_off) && !has_devlink(a))
 			return bad(at,
-				   "%s: eswitch is for adapters of the mlx5 family with "
+				   "%s: %s is for adapters of the mlx5 family with "
 				   "Ethernet ports",
-				   a->name);
+				   a->name, a->switchdev ? "eswitch" : "roce");
+		if (a->roce_off)
+			a->limits.gid_table_len = 0;
 		if (!a->crypto.kek_len != !a->crypto.has_credential)
 			return bad(at,
 				   "%s has one of crypto_kek and crypto_credential; it needs "
@@ -305,6 +320,8 @@ static int set_key(struct hca_adapter *a, const struct place *at, const char *ke
 		return set_lag(a, at, value);
 	if (!strcmp(key, "eswitch"))
 		return set_eswitch(a, at, value);
+	if (!strcmp(key, "roce"))
+		return set_roce(a, at, value);
 	if (!strcmp(key, "crypto_kek") || !strcmp(key, "crypto_credential"))
 		return set_crypto(a, at, key, value);
 	if (hca_limit_find(&a->limits, key))
@@ -380,7 +397,7 @@ int hca_config_parse(const char *text, const char *where, struct hca_config *cfg
 	if (!err && !cfg->count)
 		err = bad(&at, "no adapter is described; write a section such as [mlx5_0]");
 	if (!err)
-		err = check_all(cfg, &at);
+		err = finish_all(cfg, &at);
 	free(copy);
 	return err;
 }
@@ -406,7 +423,7 @@ int hca_config_parse_list(const char *list, const char *where, struct hca_config
 	if (!err && !cfg->count)
 		err = bad(&at, "no adapter is named; write for instance mlx5_0,interface=eth0");
 	if (!err)
-		err = check_all(cfg, &at);
+		err = finish_all(cfg, &at);
 	free(copy);
 	return err;
 }

@@ -37,15 +37,17 @@
 /*
  * Features by generation. Device memory, tag matching, rules that edit frames, several frames in a send
  * queue entry and DC on pages by demand came with ConnectX-5; objects that rules update with ConnectX-6 Dx. The first adapters with
- * streams of DC, options of Geneve, placement out of order and send queues without a doorbell record
- * are not published; the models here are those that drivers or libraries were announced with.
+ * streams of DC, options of Geneve, placement out of order, send queues without a doorbell record, page faults
+ * by memory key and privileged contexts are not published; the models here are those that drivers or libraries were announced with.
  */
 #define CONNECTX_4 0
 #define CONNECTX_5                                                                                 \
 	(HCA_HAS_NO_INLINE | HCA_HAS_TAG_MATCHING | HCA_HAS_EDITS | HCA_HAS_DC_ODP | HCA_HAS_FRAMES)
 #define CONNECTX_6    (CONNECTX_5 | HCA_HAS_DC_STREAMS | HCA_HAS_NEW_SIGNATURES)
 #define CONNECTX_6_DX (CONNECTX_6 | HCA_HAS_GENEVE_OPTIONS | HCA_HAS_ASO)
-#define CONNECTX_7    (CONNECTX_6_DX | HCA_HAS_OUT_OF_ORDER | HCA_HAS_NO_RECORD)
+#define CONNECTX_7                                                                                 \
+	(CONNECTX_6_DX | HCA_HAS_OUT_OF_ORDER | HCA_HAS_NO_RECORD | HCA_HAS_MEMORY_FAULTS |        \
+	 HCA_HAS_RDMA_CONTROL)
 
 #define DM 131072 /* bytes of device memory */
 

@@ -35,6 +35,8 @@ enum hca_feature {
 				 << 8, /* CRC-32C and CRC-64 of memory keys, blocks of 4048 bytes */
 	HCA_HAS_NO_RECORD = 1 << 9,    /* send queues without a doorbell record */
 	HCA_HAS_FRAMES = 1 << 10,      /* several frames in a send queue entry (enhanced MPW) */
+	HCA_HAS_MEMORY_FAULTS = 1 << 11, /* page faults by memory key, not by queue pair (ODP v2) */
+	HCA_HAS_RDMA_CONTROL = 1 << 12,  /* privileged contexts (RDMA_CTRL) */
 };
 
 /* Operations of the memory-to-memory engine (MMO). */

@@ -24,8 +24,11 @@
 #define HCA_FLOW_MULTICAST               0x20000u
 #define HCA_FLOW_LEFTOVERS               0x20001u
 
-/* -EINVAL for a port that does not exist, or is not Ethernet. */
+/*
+ * -EINVAL for a port that does not exist, -EOPNOTSUPP for one that has no tables of this domain: an InfiniBand
+ * port has those for packets of queue pairs only.
+ */
 VB_API int hca_flow_port(const struct hca_adapter *adapter, unsigned int port,
-			 struct ether_port **out);
+			 enum flow_domain domain, struct ether_port **out);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * While there are rules, each packet that a queue pair of an Ethernet port sends or receives is matched
- * by the headers that it has on the wire: Ethernet without addresses, IP, UDP and BTH. Processes of one
- * host do without packets for one-sided work; not while there are rules at either end.
+ * While there are rules, each packet that a queue pair sends or receives is matched by the headers that it
+ * has on the wire: Ethernet without addresses, IP, UDP and BTH; on an InfiniBand port the BTH alone, since
+ * match parameters have no fields of LRH and GRH. Processes of one host do without packets for one-sided
+ * work; not while there are rules at either end.
  *
  * A packet between processes can be longer than the path MTU: rules count it once. A datagram that
  * leaves has no IP addresses yet.
@@ -17,7 +18,7 @@
 #include "fabric/lock.h"
 #include "hca/device/port.h"
 #include "hca/transport/packet_filter.h"
-#include "hca/transport/qp_fail.h"
+#include "hca/transport/qp_grant.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/qp_types.h"
 #include "roce/opcode.h"
@@ -97,6 +98,13 @@ static uint8_t *put_ip(uint8_t *at, const struct hca_gid gid[2], uint32_t len,
 	return at + 32;
 }
 
+static uint8_t *put_bth(uint8_t *at, const struct roce_pkt *pkt)
+{
+	at = put32(at, (uint32_t)pkt->op << 24 | 0xffff);
+	at = put32(at, pkt->dqpn);
+	return put32(at, (pkt->flags & ROCE_PKT_ACK_REQ ? 1u << 31 : 0) | pkt->psn);
+}
+
 static uint32_t put_headers(uint8_t *bytes, const struct qp *qp, const struct roce_pkt *pkt,
 			    const uint8_t *grh, bool out)
 {
@@ -109,10 +117,7 @@ static uint32_t put_headers(uint8_t *bytes, const struct qp *qp, const struct ro
 	at = put16(at, 0xc000 | (pkt->sqpn & 0x3fff));
 	at = put16(at, 4791);
 	at = put32(at, (8 + BTH) << 16);
-	at = put32(at, (uint32_t)pkt->op << 24 | 0xffff);
-	at = put32(at, pkt->dqpn);
-	at = put32(at, (pkt->flags & ROCE_PKT_ACK_REQ ? 1u << 31 : 0) | pkt->psn);
-	return at - bytes;
+	return put_bth(at, pkt) - bytes;
 }
 
 static bool pass(const struct qp *qp, const struct roce_pkt *pkt, const uint8_t *grh, bool out)
@@ -129,9 +134,11 @@ static bool pass(const struct qp *qp, const struct roce_pkt *pkt, const uint8_t 
 	a = qp->pub.ctx->adapter;
 	port = ether_port(a->index, number);
 	/* Some packets exist on the fabric only. */
-	if (!port || a->ports[number - 1].link != HCA_LINK_ETHERNET || !roce_opcode_find(pkt->op))
+	if (!port || !roce_opcode_find(pkt->op))
 		return true;
-	frame.len = put_headers(bytes, qp, pkt, grh, out);
+	frame.is_bth = a->ports[number - 1].link != HCA_LINK_ETHERNET;
+	frame.len =
+		frame.is_bth ? put_bth(bytes, pkt) - bytes : put_headers(bytes, qp, pkt, grh, out);
 	return ether_steer_rdma(port, &frame, out);
 }
 

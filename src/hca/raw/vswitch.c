@@ -48,6 +48,7 @@ struct member {
 
 /* The ports on a port's switch, as read from the directory at `version`. */
 struct vswitch_members {
+	struct epoch_node epoch;
 	uint64_t version;
 	uint32_t count;
 	struct member member[];
@@ -62,10 +63,9 @@ static const char *switch_name(const struct hca_adapter *a, unsigned int number)
 
 /* ---- members ---- */
 
-static void free_after_epoch(void *members)
+static void free_members(struct epoch_node *node)
 {
-	epoch_wait();
-	free(members);
+	free(container_of(node, struct vswitch_members, epoch));
 }
 
 static uint64_t wait_until(const struct vswitch_members *old, const struct fabric_reg_entry *e)
@@ -108,9 +108,8 @@ static struct vswitch_members *read_members(struct ether_port *port, struct vswi
 		free(members);
 		return atomic_load(at);
 	}
-	/* Without a service thread the old list leaks. */
 	if (old)
-		(void)fabric_service_run(free_after_epoch, old);
+		epoch_retire(&old->epoch, free_members);
 	return members;
 }
 
