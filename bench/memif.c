@@ -45,7 +45,11 @@ static void pin(int cpu)
 
 static void spin(void)
 {
+#ifdef __x86_64__
 	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory"); /* waits a little; `yield` does nothing on most */
+#endif
 }
 
 static void send_all(struct ring *r, uint32_t size, uint64_t count)

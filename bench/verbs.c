@@ -9,6 +9,8 @@
  *	verbs register MIB	seconds: a copy of that much, registration of touched, of untouched
  *				memory; and for writing it into a new memfd, which is what the kernel
  *				takes for the pages that touched memory moves to
+ *	verbs again KIB		microseconds: a copy of that much; registering and deregistering the same
+ *				touched memory again, with all that other threads of the process do for it
  */
 #include <pthread.h>
 #include <sched.h>
@@ -324,14 +326,15 @@ static char *pages(size_t n)
 	return p;
 }
 
+#define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* Processor time, here and below: neither other programs nor their turns count. */
 static double time_reg(struct ibv_pd *pd, char *p, size_t n)
 {
-	double begin = now_s(), took;
-	struct ibv_mr *mr = MUST(ibv_reg_mr(pd, p, n,
-					    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-						    IBV_ACCESS_REMOTE_READ));
+	double begin = process_cpu_s(), took;
+	struct ibv_mr *mr = MUST(ibv_reg_mr(pd, p, n, ALL_ACCESS));
 
-	took = now_s() - begin;
+	took = process_cpu_s() - begin;
 	MUST(!ibv_dereg_mr(mr));
 	MUST(!munmap(p, n));
 	return took;
@@ -340,7 +343,7 @@ static double time_reg(struct ibv_pd *pd, char *p, size_t n)
 static double time_memfd(const char *from, size_t n)
 {
 	int fd = memfd_create("bench", MFD_CLOEXEC);
-	double begin = now_s();
+	double begin = process_cpu_s();
 
 	for (size_t at = 0; at < n;) {
 		ssize_t done = pwrite(fd, from + at, n - at, (off_t)at);
@@ -348,7 +351,7 @@ static double time_memfd(const char *from, size_t n)
 		MUST(done > 0);
 		at += (size_t)done;
 	}
-	begin = now_s() - begin;
+	begin = process_cpu_s() - begin;
 	close(fd);
 	return begin;
 }
@@ -362,13 +365,43 @@ static int reg(size_t mib)
 
 	memset(from, 1, n);
 	memset(to, 2, n);
-	begin = now_s();
+	begin = process_cpu_s();
 	memcpy(to, from, n);
-	copy = now_s() - begin;
+	copy = process_cpu_s() - begin;
 	memfd = time_memfd(from, n);
 	MUST(!munmap(from, n));
 	touched = time_reg(pd, to, n);
 	printf("%.4f %.4f %.6f %.4f\n", copy, touched, time_reg(pd, pages(n), n), memfd);
+	return 0;
+}
+
+#define AGAIN_WARM   4
+#define AGAIN_TURNS  64
+#define AGAIN_CYCLES 8
+
+/* What the program does between two registrations: it writes to the memory, and copies it. */
+static int again(size_t kib)
+{
+	struct ibv_pd *pd = MUST(ibv_alloc_pd(context()));
+	double copy[AGAIN_TURNS], cycle[AGAIN_TURNS], begin;
+	size_t n = kib << 10;
+	char *from = pages(n), *to = pages(n);
+
+	memset(to, 2, n);
+	for (int i = -AGAIN_WARM; i < AGAIN_TURNS; i++) {
+		memset(from, i, n);
+		begin = process_cpu_s();
+		memcpy(to, from, n);
+		copy[i < 0 ? 0 : i] = process_cpu_s() - begin;
+		begin = process_cpu_s();
+		for (int k = 0; k < AGAIN_CYCLES; k++) {
+			struct ibv_mr *mr = MUST(ibv_reg_mr(pd, from, n, ALL_ACCESS));
+
+			MUST(!ibv_dereg_mr(mr));
+		}
+		cycle[i < 0 ? 0 : i] = (process_cpu_s() - begin) / AGAIN_CYCLES;
+	}
+	printf("%.3f %.3f\n", median(copy, AGAIN_TURNS) * 1e6, median(cycle, AGAIN_TURNS) * 1e6);
 	return 0;
 }
 
@@ -382,6 +415,8 @@ int main(int argc, char **argv)
 		return many((unsigned int)n);
 	if (n && !strcmp(argv[1], "register"))
 		return reg(n);
-	fprintf(stderr, "usage: verbs idle SECONDS | many COUNT | register MIB\n");
+	if (n && !strcmp(argv[1], "again"))
+		return again(n);
+	fprintf(stderr, "usage: verbs idle SECONDS | many COUNT | register MIB | again KIB\n");
 	return 2;
 }

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "cm/changes.h"
 #include "cm/conn.h"
@@ -44,12 +45,22 @@ static bool is_local(const struct conn_route *route)
 	return hca_gsi_is_local(route->adapter, &route->av);
 }
 
+/* The end of a process is told by process_gone(), or found by cm_peers_run(). */
+static uint32_t process_of(uint32_t comm_id)
+{
+	uint32_t process = hca_gsi_process_of(comm_id);
+
+	if (process && !hca_gsi_watch_process(process) && cm.agent)
+		cm_peers_watch(cm_now_ns());
+	return process;
+}
+
 static const struct conn_ops conn_ops = {
 	.send = send_mad,
 	.new_comm_id = hca_gsi_comm_id,
 	.new_tid = hca_gsi_tid,
 	.is_local = is_local,
-	.process_of = hca_gsi_process_of,
+	.process_of = process_of,
 	.set_deadline = set_deadline,
 	.request = cm_request_receive,
 	.event = cm_conn_event,
@@ -156,16 +167,27 @@ int cm_agent_need(void)
 }
 
 /*
+ * A second at most, by the length of its pauses: a limit by the time of day would move with that clock.
+ */
+static bool lock_soon(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (unsigned int i = 0; i < 1000; i++) {
+		if (!pthread_mutex_trylock(&cm.lock))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/*
  * Peers are told when the process ends without destroying its ids. A signal handler may have called
  * exit() while its thread held the lock: then they are not.
  */
 static __attribute__((destructor)) void leave(void)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec++;
-	if (pthread_mutex_timedlock(&cm.lock, &until))
+	if (!lock_soon())
 		return;
 	if (cm.agent)
 		conn_leave_all(&cm.conns);

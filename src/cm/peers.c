@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An answer ends a connection: another process of the host does not know it (REJ), or the host has no process
+ * Processes of this host are watched by links; those that have none, and processes of other hosts, are looked
+ * after here. An answer ends a connection: another process of the host does not know it (REJ), or the host has no process
  * left (ICMP port unreachable). Silence does not: a process that a debugger has stopped is silent, too.
  */
 #include "cm/peers.h"
@@ -9,6 +10,7 @@
 #include "cm/state.h"
 #include "hca/wire/gsi.h"
 #include "hca/wire/gsi_hosts.h"
+#include "hca/wire/gsi_route.h"
 #include "hca/wire/gsi_send.h"
 
 #define INTERVAL_NS 1000000000u
@@ -23,6 +25,17 @@ static void probe(struct conn *conn, uint64_t now_ns)
 		conn_peer_died(conn, now_ns);
 	else
 		conn_probe(conn);
+}
+
+/* A process of this host that had no link with this one when the connection was made. False: there is no more to do. */
+static bool look_after_local(struct conn *conn, uint64_t now_ns)
+{
+	if (!conn->process || hca_gsi_watch_process(conn->process))
+		return false;
+	if (hca_gsi_process_is_alive(conn->process))
+		return true;
+	conn_peer_died(conn, now_ns);
+	return false;
 }
 
 void cm_peers_watch(uint64_t now_ns)
@@ -46,8 +59,10 @@ void cm_peers_run(uint64_t now_ns)
 		cm.peers.due_ns = 0;
 		cm.peers.turn++;
 		LIST_FOREACH(conn, &cm.conns.all, entry) {
-			if (!conn->is_remote)
+			if (!conn->is_remote) {
+				any |= look_after_local(conn, now_ns);
 				continue;
+			}
 			any = true;
 			if (conn->state == CONN_ESTABLISHED &&
 			    i++ % groups == cm.peers.turn % groups)

@@ -56,6 +56,12 @@ struct fabric_config {
 	 */
 	uint64_t (*before_sleep)(uint64_t now_ns);
 	/*
+	 * In the thread that forks, before any lock is taken, and in the parent after all are
+	 * released.
+	 */
+	void (*fork_begins)(void);
+	void (*fork_ends)(void);
+	/*
 	 * Around a fork: takes and releases all of the caller's own locks, in the order in which
 	 * they nest. The service thread sleeps then, and no lock of the fabric is taken yet.
 	 */

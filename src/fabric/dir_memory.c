@@ -129,7 +129,9 @@ int dir_memory_create(int fd, const char *folder, struct dir_file **out)
 	int err = file_resize(fd, 0);
 
 	if (!err)
-		err = file_allocate(fd, sizeof(struct dir_file));
+		err = file_resize(fd, sizeof(struct dir_file));
+	if (!err)
+		err = file_allocate(fd, 0, DIR_SPARSE);
 	if (!err) {
 		link_path(folder, path);
 		unlink(path);
@@ -138,7 +140,7 @@ int dir_memory_create(int fd, const char *folder, struct dir_file **out)
 	file_resize(fd, 0);
 	if (err != -EFBIG)
 		return explain(ENOSPC, "%s has no room for the host directory's %zu KiB", folder,
-			       sizeof(struct dir_file) >> 10);
+			       DIR_SPARSE >> 10);
 	err = create_sysv(folder, out);
 	if (err)
 		return explain(EFBIG,
@@ -147,6 +149,18 @@ int dir_memory_create(int fd, const char *folder, struct dir_file **out)
 			       "(ulimit -f), and there is no System V shared memory: %s",
 			       sizeof(struct dir_file) >> 10, strerror(-err));
 	return 0;
+}
+
+/* System V memory has its pages from the kernel when they are touched. */
+int dir_memory_reserve(int fd, const struct dir_file *file, const void *element, size_t size)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!st.st_size)
+		return 0;
+	return file_allocate(fd, (const char *)element - (const char *)file, (off_t)size);
 }
 
 void dir_memory_unmap(struct dir_file *file)

@@ -10,6 +10,7 @@
 #define FABRIC_DIR_MEMORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct dir_file;
 
@@ -20,6 +21,8 @@ struct dir_file;
 int dir_memory_map(int fd, const char *folder, bool read_only, struct dir_file **out);
 /* Makes room for a new one and maps it, all zero. The lock is held. -ENOSPC, -EFBIG. */
 int dir_memory_create(int fd, const char *folder, struct dir_file **out);
+/* Makes room for an element of the arrays from DIR_SPARSE on. The lock is held. -ENOSPC. */
+int dir_memory_reserve(int fd, const struct dir_file *file, const void *element, size_t size);
 void dir_memory_unmap(struct dir_file *file);
 
 #endif

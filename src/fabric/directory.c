@@ -35,6 +35,9 @@
 #define JOIN_ATTEMPTS    1000
 #define EXIT_ATTEMPTS    200
 #define REAP_LIMIT       64u /* slots that a process looks at when it joins or leaves */
+#define REAP_LIMIT_MANY  4u  /* of so many slots that a look takes long: */
+#define MANY_SLOTS       4096u
+#define WINDOW           256u /* slots that are taken in turn; more when these are not free */
 #define GENERATION_LIMIT (1u << (32 - FABRIC_SLOT_BITS))
 
 struct dir_file *fabric_directory_file(void)
@@ -160,16 +163,17 @@ static bool is_listed(struct dir_file *file, uint32_t slot)
  */
 static unsigned int reap_slots(struct dir_file *file, int fd, unsigned int limit)
 {
+	uint32_t slots = dir_slots(file);
 	uint32_t first = file->next_reap;
 	unsigned int reaped = 0;
 
-	for (uint32_t i = 0; i < FABRIC_SLOTS && limit; i++) {
-		uint32_t slot = (first + i) % FABRIC_SLOTS;
+	for (uint32_t i = 0; i < slots && limit; i++) {
+		uint32_t slot = (first + i) % slots;
 
 		if (!is_listed(file, slot))
 			continue;
 		limit--;
-		file->next_reap = (slot + 1) % FABRIC_SLOTS;
+		file->next_reap = (slot + 1) % slots;
 		if (!slot_is_dead(file, fd, slot))
 			continue;
 		clear_slot(file, slot);
@@ -178,10 +182,17 @@ static unsigned int reap_slots(struct dir_file *file, int fd, unsigned int limit
 	return reaped;
 }
 
+static unsigned int reap_some(struct dir_file *file, int fd)
+{
+	return reap_slots(file, fd, dir_slots(file) < MANY_SLOTS ? REAP_LIMIT : REAP_LIMIT_MANY);
+}
+
 /* Frees slots up to the first process that lives; false when there is none. */
 static bool is_any_alive(struct dir_file *file, int fd)
 {
-	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
+	uint32_t slots = dir_slots(file);
+
+	for (uint32_t slot = 0; slot < slots; slot++) {
 		if (!is_listed(file, slot))
 			continue;
 		if (!slot_is_dead(file, fd, slot))
@@ -244,25 +255,67 @@ static fabric_id_t next_id(struct dir_slot *slot, uint32_t index)
 	return generation << FABRIC_SLOT_BITS | index;
 }
 
-/* FABRIC_ID_NONE when no slot is free. */
-static fabric_id_t claim_free_slot(struct dir_file *file, int fd, const uint8_t *token)
+/* Memory for the slots up to this one and for its counters. */
+static int reserve_slot(struct dir_file *file, int fd, uint32_t slot)
 {
-	for (uint32_t slot = 0; slot < FABRIC_SLOTS; slot++) {
-		fabric_id_t id;
+	uint32_t slots = dir_slots(file);
+	int err;
 
-		/* A process that is about to exit may still hold the byte of a free slot. */
-		if (is_listed(file, slot) ||
-		    ofd_lock(fd, F_OFD_SETLK, F_WRLCK, DIR_LOCK_SLOT(slot)))
+	if (slot < slots)
+		return 0;
+	err = dir_memory_reserve(fd, file, &file->slot[slots],
+				 (slot + 1 - slots) * sizeof(file->slot[0]));
+	if (!err)
+		err = dir_memory_reserve(fd, file, file->counter[slots],
+					 (slot + 1 - slots) * sizeof(file->counter[0]));
+	if (err)
+		return err;
+	/* [D9] */
+	atomic_store_explicit(&file->slots, slot + 1, memory_order_release);
+	return 0;
+}
+
+static fabric_id_t take_slot(struct dir_file *file, uint32_t slot, const uint8_t *token)
+{
+	fabric_id_t id = next_id(&file->slot[slot], slot);
+
+	/* [D4] pairs with read_slot(): the old id is gone before the new contents */
+	atomic_thread_fence(memory_order_release);
+	fill_slot(file, slot, token);
+	/* [D1] */
+	atomic_store_explicit(&file->slot[slot].id, id, memory_order_release);
+	return id;
+}
+
+/*
+ * Slots of a window are taken in turn, so that messages for a process that has died do not reach one that took
+ * its slot at once, and a slot's generations last. The window grows by its own size when all of it is taken. -EUSERS
+ * when no slot is free.
+ */
+static int claim_free_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
+{
+	uint32_t slots = dir_slots(file);
+	uint32_t end = (slots + WINDOW - 1) / WINDOW * WINDOW, first;
+
+	end = end ? end : WINDOW;
+	first = file->next_slot % end;
+	for (uint32_t i = 0; i < FABRIC_SLOTS; i++) {
+		uint32_t slot = i < end ? (first + i) % end : i;
+		int err;
+
+		if (slot < slots && is_listed(file, slot))
 			continue;
-		id = next_id(&file->slot[slot], slot);
-		/* [D4] pairs with read_slot(): the old id is gone before the new contents */
-		atomic_thread_fence(memory_order_release);
-		fill_slot(file, slot, token);
-		/* [D1] */
-		atomic_store_explicit(&file->slot[slot].id, id, memory_order_release);
-		return id;
+		/* A process that is about to exit may still hold the byte of a free slot. */
+		if (ofd_lock(fd, F_OFD_SETLK, F_WRLCK, DIR_LOCK_SLOT(slot)))
+			continue;
+		err = reserve_slot(file, fd, slot);
+		if (err)
+			return err;
+		file->next_slot = slot + 1;
+		*out = take_slot(file, slot, token);
+		return 0;
 	}
-	return FABRIC_ID_NONE;
+	return -EUSERS;
 }
 
 /*
@@ -285,17 +338,21 @@ static int choose_first_blocks(struct dir_file *file)
 
 static int claim_slot(struct dir_file *file, int fd, const uint8_t *token, fabric_id_t *out)
 {
-	unsigned int reaped = reap_slots(file, fd, REAP_LIMIT);
-	fabric_id_t id = claim_free_slot(file, fd, token);
+	unsigned int reaped = reap_some(file, fd);
+	fabric_id_t id;
+	int err = claim_free_slot(file, fd, token, &id);
 
-	if (!id) {
+	if (err == -EUSERS) {
 		reaped += reap_slots(file, fd, FABRIC_SLOTS);
-		id = claim_free_slot(file, fd, token);
+		err = claim_free_slot(file, fd, token, &id);
 	}
-	if (!id)
+	if (err == -EUSERS)
 		return explain(EUSERS,
 			       "all %u slots of the host directory are taken by living processes",
 			       FABRIC_SLOTS);
+	if (err)
+		return explain(-err, "the host directory has no room for another process: %s",
+			       strerror(-err));
 	atomic_store_explicit(&file->counter[fabric_id_slot(id)][FABRIC_COUNT_REAPED], reaped,
 			      memory_order_relaxed);
 	*out = id;
@@ -440,7 +497,7 @@ static void leave_slot(void)
 
 	clear_slot(file, fabric_id_slot(fabric_self()));
 	atomic_store_explicit(&fabric.directory.self, FABRIC_ID_NONE, memory_order_relaxed);
-	reap_slots(file, fabric.directory.fd, REAP_LIMIT);
+	reap_some(file, fabric.directory.fd);
 	if (!is_any_alive(file, fabric.directory.fd))
 		folder_file_unlink(&fabric.directory.place, fabric.directory.fd);
 }
@@ -543,7 +600,7 @@ static int read_slot(struct dir_file *file, uint32_t index, struct fabric_proces
 
 	/* [D1] */
 	p.id = atomic_load_explicit(&slot->id, memory_order_acquire);
-	if (!p.id)
+	if (!p.id || fabric_id_slot(p.id) != index)
 		return -ESRCH;
 	p.pid = (pid_t)atomic_load_explicit(&slot->pid, memory_order_relaxed);
 	p.start_time = atomic_load_explicit(&slot->start_time, memory_order_relaxed);
@@ -566,7 +623,7 @@ int fabric_process_in_slot(uint32_t slot, struct fabric_process *out)
 {
 	struct dir_file *file = fabric_directory_file();
 
-	return file && slot < FABRIC_SLOTS ? read_slot(file, slot, out) : -ESRCH;
+	return file && dir_has_slot(file, slot) ? read_slot(file, slot, out) : -ESRCH;
 }
 
 int fabric_process_find(fabric_id_t id, struct fabric_process *out)
@@ -584,7 +641,7 @@ fabric_id_t fabric_process_last(uint32_t slot)
 	struct dir_file *file = fabric_directory_file();
 	uint32_t generation;
 
-	if (!file || slot >= FABRIC_SLOTS)
+	if (!file || !dir_has_slot(file, slot))
 		return FABRIC_ID_NONE;
 	generation = atomic_load_explicit(&file->slot[slot].generation, memory_order_relaxed);
 	return generation ? generation << FABRIC_SLOT_BITS | slot : FABRIC_ID_NONE;
@@ -618,7 +675,7 @@ uint64_t fabric_counter_read(uint32_t slot, enum fabric_counter counter)
 {
 	struct dir_file *dir = fabric_directory_file();
 
-	if (!dir || slot >= FABRIC_SLOTS || counter >= FABRIC_COUNTERS ||
+	if (!dir || !dir_has_slot(dir, slot) || counter >= FABRIC_COUNTERS ||
 	    !atomic_load_explicit(&dir->slot[slot].id, memory_order_relaxed))
 		return 0;
 	return atomic_load_explicit(&dir->counter[slot][counter], memory_order_relaxed);

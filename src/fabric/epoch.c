@@ -67,9 +67,19 @@ static void thread_exits(void *arg)
 	detach(arg);
 }
 
-static void make_key(void)
+/* A program that has all keys for itself may free some later: each thread tries again. */
+static bool need_key(void)
 {
-	fabric.epoch.key_is_valid = !pthread_key_create(&fabric.epoch.key, thread_exits);
+	pthread_key_t key;
+	uint32_t none = 0;
+
+	if (atomic_load(&fabric.epoch.key_and_1))
+		return true;
+	if (pthread_key_create(&key, thread_exits))
+		return false;
+	if (!atomic_compare_exchange_strong(&fabric.epoch.key_and_1, &none, key + 1))
+		pthread_key_delete(key);
+	return true;
 }
 
 static struct epoch_cell *find_cell(struct epoch_cells *cells, struct epoch_area *area)
@@ -95,9 +105,8 @@ static void attach(struct epoch_thread *self, uint32_t generation)
 			  : find_cell(&fabric.epoch.private_cells, private_area());
 	/* Sections of a cell are numbered through, whichever threads have it. */
 	self->section = atomic_load(&self->cell->section);
-	pthread_once(&fabric.epoch.key_once, make_key);
-	if (fabric.epoch.key_is_valid)
-		pthread_setspecific(fabric.epoch.key, self);
+	if (need_key())
+		pthread_setspecific(atomic_load(&fabric.epoch.key_and_1) - 1, self);
 }
 
 void epoch_enter_slowly(void)
@@ -108,32 +117,45 @@ void epoch_enter_slowly(void)
 
 	if (self->generation != (generation & ~FENCES))
 		attach(self, generation);
-	/* [E1] as in epoch_enter(), and fenced whether it has to be or not */
-	atomic_exchange_explicit(&self->cell->section, ++self->section, memory_order_seq_cst);
+	/* [E1] as in epoch_enter(), and fenced whether it has to be or not. An exchange would not do: on arm64 it does
+	 * not keep later loads behind its store. */
+	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* ---- grace periods ---- */
 
-bool epoch_area_wait(const struct epoch_area *area, bool (*alive)(void *arg), void *arg,
-		     uint64_t timeout_ns)
+static void wait_area(const struct epoch_area *area)
+{
+	uint32_t cells = epoch_area_cells(area);
+
+	for (uint32_t i = 0; i < cells; i++) {
+		const struct epoch_cell *cell = &area->cell[i];
+		uint64_t section = epoch_section_open(cell);
+
+		for (unsigned int spins = 0; section && !epoch_section_over(cell, section); spins++)
+			if (spins >= SPINS)
+				sched_yield();
+	}
+}
+
+bool epoch_visits_wait(const struct epoch_area *area, bool (*alive)(void *arg), void *arg,
+		       uint64_t timeout_ns)
 {
 	uint32_t cells = epoch_area_cells(area);
 	uint64_t deadline_ns = 0;
 
 	for (uint32_t i = 0; i < cells; i++) {
 		const struct epoch_cell *cell = &area->cell[i];
-		uint64_t section = epoch_section_open(cell);
+		uint64_t section = epoch_visit_open(cell);
 
-		if (!section)
-			continue;
-		for (unsigned int spins = 0; !epoch_section_over(cell, section); spins++) {
+		for (unsigned int spins = 0; section && !epoch_section_over(cell, section);
+		     spins++) {
 			if (spins < SPINS)
 				continue;
 			sched_yield();
-			if (alive && !alive(arg))
+			if (!alive(arg))
 				return false;
-			if (!timeout_ns)
-				continue;
 			if (!deadline_ns)
 				deadline_ns = fabric_now_ns() + timeout_ns;
 			else if (fabric_now_ns() > deadline_ns)
@@ -157,7 +179,7 @@ void epoch_wait(void)
 	barrier_private();
 	for (unsigned int i = 0; i < 2; i++)
 		if (own_area(i))
-			epoch_area_wait(own_area(i), NULL, NULL, 0);
+			wait_area(own_area(i));
 }
 
 /* ---- retired objects ---- */
@@ -266,6 +288,9 @@ bool epoch_reclaim(void)
 	left = fabric.epoch.retired || fabric.epoch.waiting;
 	atomic_store_explicit(&fabric.epoch.some_retired, left, memory_order_relaxed);
 	fabric_unlock(&fabric.epoch.retired_lock);
+	/* Its size is the number of threads that were in sections, which may have been thousands. */
+	if (!left)
+		array_fini(&fabric.epoch.sections);
 	fabric_unlock(&fabric.epoch.reclaim_lock);
 	return left;
 }

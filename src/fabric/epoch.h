@@ -47,7 +47,7 @@ static inline void epoch_enter(void)
 	}
 	/* [E1] pairs with the barrier in epoch_wait(): the mark before the section's reads. The
 	 * processor may delay the store; the waiting thread makes the kernel run a barrier on its
-	 * core (barrier.h). Where some process cannot, epoch_enter_slowly() uses an exchange. */
+	 * core (barrier.h). Where some process cannot, epoch_enter_slowly() has a fence. */
 	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
@@ -60,6 +60,39 @@ static inline void epoch_exit(void)
 		return;
 	/* [E2] pairs with epoch_section_over(): every access of the section before its end */
 	atomic_store_explicit(&self->cell->section, ++self->section, memory_order_release);
+}
+
+static inline void epoch_mark_visit(uint64_t mark)
+{
+	const struct epoch_thread *self = &fabric_thread.epoch;
+
+	if (atomic_load_explicit(&self->cell->visit, memory_order_relaxed) >= mark)
+		return;
+	/* [E5] pairs with grace_wait_peers(): the mark before the look-up, as in epoch_enter() */
+	atomic_store_explicit(&self->cell->visit, mark, memory_order_relaxed);
+	if (unlikely(self->generation !=
+		     atomic_load_explicit(&fabric.epoch.generation, memory_order_relaxed)))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+}
+
+/*
+ * Inside a section, before it looks for memory of another process, or for the right to use it. Owners of memory
+ * wait for such sections of their peers alone: others cannot be inside an access, and may be preempted at any time.
+ */
+static inline void epoch_visit(void)
+{
+	epoch_mark_visit(fabric_thread.epoch.section);
+}
+
+/*
+ * Before the section has the kernel copy to or from such memory, at its address there: an owner cannot put other pages
+ * in the way of that. Afterwards the caller makes sure that it may still do so.
+ */
+static inline void epoch_visit_by_kernel(void)
+{
+	epoch_mark_visit(fabric_thread.epoch.section + 1);
 }
 
 /* Waits for the sections of this process. Not inside of one. */
@@ -82,6 +115,24 @@ static inline uint64_t epoch_section_open(const struct epoch_cell *cell)
 	return (section & 1) && cell != fabric_thread.epoch.cell ? section : 0;
 }
 
+/* The same, if the section has called epoch_visit(). */
+static inline uint64_t epoch_visit_open(const struct epoch_cell *cell)
+{
+	uint64_t section = epoch_section_open(cell);
+
+	/* [E5] */
+	return section && atomic_load_explicit(&cell->visit, memory_order_seq_cst) - section <= 1
+		       ? section
+		       : 0;
+}
+
+/* The same, if the section has called epoch_visit_by_kernel(). */
+static inline bool epoch_visit_is_by_kernel(const struct epoch_cell *cell, uint64_t section)
+{
+	/* [E5] */
+	return atomic_load_explicit(&cell->visit, memory_order_seq_cst) == section + 1;
+}
+
 static inline bool epoch_section_over(const struct epoch_cell *cell, uint64_t section)
 {
 	/* [E2] pairs with epoch_exit() */
@@ -97,11 +148,11 @@ static inline uint32_t epoch_area_cells(const struct epoch_area *area)
 }
 
 /*
- * Waits for the open sections of an area, after a barrier. False when `alive` returned false, or
- * after timeout_ns (0: no limit).
+ * Waits for the open sections of another process that have called epoch_visit(), after a barrier. False when
+ * `alive` returned false, or after timeout_ns.
  */
-bool epoch_area_wait(const struct epoch_area *area, bool (*alive)(void *arg), void *arg,
-		     uint64_t timeout_ns);
+bool epoch_visits_wait(const struct epoch_area *area, bool (*alive)(void *arg), void *arg,
+		       uint64_t timeout_ns);
 
 /* ---- inside the fabric ---- */
 

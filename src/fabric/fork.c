@@ -21,6 +21,8 @@
 
 static void prepare(void)
 {
+	if (fabric.config.fork_begins)
+		fabric.config.fork_begins();
 	pthread_mutex_lock(&fabric.service.awake);
 	if (fabric.config.before_fork)
 		fabric.config.before_fork();
@@ -52,6 +54,8 @@ static void parent(void)
 	unlock();
 	if (fabric.config.after_fork)
 		fabric.config.after_fork();
+	if (fabric.config.fork_ends)
+		fabric.config.fork_ends();
 }
 
 static void child(void)

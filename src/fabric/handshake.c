@@ -202,6 +202,11 @@ static void take_answer(struct fabric_link *link)
 	if (!err)
 		err = offer_take(&offer, &m, fds, count);
 	handshake_close_fds(fds, count);
+	if (err && fabric_link_lacks(link, err, fabric_now_ns())) {
+		drop_socket(link);
+		fabric_ring_unmap(&link->cold->rings);
+		return;
+	}
 	if (err) {
 		explain_note("process %d does not accept our link: %s", (int)link->cold->pid,
 			     m.kind == REFUSE ? "it refused" : strerror(-err));

@@ -11,7 +11,7 @@
 typedef uint32_t fabric_id_t;
 
 #define FABRIC_ID_NONE   0u
-#define FABRIC_SLOT_BITS 11
+#define FABRIC_SLOT_BITS 15
 #define FABRIC_SLOTS     (1u << FABRIC_SLOT_BITS)
 
 static inline uint32_t fabric_id_slot(fabric_id_t id)

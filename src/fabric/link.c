@@ -24,7 +24,10 @@
 #include "fabric/service.h"
 #include "fabric/thread.h"
 #include "util/explain.h"
+#include "util/shortage.h"
 
+/* How long to try while this process lacks something. */
+#define SHORTAGE_NS 250000000u
 #define LAST_DRAINS 4096
 
 /* ---- references ---- */
@@ -122,7 +125,11 @@ static struct fabric_link *table_find(fabric_id_t peer)
 /* Replaces the link to an earlier process of the slot, which dies on its own. Lock held. */
 static void table_insert(struct fabric_link *link)
 {
-	fabric.links.by_slot[fabric_id_slot(link->peer)] = fabric_link_hold(link);
+	uint32_t slot = fabric_id_slot(link->peer);
+
+	if (slot >= fabric.links.slots)
+		fabric.links.slots = slot + 1;
+	fabric.links.by_slot[slot] = fabric_link_hold(link);
 }
 
 static void table_remove(struct fabric_link *link)
@@ -298,7 +305,8 @@ void fabric_link_kick(struct fabric_link *link)
 	if (link->cold->self)
 		fabric_service_wake();
 	else if (write(link->cold->wake_fd, &one, sizeof(one)) < 0)
-		return; /* a full eventfd wakes, too; a dead peer hangs up */
+		/* A full eventfd wakes, too, and a dead peer hangs up. Otherwise the next record kicks again. [S2] */
+		atomic_store_explicit(&link->tx.ctl->kicked, 0, memory_order_seq_cst);
 }
 
 static void flag_links(void)
@@ -407,6 +415,26 @@ void fabric_link_up(struct fabric_link *link)
 		fabric_link_kill(link);
 }
 
+bool fabric_link_lacks(struct fabric_link *link, int err, uint64_t now_ns)
+{
+	struct fabric_link_cold *cold = link->cold;
+
+	/* The link to this process itself needs nothing of another one. */
+	if (!cold->self && !is_shortage(err))
+		return false;
+	if (!cold->shortage && now_ns + SHORTAGE_NS < cold->deadline_ns)
+		cold->deadline_ns = now_ns + SHORTAGE_NS;
+	cold->shortage = -err;
+	cold->retry_ns = now_ns + SHORTAGE_PAUSE_NS;
+	atomic_store(&fabric.links.flagged, true);
+	return true;
+}
+
+bool fabric_link_lacked(const struct fabric_link *link)
+{
+	return link->cold->shortage;
+}
+
 /* Records that the peer published before it died are not lost. */
 static void last_drain(struct fabric_link *link)
 {
@@ -459,7 +487,8 @@ void fabric_links_forked(void)
 {
 	struct fabric_link_cold *cold, *next;
 
-	memset(fabric.links.by_slot, 0, sizeof(fabric.links.by_slot));
+	memset(fabric.links.by_slot, 0, fabric.links.slots * sizeof(fabric.links.by_slot[0]));
+	fabric.links.slots = 0;
 	/* Links that were retired are freed first; no put below then frees one but its own. */
 	epoch_reclaim();
 	for (cold = LIST_FIRST(&fabric.links.allocated); cold; cold = next) {

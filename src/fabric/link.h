@@ -250,6 +250,8 @@ static inline void fabric_link_release(struct fabric_link *link)
 
 /* ---- inside the fabric; service thread ---- */
 
+/* The link is DEAD since this process lacked something, not since the peer did not answer. Service thread. */
+bool fabric_link_lacked(const struct fabric_link *link);
 /* The link to the peer that is not DEAD, with a reference, or NULL. Any thread. */
 struct fabric_link *fabric_link_find(fabric_id_t peer);
 /* An existing link as above, or a new one; NULL when memory is short. */
@@ -258,6 +260,11 @@ struct fabric_link *fabric_link_find_or_create(fabric_id_t peer);
 void fabric_link_activate(struct fabric_link *link);
 /* Rings, segment and descriptors are in place: CONNECTING to UP. */
 void fabric_link_up(struct fabric_link *link);
+/*
+ * While CONNECTING: true if the error says that this process lacked something, for a moment perhaps. The link is
+ * then tried again, for a quarter of a second: requests wait meanwhile, and datagrams are not lost.
+ */
+bool fabric_link_lacks(struct fabric_link *link, int err, uint64_t now_ns);
 /* To DEAD. */
 void fabric_link_down(struct fabric_link *link);
 

@@ -33,6 +33,7 @@ struct fabric_link_cold {
 	unsigned int tx_ring; /* 0 for the side that connected, 1 for the side that accepted */
 	bool peer_barrier;    /* barrier_has_global() of the peer */
 	uint64_t deadline_ns, retry_ns; /* while CONNECTING */
+	int shortage;                   /* errno of what was lacking here at the last try, or 0 */
 
 	/* any thread sets, the service thread clears */
 	_Atomic bool kill;

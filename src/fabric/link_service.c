@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fabric/barrier.h"
@@ -45,14 +46,23 @@ static int connect_self(struct fabric_link *link)
 	return 0;
 }
 
+static void explain_deadline(const struct fabric_link *link)
+{
+	if (link->cold->shortage)
+		explain_note("no link to process %u can be made here: %s", (unsigned int)link->peer,
+			     strerror(link->cold->shortage));
+	else
+		explain_note("process %u does not answer; its link is closed after %u ms",
+			     (unsigned int)link->peer, fabric.config.handshake_ms);
+}
+
 static void iterate_connecting(struct fabric_link *link, uint64_t now_ns)
 {
 	struct fabric_link_cold *cold = link->cold;
 	int err;
 
 	if (now_ns >= cold->deadline_ns) {
-		explain_note("process %u does not answer; its link is closed after %u ms",
-			     (unsigned int)link->peer, fabric.config.handshake_ms);
+		explain_deadline(link);
 		fabric_link_down(link);
 		return;
 	}
@@ -60,7 +70,7 @@ static void iterate_connecting(struct fabric_link *link, uint64_t now_ns)
 		return;
 	err = cold->self ? connect_self(link) : handshake_connect(link);
 	cold->retry_ns = now_ns + RETRY_NS;
-	if (err && err != -EAGAIN)
+	if (err && err != -EAGAIN && !fabric_link_lacks(link, err, now_ns))
 		fabric_link_down(link);
 }
 

@@ -42,7 +42,7 @@ size_t fabric_qpn_ranges(struct fabric_qpn_range *out, size_t max);
 
 #define FABRIC_KEY_FIRST 0x5u /* see hca/memory/mr.c */
 #define FABRIC_KEY_LAST  0xffffffu
-#define FABRIC_KEY_BLOCK 1024u
+#define FABRIC_KEY_BLOCK 256u
 
 /* As for queue pairs, and for the life of the process: a number names one object of the host. */
 int fabric_key_block_get(uint32_t *first, uint32_t *count);

@@ -8,13 +8,18 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fabric/dir_memory.h"
 #include "fabric/directory.h"
 #include "fabric/dirfile.h"
 #include "fabric/service.h"
+#include "fabric/state.h"
 #include "util/explain.h"
 
 _Static_assert(FABRIC_REG_KEY_MAX == DIR_KEY_WORDS * 8, "a record holds the longest key");
 _Static_assert(FABRIC_REG_KINDS <= DIR_KINDS, "each kind has a version");
+
+#define DIR_PAGE        4096u
+#define RECORDS_OF_PAGE (DIR_PAGE / (uint32_t)sizeof(struct dir_record))
 
 /* A key and its kind, in the words of a record. */
 struct reg_key {
@@ -110,6 +115,15 @@ static int add_locked(struct dir_file *dir, enum fabric_reg_kind kind, const str
 	if (place >= DIR_RECORDS)
 		return explain(ENOSPC, "the host directory's registry has only %u entries",
 			       DIR_RECORDS);
+	/* Places are taken one after the other, so that each page of them is reserved by its first. */
+	if (place % RECORDS_OF_PAGE == 0) {
+		int err =
+			dir_memory_reserve(fabric.directory.fd, dir, &dir->record[place], DIR_PAGE);
+
+		if (err)
+			return explain(-err, "the host directory has no room for another entry: %s",
+				       strerror(-err));
+	}
 	fill(&dir->record[place], wanted, value);
 	/* [G3] pairs with fabric_reg_find(): a record before the count that covers it. Records of
 	 * dead processes at the end are not looked at any more. */

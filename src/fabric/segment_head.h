@@ -17,6 +17,8 @@
 struct epoch_cell {
 	/* Odd inside a section. The cell's thread writes it, threads that wait for it read it. */
 	_Alignas(64) _Atomic uint64_t section;
+	/* The last section that reached for memory of other processes; + 1: that has the kernel copy (epoch.h). */
+	_Atomic uint64_t visit;
 };
 
 struct epoch_area {

@@ -55,9 +55,11 @@ void fabric_service_wake(void)
 	const uint64_t one = 1;
 
 	/* [T1] pairs with take_wake(): the iteration sees what was posted before */
-	if (!atomic_exchange_explicit(&fabric.service.wake_pending, true, memory_order_seq_cst) &&
-	    write(fabric.service.wake, &one, sizeof(one)) < 0)
+	if (atomic_exchange_explicit(&fabric.service.wake_pending, true, memory_order_seq_cst))
 		return;
+	/* Nothing will take a wake-up that was not written: the next caller writes again. [T1] */
+	if (write(fabric.service.wake, &one, sizeof(one)) < 0)
+		atomic_store_explicit(&fabric.service.wake_pending, false, memory_order_seq_cst);
 }
 
 bool fabric_service_wake_if_running(void)
@@ -408,7 +410,12 @@ static int start_thread(void)
 	err = pthread_create(&fabric.service.thread, &attr, service_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	return err ? explain(err, "the adapter's thread cannot be started: %s", strerror(err)) : 0;
+	if (!err)
+		return 0;
+	return explain(err, "the adapter's thread cannot be started: %s%s", strerror(err),
+		       err == EAGAIN
+			       ? "; ulimit -u, or the pids.max of the control group, must be higher"
+			       : "");
 }
 
 int fabric_service_start(void)

@@ -2,9 +2,6 @@
 /*
  * Shares ranges and makes them private again. share_book.c remembers what is shared, share_move.c
  * moves pages, share_maps.c asks the kernel.
- *
- * A segment without references is "unused": still in the memfd because moving it out failed (out of
- * memory, out of mappings). It works as before; the next put over it tries again.
  */
 #include "fabric/share.h"
 
@@ -12,14 +9,15 @@
 #include <sys/mman.h>
 
 #include "fabric/clock.h"
-#include "fabric/share_arena.h"
 #include "fabric/share_book.h"
 #include "fabric/share_fork.h"
 #include "fabric/share_maps.h"
 #include "fabric/share_move.h"
+#include "fabric/share_out.h"
 #include "fabric/share_state.h"
 #include "fabric/share_sys.h"
 #include "fabric/share_threads.h"
+#include "fabric/share_uffd.h"
 #include "util/explain.h"
 
 /*
@@ -41,8 +39,7 @@ static int check_mapping(struct share_state *state, const struct share_vma *vma,
 		return share_book_covers(state, part) ? 0 : -EOPNOTSUPP;
 	if (!(vma->prot & (PROT_READ | PROT_WRITE)))
 		return -EFAULT;
-	if (!vma->plain || (vma->prot & PROT_EXEC) || share_arena_begins_in(state, part) ||
-	    share_threads_live_in(state, vma, part))
+	if (!vma->plain || (vma->prot & PROT_EXEC) || share_threads_live_in(state, vma, part))
 		return -EOPNOTSUPP;
 	(*missing)++;
 	return 0;
@@ -95,101 +92,9 @@ static int move_in(struct share_state *state, struct share_range r, size_t parts
 	return err;
 }
 
-/* ---- out ---- */
-
-/* Frees the memfd's pages in the range, but those that are still shared. */
-static void punch_unshared(struct share_state *state, uint64_t start, uint64_t end)
-{
-	while (start < end) {
-		const struct share_seg *seg = share_tree_first(&state->ranges, start);
-		uint64_t stop = !seg || seg->start >= end ? end : seg->start;
-
-		if (stop > start)
-			share_sys_punch(state->fd, start, stop - start);
-		start = seg && seg->end < end ? seg->end : end;
-		if (!seg)
-			break;
-	}
-}
-
-struct moving_out {
-	enum share_method method;
-	struct share_range lost;
-};
-
-/* A mapping of pages that were shared at another address: the program moved them with mremap(). */
-static int rescue_part(struct share_state *state, const struct share_vma *vma,
-		       struct share_range part, void *arg)
-{
-	struct moving_out *m = arg;
-	uint64_t end = vma->offset + (part.end - part.start);
-	uintptr_t done;
-
-	if (vma->start == vma->end || !share_in_file(state, vma) || vma->offset == vma->start ||
-	    vma->offset >= m->lost.end || end <= m->lost.start)
-		return 0;
-	state->keep_file = true;
-	share_move_out(state, m->method, part.start, part.end, vma->offset, vma->prot, 0, &done);
-	state->keep_file = false;
-	punch_unshared(state, vma->offset, end);
-	return 0;
-}
-
-/* One segment at most covers `part`. */
-static int move_part_out(struct share_state *state, const struct share_vma *vma,
-			 struct share_range part, void *arg)
-{
-	struct moving_out *m = arg;
-	const struct share_seg *seg = share_tree_first(&state->ranges, part.start);
-	uintptr_t parked = seg->park ? seg->park + (part.start - seg->start) : 0, done;
-
-	state->stats.moves_out++;
-	if (share_in_place(state, vma)) {
-		share_move_out(state, m->method, part.start, part.end, part.start, vma->prot,
-			       parked, &done);
-		if (done > part.start)
-			share_book_leave(state, (struct share_range){ part.start, done });
-		/* The rest stays in the memfd, unused. */
-		return 0;
-	}
-	if (parked)
-		share_sys_munmap(parked, part.end - part.start);
-	share_book_leave(state, part);
-	m->lost = part;
-	share_each_mapping(state, (struct share_range){ state->page, SHARE_SPACE - state->page },
-			   rescue_part, m);
-	share_sys_punch(state->fd, part.start, part.end - part.start);
-	return 0;
-}
-
-/* Makes every segment without references in the range private again. */
-static void move_unused_out(struct share_state *state, struct share_range r)
-{
-	struct moving_out m;
-	struct share_seg *seg;
-	uint64_t begin = fabric_now_ns();
-	uintptr_t at = r.start;
-	bool begun = false;
-
-	while ((seg = share_tree_first(&state->ranges, at)) && seg->start < r.end) {
-		struct share_range part = { seg->start, seg->end };
-
-		at = part.end;
-		if (seg->refs || !share_fd_is_valid(state))
-			continue;
-		if (!begun)
-			m.method = share_move_begin_out(state);
-		begun = true;
-		share_each_mapping(state, part, move_part_out, &m);
-	}
-	if (begun)
-		share_move_end(state, m.method);
-	state->stats.ns_out += fabric_now_ns() - begin;
-}
-
 /* ---- the interface ---- */
 
-static int get(struct share_state *state, const void *va, size_t len)
+static int get(struct share_state *state, const void *va, size_t len, bool pin)
 {
 	struct share_tree *tree = &state->ranges;
 	size_t missing = 0;
@@ -198,6 +103,9 @@ static int get(struct share_state *state, const void *va, size_t len)
 
 	if (!err)
 		err = share_state_up(state);
+	/* A page with other data stays private: the child's copy of it would be of a later time. */
+	if (!err && pin && ((uintptr_t)va != r.start || (uintptr_t)va + len != r.end))
+		err = -EOPNOTSUPP;
 	if (!err && state->programs_off)
 		err = -EOPNOTSUPP;
 	if (!err)
@@ -210,7 +118,7 @@ static int get(struct share_state *state, const void *va, size_t len)
 	if (missing) {
 		err = move_in(state, r, missing);
 		if (err) {
-			move_unused_out(state, r);
+			share_out_unused(state, r);
 			return err;
 		}
 	}
@@ -220,27 +128,28 @@ static int get(struct share_state *state, const void *va, size_t len)
 		struct share_seg *seg = share_tree_first(tree, at);
 
 		seg->refs++;
+		seg->pins += pin;
 		at = seg->end;
 	}
 	share_tree_join(tree, r.start, r.end);
 	return 0;
 }
 
-int share_range_get(void *va, size_t len)
+static int range_get(void *va, size_t len, bool pin)
 {
 	struct share_state *state = share_lock();
 	int err;
 
 	if (!state)
 		return -EOPNOTSUPP;
-	err = get(state, va, len);
+	err = get(state, va, len, pin);
 	share_unlock(state);
 	if (err == -EFAULT)
 		explain(EFAULT, "the %zu bytes at %p are not all mapped and accessible", len, va);
 	return err;
 }
 
-void share_range_put(void *va, size_t len)
+static void range_put(void *va, size_t len, bool pin)
 {
 	struct share_state *state = share_lock();
 	struct share_tree *tree;
@@ -255,13 +164,64 @@ void share_range_put(void *va, size_t len)
 	share_tree_cut(tree, r.start);
 	share_tree_cut(tree, r.end);
 	for (uintptr_t at = r.start; (seg = share_tree_first(tree, at)) && seg->start < r.end;
-	     at = seg->end)
-		if (seg->refs)
+	     at = seg->end) {
+		if (seg->refs > (pin ? 0 : seg->pins))
 			seg->refs--;
-	move_unused_out(state, r);
+		if (pin && seg->pins)
+			seg->pins--;
+	}
+	share_out_unused(state, r);
 	share_tree_join(tree, r.start, r.end);
 unlock:
 	share_unlock(state);
+}
+
+int share_range_get(void *va, size_t len)
+{
+	return range_get(va, len, false);
+}
+
+void share_range_put(void *va, size_t len)
+{
+	range_put(va, len, false);
+}
+
+int share_range_pin(void *va, size_t len)
+{
+	return range_get(va, len, true);
+}
+
+void share_range_unpin(void *va, size_t len)
+{
+	range_put(va, len, true);
+}
+
+bool share_moves_beside_threads(void)
+{
+	struct share_state *state = share_lock();
+	bool yes;
+
+	if (!state)
+		return false;
+	yes = !share_uffd_ready(state);
+	share_unlock(state);
+	return yes;
+}
+
+bool share_moves_unnoticed(void)
+{
+	struct share_state *state = share_state_if_any();
+	int known = state ? atomic_load_explicit(&state->unnoticed, memory_order_relaxed) : 0;
+
+	if (known)
+		return known > 0;
+	state = share_lock();
+	if (!state)
+		return false;
+	known = !share_uffd_ready(state) && state->uffd_kernel ? 1 : -1;
+	atomic_store_explicit(&state->unnoticed, known, memory_order_relaxed);
+	share_unlock(state);
+	return known > 0;
 }
 
 static int check_rights(struct share_state *state, const struct share_vma *vma,
@@ -297,6 +257,23 @@ bool share_covers(const void *va, size_t len)
 	if (!state)
 		return false;
 	yes = !share_range_make(state, va, len, &r) && share_book_covers(state, r);
+	share_unlock(state);
+	return yes;
+}
+
+bool share_touches(const void *va, size_t len)
+{
+	struct share_state *state = share_lock();
+	const struct share_seg *seg;
+	struct share_range r;
+	bool yes = false;
+
+	if (!state)
+		return false;
+	if (!share_range_make(state, va, len, &r)) {
+		seg = share_tree_first(&state->ranges, r.start);
+		yes = seg && seg->start < r.end;
+	}
 	share_unlock(state);
 	return yes;
 }

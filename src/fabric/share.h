@@ -45,6 +45,21 @@ int share_range_get(void *va, size_t len);
 void share_range_put(void *va, size_t len);
 
 /*
+ * A fork puts all references of share_range_get(), in the parent too: before it the process has private
+ * memory, of which the kernel makes the child's copy. The caller gets them again afterwards, and keeps peers from
+ * the memory meanwhile. A pin stays: the child copies these pages a moment after the fork, when
+ * the parent may be using them again. Pinned ranges are whole pages, as other data on them would be copied too late;
+ * -EOPNOTSUPP for others.
+ */
+int share_range_pin(void *va, size_t len);
+void share_range_unpin(void *va, size_t len);
+
+/* Whether memory can be shared while other threads of the program run. */
+bool share_moves_beside_threads(void);
+/* ... and no system call of theirs that uses the memory fails. */
+bool share_moves_unnoticed(void);
+
+/*
  * Whether every page of the range is mapped, and writable if `write` is set: 0 or -EFAULT;
  * -EOPNOTSUPP when the kernel does not tell.
  */
@@ -52,6 +67,9 @@ int share_range_check(const void *va, size_t len, bool write);
 
 /* Whether every page of the range is shared now. */
 bool share_covers(const void *va, size_t len);
+
+/* Whether a page of the range is shared now. */
+bool share_touches(const void *va, size_t len);
 
 /* The memfd, for peers to map; -1 when this process can share nothing. The same until a fork. */
 int share_fd(void);

@@ -19,6 +19,7 @@ static uintptr_t map_shared(struct share_state *state, size_t len)
 	uintptr_t va = share_sys_mmap(0, len, PROT_NONE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
 		  r;
+	struct share_seg *seg;
 
 	if (share_sys_failed(va))
 		return va;
@@ -29,7 +30,8 @@ static uintptr_t map_shared(struct share_state *state, size_t len)
 		return r;
 	}
 	share_book_enter(state, (struct share_range){ va, va + len }, 0);
-	share_tree_first(&state->ranges, va)->refs = 1;
+	seg = share_tree_first(&state->ranges, va);
+	seg->refs = seg->pins = 1;
 	share_tree_join(&state->ranges, va, va + len);
 	return va;
 }
@@ -87,6 +89,7 @@ static void drop_reference(struct share_state *state, struct share_range r)
 		struct share_range part = { seg->start, seg->end };
 
 		at = part.end;
+		seg->pins--;
 		if (--seg->refs)
 			continue;
 		share_book_leave(state, part);

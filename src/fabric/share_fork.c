@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The child inherits mappings of the parent's memfd, through which its writes would reach the
- * parent. So before fork() returns in the child, every shared page there becomes a private copy. The
- * thread that forked waits in the parent until that is done, because its next writes must not be in
- * the child. (For writes of other threads of the parent there is no such promise with any fork.)
+ * Registered memory becomes private before a fork, so that the kernel gives the child a copy of it as of the
+ * moment of the fork, as of all other memory. A copy that the child makes later would not do: other threads of the
+ * parent go on, and libc (or any library whose fork handlers were registered before these) has released its
+ * locks in the parent by then. The child's malloc would find chunks that are newer than its lists.
+ * The caller of share_range_get() shares again after the fork (hca/memory/mr_share.c).
  *
- * The child closes a pipe when it is done or dies; the parent waits for the hang-up.
+ * Pinned ranges and share_alloc() stay shared. Their pages have nothing else on them: rings, which are of no use to the
+ * child, and device memory. The child inherits the mappings of the parent's memfd, and makes private copies before fork()
+ * returns there, of whatever the pages contain by then. The parent does not wait for that, as the child may have to wait
+ * for a processor.
+ * Only where other memory could not be moved does the thread that forked wait, because its next writes must
+ * not be in the child, which closes a pipe when it is done or dies.
  */
 #include "fabric/share_fork.h"
 
@@ -18,6 +24,7 @@
 
 #include "fabric/share_maps.h"
 #include "fabric/share_move.h"
+#include "fabric/share_out.h"
 #include "fabric/share_state.h"
 #include "fabric/share_sys.h"
 #include "fabric/share_uffd.h"
@@ -32,6 +39,30 @@ static int copy_timeout_ms(const struct share_state *state)
 	return 1000 + (int)(st.st_blocks / 2048 > 120000 ? 120000 : st.st_blocks / 2048) * 10;
 }
 
+/* Ranges that cannot be moved, for want of memory, are copied by the child, like pinned ones. */
+static void put_all(struct share_state *state)
+{
+	struct share_tree *tree = &state->ranges;
+	const struct share_range all = { state->page, SHARE_SPACE - state->page };
+	struct share_seg *seg;
+
+	for (uintptr_t at = 0; (seg = share_tree_first(tree, at)); at = seg->end)
+		seg->refs = seg->pins;
+	share_out_unused(state, all);
+	share_tree_join(tree, all.start, all.end);
+}
+
+/* Whether the child has to copy memory of the program. */
+static bool any_unpinned(const struct share_tree *tree)
+{
+	const struct share_seg *seg;
+
+	for (uintptr_t at = 0; (seg = share_tree_first(tree, at)); at = seg->end)
+		if (!seg->pins)
+			return true;
+	return false;
+}
+
 static void prepare(void)
 {
 	/* Creates the state if need be: no other thread may during the fork. */
@@ -39,9 +70,10 @@ static void prepare(void)
 
 	if (!state)
 		return;
+	put_all(state);
 	pthread_mutex_lock(&state->threads.lock);
 	/* Without descriptors the parent does not wait, and the child's copy is of a later time. */
-	if (!state->ranges.count || pipe2(state->fork_pipe, O_CLOEXEC))
+	if (!any_unpinned(&state->ranges) || pipe2(state->fork_pipe, O_CLOEXEC))
 		state->fork_pipe[0] = state->fork_pipe[1] = -1;
 }
 
@@ -109,6 +141,7 @@ static void child(void)
 	     seg = share_tree_first(&state->allocs, seg->end))
 		seg->refs = 0;
 	share_uffd_close(state);
+	share_walk_forget(state);
 	if (state->fd >= 0)
 		share_sys_close(state->fd);
 	fd = state->fork_pipe[1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork: the child gets private copies of all shared pages.
+ * fork: the child has private copies of all pages, as of the moment of the fork.
  */
 #ifndef FABRIC_SHARE_FORK_H
 #define FABRIC_SHARE_FORK_H

@@ -39,16 +39,36 @@ struct query {
 #define QUERY_SHARED        0x08u
 #define QUERY_COVER_OR_NEXT 0x10u
 
+static int open_maps(void)
+{
+	int fd = share_sys_open("/proc/self/maps", O_RDONLY);
+
+	return fd < 0 ? -EOPNOTSUPP : fd;
+}
+
+/* Where the kernel answers questions about one mapping, the descriptor stays open: opening it takes longer. */
 int share_walk_open(struct share_walk *walk, struct share_state *state)
 {
-	*walk = (struct share_walk){ .state = state };
-	walk->fd = share_sys_open("/proc/self/maps", O_RDONLY);
-	return walk->fd < 0 ? -EOPNOTSUPP : 0;
+	/* In the child of a bare fork system call it tells about the parent. */
+	if (state->maps_fd >= 0 && state->maps_pid != getpid())
+		share_walk_forget(state);
+	*walk = (struct share_walk){ .state = state, .fd = state->maps_fd };
+	if (walk->fd < 0)
+		walk->fd = open_maps();
+	return walk->fd < 0 ? walk->fd : 0;
 }
 
 void share_walk_close(struct share_walk *walk)
 {
-	share_sys_close(walk->fd);
+	if (walk->fd >= 0 && walk->fd != walk->state->maps_fd)
+		share_sys_close(walk->fd);
+}
+
+void share_walk_forget(struct share_state *state)
+{
+	if (state->maps_fd >= 0)
+		share_sys_close(state->maps_fd);
+	state->maps_fd = -1;
 }
 
 /* Names of private anonymous mappings. Stacks and vdso have other names in brackets. */
@@ -73,6 +93,17 @@ static int ask_next(struct share_walk *walk, uintptr_t addr, struct share_vma *o
 
 	name[0] = 0;
 	err = share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
+	/* The program may have closed the descriptor, as one that it does not know. */
+	if (walk->fd == walk->state->maps_fd &&
+	    (err == -EBADF || err == -ENOTTY || err == -EINVAL)) {
+		walk->state->maps_fd = -1;
+		walk->fd = open_maps();
+		err = walk->fd < 0 ? walk->fd : share_sys_ioctl(walk->fd, QUERY_MAPS, &q);
+	}
+	if ((!err || err == -ENOENT) && walk->state->maps_fd < 0) {
+		walk->state->maps_fd = walk->fd;
+		walk->state->maps_pid = getpid();
+	}
 	if (err)
 		return err;
 	*out = (struct share_vma){

@@ -33,6 +33,8 @@ int share_walk_open(struct share_walk *walk, struct share_state *state);
 /* The first mapping that ends behind addr; addr never decreases. -ENOENT behind the last. */
 int share_walk_next(struct share_walk *walk, uintptr_t addr, struct share_vma *out);
 void share_walk_close(struct share_walk *walk);
+/* In the child of a fork: the descriptor tells about the parent. */
+void share_walk_forget(struct share_state *state);
 /* Whether the kernel has an ioctl to find one mapping. */
 bool share_walk_is_fast(struct share_state *state);
 

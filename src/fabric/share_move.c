@@ -93,7 +93,12 @@ static void data_begin(struct data *data, struct share_state *state, uintptr_t s
 		       uint64_t offset)
 {
 	*data = (struct data){
-		.state = state, .start = start, .offset = offset, .at = offset, .end = offset + len
+		.state = state,
+		.start = start,
+		.offset = offset,
+		.at = offset,
+		.end = offset + len,
+		.most = UINT64_MAX,
 	};
 }
 

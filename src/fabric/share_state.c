@@ -11,17 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
-
 #include "fabric/share_maps.h"
 #include "fabric/share_threads.h"
 #include "fabric/state.h"
 #include "util/explain.h"
 #include "util/file_limit.h"
+#include "util/valgrind.h"
 
 #define MEMFD_NAME "verbena-share"
 /* Address space for a tree, not memory: room for as many segments as there could be mappings. */
@@ -36,7 +31,8 @@ void share_state_reset(struct share_state *state)
 	share_tree_init(&state->ranges, arena, TREE_BYTES);
 	state->stats = (struct share_stats){ 0 };
 	state->up = false;
-	state->fd = state->uffd = -1;
+	state->fd = state->uffd = state->maps_fd = -1;
+	atomic_store(&state->unnoticed, 0);
 	state->uffd_tried = false;
 	state->fork_pipe[0] = state->fork_pipe[1] = -1;
 	share_threads_init(&state->threads);
@@ -138,7 +134,7 @@ int share_state_up(struct share_state *state)
 	if (state->up)
 		return state->off ? -EOPNOTSUPP : 0;
 	/* Under valgrind one thread runs at a time, also while it waits for a blocked page. */
-	if (RUNNING_ON_VALGRIND) {
+	if (valgrind_is_running()) {
 		state->up = state->off = true;
 		return -EOPNOTSUPP;
 	}

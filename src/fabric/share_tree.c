@@ -129,13 +129,14 @@ void share_tree_cut(struct share_tree *tree, uintptr_t addr)
 	end = seg->end;
 	seg->end = addr;
 	share_tree_insert(tree, addr, end, seg->park ? seg->park + (addr - seg->start) : 0,
-			  seg->refs);
+			  seg->refs)
+		->pins = seg->pins;
 }
 
 static bool alike(const struct share_seg *a, const struct share_seg *b)
 {
-	return a->end == b->start && a->refs == b->refs && !a->park == !b->park &&
-	       (!a->park || a->park + (a->end - a->start) == b->park);
+	return a->end == b->start && a->refs == b->refs && a->pins == b->pins &&
+	       !a->park == !b->park && (!a->park || a->park + (a->end - a->start) == b->park);
 }
 
 void share_tree_join(struct share_tree *tree, uintptr_t start, uintptr_t end)

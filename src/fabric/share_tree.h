@@ -14,6 +14,7 @@ struct share_seg {
 	uintptr_t start, end;
 	uintptr_t park; /* where the private mapping is parked, 0 when there is none */
 	uint32_t refs;
+	uint32_t pins; /* of these: references that outlast a fork (share_range_pin()) */
 	uint32_t left, right, weight; /* the treap's */
 };
 

@@ -10,6 +10,7 @@
 #define FABRIC_SHARE_TYPES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,6 +82,9 @@ struct share_state {
 
 	int uffd; /* -1 when not open */
 	bool uffd_tried, uffd_kernel, uffd_shmem;
+	int maps_fd;    /* /proc/self/maps for questions about one mapping; -1 when not open */
+	pid_t maps_pid; /* ... of this process */
+	_Atomic int unnoticed; /* what share_moves_unnoticed() found out: 1 or -1, 0 not yet */
 
 	struct share_threads threads;
 	struct share_tree ranges; /* shared pages */

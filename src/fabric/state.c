@@ -7,7 +7,7 @@ const struct fabric_poll_set fabric_no_links;
 struct fabric fabric = {
 	.poll = { .page = (struct fabric_page *)&fabric_no_page,
 		  .set = (struct fabric_poll_set *)&fabric_no_links },
-	.epoch = { .generation = 3, .key_once = PTHREAD_ONCE_INIT },
+	.epoch = { .generation = 3 },
 	.init_lock = PTHREAD_MUTEX_INITIALIZER,
 	.directory = { .lock = PTHREAD_MUTEX_INITIALIZER,
 		       .fd = -1,

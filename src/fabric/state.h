@@ -91,9 +91,8 @@ struct fabric_epoch {
 	_Atomic(struct epoch_area *) area;
 	_Atomic(struct epoch_area *) private;
 
-	pthread_once_t key_once;
-	pthread_key_t key; /* its destructor frees the cell of a thread that ends */
-	bool key_is_valid;
+	_Atomic uint32_t
+		key_and_1; /* 0: none yet; its destructor frees the cell of a thread that ends */
 
 	struct fabric_lock retired_lock;
 	struct epoch_node *retired;
@@ -140,6 +139,7 @@ struct fabric_mailbox {
 struct fabric_links {
 	pthread_mutex_t lock; /* of by_slot; for look-ups only */
 	struct fabric_link *by_slot[FABRIC_SLOTS];
+	uint32_t slots; /* slots from here on have had no link */
 
 	/* Every link that is not freed, for the child of a fork. */
 	struct fabric_lock allocated_lock;

@@ -25,6 +25,7 @@
 struct hca_clock {
 	uint64_t (*now_ns)(void);  /* monotonic */
 	uint32_t (*wall_ms)(void); /* of the calendar: goes on when the host is started anew */
+	uint32_t (*random)(void);  /* what no stranger can foresee */
 	/* Timers are run at this time at the latest, by the service thread. Any thread. */
 	void (*wake_at)(uint64_t at_ns);
 };

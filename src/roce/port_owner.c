@@ -7,15 +7,19 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "util/shortage.h"
+
 struct owner {
 	bool found;
 	unsigned long inode;
 	unsigned int uid;
+	int err; /* -errno, if a file could not be read */
 };
 
 /* /proc/net prints addresses as 32-bit words in host byte order. */
@@ -53,6 +57,8 @@ static void find_socket(const char *file, bool ipv4, const struct roce_addr *add
 	FILE *f = fopen(file, "re");
 	char line[512];
 
+	if (!f)
+		out->err = -errno;
 	while (f && !out->found && fgets(line, sizeof(line), f)) {
 		char hex[33];
 		unsigned int has, uid;
@@ -139,13 +145,13 @@ static struct owner find_owner(const struct roce_addr *addr, uint16_t port)
 	return h;
 }
 
-bool roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid)
+int roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid)
 {
 	struct owner h = find_owner(addr, port);
 
 	if (h.found)
 		*uid = h.uid;
-	return h.found;
+	return h.found ? 0 : is_shortage(h.err) ? h.err : -ENOENT;
 }
 
 void roce_port_owner(const struct roce_addr *addr, uint16_t port, char *text, size_t size)

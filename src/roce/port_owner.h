@@ -12,8 +12,9 @@
 void roce_port_owner(const struct roce_addr *addr, uint16_t port, char *text, size_t size);
 
 /*
- * The user that has UDP port `port` at `addr`, or at the wildcard address; false: no socket has it.
+ * The user that has UDP port `port` at `addr`, or at the wildcard address. -ENOENT: no socket has it; another error:
+ * nothing could be seen for want of memory or descriptors.
  */
-bool roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid);
+int roce_port_user(const struct roce_addr *addr, uint16_t port, uint32_t *uid);
 
 #endif

@@ -135,8 +135,12 @@ static int make_steps(const struct roce_reuseport_range *ranges, size_t n, uint3
 
 static int attach(int fd, struct program *p)
 {
-	struct sock_fprog prog = { .len = p->len, .filter = p->code };
+	struct sock_fprog prog;
 
+	/* With its padding, which checkers see pass to the kernel. */
+	memset(&prog, 0, sizeof(prog));
+	prog.len = p->len;
+	prog.filter = p->code;
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog)) ? -errno
 											 : 0;
 }
@@ -248,8 +252,9 @@ void roce_reuseport_read_probes(struct roce_endpoint *ep)
 	ssize_t len;
 
 	while ((len = recv(fd, probe, sizeof(probe), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT)) >= 0 &&
-	       roce_reuseport_take_probe(ep, probe, (size_t)len))
-		recv(fd, probe, sizeof(probe), MSG_DONTWAIT);
+	       roce_reuseport_take_probe(ep, probe, (size_t)len) &&
+	       recv(fd, probe, sizeof(probe), MSG_DONTWAIT) >= 0)
+		;
 }
 
 static bool leads_here(struct roce_endpoint *ep, uint32_t index)

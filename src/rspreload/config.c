@@ -91,11 +91,11 @@ static bool is_or_any(int wanted, int value)
 bool rsp_config_matches(const struct rsp_config *config, const char *program, int domain, int type,
 			int protocol)
 {
-	const struct rsp_rule *rule = config->rules.data;
-	const struct rsp_rule *end = rule + config->rules.count;
+	const struct rsp_rule *rule = config->rules.data, *end;
 
 	if (!config->rules.count)
 		return true;
+	end = rule + config->rules.count;
 	if (!protocol)
 		protocol = type == SOCK_STREAM ? IPPROTO_TCP : type == SOCK_DGRAM ? IPPROTO_UDP : 0;
 	for (; rule < end; rule++)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Emulated loads and stores; see access.h. The encoding is in volume 2 of the processor's manual:
- * prefixes, opcode, ModRM, SIB, displacement, immediate.
+ * Emulated loads and stores; see access.h. On x86-64 the encoding is in volume 2 of the processor's manual:
+ * prefixes, opcode, ModRM, SIB, displacement, immediate. On arm64 it is in "Loads and Stores" of chapter C4 of the
+ * architecture's manual: one word.
  */
 #include "util/access.h"
 
 #include <errno.h>
-
-#if ACCESS_KNOWN
 
 enum kind {
 	KIND_STORE,
@@ -17,6 +16,24 @@ enum kind {
 	KIND_COMPARE,
 	KIND_TEST,
 };
+
+#if ACCESS_KNOWN
+
+static uint64_t mask_of(unsigned int size)
+{
+	return size == 8 ? UINT64_MAX : (1ull << 8 * size) - 1;
+}
+
+static uint64_t extend(uint64_t value, unsigned int size)
+{
+	unsigned int shift = 64 - 8 * size;
+
+	return (uint64_t)((int64_t)(value << shift) >> shift);
+}
+
+#endif
+
+#ifdef __x86_64__
 
 enum {
 	REX_B = 1,
@@ -43,18 +60,6 @@ static const int places[16] = {
 	REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
 	REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
 };
-
-static uint64_t mask_of(unsigned int size)
-{
-	return size == 8 ? UINT64_MAX : (1ull << 8 * size) - 1;
-}
-
-static uint64_t extend(uint64_t value, unsigned int size)
-{
-	unsigned int shift = 64 - 8 * size;
-
-	return (uint64_t)((int64_t)(value << shift) >> shift);
-}
 
 static uint64_t take(struct text *t, unsigned int bytes)
 {
@@ -295,6 +300,85 @@ void access_finish(ucontext_t *at, const struct access *a, uint64_t loaded)
 		set_flags(at, loaded & a->value, a->size, false, false);
 		break;
 	}
+}
+
+#elif defined(__aarch64__)
+
+#define ZERO_OR_SP 31u
+
+static uint64_t get_register(const ucontext_t *at, unsigned int reg)
+{
+	return reg == ZERO_OR_SP ? 0 : at->uc_mcontext.regs[reg];
+}
+
+/* opc: 0 stores, 1 loads, 2 and 3 load with the sign, into 64 and 32 bits. */
+static int decode_opc(uint32_t word, struct access *out)
+{
+	unsigned int opc = word >> 22 & 3;
+
+	out->store = !opc;
+	out->kind = opc == 0 ? KIND_STORE : opc == 1 ? KIND_LOAD_ZERO : KIND_LOAD_SIGN;
+	out->reg_size = opc == 2 ? 8 : 4;
+	if (out->size == 8)
+		out->reg_size = 8;
+	return opc < 2 || out->size < (opc == 2 ? 8 : 4) ? 0 : -EOPNOTSUPP;
+}
+
+/* The address is known from the fault; of its forms only those that change the base register matter. */
+static int decode_address(uint32_t word, struct access *out)
+{
+	unsigned int form = word >> 10 & 3;
+
+	if (word & 1u << 24) /* an unsigned offset */
+		return 0;
+	if (word & 1u << 21) /* a register as offset; others are atomic operations */
+		return form == 2 ? 0 : -EOPNOTSUPP;
+	if (form & 1) { /* the base register changes, after or before */
+		out->base = word >> 5 & 31;
+		out->step = (int16_t)((int32_t)(word << 11) >> 23);
+	}
+	return 0;
+}
+
+int access_decode(const ucontext_t *at, struct access *out)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): where the thread was */
+	uint32_t word = *(const uint32_t *)(uintptr_t)at->uc_mcontext.pc;
+	int err = -EOPNOTSUPP;
+
+	*out = (struct access){ .size = (uint8_t)(1u << (word >> 30)),
+				.length = 4,
+				.reg = word & 31 };
+	if ((word & 0x3fbffc00) == 0x089ffc00) { /* STLR, LDAR */
+		out->store = !(word & 1u << 22);
+		out->kind = out->store ? KIND_STORE : KIND_LOAD_ZERO;
+		out->reg_size = 8;
+		err = 0;
+	} else if ((word & 0x3ffffc00) == 0x38bfc000) { /* LDAPR */
+		out->kind = KIND_LOAD_ZERO;
+		out->reg_size = 8;
+		err = 0;
+	} else if ((word & 0x3e000000) == 0x38000000) {
+		err = decode_opc(word, out);
+		if (!err)
+			err = decode_address(word, out);
+	}
+	out->value = get_register(at, out->reg) & mask_of(out->size);
+	return err;
+}
+
+void access_finish(ucontext_t *at, const struct access *a, uint64_t loaded)
+{
+	loaded &= mask_of(a->size);
+	if (a->kind == KIND_LOAD_SIGN)
+		loaded = extend(loaded, a->size) & mask_of(a->reg_size);
+	if (!a->store && a->reg != ZERO_OR_SP)
+		at->uc_mcontext.regs[a->reg] = loaded;
+	if (a->step && a->base == ZERO_OR_SP)
+		at->uc_mcontext.sp += (uint64_t)(int64_t)a->step;
+	else if (a->step)
+		at->uc_mcontext.regs[a->base] += (uint64_t)(int64_t)a->step;
+	at->uc_mcontext.pc += a->length;
 }
 
 #else

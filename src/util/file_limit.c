@@ -56,7 +56,7 @@ int file_resize(int fd, off_t size)
 	return guard_leave(&g, ftruncate(fd, size) ? -errno : 0);
 }
 
-int file_allocate(int fd, off_t size)
+int file_allocate(int fd, off_t at, off_t size)
 {
 	struct guard g;
 	int err = EINTR;
@@ -64,7 +64,7 @@ int file_allocate(int fd, off_t size)
 	guard_enter(&g);
 	/* A signal ends the call, which begins anew. */
 	for (int i = 0; i < ALLOCATE_TRIES && err == EINTR; i++)
-		err = posix_fallocate(fd, 0, size);
+		err = posix_fallocate(fd, at, size);
 	return guard_leave(&g, -err);
 }
 

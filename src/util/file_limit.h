@@ -12,9 +12,9 @@
 
 #include "util/api.h"
 
-/* As ftruncate(), posix_fallocate() from 0 on, and pwrite() of all bytes. 0 or -errno. */
+/* As ftruncate(), posix_fallocate(), and pwrite() of all bytes. 0 or -errno. */
 VB_API int file_resize(int fd, off_t size);
-VB_API int file_allocate(int fd, off_t size);
+VB_API int file_allocate(int fd, off_t at, off_t size);
 VB_API int file_write_at(int fd, const void *bytes, size_t len, off_t at);
 /* As write() of all bytes, at the end of a file that is open for appending. 0 or -errno. */
 VB_API int file_append(int fd, const void *bytes, size_t len);

@@ -33,6 +33,7 @@ enum forksafe_rank {
 	FORKSAFE_PORT,     /* GID tables, ports of the wire */
 	FORKSAFE_ADAPTER,
 	FORKSAFE_ASYNC,
+	FORKSAFE_SHARE,  /* claims of registered memory on shared pages */
 	FORKSAFE_OBJECT, /* tables of objects; none nests in another */
 	FORKSAFE_LEAF,
 };

@@ -62,7 +62,8 @@ void hear(int fd, void *what, size_t len)
 	for (size_t got = 0; got < len;) {
 		ssize_t n;
 
-		if (!is_readable(fd, WAIT_MS))
+		/* It may have much to do before: as long as the whole test. */
+		if (!is_readable(fd, TEST_MS))
 			rig_fail(__FILE__, __LINE__, "the other process says nothing");
 		n = read(fd, (char *)what + got, len - got);
 		if (n <= 0)
@@ -153,4 +154,16 @@ char *peer_report(void (*fn)(int fd))
 	check(n > 0);
 	text[n] = 0;
 	return text;
+}
+
+void fork_once(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	check(pid >= 0);
+	if (!pid)
+		_exit(0);
+	wait_for(waitpid(pid, &status, WNOHANG) == pid);
+	check_equal(status, 0);
 }

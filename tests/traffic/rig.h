@@ -51,6 +51,7 @@ _Noreturn void rig_skip(const char *why);
 	} while (0)
 
 #define WAIT_MS 20000
+#define TEST_MS (5 * WAIT_MS)
 
 uint64_t now_ns(void);
 
@@ -229,6 +230,8 @@ void peer_join(struct peer *p); /* it must end well */
 /* Runs it to its end, and returns what it reports of the wire; valid until the next. */
 char *peer_report(void (*fn)(int fd));
 void peer_kill(struct peer *p); /* as kill -9 */
+/* Forks a child that exits at once. */
+void fork_once(void);
 void tell(int fd, const void *what, size_t len);
 void hear(int fd, void *what, size_t len);
 void tell_mark(int fd, char mark);

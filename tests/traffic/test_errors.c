@@ -247,6 +247,30 @@ static void a_receive_into_memory_without_local_write_fails(void)
 	pair_close(&p);
 }
 
+/*
+ * Packets are checked one by one (IBTA volume 1, 9.7.4.1): the first one has the key, and the last one the immediate data, for
+ * which a receive is taken. So a message of several packets to a wrong key takes none, and one is not missed.
+ */
+static void a_long_write_to_a_wrong_key_takes_no_receive(void)
+{
+	for (int receives = 0; receives < 2; receives++) {
+		struct pair p = pair_open(NULL);
+		struct work w = { .id = 1,
+				  .op = IBV_WR_RDMA_WRITE_WITH_IMM,
+				  .len = 5000,
+				  .raddr = p.a->to.va,
+				  .rkey = p.a->to.rkey ^ 0x100 };
+
+		if (receives)
+			post_recv(p.b, 7, 0, 64);
+		post(p.a, &w);
+		expect_wc(p.a->scq, 1, IBV_WC_REM_ACCESS_ERR);
+		if (receives)
+			expect_wc(p.b->rcq, 7, IBV_WC_WR_FLUSH_ERR);
+		pair_close(&p);
+	}
+}
+
 /* An adapter translates the bytes that it touches; perftest rounds its receives up. */
 static void a_receive_may_reach_beyond_its_region(void)
 {
@@ -795,6 +819,7 @@ int main(void)
 		TEST(a_message_too_long_for_the_receive_fails_on_both_sides),
 		TEST(a_receive_with_a_bad_key_fails_on_both_sides),
 		TEST(a_receive_into_memory_without_local_write_fails),
+		TEST(a_long_write_to_a_wrong_key_takes_no_receive),
 		TEST(a_receive_may_reach_beyond_its_region),
 		TEST(remote_access_is_refused_whatever_is_wrong),
 		TEST(remote_access_is_refused_between_processes),

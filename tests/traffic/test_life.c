@@ -447,6 +447,54 @@ the_last_message_is_acknowledged_by_a_process_that_stops_polling_after_a_convers
 	end_close(e);
 }
 
+/* Posts a message, and is stopped until the process that received it has ended. */
+static void posts_and_stops(int fd)
+{
+	struct options o = patient();
+	struct end *e = end_open(&o);
+
+	end_meet(e, fd);
+	hear_mark(fd, 'g');
+	post(e, &(struct work){ .id = 1, .op = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .len = 8 });
+	raise(SIGSTOP);
+	expect_ok(e->scq, 1);
+	end_close(e);
+}
+
+static void introduce(const struct peer *a, const struct peer *b)
+{
+	struct address addr;
+
+	hear(a->fd, &addr, sizeof(addr));
+	tell(b->fd, &addr, sizeof(addr));
+	hear(b->fd, &addr, sizeof(addr));
+	tell(a->fd, &addr, sizeof(addr));
+	hear_mark(a->fd, 'R');
+	hear_mark(b->fd, 'R');
+	tell_mark(a->fd, 'R');
+	tell_mark(b->fd, 'R');
+}
+
+/* On the wire, the port that it came from has no owner any more when it is handled. */
+static void an_acknowledgement_counts_although_its_sender_has_ended_before_it_is_handled(void)
+{
+	struct peer receiver, sender;
+	int status;
+
+	if (!getenv("TRAFFIC_ON_WIRE"))
+		rig_skip("over shared memory a stopped process makes no link");
+	receiver = peer_start(hears_and_drops);
+	sender = peer_start(posts_and_stops);
+	introduce(&receiver, &sender);
+	hear_mark(receiver.fd, 'g');
+	tell_mark(sender.fd, 'g');
+	peer_join(&receiver);
+	wait_for(waitpid(sender.pid, &status, WUNTRACED | WNOHANG) == sender.pid);
+	check(WIFSTOPPED(status));
+	check_ok(kill(sender.pid, SIGCONT));
+	peer_join(&sender);
+}
+
 /* ---- closing ---- */
 
 static struct ibv_mr *volatile left_behind; /* reachable: who forgets an object leaks it */
@@ -673,6 +721,7 @@ int main(void)
 		TEST(the_directory_stays_small_after_many_processes),
 		TEST(many_processes_start_and_end_at_once),
 		TEST(a_received_message_is_acknowledged_although_the_process_then_dies),
+		TEST(an_acknowledgement_counts_although_its_sender_has_ended_before_it_is_handled),
 		TEST(the_last_message_is_acknowledged_by_a_process_that_exits_after_a_conversation),
 		TEST(the_last_message_is_acknowledged_by_a_process_that_stops_polling_after_a_conversation),
 		TEST(a_device_is_closed_with_objects_alive),

@@ -175,6 +175,31 @@ static void every_count_of_elements_is_gathered_and_scattered(void)
 	pair_close(&p);
 }
 
+/*
+ * A connection that begins again with the same PSN: its first read has the same number as the first one before, and
+ * must not be taken for a repetition of it.
+ */
+static void the_first_read_after_a_reset_brings_its_own_data(void)
+{
+	static const uint32_t lengths[] = { 5000, 5000, 3000 };
+	struct options o = roomy();
+	struct pair p = pair_open(&o);
+	struct address to_a = p.b->to, to_b = p.a->to;
+
+	for (uint32_t i = 0; i < array_size(lengths); i++) {
+		fill(p.b->buf, lengths[i], i);
+		memset(p.a->buf, 0xee, 8192);
+		read_at(p.a, i, 0, lengths[i], 0);
+		check_equal(expect_ok(p.a->scq, i).byte_len, lengths[i]);
+		check_filled(p.a->buf, lengths[i], i);
+		end_reset(p.a);
+		end_reset(p.b);
+		end_connect(p.a, &to_b);
+		end_connect(p.b, &to_a);
+	}
+	pair_close(&p);
+}
+
 static void a_write_with_immediate_takes_a_receive_but_not_its_memory(void)
 {
 	struct pair p = pair_open(NULL);
@@ -439,6 +464,7 @@ int main(void)
 		TEST(every_alignment_of_both_sides_is_exact),
 		TEST(sixteen_mebibytes_are_written_and_read_back),
 		TEST(every_count_of_elements_is_gathered_and_scattered),
+		TEST(the_first_read_after_a_reset_brings_its_own_data),
 		TEST(a_write_with_immediate_takes_a_receive_but_not_its_memory),
 		TEST(an_empty_write_or_read_needs_no_key),
 		TEST(a_write_behind_a_send_does_not_overtake_it),

@@ -236,6 +236,13 @@ static void an_importer_gets_an_error_when_the_owner_dies(void)
 }
 
 /* The child of a fork has the descriptor, and whatever else of its parent it must not touch. */
+#ifdef __SANITIZE_ADDRESS__
+/* gcc 12's sanitizer leaves the locks of its allocator taken in a child if another thread held them at the fork. */
+static void a_child_imports_what_its_parent_has(void)
+{
+	rig_skip("the service thread may be inside the sanitizer's allocator at the fork");
+}
+#else
 static void a_child_imports_what_its_parent_has(void)
 {
 	struct estate s = estate_open();
@@ -266,6 +273,7 @@ static void a_child_imports_what_its_parent_has(void)
 	check_filled(s.buf, 10000, 3);
 	estate_close(&s);
 }
+#endif
 
 static void asker(int fd)
 {

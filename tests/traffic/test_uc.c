@@ -168,11 +168,11 @@ static void a_message_to_a_lid_that_no_port_has_is_lost(void)
 	end_close(b);
 }
 
-/* Reads and atomics need an answer: not on this type. */
-static void reads_and_atomics_are_refused(void)
+/* Reads and atomics need an answer, and no packet of this type has a key to invalidate (IBTA volume 1, table 38). */
+static void operations_that_uc_does_not_have_are_refused(void)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
-						  IBV_WR_ATOMIC_CMP_AND_SWP };
+						  IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_SEND_WITH_INV };
 
 	for (unsigned int i = 0; i < array_size(ops); i++) {
 		struct pair p = open_pair(1 << 16);
@@ -262,7 +262,7 @@ int main(void)
 		TEST(a_write_without_a_right_is_dropped),
 		TEST(a_missing_peer_is_no_error_on_uc),
 		TEST(a_message_to_a_lid_that_no_port_has_is_lost),
-		TEST(reads_and_atomics_are_refused),
+		TEST(operations_that_uc_does_not_have_are_refused),
 		TEST(a_stream_to_another_process_keeps_its_order),
 	};
 

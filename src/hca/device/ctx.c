@@ -59,6 +59,9 @@ int hca_ctx_take(struct hca_ctx *ctx, enum hca_kind kind)
 		*(const uint64_t *)((const char *)&ctx->adapter->limits + kinds[kind].limit);
 	int err = hca_ctx_check(ctx);
 
+	/* The child of a fork joins with the first object that it makes in an inherited context. */
+	if (!err && unlikely(ctx->home != fabric_self()))
+		err = hca.ops->join();
 	if (err)
 		return err;
 	if (atomic_fetch_add(&ctx->count[kind], 1) >= limit) {

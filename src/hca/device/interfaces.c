@@ -22,6 +22,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/explain.h"
+
 /* IFF_LOWER_UP of linux/if.h, which does not go with net/if.h. An interface that just came up has
  * it at once, and IFF_RUNNING up to a second later. */
 #define CARRIER 0x10000
@@ -119,7 +121,11 @@ int host_picture_take(struct host_picture *p)
 	if (sock < 0)
 		return -errno;
 	if (getifaddrs(&list)) {
-		err = -errno;
+		err = explain(errno,
+			      "the interfaces of this host cannot be listed (%s), so that ports "
+			      "are down and "
+			      "have no address: sockets of AF_NETLINK must be allowed",
+			      strerror(errno));
 		goto close_sock;
 	}
 	for (struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next)

@@ -58,12 +58,22 @@ static void add_attribute(struct request *r, uint16_t type, const void *data, ui
 	r->head.nlmsg_len = NLMSG_ALIGN(r->head.nlmsg_len) + RTA_ALIGN(a->rta_len);
 }
 
+static bool has_payload(const struct nlmsghdr *m, size_t len)
+{
+	return m->nlmsg_len >= NLMSG_LENGTH(len);
+}
+
 static const void *find_attribute(const struct rtattr *a, int left, uint16_t type, uint32_t len)
 {
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (a->rta_type == type && RTA_PAYLOAD(a) >= len)
 			return RTA_DATA(a);
 	return NULL;
+}
+
+static int error_of(const struct nlmsghdr *m)
+{
+	return ((const struct nlmsgerr *)NLMSG_DATA(m))->error;
 }
 
 /*
@@ -95,7 +105,8 @@ static int ask(struct request *r, bool (*see)(const struct nlmsghdr *m, void *ar
 			if (m->nlmsg_type == NLMSG_DONE) {
 				done = true;
 			} else if (m->nlmsg_type == NLMSG_ERROR) {
-				err = ((const struct nlmsgerr *)NLMSG_DATA(m))->error ?: -ENOENT;
+				if (has_payload(m, sizeof(struct nlmsgerr)))
+					err = error_of(m) ?: -ENOENT;
 				done = true;
 			} else if (see(m, arg)) {
 				done = true;
@@ -123,7 +134,7 @@ static bool see_route(const struct nlmsghdr *m, void *arg)
 	uint32_t len = s->family == AF_INET ? 4 : 16;
 	const void *gateway, *oif;
 
-	if (m->nlmsg_type != RTM_NEWROUTE)
+	if (m->nlmsg_type != RTM_NEWROUTE || !has_payload(m, sizeof(*route)))
 		return false;
 	gateway = find_attribute(RTM_RTA(route), (int)RTM_PAYLOAD(m), RTA_GATEWAY, len);
 	if (gateway)
@@ -183,8 +194,9 @@ static bool see_neighbour(const struct nlmsghdr *m, void *arg)
 	int left = (int)NLMSG_PAYLOAD(m, sizeof(*n));
 	const void *dst, *mac;
 
-	if (m->nlmsg_type != RTM_NEWNEIGH || n->ndm_ifindex != s->ifindex ||
-	    n->ndm_family != s->hop.family || !(n->ndm_state & KNOWN))
+	if (m->nlmsg_type != RTM_NEWNEIGH || !has_payload(m, sizeof(*n)) ||
+	    n->ndm_ifindex != s->ifindex || n->ndm_family != s->hop.family ||
+	    !(n->ndm_state & KNOWN))
 		return false;
 	dst = find_attribute(first, left, NDA_DST, s->hop.len);
 	mac = find_attribute(first, left, NDA_LLADDR, 6);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "fabric/directory.h"
 #include "fabric/numbers.h"
 #include "hca/hca.h"
-#include "util/explain.h"
 
 /* Lock held. */
 static int add_qpn(uint32_t qpn)
@@ -57,11 +57,16 @@ static void add_block(uint32_t first, uint32_t count)
 static int get_qpn(uint32_t *qpn)
 {
 	uint32_t first, n;
+	int err = 0;
 
-	if (hca.device.qpns.count < 64 && !fabric_qpn_block_get(&first, &n))
-		add_block(first, n);
+	if (hca.device.qpns.count < 64) {
+		err = fabric_qpn_block_get(&first, &n);
+		if (!err)
+			add_block(first, n);
+	}
+	/* The reason has been explained. */
 	if (!hca.device.qpns.count)
-		return explain(ENOMEM, "all queue pair numbers of the host are taken");
+		return err && err != -ENOSPC ? err : -ENOMEM;
 	*qpn = hca.device.qpns.free[hca.device.qpns.head];
 	hca.device.qpns.head = (hca.device.qpns.head + 1) % hca.device.qpns.room;
 	hca.device.qpns.count--;
@@ -80,6 +85,9 @@ int hca_qpn_reserve(uint32_t *qpn)
 
 void hca_qpn_release(uint32_t qpn)
 {
+	/* A number that a forked child has inherited belongs to the parent, also before the child has joined. */
+	if (!fabric_self() || fabric_qpn_owner(qpn) != fabric_self())
+		return;
 	pthread_mutex_lock(&hca.device.qpns.lock);
 	add_qpn(qpn);
 	pthread_mutex_unlock(&hca.device.qpns.lock);

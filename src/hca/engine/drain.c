@@ -48,6 +48,7 @@ static bool resolve_refs(struct hca_peer *peer, const struct roce_pkt *pkt, cons
 
 	list->count = 0;
 	list->total = 0;
+	epoch_visit();
 	for (unsigned int i = 0; i < pkt->refs; i++) {
 		struct hca_seg *seg = &list->seg[list->count++];
 		struct hca_mr_entry e;
@@ -71,6 +72,17 @@ static bool resolve_refs(struct hca_peer *peer, const struct roce_pkt *pkt, cons
 		list->total += ref.len;
 	}
 	return true;
+}
+
+/*
+ * The payload of a record cannot be read while the peer's memory is suspended (memory/mr_suspend.h), unless the
+ * kernel copies it: the record stays where it is.
+ */
+static bool must_wait(const struct hca_peer *peer, const void *record)
+{
+	return !peer->is_self && ((const struct roce_pkt *)record)->flags & ROCE_PKT_BY_REF &&
+	       /* [SG1] */
+	       atomic_load_explicit(&peer->segment->share_generation, memory_order_acquire) & 1;
 }
 
 static bool take_payload(struct hca_peer *peer, struct roce_pkt *pkt, const char *body,
@@ -210,6 +222,9 @@ unsigned int drain_link(struct fabric_link *link)
 				frames = false;
 				wq_rx_end();
 			}
+			if (unlikely(!peer->can_vm) && len >= ROCE_PKT_RECORD &&
+			    must_wait(peer, record))
+				break;
 			done = dispatch(peer, record, len) ? 1 : -EPROTO;
 		}
 		if (unlikely(done <= 0)) {

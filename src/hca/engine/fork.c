@@ -16,6 +16,7 @@
 #include "hca/device/table.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
+#include "hca/memory/mr_suspend.h"
 #include "hca/queue/cq_alias.h"
 #include "hca/queue/cq_moderation.h"
 #include "hca/queue/doorbell_watch.h"
@@ -40,6 +41,7 @@ static void reset_memory(void)
 {
 	hca_numbers_fini(&hca.memory.key.numbers);
 	hca.memory.key.secret = 0;
+	mr_suspend_forked();
 	hca.memory.copy_server.started = false;
 }
 
@@ -58,7 +60,9 @@ static void reset_queue(void)
 static void reset_peers(void)
 {
 	atomic_store(&hca.peers.no_membarrier, true); /* the child is not registered */
-	memset((void *)hca.peers.peer.by_slot, 0, sizeof(hca.peers.peer.by_slot));
+	memset((void *)hca.peers.peer.by_slot, 0,
+	       hca.peers.peer.end * sizeof(hca.peers.peer.by_slot[0]));
+	hca.peers.peer.end = 0;
 	hca.peers.peer.leaving = NULL;
 	hca.peers.peer.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	LIST_INIT(&hca.peers.rpc.pending);

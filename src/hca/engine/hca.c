@@ -6,6 +6,7 @@
 #include "hca/hca.h"
 
 #include <pthread.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "ether/port.h"
@@ -27,6 +28,7 @@
 #include "hca/wire/wire_service.h"
 #include "hca/transport/recv.h"
 #include "util/forksafe.h"
+#include "util/mix.h"
 
 static uint32_t wall_ms(void)
 {
@@ -36,9 +38,19 @@ static uint32_t wall_ms(void)
 	return (uint32_t)(now.tv_sec * 1000u + now.tv_nsec / 1000000u);
 }
 
+static uint32_t random_word(void)
+{
+	uint32_t word;
+
+	if (getrandom(&word, sizeof(word), GRND_NONBLOCK) != sizeof(word))
+		word = (uint32_t)mix64(fabric_now_ns());
+	return word;
+}
+
 static const struct hca_clock system_clock = {
 	.now_ns = fabric_now_ns,
 	.wall_ms = wall_ms,
+	.random = random_word,
 	.wake_at = fabric_service_set_deadline,
 };
 
@@ -96,6 +108,7 @@ static const struct {
 	{ &hca.memory.pd.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.mr.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.mw.lock, FORKSAFE_OBJECT },
+	{ &hca.memory.share.lock, FORKSAFE_SHARE },
 	{ &hca.memory.mkey.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.psv.lock, FORKSAFE_OBJECT },
 	{ &hca.memory.signature.lock, FORKSAFE_LEAF },

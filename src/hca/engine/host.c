@@ -17,6 +17,8 @@
 #include "fabric/segment.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
+#include "hca/memory/mr_defer.h"
+#include "hca/memory/mr_suspend.h"
 #include "hca/transport/acks.h"
 #include "hca/peers/rpc.h"
 #include "hca/queue/doorbell_watch.h"
@@ -39,12 +41,17 @@
 #include "hca/raw/wq.h"
 #include "util/explain.h"
 #include "util/forksafe.h"
+#include "util/valgrind.h"
 
 static uint64_t timers(uint64_t now_ns)
 {
-	uint64_t due[] = { timer_run(now_ns, completer_timeout), wire_timers(now_ns),
-			   doorbell_watch_run(now_ns), cq_moderation_run(now_ns),
-			   acks_timers(now_ns) };
+	uint64_t due[] = { timer_run(now_ns, completer_timeout),
+			   wire_timers(now_ns),
+			   doorbell_watch_run(now_ns),
+			   cq_moderation_run(now_ns),
+			   acks_timers(now_ns),
+			   mr_suspend_run(now_ns),
+			   mr_defer_run(now_ns) };
 	uint64_t next = UINT64_MAX;
 
 	gsi_notice_changes();
@@ -78,6 +85,8 @@ static const struct fabric_config config = {
 	.polling_check = wire_polling_check,
 	.timers = timers,
 	.before_sleep = doorbell_watch_before_sleep,
+	.fork_begins = mr_suspend_fork_begins,
+	.fork_ends = mr_suspend_fork_ends,
 	.before_fork = before_fork,
 	.after_fork = after_fork,
 	.forked = hca_forked,
@@ -106,6 +115,10 @@ int hca_host_join(void)
 		err = fabric_init(&config);
 		if (!err) {
 			hca.peers.segment = fabric_segment_self();
+			valgrind_mark_unused(hca.peers.segment->mr,
+					     sizeof(hca.peers.segment->mr) +
+						     sizeof(hca.peers.segment->grant));
+			mr_suspend_joined();
 			atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
 			control_start();
 			link_self();

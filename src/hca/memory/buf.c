@@ -49,14 +49,14 @@ int hca_buf_pin(void *addr, size_t length, void **out)
 	uintptr_t start;
 	size_t bytes = span(addr, length, &start);
 	char *pinned;
-	int err = IS_TSAN ? -EOPNOTSUPP : share_range_get(addr, length);
+	int err = IS_TSAN ? -EOPNOTSUPP : share_range_pin(addr, length);
 
 	if (err)
 		return err;
 	/* The offset of a page in the share memfd is its address. */
 	pinned = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, share_fd(), (off_t)start);
 	if (pinned == MAP_FAILED) {
-		share_range_put(addr, length);
+		share_range_unpin(addr, length);
 		return -ENOMEM;
 	}
 	madvise(pinned, bytes, MADV_DONTFORK);
@@ -71,5 +71,5 @@ void hca_buf_unpin(void *addr, size_t length, void *pinned)
 
 	span(pinned, length, &at);
 	munmap((void *)at, bytes);
-	share_range_put(addr, length);
+	share_range_unpin(addr, length);
 }

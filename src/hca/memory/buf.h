@@ -14,7 +14,7 @@ VB_API void hca_buf_free(void *buf);
 
 /*
  * A second address for a program's memory, valid until the unpin whatever the program does to its
- * own mapping, as an adapter pins memory. -EOPNOTSUPP: memory that cannot be shared.
+ * own mapping, as an adapter pins memory. -EOPNOTSUPP: memory that cannot be shared, or is not whole pages.
  */
 VB_API int hca_buf_pin(void *addr, size_t length, void **out);
 VB_API void hca_buf_unpin(void *addr, size_t length, void *pinned);

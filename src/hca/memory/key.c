@@ -10,8 +10,8 @@
 #include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/peers/grace.h"
-#include "util/explain.h"
 #include "util/mix.h"
+#include "util/valgrind.h"
 
 /*
  * Keys below 0x500 are never given out: in mlx5 entries 0x100 ends lists, and 0x400 announces
@@ -27,20 +27,23 @@ static uint64_t random_word(void)
 
 /*
  * Lock held. A new block replaces the range of unused numbers, which is empty by now. Without a
- * new block, numbers that were given back are used again.
+ * new block, numbers that were given back are used again. The reason why there is none has been explained.
  */
-static void refill(struct hca_numbers *numbers)
+static int refill(struct hca_numbers *numbers)
 {
 	uint32_t first, count;
+	int err = fabric_key_block_get(&first, &count);
 
-	if (fabric_key_block_get(&first, &count))
-		return;
+	if (err)
+		return err;
+	valgrind_mark_used(&hca.peers.segment->mr[first], count * sizeof(struct hca_mr_entry));
 	numbers->first = first;
 	numbers->limit = first + count;
 	numbers->fresh = 0;
 	if (!hca.memory.key.secret)
 		hca.memory.key.secret = random_word();
 	numbers->start = (uint32_t)(mix64(hca.memory.key.secret ^ first) % count);
+	return 0;
 }
 
 /*
@@ -56,14 +59,14 @@ int hca_key_get(uint32_t *index, uint32_t *key)
 {
 	struct hca_numbers *numbers = &hca.memory.key.numbers;
 	struct hca_mr_entry *e;
-	int err;
+	int err, reason = 0;
 
 	pthread_mutex_lock(&hca.memory.key.lock);
 	if (hca_numbers_low(numbers))
-		refill(numbers);
+		reason = refill(numbers);
 	err = hca_number_get(numbers, index);
 	if (err)
-		err = explain(ENOMEM, "all numbers for memory keys of the host are taken");
+		err = reason && reason != -ENOSPC ? reason : -ENOMEM;
 	if (!err) {
 		e = hca_key_entry(*index);
 		e->generation++;
@@ -75,8 +78,8 @@ int hca_key_get(uint32_t *index, uint32_t *key)
 
 void hca_key_put(uint32_t index)
 {
-	/* A number that a forked child has inherited belongs to the parent. */
-	if (fabric_key_owner(index) != fabric_self())
+	/* A number that a forked child has inherited belongs to the parent, also before the child has joined. */
+	if (!fabric_self() || fabric_key_owner(index) != fabric_self())
 		return;
 	pthread_mutex_lock(&hca.memory.key.lock);
 	hca_number_put(&hca.memory.key.numbers, index);
@@ -97,10 +100,4 @@ void hca_key_publish(uint32_t index, const struct hca_mr_entry *from, uint32_t k
 	e->context = from->context;
 	/* [MR1] pairs with hca_mem_find(): the fields before the key */
 	atomic_store_explicit(&e->key, key, memory_order_release);
-}
-
-void hca_key_unpublish(uint32_t index)
-{
-	hca_key_invalidate(index);
-	epoch_wait_all();
 }

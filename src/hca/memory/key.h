@@ -35,7 +35,5 @@ static inline void hca_key_invalidate(uint32_t index)
 	/* [G1] */
 	atomic_store_explicit(&hca_key_entry(index)->key, 0, memory_order_seq_cst);
 }
-/* Invalidates the key and waits for all accesses, here and in peers. Not in an epoch section. */
-void hca_key_unpublish(uint32_t index);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fabric/epoch.h"
 #include "fabric/numbers.h"
 #include "fabric/share.h"
 #include "hca/hca.h"
@@ -50,6 +51,7 @@ const struct hca_mr_entry *hca_mem_find_shared(uint32_t key, uint32_t pdn, uint3
 	struct hca_peer *peer = owner_of(key);
 	struct hca_mr_entry e;
 
+	epoch_visit();
 	if (!peer || pdn >= HCA_MR_ENTRIES ||
 	    !hca_mem_find_there(peer->segment, key, pdn, qpn, addr, len, access, &e))
 		return NULL;
@@ -89,6 +91,7 @@ static void seg_there(const struct hca_mr_entry *entry, uint64_t addr, uint64_t 
 	char *base;
 
 	*out = (struct hca_seg){ .len = len, .kind = HCA_SEG_REMOTE };
+	epoch_visit();
 	if (!peer || entry != &peer->segment->mr[key >> 8] || !hca_entry_snapshot(entry, key, &e) ||
 	    !hca_entry_reaches(&e, addr, len))
 		return;
@@ -103,10 +106,14 @@ static void seg_there(const struct hca_mr_entry *entry, uint64_t addr, uint64_t 
 		return;
 	}
 	/* The kernel copies, but does no atomics. */
-	if (!peer->can_vm || atomic) {
+	if (!peer->can_vm || atomic || hca_peer_has_gate(peer)) {
 		copy_client_seg(peer, &e, key, addr, len, out);
 		return;
 	}
+	/* The region may have gone while this process was stopped before it said that the kernel copies. */
+	epoch_visit_by_kernel();
+	if (unlikely(atomic_load_explicit(&entry->key, memory_order_relaxed) != key))
+		return;
 	out->ptr = (char *)(uintptr_t)(e.va + (addr - e.iova));
 	out->pid = peer->pid;
 }
@@ -208,7 +215,9 @@ static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local,
 	unsigned int tries = 0;
 
 	while (len) {
-		struct iovec here = { local, len }, there = { remote->ptr + off, len };
+		/* Not a pointer of this process: it may be any number, and NULL when all copies fail. */
+		struct iovec there = { (void *)((uintptr_t)remote->ptr + off), len };
+		struct iovec here = { local, len };
 		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
 				  : process_vm_readv(pid, &here, 1, &there, 1, 0);
 

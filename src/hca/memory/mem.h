@@ -34,7 +34,9 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 		return NULL;
 	if (unlikely(len > e->length || addr < e->iova || addr - e->iova > e->length - len))
 		return NULL;
-	if (unlikely(e->flags & (HCA_MR_WINDOW2 | HCA_MR_INDIRECT)) &&
+	/* Relaxed: the service thread may set HCA_MR_SHARED meanwhile. */
+	if (unlikely(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) &
+		     (HCA_MR_WINDOW2 | HCA_MR_INDIRECT)) &&
 	    !hca_mem_check_special(seg, e, qpn, addr, len, access))
 		return NULL;
 	return e;

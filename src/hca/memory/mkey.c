@@ -15,6 +15,7 @@
 #include "hca/memory/crypt.h"
 #include "hca/memory/dek.h"
 #include "hca/memory/key.h"
+#include "hca/memory/mr_stopped.h"
 #include "hca/memory/signature.h"
 #include "hca/memory/transform.h"
 #include "fabric/epoch.h"
@@ -29,6 +30,7 @@ struct piece {
 };
 
 struct hca_layout {
+	struct epoch_node epoch;
 	uint32_t count;
 	uint32_t rounds; /* 1 for a list */
 	uint64_t round;  /* bytes of one */
@@ -84,7 +86,8 @@ void hca_mkey_destroy(struct hca_mkey *m)
 	pthread_mutex_lock(&hca.memory.mkey.lock);
 	hca_table_set(&hca.memory.mkey.table, m->index, NULL);
 	pthread_mutex_unlock(&hca.memory.mkey.lock);
-	hca_key_unpublish(m->index);
+	hca_key_invalidate(m->index);
+	mr_stopped_wait();
 	free_layout(atomic_load(&m->layout));
 	if (m->dek)
 		hca_dek_put(m->dek);
@@ -127,10 +130,9 @@ static struct hca_layout *make_layout(const struct hca_sge *sge, uint32_t count,
 	return l;
 }
 
-static void free_later(void *layout)
+static void free_retired(struct epoch_node *node)
 {
-	epoch_wait();
-	free_layout(layout);
+	free_layout(container_of(node, struct hca_layout, epoch));
 }
 
 static void set_layout(struct hca_mkey *m, struct hca_layout *l)
@@ -139,7 +141,7 @@ static void set_layout(struct hca_mkey *m, struct hca_layout *l)
 	struct hca_layout *old = atomic_exchange_explicit(&m->layout, l, memory_order_acq_rel);
 
 	if (old)
-		fabric_service_run(free_later, old);
+		epoch_retire(&old->epoch, free_retired);
 }
 
 static void publish(struct hca_mkey *m)

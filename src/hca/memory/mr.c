@@ -15,11 +15,16 @@
 #include "fabric/share.h"
 #include "hca/hca.h"
 #include "hca/memory/key.h"
+#include "hca/memory/mr_defer.h"
+#include "hca/memory/mr_gate.h"
+#include "hca/memory/mr_share.h"
+#include "hca/memory/mr_stopped.h"
 #include "hca/memory/persist.h"
 #include "fabric/epoch.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/rpc.h"
 #include "util/explain.h"
+#include "util/valgrind.h"
 
 #define ACCESS_KNOWN                                                                               \
 	(HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ |               \
@@ -89,15 +94,26 @@ int hca_mr_check(const void *addr, uint64_t length, uint32_t access)
 	return check_memory(addr, length, access);
 }
 
-/* Decides how the memory is reached, and takes the reference that goes with it. */
-static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, bool *shared)
+/* Accesses by which bytes come from outside, without a store of this process. */
+#define WRITTEN_FROM_OUTSIDE                                                                       \
+	(HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_MW_BIND |                 \
+	 HCA_ACCESS_ON_DEMAND)
+
+/* How the memory of a region is reached, and its claim on shared pages. */
+struct reach {
+	uint32_t flags;        /* HCA_MR_ */
+	bool shared, deferred; /* or neither */
+	uint32_t generation;
+};
+
+/* Decides how the memory is reached. share.lock is held. */
+static int claim(void *addr, uint64_t length, uint32_t access, struct reach *out)
 {
 	int err;
 
-	*flags = 0;
-	*shared = false;
+	*out = (struct reach){ 0 };
 	if (is_implicit(addr, length, access)) {
-		*flags = HCA_MR_CAREFUL;
+		out->flags = HCA_MR_CAREFUL;
 		return 0;
 	}
 	if (length > UINT64_MAX - (uintptr_t)addr)
@@ -105,18 +121,23 @@ static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, 
 			       (unsigned long long)length);
 	if (!length)
 		return 0;
+	if (access & WRITTEN_FROM_OUTSIDE)
+		valgrind_mark_filled(addr, length);
 	/* On demand, the program may unmap the memory or map other memory there at any time. */
 	if (access & HCA_ACCESS_ON_DEMAND) {
-		*flags = HCA_MR_CAREFUL;
+		out->flags = HCA_MR_CAREFUL;
 		return 0;
 	}
 	err = check_memory(addr, length, access);
 	if (err)
 		return err;
-	err = share_range_get(addr, length);
+	out->deferred = mr_defer_is_wanted(addr, length);
+	if (out->deferred)
+		return 0;
+	err = mr_share_claim(addr, length, &out->generation);
 	if (!err) {
-		*shared = true;
-		*flags = HCA_MR_SHARED;
+		out->shared = true;
+		out->flags = HCA_MR_SHARED;
 	} else if (err == -ENOMEM || err == -EFAULT) {
 		return explain(-err, "the region %p + 0x%llx cannot be registered", addr,
 			       (unsigned long long)length);
@@ -125,19 +146,14 @@ static int claim(void *addr, uint64_t length, uint32_t access, uint32_t *flags, 
 }
 
 static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, uint32_t access,
-		  uint32_t flags, bool shared, struct hca_mr **out)
+		  const struct reach *reach, struct hca_mr **out)
 {
 	struct hca_mr_entry entry = { 0 };
-	struct hca_mr *mr;
-	int err = hca_ctx_take(pd->ctx, HCA_KIND_MR);
+	struct hca_mr *mr = calloc(1, sizeof(*mr));
+	int err;
 
-	if (err)
-		return err;
-	mr = calloc(1, sizeof(*mr));
-	if (!mr) {
-		err = -ENOMEM;
-		goto drop;
-	}
+	if (!mr)
+		return -ENOMEM;
 	err = hca_key_get(&mr->index, &mr->key);
 	if (err)
 		goto free_mr;
@@ -146,14 +162,16 @@ static int create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 	mr->length = length;
 	mr->iova = iova;
 	mr->access = access;
-	mr->shared = shared;
-	mr->null = flags & HCA_MR_NULL;
+	mr->created_ns = hca_now_ns();
+	mr->shared = reach->shared;
+	mr->share_generation = reach->generation;
+	mr->null = reach->flags & HCA_MR_NULL;
 	mr->refs = 1;
 	entry = (struct hca_mr_entry){
 		.context = pd->ctx->uid,
 		.pdn = pd->pdn,
 		.access = access,
-		.flags = flags,
+		.flags = reach->flags,
 		.iova = iova,
 		.length = length,
 		.va = (uintptr_t)addr,
@@ -175,16 +193,27 @@ put_pd:
 	hca_key_put(mr->index);
 free_mr:
 	free(mr);
-drop:
-	hca_ctx_drop(pd->ctx, HCA_KIND_MR);
+	return err;
+}
+
+static int create_without_claim(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
+				uint32_t access, uint32_t flags, struct hca_mr **out)
+{
+	const struct reach reach = { .flags = flags };
+	int err = hca_ctx_take(pd->ctx, HCA_KIND_MR);
+
+	if (err)
+		return err;
+	err = create(pd, addr, length, iova, access, &reach, out);
+	if (err)
+		hca_ctx_drop(pd->ctx, HCA_KIND_MR);
 	return err;
 }
 
 int hca_mr_create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova, uint32_t access,
 		  struct hca_mr **out)
 {
-	uint32_t flags;
-	bool shared;
+	struct reach reach;
 	int err = check_access(access);
 
 	if (!err && length > pd->ctx->adapter->limits.max_mr_size)
@@ -194,12 +223,23 @@ int hca_mr_create(struct hca_pd *pd, void *addr, uint64_t length, uint64_t iova,
 	if (!err && access & HCA_ACCESS_FLUSH_PERSISTENT)
 		err = persist_check(addr, length);
 	if (!err)
-		err = claim(addr, length, access, &flags, &shared);
+		err = hca_ctx_take(pd->ctx, HCA_KIND_MR);
 	if (err)
 		return err;
-	err = create(pd, addr, length, iova, access, flags, shared, out);
-	if (err && shared)
-		share_range_put(addr, length);
+	pthread_mutex_lock(&hca.memory.share.lock);
+	err = claim(addr, length, access, &reach);
+	if (err)
+		goto unlock;
+	err = create(pd, addr, length, iova, access, &reach, out);
+	if (err && reach.shared)
+		mr_share_release(addr, length, reach.generation);
+	if (!err && reach.deferred)
+		mr_defer_begin(*out);
+unlock:
+	pthread_mutex_unlock(&hca.memory.share.lock);
+	if (err)
+		hca_ctx_drop(pd->ctx, HCA_KIND_MR);
+	mr_defer_catch_up();
 	return err;
 }
 
@@ -210,8 +250,8 @@ int hca_mr_create_owned(struct hca_pd *pd, void *addr, uint64_t length, uint64_t
 
 	if (err)
 		return err;
-	return create(pd, addr, length, iova, access,
-		      share_covers(addr, length) ? HCA_MR_SHARED : 0, false, out);
+	return create_without_claim(pd, addr, length, iova, access,
+				    share_covers(addr, length) ? HCA_MR_SHARED : 0, out);
 }
 
 int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out)
@@ -219,7 +259,7 @@ int hca_mr_create_null(struct hca_pd *pd, struct hca_mr **out)
 	const uint32_t access =
 		HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ;
 
-	return create(pd, NULL, UINT64_MAX, 0, access, HCA_MR_NULL, false, out);
+	return create_without_claim(pd, NULL, UINT64_MAX, 0, access, HCA_MR_NULL, out);
 }
 
 /* Bits as enum ibv_rereg_mr_flags has them. */
@@ -229,16 +269,35 @@ enum {
 	CHANGE_ACCESS = 4,
 };
 
-int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
-		  uint32_t access)
+/* share.lock is held, and peers cannot find the region: its memory becomes another one. */
+static void move(struct hca_mr *mr, void *addr, uint64_t length, uint32_t access,
+		 struct reach *reach, struct hca_mr_entry *entry)
 {
-	struct hca_mr_entry *e = hca_key_entry(mr->index), next = *e;
-	bool shared = mr->shared, moved = flags & CHANGE_TRANSLATION;
-	uint32_t new_access = flags & CHANGE_ACCESS ? access : mr->access;
-	void *old_addr = mr->addr;
-	uint64_t old_length = mr->length;
-	bool old_shared = mr->shared;
-	int err = check_access(new_access);
+	/* A fork since the claim has made it void. */
+	if (reach->shared && !mr_share_renew(addr, length, &reach->generation)) {
+		reach->shared = false;
+		reach->flags &= ~(uint32_t)HCA_MR_SHARED;
+	}
+	if (mr->shared)
+		mr_share_release(mr->addr, mr->length, mr->share_generation);
+	if (mr->deferred)
+		mr_defer_cancel(mr);
+	mr->addr = addr;
+	mr->length = length;
+	mr->iova = access & HCA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+	mr->shared = reach->shared;
+	mr->share_generation = reach->generation;
+	if (reach->deferred)
+		mr_defer_begin(mr);
+	entry->va = (uintptr_t)addr;
+	entry->iova = mr->iova;
+	entry->length = length;
+	entry->flags = reach->flags;
+}
+
+static int check_change(const struct hca_mr *mr, const void *addr, uint64_t length, uint32_t access)
+{
+	int err = check_access(access);
 
 	if (mr->owner)
 		return explain(EOPNOTSUPP, "the region belongs to another process, which alone "
@@ -247,24 +306,34 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 		return explain(ENOENT, "the region was deregistered through another handle");
 	if (!err && atomic_load(&mr->windows))
 		err = explain(EBUSY, "a memory window is bound to the region");
-	if (!err && new_access & HCA_ACCESS_FLUSH_PERSISTENT)
-		err = persist_check(moved ? addr : mr->addr, moved ? length : mr->length);
-	if (!err && moved)
-		err = claim(addr, length, new_access, &next.flags, &shared);
+	if (!err && access & HCA_ACCESS_FLUSH_PERSISTENT)
+		err = persist_check(addr, length);
+	return err;
+}
+
+int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, uint64_t length,
+		  uint32_t access)
+{
+	struct hca_mr_entry *e = hca_key_entry(mr->index), next;
+	bool moved = flags & CHANGE_TRANSLATION;
+	uint32_t new_access = flags & CHANGE_ACCESS ? access : mr->access;
+	struct reach reach;
+	int err =
+		check_change(mr, moved ? addr : mr->addr, moved ? length : mr->length, new_access);
+
+	if (!err && moved) {
+		pthread_mutex_lock(&hca.memory.share.lock);
+		err = claim(addr, length, new_access, &reach);
+		pthread_mutex_unlock(&hca.memory.share.lock);
+	}
 	if (err)
 		return err;
-	hca_key_unpublish(mr->index);
-	if (moved) {
-		mr->addr = addr;
-		mr->length = length;
-		mr->iova = new_access & HCA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
-		mr->shared = shared;
-		next.va = (uintptr_t)addr;
-		next.iova = mr->iova;
-		next.length = length;
-		if (old_shared)
-			share_range_put(old_addr, old_length);
-	}
+	hca_key_invalidate(mr->index);
+	mr_stopped_wait();
+	pthread_mutex_lock(&hca.memory.share.lock);
+	next = *e;
+	if (moved)
+		move(mr, addr, length, new_access, &reach, &next);
 	if (flags & CHANGE_PD) {
 		hca_pd_get(pd);
 		hca_pd_put(mr->pd);
@@ -275,6 +344,7 @@ int hca_mr_change(struct hca_mr *mr, int flags, struct hca_pd *pd, void *addr, u
 	e->generation++;
 	/* The key stays, as on the real adapters: peers have it. */
 	hca_key_publish(mr->index, &next, mr->key);
+	pthread_mutex_unlock(&hca.memory.share.lock);
 	return 0;
 }
 
@@ -324,6 +394,9 @@ static int destroy_foreign(struct hca_mr *mr)
 
 int hca_mr_destroy(struct hca_mr *mr)
 {
+	uint64_t partly;
+	uint32_t generation;
+	bool shared, gate;
 	int err;
 
 	if (mr->owner)
@@ -332,9 +405,22 @@ int hca_mr_destroy(struct hca_mr *mr)
 	if (err)
 		return err;
 	hca_table_set(&hca.memory.mr.table, mr->index, NULL);
-	hca_key_unpublish(mr->index);
-	if (mr->shared)
-		share_range_put(mr->addr, mr->length);
+	hca_key_invalidate(mr->index);
+	/* The end of a suspension may have changed both until the region left the table. */
+	pthread_mutex_lock(&hca.memory.share.lock);
+	shared = mr->shared;
+	generation = mr->share_generation;
+	partly = mr_defer_end(mr);
+	gate = mr_defer_overlaps(mr->addr, mr->length);
+	pthread_mutex_unlock(&hca.memory.share.lock);
+	/* The pages become private, and peers may write to them through another region. */
+	if (gate)
+		mr_gate_close();
+	mr_stopped_end(mr->addr, mr->length, shared, generation);
+	if (partly)
+		mr_defer_release(mr, partly);
+	if (gate)
+		mr_gate_open();
 	hca_key_put(mr->index);
 	hca_ctx_drop(mr->ctx, HCA_KIND_MR);
 	if (mr->pd)

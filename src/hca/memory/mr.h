@@ -3,35 +3,12 @@
 #ifndef HCA_MR_H
 #define HCA_MR_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/id.h"
 #include "hca/device/access.h"
+#include "hca/memory/mr_types.h"
 #include "hca/memory/pd.h"
-
-struct hca_mr {
-	struct hca_ctx *ctx;
-	struct hca_pd *pd; /* NULL: without memory, and then it may outlive its domain */
-	uint32_t index;
-	uint32_t key; /* lkey and rkey alike */
-	uint32_t access;
-	void *addr;
-	uint64_t length;
-	uint64_t iova;
-	bool shared;         /* holds a share_range reference */
-	bool null;           /* has no memory */
-	atomic_uint windows; /* bound to it */
-	void *buffer;        /* for adapter-owned memory: no share reference of its own */
-	unsigned int refs;   /* handles */
-	bool gone;           /* destroyed, through one of them */
-	fabric_id_t owner;   /* the process that a foreign region belongs to, else 0 */
-	/* of the library: the kind of region, and a function to call once it is destroyed */
-	int kind;
-	void (*on_gone)(void *arg);
-	void *on_gone_arg;
-};
 
 /*
  * Registers. `iova` is the address by which requests name the region. Errors: -EINVAL (access,

@@ -13,6 +13,7 @@
 
 #include "hca/hca.h"
 #include "hca/memory/key.h"
+#include "hca/memory/mr_stopped.h"
 
 int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out)
 {
@@ -62,7 +63,8 @@ int hca_mw_destroy(struct hca_mw *mw)
 	hca_table_set(&hca.memory.mw.table, mw->index, NULL);
 	unbind(mw);
 	pthread_mutex_unlock(&hca.memory.mw.lock);
-	hca_key_unpublish(mw->index);
+	hca_key_invalidate(mw->index);
+	mr_stopped_wait();
 	hca_key_put(mw->index);
 	hca_ctx_drop(mw->pd->ctx, HCA_KIND_MW);
 	hca_pd_put(mw->pd);

@@ -7,15 +7,7 @@
 #include <stdint.h>
 
 #include "hca/device/work.h"
-#include "hca/memory/mr.h"
-
-struct hca_mw {
-	struct hca_pd *pd;
-	uint32_t index;
-	uint32_t key;
-	bool type2;
-	struct hca_mr *mr; /* bound to */
-};
+#include "hca/memory/mw_types.h"
 
 VB_API int hca_mw_create(struct hca_pd *pd, bool type2, struct hca_mw **out);
 VB_API int hca_mw_destroy(struct hca_mw *mw);

@@ -31,7 +31,8 @@ struct side {
 struct signature {
 	struct transform base;
 	struct side side[DOMAINS];
-	uint8_t check, copy;
+	uint8_t check, copy; /* masks of bytes of a signature */
+	uint64_t check_bits, copy_bits;
 	bool same; /* the guards of both domains are always equal */
 	bool told; /* an error was reported: the only one until the key is configured again */
 	uint32_t key, pdn;
@@ -171,7 +172,7 @@ static void check_field(struct signature *s, int which, const uint8_t *field)
 {
 	const struct side *side = &s->side[which];
 	uint64_t found = load_field(&side->d, field), right = calculate(side);
-	uint64_t wrong = (found ^ right) & widen(s->check);
+	uint64_t wrong = (found ^ right) & s->check_bits;
 
 	if (is_dif(&side->d))
 		wrong &= ~((uint64_t)(uint16_t)~side->d.app_mask << 32);
@@ -217,12 +218,12 @@ static uint8_t *map(const struct window *w, uint64_t off, uint64_t len, bool wri
 	return transform_map(w->below, off, len, write);
 }
 
-static bool get(const struct window *w, uint64_t off, uint8_t *to, uint64_t len)
+/* Bytes to be read, in place or in `buf`; NULL: they cannot be read. */
+static const uint8_t *get(const struct window *w, uint64_t off, uint8_t *buf, uint64_t len)
 {
-	if (unlikely(!w->bytes))
-		return transform_get(w->below, off, to, len);
-	memcpy(to, w->bytes + (off - w->start), len);
-	return true;
+	if (likely(w->bytes))
+		return w->bytes + (off - w->start);
+	return transform_get(w->below, off, buf, len) ? buf : NULL;
 }
 
 static bool put(const struct window *w, uint64_t off, const uint8_t *from, uint64_t len)
@@ -409,11 +410,13 @@ static void field_passed(struct signature *s, uint64_t len)
 static bool check_memory(struct signature *s, const struct window *w)
 {
 	const struct side *m = &s->side[MEMORY];
-	uint8_t field[FIELD_MOST];
+	const uint8_t *field;
+	uint8_t buf[FIELD_MOST];
 
 	if (!s->check)
 		return true;
-	if (!get(w, s->place - m->field, field, m->field))
+	field = get(w, s->place - m->field, buf, m->field);
+	if (!field)
 		return false;
 	check_field(s, MEMORY, field);
 	return true;
@@ -436,17 +439,22 @@ static bool send_data(struct signature *s, const struct window *w, uint8_t *to, 
 static bool send_field(struct signature *s, const struct window *w, uint8_t *to, uint64_t len)
 {
 	const struct side *wire = &s->side[WIRE];
-	uint64_t number = calculate(wire), kept;
+	uint64_t number = calculate(wire);
 	uint8_t field[FIELD_MOST];
 
 	if (s->copy) {
-		if (!get(w, s->place - wire->field, field, wire->field))
+		const uint8_t *kept = get(w, s->place - wire->field, field, wire->field);
+
+		if (!kept)
 			return false;
-		kept = widen(s->copy);
-		number = (number & ~kept) | (load_field(&wire->d, field) & kept);
+		number = (number & ~s->copy_bits) | (load_field(&wire->d, kept) & s->copy_bits);
 	}
-	store_field(&wire->d, number, field);
-	memcpy(to, field + s->skip, len);
+	if (likely(len == wire->field)) {
+		store_field(&wire->d, number, to);
+	} else {
+		store_field(&wire->d, number, field);
+		memcpy(to, field + s->skip, len);
+	}
 	field_passed(s, len);
 	return true;
 }
@@ -488,11 +496,11 @@ static bool read_signature(struct transform *t, const struct transform_space *be
 static bool make_memory(struct signature *s, const struct window *w, const uint8_t *from)
 {
 	const struct side *m = &s->side[MEMORY];
-	uint64_t number = calculate(m), kept = widen(s->copy);
+	uint64_t number = calculate(m);
 	uint8_t field[FIELD_MOST];
 
 	if (from)
-		number = (number & ~kept) | (load_field(&m->d, from) & kept);
+		number = (number & ~s->copy_bits) | (load_field(&m->d, from) & s->copy_bits);
 	store_field(&m->d, number, field);
 	return put(w, s->place - m->field, field, m->field);
 }
@@ -602,6 +610,8 @@ struct transform *signature_create(const struct hca_sig_conf *conf, uint32_t key
 	s->side[WIRE] = (struct side){ .d = conf->wire, .field = field_size(&conf->wire) };
 	s->check = conf->check;
 	s->copy = conf->copy;
+	s->check_bits = widen(conf->check);
+	s->copy_bits = widen(conf->copy);
 	s->same = conf->memory.kind && conf->memory.kind == conf->wire.kind &&
 		  conf->memory.block == conf->wire.block && conf->memory.ones == conf->wire.ones &&
 		  !in_parts(&conf->memory) && !in_parts(&conf->wire);

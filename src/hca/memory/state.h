@@ -13,6 +13,28 @@
 #include "hca/device/crypto.h"
 #include "hca/device/signature.h"
 #include "hca/device/table.h"
+#include "hca/peers/open_section.h"
+
+#define MR_SHARE_DEBTS 64
+
+/* A section of a peer that was stopped while a region of this range was deregistered (mr_share.c). */
+struct mr_share_debt {
+	uintptr_t start, end;
+	struct open_section section;
+};
+
+/* Regions of a range that were deregistered soon after their registration (mr_defer.c). */
+#define MR_LIVES 64
+
+struct mr_lives {
+	uintptr_t start, end;
+	uint64_t ended_ns; /* the last one */
+	uint32_t count;    /* short ones in a row; 0: the entry is free */
+};
+
+struct hca_mr;
+
+TAILQ_HEAD(mr_defer_list, hca_mr);
 
 struct dm_op_mapping;
 struct dm_op_handler;
@@ -45,6 +67,21 @@ struct memory_state {
 		pthread_mutex_t lock; /* guards references and the end of a region */
 		struct hca_table table;
 	} mr;
+
+	/* mr_share.h */
+	struct {
+		pthread_mutex_t lock;        /* guards the rest, and claims of regions */
+		_Atomic uint32_t generation; /* odd: suspended; written under the lock */
+		unsigned int forks;          /* that have begun and not ended */
+		uint64_t resume_ns;          /* when memory is shared again */
+		/* Ranges that are not shared while a stopped peer may still access the pages they had. */
+		struct mr_share_debt debt[MR_SHARE_DEBTS];
+		unsigned int debts;
+		struct mr_lives lives[MR_LIVES];
+		/* Regions that are not shared yet, the next one first; the count is read without the lock. */
+		struct mr_defer_list deferred;
+		atomic_uint deferred_count;
+	} share;
 
 	struct {
 		pthread_mutex_t lock; /* guards the table and all bindings */
@@ -103,6 +140,8 @@ struct memory_state {
 	{                                                                                          \
 		.key.lock = PTHREAD_MUTEX_INITIALIZER, .pd.lock = PTHREAD_MUTEX_INITIALIZER,       \
 		.mr.lock = PTHREAD_MUTEX_INITIALIZER, .mw.lock = PTHREAD_MUTEX_INITIALIZER,        \
+		.share.lock = PTHREAD_MUTEX_INITIALIZER,                                           \
+		.share.deferred = TAILQ_HEAD_INITIALIZER(hca.memory.share.deferred),               \
 		.mkey.lock = PTHREAD_MUTEX_INITIALIZER, .dm.lock = PTHREAD_MUTEX_INITIALIZER,      \
 		.dm_op.lock = PTHREAD_MUTEX_INITIALIZER, .dm_op.empty_fd = -1,                     \
 		.copy_server.lock = PTHREAD_MUTEX_INITIALIZER,                                     \

@@ -17,13 +17,6 @@
 /* A peer that is stopped inside a section delays a deregistration this long, then loses its link. */
 #define PEER_TIMEOUT_NS 2000000000ull
 
-/* A section that was open. Peers are named by id: they may be gone when it is looked at again. */
-struct open_section {
-	fabric_id_t id;
-	uint32_t cell;
-	uint64_t section;
-};
-
 struct grace_period {
 	uint64_t deadline_ns;
 	size_t count;
@@ -41,8 +34,8 @@ static void wait_peer(struct hca_peer *peer, void *arg)
 {
 	if (peer->is_self)
 		return;
-	if (!epoch_area_wait(fabric_segment_epochs(peer->segment), peer_alive, peer,
-			     PEER_TIMEOUT_NS))
+	if (!epoch_visits_wait(fabric_segment_epochs(peer->segment), peer_alive, peer,
+			       PEER_TIMEOUT_NS))
 		hca_peer_kill(peer);
 }
 
@@ -54,33 +47,125 @@ void epoch_wait_all(void)
 	hca_peer_for_each(wait_peer, NULL);
 }
 
+/* How long a peer may take before it is worth a look whether it runs at all. */
+#define HALTED_CHECK_NS 1000000ull
+
+struct waiting {
+	fabric_id_t only;
+	struct hca_peer *peer;
+	uint64_t check_ns; /* when to look next */
+	bool halted;
+	struct open_section *open;
+	size_t count, most;
+};
+
+static bool peer_running(void *arg)
+{
+	struct waiting *w = arg;
+	uint64_t now_ns = fabric_now_ns();
+
+	if (!hca_peer_is_up(w->peer))
+		return false;
+	if (!w->check_ns)
+		w->check_ns = now_ns + HALTED_CHECK_NS;
+	if (now_ns < w->check_ns)
+		return true;
+	w->check_ns = now_ns + HALTED_CHECK_NS;
+	w->halted = hca_peer_is_halted(w->peer);
+	return !w->halted;
+}
+
+static void wait_running_peer(struct hca_peer *peer, void *arg)
+{
+	const struct epoch_area *area = fabric_segment_epochs(peer->segment);
+	uint32_t cells = epoch_area_cells(area);
+	struct waiting *w = arg;
+
+	w->peer = peer;
+	w->check_ns = 0;
+	w->halted = false;
+	if (peer->is_self || (w->only && peer->id != w->only) ||
+	    epoch_visits_wait(area, peer_running, w, PEER_TIMEOUT_NS))
+		return;
+	if (!hca_peer_is_up(peer) && !fabric_process_alive(peer->id))
+		return;
+	if (!w->halted)
+		hca_peer_kill(peer);
+	for (uint32_t i = 0; i < cells; i++) {
+		uint64_t section = epoch_visit_open(&area->cell[i]);
+
+		if (!section)
+			continue;
+		if (w->count < w->most)
+			w->open[w->count] = (struct open_section){
+				.id = peer->id,
+				.cell = i,
+				.by_kernel = epoch_visit_is_by_kernel(&area->cell[i], section),
+				.section = section,
+			};
+		w->count++;
+	}
+}
+
+size_t grace_wait_peers(fabric_id_t only, struct open_section *open, size_t most)
+{
+	struct waiting w = { .only = only, .open = open, .most = most };
+
+	/* [E1] in the peers, [E5] */
+	barrier_global();
+	hca_peer_for_each(wait_running_peer, &w);
+	return w.count;
+}
+
+size_t epoch_wait_running(struct open_section *open, size_t most)
+{
+	epoch_wait();
+	return grace_wait_peers(FABRIC_ID_NONE, open, most);
+}
+
+bool open_section_is_over(const struct open_section *open)
+{
+	const struct hca_peer *peer = hca_peer_at(fabric_id_slot(open->id));
+
+	/* A process that has lost its link may still have the memory mapped. */
+	if (!peer || peer->id != open->id)
+		return !fabric_process_alive(open->id);
+	return epoch_section_over(&fabric_segment_epochs(peer->segment)->cell[open->cell],
+				  open->section);
+}
+
 /* ---- asking ---- */
 
 typedef ARRAY_OF(struct open_section) open_sections;
 
-static int note_sections(fabric_id_t id, const struct epoch_area *area, open_sections *out)
+/* All of this process, and those of a peer that may be in memory of this one. */
+static int note_sections(fabric_id_t id, const void *segment, open_sections *out)
 {
+	const struct epoch_area *area = fabric_segment_epochs(segment);
 	uint32_t cells = epoch_area_cells(area);
+	bool all = id == fabric_self();
 	int err = 0;
 
 	for (uint32_t i = 0; i < cells && !err; i++) {
-		uint64_t section = epoch_section_open(&area->cell[i]);
+		const struct epoch_cell *cell = &area->cell[i];
+		uint64_t section = all ? epoch_section_open(cell) : epoch_visit_open(cell);
 
 		if (section)
-			err = array_push(out, ((struct open_section){ id, i, section }));
+			err = array_push(out, ((struct open_section){
+						      .id = id, .cell = i, .section = section }));
 	}
 	return err;
 }
 
 static int note_all_sections(open_sections *out)
 {
-	int err = note_sections(fabric_self(), fabric_segment_epochs(hca.peers.segment), out);
+	int err = note_sections(fabric_self(), hca.peers.segment, out);
 
-	for (unsigned int i = 0; i < FABRIC_SLOTS && !err; i++) {
+	for (uint32_t i = 0; i < hca_peer_end() && !err; i++) {
 		const struct hca_peer *peer = hca_peer_at(i);
 
 		if (peer && !peer->is_self)
-			err = note_sections(peer->id, fabric_segment_epochs(peer->segment), out);
+			err = note_sections(peer->id, peer->segment, out);
 	}
 	return err;
 }
@@ -106,8 +191,7 @@ int grace_begin(const struct hca_peer *only, struct grace_period **out)
 
 	/* [E1] Sections that begin later cannot find the memory. */
 	barrier_global();
-	err = only ? note_sections(only->id, fabric_segment_epochs(only->segment), &open)
-		   : note_all_sections(&open);
+	err = only ? note_sections(only->id, only->segment, &open) : note_all_sections(&open);
 	if (!err && open.count) {
 		grace = make_grace(&open);
 		if (!grace)

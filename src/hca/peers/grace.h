@@ -7,12 +7,26 @@
 #define HCA_GRACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "hca/peers/open_section.h"
 
 struct grace_period;
 struct hca_peer;
 
 /* Waits for the sections of this process and of every linked peer; not inside of one. */
 void epoch_wait_all(void);
+
+/*
+ * The same, but peers that are stopped, by a signal or a debugger, are not waited for. Returns the number of sections
+ * that are open in such peers, and copies up to `most` of them: the caller keeps their accesses away from memory that is
+ * in use.
+ */
+size_t epoch_wait_running(struct open_section *open, size_t most);
+/* The same for the sections of peers alone, or of one: FABRIC_ID_NONE is all. */
+size_t grace_wait_peers(fabric_id_t only, struct open_section *open, size_t most);
+/* The section has ended, or its process has. Inside a section, or with a lock that keeps peers from going. */
+bool open_section_is_over(const struct open_section *open);
 
 /*
  * For a thread that is inside a section and so cannot wait, such as a requester that has invalidated

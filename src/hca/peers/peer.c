@@ -24,6 +24,7 @@
 #include "hca/hca.h"
 #include "fabric/epoch.h"
 #include "hca/peers/peer_map.h"
+#include "util/shortage.h"
 
 #define UNREACHABLE_NS 1000000000ull
 #define CONNECT_S      21 /* a handshake has 20 s */
@@ -44,6 +45,11 @@ bool hca_peer_may_access(struct hca_peer *peer)
 		return false;
 	__atomic_store_n(&peer->may_access, true, __ATOMIC_RELEASE);
 	return true;
+}
+
+uint32_t hca_peer_end(void)
+{
+	return atomic_load(&hca.peers.peer.end);
 }
 
 struct hca_peer *hca_peer_at(unsigned int slot)
@@ -101,11 +107,11 @@ static bool is_unreachable(fabric_id_t id)
 	return atomic_load(&u->id) == id && hca_now_ns() < atomic_load(&u->until_ns);
 }
 
-static void set_unreachable(fabric_id_t id)
+static void set_unreachable(fabric_id_t id, uint64_t time_ns)
 {
 	struct peer_unreachable *u = &hca.peers.peer.unreachable[fabric_id_slot(id)];
 
-	atomic_store(&u->until_ns, hca_now_ns() + UNREACHABLE_NS);
+	atomic_store(&u->until_ns, hca_now_ns() + time_ns);
 	atomic_store(&u->id, id);
 }
 
@@ -184,7 +190,7 @@ bool hca_peer_connect(fabric_id_t id)
 /* Lock held. */
 static void call_each(void (*fn)(struct hca_peer *peer, void *arg), void *arg)
 {
-	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
+	for (uint32_t i = 0; i < hca_peer_end(); i++) {
 		struct hca_peer *peer = atomic_load(&hca.peers.peer.by_slot[i]);
 
 		if (peer)
@@ -245,6 +251,8 @@ void peer_link_up(struct fabric_link *link)
 	peer->can_vm = !peer->is_self && try_vm(peer);
 	link->user = peer;
 	pthread_mutex_lock(&hca.peers.peer.lock);
+	if (fabric_id_slot(peer->id) >= hca_peer_end())
+		atomic_store(&hca.peers.peer.end, fabric_id_slot(peer->id) + 1);
 	/* [H1] */
 	atomic_store_explicit(&hca.peers.peer.by_slot[fabric_id_slot(peer->id)], peer,
 			      memory_order_release);
@@ -298,7 +306,8 @@ void peer_link_down(struct fabric_link *link)
 	if (!peer) {
 		/* A link that was up lacked memory here, and may be made again at once. */
 		if (!fabric_link_segment(link))
-			set_unreachable(id);
+			set_unreachable(id, fabric_link_lacked(link) ? SHORTAGE_PAUSE_NS
+								     : UNREACHABLE_NS);
 		pthread_mutex_lock(&hca.peers.peer.lock);
 		pthread_cond_broadcast(&hca.peers.peer.changed);
 		pthread_mutex_unlock(&hca.peers.peer.lock);

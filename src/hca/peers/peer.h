@@ -20,6 +20,8 @@ struct hca_peer *hca_peer_find(fabric_id_t id, bool *wait);
 
 /* The peer in this slot of the host directory, or NULL. Inside an epoch section. */
 struct hca_peer *hca_peer_at(unsigned int slot);
+/* Slots from here on have no peer. */
+uint32_t hca_peer_end(void);
 
 static inline bool hca_peer_is_up(const struct hca_peer *peer)
 {

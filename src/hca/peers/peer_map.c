@@ -60,16 +60,30 @@ char *peer_map_new(struct hca_peer *peer, const struct hca_mr_entry *entry, uint
 			share_view_unmap(&peer->view, m->base, m->length);
 			free(m);
 			m = NULL;
-		} else if (m && old) {
-			fabric_service_run(unmap_later, old);
+		} else if (m && old && fabric_service_run(unmap_later, old)) {
+			/* Threads may still use it: it stays until the peer is gone. */
+			old->next = peer->stale;
+			peer->stale = old;
 		}
 	}
 	pthread_mutex_unlock(&peer->map_lock);
 	return m ? m->base : NULL;
 }
 
+static void drop_stale(struct hca_peer *peer)
+{
+	struct hca_mapping *m;
+
+	while ((m = peer->stale)) {
+		peer->stale = m->next;
+		share_view_unmap(&peer->view, m->base, m->length);
+		free(m);
+	}
+}
+
 void peer_unmap_all(struct hca_peer *peer)
 {
+	drop_stale(peer);
 	for (uint32_t i = 0; i < HCA_TABLE_HALF; i++) {
 		_Atomic(void *) *leaf = atomic_load(&peer->mappings.top[i]);
 

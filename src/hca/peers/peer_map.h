@@ -24,9 +24,23 @@ static inline char *hca_peer_map(struct hca_peer *peer, const struct hca_mr_entr
 
 	if (peer->is_self)
 		return (char *)(uintptr_t)entry->va;
+	/* [SG1] The memory may have become private since the entry was copied: the flags are read again. */
+	if (unlikely(atomic_load_explicit(&peer->segment->share_generation, memory_order_acquire) &
+		     1) ||
+	    /* [SG3] */
+	    unlikely(!(__atomic_load_n(&peer->segment->mr[key >> 8].flags, __ATOMIC_ACQUIRE) &
+		       HCA_MR_SHARED)))
+		return NULL;
 	m = hca_table_find(&peer->mappings, key >> 8);
 	return likely(m && hca_mapping_is_of(m, entry, key)) ? m->base
 							     : peer_map_new(peer, entry, key);
+}
+
+/* The peer's memory may be moving: the kernel must not write to it. Inside an epoch section. */
+static inline bool hca_peer_has_gate(const struct hca_peer *peer)
+{
+	/* [SG2] */
+	return atomic_load_explicit(&peer->segment->gates, memory_order_relaxed);
 }
 
 /* For peer.c: the peer is about to be freed, and no section uses it. */

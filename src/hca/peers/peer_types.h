@@ -47,6 +47,7 @@ struct hca_mapping {
 	uint64_t va; /* its address in the peer */
 	uint64_t length;
 	struct hca_peer *peer;
+	struct hca_mapping *next; /* of hca_peer.stale */
 };
 
 struct hca_peer {
@@ -63,6 +64,7 @@ struct hca_peer {
 	int pid;
 	pthread_mutex_t map_lock;  /* mappings (writing), blocked */
 	struct hca_table mappings; /* by key index: struct hca_mapping */
+	struct hca_mapping *stale; /* mappings that were replaced when memory was short */
 	struct hca_acks acks;      /* the link's receive lock is held */
 	unsigned int
 		receive_only; /* turns that brought frames since this process last sent one; same lock */

@@ -150,6 +150,12 @@ struct hca_segment {
 	uint8_t fabric[FABRIC_SEGMENT_RESERVED];
 	struct ether_rx_filter
 		ether[HCA_ETHER_SLOTS]; /* frames that each port asks the switch for */
+	/* odd: memory of the process cannot be mapped now (hca/memory/mr_suspend.h) */
+	_Alignas(64) _Atomic uint32_t share_generation;
+	/* how often a stopped peer was not waited for (hca/memory/mr_share.c) */
+	_Atomic uint32_t skips;
+	/* not 0: peers must not write through the kernel now (hca/memory/mr_gate.h) */
+	_Atomic uint32_t gates;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_qp_grant grant[HCA_QP_GRANTS];
 };

@@ -32,6 +32,7 @@ struct peers_state {
 		pthread_mutex_t lock;   /* by_slot (writing), leaving */
 		pthread_cond_t changed; /* a link came up, or could not be made */
 		_Atomic(struct hca_peer *) by_slot[FABRIC_SLOTS];
+		_Atomic uint32_t end;     /* slots from here on have had no peer */
 		struct hca_peer *leaving; /* not in by_slot any more, and not freed yet; or NULL */
 		struct peer_unreachable unreachable[FABRIC_SLOTS]; /* by slot of the id */
 		bool vm_allowed; /* process_vm_readv() may be used: VERBENA_VM is not "off" */

@@ -35,6 +35,12 @@ static char *pages_of(const struct hca_cq_alias *alias, size_t *length)
 	return start;
 }
 
+/* Rings have their pages to themselves. */
+static size_t whole_pages(size_t length)
+{
+	return (length + page_size() - 1) & ~(page_size() - 1);
+}
+
 /* If the page cannot be opened, the alias becomes an ordinary mapping: no reader may be stuck. */
 static void open_page(struct hca_cq_alias *alias, char *page)
 {
@@ -124,7 +130,7 @@ int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length)
 		return -ENOMEM;
 	alias->ring = ring;
 	alias->length = length;
-	err = hca_buf_pin(ring, length, &addr);
+	err = hca_buf_pin(ring, whole_pages(length), &addr);
 	if (err)
 		goto free_alias;
 	alias->addr = addr;
@@ -136,7 +142,7 @@ int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length)
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (!err)
 		return 0;
-	hca_buf_unpin(ring, length, addr);
+	hca_buf_unpin(ring, whole_pages(length), addr);
 free_alias:
 	free(alias);
 	return err == -EEXIST ? 0 : err;
@@ -167,7 +173,7 @@ void hca_cq_alias_destroy(struct hca_cq_alias *alias)
 	}
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (listed)
-		hca_buf_unpin(alias->ring, alias->length, alias->addr);
+		hca_buf_unpin(alias->ring, whole_pages(alias->length), alias->addr);
 	free(alias);
 }
 

@@ -145,6 +145,7 @@ void doorbell_watch_remove(struct doorbell_source *source)
 
 void doorbell_watch_qp_failed(void)
 {
+	/* [DW1] */
 	if (!atomic_exchange(&hca.queue.doorbell_watch.qp_failed, true))
 		hca_wake_at(hca_now_ns() + FAILED_NS);
 }
@@ -168,7 +169,9 @@ static bool look(struct doorbell_look *l)
 	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
 
 	*l = (struct doorbell_look){ .armed = uar_look(ring_cq) };
-	atomic_store(&w->qp_failed, false);
+	/* [DW1] pairs with doorbell_watch_qp_failed(): its exchange comes before, and the state is seen below, or after,
+	 * and wakes the service thread. A store would let the looks below begin before it. */
+	atomic_exchange(&w->qp_failed, false);
 	for (size_t i = 0; i < w->posts.count; i++)
 		w->posts.data[i]->ops->look(w->posts.data[i], l);
 	for (size_t i = 0; i < w->arms.count; i++)

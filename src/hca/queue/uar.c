@@ -188,7 +188,7 @@ bool uar_check_shown(void)
 /* Processes that share the context share its file; ids of pages are unique in one process only. */
 static off_t offset_of(const struct hca_uar *uar)
 {
-	uint64_t slot = fabric_id_slot(fabric_self()) + 1;
+	uint64_t slot = fabric_id_slot(fabric_self()) + HCA_UAR_FIRST_SLOT;
 
 	return (off_t)((slot << 24 | uar->id) * HCA_UAR_SIZE);
 }
@@ -250,10 +250,10 @@ static int map(struct hca_uar *uar, void *where, int flags)
 
 	if (page == MAP_FAILED)
 		return -ENOMEM;
-	/* An old size of 0: a second mapping of the same page. */
+	/* An old size of 0: a second mapping of the same page. Valgrind and qemu-user do not know that. */
 	regs = HAS_ONE_MAPPING ? page : mremap(page, 0, HCA_UAR_SIZE, MREMAP_MAYMOVE);
 	if (regs == MAP_FAILED)
-		goto unmap_page;
+		regs = page;
 	/* The child of a fork has pages of its own (uar_forked()). */
 	if (madvise(page, HCA_UAR_SIZE, MADV_DONTFORK) ||
 	    madvise(regs, HCA_UAR_SIZE, MADV_DONTFORK))
@@ -266,7 +266,6 @@ static int map(struct hca_uar *uar, void *where, int flags)
 unmap_regs:
 	if (regs != page)
 		munmap(regs, HCA_UAR_SIZE);
-unmap_page:
 	munmap(page, HCA_UAR_SIZE);
 	return -ENOMEM;
 }
@@ -298,7 +297,7 @@ void uar_enlist(struct hca_uar *uar)
 {
 	if (uar->watched || !uar->regs)
 		return;
-	uar->catchable = !HAS_ONE_MAPPING && uffd_register_stores(uar->page, HCA_UAR_SIZE);
+	uar->catchable = uar->regs != uar->page && uffd_register_stores(uar->page, HCA_UAR_SIZE);
 	uar->watched = true;
 	LIST_INSERT_HEAD(&hca.queue.uar.pages, uar, entry);
 }

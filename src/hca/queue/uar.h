@@ -29,6 +29,8 @@
 #include "util/api.h"
 
 #define HCA_UAR_SIZE 4096u
+/* Doorbell pages in the file of a context begin at this multiple of 2^24 pages. */
+#define HCA_UAR_FIRST_SLOT 16u
 
 /* An object whose words come through a page: an event queue, a send queue (sq_register.h). */
 struct uar_user {

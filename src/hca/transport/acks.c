@@ -60,7 +60,7 @@ uint64_t acks_timers(uint64_t now_ns)
 	if (now_ns < hca.transport.acks.due_ns)
 		return hca.transport.acks.due_ns;
 	hca.transport.acks.due_ns = UINT64_MAX;
-	for (unsigned int i = 0; i < FABRIC_SLOTS; i++) {
+	for (uint32_t i = 0; i < hca_peer_end(); i++) {
 		struct hca_peer *peer = hca_peer_at(i);
 
 		if (!peer)

@@ -12,11 +12,13 @@
 #include "hca/transport/request.h"
 
 #define ERRORED_MOST 256u
+#define PSN_FAR      (1u << 22)
 
 struct dci {
 	bool aimed;
 	uint32_t session;
 	uint32_t first_psn;
+	uint32_t last_psn; /* before the last reset */
 	uint16_t stream;
 	bool streams;
 	uint32_t errored_most; /* the QP fails with this many failed streams */
@@ -45,10 +47,12 @@ void dci_fini(struct qp *qp)
 	free(qp->dci);
 }
 
-/* Differs from the last use of the QP, so that late answers do not match. */
-uint32_t dci_first_psn(void)
+/* The key of a target does not protect its answers: strangers have to guess these numbers. */
+uint32_t dci_first_psn(const struct qp *qp)
 {
-	return (hca_now_ns() >> 10) & PSN_MASK;
+	uint32_t distance = PSN_FAR + hca.clock->random() % (PSN_MASK - 2 * PSN_FAR);
+
+	return (qp->dci->last_psn + distance) & PSN_MASK;
 }
 
 void dci_reset(struct qp *qp)
@@ -57,6 +61,8 @@ void dci_reset(struct qp *qp)
 		return;
 	qp->dci->aimed = false;
 	qp->dci->errored_count = 0;
+	if (qp->req.high)
+		qp->dci->last_psn = qp->req.high;
 }
 
 static bool same_way(const struct hca_av *a, const struct hca_av *b)

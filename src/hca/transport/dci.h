@@ -17,8 +17,8 @@ void dci_aim(struct qp *qp, const struct hca_send *s);
 bool dci_announce(struct qp *qp);
 /* Fields of the session in a packet on the wire. */
 void dci_fill(const struct qp *qp, struct roce_pkt *pkt);
-/* Differs from the last use of the QP, so that late answers do not match. */
-uint32_t dci_first_psn(void);
+/* Far from those that the QP has used lately, so that late answers do not match. */
+uint32_t dci_first_psn(const struct qp *qp);
 
 bool dci_stream_failed(const struct qp *qp, uint16_t stream);
 /* Fails the current stream only. False: too many have failed, or there are no streams. */

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "fabric/epoch.h"
 #include "hca/memory/atomic.h"
 #include "hca/peers/peer_map.h"
 #include "hca/transport/egress.h"
@@ -82,6 +83,22 @@ bool direct_hurry(struct qp *qp)
 	return !send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);
 }
 
+/*
+ * Before the key is looked up, and after the access. The owner does not wait for a process that is stopped in the middle
+ * of an access: it deregisters the region, or makes its memory private, and the access goes to pages that are not in use
+ * any more. So an access during which the count has moved is repeated by packets.
+ */
+static uint32_t skips_of(const struct hca_peer *peer)
+{
+	uint32_t count;
+
+	/* A thread that was stopped has made its accesses in the order of the program. */
+	atomic_signal_fence(memory_order_seq_cst);
+	count = atomic_load_explicit(&peer->segment->skips, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	return count;
+}
+
 static struct hca_atomic atomic_of(const struct hca_send *s)
 {
 	if (op_is_masked(s->op))
@@ -120,6 +137,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	struct hca_mr_entry e;
 	struct hca_list local, remote;
 	enum direct_result result;
+	uint32_t skips;
 	char *base;
 	bool done;
 
@@ -133,12 +151,14 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		granted |= HCA_GRANT_ANSWERS;
 	if (unlikely(packet_filter_get()))
 		return DIRECT_NO; /* flow rules apply to packets */
+	epoch_visit();
 	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, granted, &pdn))
 		return DIRECT_NO;
 	if (unlikely(!qp->req.hello_sent && !qp->dci))
 		send_hello(qp);
 	if (!length)
 		return DIRECT_DONE;
+	skips = skips_of(peer);
 	if (unlikely(!hca_mem_find_there(peer->segment, s->rkey, pdn, qp->attr.dest_qpn, s->raddr,
 					 length, access, &e)))
 		return DIRECT_NO;
@@ -153,7 +173,10 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (likely(base)) {
 		remote.seg[0].ptr = base + (s->raddr - e.iova);
 	} else {
-		if (!peer->can_vm || atomic)
+		if (!peer->can_vm || atomic || hca_peer_has_gate(peer))
+			return DIRECT_NO;
+		epoch_visit_by_kernel();
+		if (unlikely(skips_of(peer) != skips))
 			return DIRECT_NO;
 		remote.seg[0].ptr = (char *)(uintptr_t)(e.va + (s->raddr - e.iova));
 		remote.seg[0].kind = HCA_SEG_REMOTE;
@@ -162,18 +185,21 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (atomic) {
 		result = execute_word(qp, s, &local, remote.seg[0].ptr);
 		sig_error_of_request(qp);
+		/* Done or not, and not to be done twice. Accesses of this process itself are waited for. */
+		if (unlikely(skips_of(peer) != skips) && !peer->is_self)
+			return DIRECT_LOCAL_ERROR;
 		return result;
 	}
 	if (s->op == HCA_OP_WRITE) {
 		if (likely(local.count == 1 && local.seg[0].kind == HCA_SEG_PLAIN &&
 			   remote.seg[0].kind == HCA_SEG_PLAIN)) {
 			vb_copy(remote.seg[0].ptr, local.seg[0].ptr, length);
-			return DIRECT_DONE;
+			return likely(skips_of(peer) == skips) ? DIRECT_DONE : DIRECT_NO;
 		}
 		done = hca_mem_copy(&remote, 0, &local, 0, length);
 	} else {
 		done = hca_mem_copy(&local, 0, &remote, 0, length);
 	}
 	sig_error_of_request(qp);
-	return done ? DIRECT_DONE : DIRECT_NO;
+	return done && likely(skips_of(peer) == skips) ? DIRECT_DONE : DIRECT_NO;
 }

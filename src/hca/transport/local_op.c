@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "hca/memory/mkey.h"
+#include "hca/memory/mr.h"
 #include "hca/memory/mw.h"
 #include "hca/memory/psv.h"
 #include "hca/peers/grace.h"

@@ -90,13 +90,17 @@ int hca_qp_attach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t l
 	if (err || is_member(qp, gid))
 		return err;
 	err = fabric_mcast_join(net_of(qp), gid->raw, qp->qpn);
-	if (!err) {
-		to_priv(qp)->mcast++;
-		if (net_of(qp) == HCA_LINK_ETHERNET)
-			hca.network->join(to_priv(qp), gid);
-		connect_members(qp, gid);
+	if (err)
+		return err;
+	if (net_of(qp) == HCA_LINK_ETHERNET)
+		err = hca.network->join(to_priv(qp), gid);
+	if (err) {
+		fabric_mcast_leave(net_of(qp), gid->raw, qp->qpn);
+		return err;
 	}
-	return err;
+	to_priv(qp)->mcast++;
+	connect_members(qp, gid);
+	return 0;
 }
 
 int hca_qp_detach_mcast(struct hca_qp *qp, const struct hca_gid *gid, uint16_t lid)

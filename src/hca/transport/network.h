@@ -28,7 +28,7 @@ struct network {
 	void (*listen)(struct qp *qp);
 	/* The QP ends, or is reset: the network keeps no pointer to it. */
 	void (*forget)(struct qp *qp);
-	void (*join)(struct qp *qp, const struct hca_gid *group);
+	int (*join)(struct qp *qp, const struct hca_gid *group);
 	void (*leave)(struct qp *qp, const struct hca_gid *group);
 	void (*send_group)(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
 			   const struct hca_list *list);

@@ -30,7 +30,7 @@
 #include "hca/transport/network.h"
 #include "hca/transport/observer.h"
 #include "hca/transport/path.h"
-#include "hca/transport/qp_fail.h"
+#include "hca/transport/qp_grant.h"
 #include "hca/transport/qp_state.h"
 #include "hca/transport/qp_table.h"
 #include "hca/transport/qp_traffic.h"
@@ -147,6 +147,7 @@ void hca_qp_set_user(struct hca_qp *pub, void *user)
 int hca_qp_destroy(struct hca_qp *pub)
 {
 	struct qp *qp = to_priv(pub);
+	struct qp_grant_users users;
 
 	if (unlikely(qp->stand_in))
 		return qp->stand_in->destroy(qp);
@@ -174,6 +175,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	pub->state = HCA_QPS_RESET;
 	recv_forget_tag(qp);
 	qp_grant_update(qp);
+	qp_grant_take_users(qp, &users);
 	fabric_unlock(&pub->lock);
 
 	qp_unlist(qp);
@@ -183,6 +185,7 @@ int hca_qp_destroy(struct hca_qp *pub)
 	tx_wait_forget_qp(qp);
 	doorbell_watch_remove(&to_priv(pub)->doorbell);
 	epoch_wait(); /* from here on no session is opened */
+	qp_grant_await_users(&users);
 	dct_retire(qp);
 	hca.network->forget(qp);
 	qp_traffic_end(qp);

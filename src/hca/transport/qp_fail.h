@@ -8,8 +8,6 @@
 
 /* The only function that changes the state. */
 void qp_set_state(struct qp *qp, enum hca_qp_state state);
-/* Publishes what peers may do through the QP directly, after a change of state or rights. */
-void qp_grant_update(struct qp *qp);
 /* Moves to ERR and flushes. */
 void qp_fail(struct qp *qp);
 /* A request failed: moves to ERR, or to SQE (UC, UD), or fails one stream (DCI). */

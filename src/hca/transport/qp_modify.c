@@ -20,6 +20,7 @@
 #include "hca/transport/observer.h"
 #include "hca/transport/path.h"
 #include "hca/transport/qp_fail.h"
+#include "hca/transport/qp_grant.h"
 #include "hca/transport/qp_lag.h"
 #include "hca/transport/qp_state.h"
 #include "hca/transport/qp_types.h"
@@ -42,7 +43,7 @@ static int check_av(const struct hca_adapter *a, const struct hca_av *av, unsign
 		if (hca_port_gid(a, port, av->sgid_index, &e))
 			return -EINVAL;
 		if (hca_gid_is_empty(&e.gid))
-			return explain(EINVAL, "%s: source GID index %u of %s is empty", what,
+			return explain(ENODATA, "%s: source GID index %u of %s is empty", what,
 				       av->sgid_index, a->name);
 		if (hca_gid_is_empty(&av->dgid) && aimed)
 			return explain(EINVAL, "%s: the destination GID is zero", what);
@@ -159,7 +160,7 @@ static void take_values(struct hca_qp_attr *to, const struct hca_qp_attr *from, 
 
 static void start_sending(struct qp *qp)
 {
-	uint32_t psn = qp->dci ? dci_first_psn() : qp->attr.sq_psn;
+	uint32_t psn = qp->dci ? dci_first_psn(qp) : qp->attr.sq_psn;
 
 	requester_start(qp, psn);
 	completer_start(qp, psn);
@@ -171,10 +172,10 @@ static void reset(struct qp *qp)
 
 	if (unlikely(observer) && observer->forget)
 		observer->forget(qp);
+	dci_reset(qp);
 	requester_reset(qp);
 	completer_reset(qp);
 	responder_reset(qp);
-	dci_reset(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->peer = NULL;
 	qp->remote = false;
@@ -252,6 +253,12 @@ static void enter(struct qp *qp, enum hca_qp_state from, enum hca_qp_state to)
 	}
 }
 
+/* Peers lose rights, some of which they may just be using. */
+static bool takes_rights(enum hca_qp_state to, uint32_t mask)
+{
+	return to == HCA_QPS_RESET || to == HCA_QPS_ERR || mask & HCA_QPM_ACCESS;
+}
+
 /* Programs give XRC send and receive QPs the attributes of RC; those of the other half are ignored. */
 static uint32_t meant(enum hca_qp_type type, uint32_t mask)
 {
@@ -268,6 +275,7 @@ static uint32_t meant(enum hca_qp_type type, uint32_t mask)
 int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t mask)
 {
 	struct qp *qp = to_priv(pub);
+	struct qp_grant_users users = { 0 };
 	enum hca_qp_state from, to;
 	_Atomic uint64_t *counts = NULL;
 	int err = hca_ctx_check(pub->ctx);
@@ -304,8 +312,11 @@ int hca_qp_modify(struct hca_qp *pub, const struct hca_qp_attr *attr, uint32_t m
 		if (mask & (HCA_QPM_PORT | HCA_QPM_AV | HCA_QPM_PATH_MTU))
 			qp_traffic_set_path(qp);
 		enter(qp, from, to);
+		if (takes_rights(to, mask))
+			qp_grant_take_users(qp, &users);
 	}
 	fabric_unlock(&pub->lock);
 	epoch_exit();
+	qp_grant_await_users(&users);
 	return err;
 }

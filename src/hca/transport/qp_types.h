@@ -260,7 +260,9 @@ struct qp {
 	struct hca_gid local_gid_seen; /* a destination that is on this host */
 	bool local_gid_valid;
 	bool orphan; /* only other processes have it open; under the lock of xrc_openers.c, as is the next */
-	bool closed; /* cannot be opened any more */
+	bool closed;            /* cannot be opened any more */
+	bool granted;           /* peers may be inside of accesses that the QP has permitted ... */
+	fabric_id_t granted_to; /* ... this one, or any (qp_grant.h) */
 	struct qp_source source;
 };
 

@@ -36,8 +36,9 @@
 #include "hca/transport/window.h"
 
 #define OPS_DATAGRAM (OP_BIT(SEND) | OP_BIT(SEND_IMM))
-#define OPS_WRITING  (OPS_DATAGRAM | OP_BIT(SEND_INV) | OP_BIT(WRITE) | OP_BIT(WRITE_IMM))
-#define OPS_READING  (OPS_WRITING | OPS_READ)
+#define OPS_WRITING  (OPS_DATAGRAM | OP_BIT(WRITE) | OP_BIT(WRITE_IMM))
+/* UC has no opcode for a SEND with invalidation (IBTA volume 1, 9.2.1, table of opcodes). */
+#define OPS_READING (OPS_WRITING | OP_BIT(SEND_INV) | OPS_READ)
 /* Operations that send no packet. */
 #define OPS_WINDOW (OP_BIT(BIND_MW) | OP_BIT(LOCAL_INV))
 #define OPS_PSV    (OP_BIT(SET_PSV) | OP_BIT(GET_PSV))

@@ -180,6 +180,15 @@ static enum fault do_send(struct qp *qp, const struct roce_pkt *pkt, const struc
 	return FAULT_NONE;
 }
 
+/* The region that a packet of a write goes to; NULL without the right. */
+static const struct hca_mr_entry *write_target(const struct qp *qp, const struct roce_pkt *pkt)
+{
+	const struct responder *r = &qp->resp;
+
+	return hca_mem_find_here(r->rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn, r->va,
+				 pkt->len, HCA_ACCESS_REMOTE_WRITE);
+}
+
 static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 			   const struct hca_list *payload, enum hca_status *status)
 {
@@ -200,13 +209,18 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 	if (!(qp->attr.access & HCA_ACCESS_REMOTE_WRITE))
 		return FAULT_INVALID;
 	if (has_imm(op)) {
+		/*
+		 * A message of several packets on a wire shows its key in the first of them, before
+		 * a receive is taken for the last one (IBTA volume 1, 9.7.4.1).
+		 */
+		if (unlikely(pkt->len > 128U << qp->attr.path_mtu) && !write_target(qp, pkt))
+			return FAULT_ACCESS;
 		f = need_recv(qp, pkt);
 		if (f)
 			return f;
 	}
 	if (pkt->len) {
-		e = hca_mem_find_here(r->rkey, recv_pdn(qp, pkt->rdma.srqn), qp->pub.qpn, r->va,
-				      pkt->len, HCA_ACCESS_REMOTE_WRITE);
+		e = write_target(qp, pkt);
 		if (unlikely(!e)) {
 			*status = HCA_LOC_ACCESS_ERR;
 			return FAULT_ACCESS;

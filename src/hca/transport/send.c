@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hca/hca.h"
+#include "hca/memory/mr_share.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/dci.h"
 #include "hca/transport/egress.h"
@@ -51,7 +52,8 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 			return false;
 		if (flags & (HCA_MR_NULL | HCA_MR_CAREFUL | HCA_MR_INDIRECT))
 			return false;
-		if (!peer->is_self && !(flags & HCA_MR_SHARED) && !peer->can_vm)
+		if (!peer->is_self && !peer->can_vm &&
+		    (!(flags & HCA_MR_SHARED) || mr_share_is_suspended()))
 			return false;
 		refs[n++] = (struct roce_ref){ s->sge[i].addr, s->sge[i].len, s->sge[i].key };
 	}

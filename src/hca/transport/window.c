@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int window_reserve(struct window *w)
 {
@@ -18,4 +19,7 @@ void window_fini(struct window *w)
 void window_reset(struct window *w)
 {
 	*w = (struct window){ .slots = w->slots };
+	/* A slot that has left tells how far its read came; the next connection may have the same numbers. */
+	if (w->slots)
+		memset(w->slots, 0, QP_WINDOW * sizeof(*w->slots));
 }

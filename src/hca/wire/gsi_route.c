@@ -9,9 +9,11 @@
 #include <sys/random.h>
 
 #include "fabric/directory.h"
+#include "fabric/epoch.h"
 #include "fabric/fabric.h"
 #include "fabric/registry.h"
 #include "hca/hca.h"
+#include "hca/peers/peer.h"
 #include "hca/wire/gsi_mad.h"
 #include "hca/wire/gsi_ports.h"
 #include "util/explain.h"
@@ -40,6 +42,24 @@ static fabric_id_t process_of(uint32_t id)
 uint32_t hca_gsi_process_of(uint32_t comm_id)
 {
 	return fabric_process_last(fabric_id_slot(comm_id));
+}
+
+/* Messages on the wire come without a link, so that nothing would tell of the sender's death. */
+bool hca_gsi_watch_process(uint32_t process)
+{
+	bool wait = false, up;
+
+	if (process == fabric_self())
+		return true;
+	epoch_enter();
+	up = hca_peer_find(process, &wait);
+	epoch_exit();
+	return up || wait;
+}
+
+bool hca_gsi_process_is_alive(uint32_t process)
+{
+	return fabric_process_alive(process);
 }
 
 static uint32_t next_id(void)

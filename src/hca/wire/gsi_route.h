@@ -31,6 +31,12 @@ VB_API uint64_t hca_gsi_tid(void);
  * none. No two processes have one number.
  */
 VB_API uint32_t hca_gsi_process_of(uint32_t comm_id);
+/*
+ * Whether the end of the process will be told by gone(): there is a link with it, or one is made now. False: the process
+ * has died, or cannot be reached for the moment.
+ */
+VB_API bool hca_gsi_watch_process(uint32_t process);
+VB_API bool hca_gsi_process_is_alive(uint32_t process);
 
 /* FABRIC_ID_NONE: no process wants it. dgid is the GID that it was sent to. */
 fabric_id_t gsi_owner_of(const uint8_t *mad, const uint8_t *dgid);

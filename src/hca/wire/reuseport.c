@@ -16,7 +16,7 @@
 
 enum {
 	PROBES = 32,
-	MAX_PROBES = FABRIC_SLOTS,
+	MAX_PROBES = 2048,
 	MAX_TRIES = 6,
 	MAX_MEMBERS = 256,
 	SEARCH_AFTER = 4, /* misdelivered packets */

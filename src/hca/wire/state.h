@@ -50,7 +50,7 @@ struct wire_state {
 				   [HCA_PORTS_MAX]; /* not for queue pair 1 alone */
 		_Atomic int attempts;               /* left */
 		uint32_t gid_changes;               /* seen; with the next, service thread */
-		uint64_t next_ns;                   /* attempt */
+		_Atomic uint64_t next_ns;           /* attempt */
 	} listen;
 	struct {
 		pthread_mutex_t lock; /* outside of those of ports and GID tables */

@@ -82,9 +82,11 @@ static inline void send_acks(struct wire_port *port, bool all)
 static void begin_wait(struct wire_port *port)
 {
 	/* [W3] pairs with wire_acks_timers() and wire_polling_stopped(): the flag is set before
-	 * it is read whether threads poll, so that one of the two sees the other */
-	if (!atomic_load_explicit(&port->acks_waiting, memory_order_relaxed))
-		atomic_exchange(&port->acks_waiting, true);
+	 * it is read whether threads poll, so that one of the two sees the other; that load is a relaxed one */
+	if (!atomic_load_explicit(&port->acks_waiting, memory_order_relaxed)) {
+		atomic_store_explicit(&port->acks_waiting, true, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+	}
 	if (fabric_is_polled()) {
 		port->acks_since_ns = fabric_poll_checked_ns();
 		return;

@@ -80,13 +80,12 @@ static void leave_interface(struct wire_membership *m, unsigned int i)
 	m->interface[i] = m->interface[--m->interfaces];
 }
 
-/* Joins by the first address of the group's family on each interface. False: one cannot be opened yet. */
-static bool update(struct wire_membership *m)
+/* Joins by the first address of the group's family on each interface. */
+static enum wire_listen_state update(struct wire_membership *m)
 {
+	enum wire_listen_state state = WIRE_LISTEN_ALL;
 	struct hca_gid_entry e;
 	struct interface *joined;
-	bool all = true;
-	int err;
 
 	for (unsigned int i = 0; i < m->interfaces; i++)
 		m->interface[i].found = false;
@@ -100,32 +99,29 @@ static bool update(struct wire_membership *m)
 			joined->found = true;
 			continue;
 		}
-		err = join_interface(m, &e);
-		if (err == -EADDRNOTAVAIL || err == -ENODEV)
-			all = false;
+		state = wire_listen_worse(state, join_interface(m, &e));
 	}
 	for (unsigned int i = m->interfaces; i--;)
 		if (!m->interface[i].found)
 			leave_interface(m, i);
-	return all;
+	return state;
 }
 
-bool wire_group_join(struct qp *qp, const struct hca_gid *group)
+int wire_group_join(struct qp *qp, const struct hca_gid *group, enum wire_listen_state *state)
 {
 	struct wire_membership *m = calloc(1, sizeof(*m));
-	bool all;
 
 	if (!m)
-		return true;
+		return -ENOMEM;
 	m->qp = qp;
 	m->adapter = qp->pub.ctx->adapter;
 	m->port_num = qp->attr.port ? qp->attr.port : 1;
 	m->group = *group;
 	pthread_mutex_lock(&hca.wire.group.lock);
 	LIST_INSERT_HEAD(&hca.wire.group.memberships, m, entry);
-	all = update(m);
+	*state = update(m);
 	pthread_mutex_unlock(&hca.wire.group.lock);
-	return all;
+	return 0;
 }
 
 void wire_group_leave(struct qp *qp, const struct hca_gid *group)
@@ -145,16 +141,18 @@ void wire_group_leave(struct qp *qp, const struct hca_gid *group)
 	free(m);
 }
 
-bool wire_group_update_all(void)
+enum wire_listen_state wire_group_update_all(void)
 {
+	enum wire_listen_state state = WIRE_LISTEN_ALL, one;
 	struct wire_membership *m;
-	bool all = true;
 
 	pthread_mutex_lock(&hca.wire.group.lock);
-	LIST_FOREACH(m, &hca.wire.group.memberships, entry)
-		all &= update(m);
+	LIST_FOREACH(m, &hca.wire.group.memberships, entry) {
+		one = update(m);
+		state = one > state ? one : state;
+	}
 	pthread_mutex_unlock(&hca.wire.group.lock);
-	return all;
+	return state;
 }
 
 void wire_group_free_inherited(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A socket cannot be bound to a new IPv6 address until duplicate address detection has ended (a second or
- * two, RFC 4862 5.4), so a failure is followed by more attempts.
+ * two, RFC 4862 5.4), so a failure is followed by more attempts. While something is lacking here, they do not end.
  */
 #include "hca/wire/wire_listen.h"
 
@@ -20,14 +20,15 @@
 
 #define ATTEMPTS   8
 #define ATTEMPT_NS 1000000000u
+#define SHORT_NS   100000000u /* between attempts while something is lacking */
 
-/* Opens an endpoint at each RoCEv2 address of the port. False when an address cannot be bound yet. */
-static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
+/* Opens an endpoint at each RoCEv2 address of the port. */
+static enum wire_listen_state listen_on(const struct hca_adapter *a, unsigned int port_num)
 {
 	bool polled = atomic_load(&hca.wire.listen.polled[a->index][port_num - 1]);
 	struct hca_gid_entry e;
+	enum wire_listen_state state = WIRE_LISTEN_ALL;
 	struct wire_port *port;
-	bool all = true;
 
 	for (unsigned int i = 0; i < a->limits.gid_table_len; i++)
 		if (hca_port_gid_quick(a, port_num, i, &e) && e.type == HCA_GID_ROCE_V2) {
@@ -37,20 +38,27 @@ static bool listen_on(const struct hca_adapter *a, unsigned int port_num)
 				roce_endpoint_enable_ttl(port->ep);
 			if (!err && polled)
 				wire_port_set_polled(port);
-			if (err == -EADDRNOTAVAIL)
-				all = false;
+			state = wire_listen_worse(state, err);
 		}
-	return all;
+	return state;
 }
 
-void wire_listen_follow_gids(bool all_open)
+static uint64_t pause_after(enum wire_listen_state state)
 {
+	return state == WIRE_LISTEN_SHORT ? SHORT_NS : ATTEMPT_NS;
+}
+
+void wire_listen_follow_gids(enum wire_listen_state state)
+{
+	uint64_t next_ns = hca_now_ns() + pause_after(state);
+
 	atomic_store(&hca.wire.listen.any, true);
 	hca_port_wake_on_change();
-	if (!all_open) {
-		atomic_store(&hca.wire.listen.attempts, ATTEMPTS);
-		hca_wake_at(hca_now_ns() + ATTEMPT_NS);
-	}
+	if (state == WIRE_LISTEN_ALL)
+		return;
+	atomic_store(&hca.wire.listen.attempts, ATTEMPTS);
+	atomic_store(&hca.wire.listen.next_ns, next_ns);
+	hca_wake_at(next_ns);
 }
 
 void wire_listen_qp(struct qp *qp)
@@ -63,33 +71,46 @@ void wire_listen_qp(struct qp *qp)
 	wire_listen_follow_gids(listen_on(a, qp->attr.port));
 }
 
+/* Every address of every port that is listened on. */
+static enum wire_listen_state listen_on_all(void)
+{
+	enum wire_listen_state state = WIRE_LISTEN_ALL, one;
+	const struct hca_adapter *const *list;
+	int count;
+
+	if (hca_adapters_get(&list, &count))
+		return WIRE_LISTEN_SHORT;
+	for (int i = 0; i < count; i++)
+		for (unsigned int p = 1; (int)p <= list[i]->port_count; p++) {
+			if (!atomic_load(&hca.wire.listen.on[i][p - 1]))
+				continue;
+			one = listen_on(list[i], p);
+			state = one > state ? one : state;
+		}
+	one = wire_group_update_all();
+	return one > state ? one : state;
+}
+
 uint64_t wire_listen_timers(uint64_t now_ns)
 {
 	uint32_t changes = hca_gid_changes();
-	const struct hca_adapter *const *list;
-	bool all = true;
-	int count;
+	enum wire_listen_state state;
 
 	if (changes != hca.wire.listen.gid_changes) {
 		hca.wire.listen.gid_changes = changes;
 		wire_path_follow_links();
-		hca.wire.listen.next_ns = now_ns;
+		atomic_store(&hca.wire.listen.next_ns, now_ns);
 		atomic_store(&hca.wire.listen.attempts, ATTEMPTS);
 	}
 	if (likely(!atomic_load(&hca.wire.listen.attempts)))
 		return UINT64_MAX;
-	if (now_ns < hca.wire.listen.next_ns)
-		return hca.wire.listen.next_ns;
-	hca.wire.listen.next_ns = now_ns + ATTEMPT_NS;
-	atomic_fetch_sub(&hca.wire.listen.attempts, 1);
-	if (hca_adapters_get(&list, &count))
-		return UINT64_MAX;
-	for (int i = 0; i < count; i++)
-		for (unsigned int p = 1; (int)p <= list[i]->port_count; p++)
-			if (atomic_load(&hca.wire.listen.on[i][p - 1]) && !listen_on(list[i], p))
-				all = false;
-	all &= wire_group_update_all();
-	if (all)
+	if (now_ns < atomic_load(&hca.wire.listen.next_ns))
+		return atomic_load(&hca.wire.listen.next_ns);
+	state = listen_on_all();
+	atomic_store(&hca.wire.listen.next_ns, now_ns + pause_after(state));
+	if (state == WIRE_LISTEN_ALL)
 		atomic_store(&hca.wire.listen.attempts, 0);
-	return all ? UINT64_MAX : hca.wire.listen.next_ns;
+	else if (state == WIRE_LISTEN_SOME)
+		atomic_fetch_sub(&hca.wire.listen.attempts, 1);
+	return state == WIRE_LISTEN_ALL ? UINT64_MAX : atomic_load(&hca.wire.listen.next_ns);
 }

@@ -47,9 +47,14 @@ static void forget(struct qp *qp)
 	qp->carrier = NULL;
 }
 
-static void join(struct qp *qp, const struct hca_gid *group)
+static int join(struct qp *qp, const struct hca_gid *group)
 {
-	wire_listen_follow_gids(wire_group_join(qp, group));
+	enum wire_listen_state state;
+	int err = wire_group_join(qp, group, &state);
+
+	if (!err)
+		wire_listen_follow_gids(state);
+	return err;
 }
 
 const struct network wire_network = {

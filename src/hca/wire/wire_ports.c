@@ -18,6 +18,7 @@
 #include "roce/rx.h"
 #include "roce/tx.h"
 #include "util/explain.h"
+#include "util/shortage.h"
 
 #define MAX_BUFFER      (1u << 30)
 #define REFUSAL_KEPT_NS 1000000000u
@@ -56,7 +57,7 @@ static void add_refusal(const uint8_t gid[16], int err)
 		&hca.wire.ports.refused[hca.wire.ports.refused_next++ % WIRE_REFUSALS];
 
 	memcpy(r->gid, gid, sizeof(r->gid));
-	r->until_ns = hca_now_ns() + REFUSAL_KEPT_NS;
+	r->until_ns = hca_now_ns() + (is_shortage(err) ? SHORTAGE_PAUSE_NS : REFUSAL_KEPT_NS);
 	r->err = err;
 }
 

@@ -134,8 +134,9 @@ static void readable(void *arg, uint32_t events)
 	if (atomic_load(&port->is_polled) && fabric_is_polled() && pollers_are_reliable(port)) {
 		watch(port, 0);
 		/* [W2] pairs with wire_polling_stopped(): it sees the flag, or this thread sees that
-		 * polling has stopped */
-		atomic_store(&port->left_to_pollers, true);
+		 * polling has stopped. The load behind is a relaxed one, hence the fence. */
+		atomic_store_explicit(&port->left_to_pollers, true, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
 		if (fabric_is_polled())
 			return;
 		if (atomic_exchange(&port->left_to_pollers, false))

@@ -5,6 +5,7 @@
  */
 #include "hca/wire/wire_source.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -100,10 +101,17 @@ static uint32_t user_of(const struct qp *qp, uint16_t port, uint64_t now_ns)
 	uint64_t known = atomic_load_explicit(entry, memory_order_relaxed);
 	uint64_t key = known_key(&addr, port, now_ns);
 	uint32_t uid;
+	int err;
 
 	if ((known & UINT32_MAX) == key)
 		return (uint32_t)(known >> 32);
-	if (!may_look(now_ns) || !roce_port_user(&addr, port, &uid))
+	if (!may_look(now_ns))
+		return NO_USER;
+	err = roce_port_user(&addr, port, &uid);
+	/* A look that nothing could be seen by, for want of memory or descriptors, does not count. */
+	if (err && err != -ENOENT)
+		atomic_fetch_sub_explicit(&hca.wire.port_looks, 1, memory_order_relaxed);
+	if (err)
 		return NO_USER;
 	atomic_store_explicit(entry, (uint64_t)uid << 32 | key, memory_order_relaxed);
 	return uid;
@@ -119,6 +127,11 @@ static uint32_t user_of_peer(struct qp *qp, uint64_t now_ns)
 		s->has_uid = s->uid != NO_USER;
 	}
 	return s->uid;
+}
+
+static bool is_ack(const struct roce_pkt *pkt)
+{
+	return (pkt->op & ROCE_PKT_OPCODE_MASK) == ROCE_PKT_ACK;
 }
 
 /* The packet has the number of the next request, or of an answer that is awaited. */
@@ -173,12 +186,21 @@ bool wire_source_accept(struct qp *qp, uint16_t port, const struct roce_pkt *pkt
 		s->place = find_place(qp);
 	now = hca_now_ns();
 	if (s->place == QP_PLACE_HERE && user_of_peer(qp, now) != NO_USER) {
-		if (user_of(qp, port, now) != s->uid) {
-			drop_count(DROP_STRANGER);
-			return false;
+		uint32_t uid = user_of(qp, port, now);
+
+		if (uid == s->uid) {
+			use_port(qp, port);
+			return true;
 		}
-		use_port(qp, port);
-		return true;
+		/*
+		 * A process that acknowledges and exits has closed the socket before the packet is handled
+		 * here, and would not send again. Other packets can write, so they need an owner; nor is
+		 * the port learnt, which another user may open next.
+		 */
+		if (uid == NO_USER && is_ack(pkt))
+			return may_guess(s, is_expected(qp, pkt), now);
+		drop_count(DROP_STRANGER);
+		return false;
 	}
 	/* Packets that come early are expected where a queue pair takes them out of order. */
 	right = is_expected(qp, pkt) || qp->pub.out_of_order;

@@ -2,6 +2,7 @@
 #include <rdma/rdma_verbs.h>
 
 #include "cm/fake_verbs.h"
+#include "cm/id_types.h"
 #include "cm/support.h"
 
 static struct rdma_cm_id *bound(enum rdma_port_space ps)
@@ -20,6 +21,24 @@ static struct ibv_qp_init_attr wanted(enum ibv_qp_type type)
 		.qp_type = type,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 9, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
+}
+
+/* A stranger that knows the ids of a connection has to guess the first PSN as well. */
+static void the_first_psn_is_not_foreseeable(void **state)
+{
+	unsigned int same = 0, next = 0;
+	uint32_t psn[16];
+
+	for (unsigned int i = 0; i < 16; i++) {
+		struct rdma_cm_id *id = bound(RDMA_PS_TCP);
+
+		psn[i] = container_of(id, struct cm_id, pub)->seq_num;
+		assert_true(psn[i] <= 0xffffff);
+		same += i && psn[i] == psn[i - 1];
+		next += i && psn[i] == ((psn[i - 1] + 1) & 0xffffff);
+		assert_int_equal(rdma_destroy_id(id), 0);
+	}
+	assert_true(same < 2 && next < 2);
 }
 
 static void a_connected_qp_gets_cqs_and_waits_in_init(void **state)
@@ -227,6 +246,7 @@ static void ece_options_are_for_ids_without_a_qp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_psn_is_not_foreseeable),
 		cmocka_unit_test(a_connected_qp_gets_cqs_and_waits_in_init),
 		cmocka_unit_test(a_datagram_qp_is_ready_to_send),
 		cmocka_unit_test(the_programs_own_cqs_stay_its_own),

@@ -154,7 +154,8 @@ static inline void become_nobody(void)
  * What a container does, or a kernel that is out of something: from now on the call fails, always
  * (arg < 0), or when the low half of one argument has this value.
  */
-static inline void forbid(long nr, int arg, uint32_t value, unsigned int action)
+static inline int filter_call(long nr, int arg, uint32_t value, unsigned int action,
+			      unsigned int flags)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -170,7 +171,12 @@ static inline void forbid(long nr, int arg, uint32_t value, unsigned int action)
 	if (arg < 0)
 		filter[3] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action);
 	check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+}
+
+static inline void forbid(long nr, int arg, uint32_t value, unsigned int action)
+{
+	check(!filter_call(nr, arg, value, action, 0));
 }
 
 #define FAIL_WITH(err) (SECCOMP_RET_ERRNO | (err))

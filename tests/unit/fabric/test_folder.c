@@ -269,6 +269,16 @@ static void a_full_place_is_left_empty_for_the_next_one(void **state)
 	assert_string_equal(fabric_folder(), usual);
 }
 
+/* The folder is the last inode that there is; its file goes nowhere. */
+static void a_place_without_inodes_is_left_empty_for_the_next_one(void **state)
+{
+	remount(SHM, "64m,nr_inodes=2");
+	joins();
+	assert_true(is_below(fabric_folder(), runtime_dir));
+	assert_int_equal(entries(SHM, ""), 0);
+	fabric_fini();
+}
+
 static void processes_that_start_at_once_meet_when_there_is_no_room(void **state)
 {
 	remount(SHM, "64k");
@@ -299,6 +309,16 @@ static void no_room_anywhere_is_an_error_and_leaves_nothing(void **state)
 	assert_int_equal(fabric_init(record_config()), -ENOSPC);
 	assert_int_equal(entries(SHM, ""), 0);
 	assert_int_equal(entries("/tmp", ""), 0);
+	assert_int_equal(umount("/tmp"), 0);
+}
+
+static void no_inode_anywhere_is_an_error_and_leaves_nothing(void **state)
+{
+	remount(SHM, "64m,nr_inodes=2");
+	setenv("XDG_RUNTIME_DIR", "/nowhere", 1);
+	mount_small("/tmp", "64m,nr_inodes=1");
+	assert_int_equal(fabric_init(record_config()), -ENOSPC);
+	assert_int_equal(entries(SHM, ""), 0);
 	assert_int_equal(umount("/tmp"), 0);
 }
 
@@ -452,7 +472,8 @@ static void enter_mounts(char **argv)
 		exit(77);
 	}
 	setenv(INSIDE, "1", 1);
-	execlp("unshare", "unshare", "--mount", way, argv[0], NULL);
+	/* Names of folders in /tmp, which other runs share, have the network namespace in them. */
+	execlp("unshare", "unshare", "--mount", "--net", way, argv[0], NULL);
 	perror("unshare");
 	exit(1);
 }
@@ -482,9 +503,11 @@ int main(int argc, char **argv)
 		EACH(processes_that_start_at_once_meet_when_the_name_is_taken),
 		EACH(processes_meet_while_the_name_comes_and_goes),
 		EACH(a_full_place_is_left_empty_for_the_next_one),
+		EACH(a_place_without_inodes_is_left_empty_for_the_next_one),
 		EACH(processes_that_start_at_once_meet_when_there_is_no_room),
 		EACH(tmp_is_the_next_place_without_a_runtime_directory),
 		EACH(no_room_anywhere_is_an_error_and_leaves_nothing),
+		EACH(no_inode_anywhere_is_an_error_and_leaves_nothing),
 		EACH(folders_of_the_dead_are_removed_by_the_next_process),
 		EACH(litter_in_every_place_is_removed),
 		EACH(empty_folders_go_settings_and_folders_of_others_stay),

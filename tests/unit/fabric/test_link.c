@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include "fabric/link_cold.h"
+
 static struct fabric_link *link_to(fabric_id_t id)
 {
 	struct fabric_link *link = fabric_link_get(id);
@@ -53,6 +55,28 @@ static void a_peer_that_never_polls_answers(void **state)
 	fabric_link_put(link);
 	assert_int_equal(peer_end(&peer), 0);
 	until(seen_downs == 1);
+}
+
+static void a_kick_that_failed_does_not_suppress_the_next(void **state)
+{
+	struct peer peer = peer_spawn_known("echo");
+	struct fabric_link *link = link_to(peer.id);
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC), wake = link->cold->wake_fd;
+
+	assert_true(full >= 0);
+	/* The peer may be awake, and need no kick, at some of these times. */
+	for (uint32_t i = 0; i < 20; i++) {
+		uint64_t before = seen_pongs;
+
+		link->cold->wake_fd = full;
+		until(send_record(link, PING, 2 * i, 8));
+		link->cold->wake_fd = wake;
+		until(send_record(link, PING, 2 * i + 1, 8));
+		until(seen_pongs == before + 2);
+	}
+	close(full);
+	fabric_link_put(link);
+	assert_int_equal(peer_end(&peer), 0);
 }
 
 static void a_peer_that_polls_answers(void **state)
@@ -528,6 +552,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		LINK_TEST(a_link_to_oneself_echoes),
 		LINK_TEST(a_peer_that_never_polls_answers),
+		LINK_TEST(a_kick_that_failed_does_not_suppress_the_next),
 		LINK_TEST(a_peer_that_polls_answers),
 		LINK_TEST(both_sides_polling_pass_records_without_kicks),
 		LINK_TEST(the_same_process_has_the_same_link),

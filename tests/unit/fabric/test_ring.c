@@ -422,7 +422,8 @@ static void a_stream_between_two_threads_arrives_whole(void **state)
 	pthread_t thread;
 	void *failed;
 
-	both_init(&b, 4096);
+	/* Room for 100 records: on a busy machine each full ring costs a turn of the scheduler. */
+	both_init(&b, 32768);
 	assert_int_equal(pthread_create(&thread, NULL, produce, &b), 0);
 	for (uint32_t i = 0; i < STREAM; i++) {
 		const uint8_t *p;

@@ -248,6 +248,68 @@ static void pages_in_huge_pages_come_and_go(void **state)
 	munmap(p, n);
 }
 
+/* More than one stretch, with holes and with bytes that a peer left in the file. */
+static void large_memory_comes_and_goes_in_parts(void **state)
+{
+	size_t n = 21u << 20;
+	uint8_t *p = map_anon(n), b = 66;
+
+	fill(p, n - (3u << 20), 12);
+	assert_int_equal(pwrite(share_fd(), &b, 1, (off_t)(uintptr_t)(p + n - PAGE)), 1);
+	assert_int_equal(pwrite(share_fd(), &b, 1, (off_t)(uintptr_t)(p + n / 2)), 1);
+	assert_int_equal(share_range_get(p, n), 0);
+	assert_filled(p, n - (3u << 20), 12);
+	for (size_t i = n - (3u << 20); i < n; i++)
+		assert_int_equal(p[i], 0);
+	p[n - 1] = 5;
+	assert_int_equal(file_byte(p + n - 1), 5);
+	assert_int_equal(file_byte(p + 12345), p[12345]);
+	/* What goes need not be whole blocks. */
+	assert_int_equal(share_range_get(p + (5u << 20) + PAGE, 7u << 20), 0);
+	share_range_put(p, n);
+	assert_false(share_covers(p + (5u << 20), 1));
+	assert_true(share_covers(p + (6u << 20), 6u << 20));
+	assert_filled(p, n - (3u << 20), 12);
+	assert_int_equal(p[n - 1], 5);
+	assert_int_equal(file_byte(p + (6u << 20)), p[6u << 20]);
+	share_range_put(p + (5u << 20) + PAGE, 7u << 20);
+	assert_filled(p, n - (3u << 20), 12);
+	assert_int_equal(file_blocks(), 0);
+	munmap(p, n);
+}
+
+static void the_program_may_close_descriptors_that_it_does_not_know(void **state)
+{
+	uint8_t *p = map_anon(4 * PAGE);
+	char path[32], name[64];
+	int null = -1;
+
+	fill(p, 4 * PAGE, 13);
+	assert_int_equal(share_range_check(p, 4 * PAGE, true), 0);
+	for (int fd = 3; fd < 64; fd++) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		len = readlink(path, name, sizeof(name) - 1);
+		name[len > 0 ? len : 0] = 0;
+		if (len > 0 && strstr(name, "/maps")) {
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+			assert_int_equal(dup2(null, fd), fd);
+			close(null);
+			null = fd;
+		}
+	}
+	assert_int_equal(share_range_check(p, 4 * PAGE, true), 0);
+	assert_int_equal(share_range_check(p, 5000u * PAGE, true), -EFAULT);
+	assert_int_equal(share_range_get(p, 4 * PAGE), 0);
+	assert_filled(p, 4 * PAGE, 13);
+	share_range_put(p, 4 * PAGE);
+	if (null >= 0)
+		assert_int_equal(close(null), 0);
+	assert_int_equal(share_range_check(p, 4 * PAGE, true), 0);
+	munmap(p, 4 * PAGE);
+}
+
 static void protections_are_kept_and_may_change_meanwhile(void **state)
 {
 	uint8_t *p = map_anon(6 * PAGE);
@@ -659,6 +721,8 @@ int main(void)
 		cmocka_unit_test(ten_thousand_cycles_leave_nothing),
 		cmocka_unit_test(an_untouched_gigabyte_costs_neither_time_nor_memory),
 		cmocka_unit_test(pages_in_huge_pages_come_and_go),
+		cmocka_unit_test(large_memory_comes_and_goes_in_parts),
+		cmocka_unit_test(the_program_may_close_descriptors_that_it_does_not_know),
 		cmocka_unit_test(protections_are_kept_and_may_change_meanwhile),
 		cmocka_unit_test(locked_memory_stays_locked),
 		cmocka_unit_test(threads_share_overlapping_ranges),

@@ -88,8 +88,10 @@ static void child_and_parent_do_not_see_each_other(void **state)
 		assert_int_equal(p[i], 0xaa);
 	pass(to_child);
 	assert_exits_well(pid);
-	/* The parent shares as before. */
-	assert_true(share_covers(p + PAGE, 200 * PAGE));
+	/* The parent's memory is private, too, until it is shared again. */
+	assert_false(share_covers(p + PAGE, 1));
+	assert_int_equal(file_blocks(), 0);
+	assert_int_equal(share_range_get(p + PAGE, 200 * PAGE), 0);
 	p[50 * PAGE] = 1;
 	assert_int_equal(file_byte(p + 50 * PAGE), 1);
 	share_range_put(p + PAGE, 200 * PAGE);
@@ -134,7 +136,7 @@ static void a_child_shares_nothing_until_it_asks_to(void **state)
 	assert_exits_well(pid);
 	assert_int_equal(p[0], 9);
 	assert_int_equal(born[0], 8);
-	assert_int_equal(file_byte(p), 9);
+	assert_int_equal(file_byte(born), 8);
 	share_range_put(p, 8 * PAGE);
 	share_free(born);
 	munmap(p, 8 * PAGE);
@@ -177,43 +179,94 @@ static void heap_neighbours_are_apart_in_the_child(void **state)
 	turns_close();
 }
 
-/* ---- arenas of malloc ---- */
+/* ---- the moment of the fork ---- */
 
-#define ARENA_BYTES ((uintptr_t)64 << 20)
+static atomic_bool stop;
 
-static void *first_malloc(void *arg)
+struct two_words {
+	_Atomic uint64_t *shared, *private;
+};
+
+/* The words are equal, or the first is one ahead. */
+static void *count_both(void *arg)
 {
-	/* The thread keeps its arena until the test is over. */
-	*(void **)arg = malloc(3000);
-	pass(to_parent);
-	take(to_child);
-	free(*(void **)arg);
+	struct two_words *w = arg;
+
+	while (!atomic_load(&stop)) {
+		atomic_fetch_add(w->shared, 1);
+		atomic_fetch_add(w->private, 1);
+	}
 	return NULL;
 }
 
 /*
- * fork() resets the arenas in the child before handlers run: a lock that a thread of the parent holds, or
- * waits for, would be reset there, too.
+ * malloc's lists are private memory, and chunks may be on registered pages: if these were of a later
+ * time in the child, the heap would be broken there.
  */
-static void the_control_block_of_an_arena_is_never_shared(void **state)
+static void a_child_has_all_memory_as_of_one_moment(void **state)
 {
+	uint8_t *p = map_anon(64 * PAGE);
+	struct two_words w = { (void *)(p + 40 * PAGE), (void *)(p + 63 * PAGE) };
 	pthread_t thread;
-	char *p;
 
-	if (*VB_SANITIZE)
-		skip(); /* another allocator */
 	need_userfaultfd();
-	turns_open();
-	assert_int_equal(pthread_create(&thread, NULL, first_malloc, &p), 0);
-	take(to_parent);
-	assert_true((uintptr_t)p % ARENA_BYTES < PAGE);
-	assert_int_equal(share_range_get(p, 3000), -EOPNOTSUPP);
-	/* Later pages of the arena have none. */
-	assert_int_equal(share_range_get(p + PAGE, 100), 0);
-	share_range_put(p + PAGE, 100);
-	pass(to_child);
+	memset(p, 0, 64 * PAGE);
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, count_both, &w), 0);
+	for (unsigned int i = 0; i < 30; i++) {
+		uint64_t before = atomic_load(w.private);
+		pid_t pid;
+
+		/* Not every fork finds the memory shared. */
+		if (i % 3)
+			assert_int_equal(share_range_get(p, 60 * PAGE), 0);
+		while (atomic_load(w.private) < before + 1000)
+			sched_yield();
+		pid = fork();
+		if (!pid) {
+			uint64_t ahead = atomic_load(w.shared) - atomic_load(w.private);
+
+			check(ahead <= 1);
+			_exit(0);
+		}
+		assert_exits_well(pid);
+	}
+	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
-	turns_close();
+	assert_int_equal(atomic_load(w.shared), atomic_load(w.private));
+	munmap(p, 64 * PAGE);
+}
+
+static void pinned_pages_stay_shared_and_are_whole(void **state)
+{
+	uint8_t *p = map_anon(4 * PAGE);
+	pid_t pid;
+
+	memset(p, 3, 4 * PAGE);
+	assert_int_equal(share_range_pin(p + 8, PAGE), -EOPNOTSUPP);
+	assert_int_equal(share_range_pin(p, PAGE + 8), -EOPNOTSUPP);
+	assert_int_equal(share_range_get(p + 8, 3 * PAGE), 0);
+	assert_int_equal(share_range_pin(p, PAGE), 0);
+	pid = fork();
+	if (!pid) {
+		check(!mappings_of_share());
+		check(p[0] == 3 && p[PAGE] == 3);
+		p[0] = 4;
+		_exit(0);
+	}
+	assert_exits_well(pid);
+	assert_true(share_covers(p, PAGE));
+	assert_false(share_covers(p + PAGE, 1));
+	assert_int_equal(p[0], 3);
+	p[1] = 5;
+	assert_int_equal(file_byte(p + 1), 5);
+	/* A put of a reference that the fork has taken leaves the pin. */
+	share_range_put(p + 8, 3 * PAGE);
+	assert_true(share_covers(p, PAGE));
+	share_range_unpin(p, PAGE);
+	assert_false(share_covers(p, 1));
+	assert_int_equal(file_blocks(), 0);
+	munmap(p, 4 * PAGE);
 }
 
 static void children_of_children_are_apart_too(void **state)
@@ -238,7 +291,7 @@ static void children_of_children_are_apart_too(void **state)
 			_exit(0);
 		}
 		check(waitpid(second, &status, 0) == second && !status);
-		check(p[0] == 2 && file_byte(p) == 2);
+		check(p[0] == 2 && !share_covers(p, PAGE));
 		_exit(0);
 	}
 	assert_exits_well(pid);
@@ -246,8 +299,6 @@ static void children_of_children_are_apart_too(void **state)
 	share_range_put(p, PAGE);
 	munmap(p, PAGE);
 }
-
-static atomic_bool stop;
 
 static void *share_all_the_time(void *arg)
 {
@@ -302,9 +353,10 @@ static void forks_amid_sharing_threads_work(void **state)
 	munmap(b, 4 * PAGE);
 }
 
-static void memory_kept_from_children_is_not_the_parents_in_the_child(void **state)
+static void memory_kept_from_children_is_not_in_the_child(void **state)
 {
 	uint8_t *p = map_anon(4 * PAGE);
+	unsigned char there[4];
 	pid_t pid;
 
 	memset(p, 5, 4 * PAGE);
@@ -313,7 +365,7 @@ static void memory_kept_from_children_is_not_the_parents_in_the_child(void **sta
 	pid = fork();
 	if (!pid) {
 		check(!mappings_of_share());
-		p[0] = 6;
+		check(mincore(p, 4 * PAGE, there) && errno == ENOMEM);
 		_exit(0);
 	}
 	assert_exits_well(pid);
@@ -322,17 +374,14 @@ static void memory_kept_from_children_is_not_the_parents_in_the_child(void **sta
 	munmap(p, 4 * PAGE);
 }
 
-/* The child dies in the middle of making its copy, for which the parent waits a second at least. */
-static void fork_a_child_that_dies(void)
+/*
+ * Children that die, or are killed, in the middle of making their copy. Where the parent waits for the copy, it does for
+ * a second at least; a busy machine may be as slow now and then.
+ */
+static void fork_children_without_a_wait(const uint8_t *p)
 {
-	size_t n = 100 * PAGE;
-	uint8_t *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	bool waited = true;
 
-	memset(p, 1, n);
-	check(!share_range_get(p, n));
-	forbid(SYS_mremap, -1, 0, SECCOMP_RET_KILL_PROCESS);
-	/* A busy machine may be as slow now and then. */
 	for (int i = 0; i < 20 && waited; i++) {
 		double begin = seconds();
 		pid_t pid = fork();
@@ -341,10 +390,43 @@ static void fork_a_child_that_dies(void)
 		if (!pid)
 			_exit(0);
 		waited = seconds() - begin >= 1;
+		kill(pid, SIGKILL);
 		check(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
 		check(p[0] == 1);
 	}
 	check(!waited);
+}
+
+/* The parent cannot make the memory private for want of memory, and the child, which tries again, is killed. */
+static void fork_a_child_that_dies(void)
+{
+	size_t n = 100 * PAGE;
+	uint8_t *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 1, n);
+	check(!share_range_get(p, n));
+	forbid(SYS_mremap, -1, 0, FAIL_WITH(ENOMEM));
+	forbid(SYS_mmap, 3, MAP_PRIVATE | MAP_ANONYMOUS, SECCOMP_RET_KILL_PROCESS);
+	fork_children_without_a_wait(p);
+	check(share_touches(p, n));
+}
+
+/* Its call waits for an answer that nobody gives. */
+static void fork_a_child_that_takes_long(void)
+{
+	uint8_t *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 1, PAGE);
+	check(!share_range_pin(p, PAGE));
+	if (filter_call(SYS_mremap, -1, 0, SECCOMP_RET_USER_NOTIF,
+			SECCOMP_FILTER_FLAG_NEW_LISTENER) < 0)
+		_exit(0); /* another filter has a listener */
+	fork_children_without_a_wait(p);
+}
+
+static void a_fork_does_not_wait_for_the_copy_of_pinned_pages(void **state)
+{
+	in_child(fork_a_child_that_takes_long);
 }
 
 static void a_child_that_dies_at_once_does_not_delay_its_parent(void **state)
@@ -377,7 +459,7 @@ static void a_fork_leaves_no_descriptor_behind(void **state)
 	uint8_t *p = map_anon(PAGE);
 	unsigned int fds;
 
-	assert_int_equal(share_range_get(p, PAGE), 0);
+	assert_int_equal(share_range_pin(p, PAGE), 0);
 	fds = count_fds();
 	for (unsigned int i = 0; i < 20; i++) {
 		pid_t pid = fork();
@@ -390,7 +472,7 @@ static void a_fork_leaves_no_descriptor_behind(void **state)
 		assert_exits_well(pid);
 	}
 	assert_int_equal(count_fds(), fds);
-	share_range_put(p, PAGE);
+	share_range_unpin(p, PAGE);
 	munmap(p, PAGE);
 }
 
@@ -400,11 +482,13 @@ int main(void)
 		cmocka_unit_test(child_and_parent_do_not_see_each_other),
 		cmocka_unit_test(a_child_shares_nothing_until_it_asks_to),
 		cmocka_unit_test(heap_neighbours_are_apart_in_the_child),
-		cmocka_unit_test(the_control_block_of_an_arena_is_never_shared),
+		cmocka_unit_test(a_child_has_all_memory_as_of_one_moment),
+		cmocka_unit_test(pinned_pages_stay_shared_and_are_whole),
 		cmocka_unit_test(children_of_children_are_apart_too),
 		cmocka_unit_test(forks_amid_sharing_threads_work),
-		cmocka_unit_test(memory_kept_from_children_is_not_the_parents_in_the_child),
+		cmocka_unit_test(memory_kept_from_children_is_not_in_the_child),
 		cmocka_unit_test(a_child_that_dies_at_once_does_not_delay_its_parent),
+		cmocka_unit_test(a_fork_does_not_wait_for_the_copy_of_pinned_pages),
 		cmocka_unit_test(spawned_programs_cost_no_copy),
 		cmocka_unit_test(a_fork_leaves_no_descriptor_behind),
 	};

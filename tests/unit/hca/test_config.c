@@ -116,6 +116,8 @@ static void every_mistake_names_its_line_and_reason(void **state)
 		{ "[a]\nports = 2\nlag = eth0 eth1\n", "f:", "one Ethernet port" },
 		{ "[mlx4_0]\nlink = ethernet\nlag = eth0 eth1\n", "f:", "mlx5 family" },
 		{ "[a]\nlink = infiniband\nlag = eth0 eth1\n", "f:", "one Ethernet port" },
+		{ "[a]\nroce = no\n", "f:2:", "'enabled' or 'disabled'" },
+		{ "[a]\nlink = infiniband\nroce = disabled\n", "f:", "Ethernet ports" },
 		{ "[a]\neswitch = on\n", "f:2:", "'legacy' or 'switchdev'" },
 		{ "[a]\nlink = infiniband\neswitch = switchdev\n", "f:", "Ethernet ports" },
 		{ "[mlx4_0]\nlink = ethernet\neswitch = switchdev\n", "f:", "mlx5 family" },

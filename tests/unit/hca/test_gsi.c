@@ -17,6 +17,9 @@
 
 #include "fabric/directory.h"
 #include "fabric/epoch.h"
+#include "hca/device/qpn.h"
+#include "hca/hca.h"
+#include "hca/memory/key.h"
 #include "hca/wire/forward.h"
 #include "hca/gsi_rig.h"
 #include "hca/engine/host.h"
@@ -509,6 +512,49 @@ static void a_service_ends_with_its_process(void **state)
 	run(heir);
 }
 
+/* What a stranger would have to guess of a process; other bits than those that name the process. */
+struct secrets {
+	uint64_t of_keys;
+	uint32_t comm_id, place_in_block;
+};
+
+static void tell_secrets(int fd)
+{
+	struct secrets s = { 0 };
+	uint32_t index, key, qpn;
+
+	join(HCA_LINK_ETHERNET);
+	check(!hca_key_get(&index, &key) && !hca_qpn_reserve(&qpn));
+	s.of_keys = hca.memory.key.secret;
+	s.comm_id = hca_gsi_comm_id() >> FABRIC_SLOT_BITS;
+	s.place_in_block = qpn & 0x7f;
+	check(write(fd, &s, sizeof(s)) == sizeof(s));
+}
+
+static void processes_have_secrets_of_their_own(void **state)
+{
+	struct secrets s[8];
+	unsigned int same = 0;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		struct child c = start(tell_secrets);
+
+		assert_int_equal(read(c.fd, &s[i], sizeof(s[i])), sizeof(s[i]));
+		assert_int_equal(finish(&c), 0);
+		assert_true(s[i].of_keys);
+		for (unsigned int k = 0; k < i; k++) {
+			assert_true(s[i].of_keys != s[k].of_keys);
+			same += s[i].comm_id == s[k].comm_id;
+		}
+	}
+	/* One pair by chance: of 28, one in 2^17. */
+	assert_true(same < 2);
+	same = 0;
+	for (unsigned int i = 1; i < 8; i++)
+		same += s[i].place_in_block == s[0].place_in_block;
+	assert_true(same < 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +568,7 @@ int main(void)
 		cmocka_unit_test(polls_do_not_look_at_sockets_of_queue_pair_1_alone),
 		cmocka_unit_test(of_several_listeners_the_address_decides),
 		cmocka_unit_test(a_service_ends_with_its_process),
+		cmocka_unit_test(processes_have_secrets_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,8 @@ struct end *end_create(unsigned int adapter, const struct end_options *options)
 
 void end_destroy(struct end *end)
 {
-	assert_int_equal(hca_qp_destroy(end->qp), 0);
+	if (end->qp)
+		assert_int_equal(hca_qp_destroy(end->qp), 0);
 	if (end->srq)
 		assert_int_equal(hca_srq_destroy(end->srq), 0);
 	assert_int_equal(hca_cq_destroy(end->cq), 0);

@@ -67,6 +67,7 @@ int end_group_end(void **state);
 
 /* On adapter 0 or 1, in RESET. */
 struct end *end_create(unsigned int adapter, const struct end_options *options);
+/* With its queue pair, unless that is NULL because the test has destroyed it. */
 void end_destroy(struct end *end);
 /* To RTS, with the given queue pair number as the other end. */
 void end_connect(struct end *end, uint32_t dest_qpn, const struct end_options *options);

@@ -24,6 +24,7 @@
 #include "roce/encode.h"
 #include "roce/icrc.h"
 #include "util/heap.h"
+#include "transport/in_memory.h"
 
 #define SPORT 0xc000
 #define DPORT 4791
@@ -59,9 +60,16 @@ static void wake_at(uint64_t at_ns)
 		net.woken_ns = at_ns;
 }
 
-static const struct hca_clock virtual_clock = { .now_ns = now,
-						.wall_ms = wall,
-						.wake_at = wake_at };
+static uint32_t random_word(void)
+{
+	static uint32_t word;
+
+	return word = word * 1664525u + 1013904223u;
+}
+
+static const struct hca_clock virtual_clock = {
+	.now_ns = now, .wall_ms = wall, .random = random_word, .wake_at = wake_at
+};
 
 /* ---- what a network does to packets ---- */
 
@@ -174,10 +182,6 @@ static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 	return 0;
 }
 
-static void nothing(struct qp *qp)
-{
-}
-
 static bool has_unread(struct qp *qp)
 {
 	return net.unread;
@@ -185,26 +189,9 @@ static bool has_unread(struct qp *qp)
 
 static const struct carrier carrier = {
 	.send = send_one,
-	.flush = nothing,
-	.request_sent = nothing,
-	.datagram_sent = nothing,
+	IN_MEMORY_CARRIER,
 	.has_unread = has_unread,
 };
-
-static bool is_forced(void)
-{
-	return true;
-}
-
-static int check(const struct qp *qp, unsigned int port_num, const struct hca_av *av)
-{
-	return 0;
-}
-
-static int check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port)
-{
-	return 0;
-}
 
 static int connect_qp(struct qp *qp, const struct hca_av *av)
 {
@@ -214,54 +201,15 @@ static int connect_qp(struct qp *qp, const struct hca_av *av)
 	return 0;
 }
 
-static void forget(struct qp *qp)
-{
-	qp->carrier = NULL;
-}
-
-static void group(struct qp *qp, const struct hca_gid *gid)
-{
-}
-
-static void send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
-		       const struct hca_list *list)
-{
-}
-
-static const struct network network = {
-	.is_forced = is_forced,
-	.check = check,
-	.check_sport = check_sport,
-	.connect = connect_qp,
-	.listen = nothing,
-	.forget = forget,
-	.join = group,
-	.leave = group,
-	.send_group = send_group,
-};
+static const struct network network = { .connect = connect_qp, IN_MEMORY_NETWORK };
 
 /* ---- arrival ---- */
-
-static bool is_answer(uint8_t op)
-{
-	op &= ROCE_PKT_OPCODE_MASK;
-	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
-}
 
 static void arrive(struct qp *qp, struct roce_pkt *pkt, const void *payload)
 {
 	struct hca_acks acks = { .count = 0 };
-	struct hca_list list = { .count = 1, .total = pkt->len };
 
-	list.seg[0] = (struct hca_seg){ .ptr = (char *)payload, .len = pkt->len };
-	fabric_lock(&qp->pub.lock);
-	if (qp->pub.type != HCA_QP_UD && qp->pub.type != HCA_QP_DCR)
-		pkt->sqpn = qp->attr.dest_qpn;
-	if (is_answer(pkt->op))
-		completer_packet(qp, pkt, &list);
-	else
-		responder_packet(qp, NULL, &acks, pkt, &list, NULL);
-	fabric_unlock(&qp->pub.lock);
+	in_memory_hand_over(qp, &acks, pkt, payload);
 	acks_send(&acks);
 }
 

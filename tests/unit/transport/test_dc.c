@@ -198,6 +198,40 @@ static void a_stream_that_fails_leaves_the_others_alone(void **state)
 	finish(&d);
 }
 
+static uint32_t psn_of_a_request(struct dc *d)
+{
+	const struct net_sent *sent;
+
+	end_address(end_post(d->initiator, HCA_OP_READ, 0, 8), d->initiator, d->target[0]);
+	end_ring(d->initiator);
+	sent = net_await_packet(1000000);
+	assert_non_null(sent);
+	return sent->pkt.psn;
+}
+
+/* Packets on the way may be older than the last reset, which takes no time here. */
+static void packet_numbers_after_a_reset_are_far_from_those_before_it(void **state)
+{
+	struct end_options o = initiator_options();
+	uint32_t before, after;
+	struct dc d;
+
+	begin(&d, &o);
+	net.held = true;
+	before = psn_of_a_request(&d);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(end_set_state(d.initiator, HCA_QPS_RESET), 0);
+		d.initiator->posted = 0;
+		end_connect(d.initiator, 0, &o);
+		after = psn_of_a_request(&d);
+		assert_true(((after - before) & PSN_MASK) >= 1u << 20);
+		assert_true(((before - after) & PSN_MASK) >= 1u << 20);
+		before = after;
+	}
+	net.held = false;
+	finish(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +240,7 @@ int main(void)
 		cmocka_unit_test(one_sided_work_and_atomics_are_done_once_through_faults),
 		cmocka_unit_test(a_refusal_ends_the_initiator_and_not_the_target),
 		cmocka_unit_test(a_stream_that_fails_leaves_the_others_alone),
+		cmocka_unit_test(packet_numbers_after_a_reset_are_far_from_those_before_it),
 	};
 
 	return cmocka_run_group_tests(tests, end_group_begin, end_group_end);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A section of a process that was open (grace.h). Types only. */
+#ifndef HCA_OPEN_SECTION_H
+#define HCA_OPEN_SECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/id.h"
+
+/* Peers are named by id: they may be gone when it is looked at again. */
+struct open_section {
+	fabric_id_t id;
+	uint32_t cell;
+	bool by_kernel; /* the kernel may be copying for it */
+	uint64_t section;
+};
+
+#endif
