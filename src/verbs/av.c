@@ -21,7 +21,7 @@ static int check_grh(const struct hca_adapter *a, const struct ibv_ah_attr *attr
 	if (err)
 		return err;
 	if (hca_gid_is_empty(&entry.gid))
-		return explain(EINVAL,
+		return explain(ENODATA,
 			       "address: GID index %u of port %u of %s is empty; ibv_devinfo -v "
 			       "lists the GIDs",
 			       attr->grh.sgid_index, attr->port_num, a->name);

@@ -44,12 +44,13 @@ static int check_copy(const struct vb_dm *dm, uint64_t offset, size_t length)
 static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, size_t length)
 {
 	struct vb_dm *dm = to_dm(public);
-	_Atomic uint32_t *to = (_Atomic uint32_t *)((char *)dm->hca->addr + offset);
 	int err = check_copy(dm, offset, length);
+	_Atomic uint32_t *to;
 	uint32_t word;
 
 	if (err)
 		return vb_result(err);
+	to = (_Atomic uint32_t *)((char *)dm->hca->addr + offset);
 	for (size_t i = 0; i < length / 4; i++) {
 		__builtin_memcpy(&word, (const char *)from + 4 * i, sizeof(word));
 		atomic_store_explicit(&to[i], word, memory_order_relaxed);
@@ -60,12 +61,13 @@ static int copy_to(struct ibv_dm *public, uint64_t offset, const void *from, siz
 static int copy_from(void *to, struct ibv_dm *public, uint64_t offset, size_t length)
 {
 	struct vb_dm *dm = to_dm(public);
-	_Atomic uint32_t *from = (_Atomic uint32_t *)((char *)dm->hca->addr + offset);
 	int err = check_copy(dm, offset, length);
+	_Atomic uint32_t *from;
 	uint32_t word;
 
 	if (err)
 		return vb_result(err);
+	from = (_Atomic uint32_t *)((char *)dm->hca->addr + offset);
 	for (size_t i = 0; i < length / 4; i++) {
 		word = atomic_load_explicit(&from[i], memory_order_relaxed);
 		__builtin_memcpy((char *)to + 4 * i, &word, sizeof(word));
