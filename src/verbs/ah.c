@@ -10,6 +10,7 @@
 #include "verbs/av.h"
 #include "verbs/driver.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -42,6 +43,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *public_pd, struct ibv_ah_attr *attr)
 	vb_parent_get(pd);
 	verbena_handle_add(&ah->own, ctx, VB_KIND_AH, ah->ah.handle);
 	vb_context_get(ctx);
+	vb_observe(ah_created, ah, attr);
 	return &ah->ah;
 }
 
@@ -60,7 +62,7 @@ int ibv_destroy_ah(struct ibv_ah *public)
 	vb_parent_put(ah->pd);
 	hca_pd_put(ah->pd->hca);
 	hca_ctx_drop(&ctx->hca, HCA_KIND_AH);
-	free(ah);
+	vb_object_free(ah, &ah->own, &public->context);
 	vb_context_put(ctx);
 	return 0;
 }

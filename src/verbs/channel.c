@@ -11,6 +11,7 @@
 #include "hca/queue/channel.h"
 #include "util/explain.h"
 #include "verbs/driver.h"
+#include "verbs/observer.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -47,6 +48,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	ch->channel.context = context;
 	ch->channel.fd = ch->hca->fd;
 	vb_context_get(to_context(context));
+	vb_observe(object_added, ch, VB_KIND_CHANNEL);
 	return &ch->channel;
 }
 
@@ -64,8 +66,11 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	else
 		err = hca_channel_destroy(ch->hca);
 	pthread_mutex_unlock(&context->mutex);
-	if (err)
+	if (err) {
+		vb_observe(object_busy, ch, -err);
 		return vb_result(err);
+	}
+	vb_observe(object_removed, ch);
 	vb_context_put(to_context(context));
 	free(ch);
 	return 0;
@@ -87,6 +92,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	int err = vb_channel_check(channel, "ibv_get_cq_event");
 
 	if (!err)
+		vb_observe(event_wanted, to_channel(channel));
+	if (!err)
 		err = hca_channel_get(to_channel(channel)->hca, &user);
 	if (err) {
 		errno = -err;
@@ -97,6 +104,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	driver = to_context((*cq)->context)->driver;
 	if (driver->cq_event)
 		driver->cq_event(to_cq(*cq));
+	vb_observe(event_fetched, to_cq(*cq));
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct vb_context {
 	struct vb_context *root; /* itself when it was opened; else the one it was imported from */
 	struct hash_link root_link;              /* of a root: in verbs_state.roots */
 	void (*destroy)(struct vb_context *ctx); /* called with the last reference gone */
+	void *watch;                             /* the observer's */
 	void *driver_data; /* owned by the driver, freed by its context_fini */
 	struct verbs_context verbs;
 };

@@ -12,6 +12,7 @@
 #include "verbs/driver.h"
 #include "verbs/event.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -85,6 +86,9 @@ static int create(struct ibv_context *context, const struct ibv_cq_init_attr_ex 
 		attr.flags = 0;
 	if (!(attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
 		attr.parent_domain = NULL;
+	/* The observer finds the queue of a completion by this field. */
+	if (unlikely(verbs_state.observer))
+		attr.wc_flags |= IBV_WC_EX_WITH_QP_NUM;
 	err = ctx->driver->create_cq(ctx, &attr, driver_attr, &cq);
 	if (err)
 		return err;
@@ -101,6 +105,7 @@ static int create(struct ibv_context *context, const struct ibv_cq_init_attr_ex 
 	vb_channel_count(attr.channel, 1);
 	verbena_handle_add(&cq->own, ctx, VB_KIND_CQ, cq->hca->cqn);
 	vb_context_get(ctx);
+	vb_observe(cq_created, cq, attr.flags);
 	*out = cq;
 	return 0;
 }
@@ -163,9 +168,13 @@ int ibv_destroy_cq(struct ibv_cq *public)
 	if (err)
 		return vb_result(err);
 	ctx = cq->own.ctx;
+	vb_observe(cq_destroying, cq);
 	err = ctx->driver->destroy_cq(cq);
-	if (err)
+	if (err) {
+		vb_observe(object_busy, &cq->own, -err);
 		return vb_result(err);
+	}
+	vb_observe(cq_destroyed, cq);
 	vb_handle_remove(&cq->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->comp_events_completed,
 		      &cq->comp_events);
@@ -176,7 +185,7 @@ int ibv_destroy_cq(struct ibv_cq *public)
 	vb_channel_count(public->channel, -1);
 	if (cq->parent)
 		vb_parent_put(cq->parent);
-	free(cq);
+	vb_object_free(cq, &cq->own, &public->context);
 	vb_context_put(ctx);
 	return 0;
 }

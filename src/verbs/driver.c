@@ -26,7 +26,7 @@ _Static_assert(array_size(libraries) == array_size(verbs_state.drivers), "a plac
  * By its full path first: RUNPATH is not enough, since programs (and sanitizers) that wrap dlopen()
  * make it search their own RUNPATH.
  */
-static void *open_beside_us(const char *library)
+void *vb_library_open(const char *library)
 {
 	char path[PATH_MAX];
 	const char *slash;
@@ -46,7 +46,7 @@ static void *open_beside_us(const char *library)
 static const struct vb_driver *load(const char *library)
 {
 	const struct vb_driver *driver;
-	void *handle = open_beside_us(library);
+	void *handle = vb_library_open(library);
 
 	if (!handle)
 		return explain_null(ELIBACC, "%s cannot be loaded: %s", library, dlerror());

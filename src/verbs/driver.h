@@ -80,6 +80,8 @@ struct vb_driver {
 	void (*query_device)(struct vb_context *ctx, struct ibv_device_attr_ex *attr);
 };
 
+/* Opens a library of the folder that libibverbs is in; dlopen() otherwise. NULL: dlerror() says why. */
+void *vb_library_open(const char *library);
 /* The driver of an adapter, loaded at first use; NULL after a failure, which is explained. */
 const struct vb_driver *vb_driver_get(const struct hca_adapter *adapter);
 

@@ -9,6 +9,7 @@
 
 #include "util/api.h"
 #include "util/explain.h"
+#include "verbs/observer.h"
 #include "verbs/state.h"
 
 static const char *const names[] = {
@@ -28,9 +29,16 @@ static const char *const names[] = {
 	[VB_KIND_COUNTERS] = "counters object",
 	[VB_KIND_COMP_CNTR] = "completion counter",
 	[VB_KIND_DMAH] = "DMA handle",
+	[VB_KIND_CHANNEL] = "completion channel",
+	[VB_KIND_CONTEXT] = "device context",
 };
 
 _Static_assert(array_size(names) == VB_KINDS, "every kind has a name");
+
+const char *verbena_kind_name(enum vb_kind kind)
+{
+	return names[kind];
+}
 
 static uint64_t key_of(enum vb_kind kind, uint32_t number)
 {
@@ -44,10 +52,12 @@ void verbena_handle_add(struct vb_handle *own, struct vb_context *ctx, enum vb_k
 	pthread_mutex_lock(&verbs_state.handle_lock);
 	hash_add(&verbs_state.handles, &own->link, key_of(kind, number));
 	pthread_mutex_unlock(&verbs_state.handle_lock);
+	vb_observe(object_added, own, kind);
 }
 
 void vb_handle_remove(struct vb_handle *own)
 {
+	vb_observe(object_removed, own);
 	pthread_mutex_lock(&verbs_state.handle_lock);
 	hash_remove(&verbs_state.handles, &own->link);
 	pthread_mutex_unlock(&verbs_state.handle_lock);
@@ -78,6 +88,7 @@ int verbena_handle_check(struct ibv_context *context, enum vb_kind kind, uint32_
 	pthread_mutex_unlock(&verbs_state.handle_lock);
 	if (found)
 		return 0;
+	vb_observe(object_stale, own, call);
 	return explain(code,
 		       "%s: no %s of this context has handle 0x%x; handle or context of the struct "
 		       "was changed, or the object is gone",

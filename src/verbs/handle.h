@@ -28,6 +28,9 @@ enum vb_kind {
 	VB_KIND_COUNTERS,
 	VB_KIND_COMP_CNTR,
 	VB_KIND_DMAH,
+	/* These have no number, and are not in the table. */
+	VB_KIND_CHANNEL,
+	VB_KIND_CONTEXT,
 	VB_KINDS,
 };
 
@@ -40,6 +43,8 @@ struct vb_handle {
 VB_API void verbena_handle_add(struct vb_handle *own, struct vb_context *ctx, enum vb_kind kind,
 			       uint32_t number);
 void vb_handle_remove(struct vb_handle *own);
+/* "queue pair". */
+VB_API const char *verbena_kind_name(enum vb_kind kind);
 /* A number for a kind that the adapter has none for. */
 VB_API uint32_t verbena_handle_number(void);
 /* The number that the object was added with. */

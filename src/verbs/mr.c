@@ -12,6 +12,7 @@
 #include "verbs/dmah.h"
 #include "verbs/driver.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -79,6 +80,7 @@ int vb_mr_make(struct vb_pd *pd, const struct vb_mr_range *range, unsigned int a
 	}
 	verbena_handle_add(&mr->own, ctx, VB_KIND_MR, mr->hca->index);
 	vb_context_get(ctx);
+	vb_observe(mr_created, mr);
 	*out = mr;
 	return 0;
 }
@@ -238,6 +240,7 @@ int ibv_rereg_mr(struct ibv_mr *public, int flags, struct ibv_pd *public_pd, voi
 		public->length = length;
 	}
 	public->lkey = public->rkey = mr->hca->key;
+	vb_observe(mr_changed, mr);
 	return 0;
 }
 
@@ -245,11 +248,12 @@ static void free_handle(struct vb_mr *mr)
 {
 	struct vb_context *ctx = mr->own.ctx;
 
+	vb_observe(mr_destroyed, mr);
 	vb_handle_remove(&mr->own);
 	if (mr->pd)
 		vb_parent_put(mr->pd);
 	vb_dmah_put(mr->dmah);
-	free(mr);
+	vb_object_free(mr, &mr->own, &mr->mr.context);
 	vb_context_put(ctx);
 }
 
@@ -260,10 +264,14 @@ int ibv_dereg_mr(struct ibv_mr *public)
 
 	if (!err)
 		err = vb_check_mr(public, ENOENT, "ibv_dereg_mr");
-	if (!err)
-		err = hca_mr_destroy(mr->hca);
 	if (err)
 		return vb_result(err);
+	vb_observe(mr_destroying, mr);
+	err = hca_mr_destroy(mr->hca);
+	if (err) {
+		vb_observe(object_busy, &mr->own, -err);
+		return vb_result(err);
+	}
 	free_handle(mr);
 	return 0;
 }

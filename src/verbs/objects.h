@@ -106,6 +106,7 @@ struct vb_cq {
 	struct vb_pd *parent; /* parent domain given at creation, or NULL */
 	/* events handed out by ibv_get_cq_event / ibv_get_async_event, against cq.*_completed */
 	atomic_uint comp_events, async_events;
+	void *watch; /* the observer's */
 };
 
 struct vb_srq {
@@ -116,6 +117,7 @@ struct vb_srq {
 	struct vb_xrcd *xrcd;
 	uint32_t max_wr, max_sge;
 	atomic_uint async_events;
+	void *watch; /* the observer's */
 };
 
 struct vb_wq {
@@ -150,6 +152,7 @@ struct vb_qp {
 	struct hash_link xrc_link; /* XRC receive: in verbs_state.xrc_handles */
 	struct hca_listener listener;
 	atomic_uint async_events;
+	void *watch; /* the observer's */
 };
 
 static inline struct vb_dmah *to_dmah(struct ibv_dmah *dmah)

@@ -15,6 +15,8 @@
 #include "util/explain.h"
 #include "verbs/driver.h"
 #include "verbs/event.h"
+#include "verbs/observer.h"
+#include "verbs/observer_load.h"
 #include "verbs/ops.h"
 #include "verbs/result.h"
 #include "verbs/root.h"
@@ -118,6 +120,7 @@ int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 	struct vb_context *ctx;
 	int err;
 
+	vb_observer_load();
 	if (!driver)
 		return -errno;
 	ctx = calloc(1, sizeof(*ctx));
@@ -133,6 +136,8 @@ int vb_context_open(struct ibv_device *device, const struct vb_origin *origin,
 		return err;
 	}
 	hca_port_watch();
+	vb_observe(context_opened, ctx);
+	vb_observe(object_added, ctx, VB_KIND_CONTEXT);
 	*out = ctx;
 	return 0;
 }
@@ -155,6 +160,7 @@ int ibv_close_device(struct ibv_context *context)
 		errno = -explain(EINVAL, "ibv_close_device: the context is NULL");
 		return -1;
 	}
+	vb_observe(object_removed, to_context(context));
 	vb_context_put(to_context(context));
 	return 0;
 }

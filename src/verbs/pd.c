@@ -8,6 +8,7 @@
 
 #include "util/explain.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/parent.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
@@ -54,7 +55,7 @@ static void free_handle(struct vb_pd *pd)
 	struct vb_context *ctx = pd->own.ctx;
 
 	vb_handle_remove(&pd->own);
-	free(pd);
+	vb_object_free(pd, &pd->own, &pd->pd.context);
 	vb_context_put(ctx);
 }
 
@@ -63,8 +64,10 @@ int verbena_dealloc_pd(struct ibv_pd *public)
 	struct vb_pd *pd = to_pd(public);
 	int err = hca_pd_destroy(pd->hca);
 
-	if (err)
+	if (err) {
+		vb_observe(object_busy, &pd->own, -err);
 		return vb_result(err);
+	}
 	free_handle(pd);
 	return 0;
 }

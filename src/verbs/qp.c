@@ -12,6 +12,7 @@
 #include "verbs/driver.h"
 #include "verbs/event.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/qp_check.h"
 #include "verbs/qp_fill.h"
 #include "verbs/qp_xrc.h"
@@ -74,6 +75,7 @@ static int create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 		vb_xrc_add(qp);
 	}
 	vb_context_get(ctx);
+	vb_observe(qp_created, qp, driver_attr);
 	*out = qp;
 	return 0;
 }
@@ -135,16 +137,18 @@ int ibv_destroy_qp(struct ibv_qp *public)
 		if (err) {
 			if (qp->xrcd)
 				vb_xrc_add(qp);
+			vb_observe(object_busy, &qp->own, -err);
 			return vb_result(err);
 		}
 	}
+	vb_observe(qp_destroyed, qp);
 	vb_handle_remove(&qp->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &qp->async_events);
 	pthread_cond_destroy(&public->cond);
 	pthread_mutex_destroy(&public->mutex);
 	if (qp->pd)
 		vb_parent_put(qp->pd);
-	free(qp);
+	vb_object_free(qp, &qp->own, &public->context);
 	vb_context_put(ctx);
 	return 0;
 }

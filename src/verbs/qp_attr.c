@@ -12,6 +12,7 @@
 #include "verbs/av.h"
 #include "verbs/driver.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -118,6 +119,7 @@ int ibv_modify_qp(struct ibv_qp *public, struct ibv_qp_attr *attr, int mask)
 		return vb_result(err);
 	to_hca(ctx->adapter, attr, mask, &to);
 	err = hca_qp_modify(qp->hca, &to, mask);
+	vb_observe(qp_modified, qp, attr, mask, err);
 	if (err)
 		return vb_result(err);
 	if (qp->ece_set) {

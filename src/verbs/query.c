@@ -18,6 +18,7 @@
 #include "util/explain.h"
 #include "verbs/context.h"
 #include "verbs/driver.h"
+#include "verbs/observer.h"
 #include "verbs/private.h"
 #include "verbs/removal.h"
 
@@ -78,6 +79,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device
 
 	if (vb_check_present(context))
 		return EIO;
+	vb_observe(device_queried, to_context(context));
 	query_device(to_context(context), &attr);
 	*device_attr = attr.orig_attr;
 	return 0;
@@ -98,6 +100,7 @@ int vb_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 		return -explain(EINVAL,
 				"ibv_query_device_ex: room for %zu bytes; at least %zu are needed",
 				size, sizeof(attr->orig_attr));
+	vb_observe(device_queried, to_context(context));
 	query_device(to_context(context), &whole);
 	memset(attr, 0, size);
 	memcpy(attr, &whole, size < sizeof(whole) ? size : sizeof(whole));

@@ -10,6 +10,7 @@
 #include "verbs/driver.h"
 #include "verbs/event.h"
 #include "verbs/object_check.h"
+#include "verbs/observer.h"
 #include "verbs/removal.h"
 #include "verbs/result.h"
 
@@ -131,6 +132,7 @@ static int create(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr
 	}
 	verbena_handle_add(&srq->own, ctx, VB_KIND_SRQ, srq->hca->srqn);
 	vb_context_get(ctx);
+	vb_observe(srq_created, srq);
 	*out = srq;
 	return 0;
 }
@@ -233,8 +235,11 @@ int ibv_destroy_srq(struct ibv_srq *public)
 		return vb_result(err);
 	ctx = srq->own.ctx;
 	err = ctx->driver->destroy_srq(srq);
-	if (err)
+	if (err) {
+		vb_observe(object_busy, &srq->own, -err);
 		return vb_result(err);
+	}
+	vb_observe(srq_destroyed, srq);
 	vb_handle_remove(&srq->own);
 	vb_event_wait(&public->mutex, &public->cond, &public->events_completed, &srq->async_events);
 	pthread_cond_destroy(&public->cond);
@@ -242,7 +247,7 @@ int ibv_destroy_srq(struct ibv_srq *public)
 	if (srq->xrcd)
 		atomic_fetch_sub_explicit(&srq->xrcd->users, 1, memory_order_release);
 	vb_parent_put(srq->pd);
-	free(srq);
+	vb_object_free(srq, &srq->own, &public->context);
 	vb_context_put(ctx);
 	return 0;
 }

@@ -8,6 +8,7 @@ struct verbs_state verbs_state = {
 	.xrc_lock = PTHREAD_MUTEX_INITIALIZER,
 	.wq_lock = PTHREAD_MUTEX_INITIALIZER,
 	.handle_lock = PTHREAD_MUTEX_INITIALIZER,
+	.observer_once = PTHREAD_ONCE_INIT,
 };
 
 __attribute__((constructor)) static void register_locks(void)

@@ -14,6 +14,7 @@
 
 struct vb_device;
 struct vb_driver;
+struct vb_observer;
 
 #define VERBS_LOCKS 6
 
@@ -35,6 +36,9 @@ struct verbs_state {
 
 	pthread_mutex_t handle_lock;
 	struct hash handles; /* struct vb_handle, by kind and number */
+
+	pthread_once_t observer_once;
+	const struct vb_observer *observer; /* set before the first context; NULL: none */
 
 	atomic_uint last_handle; /* of the kinds that the adapter has no number for */
 	struct forksafe forksafe[VERBS_LOCKS];

@@ -17,6 +17,7 @@ BELOW = {
     "ether": {"util", "fabric"},
     "hca": {"util", "fabric", "roce", "ether"},
     "verbs": {"util", "hca"},
+    "check": {"util", "hca", "verbs"},
     "driver": {"util", "hca", "verbs"},
     "mlx5": {"util", "hca", "verbs", "driver"},
     "mlx4": {"util", "hca", "verbs", "driver"},

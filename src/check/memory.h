@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory regions of this process, and bytes of the program's memory.
+ */
+#ifndef CHECK_MEMORY_H
+#define CHECK_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "verbs/public.h"
+
+struct vb_mr;
+struct check_place;
+
+/* A part of a registered region, by its address in the process. */
+struct check_piece {
+	uintptr_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+void check_mr_created(struct vb_mr *mr);
+void check_mr_changed(struct vb_mr *mr);
+void check_mr_destroyed(struct vb_mr *mr);
+
+/*
+ * From a scatter/gather element to memory. False: no plain region of this process has the key, or not this
+ * range; the key of one that was deregistered is told as a finding.
+ */
+bool check_piece_find(const struct ibv_sge *sge, struct check_piece *out,
+		      const struct check_place *place);
+
+/*
+ * A checksum of the pieces' bytes, up to 2 KiB in all, of more the first and the last 1 KiB. -EFAULT when a part of them
+ * is not mapped; `mapped`: they are known to be.
+ */
+int check_bytes_sum(const struct check_piece *pieces, unsigned int count, bool mapped,
+		    uint64_t *out);
+
+#endif
