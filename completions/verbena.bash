@@ -59,7 +59,7 @@ _verbena_program() {
 	for ((i = 2; i <= cword; i++)); do
 		case ${words[i]} in
 		--) echo $((i + 1)) && return ;;
-		-a | --adapter | -c | --config | -f | --facade | --path | --capture | --fault | --seed) ((i++)) ;;
+		-a | --adapter | -c | --config | -f | --facade | --path | --capture | --fault | --seed | --json | --junit | --suppressions | --fail-on) ((i++)) ;;
 		-* | '') ;;
 		*) echo $i && return ;;
 		esac
@@ -85,21 +85,22 @@ _verbena_run() {
 	elif [[ -n $program ]] && ((cword == program)); then
 		mapfile -t COMPREPLY < <(compgen -c -- "${words[cword]}")
 	else
-		_verbena_value || _verbena_offer --adapter --config --explain --facade --path --capture --fault --seed --stat --help --
+		_verbena_value || _verbena_offer --adapter --config --explain --facade --path --capture --fault --seed --stat --check --json --junit --suppressions --fail-on --adversary --help --
 	fi
 }
 
 _verbena_dispatch() {
 	if ((cword == 1)); then
-		_verbena_offer run devices wire unplug plug version help
+		_verbena_offer run check devices wire unplug plug doctor version help
 		return
 	fi
 	case ${words[1]} in
-	run) _verbena_run ;;
+	run | check) _verbena_run ;;
 	devices) _verbena_value || _verbena_offer --verbose --json --adapter --config --help ;;
 	wire) _verbena_wire ;;
 	unplug | plug) _verbena_offer mlx5_0 mlx4_0 --help ;;
-	help) _verbena_offer run devices wire unplug plug version ;;
+	doctor) _verbena_offer --json --help ;;
+	help) _verbena_offer run check devices wire unplug plug doctor version ;;
 	version) _verbena_offer --help ;;
 	esac
 }

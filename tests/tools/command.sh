@@ -6,10 +6,10 @@
 test_every_command_has_help() {
 	local word
 	status 0 "$VERBENA" --help
-	for word in run devices wire unplug plug version help; do
+	for word in run devices wire unplug plug doctor version help; do
 		has "$out" "  $word "
 	done
-	for word in run devices wire unplug plug version; do
+	for word in run devices wire unplug plug doctor version; do
 		status 0 "$VERBENA" help $word
 		has "$out" "usage: verbena $word"
 		status 0 "$VERBENA" $word --help
@@ -31,6 +31,64 @@ test_unknown_commands_are_named() {
 	status 2 "$VERBENA" version 2
 	status 2 "$VERBENA" devices --json=yes
 	has "$err" 'takes no value'
+}
+
+# verdict NAME: of a finding of the doctor, whose JSON is in $out.
+verdict() { python3 -c 'import json, sys
+print([f["verdict"] for f in json.loads(sys.argv[1]) if f["name"] == sys.argv[2]][0])' "$out" "$1"; }
+
+test_doctor_tells_what_it_found_and_what_that_means() {
+	"$VERBENA" doctor >"$scratch/text"
+	local got=$? name
+	((got <= 1)) || die "exit status $got"
+	"$VERBENA" doctor --json >"$scratch/json"
+	is $? "$got" "exit status with --json"
+	out=$(<"$scratch/json")
+	for name in 'memory files' 'shared memory' userfaultfd 'ptrace scope' cores 'file sizes' 'port 4791' firewall \
+		'socket buffers' 'user namespaces' 'address layout'; do
+		has "$(<"$scratch/text")" " $name "
+		has "ok slower limited missing" "$(verdict "$name")"
+	done
+	[[ $(<"$scratch/text") != *$'\033'* ]] || die "colours without a terminal"
+	python3 -c 'import json, sys
+for f in json.loads(sys.argv[1]):
+    assert f["found"] and f["means"], f
+    assert (f["verdict"] == "ok") == (f["mend"] is None), f' "$out" || die "$out"
+}
+
+test_doctor_knows_what_was_taken_away() {
+	status 0 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" "$VERBENA" doctor --json
+	is "$(verdict cores)" slower "one core"
+	status 0 bash -c 'ulimit -f 100; exec "$1" doctor --json' bash "$VERBENA"
+	is "$(verdict 'file sizes')" slower "a limit of file sizes"
+	status 0 "$PROBES/tools-forbid" --userfaultfd --process_vm_readv --unshare "$VERBENA" doctor --json
+	is "$(verdict userfaultfd)" slower "no userfaultfd"
+	is "$(verdict 'ptrace scope')" slower "no process_vm_readv"
+	is "$(verdict 'user namespaces')" limited "no namespaces"
+	status 1 "$PROBES/tools-forbid" --memfd_create "$VERBENA" doctor --json
+	is "$(verdict 'memory files')" missing "no memory files"
+}
+
+test_doctor_knows_who_has_the_port() {
+	unshare --net true 2>/dev/null || skip "no network namespace of its own"
+	cat >"$scratch/taken.py" <<-'END'
+		import os, socket, subprocess, sys
+		subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+		s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		os.seteuid(65534)
+		other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		os.seteuid(0)
+		(other if sys.argv[2] == "other" else s).bind(("127.0.0.1", 4791))
+		os.execv(sys.argv[1], [sys.argv[1], "doctor", "--json"])
+	END
+	sed -i 's/(other if/os.set_inheritable(s.fileno(), True); os.set_inheritable(other.fileno(), True); (other if/' "$scratch/taken.py"
+	status 1 unshare --net python3 "$scratch/taken.py" "$VERBENA" other
+	is "$(verdict 'port 4791')" missing "the port of another user"
+	has "$out" 'user 65534'
+	status 0 unshare --net python3 "$scratch/taken.py" "$VERBENA" own
+	is "$(verdict 'port 4791')" ok "the port of this user"
+	status 0 unshare --net sh -c 'ip link set lo up; "$1" doctor --json' sh "$VERBENA"
+	has "$out" 'packets to UDP port 4791 of this host arrive'
 }
 
 test_version_shows_the_directory_of_the_libraries() {
@@ -147,7 +205,7 @@ complete_words() {
 }
 
 test_bash_completes_words_and_options() {
-	is "$(complete_words verbena '')" "devices help plug run unplug version wire " words
+	is "$(complete_words verbena '')" "check devices doctor help plug run unplug version wire " words
 	is "$(complete_words verbena de)" "devices " prefix
 	is "$(complete_words verbena devices --j)" "--json " option
 	is "$(complete_words verbena run --facade '')" "namespace none preload " kinds

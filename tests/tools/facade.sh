@@ -14,7 +14,7 @@ test_every_libc_call_is_redirected() {
 test_ls_cat_and_python_see_the_adapters() {
 	status 0 run -- ls $class /dev/infiniband
 	has "$out" $'mlx4_0\nmlx5_0'
-	has "$out" $'rdma_cm\nuverbs0\nuverbs1'
+	has "$out" $'mlx5_perm_ctrl_local\nmlx5_perm_ctrl_other_vhca\nrdma_cm\nuverbs0\nuverbs1'
 	status 0 run -- ls -l $class/mlx5_0/ports/1
 	is "$err" "" "messages of ls -l"
 	status 0 run -- cat $class/mlx5_0/ports/1/link_layer $class/mlx4_0/ports/1/link_layer
@@ -190,6 +190,59 @@ test_malformed_requests_do_no_harm() {
 	PYTHON
 }
 
+# The clock that completions have wall clock times of, by its descriptor.
+test_the_clock_of_an_adapter_can_be_read() {
+	run -- python3 - <<-'PYTHON' || die "see above"
+		import errno, fcntl, os, struct, sys, time
+
+		names = os.listdir("/sys/class/infiniband/mlx5_0/device/ptp")
+		if len(names) != 1 or os.path.realpath(f"/sys/class/ptp/{names[0]}/device") != os.path.realpath(
+		        "/sys/class/infiniband/mlx5_0/device"):
+		    sys.exit(f"clocks: {names}")
+		if os.path.exists("/sys/class/infiniband/mlx4_0/device/ptp"):
+		    sys.exit("an InfiniBand port of a ConnectX-3 has a clock")
+
+		def id_of(fd):
+		    return (~fd << 3) | 3
+
+		with open(f"/dev/{names[0]}", "rb") as f:
+		    before, clock, after = time.time_ns(), time.clock_gettime_ns(id_of(f.fileno())), time.time_ns()
+		    if not before <= clock <= after:
+		        sys.exit(f"the clock is at {clock}, not between {before} and {after}")
+		    if time.clock_getres(id_of(f.fileno())) != 1e-9:
+		        sys.exit("resolution")
+		    try:
+		        time.clock_settime(id_of(f.fileno()), 1)
+		        sys.exit("the clock was set")
+		    except OSError as e:
+		        if e.errno != errno.EOPNOTSUPP:
+		            raise
+		    # PTP_SYS_OFFSET with two samples: system, clock, system, clock, system
+		    request = 1 << 30 | 832 << 16 | ord("=") << 8 | 5
+		    offset = fcntl.ioctl(f, request, struct.pack("I", 2) + bytes(828))
+		    times = [sec * 10**9 + ns for sec, ns, _ in struct.iter_unpack("qII", offset[16:16 + 5 * 16])]
+		    if times != sorted(times) or not before <= times[0]:
+		        sys.exit(f"offsets: {times}")
+		    fd = f.fileno()
+		for other in (fd, os.open("/dev/null", os.O_RDONLY)):
+		    try:
+		        time.clock_gettime(id_of(other))
+		        sys.exit("a descriptor that is no clock was read as one")
+		    except OSError as e:
+		        if e.errno != errno.EINVAL:
+		            raise
+	PYTHON
+}
+
+test_an_adapter_without_roce_has_no_gids() {
+	command -v devlink >/dev/null || skip "devlink is not installed"
+	status 0 run --adapter mlx5_0,roce=disabled -- devlink dev param show pci/0000:a0:00.0 name enable_roce
+	has "$out" "value false"
+	status 0 run --adapter mlx5_0,roce=disabled -- sh -c "ls $class/mlx5_0/ports/1/gids; ibv_devinfo -v -d mlx5_0"
+	has "$out" "state:			PORT_ACTIVE"
+	[[ $out != *GID* ]] || die "there are GIDs: $out"
+}
+
 test_shell_sees_device_files() {
 	status 0 run -- bash -c 'cd /dev/infiniband && [[ -c uverbs0 && -r uverbs0 && -w uverbs0 ]] && pwd -P'
 	is "$out" /dev/infiniband "pwd"
@@ -298,6 +351,19 @@ test_namespace_keeps_the_rest_of_the_machine() {
 		[[ $(cat /sys/class/infiniband/mlx5_0/device/vendor) == 0x15b3 ]]
 		! compgen -G "$3/verbena-run-*/stage/*"' bash "$net" "$real" "$XDG_RUNTIME_DIR"
 	is "$out" "$(id -u)" "user in the namespace"
+	no_trees
+}
+
+# /dev/shm is shown together with what is mounted below it.
+test_namespace_leaves_no_stage_wherever_the_tree_is() {
+	need_namespaces
+	local place
+	for place in /dev/shm "$XDG_RUNTIME_DIR"; do
+		# shellcheck disable=SC2016
+		status 0 unprivileged env XDG_RUNTIME_DIR="$place" "$VERBENA" run --facade namespace -- sh -c '
+			ls -d "$1"/verbena-run-* >/dev/null || exit 3
+			! grep /stage /proc/self/mountinfo' sh "$place"
+	done
 	no_trees
 }
 

@@ -68,13 +68,17 @@ static const struct nlmsghdr *message_of(const struct facade_record *r)
 static const struct facade_record *next_record(const struct file *f, const struct facade_record *r)
 {
 	size_t off = 0;
+	uint32_t len;
 
 	if (r)
 		off = (size_t)((const char *)r - f->at) + sizeof(*r) +
 		      NLMSG_ALIGN(message_of(r)->nlmsg_len);
 	if (off + sizeof(*r) + NLMSG_HDRLEN > f->len)
 		return NULL;
-	return (const struct facade_record *)(f->at + off);
+	r = (const struct facade_record *)(f->at + off);
+	/* A message that does not end within the file ends the list. */
+	len = message_of(r)->nlmsg_len;
+	return len >= NLMSG_HDRLEN && len <= f->len - off - sizeof(*r) ? r : NULL;
 }
 
 /* The attribute `type` of a message whose attributes begin after `head` bytes of payload. */

@@ -149,7 +149,7 @@ static bool relative_candidate(const char *path)
 {
 	static const char *const starts[] = { "sys",     "dev",     "class",      "bus",
 					      "devices", "misc",    "infiniband", "rdma_cm",
-					      "pci",     "drivers", ".." };
+					      "pci",     "drivers", "ptp",        ".." };
 	unsigned int i;
 
 	path = skip_nothing(path);

@@ -7,17 +7,21 @@
 
 /* Each gets its own name in argv[0] and returns the command's exit status. */
 int command_run(int argc, char **argv);
+int command_check(int argc, char **argv);
 int command_devices(int argc, char **argv);
 int command_wire(int argc, char **argv);
 int command_unplug(int argc, char **argv);
 int command_plug(int argc, char **argv);
+int command_doctor(int argc, char **argv);
 int command_version(int argc, char **argv);
 
 extern const char command_run_help[];
+extern const char command_check_help[];
 extern const char command_devices_help[];
 extern const char command_wire_help[];
 extern const char command_unplug_help[];
 extern const char command_plug_help[];
+extern const char command_doctor_help[];
 extern const char command_version_help[];
 
 /* --adapter and --config, which every command that looks at adapters takes. An exit status. */

@@ -7,29 +7,14 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "json.h"
 #include "rate.h"
-
-static void print_string(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c < 0x20)
-			printf("\\u%04x", c);
-		else
-			putchar(c);
-	}
-	putchar('"');
-}
 
 static void print_text(const char *indent, const char *name, const char *text)
 {
 	printf("%s\"%s\": ", indent, name);
 	if (*text)
-		print_string(text);
+		json_print_string(text);
 	else
 		printf("null");
 	printf(",\n");
@@ -48,7 +33,7 @@ static void print_gid(const struct port_fact *port, const struct gid_fact *gid)
 	printf("          { \"index\": %u, \"gid\": \"%s\", \"type\": \"%s\", \"interface\": ",
 	       gid->index, text, facts_gid_type(port, gid));
 	if (*gid->interface)
-		print_string(gid->interface);
+		json_print_string(gid->interface);
 	else
 		printf("null");
 	printf(" }");

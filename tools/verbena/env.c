@@ -11,7 +11,11 @@
 
 #include "say.h"
 
-#define FACADE_LIBRARY "libverbena-facade.so"
+/*
+ * A link to libverbena-facade.so. ASan's runtime ends a program in which another library comes before it, and tells
+ * its own by this part of the name. The facade may come first: what it calls next is then the runtime's.
+ */
+#define FACADE_LIBRARY "libverbena-facade.libasan.so"
 
 /* The sanitizer's runtime must come first in any program; "" in a plain build. */
 #ifndef VB_SANITIZER_RUNTIME

@@ -18,7 +18,7 @@ int facade_fill(struct tree *t, enum facade_kind kind)
 
 	if (facts_take(&facts))
 		return EXIT_RUN_FAILED;
-	err = sysfs_write(t, &facts);
+	err = sysfs_write(t, &facts, kind == FACADE_PRELOAD);
 	if (!err && kind == FACADE_PRELOAD)
 		err = netlink_write(t, &facts);
 	if (!err && kind == FACADE_PRELOAD)

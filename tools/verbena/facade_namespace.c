@@ -145,23 +145,49 @@ static int put_in_place(struct tree *t, const char *name)
 	return mount(from, to, NULL, MS_BIND | MS_REC, NULL) ? -errno : 0;
 }
 
-static int mount_all(struct tree *t)
+/* The tree may lie in /dev/shm, which is bound with all mounts below it: not with the stage. */
+static int fill_stage(struct tree *t, const char *stage)
 {
 	static const struct overlay_ops ops = { .own = own, .shared = shared, .real = real };
-	char stage[PATH_MAX];
 	int err;
 
-	stage_name(t, "", stage);
-	if (mkdir(stage, 0700) || mount("tmpfs", stage, "tmpfs", 0, "mode=755"))
+	if (mount("none", stage, NULL, MS_UNBINDABLE, NULL))
 		return -errno;
 	err = overlay_walk(t, "sys", &ops);
 	if (!err)
 		err = overlay_walk(t, "dev", &ops);
+	if (!err && mount("none", stage, NULL, MS_PRIVATE, NULL))
+		err = -errno;
+	return err;
+}
+
+/* By a descriptor, since its name may be below the new /dev by now. */
+static void remove_stage(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	umount2(path, MNT_DETACH);
+}
+
+static int mount_all(struct tree *t)
+{
+	char stage[PATH_MAX];
+	int err, fd;
+
+	stage_name(t, "", stage);
+	if (mkdir(stage, 0700) || mount("tmpfs", stage, "tmpfs", 0, "mode=755"))
+		return -errno;
+	fd = open(stage, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = fill_stage(t, stage);
 	if (!err)
 		err = put_in_place(t, "sys");
 	if (!err)
 		err = put_in_place(t, "dev");
-	umount2(stage, MNT_DETACH);
+	remove_stage(fd);
+	close(fd);
 	return err;
 }
 

@@ -124,6 +124,8 @@ static void take_model(const struct hca_adapter *hca, struct adapter_fact *fact)
 	fact->driver = hca->model->driver == HCA_DRIVER_MLX5 ? "mlx5_core" : "mlx4_core";
 	fact->pci_device = hca->model->pci_device;
 	fact->switchdev = hca->switchdev;
+	fact->roce = hca->ports[0].link == HCA_LINK_ETHERNET && !hca->roce_off;
+	fact->rdma_control = hca_model_has(hca->model, HCA_HAS_RDMA_CONTROL);
 	snprintf(fact->pci_slot, sizeof(fact->pci_slot), "%s", hca->pci_slot);
 }
 

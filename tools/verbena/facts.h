@@ -35,6 +35,8 @@ struct adapter_fact {
 	char pci_slot[16];
 	uint16_t pci_device;
 	bool switchdev; /* mode of the adapter's switch */
+	bool roce;
+	bool rdma_control; /* has privileged contexts */
 	struct ibv_device_attr attr;
 	int port_count;
 	struct port_fact *ports; /* [0] is port 1 */

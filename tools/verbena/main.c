@@ -17,10 +17,12 @@ static const char general_help[] =
 	"Software RDMA adapters in user space.\n"
 	"\n"
 	"  run      run a program on Verbena's libraries\n"
+	"  check    run a program, and tell what is wrong with its use of RDMA\n"
 	"  devices  show the adapters\n"
 	"  wire     capture or spoil packets of running programs\n"
 	"  unplug   take an adapter away from running programs\n"
 	"  plug     plug it in again\n"
+	"  doctor   check what this machine lets Verbena do\n"
 	"  version  show the version and where the libraries are\n"
 	"  help     show this, or the help of a command\n"
 	"\n"
@@ -40,10 +42,12 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "run", command_run, command_run_help },
+	{ "check", command_check, command_check_help },
 	{ "devices", command_devices, command_devices_help },
 	{ "wire", command_wire, command_wire_help },
 	{ "unplug", command_unplug, command_unplug_help },
 	{ "plug", command_plug, command_plug_help },
+	{ "doctor", command_doctor, command_doctor_help },
 	{ "version", command_version, command_version_help },
 	{ "help", command_help, general_help },
 };
@@ -61,8 +65,8 @@ static const struct command *find(const char *name)
 static int unknown(const char *name)
 {
 	say(0,
-	    "there is no command '%s'; there are run, devices, wire, unplug, plug, version and "
-	    "help",
+	    "there is no command '%s'; there are run, check, devices, wire, unplug, plug, doctor, "
+	    "version and help",
 	    name);
 	return say_usage(EXIT_USAGE, NULL);
 }

@@ -138,7 +138,7 @@ static void put_adapter(struct netlink_out *o, const struct adapter_fact *fact)
 	if (!is_mlx5(fact))
 		return;
 	put_switch(o, fact);
-	put_roce(o, fact, fact->ports[0].attr.link_layer == IBV_LINK_LAYER_ETHERNET);
+	put_roce(o, fact, fact->roce);
 }
 
 void netlink_devlink(struct netlink_out *o, const struct facts *facts)

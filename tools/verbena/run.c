@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
+#include "checkers.h"
 #include "child.h"
 #include "command.h"
 #include "env.h"
@@ -54,6 +56,8 @@ const char command_run_help[] =
 	"verbena-fault(7)\n"
 	"      --seed NUMBER                  another run of the faults' dice\n"
 	"      --stat[=FILE]                  at its end, each process says what the wire did\n"
+	"      --check                        tell what is wrong with PROGRAM; options of\n"
+	"                                     verbena check are taken as well\n"
 	"  -h, --help                         show this\n"
 	"\n"
 	"The exit status is PROGRAM's, or 128+N when signal N ended it, 127 when there is no "
@@ -63,9 +67,44 @@ const char command_run_help[] =
 	"  verbena run -- ibv_devinfo\n"
 	"  verbena run --adapter mlx5_0,interface=eth0 -- ib_write_bw\n";
 
-enum { OPT_PATH = 256, OPT_CAPTURE, OPT_FAULT, OPT_SEED, OPT_STAT };
+const char command_check_help[] =
+	"usage: verbena check [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"Runs PROGRAM, unmodified, and tells what is wrong with its use of RDMA.\n"
+	"\n"
+	"      --json FILE                    write the findings to FILE as JSON\n"
+	"      --junit FILE                   write them to FILE as JUnit XML\n"
+	"      --suppressions FILE            do not tell what FILE lists; verbena-check(7)\n"
+	"      --fail-on ID[,ID...]|none      exit with 99 for these findings only\n"
+	"      --adversary[=SEED]             take freedoms that an adapter has: late "
+	"completions,\n"
+	"                                     lost and reordered packets\n"
+	"  -h, --help                         show this\n"
+	"\n"
+	"All options of verbena run are taken, too. The exit status is PROGRAM's, or 99 when\n"
+	"there are findings, 2 when an option is wrong, 125 to 127 as those of verbena run.\n"
+	"\n"
+	"  verbena check -- ./server\n"
+	"  verbena check --junit findings.xml --fail-on mr-in-use -- ./server\n";
+
+enum {
+	OPT_PATH = 256,
+	OPT_CAPTURE,
+	OPT_FAULT,
+	OPT_SEED,
+	OPT_STAT,
+	OPT_CHECK,
+	OPT_JSON,
+	OPT_JUNIT,
+	OPT_SUPPRESSIONS,
+	OPT_FAIL_ON,
+	OPT_ADVERSARY,
+};
 
 struct run {
+	const char *word; /* "run" or "check" */
+	int wrong_option; /* exit status */
+	struct check_options check;
 	enum facade_kind kind;
 	char **argv;
 	struct place place;
@@ -82,7 +121,7 @@ static int set_facade(struct run *run, const char *kind)
 	else if (!strcmp(kind, "none"))
 		run->kind = FACADE_NONE;
 	else
-		return say(EXIT_RUN_FAILED,
+		return say(run->wrong_option,
 			   "--facade is 'preload', 'namespace' or 'none', not '%s'", kind);
 	return 0;
 }
@@ -129,7 +168,8 @@ static int set_capture(const char *file)
 {
 	int fd;
 
-	if (!*file)
+	/* `--capture -- program`: the name was forgotten. */
+	if (!*file || !strcmp(file, "--"))
 		return say(EXIT_RUN_FAILED, "--capture needs the name of a file");
 	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -166,6 +206,27 @@ static int set_seed(const char *text)
 	return 0;
 }
 
+static int handle_check_option(struct run *run, int option, char **argv)
+{
+	switch (option) {
+	case OPT_CHECK:
+		run->check.on = true;
+		return 0;
+	case OPT_JSON:
+		return check_set_output(&run->check, "--json", optarg, run->wrong_option);
+	case OPT_JUNIT:
+		return check_set_output(&run->check, "--junit", optarg, run->wrong_option);
+	case OPT_SUPPRESSIONS:
+		return check_set_suppressions(&run->check, optarg, run->wrong_option);
+	case OPT_FAIL_ON:
+		return check_set_fail_on(&run->check, optarg, run->wrong_option);
+	case OPT_ADVERSARY:
+		return check_set_adversary(&run->check, optarg, run->wrong_option);
+	default:
+		return option_bad(option, argv, run->word, run->wrong_option);
+	}
+}
+
 static int handle_option(struct run *run, int option, char **argv)
 {
 	switch (option) {
@@ -182,13 +243,14 @@ static int handle_option(struct run *run, int option, char **argv)
 	case OPT_CAPTURE:
 		return set_capture(optarg);
 	case OPT_FAULT:
+		run->check.faults = true;
 		return set_fault(optarg);
 	case OPT_SEED:
 		return set_seed(optarg);
 	case OPT_STAT:
 		return set_output("--stat", "VERBENA_STAT", optarg);
 	default:
-		return option_bad(option, argv, "run", EXIT_RUN_FAILED);
+		return handle_check_option(run, option, argv);
 	}
 }
 
@@ -205,6 +267,12 @@ static int parse(struct run *run, int argc, char **argv, bool *done)
 		{ "fault", required_argument, NULL, OPT_FAULT },
 		{ "seed", required_argument, NULL, OPT_SEED },
 		{ "stat", optional_argument, NULL, OPT_STAT },
+		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "json", required_argument, NULL, OPT_JSON },
+		{ "junit", required_argument, NULL, OPT_JUNIT },
+		{ "suppressions", required_argument, NULL, OPT_SUPPRESSIONS },
+		{ "fail-on", required_argument, NULL, OPT_FAIL_ON },
+		{ "adversary", optional_argument, NULL, OPT_ADVERSARY },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -214,20 +282,29 @@ static int parse(struct run *run, int argc, char **argv, bool *done)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "+:a:c:e::f:h", options, NULL)) >= 0) {
 		if (option == 'h') {
-			fputs(command_run_help, stdout);
+			fputs(run->word[0] == 'c' ? command_check_help : command_run_help, stdout);
 			return say_done();
 		}
 		status = handle_option(run, option, argv);
 		if (status)
-			return status;
+			return run->wrong_option;
 	}
 	if (optind == argc) {
-		say(0, "run: which program? For instance: verbena run -- ibv_devinfo");
-		return say_usage(EXIT_RUN_FAILED, "run");
+		say(0, "%s: which program? For instance: verbena %s -- ibv_devinfo", run->word,
+		    run->word);
+		return say_usage(run->wrong_option, run->word);
 	}
 	run->argv = argv + optind;
 	*done = false;
 	return 0;
+}
+
+static int say_no_process(void)
+{
+	return say(EXIT_RUN_FAILED, "cannot start a process: %s%s", strerror(errno),
+		   errno == EAGAIN
+			   ? "; ulimit -u, or the pids.max of the control group, must be higher"
+			   : "");
 }
 
 static int fill_tree(struct run *run)
@@ -235,7 +312,7 @@ static int fill_tree(struct run *run)
 	pid_t pid = child_fork(&run->signals);
 
 	if (pid < 0)
-		return say(EXIT_RUN_FAILED, "cannot start a process: %s", strerror(errno));
+		return say_no_process();
 	if (!pid) {
 		child_follow_parent();
 		exit(facade_fill(&run->tree, run->kind));
@@ -255,6 +332,7 @@ static int become_program(struct run *run)
 	/* Not sooner: a change of user namespace undoes it. */
 	child_follow_parent();
 	env_set_libraries(&run->place, run->kind == FACADE_PRELOAD ? run->tree.path : NULL);
+	checkers_set(&run->place, run->tree.path);
 	return child_exec(run->argv);
 }
 
@@ -270,12 +348,19 @@ static int run_program(struct run *run)
 	int status;
 
 	if (pid < 0)
-		return say(EXIT_RUN_FAILED, "cannot start a process: %s", strerror(errno));
+		return say_no_process();
 	if (!pid)
 		_exit(become_program(run));
 	status = child_wait(pid, counters ? follow_counters : NULL, counters);
 	hw_counters_close(counters);
 	return status;
+}
+
+static int run_checked(struct run *run)
+{
+	int status = run_program(run);
+
+	return run->check.on ? check_end(&run->check, &run->tree, run->argv, status) : status;
 }
 
 static int run_in_tree(struct run *run)
@@ -287,12 +372,15 @@ static int run_in_tree(struct run *run)
 	err = tree_create(&run->tree);
 	if (err)
 		return say(EXIT_RUN_FAILED,
-			   "cannot make a directory for the facade in XDG_RUNTIME_DIR or /tmp: %s; "
+			   "cannot make a directory for the facade in XDG_RUNTIME_DIR, /dev/shm or "
+			   "/tmp: %s; "
 			   "--facade none needs none",
 			   strerror(-err));
-	status = fill_tree(run);
+	status = run->kind == FACADE_NONE ? 0 : fill_tree(run);
+	if (!status && run->check.on)
+		status = check_begin(&run->check, &run->place, &run->tree);
 	if (!status)
-		status = run_program(run);
+		status = run_checked(run);
 	tree_destroy(&run->tree);
 	return status;
 }
@@ -304,22 +392,39 @@ static void leave_outer_facade(char **argv)
 		execv("/proc/self/exe", argv);
 }
 
-int command_run(int argc, char **argv)
+static int run_word(struct run *run, int argc, char **argv)
 {
-	struct run run = { .kind = FACADE_PRELOAD };
 	bool done;
-	int status = parse(&run, argc, argv, &done);
+	int status = parse(run, argc, argv, &done);
 
 	if (done)
 		return status;
-	if (place_find(&run.place))
+	if (place_find(&run->place))
 		return EXIT_RUN_FAILED;
-	status = env_check(&run.place);
+	status = env_check(&run->place);
 	if (status)
 		return status;
 	leave_outer_facade(argv - 1);
-	if (run.kind != FACADE_NONE)
-		return run_in_tree(&run);
-	env_set_libraries(&run.place, NULL);
-	return child_exec(run.argv);
+	if (run->kind != FACADE_NONE || run->check.on)
+		return run_in_tree(run);
+	env_set_libraries(&run->place, NULL);
+	checkers_set(&run->place, NULL);
+	return child_exec(run->argv);
+}
+
+int command_run(int argc, char **argv)
+{
+	struct run run = { .word = "run", .wrong_option = EXIT_RUN_FAILED, .kind = FACADE_PRELOAD };
+
+	return run_word(&run, argc, argv);
+}
+
+int command_check(int argc, char **argv)
+{
+	struct run run = { .word = "check",
+			   .wrong_option = EXIT_USAGE,
+			   .kind = FACADE_PRELOAD,
+			   .check.on = true };
+
+	return run_word(&run, argc, argv);
 }

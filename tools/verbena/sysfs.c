@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The classes of the facade: infiniband, infiniband_verbs, infiniband_mad, misc/rdma_cm, and
- * /dev/infiniband. As in a real /sys, the class directories hold links and the devices live below
+ * The classes of the facade: infiniband, infiniband_verbs, infiniband_mad, infiniband_ucaps, misc/rdma_cm,
+ * and /dev/infiniband. As in a real /sys, the class directories hold links and the devices live below
  * their PCI function, because programs find one from the other by realpath().
  */
 #include "sysfs.h"
@@ -13,6 +13,7 @@
 #define UVERBS_MAJOR 231
 #define UVERBS_MINOR 192
 #define UMAD_MINOR   0
+#define UCAP_MINOR   224
 
 static void write_device_ids(const struct tree_dir *d, const struct adapter_fact *fact)
 {
@@ -102,6 +103,24 @@ static void write_adapter(struct tree *t, const struct adapter_fact *fact, int i
 		write_umad(t, &pci, fact, port, (*umad_count)++);
 }
 
+/* Devices that open privileged contexts (src/mlx5/privilege.h). They are told apart by their files. */
+static void write_ucaps(struct tree *t)
+{
+	static const char *const names[] = { "mlx5_perm_ctrl_local", "mlx5_perm_ctrl_other_vhca" };
+	struct tree_dir nodes, dev;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		tree_dir_init(&nodes, t, "dev/infiniband");
+		tree_dir_device(&nodes, names[i]);
+		tree_dir_init(&dev, t, "sys/class/infiniband_ucaps/%s", names[i]);
+		tree_dir_file(&dev, "dev", "%d:%d\n", UVERBS_MAJOR, UCAP_MINOR + i);
+		tree_dir_file(&dev, "uevent",
+			      "MAJOR=%d\nMINOR=%d\nDEVNAME=infiniband/%s\nDEVMODE=0600\n",
+			      UVERBS_MAJOR, UCAP_MINOR + i, names[i]);
+	}
+}
+
 static void write_class_files(struct tree *t)
 {
 	struct tree_dir d;
@@ -119,12 +138,19 @@ static void write_class_files(struct tree *t)
 	tree_dir_link(&d, "rdma_cm", "/dev/null");
 }
 
-int sysfs_write(struct tree *t, const struct facts *facts)
+int sysfs_write(struct tree *t, const struct facts *facts, bool clocks)
 {
-	int i, umad_count = 0;
+	int i, umad_count = 0, clock = 0;
+	bool ucaps = false;
 
 	write_class_files(t);
-	for (i = 0; i < facts->count; i++)
+	for (i = 0; i < facts->count; i++) {
 		write_adapter(t, &facts->adapters[i], i, &umad_count);
+		if (clocks)
+			sysfs_write_clock(t, &facts->adapters[i], &clock);
+		ucaps |= facts->adapters[i].rdma_control;
+	}
+	if (ucaps)
+		write_ucaps(t);
 	return t->err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a run's directory. It is called verbena-run-XXXXXX, lies in $XDG_RUNTIME_DIR or
- * /tmp, and is locked by flock() for as long as its run lives, which the kernel undoes however the
+ * The life of a run's directory. It is called verbena-run-XXXXXX, lies in $XDG_RUNTIME_DIR,
+ * /dev/shm or /tmp, and is locked by flock() for as long as its run lives, which the kernel undoes however the
  * run ends. Between mkdir and flock another run may remove it as that of a killed run: then the lock
  * fails or the name is gone, and another name is tried.
  */
@@ -11,15 +11,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define TREE_PREFIX "verbena-run-"
 #define TREE_TRIES  16
+/* Three times what 16 adapters with two ports each take. */
+#define TREE_ROOM  (32u << 20)
+#define TREE_FILES 36000u
 
 /* The directory that holds trees, without links in its name, so that names can be compared. */
 static int find_base(const char *candidate, char *base, size_t size)
@@ -27,8 +32,10 @@ static int find_base(const char *candidate, char *base, size_t size)
 	char *real;
 	int err = 0;
 
-	if (!candidate || *candidate != '/' || access(candidate, W_OK | X_OK))
+	if (!candidate || *candidate != '/')
 		return -ENOENT;
+	if (access(candidate, W_OK | X_OK))
+		return -errno;
 	real = realpath(candidate, NULL);
 	if (!real)
 		return -errno;
@@ -65,21 +72,43 @@ static int try_create(struct tree *t, const char *base)
 	return -EAGAIN;
 }
 
-int tree_create(struct tree *t)
+static int create_in(struct tree *t, const char *candidate)
 {
 	char base[sizeof(t->path)];
-	int err, tries = 0;
+	int tries = 0, err = find_base(candidate, base, sizeof(base));
 
-	t->err = 0;
-	err = find_base(getenv("XDG_RUNTIME_DIR"), base, sizeof(base));
-	if (err)
-		err = find_base("/tmp", base, sizeof(base));
 	if (err)
 		return err;
 	do
 		err = try_create(t, base);
 	while (err == -EAGAIN && ++tries < TREE_TRIES);
 	return err;
+}
+
+/* A file system without a limit of inodes has none to tell. */
+static bool has_room(const char *path)
+{
+	struct statvfs st;
+
+	return !statvfs(path, &st) && (uint64_t)st.f_bavail * st.f_frsize >= TREE_ROOM &&
+	       (!st.f_files || st.f_favail >= TREE_FILES);
+}
+
+/*
+ * A tree is some hundred files that live for seconds: in memory that is 1 ms, while an ext4 without a journal takes
+ * 300 ms once many inodes were removed of late, which it does not use again for a minute. Of a container with a
+ * read-only root, /dev/shm may be the only place that can be written.
+ */
+int tree_create(struct tree *t)
+{
+	int err;
+
+	t->err = 0;
+	err = create_in(t, getenv("XDG_RUNTIME_DIR"));
+	if (!err || (has_room("/dev/shm") && !create_in(t, "/dev/shm")))
+		return 0;
+	err = create_in(t, "/tmp");
+	return err && create_in(t, "/dev/shm") ? err : 0;
 }
 
 static void empty_dir(int fd, dev_t dev);
@@ -172,5 +201,6 @@ static void sweep_base(const char *candidate)
 void tree_sweep(void)
 {
 	sweep_base(getenv("XDG_RUNTIME_DIR"));
+	sweep_base("/dev/shm");
 	sweep_base("/tmp");
 }

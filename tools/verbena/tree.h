@@ -37,6 +37,8 @@ void tree_dir_below(struct tree_dir *d, const struct tree_dir *parent, const cha
 void tree_dir_make(const struct tree_dir *d);
 void tree_dir_file(const struct tree_dir *d, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* An empty file that only the user can open: it stands for a device that is known by its name. */
+void tree_dir_device(const struct tree_dir *d, const char *name);
 void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *bytes, size_t len);
 /* A further name for a file of the same directory: hundreds of entries read alike. */
 void tree_dir_again(const struct tree_dir *d, const char *name, const char *first);

@@ -80,16 +80,16 @@ void tree_dir_make(const struct tree_dir *d)
 		fail(d->tree, err);
 }
 
-static int open_new(int dirfd, const char *path)
+static int open_new(int dirfd, const char *path, mode_t mode)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-	int fd = openat(dirfd, path, flags, 0444);
+	int fd = openat(dirfd, path, flags, mode);
 
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
 	if (make_parents(dirfd, path))
 		return -1;
-	return openat(dirfd, path, flags, 0444);
+	return openat(dirfd, path, flags, mode);
 }
 
 void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *bytes, size_t len)
@@ -98,7 +98,7 @@ void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *byte
 	int fd, err;
 
 	name_in(d, name, path);
-	fd = open_new(d->tree->fd, path);
+	fd = open_new(d->tree->fd, path, 0444);
 	if (fd < 0) {
 		fail(d->tree, -errno);
 		return;
@@ -107,6 +107,19 @@ void tree_dir_bytes(const struct tree_dir *d, const char *name, const void *byte
 	if (err)
 		fail(d->tree, err);
 	close(fd);
+}
+
+void tree_dir_device(const struct tree_dir *d, const char *name)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	name_in(d, name, path);
+	fd = open_new(d->tree->fd, path, 0600);
+	if (fd < 0)
+		fail(d->tree, -errno);
+	else
+		close(fd);
 }
 
 void tree_dir_file(const struct tree_dir *d, const char *name, const char *fmt, ...)
