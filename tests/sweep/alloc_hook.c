@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "alloc_hook.h"
+#include "hook.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define DEPTH 32
 
 static struct {
 	void *(*malloc)(size_t size);
@@ -22,11 +22,7 @@ static struct {
 	void (*free)(void *ptr);
 } libc;
 
-static _Atomic bool armed;
-static atomic_long seq, live, fail_at;
-static _Atomic bool fail_all;
-static void *stack[DEPTH];
-static atomic_int stack_depth;
+static atomic_long live;
 
 /* dlsym() allocates before its caller knows an allocator. Never freed. */
 static char early[4096] __attribute__((aligned(16)));
@@ -60,39 +56,89 @@ static void resolve(void)
 	resolving = false;
 }
 
-/* Before threads: the first call loads a library. */
+/* Before threads. */
 __attribute__((constructor)) static void prepare(void)
 {
-	void *frame[2];
-
 	resolve();
-	backtrace(frame, 2);
+}
+
+static __thread bool starting;
+
+/* The address sanitizer asks for the stack of each new thread, and ends the process where that fails. */
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	int (*real)(pthread_t, pthread_attr_t *) = dlsym(RTLD_NEXT, "pthread_getattr_np");
+	int err;
+
+	starting = true;
+	err = real(thread, attr);
+	starting = false;
+	return err;
 }
 
 static bool fails(void)
 {
-	long n, at;
-
-	if (!atomic_load_explicit(&armed, memory_order_relaxed))
+	if (starting || !hook_fails(HOOK_ALLOC, true))
 		return false;
-	n = atomic_fetch_add(&seq, 1) + 1;
-	at = atomic_load(&fail_at);
-	if (!at || n < at || (n > at && !atomic_load(&fail_all)))
-		return false;
-	if (n == at) {
-		/* What the stack walk allocates does not fail. */
-		atomic_store(&armed, false);
-		atomic_store(&stack_depth, backtrace(stack, DEPTH));
-		atomic_store(&armed, true);
-	}
 	errno = ENOMEM;
 	return true;
 }
 
+/* ---- which allocations are left, if asked for ---- */
+
+#define RECORDS 16384
+#define DEPTH   14
+
+static struct record {
+	void *ptr;
+	void *frame[DEPTH];
+} records[RECORDS];
+static bool recording;
+static atomic_flag records_lock = ATOMIC_FLAG_INIT;
+
+static void record(void *from, void *to)
+{
+	void *frame[DEPTH] = { 0 };
+	static __thread bool inside;
+
+	if (!recording || inside)
+		return;
+	inside = true;
+	if (to)
+		backtrace(frame, DEPTH);
+	while (atomic_flag_test_and_set(&records_lock))
+		;
+	for (int i = 0; i < RECORDS; i++)
+		if (records[i].ptr == from) {
+			records[i].ptr = to;
+			memcpy(records[i].frame, frame, sizeof(frame));
+			break;
+		}
+	atomic_flag_clear(&records_lock);
+	inside = false;
+}
+
+void alloc_hook_record(void)
+{
+	recording = true;
+}
+
+void alloc_hook_print_live(void)
+{
+	recording = false;
+	for (int i = 0; i < RECORDS; i++)
+		if (records[i].ptr) {
+			dprintf(STDERR_FILENO, "left:\n");
+			backtrace_symbols_fd(records[i].frame + 2, DEPTH - 2, STDERR_FILENO);
+		}
+}
+
 static void *counted(void *ptr)
 {
-	if (ptr)
+	if (ptr) {
 		atomic_fetch_add(&live, 1);
+		record(NULL, ptr);
+	}
 	return ptr;
 }
 
@@ -119,7 +165,12 @@ void *realloc(void *ptr, size_t size)
 		return malloc(size);
 	if (!libc.malloc || is_early(ptr))
 		return NULL;
-	return fails() ? NULL : libc.realloc(ptr, size);
+	if (fails())
+		return NULL;
+	record(ptr, NULL);
+	ptr = libc.realloc(ptr, size);
+	record(NULL, ptr);
+	return ptr;
 }
 
 void *reallocarray(void *ptr, size_t count, size_t size)
@@ -159,32 +210,11 @@ void free(void *ptr)
 	if (!ptr || is_early(ptr))
 		return;
 	atomic_fetch_sub(&live, 1);
+	record(ptr, NULL);
 	libc.free(ptr);
-}
-
-void alloc_hook_arm(long n, bool all)
-{
-	atomic_store(&seq, 0);
-	atomic_store(&fail_at, n);
-	atomic_store(&fail_all, all);
-	atomic_store(&armed, true);
-}
-
-long alloc_hook_disarm(void)
-{
-	atomic_store(&armed, false);
-	return atomic_load(&seq);
 }
 
 long alloc_hook_live(void)
 {
 	return atomic_load(&live);
-}
-
-void alloc_hook_print(void)
-{
-	int depth = atomic_load(&stack_depth);
-
-	if (depth > 2)
-		backtrace_symbols_fd(stack + 2, depth - 2, STDERR_FILENO);
 }
