@@ -30,6 +30,7 @@
 #include "sim/mutation.h"
 #include "sim/sim.h"
 #include "sim/trace.h"
+#include "unit/transport/in_memory.h"
 
 #define SPORT 0xc000
 #define DPORT 4791
@@ -49,6 +50,7 @@ static struct {
 	struct heap flying;
 	uint64_t last_arrival_ns;
 	struct rng rng;
+	struct rng numbers;   /* that the adapters draw */
 	struct hca_acks acks; /* of packets that arrived at this time */
 } link;
 
@@ -69,9 +71,14 @@ static void wake_at(uint64_t at_ns)
 {
 }
 
-static const struct hca_clock virtual_clock = { .now_ns = now,
-						.wall_ms = wall,
-						.wake_at = wake_at };
+static uint32_t random_word(void)
+{
+	return (uint32_t)rng_next(&link.numbers);
+}
+
+static const struct hca_clock virtual_clock = {
+	.now_ns = now, .wall_ms = wall, .random = random_word, .wake_at = wake_at
+};
 
 uint64_t net_elapsed_ns(void)
 {
@@ -248,10 +255,6 @@ static int send_one(struct qp *qp, struct hca_peer *peer, struct roce_pkt *pkt,
 	return err;
 }
 
-static void nothing(struct qp *qp)
-{
-}
-
 static bool has_unread(struct qp *qp)
 {
 	return false;
@@ -259,26 +262,9 @@ static bool has_unread(struct qp *qp)
 
 static const struct carrier carrier = {
 	.send = send_one,
-	.flush = nothing,
-	.request_sent = nothing,
-	.datagram_sent = nothing,
+	IN_MEMORY_CARRIER,
 	.has_unread = has_unread,
 };
-
-static bool is_forced(void)
-{
-	return true;
-}
-
-static int check(const struct qp *qp, unsigned int port_num, const struct hca_av *av)
-{
-	return 0;
-}
-
-static int check_sport(const struct qp *qp, const struct hca_av *av, uint16_t port)
-{
-	return 0;
-}
 
 static int connect_qp(struct qp *qp, const struct hca_av *av)
 {
@@ -290,31 +276,7 @@ static int connect_qp(struct qp *qp, const struct hca_av *av)
 	return 0;
 }
 
-static void forget(struct qp *qp)
-{
-	qp->carrier = NULL;
-}
-
-static void group(struct qp *qp, const struct hca_gid *gid)
-{
-}
-
-static void send_group(struct qp *qp, const struct hca_av *av, const struct roce_pkt *pkt,
-		       const struct hca_list *list)
-{
-}
-
-static const struct network network = {
-	.is_forced = is_forced,
-	.check = check,
-	.check_sport = check_sport,
-	.connect = connect_qp,
-	.listen = nothing,
-	.forget = forget,
-	.join = group,
-	.leave = group,
-	.send_group = send_group,
-};
+static const struct network network = { .connect = connect_qp, IN_MEMORY_NETWORK };
 
 /* ---- RNR and NAK of fault scripts ---- */
 
@@ -337,26 +299,10 @@ static const struct observer observer = { .judge = judge_request, .forget = forg
 
 /* ---- arrival ---- */
 
-static bool is_answer(uint8_t op)
-{
-	op &= ROCE_PKT_OPCODE_MASK;
-	return op >= ROCE_PKT_READ_RESP_FIRST && op <= ROCE_PKT_ATOMIC_ACK;
-}
-
 static void hand_over(struct qp *qp, struct roce_pkt *pkt, const void *payload)
 {
-	struct hca_list list = { .count = 1, .total = pkt->len };
-
-	list.seg[0] = (struct hca_seg){ .ptr = (char *)payload, .len = pkt->len };
 	alloc_enter();
-	fabric_lock(&qp->pub.lock);
-	if (qp->pub.type != HCA_QP_UD && qp->pub.type != HCA_QP_DCR)
-		pkt->sqpn = qp->attr.dest_qpn;
-	if (is_answer(pkt->op))
-		completer_packet(qp, pkt, &list);
-	else
-		responder_packet(qp, NULL, &link.acks, pkt, &list, NULL);
-	fabric_unlock(&qp->pub.lock);
+	in_memory_hand_over(qp, &link.acks, pkt, payload);
 	alloc_leave();
 	mutation_delivered(qp, pkt, payload);
 }
@@ -386,7 +332,7 @@ static void deliver(const struct in_flight *f)
 	if (trace.packets)
 		trace_line("  %s gets %s, psn 0x%06x, %u bytes, syndrome 0x%02x",
 			   end_name(&sim.end[qp->pub.user_index]), roce_opcode_find(pkt.op)->name,
-			   pkt.psn, pkt.len, is_answer(pkt.op) ? pkt.ack.syndrome : 0);
+			   pkt.psn, pkt.len, in_memory_is_answer(pkt.op) ? pkt.ack.syndrome : 0);
 	if (qp->dct) {
 		alloc_enter();
 		qp = dct_remote_session(qp, f->src->addr.gid, f->dst->addr.gid, &pkt);
@@ -491,6 +437,7 @@ void net_reset(void)
 	mutation_reset();
 	link.last_arrival_ns = 0;
 	link.rng = rng_fork(sim.seed, 3);
+	link.numbers = rng_fork(sim.seed, 5);
 	alloc_begin(sim.seed, sim.shape.starved ? 10 : 0);
 	net.now_ns = BEGIN_NS;
 }
