@@ -28,6 +28,19 @@ static struct ibv_context *open_device(const char *name)
 	return context;
 }
 
+/* An Ethernet port has a GID for each of its addresses, in two versions of RoCE. Version 2 travels in UDP packets. */
+static int choose_gid(struct ibv_context *context, int entries)
+{
+	static const uint8_t ipv4[12] = { [10] = 0xff, [11] = 0xff };
+	struct ibv_gid_entry entry;
+
+	for (int i = 0; i < entries; i++)
+		if (!ibv_query_gid_ex(context, 1, i, &entry, 0) &&
+		    entry.gid_type == IBV_GID_TYPE_ROCE_V2 && !memcmp(entry.gid.raw, ipv4, 12))
+			return i;
+	return 0;
+}
+
 /* Both ends are on this port, so its own address is the other end's. */
 static struct ibv_ah_attr own_address(struct ibv_context *context)
 {
@@ -39,12 +52,14 @@ static struct ibv_ah_attr own_address(struct ibv_context *context)
 	if (port.link_layer == IBV_LINK_LAYER_ETHERNET) {
 		ah.is_global = 1;
 		ah.grh.hop_limit = 64;
-		setup_check(ibv_query_gid(context, 1, 0, &ah.grh.dgid), "ibv_query_gid");
+		ah.grh.sgid_index = choose_gid(context, port.gid_tbl_len);
+		setup_check(ibv_query_gid(context, 1, ah.grh.sgid_index, &ah.grh.dgid),
+			    "ibv_query_gid");
 	}
 	return ah;
 }
 
-static void connect_qp(struct ibv_qp *qp, uint32_t peer)
+void setup_connect(struct ibv_qp *qp, uint32_t peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -56,7 +71,7 @@ static void connect_qp(struct ibv_qp *qp, uint32_t peer)
 		.max_dest_rd_atomic = 1,
 		.max_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.timeout = 14,
+		.timeout = 17, /* 0.5 s until a packet is sent again, as on a busy machine */
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 	};
@@ -79,16 +94,8 @@ static void connect_qp(struct ibv_qp *qp, uint32_t peer)
 		    "RTS");
 }
 
-void setup_open(struct setup *s, const char *device)
+void setup_device(struct setup *s, const char *device)
 {
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16,
-			 .max_recv_wr = 16,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-	};
-
 	s->context = open_device(device);
 	s->pd = ibv_alloc_pd(s->context);
 	setup_check(!s->pd, "ibv_alloc_pd");
@@ -97,19 +104,39 @@ void setup_open(struct setup *s, const char *device)
 	setup_check(!s->mr, "ibv_reg_mr");
 	s->cq = ibv_create_cq(s->context, 16, NULL, NULL, 0);
 	setup_check(!s->cq, "ibv_create_cq");
-	init.send_cq = init.recv_cq = s->cq;
-	for (int i = 0; i < 2; i++) {
-		s->qp[i] = ibv_create_qp(s->pd, &init);
-		setup_check(!s->qp[i], "ibv_create_qp");
-	}
+}
+
+struct ibv_qp *setup_qp(struct setup *s)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.cap = { .max_send_wr = 16,
+			 .max_recv_wr = 16,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(s->pd, &init);
+
+	setup_check(!qp, "ibv_create_qp");
+	return qp;
+}
+
+void setup_open(struct setup *s, const char *device)
+{
+	setup_device(s, device);
 	for (int i = 0; i < 2; i++)
-		connect_qp(s->qp[i], s->qp[!i]->qp_num);
+		s->qp[i] = setup_qp(s);
+	for (int i = 0; i < 2; i++)
+		setup_connect(s->qp[i], s->qp[!i]->qp_num);
 }
 
 void setup_close(struct setup *s)
 {
 	for (int i = 0; i < 2; i++)
-		setup_check(ibv_destroy_qp(s->qp[i]), "ibv_destroy_qp");
+		if (s->qp[i])
+			setup_check(ibv_destroy_qp(s->qp[i]), "ibv_destroy_qp");
 	setup_check(ibv_destroy_cq(s->cq), "ibv_destroy_cq");
 	setup_check(ibv_dereg_mr(s->mr), "ibv_dereg_mr");
 	setup_check(ibv_dealloc_pd(s->pd), "ibv_dealloc_pd");

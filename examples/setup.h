@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two RC queue pairs of one process, connected with each other. */
+/*
+ * setup_open() makes two RC queue pairs of one process, connected with each other. A program that needs another
+ * number of queue pairs takes the steps itself: setup_device(), setup_qp(), setup_connect().
+ */
 #ifndef EXAMPLES_SETUP_H
 #define EXAMPLES_SETUP_H
 
@@ -18,5 +21,11 @@ struct setup {
 void setup_open(struct setup *s, const char *device);
 void setup_close(struct setup *s);
 void setup_check(int failed, const char *what);
+
+/* Context, protection domain, completion queue and registered memory; no queue pair. */
+void setup_device(struct setup *s, const char *device);
+struct ibv_qp *setup_qp(struct setup *s);
+/* With a queue pair of the same port, in this process or in another one. */
+void setup_connect(struct ibv_qp *qp, uint32_t peer);
 
 #endif
