@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A bare Debian 12, and in it what README.md promises: a root made by debootstrap (minbase and git), a clone
-# of HEAD with the changes to tracked files, `./do demo`, then `./do test FILTER`. `./do test` calls it.
-# usage: fresh-root.sh FILTER
+# of HEAD with the changes to tracked files, `./do demo`, installed and removed, packages, recipes for CI, then
+# `./do test FILTER`. `./do test` calls it.
+# usage: fresh-root.sh FILTER [SUITE]
+# SUITE is bookworm, trixie (Debian 13) or noble (Ubuntu 24.04).
 # With TEST_GATE, a descriptor, the tests wait until it can be read (see `do`).
 #
 # Exit status 77: this machine cannot do it, and one line has said why.
@@ -11,18 +13,43 @@
 # this script ends, however it ends; the script has only the directory to remove.
 set -euo pipefail
 
-suite=bookworm
 # Downloaded packages; apt and debootstrap check them against the archive's signature when they use them.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+bold='' plain=''
+[[ ! -t 1 || -n ${NO_COLOR:-} ]] || bold=$'\e[1m' plain=$'\e[0m'
+say() { printf '%s==> %s%s\n' "$bold" "$*" "$plain"; }
 skip() { printf 'do: the test in a fresh root does not run: %s\n' "$*"; exit 77; }
 
-# The host's own sources of the suite, its updates and its security fixes, as lines of sources.list.
-apt_sources() {
+# The host's own sources of a suite, its updates and its security fixes, as lines of sources.list.
+host_sources() {
 	apt-get indextargets --no-release-info --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
-		'Created-By: Packages' | awk -v suite="^$suite(-updates|-security)?\$" '$3 ~ suite' | sort -u
+		'Created-By: Packages' | awk -v suite="^$1(-updates|-security)?\$" '$3 ~ suite' | sort -u
+}
+
+# Other releases of Debian are beside the host's own, whatever that is; Ubuntu's have a mirror of their own.
+apt_sources() {
+	local mirror
+	if [[ $suite == noble ]]; then
+		[[ -z ${UBUNTU_MIRROR:-} ]] ||
+			printf 'deb %s noble%s main universe\n' "$UBUNTU_MIRROR" '' "$UBUNTU_MIRROR" -updates
+	elif [[ -n $(host_sources "$suite") ]]; then
+		host_sources "$suite"
+	else
+		mirror=$(host_sources '[a-z]+' | awk '$2 ~ /\/debian\/?$/ { print $2; exit }')
+		[[ -z $mirror ]] || echo "deb $mirror $suite main"
+	fi
+}
+
+# ubuntu_key FOLDER: Ubuntu's archive key there. Debian 13 has it in a package, which is signed by Debian.
+ubuntu_key() {
+	local apt=(apt-get -qq -o "Dir::State=$1" -o "Dir::Cache=$1" -o "Dir::Etc::sourcelist=$1/sources.list" -o Dir::Etc::sourceparts=-
+		-o APT::Sandbox::User=root)
+	mkdir -p "$1/lists/partial" "$1/archives/partial"
+	suite=trixie apt_sources >"$1/sources.list"
+	(cd "$1" && "${apt[@]}" update && "${apt[@]}" download ubuntu-keyring && dpkg -x ubuntu-keyring_*.deb .) >/dev/null 2>&1
+	[[ -f $1/usr/share/keyrings/ubuntu-archive-keyring.gpg ]]
 }
 
 # How the host's apt downloads: proxies, time limits, certificates.
@@ -42,14 +69,19 @@ probe_namespaces() {
 
 # Runs as the first process of the namespaces.
 inside() {
-	local root=$1 mirror=$2 filter=$3 proxy='' packages=git
+	local root=$1 mirror=$2 filter=$3 proxy='' packages=git keyring=() special=()
 	[[ $mirror == https:* ]] && packages=git,ca-certificates
 	eval "$(apt-config shell proxy Acquire::http::Proxy)"
 	[[ -n $proxy && $proxy != DIRECT ]] && export http_proxy=$proxy https_proxy=${https_proxy:-$proxy}
 
 	say "making a root of $suite for commit $(git -c safe.directory='*' -C "$source" rev-parse --short HEAD)"
-	debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "$suite" "$root" "$mirror" \
-		>"$root.log" 2>&1 || { tail -n 20 "$root.log"; return 1; }
+	# debootstrap of Debian knows how Ubuntu's releases are made, but not their names.
+	if [[ $suite == noble ]]; then
+		keyring=(--keyring="$root.key/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+		special=(/usr/share/debootstrap/scripts/gutsy)
+	fi
+	debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "${keyring[@]}" "$suite" "$root" "$mirror" \
+		"${special[@]}" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; return 1; }
 	apt_sources >"$root/etc/apt/sources.list"
 	apt_acquire >"$root/etc/apt/apt.conf.d/90host"
 	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90unsafe-io" # a root that will not outlive a crash
@@ -74,7 +106,12 @@ inside() {
 	exec chroot . /usr/bin/env -i HOME=/root TERM="${TERM:-dumb}" ${http_proxy:+http_proxy="$http_proxy"} \
 		${https_proxy:+https_proxy="$https_proxy"} PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		${TEST_GATE:+TEST_GATE="$TEST_GATE"} \
-		bash -ec 'cd /srv/verbena; ./do demo; ./do test "$1"; apt-get autoclean -qq' bash "$filter"
+		bash -ec 'cd /srv/verbena; ./do demo
+			./do install --prefix /opt/verbena; /opt/verbena/bin/verbena run -- ibv_devices
+			./do uninstall --prefix /opt/verbena; test ! -e /opt/verbena
+			tests/fresh/package.sh
+			tests/fresh/recipes.sh
+			if [ -n "$1" ]; then ./do test "$1"; fi; apt-get autoclean -qq' bash "$filter"
 }
 
 root='' job=''
@@ -82,7 +119,7 @@ cleanup() {
 	trap '' INT TERM HUP
 	# unshare takes the first process of its namespaces with it, and that one all others.
 	[[ -z $job ]] || { kill -KILL "$job" && wait "$job"; } 2>/dev/null || true
-	[[ -z $root ]] || rm -rf --one-file-system "$root" "$root.log" "$root.gitconfig" "$root.patch" "$root.probe"
+	[[ -z $root ]] || rm -rf --one-file-system "$root" "$root.log" "$root.gitconfig" "$root.patch" "$root.probe" "$root.key"
 }
 
 # Ends by the signal, as callers expect of a command that was interrupted.
@@ -108,15 +145,25 @@ main() {
 	root=$(mktemp -d "${TMPDIR:-/var/tmp}/verbena-fresh.XXXXXX")
 	chmod 755 "$root" # apt downloads as another user
 	mkdir -p "$cache" "$root.probe"
+	[[ $suite != noble || -n ${UBUNTU_MIRROR:-} ]] || skip "UBUNTU_MIRROR has to name a mirror of Ubuntu"
+	[[ $suite != noble ]] || ubuntu_key "$root.key" || skip "no key of Ubuntu's archive (package ubuntu-keyring of Debian 13)"
 	probe_namespaces "$root.probe" || skip "no permission for mount and PID namespaces, mounts, or device files"
 	/usr/lib/apt/apt-helper -o Acquire::Retries=1 -o Acquire::http::Timeout=20 \
 		download-file "$mirror/dists/$suite/Release" "$root.log" >/dev/null 2>&1 ||
 		skip "apt's mirror of $suite cannot be reached"
 
 	# In the background, since a shell handles signals only between foreground commands.
-	unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" inside "$root" "$mirror" "$1" &
+	unshare --mount --pid --fork --kill-child "${BASH_SOURCE[0]}" inside "$suite" "$root" "$mirror" "$1" &
 	job=$!
 	wait "$job"
 }
 
-if [[ ${1:-} == inside ]]; then inside "${@:2}"; else main "$@"; fi
+is_inside=''
+if [[ ${1:-} == inside ]]; then
+	is_inside=yes suite=$2
+	shift 2
+else
+	suite=${2:-bookworm}
+fi
+[[ $suite == bookworm ]] || cache+=/$suite # apt removes packages of other releases
+if [[ -n $is_inside ]]; then inside "$@"; else main "$@"; fi
