@@ -15,8 +15,9 @@ import tempfile
 import time
 
 SKIPPED = 77
-# pyverbs is built for Debian's own interpreter, whatever else comes first in PATH.
+# pyverbs is Debian's, built for Debian's own interpreter, whatever else comes first in PATH or was installed below /usr/local.
 PYTHON = "/usr/bin/python3"
+PACKAGES = "/usr/lib/python3/dist-packages"
 DOCUMENTS = pathlib.Path("/usr/share/doc/rdma-core/tests")
 
 
@@ -35,11 +36,13 @@ def environment():
     # What a foreign program leaks is its own affair; what our libraries do wrong is not.
     env["ASAN_OPTIONS"] = "detect_leaks=0"
     env["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    env["PYTHONPATH"] = PACKAGES
     return env
 
 
 def command(build, *argv):
-    return [str(pathlib.Path(build) / "bin" / "verbena"), "run", "--", *argv]
+    # Tests of the checker run the same programs under `verbena check` (tests/check).
+    return [str(pathlib.Path(build) / "bin" / "verbena"), os.environ.get("VERBENA_TEST_WORD", "run"), "--", *argv]
 
 
 def complain_of_sanitizers(text):

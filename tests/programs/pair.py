@@ -75,13 +75,21 @@ class Program:
         return f"--- {shlex.join(self.argv)}: {state}\n{self.text().rstrip()}"
 
 
+held = []
+
+
 def free_port():
-    """Below the range that the kernel hands out, so that only another test could take it."""
+    """Below the range that the kernel hands out, so that only another test could take it before the server has it: a
+    name in the network namespace holds it until this test ends."""
     while True:
         port = random.randrange(12000, 30000)
+        name = socket.socket(socket.AF_UNIX)
         with socket.socket() as probe, contextlib.suppress(OSError):
+            name.bind(f"\0verbena-test-port-{port}")
             probe.bind(("", port))
+            held.append(name)
             return port
+        name.close()
 
 
 def listening(port):
