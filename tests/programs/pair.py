@@ -113,9 +113,12 @@ def wait_for_server(server, port, seconds=SECONDS):
 
 def wait_for_text(program, pattern, seconds=SECONDS):
     end = time.monotonic() + seconds
+    over = False
     while not re.search(pattern, program.text(), re.M):
-        if program.ended(0.05) or time.monotonic() > end:
+        # A program may write it and end between two looks: its text is read once more after its end.
+        if over:
             raise Failed(f"{program.argv[0]} wrote nothing like {pattern!r}")
+        over = program.ended(0.05) or time.monotonic() > end
 
 
 def wait_for_ends(programs, seconds=SECONDS):
