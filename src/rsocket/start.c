@@ -22,45 +22,46 @@ static void forget_in_child(void)
 	pthread_mutex_init(&rs_state.lock, NULL);
 	pthread_mutex_init(&rs_state.start_lock, NULL);
 	pthread_mutex_init(&rs_state.service_lock, NULL);
+	rs_state.channel = NULL;
+	rs_state.service_runs = false;
 	atomic_store(&rs_state.ready, false);
 }
 
 static int open_channel(void)
 {
-	int flags;
+	int flags, err;
 
 	rs_state.channel = rdma_create_event_channel();
 	if (!rs_state.channel)
 		return -errno;
 	flags = fcntl(rs_state.channel->fd, F_GETFL);
-	if (flags < 0 || fcntl(rs_state.channel->fd, F_SETFL, flags | O_NONBLOCK))
-		return explain(errno, "the event channel of rsockets cannot be made non-blocking");
-	return 0;
+	if (flags >= 0 && !fcntl(rs_state.channel->fd, F_SETFL, flags | O_NONBLOCK))
+		return 0;
+	err = explain(errno, "the event channel of rsockets cannot be made non-blocking");
+	rdma_destroy_event_channel(rs_state.channel);
+	rs_state.channel = NULL;
+	return err;
 }
 
+/* A step that was taken stays taken when a later one fails, and the next call goes on behind it. */
 static int start(void)
 {
-	int err;
+	int err = 0;
 
 	rs_config_load(RS_CONFIG_FOLDER, &rs_state.config);
-	err = open_channel();
-	if (err)
-		return err;
-	err = rs_service_start();
-	if (err)
-		goto close_channel;
-	rs_state.channel_watch =
-		(struct rs_watch){ .fd = rs_state.channel->fd, .ready = rs_cm_event_ready };
-	err = rs_service_watch(&rs_state.channel_watch);
-	if (err)
-		return err;
 	if (!rs_state.fork_handled && pthread_atfork(NULL, NULL, forget_in_child))
 		return explain(ENOMEM, "no memory to watch for forks");
 	rs_state.fork_handled = true;
-	return 0;
-close_channel:
-	rdma_destroy_event_channel(rs_state.channel);
-	return err;
+	if (!rs_state.channel)
+		err = open_channel();
+	if (!err && !rs_state.service_runs)
+		err = rs_service_start();
+	if (err)
+		return err;
+	rs_state.service_runs = true;
+	rs_state.channel_watch =
+		(struct rs_watch){ .fd = rs_state.channel->fd, .ready = rs_cm_event_ready };
+	return rs_service_watch(&rs_state.channel_watch);
 }
 
 int rs_start(void)

@@ -35,6 +35,7 @@ struct rs_state {
 	/* service.c; the lock is held while a handler runs, and is outside of sockets' locks */
 	pthread_mutex_t service_lock;
 	int service_epoll;
+	bool service_runs; /* under start_lock */
 };
 
 extern struct rs_state rs_state;
