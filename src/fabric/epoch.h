@@ -115,7 +115,7 @@ static inline uint64_t epoch_section_open(const struct epoch_cell *cell)
 	return (section & 1) && cell != fabric_thread.epoch.cell ? section : 0;
 }
 
-/* The same, if the section has called epoch_visit(). */
+/* As epoch_section_open(), of a section that has called epoch_visit(). */
 static inline uint64_t epoch_visit_open(const struct epoch_cell *cell)
 {
 	uint64_t section = epoch_section_open(cell);
@@ -126,7 +126,7 @@ static inline uint64_t epoch_visit_open(const struct epoch_cell *cell)
 		       : 0;
 }
 
-/* The same, if the section has called epoch_visit_by_kernel(). */
+/* Whether this section has called epoch_visit_by_kernel(). */
 static inline bool epoch_visit_is_by_kernel(const struct epoch_cell *cell, uint64_t section)
 {
 	/* [E5] */

@@ -120,7 +120,7 @@ static void attacker(int fd)
 	uint8_t mad[MSG_BYTES];
 
 	hear(fd, &to.sin_port, sizeof(to.sin_port));
-	/* Those that are sent before the two processes are connected are lost: on until one has come. */
+	/* Messages sent before the two processes are connected are lost: sending goes on until one was received. */
 	for (unsigned int i = 0; i < FORGED * scale() || !is_readable(fd, 1); i++) {
 		if (any() % 2)
 			forge_req(&to, mad);

@@ -240,7 +240,7 @@ static void take_rights_away(struct end *e, enum way way)
 	}
 }
 
-/* What was written here since then stays, once the peer's request has ended in whatever way. */
+/* Once the peer's request has ended, in whatever way, the bytes that this process wrote are still there. */
 static void check_untouched(struct scene *s)
 {
 	hear_status(&s->peer);

@@ -23,7 +23,7 @@ void epoch_wait_all(void);
  * in use.
  */
 size_t epoch_wait_running(struct open_section *open, size_t most);
-/* The same for the sections of peers alone, or of one: FABRIC_ID_NONE is all. */
+/* As epoch_wait_running(), for the sections of all peers (FABRIC_ID_NONE) or of one peer, not of this process. */
 size_t grace_wait_peers(fabric_id_t only, struct open_section *open, size_t most);
 /* The section has ended, or its process has. Inside a section, or with a lock that keeps peers from going. */
 bool open_section_is_over(const struct open_section *open);
