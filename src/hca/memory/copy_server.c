@@ -31,7 +31,7 @@ static int carry_out(struct copy_request *o, uint8_t *data)
 	    (o->op >= COPY_CMP_SWAP && ((o->len != 4 && o->len != 8) || o->addr & (o->len - 1))))
 		return -EINVAL;
 	e = hca_mem_find(seg, o->key, o->pdn, seg->mr[o->key >> 8].qpn, o->addr, o->len, 0);
-	if (!e || e->flags & HCA_MR_INDIRECT)
+	if (!e || hca_entry_flags(e) & HCA_MR_INDIRECT)
 		return -EACCES;
 	hca_mem_piece(e, o->addr, o->len, &list);
 	switch ((enum copy_op)o->op) {

@@ -25,7 +25,7 @@
 bool hca_mem_check_special(const struct hca_segment *seg, const struct hca_mr_entry *e,
 			   uint32_t qpn, uint64_t addr, uint64_t len, uint32_t access)
 {
-	if (e->flags & HCA_MR_WINDOW2)
+	if (hca_entry_flags(e) & HCA_MR_WINDOW2)
 		return e->qpn == qpn;
 	/* Only the owner has the layout of an indirect key. */
 	return seg != hca.peers.segment || hca_mkey_check(e, addr - e->iova, len, access);
@@ -124,7 +124,7 @@ void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, stru
 		seg_there(e, addr, len, false, out);
 		return;
 	}
-	if (unlikely(e->flags & HCA_MR_INDIRECT)) {
+	if (unlikely(hca_entry_flags(e) & HCA_MR_INDIRECT)) {
 		hca_mkey_seg(e, addr - e->iova, len, out);
 		return;
 	}
@@ -138,7 +138,7 @@ static bool resolve_odd(const struct hca_sge *sge, uint32_t pdn, uint32_t access
 	const struct hca_mr_entry *e =
 		hca_mem_find_here(sge->key, pdn, 0, sge->addr, sge->len, access);
 
-	if (!e || (e->flags & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2)))
+	if (!e || (hca_entry_flags(e) & (HCA_MR_WINDOW1 | HCA_MR_WINDOW2)))
 		return false;
 	hca_mem_seg(e, sge->addr, sge->len, out);
 	return true;
@@ -554,8 +554,8 @@ bool hca_mem_target(const struct hca_mr_entry *e, uint64_t addr, uint32_t size, 
 		return out->kind == HCA_SEG_PLAIN || out->kind == HCA_SEG_SERVED;
 	}
 	hca_mem_seg(e, addr, size, out);
-	if (!(e->flags & HCA_MR_INDIRECT))
-		return !(e->flags & HCA_MR_NULL);
+	if (!(hca_entry_flags(e) & HCA_MR_INDIRECT))
+		return !(hca_entry_flags(e) & HCA_MR_NULL);
 	whole = *out;
 	/* Atomic operations on transformed bytes have no meaning. */
 	return whole.kind == HCA_SEG_INDIRECT && hca_mkey_at(&whole, 0, out) && out->len >= size &&

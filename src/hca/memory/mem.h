@@ -34,9 +34,7 @@ static inline const struct hca_mr_entry *hca_mem_find(const struct hca_segment *
 		return NULL;
 	if (unlikely(len > e->length || addr < e->iova || addr - e->iova > e->length - len))
 		return NULL;
-	/* Relaxed: the service thread may set HCA_MR_SHARED meanwhile. */
-	if (unlikely(__atomic_load_n(&e->flags, __ATOMIC_RELAXED) &
-		     (HCA_MR_WINDOW2 | HCA_MR_INDIRECT)) &&
+	if (unlikely(hca_entry_flags(e) & (HCA_MR_WINDOW2 | HCA_MR_INDIRECT)) &&
 	    !hca_mem_check_special(seg, e, qpn, addr, len, access))
 		return NULL;
 	return e;
@@ -85,7 +83,7 @@ static inline bool hca_mem_resolve_plain(const struct hca_sge *sge, uint32_t pdn
 		const struct hca_mr_entry *e =
 			hca_mem_find(hca.peers.segment, sge->key, pdn, 0, addr, sge->len, access);
 
-		if (unlikely(!e || e->flags & HCA_MR_ODD))
+		if (unlikely(!e || hca_entry_flags(e) & HCA_MR_ODD))
 			return false;
 		addr = e->va + (addr - e->iova);
 	}

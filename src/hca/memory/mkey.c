@@ -372,7 +372,7 @@ static bool check_bytes(uint32_t key, uint64_t addr, uint64_t len, uint32_t pdn,
 
 	if (!key || atomic_load_explicit(&e->key, memory_order_acquire) != key || e->pdn != pdn ||
 	    (e->access & access) != access ||
-	    e->flags & (HCA_MR_INDIRECT | HCA_MR_WINDOW1 | HCA_MR_WINDOW2))
+	    hca_entry_flags(e) & (HCA_MR_INDIRECT | HCA_MR_WINDOW1 | HCA_MR_WINDOW2))
 		return false;
 	return len <= e->length && addr >= e->iova && addr - e->iova <= e->length - len;
 }

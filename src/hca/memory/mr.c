@@ -478,7 +478,7 @@ static int look_there(const struct hca_ctx *ctx, uint32_t index, struct hca_mr *
 	e = &peer->segment->mr[index];
 	/* [MR1] */
 	out->key = atomic_load_explicit(&e->key, memory_order_acquire);
-	flags = e->flags;
+	flags = hca_entry_flags(e);
 	if (e->context != ctx->uid || (!out->key && !(flags & (HCA_MR_DOMAIN | HCA_MR_DEVICE))))
 		return -ENOENT;
 	if (!out->key || flags & none)

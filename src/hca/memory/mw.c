@@ -133,7 +133,7 @@ int hca_mw_bind(const struct hca_bind *b, struct hca_mr *mr, uint32_t pdn, uint3
 			.context = mw->pd->ctx->uid,
 			.pdn = mw->pd->pdn,
 			.access = b->access,
-			.flags = (region->flags & (HCA_MR_SHARED | HCA_MR_CAREFUL)) |
+			.flags = (hca_entry_flags(region) & (HCA_MR_SHARED | HCA_MR_CAREFUL)) |
 				 (mw->type2 ? HCA_MR_WINDOW2 : HCA_MR_WINDOW1),
 			.iova = b->access & HCA_ACCESS_ZERO_BASED ? 0 : b->addr,
 			.length = b->len,

@@ -68,7 +68,7 @@ bool persist_flush(const struct hca_mr_entry *e, uint64_t addr, uint64_t length)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), va = e->va + (addr - e->iova), from = va & -page;
 
-	if (!length || e->flags & HCA_MR_NULL)
+	if (!length || hca_entry_flags(e) & HCA_MR_NULL)
 		return true;
 	/* Only the process that owns the mapping can write it back. */
 	if (e < hca.peers.segment->mr || e >= hca.peers.segment->mr + HCA_MR_ENTRIES)

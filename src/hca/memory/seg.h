@@ -38,9 +38,11 @@ struct hca_list {
 
 static inline uint32_t hca_seg_kind(const struct hca_mr_entry *e)
 {
-	if (likely(!(e->flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
+	uint32_t flags = hca_entry_flags(e);
+
+	if (likely(!(flags & (HCA_MR_NULL | HCA_MR_CAREFUL))))
 		return HCA_SEG_PLAIN;
-	return e->flags & HCA_MR_NULL ? HCA_SEG_NULL : HCA_SEG_CAREFUL;
+	return flags & HCA_MR_NULL ? HCA_SEG_NULL : HCA_SEG_CAREFUL;
 }
 
 /* [addr, addr + len) of an entry of this process that is no indirect key. */

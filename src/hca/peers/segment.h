@@ -52,6 +52,12 @@ struct hca_mr_entry {
 
 _Static_assert(sizeof(struct hca_mr_entry) == 64, "one line");
 
+/* The service thread may set or clear HCA_MR_SHARED of a valid entry; the other flags stay. */
+static inline uint32_t hca_entry_flags(const struct hca_mr_entry *e)
+{
+	return __atomic_load_n(&e->flags, __ATOMIC_RELAXED);
+}
+
 /*
  * Copies an entry of another process, whose owner may write to it meanwhile: no member is read
  * again. False: the key is not (or no longer) the entry's.
@@ -65,7 +71,7 @@ static inline bool hca_entry_snapshot(const struct hca_mr_entry *from, uint32_t 
 	atomic_store_explicit(&to->key, key, memory_order_relaxed);
 	to->pdn = __atomic_load_n(&from->pdn, __ATOMIC_RELAXED);
 	to->access = __atomic_load_n(&from->access, __ATOMIC_RELAXED);
-	to->flags = __atomic_load_n(&from->flags, __ATOMIC_RELAXED);
+	to->flags = hca_entry_flags(from);
 	to->iova = __atomic_load_n(&from->iova, __ATOMIC_RELAXED);
 	to->length = __atomic_load_n(&from->length, __ATOMIC_RELAXED);
 	to->va = __atomic_load_n(&from->va, __ATOMIC_RELAXED);

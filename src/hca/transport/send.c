@@ -46,7 +46,7 @@ static bool make_refs(const struct qp *qp, const struct hca_send *s, struct roce
 		if (s->sge[i].key == HCA_KEY_INLINE)
 			return false;
 		e = &segment->mr[s->sge[i].key >> 8];
-		flags = e->flags;
+		flags = hca_entry_flags(e);
 		/* The peer looks the key up in this process's table; an imported region is not there. */
 		if (atomic_load_explicit(&e->key, memory_order_relaxed) != s->sge[i].key)
 			return false;
