@@ -30,6 +30,12 @@
 /* Timeouts in a row that do not count because responses to earlier attempts came. */
 #define STALE_TIMEOUTS_MOST 8
 
+/*
+ * Refusals in a row, of later requests that have no receive, without the answer to the oldest one, which is a read: as many as
+ * are beyond doubt where a network only loses packets.
+ */
+#define PASSED_REFUSALS_MOST 64
+
 /* Fails the oldest request, and the queue pair with it. */
 static void fail_head(struct qp *qp, enum hca_status status, uint8_t vendor)
 {
@@ -111,6 +117,25 @@ static bool is_passed(const struct req_slot *slot, uint32_t psn)
 }
 
 /*
+ * The receiver is not ready for a later request, and the answer to the oldest one has not come. The timeout does not run while
+ * the receiver is waited for: without a limit, a read whose answers never get through would be sent again for ever.
+ */
+static void passed_by_refusal(struct qp *qp, const struct roce_pkt *pkt,
+			      const struct req_slot *slot)
+{
+	struct completer *c = &qp->comp;
+	uint32_t awaited = psn_add(slot->first_psn, slot->got / qp->mtu);
+
+	if (awaited != c->passed_psn)
+		c->passed = 0;
+	c->passed_psn = awaited;
+	if (c->passed++ < PASSED_REFUSALS_MOST)
+		receiver_not_ready(qp, pkt, false);
+	else
+		fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
+}
+
+/*
  * A NAK or RNR NAK names the packet that it refuses; all before it are acknowledged. The oldest
  * request may be one of these, when its answer was lost, or while it is being sent again: then the
  * refusal is not its own, and comes again when the refused request does.
@@ -126,8 +151,10 @@ static void refused(struct qp *qp, const struct roce_pkt *pkt)
 	slot = request_retire(qp, psn_add(pkt->psn, PSN_MASK));
 	if (!slot)
 		return;
-	if (rnr)
-		receiver_not_ready(qp, pkt, !is_passed(slot, pkt->psn));
+	if (rnr && is_passed(slot, pkt->psn))
+		passed_by_refusal(qp, pkt, slot);
+	else if (rnr)
+		receiver_not_ready(qp, pkt, true);
 	else if (pkt->ack.syndrome == ROCE_SYN_NAK_SEQ || !is_passed(slot, pkt->psn))
 		negative(qp, pkt);
 	else if (op_is_read(slot->op))

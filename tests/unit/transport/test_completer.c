@@ -209,6 +209,57 @@ static void a_refusal_is_not_of_a_request_that_is_being_sent_again_before_it(voi
 	}
 }
 
+/* A network that never lets the data through, such as one with a smaller MTU than was agreed. */
+static void a_read_whose_answer_never_comes_before_refusals_fails(void **state)
+{
+	struct end_options o = END_DEFAULTS;
+	struct end *e;
+	const struct hca_cqe *c;
+	unsigned int tries = 0;
+
+	o.rnr_retry = 7;
+	e = end_alone(&o);
+	end_post(e, HCA_OP_READ, 0, 2000);
+	end_post(e, HCA_OP_SEND, 64, 8);
+	end_ring(e);
+	while (e->qp->state == HCA_QPS_RTS && tries++ < 1000) {
+		refuse(e, ROCE_SYN_RNR | 1, 102);
+		skip_sent();
+		net_pass(1000000);
+	}
+	assert_true(tries > 30 && tries < 1000);
+	c = end_completion(e);
+	assert_int_equal(c->op, HCA_OP_READ);
+	assert_int_equal(c->status, HCA_RETRY_EXC_ERR);
+	assert_int_equal(end_completion(e)->status, HCA_WR_FLUSH_ERR);
+	end_destroy(e);
+}
+
+/* Its first packet came: the count begins anew with the next one. */
+static void a_read_that_goes_on_between_refusals_is_asked_for_again(void **state)
+{
+	struct end_options o = END_DEFAULTS;
+	struct end *e;
+
+	o.rnr_retry = 7;
+	e = end_alone(&o);
+	end_post(e, HCA_OP_READ, 0, 2000);
+	end_post(e, HCA_OP_SEND, 64, 8);
+	end_ring(e);
+	for (unsigned int i = 0; i < 100; i++) {
+		refuse(e, ROCE_SYN_RNR | 1, 102);
+		skip_sent();
+		net_pass(1000000);
+		if (i == 50)
+			respond(e, ROCE_PKT_READ_RESP_FIRST, 100, 1024);
+	}
+	skip_sent();
+	respond(e, ROCE_PKT_READ_RESP_ONLY, 101, 2000 - 1024);
+	assert_int_equal(end_completion(e)->status, HCA_SUCCESS);
+	assert_int_equal(e->qp->state, HCA_QPS_RTS);
+	end_destroy(e);
+}
+
 static void data_of_a_wrong_length_is_a_bad_response(void **state)
 {
 	static const uint32_t lengths[] = { 0, 7, 9, 1024 };
@@ -464,6 +515,8 @@ int main(void)
 		cmocka_unit_test(
 			a_receiver_that_is_not_ready_fails_the_send_and_no_atomic_before_it),
 		cmocka_unit_test(a_refusal_is_not_of_a_request_that_is_being_sent_again_before_it),
+		cmocka_unit_test(a_read_whose_answer_never_comes_before_refusals_fails),
+		cmocka_unit_test(a_read_that_goes_on_between_refusals_is_asked_for_again),
 		cmocka_unit_test(data_of_a_wrong_length_is_a_bad_response),
 		cmocka_unit_test(an_atomic_answer_to_a_read_is_a_bad_response),
 		cmocka_unit_test(an_atomic_returns_the_value_before),
