@@ -16,7 +16,7 @@
 #include "util/explain.h"
 
 #define SEGMENT_MAGIC   0x67657376u
-#define SEGMENT_VERSION 3u
+#define SEGMENT_VERSION 4u
 #define PAGE_BYTES      4096u
 
 void *fabric_segment_self(void)

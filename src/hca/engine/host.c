@@ -19,6 +19,7 @@
 #include "hca/hca.h"
 #include "hca/memory/mr_defer.h"
 #include "hca/memory/mr_suspend.h"
+#include "hca/memory/vm_copy.h"
 #include "hca/transport/acks.h"
 #include "hca/peers/rpc.h"
 #include "hca/queue/doorbell_watch.h"
@@ -118,6 +119,7 @@ int hca_host_join(void)
 			valgrind_mark_unused(hca.peers.segment->mr,
 					     sizeof(hca.peers.segment->mr) +
 						     sizeof(hca.peers.segment->grant));
+			atomic_store(&hca.peers.segment->copies_guarded, vm_copy_is_guarded());
 			mr_suspend_joined();
 			atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
 			control_start();

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fabric/epoch.h"
@@ -16,6 +15,7 @@
 #include "hca/memory/key.h"
 #include "hca/memory/mkey.h"
 #include "hca/memory/transform.h"
+#include "hca/memory/vm_copy.h"
 #include "hca/peers/peer.h"
 #include "hca/peers/peer_map.h"
 #include "util/copy.h"
@@ -106,7 +106,7 @@ static void seg_there(const struct hca_mr_entry *entry, uint64_t addr, uint64_t 
 		return;
 	}
 	/* The kernel copies, but does no atomics. */
-	if (!peer->can_vm || atomic || hca_peer_has_gate(peer)) {
+	if (!peer->can_vm || atomic || hca_peer_has_gate(peer) || !vm_copy_is_ready()) {
 		copy_client_seg(peer, &e, key, addr, len, out);
 		return;
 	}
@@ -116,6 +116,8 @@ static void seg_there(const struct hca_mr_entry *entry, uint64_t addr, uint64_t 
 		return;
 	out->ptr = (char *)(uintptr_t)(e.va + (addr - e.iova));
 	out->pid = peer->pid;
+	out->word = &entry->key;
+	out->value = key;
 }
 
 void hca_mem_seg(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, struct hca_seg *out)
@@ -201,7 +203,7 @@ void hca_mem_piece(const struct hca_mr_entry *e, uint64_t addr, uint64_t len, st
  */
 static bool is_moving(const struct hca_seg *seg, uint64_t off, bool write, unsigned int *tries)
 {
-	if (errno != EFAULT || (*tries)++ >= MOVE_TRIES)
+	if ((*tries)++ >= MOVE_TRIES)
 		return false;
 	if (seg->kind == HCA_SEG_REMOTE)
 		return !sched_yield();
@@ -211,17 +213,21 @@ static bool is_moving(const struct hca_seg *seg, uint64_t off, bool write, unsig
 static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local, uint64_t len,
 			bool write)
 {
-	pid_t pid = remote->kind == HCA_SEG_REMOTE ? remote->pid : getpid();
+	bool other = remote->kind == HCA_SEG_REMOTE;
 	unsigned int tries = 0;
 
 	while (len) {
-		/* Not a pointer of this process: it may be any number, and NULL when all copies fail. */
-		struct iovec there = { (void *)((uintptr_t)remote->ptr + off), len };
-		struct iovec here = { local, len };
-		ssize_t n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
-				  : process_vm_readv(pid, &here, 1, &there, 1, 0);
+		struct vm_copy copy = {
+			.pid = other ? remote->pid : getpid(),
+			/* Not a pointer of this process: it may be any number, and 0 when all copies fail. */
+			.there = (uintptr_t)remote->ptr + off,
+			.here = local,
+			.len = len,
+			.write = write,
+		};
+		ssize_t n = vm_copy_run(&copy, other ? remote->word : NULL, remote->value);
 
-		if (n < 0 && is_moving(remote, off, write, &tries))
+		if (n == -EFAULT && is_moving(remote, off, write, &tries))
 			continue;
 		if (n <= 0)
 			return false;

@@ -6,12 +6,13 @@
 #include "hca/memory/mr_suspend.h"
 #include "hca/peers/grace.h"
 
-static bool any_by_kernel(const struct open_section *open, size_t count)
+/* The key, or the count of skips, has changed. */
+static void end_copies(const struct open_section *open, size_t count)
 {
-	for (size_t i = 0; i < count && i < MR_SHARE_DEBTS; i++)
-		if (open[i].by_kernel)
-			return true;
-	return false;
+	if (count > MR_SHARE_DEBTS)
+		epoch_wait_all();
+	else if (count)
+		grace_wait_copies(open, count);
 }
 
 void mr_stopped_wait(void)
@@ -25,7 +26,9 @@ void mr_stopped_wait(void)
 
 void mr_stopped_end_all(const struct open_section *open, size_t count)
 {
-	if (!mr_suspend_for_stopped(open, count) || any_by_kernel(open, count))
+	if (mr_suspend_for_stopped(open, count))
+		end_copies(open, count);
+	else
 		epoch_wait_all();
 }
 
@@ -49,6 +52,6 @@ void mr_stopped_end(void *addr, uint64_t length, bool claimed, uint32_t claim)
 	pthread_mutex_unlock(&hca.memory.share.lock);
 	if (!owed)
 		mr_stopped_end_all(open, stopped);
-	else if (any_by_kernel(open, stopped))
-		epoch_wait_all();
+	else
+		end_copies(open, stopped);
 }

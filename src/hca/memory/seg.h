@@ -12,7 +12,7 @@ enum hca_seg_kind {
 	HCA_SEG_PLAIN,
 	HCA_SEG_NULL,     /* reads as zeros, discards writes */
 	HCA_SEG_CAREFUL,  /* pages may be missing: copied by the kernel */
-	HCA_SEG_REMOTE,   /* an address in process `pid` */
+	HCA_SEG_REMOTE,   /* an address in process `pid`, while *word is `value` (vm_copy.h) */
 	HCA_SEG_SERVED,   /* address `base` on of a key of the peer at ptr (copy_client.h) */
 	HCA_SEG_INDIRECT, /* from `base` on in the indirect key at ptr (mkey.h) */
 	HCA_SEG_TRANSFORM, /* the same of a key with transforms: `base` is on the wire (transform.h) */
@@ -26,8 +26,14 @@ struct hca_seg {
 		int pid;
 		uint32_t pdn;
 	};
-	uint64_t base;
-	uint32_t key;
+	union {
+		uint64_t base;
+		const _Atomic uint32_t *word; /* NULL: always */
+	};
+	union {
+		uint32_t key;
+		uint32_t value;
+	};
 };
 
 struct hca_list {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "fabric/barrier.h"
 #include "fabric/clock.h"
@@ -101,6 +102,7 @@ static void wait_running_peer(struct hca_peer *peer, void *arg)
 				.id = peer->id,
 				.cell = i,
 				.by_kernel = epoch_visit_is_by_kernel(&area->cell[i], section),
+				.guarded = atomic_load(&hca_peer_segment(peer)->copies_guarded),
 				.section = section,
 			};
 		w->count++;
@@ -132,6 +134,36 @@ bool open_section_is_over(const struct open_section *open)
 		return !fabric_process_alive(open->id);
 	return epoch_section_over(&fabric_segment_epochs(peer->segment)->cell[open->cell],
 				  open->section);
+}
+
+/* What may have to be waited for is over, or the peer has lost its link. */
+static bool copy_is_over(const struct open_section *open, uint64_t deadline_ns)
+{
+	struct hca_peer *peer;
+	bool over;
+
+	epoch_enter();
+	peer = hca_peer_at(fabric_id_slot(open->id));
+	over = open_section_is_over(open) || !peer || peer->id != open->id ||
+	       !hca_peer_is_up(peer) || (open->guarded && hca_peer_threads_are_halted(peer));
+	if (!over && fabric_now_ns() > deadline_ns) {
+		hca_peer_kill(peer);
+		over = true;
+	}
+	epoch_exit();
+	return over;
+}
+
+void grace_wait_copies(const struct open_section *open, size_t count)
+{
+	const struct timespec nap = { .tv_nsec = 200000 };
+	uint64_t deadline_ns = fabric_now_ns() + PEER_TIMEOUT_NS;
+
+	/* [E1] in the peers: a thread that looks from here on sees the change */
+	barrier_global();
+	for (size_t i = 0; i < count; i++)
+		while (open[i].by_kernel && !copy_is_over(&open[i], deadline_ns))
+			nanosleep(&nap, NULL);
 }
 
 /* ---- asking ---- */

@@ -6,6 +6,7 @@
  */
 #include "hca/peers/peer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,24 +65,80 @@ void hca_peer_kill(struct hca_peer *peer)
 	fabric_link_kill(peer->link);
 }
 
-/* Stopped by a signal or a debugger, or dead. */
-static bool is_stopped(int pid)
+/* The beginning of a file of /proc; false if the process or thread is gone. */
+static bool read_proc(const char *path, char *text, size_t size)
 {
-	char path[32], text[256], *state;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true;
-	n = read(fd, text, sizeof(text) - 1);
+		return false;
+	n = read(fd, text, size - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	state = strrchr(text, ')'); /* the name before it may contain any character */
-	return !state || !state[1] || strchr("TtZX", state[2]);
+	return n > 0;
 }
 
+/* The letter of ps(1). */
+static char state_of(const char *path)
+{
+	char text[256], *state;
+
+	if (!read_proc(path, text, sizeof(text)))
+		return 'X';
+	state = strrchr(text, ')'); /* the name before it may contain any character */
+	return state && state[1] ? state[2] : 'X';
+}
+
+static bool is_stopped(int pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return strchr("TtZX", state_of(path));
+}
+
+/*
+ * A thread that a signal stops has left the kernel. A debugger may stop one at the entry of a system call, too, which
+ * then goes on with it.
+ */
+static bool thread_is_halted(int pid, const char *tid)
+{
+	char path[64], text[64];
+	char state;
+	long number;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/stat", pid, tid);
+	state = state_of(path);
+	if (state != 't')
+		return strchr("TZX", state);
+	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/syscall", pid, tid);
+	if (!read_proc(path, text, sizeof(text)))
+		return false;
+	number = strtol(text, NULL, 10);
+	return number != SYS_process_vm_readv && number != SYS_process_vm_writev;
+}
+
+bool hca_peer_threads_are_halted(const struct hca_peer *peer)
+{
+	struct dirent *entry;
+	bool halted = true;
+	char path[32];
+	DIR *tasks;
+
+	if (!peer->pid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/task", peer->pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return false;
+	while (halted && (entry = readdir(tasks)))
+		halted = entry->d_name[0] == '.' || thread_is_halted(peer->pid, entry->d_name);
+	closedir(tasks);
+	return halted;
+}
+
+/* Stopped by a signal or a debugger, or dead. */
 bool hca_peer_is_halted(const struct hca_peer *peer)
 {
 	return !peer->pid || is_stopped(peer->pid);

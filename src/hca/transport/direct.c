@@ -12,6 +12,7 @@
 
 #include "fabric/epoch.h"
 #include "hca/memory/atomic.h"
+#include "hca/memory/vm_copy.h"
 #include "hca/peers/peer_map.h"
 #include "hca/transport/egress.h"
 #include "hca/transport/observer.h"
@@ -173,7 +174,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (likely(base)) {
 		remote.seg[0].ptr = base + (s->raddr - e.iova);
 	} else {
-		if (!peer->can_vm || atomic || hca_peer_has_gate(peer))
+		if (!peer->can_vm || atomic || hca_peer_has_gate(peer) || !vm_copy_is_ready())
 			return DIRECT_NO;
 		epoch_visit_by_kernel();
 		if (unlikely(skips_of(peer) != skips))
@@ -181,6 +182,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		remote.seg[0].ptr = (char *)(uintptr_t)(e.va + (s->raddr - e.iova));
 		remote.seg[0].kind = HCA_SEG_REMOTE;
 		remote.seg[0].pid = peer->pid;
+		remote.seg[0].word = &peer->segment->skips;
+		remote.seg[0].value = skips;
 	}
 	if (atomic) {
 		result = execute_word(qp, s, &local, remote.seg[0].ptr);
