@@ -104,6 +104,9 @@ int fabric_memfd_create_owned(const char *name, uint64_t size, int *out, void **
 	err = create(name, size, SEALS & ~F_SEAL_SEAL, &fd);
 	if (err)
 		return err;
+	/* Few of these are made in the life of a process. */
+	if (sysv_id(fd) >= 0)
+		sysv_sweep();
 	err = fabric_memfd_map(fd, 0, size, &map);
 	if (err)
 		goto close_fd;

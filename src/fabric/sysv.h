@@ -13,6 +13,8 @@
 
 /* Makes memory of zeros; pages come with the first access. -errno. */
 int sysv_create(uint64_t size, int *id);
+/* Removes what processes of this user have made and were killed before they attached it. */
+void sysv_sweep(void);
 /* True when the id is memory of this user with exactly that size. */
 bool sysv_has_size(int id, uint64_t size);
 /* Attaches all of it. */

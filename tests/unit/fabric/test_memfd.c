@@ -8,14 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "fabric/memfd.h"
+#include "fabric/sysv.h"
 #include "util/explain.h"
 
 #define SIZE  (256ull << 20)
@@ -181,6 +184,56 @@ static void a_peer_cannot_pass_off_other_memory(void **state)
 	close(fd);
 }
 
+/* ---- processes that are killed before they attach what they have made ---- */
+
+/* The ids, for the process that waits. */
+static struct made {
+	int ours, foreign;
+} * made;
+
+static int make_and_die(void)
+{
+	made->foreign = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
+	return sysv_create(1 << 20, &made->ours) || made->foreign < 0 ? BROKEN : HOLES_KEPT;
+}
+
+static bool is_there(int id)
+{
+	struct shmid_ds ds;
+
+	return !shmctl(id, IPC_STAT, &ds);
+}
+
+/* As a process that joins under a limit does. */
+static int make_a_segment(void)
+{
+	void *base;
+	int fd;
+
+	if (!limit_files(8192))
+		return BROKEN;
+	return fabric_memfd_create_owned("test", 1 << 20, &fd, &base) ? BROKEN : HOLES_KEPT;
+}
+
+static void memory_that_was_never_attached_is_removed_after_its_process(void **state)
+{
+	int own;
+
+	made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(made, MAP_FAILED);
+	assert_int_equal(sysv_create(1 << 20, &own), 0);
+	assert_int_equal(status_of(make_and_die), HOLES_KEPT);
+	assert_true(is_there(made->ours));
+	assert_int_equal(status_of(make_a_segment), HOLES_KEPT);
+	assert_false(is_there(made->ours));
+	/* That of a process which is alive, and that of another program. */
+	assert_true(is_there(own));
+	assert_true(is_there(made->foreign));
+	assert_int_equal(shmctl(own, IPC_RMID, NULL), 0);
+	assert_int_equal(shmctl(made->foreign, IPC_RMID, NULL), 0);
+	munmap(made, sizeof(*made));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +242,7 @@ int main(void)
 		cmocka_unit_test(memory_under_a_limit_of_file_sizes_is_mapped_like_any_other),
 		cmocka_unit_test(a_limit_without_system_v_memory_is_explained),
 		cmocka_unit_test(a_peer_cannot_pass_off_other_memory),
+		cmocka_unit_test(memory_that_was_never_attached_is_removed_after_its_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
