@@ -51,9 +51,6 @@ static ssize_t run_sequence(const struct vm_copy *copy, const _Atomic uint32_t *
 {
 	struct iovec here = { copy->here, copy->len };
 	struct iovec there = { (void *)copy->there, copy->len };
-	register const struct iovec *there_arg __asm__("r10") = &there;
-	register unsigned long there_count __asm__("r8") = 1;
-	register unsigned long flags __asm__("r9") = 0;
 	long result = copy->write ? SYS_process_vm_writev : SYS_process_vm_readv;
 
 	/*
@@ -65,6 +62,9 @@ static ssize_t run_sequence(const struct vm_copy *copy, const _Atomic uint32_t *
 			 "3:\t.long 0, 0\n\t"
 			 ".quad 1f, 2f - 1f, 4f\n\t"
 			 ".popsection\n\t"
+			 "movq %[there], %%r10\n\t"
+			 "movl $1, %%r8d\n\t"
+			 "xorl %%r9d, %%r9d\n\t"
 			 "leaq 3b(%%rip), %%rcx\n\t"
 			 "movq %%rcx, %[cs]\n"
 			 "1:\tcmpl %[value], %[word]\n\t"
@@ -79,10 +79,10 @@ static ssize_t run_sequence(const struct vm_copy *copy, const _Atomic uint32_t *
 			 "6:"
 			 : "+a"(result), [cs] "=m"(own_rseq()->rseq_cs)
 			 : [word] "m"(*(const uint32_t *)word), [value] "r"(value),
-			   "D"((long)copy->pid), "S"(&here), "d"(1L), "r"(there_arg),
-			   "r"(there_count), "r"(flags), [signature] "i"(RSEQ_SIG),
+			   "D"((long)copy->pid), "S"(&here),
+			   "d"(1L), [there] "r"(&there), [signature] "i"(RSEQ_SIG),
 			   [aborted] "i"(-EAGAIN), [canceled] "i"(-ECANCELED)
-			 : "rcx", "r11", "cc", "memory");
+			 : "rcx", "r8", "r9", "r10", "r11", "cc", "memory");
 	return result;
 }
 
