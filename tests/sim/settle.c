@@ -210,6 +210,24 @@ static void finish_all(void)
 
 /* ---- checks ---- */
 
+/*
+ * Messages of no bytes look the same. The one that was received counted as an earlier one, which was lost for want of a
+ * receive, as UC may: it was this one.
+ */
+static bool was_taken_for_another(const struct work *w)
+{
+	for (unsigned int i = 0; i < w->to->inbox_count && w->to->inbox[i] != w; i++) {
+		struct work *v = w->to->inbox[i];
+
+		if (v->end != w->end || v->rq != w->rq || v->kind != HCA_RECV_SEND || v->length ||
+		    !v->delivered || work_is_certain(v))
+			continue;
+		v->delivered = false;
+		return true;
+	}
+	return false;
+}
+
 static void check_messages(void)
 {
 	for (unsigned int i = 0; i < sim.works; i++) {
@@ -220,7 +238,9 @@ static void check_messages(void)
 			continue;
 		if (!end_is_reliable(w->end) && !work_is_certain(w))
 			continue;
-		SIM_CHECK(w->delivered, "%s: succeeded, and was not received", work_name(w));
+		SIM_CHECK(w->delivered || (!w->length && w->kind == HCA_RECV_SEND &&
+					   !end_is_reliable(w->end) && was_taken_for_another(w)),
+			  "%s: succeeded, and was not received", work_name(w));
 	}
 }
 
