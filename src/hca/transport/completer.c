@@ -32,7 +32,7 @@
 
 /*
  * Refusals in a row, of later requests that have no receive, without the answer to the oldest one, which is a read: as many as
- * are beyond doubt where a network only loses packets.
+ * are beyond doubt where a network only loses packets. They must also have taken as long as all retries.
  */
 #define PASSED_REFUSALS_MOST 64
 
@@ -123,13 +123,21 @@ static bool is_passed(const struct req_slot *slot, uint32_t psn)
 static void passed_by_refusal(struct qp *qp, const struct roce_pkt *pkt,
 			      const struct req_slot *slot)
 {
-	struct completer *c = &qp->comp;
+	uint64_t retries_ns = (qp->attr.retry_cnt + 1u) * timer_ack_ns(qp->attr.timeout);
 	uint32_t awaited = psn_add(slot->first_psn, slot->got / qp->mtu);
+	struct completer *c = &qp->comp;
+	uint64_t now_ns = hca_now_ns();
 
-	if (awaited != c->passed_psn)
+	if (!c->passed || awaited != c->passed_psn) {
 		c->passed = 0;
+		c->passed_since = now_ns;
+	}
 	c->passed_psn = awaited;
-	if (c->passed++ < PASSED_REFUSALS_MOST)
+	if (c->passed < PASSED_REFUSALS_MOST)
+		c->passed++;
+	/* A timeout of 0 is none. */
+	if (c->passed < PASSED_REFUSALS_MOST || !retries_ns ||
+	    now_ns - c->passed_since < retries_ns)
 		receiver_not_ready(qp, pkt, false);
 	else
 		fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);

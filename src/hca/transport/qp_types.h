@@ -119,6 +119,7 @@ struct completer {
 	bool unread_awaited;     /* the timer has expired once while packets were unread */
 	uint8_t passed; /* refusals of later requests while the answer to `passed_psn` was awaited */
 	uint32_t passed_psn;
+	uint64_t passed_since;
 };
 
 #define RESP_RESOURCES 16u
