@@ -5,7 +5,8 @@
 mlx4:  mlx5_0 against mlx4_0, in a network namespace of its own.
 wire:  mlx5_0 in shared memory against mlx5_0 over the wire, in the same way.
 rxe:   mlx5_0 against the kernel's rxe in a guest (tests/interop/rxe-vm), in batches, until the seconds are over. A difference
-       that no rule explains is tried again, and cut down to a short program.
+       that no rule explains is tried again, and cut down to a short program. When the guest's kernel panics, the rest runs in a
+       new guest.
 rules: programs/*.txt, each of which shows a rule of rxe: without that rule its traces differ, with it they do not.
 
 Programs are text (generate.py), carried out by verbs-run; compare.py compares traces, rules.py explains differences."""
@@ -32,6 +33,8 @@ ADAPTERS = "mlx5_0,model=ConnectX-7;mlx4_0,model=ConnectX-3-Pro,link=ethernet"
 IN_PARALLEL, IN_GUEST = 8, 6  # processes of verbs-run, which sleeps most of the time
 BATCH = 48  # programs between two lines of progress
 SHRINK_ROUNDS = 30
+GUESTS = 5  # the kernel's rxe may panic
+GUEST_ENDED = 4  # exit status of rxe-vm
 
 
 def text_of(programs):
@@ -197,6 +200,14 @@ def seeds_from(args):
     return range(int(first), int(last or first) + 1)
 
 
+def note_progress(batch, comparison):
+    """For boot(), should the guest end in this batch."""
+    if "RXE_VM_RUN" in os.environ:
+        last = max(int(seed) for seed in batch)
+        text = f"{last} {comparison.programs} {len(comparison.different)}"
+        (pathlib.Path(os.environ["RXE_VM_RUN"]) / "progress").write_text(text)
+
+
 def loop(comparison, args):
     """Batches of seeds until there are no more, or the time is over."""
     end = time.monotonic() + args.seconds
@@ -205,6 +216,7 @@ def loop(comparison, args):
         if time.monotonic() > end:
             break
         batch = {str(seed): generate.program(seed) for seed in seeds[i:i + BATCH]}
+        note_progress(batch, comparison)
         comparison.check(batch)
         print(f"{comparison.name}: {comparison.programs} programs", flush=True)
     return comparison.summary()
@@ -253,6 +265,25 @@ def boot(build, args):
         skip("no qemu-system-x86_64, and no apt-get to install it with")
     if subprocess.run([RXE_VM, "prepare"]).returncode:
         skip("the guest's kernel cannot be had")
+    end, last, different = time.monotonic() + args.seconds, seeds_from(args)[-1], 0
+    for _ in range(GUESTS):
+        status, progress = run_guest(build, args)
+        if status != GUEST_ENDED or not progress:
+            break
+        seed, programs, found = progress
+        print(f"{args.mode}: the kernel of the guest ended in one of the programs up to {seed}, after {programs}", flush=True)
+        different += found
+        args.seeds, args.seconds = f"{seed + 1}-{last}", int(end - time.monotonic())
+        if seed >= last or args.seconds <= 0:
+            status = 0
+            break
+    if status == 3:
+        skip("the guest does not boot here")
+    return status or (1 if different else 0)
+
+
+def run_guest(build, args):
+    """The status of rxe-vm, and what note_progress() wrote last, or None."""
     out = build / "tests" / "differential" / args.mode
     shutil.rmtree(out, ignore_errors=True)
     words = [str(build), args.mode, "--seeds", args.seeds, "--seconds", str(args.seconds)]
@@ -260,9 +291,8 @@ def boot(build, args):
                VERBENA_DIR=str(build / "tests" / f"dir.differential.{args.mode}"))
     status = subprocess.run([RXE_VM, "run", "--host-script", __file__, "--mtu", "9000", "--out", out, "--timeout",
                              str(args.seconds + 1800), "--env", f"DIFFERENTIAL={' '.join(words)}"], env=env).returncode
-    if status == 3:
-        skip("the guest does not boot here")
-    return status
+    file = out / "progress"
+    return status, [int(x) for x in file.read_text().split()] if file.exists() else None
 
 
 def in_namespace():
