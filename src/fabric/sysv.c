@@ -33,7 +33,10 @@ int sysv_create(uint64_t size, int *out)
 	return -EEXIST;
 }
 
-/* Its creator died before anything was attached. A process that is not of this PID namespace has the number 0. */
+/*
+ * Its creator died before anything was attached. A process that is not of this PID namespace has
+ * the number 0.
+ */
 static bool is_litter(const struct shmid_ds *ds)
 {
 	return ((unsigned int)ds->shm_perm.__key & KEY_MASK) == OWN_KEY &&

@@ -211,8 +211,8 @@ static void finish_all(void)
 /* ---- checks ---- */
 
 /*
- * Messages of no bytes look the same. The one that was received counted as an earlier one, which was lost for want of a
- * receive, as UC may: it was this one.
+ * Messages of no bytes look the same. The one that was received counted as an earlier one, which
+ * was lost for want of a receive, as UC may: it was this one.
  */
 static bool was_taken_for_another(const struct work *w)
 {

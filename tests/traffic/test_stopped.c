@@ -253,7 +253,10 @@ static uint64_t stop_and_deregister(struct scene *s)
 	return begin_ns;
 }
 
-/* The limit for a peer whose copy may be under way is 2 s; once in three times it may be this process that has to wait. */
+/*
+ * The limit for a peer whose copy may be under way is 2 s; once in three times it may be this
+ * process that has to wait.
+ */
 static void a_stopped_write_by_the_kernel_is_not_waited_for(void)
 {
 	uint64_t took_ns = UINT64_MAX;

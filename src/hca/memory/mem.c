@@ -219,7 +219,10 @@ static bool copy_kernel(const struct hca_seg *remote, uint64_t off, void *local,
 	while (len) {
 		struct vm_copy copy = {
 			.pid = other ? remote->pid : getpid(),
-			/* Not a pointer of this process: it may be any number, and 0 when all copies fail. */
+			/*
+			 * Not a pointer of this process: it may be any number, and 0 when all
+			 * copies fail.
+			 */
 			.there = (uintptr_t)remote->ptr + off,
 			.here = local,
 			.len = len,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that are stopped, by a signal or a debugger, inside an access to memory of this process, which takes back their
- * right to it. They are not waited for. The pages leave the memfd, so that what a peer does to them later is lost, and are
- * not shared again before its section is over; it notices that it was skipped (transport/direct.c). Copies by
- * the kernel are stopped by what they look at (memory/vm_copy.h). All without locks, outside of sections.
+ * Peers that are stopped, by a signal or a debugger, inside an access to memory of this process,
+ * which takes back their right to it. They are not waited for. The pages leave the memfd, so that
+ * what a peer does to them later is lost, and are not shared again before its section is over; it
+ * notices that it was skipped (transport/direct.c). Copies by the kernel are stopped by what they
+ * look at (memory/vm_copy.h). All without locks, outside of sections.
  */
 #ifndef HCA_MR_STOPPED_H
 #define HCA_MR_STOPPED_H

@@ -54,8 +54,8 @@ static ssize_t run_sequence(const struct vm_copy *copy, const _Atomic uint32_t *
 	long result = copy->write ? SYS_process_vm_writev : SYS_process_vm_readv;
 
 	/*
-	 * The system call is the last instruction of the sequence: a thread inside the call is behind it. The descriptor
-	 * stays in place afterwards, as the kernel permits.
+	 * The system call is the last instruction of the sequence: a thread inside the call is
+	 * behind it. The descriptor stays in place afterwards, as the kernel permits.
 	 */
 	__asm__ volatile(".pushsection __rseq_cs, \"aw\"\n\t"
 			 ".balign 32\n"

@@ -26,8 +26,9 @@ size_t epoch_wait_running(struct open_section *open, size_t most);
 /* As epoch_wait_running(), for the sections of all peers (FABRIC_ID_NONE) or of one peer, not of this process. */
 size_t grace_wait_peers(fabric_id_t only, struct open_section *open, size_t most);
 /*
- * Until copies by the kernel of these sections are over: those of a stopped peer that are guarded (hca/memory/vm_copy.h)
- * are, if what they look at has changed before this call. Others are waited for, for 2 s; then the peer loses its link.
+ * Until copies by the kernel of these sections are over: those of a stopped peer that are guarded
+ * (hca/memory/vm_copy.h) are, if what they look at has changed before this call. Others are waited
+ * for, for 2 s; then the peer loses its link.
  */
 void grace_wait_copies(const struct open_section *open, size_t count);
 /* The section has ended, or its process has. Inside a section, or with a lock that keeps peers from going. */

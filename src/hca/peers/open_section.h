@@ -13,7 +13,8 @@ struct open_section {
 	fabric_id_t id;
 	uint32_t cell;
 	bool by_kernel; /* the kernel may be copying for it */
-	bool guarded; /* such copies begin only if the owner's segment permits (hca/memory/vm_copy.h) */
+	/* such copies begin only if the owner's segment permits (hca/memory/vm_copy.h) */
+	bool guarded;
 	uint64_t section;
 };
 

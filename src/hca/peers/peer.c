@@ -99,8 +99,8 @@ static bool is_stopped(int pid)
 }
 
 /*
- * A thread that a signal stops has left the kernel. A debugger may stop one at the entry of a system call, too, which
- * then goes on with it.
+ * A thread that a signal stops has left the kernel. A debugger may stop one at the entry of a
+ * system call, too, which then goes on with it.
  */
 static bool thread_is_halted(int pid, const char *tid)
 {

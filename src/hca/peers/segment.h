@@ -162,7 +162,10 @@ struct hca_segment {
 	_Atomic uint32_t skips;
 	/* not 0: peers must not write through the kernel now (hca/memory/mr_gate.h) */
 	_Atomic uint32_t gates;
-	/* not 0: copies of the process by the kernel begin only if the owner of the memory permits (hca/memory/vm_copy.h) */
+	/*
+	 * not 0: copies of the process by the kernel begin only if the owner of the memory permits
+	 * (hca/memory/vm_copy.h)
+	 */
 	_Atomic uint32_t copies_guarded;
 	_Alignas(4096) struct hca_mr_entry mr[HCA_MR_ENTRIES];
 	struct hca_qp_grant grant[HCA_QP_GRANTS];

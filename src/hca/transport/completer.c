@@ -31,8 +31,9 @@
 #define STALE_TIMEOUTS_MOST 8
 
 /*
- * Refusals in a row, of later requests that have no receive, without the answer to the oldest one, which is a read: as many as
- * are beyond doubt where a network only loses packets. They must also have taken as long as all retries.
+ * Refusals in a row, of later requests that have no receive, without the answer to the oldest one,
+ * which is a read: as many as are beyond doubt where a network only loses packets. They must also
+ * have taken as long as all retries.
  */
 #define PASSED_REFUSALS_MOST 64
 
@@ -117,8 +118,9 @@ static bool is_passed(const struct req_slot *slot, uint32_t psn)
 }
 
 /*
- * The receiver is not ready for a later request, and the answer to the oldest one has not come. The timeout does not run while
- * the receiver is waited for: without a limit, a read whose answers never get through would be sent again for ever.
+ * The receiver is not ready for a later request, and the answer to the oldest one has not come.
+ * The timeout does not run while the receiver is waited for: without a limit, a read whose answers
+ * never get through would be sent again for ever.
  */
 static void passed_by_refusal(struct qp *qp, const struct roce_pkt *pkt,
 			      const struct req_slot *slot)

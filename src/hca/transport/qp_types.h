@@ -117,7 +117,8 @@ struct completer {
 	uint32_t gap_psn;        /* the last packet that came behind a gap in the data of a read */
 	bool read_rerequested;   /* ... and the data was requested again */
 	bool unread_awaited;     /* the timer has expired once while packets were unread */
-	uint8_t passed; /* refusals of later requests while the answer to `passed_psn` was awaited */
+	/* refusals of later requests while the answer to `passed_psn` was awaited */
+	uint8_t passed;
 	uint32_t passed_psn;
 	uint64_t passed_since;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copies by the kernel that begin only while a word has its value, also if the thread is stopped right before the call. */
+/*
+ * Copies by the kernel that begin only while a word has its value, also if the thread is stopped
+ * right before the call.
+ */
 #include "hca/memory/vm_copy.h"
 
 #include <setjmp.h>
