@@ -14,8 +14,8 @@ suite=bookworm
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 
 packages=(cmake ninja-build pkg-config gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6-dev:arm64 libisal-dev:arm64
-	libssl-dev:arm64 libxxhash-dev:arm64 libcmocka-dev:arm64 liblz4-dev:arm64 zlib1g-dev:arm64 qemu-user python3 iproute2
-	procps)
+	libssl-dev:arm64 libxxhash-dev:arm64 libdw-dev:arm64 libcmocka-dev:arm64 liblz4-dev:arm64 zlib1g-dev:arm64 qemu-user
+	python3 iproute2 procps)
 
 skip() { printf 'do: the tests for arm64 do not run: %s\n' "$*"; exit 77; }
 say() { printf '==> %s\n' "$*"; }
@@ -27,7 +27,7 @@ host_sources() {
 
 make_root() {
 	local mirror=$1
-	say "making a root with the cross compiler"
+	say "making a root"
 	mkdir -p "$cache"
 	debootstrap --variant=minbase --cache-dir="$cache" "$suite" "$root" "$mirror" >"$root.log" 2>&1
 	host_sources >"$root/etc/apt/sources.list"
@@ -36,10 +36,17 @@ make_root() {
 	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90unsafe-io"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
 	chroot "$root" dpkg --add-architecture arm64
-	chroot "$root" apt-get update -qq
-	chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" \
-		>>"$root.log" 2>&1
 	touch "$root/srv/made"
+}
+
+# A root that is used again may lack packages that the list has gained since.
+install_packages() {
+	[[ $(<"$root/srv/made") != "${packages[*]}" ]] || return 0
+	say "installing the cross compiler and arm64 libraries"
+	chroot "$root" apt-get update -qq >>"$root.log" 2>&1 &&
+		chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			"${packages[@]}" >>"$root.log" 2>&1 &&
+		echo "${packages[*]}" >"$root/srv/made"
 }
 
 # The sources of HEAD with the changes to tracked files; files keep their times, so that a root is built in steps.
@@ -95,6 +102,7 @@ main() {
 	chmod 755 "$root"
 	trap cleanup EXIT
 	[[ -e $root/srv/made ]] || make_root "$mirror" || { tail -n 20 "$root.log"; exit 1; }
+	install_packages || { tail -n 20 "$root.log"; exit 1; }
 	copy_sources
 	excluded=$(sed '/^#/d; /^$/d' "$source/tests/arm64/excluded.txt" | paste -sd '|')
 	mkfifo "$root.gate"
