@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A bare Debian 12, and in it what README.md promises: a root made by debootstrap (minbase and git), a clone
-# of HEAD with the changes to tracked files, `./do demo`, installed and removed, packages, recipes for CI, then
-# `./do test FILTER`. `./do test` calls it.
+# of HEAD with the changes to tracked files, `./do demo`, installed and removed, packages, recipes for CI, names of
+# packages, then `./do test FILTER`; with an empty FILTER `./do build`. `./do test` calls it.
 # usage: fresh-root.sh FILTER [SUITE]
 # SUITE is bookworm, trixie (Debian 13) or noble (Ubuntu 24.04).
 # With TEST_GATE, a descriptor, the tests wait until it can be read (see `do`).
@@ -111,7 +111,8 @@ inside() {
 			./do uninstall --prefix /opt/verbena; test ! -e /opt/verbena
 			tests/fresh/package.sh
 			tests/fresh/recipes.sh
-			if [ -n "$1" ]; then ./do test "$1"; fi; apt-get autoclean -qq' bash "$filter"
+			./do setup --simulate
+			if [ -n "$1" ]; then ./do test "$1"; else ./do build; fi; apt-get autoclean -qq' bash "$filter"
 }
 
 root='' job=''
