@@ -3,6 +3,7 @@
 # The one script a person has to know. `./do` alone says what it can do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+. tools/patiently.sh
 
 # What building and testing need. Names joined by | are one package in different releases of Debian and Ubuntu (12, 13 and
 # 24.04 were tried); one that ends with | is not in all of them.
@@ -34,32 +35,6 @@ die() { printf 'do: %s\n' "$*" >&2; exit 1; }
 wrong() { printf 'do: %s\n' "$*" >&2; exit 2; }
 # no_more COMMAND WORD...: for commands without words of their own.
 no_more() { (($# == 1)) || wrong "$1 takes no argument such as '$2'"; }
-
-# patiently COMMAND...: tells after each while that it goes on: in one line of a terminal, else once in 30 s.
-patiently() {
-	local clock status=0
-	clock_runs &
-	clock=$!
-	"$@" || status=$?
-	kill "$clock" 2>/dev/null || true
-	wait "$clock" 2>/dev/null || true
-	[[ ! -t 1 ]] || printf '\r          \r'
-	return "$status"
-}
-
-quietly() { "$@" >/dev/null; }
-
-clock_runs() {
-	local seconds=0
-	while sleep 1 && kill -0 $$ 2>/dev/null; do
-		seconds=$((seconds + 1))
-		if [[ -t 1 ]]; then
-			((seconds < 2)) || printf '\r    %d s ' "$seconds"
-		elif ((seconds % 30 == 0)); then
-			printf '    %d s\n' "$seconds"
-		fi
-	done
-}
 
 usage() {
 	cat <<-EOF
@@ -154,7 +129,7 @@ build_kind() {
 	esac
 	say "building $dir"
 	# Every time: what is installed meanwhile (pandoc, Debian's libraries) shall count.
-	cmake -G Ninja -S . -B "$dir" "${options[@]}" >"$dir.log" 2>&1 ||
+	patiently logged "$dir.log" cmake -G Ninja -S . -B "$dir" "${options[@]}" ||
 		{ cat "$dir.log"; die "configuring $dir failed"; }
 	rm -f "$dir.log"
 	# A terminal shows one line that moves; a log needs no line per file.
@@ -401,7 +376,7 @@ cmd_package() {
 	no_more package "$@"
 	need_packages "${packages_build[@]}" "${packages_doc[@]}" dpkg-dev
 	build_kind release
-	tools/package build-release
+	patiently tools/package build-release
 }
 
 # The sources of HEAD; they build without git. The same commit gives the same bytes.

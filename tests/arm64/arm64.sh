@@ -11,6 +11,7 @@
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=bookworm
+. "$source/tools/patiently.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 
 packages=(cmake ninja-build pkg-config gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6-dev:arm64 libisal-dev:arm64
@@ -29,7 +30,7 @@ make_root() {
 	local mirror=$1
 	say "making a root"
 	mkdir -p "$cache"
-	debootstrap --variant=minbase --cache-dir="$cache" "$suite" "$root" "$mirror" >"$root.log" 2>&1
+	patiently logged "$root.log" debootstrap --variant=minbase --cache-dir="$cache" "$suite" "$root" "$mirror" || return
 	host_sources >"$root/etc/apt/sources.list"
 	{ apt-config dump | grep -E '^Acquire::(https?|Check-Valid-Until|Retries|ForceIPv[46])\b' || true; } \
 		>"$root/etc/apt/apt.conf.d/90host"
@@ -43,9 +44,9 @@ make_root() {
 install_packages() {
 	[[ $(<"$root/srv/made") != "${packages[*]}" ]] || return 0
 	say "installing the cross compiler and arm64 libraries"
-	chroot "$root" apt-get update -qq >>"$root.log" 2>&1 &&
-		chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-			"${packages[@]}" >>"$root.log" 2>&1 &&
+	patiently logged "$root.log" chroot "$root" apt-get update -qq &&
+		patiently logged "$root.log" chroot "$root" env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends "${packages[@]}" &&
 		echo "${packages[*]}" >"$root/srv/made"
 }
 
@@ -77,7 +78,8 @@ inside() {
 			ip link set lo up
 			cd /srv/verbena
 			cmake -G Ninja -B build -DCMAKE_TOOLCHAIN_FILE=/srv/verbena/tests/arm64/toolchain.cmake >build.log 2>&1 || { cat build.log; exit 1; }
-			ninja -C build --quiet
+			echo "==> building for arm64"
+			if [[ -t 1 ]]; then ninja -C build; else ninja -C build --quiet; fi
 			cd build
 			if [[ $1 == -- ]]; then exec "${@:2}"; fi
 			# Not the last command, which bash would become: the first process has to reap.

@@ -17,6 +17,8 @@ set -euo pipefail
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
+. "$source/tools/patiently.sh"
+
 bold='' plain=''
 [[ ! -t 1 || -n ${NO_COLOR:-} ]] || bold=$'\e[1m' plain=$'\e[0m'
 say() { printf '%s==> %s%s\n' "$bold" "$*" "$plain"; }
@@ -80,8 +82,8 @@ inside() {
 		keyring=(--keyring="$root.key/usr/share/keyrings/ubuntu-archive-keyring.gpg")
 		special=(/usr/share/debootstrap/scripts/gutsy)
 	fi
-	debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "${keyring[@]}" "$suite" "$root" "$mirror" \
-		"${special[@]}" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; return 1; }
+	patiently logged "$root.log" debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "${keyring[@]}" \
+		"$suite" "$root" "$mirror" "${special[@]}" || { tail -n 20 "$root.log"; return 1; }
 	apt_sources >"$root/etc/apt/sources.list"
 	apt_acquire >"$root/etc/apt/apt.conf.d/90host"
 	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90unsafe-io" # a root that will not outlive a crash

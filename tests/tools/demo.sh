@@ -32,6 +32,8 @@ test_wrong_words_of_do_are_2_and_say_what_is_right() {
 test_do_outside_of_a_clone_says_what_needs_git() {
 	local word
 	cp "$SOURCE/do" "$scratch/do"
+	mkdir "$scratch/tools"
+	cp "$SOURCE/tools/patiently.sh" "$scratch/tools"
 	for word in format lint tarball; do
 		GIT_CEILING_DIRECTORIES=${scratch%/*} status 1 "$scratch/do" $word
 		has "$err" 'no git clone'
