@@ -72,7 +72,7 @@ inside() {
 	pivot_root . mnt
 	umount -l mnt
 	# F: the kernel opens qemu now, for other roots. P: programs see their own argv[0].
-	exec chroot . /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	exec chroot . /usr/bin/env -i TEST_UNDER_QEMU=1 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		bash -ec 'printf "%s" "$1" >/proc/sys/fs/binfmt_misc/register
 			shift
 			ip link set lo up
