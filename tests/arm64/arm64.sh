@@ -107,6 +107,7 @@ main() {
 	install_packages || { tail -n 20 "$root.log"; exit 1; }
 	copy_sources
 	excluded=$(sed '/^#/d; /^$/d' "$source/tests/arm64/excluded.txt" | paste -sd '|')
+	rm -f "$root.gate" # of a run that was killed
 	mkfifo "$root.gate"
 	[[ ${1:-} == -- ]] || set -- -LE 'long|sweep|timed' -E "$excluded" "$@"
 	unshare --user --mount --pid --net --fork --kill-child "${BASH_SOURCE[0]}" inside "$root" "$@" &
