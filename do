@@ -3,6 +3,7 @@
 # The one script a person has to know. `./do` alone says what it can do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+. tools/patiently.sh
 
 # What building and testing need. Names joined by | are one package in different releases of Debian and Ubuntu (12, 13 and
 # 24.04 were tried); one that ends with | is not in all of them.
@@ -35,37 +36,12 @@ wrong() { printf 'do: %s\n' "$*" >&2; exit 2; }
 # no_more COMMAND WORD...: for commands without words of their own.
 no_more() { (($# == 1)) || wrong "$1 takes no argument such as '$2'"; }
 
-# patiently COMMAND...: tells after each while that it goes on: in one line of a terminal, else once in 30 s.
-patiently() {
-	local clock status=0
-	clock_runs &
-	clock=$!
-	"$@" || status=$?
-	kill "$clock" 2>/dev/null || true
-	wait "$clock" 2>/dev/null || true
-	[[ ! -t 1 ]] || printf '\r          \r'
-	return "$status"
-}
-
-quietly() { "$@" >/dev/null; }
-
-clock_runs() {
-	local seconds=0
-	while sleep 1 && kill -0 $$ 2>/dev/null; do
-		seconds=$((seconds + 1))
-		if [[ -t 1 ]]; then
-			((seconds < 2)) || printf '\r    %d s ' "$seconds"
-		elif ((seconds % 30 == 0)); then
-			printf '    %d s\n' "$seconds"
-		fi
-	done
-}
-
 usage() {
 	cat <<-EOF
 	usage: ./do COMMAND
 
-	  setup              install the Debian packages that are missing (apt-get; sudo when not root)
+	  setup [--simulate] install the Debian packages that are missing (apt-get; sudo when not root);
+                     --simulate only finds out whether that would work
 	  build [KIND]       build into build/; KIND is --asan (and UBSan), --tsan or --release
 	  test [FILTER]      set up, build (plain, ASan with UBSan, TSan) and run the tests; the plain ones,
 	                     as root, in a bare Debian 12 made for it;
@@ -86,6 +62,8 @@ usage() {
 	EOF
 }
 
+may_install() { [[ $(id -u) == 0 ]] || command -v sudo >/dev/null; }
+
 # installed NAME[|NAME...]: one of them is.
 installed() {
 	local name
@@ -104,6 +82,8 @@ known() {
 	[[ $1 == *'|' ]] || echo "${1%%|*}"
 }
 
+apt_options=()
+
 # need_packages NAME... installs what is not there; silent when there is nothing to do.
 need_packages() {
 	local missing=() surely='' name names=() as_root=()
@@ -120,17 +100,21 @@ need_packages() {
 		command -v sudo >/dev/null || die "not root and no sudo; please install: ${missing[*]}"
 		as_root=(sudo)
 	fi
-	say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+	say "installing ${#missing[@]} Debian packages${apt_options[0]:+ (${apt_options[0]#--}d only)}: ${missing[*]}"
 	patiently "${as_root[@]}" apt-get update -qq
 	mapfile -t names < <(for name in "${missing[@]}"; do known "$name"; done)
 	patiently quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-		apt-get install -y -qq --no-install-recommends "${names[@]}"
+		apt-get install -y -qq --no-install-recommends "${apt_options[@]}" "${names[@]}"
 }
 
 cmd_setup() {
-	no_more setup "$@"
+	case "$*" in
+	'' | --simulate) ;;
+	*) wrong "setup takes --simulate or nothing, not '$*'" ;;
+	esac
+	[[ -z ${1:-} ]] || apt_options=(--simulate)
 	need_packages "${packages_build[@]}" "${packages_programs[@]}" "${packages_test[@]}" "${packages_lint[@]}" "${packages_doc[@]}"
-	say "all packages are installed"
+	[[ -n ${1:-} ]] || say "all packages are installed"
 }
 
 # build_kind KIND: configures, then lets ninja decide what is stale.
@@ -145,7 +129,7 @@ build_kind() {
 	esac
 	say "building $dir"
 	# Every time: what is installed meanwhile (pandoc, Debian's libraries) shall count.
-	cmake -G Ninja -S . -B "$dir" "${options[@]}" >"$dir.log" 2>&1 ||
+	patiently logged "$dir.log" cmake -G Ninja -S . -B "$dir" "${options[@]}" ||
 		{ cat "$dir.log"; die "configuring $dir failed"; }
 	rm -f "$dir.log"
 	# A terminal shows one line that moves; a log needs no line per file.
@@ -336,7 +320,7 @@ cmd_demo() {
 	*) wrong "demo takes --record or nothing, not '$*'" ;;
 	esac
 	need_packages "${packages_build[@]}"
-	if [[ $(id -u) == 0 ]] || command -v sudo >/dev/null; then need_packages "${packages_demo[@]}"; fi
+	if may_install; then need_packages "${packages_demo[@]}"; fi
 	build_kind release
 	tools/demo build-release "${record[@]}"
 }
@@ -345,7 +329,6 @@ cmd_bench() {
 	[[ " $*" != *' -'* ]] || wrong "bench takes words of rows' names, or no-WORD for those without, not '$*'"
 	need_packages "${packages_build[@]}" "${packages_programs[@]}" "${packages_test[@]}"
 	build_kind release
-	[[ -x bench/run ]] || die "no benchmarks yet: bench/run is missing"
 	bench/run "$@"
 }
 
@@ -359,6 +342,8 @@ cmd_install() {
 	local prefix
 	prefix=$(prefix_of install "$@")
 	need_packages "${packages_build[@]}"
+	# Manual pages need pandoc; everything else is installed without it, too.
+	if may_install; then need_packages "${packages_doc[@]}"; fi
 	build_kind release
 	cmake --install build-release --prefix "$prefix" >build-release/install.log ||
 		{ tail -n 3 build-release/install.log; die "cannot install below $prefix"; }
@@ -366,6 +351,8 @@ cmd_install() {
 	mkdir -p "$prefix/share/verbena"
 	{ sed "s|^$prefix/||" build-release/install_manifest.txt; echo; echo share/verbena/installed; } | sed '/^$/d' \
 		>"$prefix/share/verbena/installed"
+	[[ -e $prefix/share/man/man1/verbena.1 ]] ||
+		say "left out: the manual pages; install ${packages_doc[*]}, then call this again"
 	say "installed $(wc -l <"$prefix/share/verbena/installed") files; try $prefix/bin/verbena run -- ibv_devinfo"
 }
 
@@ -389,14 +376,14 @@ cmd_package() {
 	no_more package "$@"
 	need_packages "${packages_build[@]}" "${packages_doc[@]}" dpkg-dev
 	build_kind release
-	tools/package build-release
+	patiently tools/package build-release
 }
 
 # The sources of HEAD; they build without git. The same commit gives the same bytes.
 cmd_tarball() {
 	local version name
 	no_more tarball "$@"
-	git rev-parse -q --verify HEAD >/dev/null || die "this is no git clone, so there is no commit to take"
+	git rev-parse -q --verify HEAD >/dev/null 2>&1 || die "this is no git clone, so there is no commit to take"
 	version=$(sed -n 's/^project(verbena VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 	name=verbena-$version
 	git archive --format=tar --prefix="$name/" HEAD | gzip -9n >"$name.tar.gz"
@@ -405,8 +392,12 @@ cmd_tarball() {
 
 sources() { git ls-files '*.c' '*.h'; }
 
+# in_clone COMMAND: for commands that ask git which files there are.
+in_clone() { git rev-parse -q --verify HEAD >/dev/null 2>&1 || die "$1 asks git for the files, and this is no git clone"; }
+
 cmd_format() {
 	no_more format "$@"
+	in_clone format
 	need_packages clang-format
 	sources | xargs clang-format -i
 }
@@ -422,6 +413,7 @@ formatted() { sources | xargs clang-format --dry-run -Werror; }
 
 cmd_lint() {
 	no_more lint "$@"
+	in_clone lint
 	need_packages "${packages_build[@]}" "${packages_lint[@]}" libcmocka-dev python3
 	build_kind plain
 	check clang-format formatted
@@ -431,6 +423,7 @@ cmd_lint() {
 	check "barriers have their other side" python3 tests/lint/barriers.py
 	check "mutable globals are listed" python3 tests/lint/globals.py build
 	check "documentation names what there is" python3 tests/lint/docs_files.py
+	check "lists of packages agree" python3 tests/lint/packages.py
 	check cppcheck cppcheck --quiet --error-exitcode=1 --enable=warning,portability \
 		--inline-suppr --suppressions-list=tests/lint/cppcheck.suppress -j "$(nproc)" \
 		--include="/usr/include/$(cc -print-multiarch)/sys/queue.h" \
@@ -443,7 +436,10 @@ command=${1:-help}
 shift || true
 case $command in
 setup | build | test | demo | bench | install | uninstall | package | tarball | format | lint) "cmd_$command" "$@" ;;
-help | --help | -h) usage ;;
+help | --help | -h)
+	no_more "$command" "$@"
+	usage
+	;;
 *)
 	usage >&2
 	wrong "there is no command '$command'; ./do help lists those that there are"

@@ -11,11 +11,12 @@
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=bookworm
+. "$source/tools/patiently.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 
 packages=(cmake ninja-build pkg-config gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6-dev:arm64 libisal-dev:arm64
-	libssl-dev:arm64 libxxhash-dev:arm64 libcmocka-dev:arm64 liblz4-dev:arm64 zlib1g-dev:arm64 qemu-user python3 iproute2
-	procps)
+	libssl-dev:arm64 libxxhash-dev:arm64 libdw-dev:arm64 libcmocka-dev:arm64 liblz4-dev:arm64 zlib1g-dev:arm64 qemu-user
+	python3 iproute2 procps)
 
 skip() { printf 'do: the tests for arm64 do not run: %s\n' "$*"; exit 77; }
 say() { printf '==> %s\n' "$*"; }
@@ -27,19 +28,26 @@ host_sources() {
 
 make_root() {
 	local mirror=$1
-	say "making a root with the cross compiler"
+	say "making a root"
 	mkdir -p "$cache"
-	debootstrap --variant=minbase --cache-dir="$cache" "$suite" "$root" "$mirror" >"$root.log" 2>&1
+	patiently logged "$root.log" debootstrap --variant=minbase --cache-dir="$cache" "$suite" "$root" "$mirror" || return
 	host_sources >"$root/etc/apt/sources.list"
 	{ apt-config dump | grep -E '^Acquire::(https?|Check-Valid-Until|Retries|ForceIPv[46])\b' || true; } \
 		>"$root/etc/apt/apt.conf.d/90host"
 	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90unsafe-io"
 	cp /etc/resolv.conf /etc/hosts "$root/etc/"
 	chroot "$root" dpkg --add-architecture arm64
-	chroot "$root" apt-get update -qq
-	chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" \
-		>>"$root.log" 2>&1
 	touch "$root/srv/made"
+}
+
+# A root that is used again may lack packages that the list has gained since.
+install_packages() {
+	[[ $(<"$root/srv/made") != "${packages[*]}" ]] || return 0
+	say "installing the cross compiler and arm64 libraries"
+	patiently logged "$root.log" chroot "$root" apt-get update -qq &&
+		patiently logged "$root.log" chroot "$root" env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends "${packages[@]}" &&
+		echo "${packages[*]}" >"$root/srv/made"
 }
 
 # The sources of HEAD with the changes to tracked files; files keep their times, so that a root is built in steps.
@@ -64,13 +72,14 @@ inside() {
 	pivot_root . mnt
 	umount -l mnt
 	# F: the kernel opens qemu now, for other roots. P: programs see their own argv[0].
-	exec chroot . /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+	exec chroot . /usr/bin/env -i TEST_UNDER_QEMU=1 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		bash -ec 'printf "%s" "$1" >/proc/sys/fs/binfmt_misc/register
 			shift
 			ip link set lo up
 			cd /srv/verbena
 			cmake -G Ninja -B build -DCMAKE_TOOLCHAIN_FILE=/srv/verbena/tests/arm64/toolchain.cmake >build.log 2>&1 || { cat build.log; exit 1; }
-			ninja -C build --quiet
+			echo "==> building for arm64"
+			if [[ -t 1 ]]; then ninja -C build; else ninja -C build --quiet; fi
 			cd build
 			if [[ $1 == -- ]]; then exec "${@:2}"; fi
 			# Not the last command, which bash would become: the first process has to reap.
@@ -95,8 +104,10 @@ main() {
 	chmod 755 "$root"
 	trap cleanup EXIT
 	[[ -e $root/srv/made ]] || make_root "$mirror" || { tail -n 20 "$root.log"; exit 1; }
+	install_packages || { tail -n 20 "$root.log"; exit 1; }
 	copy_sources
 	excluded=$(sed '/^#/d; /^$/d' "$source/tests/arm64/excluded.txt" | paste -sd '|')
+	rm -f "$root.gate" # of a run that was killed
 	mkfifo "$root.gate"
 	[[ ${1:-} == -- ]] || set -- -LE 'long|sweep|timed' -E "$excluded" "$@"
 	unshare --user --mount --pid --net --fork --kill-child "${BASH_SOURCE[0]}" inside "$root" "$@" &

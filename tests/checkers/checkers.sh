@@ -108,6 +108,40 @@ test_valgrind_mlx4() {
 	is "$errors" 1 "reports, of which one is right: $out"
 }
 
+# No table of the adapter keeps the address: memcheck would take it for a pointer of the program.
+test_valgrind_finds_a_leak_of_memory_that_was_registered() {
+	command -v valgrind >/dev/null || skip "no valgrind"
+	cat >"$scratch/forget.c" <<-'END'
+		#include <infiniband/verbs.h>
+		#include <stdlib.h>
+
+		static __attribute__((noinline)) int forget(struct ibv_pd *pd)
+		{
+			struct ibv_mr *mr = ibv_reg_mr(pd, malloc(5000), 5000, IBV_ACCESS_LOCAL_WRITE);
+
+			return !mr || ibv_dereg_mr(mr);
+		}
+
+		int main(void)
+		{
+			struct ibv_device **list = ibv_get_device_list(NULL);
+			struct ibv_context *context = ibv_open_device(list[0]);
+			struct ibv_pd *pd = ibv_alloc_pd(context);
+
+			ibv_free_device_list(list);
+			return forget(pd) || ibv_dealloc_pd(pd) || ibv_close_device(context);
+		}
+	END
+	gcc -g -I "$SOURCE/include" "$scratch/forget.c" -o "$scratch/forget" -L "$(dirname "$VERBENA")/../lib" -libverbs \
+		>"$scratch/log" 2>&1 || skip "gcc does not build a program: $(tail -1 "$scratch/log")"
+	run -- valgrind -q --leak-check=full --error-exitcode=9 "$scratch/forget" >"$scratch/out" 2>&1
+	got=$? out=$(<"$scratch/out")
+	grep -q 'unrecognised instruction\|unknown CPU' "$scratch/out" && skip "valgrind does not know this processor"
+	is "$got" 9 "exit status; $out"
+	has "$out" '5,000 bytes in 1 blocks are definitely lost'
+	has "$out" 'forget'
+}
+
 # The peer goes on while this process is stopped.
 test_gdb_steps_over_calls() {
 	command -v gdb >/dev/null || skip "no gdb"

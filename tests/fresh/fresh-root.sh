@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A bare Debian 12, and in it what README.md promises: a root made by debootstrap (minbase and git), a clone
-# of HEAD with the changes to tracked files, `./do demo`, installed and removed, packages, recipes for CI, then
-# `./do test FILTER`. `./do test` calls it.
+# of HEAD with the changes to tracked files, `./do demo`, installed and removed, packages, recipes for CI, names of
+# packages, then `./do test FILTER`; with an empty FILTER `./do build`. `./do test` calls it.
 # usage: fresh-root.sh FILTER [SUITE]
 # SUITE is bookworm, trixie (Debian 13) or noble (Ubuntu 24.04).
 # With TEST_GATE, a descriptor, the tests wait until it can be read (see `do`).
@@ -16,6 +16,8 @@ set -euo pipefail
 # Downloaded packages; apt and debootstrap check them against the archive's signature when they use them.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+. "$source/tools/patiently.sh"
 
 bold='' plain=''
 [[ ! -t 1 || -n ${NO_COLOR:-} ]] || bold=$'\e[1m' plain=$'\e[0m'
@@ -80,8 +82,8 @@ inside() {
 		keyring=(--keyring="$root.key/usr/share/keyrings/ubuntu-archive-keyring.gpg")
 		special=(/usr/share/debootstrap/scripts/gutsy)
 	fi
-	debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "${keyring[@]}" "$suite" "$root" "$mirror" \
-		"${special[@]}" >"$root.log" 2>&1 || { tail -n 20 "$root.log"; return 1; }
+	patiently logged "$root.log" debootstrap --variant=minbase --include="$packages" --cache-dir="$cache" "${keyring[@]}" \
+		"$suite" "$root" "$mirror" "${special[@]}" || { tail -n 20 "$root.log"; return 1; }
 	apt_sources >"$root/etc/apt/sources.list"
 	apt_acquire >"$root/etc/apt/apt.conf.d/90host"
 	echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/90unsafe-io" # a root that will not outlive a crash
@@ -111,7 +113,8 @@ inside() {
 			./do uninstall --prefix /opt/verbena; test ! -e /opt/verbena
 			tests/fresh/package.sh
 			tests/fresh/recipes.sh
-			if [ -n "$1" ]; then ./do test "$1"; fi; apt-get autoclean -qq' bash "$filter"
+			./do setup --simulate
+			if [ -n "$1" ]; then ./do test "$1"; else ./do build; fi; apt-get autoclean -qq' bash "$filter"
 }
 
 root='' job=''

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The packages of build-release: made twice, installed beside Debian's rdma-core, used, and removed without a trace. It
-# changes the machine it runs on, and so is for fresh-root.sh alone; without pandoc there are no manual pages in them.
+# `./do package`: the packages are made twice, installed beside Debian's rdma-core, used, and removed without a trace. It
+# changes the machine it runs on, and so is for fresh-root.sh alone.
 set -euo pipefail
 
 die() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
@@ -10,6 +10,7 @@ files() { find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+./do package >"$scratch/log" || { cat "$scratch/log"; die './do package'; }
 mapfile -t packages < <(tools/package build-release)
 ((${#packages[@]} == 2)) || die "packages: ${packages[*]}"
 first=$(sha256sum "${packages[@]}")
@@ -20,6 +21,12 @@ theirs=$(dpkg -L libibverbs1 ibverbs-providers | xargs sha256sum 2>/dev/null || 
 files >"$scratch/before"
 dpkg -i "${packages[@]}" >/dev/null
 [[ $(dpkg -L libibverbs1 ibverbs-providers | xargs sha256sum 2>/dev/null || true) == "$theirs" ]] || die "a file of rdma-core changed"
+for page in man/man1/verbena.1.gz verbena/man/man3/ibv_create_ah.3.gz doc/verbena/html/index.html; do
+	[[ -f /usr/share/$page ]] || die "no /usr/share/$page in the packages"
+done
+# A libc that is older than what the binaries need would be refused by dpkg, and not by the loader.
+needed=$(objdump -T /usr/bin/verbena /usr/lib/verbena/*.so.* | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -n 1)
+[[ $(dpkg-query -W -f '${Depends}' verbena) == *"libc6 (>= ${needed#GLIBC_})"* ]] || die "the package does not depend on $needed"
 [[ $(verbena run -- ibv_devices) == *mlx5_0* ]] || die "no mlx5_0"
 export PKG_CONFIG_PATH=/usr/lib/verbena/pkgconfig
 # shellcheck disable=SC2046

@@ -45,7 +45,7 @@ test_doctor_tells_what_it_found_and_what_that_means() {
 	is $? "$got" "exit status with --json"
 	out=$(<"$scratch/json")
 	for name in 'memory files' 'shared memory' userfaultfd 'ptrace scope' cores 'file sizes' 'port 4791' firewall \
-		'socket buffers' 'user namespaces' 'address layout'; do
+		'socket buffers' 'user namespaces' 'address layout' 'trial run'; do
 		has "$(<"$scratch/text")" " $name "
 		has "ok slower limited missing" "$(verdict "$name")"
 	done
@@ -67,6 +67,24 @@ test_doctor_knows_what_was_taken_away() {
 	is "$(verdict 'user namespaces')" limited "no namespaces"
 	status 1 "$PROBES/tools-forbid" --memfd_create "$VERBENA" doctor --json
 	is "$(verdict 'memory files')" missing "no memory files"
+}
+
+test_doctor_tries_a_program() {
+	status 1 bash -c 'ulimit -n 12; exec "$1" doctor --json' bash "$VERBENA"
+	is "$(verdict 'trial run')" missing "few descriptors"
+	has "$out" 'verbena devices'
+	VERBENA_CONFIG=$scratch/nowhere status 1 "$VERBENA" doctor --json
+	is "$(verdict 'trial run')" missing "no configuration"
+	has "$out" 'No such file'
+	VERBENA_CAPTURE=$scratch/capture status 0 "$VERBENA" doctor --json
+	[[ ! -e $scratch/capture ]] || die "the doctor left a capture"
+}
+
+test_doctor_knows_that_no_interface_is_up() {
+	unshare --net true 2>/dev/null || skip "no network namespace of its own"
+	status 1 unshare --net "$VERBENA" doctor --json
+	is "$(verdict firewall)" missing "no interface is up"
+	has "$out" 'ip link set lo up'
 }
 
 test_doctor_knows_who_has_the_port() {

@@ -20,8 +20,24 @@ test_wrong_words_of_do_are_2_and_say_what_is_right() {
 	status 2 "$SOURCE/do" lint everything
 	status 2 "$SOURCE/do" bench --fast
 	has "$err" 'no-WORD'
+	status 2 "$SOURCE/bench/run" nothing-of-that-name
+	has "$err" 'ib_write_bw 64 KiB'
+	status 2 "$SOURCE/do" help me
+	status 2 "$SOURCE/do" setup --force
+	has "$err" '--simulate'
 	status 1 "$SOURCE/do" uninstall --prefix "$scratch/nothing"
 	has "$err" 'nothing was installed'
+}
+
+test_do_outside_of_a_clone_says_what_needs_git() {
+	local word
+	cp "$SOURCE/do" "$scratch/do"
+	mkdir "$scratch/tools"
+	cp "$SOURCE/tools/patiently.sh" "$scratch/tools"
+	for word in format lint tarball; do
+		GIT_CEILING_DIRECTORIES=${scratch%/*} status 1 "$scratch/do" $word
+		has "$err" 'no git clone'
+	done
 }
 
 test_demo_shows_what_it_promises() {
@@ -38,6 +54,8 @@ test_demo_shows_what_it_promises() {
 	has "$out" 'RC Send Only'
 	has "$out" 'port 2 does not exist'
 	has "$out" 'queue 3: 2'
+	[[ $out != *$'\e'* ]] || die "colours without a terminal"
+	has "$(<"$scratch/demo.svg")" 'font-weight="bold"'
 	[[ $out != *'eft out'* ]] || die "$out"
 	python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$scratch/demo.svg" || die "no picture"
 }

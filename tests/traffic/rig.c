@@ -50,6 +50,12 @@ void rig_skip(const char *why)
 	_exit(SKIPPED);
 }
 
+void rig_skip_under_qemu(const char *why)
+{
+	if (getenv("TEST_UNDER_QEMU"))
+		rig_skip(why);
+}
+
 uint64_t now_ns(void)
 {
 	struct timespec ts;

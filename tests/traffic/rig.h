@@ -30,6 +30,8 @@ void rig_check_equal(const char *file, int line, const char *text, long long got
 uintptr_t rig_must(const char *file, int line, const char *text, uintptr_t got);
 /* Ends the test as skipped: the adapter does not have what it is about. */
 _Noreturn void rig_skip(const char *why);
+/* For what qemu-user 7.2 cannot do; tests/arm64/arm64.sh sets TEST_UNDER_QEMU. */
+void rig_skip_under_qemu(const char *why);
 
 #define check(condition)                                                                           \
 	do {                                                                                       \

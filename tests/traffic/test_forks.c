@@ -259,8 +259,10 @@ static void add_and_remove(struct pair *inherited)
 
 static void try_in_child(void (*fn)(struct pair *inherited))
 {
-	struct pair p = pair_open(NULL);
+	struct pair p;
 
+	rig_skip_under_qemu("it aborts when a child of a process with threads starts threads");
+	p = pair_open(NULL);
 	exchange(&p);
 	in_child(fn, &p);
 	exchange(&p);

@@ -474,6 +474,7 @@ static void on_demand_regions_follow_the_page_tables(void)
 
 	if (!has_odp(IBV_ODP_SUPPORT))
 		rig_skip("no paging on demand");
+	rig_skip_under_qemu("it has no process_vm_readv(2), which tells which pages are there");
 	p = pair_open(NULL);
 	there = pages(16 * 4096);
 	mr = must(ibv_reg_mr(p.b->pd, there, 16 * 4096, ALL_ACCESS | IBV_ACCESS_ON_DEMAND));
@@ -504,6 +505,7 @@ static void an_implicit_region_covers_the_whole_address_space(void)
 
 	if (!has_odp(IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT))
 		rig_skip("no implicit paging on demand");
+	rig_skip_under_qemu("it has no process_vm_readv(2), which tells which pages are there");
 	o.timeout = 12;
 	p = pair_open(&o);
 	local = must(ibv_reg_mr(p.a->pd, NULL, SIZE_MAX, access));

@@ -245,14 +245,18 @@ static void a_child_imports_what_its_parent_has(void)
 #else
 static void a_child_imports_what_its_parent_has(void)
 {
-	struct estate s = estate_open();
-	struct guest g = { .o = { .pd = s.pd->handle,
-				  .mr = s.mr->handle,
-				  .key = s.mr->rkey,
-				  .va = (uintptr_t)s.buf } };
-	int status, fd = dup(s.ctx->cmd_fd);
+	struct estate s;
+	struct guest g;
+	int status, fd;
 	pid_t pid;
 
+	rig_skip_under_qemu("it aborts when a child of a process with threads starts threads");
+	s = estate_open();
+	g = (struct guest){ .o = { .pd = s.pd->handle,
+				   .mr = s.mr->handle,
+				   .key = s.mr->rkey,
+				   .va = (uintptr_t)s.buf } };
+	fd = dup(s.ctx->cmd_fd);
 	fill(s.buf + 200000, 1000, 9);
 	pid = fork();
 	if (!pid) {

@@ -49,6 +49,7 @@ static const struct check {
 	{ "socket buffers", doctor_socket_buffers },
 	{ "user namespaces", doctor_user_namespaces },
 	{ "address layout", doctor_address_layout },
+	{ "trial run", doctor_trial },
 };
 
 static const struct {

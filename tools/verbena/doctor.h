@@ -34,6 +34,9 @@ void doctor_port(struct finding *f);
 void doctor_firewall(struct finding *f);
 void doctor_socket_buffers(struct finding *f);
 
+/* doctor_trial.c */
+void doctor_trial(struct finding *f);
+
 /* Sets all of a finding; `mend` may be NULL. The formats are of found, means and mend. */
 void finding_set(struct finding *f, enum verdict verdict, const char *means, const char *mend,
 		 const char *found, ...) __attribute__((format(printf, 5, 6)));

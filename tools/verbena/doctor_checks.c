@@ -140,12 +140,21 @@ static bool has_room(const char *dir, unsigned long long *room)
 	return *room >= SHM_WANTED;
 }
 
+/* The places of the host directory, in the order in which it is looked for (src/fabric/folder_scan.c). */
 void doctor_shm(struct finding *f)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	const char *others[] = { runtime ? runtime : "/run/user", "/tmp" };
+	const char *chosen = getenv("VERBENA_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+	char usual[32];
+	const char *others[] = { runtime && *runtime ? runtime : usual, "/tmp" };
 	unsigned long long room, other;
 
+	snprintf(usual, sizeof(usual), "/run/user/%u", (unsigned int)geteuid());
+	if (chosen && *chosen && has_room(chosen, &room)) {
+		finding_set(f, VERDICT_OK,
+			    "processes with the same VERBENA_DIR find each other there", NULL,
+			    "VERBENA_DIR is %s, with room for %llu MiB", chosen, room >> 20);
+		return;
+	}
 	if (has_room("/dev/shm", &room)) {
 		finding_set(f, VERDICT_OK, "processes find each other there", NULL,
 			    "/dev/shm has room for %llu MiB", room >> 20);
@@ -162,7 +171,8 @@ void doctor_shm(struct finding *f)
 		}
 	finding_set(f, VERDICT_MISSING, "no device can be opened",
 		    "a container's --shm-size=64m, or VERBENA_DIR naming a directory with 8 MiB",
-		    "neither /dev/shm nor /tmp can be written to, with room for 8 MiB");
+		    "none of /dev/shm, %s and /tmp can be written to, with room for 8 MiB",
+		    others[0]);
 }
 
 static bool child_can_unshare(int flags)

@@ -109,6 +109,19 @@ static bool arrives(int fd, const struct sockaddr_in *address)
 	       recv(fd, got, sizeof(got), MSG_DONTWAIT) == (ssize_t)sizeof(got);
 }
 
+static bool any_interface_is_up(void)
+{
+	struct ifaddrs *list, *i;
+	bool up = false;
+
+	if (getifaddrs(&list))
+		return false;
+	for (i = list; i; i = i->ifa_next)
+		up |= (i->ifa_flags & IFF_UP) != 0;
+	freeifaddrs(list);
+	return up;
+}
+
 /* The first address of an interface that is up at which nothing arrives; false: there is none. */
 static bool find_deaf_address(int fd, char text[INET_ADDRSTRLEN], int *tried)
 {
@@ -149,10 +162,17 @@ void doctor_firewall(struct finding *f)
 			    "insert rule "
 			    "inet filter input udp dport 4791 accept",
 			    "a packet to UDP port 4791 of %s did not arrive", text);
-	else
+	else if (tried)
 		finding_set(f, VERDICT_OK, remote, NULL,
-			    tried ? "packets to UDP port 4791 of this host arrive"
-				  : "this network namespace has no IPv4 address");
+			    "packets to UDP port 4791 of this host arrive");
+	else if (any_interface_is_up())
+		finding_set(f, VERDICT_OK, remote, NULL,
+			    "not tried: no interface that is up has an IPv4 address");
+	else
+		finding_set(f, VERDICT_MISSING,
+			    "ports of Ethernet adapters are down, and their queue pairs cannot be "
+			    "connected",
+			    "ip link set lo up", "no network interface is up");
 	close(fd);
 }
 

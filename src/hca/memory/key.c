@@ -78,10 +78,16 @@ int hca_key_get(uint32_t *index, uint32_t *key)
 
 void hca_key_put(uint32_t index)
 {
+	struct hca_mr_entry *e;
+
 	/* A number that a forked child has inherited belongs to the parent, also before the child has joined. */
 	if (!fabric_self() || fabric_key_owner(index) != fabric_self())
 		return;
 	pthread_mutex_lock(&hca.memory.key.lock);
+	/* Valgrind takes a table's contents for pointers: a buffer that is leaked after its region would count as reachable. */
+	e = hca_key_entry(index);
+	e->va = 0;
+	e->iova = 0;
 	hca_number_put(&hca.memory.key.numbers, index);
 	pthread_mutex_unlock(&hca.memory.key.lock);
 }
