@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # What building and testing need. Names joined by | are one package in different releases of Debian and Ubuntu (12, 13 and
 # 24.04 were tried); one that ends with | is not in all of them.
-packages_build=(cmake ninja-build gcc libc6-dev pkg-config libisal-dev libssl-dev libxxhash-dev libdw-dev)
+packages_build=(cmake ninja-build gcc libc6-dev pkg-config libisal-dev libssl-dev libxxhash-dev libdw-dev libncurses-dev)
 packages_test=(clang llvm libclang-rt-dev python3 dwarves binutils iproute2 procps strace tshark
 	libibverbs-dev librdmacm-dev ibverbs-utils ibverbs-providers rdmacm-utils perftest ucx-utils
 	libfabric-bin python3-pyverbs python3-scapy qperf fio
@@ -16,7 +16,7 @@ packages_test=(clang llvm libclang-rt-dev python3 dwarves binutils iproute2 proc
 	"librte-compress-mlx5-23|librte-compress-mlx5-24|librte-compress-mlx5-25"
 	"librte-crypto-mlx5-23|librte-crypto-mlx5-24|librte-crypto-mlx5-25"
 	redis netcat-openbsd curl "dapl2-utils|"
-	libucx-dev librpma-dev mpich libmpich-dev tgt libiscsi-bin gdb valgrind)
+	libucx-dev librpma-dev mpich libmpich-dev tgt libiscsi-bin gdb valgrind tmux)
 # What the plain build needs beside that, as it builds the tests' programs, too.
 packages_programs=(libcmocka-dev liblz4-dev zlib1g-dev)
 packages_lint=(clang-format clang-tidy cppcheck)

@@ -44,6 +44,14 @@ _verbena_value() {
 	esac
 }
 
+_verbena_top() {
+	case ${words[cword - 1]} in
+	-s | --sort) _verbena_offer pid program qpn type state tx txb rx rxb latency sq rq cq retry rnr err adapter peer health ;;
+	-i | --interval | -f | --filter) COMPREPLY=() ;;
+	*) _verbena_offer --once --json --interval --sort --reverse --filter --help ;;
+	esac
+}
+
 # `wire capture FILE`, `wire fault RULES`, and `off` for either.
 _verbena_wire() {
 	if ((cword == 2)); then
@@ -91,16 +99,17 @@ _verbena_run() {
 
 _verbena_dispatch() {
 	if ((cword == 1)); then
-		_verbena_offer run check devices wire unplug plug doctor version help
+		_verbena_offer run check devices top wire unplug plug doctor version help
 		return
 	fi
 	case ${words[1]} in
 	run | check) _verbena_run ;;
 	devices) _verbena_value || _verbena_offer --verbose --json --adapter --config --help ;;
+	top) _verbena_top ;;
 	wire) _verbena_wire ;;
 	unplug | plug) _verbena_offer mlx5_0 mlx4_0 --help ;;
 	doctor) _verbena_offer --json --help ;;
-	help) _verbena_offer run check devices wire unplug plug doctor version ;;
+	help) _verbena_offer run check devices top wire unplug plug doctor version ;;
 	version) _verbena_offer --help ;;
 	esac
 }

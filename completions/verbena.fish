@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of verbena(1) for fish.
-set -l words run check devices wire unplug plug doctor version help
+set -l words run check devices top wire unplug plug doctor version help
 
 complete -c verbena -f
 complete -c verbena -n "not __fish_seen_subcommand_from $words" -a run -d 'run a program on Verbena'
 complete -c verbena -n "not __fish_seen_subcommand_from $words" -a check -d 'tell what is wrong with a program'
 complete -c verbena -n "not __fish_seen_subcommand_from $words" -a devices -d 'show the adapters'
+complete -c verbena -n "not __fish_seen_subcommand_from $words" -a top -d 'show what running programs do'
 complete -c verbena -n "not __fish_seen_subcommand_from $words" -a wire -d 'capture or spoil packets'
 complete -c verbena -n "not __fish_seen_subcommand_from $words" -a unplug -d 'take an adapter away'
 complete -c verbena -n "not __fish_seen_subcommand_from $words" -a plug -d 'plug it in again'
@@ -32,6 +33,13 @@ complete -c verbena -n "__fish_seen_subcommand_from run check" -l adversary -d '
 complete -c verbena -n "__fish_seen_subcommand_from run check" -x -a '(__fish_complete_subcommand)'
 complete -c verbena -n "__fish_seen_subcommand_from devices doctor" -l json -d 'as JSON'
 complete -c verbena -n "__fish_seen_subcommand_from devices" -s v -l verbose -d 'everything'
+set -l columns pid program qpn type state tx txb rx rxb latency sq rq cq retry rnr err adapter peer health
+complete -c verbena -n "__fish_seen_subcommand_from top" -s 1 -l once -d 'print it once'
+complete -c verbena -n "__fish_seen_subcommand_from top" -s j -l json -d 'print it once as JSON'
+complete -c verbena -n "__fish_seen_subcommand_from top" -s i -l interval -x -d 'seconds over which rates are taken'
+complete -c verbena -n "__fish_seen_subcommand_from top" -s s -l sort -x -a "$columns" -d 'a column'
+complete -c verbena -n "__fish_seen_subcommand_from top" -s r -l reverse -d 'the other way round'
+complete -c verbena -n "__fish_seen_subcommand_from top" -s f -l filter -x -d 'only rows with a text'
 complete -c verbena -n "__fish_seen_subcommand_from wire" -F -a 'capture fault off'
 complete -c verbena -n "__fish_seen_subcommand_from unplug plug" -a 'mlx5_0 mlx4_0'
 complete -c verbena -n "__fish_seen_subcommand_from help" -a "$words"

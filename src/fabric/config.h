@@ -25,6 +25,11 @@ struct fabric_config {
 	/* The memfd that every linked peer gets a copy of, or -1. Called once per link. */
 	int (*share_fd)(void);
 	/*
+	 * A memory file that describes the process, for a viewer that has asked (ask.h); -1: there is none. The
+	 * caller closes it.
+	 */
+	int (*describe)(void);
+	/*
 	 * Handles the records waiting on the link, with the receive lock held, on the service
 	 * thread or on a thread that polls. Returns how many it released. 0 means that it cannot
 	 * continue now (no room for the answers, say): the service thread calls it again after a

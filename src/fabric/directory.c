@@ -279,7 +279,7 @@ static fabric_id_t take_slot(struct dir_file *file, uint32_t slot, const uint8_t
 {
 	fabric_id_t id = next_id(&file->slot[slot], slot);
 
-	/* [D4] pairs with read_slot(): the old id is gone before the new contents */
+	/* [D4] pairs with fabric_slot_read(): the old id is gone before the new contents */
 	atomic_thread_fence(memory_order_release);
 	fill_slot(file, slot, token);
 	/* [D1] */
@@ -592,12 +592,14 @@ void fabric_directory_forked(void)
 
 /* ---- looking up processes ---- */
 
-static int read_slot(struct dir_file *file, uint32_t index, struct fabric_process *out)
+int fabric_slot_read(struct dir_file *file, uint32_t index, struct fabric_process *out)
 {
 	struct dir_slot *slot = &file->slot[index];
 	struct fabric_process p;
 	uint64_t words[4];
 
+	if (!dir_has_slot(file, index))
+		return -ESRCH;
 	/* [D1] */
 	p.id = atomic_load_explicit(&slot->id, memory_order_acquire);
 	if (!p.id || fabric_id_slot(p.id) != index)
@@ -623,7 +625,7 @@ int fabric_process_in_slot(uint32_t slot, struct fabric_process *out)
 {
 	struct dir_file *file = fabric_directory_file();
 
-	return file && dir_has_slot(file, slot) ? read_slot(file, slot, out) : -ESRCH;
+	return file ? fabric_slot_read(file, slot, out) : -ESRCH;
 }
 
 int fabric_process_find(fabric_id_t id, struct fabric_process *out)

@@ -87,6 +87,9 @@ void fabric_directory_exit(void);
 /* In the child of a fork: closes the file, of which the parent keeps all locks. */
 void fabric_directory_forked(void);
 
+/* The process in a slot of the file, which need not be the one that this process is in; -ESRCH: the slot is free. */
+int fabric_slot_read(struct dir_file *file, uint32_t slot, struct fabric_process *out);
+
 /* The mapped file (dirfile.h), NULL when this process is in no directory. */
 struct dir_file *fabric_directory_file(void);
 /*

@@ -11,6 +11,9 @@
  *				<-	or YIELD: wait, we are connecting to you
  *				<-	or REFUSE
  *
+ * A viewer, which is not in the directory, sends ASK instead, and gets ANSWER with a memory file that describes
+ * the process (ask.h). That connection is closed then.
+ *
  * When both connect at once, the attempt of the process with the lower id counts: it answers YIELD
  * to the other, which then accepts. The socket stays open for the life of the link and carries
  * nothing more.
@@ -19,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@
 
 #include "fabric/barrier.h"
 #include "fabric/clock.h"
+#include "fabric/dial.h"
 #include "fabric/directory.h"
 #include "fabric/handshake_msg.h"
 #include "fabric/link.h"
@@ -84,20 +87,6 @@ static size_t own_fds(struct handshake_msg *m, int *fds)
 		m->flags |= FLAG_SHARE;
 	}
 	return count;
-}
-
-static int check_peer(int sock, pid_t *pid)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		return -errno;
-	if (cred.uid != geteuid())
-		return explain(EPERM, "a process of user %u asks for a link; only user %u may",
-			       (unsigned int)cred.uid, (unsigned int)geteuid());
-	*pid = cred.pid;
-	return 0;
 }
 
 /* An eventfd has no file type; a write to anything else could block, or raise SIGPIPE. */
@@ -232,42 +221,12 @@ static void on_link_socket(void *arg, uint32_t events)
 
 /* ---- connecting ---- */
 
-static socklen_t socket_name(const uint8_t *token, struct sockaddr_un *name)
-{
-	char *out;
-	int n;
-
-	memset(name, 0, sizeof(*name));
-	name->sun_family = AF_UNIX;
-	out = name->sun_path + 1;
-	n = snprintf(out, sizeof(name->sun_path) - 1, "verbena-");
-	for (int i = 0; i < FABRIC_TOKEN_BYTES; i++)
-		n += snprintf(out + n, sizeof(name->sun_path) - 1 - (size_t)n, "%02x", token[i]);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
-static int dial(fabric_id_t peer, int *out)
+static int dial_peer(fabric_id_t peer, int *sock)
 {
 	struct fabric_process process;
-	struct sockaddr_un name;
-	socklen_t len;
-	int sock, err;
+	int err = fabric_process_find(peer, &process);
 
-	err = fabric_process_find(peer, &process);
-	if (err)
-		return err;
-	len = socket_name(process.token, &name);
-	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (sock < 0)
-		return -errno;
-	if (connect(sock, (struct sockaddr *)&name, len)) {
-		/* EAGAIN: the backlog of the peer is full. */
-		err = -errno;
-		close(sock);
-		return err;
-	}
-	*out = sock;
-	return 0;
+	return err ? err : dial(process.token, sock);
 }
 
 static int send_hello(struct fabric_link *link, int sock)
@@ -301,10 +260,10 @@ int handshake_connect(struct fabric_link *link)
 	struct fabric_link_cold *cold = link->cold;
 	int sock = -1, err;
 
-	err = dial(link->peer, &sock);
+	err = dial_peer(link->peer, &sock);
 	if (err)
 		return err;
-	err = check_peer(sock, &cold->pid);
+	err = dial_check(sock, &cold->pid);
 	if (!err)
 		err = send_hello(link, sock);
 	if (err)
@@ -377,7 +336,7 @@ static int welcome(int sock, const struct handshake_msg *m, int *fds, size_t cou
 		return -EPROTO;
 	err = offer_take(offer, m, fds + 1, count - 1);
 	if (!err)
-		err = check_peer(sock, &offer->pid);
+		err = dial_check(sock, &offer->pid);
 	if (!err)
 		err = fabric_ring_map(fds[0], m->ring_size, 2, &offer->rings);
 	if (!err)
@@ -414,6 +373,17 @@ static int link_by_hello(int sock, const struct handshake_msg *m, const struct o
 	return 0;
 }
 
+/* What the process has to say of itself; an answer without a descriptor when that is nothing. */
+static void answer_question(int sock)
+{
+	struct handshake_msg m = { .kind = ANSWER };
+	int fd = fabric.config.describe ? fabric.config.describe() : -1;
+
+	/* The connection is closed next, whether or not this arrives. */
+	handshake_send(sock, &m, &fd, fd >= 0);
+	handshake_close_fds(&fd, 1);
+}
+
 static void take_hello(struct handshake_inbound *in)
 {
 	int fds[HELLO_FDS] = { -1, -1, -1, -1, -1 };
@@ -431,6 +401,10 @@ static void take_hello(struct handshake_inbound *in)
 	/* A peer that has yielded to us meanwhile has hung up; its HELLO does not count. */
 	if (!err && hung_up(in->sock))
 		err = -EPIPE;
+	if (!err && m.kind == ASK && m.to == fabric_self()) {
+		answer_question(in->sock);
+		goto close_fds;
+	}
 	if (!err &&
 	    (m.kind != HELLO || m.to != fabric_self() || fabric_process_find(m.from, &process)))
 		err = -EPROTO;
@@ -476,7 +450,7 @@ static void on_listener(void *arg, uint32_t events)
 		fabric.handshake.listener_retry_ns = fabric_now_ns() + PAUSE_NS;
 		return;
 	}
-	if (check_peer(sock, &pid))
+	if (dial_check(sock, &pid))
 		goto close_sock;
 	in = calloc(1, sizeof(*in));
 	if (!in)
@@ -533,7 +507,7 @@ uint64_t handshake_iterate(uint64_t now_ns)
 int handshake_listen(const uint8_t *token)
 {
 	struct sockaddr_un name;
-	socklen_t len = socket_name(token, &name);
+	socklen_t len = dial_name(token, &name);
 	int sock, err;
 
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -12,7 +12,7 @@
 
 #define HELLO_FDS 5
 
-enum handshake_kind { HELLO = 1, WELCOME, YIELD, REFUSE };
+enum handshake_kind { HELLO = 1, WELCOME, YIELD, REFUSE, ASK, ANSWER };
 
 enum { FLAG_SHARE = 1, FLAG_BARRIER = 2, FLAG_MAILBOX = 4 };
 

@@ -134,6 +134,9 @@ static int create_hca(struct vb_context *ctx, struct mlx4_qp *qp,
 		return 0;
 	hca->wr_ids = qp->sq.wr_ids;
 	hca->wr_id_mask = qp->sq.mask;
+	hca->sq_posted = &qp->sq.head;
+	hca->sq_polled = &qp->sq.tail;
+	hca->sq_most = qp->sq.max_post;
 	hca->wr_id_stride = sizeof(*qp->sq.wr_ids);
 	err = hca_table_set(&qp->ctx->qps, hca->qpn, qp);
 	if (err)

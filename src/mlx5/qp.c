@@ -290,6 +290,9 @@ static int create_hca(struct vb_context *ctx, struct mlx5_qp *qp,
 				 extra->create_flags & MLX5DV_QP_CREATE_SIG_PIPELINING;
 	hca->wr_ids = qp->sq.slots;
 	hca->wr_id_mask = qp->sq.mask;
+	hca->sq_posted = &qp->sq.head;
+	hca->sq_polled = &qp->sq.tail;
+	hca->sq_most = drv_qp_is_bare(&qp->base) ? 0 : qp->sq.max_post;
 	hca->wr_id_stride = sizeof(*qp->sq.slots);
 	return 0;
 }

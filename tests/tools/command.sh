@@ -6,10 +6,10 @@
 test_every_command_has_help() {
 	local word
 	status 0 "$VERBENA" --help
-	for word in run devices wire unplug plug doctor version help; do
+	for word in run devices top wire unplug plug doctor version help; do
 		has "$out" "  $word "
 	done
-	for word in run devices wire unplug plug doctor version; do
+	for word in run devices top wire unplug plug doctor version; do
 		status 0 "$VERBENA" help $word
 		has "$out" "usage: verbena $word"
 		status 0 "$VERBENA" $word --help
@@ -223,7 +223,7 @@ complete_words() {
 }
 
 test_bash_completes_words_and_options() {
-	is "$(complete_words verbena '')" "check devices doctor help plug run unplug version wire " words
+	is "$(complete_words verbena '')" "check devices doctor help plug run top unplug version wire " words
 	is "$(complete_words verbena de)" "devices " prefix
 	is "$(complete_words verbena devices --j)" "--json " option
 	is "$(complete_words verbena run --facade '')" "namespace none preload " kinds
@@ -236,7 +236,7 @@ test_bash_completes_words_and_options() {
 test_every_option_is_in_the_manual_and_the_completion() {
 	local word option manual
 	manual=$(tr -d '\\' <"$SOURCE/man/verbena.1.md")
-	for word in run devices wire unplug plug; do
+	for word in run devices top wire unplug plug; do
 		for option in $("$VERBENA" help $word | grep -oE -- '--[a-z]+' | sort -u); do
 			has "$manual" "**$option**"
 			grep -qF -- "$option" "$SOURCE/completions/verbena.bash" || die "completion lacks $option"

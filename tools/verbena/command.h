@@ -9,6 +9,7 @@
 int command_run(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_devices(int argc, char **argv);
+int command_top(int argc, char **argv);
 int command_wire(int argc, char **argv);
 int command_unplug(int argc, char **argv);
 int command_plug(int argc, char **argv);
@@ -18,6 +19,7 @@ int command_version(int argc, char **argv);
 extern const char command_run_help[];
 extern const char command_check_help[];
 extern const char command_devices_help[];
+extern const char command_top_help[];
 extern const char command_wire_help[];
 extern const char command_unplug_help[];
 extern const char command_plug_help[];

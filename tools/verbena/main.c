@@ -19,6 +19,7 @@ static const char general_help[] =
 	"  run      run a program on Verbena's libraries\n"
 	"  check    run a program, and tell what is wrong with its use of RDMA\n"
 	"  devices  show the adapters\n"
+	"  top      show what running programs do\n"
 	"  wire     capture or spoil packets of running programs\n"
 	"  unplug   take an adapter away from running programs\n"
 	"  plug     plug it in again\n"
@@ -44,6 +45,7 @@ static const struct command {
 	{ "run", command_run, command_run_help },
 	{ "check", command_check, command_check_help },
 	{ "devices", command_devices, command_devices_help },
+	{ "top", command_top, command_top_help },
 	{ "wire", command_wire, command_wire_help },
 	{ "unplug", command_unplug, command_unplug_help },
 	{ "plug", command_plug, command_plug_help },
@@ -65,8 +67,8 @@ static const struct command *find(const char *name)
 static int unknown(const char *name)
 {
 	say(0,
-	    "there is no command '%s'; there are run, check, devices, wire, unplug, plug, doctor, "
-	    "version and help",
+	    "there is no command '%s'; there are run, check, devices, top, wire, unplug, plug, "
+	    "doctor, version and help",
 	    name);
 	return say_usage(EXIT_USAGE, NULL);
 }

@@ -37,6 +37,7 @@
 #include "hca/transport/timer.h"
 #include "hca/inspect/inspect.h"
 #include "hca/inspect/report.h"
+#include "hca/inspect/snapshot.h"
 #include "hca/wire/gsi.h"
 #include "hca/wire/wire_service.h"
 #include "hca/raw/wq.h"
@@ -78,6 +79,7 @@ static const struct fabric_config config = {
 	.segment_size = sizeof(struct hca_segment),
 	.mailbox_size = sizeof(struct copy_area),
 	.share_fd = share_fd,
+	.describe = snapshot_describe,
 	.drain = drain_link,
 	.link_up = peer_link_up,
 	.link_down = peer_link_down,

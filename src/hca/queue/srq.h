@@ -32,7 +32,7 @@ struct hca_srq {
 	uint64_t serial; /* tells the queue from later ones with its number */
 	uint32_t user_index;
 	uint32_t head;  /* slot of the next entry to take */
-	uint16_t taken; /* free running count, against the doorbell record's */
+	uint32_t taken; /* free running; the doorbell record counts modulo 2^16 */
 	uint32_t limit; /* armed limit, 0: none */
 	bool failed;
 	struct hca_cq *cq;     /* XRC and tag matching */

@@ -17,7 +17,7 @@ static int answer(struct qp *qp, uint8_t syndrome, uint32_t psn)
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = psn,
-		.ack = { .syndrome = syndrome, .msn = qp->resp.msn },
+		.ack = { .syndrome = syndrome, .msn = qp->resp.msn & PSN_MASK },
 	};
 
 	if (!qp->peer && !qp->remote && path_connected(qp) != PATH_READY)

@@ -159,6 +159,13 @@ struct hca_qp {
 	const void *wr_ids;
 	uint32_t wr_id_mask;
 	uint16_t wr_id_stride;
+	/*
+	 * Optional, for viewers: requests that the driver has posted (under the lock), and of those the ones whose
+	 * completions, or later ones, the program has polled; free running. At most `sq_most` lie between.
+	 */
+	uint32_t sq_most;
+	const uint32_t *sq_posted;
+	const _Atomic uint32_t *sq_polled;
 };
 
 /* Progress of the adapter: first ring entries that it has not taken, and PSN and MSN. */

@@ -18,6 +18,20 @@ static bool is_ethernet(const struct qp *qp)
 	return qp->pub.ctx->adapter->ports[port - 1].link == HCA_LINK_ETHERNET;
 }
 
+/* The counts of the block are about to go to the rows of the ports. */
+static void keep(struct qp *qp)
+{
+	for (unsigned int i = 0; i < FABRIC_TRAFFIC_COUNTS; i++)
+		qp->traffic_before[i] +=
+			atomic_load_explicit(&qp->traffic->count[i], memory_order_relaxed);
+}
+
+static __attribute__((cold, noinline)) void set_other(struct qp *qp, unsigned int other)
+{
+	keep(qp);
+	fabric_traffic_set_other(qp->traffic, other);
+}
+
 void qp_traffic_begin(struct qp *qp, _Atomic uint64_t *counts)
 {
 	if (counts == qp->port_counts)
@@ -30,8 +44,10 @@ void qp_traffic_begin(struct qp *qp, _Atomic uint64_t *counts)
 void qp_traffic_end(struct qp *qp)
 {
 	/* The directory is not mapped in the child of a fork. */
-	if (qp->traffic && hca_ctx_is_here(qp->pub.ctx))
+	if (qp->traffic && hca_ctx_is_here(qp->pub.ctx)) {
+		keep(qp);
 		fabric_traffic_release(qp->traffic);
+	}
 	qp->traffic = NULL;
 	qp->one_packet = 0;
 }
@@ -180,7 +196,7 @@ void qp_traffic_direct(struct qp *qp, const struct hca_send *s)
 	struct fabric_traffic *t = qp->traffic;
 
 	if (likely(t) && unlikely(atomic_load_explicit(&t->other, memory_order_relaxed) != other))
-		fabric_traffic_set_other(t, other);
+		set_other(qp, other);
 	/* One that is longer than the MTU, or of a QP without a block. */
 	if (unlikely(s->length >= qp->one_packet)) {
 		direct_any(qp, s, other, true);

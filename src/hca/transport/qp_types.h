@@ -10,6 +10,7 @@
 #include <endian.h>
 #include <sys/queue.h>
 
+#include "fabric/traffic_block.h"
 #include "hca/device/async.h"
 #include "hca/peers/peer.h"
 #include "hca/memory/mem.h"
@@ -156,8 +157,8 @@ struct resp_tag {
  * and xrc_forward.c.
  */
 struct responder {
-	uint32_t epsn; /* expected PSN */
-	uint32_t msn;
+	uint32_t epsn;        /* expected PSN */
+	uint32_t msn;         /* requests that are complete, free running beyond its 24 bits */
 	bool nak_sent;        /* the expected packet was NAKed */
 	bool dropping_behind; /* ... as not acceptable now: packets behind it are dropped silently */
 	uint8_t nak_repeats;  /* sequence NAKs for this gap after the first */
@@ -208,6 +209,16 @@ struct qp_source {
 	uint32_t uid;   /* with has_uid: it is, and packets of other users are dropped */
 	uint32_t wrong; /* packets with wrong numbers since wrong_since_ns */
 	uint64_t wrong_since_ns;
+};
+
+/* Sums of what qp_count() counts, for viewers (hca/inspect/snapshot.h). */
+enum qp_trouble {
+	QP_TROUBLE_RETRY, /* timeouts, sequence NAKs and gaps in reads: requests that were sent again */
+	QP_TROUBLE_RNR,     /* the peer had no receive */
+	QP_TROUBLE_NO_RECV, /* messages of the peer found no receive */
+	QP_TROUBLE_ERROR,   /* completions with an error, ... */
+	QP_TROUBLE_FLUSHED, /* ... but for flushed ones */
+	QP_TROUBLES,
 };
 
 struct qp {
@@ -268,6 +279,9 @@ struct qp {
 	bool granted;           /* peers may be inside of accesses that the QP has permitted ... */
 	fabric_id_t granted_to; /* ... this one, or any (qp_grant.h) */
 	struct qp_source source;
+	/* for viewers (hca/inspect/snapshot.h): what `traffic` had counted before that went to the rows of ports */
+	uint64_t traffic_before[FABRIC_TRAFFIC_COUNTS];
+	_Atomic uint32_t trouble[QP_TROUBLES]; /* qp_count.h */
 };
 
 #define OP_BIT(name) (1u << HCA_OP_##name)

@@ -92,7 +92,7 @@ static struct resp_resource *add(struct qp *qp, const struct roce_pkt *pkt, uint
 		.whole = pkt->flags & ROCE_PKT_ACK_REQ,
 	};
 	r->epsn = psn_add(r->epsn, packets);
-	r->msn = psn_add(r->msn, 1);
+	r->msn++;
 	return res;
 }
 
@@ -291,7 +291,7 @@ static int send_read_packet(struct qp *qp, struct resp_resource *res)
 		.sqpn = qp->pub.qpn,
 		.psn = psn_add(res->psn, res->sent / qp->mtu),
 		.len = n,
-		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn },
+		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn & PSN_MASK },
 	};
 	const struct hca_mr_entry *e;
 	struct hca_list list; /* not initialised: 2 KiB */
@@ -329,7 +329,9 @@ static int send_result(struct qp *qp, const struct resp_resource *res)
 		.dqpn = qp->attr.dest_qpn,
 		.sqpn = qp->pub.qpn,
 		.psn = res->psn,
-		.ack = { .syndrome = ROCE_SYN_ACK, .msn = qp->resp.msn, .orig = res->orig },
+		.ack = { .syndrome = ROCE_SYN_ACK,
+			 .msn = qp->resp.msn & PSN_MASK,
+			 .orig = res->orig },
 	};
 
 	return send_packet(qp, qp->peer, &pkt, NULL, 0, NULL);

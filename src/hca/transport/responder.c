@@ -259,7 +259,7 @@ static void finish_message(struct qp *qp, const struct roce_pkt *pkt, uint8_t op
 {
 	struct hca_cqe cqe; /* `frame` is not set: the format reads it for raw packets only */
 
-	qp->resp.msn = psn_add(qp->resp.msn, 1);
+	qp->resp.msn++;
 	qp->resp.last_op = NO_MESSAGE;
 	if (unlikely(qp->cntr) && is_write(op))
 		comp_cntr_add(qp, HCA_CNTR_REMOTE_WRITE, true, qp->resp.offset);
