@@ -7,10 +7,10 @@
 
 #include "cm/channel.h"
 #include "cm/sockaddr.h"
+#include "hca/device/lid.h"
 #include "util/explain.h"
 
-#define NOT_SUPPORTED    524 /* the kernel's ENOTSUPP, which libc has no name for */
-#define MLID_FIRST       0xc000
+#define NOT_SUPPORTED    524  /* the kernel's ENOTSUPP, which libc has no name for */
 #define SIGNATURE_RDMACM 0x01 /* of group addresses of the port space UDP; IPoIB has 0x1b */
 #define SIGNATURE_IPOIB  0x1b
 
@@ -49,12 +49,6 @@ static bool is_ethernet(const struct cm_id *id)
 	       port.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-/* Groups have a LID on InfiniBand; without a subnet manager it follows from the address. */
-static uint16_t mlid_of(const union ibv_gid *mgid)
-{
-	return MLID_FIRST + ((mgid->raw[14] << 8 | mgid->raw[15]) & 0x3ffe);
-}
-
 int cm_multicast_map(struct cm_multicast *mc)
 {
 	const struct sockaddr *addr = (const struct sockaddr *)&mc->addr;
@@ -68,11 +62,11 @@ int cm_multicast_map(struct cm_multicast *mc)
 	if (addr->sa_family == AF_IB || is_ethernet(id)) {
 		cm_addr_to_gid(addr, &mc->mgid);
 		if (addr->sa_family == AF_IB && !is_ethernet(id))
-			mc->mlid = mlid_of(&mc->mgid);
+			mc->mlid = hca_mlid_of(mc->mgid.raw);
 		return 0;
 	}
 	ipoib_mgid(id, addr, &mc->mgid);
-	mc->mlid = mlid_of(&mc->mgid);
+	mc->mlid = hca_mlid_of(mc->mgid.raw);
 	return 0;
 }
 

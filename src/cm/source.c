@@ -130,7 +130,8 @@ int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm
 		err = choose_port(dst, is_local ? &local : NULL, src, &out->gid, status);
 	if (err || *status)
 		return err;
-	if (cm_addr_is_any(dst)) {
+	/* This host: also by a loopback address for a bound id, whose own GID is of the source's kind. */
+	if (cm_addr_is_any(dst) || (id->device && cm_addr_is_loopback(dst))) {
 		out->dgid = id->device ? id->pub.route.addr.addr.ibaddr.sgid : out->gid.gid;
 		return 0;
 	}

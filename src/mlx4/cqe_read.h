@@ -111,8 +111,10 @@ static inline enum ibv_wc_opcode mlx4_send_wc_opcode(const struct mlx4_cqe *cqe)
 	case MLX4_OPCODE_RDMA_READ:
 		return IBV_WC_RDMA_READ;
 	case MLX4_OPCODE_ATOMIC_CS:
+	case MLX4_OPCODE_MASKED_ATOMIC_CS:
 		return IBV_WC_COMP_SWAP;
 	case MLX4_OPCODE_ATOMIC_FA:
+	case MLX4_OPCODE_MASKED_ATOMIC_FA:
 		return IBV_WC_FETCH_ADD;
 	case MLX4_OPCODE_LOCAL_INVAL:
 		return IBV_WC_LOCAL_INV;

@@ -26,6 +26,7 @@ enum seg {
 	SEG_LAND = 1 << 2,  /* data segments are written to: no inline data */
 	SEG_OTHER = 1 << 3, /* the operation's own segment, no data */
 	SEG_LSO = 1 << 4,   /* an LSO segment with the frames' headers */
+	SEG_MASKED = 1 << 5,
 };
 
 /* The operation of each opcode, the QP types that have it, and its segments. */
@@ -44,6 +45,10 @@ static const struct {
 	[MLX4_OPCODE_RDMA_READ] = { HCA_OP_READ, SEG_RADDR | SEG_LAND, RELIABLE },
 	[MLX4_OPCODE_ATOMIC_CS] = { HCA_OP_CMP_SWAP, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
 	[MLX4_OPCODE_ATOMIC_FA] = { HCA_OP_FETCH_ADD, SEG_RADDR | SEG_ATOMIC | SEG_LAND, RELIABLE },
+	[MLX4_OPCODE_MASKED_ATOMIC_CS] = { HCA_OP_MASKED_CMP_SWAP,
+					   SEG_RADDR | SEG_MASKED | SEG_LAND, RELIABLE },
+	[MLX4_OPCODE_MASKED_ATOMIC_FA] = { HCA_OP_MASKED_FETCH_ADD,
+					   SEG_RADDR | SEG_MASKED | SEG_LAND, RELIABLE },
 	[MLX4_OPCODE_BIND_MW] = { HCA_OP_BIND_MW, SEG_OTHER, CONNECTED },
 	[MLX4_OPCODE_LOCAL_INVAL] = { HCA_OP_LOCAL_INV, SEG_OTHER, CONNECTED },
 };
@@ -129,6 +134,29 @@ static const char *take_data(struct cursor *c, uint8_t segs, struct hca_send *ou
 	return NULL;
 }
 
+/* One unit; a compare and swap has its masks in another. */
+static __attribute__((noinline)) bool take_masked(struct cursor *c, struct hca_send *out)
+{
+	const struct mlx4_wqe_atomic_seg *operands = take(c, sizeof(*operands)), *masks;
+
+	if (!operands)
+		return false;
+	out->masked = (struct hca_atomic){
+		.add = out->op == HCA_OP_MASKED_FETCH_ADD,
+		.size = sizeof(uint64_t),
+		.swap = drv_load64(&operands->swap_add),
+		.compare = drv_load64(&operands->compare),
+	};
+	if (out->masked.add)
+		return true;
+	masks = take(c, sizeof(*masks));
+	if (!masks)
+		return false;
+	out->masked.swap_mask = drv_load64(&masks->swap_add);
+	out->masked.compare_mask = drv_load64(&masks->compare);
+	return true;
+}
+
 static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
 {
 	const struct mlx4_wqe_raddr_seg *raddr = take(c, sizeof(*raddr));
@@ -138,8 +166,10 @@ static bool take_operation(struct cursor *c, uint8_t segs, struct hca_send *out)
 		return false;
 	out->raddr = drv_load64(&raddr->raddr);
 	out->rkey = drv_load32(&raddr->rkey);
-	if (likely(!(segs & SEG_ATOMIC)))
+	if (likely(!(segs & (SEG_ATOMIC | SEG_MASKED))))
 		return true;
+	if (segs & SEG_MASKED)
+		return take_masked(c, out);
 	atomic = take(c, sizeof(*atomic));
 	if (unlikely(!atomic))
 		return false;

@@ -13,6 +13,8 @@ static inline void fill_send(const struct mlx4_cqe *cqe, struct ibv_wc *wc)
 		break;
 	case MLX4_OPCODE_ATOMIC_CS:
 	case MLX4_OPCODE_ATOMIC_FA:
+	case MLX4_OPCODE_MASKED_ATOMIC_CS:
+	case MLX4_OPCODE_MASKED_ATOMIC_FA:
 		wc->byte_len = sizeof(uint64_t);
 		break;
 	case MLX4_OPCODE_SEND_IMM:

@@ -278,6 +278,19 @@ static void loopback_addresses_connect_through_an_adapter(void **state)
 	}
 }
 
+/* A path whose ends are of two kinds would give datagrams a header that names no address of the receiver. */
+static void a_bound_id_goes_to_loopback_by_its_own_gid(void **state)
+{
+	union address own = address("10.66.0.1", 0), addr = address("127.0.0.1", 7471);
+	const struct rdma_ib_addr *ends = &id->route.addr.addr.ibaddr;
+
+	assert_int_equal(rdma_bind_addr(id, &own.any), 0);
+	assert_int_equal(rdma_resolve_addr(id, NULL, &addr.any, 1000), 0);
+	expect_ack(RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_memory_equal(&ends->dgid, &ends->sgid, sizeof(ends->dgid));
+	assert_int_equal(ends->dgid.raw[15], 1);
+}
+
 static void link_local_addresses_connect_within_their_scope(void **state)
 {
 	union address addr = link_local("fe80::66", 7471), unknown = addr;
@@ -359,6 +372,7 @@ int main(int argc, char **argv)
 		test(a_destination_without_a_route_is_refused),
 		test(an_id_can_be_destroyed_while_it_resolves),
 		test(loopback_addresses_connect_through_an_adapter),
+		test(a_bound_id_goes_to_loopback_by_its_own_gid),
 		test(link_local_addresses_connect_within_their_scope),
 		test(addresses_of_an_infiniband_port_connect_by_lids),
 		test(native_addresses_connect_by_gid_and_service),

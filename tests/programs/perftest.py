@@ -41,7 +41,6 @@ class Matrix:
         self.mlx5 = adapter.startswith("mlx5")
         self.transport = transport
         self.mtu, gids = port_of(build, adapter)
-        self.ethernet = bool(gids)
         if not self.mlx5:
             self.mtu = min(self.mtu, 2048)  # more than that it never asks of a ConnectX-3
         self.options = ["-F", "-d", adapter, *(["-x", str(gids[0])] if gids else [])]
@@ -102,8 +101,8 @@ def options_of(matrix, what, kind):
             yield big
     if what == "send" and (rc or ud):
         yield ["--use-srq", "-s", 1000]
-    # A group, which both join by its GID; on InfiniBand the program asks a subnet manager for it.
-    if ud and matrix.ethernet:
+    # A group, which both join by its GID; on InfiniBand the program asks the subnet administrator for it.
+    if ud:
         yield ["-g", "-s", 64, "-n", 3000]
     if not rc or not matrix.mlx5:
         return

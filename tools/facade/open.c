@@ -4,6 +4,7 @@
  */
 #include "map.h"
 #include "next.h"
+#include "umad.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -29,7 +30,8 @@ FACADE_API int open(const char *path, int flags, ...)
 	if (has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return NEXT(open)(facade_path(path, &buf), flags, mode);
+	path = facade_path(path, &buf);
+	return umad_opened(NEXT(open)(path, flags, mode), path, flags);
 }
 
 FACADE_API int open64(const char *path, int flags, ...)
@@ -42,7 +44,8 @@ FACADE_API int open64(const char *path, int flags, ...)
 	if (has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return NEXT(open64)(facade_path(path, &buf), flags, mode);
+	path = facade_path(path, &buf);
+	return umad_opened(NEXT(open64)(path, flags, mode), path, flags);
 }
 
 FACADE_API int openat(int dirfd, const char *path, int flags, ...)
@@ -55,7 +58,8 @@ FACADE_API int openat(int dirfd, const char *path, int flags, ...)
 	if (has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return NEXT(openat)(dirfd, facade_path_at(dirfd, path, &buf), flags, mode);
+	path = facade_path_at(dirfd, path, &buf);
+	return umad_opened(NEXT(openat)(dirfd, path, flags, mode), path, flags);
 }
 
 FACADE_API int openat64(int dirfd, const char *path, int flags, ...)
@@ -68,35 +72,40 @@ FACADE_API int openat64(int dirfd, const char *path, int flags, ...)
 	if (has_mode(flags))
 		mode = va_arg(ap, mode_t);
 	va_end(ap);
-	return NEXT(openat64)(dirfd, facade_path_at(dirfd, path, &buf), flags, mode);
+	path = facade_path_at(dirfd, path, &buf);
+	return umad_opened(NEXT(openat64)(dirfd, path, flags, mode), path, flags);
 }
 
 FACADE_API int __open_2(const char *path, int flags)
 {
 	struct facade_buf buf;
 
-	return NEXT(__open_2)(facade_path(path, &buf), flags);
+	path = facade_path(path, &buf);
+	return umad_opened(NEXT(__open_2)(path, flags), path, flags);
 }
 
 FACADE_API int __open64_2(const char *path, int flags)
 {
 	struct facade_buf buf;
 
-	return NEXT(__open64_2)(facade_path(path, &buf), flags);
+	path = facade_path(path, &buf);
+	return umad_opened(NEXT(__open64_2)(path, flags), path, flags);
 }
 
 FACADE_API int __openat_2(int dirfd, const char *path, int flags)
 {
 	struct facade_buf buf;
 
-	return NEXT(__openat_2)(dirfd, facade_path_at(dirfd, path, &buf), flags);
+	path = facade_path_at(dirfd, path, &buf);
+	return umad_opened(NEXT(__openat_2)(dirfd, path, flags), path, flags);
 }
 
 FACADE_API int __openat64_2(int dirfd, const char *path, int flags)
 {
 	struct facade_buf buf;
 
-	return NEXT(__openat64_2)(dirfd, facade_path_at(dirfd, path, &buf), flags);
+	path = facade_path_at(dirfd, path, &buf);
+	return umad_opened(NEXT(__openat64_2)(dirfd, path, flags), path, flags);
 }
 
 FACADE_API int creat(const char *path, mode_t mode)

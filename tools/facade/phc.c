@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * PTP hardware clocks: /dev/ptpN of the tree, read by clock_gettime() with the clock id that its descriptor makes
- * (FD_TO_CLOCKID in the kernel's testptp.c), and by ioctl(). The kernel is asked first; it refuses these
+ * (FD_TO_CLOCKID in the kernel's testptp.c), and by ioctl() (ioctl.c). The kernel is asked first; it refuses these
  * descriptors, since they are plain files. The adapter's clock, by which completions have wall clock times, is
  * the host's CLOCK_REALTIME; so it cannot be set here.
  */
@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/ptp_clock.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,10 +21,11 @@
 
 #include "map.h"
 #include "next.h"
+#include "phc.h"
 
 #define CLOCK_TYPE_FD 3 /* the low three bits of a clock id */
 
-static bool is_phc(int fd)
+bool phc_is(int fd)
 {
 	char link[64], path[PATH_MAX];
 	int saved = errno;
@@ -46,7 +46,7 @@ static bool is_phc(int fd)
 
 static bool is_phc_id(clockid_t id)
 {
-	return id < 0 && (id & 7) == CLOCK_TYPE_FD && is_phc(~(id >> 3));
+	return id < 0 && (id & 7) == CLOCK_TYPE_FD && phc_is(~(id >> 3));
 }
 
 FACADE_API int clock_gettime(clockid_t id, struct timespec *time)
@@ -129,7 +129,7 @@ static int sample_extended(struct ptp_sys_offset_extended *offset)
 	return 0;
 }
 
-static int answer(unsigned long request, void *arg)
+int phc_ioctl(unsigned long request, void *arg)
 {
 	switch (request) {
 	case PTP_CLOCK_GETCAPS:
@@ -154,21 +154,4 @@ static int answer(unsigned long request, void *arg)
 	default:
 		return -EOPNOTSUPP;
 	}
-}
-
-FACADE_API int ioctl(int fd, unsigned long request, ...)
-{
-	va_list ap;
-	void *arg;
-	int err;
-
-	va_start(ap, request);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	if (_IOC_TYPE(request) != PTP_CLK_MAGIC || !is_phc(fd))
-		return NEXT(ioctl)(fd, request, arg);
-	err = arg ? answer(request, arg) : -EFAULT;
-	if (err)
-		errno = -err;
-	return err ? -1 : 0;
 }

@@ -10,6 +10,7 @@
 #include "netlink.h"
 #include "say.h"
 #include "sysfs.h"
+#include "umad.h"
 
 int facade_fill(struct tree *t, enum facade_kind kind)
 {
@@ -21,6 +22,8 @@ int facade_fill(struct tree *t, enum facade_kind kind)
 	err = sysfs_write(t, &facts, kind == FACADE_PRELOAD);
 	if (!err && kind == FACADE_PRELOAD)
 		err = netlink_write(t, &facts);
+	if (!err && kind == FACADE_PRELOAD)
+		err = umad_write(t, &facts);
 	if (!err && kind == FACADE_PRELOAD)
 		err = facade_preload_prepare(t);
 	facts_free(&facts);

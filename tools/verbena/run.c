@@ -28,6 +28,7 @@
 #include "hw_counters.h"
 #include "place.h"
 #include "say.h"
+#include "umad.h"
 #include "util/explain.h"
 
 const char command_run_help[] =
@@ -336,23 +337,34 @@ static int become_program(struct run *run)
 	return child_exec(run->argv);
 }
 
-static void follow_counters(void *arg)
+/* Parts of the tree that change while the program runs. */
+struct live {
+	struct hw_counters *counters;
+	struct umad *umad;
+};
+
+static void follow(void *arg)
 {
-	hw_counters_follow(arg);
+	struct live *live = arg;
+
+	if (live->counters)
+		hw_counters_follow(live->counters);
+	if (live->umad)
+		umad_follow(live->umad);
 }
 
 static int run_program(struct run *run)
 {
-	struct hw_counters *counters = hw_counters_open(&run->tree);
+	struct live live = { hw_counters_open(&run->tree), umad_open(&run->tree) };
 	pid_t pid = child_fork(&run->signals);
 	int status;
 
-	if (pid < 0)
-		return say_no_process();
 	if (!pid)
 		_exit(become_program(run));
-	status = child_wait(pid, counters ? follow_counters : NULL, counters);
-	hw_counters_close(counters);
+	status = pid < 0 ? say_no_process()
+			 : child_wait(pid, live.counters || live.umad ? follow : NULL, &live);
+	umad_close(live.umad);
+	hw_counters_close(live.counters);
 	return status;
 }
 

@@ -70,7 +70,7 @@ static void write_uverbs(struct tree *t, const struct tree_dir *pci,
 	tree_dir_link(&nodes, fact->uverbs, "/dev/null");
 }
 
-/* For the programs that list ports by it; there is no device node behind it. */
+/* The device itself is a socket, which the command makes (umad.c) when the tree is complete. */
 static void write_umad(struct tree *t, const struct tree_dir *pci, const struct adapter_fact *fact,
 		       int port, int index)
 {

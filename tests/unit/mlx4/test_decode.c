@@ -211,6 +211,36 @@ static void atomics_have_operands(void **state)
 	assert_int_equal(f->send.compare, 99);
 }
 
+static void masked_atomics_have_operands_and_masks(void **state)
+{
+	struct fixture *f = *state;
+	struct mlx4_wqe_atomic_seg *seg;
+
+	seg = (void *)raddr(ctrl(f, 0, MLX4_OPCODE_MASKED_ATOMIC_CS, 5, 0, 0), 0x80, 5);
+	seg[0] = (struct mlx4_wqe_atomic_seg){ htobe64(77), htobe64(88) };
+	seg[1] = (struct mlx4_wqe_atomic_seg){ htobe64(0xff), htobe64(0xf0) };
+	data((uint8_t *)(seg + 2), 8, 1, 0x10);
+	decode(f, 0);
+	assert_int_equal(f->send.op, HCA_OP_MASKED_CMP_SWAP);
+	assert_false(f->send.masked.add);
+	assert_int_equal(f->send.masked.size, 8);
+	assert_int_equal(f->send.masked.swap, 77);
+	assert_int_equal(f->send.masked.compare, 88);
+	assert_int_equal(f->send.masked.swap_mask, 0xff);
+	assert_int_equal(f->send.masked.compare_mask, 0xf0);
+	assert_sge(&f->send.sge[0], 0x10, 8, 1);
+
+	seg = (void *)raddr(ctrl(f, 1, MLX4_OPCODE_MASKED_ATOMIC_FA, 4, 0, 0), 0x80, 5);
+	seg[0] = (struct mlx4_wqe_atomic_seg){ htobe64(99), htobe64(0x8000) };
+	data((uint8_t *)(seg + 1), 8, 1, 0x10);
+	decode(f, 1);
+	assert_int_equal(f->send.op, HCA_OP_MASKED_FETCH_ADD);
+	assert_true(f->send.masked.add);
+	assert_int_equal(f->send.masked.swap, 99);
+	assert_int_equal(f->send.masked.compare, 0x8000);
+	assert_sge(&f->send.sge[0], 0x10, 8, 1);
+}
+
 static void keys_to_invalidate_are_in_host_order(void **state)
 {
 	struct fixture *f = *state;
@@ -424,6 +454,8 @@ static void entries_of_impossible_length_are_bad(void **state)
 	assert_bad(f, 9, "too short");
 	ctrl(f, 9, MLX4_OPCODE_ATOMIC_CS, 2, 0, 0);
 	assert_bad(f, 9, "too short");
+	ctrl(f, 9, MLX4_OPCODE_MASKED_ATOMIC_CS, 3, 0, 0);
+	assert_bad(f, 9, "too short");
 	ctrl(f, 9, MLX4_OPCODE_BIND_MW, 2, 0, 0);
 	assert_bad(f, 9, "too short");
 	ctrl(f, 9, MLX4_OPCODE_LOCAL_INVAL, 2, 0, 0);
@@ -442,7 +474,8 @@ static void opcodes_are_those_of_the_transport(void **state)
 #define BIT(name) (1u << MLX4_OPCODE_##name)
 		{ HCA_QP_RC, BIT(NOP) | BIT(SEND_INVAL) | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_IMM) |
 				     BIT(SEND) | BIT(SEND_IMM) | BIT(RDMA_READ) | BIT(ATOMIC_CS) |
-				     BIT(ATOMIC_FA) | BIT(BIND_MW) | BIT(LOCAL_INVAL) },
+				     BIT(ATOMIC_FA) | BIT(MASKED_ATOMIC_CS) |
+				     BIT(MASKED_ATOMIC_FA) | BIT(BIND_MW) | BIT(LOCAL_INVAL) },
 		{ HCA_QP_UC, BIT(NOP) | BIT(RDMA_WRITE) | BIT(RDMA_WRITE_IMM) | BIT(SEND) |
 				     BIT(SEND_IMM) | BIT(BIND_MW) | BIT(LOCAL_INVAL) },
 		{ HCA_QP_UD, BIT(NOP) | BIT(SEND) | BIT(SEND_IMM) },
@@ -554,6 +587,7 @@ int main(void)
 		T(blueflame_fields_are_not_looked_at),
 		T(rdma_has_a_remote_address),
 		T(atomics_have_operands),
+		T(masked_atomics_have_operands_and_masks),
 		T(keys_to_invalidate_are_in_host_order),
 		T(bind_has_a_window_and_its_reach),
 		T(datagram_names_target_and_path),
