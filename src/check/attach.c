@@ -8,6 +8,7 @@
 #include "check/connect.h"
 #include "check/context.h"
 #include "check/cycle.h"
+#include "check/fork.h"
 #include "check/memory.h"
 #include "check/notify.h"
 #include "check/object.h"
@@ -73,6 +74,7 @@ static void qp_created(struct vb_qp *qp, const void *driver_attr)
 
 static void exiting(void)
 {
+	check_fork_tell();
 	check_objects_left();
 	check_report_end();
 }
@@ -120,5 +122,6 @@ const struct vb_observer *verbena_check_attach(void)
 	register_locks();
 	check_report_open();
 	check_adversary_open();
+	check_fork_open();
 	return &observer;
 }

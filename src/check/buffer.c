@@ -36,6 +36,13 @@ static void find_stack(void)
 	pthread_attr_destroy(&attr);
 }
 
+int check_thread(void)
+{
+	if (unlikely(!stack.thread))
+		find_stack();
+	return stack.thread;
+}
+
 struct frame_search {
 	uintptr_t addr;
 	uintptr_t end; /* of the frame that has the address: above the return address */
@@ -74,20 +81,19 @@ static bool has_returned(const struct check_request *r)
 	return r->frame && r->thread == stack.thread && *r->frame != r->returns_to;
 }
 
-void check_buffer_post(struct check_request *r, const struct ibv_sge *sge, int count, bool sum)
+void check_buffer_post(struct check_request *r, const struct ibv_sge *sge, int count,
+		       const struct check_use *use, bool sum)
 {
 	bool all = count <= CHECK_PIECES;
 
-	if (!stack.thread)
-		find_stack();
-	r->thread = stack.thread;
+	r->thread = check_thread();
 	r->frame = NULL;
 	r->summed = false;
 	r->count = 0;
 	for (int i = 0; i < count && r->count < CHECK_PIECES; i++) {
 		if (!sge[i].length)
 			continue; /* 2 GiB: not worth a checksum */
-		if (!check_piece_find(&sge[i], &r->pieces[r->count], r->place)) {
+		if (!check_piece_find(&sge[i], use, &r->pieces[r->count], r->place)) {
 			all = false;
 			continue;
 		}
@@ -171,6 +177,7 @@ void check_mr_destroying(struct vb_mr *mr)
 	struct in_use in_use = { .index = mr->hca->key >> 8 };
 	struct check_report r = { .kind = CHECK_MR_IN_USE };
 
+	check_mr_unmapped(mr);
 	if (!check_queues_each(uses, &in_use))
 		return;
 	snprintf(

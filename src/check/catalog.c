@@ -31,11 +31,37 @@ static const struct check_catalog catalog[] = {
 		.advice = "poll the request's completion, or move the queue pair to IBV_QPS_ERR or destroy "
 			  "it, before ibv_dereg_mr()",
 	},
+	[CHECK_MR_UNMAPPED] = {
+		.id = "mr-unmapped",
+		.note = true,
+		.why = "the adapter keeps the old pages until ibv_dereg_mr(): requests, and peers that have the "
+		       "key, read and write memory that is not the program's any more",
+		.advice = "call ibv_dereg_mr() before the memory is unmapped",
+	},
 	[CHECK_KEY_AFTER_DEREG] = {
 		.id = "key-after-dereg",
 		.why = "the key names no memory, or soon that of another region: IBV_WC_LOC_PROT_ERR, or "
 		       "other data",
 		.advice = "deregister memory when no request uses it any more",
+	},
+	[CHECK_SGE_REFUSED] = {
+		.id = "sge-refused",
+		.why = "the request completes with IBV_WC_LOC_PROT_ERR, and its queue pair is in the error state",
+		.advice = "give each element the lkey of a region of the queue pair's protection domain that has "
+			  "all of its bytes; memory that the adapter writes to needs IBV_ACCESS_LOCAL_WRITE",
+	},
+	[CHECK_INLINE_TOO_LONG] = {
+		.id = "inline-too-long",
+		.why = "the request is refused, and not posted: its message is never sent, and its completion "
+		       "never comes",
+		.advice = "ask for enough in max_inline_data when the queue pair is created, send at most what was "
+			  "granted there, and look at the result of the post",
+	},
+	[CHECK_READ_SENT_UNFENCED] = {
+		.id = "read-sent-unfenced",
+		.why = "a send queue goes on while a read or an atomic waits for its answer: the later request "
+		       "sends what was in the buffer before",
+		.advice = "post the later request with IBV_SEND_FENCE, or poll the completion of the read first",
 	},
 	[CHECK_USE_AFTER_DESTROY] = {
 		.id = "use-after-destroy",
@@ -67,6 +93,14 @@ static const struct check_catalog catalog[] = {
 		       "many times the message",
 		.advice = "register the buffer once and keep the region",
 	},
+	[CHECK_FORK_UNPREPARED] = {
+		.id = "fork-unprepared",
+		.note = true,
+		.why = "on Linux before 5.12 the parent gets a copy of each registered page that it writes to next, "
+		       "and the adapter keeps the old one, even if the child calls exec() at once",
+		.advice = "call ibv_fork_init() before anything is registered, or fork before that; "
+			  "posix_spawn() does not share pages",
+	},
 	[CHECK_CQ_OVERRUN_POSSIBLE] = {
 		.id = "cq-overrun-possible",
 		.why = "when they complete before the program polls, completions are lost, and all queue "
@@ -85,6 +119,13 @@ static const struct check_catalog catalog[] = {
 		.note = true,
 		.why = "messages wait for the RNR timer, which is up to 0.65 s, or fail; datagrams are lost",
 		.advice = "post more receives, or give them back sooner",
+	},
+	[CHECK_SRQ_DRY] = {
+		.id = "srq-dry",
+		.note = true,
+		.why = "messages for all of its queue pairs wait for the RNR timer, or fail; datagrams are lost",
+		.advice = "post more receives, or arm a limit (ibv_modify_srq() with IBV_SRQ_LIMIT), post when "
+			  "IBV_EVENT_SRQ_LIMIT_REACHED comes, and arm it again",
 	},
 	[CHECK_RNR_RETRY_EXCEEDED] = {
 		.id = "rnr-retry-exceeded",
@@ -110,6 +151,12 @@ static const struct check_catalog catalog[] = {
 		       "twice",
 		.advice = "poll it from one thread at a time, or leave the flag out",
 	},
+	[CHECK_TD_TWO_THREADS] = {
+		.id = "td-two-threads",
+		.why = "objects of a thread domain have no locks, and share a doorbell register: requests are lost "
+		       "or mixed up",
+		.advice = "give each thread a thread domain of its own, or let one thread at a time use it",
+	},
 	[CHECK_GID_INDEX_0] = {
 		.id = "gid-index-0",
 		.why = "entry 0 of a RoCE port is usually the RoCE v1 form of a link-local address: its "
@@ -122,6 +169,12 @@ static const struct check_catalog catalog[] = {
 		.why = "a timeout of 0 means never: after one lost packet or a dead peer, requests wait for "
 		       "ever",
 		.advice = "set timeout to 14 (67 ms) or so; the unit is 4.096 us * 2^timeout",
+	},
+	[CHECK_TIMEOUT_SHORT] = {
+		.id = "timeout-short",
+		.why = "a pause of a switch or of the peer's adapter takes longer: requests are sent again needlessly, "
+		       "and the queue pair fails with IBV_WC_RETRY_EXC_ERR although nothing is broken",
+		.advice = "set timeout to 14 (67 ms) or so, and retry_cnt to 7; the unit is 4.096 us * 2^timeout",
 	},
 	[CHECK_RD_ATOMIC_MISMATCH] = {
 		.id = "rd-atomic-mismatch",

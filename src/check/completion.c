@@ -112,6 +112,9 @@ static void complete_shared(struct check_srq *s, const struct check_wc *wc)
 		*r = *check_ring_at(&s->recv, s->recv.tail);
 		done.completed = tick();
 		*check_ring_at(&s->recv, s->recv.tail++) = done;
+		s->received++;
+		if (s->recv.head - s->recv.tail < s->fewest)
+			s->fewest = s->recv.head - s->recv.tail;
 		if (s->cq)
 			atomic_fetch_sub_explicit(&s->cq->pending, 1, memory_order_relaxed);
 	}

@@ -40,6 +40,24 @@ static void check_timeout(const struct vb_qp *qp)
 	tell(&r, "given at");
 }
 
+/* The time until a request fails, if its packets are lost: less than any pause of a network. */
+#define GIVES_UP_US 10000.0
+
+static void check_timeout_short(const struct vb_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	struct check_report r = { .kind = CHECK_TIMEOUT_SHORT };
+	double each = 4.096 * (double)(1u << (attr->timeout & 31));
+	unsigned int tries = 1 + (mask & IBV_QP_RETRY_CNT ? attr->retry_cnt : 7u);
+
+	if (each * tries >= GIVES_UP_US)
+		return;
+	snprintf(r.text, sizeof(r.text),
+		 "QP 0x%06x is given the timeout %u (%.0f us), and gives up after %u of them: in "
+		 "%.1f ms.",
+		 qp->qp.qp_num, attr->timeout, each, tries, each * tries / 1000);
+	tell(&r, "given at");
+}
+
 static void check_mtu(const struct vb_qp *qp, const struct ibv_qp_attr *attr, uint8_t port_num)
 {
 	struct check_report r = { .kind = CHECK_MTU_ABOVE_PORT };
@@ -119,6 +137,8 @@ void check_qp_modified(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mas
 		check_connect_path(qp->qp.context, &attr->ah_attr);
 	if (mask & IBV_QP_TIMEOUT && !attr->timeout)
 		check_timeout(qp);
+	else if (mask & IBV_QP_TIMEOUT)
+		check_timeout_short(qp, attr, mask);
 	note_ends(q, attr, mask);
 	if (mask & IBV_QP_STATE)
 		note_state(q, attr->qp_state);

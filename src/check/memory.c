@@ -14,9 +14,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "check/object.h"
 #include "check/place.h"
 #include "check/report.h"
 #include "check/state.h"
+#include "hca/hca.h"
+#include "hca/memory/pd.h"
+#include "hca/peers/segment.h"
 #include "verbs/objects.h"
 
 #define SAMPLE      2048u
@@ -28,6 +32,7 @@ struct region {
 	struct hash_link link;
 	uint32_t key;
 	uint32_t access;
+	uint32_t pdn;
 	uintptr_t addr;
 	uint64_t iova, length;
 	const struct check_place *gone; /* where it was deregistered */
@@ -44,6 +49,7 @@ static void fill(struct region *r, const struct vb_mr *mr)
 {
 	r->key = mr->hca->key;
 	r->access = mr->hca->access;
+	r->pdn = mr->hca->pd ? mr->hca->pd->pdn : 0;
 	r->addr = (uintptr_t)mr->hca->addr;
 	r->iova = mr->hca->iova;
 	r->length = mr->hca->length;
@@ -66,6 +72,7 @@ void check_mr_created(struct vb_mr *mr)
 		hash_remove(&check.gone_regions, &old->link);
 	hash_add(&check.regions, &r->link, r->key >> 8);
 	pthread_mutex_unlock(&check.memory_lock);
+	atomic_fetch_add(&check.region_count, 1);
 	free(old);
 }
 
@@ -89,6 +96,8 @@ void check_mr_destroyed(struct vb_mr *mr)
 	r = find(&check.regions, mr->mr.lkey >> 8);
 	if (r) {
 		hash_remove(&check.regions, &r->link);
+		if (atomic_load(&check.region_count)) /* in a child: it may be the parent's */
+			atomic_fetch_sub(&check.region_count, 1);
 		r->gone = place;
 		if (check.gone_regions.count < GONE_MOST) {
 			hash_add(&check.gone_regions, &r->link, r->key);
@@ -114,17 +123,62 @@ static void tell_gone(const struct ibv_sge *sge, const struct check_place *gone,
 	check_report(&r);
 }
 
-bool check_piece_find(const struct ibv_sge *sge, struct check_piece *out,
-		      const struct check_place *place)
+/* Keys of another process's regions, in a domain that it shares, are not in the table of this one. */
+static bool is_of_nothing(uint32_t key, const struct vb_pd *pd)
+{
+	return !key ||
+	       (!pd->hca->imported &&
+		!atomic_load_explicit(&hca.peers.segment->mr[key >> 8].key, memory_order_relaxed));
+}
+
+static bool reaches(const struct region *r, const struct ibv_sge *sge)
+{
+	return sge->addr >= r->iova && sge->addr - r->iova <= r->length &&
+	       sge->length <= r->length - (sge->addr - r->iova);
+}
+
+/* The reason for which the adapter will refuse the element; NULL: none. */
+static const char *misfit_of(const struct region *r, const struct ibv_sge *sge,
+			     const struct check_use *use)
+{
+	if (!use->pd)
+		return NULL;
+	if (!r)
+		return use->all && is_of_nothing(sge->lkey, use->pd) ? "its key names no region"
+								     : NULL;
+	if (r->key != sge->lkey)
+		return NULL;
+	if (r->pdn && r->pdn != use->pd->hca->pdn)
+		return "its region is of another protection domain than the queue";
+	if (use->writes && !(r->access & IBV_ACCESS_LOCAL_WRITE))
+		return "the adapter is to write to it, and its region does not have "
+		       "IBV_ACCESS_LOCAL_WRITE";
+	return use->all && !reaches(r, sge) ? "its region does not have these bytes" : NULL;
+}
+
+static void tell_misfit(const struct ibv_sge *sge, const char *misfit,
+			const struct check_place *place)
+{
+	struct check_report r = { .kind = CHECK_SGE_REFUSED, .stacks[0] = { "posted at", place } };
+
+	snprintf(r.text, sizeof(r.text),
+		 "A request has an element of %u bytes at 0x%llx with the key 0x%x: %s.",
+		 sge->length, (unsigned long long)sge->addr, sge->lkey, misfit);
+	check_report(&r);
+}
+
+bool check_piece_find(const struct ibv_sge *sge, const struct check_use *use,
+		      struct check_piece *out, const struct check_place *place)
 {
 	const struct check_place *gone = NULL;
+	const char *misfit;
 	const struct region *r;
 	bool found;
 
 	pthread_mutex_lock(&check.memory_lock);
 	r = find(&check.regions, sge->lkey >> 8);
-	found = r && sge->addr >= r->iova && sge->addr - r->iova <= r->length &&
-		sge->length <= r->length - (sge->addr - r->iova);
+	misfit = misfit_of(r, sge, use);
+	found = r && reaches(r, sge);
 	if (found)
 		*out = (struct check_piece){ .addr = r->addr + (uintptr_t)(sge->addr - r->iova),
 					     .length = sge->length,
@@ -132,8 +186,10 @@ bool check_piece_find(const struct ibv_sge *sge, struct check_piece *out,
 	else if (!r && (r = find(&check.gone_regions, sge->lkey)))
 		gone = r->gone;
 	pthread_mutex_unlock(&check.memory_lock);
-	if (gone)
+	if (unlikely(gone))
 		tell_gone(sge, gone, place);
+	else if (unlikely(misfit))
+		tell_misfit(sge, misfit, place);
 	return found;
 }
 
@@ -211,4 +267,24 @@ int check_bytes_sum(const struct check_piece *pieces, unsigned int count, bool m
 	}
 	*out = XXH3_64bits(bytes, length);
 	return 0;
+}
+
+/* Pages on demand may come and go. */
+void check_mr_unmapped(const struct vb_mr *mr)
+{
+	uintptr_t addr = (uintptr_t)mr->hca->addr, last = addr + mr->hca->length - 1;
+	struct check_report r = { .kind = CHECK_MR_UNMAPPED };
+
+	if (mr->hca->kind != VB_MR_MEMORY || mr->hca->length == SIZE_MAX || !mr->hca->length ||
+	    mr->hca->owner || mr->hca->access & IBV_ACCESS_ON_DEMAND ||
+	    (is_mapped(addr) && is_mapped(last)))
+		return;
+	snprintf(r.text, sizeof(r.text),
+		 "The memory of a region (%llu bytes at %p) is unmapped before ibv_dereg_mr().",
+		 (unsigned long long)mr->hca->length, mr->hca->addr);
+	r.stacks[0].title = "deregistered at";
+	r.stacks[0].place = check_place_here();
+	r.stacks[1].title = "registered at";
+	r.stacks[1].place = check_object_place(&mr->own);
+	check_report(&r);
 }

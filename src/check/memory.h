@@ -12,7 +12,15 @@
 #include "verbs/public.h"
 
 struct vb_mr;
+struct vb_pd;
 struct check_place;
+
+/* What a request does with the memory of an element. */
+struct check_use {
+	const struct vb_pd *pd; /* of its queue */
+	bool writes;            /* the adapter writes to it */
+	bool all;               /* a request uses all of it: not so a receive */
+};
 
 /* A part of a registered region, by its address in the process. */
 struct check_piece {
@@ -24,13 +32,15 @@ struct check_piece {
 void check_mr_created(struct vb_mr *mr);
 void check_mr_changed(struct vb_mr *mr);
 void check_mr_destroyed(struct vb_mr *mr);
+/* A region whose memory is unmapped already. */
+void check_mr_unmapped(const struct vb_mr *mr);
 
 /*
  * From a scatter/gather element to memory. False: no plain region of this process has the key, or not this
- * range; the key of one that was deregistered is told as a finding.
+ * range. Findings: the key of one that was deregistered, and an element that the adapter will refuse.
  */
-bool check_piece_find(const struct ibv_sge *sge, struct check_piece *out,
-		      const struct check_place *place);
+bool check_piece_find(const struct ibv_sge *sge, const struct check_use *use,
+		      struct check_piece *out, const struct check_place *place);
 
 /*
  * A checksum of the pieces' bytes, up to 2 KiB in all, of more the first and the last 1 KiB. -EFAULT when a part of them

@@ -8,6 +8,7 @@
 #include "check/completion.h"
 #include "check/context.h"
 #include "check/report.h"
+#include "check/thread.h"
 
 static void tell_two_threads(const struct check_cq *c, const struct check_place *place)
 {

@@ -6,10 +6,12 @@
 
 #include "check/buffer.h"
 #include "check/context.h"
+#include "check/order.h"
 #include "check/portable.h"
 #include "check/report.h"
 #include "check/retired.h"
 #include "check/state.h"
+#include "check/thread.h"
 
 static uint64_t tick(void)
 {
@@ -99,6 +101,41 @@ void check_post_full(const struct check_qp *q, const struct check_place *place)
 
 /* ---- sends ---- */
 
+void check_post_inline(const struct check_qp *q, uint64_t length, const struct check_place *place)
+{
+	struct check_report r = { .kind = CHECK_INLINE_TOO_LONG,
+				  .stacks[0] = { "posted at", place } };
+
+	if (likely(length <= q->max_inline))
+		return;
+	snprintf(r.text, sizeof(r.text),
+		 "%llu bytes of inline data are posted; QP 0x%06x was granted %u.",
+		 (unsigned long long)length, q->number, q->max_inline);
+	check_report(&r);
+}
+
+static uint64_t length_of(const struct ibv_sge *list, int count)
+{
+	uint64_t length = 0;
+
+	for (int i = 0; i < count; i++)
+		length += list[i].length;
+	return length;
+}
+
+static void note_data(struct check_qp *q, struct check_request *r, const struct ibv_send_wr *wr)
+{
+	const struct check_use use = { .pd = q->pd, .writes = r->target, .all = true };
+
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		check_post_inline(q, length_of(wr->sg_list, wr->num_sge), r->place);
+		check_order_inline(q, r, wr->sg_list, wr->num_sge);
+	} else {
+		check_buffer_post(r, wr->sg_list, wr->num_sge, &use, q->alive && !r->target);
+	}
+	check_order_send(q, r, q->send.head, wr->send_flags & IBV_SEND_INLINE);
+}
+
 /* Requests up to the first that has no slot. */
 static void note_sends(struct check_qp *q, const struct ibv_send_wr *wr,
 		       const struct check_place *place)
@@ -115,15 +152,17 @@ static void note_sends(struct check_qp *q, const struct ibv_send_wr *wr,
 		r->verb = verb_of(wr->opcode);
 		r->signaled = q->sig_all || wr->send_flags & IBV_SEND_SIGNALED;
 		r->target = writes_here(wr->opcode);
+		r->fenced = wr->send_flags & IBV_SEND_FENCE;
 		r->summed = false;
 		r->frame = NULL;
 		r->count = 0;
 		if (unlikely(wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 			     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD))
 			check_portable_atomic(q->qp->qp.context, place);
-		if (!(wr->send_flags & IBV_SEND_INLINE))
-			check_buffer_post(r, wr->sg_list, wr->num_sge, q->alive && !r->target);
+		note_data(q, r, wr);
 		check_post_count(&q->send, q->send_cq);
+		if (r->target)
+			q->reads_end = q->send.head;
 	}
 }
 
@@ -172,6 +211,7 @@ int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 {
 	const struct check_place *place = check_place_of_caller();
 	struct check_qp *q = to_qp(qp)->watch;
+	bool begun;
 	int err;
 
 	if (unlikely(!q))
@@ -184,16 +224,20 @@ int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 			return EINVAL;
 		}
 	}
+	begun = check_td_begin(q->td, place);
 	err = hand_on_send(q, qp, wr, bad, place);
+	check_td_end(q->td, begun);
 	check_post_cq(q->send_cq, place);
 	return err;
 }
 
 /* ---- receives ---- */
 
-static bool note_receives(struct check_ring *ring, struct check_cq *cq,
+static bool note_receives(struct check_ring *ring, struct check_cq *cq, const struct vb_pd *pd,
 			  const struct ibv_recv_wr *wr, const struct check_place *place)
 {
+	const struct check_use use = { .pd = pd, .writes = true };
+
 	for (; wr; wr = wr->next) {
 		struct check_request *r = check_ring_next(ring);
 
@@ -203,7 +247,7 @@ static bool note_receives(struct check_ring *ring, struct check_cq *cq,
 		r->place = place;
 		r->verb = "RECEIVE";
 		r->signaled = r->target = true;
-		check_buffer_post(r, wr->sg_list, wr->num_sge, false);
+		check_buffer_post(r, wr->sg_list, wr->num_sge, &use, false);
 		check_post_count(ring, cq);
 	}
 	return true;
@@ -224,18 +268,21 @@ int check_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	const struct check_context *c = check_context_of(qp->context);
 	struct check_qp *q = to_qp(qp)->watch;
 	uint32_t head;
+	bool begun;
 	int err;
 
 	if (unlikely(!q))
 		return c->driver.post_recv(qp, wr, bad);
+	begun = check_td_begin(q->td, place);
 	pthread_mutex_lock(&q->lock);
 	head = q->recv.head;
-	if (!q->lost && !note_receives(&q->recv, q->recv_cq, wr, place))
+	if (!q->lost && !note_receives(&q->recv, q->recv_cq, q->pd, wr, place))
 		q->lost = true;
 	err = c->driver.post_recv(qp, wr, bad);
 	if (err && !q->lost)
 		check_post_undo(&q->recv, q->recv_cq, head + count_receives(wr, *bad));
 	pthread_mutex_unlock(&q->lock);
+	check_td_end(q->td, begun);
 	check_post_cq(q->recv_cq, place);
 	return err;
 }
@@ -254,7 +301,7 @@ int check_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 	pthread_mutex_lock(&s->lock);
 	head = s->recv.head;
 	cq = s->cq;
-	note_receives(&s->recv, cq, wr, place);
+	note_receives(&s->recv, cq, s->srq->pd, wr, place);
 	err = c->driver.post_srq_recv(srq, wr, bad);
 	if (err)
 		check_post_undo(&s->recv, cq, head + count_receives(wr, *bad));

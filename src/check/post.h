@@ -17,6 +17,8 @@ void check_post_count(struct check_ring *ring, struct check_cq *cq);
 void check_post_undo(struct check_ring *ring, struct check_cq *cq, uint32_t head);
 /* After a post, without locks: tells of a CQ that may overrun. */
 void check_post_cq(struct check_cq *cq, const struct check_place *place);
+/* So much inline data is about to be posted. */
+void check_post_inline(const struct check_qp *q, uint64_t length, const struct check_place *place);
 void check_post_full(const struct check_qp *q, const struct check_place *place);
 
 #endif

@@ -54,11 +54,33 @@ void check_srq_created(struct vb_srq *srq)
 		return;
 	}
 	s->srq = srq;
+	s->fewest = UINT32_MAX;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_lock(&check.queue_lock);
 	LIST_INSERT_HEAD(&check.srqs, s, entry);
 	pthread_mutex_unlock(&check.queue_lock);
 	srq->watch = s;
+}
+
+/* Of all queue pairs of the SRQ, which are gone by now. */
+static void tell_srq_dry(struct check_srq *s)
+{
+	unsigned int dry = atomic_load(&s->dry);
+	uint32_t limit = hca_srq_limit(s->srq->hca);
+	struct check_report r = { .kind = CHECK_SRQ_DRY,
+				  .stacks[0] = { "SRQ created at",
+						 check_object_place(&s->srq->own) } };
+
+	if (!dry || !r.stacks[0].place)
+		return;
+	snprintf(r.text, sizeof(r.text),
+		 "%u time%s a message found no receive in an SRQ of %u; %llu messages found one, "
+		 "and "
+		 "the worst of them left %u. %s",
+		 dry, dry == 1 ? "" : "s", s->srq->max_wr, (unsigned long long)s->received,
+		 s->received ? s->fewest : 0,
+		 limit ? "Its limit is still armed." : "No limit is armed.");
+	check_report(&r);
 }
 
 void check_srq_destroyed(struct vb_srq *srq)
@@ -67,6 +89,7 @@ void check_srq_destroyed(struct vb_srq *srq)
 
 	if (!s)
 		return;
+	tell_srq_dry(s);
 	srq->watch = NULL;
 	pthread_mutex_lock(&check.queue_lock);
 	LIST_REMOVE(s, entry);
@@ -127,12 +150,15 @@ static void fill(struct check_qp *q, struct vb_qp *qp, const void *driver_attr)
 	q->send_cq = watch_of(qp->qp.send_cq);
 	q->recv_cq = watch_of(qp->qp.recv_cq);
 	q->srq = qp->qp.srq ? to_srq(qp->qp.srq)->watch : NULL;
+	q->td = qp->pd ? qp->pd->td : NULL;
+	q->pd = qp->pd;
+	q->max_inline = qp->cap.max_inline_data;
 	q->sig_all = qp->sig_all;
 	/* Requests of the driver's own calls, and frames of raw queues, are not followed. */
 	q->lost = driver_attr || (qp->qp.qp_type != IBV_QPT_RC && qp->qp.qp_type != IBV_QPT_UC &&
 				  qp->qp.qp_type != IBV_QPT_UD);
 	q->alive = false;
-	q->unsignaled = 0;
+	q->unsignaled = q->reads_end = 0;
 	q->fewest = UINT32_MAX;
 	q->received = 0;
 	q->ends = (struct check_ends){ 0 };
@@ -185,12 +211,14 @@ static void tell_dry(const struct check_qp *q, const struct check_place *created
 	struct check_report r = { .kind = CHECK_RECEIVE_QUEUE_DRY,
 				  .stacks[0] = { "QP created at", created } };
 
-	if (!dry || !created)
+	if (dry && q->srq)
+		atomic_fetch_add(&q->srq->dry, dry);
+	if (!dry || !created || q->srq)
 		return;
 	snprintf(r.text, sizeof(r.text),
 		 "%u time%s a message came to QP 0x%06x and found no receive; %llu messages found "
 		 "one, and "
-		 "the last of them left %u.",
+		 "the worst of them left %u.",
 		 dry, dry == 1 ? "" : "s", q->number, (unsigned long long)q->received,
 		 q->received ? q->fewest : 0);
 	check_report(&r);

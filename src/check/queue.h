@@ -52,11 +52,15 @@ struct check_qp {
 	uint32_t number;
 	struct check_cq *send_cq, *recv_cq;
 	struct check_srq *srq;
+	struct vb_td *td; /* NULL: none */
+	const struct vb_pd *pd;
+	uint32_t max_inline; /* as granted */
 	bool sig_all;
 	bool lost;  /* requests that the checker does not see are posted here: nothing is told */
 	bool alive; /* its requests may still be executed */
 	struct check_ring send, recv;
 	uint32_t unsignaled; /* newest sends in a row without a completion to come */
+	uint32_t reads_end;  /* index behind the newest read or atomic in `send` */
 	uint32_t fewest;     /* receives that were left at the worst moment */
 	uint64_t received;
 	struct hca_counters *counters; /* of errors; NULL: no memory */
@@ -64,6 +68,7 @@ struct check_qp {
 	/* ibv_wr_*: requests between ibv_wr_start() and ibv_wr_complete(), and the driver's functions */
 	const struct check_place *batch_place;
 	uint32_t batch;
+	bool batch_in_td; /* thread.h */
 	struct ibv_qp_ex driver;
 };
 
@@ -74,6 +79,9 @@ struct check_srq {
 	struct check_cq *cq; /* of its queue pairs; NULL: none yet, or different ones */
 	bool several;
 	struct check_ring recv;
+	uint64_t received;
+	uint32_t fewest; /* receives that were left at the worst moment */
+	atomic_uint dry; /* messages that found none, of queue pairs that are destroyed */
 };
 
 void check_cq_created(struct vb_cq *cq, uint32_t flags);

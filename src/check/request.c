@@ -45,11 +45,11 @@ static bool overlaps(const struct check_piece *a, const struct check_piece *b)
 	return a->addr < b->addr + b->length && b->addr < a->addr + a->length;
 }
 
-static bool touches(const struct check_request *target, const struct check_request *r)
+bool check_request_touches(const struct check_request *a, const struct check_request *b)
 {
-	for (unsigned int i = 0; i < target->count; i++)
-		for (unsigned int j = 0; j < r->count; j++)
-			if (overlaps(&target->pieces[i], &r->pieces[j]))
+	for (unsigned int i = 0; i < a->count; i++)
+		for (unsigned int j = 0; j < b->count; j++)
+			if (overlaps(&a->pieces[i], &b->pieces[j]))
 				return true;
 	return false;
 }
@@ -66,7 +66,7 @@ bool check_ring_wrote(const struct check_ring *ring, const struct check_request 
 
 		if (other->completed && other->completed < r->posted)
 			continue;
-		if (other->target && touches(other, r))
+		if (other->target && check_request_touches(other, r))
 			return true;
 	}
 	return false;

@@ -21,6 +21,7 @@ struct check_request {
 	const char *verb; /* "SEND" */
 	bool signaled;    /* a completion will come */
 	bool target;      /* the adapter writes to the pieces, rather than reads them */
+	bool fenced;      /* it begins when all reads before it are done */
 	bool summed;      /* `sum` is that of the pieces when the request was posted */
 	uint8_t count;    /* of pieces */
 	int thread;       /* that posted */
@@ -49,6 +50,8 @@ static inline struct check_request *check_ring_at(const struct check_ring *ring,
 /* The slot for the next request, to be counted by head++; NULL: the program has posted too many. */
 struct check_request *check_ring_next(struct check_ring *ring);
 
+/* Both have some of the same bytes. */
+bool check_request_touches(const struct check_request *a, const struct check_request *b);
 /* The newest time of a completed request that is no longer in the ring; 0: all are. */
 uint64_t check_ring_horizon(const struct check_ring *ring);
 /* Whether the adapter may have written to the bytes of `r` since it was posted, by a request of the ring. */

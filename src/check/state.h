@@ -52,6 +52,11 @@ struct check_state {
 	struct hash cycles;       /* objects made again and again, by place and attributes */
 	unsigned int cycle_count;
 
+	atomic_uint region_count; /* of this process */
+	/* of the first fork that was not prepared; NULL: there was none */
+	const struct check_place *_Atomic forked_at;
+	atomic_uint forked_regions;
+
 	pthread_mutex_t report_lock;
 	struct hash told; /* findings, by id and place */
 	unsigned int told_count, note_count;

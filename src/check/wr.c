@@ -8,9 +8,11 @@
 #include <errno.h>
 
 #include "check/buffer.h"
+#include "check/order.h"
 #include "check/post.h"
 #include "check/retired.h"
 #include "check/state.h"
+#include "check/thread.h"
 
 static struct check_qp *watch_of(struct ibv_qp_ex *qp)
 {
@@ -30,8 +32,11 @@ static void note(struct check_qp *q, const struct ibv_qp_ex *qp, const char *ver
 				     .place = q->batch_place,
 				     .verb = verb,
 				     .signaled = q->sig_all || qp->wr_flags & IBV_SEND_SIGNALED,
-				     .target = target };
+				     .target = target,
+				     .fenced = qp->wr_flags & IBV_SEND_FENCE };
 	check_post_count(&q->send, q->send_cq);
+	if (target)
+		q->reads_end = q->send.head;
 }
 
 static void set_pieces(struct check_qp *q, const struct ibv_sge *list, size_t count)
@@ -41,16 +46,41 @@ static void set_pieces(struct check_qp *q, const struct ibv_sge *list, size_t co
 	if (q->lost || q->send.head == q->batch)
 		return;
 	r = check_ring_at(&q->send, q->send.head - 1);
-	check_buffer_post(r, list, (int)count, q->alive && !r->target);
+	check_buffer_post(r, list, (int)count,
+			  &(struct check_use){ .pd = q->pd, .writes = r->target, .all = true },
+			  q->alive && !r->target);
+	check_order_send(q, r, q->send.head - 1, false);
+}
+
+static void set_inline(struct check_qp *q, const struct ibv_data_buf *list, size_t count)
+{
+	struct check_request *r;
+	uint64_t length = 0;
+
+	for (size_t i = 0; i < count; i++)
+		length += list[i].length;
+	check_post_inline(q, length, q->batch_place);
+	if (q->lost || q->send.head == q->batch)
+		return;
+	r = check_ring_at(&q->send, q->send.head - 1);
+	for (size_t i = 0; i < count; i++)
+		check_order_inline(
+			q, r,
+			&(struct ibv_sge){ (uintptr_t)list[i].addr, (uint32_t)list[i].length, 0 },
+			1);
+	check_order_send(q, r, q->send.head - 1, true);
 }
 
 static void wr_start(struct ibv_qp_ex *qp)
 {
+	const struct check_place *place = check_place_of_caller();
 	struct check_qp *q = watch_of(qp);
+	bool begun = check_td_begin(q->td, place);
 
 	pthread_mutex_lock(&q->lock);
 	q->batch = q->send.head;
-	q->batch_place = check_place_of_caller();
+	q->batch_place = place;
+	q->batch_in_td = begun;
 	q->driver.wr_start(qp);
 }
 
@@ -75,6 +105,7 @@ static int wr_complete(struct ibv_qp_ex *qp)
 	if (!q->lost)
 		full = err == ENOMEM && q->unsignaled &&
 		       q->unsignaled == q->send.head - q->send.tail;
+	check_td_end(q->td, q->batch_in_td);
 	pthread_mutex_unlock(&q->lock);
 	if (full)
 		check_post_full(q, place);
@@ -88,6 +119,7 @@ static void wr_abort(struct ibv_qp_ex *qp)
 
 	q->driver.wr_abort(qp);
 	give_up(q);
+	check_td_end(q->td, q->batch_in_td);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -185,6 +217,19 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t count, const struct ibv
 	watch_of(qp)->driver.wr_set_sge_list(qp, count, list);
 }
 
+static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
+{
+	set_inline(watch_of(qp), &(struct ibv_data_buf){ addr, length }, 1);
+	watch_of(qp)->driver.wr_set_inline_data(qp, addr, length);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t count,
+				    const struct ibv_data_buf *list)
+{
+	set_inline(watch_of(qp), list, count);
+	watch_of(qp)->driver.wr_set_inline_data_list(qp, count, list);
+}
+
 void check_wr_wrap(struct check_qp *q)
 {
 	struct ibv_qp_ex *qp = &q->qp->ex;
@@ -213,5 +258,7 @@ void check_wr_wrap(struct check_qp *q)
 	WRAP(wr_set_ud_addr);
 	WRAP(wr_set_sge);
 	WRAP(wr_set_sge_list);
+	WRAP(wr_set_inline_data);
+	WRAP(wr_set_inline_data_list);
 #undef WRAP
 }

@@ -34,6 +34,7 @@ struct vb_td {
 	struct ibv_td td;
 	struct vb_context *ctx;
 	atomic_uint users;
+	atomic_int watch; /* the observer's */
 };
 
 /* The origin of a region's memory. */

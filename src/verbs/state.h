@@ -40,6 +40,7 @@ struct verbs_state {
 	pthread_once_t observer_once;
 	const struct vb_observer *observer; /* set before the first context; NULL: none */
 
+	atomic_bool fork_prepared; /* the program has asked for it, or whether it is needed */
 	atomic_uint last_handle; /* of the kinds that the adapter has no number for */
 	struct forksafe forksafe[VERBS_LOCKS];
 };
