@@ -52,7 +52,7 @@ def about(ident):
 
 def page(ident, why, advice, note):
     text = (PROGRAMS / f"{ident}.c").read_text()
-    code = text.split('#include "rig.h"\n', 1)[1].splitlines()
+    code = text.split('#include "rig.h"\n', 1)[1].removeprefix('#include "ring.h"\n').splitlines()
     cap = lambda s: s[0].upper() + s[1:]
     return (f"### {ident}\n\n{about(ident)}{NOTE if note else ''}\n\n**Why.** {cap(why)}.\n\n"
             f"**What to do.** {cap(advice)}.\n\nWrong:\n\n```c\n{variant(code, False)}\n```\n\n"

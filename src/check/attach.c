@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "check/adapter.h"
 #include "check/adversary.h"
 #include "check/buffer.h"
 #include "check/connect.h"
@@ -122,6 +123,7 @@ const struct vb_observer *verbena_check_attach(void)
 	register_locks();
 	check_report_open();
 	check_adversary_open();
+	check_adapter_open();
 	check_fork_open();
 	return &observer;
 }

@@ -88,7 +88,7 @@ void check_buffer_post(struct check_request *r, const struct ibv_sge *sge, int c
 
 	r->thread = check_thread();
 	r->frame = NULL;
-	r->summed = false;
+	r->summed = r->changed = false;
 	r->count = 0;
 	for (int i = 0; i < count && r->count < CHECK_PIECES; i++) {
 		if (!sge[i].length)
@@ -100,9 +100,11 @@ void check_buffer_post(struct check_request *r, const struct ibv_sge *sge, int c
 		note_stack(r, r->pieces[r->count].addr);
 		r->count++;
 	}
-	/* The adapter reads the bytes next. */
+	/* The adapter reads the bytes next, or writes there. */
 	if (all && r->count && sum)
-		r->summed = !check_bytes_sum(r->pieces, r->count, true, &r->sum);
+		r->summed = !check_bytes_sum(r->pieces, r->count,
+					     r->target ? CHECK_TARGET_SAMPLE : CHECK_SOURCE_SAMPLE,
+					     true, &r->sum);
 }
 
 enum check_verdict check_buffer_done(const struct check_request *r)
@@ -112,9 +114,9 @@ enum check_verdict check_buffer_done(const struct check_request *r)
 
 	if (has_returned(r))
 		return CHECK_RETURNED;
-	if (!r->summed)
+	if (!r->summed || r->target)
 		return CHECK_CLEAN;
-	err = check_bytes_sum(r->pieces, r->count, false, &sum);
+	err = check_bytes_sum(r->pieces, r->count, CHECK_SOURCE_SAMPLE, false, &sum);
 	if (err == -EFAULT)
 		return CHECK_UNMAPPED;
 	return !err && sum != r->sum ? CHECK_CHANGED : CHECK_CLEAN;

@@ -17,6 +17,12 @@ static const struct check_catalog catalog[] = {
 		       "IBV_WC_LOC_PROT_ERR where pages are on demand",
 		.advice = "free or unmap a buffer after its completion, and after ibv_dereg_mr()",
 	},
+	[CHECK_RECEIVE_BUFFER_CHANGED] = {
+		.id = "receive-buffer-changed",
+		.why = "the adapter writes there at any time until the completion: the message overwrites what "
+		       "the program wrote, or the program overwrites the message",
+		.advice = "fill in the buffer before it is posted, or poll the completion first",
+	},
 	[CHECK_STACK_BUFFER_RETURNED] = {
 		.id = "stack-buffer-returned",
 		.why = "other calls use that part of the stack by now, and the adapter reads or writes it "
@@ -108,6 +114,13 @@ static const struct check_catalog catalog[] = {
 		.advice = "create the CQ with an entry for every receive and every signaled send that can be "
 			  "outstanding on all of its queues",
 	},
+	[CHECK_CQ_OVERRUN] = {
+		.id = "cq-overrun",
+		.why = "completions are lost, IBV_EVENT_CQ_ERR comes, and all queue pairs of the CQ are of no use "
+		       "any more",
+		.advice = "create the CQ with an entry for every receive and every signaled send that can be "
+			  "outstanding on all of its queues, or poll it sooner",
+	},
 	[CHECK_SEND_QUEUE_UNSIGNALED] = {
 		.id = "send-queue-unsignaled",
 		.why = "room in the send queue comes back with completions only; without one in a whole "
@@ -197,6 +210,41 @@ static const struct check_catalog catalog[] = {
 		.id = "limit-not-portable",
 		.why = "the adapter at hand grants it, and others refuse to create the object",
 		.advice = "ask for the limits with ibv_query_device(), and stay below them",
+	},
+	[CHECK_DV_WQE_CHANGED] = {
+		.id = "dv-wqe-changed",
+		.why = "the adapter reads the entry at any time until the completion, and again when a packet is "
+		       "lost: it executes old bytes, new bytes or a mixture",
+		.advice = "leave an entry alone until a completion of it or of a later one; take the next entry "
+			  "for the next request",
+	},
+	[CHECK_DV_SQ_OVERTAKEN] = {
+		.id = "dv-sq-overtaken",
+		.why = "entries that the adapter has not executed are overwritten, and the index says nothing any "
+		       "more: requests are lost, or executed twice",
+		.advice = "count the blocks of 64 bytes that are outstanding, and wait for completions when there "
+			  "are as many as the ring has (sq.wqe_cnt)",
+	},
+	[CHECK_DV_OWNER_BIT] = {
+		.id = "dv-owner-bit",
+		.why = "the adapter waits at an entry that it does not own: this request and all behind it are "
+		       "never executed",
+		.advice = "take the owner bit from the running number of the request: it changes each time the "
+			  "ring begins anew",
+	},
+	[CHECK_DV_CONSUMER_AHEAD] = {
+		.id = "dv-consumer-ahead",
+		.why = "the adapter takes the CQ for full, or overwrites entries that were not read: completions "
+		       "are lost",
+		.advice = "look at the owner bit of each entry before it counts, with the round of the ring in mind, "
+			  "and add to the consumer index only what was there",
+	},
+	[CHECK_DV_CONSUMER_STILL] = {
+		.id = "dv-consumer-still",
+		.why = "the adapter learns from the doorbell record alone which entries are free: it takes the CQ "
+		       "for full, and completions are lost",
+		.advice = "store the consumer index to the doorbell record of the CQ (dbrec[0], or set_ci_db) "
+			  "after each poll",
 	},
 };
 

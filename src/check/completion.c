@@ -10,6 +10,7 @@
 #include "check/buffer.h"
 #include "check/report.h"
 #include "check/state.h"
+#include "check/target.h"
 
 /* How far a shared receive queue is searched for a request. */
 #define SEARCH_MOST 8192u
@@ -94,6 +95,8 @@ static void complete_receive(struct check_qp *q, const struct check_wc *wc,
 	pthread_mutex_unlock(&q->lock);
 	if (verdict != CHECK_CLEAN)
 		check_buffer_tell(verdict, &r, q->number, polled);
+	else if (unlikely(r.changed))
+		check_target_done(&r, q->number, polled);
 }
 
 /* The oldest request takes the slot of the one that completed. */

@@ -23,7 +23,6 @@
 #include "hca/peers/segment.h"
 #include "verbs/objects.h"
 
-#define SAMPLE      2048u
 #define PIECES_MOST 8
 #define GONE_MOST   4096
 #define PAGE        ((uintptr_t)4096)
@@ -193,8 +192,9 @@ bool check_piece_find(const struct ibv_sge *sge, const struct check_use *use,
 	return found;
 }
 
-/* At most SAMPLE bytes: of all, or of the beginning and the end. */
-static unsigned int choose(const struct check_piece *pieces, unsigned int count, struct iovec *out)
+/* At most `sample` bytes: of all, or of the beginning and the end. */
+static unsigned int choose(const struct check_piece *pieces, unsigned int count, uint32_t sample,
+			   struct iovec *out)
 {
 	uint64_t total = 0, at = 0;
 	unsigned int n = 0;
@@ -203,8 +203,8 @@ static unsigned int choose(const struct check_piece *pieces, unsigned int count,
 		total += pieces[i].length;
 	for (unsigned int i = 0; i < count; i++) {
 		uint64_t end = at + pieces[i].length;
-		uint64_t head = total <= SAMPLE ? end : end < SAMPLE / 2 ? end : SAMPLE / 2;
-		uint64_t tail = total <= SAMPLE ? end : total - SAMPLE / 2;
+		uint64_t head = total <= sample ? end : end < sample / 2 ? end : sample / 2;
+		uint64_t tail = total <= sample ? end : total - sample / 2;
 
 		if (head > at)
 			out[n++] = (struct iovec){ (void *)pieces[i].addr, head - at };
@@ -248,17 +248,17 @@ copy_raw(char *to, const volatile char *from, size_t length)
 #endif
 }
 
-int check_bytes_sum(const struct check_piece *pieces, unsigned int count, bool mapped,
-		    uint64_t *out)
+int check_bytes_sum(const struct check_piece *pieces, unsigned int count, uint32_t sample,
+		    bool mapped, uint64_t *out)
 {
 	struct iovec from[2 * PIECES_MOST];
-	_Alignas(16) char bytes[SAMPLE];
+	_Alignas(16) char bytes[CHECK_SOURCE_SAMPLE];
 	size_t length = 0;
 	unsigned int n;
 
 	if (count > PIECES_MOST)
 		return -E2BIG;
-	n = choose(pieces, count, from);
+	n = choose(pieces, count, sample, from);
 	if (!mapped && !are_mapped(from, n))
 		return -EFAULT;
 	for (unsigned int i = 0; i < n; i++) {

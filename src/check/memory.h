@@ -43,10 +43,12 @@ bool check_piece_find(const struct ibv_sge *sge, const struct check_use *use,
 		      struct check_piece *out, const struct check_place *place);
 
 /*
- * A checksum of the pieces' bytes, up to 2 KiB in all, of more the first and the last 1 KiB. -EFAULT when a part of them
- * is not mapped; `mapped`: they are known to be.
+ * A checksum of the pieces' bytes, up to `sample` in all, of more as many of the first and of the last. -EFAULT when a
+ * part of them is not mapped; `mapped`: they are known to be.
  */
-int check_bytes_sum(const struct check_piece *pieces, unsigned int count, bool mapped,
-		    uint64_t *out);
+#define CHECK_SOURCE_SAMPLE 2048u
+#define CHECK_TARGET_SAMPLE 512u
+int check_bytes_sum(const struct check_piece *pieces, unsigned int count, uint32_t sample,
+		    bool mapped, uint64_t *out);
 
 #endif

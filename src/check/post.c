@@ -233,8 +233,9 @@ int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 
 /* ---- receives ---- */
 
+/* `sum`: the adapter tells which request a message takes. */
 static bool note_receives(struct check_ring *ring, struct check_cq *cq, const struct vb_pd *pd,
-			  const struct ibv_recv_wr *wr, const struct check_place *place)
+			  const struct ibv_recv_wr *wr, const struct check_place *place, bool sum)
 {
 	const struct check_use use = { .pd = pd, .writes = true };
 
@@ -247,7 +248,7 @@ static bool note_receives(struct check_ring *ring, struct check_cq *cq, const st
 		r->place = place;
 		r->verb = "RECEIVE";
 		r->signaled = r->target = true;
-		check_buffer_post(r, wr->sg_list, wr->num_sge, &use, false);
+		check_buffer_post(r, wr->sg_list, wr->num_sge, &use, sum);
 		check_post_count(ring, cq);
 	}
 	return true;
@@ -276,7 +277,7 @@ int check_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	begun = check_td_begin(q->td, place);
 	pthread_mutex_lock(&q->lock);
 	head = q->recv.head;
-	if (!q->lost && !note_receives(&q->recv, q->recv_cq, q->pd, wr, place))
+	if (!q->lost && !note_receives(&q->recv, q->recv_cq, q->pd, wr, place, true))
 		q->lost = true;
 	err = c->driver.post_recv(qp, wr, bad);
 	if (err && !q->lost)
@@ -301,7 +302,7 @@ int check_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 	pthread_mutex_lock(&s->lock);
 	head = s->recv.head;
 	cq = s->cq;
-	note_receives(&s->recv, cq, s->srq->pd, wr, place);
+	note_receives(&s->recv, cq, s->srq->pd, wr, place, false);
 	err = c->driver.post_srq_recv(srq, wr, bad);
 	if (err)
 		check_post_undo(&s->recv, cq, head + count_receives(wr, *bad));

@@ -17,6 +17,7 @@ void check_cq_created(struct vb_cq *cq, uint32_t flags)
 	c->cq = cq;
 	c->flags = flags;
 	c->created = check_object_place(&cq->own);
+	cq->hca->checked = c;
 	pthread_mutex_lock(&check.queue_lock);
 	LIST_INSERT_HEAD(&check.cqs, c, entry);
 	pthread_mutex_unlock(&check.queue_lock);
@@ -163,6 +164,9 @@ static void fill(struct check_qp *q, struct vb_qp *qp, const void *driver_attr)
 	q->received = 0;
 	q->ends = (struct check_ends){ 0 };
 	q->batch = 0;
+	q->created = check_object_place(&qp->own);
+	q->recv_base = 0;
+	q->raw = (struct check_raw){ 0 };
 	q->counters = calloc(1, sizeof(*q->counters));
 	if (q->counters) {
 		atomic_init(&q->counters->refs, 1);
@@ -171,6 +175,7 @@ static void fill(struct check_qp *q, struct vb_qp *qp, const void *driver_attr)
 	if (!q->lost && (check_ring_init(&q->send, qp->cap.max_send_wr) ||
 			 check_ring_init(&q->recv, qp->cap.max_recv_wr)))
 		q->lost = true;
+	qp->hca->checked = q;
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -201,7 +206,7 @@ void check_qp_forget(struct check_qp *q)
 	if (q->recv_cq)
 		atomic_fetch_sub(&q->recv_cq->pending, (int)(q->recv.head - q->recv.tail));
 	q->send.tail = q->send.head;
-	q->recv.tail = q->recv.head;
+	q->recv.tail = q->recv_base = q->recv.head;
 	q->unsignaled = 0;
 }
 
@@ -243,6 +248,8 @@ void check_qp_destroyed(struct vb_qp *qp)
 	q->qp = NULL;
 	check_ring_fini(&q->send);
 	check_ring_fini(&q->recv);
+	free(q->raw.copy);
+	q->raw.copy = NULL;
 	pthread_mutex_unlock(&q->lock);
 	pthread_mutex_lock(&check.queue_lock);
 	LIST_INSERT_HEAD(&check.free_qps, q, entry);

@@ -43,6 +43,15 @@ struct check_ends {
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 };
 
+/* A send queue that the program writes itself (raw_ring.h). Under the adapter's lock of the QP. */
+struct check_raw {
+	uint8_t *copy; /* of the ring, as the adapter found it; NULL: not looked at yet */
+	uint32_t seen; /* slot behind the last one that was copied */
+	/* the slot that is missing while the next one is there; 0: none */
+	uint64_t missing_since_ns;
+	uint32_t missing;
+};
+
 struct check_qp {
 	LIST_ENTRY(check_qp) entry;
 	struct hash_link link; /* in check.qp_numbers */
@@ -59,6 +68,9 @@ struct check_qp {
 	bool lost;  /* requests that the checker does not see are posted here: nothing is told */
 	bool alive; /* its requests may still be executed */
 	struct check_ring send, recv;
+	uint32_t recv_base; /* index of the first receive since the last reset */
+	struct check_raw raw;
+	const struct check_place *created;
 	uint32_t unsignaled; /* newest sends in a row without a completion to come */
 	uint32_t reads_end;  /* index behind the newest read or atomic in `send` */
 	uint32_t fewest;     /* receives that were left at the worst moment */

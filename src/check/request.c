@@ -64,7 +64,8 @@ bool check_ring_wrote(const struct check_ring *ring, const struct check_request 
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct check_request *other = check_ring_at(ring, ring->head - i);
 
-		if (other->completed && other->completed < r->posted)
+		if ((other->completed && other->completed < r->posted) ||
+		    other->posted == r->posted)
 			continue;
 		if (other->target && check_request_touches(other, r))
 			return true;

@@ -23,6 +23,7 @@ struct check_request {
 	bool target;      /* the adapter writes to the pieces, rather than reads them */
 	bool fenced;      /* it begins when all reads before it are done */
 	bool summed;      /* `sum` is that of the pieces when the request was posted */
+	bool changed;     /* the bytes of a receive, before its message came */
 	uint8_t count;    /* of pieces */
 	int thread;       /* that posted */
 	/* A piece lies in the frame of a function; the place of that function's return address, and it. */

@@ -83,5 +83,3 @@ bool check_suppressed(const char *id, const char *const frames[], unsigned int c
 			return true;
 	return false;
 }
-# UCX's cache of registrations deregisters a range some time after it was unmapped, when no request uses it.
-mr-unmapped uct_ib_*

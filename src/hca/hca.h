@@ -30,6 +30,7 @@ struct hca_clock {
 	void (*wake_at)(uint64_t at_ns);
 };
 
+struct hca_checker;
 struct network;
 struct observer;
 struct packet_filter;
@@ -59,6 +60,7 @@ struct hca {
 	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */
 	_Atomic(const struct packet_filter *)
 		packet_filter; /* transport/packet_filter.h; NULL: none */
+	const struct hca_checker *checker; /* device/checker.h; set when a queue is checked */
 	/* the rooms */
 	struct device_state device;
 	struct peers_state peers;

@@ -14,6 +14,10 @@ PLACES = [("mlx5_0", "auto"), ("mlx5_0", "wire"), ("mlx4_0", "auto")]
 ROCE_ONLY = {"gid-index-0", "mtu-above-port"}
 # A ConnectX-3 has no ibv_wr_*().
 MLX5_ONLY = {"td-two-threads"}
+# Programs that write to the rings of one kind of adapter.
+DIRECT = {"dv-owner-bit": "mlx4_0"}
+# An overrun that happens was possible before.
+ALSO = {"cq-overrun": {"cq-overrun-possible"}}
 # Where there is loopback alone, as in the test's namespace, GID 0 is no address of an interface: nothing can be sent from it.
 HOST_ONLY = {"gid-index-0"}
 # A namespace whose only interface has an MTU of 1500 bytes.
@@ -40,10 +44,12 @@ def main():
     for device, path in PLACES:
         if (ident in ROCE_ONLY | MLX5_ONLY and device != "mlx5_0") or (ident in HOST_ONLY and path == "wire"):
             continue
+        if ident.startswith("dv-") and device != DIRECT.get(ident, "mlx5_0"):
+            continue
         where = f"{device}, {path}"
         status, findings, text = check(programs / f"check-{ident}-wrong", device, path)
         # A note beside a finding is another view of the same mistake.
-        ids = {f["id"] for f in findings if not f["note"] or f["id"] == ident}
+        ids = {f["id"] for f in findings if not f["note"] or f["id"] == ident} - ALSO.get(ident, set())
         wanted = 0 if findings and all(f["note"] for f in findings) else 99
         if status != wanted or ids != {ident}:
             errors.append(f"wrong program on {where}: status {status}, findings {sorted(ids)}\n{text}")

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "hca/device/async.h"
+#include "hca/device/checker.h"
 #include "hca/hca.h"
 #include "hca/queue/cq_alias.h"
 #include "hca/queue/doorbell_watch.h"
@@ -308,9 +309,11 @@ int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out)
 
 /* ---- entries ---- */
 
-static void overrun(struct hca_cq *cq)
+static void overrun(struct hca_cq *cq, uint32_t consumer)
 {
 	cq->failed = true;
+	if (cq->checked)
+		hca.checker->cq_overrun(cq, consumer);
 	hca_async_post(cq->ctx->async, HCA_EVENT_CQ_ERR, cq->user);
 	explain_note(
 		"a completion queue of %u entries overran; poll it faster or make it as deep as "
@@ -324,15 +327,16 @@ static void overrun(struct hca_cq *cq)
  */
 static __attribute__((noinline)) bool find_room(struct hca_cq *cq)
 {
-	uint32_t used;
+	uint32_t consumer, used;
 
 	if (cq->failed)
 		return false;
-	used = (cq->pi - cq->format->cq_consumer(cq)) & (2 * cq->size - 1);
+	consumer = cq->format->cq_consumer(cq);
+	used = (cq->pi - consumer) & (2 * cq->size - 1);
 	if (cq->ignore_overrun)
 		used = 0;
 	if (used >= cq->size) {
-		overrun(cq);
+		overrun(cq, consumer);
 		return false;
 	}
 	cq->room = cq->size - used;

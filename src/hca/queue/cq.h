@@ -60,6 +60,7 @@ struct hca_cq {
 	void *user;
 	atomic_uint users; /* QPs, SRQs, WQs */
 	uint64_t timestamp_mask;
+	void *checked; /* the checker's (device/checker.h), or NULL */
 	/* moderation (cq_moderation.h); either 0: none */
 	uint16_t moderation_count;
 	uint16_t moderation_usec;

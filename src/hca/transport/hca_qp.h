@@ -155,6 +155,7 @@ struct hca_qp {
 	struct hca_wq *wq;             /* raw packets: the receive queue, */
 	struct hca_rss *rss;           /* or the hash */
 	struct hca_counters *counters; /* or NULL; under the lock */
+	void *checked;                 /* the checker's (device/checker.h), or NULL */
 	/* Optional, for captures: the ids of requests by their counter, stride and mask in entries. */
 	const void *wr_ids;
 	uint32_t wr_id_mask;

@@ -3,11 +3,22 @@
 
 #include "fabric/lock.h"
 #include "fabric/epoch.h"
+#include "hca/device/checker.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/transport/qp_types.h"
 #include "hca/transport/recv.h"
 #include "hca/transport/sq.h"
+#include "hca/transport/window.h"
+
+/* Lock held. The oldest request in the window is the first that is not completed. */
+static void tell_checker(struct qp *qp)
+{
+	const struct req_slot *oldest = window_head(&qp->window);
+
+	hca.checker->sq_looked(&qp->pub, oldest ? oldest->index : qp->req.next,
+			       hca_sq_next(&qp->pub));
+}
 
 /* Lock held. True when requests have begun. */
 static bool look_sq(struct qp *qp)
@@ -17,6 +28,8 @@ static bool look_sq(struct qp *qp)
 
 	if (!sq->size)
 		return false;
+	if (unlikely(qp->pub.checked))
+		tell_checker(qp);
 	producer = qp->pub.format->sq_producer(sq);
 	if (!hca_sq_ready(qp->pub.format, sq, before, producer))
 		return false;

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "hca/device/checker.h"
 #include "hca/hca.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/srq.h"
@@ -40,6 +41,8 @@ static inline bool recv_take(struct qp *qp, struct hca_srq *srq)
 	}
 	qp->pub.format->rq_decode(&qp->pub.rq, r->rq_taken, r->recv);
 	r->recv->counter = r->rq_taken;
+	if (unlikely(qp->pub.checked))
+		hca.checker->recv_taken(&qp->pub, r->rq_taken);
 	r->rq_taken++;
 	r->rq_left--;
 	return true;

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check/adapter.h"
+
+#include "check/queue.h"
+#include "check/raw_ring.h"
+#include "check/target.h"
+#include "hca/device/checker.h"
+
+static void sq_looked(struct hca_qp *qp, uint32_t oldest, uint32_t next)
+{
+	check_raw_sq(qp->checked, qp, oldest, next);
+}
+
+static void recv_taken(struct hca_qp *qp, uint32_t counter)
+{
+	check_target_taken(qp->checked, qp, counter);
+}
+
+static void cq_overrun(struct hca_cq *cq, uint32_t consumer)
+{
+	check_raw_cq(cq->checked, cq, consumer);
+}
+
+static const struct hca_checker checker = {
+	.sq_looked = sq_looked,
+	.recv_taken = recv_taken,
+	.cq_overrun = cq_overrun,
+};
+
+void check_adapter_open(void)
+{
+	hca_checker_set(&checker);
+}
