@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check/adapter.h"
 
+#include "check/adversary.h"
 #include "check/queue.h"
 #include "check/raw_ring.h"
 #include "check/target.h"
@@ -27,7 +28,14 @@ static const struct hca_checker checker = {
 	.cq_overrun = cq_overrun,
 };
 
+static const struct hca_checker adversary = {
+	.sq_looked = sq_looked,
+	.recv_taken = recv_taken,
+	.cq_overrun = cq_overrun,
+	.dice = check_adversary_dice,
+};
+
 void check_adapter_open(void)
 {
-	hca_checker_set(&checker);
+	hca_checker_set(check.adversary ? &adversary : &checker);
 }

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#define PAUSE_RARE   8u /* one post in so many begins one */
+#define PAUSE_MAX_NS 500000u
+
 void check_adversary_open(void)
 {
 	const char *seed = getenv("VERBENA_CHECK_ADVERSARY");
@@ -12,7 +15,7 @@ void check_adversary_open(void)
 }
 
 /* splitmix64. */
-static uint64_t throw_dice(void)
+uint64_t check_adversary_dice(void)
 {
 	uint64_t z =
 		atomic_fetch_add_explicit(&check.dice, 0x9e3779b97f4a7c15ull, memory_order_relaxed);
@@ -24,10 +27,18 @@ static uint64_t throw_dice(void)
 
 bool check_adversary_throws_hold(void)
 {
-	return throw_dice() % 4 == 0;
+	return check_adversary_dice() % 4 == 0;
 }
 
 int check_adversary_throws_count(int count)
 {
-	return count > 1 ? 1 + (int)(throw_dice() % (unsigned int)count) : count;
+	return count > 1 ? 1 + (int)(check_adversary_dice() % (unsigned int)count) : count;
+}
+
+void check_adversary_throws_pause(struct hca_qp *qp)
+{
+	uint64_t dice = check_adversary_dice();
+
+	if (dice % PAUSE_RARE == 0)
+		hca_qp_pause(qp, 1 + dice / PAUSE_RARE % PAUSE_MAX_NS);
 }

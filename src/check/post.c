@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "check/adversary.h"
 #include "check/buffer.h"
 #include "check/context.h"
 #include "check/order.h"
@@ -225,6 +226,7 @@ int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 		}
 	}
 	begun = check_td_begin(q->td, place);
+	check_adversary_post(to_qp(qp)->hca);
 	err = hand_on_send(q, qp, wr, bad, place);
 	check_td_end(q->td, begun);
 	check_post_cq(q->send_cq, place);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "check/adversary.h"
 #include "check/buffer.h"
 #include "check/order.h"
 #include "check/post.h"
@@ -76,6 +77,8 @@ static void wr_start(struct ibv_qp_ex *qp)
 	const struct check_place *place = check_place_of_caller();
 	struct check_qp *q = watch_of(qp);
 	bool begun = check_td_begin(q->td, place);
+
+	check_adversary_post(q->qp->hca);
 
 	pthread_mutex_lock(&q->lock);
 	q->batch = q->send.head;

@@ -144,4 +144,25 @@ test_adversary_keeps_correct_programs_correct() {
 	done
 }
 
+# The program's word on whether its messages were whole, under the adversary.
+messages() { # MODE WORD
+	local device
+	for device in mlx5_0 mlx4_0; do
+		MODE=$1 status 0 check --adversary=7 -- "$PROGRAMS/check-adversary" "$device"
+		is "$out" "$2" "messages on $device"
+	done
+}
+
+test_adversary_places_bytes_of_a_write_in_any_order() {
+	messages first torn
+}
+
+test_adversary_keeps_a_flag_in_the_last_byte() {
+	messages last whole
+}
+
+test_adversary_lets_queue_pairs_overtake_each_other() {
+	messages two torn
+}
+
 main "$@"

@@ -22,6 +22,11 @@ struct hca_checker {
 	void (*sq_looked)(struct hca_qp *qp, uint32_t oldest, uint32_t next);
 	/* A message has taken receive `counter` of the QP's own queue; its memory is untouched. QP's lock held. */
 	void (*recv_taken)(struct hca_qp *qp, uint32_t counter);
+	/*
+	 * The adversary's next number; NULL: there is none. With one, writes of peers come by packets, and their
+	 * bytes are placed in any order (memory/scramble.h).
+	 */
+	uint64_t (*dice)(void);
 	/* There was no room for a completion; the consumer's index is this. CQ's lock held. */
 	void (*cq_overrun)(struct hca_cq *cq, uint32_t consumer);
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fabric/epoch.h"
+#include "hca/device/checker.h"
 #include "hca/memory/atomic.h"
 #include "hca/memory/vm_copy.h"
 #include "hca/peers/peer_map.h"
@@ -129,6 +130,12 @@ static enum direct_result execute_word(const struct qp *qp, const struct hca_sen
 	return hca_mem_copy_in(local, 0, &word, atomic.size) ? DIRECT_DONE : DIRECT_LOCAL_ERROR;
 }
 
+/* The adversary of the checker, which always comes with faults, places bytes in the responder. */
+static bool is_by_packets(const struct qp *qp)
+{
+	return qp->pub.checked && hca.checker->dice;
+}
+
 enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 {
 	bool atomic = op_is_atomic(s->op) || op_is_masked(s->op) || s->op == HCA_OP_ATOMIC_WRITE;
@@ -137,6 +144,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	struct hca_peer *peer = qp->peer;
 	struct hca_mr_entry e;
 	struct hca_list local, remote;
+	const struct observer *observer;
 	enum direct_result result;
 	uint32_t skips;
 	char *base;
@@ -146,7 +154,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 	if (!hca_mem_resolve(s->sge, s->sge_count, qp->pub.pd->pdn,
 			     op_returns_data(s->op) ? HCA_ACCESS_LOCAL_WRITE : 0, &local))
 		return op_returns_data(s->op) ? DIRECT_NO : DIRECT_LOCAL_ERROR;
-	if (unlikely(observer_get() && observer_get()->sent))
+	observer = observer_get();
+	if (unlikely(observer) && (observer->sent || is_by_packets(qp)))
 		return DIRECT_NO; /* packets can be captured */
 	if (s->op == HCA_OP_ATOMIC_WRITE)
 		granted |= HCA_GRANT_ANSWERS;

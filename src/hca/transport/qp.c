@@ -289,6 +289,18 @@ void hca_qp_set_counters(struct hca_qp *pub, struct hca_counters *counters)
 	hca_counters_put(old);
 }
 
+void hca_qp_pause(struct hca_qp *pub, uint64_t ns)
+{
+	struct qp *qp = to_priv(pub);
+
+	epoch_enter();
+	fabric_lock(&pub->lock);
+	if (pub->state == HCA_QPS_RTS && !qp->comp.rnr_until)
+		timer_pause(qp, ns);
+	fabric_unlock(&pub->lock);
+	epoch_exit();
+}
+
 void hca_qp_set_shaper(struct hca_qp *pub, struct hca_shaper *shaper)
 {
 	struct hca_shaper *old;

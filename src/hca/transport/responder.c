@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hca/device/checker.h"
 #include "hca/device/lid.h"
 #include "hca/memory/mkey.h"
 #include "hca/memory/mw.h"
+#include "hca/memory/scramble.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/drops.h"
@@ -189,6 +191,15 @@ static const struct hca_mr_entry *write_target(const struct qp *qp, const struct
 				 pkt->len, HCA_ACCESS_REMOTE_WRITE);
 }
 
+/* The adversary of the checker places bytes in any order. */
+static inline bool write_bytes(const struct qp *qp, const struct hca_mr_entry *e,
+			       const struct hca_list *payload, uint64_t len)
+{
+	if (unlikely(qp->pub.checked) && hca.checker->dice)
+		return scramble_write(e, qp->resp.va, payload, len);
+	return hca_mem_write(e, qp->resp.va, payload, len);
+}
+
 static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 			   const struct hca_list *payload, enum hca_status *status)
 {
@@ -225,7 +236,7 @@ static enum fault do_write(struct qp *qp, const struct roce_pkt *pkt,
 			*status = HCA_LOC_ACCESS_ERR;
 			return FAULT_ACCESS;
 		}
-		if (unlikely(!hca_mem_write(e, r->va, payload, pkt->len)))
+		if (unlikely(!write_bytes(qp, e, payload, pkt->len)))
 			return copy_fault(pkt);
 	}
 	r->va += pkt->len;
