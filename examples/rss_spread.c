@@ -59,6 +59,23 @@ static void open_side(struct side *s, const char *name)
 	check(!s->mr, "memory region");
 }
 
+static void close_side(struct side *s)
+{
+	check(ibv_dereg_mr(s->mr), "ibv_dereg_mr");
+	check(ibv_destroy_cq(s->cq), "ibv_destroy_cq");
+	check(ibv_dealloc_pd(s->pd), "ibv_dealloc_pd");
+	check(ibv_close_device(s->context), "ibv_close_device");
+	free(s->memory);
+}
+
+/* What frames come to, in the order of creation. */
+struct receiver {
+	struct ibv_wq *wq[QUEUES];
+	struct ibv_rwq_ind_table *table;
+	struct ibv_qp *hash;
+	struct ibv_flow *rule;
+};
+
 static void post(struct side *s, struct ibv_wq *wq, uint64_t id)
 {
 	struct ibv_sge sge = { (uintptr_t)(s->memory + id * SIZE), SIZE, s->mr->lkey };
@@ -86,7 +103,7 @@ static void make_queues(struct side *s, struct ibv_wq **wq)
 	}
 }
 
-static struct ibv_qp *make_hash(struct side *s, struct ibv_wq **wq)
+static void make_hash(struct side *s, struct receiver *r)
 {
 	static uint8_t key[40] = { 0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67,
 				   0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0, 0xd0, 0xca, 0x2b, 0xcb,
@@ -106,18 +123,16 @@ static struct ibv_qp *make_hash(struct side *s, struct ibv_wq **wq)
 					  IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 |
 					  IBV_RX_HASH_SRC_PORT_UDP | IBV_RX_HASH_DST_PORT_UDP },
 	};
-	struct ibv_qp *qp;
 
 	for (int i = 0; i < ENTRIES; i++)
-		entries[i] = wq[i % QUEUES];
-	attr.rwq_ind_tbl = ibv_create_rwq_ind_table(s->context, &table);
-	check(!attr.rwq_ind_tbl, "ibv_create_rwq_ind_table");
-	qp = ibv_create_qp_ex(s->context, &attr);
-	check(!qp, "ibv_create_qp_ex");
-	return qp;
+		entries[i] = r->wq[i % QUEUES];
+	attr.rwq_ind_tbl = r->table = ibv_create_rwq_ind_table(s->context, &table);
+	check(!r->table, "ibv_create_rwq_ind_table");
+	r->hash = ibv_create_qp_ex(s->context, &attr);
+	check(!r->hash, "ibv_create_qp_ex");
 }
 
-static void make_rule(struct ibv_qp *qp)
+static void make_rule(struct receiver *r)
 {
 	struct {
 		struct ibv_flow_attr attr;
@@ -127,7 +142,17 @@ static void make_rule(struct ibv_qp *qp)
 
 	memcpy(rule.eth.val.dst_mac, mac, sizeof(mac));
 	memset(rule.eth.mask.dst_mac, 0xff, sizeof(mac));
-	check(!ibv_create_flow(qp, &rule.attr), "ibv_create_flow");
+	r->rule = ibv_create_flow(r->hash, &rule.attr);
+	check(!r->rule, "ibv_create_flow");
+}
+
+static void destroy_receiver(struct receiver *r)
+{
+	check(ibv_destroy_flow(r->rule), "ibv_destroy_flow");
+	check(ibv_destroy_qp(r->hash), "ibv_destroy_qp");
+	check(ibv_destroy_rwq_ind_table(r->table), "ibv_destroy_rwq_ind_table");
+	for (int i = 0; i < QUEUES; i++)
+		check(ibv_destroy_wq(r->wq[i]), "ibv_destroy_wq");
 }
 
 static struct ibv_qp *make_sender(struct side *s)
@@ -193,14 +218,15 @@ int main(int argc, char **argv)
 	double end = argc > 2 ? atof(argv[2]) : 3, next = 0;
 	unsigned long count[QUEUES] = { 0 };
 	struct side from = { 0 }, to = { 0 };
-	struct ibv_wq *wq[QUEUES];
+	struct receiver receiver;
 	struct timespec start, now;
 	struct ibv_qp *sender;
 	double elapsed = 0;
 
 	open_side(&to, device);
-	make_queues(&to, wq);
-	make_rule(make_hash(&to, wq));
+	make_queues(&to, receiver.wq);
+	make_hash(&to, &receiver);
+	make_rule(&receiver);
 	open_side(&from, device);
 	sender = make_sender(&from);
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -216,7 +242,7 @@ int main(int argc, char **argv)
 
 				check(wc[i].status, ibv_wc_status_str(wc[i].status));
 				count[queue]++;
-				post(&to, wq[queue], wc[i].wr_id);
+				post(&to, receiver.wq[queue], wc[i].wr_id);
 			}
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		elapsed = now.tv_sec - start.tv_sec + (now.tv_nsec - start.tv_nsec) / 1e9;
@@ -227,5 +253,9 @@ int main(int argc, char **argv)
 	}
 	show(count);
 	printf("\n");
+	check(ibv_destroy_qp(sender), "ibv_destroy_qp");
+	close_side(&from);
+	destroy_receiver(&receiver);
+	close_side(&to);
 	return 0;
 }

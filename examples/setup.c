@@ -41,8 +41,7 @@ static int choose_gid(struct ibv_context *context, int entries)
 	return 0;
 }
 
-/* Both ends are on this port, so its own address is the other end's. */
-static struct ibv_ah_attr own_address(struct ibv_context *context)
+struct ibv_ah_attr setup_address(struct ibv_context *context)
 {
 	struct ibv_ah_attr ah = { .port_num = 1 };
 	struct ibv_port_attr port;
@@ -67,7 +66,7 @@ void setup_connect(struct ibv_qp *qp, uint32_t peer)
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = peer,
-		.ah_attr = own_address(qp->context),
+		.ah_attr = setup_address(qp->context),
 		.max_dest_rd_atomic = 1,
 		.max_rd_atomic = 1,
 		.min_rnr_timer = 12,

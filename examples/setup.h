@@ -25,6 +25,8 @@ void setup_check(int failed, const char *what);
 /* Context, protection domain, completion queue and registered memory; no queue pair. */
 void setup_device(struct setup *s, const char *device);
 struct ibv_qp *setup_qp(struct setup *s);
+/* Of this port itself: both ends are on it. A GRH is a must on Ethernet, and a choice on InfiniBand. */
+struct ibv_ah_attr setup_address(struct ibv_context *context);
 /* With a queue pair of the same port, in this process or in another one. */
 void setup_connect(struct ibv_qp *qp, uint32_t peer);
 

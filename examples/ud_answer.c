@@ -83,17 +83,9 @@ static struct ibv_wc wait_for(enum ibv_wc_opcode opcode)
 /* Both sides are on this port: its own address is the other side's. */
 static struct ibv_ah *known_address(void)
 {
-	struct ibv_ah_attr attr = { .port_num = 1 };
-	struct ibv_port_attr port;
-	struct ibv_ah *ah;
+	struct ibv_ah_attr attr = setup_address(s.context);
+	struct ibv_ah *ah = ibv_create_ah(s.pd, &attr);
 
-	setup_check(ibv_query_port(s.context, 1, &port), "ibv_query_port");
-	attr.dlid = port.lid; /* 0 on Ethernet */
-	attr.is_global = 1;   /* a must on Ethernet, a choice on InfiniBand */
-	attr.grh.sgid_index = 0;
-	attr.grh.hop_limit = 64;
-	setup_check(ibv_query_gid(s.context, 1, 0, &attr.grh.dgid), "ibv_query_gid");
-	ah = ibv_create_ah(s.pd, &attr);
 	setup_check(!ah, "ibv_create_ah");
 	return ah;
 }

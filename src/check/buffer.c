@@ -100,11 +100,14 @@ void check_buffer_post(struct check_request *r, const struct ibv_sge *sge, int c
 		note_stack(r, r->pieces[r->count].addr);
 		r->count++;
 	}
+	if (!all || !r->count || !sum)
+		return;
 	/* The adapter reads the bytes next, or writes there. */
-	if (all && r->count && sum)
-		r->summed = !check_bytes_sum(r->pieces, r->count,
-					     r->target ? CHECK_TARGET_SAMPLE : CHECK_SOURCE_SAMPLE,
-					     true, &r->sum);
+	r->summed = true;
+	if (r->target)
+		r->sum = check_head_sum(&r->pieces[0]);
+	else
+		check_bytes_sum(r->pieces, r->count, true, &r->sum);
 }
 
 enum check_verdict check_buffer_done(const struct check_request *r)
@@ -116,7 +119,7 @@ enum check_verdict check_buffer_done(const struct check_request *r)
 		return CHECK_RETURNED;
 	if (!r->summed || r->target)
 		return CHECK_CLEAN;
-	err = check_bytes_sum(r->pieces, r->count, CHECK_SOURCE_SAMPLE, false, &sum);
+	err = check_bytes_sum(r->pieces, r->count, false, &sum);
 	if (err == -EFAULT)
 		return CHECK_UNMAPPED;
 	return !err && sum != r->sum ? CHECK_CHANGED : CHECK_CLEAN;

@@ -69,6 +69,12 @@ static const struct check_catalog catalog[] = {
 		       "sends what was in the buffer before",
 		.advice = "post the later request with IBV_SEND_FENCE, or poll the completion of the read first",
 	},
+	[CHECK_READ_OVERWRITTEN] = {
+		.id = "read-overwritten",
+		.why = "the order of a read and a later write is not promised, and a read whose answer was lost is "
+		       "executed again after the write: it brings the new bytes",
+		.advice = "post the write with IBV_SEND_FENCE, or poll the completion of the read first",
+	},
 	[CHECK_USE_AFTER_DESTROY] = {
 		.id = "use-after-destroy",
 		.why = "the struct is freed memory: the call crashes, or works on another object",
@@ -176,6 +182,13 @@ static const struct check_catalog catalog[] = {
 		       "packets cross no router, and RoCE v2 peers do not see them",
 		.advice = "look for an entry with type IBV_GID_TYPE_ROCE_V2 and the address that the peer "
 			  "reaches (ibv_query_gid_ex), or use librdmacm",
+	},
+	[CHECK_PKEY_INDEX] = {
+		.id = "pkey-index",
+		.why = "the port is in no partition by that entry: its packets are dropped on the way, with no "
+		       "error but a timeout",
+		.advice = "look for the entry of the partition (ibv_query_pkey, ibv_get_pkey_index); the default "
+			  "partition's is usually 0",
 	},
 	[CHECK_TIMEOUT_ZERO] = {
 		.id = "timeout-zero",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check/connect.h"
 
+#include <endian.h>
 #include <stdio.h>
 
 #include "check/report.h"
@@ -71,6 +72,20 @@ static void check_mtu(const struct vb_qp *qp, const struct ibv_qp_attr *attr, ui
 	tell(&r, "given at");
 }
 
+static void check_pkey(const struct vb_qp *qp, const struct ibv_qp_attr *attr)
+{
+	struct check_report r = { .kind = CHECK_PKEY_INDEX };
+	__be16 pkey;
+
+	if (ibv_query_pkey(qp->qp.context, attr->port_num, attr->pkey_index, &pkey) ||
+	    be16toh(pkey) & 0x7fff)
+		return;
+	snprintf(r.text, sizeof(r.text),
+		 "QP 0x%06x is given P_Key index %u, and that entry of port %u of %s is empty.",
+		 qp->qp.qp_num, attr->pkey_index, attr->port_num, qp->qp.context->device->name);
+	tell(&r, "given at");
+}
+
 /* Both ends are known when the other one is a QP of this process. */
 static void check_reads(const struct check_qp *q)
 {
@@ -135,6 +150,8 @@ void check_qp_modified(struct vb_qp *qp, const struct ibv_qp_attr *attr, int mas
 		check_mtu(qp, attr, attr->ah_attr.port_num);
 	if (connected && mask & IBV_QP_AV)
 		check_connect_path(qp->qp.context, &attr->ah_attr);
+	if (mask & IBV_QP_PKEY_INDEX && mask & IBV_QP_PORT && attr->pkey_index)
+		check_pkey(qp, attr);
 	if (mask & IBV_QP_TIMEOUT && !attr->timeout)
 		check_timeout(qp);
 	else if (mask & IBV_QP_TIMEOUT)

@@ -3,16 +3,15 @@
  * The program's memory may be unmapped at any moment, and a checker that crashes the program would be worse than
  * none: the kernel is asked first whether it is there. process_vm_readv() would do both at once, in 1.4 us.
  */
-#define XXH_INLINE_ALL
 #include "check/memory.h"
 
 #include <errno.h>
+#include <isa-l/crc64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "check/object.h"
 #include "check/place.h"
@@ -21,21 +20,26 @@
 #include "hca/hca.h"
 #include "hca/memory/pd.h"
 #include "hca/peers/segment.h"
+#include "util/vector.h"
 #include "verbs/objects.h"
 
+#define SAMPLE      2048u
 #define PIECES_MOST 8
 #define GONE_MOST   4096
 #define PAGE        ((uintptr_t)4096)
 
 struct region {
 	struct hash_link link;
-	uint32_t key;
-	uint32_t access;
-	uint32_t pdn;
-	uintptr_t addr;
-	uint64_t iova, length;
+	struct check_region is;
 	const struct check_place *gone; /* where it was deregistered */
 };
+
+/* Lock held: the table has changed. */
+static void next_epoch(void)
+{
+	/* [CHK2] pairs with find_cached(): the table before the number */
+	atomic_fetch_add_explicit(&check.region_epoch, 1, memory_order_release);
+}
 
 static struct region *find(struct hash *table, uint64_t key)
 {
@@ -44,7 +48,7 @@ static struct region *find(struct hash *table, uint64_t key)
 	return link ? container_of(link, struct region, link) : NULL;
 }
 
-static void fill(struct region *r, const struct vb_mr *mr)
+static void fill(struct check_region *r, const struct vb_mr *mr)
 {
 	r->key = mr->hca->key;
 	r->access = mr->hca->access;
@@ -64,12 +68,13 @@ void check_mr_created(struct vb_mr *mr)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return;
-	fill(r, mr);
+	fill(&r->is, mr);
 	pthread_mutex_lock(&check.memory_lock);
-	old = find(&check.gone_regions, r->key);
+	old = find(&check.gone_regions, r->is.key);
 	if (old)
 		hash_remove(&check.gone_regions, &old->link);
-	hash_add(&check.regions, &r->link, r->key >> 8);
+	hash_add(&check.regions, &r->link, r->is.key >> 8);
+	next_epoch();
 	pthread_mutex_unlock(&check.memory_lock);
 	atomic_fetch_add(&check.region_count, 1);
 	free(old);
@@ -82,7 +87,8 @@ void check_mr_changed(struct vb_mr *mr)
 	pthread_mutex_lock(&check.memory_lock);
 	r = find(&check.regions, mr->hca->key >> 8);
 	if (r)
-		fill(r, mr);
+		fill(&r->is, mr);
+	next_epoch();
 	pthread_mutex_unlock(&check.memory_lock);
 }
 
@@ -99,10 +105,11 @@ void check_mr_destroyed(struct vb_mr *mr)
 			atomic_fetch_sub(&check.region_count, 1);
 		r->gone = place;
 		if (check.gone_regions.count < GONE_MOST) {
-			hash_add(&check.gone_regions, &r->link, r->key);
+			hash_add(&check.gone_regions, &r->link, r->is.key);
 			r = NULL;
 		}
 	}
+	next_epoch();
 	pthread_mutex_unlock(&check.memory_lock);
 	free(r);
 }
@@ -130,14 +137,14 @@ static bool is_of_nothing(uint32_t key, const struct vb_pd *pd)
 		!atomic_load_explicit(&hca.peers.segment->mr[key >> 8].key, memory_order_relaxed));
 }
 
-static bool reaches(const struct region *r, const struct ibv_sge *sge)
+static bool reaches(const struct check_region *r, const struct ibv_sge *sge)
 {
 	return sge->addr >= r->iova && sge->addr - r->iova <= r->length &&
 	       sge->length <= r->length - (sge->addr - r->iova);
 }
 
 /* The reason for which the adapter will refuse the element; NULL: none. */
-static const char *misfit_of(const struct region *r, const struct ibv_sge *sge,
+static const char *misfit_of(const struct check_region *r, const struct ibv_sge *sge,
 			     const struct check_use *use)
 {
 	if (!use->pd)
@@ -166,35 +173,61 @@ static void tell_misfit(const struct ibv_sge *sge, const char *misfit,
 	check_report(&r);
 }
 
+/* NULL: it is another region, or may have changed since. */
+static const struct check_region *find_cached(const struct check_region_cache *cache, uint32_t key)
+{
+	/* [CHK2] */
+	return key && cache->region.key == key &&
+			       cache->epoch == atomic_load_explicit(&check.region_epoch,
+								    memory_order_acquire)
+		       ? &cache->region
+		       : NULL;
+}
+
+/* From the table into the cache. NULL: there is none; `gone`: where it was deregistered, or NULL. */
+static const struct check_region *find_region(struct check_region_cache *cache, uint32_t key,
+					      const struct check_place **gone)
+{
+	const struct region *r;
+
+	pthread_mutex_lock(&check.memory_lock);
+	r = find(&check.regions, key >> 8);
+	if (r) {
+		cache->region = r->is;
+		cache->epoch = atomic_load_explicit(&check.region_epoch, memory_order_relaxed);
+	} else {
+		const struct region *old = find(&check.gone_regions, key);
+
+		*gone = old ? old->gone : NULL;
+	}
+	pthread_mutex_unlock(&check.memory_lock);
+	return r ? &cache->region : NULL;
+}
+
 bool check_piece_find(const struct ibv_sge *sge, const struct check_use *use,
 		      struct check_piece *out, const struct check_place *place)
 {
+	const struct check_region *r = find_cached(use->cache, sge->lkey);
 	const struct check_place *gone = NULL;
 	const char *misfit;
-	const struct region *r;
-	bool found;
 
-	pthread_mutex_lock(&check.memory_lock);
-	r = find(&check.regions, sge->lkey >> 8);
-	misfit = misfit_of(r, sge, use);
-	found = r && reaches(r, sge);
-	if (found)
-		*out = (struct check_piece){ .addr = r->addr + (uintptr_t)(sge->addr - r->iova),
-					     .length = sge->length,
-					     .lkey = sge->lkey };
-	else if (!r && (r = find(&check.gone_regions, sge->lkey)))
-		gone = r->gone;
-	pthread_mutex_unlock(&check.memory_lock);
+	if (unlikely(!r))
+		r = find_region(use->cache, sge->lkey, &gone);
+	misfit = gone ? NULL : misfit_of(r, sge, use);
 	if (unlikely(gone))
 		tell_gone(sge, gone, place);
 	else if (unlikely(misfit))
 		tell_misfit(sge, misfit, place);
-	return found;
+	if (!r || !reaches(r, sge))
+		return false;
+	*out = (struct check_piece){ .addr = r->addr + (uintptr_t)(sge->addr - r->iova),
+				     .length = sge->length,
+				     .lkey = sge->lkey };
+	return true;
 }
 
-/* At most `sample` bytes: of all, or of the beginning and the end. */
-static unsigned int choose(const struct check_piece *pieces, unsigned int count, uint32_t sample,
-			   struct iovec *out)
+/* At most SAMPLE bytes: of all, or of the beginning and the end. */
+static unsigned int choose(const struct check_piece *pieces, unsigned int count, struct iovec *out)
 {
 	uint64_t total = 0, at = 0;
 	unsigned int n = 0;
@@ -203,8 +236,8 @@ static unsigned int choose(const struct check_piece *pieces, unsigned int count,
 		total += pieces[i].length;
 	for (unsigned int i = 0; i < count; i++) {
 		uint64_t end = at + pieces[i].length;
-		uint64_t head = total <= sample ? end : end < sample / 2 ? end : sample / 2;
-		uint64_t tail = total <= sample ? end : total - sample / 2;
+		uint64_t head = total <= SAMPLE ? end : end < SAMPLE / 2 ? end : SAMPLE / 2;
+		uint64_t tail = total <= SAMPLE ? end : total - SAMPLE / 2;
 
 		if (head > at)
 			out[n++] = (struct iovec){ (void *)pieces[i].addr, head - at };
@@ -236,37 +269,33 @@ static bool are_mapped(const struct iovec *ranges, unsigned int count)
 	return true;
 }
 
-/* Neither the program's races nor its freed memory are for a sanitizer to find here. */
-__attribute__((no_sanitize_address, no_sanitize_thread, noinline)) static void
-copy_raw(char *to, const volatile char *from, size_t length)
-{
-#ifdef __x86_64__
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");
-#else
-	while (length--)
-		*to++ = *from++;
-#endif
-}
-
-int check_bytes_sum(const struct check_piece *pieces, unsigned int count, uint32_t sample,
-		    bool mapped, uint64_t *out)
+/* ISA-L's code is assembler: neither the program's races nor its freed memory are for a sanitizer to find here. */
+int check_bytes_sum(const struct check_piece *pieces, unsigned int count, bool mapped,
+		    uint64_t *out)
 {
 	struct iovec from[2 * PIECES_MOST];
-	_Alignas(16) char bytes[CHECK_SOURCE_SAMPLE];
-	size_t length = 0;
+	uint64_t sum = 0;
 	unsigned int n;
 
 	if (count > PIECES_MOST)
 		return -E2BIG;
-	n = choose(pieces, count, sample, from);
+	n = choose(pieces, count, from);
 	if (!mapped && !are_mapped(from, n))
 		return -EFAULT;
-	for (unsigned int i = 0; i < n; i++) {
-		copy_raw(bytes + length, from[i].iov_base, from[i].iov_len);
-		length += from[i].iov_len;
-	}
-	*out = XXH3_64bits(bytes, length);
+	for (unsigned int i = 0; i < n; i++)
+		sum = crc64_ecma_refl(sum, from[i].iov_base, from[i].iov_len);
+	vector_clear_upper();
+	*out = sum;
 	return 0;
+}
+
+uint64_t check_head_sum(const struct check_piece *piece)
+{
+	size_t length = piece->length < CHECK_HEAD ? piece->length : CHECK_HEAD;
+	uint64_t sum = crc64_ecma_refl(0, (const void *)piece->addr, length);
+
+	vector_clear_upper();
+	return sum;
 }
 
 /* Pages on demand may come and go. */

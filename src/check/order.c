@@ -25,6 +25,30 @@ static void tell(const struct check_qp *q, const struct check_request *r,
 	check_report(&report);
 }
 
+static void tell_overwrite(const struct check_qp *q, const struct check_request *r,
+			   const struct check_request *read)
+{
+	struct check_report report = { .kind = CHECK_READ_OVERWRITTEN,
+				       .stacks = { { "posted at", r->place },
+						   { "read posted at", read->place } } };
+
+	snprintf(report.text, sizeof(report.text),
+		 "An RDMA WRITE on QP 0x%06x goes to bytes of the peer that an earlier RDMA READ, "
+		 "which is "
+		 "not completed, is to bring, and has no fence: wr_id 0x%llx, and 0x%llx of the "
+		 "read, at 0x%llx of key 0x%x.",
+		 q->number, (unsigned long long)r->wr_id, (unsigned long long)read->wr_id,
+		 (unsigned long long)r->remote, r->rkey);
+	check_report(&report);
+}
+
+/* Both are of one queue pair, and so of one peer. */
+static bool overwrites(const struct check_request *r, const struct check_request *read)
+{
+	return r->length && read->length && r->rkey == read->rkey &&
+	       r->remote < read->remote + read->length && read->remote < r->remote + r->length;
+}
+
 void check_order_send(const struct check_qp *q, const struct check_request *r, uint32_t index,
 		      bool copied)
 {
@@ -35,6 +59,10 @@ void check_order_send(const struct check_qp *q, const struct check_request *r, u
 
 		if (other->target && check_request_touches(other, r)) {
 			tell(q, r, other);
+			return;
+		}
+		if (other->target && !r->fenced && overwrites(r, other)) {
+			tell_overwrite(q, r, other);
 			return;
 		}
 		if (other->fenced && !copied)

@@ -45,6 +45,12 @@ static bool writes_here(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+static bool is_remote(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_RDMA_WRITE ||
+	       opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+}
+
 void check_post_count(struct check_ring *ring, struct check_cq *cq)
 {
 	struct check_request *r = check_ring_at(ring, ring->head++);
@@ -126,8 +132,14 @@ static uint64_t length_of(const struct ibv_sge *list, int count)
 
 static void note_data(struct check_qp *q, struct check_request *r, const struct ibv_send_wr *wr)
 {
-	const struct check_use use = { .pd = q->pd, .writes = r->target, .all = true };
+	const struct check_use use = { q->pd, r->target, true, &q->send_region };
 
+	r->length = 0;
+	if (is_remote(wr->opcode)) {
+		r->remote = wr->wr.rdma.remote_addr;
+		r->rkey = wr->wr.rdma.rkey;
+		r->length = length_of(wr->sg_list, wr->num_sge);
+	}
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		check_post_inline(q, length_of(wr->sg_list, wr->num_sge), r->place);
 		check_order_inline(q, r, wr->sg_list, wr->num_sge);
@@ -217,7 +229,10 @@ int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 
 	if (unlikely(!q))
 		return check_context_of(qp->context)->driver.post_send(qp, wr, bad);
-	atomic_fetch_add_explicit(&check.posts, 1, memory_order_relaxed);
+	/* A count that two threads take at once is one too few: it is compared with small numbers. */
+	atomic_store_explicit(&check.posts,
+			      atomic_load_explicit(&check.posts, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	if (qp->qp_type == IBV_QPT_UD) {
 		atomic_fetch_add_explicit(&check.datagrams, 1, memory_order_relaxed);
 		if (wr && wr->wr.ud.ah && check_ah_retired(wr->wr.ud.ah)) {
@@ -236,11 +251,9 @@ int check_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 /* ---- receives ---- */
 
 /* `sum`: the adapter tells which request a message takes. */
-static bool note_receives(struct check_ring *ring, struct check_cq *cq, const struct vb_pd *pd,
+static bool note_receives(struct check_ring *ring, struct check_cq *cq, const struct check_use *use,
 			  const struct ibv_recv_wr *wr, const struct check_place *place, bool sum)
 {
-	const struct check_use use = { .pd = pd, .writes = true };
-
 	for (; wr; wr = wr->next) {
 		struct check_request *r = check_ring_next(ring);
 
@@ -250,7 +263,7 @@ static bool note_receives(struct check_ring *ring, struct check_cq *cq, const st
 		r->place = place;
 		r->verb = "RECEIVE";
 		r->signaled = r->target = true;
-		check_buffer_post(r, wr->sg_list, wr->num_sge, &use, sum);
+		check_buffer_post(r, wr->sg_list, wr->num_sge, use, sum);
 		check_post_count(ring, cq);
 	}
 	return true;
@@ -270,16 +283,19 @@ int check_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_w
 	const struct check_place *place = check_place_of_caller();
 	const struct check_context *c = check_context_of(qp->context);
 	struct check_qp *q = to_qp(qp)->watch;
+	struct check_use use = { .writes = true };
 	uint32_t head;
 	bool begun;
 	int err;
 
 	if (unlikely(!q))
 		return c->driver.post_recv(qp, wr, bad);
+	use.pd = q->pd;
+	use.cache = &q->recv_region;
 	begun = check_td_begin(q->td, place);
 	pthread_mutex_lock(&q->lock);
 	head = q->recv.head;
-	if (!q->lost && !note_receives(&q->recv, q->recv_cq, q->pd, wr, place, true))
+	if (!q->lost && !note_receives(&q->recv, q->recv_cq, &use, wr, place, true))
 		q->lost = true;
 	err = c->driver.post_recv(qp, wr, bad);
 	if (err && !q->lost)
@@ -295,16 +311,19 @@ int check_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 	const struct check_place *place = check_place_of_caller();
 	const struct check_context *c = check_context_of(srq->context);
 	struct check_srq *s = to_srq(srq)->watch;
+	struct check_use use = { .writes = true };
 	struct check_cq *cq;
 	uint32_t head;
 	int err;
 
 	if (unlikely(!s))
 		return c->driver.post_srq_recv(srq, wr, bad);
+	use.pd = s->srq->pd;
+	use.cache = &s->region;
 	pthread_mutex_lock(&s->lock);
 	head = s->recv.head;
 	cq = s->cq;
-	note_receives(&s->recv, cq, s->srq->pd, wr, place, false);
+	note_receives(&s->recv, cq, &use, wr, place, false);
 	err = c->driver.post_srq_recv(srq, wr, bad);
 	if (err)
 		check_post_undo(&s->recv, cq, head + count_receives(wr, *bad));

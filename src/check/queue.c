@@ -153,6 +153,7 @@ static void fill(struct check_qp *q, struct vb_qp *qp, const void *driver_attr)
 	q->srq = qp->qp.srq ? to_srq(qp->qp.srq)->watch : NULL;
 	q->td = qp->pd ? qp->pd->td : NULL;
 	q->pd = qp->pd;
+	q->send_region = q->recv_region = (struct check_region_cache){ 0 };
 	q->max_inline = qp->cap.max_inline_data;
 	q->sig_all = qp->sig_all;
 	/* Requests of the driver's own calls, and frames of raw queues, are not followed. */

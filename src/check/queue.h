@@ -63,6 +63,7 @@ struct check_qp {
 	struct check_srq *srq;
 	struct vb_td *td; /* NULL: none */
 	const struct vb_pd *pd;
+	struct check_region_cache send_region, recv_region;
 	uint32_t max_inline; /* as granted */
 	bool sig_all;
 	bool lost;  /* requests that the checker does not see are posted here: nothing is told */
@@ -91,6 +92,7 @@ struct check_srq {
 	struct check_cq *cq; /* of its queue pairs; NULL: none yet, or different ones */
 	bool several;
 	struct check_ring recv;
+	struct check_region_cache region;
 	uint64_t received;
 	uint32_t fewest; /* receives that were left at the worst moment */
 	atomic_uint dry; /* messages that found none, of queue pairs that are destroyed */

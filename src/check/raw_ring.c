@@ -44,7 +44,8 @@ __attribute__((no_sanitize_thread, noinline)) static void copy(uint8_t *to, cons
 	}
 }
 
-static bool differs(const struct check_raw *raw, const struct hca_sq_ring *sq, uint32_t index)
+__attribute__((no_sanitize_thread, noinline)) static bool
+differs(const struct check_raw *raw, const struct hca_sq_ring *sq, uint32_t index)
 {
 	const uint8_t *now = slot(sq, index), *then = entry(raw, sq, index);
 	uint64_t a, b;

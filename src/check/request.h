@@ -23,9 +23,13 @@ struct check_request {
 	bool target;      /* the adapter writes to the pieces, rather than reads them */
 	bool fenced;      /* it begins when all reads before it are done */
 	bool summed;      /* `sum` is that of the pieces when the request was posted */
+	bool is_remote;   /* a read or a write */
 	bool changed;     /* the bytes of a receive, before its message came */
 	uint8_t count;    /* of pieces */
 	int thread;       /* that posted */
+	/* Of reads and writes: the peer's memory. The length is that of all elements; 0 for others. */
+	uint64_t remote, length;
+	uint32_t rkey;
 	/* A piece lies in the frame of a function; the place of that function's return address, and it. */
 	const uintptr_t *frame;
 	uintptr_t returns_to;

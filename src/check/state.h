@@ -53,6 +53,7 @@ struct check_state {
 	unsigned int cycle_count;
 
 	atomic_uint region_count; /* of this process */
+	atomic_uint region_epoch; /* changes with the table of regions */
 	/* of the first fork that was not prepared; NULL: there was none */
 	const struct check_place *_Atomic forked_at;
 	atomic_uint forked_regions;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sum of a buffer is taken when the receive is posted and again when a message takes it, on the thread that
+ * The sum of the first bytes of a buffer is taken when the receive is posted and again when a message takes it, on the thread that
  * runs the queue pair, which knows no lock of the checker: the slot of an outstanding request changes no more
  * until its completion is polled.
  */
@@ -12,19 +12,11 @@
 #include "hca/hca.h"
 #include "hca/peers/segment.h"
 
-#define PAGE 4096u
-
-/* The adapter writes to these regions next: the memory is as safe to read as it is to write. */
-static bool are_registered(const struct check_request *r)
+/* The adapter writes there next: the memory is as safe to read as it is to write. */
+static bool is_registered(const struct check_piece *piece)
 {
-	for (unsigned int i = 0; i < r->count; i++) {
-		uint32_t key = r->pieces[i].lkey;
-
-		if (atomic_load_explicit(&hca.peers.segment->mr[key >> 8].key,
-					 memory_order_relaxed) != key)
-			return false;
-	}
-	return r->count;
+	return atomic_load_explicit(&hca.peers.segment->mr[piece->lkey >> 8].key,
+				    memory_order_relaxed) == piece->lkey;
 }
 
 static bool is_receiving(const struct hca_qp *qp)
@@ -35,19 +27,13 @@ static bool is_receiving(const struct hca_qp *qp)
 void check_target_taken(struct check_qp *q, const struct hca_qp *qp, uint32_t counter)
 {
 	struct check_request *r;
-	uint64_t sum, length = 0;
 
 	if (!q->recv.slots || !is_receiving(qp))
 		return;
 	r = check_ring_at(&q->recv, q->recv_base + counter);
-	if (r->completed || !r->target || !r->summed || !are_registered(r))
+	if (r->completed || !r->target || !r->summed || !is_registered(&r->pieces[0]))
 		return;
-	for (unsigned int i = 0; i < r->count; i++)
-		length += r->pieces[i].length;
-	/* A short message leaves the end of a long buffer alone. */
-	r->changed =
-		!check_bytes_sum(r->pieces, r->count, CHECK_TARGET_SAMPLE, length <= PAGE, &sum) &&
-		sum != r->sum;
+	r->changed = check_head_sum(&r->pieces[0]) != r->sum;
 }
 
 void check_target_done(const struct check_request *r, uint32_t qpn,

@@ -40,6 +40,25 @@ static void note(struct check_qp *q, const struct ibv_qp_ex *qp, const char *ver
 		q->reads_end = q->send.head;
 }
 
+/* The request that was noted last is a read or a write. */
+static void note_remote(struct check_qp *q, uint32_t rkey, uint64_t addr)
+{
+	struct check_request *r;
+
+	if (q->lost)
+		return;
+	r = check_ring_at(&q->send, q->send.head - 1);
+	r->remote = addr;
+	r->rkey = rkey;
+	r->is_remote = true;
+}
+
+static void set_length(struct check_request *r, const struct ibv_sge *list, size_t count)
+{
+	for (size_t i = 0; r->is_remote && i < count; i++)
+		r->length += list[i].length;
+}
+
 static void set_pieces(struct check_qp *q, const struct ibv_sge *list, size_t count)
 {
 	struct check_request *r;
@@ -47,8 +66,9 @@ static void set_pieces(struct check_qp *q, const struct ibv_sge *list, size_t co
 	if (q->lost || q->send.head == q->batch)
 		return;
 	r = check_ring_at(&q->send, q->send.head - 1);
+	set_length(r, list, count);
 	check_buffer_post(r, list, (int)count,
-			  &(struct check_use){ .pd = q->pd, .writes = r->target, .all = true },
+			  &(struct check_use){ q->pd, r->target, true, &q->send_region },
 			  q->alive && !r->target);
 	check_order_send(q, r, q->send.head - 1, false);
 }
@@ -64,6 +84,7 @@ static void set_inline(struct check_qp *q, const struct ibv_data_buf *list, size
 	if (q->lost || q->send.head == q->batch)
 		return;
 	r = check_ring_at(&q->send, q->send.head - 1);
+	r->length = r->is_remote ? length : 0;
 	for (size_t i = 0; i < count; i++)
 		check_order_inline(
 			q, r,
@@ -147,18 +168,21 @@ static void wr_send_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 {
 	note(watch_of(qp), qp, "RDMA WRITE", false);
+	note_remote(watch_of(qp), rkey, addr);
 	watch_of(qp)->driver.wr_rdma_write(qp, rkey, addr);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm)
 {
 	note(watch_of(qp), qp, "RDMA WRITE", false);
+	note_remote(watch_of(qp), rkey, addr);
 	watch_of(qp)->driver.wr_rdma_write_imm(qp, rkey, addr, imm);
 }
 
 static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 {
 	note(watch_of(qp), qp, "RDMA READ", true);
+	note_remote(watch_of(qp), rkey, addr);
 	watch_of(qp)->driver.wr_rdma_read(qp, rkey, addr);
 }
 

@@ -144,6 +144,21 @@ test_adversary_keeps_correct_programs_correct() {
 	done
 }
 
+test_examples_have_no_finding() {
+	local examples=${PROGRAMS%/tests/check}/examples device program
+	for device in mlx5_0 mlx4_0; do
+		for program in rc_pingpong ud_answer memory; do
+			status 0 check -- "$examples/$program" "$device"
+			has "$err" 'verbena check: 0 findings'
+		done
+	done
+	for program in list_devices mlx4dv_init_obj mlx5dv_init_obj mlx5dv_devx_eq 'rss_spread mlx5_0 0.1'; do
+		# shellcheck disable=SC2086 # a program and its arguments
+		status 0 check -- "$examples/"$program
+		has "$err" 'verbena check: 0 findings'
+	done
+}
+
 # The program's word on whether its messages were whole, under the adversary.
 messages() { # MODE WORD
 	local device

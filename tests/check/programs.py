@@ -16,6 +16,8 @@ ROCE_ONLY = {"gid-index-0", "mtu-above-port"}
 MLX5_ONLY = {"td-two-threads"}
 # Programs that write to the rings of one kind of adapter.
 DIRECT = {"dv-owner-bit": "mlx4_0"}
+# A RoCE port has one P_Key.
+INFINIBAND_ONLY = {"pkey-index"}
 # An overrun that happens was possible before.
 ALSO = {"cq-overrun": {"cq-overrun-possible"}}
 # Where there is loopback alone, as in the test's namespace, GID 0 is no address of an interface: nothing can be sent from it.
@@ -43,6 +45,8 @@ def main():
         sys.exit(77)
     for device, path in PLACES:
         if (ident in ROCE_ONLY | MLX5_ONLY and device != "mlx5_0") or (ident in HOST_ONLY and path == "wire"):
+            continue
+        if ident in INFINIBAND_ONLY and device != "mlx4_0":
             continue
         if ident.startswith("dv-") and device != DIRECT.get(ident, "mlx5_0"):
             continue
