@@ -73,7 +73,8 @@ static void complete_receive(struct check_qp *q, const struct check_wc *wc,
 			     const struct check_place *polled)
 {
 	enum check_verdict verdict = CHECK_CLEAN;
-	struct check_request r;
+	struct check_request *r, bad;
+	bool changed = false;
 
 	pthread_mutex_lock(&q->lock);
 	if (q->lost || q->recv.tail == q->recv.head ||
@@ -82,21 +83,24 @@ static void complete_receive(struct check_qp *q, const struct check_wc *wc,
 		pthread_mutex_unlock(&q->lock);
 		return;
 	}
-	check_ring_at(&q->recv, q->recv.tail)->completed = tick();
-	r = *check_ring_at(&q->recv, q->recv.tail++);
+	r = check_ring_at(&q->recv, q->recv.tail++);
+	r->completed = tick();
 	if (q->recv_cq)
 		atomic_fetch_sub_explicit(&q->recv_cq->pending, 1, memory_order_relaxed);
 	if (wc->status == IBV_WC_SUCCESS) {
-		verdict = check_buffer_done(&r);
+		verdict = check_buffer_done(r);
+		changed = r->changed;
 		q->received++;
 		if (q->recv.head - q->recv.tail < q->fewest)
 			q->fewest = q->recv.head - q->recv.tail;
 	}
+	if (unlikely(verdict != CHECK_CLEAN || changed))
+		bad = *r;
 	pthread_mutex_unlock(&q->lock);
-	if (verdict != CHECK_CLEAN)
-		check_buffer_tell(verdict, &r, q->number, polled);
-	else if (unlikely(r.changed))
-		check_target_done(&r, q->number, polled);
+	if (unlikely(verdict != CHECK_CLEAN))
+		check_buffer_tell(verdict, &bad, q->number, polled);
+	else if (unlikely(changed))
+		check_target_done(&bad, q->number, polled);
 }
 
 /* The oldest request takes the slot of the one that completed. */
