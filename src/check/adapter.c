@@ -2,6 +2,7 @@
 #include "check/adapter.h"
 
 #include "check/adversary.h"
+#include "check/datagram.h"
 #include "check/queue.h"
 #include "check/raw_ring.h"
 #include "check/target.h"
@@ -22,16 +23,30 @@ static void cq_overrun(struct hca_cq *cq, uint32_t consumer)
 	check_raw_cq(cq->checked, cq, consumer);
 }
 
+static void datagram_too_long(struct hca_qp *qp, uint32_t bytes)
+{
+	check_datagram_too_long(qp->checked, bytes);
+}
+
+static void datagram_qkey(struct hca_qp *qp, uint32_t got, uint32_t want)
+{
+	check_datagram_qkey(qp->checked, got, want);
+}
+
 static const struct hca_checker checker = {
 	.sq_looked = sq_looked,
 	.recv_taken = recv_taken,
 	.cq_overrun = cq_overrun,
+	.datagram_too_long = datagram_too_long,
+	.datagram_qkey = datagram_qkey,
 };
 
 static const struct hca_checker adversary = {
 	.sq_looked = sq_looked,
 	.recv_taken = recv_taken,
 	.cq_overrun = cq_overrun,
+	.datagram_too_long = datagram_too_long,
+	.datagram_qkey = datagram_qkey,
 	.dice = check_adversary_dice,
 };
 

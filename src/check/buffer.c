@@ -143,7 +143,7 @@ void check_buffer_tell(enum check_verdict verdict, const struct check_request *r
 	struct check_report report = { .stacks = { { "posted at", r->place },
 						   { "completion polled at", polled } } };
 
-	if (verdict == CHECK_CLEAN || (verdict == CHECK_CHANGED && check_queues_wrote(r)))
+	if (verdict == CHECK_CLEAN || (verdict == CHECK_CHANGED && check_queues_used(r, false)))
 		return;
 	report.kind = kinds[verdict].kind;
 	snprintf(report.text, sizeof(report.text),

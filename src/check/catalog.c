@@ -152,6 +152,19 @@ static const struct check_catalog catalog[] = {
 		       "state",
 		.advice = "post receives before the peer sends; rnr_retry = 7 retries for ever",
 	},
+	[CHECK_DATAGRAM_TOO_LONG] = {
+		.id = "datagram-too-long",
+		.why = "the datagram is dropped, and neither side is told",
+		.advice = "post receives that are 40 bytes longer than the longest message: the GRH, or room for it, "
+			  "comes first",
+	},
+	[CHECK_QKEY_MISMATCH] = {
+		.id = "qkey-mismatch",
+		.note = true,
+		.why = "the datagram is dropped, and neither side is told",
+		.advice = "give wr.ud.remote_qkey the Q_Key of the receiving queue pair, or that of the multicast "
+			  "group; it is a note, since strangers may send datagrams, too",
+	},
 	[CHECK_LOST_WAKEUP] = {
 		.id = "lost-wakeup",
 		.why = "an event comes for completions after ibv_req_notify_cq() only: on adapters that keep "

@@ -70,11 +70,8 @@ void check_order_send(const struct check_qp *q, const struct check_request *r, u
 	}
 }
 
-void check_order_inline(const struct check_qp *q, struct check_request *r,
-			const struct ibv_sge *sge, int count)
+void check_order_inline(struct check_request *r, const struct ibv_sge *sge, int count)
 {
-	if (likely(!awaits_reads(q)))
-		return;
 	for (int i = 0; i < count && r->count < CHECK_PIECES; i++)
 		r->pieces[r->count++] = (struct check_piece){ .addr = (uintptr_t)sge[i].addr,
 							      .length = sge[i].length };

@@ -13,8 +13,7 @@
  */
 void check_order_send(const struct check_qp *q, const struct check_request *r, uint32_t index,
 		      bool copied);
-/* Notes the pieces of inline data while reads are outstanding. Lock held. */
-void check_order_inline(const struct check_qp *q, struct check_request *r,
-			const struct ibv_sge *sge, int count);
+/* Notes the pieces of inline data. */
+void check_order_inline(struct check_request *r, const struct ibv_sge *sge, int count);
 
 #endif

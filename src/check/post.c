@@ -142,7 +142,7 @@ static void note_data(struct check_qp *q, struct check_request *r, const struct 
 	}
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		check_post_inline(q, length_of(wr->sg_list, wr->num_sge), r->place);
-		check_order_inline(q, r, wr->sg_list, wr->num_sge);
+		check_order_inline(r, wr->sg_list, wr->num_sge);
 	} else {
 		check_buffer_post(r, wr->sg_list, wr->num_sge, &use, q->alive && !r->target);
 	}

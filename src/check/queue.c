@@ -273,28 +273,28 @@ struct check_qp *check_qp_find(const struct hca_adapter *adapter, uint32_t numbe
 	return found;
 }
 
-bool check_queues_wrote(const struct check_request *r)
+bool check_queues_used(const struct check_request *r, bool read)
 {
 	struct check_qp *q;
 	struct check_srq *s;
-	bool wrote = false;
+	bool used = false;
 
 	pthread_mutex_lock(&check.queue_lock);
 	LIST_FOREACH(q, &check.qps, entry) {
 		pthread_mutex_lock(&q->lock);
-		wrote = wrote || q->lost || check_ring_horizon(&q->recv) > r->posted ||
-			check_ring_horizon(&q->send) > r->posted || check_ring_wrote(&q->recv, r) ||
-			check_ring_wrote(&q->send, r);
+		used = used || q->lost || check_ring_horizon(&q->recv) > r->posted ||
+		       check_ring_horizon(&q->send) > r->posted ||
+		       check_ring_used(&q->recv, r, read) || check_ring_used(&q->send, r, read);
 		pthread_mutex_unlock(&q->lock);
 	}
 	LIST_FOREACH(s, &check.srqs, entry) {
 		pthread_mutex_lock(&s->lock);
-		wrote = wrote || check_ring_horizon(&s->recv) > r->posted ||
-			check_ring_wrote(&s->recv, r);
+		used = used || check_ring_horizon(&s->recv) > r->posted ||
+		       check_ring_used(&s->recv, r, read);
 		pthread_mutex_unlock(&s->lock);
 	}
 	pthread_mutex_unlock(&check.queue_lock);
-	return wrote;
+	return used;
 }
 
 static bool each_of(const struct check_qp *q, const struct check_ring *ring,

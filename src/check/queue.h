@@ -109,8 +109,8 @@ void check_qp_forget(struct check_qp *q);
 /* NULL: unknown. A struct stays valid memory after the QP is destroyed. */
 struct check_qp *check_qp_find(const struct hca_adapter *adapter, uint32_t number);
 
-/* The adapter may have written to the bytes of `r` since its post; or that is not known. */
-bool check_queues_wrote(const struct check_request *r);
+/* By another request, the adapter may have written to the bytes of `r`, or read them, since its post; or that is not known. */
+bool check_queues_used(const struct check_request *r, bool read);
 /* Calls for each outstanding request of the process, with the queue's lock held, until one returns true. */
 bool check_queues_each(bool (*fn)(const struct check_qp *qp, const struct check_request *r,
 				  void *arg),

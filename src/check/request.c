@@ -54,7 +54,7 @@ bool check_request_touches(const struct check_request *a, const struct check_req
 	return false;
 }
 
-bool check_ring_wrote(const struct check_ring *ring, const struct check_request *r)
+bool check_ring_used(const struct check_ring *ring, const struct check_request *r, bool read)
 {
 	uint32_t slots = ring->mask + 1, count;
 
@@ -67,7 +67,7 @@ bool check_ring_wrote(const struct check_ring *ring, const struct check_request 
 		if ((other->completed && other->completed < r->posted) ||
 		    other->posted == r->posted)
 			continue;
-		if (other->target && check_request_touches(other, r))
+		if ((other->target || read) && check_request_touches(other, r))
 			return true;
 	}
 	return false;

@@ -59,7 +59,10 @@ struct check_request *check_ring_next(struct check_ring *ring);
 bool check_request_touches(const struct check_request *a, const struct check_request *b);
 /* The newest time of a completed request that is no longer in the ring; 0: all are. */
 uint64_t check_ring_horizon(const struct check_ring *ring);
-/* Whether the adapter may have written to the bytes of `r` since it was posted, by a request of the ring. */
-bool check_ring_wrote(const struct check_ring *ring, const struct check_request *r);
+/*
+ * Whether the adapter may have written to the bytes of `r` since it was posted, by another request of the ring; `read`:
+ * or read them.
+ */
+bool check_ring_used(const struct check_ring *ring, const struct check_request *r, bool read);
 
 #endif

@@ -87,7 +87,7 @@ static void set_inline(struct check_qp *q, const struct ibv_data_buf *list, size
 	r->length = r->is_remote ? length : 0;
 	for (size_t i = 0; i < count; i++)
 		check_order_inline(
-			q, r,
+			r,
 			&(struct ibv_sge){ (uintptr_t)list[i].addr, (uint32_t)list[i].length, 0 },
 			1);
 	check_order_send(q, r, q->send.head - 1, true);

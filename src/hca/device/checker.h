@@ -27,6 +27,9 @@ struct hca_checker {
 	 * bytes are placed in any order (memory/scramble.h).
 	 */
 	uint64_t (*dice)(void);
+	/* A datagram is dropped, of so many bytes with the GRH, or with this Q_Key. QP's lock held. */
+	void (*datagram_too_long)(struct hca_qp *qp, uint32_t bytes);
+	void (*datagram_qkey)(struct hca_qp *qp, uint32_t got, uint32_t want);
 	/* There was no room for a completion; the consumer's index is this. CQ's lock held. */
 	void (*cq_overrun)(struct hca_cq *cq, uint32_t consumer);
 };

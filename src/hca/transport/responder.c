@@ -491,9 +491,11 @@ static bool unreliable(struct qp *qp, const struct roce_pkt *pkt)
  * goes on (class E). ConnectX adapters do so, too: SendWithTooSmallRecv of the tests in
  * github.com/google/rdma-unit-test, whose list of deviations of mlx4 and mlx5 does not have it.
  */
-static void too_long(struct qp *qp)
+static void too_long(struct qp *qp, uint32_t bytes)
 {
 	drop_count(DROP_TOO_LONG);
+	if (qp->pub.checked)
+		hca.checker->datagram_too_long(&qp->pub, bytes);
 	if (qp->pub.srq)
 		recv_complete_error(qp, HCA_LOC_LEN_ERR, SYN_LENGTH);
 }
@@ -545,7 +547,7 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		return;
 	}
 	if (list.total < cqe.byte_len) {
-		too_long(qp);
+		too_long(qp, cqe.byte_len);
 		return;
 	}
 	if (grh)
@@ -558,6 +560,16 @@ static void datagram(struct qp *qp, const struct roce_pkt *pkt, const struct hca
 		return;
 	}
 	recv_complete(qp, &cqe);
+}
+
+static __attribute__((cold, noinline)) void
+refuse_datagram(struct qp *qp, const struct hca_peer *from, const struct roce_pkt *pkt)
+{
+	if (!from)
+		drop_count(DROP_QKEY);
+	if (qp->pub.checked && (pkt->op & ROCE_PKT_TRANSPORT_MASK) == ROCE_TR_UD &&
+	    pkt->ud.qkey != qp->attr.qkey)
+		hca.checker->datagram_qkey(&qp->pub, pkt->ud.qkey, qp->attr.qkey);
 }
 
 static bool is_receiving(const struct qp *qp)
@@ -605,8 +617,8 @@ void responder_packet(struct qp *qp, struct hca_peer *from, struct hca_acks *ack
 	if (unlikely(qp->pub.type == HCA_QP_UD)) {
 		if (tr == ROCE_TR_UD && pkt->ud.qkey == qp->attr.qkey && is_for_port(qp, pkt))
 			datagram(qp, pkt, payload, grh);
-		else if (!from)
-			drop_count(DROP_QKEY);
+		else
+			refuse_datagram(qp, from, pkt);
 		return;
 	}
 	if (unlikely(pkt->sqpn != qp->attr.dest_qpn))
