@@ -13,6 +13,11 @@ static void sq_looked(struct hca_qp *qp, uint32_t oldest, uint32_t next)
 	check_raw_sq(qp->checked, qp, oldest, next);
 }
 
+static void sq_register(struct hca_qp *qp, const void *reg, uint32_t size)
+{
+	check_raw_register(qp->checked, reg, size);
+}
+
 static void recv_taken(struct hca_qp *qp, uint32_t counter)
 {
 	check_target_taken(qp->checked, qp, counter);
@@ -35,6 +40,7 @@ static void datagram_qkey(struct hca_qp *qp, uint32_t got, uint32_t want)
 
 static const struct hca_checker checker = {
 	.sq_looked = sq_looked,
+	.sq_register = sq_register,
 	.recv_taken = recv_taken,
 	.cq_overrun = cq_overrun,
 	.datagram_too_long = datagram_too_long,
@@ -43,6 +49,7 @@ static const struct hca_checker checker = {
 
 static const struct hca_checker adversary = {
 	.sq_looked = sq_looked,
+	.sq_register = sq_register,
 	.recv_taken = recv_taken,
 	.cq_overrun = cq_overrun,
 	.datagram_too_long = datagram_too_long,

@@ -244,6 +244,12 @@ static const struct check_catalog catalog[] = {
 		.advice = "leave an entry alone until a completion of it or of a later one; take the next entry "
 			  "for the next request",
 	},
+	[CHECK_DV_RECORD_MISSING] = {
+		.id = "dv-record-missing",
+		.why = "the adapter goes by the doorbell record whenever it reads the queue later than at the "
+		       "doorbell: requests are lost under load",
+		.advice = "store the index of the next request to dbrec[MLX5_SND_DBR] first, then ring the register",
+	},
 	[CHECK_DV_SQ_OVERTAKEN] = {
 		.id = "dv-sq-overtaken",
 		.why = "entries that the adapter has not executed are overwritten, and the index says nothing any "

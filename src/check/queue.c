@@ -206,6 +206,7 @@ void check_qp_forget(struct check_qp *q)
 		atomic_fetch_sub(&q->send_cq->pending, sends);
 	if (q->recv_cq)
 		atomic_fetch_sub(&q->recv_cq->pending, (int)(q->recv.head - q->recv.tail));
+	atomic_store_explicit(&q->raw.restarted, true, memory_order_relaxed);
 	q->send.tail = q->send.head;
 	q->recv.tail = q->recv_base = q->recv.head;
 	q->unsignaled = 0;

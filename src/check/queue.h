@@ -47,6 +47,12 @@ struct check_ends {
 struct check_raw {
 	uint8_t *copy; /* of the ring, as the adapter found it; NULL: not looked at yet */
 	uint32_t seen; /* slot behind the last one that was copied */
+	/* the doorbell register, NULL: unknown; its two words when it was given out, or after a reset */
+	const uint64_t *reg[2];
+	uint64_t reg_old[2];
+	atomic_bool restarted; /* the QP was reset; without the lock */
+	uint64_t
+		unrecorded_since_ns; /* the register has a request that the doorbell record has not; 0: none */
 	/* the slot that is missing while the next one is there; 0: none */
 	uint64_t missing_since_ns;
 	uint32_t missing;

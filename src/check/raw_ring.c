@@ -5,6 +5,7 @@
  */
 #include "check/raw_ring.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "check/report.h"
 #include "hca/hca.h"
 
-/* An entry that is missing, while the one behind it is there, for as long as this is no matter of order. */
+/* What is missing for so long is not just late. */
 #define MISSING_NS 100000000ull
 
 static uint8_t *entry(const struct check_raw *raw, const struct hca_sq_ring *sq, uint32_t index)
@@ -118,6 +119,68 @@ static void check_owner(struct check_qp *q, const struct hca_qp *qp, uint32_t en
 	}
 }
 
+static uint64_t word_of(const struct check_raw *raw, int i)
+{
+	return raw->reg[i] ? __atomic_load_n(raw->reg[i], __ATOMIC_RELAXED) : 0;
+}
+
+/* What the register has by now is of an earlier life of the QP, or of another one. */
+static void forget_words(struct check_raw *raw)
+{
+	for (int i = 0; i < 2; i++)
+		raw->reg_old[i] = word_of(raw, i);
+	raw->unrecorded_since_ns = 0;
+}
+
+void check_raw_register(struct check_qp *q, const void *reg, uint32_t size)
+{
+	if (q->raw.reg[0])
+		return;
+	q->raw.reg[1] = (const uint64_t *)((const char *)reg + size);
+	q->raw.reg[0] = reg;
+	forget_words(&q->raw);
+}
+
+/*
+ * The register has the beginning of the last request's control segment: 8 bits, its index, its opcode; the QP's number,
+ * its length in units of 16 bytes. True: it lies behind `end`, up to which requests are posted.
+ */
+static bool is_behind(const struct check_raw *raw, const struct hca_qp *qp, uint32_t end, int i)
+{
+	uint64_t word = word_of(raw, i);
+	uint32_t index, blocks, mask = qp->format->sq_index_mask;
+
+	if (word == raw->reg_old[i])
+		return false;
+	word = be64toh(word);
+	index = (uint32_t)(word >> 40) & 0xffff;
+	blocks = ((uint32_t)(word & 0x3f) + 3) / 4;
+	return ((uint32_t)word >> 8) == qp->qpn && blocks &&
+	       ((index + blocks - end) & mask) - 1 < qp->sq.size;
+}
+
+/* A program that rings first and stores the record then does not wait between. */
+static void check_recorded(struct check_qp *q, const struct hca_qp *qp, uint32_t end)
+{
+	bool behind = qp->format->sq_index_mask && q->raw.reg[0] &&
+		      (is_behind(&q->raw, qp, end, 0) || is_behind(&q->raw, qp, end, 1));
+	uint64_t now_ns;
+
+	if (unlikely(atomic_exchange_explicit(&q->raw.restarted, false, memory_order_relaxed)))
+		forget_words(&q->raw);
+	if (!behind) {
+		q->raw.unrecorded_since_ns = 0;
+		return;
+	}
+	now_ns = hca_now_ns();
+	if (!q->raw.unrecorded_since_ns)
+		q->raw.unrecorded_since_ns = now_ns;
+	else if (now_ns - q->raw.unrecorded_since_ns > MISSING_NS)
+		tell(q, CHECK_DV_RECORD_MISSING,
+		     "The doorbell register has a request that the doorbell record does not "
+		     "count:");
+}
+
 void check_raw_sq(struct check_qp *q, const struct hca_qp *qp, uint32_t oldest, uint32_t next)
 {
 	uint32_t posted;
@@ -140,6 +203,7 @@ void check_raw_sq(struct check_qp *q, const struct hca_qp *qp, uint32_t oldest, 
 	}
 	note_new(&q->raw, &qp->sq, oldest, oldest + posted);
 	check_owner(q, qp, oldest + posted);
+	check_recorded(q, qp, oldest + posted);
 }
 
 static void tell_cq(const struct check_cq *c, enum check_kind kind, const char *text, uint32_t size)

@@ -8,6 +8,8 @@
 
 #include "check/queue.h"
 
+/* As sq_register() of hca/device/checker.h. */
+void check_raw_register(struct check_qp *q, const void *reg, uint32_t size);
 /* As sq_looked() and cq_overrun() of hca/device/checker.h. */
 void check_raw_sq(struct check_qp *q, const struct hca_qp *qp, uint32_t oldest, uint32_t next);
 void check_raw_cq(const struct check_cq *c, const struct hca_cq *cq, uint32_t consumer);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "hca/device/checker.h"
 #include "hca/memory/dm.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/cq_alias.h"
@@ -35,6 +36,8 @@ static void fill_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->rq.stride = qp->base.rq.max_post ? 1u << qp->base.rq.shift : 0;
 	out->bf.reg = qp->ctx->uar_page + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
+	if (qp->base.vb.hca->checked)
+		hca.checker->sq_register(qp->base.vb.hca, out->bf.reg, out->bf.size);
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET && qp->ctx->uar->shown_at) {
 		out->uar_mmap_offset =
 			qp->ctx->uar->shown_at; /* set by hca_uar_show() in watch_qp() */

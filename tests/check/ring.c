@@ -48,10 +48,15 @@ void ring_write(struct ring *ring, const struct rig *r, uint32_t index, const vo
 
 void ring_doorbell(struct ring *ring)
 {
-	uint64_t *ctrl = entry(ring, ring->posted - 1);
-
 	__atomic_store_n(&ring->qp.dbrec[MLX5_SND_DBR], htobe32(ring->posted & 0xffff),
 			 __ATOMIC_RELEASE);
+	ring_register(ring);
+}
+
+void ring_register(struct ring *ring)
+{
+	const uint64_t *ctrl = entry(ring, ring->posted - 1);
+
 	__atomic_store_n((uint64_t *)ring->qp.bf.reg, *ctrl, __ATOMIC_RELEASE);
 }
 

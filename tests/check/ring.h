@@ -25,6 +25,8 @@ void ring_close(struct ring *ring, struct rig *r);
 void ring_write(struct ring *ring, const struct rig *r, uint32_t index, const void *from);
 /* Hands over all requests up to `posted`. */
 void ring_doorbell(struct ring *ring);
+/* The second half of it: the register alone. */
+void ring_register(struct ring *ring);
 /* Waits until the next completion of a send is there, and counts it. */
 void ring_take(struct ring *ring);
 /* Stores the number of completions that were read. */
