@@ -156,6 +156,7 @@ static void fill(struct check_qp *q, struct vb_qp *qp, const void *driver_attr)
 	q->send_region = q->recv_region = (struct check_region_cache){ 0 };
 	q->max_inline = qp->cap.max_inline_data;
 	q->sig_all = qp->sig_all;
+	q->datagrams = qp->qp.qp_type == IBV_QPT_UD;
 	/* Requests of the driver's own calls, and frames of raw queues, are not followed. */
 	q->lost = driver_attr || (qp->qp.qp_type != IBV_QPT_RC && qp->qp.qp_type != IBV_QPT_UC &&
 				  qp->qp.qp_type != IBV_QPT_UD);

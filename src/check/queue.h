@@ -72,6 +72,7 @@ struct check_qp {
 	struct check_region_cache send_region, recv_region;
 	uint32_t max_inline; /* as granted */
 	bool sig_all;
+	bool datagrams; /* UD */
 	bool lost;  /* requests that the checker does not see are posted here: nothing is told */
 	bool alive; /* its requests may still be executed */
 	struct check_ring send, recv;

@@ -68,6 +68,7 @@ struct check_state {
 	atomic_uint place_count;
 	atomic_ullong clock;     /* counts posts and completions */
 	atomic_ullong datagrams; /* posted with an address handle */
+	atomic_ullong answered;  /* clock of the last datagram that the program got */
 	atomic_ullong posts;     /* of all kinds */
 	uint64_t adversary;      /* seed; 0: none */
 	atomic_ullong dice;
