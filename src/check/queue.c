@@ -67,7 +67,6 @@ void check_srq_created(struct vb_srq *srq)
 static void tell_srq_dry(struct check_srq *s)
 {
 	unsigned int dry = atomic_load(&s->dry);
-	uint32_t limit = hca_srq_limit(s->srq->hca);
 	struct check_report r = { .kind = CHECK_SRQ_DRY,
 				  .stacks[0] = { "SRQ created at",
 						 check_object_place(&s->srq->own) } };
@@ -80,7 +79,7 @@ static void tell_srq_dry(struct check_srq *s)
 		 "the worst of them left %u. %s",
 		 dry, dry == 1 ? "" : "s", s->srq->max_wr, (unsigned long long)s->received,
 		 s->received ? s->fewest : 0,
-		 limit ? "Its limit is still armed." : "No limit is armed.");
+		 s->limit ? "Its limit is still armed." : "No limit is armed.");
 	check_report(&r);
 }
 
@@ -219,8 +218,10 @@ static void tell_dry(const struct check_qp *q, const struct check_place *created
 	struct check_report r = { .kind = CHECK_RECEIVE_QUEUE_DRY,
 				  .stacks[0] = { "QP created at", created } };
 
-	if (dry && q->srq)
+	if (dry && q->srq) {
 		atomic_fetch_add(&q->srq->dry, dry);
+		q->srq->limit = hca_srq_limit(q->srq->srq->hca);
+	}
 	if (!dry || !created || q->srq)
 		return;
 	snprintf(r.text, sizeof(r.text),

@@ -102,7 +102,9 @@ struct check_srq {
 	struct check_region_cache region;
 	uint64_t received;
 	uint32_t fewest; /* receives that were left at the worst moment */
-	atomic_uint dry; /* messages that found none, of queue pairs that are destroyed */
+	/* of queue pairs that are destroyed: messages that found none, and the limit that was armed then */
+	atomic_uint dry;
+	atomic_uint limit;
 };
 
 void check_cq_created(struct vb_cq *cq, uint32_t flags);
