@@ -41,7 +41,7 @@ struct verbs_state {
 	const struct vb_observer *observer; /* set before the first context; NULL: none */
 
 	atomic_bool fork_prepared; /* the program has asked for it, or whether it is needed */
-	atomic_uint last_handle; /* of the kinds that the adapter has no number for */
+	atomic_uint last_handle;   /* of the kinds that the adapter has no number for */
 	struct forksafe forksafe[VERBS_LOCKS];
 };
 

@@ -79,7 +79,7 @@ const char command_check_help[] =
 	"      --fail-on ID[,ID...]|none      exit with 99 for these findings only\n"
 	"      --adversary[=SEED]             take freedoms that an adapter has: late "
 	"completions,\n"
-	"                                     lost and reordered packets\n"
+	"                                     writes in any order, lost and reordered packets\n"
 	"  -h, --help                         show this\n"
 	"\n"
 	"All options of verbena run are taken, too. The exit status is PROGRAM's, or 99 when\n"
