@@ -148,7 +148,7 @@ test_examples_have_no_finding() {
 	local examples=${PROGRAMS%/tests/check}/examples device program
 	for device in mlx5_0 mlx4_0; do
 		for program in rc_pingpong ud_answer memory; do
-			status 0 check -- "$examples/$program" "$device" 200
+			status 0 check -- "$examples/$program" "$device" 20
 			has "$err" 'verbena check: 0 findings'
 		done
 	done
