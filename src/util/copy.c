@@ -158,7 +158,8 @@ COPY_AVX2 static inline void copy_end(uint8_t *d, const uint8_t *s, size_t n)
 		vb_store8_last(d + m, (uint8_t)word);
 }
 
-COPY_AVX2 static void copy_avx2(uint8_t *d, const uint8_t *s, size_t n)
+/* At a multiple of a cache line: where the loops lie makes a difference of a tenth for 16 KiB. */
+__attribute__((aligned(64))) COPY_AVX2 static void copy_avx2(uint8_t *d, const uint8_t *s, size_t n)
 {
 	size_t head, i;
 
