@@ -29,7 +29,7 @@ struct hca_checker {
 	void (*recv_taken)(struct hca_qp *qp, uint32_t counter);
 	/*
 	 * The adversary's next number; NULL: there is none. With one, writes of peers come by packets, and their
-	 * bytes are placed in any order (memory/scramble.h).
+	 * bytes are placed in any order (memory/shuffle.h).
 	 */
 	uint64_t (*dice)(void);
 	/* A datagram is dropped, of so many bytes with the GRH, or with this Q_Key. QP's lock held. */

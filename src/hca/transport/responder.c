@@ -14,7 +14,7 @@
 #include "hca/device/lid.h"
 #include "hca/memory/mkey.h"
 #include "hca/memory/mw.h"
-#include "hca/memory/scramble.h"
+#include "hca/memory/shuffle.h"
 #include "hca/transport/answer.h"
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/drops.h"
@@ -196,7 +196,7 @@ static inline bool write_bytes(const struct qp *qp, const struct hca_mr_entry *e
 			       const struct hca_list *payload, uint64_t len)
 {
 	if (unlikely(qp->pub.checked) && hca.checker->dice)
-		return scramble_write(e, qp->resp.va, payload, len);
+		return shuffle_write(e, qp->resp.va, payload, len);
 	return hca_mem_write(e, qp->resp.va, payload, len);
 }
 

@@ -4,8 +4,8 @@
  * (IBTA volume 1, 9.5: none is promised within a message), with pauses. The last bytes come last, as programs that
  * poll them expect, unless the region has relaxed ordering.
  */
-#ifndef HCA_SCRAMBLE_H
-#define HCA_SCRAMBLE_H
+#ifndef HCA_SHUFFLE_H
+#define HCA_SHUFFLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 struct hca_list;
 
 /* As hca_mem_write(). */
-bool scramble_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
-		    uint64_t len);
+bool shuffle_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
+		   uint64_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hca/memory/scramble.h"
+#include "hca/memory/shuffle.h"
 
 #include <time.h>
 
@@ -46,8 +46,8 @@ static bool place_all(const struct hca_list *to, const struct hca_list *from, ui
 	return true;
 }
 
-bool scramble_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
-		    uint64_t len)
+bool shuffle_write(const struct hca_mr_entry *e, uint64_t addr, const struct hca_list *from,
+		   uint64_t len)
 {
 	uint64_t lines = (len + LINE - 1) / LINE;
 	struct hca_list to;
