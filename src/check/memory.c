@@ -274,8 +274,7 @@ static bool are_mapped(const struct iovec *ranges, unsigned int count)
 typedef uint64_t raw_word __attribute__((aligned(1), may_alias));
 
 /* Neither the program's races nor its freed memory are for a sanitizer to find here. */
-__attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined,
-	       noinline)) static uint64_t
+__attribute__((no_sanitize_address, no_sanitize_thread, noinline)) static uint64_t
 add_short(uint64_t sum, const char *data, size_t length)
 {
 	for (; length >= sizeof(raw_word); data += sizeof(raw_word), length -= sizeof(raw_word)) {
