@@ -36,8 +36,11 @@ static void fill_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->rq.stride = qp->base.rq.max_post ? 1u << qp->base.rq.shift : 0;
 	out->bf.reg = qp->ctx->uar_page + MLX5_UAR_BF_OFFSET;
 	out->bf.size = MLX5_UAR_BF_SIZE;
-	if (qp->base.vb.hca->checked)
+	if (qp->base.vb.hca->checked) {
+		fabric_lock(&qp->base.vb.hca->lock);
 		hca.checker->sq_register(qp->base.vb.hca, out->bf.reg, out->bf.size);
+		fabric_unlock(&qp->base.vb.hca->lock);
+	}
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET && qp->ctx->uar->shown_at) {
 		out->uar_mmap_offset =
 			qp->ctx->uar->shown_at; /* set by hca_uar_show() in watch_qp() */

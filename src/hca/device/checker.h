@@ -22,7 +22,7 @@ struct hca_checker {
 	void (*sq_looked)(struct hca_qp *qp, uint32_t oldest, uint32_t next);
 	/*
 	 * The program was given the doorbell register of a raw send queue, two buffers of `size` bytes, of which it
-	 * stores to one and the other in turn. No lock held.
+	 * stores to one and the other in turn. QP's lock held.
 	 */
 	void (*sq_register)(struct hca_qp *qp, const void *reg, uint32_t size);
 	/* A message has taken receive `counter` of the QP's own queue; its memory is untouched. QP's lock held. */
