@@ -36,10 +36,11 @@ _verbena_adapter() {
 _verbena_value() {
 	case ${words[cword - 1]} in
 	-a | --adapter) _verbena_adapter ;;
-	-c | --config | --capture | --fault) mapfile -t COMPREPLY < <(compgen -f -- "${words[cword]}") ;;
+	-c | --config | --capture | --fault | --trace | -o | --output) mapfile -t COMPREPLY < <(compgen -f -- "${words[cword]}") ;;
 	-f | --facade) _verbena_offer preload namespace none ;;
 	--path) _verbena_offer auto wire ;;
-	--seed) COMPREPLY=() ;;
+	--dump-on) _verbena_offer USR1 USR2 QUIT ;;
+	--seed | --limit | --dump-after | --pid) COMPREPLY=() ;;
 	*) return 1 ;;
 	esac
 }
@@ -67,7 +68,7 @@ _verbena_program() {
 	for ((i = 2; i <= cword; i++)); do
 		case ${words[i]} in
 		--) echo $((i + 1)) && return ;;
-		-a | --adapter | -c | --config | -f | --facade | --path | --capture | --fault | --seed | --json | --junit | --suppressions | --fail-on) ((i++)) ;;
+		-a | --adapter | -c | --config | -f | --facade | --path | --capture | --fault | --seed | --json | --junit | --suppressions | --fail-on | --trace | -o | --output | --limit | --dump-on | --dump-after) ((i++)) ;;
 		-* | '') ;;
 		*) echo $i && return ;;
 		esac
@@ -93,23 +94,24 @@ _verbena_run() {
 	elif [[ -n $program ]] && ((cword == program)); then
 		mapfile -t COMPREPLY < <(compgen -c -- "${words[cword]}")
 	else
-		_verbena_value || _verbena_offer --adapter --config --explain --facade --path --capture --fault --seed --stat --check --json --junit --suppressions --fail-on --adversary --help --
+		_verbena_value || _verbena_offer --adapter --config --explain --facade --path --capture --fault --seed --stat --check --json --junit --suppressions --fail-on --adversary --trace --output --limit --dump-on --dump-after --help --
 	fi
 }
 
 _verbena_dispatch() {
 	if ((cword == 1)); then
-		_verbena_offer run check devices top wire unplug plug doctor version help
+		_verbena_offer run check trace why devices top wire unplug plug doctor version help
 		return
 	fi
 	case ${words[1]} in
-	run | check) _verbena_run ;;
+	run | check | trace) _verbena_run ;;
+	why) _verbena_value || _verbena_offer --last --pid --help ;;
 	devices) _verbena_value || _verbena_offer --verbose --json --adapter --config --help ;;
 	top) _verbena_top ;;
 	wire) _verbena_wire ;;
 	unplug | plug) _verbena_offer mlx5_0 mlx4_0 --help ;;
 	doctor) _verbena_offer --json --help ;;
-	help) _verbena_offer run check devices top wire unplug plug doctor version ;;
+	help) _verbena_offer run check trace why devices top wire unplug plug doctor version ;;
 	version) _verbena_offer --help ;;
 	esac
 }

@@ -14,10 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/dirfile.h"
 #include "fabric/folder_scan.h"
+#include "util/api.h"
+
+#define FAILURES_KEPT 3600 /* seconds */
 
 /* True with the lock for changes held, when no process has its slot's byte locked. */
 static bool lock_dead(int fd)
@@ -69,6 +73,18 @@ static void remove_files(int folder)
 		closedir(dir);
 }
 
+/* Of a network namespace in which no process has run for an hour. */
+static void remove_failures(int folder)
+{
+	static const char *const names[] = { FOLDER_FAILURES, FOLDER_FAILURES FOLDER_OLD };
+	struct stat st;
+
+	for (size_t i = 0; i < array_size(names); i++)
+		if (!fstatat(folder, names[i], &st, AT_SYMLINK_NOFOLLOW) &&
+		    time(NULL) - st.st_mtime > FAILURES_KEPT)
+			unlinkat(folder, names[i], 0);
+}
+
 static bool clean(const struct folder_spot *spot, void *arg)
 {
 	const char *own = arg;
@@ -80,6 +96,7 @@ static bool clean(const struct folder_spot *spot, void *arg)
 	if (!fstatat(spot->fd, FOLDER_SETTINGS, &st, AT_SYMLINK_NOFOLLOW))
 		return true;
 	remove_files(spot->fd);
+	remove_failures(spot->fd);
 	/* Fails unless it is empty. */
 	unlinkat(spot->base_fd, spot->name, AT_REMOVEDIR);
 	return true;

@@ -30,6 +30,7 @@ struct hca_clock {
 	void (*wake_at)(uint64_t at_ns);
 };
 
+struct failure_ops;
 struct hca_checker;
 struct network;
 struct observer;
@@ -55,6 +56,7 @@ struct hca {
 	const struct hca_ops *ops;
 	const struct network *network;                     /* transport/network.h */
 	const struct raw_qp_ops *raw_qp;                   /* transport/raw_qp_ops.h */
+	const struct failure_ops *failures;                /* transport/failure.h */
 	const struct wire_port_events *wire_events;        /* wire/wire_port.h */
 	const struct peer_listener *const *peer_listeners; /* peers/peer_types.h; NULL ends them */
 	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */

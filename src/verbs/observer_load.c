@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loads the checker, and tells it when the process ends: a destructor here runs after those of the program
- * and of all libraries that use this one.
+ * Loads the checker or the trace, and tells it when the process ends: a destructor here runs after those of the
+ * program and of all libraries that use this one.
  */
 #include "verbs/observer_load.h"
 
@@ -12,35 +12,47 @@
 #include "verbs/driver.h"
 #include "verbs/observer.h"
 
-#define LIBRARY "libverbena-check.so.0"
+static const struct kind {
+	const char *variable, *library, *entry, *nothing;
+} kinds[] = {
+	{ "VERBENA_CHECK", "libverbena-check.so.0", "verbena_check_attach", "checked" },
+	{ "VERBENA_TRACE", "libverbena-trace.so.0", "verbena_trace_attach", "traced" },
+};
 
-static const struct vb_observer *load(void)
+static const struct vb_observer *load(const struct kind *k)
 {
 	const struct vb_observer *(*attach)(void);
 	const struct vb_observer *observer;
-	void *handle = vb_library_open(LIBRARY);
+	void *handle = vb_library_open(k->library);
 
-	attach = handle ? dlsym(handle, "verbena_check_attach") : NULL;
+	attach = handle ? dlsym(handle, k->entry) : NULL;
 	if (!attach) {
-		fprintf(stderr, "verbena: VERBENA_CHECK is set, and nothing is checked: %s\n",
-			dlerror());
+		fprintf(stderr, "verbena: %s is set, and nothing is %s: %s\n", k->variable,
+			k->nothing, dlerror());
 		return NULL;
 	}
 	observer = attach();
 	if (observer && observer->abi != VB_OBSERVER_ABI) {
-		fprintf(stderr, "verbena: VERBENA_CHECK is set, and nothing is checked: " LIBRARY
-				" is from another build than libibverbs.so.1\n");
+		fprintf(stderr,
+			"verbena: %s is set, and nothing is %s: %s is from another build than "
+			"libibverbs.so.1\n",
+			k->variable, k->nothing, k->library);
 		return NULL;
 	}
 	return observer;
 }
 
+/* There is one observer: a program that is checked is not traced. */
 static void load_once(void)
 {
-	const char *wanted = getenv("VERBENA_CHECK");
+	for (size_t i = 0; i < array_size(kinds); i++) {
+		const char *wanted = getenv(kinds[i].variable);
 
-	if (wanted && *wanted && strcmp(wanted, "0"))
-		verbs_state.observer = load();
+		if (!wanted || !*wanted || !strcmp(wanted, "0"))
+			continue;
+		verbs_state.observer = load(&kinds[i]);
+		return;
+	}
 }
 
 void vb_observer_load(void)

@@ -18,6 +18,7 @@ BELOW = {
     "hca": {"util", "fabric", "roce", "ether"},
     "verbs": {"util", "hca"},
     "check": {"util", "hca", "verbs"},
+    "trace": {"util", "fabric", "hca", "verbs"},
     "driver": {"util", "hca", "verbs"},
     "mlx5": {"util", "hca", "verbs", "driver"},
     "mlx4": {"util", "hca", "verbs", "driver"},

@@ -223,7 +223,7 @@ complete_words() {
 }
 
 test_bash_completes_words_and_options() {
-	is "$(complete_words verbena '')" "check devices doctor help plug run top unplug version wire " words
+	is "$(complete_words verbena '')" "check devices doctor help plug run top trace unplug version why wire " words
 	is "$(complete_words verbena de)" "devices " prefix
 	is "$(complete_words verbena devices --j)" "--json " option
 	is "$(complete_words verbena run --facade '')" "namespace none preload " kinds
@@ -236,8 +236,8 @@ test_bash_completes_words_and_options() {
 test_every_option_is_in_the_manual_and_the_completion() {
 	local word option manual
 	manual=$(tr -d '\\' <"$SOURCE/man/verbena.1.md")
-	for word in run devices top wire unplug plug; do
-		for option in $("$VERBENA" help $word | grep -oE -- '--[a-z]+' | sort -u); do
+	for word in run trace why devices top wire unplug plug; do
+		for option in $("$VERBENA" help $word | grep -oE -- '--[a-z]+(-[a-z]+)*' | sort -u); do
 			has "$manual" "**$option**"
 			grep -qF -- "$option" "$SOURCE/completions/verbena.bash" || die "completion lacks $option"
 		done

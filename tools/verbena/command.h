@@ -8,6 +8,8 @@
 /* Each gets its own name in argv[0] and returns the command's exit status. */
 int command_run(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_trace(int argc, char **argv);
+int command_why(int argc, char **argv);
 int command_devices(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_wire(int argc, char **argv);
@@ -18,6 +20,8 @@ int command_version(int argc, char **argv);
 
 extern const char command_run_help[];
 extern const char command_check_help[];
+extern const char command_trace_help[];
+extern const char command_why_help[];
 extern const char command_devices_help[];
 extern const char command_top_help[];
 extern const char command_wire_help[];

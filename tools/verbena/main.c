@@ -18,6 +18,8 @@ static const char general_help[] =
 	"\n"
 	"  run      run a program on Verbena's libraries\n"
 	"  check    run a program, and tell what is wrong with its use of RDMA\n"
+	"  trace    run a program, and write a timeline of its posts, packets and completions\n"
+	"  why      tell why a queue pair failed, or what it waits for\n"
 	"  devices  show the adapters\n"
 	"  top      show what running programs do\n"
 	"  wire     capture or spoil packets of running programs\n"
@@ -44,6 +46,8 @@ static const struct command {
 } commands[] = {
 	{ "run", command_run, command_run_help },
 	{ "check", command_check, command_check_help },
+	{ "trace", command_trace, command_trace_help },
+	{ "why", command_why, command_why_help },
 	{ "devices", command_devices, command_devices_help },
 	{ "top", command_top, command_top_help },
 	{ "wire", command_wire, command_wire_help },
@@ -67,8 +71,8 @@ static const struct command *find(const char *name)
 static int unknown(const char *name)
 {
 	say(0,
-	    "there is no command '%s'; there are run, check, devices, top, wire, unplug, plug, "
-	    "doctor, version and help",
+	    "there is no command '%s'; there are run, check, trace, why, devices, top, wire, "
+	    "unplug, plug, doctor, version and help",
 	    name);
 	return say_usage(EXIT_USAGE, NULL);
 }

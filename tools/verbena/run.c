@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@
 #include "hw_counters.h"
 #include "place.h"
 #include "say.h"
+#include "trace.h"
 #include "umad.h"
 #include "util/explain.h"
 
@@ -59,6 +61,11 @@ const char command_run_help[] =
 	"      --stat[=FILE]                  at its end, each process says what the wire did\n"
 	"      --check                        tell what is wrong with PROGRAM; options of\n"
 	"                                     verbena check are taken as well\n"
+	"      --trace FILE                   write a timeline to FILE; see verbena trace\n"
+	"      --dump-on SIGNAL               on this signal (USR1), write the state of its "
+	"queues\n"
+	"                                     to stderr; not where PROGRAM handles it\n"
+	"      --dump-after SECONDS           do so when nothing moves for so long\n"
 	"  -h, --help                         show this\n"
 	"\n"
 	"The exit status is PROGRAM's, or 128+N when signal N ended it, 127 when there is no "
@@ -88,6 +95,21 @@ const char command_check_help[] =
 	"  verbena check -- ./server\n"
 	"  verbena check --junit findings.xml --fail-on mr-in-use -- ./server\n";
 
+const char command_trace_help[] =
+	"usage: verbena trace [OPTION...] [--] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"Runs PROGRAM, unmodified, and writes a timeline of its posts, doorbells, packets,\n"
+	"completions and polls, which https://ui.perfetto.dev opens.\n"
+	"\n"
+	"  -o, --output FILE                  write to FILE instead of verbena-trace.json\n"
+	"      --limit SIZE                   keep the newest events of each process, of 64 bytes\n"
+	"                                     each, up to SIZE; 64M is usual\n"
+	"  -h, --help                         show this\n"
+	"\n"
+	"Options of verbena run are taken, too; exit statuses are those of verbena run.\n"
+	"\n"
+	"  verbena trace -o server.json -- ./server\n";
+
 enum {
 	OPT_PATH = 256,
 	OPT_CAPTURE,
@@ -100,12 +122,18 @@ enum {
 	OPT_SUPPRESSIONS,
 	OPT_FAIL_ON,
 	OPT_ADVERSARY,
+	OPT_TRACE,
+	OPT_LIMIT,
+	OPT_DUMP_ON,
+	OPT_DUMP_AFTER,
 };
 
 struct run {
-	const char *word; /* "run" or "check" */
+	const char *word; /* "run", "check" or "trace" */
+	const char *help;
 	int wrong_option; /* exit status */
 	struct check_options check;
+	struct trace_options trace;
 	enum facade_kind kind;
 	char **argv;
 	struct place place;
@@ -207,6 +235,33 @@ static int set_seed(const char *text)
 	return 0;
 }
 
+static int set_dump_on(const char *name)
+{
+	const char *bare = strncmp(name, "SIG", 3) ? name : name + 3;
+
+	for (int i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), bare)) {
+			setenv("VERBENA_DUMP_ON", bare, 1);
+			return 0;
+		}
+	return say(EXIT_RUN_FAILED, "--dump-on is the name of a signal, such as USR1, not '%s'",
+		   name);
+}
+
+static int set_dump_after(const char *seconds)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(seconds, &end, 10);
+	if (errno || end == seconds || *end || !value || value > 1000000)
+		return say(EXIT_RUN_FAILED,
+			   "--dump-after is a number of seconds from 1 on, not '%s'", seconds);
+	setenv("VERBENA_DUMP_AFTER", seconds, 1);
+	return 0;
+}
+
 static int handle_check_option(struct run *run, int option, char **argv)
 {
 	switch (option) {
@@ -250,6 +305,15 @@ static int handle_option(struct run *run, int option, char **argv)
 		return set_seed(optarg);
 	case OPT_STAT:
 		return set_output("--stat", "VERBENA_STAT", optarg);
+	case OPT_TRACE:
+	case 'o':
+		return trace_set_output(&run->trace, optarg, run->wrong_option);
+	case OPT_DUMP_ON:
+		return set_dump_on(optarg);
+	case OPT_DUMP_AFTER:
+		return set_dump_after(optarg);
+	case OPT_LIMIT:
+		return trace_set_limit(&run->trace, optarg, run->wrong_option);
 	default:
 		return handle_check_option(run, option, argv);
 	}
@@ -274,6 +338,11 @@ static int parse(struct run *run, int argc, char **argv, bool *done)
 		{ "suppressions", required_argument, NULL, OPT_SUPPRESSIONS },
 		{ "fail-on", required_argument, NULL, OPT_FAIL_ON },
 		{ "adversary", optional_argument, NULL, OPT_ADVERSARY },
+		{ "trace", required_argument, NULL, OPT_TRACE },
+		{ "output", required_argument, NULL, 'o' },
+		{ "limit", required_argument, NULL, OPT_LIMIT },
+		{ "dump-on", required_argument, NULL, OPT_DUMP_ON },
+		{ "dump-after", required_argument, NULL, OPT_DUMP_AFTER },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -281,9 +350,9 @@ static int parse(struct run *run, int argc, char **argv, bool *done)
 
 	*done = true;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:a:c:e::f:h", options, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "+:a:c:e::f:ho:", options, NULL)) >= 0) {
 		if (option == 'h') {
-			fputs(run->word[0] == 'c' ? command_check_help : command_run_help, stdout);
+			fputs(run->help, stdout);
 			return say_done();
 		}
 		status = handle_option(run, option, argv);
@@ -295,6 +364,10 @@ static int parse(struct run *run, int argc, char **argv, bool *done)
 		    run->word);
 		return say_usage(run->wrong_option, run->word);
 	}
+	if (run->trace.on && run->check.on)
+		return say(run->wrong_option,
+			   "a program is checked or traced, not both at once: leave out one of "
+			   "them");
 	run->argv = argv + optind;
 	*done = false;
 	return 0;
@@ -368,10 +441,12 @@ static int run_program(struct run *run)
 	return status;
 }
 
-static int run_checked(struct run *run)
+static int run_observed(struct run *run)
 {
 	int status = run_program(run);
 
+	if (run->trace.on)
+		trace_end(&run->trace, status);
 	return run->check.on ? check_end(&run->check, &run->tree, run->argv, status) : status;
 }
 
@@ -391,8 +466,10 @@ static int run_in_tree(struct run *run)
 	status = run->kind == FACADE_NONE ? 0 : fill_tree(run);
 	if (!status && run->check.on)
 		status = check_begin(&run->check, &run->place, &run->tree);
+	if (!status && run->trace.on)
+		status = trace_begin(&run->trace);
 	if (!status)
-		status = run_checked(run);
+		status = run_observed(run);
 	tree_destroy(&run->tree);
 	return status;
 }
@@ -417,7 +494,7 @@ static int run_word(struct run *run, int argc, char **argv)
 	if (status)
 		return status;
 	leave_outer_facade(argv - 1);
-	if (run->kind != FACADE_NONE || run->check.on)
+	if (run->kind != FACADE_NONE || run->check.on || run->trace.on)
 		return run_in_tree(run);
 	env_set_libraries(&run->place, NULL);
 	checkers_set(&run->place, NULL);
@@ -426,7 +503,10 @@ static int run_word(struct run *run, int argc, char **argv)
 
 int command_run(int argc, char **argv)
 {
-	struct run run = { .word = "run", .wrong_option = EXIT_RUN_FAILED, .kind = FACADE_PRELOAD };
+	struct run run = { .word = "run",
+			   .help = command_run_help,
+			   .wrong_option = EXIT_RUN_FAILED,
+			   .kind = FACADE_PRELOAD };
 
 	return run_word(&run, argc, argv);
 }
@@ -434,9 +514,21 @@ int command_run(int argc, char **argv)
 int command_check(int argc, char **argv)
 {
 	struct run run = { .word = "check",
+			   .help = command_check_help,
 			   .wrong_option = EXIT_USAGE,
 			   .kind = FACADE_PRELOAD,
 			   .check.on = true };
+
+	return run_word(&run, argc, argv);
+}
+
+int command_trace(int argc, char **argv)
+{
+	struct run run = { .word = "trace",
+			   .help = command_trace_help,
+			   .wrong_option = EXIT_RUN_FAILED,
+			   .kind = FACADE_PRELOAD,
+			   .trace.on = true };
 
 	return run_word(&run, argc, argv);
 }

@@ -16,6 +16,7 @@
 #include "hca/device/table.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
+#include "hca/inspect/dump.h"
 #include "hca/memory/mr_suspend.h"
 #include "hca/queue/cq_alias.h"
 #include "hca/queue/cq_moderation.h"
@@ -23,6 +24,7 @@
 #include "hca/queue/uar.h"
 #include "hca/queue/uffd.h"
 #include "hca/raw/netif.h"
+#include "hca/transport/packet_filter.h"
 #include "hca/wire/forward.h"
 #include "hca/wire/gsi_hosts.h"
 #include "hca/wire/wire_group.h"
@@ -73,18 +75,20 @@ static void reset_peers(void)
 static void reset_transport(void)
 {
 	size_t users = hca.transport.timers.users;
+	const struct packet_trace *trace = hca.transport.filter.trace;
 
 	hca_table_fini(&hca.transport.qps.table);
 	heap_fini(&hca.transport.timers.heap); /* which tells the nodes that they are in none */
 	hca.transport = (struct transport_state)TRANSPORT_STATE_INIT;
 	hca.transport.timers.users = users;
+	hca.transport.filter.trace = trace;
 }
 
 /* Keeps the numbers of indirection tables, and which adapter a port's index stands for. */
 static void reset_raw(void)
 {
 	ether_port_forked();
-	atomic_store(&hca.packet_filter, NULL);
+	packet_filter_forked();
 	netif_close_all();
 	hca.raw.netif = (struct netif_state){ .count = 0 };
 	hca.raw.wq = (struct wq_state){ 0 };
@@ -118,6 +122,7 @@ void hca_forked(void)
 	reset_queue();
 	reset_transport();
 	control_stop();
+	dump_forked();
 	reset_wire();
 	reset_raw();
 }

@@ -15,6 +15,7 @@
 #include "fabric/service.h"
 #include "hca/engine/host.h"
 #include "hca/engine/poll.h"
+#include "hca/inspect/failure.h"
 #include "hca/memory/copy_server.h"
 #include "hca/peers/rpc.h"
 #include "hca/raw/raw.h"
@@ -77,6 +78,7 @@ struct hca hca = {
 	.ops = &ops,
 	.network = &wire_network,
 	.raw_qp = &raw_qp_ops,
+	.failures = &failure_ops,
 	.wire_events = &wire_service_events,
 	.peer_listeners = peer_listeners,
 	.device = DEVICE_STATE_INIT,

@@ -25,6 +25,7 @@
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
+#include "hca/inspect/dump.h"
 #include "hca/queue/cq_moderation.h"
 #include "hca/engine/drain.h"
 #include "hca/engine/fork.h"
@@ -53,7 +54,8 @@ static uint64_t timers(uint64_t now_ns)
 			   cq_moderation_run(now_ns),
 			   acks_timers(now_ns),
 			   mr_suspend_run(now_ns),
-			   mr_defer_run(now_ns) };
+			   mr_defer_run(now_ns),
+			   dump_run(now_ns) };
 	uint64_t next = UINT64_MAX;
 
 	gsi_notice_changes();
@@ -125,6 +127,7 @@ int hca_host_join(void)
 			mr_suspend_joined();
 			atomic_store(&hca.peers.no_membarrier, !barrier_has_private());
 			control_start();
+			dump_start();
 			link_self();
 		} else
 			explain(-err, "this process cannot join the host's fabric: %s",

@@ -15,6 +15,7 @@
 #include "fabric/service.h"
 #include "hca/hca.h"
 #include "hca/inspect/inspect.h"
+#include "hca/inspect/query.h"
 #include "hca/inspect/setting.h"
 #include "hca/inspect/unplug.h"
 
@@ -37,6 +38,7 @@ static void apply(const char *folder)
 static void file_changed(void *arg, uint32_t events)
 {
 	apply(fabric_folder());
+	query_answer(fabric_folder());
 }
 
 void control_start(void)

@@ -6,13 +6,26 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "roce/inspect.h"
+
+struct hca_trace_ops;
 
 /* control.c */
 struct control_state {
 	_Atomic bool started;
 	int fd; /* FIFO that signals changed settings; constant while started; -1: none */
+};
+
+/* dump.c */
+struct dump_state {
+	_Atomic int fd; /* eventfd by which the handler wakes the service thread; -1: none */
+	_Atomic bool installed; /* the handler */
+	uint64_t limit_ns;      /* 0: waits have no limit; constant once started */
+	/* of the service thread: when to look next, and since when nothing has moved */
+	uint64_t next_ns, since_ns, marks;
+	bool told;
 };
 
 struct inspect_state {
@@ -25,12 +38,14 @@ struct inspect_state {
 	char *capture_set, *fault_set; /* NULL: none; under set_lock */
 
 	struct control_state control;
-	char report_path[4096]; /* report.c: "" no report, "1" stderr, else a file */
+	struct dump_state dump;
+	const struct hca_trace_ops *trace; /* trace.c: while packets are traced; else NULL */
+	char report_path[4096];            /* report.c: "" no report, "1" stderr, else a file */
 };
 
 #define INSPECT_STATE_INIT                                                                         \
 	{                                                                                          \
-		.set_lock = PTHREAD_MUTEX_INITIALIZER, .control.fd = -1,                           \
+		.set_lock = PTHREAD_MUTEX_INITIALIZER, .control.fd = -1, .dump.fd = -1,            \
 	}
 
 #endif

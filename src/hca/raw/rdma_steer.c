@@ -166,9 +166,7 @@ void rdma_steer_update(void)
 	pthread_mutex_lock(&hca.raw.join_lock);
 	on = ether_port_rdma_rules(false) ? 1 : 0;
 	on |= ether_port_rdma_rules(true) ? 2 : 0;
-	/* [PF1] pairs with packet_filter_get() */
-	old = atomic_exchange_explicit(&hca.packet_filter, on ? &filters[on] : NULL,
-				       memory_order_acq_rel);
+	old = packet_filter_set_rules(on ? &filters[on] : NULL);
 	if ((old && old->rx) != (on & 1))
 		qp_for_each(update_grant, NULL);
 	pthread_mutex_unlock(&hca.raw.join_lock);

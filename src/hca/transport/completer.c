@@ -54,6 +54,7 @@ static void receiver_not_ready(struct qp *qp, const struct roce_pkt *pkt, bool c
 	struct completer *c = &qp->comp;
 
 	qp_count(qp, HCA_COUNT_RNR_NAK);
+	c->nak = pkt->ack.syndrome;
 	if (counts && qp->attr.rnr_retry != 7 && c->rnr_retries++ >= qp->attr.rnr_retry) {
 		fail_head(qp, HCA_RNR_RETRY_EXC_ERR, SYN_RNR);
 		return;
@@ -68,6 +69,7 @@ static void negative(struct qp *qp, const struct roce_pkt *pkt)
 	switch (pkt->ack.syndrome) {
 	case ROCE_SYN_NAK_SEQ:
 		qp_count(qp, HCA_COUNT_SEQ_NAK);
+		qp->comp.nak = ROCE_SYN_NAK_SEQ;
 		if (qp->comp.retries++ >= qp->attr.retry_cnt)
 			fail_head(qp, HCA_RETRY_EXC_ERR, SYN_RETRY);
 		else
@@ -394,6 +396,7 @@ void completer_timeout(struct qp *qp, uint64_t now_ns)
 	c->stale_at_timer = c->stale;
 	if (!c->progress && !c->rnr_until && !forgive(qp, now_ns)) {
 		qp_count(qp, HCA_COUNT_ACK_TIMEOUT);
+		c->nak = 0;
 		if (c->retries++ >= qp->attr.retry_cnt) {
 			give_up(qp);
 			requester_run(qp); /* other DC streams go on */

@@ -140,6 +140,7 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 {
 	bool atomic = op_is_atomic(s->op) || op_is_masked(s->op) || s->op == HCA_OP_ATOMIC_WRITE;
 	uint64_t length = s->length;
+	const struct packet_filter *filter;
 	uint32_t access = remote_access(s->op), granted = access, pdn;
 	struct hca_peer *peer = qp->peer;
 	struct hca_mr_entry e;
@@ -159,7 +160,8 @@ enum direct_result direct_execute(struct qp *qp, struct hca_send *s)
 		return DIRECT_NO; /* packets can be captured */
 	if (s->op == HCA_OP_ATOMIC_WRITE)
 		granted |= HCA_GRANT_ANSWERS;
-	if (unlikely(packet_filter_get()))
+	filter = packet_filter_get();
+	if (unlikely(filter) && (filter->rx || filter->tx))
 		return DIRECT_NO; /* flow rules apply to packets */
 	epoch_visit();
 	if (unlikely(!hca_peer_may_access(peer)) || !check_grant(qp, granted, &pdn))

@@ -7,6 +7,7 @@
 #include "fabric/traffic.h"
 #include "hca/device/ctx.h"
 #include "hca/peers/peer_types.h"
+#include "hca/transport/packet_filter.h"
 
 /* Bytes of headers. */
 enum { LRH = 8, GRH = 40, ETHERNET = 14, IPV4 = 20, IPV6 = 40, UDP = 8, ICRC = 4 };
@@ -68,11 +69,14 @@ void qp_traffic_set_path(struct qp *qp)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const struct hca_av *av = &qp->attr.av;
+	const struct packet_filter *filter;
 
 	qp->link_headers =
 		headers_of(qp, !memcmp(av->dgid.raw, mapped, sizeof(mapped)), av->has_grh);
 	qp->one_packet = 0;
-	if (qp->traffic && qp->pub.type != HCA_QP_UD && qp->pub.type != HCA_QP_XRC_RECV)
+	filter = packet_filter_get();
+	if (qp->traffic && qp->pub.type != HCA_QP_UD && qp->pub.type != HCA_QP_XRC_RECV &&
+	    !(filter && filter->traced))
 		qp->one_packet = mtu_of(qp) + 1;
 }
 
@@ -197,8 +201,10 @@ void qp_traffic_direct(struct qp *qp, const struct hca_send *s)
 
 	if (likely(t) && unlikely(atomic_load_explicit(&t->other, memory_order_relaxed) != other))
 		set_other(qp, other);
-	/* One that is longer than the MTU, or of a QP without a block. */
+	/* One that is longer than the MTU, or of a QP without a block, or one that is traced. */
 	if (unlikely(s->length >= qp->one_packet)) {
+		if (unlikely(packet_filter_get()))
+			packet_filter_direct(qp, s);
 		direct_any(qp, s, other, true);
 		if (qp->pub.type != HCA_QP_UC)
 			direct_any(qp, s, other, false);

@@ -106,6 +106,7 @@ struct completer {
 	uint32_t una;        /* oldest unacknowledged PSN */
 	uint8_t retries;     /* since the last progress */
 	uint8_t rnr_retries;
+	uint8_t nak; /* syndrome of the peer's last refusal; 0: none, or a timeout came since */
 	uint8_t stale_timeouts; /* timeouts that did not count, because stale packets came */
 	bool progress;          /* an answer came since the timer was set */
 	uint32_t cwnd;          /* congestion window, in packets; for packets that may get lost */

@@ -8,6 +8,7 @@
 #include "hca/peers/grace.h"
 #include "hca/queue/cq.h"
 #include "hca/transport/comp_cntr.h"
+#include "hca/transport/failure.h"
 #include "hca/transport/probe.h"
 #include "hca/transport/progress.h"
 #include "hca/transport/syndrome.h"
@@ -17,6 +18,14 @@
 
 #define GRACE_RETRY_NS 50000u
 
+static __attribute__((cold, noinline)) void failed(struct qp *qp, const struct req_slot *slot,
+						   enum hca_status status, uint16_t vendor)
+{
+	qp_count(qp, HCA_COUNT_REQ_STATUS + status);
+	if (status != HCA_WR_FLUSH_ERR)
+		hca.failures->request(qp, slot, status, vendor);
+}
+
 void request_complete(struct qp *qp, const struct req_slot *slot, enum hca_status status,
 		      uint16_t vendor)
 {
@@ -25,7 +34,7 @@ void request_complete(struct qp *qp, const struct req_slot *slot, enum hca_statu
 	if (unlikely(qp->cntr))
 		comp_cntr_sent(qp, slot->op, status == HCA_SUCCESS, slot->length);
 	if (unlikely(status != HCA_SUCCESS))
-		qp_count(qp, HCA_COUNT_REQ_STATUS + status);
+		failed(qp, slot, status, vendor);
 	else if (!slot->signaled)
 		return;
 	if (unlikely(qp->tag_sq)) {

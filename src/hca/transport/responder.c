@@ -18,6 +18,7 @@
 #include "hca/transport/answer.h"
 #include "hca/transport/comp_cntr.h"
 #include "hca/transport/drops.h"
+#include "hca/transport/failure.h"
 #include "hca/transport/fault.h"
 #include "hca/transport/grh.h"
 #include "hca/transport/observer.h"
@@ -360,6 +361,8 @@ static void execute(struct qp *qp, struct hca_acks *acks, const struct roce_pkt 
 	if (unlikely(f)) {
 		if (unlikely(qp->cntr))
 			count_fault(qp, f, op);
+		if (f != FAULT_WAIT && f != FAULT_FETCH && qp_is_reliable(qp))
+			hca.failures->refused(qp, pkt, f, status);
 		fault_handle(qp, f, status);
 		if (!qp_is_reliable(qp)) /* it will not be sent again */
 			r->epsn = psn_add(r->epsn, 1);

@@ -16,6 +16,8 @@
 
 #define TRANSPORT_DROP_REASONS 16
 
+struct packet_filter;
+struct packet_trace;
 struct qp;
 struct opener;
 struct xrc_guest;
@@ -46,6 +48,11 @@ struct transport_state {
 		pthread_mutex_t stand_in_lock;
 		struct qp_list stand_ins;
 	} xrc_open;
+	struct {
+		/* packet_filter.c; both NULL while there are none */
+		_Atomic(const struct packet_filter *) rules;
+		const struct packet_trace *trace; /* constant once there are queue pairs */
+	} filter;
 	/* The process whose full link was met last: threads that poll look whether it has room. */
 	_Atomic fabric_id_t tx_wait_for;
 	_Atomic(lz4_decompress_fn *) lz4; /* of liblz4 (mmo.c); NULL: not loaded */

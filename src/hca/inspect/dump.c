@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hca/inspect/dump.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "fabric/service.h"
+#include "hca/hca.h"
+#include "hca/inspect/query.h"
+#include "hca/inspect/story_text.h"
+#include "hca/transport/qp_table.h"
+#include "hca/transport/window.h"
+#include "util/explain.h"
+#include "util/file_limit.h"
+#include "util/mix.h"
+
+/* ---- the text ---- */
+
+static void write_dump(FILE *to, const char *reason)
+{
+	size_t count;
+	struct hca_story *story = query_self(&count);
+
+	fprintf(to, "verbena dump: %s (pid %d): %zu queue pair%s; %s\n",
+		program_invocation_short_name, (int)getpid(), count, count == 1 ? "" : "s", reason);
+	for (size_t i = 0; i < count; i++) {
+		story_facts(to, &story[i]);
+		if (!story_is_stuck(&story[i]))
+			continue;
+		fputs("  why: ", to);
+		story_tell(to, &story[i]);
+	}
+	free(story);
+}
+
+/* One write(2), so that dumps of several processes do not mix. */
+static void dump(const char *reason)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len);
+
+	if (!memory)
+		return;
+	write_dump(memory, reason);
+	if (!fclose(memory))
+		file_append(STDERR_FILENO, text, len);
+	free(text);
+}
+
+/* ---- the signal ---- */
+
+static void handle(int number)
+{
+	const uint64_t one = 1;
+	int saved = errno, fd = atomic_load(&hca.inspect.dump.fd);
+
+	/* A full counter is a dump that is to come. */
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void signal_came(void *arg, uint32_t events)
+{
+	uint64_t count;
+
+	if (read(atomic_load(&hca.inspect.dump.fd), &count, sizeof(count)) > 0)
+		dump("asked for by a signal");
+}
+
+/* A name without SIG, or a number; 0: neither. */
+static int signal_of(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (!*end && number > 0 && number < NSIG)
+		return (int)number;
+	for (int i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), text))
+			return i;
+	return 0;
+}
+
+static void watch_signal(const char *name)
+{
+	struct sigaction old, action = { .sa_handler = handle, .sa_flags = SA_RESTART };
+	int number = signal_of(name);
+
+	if (!number || sigaction(number, NULL, &old)) {
+		explain_note("VERBENA_DUMP_ON is the name of a signal, such as USR1, not '%s'",
+			     name);
+		return;
+	}
+	/* The program's own handler stays; and one that it sets later takes the place of this one. */
+	if (old.sa_handler != SIG_DFL) {
+		explain_note("no dump on %s: the program handles or ignores the signal", name);
+		return;
+	}
+	sigemptyset(&action.sa_mask);
+	sigaction(number, &action, NULL);
+}
+
+static void listen_for_signal(struct dump_state *d)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	if (fabric_service_add_fd(fd, EPOLLIN, signal_came, NULL)) {
+		close(fd);
+		return;
+	}
+	atomic_store(&d->fd, fd);
+	if (!atomic_exchange(&d->installed, true))
+		watch_signal(getenv("VERBENA_DUMP_ON"));
+}
+
+void dump_start(void)
+{
+	struct dump_state *d = &hca.inspect.dump;
+	const char *on = getenv("VERBENA_DUMP_ON"), *after = getenv("VERBENA_DUMP_AFTER");
+
+	if (on && *on)
+		listen_for_signal(d);
+	if (after && *after)
+		d->limit_ns = strtoull(after, NULL, 10) * 1000000000u;
+	if (d->limit_ns)
+		fabric_service_set_deadline(hca_now_ns());
+}
+
+void dump_forked(void)
+{
+	int fd = atomic_exchange(&hca.inspect.dump.fd, -1);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- waits ---- */
+
+struct look {
+	uint64_t marks; /* changes with anything that moves */
+	bool awaited;
+};
+
+static void look_at(struct qp *qp, void *arg)
+{
+	struct look *look = arg;
+	const struct hca_cq *cqs[] = { qp->pub.send_cq, qp->pub.recv_cq };
+	uint32_t receives = 0;
+	uint64_t marks;
+
+	fabric_lock(&qp->pub.lock);
+	if (qp->dying || qp->guest || !qp->pub.ctx || qp->pub.state == HCA_QPS_ERR) {
+		fabric_unlock(&qp->pub.lock);
+		return;
+	}
+	if (qp->pub.rq.size)
+		receives = (uint16_t)(qp->pub.format->rq_producer(&qp->pub.rq) - qp->resp.rq_taken);
+	marks = mix64(qp->pub.qpn) ^ mix64((uint64_t)qp->req.next << 32 | qp->comp.una);
+	marks = mix64(marks ^ ((uint64_t)qp->window.head << 32 | qp->resp.epsn));
+	marks = mix64(marks ^ ((uint64_t)qp->resp.rq_taken << 32 | receives));
+	look->awaited |= receives || !window_is_empty(&qp->window) ||
+			 (qp->pub.sq.size && qp_send_is_posted(qp));
+	for (size_t i = 0; i < array_size(cqs); i++)
+		if (cqs[i])
+			marks = mix64(marks ^ cqs[i]->format->cq_consumer(cqs[i]));
+	fabric_unlock(&qp->pub.lock);
+	look->marks += marks;
+}
+
+/* Four times within the limit. */
+static void look_for_movement(struct dump_state *d, uint64_t now_ns)
+{
+	struct look look = { 0 };
+	char reason[64];
+
+	d->next_ns = now_ns + d->limit_ns / 4;
+	qp_for_each(look_at, &look);
+	if (look.marks != d->marks || !look.awaited) {
+		d->marks = look.marks;
+		d->since_ns = now_ns;
+		d->told = false;
+		return;
+	}
+	if (d->told || now_ns - d->since_ns < d->limit_ns)
+		return;
+	d->told = true;
+	snprintf(reason, sizeof(reason), "nothing has moved for %llu s",
+		 (unsigned long long)((now_ns - d->since_ns) / 1000000000));
+	dump(reason);
+}
+
+uint64_t dump_run(uint64_t now_ns)
+{
+	struct dump_state *d = &hca.inspect.dump;
+
+	if (likely(!d->limit_ns))
+		return UINT64_MAX;
+	if (now_ns >= d->next_ns)
+		look_for_movement(d, now_ns);
+	return d->next_ns;
+}
