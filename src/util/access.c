@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "util/access_x86.h"
+
 enum kind {
 	KIND_STORE,
 	KIND_LOAD,
@@ -53,12 +55,6 @@ struct text {
 	bool has_rex, half; /* half: the prefix that makes operands 16 bits wide */
 	uint8_t rex;
 	uint8_t mod, reg, rm;
-};
-
-/* General registers in the order of the encoding. */
-static const int places[16] = {
-	REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-	REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
 };
 
 static uint64_t take(struct text *t, unsigned int bytes)
@@ -122,14 +118,14 @@ static void set_register(const struct text *t, unsigned int size, struct access 
 
 static uint64_t get_register(const ucontext_t *at, const struct access *a)
 {
-	uint64_t value = (uint64_t)at->uc_mcontext.gregs[places[a->reg]];
+	uint64_t value = access_general(at, a->reg);
 
 	return (a->high ? value >> 8 : value) & mask_of(a->reg_size);
 }
 
 static void put_register(ucontext_t *at, const struct access *a, uint64_t value)
 {
-	greg_t *place = &at->uc_mcontext.gregs[places[a->reg]];
+	greg_t *place = &at->uc_mcontext.gregs[access_places[a->reg]];
 	unsigned int shift = a->high ? 8 : 0;
 	uint64_t mask = mask_of(a->reg_size) << shift;
 
