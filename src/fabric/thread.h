@@ -32,6 +32,8 @@ struct fabric_thread {
 	uint32_t kick_count;
 	struct fabric_link *kick[FABRIC_DEFERRED_KICKS];
 
+	bool bus_error_passed; /* hca/memory/dm_op.c: a SIGBUS is being passed to the handler before ours */
+
 	/* share_threads.c: 1 + index in its table, 0 for a thread of the program */
 	unsigned int share_index_1;
 };

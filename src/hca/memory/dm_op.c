@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fabric/thread.h"
 #include "hca/hca.h"
 #include "util/explain.h"
 
@@ -122,22 +123,22 @@ static bool serve(const siginfo_t *info, ucontext_t *at)
 /* Chained SIGBUS handlers may call each other: stop the recursion. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-	static __thread volatile bool passing;
+	volatile bool *passing = &fabric_thread.bus_error_passed;
 	const struct sigaction end = { .sa_handler = SIG_DFL };
 	/* [DM2] */
 	const struct dm_op_handler *to =
 		atomic_load_explicit(&hca.memory.dm_op.next_handler, memory_order_acquire);
 
-	if (passing || to->action.sa_handler == SIG_DFL || to->action.sa_handler == SIG_IGN) {
+	if (*passing || to->action.sa_handler == SIG_DFL || to->action.sa_handler == SIG_IGN) {
 		sigaction(number, &end, NULL); /* the access is repeated, and ends the process */
 		return;
 	}
-	passing = true;
+	*passing = true;
 	if (to->action.sa_flags & SA_SIGINFO)
 		to->action.sa_sigaction(number, info, context);
 	else
 		to->action.sa_handler(number);
-	passing = false;
+	*passing = false;
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
