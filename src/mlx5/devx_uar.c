@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "hca/memory/udmabuf.h"
+#include "hca/queue/doorbell_trap.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
 #include "mlx5/devx_cmd.h"
@@ -121,7 +122,7 @@ int devx_uar_use(struct devx_cmd *c, uint32_t id, struct hca_uar **out)
 				   "doorbell page 0x%x does not exist; mlx5dv_devx_alloc_uar() "
 				   "gives one",
 				   id);
-	hca_doorbell_watch_uar(found);
+	hca_doorbell_open(found);
 	if (out)
 		*out = found;
 	return 0;

@@ -8,6 +8,7 @@
 #include "hca/memory/dm.h"
 #include "hca/queue/cq.h"
 #include "hca/queue/cq_alias.h"
+#include "hca/queue/doorbell_trap.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
 #include "hca/transport/qp_watch.h"
@@ -35,10 +36,11 @@ static void fill_qp(struct ibv_qp *ibqp, struct mlx5dv_qp *out)
 	out->rq.wqe_cnt = qp->base.rq.max_post ? qp->base.rq.mask + 1 : 0;
 	out->rq.stride = qp->base.rq.max_post ? 1u << qp->base.rq.shift : 0;
 	out->bf.reg = qp->ctx->uar_page + MLX5_UAR_BF_OFFSET;
-	out->bf.size = MLX5_UAR_BF_SIZE;
+	/* A copy of an entry to the page may be a trap for each of its words (hca/queue/doorbell_trap.h). */
+	out->bf.size = 0;
 	if (qp->base.vb.hca->checked) {
 		fabric_lock(&qp->base.vb.hca->lock);
-		hca.checker->sq_register(qp->base.vb.hca, out->bf.reg, out->bf.size);
+		hca.checker->sq_register(qp->base.vb.hca, out->bf.reg, MLX5_UAR_BF_SIZE);
 		fabric_unlock(&qp->base.vb.hca->lock);
 	}
 	if (wanted & MLX5DV_QP_MASK_UAR_MMAP_OFFSET && qp->ctx->uar->shown_at) {
@@ -170,7 +172,7 @@ static int watch_qp(struct ibv_qp *ibqp, const struct mlx5dv_qp *out)
 	if (err == -EFBIG) /* no offset is given then */
 		err = 0;
 	if (!err)
-		hca_doorbell_watch_uar(qp->ctx->uar);
+		hca_doorbell_open(qp->ctx->uar);
 	return err;
 }
 
@@ -193,7 +195,7 @@ static int watch(const struct mlx5dv_obj *obj, uint64_t type)
 	fabric_unlock(&cq->base.lock);
 	if (!cq->alias)
 		mlx5_cq_map_alias(cq);
-	hca_doorbell_watch_uar(cq->ctx->uar);
+	hca_doorbell_open(cq->ctx->uar);
 	return hca_doorbell_watch_cq(cq->base.vb.hca);
 }
 

@@ -102,6 +102,19 @@ static void uar_take_sq(uint8_t *page, uint32_t qpn, volatile uint32_t *record)
 	drv_record_store(record, index & MLX5_INDEX_MASK);
 }
 
+/* Buffers of 256 bytes begin with the word; the rest of an entry may be copied behind it (BlueFlame). */
+static enum hca_store uar_store(const uint8_t *page, uint32_t offset, uint32_t size, uint32_t *qpn)
+{
+	uint32_t in_buffer = offset % IFC_UAR_BF_SIZE;
+
+	if (offset < IFC_UAR_SQ)
+		return HCA_STORE_OTHER;
+	if (in_buffer >= sizeof(uint64_t) || in_buffer + size < sizeof(uint64_t))
+		return HCA_STORE_PART;
+	*qpn = be32toh(*(const uint32_t *)(page + offset - in_buffer + 4)) >> 8;
+	return HCA_STORE_SQ;
+}
+
 const struct hca_format mlx5_format = {
 	.sq_index_mask = MLX5_INDEX_MASK,
 	.sq_ready = sq_ready,
@@ -117,4 +130,5 @@ const struct hca_format mlx5_format = {
 	.uar_take_cq = uar_take_cq,
 	.uar_take_eq = uar_take_eq,
 	.uar_take_sq = uar_take_sq,
+	.uar_store = uar_store,
 };

@@ -12,6 +12,7 @@
 #include "fabric/link.h"
 #include "fabric/service.h"
 #include "hca/peers/rpc.h"
+#include "hca/queue/doorbell_trap.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
 #include "fabric/epoch.h"
@@ -248,5 +249,6 @@ unsigned int drain_link(struct fabric_link *link)
 	if (unlikely(mine))
 		rx_seq_end();
 	doorbell_watch_note_rx();
+	doorbell_trap_note_rx();
 	return n;
 }

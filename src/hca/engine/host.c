@@ -22,6 +22,7 @@
 #include "hca/memory/vm_copy.h"
 #include "hca/transport/acks.h"
 #include "hca/peers/rpc.h"
+#include "hca/queue/doorbell_trap.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/hca.h"
 #include "hca/inspect/control.h"
@@ -89,7 +90,7 @@ static const struct fabric_config config = {
 	.polling_stopped = wire_polling_stopped,
 	.polling_check = wire_polling_check,
 	.timers = timers,
-	.before_sleep = doorbell_watch_before_sleep,
+	.before_sleep = doorbell_trap_before_sleep,
 	.fork_begins = mr_suspend_fork_begins,
 	.fork_ends = mr_suspend_fork_ends,
 	.before_fork = before_fork,

@@ -15,6 +15,7 @@
 #include "hca/device/checker.h"
 #include "hca/hca.h"
 #include "hca/queue/cq_alias.h"
+#include "hca/queue/doorbell_trap.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/eq.h"
 #include "util/explain.h"
@@ -285,7 +286,7 @@ static void ring(struct doorbell_source *source, uint32_t word)
 
 int hca_doorbell_watch_cq(struct hca_cq *cq)
 {
-	static const struct doorbell_source_ops ops = { .look = look, .ring = ring };
+	static const struct doorbell_source_ops ops = { .look = look, .ring_cq = ring };
 
 	if (!cq->doorbell.watched) {
 		/* Changes of the arm word count from here on. */
@@ -300,8 +301,10 @@ int hca_cq_alias_create(struct hca_cq *cq, struct hca_cq_alias **out)
 {
 	int err;
 
+	doorbell_trap_open();
 	doorbell_watch_open_uffd();
-	err = cq_alias_create(&cq->alias, cq->buf, (size_t)cq->size * cq->entry_size);
+	err = cq_alias_create(&cq->alias, cq->buf, (size_t)cq->size * cq->entry_size,
+			      cq->entry_size, &cq->pi);
 	if (!err)
 		*out = cq->alias;
 	return err;
@@ -350,6 +353,8 @@ static inline void add_one(struct hca_cq *cq, const struct hca_cqe *cqe)
 		return;
 	cq->room--;
 	cq->format->cqe_write(cq, cq->pi++, cqe);
+	if (unlikely(cq->doorbell.watched))
+		doorbell_trap_note_entry();
 	if (unlikely(cq->arm) &&
 	    (cq->arm == HCA_ARM_NEXT || cqe->solicited || cqe->status != HCA_SUCCESS))
 		event_wanted(cq);

@@ -74,7 +74,7 @@ bool cq_alias_close(struct hca_cq_alias *alias, size_t offset)
 	char *page;
 
 	/* A ring that has just been resized may be longer than the alias. */
-	if (offset >= alias->length)
+	if (offset >= alias->length || !alias->registered)
 		return false;
 	page = page_of((uintptr_t)(alias->addr + offset));
 	if (alias->closed == page)
@@ -101,6 +101,35 @@ void cq_alias_open_all(void)
 	}
 }
 
+/* ---- traps ---- */
+
+void cq_alias_trap(struct hca_cq_alias *alias, bool on)
+{
+	char *before = atomic_load_explicit(&alias->trapped, memory_order_relaxed);
+	char *page = on && alias->trappable ? cq_alias_next_page(alias) : NULL;
+
+	if (page == before)
+		return;
+	if (before)
+		mprotect(before, page_size(), PROT_READ | PROT_WRITE);
+	if (page && mprotect(page, page_size(), PROT_NONE))
+		page = NULL;
+	atomic_store_explicit(&alias->trapped, page, memory_order_relaxed);
+}
+
+struct hca_cq_alias *cq_alias_find(uintptr_t address)
+{
+	struct hca_cq_alias *a;
+
+	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry) {
+		size_t length;
+
+		if (a->trappable && address - (uintptr_t)pages_of(a, &length) < length)
+			return a;
+	}
+	return NULL;
+}
+
 /* Lock held. */
 static int enlist(struct hca_cq_alias *alias, struct hca_cq_alias **slot)
 {
@@ -109,7 +138,9 @@ static int enlist(struct hca_cq_alias *alias, struct hca_cq_alias **slot)
 
 	if (*slot)
 		return -EEXIST; /* another thread was faster */
-	if (!uffd_register_minor(start, length))
+	alias->trappable = atomic_load(&hca.queue.doorbell_trap.on);
+	alias->registered = uffd_register_minor(start, length);
+	if (!alias->trappable && !alias->registered)
 		return -EOPNOTSUPP;
 	LIST_INSERT_HEAD(&hca.queue.cq_alias.list, alias, entry);
 	alias->listed = true;
@@ -118,7 +149,8 @@ static int enlist(struct hca_cq_alias *alias, struct hca_cq_alias **slot)
 	return 0;
 }
 
-int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length)
+int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length, size_t entry_size,
+		    const uint32_t *producer)
 {
 	struct hca_cq_alias *alias = calloc(1, sizeof(*alias));
 	size_t pages_length;
@@ -130,6 +162,9 @@ int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length)
 		return -ENOMEM;
 	alias->ring = ring;
 	alias->length = length;
+	alias->entry_size = entry_size;
+	alias->page_size = page_size();
+	alias->producer = producer;
 	err = hca_buf_pin(ring, whole_pages(length), &addr);
 	if (err)
 		goto free_alias;
@@ -151,10 +186,29 @@ free_alias:
 void cq_alias_forget(struct hca_cq_alias **slot)
 {
 	pthread_mutex_lock(&hca.queue.watch_lock);
-	if (*slot)
+	if (*slot) {
 		(*slot)->slot = NULL;
+		(*slot)->producer = NULL;
+	}
 	*slot = NULL;
 	pthread_mutex_unlock(&hca.queue.watch_lock);
+}
+
+static void forget_place(_Atomic(struct hca_cq_alias *) *place, const struct hca_cq_alias *alias)
+{
+	if (atomic_load_explicit(place, memory_order_relaxed) == alias)
+		atomic_store_explicit(place, NULL, memory_order_relaxed);
+}
+
+/* Lock held. */
+static void forget(const struct hca_cq_alias *alias)
+{
+	struct doorbell_trap_state *t = &hca.queue.doorbell_trap;
+
+	forget_place(&t->trapped, alias);
+	forget_place(&t->opened, alias);
+	forget_place(&t->pair[0], alias);
+	forget_place(&t->pair[1], alias);
 }
 
 void hca_cq_alias_destroy(struct hca_cq_alias *alias)
@@ -164,12 +218,14 @@ void hca_cq_alias_destroy(struct hca_cq_alias *alias)
 	char *start = pages_of(alias, &length);
 
 	pthread_mutex_lock(&hca.queue.watch_lock);
+	forget(alias);
 	if (alias->slot)
 		*alias->slot = NULL;
 	listed = alias->listed;
 	if (listed) {
 		LIST_REMOVE(alias, entry);
-		uffd_unregister(start, length);
+		if (alias->registered)
+			uffd_unregister(start, length);
 	}
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (listed)

@@ -17,20 +17,27 @@ struct hca_cq_alias;
 /* The result of a look at all watched queues. */
 struct doorbell_look {
 	bool found;     /* requests were posted, or events asked for */
+	bool busy;      /* a queue that another thread works on was left out */
 	bool armed;     /* an event was asked for: the program is about to sleep */
 	bool qp_failed; /* a queue pair is in the error state */
 	/* The alias of the CQ into which the last request found completes, or NULL, and the offset
 	 * of that CQ's next entry. */
 	struct hca_cq_alias *alias;
 	size_t alias_offset;
+	/* The same of the CQ for its queue pair's receives. */
+	struct hca_cq_alias *recv_alias;
 };
 
-/* hca.queue.watch_lock is held for both. */
 struct doorbell_source_ops {
-	/* Carries out what the program has posted, and adds it to the result. */
+	/* Carries out what the program has posted, and adds it to the result. hca.queue.watch_lock is held. */
 	void (*look)(struct doorbell_source *source, struct doorbell_look *result);
-	/* CQs only: the program has stored the CQ's number and this word to a doorbell page. */
-	void (*ring)(struct doorbell_source *source, uint32_t word);
+	/*
+	 * Queue pairs only: the same, for a doorbell that names the queue. Inside an epoch section; the lock is not
+	 * held, and the queue may just have been removed.
+	 */
+	void (*ring_sq)(struct doorbell_source *source, struct doorbell_look *result);
+	/* CQs only: the program has stored the CQ's number and this word to a doorbell page. The lock is held. */
+	void (*ring_cq)(struct doorbell_source *source, uint32_t word);
 };
 
 struct doorbell_source {

@@ -52,6 +52,7 @@
 #define SHOWN_NS        100000000u  /* between checks of shown pages while closed */
 #define POLLED_QUIET_NS 2000000u    /* without a find, before pages close although threads poll */
 #define LATE_MAX_NS     100000u
+#define BURST_NS        100000u /* from the begin of the first burst to a look by the service thread */
 #define OPEN_MAX_NS     1000000u /* that a page stays open, should nothing else come */
 #define OPEN_ALIAS_NS   200000u  /* the same at least where a read of a CQ alias will tell */
 #define SPIN_QUIET_NS   200000u  /* without a find, before spinning ends */
@@ -64,6 +65,17 @@ static bool watches_any(void)
 	const struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
 
 	return w->posts.count || w->arms.count || uar_any();
+}
+
+/* Lock held. The service thread looks at this time, or before. */
+static void look_by(uint64_t ns)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	if (w->run_at_ns <= ns)
+		return;
+	w->run_at_ns = ns;
+	hca_wake_at(ns);
 }
 
 /* Lock held. Pages that are closed open when a store to them faults. */
@@ -82,9 +94,15 @@ static int enlist(struct doorbell_source *source)
 	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
 	int err;
 
-	if (!source->ops->ring) {
+	if (source->ops->ring_sq) {
+		err = hca_table_set(&w->posts_by_number, source->number, source);
+		if (err)
+			return err;
 		source->index = w->posts.count;
-		return array_push(&w->posts, source);
+		err = array_push(&w->posts, source);
+		if (err)
+			hca_table_set(&w->posts_by_number, source->number, NULL);
+		return err;
 	}
 	err = hca_table_set(&w->arms_by_number, source->number, source);
 	if (err)
@@ -126,12 +144,13 @@ void doorbell_watch_remove(struct doorbell_source *source)
 	if (!source->watched)
 		return;
 	pthread_mutex_lock(&hca.queue.watch_lock);
-	if (source->ops->ring) {
+	if (source->ops->ring_cq) {
 		hca_table_set(&w->arms_by_number, source->number, NULL);
 		array_remove(&w->arms, source->index);
 		if (source->index < w->arms.count)
 			w->arms.data[source->index]->index = source->index;
 	} else {
+		hca_table_set(&w->posts_by_number, source->number, NULL);
 		array_remove(&w->posts, source->index);
 		if (source->index < w->posts.count)
 			w->posts.data[source->index]->index = source->index;
@@ -157,7 +176,7 @@ static void ring_cq(uint32_t cqn, uint32_t word)
 	struct doorbell_source *cq = hca_table_find(&hca.queue.doorbell_watch.arms_by_number, cqn);
 
 	if (cq && !cq->without_page)
-		cq->ops->ring(cq, word);
+		cq->ops->ring_cq(cq, word);
 }
 
 /*
@@ -202,6 +221,80 @@ void doorbell_watch_look(void)
 	look(&l);
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	after_look(&l);
+}
+
+/* ---- traps: on the thread that has stored (doorbell_trap.c) ---- */
+
+bool doorbell_watch_ring_sq(uint32_t number, struct doorbell_look *l)
+{
+	struct doorbell_source *source =
+		hca_table_find(&hca.queue.doorbell_watch.posts_by_number, number);
+
+	if (!source)
+		return false;
+	source->ops->ring_sq(source, l);
+	return true;
+}
+
+/* Lock held. Pages may be closed: no store will tell of requests in a queue that was left out. */
+static void look_again(const struct doorbell_look *l)
+{
+	if (likely(!l->busy))
+		return;
+	start_looking();
+	look_by(hca_now_ns() + LOOK_MIN_NS);
+}
+
+void doorbell_watch_look_all(void)
+{
+	struct doorbell_look l;
+
+	fabric_kicks_defer();
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	look(&l);
+	look_again(&l);
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	fabric_kicks_flush();
+	after_look(&l);
+}
+
+void doorbell_watch_let_ring(struct hca_uar *uar)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	uint64_t now_ns = hca_now_ns();
+
+	uar_open(uar);
+	start_looking();
+	/* Should the program not poll. A timer takes long: while burst follows burst, it is a rare one. */
+	look_by(now_ns + (now_ns > w->burst_ns + POLLED_QUIET_NS ? BURST_NS : LOOK_MAX_NS));
+	w->burst_ns = now_ns;
+}
+
+bool doorbell_watch_stop_ringing(void)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+	struct doorbell_look l;
+
+	if (w->closed || w->without_page || !uar_close_all())
+		return false;
+	w->closed = true;
+	atomic_store_explicit(&w->looking, false, memory_order_relaxed);
+	look(&l);
+	look_again(&l);
+	return true;
+}
+
+void doorbell_watch_open_store(uintptr_t address)
+{
+	struct doorbell_watch_state *w = &hca.queue.doorbell_watch;
+
+	pthread_mutex_lock(&hca.queue.watch_lock);
+	uar_store_faulted(address);
+	start_looking();
+	uar_open_faulted();
+	w->store_pending = true;
+	pthread_mutex_unlock(&hca.queue.watch_lock);
+	hca_wake_at(hca_now_ns() + LOOK_MIN_NS);
 }
 
 /* ---- the rest on the service thread: times ---- */
@@ -359,7 +452,7 @@ void doorbell_watch_open_uffd(void)
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 }
 
-void hca_doorbell_watch_uar(struct hca_uar *uar)
+void doorbell_watch_uar(struct hca_uar *uar)
 {
 	pthread_mutex_lock(&hca.queue.watch_lock);
 	uffd_open(faults_wait);
@@ -480,6 +573,7 @@ uint64_t doorbell_watch_run(uint64_t now_ns)
 	if (watches_any())
 		next = hca.queue.doorbell_watch.closed ? run_closed(now_ns, &l)
 						       : run_looking(now_ns, &l);
+	hca.queue.doorbell_watch.run_at_ns = next;
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	after_look(&l);
 	return next;
@@ -495,6 +589,7 @@ void doorbell_watch_forked(void)
 		w->arms.data[i]->watched = false;
 	array_fini(&w->posts);
 	array_fini(&w->arms);
+	hca_table_fini(&w->posts_by_number);
 	hca_table_fini(&w->arms_by_number);
 	*w = (struct doorbell_watch_state)DOORBELL_WATCH_STATE_INIT;
 }

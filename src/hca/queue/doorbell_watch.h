@@ -24,7 +24,7 @@ int doorbell_watch_add(struct doorbell_source *source, const struct doorbell_sou
 void doorbell_watch_remove(struct doorbell_source *source);
 
 /* From now on the program may ring at the page, until the page is destroyed. */
-VB_API void hca_doorbell_watch_uar(struct hca_uar *uar);
+void doorbell_watch_uar(struct hca_uar *uar);
 /* Opens the descriptor that reports faults, for a CQ alias. */
 void doorbell_watch_open_uffd(void);
 
@@ -32,6 +32,19 @@ void doorbell_watch_open_uffd(void);
 void doorbell_watch_qp_failed(void);
 
 void doorbell_watch_look(void);
+
+/* ---- for traps ---- */
+
+/* Carries out what was posted to this send queue; false: it is not watched. Inside an epoch section. */
+bool doorbell_watch_ring_sq(uint32_t number, struct doorbell_look *l);
+/* A look at all that is watched, by a thread that waits for it. */
+void doorbell_watch_look_all(void);
+/* The page opens, for a program that will poll a closed CQ alias next. watch_lock held. */
+void doorbell_watch_let_ring(struct hca_uar *uar);
+/* Such pages close again, and what was posted meanwhile is carried out. False: none was open. watch_lock held. */
+bool doorbell_watch_stop_ringing(void);
+/* The store at this address cannot be emulated: its page opens, and closes again when the store has been seen. */
+void doorbell_watch_open_store(uintptr_t address);
 
 /* For every poll of a program's thread. */
 static inline void doorbell_watch_poll(void)

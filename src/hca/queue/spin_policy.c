@@ -14,10 +14,11 @@
 
 #include "hca/hca.h"
 
-#define CHECK_NS    20000000ull    /* between two counts of threads that run */
-#define BAN_MAX_NS  10000000000ull /* SPIN_BAN_NS is the first */
-#define FORGIVE_NS  100000000ull   /* of undisturbed spinning, and the next ban is short again */
-#define LOST_MIN_NS 20000u         /* more than interrupts take */
+#define CROWDED_CHECKS 3u             /* in excess of others, before spin_is_room() is false */
+#define CHECK_NS       20000000ull    /* between two counts of threads that run */
+#define BAN_MAX_NS     10000000000ull /* SPIN_BAN_NS is the first */
+#define FORGIVE_NS     100000000ull   /* of undisturbed spinning, and the next ban is short again */
+#define LOST_MIN_NS    20000u         /* more than interrupts take */
 
 /* Threads of the whole machine that are runnable; 0 when the kernel does not tell. */
 static unsigned int running(void)
@@ -87,4 +88,46 @@ bool spin_end(const struct spin_phase *phase, uint64_t now_ns)
 	if (p->ban_ns < BAN_MAX_NS)
 		p->ban_ns *= 2;
 	return false;
+}
+
+/*
+ * While the answer is true, threads wait by spinning, and one that cannot get a processor is seen. While it is false they wait
+ * in the kernel, and the service thread runs instead: a count then says little. So it is tried again after a while,
+ * each time a longer one. Two threads that check at once make two checks of one: no harm.
+ */
+bool spin_is_room(uint64_t now_ns)
+{
+	struct spin_policy_state *p = &hca.queue.spin_policy;
+	uint32_t crowded = atomic_load_explicit(&p->crowded, memory_order_relaxed);
+	bool is_room = atomic_load_explicit(&p->is_room, memory_order_relaxed);
+	uint64_t pause_ns = CHECK_NS;
+
+	if (now_ns < atomic_load_explicit(&p->room_check_ns, memory_order_relaxed))
+		return is_room;
+	if (!is_room) {
+		is_room = true;
+		crowded = 0;
+	} else if (running() > (unsigned long)sysconf(_SC_NPROCESSORS_ONLN)) {
+		is_room = ++crowded < CROWDED_CHECKS;
+	} else if (crowded) {
+		crowded--;
+	} else {
+		atomic_store_explicit(&p->no_room_ns, SPIN_BAN_NS, memory_order_relaxed);
+	}
+	if (!is_room) {
+		pause_ns = atomic_load_explicit(&p->no_room_ns, memory_order_relaxed);
+		atomic_store_explicit(&p->no_room_ns,
+				      2 * pause_ns < BAN_MAX_NS ? 2 * pause_ns : BAN_MAX_NS,
+				      memory_order_relaxed);
+	}
+	atomic_store_explicit(&p->room_check_ns, now_ns + pause_ns, memory_order_relaxed);
+	atomic_store_explicit(&p->crowded, crowded, memory_order_relaxed);
+	atomic_store_explicit(&p->is_room, is_room, memory_order_relaxed);
+	return is_room;
+}
+
+void spin_assume_room(void)
+{
+	atomic_store(&hca.queue.spin_policy.is_room, true);
+	atomic_store(&hca.queue.spin_policy.room_check_ns, UINT64_MAX);
 }

@@ -19,4 +19,12 @@ bool spin_any(uint64_t now_ns);
 void spin_begin(struct spin_phase *phase, uint64_t now_ns);
 bool spin_end(const struct spin_phase *phase, uint64_t now_ns);
 
+/*
+ * Any thread: no more threads run than there are processors. One that waits by spinning, in the program or here, keeps no
+ * other from running then.
+ */
+bool spin_is_room(uint64_t now_ns);
+/* From now on the answer is true. */
+void spin_assume_room(void);
+
 #endif

@@ -14,6 +14,8 @@
 
 #include "fabric/directory.h"
 #include "hca/hca.h"
+#include "hca/queue/spin_policy.h"
+#include "hca/queue/uar_place.h"
 #include "hca/queue/uffd.h"
 #include "util/explain.h"
 #include "util/file_limit.h"
@@ -54,11 +56,14 @@ static void open_page(struct hca_uar *uar)
 	if (!uar->closed)
 		return;
 	/* If it cannot be opened, the page is not caught any more: no thread may be stuck. */
-	if (!uffd_protect(uar->page, HCA_UAR_SIZE, false)) {
+	if (uar->trapped) {
+		mprotect(uar->page, HCA_UAR_SIZE, PROT_READ | PROT_WRITE);
+	} else if (!uffd_protect(uar->page, HCA_UAR_SIZE, false)) {
 		uffd_unregister(uar->page, HCA_UAR_SIZE);
-		uar->catchable = false;
+		uar->registered = false;
+		uar->catchable = uar->trappable;
 	}
-	uar->closed = false;
+	uar->closed = uar->trapped = false;
 	uar->opened_ns = hca_now_ns();
 }
 
@@ -69,6 +74,12 @@ void uar_open_faulted(void)
 	LIST_FOREACH(u, &hca.queue.uar.pages, entry)
 		if (u->store_waits)
 			open_page(u);
+}
+
+void uar_open(struct hca_uar *uar)
+{
+	uar->awaited = NULL;
+	open_page(uar);
 }
 
 bool uar_all_catchable(void)
@@ -94,11 +105,22 @@ static bool may_close(void)
 	return true;
 }
 
+/*
+ * A program whose stores are signals never waits for the service thread; but where more threads run than there are
+ * processors, it is one that waits in the kernel now and then that gets a processor soon.
+ */
+static bool protect(struct hca_uar *uar)
+{
+	uar->trapped = uar->trappable && (!uar->registered || spin_is_room(hca_now_ns()));
+	return uar->trapped ? !mprotect(uar->page, HCA_UAR_SIZE, PROT_READ)
+			    : uffd_protect(uar->page, HCA_UAR_SIZE, true);
+}
+
 static bool close_page(struct hca_uar *uar)
 {
 	uar->awaited = NULL;
 	if (!uar->closed)
-		uar->closed = uar->catchable && uffd_protect(uar->page, HCA_UAR_SIZE, true);
+		uar->closed = uar->catchable && protect(uar);
 	return uar->closed;
 }
 
@@ -297,9 +319,17 @@ void uar_enlist(struct hca_uar *uar)
 {
 	if (uar->watched || !uar->regs)
 		return;
-	uar->catchable = uar->regs != uar->page && uffd_register_stores(uar->page, HCA_UAR_SIZE);
+	uar->trappable = atomic_load(&hca.queue.doorbell_trap.on) && uar->regs != uar->page &&
+			 !uar_place_add(uar, (uintptr_t)uar->page);
+	uar->registered = uar->regs != uar->page && uffd_register_stores(uar->page, HCA_UAR_SIZE);
+	uar->catchable = uar->trappable || uar->registered;
 	uar->watched = true;
 	LIST_INSERT_HEAD(&hca.queue.uar.pages, uar, entry);
+}
+
+static void free_uar(struct epoch_node *node)
+{
+	free(container_of(node, struct hca_uar, epoch));
 }
 
 void hca_uar_destroy(struct hca_uar *uar)
@@ -315,6 +345,8 @@ void hca_uar_destroy(struct hca_uar *uar)
 		user->page_gone(user);
 	}
 	open_page(uar);
+	if (uar->trappable)
+		uar_place_remove(uar, (uintptr_t)uar->page);
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (uar->regs && uar->regs != uar->page)
 		munmap(uar->regs, HCA_UAR_SIZE);
@@ -322,7 +354,7 @@ void hca_uar_destroy(struct hca_uar *uar)
 		munmap(uar->page, HCA_UAR_SIZE);
 	if (uar->shown)
 		munmap(uar->shown, HCA_UAR_SIZE);
-	free(uar);
+	epoch_retire(&uar->epoch, free_uar);
 }
 
 void uar_forked(void)
@@ -330,7 +362,10 @@ void uar_forked(void)
 	struct hca_uar *u;
 
 	LIST_FOREACH(u, &hca.queue.uar.all, all_entry) {
-		u->watched = u->closed = u->catchable = u->store_waits = false;
+		if (u->trappable)
+			uar_place_remove(u, (uintptr_t)u->page);
+		u->watched = u->closed = u->catchable = u->trappable = u->registered = u->trapped =
+			u->store_waits = false;
 		u->awaited = NULL;
 		if (map(u, u->page, MAP_FIXED_NOREPLACE))
 			u->page = u->regs = NULL;

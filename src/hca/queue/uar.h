@@ -25,10 +25,11 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "fabric/epoch.h"
 #include "hca/device/format.h"
+#include "hca/queue/uar_place.h"
 #include "util/api.h"
 
-#define HCA_UAR_SIZE 4096u
 /* Doorbell pages in the file of a context begin at this multiple of 2^24 pages. */
 #define HCA_UAR_FIRST_SLOT 16u
 
@@ -54,12 +55,16 @@ struct hca_uar {
 	/* guarded by hca.queue.watch_lock */
 	bool watched;     /* in the list of watched pages */
 	bool has_sq;      /* among the users is a send queue */
-	bool catchable;   /* registered with userfaultfd */
+	bool catchable;   /* stores to it can be caught */
+	bool trappable;   /* stores can be signals on their thread (doorbell_trap.h) */
+	bool registered;  /* stores can wait in the kernel: registered with userfaultfd */
+	bool trapped;     /* closed, and a store is a signal */
 	bool closed;      /* write protected */
 	bool store_waits; /* closed, and a store waits in the kernel */
 	/* In regs, the word to which the store went when the page was opened, or NULL; its old value. */
 	uint64_t *awaited, awaited_old, opened_ns;
 	LIST_HEAD(, uar_user) users;
+	struct epoch_node epoch;
 	LIST_ENTRY(hca_uar) entry;     /* of the watched ones */
 	LIST_ENTRY(hca_uar) all_entry; /* of all */
 };
@@ -101,6 +106,8 @@ bool uar_close_all(void);
 bool uar_all_catchable(void);
 /* Opens the pages at which stores wait. */
 void uar_open_faulted(void);
+/* Opens a page at which none waits. */
+void uar_open(struct hca_uar *uar);
 
 /* A shown page is there that no program has touched. */
 bool uar_has_untouched(void);

@@ -37,22 +37,23 @@ static bool look_sq(struct qp *qp)
 	return qp->req.next != before || qp->req.partial;
 }
 
-static void look(struct doorbell_source *source, struct doorbell_look *result)
+/* Lock held. The program will poll these. */
+static void note_alias(const struct qp *qp, struct doorbell_look *result)
 {
-	struct qp *qp = container_of(source, struct qp, doorbell);
+	result->alias = qp->pub.send_cq ? qp->pub.send_cq->alias : NULL;
+	if (result->alias)
+		result->alias_offset = hca_cq_next_offset(qp->pub.send_cq);
+	result->recv_alias = qp->pub.recv_cq ? qp->pub.recv_cq->alias : NULL;
+}
 
-	/* The lock's holder may be about to ring itself; if not, another look will find it free. */
-	if (!fabric_trylock(&qp->pub.lock)) {
-		result->found = true;
-		return;
-	}
+/* Lock held. */
+static void look_locked(struct qp *qp, struct doorbell_look *result)
+{
 	if (qp->dying || qp->pub.state < HCA_QPS_RTS)
-		goto unlock;
+		return;
 	if (look_sq(qp)) {
 		result->found = true;
-		result->alias = qp->pub.send_cq ? qp->pub.send_cq->alias : NULL;
-		if (result->alias)
-			result->alias_offset = hca_cq_next_offset(qp->pub.send_cq);
+		note_alias(qp, result);
 	}
 	/* Receives that were posted by hand after the failure. */
 	if (unlikely(qp->pub.state == HCA_QPS_ERR)) {
@@ -61,13 +62,34 @@ static void look(struct doorbell_source *source, struct doorbell_look *result)
 		recv_flush(qp);
 		epoch_exit();
 	}
-unlock:
+}
+
+static void look(struct doorbell_source *source, struct doorbell_look *result)
+{
+	struct qp *qp = container_of(source, struct qp, doorbell);
+
+	/* The lock's holder may be about to ring itself; if not, another look will find it free. */
+	if (!fabric_trylock(&qp->pub.lock)) {
+		result->found = result->busy = true;
+		return;
+	}
+	look_locked(qp, result);
+	fabric_unlock(&qp->pub.lock);
+}
+
+static void ring(struct doorbell_source *source, struct doorbell_look *result)
+{
+	struct qp *qp = container_of(source, struct qp, doorbell);
+
+	fabric_lock(&qp->pub.lock);
+	look_locked(qp, result);
+	note_alias(qp, result);
 	fabric_unlock(&qp->pub.lock);
 }
 
 int hca_doorbell_watch_qp(struct hca_qp *qp)
 {
-	static const struct doorbell_source_ops ops = { .look = look };
+	static const struct doorbell_source_ops ops = { .look = look, .ring_sq = ring };
 
 	return doorbell_watch_add(&to_priv(qp)->doorbell, &ops, qp->qpn, !qp->format->uar_take_cq);
 }
