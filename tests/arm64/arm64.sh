@@ -15,7 +15,7 @@ suite=bookworm
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/verbena/debs
 
 packages=(cmake ninja-build pkg-config gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6-dev:arm64 libisal-dev:arm64
-	libssl-dev:arm64 libxxhash-dev:arm64 libdw-dev:arm64 libcmocka-dev:arm64 liblz4-dev:arm64 zlib1g-dev:arm64 qemu-user
+	libssl-dev:arm64 libxxhash-dev:arm64 libdw-dev:arm64 libncurses-dev:arm64 libcmocka-dev:arm64 liblz4-dev:arm64 zlib1g-dev:arm64 qemu-user
 	python3 iproute2 procps)
 
 skip() { printf 'do: the tests for arm64 do not run: %s\n' "$*"; exit 77; }
