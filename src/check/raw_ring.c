@@ -13,7 +13,7 @@
 #include "check/report.h"
 #include "hca/hca.h"
 
-/* What is missing for so long is not just late. */
+/* A record that has not come by then is missing, not late. */
 #define MISSING_NS 100000000ull
 
 static uint8_t *entry(const struct check_raw *raw, const struct hca_sq_ring *sq, uint32_t index)

@@ -220,7 +220,7 @@ static int run_once(const struct run *run)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* What is left without a failure is not the same each time, on a busy machine: the most counts. */
+/* On a busy machine runs without a failure differ in what is left afterwards: the largest amount counts. */
 static void measure_again(struct subject *s)
 {
 	const struct subject before = *s;

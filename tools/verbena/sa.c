@@ -53,7 +53,7 @@ enum {
 	MC_HAS_STATE = 1 << 16,
 };
 
-/* The same of a PathRecord. */
+/* Offsets and components of a PathRecord. */
 enum {
 	PATH_DGID = 8,
 	PATH_SGID = 24,

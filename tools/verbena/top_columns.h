@@ -20,7 +20,7 @@ struct top_column {
 	bool left; /* texts begin at the left, numbers end at the right */
 	bool down; /* the greatest first */
 	void (*text)(const struct top_row *row, char out[TOP_CELL]);
-	/* What is sorted by; NULL: the text. */
+	/* The key of the order; NULL: the text. */
 	double (*value)(const struct top_row *row);
 };
 

@@ -10,7 +10,7 @@
 
 /* The caller frees it; NULL: no memory. Any thread, without a lock of the adapter. */
 struct snapshot *snapshot_take(void);
-/* The same as a memory file, which the caller closes; -1: none could be made. */
+/* A snapshot as a memory file, which the caller closes; -1: none could be made. */
 int snapshot_describe(void);
 
 #endif

@@ -41,7 +41,7 @@ void hca_peer_kill(struct hca_peer *peer);
 bool hca_peer_is_late(const struct hca_peer *peer);
 /* Stopped by a signal or a debugger, or dead. */
 bool hca_peer_is_halted(const struct hca_peer *peer);
-/* The same of every thread; none of them is inside a copy between processes by the kernel. */
+/* Every thread of the process is halted, and none is inside a copy between processes by the kernel. */
 bool hca_peer_threads_are_halted(const struct hca_peer *peer);
 static inline const struct hca_segment *hca_peer_segment(const struct hca_peer *peer)
 {

@@ -24,7 +24,7 @@ struct doorbell_look {
 	 * of that CQ's next entry. */
 	struct hca_cq_alias *alias;
 	size_t alias_offset;
-	/* The same of the CQ for its queue pair's receives. */
+	/* The alias of the CQ for that queue pair's receives, or NULL. */
 	struct hca_cq_alias *recv_alias;
 };
 
