@@ -116,6 +116,20 @@ static bool find_hop(const struct sockaddr *src, const struct sockaddr *dst, str
 	return !out->is_known;
 }
 
+/*
+ * A loopback address that no port has, so that another GID would stand for it, perhaps of another kind than the source. A
+ * bound id goes there by its own GID.
+ */
+static bool is_loopback_of_none(const struct sockaddr *dst, const struct cm_gid *local)
+{
+	union ibv_gid gid;
+
+	if (!cm_addr_is_loopback(dst))
+		return false;
+	cm_addr_to_gid(dst, &gid);
+	return !local || memcmp(local->gid.raw, gid.raw, sizeof(gid.raw)) != 0;
+}
+
 int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm_source *out,
 		   int *status)
 {
@@ -130,8 +144,9 @@ int cm_source_find(const struct cm_id *id, const struct sockaddr *dst, struct cm
 		err = choose_port(dst, is_local ? &local : NULL, src, &out->gid, status);
 	if (err || *status)
 		return err;
-	/* This host: also by a loopback address for a bound id, whose own GID is of the source's kind. */
-	if (cm_addr_is_any(dst) || (id->device && cm_addr_is_loopback(dst))) {
+	/* This host. */
+	if (cm_addr_is_any(dst) ||
+	    (id->device && is_loopback_of_none(dst, is_local ? &local : NULL))) {
 		out->dgid = id->device ? id->pub.route.addr.addr.ibaddr.sgid : out->gid.gid;
 		return 0;
 	}
