@@ -48,7 +48,7 @@ static uint8_t take_completion(struct mlx4dv_cq *cq, uint32_t index)
 	do {
 		own = __atomic_load_n(&cqe->owner_sr_opcode, __ATOMIC_ACQUIRE);
 	} while ((own & MLX4_CQE_OWNER_MASK) != lap);
-	*cq->set_ci_db = htobe32((index + 1) & 0xffffff);
+	__atomic_store_n(cq->set_ci_db, htobe32((index + 1) & 0xffffff), __ATOMIC_RELEASE);
 	return own & MLX4_CQE_OPCODE_MASK;
 }
 

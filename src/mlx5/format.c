@@ -103,7 +103,7 @@ static void uar_take_sq(uint8_t *page, uint32_t qpn, volatile uint32_t *record)
 }
 
 /* Buffers of 256 bytes begin with the word; the rest of an entry may be copied behind it (BlueFlame). */
-static enum hca_store uar_store(const uint8_t *page, uint32_t offset, uint32_t size, uint32_t *qpn)
+static enum hca_store uar_store(uint32_t offset, uint32_t size, uint64_t first, uint32_t *qpn)
 {
 	uint32_t in_buffer = offset % IFC_UAR_BF_SIZE;
 
@@ -111,7 +111,10 @@ static enum hca_store uar_store(const uint8_t *page, uint32_t offset, uint32_t s
 		return HCA_STORE_OTHER;
 	if (in_buffer >= sizeof(uint64_t) || in_buffer + size < sizeof(uint64_t))
 		return HCA_STORE_PART;
-	*qpn = be32toh(*(const uint32_t *)(page + offset - in_buffer + 4)) >> 8;
+	/* The number is in the second half, which may be stored alone. */
+	if (in_buffer % sizeof(uint32_t))
+		return HCA_STORE_OTHER;
+	*qpn = be32toh((uint32_t)(in_buffer ? first : first >> 32)) >> 8;
 	return HCA_STORE_SQ;
 }
 

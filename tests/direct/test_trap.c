@@ -48,10 +48,15 @@ static void write_once(struct raw *r)
 	check(!cqe.error);
 }
 
+static void write_some(struct raw *r, int count)
+{
+	for (int i = 0; i < count; i++)
+		write_once(r);
+}
+
 static void write_often(struct raw *r)
 {
-	for (int i = 0; i < 300; i++)
-		write_once(r);
+	write_some(r, 300);
 }
 
 /* ---- the program's own handler ---- */
@@ -62,6 +67,7 @@ static struct {
 	void *volatile address;
 	volatile sig_atomic_t blocked; /* SIGUSR1, while the handler ran */
 	sigjmp_buf back;
+	jmp_buf back_as_is; /* without the mask */
 } own;
 
 static void open_page(int number, siginfo_t *info, void *context)
@@ -144,6 +150,31 @@ static void jump_back(int number, siginfo_t *info, void *context)
 	(void)info;
 	(void)context;
 	siglongjmp(own.back, 1);
+}
+
+static void jump_back_as_is(int number, siginfo_t *info, void *context)
+{
+	(void)number;
+	(void)info;
+	(void)context;
+	longjmp(own.back_as_is, 1);
+}
+
+/* The mask of the handler stays. */
+static void a_handler_may_jump_out_without_the_mask(void)
+{
+	struct raw a, b;
+	struct pair p = open_pair(&a, &b);
+
+	install(jump_back_as_is);
+	write_often(&a);
+	close_page();
+	if (!_setjmp(own.back_as_is)) {
+		*(volatile char *)own.page = 1;
+		check(false);
+	}
+	write_often(&a);
+	pair_close(&p);
 }
 
 static void a_handler_may_jump_out_of_a_fault(void)
@@ -247,6 +278,81 @@ static void a_signal_handler_may_ring_a_queue_of_its_own(void)
 
 /* ---- stores ---- */
 
+/* Posts a write without the doorbell; the entry's first 64 bytes. */
+static void post_silently(struct raw *r, uint64_t entry[8])
+{
+	const struct raw_work w = {
+		.op = RAW_WRITE, .len = 64, .raddr = r->e->to.va, .rkey = r->e->to.rkey
+	};
+	const char *at =
+		(char *)r->m5.sq.buf + (size_t)(r->post & (r->m5.sq.wqe_cnt - 1)) * r->m5.sq.stride;
+	void *reg = r->m5.bf.reg;
+
+	r->m5.bf.reg = entry;
+	r->ops->post(r, &w);
+	r->m5.bf.reg = reg;
+	memcpy(entry, at, 64);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void check_written(struct raw *r)
+{
+	struct raw_cqe cqe = raw_wait(r, &r->send);
+
+	check(!cqe.error);
+}
+
+/* The second half has the queue's number. */
+static __attribute__((noinline)) void store_halves(volatile uint32_t *reg, uint32_t low,
+						   uint32_t high)
+{
+	reg[0] = low;
+	reg[1] = high;
+}
+
+static void a_doorbell_in_two_halves_rings(void)
+{
+	struct raw a, b;
+	struct pair p;
+	uint64_t entry[8];
+
+	skip_without_page();
+	p = open_pair(&a, &b);
+	for (int i = 0; i < 100; i++) {
+		post_silently(&a, entry);
+		store_halves(a.m5.bf.reg, (uint32_t)entry[0], (uint32_t)(entry[0] >> 32));
+		check_written(&a);
+	}
+	pair_close(&p);
+}
+
+static __attribute__((noinline)) void store_twice(volatile uint64_t *reg, uint64_t one,
+						  uint64_t other)
+{
+	*reg = one;
+	*reg = other;
+}
+
+static void doorbells_that_follow_each_other_at_once_all_ring(void)
+{
+	struct raw a, b, c, d;
+	struct pair p, q;
+	uint64_t one[8], other[8];
+
+	skip_without_page();
+	p = open_pair(&a, &b);
+	q = open_pair(&c, &d);
+	for (int i = 0; i < 100; i++) {
+		post_silently(&a, one);
+		post_silently(&c, other);
+		store_twice(a.m5.bf.reg, one[0], other[0]);
+		check_written(&a);
+		check_written(&c);
+	}
+	pair_close(&q);
+	pair_close(&p);
+}
+
 /* As programs that find a BlueFlame buffer do: the entry goes to the page, from its first word on. */
 static void an_entry_that_is_copied_to_the_page_rings_once(void)
 {
@@ -258,19 +364,9 @@ static void an_entry_that_is_copied_to_the_page_rings_once(void)
 	p = open_pair(&a, &b);
 	for (uint32_t i = 0; i < 300; i++) {
 		struct raw_cqe cqe;
-		char *entry = (char *)a.m5.sq.buf +
-			      (size_t)(a.post & (a.m5.sq.wqe_cnt - 1)) * a.m5.sq.stride;
-		void *reg = a.m5.bf.reg;
 
-		a.m5.bf.reg = copy; /* not yet */
-		a.ops->post(&a, &(struct raw_work){ .op = RAW_WRITE,
-						    .len = 64,
-						    .raddr = a.e->to.va,
-						    .rkey = a.e->to.rkey });
-		a.m5.bf.reg = reg;
-		memcpy(copy, entry, sizeof(copy));
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		memcpy(reg, copy, sizeof(copy));
+		post_silently(&a, copy);
+		memcpy(a.m5.bf.reg, copy, sizeof(copy));
 		cqe = raw_wait(&a, &a.send);
 		check(!cqe.error);
 		check_equal(cqe.counter, i & 0xffff);
@@ -304,7 +400,7 @@ static void the_adapter_has_the_handler(void)
 /* Each rings a queue of its own on the same page. */
 static void *ring_beside(void *arg)
 {
-	write_often(arg);
+	write_some(arg, 5000);
 	return NULL;
 }
 
@@ -355,10 +451,13 @@ int main(void)
 		TEST(a_handler_of_the_program_gets_the_programs_faults_only),
 		TEST(a_handler_may_be_installed_after_doorbells_were_rung),
 		TEST(a_handler_may_jump_out_of_a_fault),
+		TEST(a_handler_may_jump_out_without_the_mask),
 		TEST(a_fault_without_a_handler_ends_the_process_by_its_signal),
 		TEST(doorbells_ring_while_all_signals_are_blocked),
 		TEST(doorbells_ring_on_threads_with_a_small_stack_for_signals),
 		TEST(a_signal_handler_may_ring_a_queue_of_its_own),
+		TEST(a_doorbell_in_two_halves_rings),
+		TEST(doorbells_that_follow_each_other_at_once_all_ring),
 		TEST(an_entry_that_is_copied_to_the_page_rings_once),
 		TEST(threads_ring_queues_of_one_page_at_once),
 		TEST(a_child_of_fork_rings_with_an_adapter_of_its_own),

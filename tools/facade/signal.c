@@ -9,6 +9,7 @@
  * Actions change under the lock. The handler reads the program's action without it: there are two places for
  * it, and the sequence number, whose last bit selects one, changes last.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -88,6 +91,15 @@ static void put_action(const struct sigaction *action)
 	atomic_store_explicit(&claimed.sequence, sequence + 1, memory_order_release);
 }
 
+static void unblock(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, CLAIMABLE);
+	NEXT(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
+}
+
 /* ---- for libverbena ---- */
 
 FACADE_API int verbena_signal_claim(int number, info_handler *handler)
@@ -103,6 +115,7 @@ FACADE_API int verbena_signal_claim(int number, info_handler *handler)
 	sigfillset(&mine.sa_mask);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		sigdelset(&mine.sa_mask, faults[i]);
+	unblock(); /* a program may have blocked it without these functions */
 	lock(&mask);
 	err = NEXT(sigaction)(number, &mine, &before);
 	if (!err && atomic_load(&claimed.process) != getpid()) {
@@ -126,18 +139,18 @@ static void take_default(int number, const siginfo_t *info, bool ignored)
 }
 
 /*
- * As the kernel calls a handler: with the signals blocked that were when the fault came, those of the action, and this one.
- * The return from our handler puts back the first of these. The kernel's sets have 64 signals.
+ * As the kernel calls a handler, with the signals blocked that were when the fault came and those of the action; but not this
+ * one: a handler that is left by longjmp() would leave it blocked, and the next doorbell would end the process. The
+ * return from our handler puts back the mask. The kernel's sets have 64 signals.
  */
-static void block_as_kernel(const struct sigaction *action, int number, const ucontext_t *context)
+static void block_as_kernel(const struct sigaction *action, const ucontext_t *context)
 {
 	sigset_t before, mask;
 
 	sigemptyset(&before);
 	memcpy(&before, &context->uc_sigmask, sizeof(uint64_t));
 	sigorset(&mask, &before, &action->sa_mask);
-	if (!(action->sa_flags & SA_NODEFER))
-		sigaddset(&mask, number);
+	sigdelset(&mask, CLAIMABLE);
 	NEXT(pthread_sigmask)(SIG_SETMASK, &mask, NULL);
 }
 
@@ -151,7 +164,7 @@ FACADE_API void verbena_signal_pass(int number, siginfo_t *info, void *context)
 	}
 	if (action.sa_flags & SA_RESETHAND)
 		sigaction(number, &once, NULL);
-	block_as_kernel(&action, number, context);
+	block_as_kernel(&action, context);
 	if (action.sa_flags & SA_SIGINFO)
 		action.sa_sigaction(number, info, context);
 	else
@@ -234,30 +247,63 @@ FACADE_API int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return NEXT(pthread_sigmask)(how, without_claimable(how, set, &space), old);
 }
 
+/* A handler that comes while a thread waits runs with the mask of the wait. */
+FACADE_API int sigsuspend(const sigset_t *set)
+{
+	sigset_t space;
+
+	return NEXT(sigsuspend)(without_claimable(SIG_SETMASK, set, &space));
+}
+
+FACADE_API int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		     const sigset_t *set)
+{
+	sigset_t space;
+
+	return NEXT(ppoll)(fds, count, timeout, without_claimable(SIG_SETMASK, set, &space));
+}
+
+FACADE_API int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
+		       const struct timespec *timeout, const sigset_t *set)
+{
+	sigset_t space;
+
+	return NEXT(pselect)(count, in, out, except, timeout,
+			     without_claimable(SIG_SETMASK, set, &space));
+}
+
+FACADE_API int epoll_pwait(int fd, struct epoll_event *events, int count, int timeout,
+			   const sigset_t *set)
+{
+	sigset_t space;
+
+	return NEXT(epoll_pwait)(fd, events, count, timeout,
+				 without_claimable(SIG_SETMASK, set, &space));
+}
+
+/* No handler of the program that calls sigaction() runs meanwhile. */
+static __thread sigset_t mask_at_fork;
+
 static void before_fork(void)
 {
-	pthread_mutex_lock(&claimed.lock);
+	lock(&mask_at_fork);
 }
 
 static void after_fork(void)
 {
-	pthread_mutex_unlock(&claimed.lock);
+	unlock(&mask_at_fork);
 }
 
 static void in_child(void)
 {
-	pthread_mutex_unlock(&claimed.lock);
+	unlock(&mask_at_fork);
 	if (atomic_load(&claimed.process))
 		atomic_store(&claimed.process, getpid());
 }
 
-/* The parent may have started the program with the signal blocked. */
-__attribute__((constructor)) static void unblock(void)
+__attribute__((constructor)) static void begin(void)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, CLAIMABLE);
-	NEXT(sigprocmask)(SIG_UNBLOCK, &set, NULL);
+	/* The parent may have started the program with the signal blocked. */
+	unblock();
 	pthread_atfork(before_fork, after_fork, in_child);
 }

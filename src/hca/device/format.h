@@ -44,8 +44,8 @@ static inline bool hca_sq_posted(const struct hca_sq_ring *sq, uint32_t index, u
 
 /* A store to a doorbell page. */
 enum hca_store {
-	HCA_STORE_SQ,    /* it completes the word of a send queue with a doorbell record */
-	HCA_STORE_PART,  /* the first half of that word, or part of an entry that is copied behind it */
+	HCA_STORE_SQ, /* it completes the word of a send queue with a doorbell record */
+	HCA_STORE_PART, /* the first half of that word, or part of an entry that is copied behind it */
 	HCA_STORE_OTHER, /* another register */
 };
 
@@ -88,9 +88,11 @@ struct hca_format {
 	bool (*uar_take_cq)(uint8_t *page, uint32_t *cqn, uint32_t *word);
 	bool (*uar_take_eq)(uint8_t *page, uint32_t eqn, uint32_t *consumer, bool *arm);
 	void (*uar_take_sq)(uint8_t *page, uint32_t qpn, volatile uint32_t *record);
-	/* What a store of `size` bytes has written, which is in the registers; the queue's number for HCA_STORE_SQ. */
-	enum hca_store (*uar_store)(const uint8_t *page, uint32_t offset, uint32_t size,
-				    uint32_t *qpn);
+	/*
+	 * What a store of `size` bytes is, of which `first` has the first eight as in memory; the queue's number for
+	 * HCA_STORE_SQ. Not by the registers, to which other threads store as well.
+	 */
+	enum hca_store (*uar_store)(uint32_t offset, uint32_t size, uint64_t first, uint32_t *qpn);
 };
 
 static inline bool hca_sq_ready(const struct hca_format *format, const struct hca_sq_ring *sq,

@@ -22,6 +22,7 @@
 #include "hca/queue/cq_moderation.h"
 #include "hca/queue/doorbell_watch.h"
 #include "hca/queue/uar.h"
+#include "hca/queue/spin_policy.h"
 #include "hca/queue/uffd.h"
 #include "hca/raw/netif.h"
 #include "hca/transport/packet_filter.h"
@@ -55,7 +56,7 @@ static void reset_queue(void)
 	uar_forked();
 	cq_alias_forked();
 	uffd_forked();
-	hca.queue.spin_policy = (struct spin_policy_state)SPIN_POLICY_STATE_INIT;
+	spin_policy_forked();
 }
 
 /* Keeps the segment (a private copy in the child), and the handlers of calls and of exits. */

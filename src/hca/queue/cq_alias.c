@@ -117,15 +117,59 @@ void cq_alias_trap(struct hca_cq_alias *alias, bool on)
 	atomic_store_explicit(&alias->trapped, page, memory_order_relaxed);
 }
 
+/* An entry of the list of places; entries stay, and those without an alias are used again. */
+struct cq_alias_place {
+	_Atomic(struct hca_cq_alias *) alias; /* NULL: none */
+	struct cq_alias_place *next;
+};
+
+/* Lock held. */
+static bool add_place(struct hca_cq_alias *alias)
+{
+	struct cq_alias_place *first =
+		atomic_load_explicit(&hca.queue.cq_alias.places, memory_order_relaxed);
+	struct cq_alias_place *place = first;
+
+	while (place && atomic_load_explicit(&place->alias, memory_order_relaxed))
+		place = place->next;
+	if (!place) {
+		place = calloc(1, sizeof(*place));
+		if (!place)
+			return false;
+		place->next = first;
+		/* [CA1] pairs with cq_alias_find(): the entry before its pointer */
+		atomic_store_explicit(&hca.queue.cq_alias.places, place, memory_order_release);
+	}
+	/* [CA2] pairs with cq_alias_find(): the alias before its pointer */
+	atomic_store_explicit(&place->alias, alias, memory_order_release);
+	return true;
+}
+
+/* Lock held. */
+static void remove_place(const struct hca_cq_alias *alias)
+{
+	struct cq_alias_place *place =
+		atomic_load_explicit(&hca.queue.cq_alias.places, memory_order_relaxed);
+
+	for (; place; place = place->next)
+		if (atomic_load_explicit(&place->alias, memory_order_relaxed) == alias)
+			atomic_store_explicit(&place->alias, NULL, memory_order_relaxed);
+}
+
 struct hca_cq_alias *cq_alias_find(uintptr_t address)
 {
-	struct hca_cq_alias *a;
+	/* [CA1] */
+	struct cq_alias_place *place =
+		atomic_load_explicit(&hca.queue.cq_alias.places, memory_order_acquire);
 
-	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry) {
+	for (; place; place = place->next) {
+		/* [CA2] */
+		struct hca_cq_alias *alias =
+			atomic_load_explicit(&place->alias, memory_order_acquire);
 		size_t length;
 
-		if (a->trappable && address - (uintptr_t)pages_of(a, &length) < length)
-			return a;
+		if (alias && address - (uintptr_t)pages_of(alias, &length) < length)
+			return alias;
 	}
 	return NULL;
 }
@@ -138,7 +182,7 @@ static int enlist(struct hca_cq_alias *alias, struct hca_cq_alias **slot)
 
 	if (*slot)
 		return -EEXIST; /* another thread was faster */
-	alias->trappable = atomic_load(&hca.queue.doorbell_trap.on);
+	alias->trappable = atomic_load(&hca.queue.doorbell_trap.on) && add_place(alias);
 	alias->registered = uffd_register_minor(start, length);
 	if (!alias->trappable && !alias->registered)
 		return -EOPNOTSUPP;
@@ -167,7 +211,7 @@ int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length, size_
 	alias->producer = producer;
 	err = hca_buf_pin(ring, whole_pages(length), &addr);
 	if (err)
-		goto free_alias;
+		goto free;
 	alias->addr = addr;
 	start = pages_of(alias, &pages_length);
 	/* Without its entry, the first read of each page would be a fault. */
@@ -178,7 +222,7 @@ int cq_alias_create(struct hca_cq_alias **slot, void *ring, size_t length, size_
 	if (!err)
 		return 0;
 	hca_buf_unpin(ring, whole_pages(length), addr);
-free_alias:
+free:
 	free(alias);
 	return err == -EEXIST ? 0 : err;
 }
@@ -209,6 +253,12 @@ static void forget(const struct hca_cq_alias *alias)
 	forget_place(&t->opened, alias);
 	forget_place(&t->pair[0], alias);
 	forget_place(&t->pair[1], alias);
+	remove_place(alias);
+}
+
+static void free_alias(struct epoch_node *node)
+{
+	free(container_of(node, struct hca_cq_alias, epoch));
 }
 
 void hca_cq_alias_destroy(struct hca_cq_alias *alias)
@@ -222,6 +272,7 @@ void hca_cq_alias_destroy(struct hca_cq_alias *alias)
 	if (alias->slot)
 		*alias->slot = NULL;
 	listed = alias->listed;
+	alias->listed = false;
 	if (listed) {
 		LIST_REMOVE(alias, entry);
 		if (alias->registered)
@@ -230,14 +281,17 @@ void hca_cq_alias_destroy(struct hca_cq_alias *alias)
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (listed)
 		hca_buf_unpin(alias->ring, whole_pages(alias->length), alias->addr);
-	free(alias);
+	epoch_retire(&alias->epoch, free_alias);
 }
 
 void cq_alias_forked(void)
 {
 	struct hca_cq_alias *a;
 
-	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry)
+	LIST_FOREACH(a, &hca.queue.cq_alias.list, entry) {
+		forget(a);
+		atomic_store_explicit(&a->trapped, NULL, memory_order_relaxed);
 		a->listed = false;
+	}
 	LIST_INIT(&hca.queue.cq_alias.list);
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "fabric/epoch.h"
 #include "util/api.h"
 
 struct hca_cq_alias {
@@ -38,6 +39,7 @@ struct hca_cq_alias {
 	char *closed;               /* the closed page, or NULL */
 	bool listed;                /* false in a forked child, which does not have the mapping */
 	LIST_ENTRY(hca_cq_alias) entry;
+	struct epoch_node epoch; /* signal handlers use it without the lock */
 };
 
 /* The program does not read the alias any more. The CQ may be gone. */
@@ -64,7 +66,7 @@ bool cq_alias_close(struct hca_cq_alias *alias, size_t offset);
 void cq_alias_open_all(void);
 /* Reads of the page with the next entry are signals from now on, or none are. Without the CQ, none are. */
 void cq_alias_trap(struct hca_cq_alias *alias, bool on);
-/* The alias at this address whose reads may be signals, or NULL. */
+/* The alias at this address whose reads may be signals, or NULL. Inside an epoch section, without the lock. */
 struct hca_cq_alias *cq_alias_find(uintptr_t address);
 
 /* Without the lock, for a program that polls the alias. */

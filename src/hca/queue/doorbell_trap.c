@@ -107,13 +107,21 @@ static bool may_read_on(const ucontext_t *at)
 #endif
 }
 
-/* A doorbell may be the first word of a copy: its other stores follow. */
+/*
+ * A doorbell may be the first word of a copy: its other stores follow. One that means something by itself is a trap of its
+ * own.
+ */
 static void finish_copy(ucontext_t *at, const struct hca_uar *uar)
 {
 	struct access_store store;
+	uint32_t qpn;
 
 	for (int i = 1; i < RUN_MOST && may_read_on(at) && decode(at, uar, &store); i++) {
-		put(uar->regs + (store.address - (uintptr_t)uar->page), &store);
+		uint32_t offset = (uint32_t)(store.address - (uintptr_t)uar->page);
+
+		if (uar->format->uar_store(offset, store.size, store.first, &qpn) != HCA_STORE_PART)
+			return;
+		put(uar->regs + offset, &store);
 		access_store_finish(at, &store);
 	}
 }
@@ -162,8 +170,6 @@ static struct hca_cq_alias *choose_alias(const struct doorbell_look *l)
 	struct hca_cq_alias *send = l->alias, *recv = l->recv_alias;
 	struct hca_cq_alias *now = atomic_load_explicit(&t->trapped, memory_order_relaxed);
 
-	atomic_store_explicit(&t->pair[0], send, memory_order_relaxed);
-	atomic_store_explicit(&t->pair[1], recv, memory_order_relaxed);
 	if (!send || !recv || send == recv)
 		return send ? send : recv;
 	if ((now == recv || is_unpolled(send)) && !is_unpolled(recv))
@@ -178,7 +184,7 @@ static enum hca_store ring(const struct hca_uar *uar, const struct access_store 
 	uint32_t offset = (uint32_t)(store->address - (uintptr_t)uar->page), qpn;
 	enum hca_store kind =
 		uar->has_sq ? HCA_STORE_OTHER
-			    : uar->format->uar_store(uar->regs, offset, store->size, &qpn);
+			    : uar->format->uar_store(offset, store->size, store->first, &qpn);
 
 	if (kind == HCA_STORE_SQ && !doorbell_watch_ring_sq(qpn, l))
 		kind = HCA_STORE_OTHER;
@@ -234,8 +240,21 @@ static void begin_burst(struct hca_uar *uar, struct hca_cq_alias *alias)
 	doorbell_watch_let_ring(uar);
 }
 
-/* After a doorbell, which began at began_ns. Inside no epoch section. */
-static void after_ring(struct hca_uar *uar, const struct doorbell_look *l, uint64_t began_ns)
+/* watch_lock held. The queue pair's CQs may be gone meanwhile. */
+static void trap_pair(const struct doorbell_look *l, struct hca_cq_alias *alias)
+{
+	struct doorbell_trap_state *t = &hca.queue.doorbell_trap;
+	struct hca_cq_alias *const both[] = { l->alias, l->recv_alias };
+
+	for (int i = 0; i < 2; i++)
+		atomic_store_explicit(&t->pair[i], both[i] && both[i]->listed ? both[i] : NULL,
+				      memory_order_relaxed);
+	if (alias->listed)
+		trap_alias(alias);
+}
+
+/* After a doorbell, which began at began_ns. Inside its epoch section. True: the thread shall receive. */
+static bool after_ring(struct hca_uar *uar, const struct doorbell_look *l, uint64_t began_ns)
 {
 	struct doorbell_trap_state *t = &hca.queue.doorbell_trap;
 	struct hca_cq_alias *alias = choose_alias(l);
@@ -246,17 +265,25 @@ static void after_ring(struct hca_uar *uar, const struct doorbell_look *l, uint6
 
 	if (alias && (burst || (!trapped && (chosen || has_received_since_ring()))) &&
 	    !pthread_mutex_trylock(&hca.queue.watch_lock)) {
-		trap_alias(alias);
-		if (polled && burst)
+		trap_pair(l, alias);
+		trapped = cq_alias_traps_next(alias);
+		if (trapped && polled && burst)
 			begin_burst(uar, alias);
 		pthread_mutex_unlock(&hca.queue.watch_lock);
-		trapped = true;
 	}
-	if (trapped) {
-		atomic_fetch_add_explicit(&alias->rings, 1, memory_order_relaxed);
-		if (!is_unpolled(alias))
-			receive_here();
-	}
+	if (!trapped)
+		return false;
+	atomic_fetch_add_explicit(&alias->rings, 1, memory_order_relaxed);
+	return !is_unpolled(alias);
+}
+
+/* Outside of an epoch section. */
+static void end_ring(bool receives)
+{
+	struct doorbell_trap_state *t = &hca.queue.doorbell_trap;
+
+	if (receives)
+		receive_here();
 	if (atomic_exchange_explicit(&t->in_vain, false, memory_order_relaxed))
 		adapt_wait(false);
 	atomic_store_explicit(&t->given, false, memory_order_relaxed);
@@ -270,8 +297,11 @@ static void serve_store(struct hca_uar *uar, uintptr_t address, ucontext_t *at)
 	struct doorbell_look l = { 0 };
 	struct access_store store;
 	enum hca_store kind;
+	bool receives = false;
 
-	if (has_small_stack(at) || !spin_is_room(began_ns) || !decode(at, uar, &store)) {
+	/* A page that no other thread can open for a store that waits is a trap in any case. */
+	if (has_small_stack(at) || (uar->registered && !spin_is_room(began_ns)) ||
+	    !decode(at, uar, &store)) {
 		epoch_exit();
 		doorbell_watch_open_store(address);
 		return;
@@ -281,10 +311,12 @@ static void serve_store(struct hca_uar *uar, uintptr_t address, ucontext_t *at)
 	kind = ring(uar, &store, &l);
 	access_store_finish(at, &store);
 	finish_copy(at, uar);
+	if (kind == HCA_STORE_SQ)
+		receives = after_ring(uar, &l, began_ns);
 	epoch_exit();
 	fabric_kicks_flush();
 	if (kind == HCA_STORE_SQ)
-		after_ring(uar, &l, began_ns);
+		end_ring(receives);
 	else if (kind == HCA_STORE_OTHER)
 		doorbell_watch_look_all();
 }
@@ -410,7 +442,7 @@ static void trap_again(void)
 
 	if (atomic_load_explicit(&t->rx, memory_order_relaxed) ==
 		    atomic_load_explicit(&t->rx_at_open, memory_order_relaxed) ||
-	    pthread_mutex_trylock(&hca.queue.watch_lock))
+	    !spin_is_room(hca_now_ns()) || pthread_mutex_trylock(&hca.queue.watch_lock))
 		return;
 	opened = atomic_load_explicit(&t->opened, memory_order_relaxed);
 	if (opened)
@@ -466,17 +498,19 @@ static bool read_here(struct hca_cq_alias *alias, uintptr_t address, ucontext_t 
 	return true;
 }
 
-/* The trapped one is found without the lock. */
+/*
+ * Without the lock: the fault may be another one, of a thread that holds it. The alias is the one that the program reads, so
+ * it stays.
+ */
 static struct hca_cq_alias *find_alias(uintptr_t address)
 {
-	struct hca_cq_alias *alias =
-		atomic_load_explicit(&hca.queue.doorbell_trap.trapped, memory_order_relaxed);
+	struct hca_cq_alias *alias;
 
-	if (alias && address - (uintptr_t)alias->addr < alias->length)
-		return alias;
-	pthread_mutex_lock(&hca.queue.watch_lock);
-	alias = cq_alias_find(address);
-	pthread_mutex_unlock(&hca.queue.watch_lock);
+	epoch_enter();
+	alias = atomic_load_explicit(&hca.queue.doorbell_trap.trapped, memory_order_relaxed);
+	if (!alias || address - (uintptr_t)alias->addr >= alias->length)
+		alias = cq_alias_find(address);
+	epoch_exit();
 	return alias;
 }
 
@@ -518,9 +552,14 @@ typedef void signal_handler(int number, siginfo_t *info, void *context);
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-	int kept = errno;
+	int kept = errno, cancel;
+	bool served;
 
-	if (!serve(info, context))
+	/* A store to a page is no point of cancellation. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	served = serve(info, context);
+	pthread_setcancelstate(cancel, NULL);
+	if (!served)
 		((signal_handler *)hca.queue.doorbell_trap.pass)(number, info, context);
 	errno = kept;
 }

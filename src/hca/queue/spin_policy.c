@@ -131,3 +131,13 @@ void spin_assume_room(void)
 	atomic_store(&hca.queue.spin_policy.is_room, true);
 	atomic_store(&hca.queue.spin_policy.room_check_ns, UINT64_MAX);
 }
+
+/* The wish for room stays. */
+void spin_policy_forked(void)
+{
+	bool is_assumed = atomic_load(&hca.queue.spin_policy.room_check_ns) == UINT64_MAX;
+
+	hca.queue.spin_policy = (struct spin_policy_state)SPIN_POLICY_STATE_INIT;
+	if (is_assumed)
+		spin_assume_room();
+}

@@ -27,4 +27,6 @@ bool spin_is_room(uint64_t now_ns);
 /* From now on the answer is true. */
 void spin_assume_room(void);
 
+void spin_policy_forked(void);
+
 #endif

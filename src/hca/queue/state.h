@@ -18,6 +18,7 @@
 
 struct doorbell_source;
 struct hca_channel;
+struct cq_alias_place;
 struct hca_cq_alias;
 struct hca_uar;
 struct uar_place;
@@ -99,6 +100,8 @@ struct uar_state {
 
 struct cq_alias_state {
 	LIST_HEAD(, hca_cq_alias) list;
+	_Atomic(struct cq_alias_place *)
+		places; /* of those whose reads can be signals; read without the lock */
 };
 
 struct uffd_state {
