@@ -24,7 +24,7 @@ complete -c verbena -n "__fish_seen_subcommand_from run check trace" -s f -l fac
 complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l path -x -a 'auto wire' -d 'shared memory, or packets'
 complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l capture -r -F -d 'write packets to a file'
 complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l fault -r -F -d 'lose or spoil packets'
-complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l seed -x -d 'another run of the dice'
+complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l seed -x -d 'another run of the random numbers'
 complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l stat -d 'counters of the wire'
 complete -c verbena -n "__fish_seen_subcommand_from run" -l check -d 'tell what is wrong'
 complete -c verbena -n "__fish_seen_subcommand_from run check trace" -l json -r -F -d 'findings as JSON'

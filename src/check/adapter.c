@@ -54,7 +54,7 @@ static const struct hca_checker adversary = {
 	.cq_overrun = cq_overrun,
 	.datagram_too_long = datagram_too_long,
 	.datagram_qkey = datagram_qkey,
-	.dice = check_adversary_dice,
+	.random = check_adversary_random,
 };
 
 void check_adapter_open(void)

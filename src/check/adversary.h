@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adversary: by the dice of a seed, completions come later and in smaller portions than usual, queue pairs begin
- * later than others, and writes are placed in another order. What packets suffer is the business of
+ * The adversary: by random numbers of a seed, completions come later and in smaller portions than usual, queue
+ * pairs begin later than others, and writes are placed in another order. What packets suffer is the business of
  * verbena-fault(7).
  */
 #ifndef CHECK_ADVERSARY_H
@@ -19,7 +19,7 @@ bool check_adversary_throws_hold(void);
 int check_adversary_throws_count(int count);
 void check_adversary_throws_pause(struct hca_qp *qp);
 /* For the adapter. */
-uint64_t check_adversary_dice(void);
+uint64_t check_adversary_random(void);
 
 /* This poll finds nothing. */
 static inline bool check_adversary_holds(void)

@@ -130,7 +130,7 @@ static void tell_gone(const struct ibv_sge *sge, const struct check_place *gone,
 }
 
 /* Keys of another process's regions, in a domain that it shares, are not in the table of this one. */
-static bool is_of_nothing(uint32_t key, const struct vb_pd *pd)
+static bool names_no_region(uint32_t key, const struct vb_pd *pd)
 {
 	return !key ||
 	       (!pd->hca->imported &&
@@ -150,8 +150,8 @@ static const char *misfit_of(const struct check_region *r, const struct ibv_sge 
 	if (!use->pd)
 		return NULL;
 	if (!r)
-		return use->all && is_of_nothing(sge->lkey, use->pd) ? "its key names no region"
-								     : NULL;
+		return use->all && names_no_region(sge->lkey, use->pd) ? "its key names no region"
+								       : NULL;
 	if (r->key != sge->lkey)
 		return NULL;
 	if (r->pdn && r->pdn != use->pd->hca->pdn)

@@ -71,7 +71,7 @@ struct check_state {
 	atomic_ullong answered;  /* clock of the last datagram that the program got */
 	atomic_ullong posts;     /* of all kinds */
 	uint64_t adversary;      /* seed; 0: none */
-	atomic_ullong dice;
+	atomic_ullong random;    /* state of its random numbers */
 	struct forksafe forksafe[CHECK_LOCKS];
 };
 

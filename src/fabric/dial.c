@@ -50,7 +50,9 @@ int dial_check(int sock, pid_t *pid)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -errno;
 	if (cred.uid != geteuid())
-		return explain(EPERM, "a process of user %u asks for a link; only user %u may",
+		return explain(EPERM,
+			       "the other end of a link is a process of user %u; it must be one of "
+			       "user %u",
 			       (unsigned int)cred.uid, (unsigned int)geteuid());
 	*pid = cred.pid;
 	return 0;

@@ -18,6 +18,8 @@
 #define FOLDER_SETTINGS  "settings"
 #define FOLDER_FAILURES  "failures" /* of queue pairs (hca/inspect/failure.c) */
 #define FOLDER_OLD       ".old"
+#define FOLDER_ASK       "ask-"    /* + process and asker: a question (hca/inspect/query.c), ... */
+#define FOLDER_ANSWER    "answer-" /* ... and its answer */
 #define FOLDER_MEMORY    "memory-" /* likewise: dir_memory.h */
 #define FOLDER_PATH_ROOM 64 /* bytes that PATH_MAX keeps for the name of a file in the folder */
 

@@ -22,6 +22,7 @@
 #include "util/api.h"
 
 #define FAILURES_KEPT 3600 /* seconds */
+#define ANSWERS_KEPT  60
 
 /* True with the lock for changes held, when no process has its slot's byte locked. */
 static bool lock_dead(int fd)
@@ -73,16 +74,29 @@ static void remove_files(int folder)
 		closedir(dir);
 }
 
-/* Of a network namespace in which no process has run for an hour. */
-static void remove_failures(int folder)
+/* What inspection leaves. Failures are those of a namespace in which no process has run for an hour. */
+static void remove_old(int folder)
 {
-	static const char *const names[] = { FOLDER_FAILURES, FOLDER_FAILURES FOLDER_OLD };
+	static const struct {
+		const char *prefix;
+		time_t kept;
+	} kinds[] = { { FOLDER_FAILURES, FAILURES_KEPT },
+		      { FOLDER_ASK, ANSWERS_KEPT },
+		      { FOLDER_ANSWER, ANSWERS_KEPT } };
+	int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
 	struct stat st;
 
-	for (size_t i = 0; i < array_size(names); i++)
-		if (!fstatat(folder, names[i], &st, AT_SYMLINK_NOFOLLOW) &&
-		    time(NULL) - st.st_mtime > FAILURES_KEPT)
-			unlinkat(folder, names[i], 0);
+	if (!dir && copy >= 0)
+		close(copy);
+	for (struct dirent *d; dir && (d = readdir(dir));)
+		for (size_t i = 0; i < array_size(kinds); i++)
+			if (!strncmp(d->d_name, kinds[i].prefix, strlen(kinds[i].prefix)) &&
+			    !fstatat(folder, d->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+			    time(NULL) - st.st_mtime > kinds[i].kept)
+				unlinkat(folder, d->d_name, 0);
+	if (dir)
+		closedir(dir);
 }
 
 static bool clean(const struct folder_spot *spot, void *arg)
@@ -96,7 +110,7 @@ static bool clean(const struct folder_spot *spot, void *arg)
 	if (!fstatat(spot->fd, FOLDER_SETTINGS, &st, AT_SYMLINK_NOFOLLOW))
 		return true;
 	remove_files(spot->fd);
-	remove_failures(spot->fd);
+	remove_old(spot->fd);
 	/* Fails unless it is empty. */
 	unlinkat(spot->base_fd, spot->name, AT_REMOVEDIR);
 	return true;

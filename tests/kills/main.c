@@ -57,7 +57,7 @@ static void describe(const struct lane *lane, const struct plan *p, const char *
 		phase_name[atomic_load(&board->phase)]);
 }
 
-/* Failures of queue pairs are kept on purpose (hca/inspect/failure.c). */
+/* Files in the directory's folder, but for the failures of queue pairs, which stay (hca/inspect/failure.c). */
 static uint32_t count_files(void)
 {
 	const char *path = getenv("VERBENA_DIR");

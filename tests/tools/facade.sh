@@ -169,7 +169,7 @@ test_malformed_requests_do_no_harm() {
 	run -- python3 - <<-'PYTHON' || die "see above"
 		import random, socket, struct
 
-		dice = random.Random(15)
+		chance = random.Random(15)
 		s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
 		s.settimeout(20)
 		good = struct.pack("IHHIIHHI", 24, 5 << 10 | 1, 1, 1, 0, 8, 1, 0)
@@ -183,9 +183,9 @@ test_malformed_requests_do_no_harm() {
 		s.setblocking(False)
 		for round in range(500):
 		    bad = bytearray(good)
-		    for i in range(dice.randrange(1, 4)):
-		        bad[dice.randrange(len(bad))] = dice.randrange(256)
-		    s.send(bytes(bad[:dice.randrange(len(bad) + 1)]) or b"x")
+		    for i in range(chance.randrange(1, 4)):
+		        bad[chance.randrange(len(bad))] = chance.randrange(256)
+		    s.send(bytes(bad[:chance.randrange(len(bad) + 1)]) or b"x")
 		    try:
 		        while s.recv(8192):
 		            pass

@@ -5,9 +5,13 @@ top.py steps VERBENA WORD...: `verbena run WORD...` runs the program tools-top, 
 top.py perftest VERBENA DEVICE: ib_write_bw between two processes, which find each other and have rates.
 """
 import json
+import pathlib
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "programs"))
+import pair
 
 VERBENA = sys.argv[2]
 
@@ -33,14 +37,15 @@ def difference(want, got, where):
 
 
 def check_step(step, want):
-    """What was sent arrives after a while."""
+    """What was sent arrives after a while, and a process on a busy machine may be silent at first."""
     end = time.monotonic() + 30
     while True:
         shown = top("--interval", "0")
         if len(shown["processes"]) != 1 or shown["processes"][0]["health"] != "answers":
-            sys.exit(f"one process is running, but {shown} is shown")
-        got = {str(qp["qpn"]): qp for qp in shown["processes"][0]["qps"]}
-        found = difference(want, got, f"step {step}: QP ")
+            found = f"one process is running, but {shown} is shown"
+        else:
+            got = {str(qp["qpn"]): qp for qp in shown["processes"][0]["qps"]}
+            found = difference(want, got, f"step {step}: QP ")
         if not found:
             return
         if time.monotonic() > end:
@@ -65,40 +70,64 @@ def all_qps(shown):
     return [(p["pid"], qp) for p in shown["processes"] for qp in p["qps"]]
 
 
-def is_complete(shown):
-    """A writer with rates and its target, each the other's peer, the same bytes at both ends."""
+def missing(shown):
+    """None for a writer with rates and its target, each the other's peer, the same bytes at both ends; else what is
+    not so yet: an interval in which one of them had no processor shows no rate."""
     qps = all_qps(shown)
     if len(qps) != 2:
-        return False
+        return "there are not two queue pairs"
     (pid_a, a), (pid_b, b) = sorted(qps, key=lambda item: -(item[1]["tx"]["bytes_per_s"] or 0))
     if not a["tx"]["bytes_per_s"] or not a["tx"]["messages_per_s"] or not a["peer"]["pid"] or not b["peer"]["pid"]:
-        return False
+        return "the writer has no rates, or an end no peer"
     if a["peer"]["pid"] != pid_b or b["peer"]["pid"] != pid_a or a["peer"]["qpn"] != b["qpn"]:
-        sys.exit(f"the ends do not find each other: {shown}")
+        return "the ends do not find each other"
     if not b["rx"]["bytes_per_s"] or b["rx"]["bytes"] < b["tx"]["bytes"]:
-        sys.exit(f"what is written does not arrive: {shown}")
+        return "what is written does not arrive"
     if not 0 <= a["send_queue"]["fill"] <= a["send_queue"]["size"]:
-        sys.exit(f"the send queue cannot be so full: {shown}")
-    return True
+        return "the send queue cannot be so full"
+    return None
 
 
-def perftest(device):
-    run = [VERBENA, "run", "--", "ib_write_bw", "-d", device, "-s", "4096", "--run_infinitely", "-D", "1"]
-    server = subprocess.Popen(run, stdout=subprocess.DEVNULL)
-    client = None
-    try:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            if client is None or client.poll() is not None:  # the server did not listen yet
-                client = subprocess.Popen([*run, "localhost"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            if is_complete(top("--interval", "0.2")):
-                return
-        sys.exit(f"it was never seen to run: {top()}")
-    finally:
-        for child in (client, server):
+class Pair:
+    """ib_write_bw, a server and its client: begun again on another port when one of them has ended."""
+
+    def __init__(self, device):
+        self.run = [VERBENA, "run", "--", "ib_write_bw", "-d", device, "-s", "4096", "--run_infinitely", "-D", "1"]
+        self.server = self.client = None
+
+    def start(self, *words, **more):
+        return subprocess.Popen([*self.run, "-p", str(self.port), *words], stdout=subprocess.DEVNULL, **more)
+
+    def keep_running(self):
+        if self.server is None or self.server.poll() is not None:
+            self.end()
+            self.port = pair.free_port()
+            self.server = self.start()
+        if self.client is None or self.client.poll() is not None:  # the server did not listen yet
+            self.client = self.start("localhost", stderr=subprocess.DEVNULL)
+
+    def end(self):
+        for child in (self.client, self.server):
             if child:
                 child.kill()
                 child.wait()
+        self.server = self.client = None
+
+
+def perftest(device):
+    both = Pair(device)
+    end = time.monotonic() + 60
+    try:
+        while True:
+            both.keep_running()
+            shown = top("--interval", "0.2")
+            lacks = missing(shown)
+            if not lacks:
+                return
+            if time.monotonic() > end:
+                sys.exit(f"{lacks}: {shown}")
+    finally:
+        both.end()
 
 
 if sys.argv[1] == "steps":

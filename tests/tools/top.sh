@@ -62,7 +62,7 @@ test_text_has_a_row_for_each_queue_pair() {
 
 test_stopped_and_killed_processes_hold_up_nobody() {
 	start a
-	is "$(health)" answers health
+	wait_for is_healthy answers
 	kill -STOP "$child"
 	wait_for is_healthy stopped
 	status 0 timeout 60 "$VERBENA" top -i 0
@@ -103,7 +103,7 @@ live() {
 	wait_for shows "q quit"
 }
 
-has_live_view() { ! strings "$VERBENA" | grep -q 'built without ncurses' || skip "built without ncurses"; }
+has_live_view() { ! grep -qa 'built without ncurses' "$VERBENA" || skip "built without ncurses"; }
 
 test_live_view_sorts_filters_pauses_and_quits() {
 	has_live_view

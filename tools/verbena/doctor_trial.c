@@ -24,8 +24,11 @@
 /* In the child. What these variables ask for would leave files, or spoil packets. */
 static void become_trial(int out, const char *self)
 {
-	static const char *const unwanted[] = { "VERBENA_CAPTURE", "VERBENA_FAULT", "VERBENA_STAT",
-						"VERBENA_CHECK", "VERBENA_EXPLAIN" };
+	static const char *const unwanted[] = { "VERBENA_CAPTURE",     "VERBENA_FAULT",
+						"VERBENA_STAT",        "VERBENA_CHECK",
+						"VERBENA_EXPLAIN",     "VERBENA_TRACE",
+						"VERBENA_TRACE_LIMIT", "VERBENA_DUMP_ON",
+						"VERBENA_DUMP_AFTER" };
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (size_t i = 0; i < array_size(unwanted); i++)

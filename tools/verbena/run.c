@@ -57,7 +57,7 @@ const char command_run_help[] =
 	"      --capture FILE                 write every packet to FILE, for Wireshark\n"
 	"      --fault RULES|FILE             lose, repeat, delay or spoil packets; "
 	"verbena-fault(7)\n"
-	"      --seed NUMBER                  another run of the faults' dice\n"
+	"      --seed NUMBER                  another run of the faults' random numbers\n"
 	"      --stat[=FILE]                  at its end, each process says what the wire did\n"
 	"      --check                        tell what is wrong with PROGRAM; options of\n"
 	"                                     verbena check are taken as well\n"

@@ -28,10 +28,10 @@ struct hca_checker {
 	/* A message has taken receive `counter` of the QP's own queue; its memory is untouched. QP's lock held. */
 	void (*recv_taken)(struct hca_qp *qp, uint32_t counter);
 	/*
-	 * The adversary's next number; NULL: there is none. With one, writes of peers come by packets, and their
+	 * The adversary's next random number; NULL: there is none. With one, writes of peers come by packets, and their
 	 * bytes are placed in any order (memory/shuffle.h).
 	 */
-	uint64_t (*dice)(void);
+	uint64_t (*random)(void);
 	/* A datagram is dropped, of so many bytes with the GRH, or with this Q_Key. QP's lock held. */
 	void (*datagram_too_long)(struct hca_qp *qp, uint32_t bytes);
 	void (*datagram_qkey)(struct hca_qp *qp, uint32_t got, uint32_t want);

@@ -2,12 +2,15 @@
 #include "hca/inspect/dump.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabric/service.h"
@@ -39,7 +42,42 @@ static void write_dump(FILE *to, const char *reason)
 	free(story);
 }
 
-/* One write(2), so that dumps of several processes do not mix. */
+#define PATIENCE_NS 200000000u
+
+/* Whole lines of up to PIPE_BUF bytes, which a pipe that has room takes at once, and in one piece. */
+static size_t piece_of(const char *text, size_t len)
+{
+	const char *end;
+
+	if (len <= PIPE_BUF)
+		return len;
+	end = memrchr(text, '\n', PIPE_BUF);
+	return end ? (size_t)(end - text) + 1 : PIPE_BUF;
+}
+
+/*
+ * On the service thread, which must not wait for the reader of a pipe: what it does not take in time is lost. A file
+ * has room for all, and dumps of several processes do not mix in it.
+ */
+static void write_out(const char *text, size_t len)
+{
+	struct pollfd out = { .fd = STDERR_FILENO, .events = POLLOUT };
+	uint64_t now_ns = hca_now_ns(), end_ns = now_ns + PATIENCE_NS;
+	struct stat st;
+	size_t n;
+
+	if (!fstat(out.fd, &st) && S_ISREG(st.st_mode)) {
+		file_append(out.fd, text, len);
+		return;
+	}
+	for (; len && now_ns < end_ns; text += n, len -= n, now_ns = hca_now_ns()) {
+		n = piece_of(text, len);
+		if (poll(&out, 1, (int)((end_ns - now_ns + 999999) / 1000000)) != 1 ||
+		    !(out.revents & POLLOUT) || file_append(out.fd, text, n))
+			return;
+	}
+}
+
 static void dump(const char *reason)
 {
 	char *text = NULL;
@@ -50,7 +88,7 @@ static void dump(const char *reason)
 		return;
 	write_dump(memory, reason);
 	if (!fclose(memory))
-		file_append(STDERR_FILENO, text, len);
+		write_out(text, len);
 	free(text);
 }
 
@@ -91,7 +129,8 @@ static int signal_of(const char *text)
 
 static void watch_signal(const char *name)
 {
-	struct sigaction old, action = { .sa_handler = handle, .sa_flags = SA_RESTART };
+	struct sigaction old,
+		action = { .sa_handler = handle, .sa_flags = SA_RESTART | SA_ONSTACK };
 	int number = signal_of(name);
 
 	if (!number || sigaction(number, NULL, &old)) {

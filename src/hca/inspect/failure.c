@@ -42,6 +42,15 @@ static int open_file(const char *path, int flags)
 	return -EPERM;
 }
 
+/* Whether the path still names the file: another process may have made it the old one. */
+static bool is_named(int fd, const char *path)
+{
+	struct stat opened, named;
+
+	return !fstat(fd, &opened) && !lstat(path, &named) && opened.st_dev == named.st_dev &&
+	       opened.st_ino == named.st_ino;
+}
+
 static void append(const struct hca_story *story)
 {
 	char path[PATH_MAX + ROOM], old[PATH_MAX + 2 * ROOM];
@@ -55,7 +64,7 @@ static void append(const struct hca_story *story)
 	if (!file_append(fd, story, sizeof(*story))) {
 		end = lseek(fd, 0, SEEK_CUR);
 		snprintf(old, sizeof(old), "%s" FOLDER_OLD, path);
-		if (end >= (off_t)FILE_MOST)
+		if (end >= (off_t)FILE_MOST && is_named(fd, path))
 			rename(path, old); /* nothing is lost if it fails */
 	}
 	close(fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ask-ID-NUMBER is a question to the process with this id, answer-ID-NUMBER its answer. The number is that of the
- * process that asks. It removes both in the end; what one leaves that was killed is removed with its answer, or by
- * the next process that asks.
+ * process that asks. It removes both in the end, the question first: an answer is taken back when its question has
+ * gone. What a process leaves that was killed is removed by the next one that asks, or with the folder
+ * (fabric/litter.c).
  */
 #include "hca/inspect/query.h"
 
@@ -21,13 +22,12 @@
 #include "fabric/directory.h"
 #include "fabric/dirfile.h"
 #include "fabric/folder.h"
+#include "fabric/folder_scan.h"
 #include "hca/inspect/story_take.h"
 #include "hca/transport/qp_table.h"
 #include "util/array.h"
 #include "util/file_limit.h"
 
-#define ASK         "ask-"
-#define ANSWER      "answer-"
 #define ANSWER_MOST (64u << 20) /* bytes */
 #define LITTER_AGE  60          /* seconds */
 #define NAP_NS      2000000u
@@ -61,7 +61,8 @@ struct hca_story *query_self(size_t *count)
 	return list.data;
 }
 
-static void write_answer(int folder, const char *name, const struct hca_story *story, size_t count)
+static void write_answer(int folder, const char *question, const char *name,
+			 const struct hca_story *story, size_t count)
 {
 	char temporary[NAME_MAX + 1];
 	int fd, err;
@@ -75,6 +76,8 @@ static void write_answer(int folder, const char *name, const struct hca_story *s
 	close(fd);
 	if (err || renameat(folder, temporary, folder, name))
 		unlinkat(folder, temporary, 0);
+	else if (faccessat(folder, question, F_OK, AT_SYMLINK_NOFOLLOW))
+		unlinkat(folder, name, 0);
 }
 
 void query_answer(const char *folder)
@@ -87,16 +90,16 @@ void query_answer(const char *folder)
 
 	if (!dir)
 		return;
-	snprintf(own, sizeof(own), ASK "%08x-", (unsigned int)fabric_self());
+	snprintf(own, sizeof(own), FOLDER_ASK "%08x-", (unsigned int)fabric_self());
 	for (struct dirent *d; (d = readdir(dir));) {
 		if (strncmp(d->d_name, own, strlen(own)))
 			continue;
 		if (!known)
 			story = query_self(&count);
 		known = true;
-		if (snprintf(name, sizeof(name), ANSWER "%s", d->d_name + strlen(ASK)) <
-		    (int)sizeof(name))
-			write_answer(dirfd(dir), name, story, count);
+		if (snprintf(name, sizeof(name), FOLDER_ANSWER "%s",
+			     d->d_name + strlen(FOLDER_ASK)) < (int)sizeof(name))
+			write_answer(dirfd(dir), d->d_name, name, story, count);
 		unlinkat(dirfd(dir), d->d_name, 0);
 	}
 	free(story);
@@ -180,7 +183,7 @@ static void ask(struct question *q)
 	for (size_t i = 0; i < q->processes.count; i++) {
 		int fd;
 
-		name_file(name, sizeof(name), ASK, q->processes.data[i].id);
+		name_file(name, sizeof(name), FOLDER_ASK, q->processes.data[i].id);
 		fd = openat(q->folder, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd >= 0)
 			close(fd);
@@ -216,7 +219,7 @@ static size_t take_answers(struct question *q)
 
 		if (a->answered)
 			continue;
-		name_file(name, sizeof(name), ANSWER, a->id);
+		name_file(name, sizeof(name), FOLDER_ANSWER, a->id);
 		fd = openat(q->folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0) {
 			missing++;
@@ -230,8 +233,8 @@ static size_t take_answers(struct question *q)
 	return missing;
 }
 
-/* Questions of this process that were not answered, and what others have left. */
-static void clean_up(struct question *q)
+/* Files of this kind: those of this process, and what others have left. */
+static void remove_files(struct question *q, const char *kind)
 {
 	int copy = openat(q->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -245,8 +248,7 @@ static void clean_up(struct question *q)
 		size_t at = strlen(d->d_name);
 		struct stat st;
 
-		if (strncmp(d->d_name, ASK, strlen(ASK)) &&
-		    strncmp(d->d_name, ANSWER, strlen(ANSWER)))
+		if (strncmp(d->d_name, kind, strlen(kind)))
 			continue;
 		if ((at > len && !strcmp(d->d_name + at - len, own)) ||
 		    (!fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
@@ -281,7 +283,8 @@ int hca_query(struct hca_answers *out, unsigned int wait_ms)
 	if (!err && q.processes.count) {
 		ask(&q);
 		wait_for_answers(&q, wait_ms);
-		clean_up(&q);
+		remove_files(&q, FOLDER_ASK);
+		remove_files(&q, FOLDER_ANSWER);
 	}
 	close(q.folder);
 	for (size_t i = 0; i < q.processes.count; i++) {

@@ -142,23 +142,31 @@ UNLOCKED static void take_sends(const struct qp *qp, struct snapshot_qp *out, bo
 
 /* ---- the rest ---- */
 
+/*
+ * Other threads change the pointers, unless the lock is held: each is loaded once. What they point to stays for
+ * longer: a block is in the host directory, which is mapped as long as there is a service thread, and a peer goes
+ * after the epoch sections that may have seen it (peer_link_down()).
+ */
 UNLOCKED static void take_traffic(const struct qp *qp, struct snapshot_qp *out)
 {
+	const struct fabric_traffic *traffic = __atomic_load_n(&qp->traffic, __ATOMIC_RELAXED);
+
 	/* Frames are not counted by queue pair. */
-	if (!qp->traffic || qp->pub.type == HCA_QP_RAW)
+	if (!traffic || qp->pub.type == HCA_QP_RAW)
 		return;
 	for (unsigned int i = 0; i < FABRIC_TRAFFIC_COUNTS; i++)
-		out->traffic[i] =
-			qp->traffic_before[i] +
-			atomic_load_explicit(&qp->traffic->count[i], memory_order_relaxed);
+		out->traffic[i] = qp->traffic_before[i] +
+				  atomic_load_explicit(&traffic->count[i], memory_order_relaxed);
 	out->flags |= SNAPSHOT_TRAFFIC;
 }
 
 UNLOCKED static void take_path(const struct qp *qp, struct snapshot_qp *out)
 {
+	const struct hca_peer *peer = __atomic_load_n(&qp->peer, __ATOMIC_RELAXED);
+
 	out->port = qp->attr.port;
 	out->dest_qpn = qp->attr.dest_qpn;
-	out->peer_pid = qp->peer ? qp->peer->pid : 0;
+	out->peer_pid = peer ? peer->pid : 0;
 	for (size_t i = 0; i < sizeof(out->dgid); i++)
 		out->dgid[i] = qp->attr.av.dgid.raw[i];
 	out->dlid = qp->attr.av.dlid;

@@ -13,11 +13,11 @@
 #define PAUSE_MAX_NS 200000u
 
 /* Other threads of the program see what is there so far. */
-static void pause(uint64_t dice)
+static void pause(uint64_t random)
 {
-	const struct timespec t = { .tv_nsec = (long)(dice / PAUSE_RARE % PAUSE_MAX_NS) };
+	const struct timespec t = { .tv_nsec = (long)(random / PAUSE_RARE % PAUSE_MAX_NS) };
 
-	if (dice % PAUSE_RARE == 0)
+	if (random % PAUSE_RARE == 0)
 		nanosleep(&t, NULL);
 }
 
@@ -29,19 +29,19 @@ static bool place(const struct hca_list *to, const struct hca_list *from, uint64
 	return hca_mem_copy(to, at, from, at, n);
 }
 
-/* Lines [0, count), from one that the dice choose on, up or down. */
+/* Lines [0, count), from a random one on, up or down. */
 static bool place_all(const struct hca_list *to, const struct hca_list *from, uint64_t count,
 		      uint64_t len)
 {
-	uint64_t dice = hca.checker->dice(), first = dice / 2 % count;
+	uint64_t random = hca.checker->random(), first = random / 2 % count;
 
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t step = dice & 1 ? i : count - i;
+		uint64_t step = random & 1 ? i : count - i;
 
 		if (!place(to, from, (first + step) % count, len))
 			return false;
 		if (i == count / 2)
-			pause(hca.checker->dice());
+			pause(hca.checker->random());
 	}
 	return true;
 }

@@ -32,8 +32,8 @@
 
 /*
  * Refusals in a row, of later requests that have no receive, without the answer to the oldest one,
- * which is a read: as many as are beyond doubt where a network only loses packets. They must also
- * have taken as long as all retries.
+ * which is a read. With each refusal the read is sent again: where half of all rounds lose a packet, 64
+ * in a row come once in 2^64. They must also have taken as long as all retries.
  */
 #define PASSED_REFUSALS_MOST 64
 

@@ -133,7 +133,7 @@ static enum direct_result execute_word(const struct qp *qp, const struct hca_sen
 /* The adversary of the checker, which always comes with faults, places bytes in the responder. */
 static bool is_by_packets(const struct qp *qp)
 {
-	return qp->pub.checked && hca.checker->dice;
+	return qp->pub.checked && hca.checker->random;
 }
 
 enum direct_result direct_execute(struct qp *qp, struct hca_send *s)

@@ -19,9 +19,9 @@ VB_API int hca_qp_set_udp_sport(struct hca_qp *qp, uint16_t port);
 
 /* Whether packets of the peer may arrive in any order. */
 VB_API void hca_qp_set_out_of_order(struct hca_qp *qp, bool allowed);
-/* The QP counts in this set from now on, and holds a reference; NULL: in none. */
 /* Its requests wait for a while, as behind an RNR NAK; nothing while they do so already. */
 VB_API void hca_qp_pause(struct hca_qp *qp, uint64_t ns);
+/* The QP counts in this set from now on, and holds a reference; NULL: in none. */
 VB_API void hca_qp_set_counters(struct hca_qp *qp, struct hca_counters *counters);
 /* The QP takes a reference to the shaper and drops the one before; NULL: none. */
 struct hca_shaper;

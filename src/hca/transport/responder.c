@@ -196,7 +196,7 @@ static const struct hca_mr_entry *write_target(const struct qp *qp, const struct
 static inline bool write_bytes(const struct qp *qp, const struct hca_mr_entry *e,
 			       const struct hca_list *payload, uint64_t len)
 {
-	if (unlikely(qp->pub.checked) && hca.checker->dice)
+	if (unlikely(qp->pub.checked) && hca.checker->random)
 		return shuffle_write(e, qp->resp.va, payload, len);
 	return hca_mem_write(e, qp->resp.va, payload, len);
 }

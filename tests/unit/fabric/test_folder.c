@@ -391,6 +391,39 @@ static void empty_folders_go_settings_and_folders_of_others_stay(void **state)
 	assert_int_equal(access(settings, F_OK), 0);
 }
 
+/* A file of the folder, last changed so many seconds ago. */
+static void place_file(const char *folder, const char *name, time_t age)
+{
+	const struct timespec then[2] = { { .tv_sec = time(NULL) - age },
+					  { .tv_sec = time(NULL) - age } };
+	char path[500];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(futimens(fd, then), 0);
+	close(fd);
+}
+
+static void old_questions_and_answers_are_removed_with_their_folder(void **state)
+{
+	char path[400];
+
+	snprintf(path, sizeof(path), SHM "/verbena-%u-1", (unsigned int)geteuid());
+	assert_int_equal(mkdir(path, 0700), 0);
+	place_file(path, "ask-00000001-2", 3600);
+	place_file(path, "answer-00000001-2", 3600);
+	place_file(path, "failures.old", 2 * 3600);
+	snprintf(path, sizeof(path), SHM "/verbena-%u-2", (unsigned int)geteuid());
+	assert_int_equal(mkdir(path, 0700), 0);
+	place_file(path, "answer-00000001-2", 0);
+	joins();
+	fabric_fini();
+	assert_int_equal(entries(SHM, "verbena-"), 1);
+	assert_int_equal(entries(path, "answer-"), 1);
+}
+
 /* Joins and leaves, in network namespaces of its own, while others clean up. */
 static int role_comings(void)
 {
@@ -511,6 +544,7 @@ int main(int argc, char **argv)
 		EACH(folders_of_the_dead_are_removed_by_the_next_process),
 		EACH(litter_in_every_place_is_removed),
 		EACH(empty_folders_go_settings_and_folders_of_others_stay),
+		EACH(old_questions_and_answers_are_removed_with_their_folder),
 		EACH(cleaning_up_never_takes_a_folder_from_a_process),
 		EACH(settings_keep_their_folder),
 	};

@@ -22,6 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* As vm_copy.c: elsewhere there is no sequence. */
+#if defined(__x86_64__) && defined(__GLIBC__) && __has_include(<sys/rseq.h>)
+#define HAS_SEQUENCE
+#endif
+
 #define VALUE 7u
 #define BYTES 4096u
 
@@ -89,7 +94,7 @@ static void nothing_is_copied_when_the_word_has_changed(void **state)
 	assert_int_equal(both->here[0], 5);
 }
 
-#ifdef __x86_64__
+#ifdef HAS_SEQUENCE
 
 /* The descriptors of the program's sequences: there is one. */
 extern const struct rseq_cs __start___rseq_cs[] __attribute__((visibility("hidden")));
@@ -184,7 +189,7 @@ int main(void)
 		TEST(bytes_are_copied_both_ways),
 		TEST(an_error_of_the_kernel_is_told),
 		TEST(nothing_is_copied_when_the_word_has_changed),
-#ifdef __x86_64__
+#ifdef HAS_SEQUENCE
 		TEST(a_thread_that_is_stopped_before_the_call_looks_again),
 		TEST(a_thread_that_is_stopped_before_the_call_copies_if_it_still_may),
 #endif
