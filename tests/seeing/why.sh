@@ -41,7 +41,7 @@ why() {
 	local got
 	wait_for is_answered "$@"
 	out=$(<"$scratch/out") err=$(<"$scratch/err")
-	is $got 0 "exit status of why $*, which says '$err'"
+	is "$got" 0 "exit status of why $*, which says '$err'"
 }
 
 # why_has TEXT OPTION...: what it tells of may not have come yet
