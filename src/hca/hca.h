@@ -61,7 +61,7 @@ struct hca {
 	const struct peer_listener *const *peer_listeners; /* peers/peer_types.h; NULL ends them */
 	_Atomic(const struct observer *) observer;         /* transport/observer.h; NULL: none */
 	_Atomic(const struct packet_filter *)
-		packet_filter; /* transport/packet_filter.h; NULL: none */
+		packet_filter;             /* transport/packet_filter.h; NULL: none */
 	const struct hca_checker *checker; /* device/checker.h; set when a queue is checked */
 	/* the rooms */
 	struct device_state device;

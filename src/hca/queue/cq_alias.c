@@ -281,7 +281,11 @@ void hca_cq_alias_destroy(struct hca_cq_alias *alias)
 	pthread_mutex_unlock(&hca.queue.watch_lock);
 	if (listed)
 		hca_buf_unpin(alias->ring, whole_pages(alias->length), alias->addr);
-	epoch_retire(&alias->epoch, free_alias);
+	/* A signal handler of another thread may have found it. */
+	if (alias->trappable)
+		epoch_retire(&alias->epoch, free_alias);
+	else
+		free(alias);
 }
 
 void cq_alias_forked(void)

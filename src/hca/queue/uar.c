@@ -354,7 +354,11 @@ void hca_uar_destroy(struct hca_uar *uar)
 		munmap(uar->page, HCA_UAR_SIZE);
 	if (uar->shown)
 		munmap(uar->shown, HCA_UAR_SIZE);
-	epoch_retire(&uar->epoch, free_uar);
+	/* A signal handler of another thread may have found it. */
+	if (uar->trappable)
+		epoch_retire(&uar->epoch, free_uar);
+	else
+		free(uar);
 }
 
 void uar_forked(void)

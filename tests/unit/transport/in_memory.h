@@ -18,7 +18,8 @@ static inline bool in_memory_is_forced(void)
 	return true;
 }
 
-static inline int in_memory_check(const struct qp *qp, unsigned int port_num, const struct hca_av *av)
+static inline int in_memory_check(const struct qp *qp, unsigned int port_num,
+				  const struct hca_av *av)
 {
 	return 0;
 }
@@ -43,15 +44,18 @@ static inline void in_memory_leave(struct qp *qp, const struct hca_gid *gid)
 }
 
 static inline void in_memory_send_group(struct qp *qp, const struct hca_av *av,
-				    const struct roce_pkt *pkt, const struct hca_list *list)
+					const struct roce_pkt *pkt, const struct hca_list *list)
 {
 }
 
 /* Members of struct carrier and of struct network, beside those that send and connect. */
-#define IN_MEMORY_CARRIER .flush = in_memory_nothing, .request_sent = in_memory_nothing, .datagram_sent = in_memory_nothing
-#define IN_MEMORY_NETWORK                                                                              \
-	.is_forced = in_memory_is_forced, .check = in_memory_check, .check_sport = in_memory_check_sport,      \
-	.listen = in_memory_nothing, .forget = in_memory_forget, .join = in_memory_join, .leave = in_memory_leave,         \
+#define IN_MEMORY_CARRIER                                                                          \
+	.flush = in_memory_nothing, .request_sent = in_memory_nothing,                             \
+	.datagram_sent = in_memory_nothing
+#define IN_MEMORY_NETWORK                                                                          \
+	.is_forced = in_memory_is_forced, .check = in_memory_check,                                \
+	.check_sport = in_memory_check_sport, .listen = in_memory_nothing,                         \
+	.forget = in_memory_forget, .join = in_memory_join, .leave = in_memory_leave,              \
 	.send_group = in_memory_send_group
 
 static inline bool in_memory_is_answer(uint8_t op)
