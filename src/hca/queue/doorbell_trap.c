@@ -107,11 +107,17 @@ static bool may_read_on(const ucontext_t *at)
 #endif
 }
 
+/* memcpy() may write the same bytes twice: its first and last stores overlap. */
+static bool is_repeated(const struct access_store *a, const struct access_store *b)
+{
+	return a->address == b->address && a->size == b->size && a->first == b->first;
+}
+
 /*
  * A doorbell may be the first word of a copy: its other stores follow. One that means something by itself is a trap of its
  * own.
  */
-static void finish_copy(ucontext_t *at, const struct hca_uar *uar)
+static void finish_copy(ucontext_t *at, const struct hca_uar *uar, const struct access_store *begin)
 {
 	struct access_store store;
 	uint32_t qpn;
@@ -119,7 +125,8 @@ static void finish_copy(ucontext_t *at, const struct hca_uar *uar)
 	for (int i = 1; i < RUN_MOST && may_read_on(at) && decode(at, uar, &store); i++) {
 		uint32_t offset = (uint32_t)(store.address - (uintptr_t)uar->page);
 
-		if (uar->format->uar_store(offset, store.size, store.first, &qpn) != HCA_STORE_PART)
+		if (!is_repeated(&store, begin) &&
+		    uar->format->uar_store(offset, store.size, store.first, &qpn) != HCA_STORE_PART)
 			return;
 		put(uar->regs + offset, &store);
 		access_store_finish(at, &store);
@@ -310,7 +317,7 @@ static void serve_store(struct hca_uar *uar, uintptr_t address, ucontext_t *at)
 	fabric_kicks_defer();
 	kind = ring(uar, &store, &l);
 	access_store_finish(at, &store);
-	finish_copy(at, uar);
+	finish_copy(at, uar, &store);
 	if (kind == HCA_STORE_SQ)
 		receives = after_ring(uar, &l, began_ns);
 	epoch_exit();
