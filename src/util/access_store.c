@@ -123,7 +123,7 @@ static int64_t take_displacement(struct instruction *i, unsigned int bytes)
 	int64_t value = 0;
 
 	if (bytes == 1) {
-		value = (int8_t)*i->at;
+		value = (int64_t)(*i->at ^ 0x80) - 0x80;
 		/* The displacement of one byte counts vectors (EVEX). */
 		if (i->is_evex)
 			value *= i->vector_size;
