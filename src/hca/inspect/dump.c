@@ -121,9 +121,12 @@ static int signal_of(const char *text)
 
 	if (!*end && number > 0 && number < NSIG)
 		return (int)number;
-	for (int i = 1; i < NSIG; i++)
-		if (sigabbrev_np(i) && !strcmp(sigabbrev_np(i), text))
+	for (int i = 1; i < NSIG; i++) {
+		const char *name = sigabbrev_np(i);
+
+		if (name && !strcmp(name, text))
 			return i;
+	}
 	return 0;
 }
 
